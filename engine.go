@@ -1,0 +1,206 @@
+package loci
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/secret"
+)
+
+// Defaults and limits of [Options].
+const (
+	DefaultChunkSize      = 640 // characters in a passage
+	DefaultChunkOverlap   = 96  // characters two neighbouring passages share
+	DefaultVectorWeight   = 0.7 // of similarity in a fused score; keywords weigh the rest
+	DefaultMaxContent     = 256 << 10
+	DefaultRevisions      = 10
+	DefaultIdempotencyTTL = 24 * time.Hour
+	MaxQueryBytes         = 16 << 10
+	MaxSearchLimit        = 1000
+	MaxTags               = 16
+	MaxTagCharacters      = 64
+	MaxMetadataBytes      = 64 << 10
+)
+
+// An Embedder turns texts into vectors of unit length. It is safe for concurrent
+// use and returns one vector of Dims numbers for each text, in order.
+type Embedder interface {
+	Model() string // names the vector space; a change of it starts a new one
+	Dims() int     // 1 to 4096
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// Options configure an [Engine]. The zero value of each field means its default.
+type Options struct {
+	Embedder Embedder // nil: search by keyword only
+
+	ChunkSize    int      // characters in a passage, 64 to 8192; default 640
+	ChunkOverlap *int     // characters shared by neighbours, less than half of ChunkSize; default 96
+	VectorWeight *float64 // 0 to 1; default 0.7. Keywords weigh 1 − VectorWeight
+
+	MaxContent     int           // bytes of one memory's text; default 256 KiB
+	Revisions      *int          // earlier states kept of each record, 0 to 1000; default 10
+	IdempotencyTTL time.Duration // how long replies are remembered; default 24 h
+
+	KeepDuplicates bool // store a memory again that says exactly what another one says
+	KeepSecrets    bool // store credentials as written instead of "[REDACTED]"
+
+	Now    func() time.Time // default time.Now; the only clock of the engine
+	NewID  func() ID        // default NewID
+	Logger *slog.Logger     // default slog.Default(); gets ids and sizes, never content
+}
+
+// An Engine is the memory of every tenant of one store. It is safe for
+// concurrent use and keeps no state of its own but its options: several engines,
+// in several processes, may share a store.
+type Engine struct {
+	store  Store
+	opts   Options
+	space  Space // of the embedder; zero without one
+	lagged sync.Map
+}
+
+// New makes an engine over a store, which stays the caller's to close. opts may
+// be nil. An option out of range is an Invalid error that names it.
+func New(s Store, opts *Options) (*Engine, error) {
+	e := &Engine{store: s}
+	if opts != nil {
+		e.opts = *opts
+	}
+	o := &e.opts
+	setDefault(&o.ChunkSize, DefaultChunkSize)
+	setDefault(&o.MaxContent, DefaultMaxContent)
+	setDefault(&o.IdempotencyTTL, DefaultIdempotencyTTL)
+	setDefaultPointer(&o.ChunkOverlap, min(DefaultChunkOverlap, o.ChunkSize/4))
+	setDefaultPointer(&o.VectorWeight, DefaultVectorWeight)
+	setDefaultPointer(&o.Revisions, DefaultRevisions)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = NewID
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	switch {
+	case s == nil:
+		return nil, Errorf(Invalid, "an engine needs a store")
+	case o.ChunkSize < 64 || o.ChunkSize > 8192:
+		return nil, Errorf(Invalid, "chunk size is %d; it must be 64 to 8192 characters", o.ChunkSize)
+	case *o.ChunkOverlap < 0 || *o.ChunkOverlap >= o.ChunkSize/2:
+		return nil, Errorf(Invalid, "chunk overlap is %d; it must be 0 to less than half of the chunk size %d", *o.ChunkOverlap, o.ChunkSize)
+	case !(*o.VectorWeight >= 0 && *o.VectorWeight <= 1):
+		return nil, Errorf(Invalid, "vector weight is %v; it must be 0 to 1", *o.VectorWeight)
+	case o.MaxContent < 1:
+		return nil, Errorf(Invalid, "max content is %d; it must be at least 1 byte", o.MaxContent)
+	case *o.Revisions < 0 || *o.Revisions > 1000:
+		return nil, Errorf(Invalid, "revisions is %d; it must be 0 to 1000", *o.Revisions)
+	case o.IdempotencyTTL < 0:
+		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
+	}
+	if o.Embedder != nil {
+		e.space = Space{Model: o.Embedder.Model(), Dims: o.Embedder.Dims()}
+		if e.space.Model == "" || e.space.Dims < 1 || e.space.Dims > 4096 {
+			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to 4096", e.space.Model, e.space.Dims)
+		}
+	}
+	return e, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func setDefaultPointer[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+// Store returns the engine's store, for upkeep.
+func (e *Engine) Store() Store { return e.store }
+
+// Space returns the vector space of the engine's embedder; zero without one.
+func (e *Engine) Space() Space { return e.space }
+
+// now is the engine's clock: UTC, whole milliseconds.
+func (e *Engine) now() time.Time { return e.opts.Now().UTC().Truncate(time.Millisecond) }
+
+// redact removes known credential formats unless the operator keeps them.
+func (e *Engine) redact(text string) string {
+	if e.opts.KeepSecrets {
+		return text
+	}
+	return secret.Redact(text)
+}
+
+// A View says whose memory a handle is bound to.
+type View struct {
+	Tenant    Tenant
+	Namespace Namespace // where writes go; reads reach it and everything below it
+
+	// Also names further places that may be read, such as what an organisation shares.
+	Also []Namespace
+
+	Actor     string // who acts, for the audit log
+	RequestID string // of the request, for the audit log; may be empty
+
+	// IdempotencyKey, when not empty, makes the one write of this handle
+	// repeatable: the same request gets the stored reply, another one Conflict.
+	IdempotencyKey string
+
+	Source Source
+}
+
+// A Source says where a memory came from.
+type Source struct {
+	Kind   string `json:"kind,omitempty"`   // user, agent, tool, import or derived
+	Client string `json:"client,omitempty"` // the program that called
+	Tool   string `json:"tool,omitempty"`   // the tool it called
+}
+
+// A Memory is a handle bound to one tenant and to namespaces in it. No method can
+// reach outside them. Making one costs nothing: make one a call.
+type Memory struct {
+	engine *Engine
+	view   View
+}
+
+// Memory binds a handle to a view. The view is checked: a namespace with a bad
+// label, or a missing tenant, is Invalid.
+func (e *Engine) Memory(v View) (*Memory, error) {
+	if v.Tenant.IsZero() {
+		return nil, Errorf(Invalid, "a view needs a tenant")
+	}
+	if v.Actor == "" {
+		return nil, Errorf(Invalid, "a view needs an actor")
+	}
+	for _, n := range append([]Namespace{v.Namespace}, v.Also...) {
+		if err := n.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if len(v.IdempotencyKey) > 256 {
+		return nil, Errorf(Invalid, "idempotency key is %d bytes long; the limit is 256", len(v.IdempotencyKey))
+	}
+	return &Memory{engine: e, view: v}, nil
+}
+
+// View returns what the handle is bound to.
+func (m *Memory) View() View { return m.view }
+
+// readable is the filter for everything the handle may read at a moment.
+func (m *Memory) readable(at time.Time, kinds ...Kind) Filter {
+	return Filter{Within: append([]Namespace{m.view.Namespace}, m.view.Also...), Kinds: kinds, At: at}
+}
+
+// writable is the filter for everything the handle may change.
+func (m *Memory) writable(at time.Time, kinds ...Kind) Filter {
+	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: kinds, At: at, NotLive: true}
+}

@@ -1,0 +1,127 @@
+package loci
+
+import (
+	"context"
+	"time"
+)
+
+// Erase removes one record by id, of any kind: its text, passages, vectors,
+// earlier states and links go from the store; the audit log keeps that it was
+// there. NotFound: there is none in this namespace.
+func (m *Memory) Erase(ctx context.Context, id ID) error {
+	_, err := m.erase(ctx, id, nil)
+	return err
+}
+
+// EraseFact is Erase for facts alone.
+func (m *Memory) EraseFact(ctx context.Context, id ID) error {
+	_, err := m.erase(ctx, id, []Kind{KindFact})
+	return err
+}
+
+func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
+	request := map[string]any{"id": id}
+	return commit(ctx, m, "erase", request, func(now time.Time) (decision[ID], error) {
+		r, err := m.one(ctx, m.writable(now, kinds...), id)
+		if err != nil {
+			return decision[ID]{}, err
+		}
+		return decision[ID]{change: m.eraseChange([]Record{r}, now), reply: id}, nil
+	})
+}
+
+func (m *Memory) eraseChange(records []Record, now time.Time) (c Change) {
+	for i := range records {
+		r := &records[i]
+		c.Erase = append(c.Erase, Erase{ID: r.ID, Version: r.Version})
+		c.Events = append(c.Events, m.event(EventErased, r, now, map[string]any{"version": r.Version, "bytes": len(r.Text)}))
+	}
+	return c
+}
+
+// An EraseQuery selects what [Memory.EraseAll] removes. It must say something:
+// All, or at least one other condition.
+type EraseQuery struct {
+	All   bool
+	Kinds []Kind
+	Tags  []string
+	Where Where
+
+	// Expect is how many records must be selected, as counted before; with any
+	// other number nothing is erased.
+	Expect int64
+}
+
+// EraseAll removes many records at once, in or below the handle's namespace.
+// It refuses a query without a condition, and one that does not select exactly
+// the expected number, with Conflict. It works in batches: stopped half way, it
+// has erased some of them and says how many; run it again for the rest.
+func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done int64)) (erased int64, err error) {
+	f, err := m.eraseFilter(q)
+	if err != nil {
+		return 0, err
+	}
+	counts, err := m.engine.store.Count(ctx, m.view.Tenant, f)
+	if err != nil {
+		return 0, err
+	}
+	if counts.Records != q.Expect {
+		return 0, &Error{Code: Conflict, Msg: "nothing was erased: the selection holds another number of memories than expected",
+			Recovery: "Count again and repeat the call with the number you see."}
+	}
+	for erased < q.Expect {
+		limit := int(min(200, q.Expect-erased))
+		records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: limit})
+		if err != nil || len(records) == 0 {
+			return erased, err
+		}
+		_, err = commit(ctx, m.plain(), "erase all", nil, func(now time.Time) (decision[bool], error) {
+			var ids []ID
+			for _, r := range records {
+				ids = append(ids, r.ID)
+			}
+			batch := f
+			batch.IDs = ids
+			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(ids)})
+			return decision[bool]{change: m.eraseChange(current, now)}, err
+		})
+		if err != nil {
+			return erased, err
+		}
+		erased += int64(len(records))
+		if progress != nil {
+			progress(erased)
+		}
+	}
+	return erased, nil
+}
+
+// CountErase says how many records an EraseQuery selects now; Expect is ignored.
+func (m *Memory) CountErase(ctx context.Context, q EraseQuery) (int64, error) {
+	f, err := m.eraseFilter(q)
+	if err != nil {
+		return 0, err
+	}
+	counts, err := m.engine.store.Count(ctx, m.view.Tenant, f)
+	return counts.Records, err
+}
+
+func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
+	tags, err := CheckTags(q.Tags)
+	if err != nil {
+		return Filter{}, err
+	}
+	narrowed := len(q.Kinds) > 0 || len(tags) > 0 || !q.Where.IsZero()
+	if narrowed == q.All {
+		return Filter{}, Errorf(Invalid, "say what to erase: either everything, or a kind, tag or filter")
+	}
+	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: q.Kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
+}
+
+// plain is the handle without an idempotency key, for the inner steps of a call
+// that makes several changes.
+func (m *Memory) plain() *Memory {
+	inner := *m
+	inner.view.IdempotencyKey = ""
+	return &inner
+}

@@ -1,0 +1,305 @@
+package loci
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Filter selects records. All conditions must hold; the zero value of a
+// condition selects everything, except Within: a filter without a namespace
+// selects nothing, so that a forgotten one fails closed.
+type Filter struct {
+	Within []Namespace // in or below one of these; Namespace{} is the whole tenant
+	Exact  bool        // in one of Within, not below
+	Kinds  []Kind
+	IDs    []ID
+	Slot   *string
+	Tags   []string // has all of them
+	Where  Where
+
+	At      time.Time // leave out what has expired by then; zero: nothing has
+	Expired bool      // only what has expired by At
+	NotLive bool      // also records that are no longer live
+
+	Space Space // for Count: the space whose vectors count
+}
+
+// Selects reports whether the filter selects a record. It is the meaning of a
+// filter: a store may answer from indexes, with the same result.
+func (f *Filter) Selects(r *Record) bool {
+	return f.SelectsHeader(r) && f.Where.Match(r)
+}
+
+// SelectsHeader is Selects without Where: it needs neither Text nor Attributes.
+func (f *Filter) SelectsHeader(r *Record) bool {
+	if !f.Covers(r.Namespace) || !r.Live && !f.NotLive {
+		return false
+	}
+	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) || len(f.IDs) > 0 && !slices.Contains(f.IDs, r.ID) {
+		return false
+	}
+	if f.Slot != nil && *f.Slot != r.Slot {
+		return false
+	}
+	if !f.At.IsZero() && r.Expired(f.At) != f.Expired {
+		return false
+	}
+	for _, tag := range f.Tags {
+		if !slices.Contains(r.Tags, tag) {
+			return false
+		}
+	}
+	return true
+}
+
+// Covers reports whether the filter reaches a namespace.
+func (f *Filter) Covers(n Namespace) bool {
+	for _, within := range f.Within {
+		if within.Contains(n) && (!f.Exact || len(within) == len(n)) {
+			return true
+		}
+	}
+	return false
+}
+
+// A Where is a condition on a record's attributes: metadata, the keys of a
+// structured content, the fields of an item. The zero Where always holds.
+//
+// Its source is a JSON object whose keys are all required to match: a scalar by
+// equality, an object as a subset, an array element by element, and an object of
+// operators ($eq, $ne, $gt, $gte, $lt, $lte) by comparison. Numbers compare as
+// numbers; a string that is a number compares with a number as one; two strings
+// compare byte by byte, which orders ISO dates; anything else is not ordered.
+type Where struct {
+	conditions []condition
+}
+
+type condition struct {
+	key  string
+	want any
+}
+
+var operators = []string{"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"}
+
+// ParseWhere checks a filter object. Keys are data: they never become part of a
+// query language.
+func ParseWhere(filter map[string]any) (Where, error) {
+	var w Where
+	for _, key := range slices.Sorted(maps.Keys(filter)) {
+		if strings.HasPrefix(key, "$") {
+			return Where{}, Errorf(Invalid, "filter: operator %s needs a field, as in {\"field\": {\"%s\": value}}", key, key)
+		}
+		want, err := plainJSON(filter[key])
+		if err == nil {
+			err = checkOperators(want, 0)
+		}
+		if err != nil {
+			return Where{}, err
+		}
+		w.conditions = append(w.conditions, condition{key, want})
+	}
+	return w, nil
+}
+
+// plainJSON brings a value to the form json.Decoder with UseNumber gives.
+func plainJSON(v any) (any, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, Errorf(Invalid, "filter is not JSON: %v", err)
+	}
+	return decodeJSON(data)
+}
+
+// decodeJSON keeps numbers as written, so that large integers stay exact.
+func decodeJSON(data []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return v, d.Decode(&v)
+}
+
+func checkOperators(want any, depth int) error {
+	if depth > 16 {
+		return Errorf(Invalid, "filter is nested deeper than 16 levels: flatten it")
+	}
+	switch w := want.(type) {
+	case []any:
+		for _, e := range w {
+			if err := checkOperators(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		isOp := isOperators(w)
+		for _, key := range slices.Sorted(maps.Keys(w)) {
+			if isOp && !slices.Contains(operators, key) {
+				return Errorf(Invalid, "Unsupported operator: %s. Must be one of %s", key, strings.Join(operators, ", "))
+			}
+			if err := checkOperators(w[key], depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func isOperators(w map[string]any) bool {
+	for key := range w {
+		if strings.HasPrefix(key, "$") {
+			return true
+		}
+	}
+	return false
+}
+
+// IsZero reports whether the condition always holds.
+func (w Where) IsZero() bool { return len(w.conditions) == 0 }
+
+// Match reports whether a record's attributes meet the condition.
+func (w Where) Match(r *Record) bool {
+	if w.IsZero() {
+		return true
+	}
+	doc := map[string]any{}
+	if len(r.Attributes) > 0 {
+		v, err := decodeJSON(r.Attributes)
+		object, ok := v.(map[string]any)
+		if err != nil || !ok {
+			return false
+		}
+		doc = object
+	}
+	content, _ := doc["content"].(map[string]any)
+	for _, c := range w.conditions {
+		have, ok := doc[c.key]
+		switch {
+		case ok:
+		case r.Kind == KindFact && c.key == "content":
+			have = r.Text
+		case r.Kind == KindFact:
+			have = content[c.key]
+		}
+		if !matches(have, c.want) {
+			return false
+		}
+	}
+	return true
+}
+
+func matches(have, want any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		if isOperators(w) {
+			for op, operand := range w {
+				if !compareOp(have, op, operand) {
+					return false
+				}
+			}
+			return true
+		}
+		h, ok := have.(map[string]any)
+		if !ok {
+			return false
+		}
+		for key, sub := range w {
+			if !matches(h[key], sub) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		h, ok := have.([]any)
+		if !ok || len(h) != len(w) {
+			return false
+		}
+		for i := range w {
+			if !matches(h[i], w[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return equalJSON(have, want)
+}
+
+func compareOp(have any, op string, operand any) bool {
+	switch op {
+	case "$eq":
+		return equalJSON(have, operand)
+	case "$ne":
+		return !equalJSON(have, operand)
+	}
+	order, ok := compareJSON(have, operand)
+	if !ok {
+		return false
+	}
+	switch op {
+	case "$gt":
+		return order > 0
+	case "$gte":
+		return order >= 0
+	case "$lt":
+		return order < 0
+	}
+	return order <= 0
+}
+
+// equalJSON compares two decoded JSON values; numbers by value.
+func equalJSON(a, b any) bool {
+	switch x := a.(type) {
+	case json.Number:
+		y, ok := b.(json.Number)
+		if !ok {
+			return false
+		}
+		order, ok := compareJSON(x, y)
+		return ok && order == 0
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, equalJSON)
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(x, y, equalJSON)
+	}
+	switch b.(type) {
+	case json.Number, []any, map[string]any:
+		return false
+	}
+	return a == b
+}
+
+// compareJSON orders numbers, and strings; ok is false for anything else.
+func compareJSON(a, b any) (order int, ok bool) {
+	as, aIsString := a.(string)
+	bs, bIsString := b.(string)
+	if aIsString && bIsString {
+		return strings.Compare(as, bs), true
+	}
+	x, xok := number(a)
+	y, yok := number(b)
+	if !xok || !yok {
+		return 0, false
+	}
+	return x.Cmp(y), true
+}
+
+func number(v any) (*big.Float, bool) {
+	var text string
+	switch n := v.(type) {
+	case json.Number:
+		text = n.String()
+	case string:
+		text = n
+	default:
+		return nil, false
+	}
+	if len(text) > 64 { // longer than any number people write; keeps parsing cheap
+		return nil, false
+	}
+	f, _, err := big.ParseFloat(text, 10, 128, big.ToNearestEven)
+	return f, err == nil
+}

@@ -1,0 +1,114 @@
+package loci
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/internal/retrieval"
+)
+
+// embedTimeout bounds how long a write or a search waits for the embedder. A
+// write that waited in vain is stored without vectors; they follow.
+const embedTimeout = 5 * time.Second
+
+// passages cuts a text into the parts that are searched one by one.
+func (e *Engine) passages(text string) []Span {
+	cut := retrieval.Chunk(text, e.opts.ChunkSize, *e.opts.ChunkOverlap)
+	spans := make([]Span, len(cut))
+	for i, c := range cut {
+		spans[i] = Span(c)
+	}
+	return spans
+}
+
+// embed returns vectors for passages of a text, or nil when there is no embedder
+// or it does not answer: a write is never refused for want of a vector.
+func (e *Engine) embed(ctx context.Context, t Tenant, text string, passages []Span) *Vectors {
+	if e.opts.Embedder == nil || len(passages) == 0 {
+		return nil
+	}
+	texts := make([]string, len(passages))
+	for i, p := range passages {
+		texts[i] = p.Of(text)
+	}
+	rows, err := e.vectors(ctx, texts)
+	if err != nil {
+		e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", e.space.Model, "error", err)
+		e.lagged.Store(t, true)
+		return nil
+	}
+	return &Vectors{Space: e.space, Rows: rows}
+}
+
+// vectors calls the embedder and checks what comes back.
+func (e *Engine) vectors(ctx context.Context, texts []string) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
+	defer cancel()
+	rows, err := e.opts.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) != len(texts) {
+		return nil, Errorf(Unavailable, "embedder %s returned %d vectors for %d texts", e.space.Model, len(rows), len(texts))
+	}
+	for _, row := range rows {
+		if len(row) != e.space.Dims {
+			return nil, Errorf(Unavailable, "embedder %s returned a vector of %d dimensions; it promised %d", e.space.Model, len(row), e.space.Dims)
+		}
+	}
+	return rows, nil
+}
+
+// Lagging reports whether a write of this engine was stored without vectors
+// since the last complete [Engine.Backfill] of the tenant.
+func (e *Engine) Lagging(t Tenant) bool {
+	_, lagging := e.lagged.Load(t)
+	return lagging
+}
+
+// Backfill embeds what has no vectors in the engine's space yet, oldest first,
+// and returns how many records it completed. It can be stopped at any time and
+// run by several processes at once: what is done stays done, and vectors are
+// only stored for the text they were made from. progress may be nil.
+func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)) (done int, err error) {
+	if e.opts.Embedder == nil {
+		return 0, nil
+	}
+	e.lagged.Delete(t)
+	defer func() {
+		if err != nil {
+			e.lagged.Store(t, true)
+		}
+	}()
+	const batch = 64
+	for after := (ID{}); ; {
+		records, err := e.store.Unembedded(ctx, t, e.space, after, batch)
+		if err != nil || len(records) == 0 {
+			return done, err
+		}
+		after = records[len(records)-1].ID
+		var texts []string
+		for _, r := range records {
+			for _, p := range r.Passages {
+				texts = append(texts, p.Of(r.Text))
+			}
+		}
+		rows, err := e.vectors(ctx, texts)
+		if err != nil {
+			return done, err
+		}
+		vectors := make([]RecordVectors, len(records))
+		for i, r := range records {
+			n := len(r.Passages)
+			vectors[i] = RecordVectors{ID: r.ID, Version: r.Version, Vectors: Vectors{Space: e.space, Rows: rows[:n:n]}}
+			rows = rows[n:]
+		}
+		if err := e.store.PutVectors(ctx, t, vectors); err != nil {
+			return done, err
+		}
+		done += len(records)
+		if progress != nil {
+			progress(done)
+		}
+	}
+}

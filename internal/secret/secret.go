@@ -1,0 +1,2 @@
+package secret
+func Redact(s string) string { return s }

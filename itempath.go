@@ -1,0 +1,175 @@
+package loci
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A path picks texts out of a JSON value: "a.b" by key, "a[0]" and "a[-1]" by
+// index, "a[*]" every element, "a.*" every value, "a.{b,c}" several keys, "$" the
+// whole value.
+type path []step
+
+// A step of a path: names to descend into, or an index, or everything.
+type step struct {
+	names []string // by key
+	index *int     // by index; negative counts from the end
+	all   bool     // every element or value
+}
+
+type pathList []path
+
+func parsePaths(sources []string) (pathList, error) {
+	var list pathList
+	for _, source := range sources {
+		p, err := parsePath(source)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func parsePath(source string) (path, error) {
+	bad := Errorf(Invalid, "index path %q: write names joined by periods, [0], [*], * or {a,b}", source)
+	if source == "" {
+		return nil, bad
+	}
+	if source == "$" {
+		return path{}, nil
+	}
+	var p path
+	for rest := strings.TrimPrefix(source, "$."); rest != ""; {
+		switch {
+		case rest[0] == '[':
+			inside, after, ok := strings.Cut(rest[1:], "]")
+			if !ok {
+				return nil, bad
+			}
+			if inside == "*" {
+				p = append(p, step{all: true})
+			} else {
+				n, err := strconv.Atoi(inside)
+				if err != nil {
+					return nil, bad
+				}
+				p = append(p, step{index: &n})
+			}
+			rest = after
+		case rest[0] == '{':
+			inside, after, ok := strings.Cut(rest[1:], "}")
+			if !ok {
+				return nil, bad
+			}
+			var names []string
+			for _, name := range strings.Split(inside, ",") {
+				names = append(names, strings.TrimSpace(name))
+			}
+			p = append(p, step{names: names})
+			rest = after
+		default:
+			end := strings.IndexAny(rest, ".[")
+			if end < 0 {
+				end = len(rest)
+			}
+			if end == 0 {
+				return nil, bad
+			}
+			if name := rest[:end]; name == "*" {
+				p = append(p, step{all: true})
+			} else {
+				p = append(p, step{names: []string{name}})
+			}
+			rest = rest[end:]
+		}
+		if strings.HasPrefix(rest, ".") {
+			if rest = rest[1:]; rest == "" {
+				return nil, bad
+			}
+		}
+	}
+	return p, nil
+}
+
+// text joins what the paths pick, one text a line.
+func (l pathList) text(value any) string {
+	var lines []string
+	for _, p := range l {
+		lines = p.collect(value, lines)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p path) collect(value any, lines []string) []string {
+	if len(p) == 0 {
+		if text := flatten(value); text != "" {
+			lines = append(lines, text)
+		}
+		return lines
+	}
+	s, rest := p[0], p[1:]
+	switch v := value.(type) {
+	case map[string]any:
+		names := s.names
+		if s.all {
+			names = slices.Sorted(maps.Keys(v))
+		}
+		for _, name := range names {
+			if sub, ok := v[name]; ok {
+				lines = rest.collect(sub, lines)
+			}
+		}
+	case []any:
+		switch {
+		case s.all:
+			for _, sub := range v {
+				lines = rest.collect(sub, lines)
+			}
+		case s.index != nil:
+			i := *s.index
+			if i < 0 {
+				i += len(v)
+			}
+			if i >= 0 && i < len(v) {
+				lines = rest.collect(v[i], lines)
+			}
+		}
+	}
+	return lines
+}
+
+// flatten writes a JSON value as text for search: a string as it is, an object as
+// "name: value" lines in order of name, a list one element a line.
+func flatten(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	case []any:
+		var lines []string
+		for _, sub := range v {
+			if text := flatten(sub); text != "" {
+				lines = append(lines, text)
+			}
+		}
+		return strings.Join(lines, "\n")
+	case map[string]any:
+		var lines []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if text := flatten(v[name]); text != "" {
+				lines = append(lines, name+": "+text)
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	return ""
+}

@@ -1,0 +1,184 @@
+package loci
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits on a [Namespace].
+const (
+	MaxLabels     = 16  // labels in a namespace
+	MaxLabelBytes = 256 // bytes in a label, and in a tenant's name
+)
+
+// A Tenant is the hard wall: no query, statistic or id reaches across it. Only
+// authentication and the operator's configuration make one; the zero Tenant is
+// refused by every store.
+type Tenant struct{ name string }
+
+// NewTenant checks a tenant's name: 1 to 256 bytes of valid UTF-8 without NUL.
+// Names compare byte for byte.
+func NewTenant(name string) (Tenant, error) {
+	if err := checkLabel("tenant", name); err != nil {
+		return Tenant{}, err
+	}
+	return Tenant{name}, nil
+}
+
+// String returns the name.
+func (t Tenant) String() string { return t.name }
+
+// IsZero reports whether t names no tenant.
+func (t Tenant) IsZero() bool { return t.name == "" }
+
+func checkLabel(field, s string) error {
+	switch {
+	case s == "":
+		return Errorf(Invalid, "%s must not be empty", field)
+	case len(s) > MaxLabelBytes:
+		return Errorf(Invalid, "%s is %d bytes long; the limit is %d: shorten it", field, len(s), MaxLabelBytes)
+	case !utf8.ValidString(s):
+		return Errorf(Invalid, "%s is not valid UTF-8", field)
+	case strings.ContainsRune(s, 0):
+		return Errorf(Invalid, "%s must not contain a NUL character", field)
+	}
+	return nil
+}
+
+// A Namespace is a place inside a tenant: a tuple of labels such as
+// ("user", "u-123"). It contains itself and every namespace that extends it by
+// whole labels. Labels compare byte for byte: no case folding, no normalisation.
+type Namespace []string
+
+// Validate checks the limits: at most 16 labels, each 1 to 256 bytes of valid
+// UTF-8 without NUL. The empty namespace is the tenant itself and is valid.
+func (n Namespace) Validate() error {
+	if len(n) > MaxLabels {
+		return Errorf(Invalid, "namespace has %d labels; the limit is %d", len(n), MaxLabels)
+	}
+	for i, label := range n {
+		if err := checkLabel(fmt.Sprintf("namespace label %d", i+1), label); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Contains reports whether other is n or lies below it.
+func (n Namespace) Contains(other Namespace) bool {
+	return len(other) >= len(n) && slices.Equal(n, other[:len(n)])
+}
+
+// Equal reports whether both have the same labels.
+func (n Namespace) Equal(other Namespace) bool { return slices.Equal(n, other) }
+
+// Child returns a new namespace with labels appended; n is not changed.
+func (n Namespace) Child(labels ...string) Namespace {
+	return append(slices.Clip(slices.Clone(n)), labels...)
+}
+
+// Key returns a collision-free byte string for n: every label followed by NUL,
+// which no label may contain. Key order puts a namespace right before everything
+// below it, so "contains" is "has the prefix".
+func (n Namespace) Key() string {
+	var b strings.Builder
+	for _, label := range n {
+		b.WriteString(label)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// NamespaceFromKey is the inverse of [Namespace.Key].
+func NamespaceFromKey(key string) Namespace {
+	if key == "" {
+		return Namespace{}
+	}
+	return strings.Split(strings.TrimSuffix(key, "\x00"), "\x00")
+}
+
+var (
+	labelEscaper   = strings.NewReplacer("%", "%25", "/", "%2F")
+	labelUnescaper = strings.NewReplacer("%25", "%", "%2F", "/", "%2f", "/")
+)
+
+// String joins the labels with "/", escaping "/" and "%" inside them.
+func (n Namespace) String() string {
+	parts := make([]string, len(n))
+	for i, label := range n {
+		parts[i] = labelEscaper.Replace(label)
+	}
+	return strings.Join(parts, "/")
+}
+
+// ParseNamespace reads the form [Namespace.String] writes. The empty string is
+// the empty namespace.
+func ParseNamespace(text string) (Namespace, error) {
+	if text == "" {
+		return Namespace{}, nil
+	}
+	parts := strings.Split(text, "/")
+	for i, part := range parts {
+		escapes := strings.Count(part, "%25") + strings.Count(part, "%2F") + strings.Count(part, "%2f")
+		if strings.Count(part, "%") != escapes {
+			return nil, Errorf(Invalid, "namespace %q: write %% as %%25, and / inside a label as %%2F", text)
+		}
+		parts[i] = labelUnescaper.Replace(part)
+	}
+	n := Namespace(parts)
+	return n, n.Validate()
+}
+
+// A Template is a namespace whose labels may be variables: a label that is
+// exactly "{name}" stands for the caller's variable of that name. The nil
+// Template means the default place: ("user", user_id), else
+// ("org", org_id, agent_id), else ("org", org_id).
+type Template []string
+
+// ParseTemplate checks the labels of a template.
+func ParseTemplate(labels []string) (Template, error) {
+	for _, label := range labels {
+		if name, ok := variable(label); ok && name == "" {
+			return nil, Errorf(Invalid, "namespace template has an empty variable {}")
+		}
+	}
+	return Template(labels), Namespace(labels).Validate()
+}
+
+func variable(label string) (name string, ok bool) {
+	if strings.HasPrefix(label, "{") && strings.HasSuffix(label, "}") && len(label) >= 2 {
+		return label[1 : len(label)-1], true
+	}
+	return "", false
+}
+
+// Resolve fills the variables from vars. A variable that is not set is a
+// [*ConfigurationError].
+func (t Template) Resolve(vars Vars) (Namespace, error) {
+	if t == nil {
+		switch {
+		case vars.Get(VarUser) != "":
+			t = Template{"user", "{user_id}"}
+		case vars.Get(VarOrg) != "" && vars.Get(VarAgent) != "":
+			t = Template{"org", "{org_id}", "{agent_id}"}
+		case vars.Get(VarOrg) != "":
+			t = Template{"org", "{org_id}"}
+		default:
+			return nil, &ConfigurationError{Key: VarUser, Available: vars.Names()}
+		}
+	}
+	n := make(Namespace, len(t))
+	for i, label := range t {
+		n[i] = label
+		if name, ok := variable(label); ok {
+			value := vars.Get(name)
+			if value == "" {
+				return nil, &ConfigurationError{Key: name, Available: vars.Names()}
+			}
+			n[i] = value
+		}
+	}
+	return n, n.Validate()
+}

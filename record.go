@@ -1,0 +1,137 @@
+package loci
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// An ID names a record, an event or a link: a UUID, unique inside a tenant.
+type ID [16]byte
+
+// NewID makes a time-ordered (version 7) UUID.
+func NewID() ID { return ID(uuid.Must(uuid.NewV7())) }
+
+// ParseID reads the canonical 36-character form, in either letter case.
+func ParseID(s string) (ID, error) {
+	if len(s) == 36 {
+		if id, err := uuid.Parse(s); err == nil {
+			return ID(id), nil
+		}
+	}
+	return ID{}, Errorf(Invalid, "id must be a UUID such as 01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77")
+}
+
+// derivedID is the same UUID for the same parts, for imports that may be repeated.
+func derivedID(space ID, parts ...string) ID {
+	var data []byte
+	for _, p := range parts {
+		data = append(append(data, p...), 0)
+	}
+	return ID(uuid.NewSHA1(uuid.UUID(space), data))
+}
+
+// String returns the canonical lower-case form.
+func (id ID) String() string { return uuid.UUID(id).String() }
+
+// IsZero reports whether id names nothing.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// MarshalText writes the canonical form.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads the canonical form; the empty text is the zero ID.
+func (id *ID) UnmarshalText(text []byte) (err error) {
+	if len(text) == 0 {
+		*id = ID{}
+		return nil
+	}
+	*id, err = ParseID(string(text))
+	return err
+}
+
+// A Kind is a kind of memory. Stores treat kinds as opaque.
+type Kind string
+
+// The kinds there are.
+const (
+	KindFact Kind = "fact" // a fact, or a note: a fact without subject and predicate
+	KindItem Kind = "item" // a JSON value under a key the caller chose
+)
+
+// A Record is one memory as a store keeps it: the columns a store filters on, and
+// the rest as JSON that only the kind itself reads. So a new field of a kind
+// touches no store.
+type Record struct {
+	ID        ID
+	Kind      Kind
+	Namespace Namespace
+
+	// Slot is what at most one record may hold per namespace and kind: the key
+	// of an item, the subject and predicate of a fact, the normalised text of a
+	// note. Empty: the record competes with none. Arbitrary bytes.
+	Slot string
+
+	// Version is 1 when created and grows by one with each Put; a Put whose
+	// Version is not the stored one plus one conflicts.
+	Version int64
+
+	// Live records are searched. Others stay readable by id until erased.
+	Live bool
+
+	CreatedAt time.Time // millisecond precision, UTC
+	UpdatedAt time.Time // of the last Put that changed what the record says
+	ExpiresAt time.Time // zero: never. Past it no read finds the record
+
+	Uses   int64     // how often it was returned; see [RecordStore.Touch]
+	UsedAt time.Time // zero: never
+
+	Text     string // what is searched, and shown as the memory's text
+	Passages []Span // the parts of Text that are searched one by one
+	Tags     []string
+
+	Attributes json.RawMessage // what filters match: a JSON object, or nil
+	Body       json.RawMessage // what only the kind reads: a JSON object, or nil
+}
+
+// A Span is a part of a text: bytes Start up to but not including End.
+type Span struct{ Start, End int }
+
+// Of returns the span's part of text; a span that does not fit yields "".
+func (s Span) Of(text string) string {
+	if s.Start < 0 || s.End > len(text) || s.Start > s.End {
+		return ""
+	}
+	return text[s.Start:s.End]
+}
+
+// Expired reports whether the record is past its time at t.
+func (r *Record) Expired(t time.Time) bool { return !r.ExpiresAt.IsZero() && !t.Before(r.ExpiresAt) }
+
+// A Revision is an earlier state of a record, kept when a Put replaced it.
+type Revision struct {
+	Version    int64           `json:"version"`
+	UpdatedAt  time.Time       `json:"updated_at"`  // when this state was written
+	ReplacedAt time.Time       `json:"replaced_at"` // when the next state replaced it
+	Text       string          `json:"text"`
+	Tags       []string        `json:"tags,omitempty"`
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+}
+
+// A Space is a vector space: vectors of different models or sizes are never
+// compared with one another.
+type Space struct {
+	Model string // such as "lexical-1"; the zero Space means "no vectors"
+	Dims  int    // dimensions, 1 to 4096
+}
+
+// IsZero reports whether s is no space.
+func (s Space) IsZero() bool { return s == Space{} }
+
+// Vectors are a record's vectors in one space: one for each of its passages, of
+// unit length.
+type Vectors struct {
+	Space Space
+	Rows  [][]float32
+}

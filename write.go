@@ -1,0 +1,143 @@
+package loci
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// maxAttempts bounds how often a write is decided anew after a conflict. Each
+// conflict means that another writer went ahead, so 64 writers of one record can
+// all get through.
+const maxAttempts = 64
+
+// A decision is what a write wants: the change, the reply, and the record the
+// reply speaks of.
+type decision[R any] struct {
+	change Change
+	reply  R
+	record ID
+}
+
+// commit runs a write: it answers a repeated request with the stored reply,
+// otherwise lets decide read and decide, applies the change, and starts over when
+// another writer was quicker. request identifies what was asked, as JSON.
+func commit[R any](ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (decision[R], error)) (reply R, err error) {
+	e := m.engine
+	key, fingerprint, err := m.idempotency(op, request)
+	if err != nil {
+		return reply, err
+	}
+	for attempt := range maxAttempts {
+		if attempt > 0 {
+			if err := pause(ctx, attempt); err != nil {
+				return reply, AsError(err)
+			}
+		}
+		now := e.now()
+		if key != "" {
+			stored, err := e.store.Replied(ctx, m.view.Tenant, key)
+			if err != nil {
+				return reply, err
+			}
+			if stored != nil && now.Before(stored.ExpiresAt) {
+				if stored.Fingerprint != fingerprint {
+					return reply, &Error{Code: Conflict, Op: op, Msg: "this idempotency key was used for another request",
+						Recovery: "Use a new key for a new request; repeat a request unchanged."}
+				}
+				return reply, json.Unmarshal(stored.Value, &reply)
+			}
+		}
+		d, err := decide(now)
+		if err != nil {
+			return reply, err
+		}
+		if key != "" {
+			value, err := json.Marshal(d.reply)
+			if err != nil {
+				return reply, &Error{Code: Internal, Op: op, Err: err}
+			}
+			d.change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.record,
+				ExpiresAt: now.Add(e.opts.IdempotencyTTL)}
+		}
+		if len(d.change.Put)+len(d.change.Erase) == 0 && d.change.Reply == nil {
+			return d.reply, nil
+		}
+		err = e.store.Apply(ctx, m.view.Tenant, d.change)
+		if err == nil {
+			return d.reply, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return reply, err
+		}
+	}
+	return reply, &Error{Code: Conflict, Op: op, Msg: "too many others are changing this memory at the same time",
+		Recovery: "Try again."}
+}
+
+// idempotency derives the stored key and the request's fingerprint. The key
+// includes who asks and where, so that nobody meets another caller's reply.
+func (m *Memory) idempotency(op string, request any) (key, fingerprint string, err error) {
+	if m.view.IdempotencyKey == "" {
+		return "", "", nil
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return "", "", &Error{Code: Internal, Op: op, Err: err}
+	}
+	key = digest(m.view.Actor, m.view.Namespace.Key(), m.view.IdempotencyKey)
+	// The fingerprint is keyed, too: the digest of a short text alone can be guessed.
+	return key, digest(key, op, string(body)), nil
+}
+
+// digest hashes parts so that no two different lists of parts collide.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		n := len(p)
+		h.Write([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+		h.Write([]byte(p))
+	}
+	return string(h.Sum(nil))
+}
+
+// pause waits a little longer after each conflict, at random, so that writers
+// that met once do not meet again.
+func pause(ctx context.Context, attempt int) error {
+	t := time.NewTimer(time.Duration(rand.Int64N(int64(min(attempt, 10)) * int64(time.Millisecond))))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// event makes an audit event about a record.
+func (m *Memory) event(typ EventType, r *Record, now time.Time, payload map[string]any) Event {
+	var data json.RawMessage
+	if len(payload) > 0 {
+		data, _ = json.Marshal(payload) // strings, numbers and ids only: cannot fail
+	}
+	return Event{ID: m.engine.opts.NewID(), Type: typ, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: now,
+		Actor: m.view.Actor, RequestID: m.view.RequestID, Payload: data}
+}
+
+// one reads the record of an id that the filter selects; NotFound otherwise.
+func (m *Memory) one(ctx context.Context, f Filter, id ID) (Record, error) {
+	f.IDs = []ID{id}
+	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 1})
+	if err != nil {
+		return Record{}, err
+	}
+	if len(records) == 0 {
+		return Record{}, notFound(id)
+	}
+	return records[0], nil
+}
+
+func notFound(id ID) error { return Errorf(NotFound, "no memory with id %s", id) }
