@@ -159,6 +159,11 @@ func isOperators(w map[string]any) bool {
 // IsZero reports whether the condition always holds.
 func (w Where) IsZero() bool { return len(w.conditions) == 0 }
 
+// NeedsText reports whether the condition asks for the text of a record.
+func (w Where) NeedsText(r *Record) bool {
+	return r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition) bool { return c.key == "content" })
+}
+
 // Match reports whether a record's attributes meet the condition.
 func (w Where) Match(r *Record) bool {
 	if w.IsZero() {

@@ -84,7 +84,7 @@ type RecordStore interface {
 
 // A VectorStore keeps vectors beside the records they describe.
 type VectorStore interface {
-	// Unembedded returns up to limit live records, oldest first, that have
+	// Unembedded returns up to limit live records, in order of ID, that have
 	// passages but no vectors in the space, with an ID after the given one.
 	Unembedded(ctx context.Context, t Tenant, s Space, after ID, limit int) ([]Record, error)
 
@@ -125,6 +125,10 @@ type Put struct {
 	// Revisions is how many earlier states to keep, the replaced one included;
 	// older ones go. Negative: leave the kept ones alone and keep no new one.
 	Revisions int
+
+	// History, when not nil, creates the record at whatever Version it has, with
+	// these earlier states, newest first: an import. Conflict: it exists.
+	History []Revision
 }
 
 // An Erase removes a record with its passages, vectors, revisions and links, and

@@ -102,10 +102,10 @@ type ImportReport struct {
 // checked before anything is written; the line and field of a fault are named.
 func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
 	var report ImportReport
-	var drafts []Record
+	var drafts []imported
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
-	var parse func(line []byte) (*Record, error)
+	var parse func(line []byte) ([]imported, error)
 	ended := false
 	n := 0
 	for lines.Scan() {
@@ -119,15 +119,13 @@ func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int
 				return report, Errorf(Invalid, "line %d: neither a Loci export nor the JSONL of the MCP memory server", n)
 			}
 		}
-		draft, err := parse(line)
+		more, err := parse(line)
 		if err != nil {
 			e := *AsError(err)
 			e.Msg = fmt.Sprintf("line %d: %s", n, e.Msg)
 			return report, &e
 		}
-		if draft != nil {
-			drafts = append(drafts, *draft)
-		}
+		drafts = append(drafts, more...)
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
@@ -156,7 +154,7 @@ func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int
 }
 
 // importFormat looks at the first line.
-func (m *Memory) importFormat(line []byte, ended *bool, drafts *[]Record) (string, func([]byte) (*Record, error)) {
+func (m *Memory) importFormat(line []byte, ended *bool, drafts *[]imported) (string, func([]byte) ([]imported, error)) {
 	var head exportLine
 	if json.Unmarshal(line, &head) != nil {
 		return "", nil
@@ -164,16 +162,16 @@ func (m *Memory) importFormat(line []byte, ended *bool, drafts *[]Record) (strin
 	switch head.Type {
 	case "header":
 		if head.Format == ExportFormat {
-			return ExportFormat, func(line []byte) (*Record, error) { return m.importLine(line, ended, len(*drafts)) }
+			return ExportFormat, func(line []byte) ([]imported, error) { return m.importLine(line, ended, len(*drafts)) }
 		}
 	case "entity", "relation":
-		return "mcp-memory", m.importMCP
+		return MCPMemoryFormat, m.importMCP
 	}
 	return "", nil
 }
 
 // importLine checks a line of an export.
-func (m *Memory) importLine(line []byte, ended *bool, soFar int) (*Record, error) {
+func (m *Memory) importLine(line []byte, ended *bool, soFar int) ([]imported, error) {
 	var in exportLine
 	if err := json.Unmarshal(line, &in); err != nil {
 		return nil, Errorf(Invalid, "not JSON of an export: %v", err)
@@ -204,6 +202,8 @@ func (m *Memory) importLine(line []byte, ended *bool, soFar int) (*Record, error
 	switch {
 	case r.ID.IsZero():
 		err = Errorf(Invalid, "id is missing")
+	case r.Version < 1:
+		err = Errorf(Invalid, "version is %d; it must be at least 1", r.Version)
 	case r.CreatedAt.IsZero() || in.CreatedAt.IsZero():
 		err = Errorf(Invalid, "created_at is missing")
 	case len(r.Text) > m.engine.opts.MaxContent:
@@ -225,7 +225,34 @@ func (m *Memory) importLine(line []byte, ended *bool, soFar int) (*Record, error
 		r.Attributes, err = m.redactAttributes(r.Attributes)
 	}
 	r.Passages = m.engine.passages(r.Text)
-	return &r, err
+	history, historyErr := m.importHistory(&in)
+	if err == nil {
+		err = historyErr
+	}
+	return []imported{{r, history}}, err
+}
+
+// importHistory checks the earlier states of a record.
+func (m *Memory) importHistory(in *exportLine) ([]Revision, error) {
+	history := []Revision{}
+	for i, v := range in.Revisions {
+		if v.Version < 1 || v.Version >= int64(in.Version) || i > 0 && v.Version >= in.Revisions[i-1].Version {
+			return nil, Errorf(Invalid, "revisions[%d].version is %d: versions must fall and stay below the record's %d", i, v.Version, in.Version)
+		}
+		v.Text = m.engine.redact(v.Text)
+		var err error
+		if v.Attributes, err = m.redactAttributes(v.Attributes); err != nil {
+			return nil, err
+		}
+		history = append(history, v)
+	}
+	return history, nil
+}
+
+// imported is a record to import, with its earlier states.
+type imported struct {
+	Record
+	history []Revision
 }
 
 func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, error) {
@@ -243,19 +270,14 @@ func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, 
 	return json.Marshal(object)
 }
 
-// importMCP reads a line of the MCP reference memory server's file: an entity
-// with observations becomes one note each, a relation becomes one note.
-func (m *Memory) importMCP(line []byte) (*Record, error) {
-	return nil, nil
-}
-
 // importBatch stores the drafts that are not there yet, in one change.
-func (m *Memory) importBatch(ctx context.Context, drafts []Record) (created int64, err error) {
+func (m *Memory) importBatch(ctx context.Context, drafts []imported) (created int64, err error) {
 	return commit(ctx, m.plain(), "import", nil, func(now time.Time) (decision[int64], error) {
 		var d decision[int64]
+		taken := map[string]bool{} // ids and slots given out in this batch
 		for i := range drafts {
-			r := drafts[i]
-			present, err := m.settleImport(ctx, &r)
+			r := drafts[i].Record
+			present, err := m.settleImport(ctx, &r, taken)
 			if err != nil {
 				return d, err
 			}
@@ -263,7 +285,8 @@ func (m *Memory) importBatch(ctx context.Context, drafts []Record) (created int6
 				continue
 			}
 			d.reply++
-			d.change.Put = append(d.change.Put, Put{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
+			d.change.Put = append(d.change.Put, Put{Record: r, History: drafts[i].history,
+				Vectors: m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
 			d.change.Events = append(d.change.Events, m.event(EventImported, &r, now, map[string]any{"bytes": len(r.Text)}))
 		}
 		return d, nil
@@ -271,7 +294,34 @@ func (m *Memory) importBatch(ctx context.Context, drafts []Record) (created int6
 }
 
 // settleImport finds out whether a draft is there already, and gives it an id
-// that is free: its own, or when another namespace holds that one, a derived one.
-func (m *Memory) settleImport(ctx context.Context, r *Record) (present bool, err error) {
-	return false, nil
+// that is free: its own, or, when another namespace holds that one, one derived
+// from it, so that a repeated import meets itself. Its slot may be held by a record
+// that says the same; then that one is the record.
+func (m *Memory) settleImport(ctx context.Context, r *Record, taken map[string]bool) (present bool, err error) {
+	holder, err := m.slotHolder(ctx, r, time.Time{})
+	if err != nil {
+		return false, err
+	}
+	slot := string(r.Kind) + r.Slot + r.Namespace.Key()
+	if holder != nil && holder.ID != r.ID || r.Slot != "" && taken[slot] {
+		return true, nil
+	}
+	for {
+		if taken[r.ID.String()] {
+			return true, nil
+		}
+		f := Filter{Within: []Namespace{{}}, IDs: []ID{r.ID}, NotLive: true}
+		held, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 1})
+		if err != nil {
+			return false, err
+		}
+		if len(held) == 0 {
+			taken[slot], taken[r.ID.String()] = true, true
+			return false, nil
+		}
+		if held[0].Namespace.Equal(r.Namespace) {
+			return true, nil
+		}
+		r.ID = derivedID(r.ID, r.Namespace.Key())
+	}
 }

@@ -1,0 +1,48 @@
+# Loci: `make` lists what there is to do.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-long check bench clients conformance torture fuzz generate clean
+
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## Build, then start the MCP server on standard input and output
+	@bin/loci mcp
+
+build: ## Write bin/loci
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/loci ./cmd/loci
+
+test: build ## Pass the tests
+	$(GO) vet ./...
+	$(GO) test -race -timeout 15m ./...
+
+test-long: ## Everything CI runs short, at its full length
+	LOCI_LONG=1 $(GO) test -race -timeout 120m ./...
+
+check: ## Lint
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
+
+bench: ## Measure against raw SQLite, in one run
+	$(GO) test -run '^$$' -bench . -benchmem ./bench
+
+clients: build ## Drive bin/loci with the official MCP clients for Go, TypeScript and Python
+	tests/clients/run.sh
+
+conformance: ## Run the official MCP conformance suite
+	tests/conformance/run.sh
+
+torture: build ## Kill the server 10,000 times in the middle of writes
+	$(GO) test -timeout 120m -run TestKill -count 1 ./tests/torture -cycles 10000
+
+fuzz: ## Fuzz every target for a minute
+	@$(GO) list ./... | while read -r pkg; do \
+	  for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime 60s "$$pkg" || exit 1; \
+	  done; done
+
+clean: ## Remove what was built
+	rm -rf bin

@@ -1,0 +1,19 @@
+package vector
+
+// dotPortable returns the sum of the products of two vectors of equal length, in
+// plain Go. Four sums let the processor work on them side by side.
+func dotPortable(query []int16, row []int8) int32 {
+	var a, b, c, d int32
+	for len(query) >= 8 && len(row) >= 8 {
+		q, r := query[:8:8], row[:8:8]
+		a += int32(q[0])*int32(r[0]) + int32(q[4])*int32(r[4])
+		b += int32(q[1])*int32(r[1]) + int32(q[5])*int32(r[5])
+		c += int32(q[2])*int32(r[2]) + int32(q[6])*int32(r[6])
+		d += int32(q[3])*int32(r[3]) + int32(q[7])*int32(r[7])
+		query, row = query[8:], row[8:]
+	}
+	for i, q := range query {
+		a += int32(q) * int32(row[i])
+	}
+	return a + b + c + d
+}

@@ -1,0 +1,142 @@
+package vector
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxDims is the greatest number of dimensions, the limit of embedders. Sums of
+// products of signed bytes would fit 32 bits up to 131071 dimensions.
+const MaxDims = 4096
+
+// A Matrix is a growing list of quantised vectors. A row keeps its number until
+// [Matrix.Compact]. Reading is safe for concurrent use; appending and compacting
+// need the caller's lock.
+type Matrix struct {
+	dims   int
+	codes  []int8 // row by row, so that a scan reads memory in order
+	scales []float32
+}
+
+// New makes an empty matrix of vectors with dims dimensions, 1 to [MaxDims]; any
+// other number is a defect of the caller and panics.
+func New(dims int) *Matrix {
+	if dims < 1 || dims > MaxDims {
+		panic(fmt.Sprintf("vector: %d dimensions; must be 1 to %d", dims, MaxDims))
+	}
+	return &Matrix{dims: dims}
+}
+
+// Len returns the number of rows.
+func (m *Matrix) Len() int { return len(m.scales) }
+
+// Dims returns the number of dimensions.
+func (m *Matrix) Dims() int { return m.dims }
+
+// Bytes returns the memory the rows take, reserves included.
+func (m *Matrix) Bytes() int { return cap(m.codes) + 4*cap(m.scales) }
+
+// Grow makes room for n more rows, so that loading many copies none of them.
+func (m *Matrix) Grow(n int) {
+	m.codes = slices.Grow(m.codes, n*m.dims)
+	m.scales = slices.Grow(m.scales, n)
+}
+
+// Append quantises v as [Quantize] does and returns its row. It panics when v has
+// another number of dimensions.
+func (m *Matrix) Append(v []float32) (row int) {
+	m.check(len(v))
+	scale := scaleOf(v)
+	for _, x := range v {
+		m.codes = append(m.codes, code(x, scale))
+	}
+	m.scales = append(m.scales, scale)
+	return len(m.scales) - 1
+}
+
+// AppendQuantized adds a row as [Split] returned it and returns its number. The
+// codes are copied. It panics when there are not Dims codes; a scale that is
+// negative or not finite makes a zero row.
+func (m *Matrix) AppendQuantized(scale float32, codes []byte) (row int) {
+	m.check(len(codes))
+	if !validScale(scale) {
+		scale = 0
+	}
+	for _, c := range codes {
+		m.codes = append(m.codes, int8(c))
+	}
+	m.scales = append(m.scales, scale)
+	return len(m.scales) - 1
+}
+
+// Scores writes the dot product of the query with every row to out, which must
+// have room for Len of them; more than that is left as it is. A query of another
+// number of dimensions panics; one that is zero or not finite scores 0. It
+// allocates nothing.
+func (m *Matrix) Scores(query []float32, out []float32) {
+	var buffer [MaxDims]int16
+	codes, scale := m.widen(query, &buffer)
+	out = out[:len(m.scales)]
+	for row := range out {
+		out[row] = m.score(codes, scale, row)
+	}
+}
+
+// ScoresOf is Scores for some rows only: out[i] is the score of rows[i]. It is
+// for searches whose filter leaves a small part.
+func (m *Matrix) ScoresOf(query []float32, rows []int32, out []float32) {
+	var buffer [MaxDims]int16
+	codes, scale := m.widen(query, &buffer)
+	out = out[:len(rows)]
+	for i, row := range rows {
+		out[i] = m.score(codes, scale, int(row))
+	}
+}
+
+// Compact drops the rows that keep refuses and closes the gaps, in order. It
+// returns the new number of each old row, −1 for those dropped, and gives memory
+// back when more than half of it is left unused.
+func (m *Matrix) Compact(keep func(row int) bool) (moved []int32) {
+	moved = make([]int32, len(m.scales))
+	n := 0
+	for row := range moved {
+		moved[row] = -1
+		if !keep(row) {
+			continue
+		}
+		moved[row] = int32(n)
+		copy(m.codes[n*m.dims:(n+1)*m.dims], m.codes[row*m.dims:])
+		m.scales[n] = m.scales[row]
+		n++
+	}
+	m.codes, m.scales = m.codes[:n*m.dims], m.scales[:n]
+	if cap(m.scales) > 2*n {
+		m.codes, m.scales = slices.Clone(m.codes), slices.Clone(m.scales)
+	}
+	return moved
+}
+
+// widen quantises a query into 16-bit codes: the kernel multiplies those, and
+// widens only the rows.
+func (m *Matrix) widen(query []float32, buffer *[MaxDims]int16) ([]int16, float64) {
+	m.check(len(query))
+	scale := scaleOf(query)
+	codes := buffer[:len(query)]
+	for i, x := range query {
+		codes[i] = int16(code(x, scale))
+	}
+	return codes, float64(scale)
+}
+
+// score multiplies in float64, where no product of two scales and a sum can
+// overflow, so that a score is never NaN.
+func (m *Matrix) score(codes []int16, scale float64, row int) float32 {
+	sum := dot(codes, m.codes[row*m.dims:(row+1)*m.dims])
+	return float32(float64(sum) * scale * float64(m.scales[row]))
+}
+
+func (m *Matrix) check(dims int) {
+	if dims != m.dims {
+		panic(fmt.Sprintf("vector: %d dimensions in a matrix of %d", dims, m.dims))
+	}
+}

@@ -1,0 +1,77 @@
+package vector
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// scaleBytes is the length of a blob's head.
+const scaleBytes = 4
+
+// Quantize turns a vector into the bytes a store keeps: its scale as
+// little-endian float32, then one signed byte, −127 to 127, a dimension; a
+// component is about scale·code. A vector with a NaN or an infinity comes from a
+// broken embedder and becomes the zero vector, which scores 0 with everything.
+func Quantize(v []float32) []byte {
+	blob := make([]byte, scaleBytes+len(v))
+	scale := scaleOf(v)
+	binary.LittleEndian.PutUint32(blob, math.Float32bits(scale))
+	for i, x := range v {
+		blob[scaleBytes+i] = byte(code(x, scale))
+	}
+	return blob
+}
+
+// Split returns the scale and the codes of a blob that [Quantize] made; the codes
+// share its memory. A blob of another length than dims needs, or with a scale
+// that is negative or not finite, is an error: it is damaged, or of another space.
+func Split(blob []byte, dims int) (scale float32, codes []byte, err error) {
+	if len(blob) != scaleBytes+dims {
+		return 0, nil, fmt.Errorf("vector: blob has %d bytes; %d dimensions need %d", len(blob), dims, scaleBytes+dims)
+	}
+	scale = math.Float32frombits(binary.LittleEndian.Uint32(blob))
+	if !validScale(scale) {
+		return 0, nil, fmt.Errorf("vector: blob has scale %v", scale)
+	}
+	return scale, blob[scaleBytes:], nil
+}
+
+// Dequantize returns the vector of a blob, each component off by at most half of
+// the blob's scale. Its errors are those of [Split].
+func Dequantize(blob []byte) ([]float32, error) {
+	scale, codes, err := Split(blob, max(0, len(blob)-scaleBytes))
+	if err != nil {
+		return nil, err
+	}
+	v := make([]float32, len(codes))
+	for i, c := range codes {
+		v[i] = scale * float32(int8(c))
+	}
+	return v, nil
+}
+
+// scaleOf returns what one step of a code is worth, or 0 for a vector that is
+// zero, not finite, or too small to be told from zero.
+func scaleOf(v []float32) float32 {
+	var greatest float32
+	for _, x := range v {
+		magnitude := float32(math.Abs(float64(x)))
+		if !(magnitude <= math.MaxFloat32) { // NaN fails every comparison
+			return 0
+		}
+		greatest = max(greatest, magnitude)
+	}
+	return greatest / 127
+}
+
+// code rounds x to a multiple of scale. Scales near the least float32 are
+// themselves rounded, hence the clamp.
+func code(x, scale float32) int8 {
+	if scale == 0 {
+		return 0
+	}
+	return int8(min(127, max(-127, math.RoundToEven(float64(x)/float64(scale)))))
+}
+
+func validScale(scale float32) bool { return scale >= 0 && scale <= math.MaxFloat32 }

@@ -1,0 +1,300 @@
+// Package index is the search index of one tenant, held in the process and
+// derived from the records of a store: words with BM25, vectors with exact
+// quantised similarity. Stores keep it true to their data; it decides nothing.
+//
+// Every namespace is a shard with statistics of its own, so that what one user
+// stores never moves the scores of another.
+package index
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/retrieval"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// maxAttributes bounds the attributes kept in memory for filters; longer ones are
+// read from the store when a filter asks.
+const maxAttributes = 2 << 10
+
+// An Index holds the live records of some namespaces of one tenant, with vectors
+// of one space. It is not safe for concurrent changes; concurrent Match is.
+type Index struct {
+	space  loci.Space
+	shards map[string]*shard // by Namespace.Key
+	keys   Keys              // of the shards
+}
+
+// New makes an empty index for vectors of a space; the zero space means none.
+func New(space loci.Space) *Index {
+	return &Index{space: space, shards: map[string]*shard{}}
+}
+
+// Space returns the space whose vectors the index holds.
+func (x *Index) Space() loci.Space { return x.space }
+
+// AddShard makes the index responsible for a namespace, empty at first.
+func (x *Index) AddShard(key string) {
+	if x.shards[key] == nil {
+		x.shards[key] = newShard(key, x.space)
+		x.keys.Add(key)
+	}
+}
+
+// HasShard reports whether the index is responsible for a namespace.
+func (x *Index) HasShard(key string) bool { return x.shards[key] != nil }
+
+// DropShard forgets a namespace.
+func (x *Index) DropShard(key string) {
+	delete(x.shards, key)
+	x.keys.Remove(key)
+}
+
+// ShardPassages returns the number of passages of a namespace.
+func (x *Index) ShardPassages(key string) int {
+	if s := x.shards[key]; s != nil {
+		return s.livePassages
+	}
+	return 0
+}
+
+// Passages returns the number of passages held, a measure of memory.
+func (x *Index) Passages() int {
+	n := 0
+	for _, s := range x.shards {
+		n += s.livePassages
+	}
+	return n
+}
+
+// Upsert takes in a record, replacing what the shard of its namespace held under
+// its id. A record that is not live, or whose namespace is no shard, only leaves.
+// codes are its quantised vectors in the index's space, one a passage, or nil.
+func (x *Index) Upsert(r *loci.Record, codes [][]byte) {
+	s := x.shards[r.Namespace.Key()]
+	if s == nil {
+		return
+	}
+	s.remove(r.ID)
+	if r.Live {
+		s.add(r, codes)
+	}
+}
+
+// Remove forgets a record of a namespace.
+func (x *Index) Remove(key string, id loci.ID) {
+	if s := x.shards[key]; s != nil {
+		s.remove(id)
+	}
+}
+
+// SetExpiry moves the time a record of a namespace expires.
+func (x *Index) SetExpiry(key string, id loci.ID, at time.Time) {
+	if s := x.shards[key]; s != nil {
+		if n, ok := s.byID[id]; ok {
+			s.entries[n].record.ExpiresAt = at
+		}
+	}
+}
+
+// entry is what the index knows of a record beside its words and vectors.
+type entry struct {
+	record   loci.Record // without Text, Passages and Body
+	lazy     bool        // Attributes are left out for their size
+	passages []uint32    // in the shard, by ordinal
+	alive    bool
+	embedded bool
+}
+
+// posting says how often a term stands in a passage.
+type posting struct {
+	passage uint32
+	count   uint32
+}
+
+// passage is a part of an entry's text.
+type passage struct {
+	entry  uint32
+	length uint32   // terms
+	terms  []uint32 // distinct, for removal
+	row    int32    // in the matrix; -1: no vector
+}
+
+// shard is the index of one namespace.
+type shard struct {
+	namespace loci.Namespace
+	space     loci.Space
+
+	entries  []entry
+	byID     map[loci.ID]uint32
+	passages []passage
+
+	terms    map[string]uint32
+	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
+	holders  []uint32    // by term: passages alive that hold it
+
+	livePassages int
+	totalLength  uint64 // terms of the passages alive
+
+	matrix *vector.Matrix // nil without a space
+	rows   []uint32       // passage of each row
+}
+
+func newShard(key string, space loci.Space) *shard {
+	s := &shard{namespace: loci.NamespaceFromKey(key), space: space, byID: map[loci.ID]uint32{}, terms: map[string]uint32{}}
+	if !space.IsZero() {
+		s.matrix = vector.New(space.Dims)
+	}
+	return s
+}
+
+func (s *shard) add(r *loci.Record, codes [][]byte) {
+	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil}
+	e.record.Text, e.record.Passages, e.record.Body = "", nil, nil
+	e.record.Namespace = s.namespace // one copy for all
+	if len(r.Attributes) > maxAttributes {
+		e.record.Attributes, e.lazy = nil, true
+	} else {
+		e.record.Attributes = append(json.RawMessage(nil), r.Attributes...)
+	}
+	number := uint32(len(s.entries))
+	for i, span := range r.Passages {
+		p := passage{entry: number, row: -1}
+		s.addTerms(&p, span.Of(r.Text))
+		if e.embedded && i < len(codes) {
+			// A code of another size is damage that Check reports; the words are still searched.
+			if scale, code, err := vector.Split(codes[i], s.space.Dims); err == nil {
+				p.row = int32(s.matrix.AppendQuantized(scale, code))
+				s.rows = append(s.rows, uint32(len(s.passages)))
+			}
+		}
+		e.passages = append(e.passages, uint32(len(s.passages)))
+		s.passages = append(s.passages, p)
+		s.livePassages++
+		s.totalLength += uint64(p.length)
+	}
+	s.byID[r.ID] = number
+	s.entries = append(s.entries, e)
+}
+
+// addTerms counts the terms of a passage that is about to be appended.
+func (s *shard) addTerms(p *passage, text string) {
+	number := uint32(len(s.passages))
+	retrieval.Analyze(text, func(term string) {
+		p.length++
+		t, ok := s.terms[term]
+		if !ok {
+			t = uint32(len(s.postings))
+			s.terms[term] = t
+			s.postings = append(s.postings, nil)
+			s.holders = append(s.holders, 0)
+		}
+		list := s.postings[t]
+		if n := len(list); n > 0 && list[n-1].passage == number {
+			list[n-1].count++
+			return
+		}
+		s.postings[t] = append(list, posting{number, 1})
+		s.holders[t]++
+		p.terms = append(p.terms, t)
+	})
+}
+
+func (s *shard) remove(id loci.ID) {
+	number, ok := s.byID[id]
+	if !ok {
+		return
+	}
+	delete(s.byID, id)
+	e := &s.entries[number]
+	for _, n := range e.passages {
+		p := &s.passages[n]
+		for _, t := range p.terms {
+			s.unpost(t, n)
+		}
+		s.livePassages--
+		s.totalLength -= uint64(p.length)
+		*p = passage{entry: number, row: -1}
+	}
+	*e = entry{}
+	if dead := len(s.passages) - s.livePassages; dead > 1024 && dead > s.livePassages {
+		s.compact()
+	}
+}
+
+// unpost marks the posting of a passage as removed.
+func (s *shard) unpost(term, number uint32) {
+	list := s.postings[term]
+	low, high := 0, len(list)
+	for low < high {
+		if mid := (low + high) / 2; list[mid].passage < number {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	list[low].count = 0
+	s.holders[term]--
+}
+
+// compact rebuilds the shard without what was removed, so that a namespace that
+// changes much does not grow. It costs time in the size of the shard and comes
+// after as many removals, so a removal costs constant time on average.
+func (s *shard) compact() {
+	fresh := newShard(s.namespace.Key(), s.space)
+	renumbered := make([]uint32, len(s.passages))
+	var moved []int32 // new number of each row
+	if s.matrix != nil {
+		moved = s.matrix.Compact(func(row int) bool { return s.passages[s.rows[row]].row == int32(row) })
+		fresh.matrix = s.matrix
+		fresh.rows = make([]uint32, s.matrix.Len())
+	}
+	for _, e := range s.entries {
+		if !e.alive {
+			continue
+		}
+		number := uint32(len(fresh.entries))
+		old := e.passages
+		e.passages = nil
+		for _, n := range old {
+			p := s.passages[n]
+			at := uint32(len(fresh.passages))
+			renumbered[n] = at
+			e.passages = append(e.passages, at)
+			p.entry, p.terms = number, nil
+			if p.row >= 0 {
+				p.row = moved[p.row]
+				fresh.rows[p.row] = at
+			}
+			fresh.passages = append(fresh.passages, p)
+		}
+		fresh.byID[e.record.ID] = number
+		fresh.entries = append(fresh.entries, e)
+	}
+	fresh.livePassages, fresh.totalLength = s.livePassages, s.totalLength
+	s.compactTerms(fresh, renumbered)
+	*s = *fresh
+}
+
+// compactTerms copies the terms that are still held, with their postings.
+func (s *shard) compactTerms(fresh *shard, renumbered []uint32) {
+	for name, t := range s.terms {
+		if s.holders[t] == 0 {
+			continue
+		}
+		number := uint32(len(fresh.postings))
+		fresh.terms[name] = number
+		kept := make([]posting, 0, s.holders[t])
+		for _, p := range s.postings[t] {
+			if p.count > 0 {
+				at := renumbered[p.passage]
+				kept = append(kept, posting{at, p.count})
+				fresh.passages[at].terms = append(fresh.passages[at].terms, number)
+			}
+		}
+		fresh.postings = append(fresh.postings, kept)
+		fresh.holders = append(fresh.holders, s.holders[t])
+	}
+}

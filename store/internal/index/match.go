@@ -1,0 +1,254 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/retrieval"
+)
+
+// BM25's parameters: the saturation of repeated words and the weight of a
+// passage's length, as Lucene and SQLite set them.
+const (
+	bm25K1 = 1.2
+	bm25B  = 0.75
+)
+
+// maxQueryTerms bounds the distinct words of a query that are searched for.
+const maxQueryTerms = 256
+
+// A Loader reads records in full, for filters on attributes that the index does
+// not hold. Ids that are gone are left out.
+type Loader func(ids []loci.ID) ([]loci.Record, error)
+
+// Match answers [loci.RecordStore.Match] from the shards the filter covers.
+// Statistics are those of these shards alone.
+func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]loci.Hit, error) {
+	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
+		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
+	}
+	s := search{filter: &f, load: load}
+	for _, key := range x.keys.Covered(&f) {
+		s.shards = append(s.shards, scoring{shard: x.shards[key]})
+	}
+	if p.Text != "" {
+		s.scoreWords(p.Text)
+	}
+	if p.Vector != nil && p.Space == x.space && !p.Space.IsZero() {
+		s.scoreVectors(p.Vector)
+	}
+	hits := map[place]*loci.Hit{}
+	byWord, err := s.best(limit, eachWord)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range byWord {
+		s.hit(hits, at).KeywordRank = i + 1
+	}
+	byVector, err := s.best(limit, eachVector)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range byVector {
+		s.hit(hits, at).VectorRank = i + 1
+	}
+	out := make([]loci.Hit, 0, len(hits))
+	for _, h := range hits {
+		out = append(out, *h)
+	}
+	slices.SortFunc(out, func(a, b loci.Hit) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return out, nil
+}
+
+// place is an entry of a shard.
+type place struct {
+	shard int
+	entry uint32
+}
+
+// scoring is a shard with the scores of one probe, by passage.
+type scoring struct {
+	*shard
+	words   []float64 // nil: none searched for
+	touched []uint32  // passages with a word of the query
+	vectors []float32 // by row; nil: none searched for
+}
+
+type search struct {
+	filter  *loci.Filter
+	load    Loader
+	shards  []scoring
+	checked map[place]bool // outcome of the filter on attributes
+}
+
+// scoreWords computes BM25 with the statistics of all shards together.
+func (s *search) scoreWords(query string) {
+	passages, length := 0, uint64(0)
+	for _, sh := range s.shards {
+		passages += sh.livePassages
+		length += sh.totalLength
+	}
+	if passages == 0 {
+		return
+	}
+	average := float64(length) / float64(passages)
+	for _, term := range retrieval.Terms(query, maxQueryTerms) {
+		holders := 0
+		for _, sh := range s.shards {
+			if t, ok := sh.terms[term]; ok {
+				holders += int(sh.holders[t])
+			}
+		}
+		if holders == 0 {
+			continue
+		}
+		weight := math.Log(1 + (float64(passages)-float64(holders)+0.5)/(float64(holders)+0.5))
+		for i := range s.shards {
+			s.shards[i].addWord(term, weight, average)
+		}
+	}
+}
+
+func (sh *scoring) addWord(term string, weight, average float64) {
+	t, ok := sh.terms[term]
+	if !ok || sh.holders[t] == 0 {
+		return
+	}
+	if sh.words == nil {
+		sh.words = make([]float64, len(sh.passages))
+	}
+	for _, p := range sh.postings[t] {
+		if p.count == 0 {
+			continue
+		}
+		count := float64(p.count)
+		norm := bm25K1 * (1 - bm25B + bm25B*float64(sh.passages[p.passage].length)/average)
+		if sh.words[p.passage] == 0 {
+			sh.touched = append(sh.touched, p.passage)
+		}
+		sh.words[p.passage] += weight * count * (bm25K1 + 1) / (count + norm)
+	}
+}
+
+func (s *search) scoreVectors(query []float32) {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		if sh.matrix == nil || sh.matrix.Len() == 0 {
+			continue
+		}
+		sh.vectors = make([]float32, sh.matrix.Len())
+		sh.matrix.Scores(query, sh.vectors)
+	}
+}
+
+// hit returns the hit of an entry, made at its first mention from the best of its
+// passages by each signal.
+func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
+	if h := hits[at]; h != nil {
+		return h
+	}
+	sh := &s.shards[at.shard]
+	e := &sh.entries[at.entry]
+	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt}
+	for ordinal, n := range e.passages {
+		if sh.words != nil && sh.words[n] > h.Keyword {
+			h.Keyword, h.KeywordSpan = sh.words[n], ordinal
+		}
+		if row := sh.passages[n].row; row >= 0 && sh.vectors != nil {
+			if v := float64(sh.vectors[row]); !h.Embedded || v > h.Similarity {
+				h.Similarity, h.VectorSpan, h.Embedded = v, ordinal, true
+			}
+		}
+	}
+	hits[at] = h
+	return h
+}
+
+// eachWord yields the passages that share a word with the query.
+func eachWord(sh *scoring, yield func(passage uint32, score float64) error) error {
+	for _, n := range sh.touched {
+		if err := yield(n, sh.words[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachVector yields the passages that have a vector.
+func eachVector(sh *scoring, yield func(passage uint32, score float64) error) error {
+	for row, score := range sh.vectors {
+		n := sh.rows[row]
+		if sh.passages[n].row != int32(row) {
+			continue // removed
+		}
+		if err := yield(n, float64(score)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// best returns the limit best entries the filter selects, best first, by the
+// score of their best passage. The filter is asked only for entries that would
+// make it into the list, and an entry it refuses takes no place in it.
+func (s *search) best(limit int, each func(*scoring, func(uint32, float64) error) error) ([]place, error) {
+	t := top{limit: limit}
+	for i := range s.shards {
+		sh := &s.shards[i]
+		err := each(sh, func(n uint32, score float64) error {
+			if len(t.heap) == limit && score < t.heap[0].score {
+				return nil
+			}
+			e := &sh.entries[sh.passages[n].entry]
+			r := ranked{at: place{i, sh.passages[n].entry}, score: score, record: &e.record}
+			if len(e.passages) > 1 && t.raise(r) {
+				return nil
+			}
+			if len(t.heap) == limit && !r.before(t.heap[0]) {
+				return nil
+			}
+			ok, err := s.selected(r.at)
+			if ok && err == nil {
+				t.push(r)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return t.sorted(), nil
+}
+
+// selected asks the filter about an entry.
+func (s *search) selected(at place) (bool, error) {
+	e := &s.shards[at.shard].entries[at.entry]
+	if !s.filter.SelectsHeader(&e.record) {
+		return false, nil
+	}
+	if s.filter.Where.IsZero() {
+		return true, nil
+	}
+	if ok, known := s.checked[at]; known {
+		return ok, nil
+	}
+	r := &e.record
+	if e.lazy || s.filter.Where.NeedsText(r) {
+		full, err := s.load([]loci.ID{r.ID})
+		if err != nil || len(full) == 0 {
+			return false, err
+		}
+		r = &full[0]
+	}
+	ok := s.filter.Where.Match(r)
+	if s.checked == nil {
+		s.checked = map[place]bool{}
+	}
+	s.checked[at] = ok
+	return ok, nil
+}

@@ -1,0 +1,234 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// Apply implements [loci.RecordStore]: it checks the whole change against the
+// present state first, and only then makes it.
+func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return err
+	}
+	data.mu.Lock()
+	defer data.mu.Unlock()
+	if err := data.check(&c); err != nil {
+		return err
+	}
+	for i := range c.Erase {
+		data.erase(c.Erase[i].ID)
+	}
+	for i := range c.Put {
+		data.unslot(&c.Put[i].Record)
+	}
+	for i := range c.Put {
+		data.put(&c.Put[i])
+	}
+	for _, e := range c.Events {
+		e.Seq = int64(len(data.events)) + 1
+		e.Namespace = slices.Clone(e.Namespace)
+		e.Payload = slices.Clone(e.Payload)
+		data.events = append(data.events, e)
+	}
+	for _, l := range c.Links {
+		if !slices.ContainsFunc(data.links, func(have loci.Link) bool { return have.From == l.From && have.Type == l.Type && have.To == l.To }) {
+			data.links = append(data.links, l)
+		}
+	}
+	if c.Reply != nil {
+		reply := *c.Reply
+		reply.Value = slices.Clone(reply.Value)
+		data.replies[reply.Key] = reply
+	}
+	return nil
+}
+
+// check refuses a change that does not fit, having changed nothing.
+func (d *tenant) check(c *loci.Change) error {
+	if c.Reply != nil {
+		if old, ok := d.replies[c.Reply.Key]; ok && !replaceable(&old, c) {
+			return loci.Errorf(loci.Conflict, "the idempotency key is stored already")
+		}
+	}
+	gone := map[loci.ID]bool{} // what the change removes from its slot
+	for _, e := range c.Erase {
+		old := d.records[e.ID]
+		if old == nil || old.Version != e.Version || gone[e.ID] {
+			return loci.Errorf(loci.Conflict, "record %s is not at version %d", e.ID, e.Version)
+		}
+		gone[e.ID] = true
+	}
+	for i := range c.Put {
+		r := &c.Put[i].Record
+		var have int64
+		if old := d.records[r.ID]; old != nil && !gone[r.ID] {
+			have = old.Version
+			if old.Kind != r.Kind || !old.Namespace.Equal(r.Namespace) {
+				return loci.Errorf(loci.Invalid, "record %s cannot change its kind or namespace", r.ID)
+			}
+		}
+		if c.Put[i].History != nil && have == 0 && r.Version > 0 {
+			continue
+		}
+		if r.Version != have+1 || c.Put[i].History != nil {
+			return loci.Errorf(loci.Conflict, "record %s is at version %d, not %d", r.ID, have, r.Version-1)
+		}
+	}
+	return d.checkSlots(c, gone)
+}
+
+// checkSlots makes sure that after the change no slot has two holders.
+func (d *tenant) checkSlots(c *loci.Change, gone map[loci.ID]bool) error {
+	put := map[loci.ID]bool{}
+	for i := range c.Put {
+		id := c.Put[i].Record.ID
+		if put[id] {
+			return loci.Errorf(loci.Invalid, "record %s is put twice in one change", id)
+		}
+		put[id] = true
+	}
+	taken := map[slot]bool{}
+	for i := range c.Put {
+		r := &c.Put[i].Record
+		if r.Slot == "" {
+			continue
+		}
+		key := slotOf(r)
+		holder, held := d.slots[key]
+		if taken[key] || held && !gone[holder] && !put[holder] {
+			return loci.Errorf(loci.Conflict, "the slot is taken")
+		}
+		taken[key] = true
+	}
+	return nil
+}
+
+// replaceable reports whether a stored reply is past its time when the change
+// happens, which its first event tells.
+func replaceable(old *loci.Reply, c *loci.Change) bool {
+	var at time.Time
+	if len(c.Events) > 0 {
+		at = c.Events[0].At
+	}
+	return !at.Before(old.ExpiresAt)
+}
+
+func (d *tenant) erase(id loci.ID) {
+	old := d.records[id]
+	d.unslot(&old.Record)
+	delete(d.records, id)
+	d.index.Remove(old.Namespace.Key(), id)
+	d.links = slices.DeleteFunc(d.links, func(l loci.Link) bool { return l.From == id || l.To == id })
+	for key, reply := range d.replies {
+		if reply.Record == id {
+			delete(d.replies, key)
+		}
+	}
+}
+
+// unslot frees the slot that the stored record of this id holds.
+func (d *tenant) unslot(r *loci.Record) {
+	if old := d.records[r.ID]; old != nil && old.Slot != "" {
+		delete(d.slots, slotOf(&old.Record))
+	}
+}
+
+func (d *tenant) put(p *loci.Put) {
+	next := &stored{Record: clone(&p.Record), vectors: map[loci.Space][][]byte{}}
+	if old := d.records[p.Record.ID]; old != nil {
+		next.Uses, next.UsedAt = old.Uses, old.UsedAt // Touch alone counts uses
+		next.revisions = old.revisions
+		if p.SameText {
+			next.Text, next.Passages, next.vectors = old.Text, old.Passages, old.vectors
+		}
+		if p.Revisions >= 0 {
+			next.revisions = append([]loci.Revision{{Version: old.Version, UpdatedAt: old.UpdatedAt, ReplacedAt: next.UpdatedAt,
+				Text: old.Text, Tags: old.Tags, Attributes: old.Attributes}}, old.revisions...)
+			next.revisions = next.revisions[:min(p.Revisions, len(next.revisions))]
+		}
+	}
+	if p.History != nil {
+		next.revisions = slices.Clone(p.History)
+	}
+	if p.Vectors != nil && !p.SameText {
+		next.vectors[p.Vectors.Space] = quantize(p.Vectors.Rows)
+	}
+	d.records[next.ID] = next
+	if next.Slot != "" {
+		d.slots[slotOf(&next.Record)] = next.ID
+	}
+	d.indexRecord(next)
+}
+
+func quantize(rows [][]float32) [][]byte {
+	codes := make([][]byte, len(rows))
+	for i, row := range rows {
+		codes[i] = vector.Quantize(row)
+	}
+	return codes
+}
+
+func (d *tenant) indexRecord(s *stored) {
+	d.index.AddShard(s.Namespace.Key())
+	d.index.Upsert(&s.Record, s.vectors[d.index.Space()])
+}
+
+// clone copies a record with everything it points to, so that no caller shares
+// memory with the store.
+func clone(r *loci.Record) loci.Record {
+	c := *r
+	c.Namespace = slices.Clone(r.Namespace)
+	c.Passages = slices.Clone(r.Passages)
+	c.Tags = slices.Clone(r.Tags)
+	c.Attributes = slices.Clone(r.Attributes)
+	c.Body = slices.Clone(r.Body)
+	return c
+}
+
+// Touch implements [loci.RecordStore].
+func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return err
+	}
+	data.mu.Lock()
+	defer data.mu.Unlock()
+	for _, touch := range touches {
+		r := data.records[touch.ID]
+		if r == nil {
+			continue
+		}
+		if !touch.At.IsZero() {
+			r.Uses++
+			r.UsedAt = touch.At
+		}
+		if !touch.ExpiresAt.IsZero() {
+			r.ExpiresAt = touch.ExpiresAt
+			data.index.SetExpiry(r.Namespace.Key(), r.ID, r.ExpiresAt)
+		}
+	}
+	return nil
+}
+
+// PutVectors implements [loci.VectorStore].
+func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.RecordVectors) error {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return err
+	}
+	data.mu.Lock()
+	defer data.mu.Unlock()
+	for _, v := range vectors {
+		if r := data.records[v.ID]; r != nil && r.Version == v.Version && len(v.Vectors.Rows) == len(r.Passages) {
+			r.vectors[v.Vectors.Space] = quantize(v.Vectors.Rows)
+			data.indexRecord(r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+// Package memory is the store that lives in the process: for tests, for use
+// without a file, and as the reference that every other store must equal.
+package memory
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// A Store keeps everything in maps. It is safe for concurrent use. Nothing
+// outlives it.
+type Store struct {
+	mu      sync.Mutex
+	tenants map[loci.Tenant]*tenant
+	closed  bool
+}
+
+// Open makes an empty store.
+func Open() *Store { return &Store{tenants: map[loci.Tenant]*tenant{}} }
+
+var _ loci.Store = (*Store)(nil)
+
+// tenant is everything of one tenant; mu guards all of it.
+type tenant struct {
+	mu      sync.RWMutex
+	records map[loci.ID]*stored
+	slots   map[slot]loci.ID
+	events  []loci.Event
+	links   []loci.Link
+	replies map[string]loci.Reply
+	index   *index.Index
+}
+
+// stored is a record with what hangs on it.
+type stored struct {
+	loci.Record
+	vectors   map[loci.Space][][]byte // quantised, one a passage
+	revisions []loci.Revision         // newest first
+}
+
+type slot struct {
+	namespace string
+	kind      loci.Kind
+	slot      string
+}
+
+func slotOf(r *loci.Record) slot { return slot{r.Namespace.Key(), r.Kind, r.Slot} }
+
+func newTenant() *tenant {
+	return &tenant{records: map[loci.ID]*stored{}, slots: map[slot]loci.ID{}, replies: map[string]loci.Reply{}, index: index.New(loci.Space{})}
+}
+
+// tenant finds a tenant's data; a tenant without data is empty.
+func (s *Store) tenant(ctx context.Context, t loci.Tenant) (*tenant, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, loci.AsError(err)
+	}
+	if t.IsZero() {
+		return nil, loci.Errorf(loci.Invalid, "a tenant is missing")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, loci.Errorf(loci.Unavailable, "the store is closed")
+	}
+	data := s.tenants[t]
+	if data == nil {
+		data = newTenant()
+		s.tenants[t] = data
+	}
+	return data, nil
+}
+
+// Tenants implements [loci.Store].
+func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
+	return func(yield func(loci.Tenant, error) bool) {
+		s.mu.Lock()
+		var err error
+		if s.closed {
+			err = loci.Errorf(loci.Unavailable, "the store is closed")
+		}
+		all := maps.Clone(s.tenants)
+		s.mu.Unlock()
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			yield(loci.Tenant{}, loci.AsError(err))
+			return
+		}
+		names := slices.SortedFunc(maps.Keys(all), func(a, b loci.Tenant) int { return strings.Compare(a.String(), b.String()) })
+		for _, t := range names {
+			data := all[t]
+			data.mu.RLock()
+			empty := len(data.records)+len(data.events)+len(data.replies) == 0
+			data.mu.RUnlock()
+			if !empty && !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// EraseTenant implements [loci.Store].
+func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
+	if _, err := s.tenant(ctx, t); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tenants, t)
+	return nil
+}
+
+// Check implements [loci.Store]; maps do not get damaged.
+func (s *Store) Check(ctx context.Context, t loci.Tenant) ([]string, error) {
+	_, err := s.tenant(ctx, t)
+	return nil, err
+}
+
+// Close implements [loci.Store].
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.tenants = nil
+	return nil
+}

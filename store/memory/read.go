@@ -1,0 +1,249 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/page"
+)
+
+// selected lists the records a filter selects, newest first.
+func (d *tenant) selected(f *loci.Filter) []*stored {
+	var out []*stored
+	for _, r := range d.records {
+		if f.Selects(&r.Record) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *stored) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return out
+}
+
+// Records implements [loci.RecordStore].
+func (s *Store) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, "", err
+	}
+	limit, err := page.Limit(p)
+	if err != nil {
+		return nil, "", err
+	}
+	after, err := page.ParseRecord(p.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	var out []loci.Record
+	for _, r := range data.selected(&f) {
+		if after != nil && !after.After(&r.Record) {
+			continue
+		}
+		if len(out) == limit {
+			return out, page.RecordCursor(&out[limit-1]), nil
+		}
+		out = append(out, clone(&r.Record))
+	}
+	return out, "", nil
+}
+
+// Match implements [loci.RecordStore].
+func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int) ([]loci.Hit, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if limit < 1 {
+		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	}
+	f.NotLive = false
+	data.mu.RLock()
+	for p.Vector != nil && data.index.Space() != p.Space {
+		data.mu.RUnlock()
+		data.reindex(p.Space)
+		data.mu.RLock()
+	}
+	defer data.mu.RUnlock()
+	return data.index.Match(p, f, limit, func(ids []loci.ID) (records []loci.Record, err error) {
+		for _, id := range ids {
+			if r := data.records[id]; r != nil {
+				records = append(records, clone(&r.Record))
+			}
+		}
+		return records, nil
+	})
+}
+
+// reindex builds the index for another space.
+func (d *tenant) reindex(space loci.Space) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.index = index.New(space)
+	for _, r := range d.records {
+		d.indexRecord(r)
+	}
+}
+
+// Revisions implements [loci.RecordStore].
+func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Revision, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	if r := data.records[id]; r != nil {
+		return slices.Clone(r.revisions), nil
+	}
+	return nil, nil
+}
+
+// Links implements [loci.RecordStore].
+func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Link, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	var out []loci.Link
+	for _, l := range data.links {
+		if l.From == id || l.To == id {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+// Namespaces implements [loci.RecordStore].
+func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, f loci.Filter) ([]loci.Namespace, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	keys := map[string]bool{}
+	for _, r := range data.records {
+		if f.Selects(&r.Record) {
+			keys[r.Namespace.Key()] = true
+		}
+	}
+	var out []loci.Namespace
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		out = append(out, loci.NamespaceFromKey(key))
+	}
+	return out, nil
+}
+
+// Replied implements [loci.RecordStore].
+func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.Reply, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	if reply, ok := data.replies[key]; ok {
+		reply.Value = slices.Clone(reply.Value)
+		return &reply, nil
+	}
+	return nil, nil
+}
+
+// Count implements [loci.RecordStore].
+func (s *Store) Count(ctx context.Context, t loci.Tenant, f loci.Filter) (c loci.Counts, err error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return c, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	for _, r := range data.records {
+		if !f.Selects(&r.Record) {
+			continue
+		}
+		c.Records++
+		c.Bytes += int64(len(r.Text))
+		c.Passages += int64(len(r.Passages))
+		if r.Live {
+			c.Live++
+			if len(r.Passages) > 0 && !f.Space.IsZero() && r.vectors[f.Space] == nil {
+				c.Unembedded++
+			}
+		}
+	}
+	return c, nil
+}
+
+// Unembedded implements [loci.VectorStore].
+func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int) ([]loci.Record, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	var out []loci.Record
+	for _, r := range data.records {
+		if r.Live && len(r.Passages) > 0 && r.vectors[space] == nil && bytes.Compare(r.ID[:], after[:]) > 0 {
+			out = append(out, clone(&r.Record))
+		}
+	}
+	slices.SortFunc(out, func(a, b loci.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return out[:min(limit, len(out))], nil
+}
+
+// Spaces implements [loci.VectorStore].
+func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (map[loci.Space]int64, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	spaces := map[loci.Space]int64{}
+	for _, r := range data.records {
+		for space := range r.vectors {
+			spaces[space]++
+		}
+	}
+	return spaces, nil
+}
+
+// Events implements [loci.EventLog].
+func (s *Store) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p loci.Page) ([]loci.Event, string, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return nil, "", err
+	}
+	limit, err := page.Limit(p)
+	if err != nil {
+		return nil, "", err
+	}
+	before, err := page.ParseEvent(p.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	var out []loci.Event
+	for _, e := range slices.Backward(data.events) {
+		if before > 0 && e.Seq >= before || !f.Selects(&e) {
+			continue
+		}
+		if len(out) == limit {
+			return out, page.EventCursor(out[limit-1].Seq), nil
+		}
+		out = append(out, e)
+	}
+	return out, "", nil
+}

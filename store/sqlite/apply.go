@@ -1,0 +1,368 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// erasedKept is how many change numbers back the list of erased rows reaches; an
+// index that is further behind is built anew.
+const erasedKept = 100_000
+
+// Apply implements [loci.RecordStore].
+func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.release(f)
+	if err := checkChange(&c); err != nil {
+		return err
+	}
+	err = f.write(ctx, func(tx *tx) error { return tx.apply(&c) })
+	if err == nil && len(c.Erase) > 0 {
+		err = f.awaitScrub(ctx)
+	}
+	return f.translate("apply", err)
+}
+
+// checkChange refuses what no store can do, whatever it holds.
+func checkChange(c *loci.Change) error {
+	seen := make(map[loci.ID]bool, len(c.Put))
+	slots := map[string]bool{}
+	for i := range c.Put {
+		r := &c.Put[i].Record
+		if seen[r.ID] {
+			return loci.Errorf(loci.Invalid, "record %s is put twice in one change", r.ID)
+		}
+		seen[r.ID] = true
+		if key := string(r.Kind) + "\x00" + r.Slot + "\x00" + r.Namespace.Key(); r.Slot != "" {
+			if slots[key] {
+				return loci.Errorf(loci.Conflict, "two records of one change want the same slot")
+			}
+			slots[key] = true
+		}
+	}
+	return nil
+}
+
+func (t *tx) apply(c *loci.Change) error {
+	if err := t.putReply(c); err != nil {
+		return err
+	}
+	for _, e := range c.Erase {
+		if err := t.erase(e); err != nil {
+			return err
+		}
+	}
+	if len(c.Put) > 1 { // a slot may pass from one record of the change to another
+		for i := range c.Put {
+			if r := &c.Put[i].Record; r.Version > 1 {
+				if err := t.exec("UPDATE record SET slot = NULL WHERE id = ? AND slot IS NOT NULL", r.ID[:]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for i := range c.Put {
+		if err := t.put(&c.Put[i]); err != nil {
+			return err
+		}
+	}
+	for i := range c.Events {
+		if err := t.event(&c.Events[i]); err != nil {
+			return err
+		}
+	}
+	for _, l := range c.Links {
+		if err := t.exec("INSERT OR IGNORE INTO link (from_id, type, to_id, created_at) VALUES (?, ?, ?, ?)",
+			l.From[:], string(l.Type), l.To[:], l.At.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putReply stores the reply of the change, in place of one past its time.
+func (t *tx) putReply(c *loci.Change) error {
+	if c.Reply == nil {
+		return nil
+	}
+	var at time.Time
+	if len(c.Events) > 0 {
+		at = c.Events[0].At
+	}
+	if err := t.exec("DELETE FROM reply WHERE expires_at <= ?", at.UnixMilli()); err != nil {
+		return err
+	}
+	r := c.Reply
+	return conflictOr(t.exec("INSERT INTO reply (key, fingerprint, value, record, expires_at) VALUES (?, ?, ?, ?, ?)",
+		[]byte(r.Key), []byte(r.Fingerprint), []byte(r.Value), r.Record[:], r.ExpiresAt.UnixMilli()))
+}
+
+func (t *tx) erase(e loci.Erase) error {
+	var n, namespace int64
+	err := t.row("SELECT n, namespace FROM record WHERE id = ? AND version = ?", []any{e.ID[:], e.Version}, &n, &namespace)
+	if errors.Is(err, sql.ErrNoRows) {
+		return loci.Errorf(loci.Conflict, "record %s is not at version %d", e.ID, e.Version)
+	}
+	if err != nil {
+		return err
+	}
+	seq, err := t.nextSeq()
+	if err != nil {
+		return err
+	}
+	t.erased = true
+	for _, step := range []struct {
+		query string
+		args  []any
+	}{
+		{"DELETE FROM record WHERE n = ?", []any{n}}, // takes revisions and vectors along
+		{"DELETE FROM link WHERE from_id = ?", []any{e.ID[:]}},
+		{"DELETE FROM link WHERE to_id = ?", []any{e.ID[:]}},
+		{"DELETE FROM reply WHERE record = ?", []any{e.ID[:]}},
+		{"INSERT INTO erased (seq, id, namespace) VALUES (?, ?, ?)", []any{seq, e.ID[:], namespace}},
+	} {
+		if err := t.exec(step.query, step.args...); err != nil {
+			return err
+		}
+	}
+	if seq%1000 != 0 || seq <= erasedKept {
+		return nil
+	}
+	if err := t.exec("DELETE FROM erased WHERE seq <= ?", seq-erasedKept); err != nil {
+		return err
+	}
+	return t.exec("UPDATE meta SET value = ? WHERE key = 'erased_floor'", seq-erasedKept)
+}
+
+// namespace returns the number of a namespace, giving it one at first sight.
+func (t *tx) namespace(n loci.Namespace) (number int64, err error) {
+	key := []byte(n.Key())
+	err = t.row("SELECT n FROM namespace WHERE key = ?", []any{key}, &number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = t.row("INSERT INTO namespace (key) VALUES (?) RETURNING n", []any{key}, &number)
+	}
+	return number, err
+}
+
+func (t *tx) put(p *loci.Put) error {
+	r := &p.Record
+	namespace, err := t.namespace(r.Namespace)
+	if err != nil {
+		return err
+	}
+	seq, err := t.nextSeq()
+	if err != nil {
+		return err
+	}
+	var n int64
+	switch {
+	case p.History != nil:
+		if n, err = t.insert(r, namespace, seq); err == nil {
+			err = t.putHistory(n, p.History)
+		}
+	case r.Version == 1:
+		n, err = t.insert(r, namespace, seq)
+	default:
+		n, err = t.update(p, namespace, seq)
+	}
+	if err != nil || p.SameText && r.Version > 1 || p.Vectors == nil {
+		return err
+	}
+	return t.putVectors(n, p.Vectors)
+}
+
+// putHistory files earlier states of an imported record.
+func (t *tx) putHistory(n int64, history []loci.Revision) error {
+	for i := range history {
+		v := &history[i]
+		c := columnsOf(&loci.Record{Tags: v.Tags, Attributes: v.Attributes})
+		if err := t.exec("INSERT INTO revision (record, version, updated_at, replaced_at, text, tags, attributes) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			n, v.Version, v.UpdatedAt.UnixMilli(), v.ReplacedAt.UnixMilli(), []byte(v.Text), c.tags, c.attributes); err != nil {
+			return conflictOr(err)
+		}
+	}
+	return nil
+}
+
+func (t *tx) insert(r *loci.Record, namespace, seq int64) (n int64, err error) {
+	c := columnsOf(r)
+	err = t.row(`INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
+		[]any{r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt,
+			r.Uses, c.usedAt, []byte(r.Text), encodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body}, &n)
+	return n, conflictOr(err)
+}
+
+func (t *tx) update(p *loci.Put, namespace, seq int64) (int64, error) {
+	r := &p.Record
+	var n, version, oldNamespace int64
+	var kind string
+	err := t.row("SELECT n, version, namespace, kind FROM record WHERE id = ?", []any{r.ID[:]}, &n, &version, &oldNamespace, &kind)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, loci.Errorf(loci.Conflict, "record %s does not exist", r.ID)
+	case err != nil:
+		return 0, err
+	case namespace != oldNamespace || kind != string(r.Kind):
+		return 0, loci.Errorf(loci.Invalid, "record %s cannot change its kind or namespace", r.ID)
+	case version != r.Version-1:
+		return 0, loci.Errorf(loci.Conflict, "record %s is at version %d, not %d", r.ID, version, r.Version-1)
+	}
+	if p.Revisions >= 0 {
+		if err := t.keepRevision(n, r, p.Revisions); err != nil {
+			return 0, err
+		}
+	}
+	c := columnsOf(r)
+	err = t.exec(`UPDATE record SET slot = ?, version = ?, seq = ?, live = ?, created_at = ?, updated_at = ?, expires_at = ?, tags = ?, attributes = ?, body = ? WHERE n = ?`,
+		c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags, c.attributes, c.body, n)
+	if err != nil || p.SameText {
+		return n, conflictOr(err)
+	}
+	if err := t.exec("UPDATE record SET text = ?, passages = ?, passage_count = ? WHERE n = ?",
+		[]byte(r.Text), encodeSpans(r.Passages), len(r.Passages), n); err != nil {
+		return 0, err
+	}
+	return n, t.exec("DELETE FROM vector WHERE record = ?", n)
+}
+
+// keepRevision files the present state before it is replaced, and lets go of
+// what is more than keep states old.
+func (t *tx) keepRevision(n int64, r *loci.Record, keep int) error {
+	if keep > 0 {
+		if err := t.exec(`INSERT INTO revision (record, version, updated_at, replaced_at, text, tags, attributes)
+			SELECT n, version, updated_at, ?, text, tags, attributes FROM record WHERE n = ?`, r.UpdatedAt.UnixMilli(), n); err != nil {
+			return err
+		}
+	}
+	return t.exec(`DELETE FROM revision WHERE record = ?1 AND version NOT IN
+		(SELECT version FROM revision WHERE record = ?1 ORDER BY version DESC LIMIT ?2)`, n, keep)
+}
+
+func (t *tx) putVectors(n int64, v *loci.Vectors) error {
+	var space int64
+	err := t.row("SELECT n FROM space WHERE model = ? AND dims = ?", []any{v.Space.Model, v.Space.Dims}, &space)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = t.row("INSERT INTO space (model, dims) VALUES (?, ?) RETURNING n", []any{v.Space.Model, v.Space.Dims}, &space)
+	}
+	if err != nil {
+		return err
+	}
+	var data []byte
+	for _, row := range v.Rows {
+		data = append(data, vector.Quantize(row)...)
+	}
+	return t.exec("INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data", n, space, data)
+}
+
+func (t *tx) event(e *loci.Event) error {
+	namespace, err := t.namespace(e.Namespace)
+	if err != nil {
+		return err
+	}
+	var payload any
+	if len(e.Payload) > 0 {
+		payload = []byte(e.Payload)
+	}
+	return t.exec(`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID[:], string(e.Type), string(e.Kind), e.Entity[:], namespace, e.At.UnixMilli(), e.Actor, e.RequestID, payload)
+}
+
+// Touch implements [loci.RecordStore].
+func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.release(f)
+	return f.translate("touch", f.write(ctx, func(tx *tx) error {
+		for _, touch := range touches {
+			if !touch.At.IsZero() {
+				if err := tx.exec("UPDATE record SET uses = uses + 1, used_at = ? WHERE id = ?", touch.At.UnixMilli(), touch.ID[:]); err != nil {
+					return err
+				}
+			}
+			if touch.ExpiresAt.IsZero() {
+				continue
+			}
+			seq, err := tx.nextSeq()
+			if err != nil {
+				return err
+			}
+			if err := tx.exec("UPDATE record SET expires_at = ?, seq = ? WHERE id = ?", touch.ExpiresAt.UnixMilli(), seq, touch.ID[:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// PutVectors implements [loci.VectorStore].
+func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.RecordVectors) error {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.release(f)
+	return f.translate("put vectors", f.write(ctx, func(tx *tx) error {
+		for i := range vectors {
+			v := &vectors[i]
+			seq, err := tx.nextSeq()
+			if err != nil {
+				return err
+			}
+			var n int64
+			err = tx.row("UPDATE record SET seq = ? WHERE id = ? AND version = ? AND passage_count = ? RETURNING n",
+				[]any{seq, v.ID[:], v.Version, len(v.Vectors.Rows)}, &n)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := tx.putVectors(n, &v.Vectors); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// columns are the nullable columns of a record as the driver takes them.
+type columns struct{ slot, expiresAt, usedAt, tags, attributes, body any }
+
+func columnsOf(r *loci.Record) (c columns) {
+	if r.Slot != "" {
+		c.slot = []byte(r.Slot)
+	}
+	if !r.ExpiresAt.IsZero() {
+		c.expiresAt = r.ExpiresAt.UnixMilli()
+	}
+	if !r.UsedAt.IsZero() {
+		c.usedAt = r.UsedAt.UnixMilli()
+	}
+	if len(r.Tags) > 0 {
+		data, err := json.Marshal(r.Tags)
+		if err != nil {
+			panic(err) // strings always marshal
+		}
+		c.tags = string(data)
+	}
+	if len(r.Attributes) > 0 {
+		c.attributes = slices.Clone([]byte(r.Attributes))
+	}
+	if len(r.Body) > 0 {
+		c.body = slices.Clone([]byte(r.Body))
+	}
+	return c
+}

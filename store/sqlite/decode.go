@@ -1,0 +1,88 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// encodeSpans writes spans as varints: start and length of each.
+func encodeSpans(spans []loci.Span) []byte {
+	b := make([]byte, 0, 4*len(spans))
+	for _, s := range spans {
+		b = binary.AppendUvarint(b, uint64(s.Start))
+		b = binary.AppendUvarint(b, uint64(s.End-s.Start))
+	}
+	return b
+}
+
+// decodeSpans is the inverse of encodeSpans; damaged bytes end the list.
+func decodeSpans(b []byte) []loci.Span {
+	var spans []loci.Span
+	for len(b) > 0 {
+		start, n := binary.Uvarint(b)
+		if n <= 0 {
+			return spans
+		}
+		length, m := binary.Uvarint(b[n:])
+		if m <= 0 {
+			return spans
+		}
+		spans = append(spans, loci.Span{Start: int(start), End: int(start + length)})
+		b = b[n+m:]
+	}
+	return spans
+}
+
+// splitVectors cuts a vector row into one code a passage.
+func splitVectors(data []byte, dims int) [][]byte {
+	size := 4 + dims
+	var codes [][]byte
+	for ; len(data) >= size; data = data[size:] {
+		codes = append(codes, data[:size:size])
+	}
+	return codes
+}
+
+// recordColumns are what scanRecord reads, of record r and namespace s.
+const recordColumns = `r.id, r.kind, s.key, r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, r.text, r.passages, r.tags, r.attributes, r.body`
+
+// scanRecord reads a row of recordColumns; extra takes the columns after them.
+func scanRecord(rows *sql.Rows, extra ...any) (r loci.Record, err error) {
+	var id, key, slot, text, passages, tags, attributes, body sql.RawBytes
+	var created, updated int64
+	var expires, used sql.NullInt64
+	var kind string
+	dest := []any{&id, &kind, &key, &slot, &r.Version, &r.Live, &created, &updated, &expires, &r.Uses, &used, &text, &passages, &tags, &attributes, &body}
+	if err := rows.Scan(append(dest, extra...)...); err != nil {
+		return r, err
+	}
+	copy(r.ID[:], id)
+	r.Kind, r.Namespace, r.Slot = loci.Kind(kind), loci.NamespaceFromKey(string(key)), string(slot)
+	r.CreatedAt, r.UpdatedAt, r.ExpiresAt, r.UsedAt = milli(created), milli(updated), nullMilli(expires), nullMilli(used)
+	r.Text, r.Passages = string(text), decodeSpans(passages)
+	r.Attributes, r.Body = copyJSON(attributes), copyJSON(body)
+	if len(tags) > 0 {
+		err = json.Unmarshal(tags, &r.Tags)
+	}
+	return r, err
+}
+
+func copyJSON(b []byte) json.RawMessage {
+	if len(b) == 0 {
+		return nil
+	}
+	return append(json.RawMessage(nil), b...)
+}
+
+func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+func nullMilli(ms sql.NullInt64) time.Time {
+	if !ms.Valid {
+		return time.Time{}
+	}
+	return milli(ms.Int64)
+}

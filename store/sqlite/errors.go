@@ -1,0 +1,74 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/loci-memory/loci"
+)
+
+// primary returns SQLite's primary result code of an error, or 0.
+func primary(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+func isBusy(err error) bool {
+	code := primary(err)
+	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
+}
+
+func isFull(err error) bool { return primary(err) == sqlite3.SQLITE_FULL }
+
+// translate turns what the driver returns into a coded error that names the file
+// and the remedy.
+func (f *file) translate(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var coded *loci.Error
+	switch {
+	case errors.As(err, &coded):
+		return err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return loci.AsError(err)
+	}
+	e := &loci.Error{Code: loci.Unavailable, Op: op, Err: err}
+	switch primary(err) {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		e.Msg, e.Recovery = "the memory file "+f.path+" is locked by another process", "Try again; if it persists, find the process that holds the file open for writing."
+	case sqlite3.SQLITE_FULL:
+		e.Msg, e.Recovery = "the disk that holds "+f.path+" is full; nothing was stored", "Free some space or delete memories, then try again."
+	case sqlite3.SQLITE_READONLY:
+		e.Msg, e.Recovery = "the memory file "+f.path+" or its directory is read-only", "Allow this user to write to the file and its directory."
+	case sqlite3.SQLITE_CANTOPEN:
+		e.Msg, e.Recovery = "the memory file "+f.path+" cannot be opened", "Check that its directory exists and may be read and written."
+	case sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		e.Msg, e.Recovery = "access to the memory file "+f.path+" is denied", "Allow this user to read and write it."
+	case sqlite3.SQLITE_IOERR:
+		e.Msg, e.Recovery = "the disk that holds "+f.path+" failed to read or write", "Check the disk, then run loci doctor."
+	case sqlite3.SQLITE_CORRUPT:
+		e.Code, e.Msg, e.Recovery = loci.Internal, "the memory file "+f.path+" is damaged", "Run loci doctor, and restore the file from a backup or an export."
+	case sqlite3.SQLITE_NOTADB:
+		e.Code, e.Msg, e.Recovery = loci.Unsupported, f.path+" is not a memory file", "Choose another path, or restore the file from a backup."
+	case sqlite3.SQLITE_TOOBIG:
+		e.Code, e.Msg = loci.TooLarge, "a memory is larger than the file format allows"
+	default:
+		e.Code, e.Msg = loci.Internal, "the memory file "+f.path+" failed"
+	}
+	return e
+}
+
+// conflictOr turns a broken uniqueness rule into a conflict.
+func conflictOr(err error) error {
+	if primary(err) == sqlite3.SQLITE_CONSTRAINT {
+		return &loci.Error{Code: loci.Conflict, Msg: "another record holds this id or slot", Err: err}
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/loci-memory/loci"
+)
+
+// Pragmas of the connections. The writer's wait for a lock is short because
+// begin repeats it. FULL: an acknowledged write survives a power cut. Temporary
+// data stays in memory: a spilled journal would leave erased text on another disk.
+var (
+	writerPragmas = []string{"busy_timeout(250)", "synchronous(FULL)", "foreign_keys(ON)", "secure_delete(ON)",
+		"temp_store(MEMORY)", "journal_size_limit(67108864)", "cache_size(-8000)", "mmap_size(0)"}
+	readerPragmas = []string{"busy_timeout(30000)", "query_only(ON)", "temp_store(MEMORY)", "cache_size(-4000)", "mmap_size(0)"}
+)
+
+// maxReaders bounds the reading connections of a file.
+const maxReaders = 4
+
+// file is one tenant's SQLite file while it is open.
+type file struct {
+	tenant loci.Tenant
+	path   string
+	log    *slog.Logger
+
+	users int   // calls under way; guarded by the store
+	used  int64 // when it was used last; guarded by the store
+
+	opening   sync.Once
+	openErr   error
+	writeDB   *sql.DB
+	writeConn *sql.Conn
+	readDB    *sql.DB
+	reads     sync.Map // query → *sql.Stmt
+
+	queue      chan *job
+	closing    chan struct{}
+	writerDone chan struct{}
+
+	search  searchIndex
+	scrub   scrubber
+	ballast ballast
+}
+
+func newFile(s *Store, t loci.Tenant) *file {
+	path := s.fileName(t)
+	f := &file{tenant: t, path: path, log: s.opts.Logger, queue: make(chan *job), closing: make(chan struct{}), writerDone: make(chan struct{}),
+		ballast: ballast{path: filepath.Join(filepath.Dir(path), ballastName)}}
+	f.search.budget = s.opts.IndexPassages
+	f.scrub.init()
+	return f
+}
+
+// openDB opens a file with pragmas for every connection. The path becomes a
+// properly escaped URL: in a bare name, "?" and "#" would cut it short.
+func openDB(path string, pragmas []string) (*sql.DB, error) {
+	query := url.Values{"_pragma": pragmas}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: query.Encode()}
+	if !strings.HasPrefix(u.Path, "/") {
+		u.Path = "/" + u.Path // C:/… on Windows
+	}
+	return sql.Open("sqlite", u.String())
+}
+
+// ready opens the file on first use; later calls return the same outcome.
+func (f *file) ready(ctx context.Context) error {
+	f.opening.Do(func() {
+		// Detached: a caller that gives up must not leave a half-open file to the others.
+		f.openErr = f.open(context.WithoutCancel(ctx))
+		if f.openErr != nil {
+			f.closeDBs()
+		}
+	})
+	return f.openErr
+}
+
+func (f *file) open(ctx context.Context) (err error) {
+	if err := createPrivate(f.path); err != nil {
+		return err
+	}
+	if f.writeDB, err = openDB(f.path, writerPragmas); err != nil {
+		return err
+	}
+	f.writeDB.SetMaxOpenConns(1)
+	if f.writeConn, err = f.writeDB.Conn(ctx); err != nil {
+		return err
+	}
+	if err := prepare(ctx, f.writeConn, f.tenant.String()); err != nil {
+		return err
+	}
+	if f.readDB, err = openDB(f.path, readerPragmas); err != nil {
+		return err
+	}
+	f.readDB.SetMaxOpenConns(maxReaders)
+	f.readDB.SetMaxIdleConns(maxReaders)
+	var pending bool
+	if err := f.readRow(ctx, "SELECT value = 1 FROM meta WHERE key = 'scrub'", nil, &pending); err != nil {
+		return err
+	}
+	go f.writer()
+	if pending { // a process ended before it had wiped what it erased
+		f.startScrub()
+	}
+	f.ballast.keep(f.log)
+	return nil
+}
+
+// createPrivate makes a missing file readable by its owner alone; SQLite gives
+// its side files the same mode.
+func createPrivate(path string) error {
+	c, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return nil
+	case err != nil:
+		return &loci.Error{Code: loci.Unavailable, Msg: "the memory file " + path + " cannot be made", Err: err,
+			Recovery: "Check that its directory exists and may be written, or choose another store path."}
+	}
+	return c.Close()
+}
+
+// close ends the file: running jobs finish, leftovers of erased rows are wiped,
+// the log is merged into the file.
+func (f *file) close() {
+	f.opening.Do(func() { f.openErr = errClosed() })
+	if f.openErr != nil {
+		return
+	}
+	f.scrub.stop()
+	close(f.closing)
+	<-f.writerDone
+	f.ballast.wait()
+	f.closeDBs()
+}
+
+func (f *file) closeDBs() {
+	f.reads.Range(func(_, s any) bool {
+		f.logError("close", s.(*sql.Stmt).Close())
+		return true
+	})
+	if f.readDB != nil {
+		f.logError("close", f.readDB.Close())
+	}
+	if f.writeConn != nil {
+		f.logError("close", f.writeConn.Close())
+	}
+	if f.writeDB != nil {
+		f.logError("close", f.writeDB.Close())
+	}
+}
+
+// logError reports an error that no caller waits for.
+func (f *file) logError(op string, err error) {
+	if err != nil {
+		f.log.Warn("store", "op", op, "file", f.path, "error", err)
+	}
+}
+
+// read returns the prepared statement of a query on the reading connections.
+func (f *file) read(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := f.reads.Load(query); ok {
+		return s.(*sql.Stmt), nil
+	}
+	s, err := f.readDB.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if other, loaded := f.reads.LoadOrStore(query, s); loaded {
+		return other.(*sql.Stmt), s.Close()
+	}
+	return s, nil
+}
+
+// readRow runs a query for one row.
+func (f *file) readRow(ctx context.Context, query string, args []any, dest ...any) error {
+	s, err := f.read(ctx, query)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(ctx, args...).Scan(dest...)
+}
+
+// readRows runs a query and calls row for each result until it returns false.
+func (f *file) readRows(ctx context.Context, query string, args []any, row func(*sql.Rows) (bool, error)) (err error) {
+	s, err := f.read(ctx, query)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if more, err := row(rows); err != nil || !more {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,92 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+// plainName is a tenant's name that can stand in a file name as it is, on every
+// system: no upper case (some systems fold it), nothing that needs quoting.
+var plainName = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+
+// fileName is where a tenant's data is. The forms cannot meet: "t-" and a plain
+// name, "x-" and the name in hexadecimal, "h-" and the hash of a long name.
+func (s *Store) fileName(t loci.Tenant) string {
+	name := t.String()
+	switch {
+	case s.single:
+		return s.path
+	case plainName.MatchString(name):
+		name = "t-" + name
+	case len(name) <= 100:
+		name = "x-" + hex.EncodeToString([]byte(name))
+	default:
+		sum := sha256.Sum256([]byte(name))
+		name = "h-" + hex.EncodeToString(sum[:])
+	}
+	return filepath.Join(s.path, name+".db")
+}
+
+// tenantNames lists the tenants that have a file, in order.
+func (s *Store) tenantNames() ([]string, error) {
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return nil, errClosed()
+	}
+	if s.single {
+		if _, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return []string{DefaultTenant}, nil
+	}
+	entries, err := os.ReadDir(s.path)
+	if err != nil {
+		return nil, &loci.Error{Code: loci.Unavailable, Msg: "the directory " + s.path + " cannot be read", Err: err}
+	}
+	var names []string
+	for _, e := range entries {
+		base, ok := strings.CutSuffix(e.Name(), ".db")
+		if !ok || len(base) < 3 {
+			continue
+		}
+		switch rest := base[2:]; base[:2] {
+		case "t-":
+			names = append(names, rest)
+		case "x-":
+			if name, err := hex.DecodeString(rest); err == nil {
+				names = append(names, string(name))
+			}
+		case "h-":
+			name, err := s.ownerOf(filepath.Join(s.path, e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// ownerOf reads whose file it is from the file itself.
+func (s *Store) ownerOf(path string) (name string, err error) {
+	db, err := openDB(path, readerPragmas)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = db.QueryRowContext(context.Background(), "SELECT value FROM meta WHERE key = 'tenant'").Scan(&name)
+	return name, err
+}

@@ -1,0 +1,383 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
+)
+
+// conditions builds the WHERE of a query from fixed pieces; values are always
+// parameters.
+type conditions struct {
+	parts []string
+	args  []any
+}
+
+func (c *conditions) add(part string, args ...any) {
+	c.parts = append(c.parts, part)
+	c.args = append(c.args, args...)
+}
+
+func (c *conditions) String() string { return strings.Join(c.parts, " AND ") }
+
+// within restricts a namespace column to places and, unless exact, below them.
+func (c *conditions) within(column string, places []loci.Namespace, exact bool) {
+	var either []string
+	var args []any
+	for _, n := range places {
+		key := n.Key()
+		switch {
+		case exact:
+			either = append(either, "key = ?")
+			args = append(args, []byte(key))
+		case key == "":
+			c.add("TRUE")
+			return
+		default: // no label holds a zero byte, so everything below key sorts before this
+			either = append(either, "key >= ? AND key < ?")
+			args = append(args, []byte(key), []byte(key[:len(key)-1]+"\x01"))
+		}
+	}
+	if len(either) == 0 {
+		c.add("FALSE")
+		return
+	}
+	c.add(column+" IN (SELECT n FROM namespace WHERE "+strings.Join(either, " OR ")+")", args...)
+}
+
+func inList(column string, n int) string {
+	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")"
+}
+
+// where translates a filter. exact reports that the SQL says all of it; else tags
+// and attributes remain to be checked in Go.
+func where(f *loci.Filter) (c conditions, exact bool) {
+	c.within("r.namespace", f.Within, f.Exact)
+	if len(f.Kinds) > 0 {
+		var kinds []any
+		for _, k := range f.Kinds {
+			kinds = append(kinds, string(k))
+		}
+		c.add(inList("r.kind", len(kinds)), kinds...)
+	}
+	if len(f.IDs) > 0 {
+		var ids []any
+		for _, id := range f.IDs {
+			ids = append(ids, id[:])
+		}
+		for len(ids)&(len(ids)-1) != 0 { // few list lengths, so few prepared statements
+			ids = append(ids, ids[0])
+		}
+		c.add(inList("r.id", len(ids)), ids...)
+	}
+	if f.Slot != nil {
+		if *f.Slot == "" {
+			c.add("r.slot IS NULL")
+		} else {
+			c.add("r.slot = ?", []byte(*f.Slot))
+		}
+	}
+	if !f.NotLive {
+		c.add("r.live")
+	}
+	if !f.At.IsZero() {
+		if f.Expired {
+			c.add("r.expires_at <= ?", f.At.UnixMilli())
+		} else {
+			c.add("(r.expires_at IS NULL OR r.expires_at > ?)", f.At.UnixMilli())
+		}
+	}
+	return c, len(f.Tags) == 0 && f.Where.IsZero()
+}
+
+// records calls yield for what a filter selects, newest first, until it returns false.
+func (f *file) records(ctx context.Context, filter *loci.Filter, after *page.Record, yield func(*loci.Record) bool) error {
+	c, exact := where(filter)
+	if after != nil {
+		c.add("(r.created_at < ? OR r.created_at = ? AND r.id > ?)", after.CreatedAt.UnixMilli(), after.CreatedAt.UnixMilli(), after.ID[:])
+	}
+	query := "SELECT " + recordColumns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY r.created_at DESC, r.id"
+	return f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
+		r, err := scanRecord(rows)
+		if err != nil {
+			return false, err
+		}
+		if !exact && !filter.Selects(&r) {
+			return true, nil
+		}
+		return yield(&r), nil
+	})
+}
+
+// maxParameters bounds the ids of one query; SQLite takes 32,766 parameters.
+const maxParameters = 10_000
+
+// Records implements [loci.RecordStore].
+func (s *Store) Records(ctx context.Context, t loci.Tenant, filter loci.Filter, p loci.Page) (out []loci.Record, next string, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.release(f)
+	limit, err := page.Limit(p)
+	if err != nil {
+		return nil, "", err
+	}
+	after, err := page.ParseRecord(p.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(filter.IDs) > maxParameters {
+		return nil, "", loci.Errorf(loci.TooLarge, "%d ids at once; the limit is %d", len(filter.IDs), maxParameters)
+	}
+	err = f.records(ctx, &filter, after, func(r *loci.Record) bool {
+		if len(out) == limit {
+			next = page.RecordCursor(&out[limit-1])
+			return false
+		}
+		out = append(out, *r)
+		return true
+	})
+	if err != nil {
+		return nil, "", f.translate("list records", err)
+	}
+	return out, next, nil
+}
+
+// Count implements [loci.RecordStore].
+func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n loci.Counts, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return n, err
+	}
+	defer s.release(f)
+	const unembedded = "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?)"
+	c, exact := where(&filter)
+	space := []any{filter.Space.Model, filter.Space.Dims}
+	if exact {
+		query := "SELECT count(*), coalesce(sum(r.live), 0), coalesce(sum(r.passage_count), 0), coalesce(sum(octet_length(r.text)), 0), coalesce(sum(" + unembedded + "), 0) FROM record r WHERE " + c.String()
+		err = f.readRow(ctx, query, append(space, c.args...), &n.Records, &n.Live, &n.Passages, &n.Bytes, &n.Unembedded)
+	} else {
+		query := "SELECT " + recordColumns + ", " + unembedded + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String()
+		err = f.readRows(ctx, query, append(space, c.args...), func(rows *sql.Rows) (bool, error) {
+			var lacking bool
+			r, err := scanRecord(rows, &lacking)
+			if err == nil && filter.Selects(&r) {
+				n.Records++
+				n.Passages += int64(len(r.Passages))
+				n.Bytes += int64(len(r.Text))
+				if r.Live {
+					n.Live++
+				}
+				if lacking {
+					n.Unembedded++
+				}
+			}
+			return true, err
+		})
+	}
+	if filter.Space.IsZero() {
+		n.Unembedded = 0
+	}
+	return n, f.translate("count", err)
+}
+
+// Namespaces implements [loci.RecordStore].
+func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filter) (out []loci.Namespace, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	c, exact := where(&filter)
+	if exact {
+		query := "SELECT s.key FROM namespace s WHERE EXISTS (SELECT 1 FROM record r WHERE r.namespace = s.n AND " + c.String() + ") ORDER BY s.key"
+		err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
+			var key []byte
+			err := rows.Scan(&key)
+			out = append(out, loci.NamespaceFromKey(string(key)))
+			return true, err
+		})
+		return out, f.translate("list namespaces", err)
+	}
+	seen := map[string]bool{}
+	query := "SELECT " + recordColumns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY s.key"
+	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
+		r, err := scanRecord(rows)
+		if key := r.Namespace.Key(); err == nil && !seen[key] && filter.Selects(&r) {
+			seen[key] = true
+			out = append(out, r.Namespace)
+		}
+		return true, err
+	})
+	return out, f.translate("list namespaces", err)
+}
+
+// Revisions implements [loci.RecordStore].
+func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Revision, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	const query = `SELECT v.version, v.updated_at, v.replaced_at, v.text, v.tags, v.attributes
+		FROM revision v JOIN record r ON r.n = v.record WHERE r.id = ? ORDER BY v.version DESC`
+	err = f.readRows(ctx, query, []any{id[:]}, func(rows *sql.Rows) (bool, error) {
+		var v loci.Revision
+		var updated, replaced int64
+		var text, tags, attributes sql.RawBytes
+		if err := rows.Scan(&v.Version, &updated, &replaced, &text, &tags, &attributes); err != nil {
+			return false, err
+		}
+		v.UpdatedAt, v.ReplacedAt, v.Text, v.Attributes = milli(updated), milli(replaced), string(text), copyJSON(attributes)
+		if len(tags) > 0 {
+			if err := json.Unmarshal(tags, &v.Tags); err != nil {
+				return false, err
+			}
+		}
+		out = append(out, v)
+		return true, nil
+	})
+	return out, f.translate("list revisions", err)
+}
+
+// Links implements [loci.RecordStore].
+func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Link, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	const query = "SELECT from_id, type, to_id, created_at FROM link WHERE from_id = ?1 OR to_id = ?1 ORDER BY n"
+	err = f.readRows(ctx, query, []any{id[:]}, func(rows *sql.Rows) (bool, error) {
+		var l loci.Link
+		var from, to sql.RawBytes
+		var typ string
+		var at int64
+		if err := rows.Scan(&from, &typ, &to, &at); err != nil {
+			return false, err
+		}
+		copy(l.From[:], from)
+		copy(l.To[:], to)
+		l.Type, l.At = loci.LinkType(typ), milli(at)
+		out = append(out, l)
+		return true, nil
+	})
+	return out, f.translate("list links", err)
+}
+
+// Replied implements [loci.RecordStore].
+func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.Reply, error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	var fingerprint, value, record []byte
+	var expires int64
+	err = f.readRow(ctx, "SELECT fingerprint, value, record, expires_at FROM reply WHERE key = ?", []any{[]byte(key)}, &fingerprint, &value, &record, &expires)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, f.translate("read reply", err)
+	}
+	reply := &loci.Reply{Key: key, Fingerprint: string(fingerprint), Value: value, ExpiresAt: milli(expires)}
+	copy(reply.Record[:], record)
+	return reply, nil
+}
+
+// Unembedded implements [loci.VectorStore].
+func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int) (out []loci.Record, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	query := "SELECT " + recordColumns + ` FROM record r JOIN namespace s ON s.n = r.namespace
+		WHERE r.id > ? AND r.live AND r.passage_count > 0 AND NOT EXISTS
+		(SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?) ORDER BY r.id LIMIT ?`
+	err = f.readRows(ctx, query, []any{after[:], space.Model, space.Dims, limit}, func(rows *sql.Rows) (bool, error) {
+		r, err := scanRecord(rows)
+		out = append(out, r)
+		return true, err
+	})
+	return out, f.translate("list records without vectors", err)
+}
+
+// Spaces implements [loci.VectorStore].
+func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (map[loci.Space]int64, error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	spaces := map[loci.Space]int64{}
+	const query = "SELECT p.model, p.dims, count(*) FROM vector v JOIN space p ON p.n = v.space GROUP BY p.n"
+	err = f.readRows(ctx, query, nil, func(rows *sql.Rows) (bool, error) {
+		var space loci.Space
+		var n int64
+		err := rows.Scan(&space.Model, &space.Dims, &n)
+		spaces[space] = n
+		return true, err
+	})
+	return spaces, f.translate("list spaces", err)
+}
+
+// Events implements [loci.EventLog].
+func (s *Store) Events(ctx context.Context, t loci.Tenant, filter loci.EventFilter, p loci.Page) (out []loci.Event, next string, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.release(f)
+	limit, err := page.Limit(p)
+	if err != nil {
+		return nil, "", err
+	}
+	before, err := page.ParseEvent(p.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	var c conditions
+	c.within("e.namespace", filter.Within, false)
+	if before > 0 {
+		c.add("e.seq < ?", before)
+	}
+	if !filter.Entity.IsZero() {
+		c.add("e.entity = ?", filter.Entity[:])
+	}
+	query := "SELECT e.seq, e.id, e.type, e.kind, e.entity, s.key, e.occurred_at, e.actor, e.request_id, e.payload FROM event e JOIN namespace s ON s.n = e.namespace WHERE " + c.String() + " ORDER BY e.seq DESC"
+	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
+		e, err := scanEvent(rows)
+		if err != nil || !filter.Selects(&e) {
+			return true, err
+		}
+		if len(out) == limit {
+			next = page.EventCursor(out[limit-1].Seq)
+			return false, nil
+		}
+		out = append(out, e)
+		return true, nil
+	})
+	if err != nil {
+		return nil, "", f.translate("list events", err)
+	}
+	return out, next, nil
+}
+
+func scanEvent(rows *sql.Rows) (e loci.Event, err error) {
+	var id, entity, key, payload sql.RawBytes
+	var typ, kind string
+	var at int64
+	err = rows.Scan(&e.Seq, &id, &typ, &kind, &entity, &key, &at, &e.Actor, &e.RequestID, &payload)
+	copy(e.ID[:], id)
+	copy(e.Entity[:], entity)
+	e.Type, e.Kind, e.Namespace, e.At, e.Payload = loci.EventType(typ), loci.Kind(kind), loci.NamespaceFromKey(string(key)), milli(at), copyJSON(payload)
+	return e, err
+}

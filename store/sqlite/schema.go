@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// applicationID marks a file as ours in its header: "Loci" in ASCII.
+const applicationID = 0x4C6F6369
+
+// minimumSQLite is the first version without the race in resetting the
+// write-ahead log that could damage a file several processes write to.
+const minimumSQLite = "3.51.3"
+
+// migrations are the steps of the schema, oldest first. Step n brings a file to
+// user_version n; a released step never changes.
+var migrations = func() []string {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		panic(err) // the pattern is constant
+	}
+	steps := make([]string, len(names))
+	for i, name := range names { // Glob sorts
+		data, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // embedded
+		}
+		steps[i] = string(data)
+	}
+	return steps
+}()
+
+// prepare brings a freshly opened file to the present schema: write-ahead log,
+// version checks, migrations. Several processes may do so at once.
+func prepare(ctx context.Context, conn *sql.Conn, tenant string) error {
+	if err := checkVersion(ctx, conn); err != nil {
+		return err
+	}
+	if err := useWAL(ctx, conn); err != nil {
+		return err
+	}
+	version, err := readVersion(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if version < len(migrations) {
+		if err := migrate(ctx, conn, tenant); err != nil {
+			return err
+		}
+	}
+	var owner string
+	if err := conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'tenant'").Scan(&owner); err != nil {
+		return err
+	}
+	if owner != tenant {
+		return loci.Errorf(loci.Unsupported, "the file belongs to tenant %q: use a store path that is a directory for several tenants", owner)
+	}
+	return nil
+}
+
+func checkVersion(ctx context.Context, conn *sql.Conn) error {
+	var have string
+	if err := conn.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&have); err != nil {
+		return err
+	}
+	if !atLeast(have, minimumSQLite) {
+		return loci.Errorf(loci.Unsupported, "this build has SQLite %s; %s or newer is needed, older ones can damage files", have, minimumSQLite)
+	}
+	return nil
+}
+
+// atLeast compares dotted version numbers.
+func atLeast(have, want string) bool {
+	var h, w [3]int
+	// A part that is no number counts as 0, which refuses it.
+	_, _ = fmt.Sscanf(have, "%d.%d.%d", &h[0], &h[1], &h[2])
+	_, _ = fmt.Sscanf(want, "%d.%d.%d", &w[0], &w[1], &w[2])
+	for i := range h {
+		if h[i] != w[i] {
+			return h[i] > w[i]
+		}
+	}
+	return true
+}
+
+// useWAL switches to the write-ahead log. The switch needs the file alone and
+// does not wait for it by itself.
+func useWAL(ctx context.Context, conn *sql.Conn) error {
+	deadline := time.Now().Add(busyTimeout)
+	for {
+		var mode string
+		err := conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode)
+		switch {
+		case err == nil && strings.EqualFold(mode, "wal"):
+			return nil
+		case err == nil:
+			return loci.Errorf(loci.Unsupported, "the file system does not allow a write-ahead log (journal mode stays %s): use a local disk", mode)
+		case !isBusy(err) || time.Now().After(deadline):
+			return err
+		}
+		if err := sleep(ctx, time.Duration(1+rand.IntN(20))*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// readVersion returns the schema version of a file, 0 for an empty one, and
+// refuses what is not ours or newer than this build.
+func readVersion(ctx context.Context, conn *sql.Conn) (int, error) {
+	var version, application, tables int
+	err := conn.QueryRowContext(ctx, "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_schema)").
+		Scan(&version, &application, &tables)
+	switch {
+	case err != nil:
+		return 0, err
+	case application != applicationID && tables > 0:
+		return 0, loci.Errorf(loci.Unsupported, "the file is a SQLite database of another program: choose another path")
+	case version > len(migrations):
+		return 0, loci.Errorf(loci.Unsupported, "the file has schema version %d and this build knows up to %d: upgrade Loci", version, len(migrations))
+	}
+	return version, nil
+}
+
+// migrate runs the missing steps in one transaction each.
+func migrate(ctx context.Context, conn *sql.Conn, tenant string) (err error) {
+	for {
+		done, err := migrateStep(ctx, conn, tenant)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+func migrateStep(ctx context.Context, conn *sql.Conn, tenant string) (done bool, err error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return false, err
+	}
+	defer func() {
+		if err != nil || done {
+			_, rollback := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+			if err == nil {
+				err = rollback
+			} else {
+				err = errors.Join(err, rollback)
+			}
+		}
+	}()
+	// Read again under the lock: another process may have migrated meanwhile.
+	version, err := readVersion(ctx, conn)
+	if err != nil || version == len(migrations) {
+		return err == nil, err
+	}
+	if _, err := conn.ExecContext(ctx, migrations[version]); err != nil {
+		return false, fmt.Errorf("migration %d: %w", version+1, err)
+	}
+	if version == 0 {
+		if _, err := conn.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES ('tenant', ?), ('seq', 0), ('erased_floor', 0), ('scrub', 0)", tenant); err != nil {
+			return false, err
+		}
+	}
+	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", applicationID, version+1))
+	return false, err
+}

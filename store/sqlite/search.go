@@ -1,0 +1,224 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// searchIndex is the index in the process that follows the file: what another
+// process wrote is taken in before the next search, by the change counter.
+type searchIndex struct {
+	mu     sync.RWMutex
+	index  *index.Index
+	seq    int64             // the state of the file the index shows
+	known  index.Keys        // every namespace of the file
+	names  map[int64]string  // namespace number → key
+	number map[string]int64  // key → namespace number
+	last   int64             // the highest namespace number known
+	used   map[string]uint64 // key → when its shard was searched last
+	tick   uint64
+	budget int // passages held before shards are dropped
+}
+
+// Match implements [loci.RecordStore].
+func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, filter loci.Filter, limit int) ([]loci.Hit, error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	if limit < 1 {
+		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	}
+	filter.NotLive = false
+	hits, err := f.match(ctx, p, filter, limit)
+	return hits, f.translate("search", err)
+}
+
+func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limit int) ([]loci.Hit, error) {
+	load := func(ids []loci.ID) (records []loci.Record, err error) {
+		all := loci.Filter{Within: []loci.Namespace{{}}, IDs: ids}
+		err = f.records(ctx, &all, nil, func(r *loci.Record) bool {
+			records = append(records, *r)
+			return true
+		})
+		return records, err
+	}
+	x := &f.search
+	var seq int64
+	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'seq'", nil, &seq); err != nil {
+		return nil, err
+	}
+	x.mu.RLock()
+	// The index may already be ahead of what this call read; never behind.
+	if x.index != nil && x.seq >= seq && x.serves(&p, &filter) {
+		defer x.mu.RUnlock()
+		return x.index.Match(p, filter, limit, load)
+	}
+	x.mu.RUnlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := f.refresh(ctx, &p, &filter); err != nil {
+		x.index = nil // half-loaded: the next search starts anew
+		return nil, err
+	}
+	return x.index.Match(p, filter, limit, load)
+}
+
+// serves reports whether the index holds all that a search needs.
+func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
+	if p.Vector != nil && p.Space != x.index.Space() {
+		return false
+	}
+	for _, key := range x.known.Covered(filter) {
+		if !x.index.HasShard(key) {
+			return false
+		}
+	}
+	return true
+}
+
+// refresh brings the index to the file's present state and loads the shards a
+// search needs, all in one reading transaction.
+func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) (err error) {
+	x := &f.search
+	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if end := tx.Rollback(); end != nil && !errors.Is(end, sql.ErrTxDone) {
+			err = errors.Join(err, end)
+		}
+	}()
+	space := p.Space
+	if p.Vector == nil && x.index != nil {
+		space = x.index.Space() // a search by words alone does not care
+	}
+	if x.index == nil || x.index.Space() != space {
+		x.index, x.seq = index.New(space), 0
+		x.known, x.names, x.number, x.last, x.used = nil, map[int64]string{}, map[string]int64{}, 0, map[string]uint64{}
+	}
+	var seq, floor int64
+	if err := tx.QueryRowContext(ctx, "SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor')").Scan(&seq, &floor); err != nil {
+		return err
+	}
+	if x.seq < floor { // too far behind to follow: what was erased meanwhile is forgotten
+		for _, key := range x.known {
+			x.index.DropShard(key)
+		}
+		x.known, x.names, x.number, x.last = nil, map[int64]string{}, map[string]int64{}, 0
+	}
+	if err := x.learnNamespaces(ctx, tx); err != nil {
+		return err
+	}
+	if x.seq < seq {
+		if err := x.follow(ctx, tx); err != nil {
+			return err
+		}
+		x.seq = seq
+	}
+	return x.loadShards(ctx, tx, x.known.Covered(filter))
+}
+
+func (x *searchIndex) learnNamespaces(ctx context.Context, tx *sql.Tx) error {
+	return eachRow(ctx, tx, "SELECT n, key FROM namespace WHERE n > ? ORDER BY n", []any{x.last}, func(rows *sql.Rows) error {
+		var n int64
+		var key []byte
+		if err := rows.Scan(&n, &key); err != nil {
+			return err
+		}
+		x.last = n
+		x.names[n] = string(key)
+		x.number[string(key)] = n
+		x.known.Add(string(key))
+		return nil
+	})
+}
+
+// follow takes in what changed since the index's state.
+func (x *searchIndex) follow(ctx context.Context, tx *sql.Tx) error {
+	if len(x.used) == 0 {
+		return nil // no shard is loaded
+	}
+	err := eachRow(ctx, tx, "SELECT id, namespace FROM erased WHERE seq > ?", []any{x.seq}, func(rows *sql.Rows) error {
+		var raw sql.RawBytes
+		var namespace int64
+		if err := rows.Scan(&raw, &namespace); err != nil {
+			return err
+		}
+		var id loci.ID
+		copy(id[:], raw)
+		x.index.Remove(x.names[namespace], id)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return x.take(ctx, tx, "r.seq > ?", x.seq)
+}
+
+// take reads records with their vectors into the index.
+func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, arg any) error {
+	space := x.index.Space()
+	query := "SELECT " + recordColumns + `, v.data FROM record r JOIN namespace s ON s.n = r.namespace
+		LEFT JOIN vector v ON v.record = r.n AND v.space = (SELECT n FROM space WHERE model = ? AND dims = ?) WHERE ` + condition
+	return eachRow(ctx, tx, query, []any{space.Model, space.Dims, arg}, func(rows *sql.Rows) error {
+		var data sql.RawBytes
+		r, err := scanRecord(rows, &data)
+		if err == nil {
+			x.index.Upsert(&r, splitVectors(data, space.Dims))
+		}
+		return err
+	})
+}
+
+// loadShards makes sure that the shards of keys are there, and drops those that
+// were not searched for longest while there is too much.
+func (x *searchIndex) loadShards(ctx context.Context, tx *sql.Tx, keys []string) error {
+	x.tick++
+	for _, key := range keys {
+		x.used[key] = x.tick
+		if x.index.HasShard(key) {
+			continue
+		}
+		x.index.AddShard(key)
+		if err := x.take(ctx, tx, "r.namespace = ? AND r.live ORDER BY r.n", x.number[key]); err != nil {
+			return err
+		}
+	}
+	for x.index.Passages() > x.budget {
+		oldest, found := "", false
+		for key, at := range x.used {
+			if at < x.tick && (!found || at < x.used[oldest]) {
+				oldest, found = key, true
+			}
+		}
+		if !found {
+			return nil // all of it is needed at once
+		}
+		x.index.DropShard(oldest)
+		delete(x.used, oldest)
+	}
+	return nil
+}
+
+// eachRow runs a query inside a transaction.
+func eachRow(ctx context.Context, tx *sql.Tx, query string, args []any, row func(*sql.Rows) error) (err error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

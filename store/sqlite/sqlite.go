@@ -1,0 +1,268 @@
+// Package sqlite is the store in SQLite files: one file a tenant, write-ahead
+// log, every acknowledged write on disk, several processes on one file.
+//
+// Search runs in an index held in the process and derived from the file; see
+// package index. The file holds records, vectors and events, and nothing else
+// that repeats a memory's words.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// DefaultTenant is the only tenant of a store that is a single file.
+const DefaultTenant = "default"
+
+// busyTimeout bounds the wait for another process's transaction. Measured: eight
+// processes that write without pause keep one of them waiting up to 3.3 s on a
+// fast disk.
+const busyTimeout = 30 * time.Second
+
+// Options configure a store; nil and the zero value of each field mean the default.
+type Options struct {
+	MaxOpen       int          // files open at once; default 64
+	IndexPassages int          // passages of search index held per file, about 500 bytes each; default 2,000,000
+	Logger        *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+}
+
+// A Store is one SQLite file, or a directory with a file for every tenant.
+type Store struct {
+	path   string
+	single bool
+	opts   Options
+
+	mu     sync.Mutex
+	idle   *sync.Cond // signalled when a file loses its last user
+	files  map[loci.Tenant]*file
+	tick   int64
+	closed bool
+}
+
+var _ loci.Store = (*Store)(nil)
+
+// Open prepares a store at a path. One that ends in ".db" is a file for the one
+// tenant "default"; any other is a directory with a file for every tenant.
+// Directories are made when missing, readable by their owner alone. Files are
+// opened when first used.
+func Open(path string, opts *Options) (*Store, error) {
+	s := &Store{path: path, single: strings.HasSuffix(path, ".db"), files: map[loci.Tenant]*file{}}
+	s.idle = sync.NewCond(&s.mu)
+	if opts != nil {
+		s.opts = *opts
+	}
+	if s.opts.MaxOpen <= 0 {
+		s.opts.MaxOpen = 64
+	}
+	if s.opts.IndexPassages <= 0 {
+		s.opts.IndexPassages = 2_000_000
+	}
+	if s.opts.Logger == nil {
+		s.opts.Logger = slog.Default()
+	}
+	if path == "" {
+		return nil, loci.Errorf(loci.Invalid, "the store's path is missing: write sqlite:PATH")
+	}
+	var err error
+	if s.path, err = filepath.Abs(path); err != nil {
+		return nil, loci.Errorf(loci.Invalid, "store path %s: %w", path, err)
+	}
+	dir := s.path
+	if s.single {
+		dir = filepath.Dir(s.path)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, &loci.Error{Code: loci.Unavailable, Msg: "the directory " + dir + " cannot be made", Err: err,
+			Recovery: "Make it by hand, or choose another store path."}
+	}
+	return s, nil
+}
+
+// acquire opens a tenant's file and keeps it open until release.
+func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, loci.AsError(err)
+	}
+	if t.IsZero() {
+		return nil, loci.Errorf(loci.Invalid, "a tenant is missing")
+	}
+	if s.single && t.String() != DefaultTenant {
+		return nil, loci.Errorf(loci.Unsupported, "%s holds the tenant %q alone: for several tenants use a store path that is a directory", s.path, DefaultTenant)
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, errClosed()
+	}
+	f := s.files[t]
+	if f == nil {
+		f = newFile(s, t)
+		s.files[t] = f
+	}
+	f.users++
+	s.tick++
+	f.used = s.tick
+	evicted := s.evict()
+	s.mu.Unlock()
+	for _, old := range evicted {
+		old.close()
+	}
+	if err := f.ready(ctx); err != nil {
+		s.mu.Lock()
+		if s.files[t] == f { // the next call tries anew
+			delete(s.files, t)
+		}
+		s.mu.Unlock()
+		s.release(f)
+		return nil, f.translate("open", err)
+	}
+	return f, nil
+}
+
+// evict takes the files that were not used for longest out of the table while
+// there are too many; the caller closes them.
+func (s *Store) evict() (evicted []*file) {
+	for len(s.files) > s.opts.MaxOpen {
+		var oldest *file
+		for _, f := range s.files {
+			if f.users == 0 && (oldest == nil || f.used < oldest.used) {
+				oldest = f
+			}
+		}
+		if oldest == nil {
+			return evicted
+		}
+		delete(s.files, oldest.tenant)
+		evicted = append(evicted, oldest)
+	}
+	return evicted
+}
+
+func (s *Store) release(f *file) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.users--
+	if f.users == 0 {
+		s.idle.Broadcast()
+	}
+}
+
+// Close implements [loci.Store]: it waits for the calls under way.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	files := s.files
+	s.files = nil
+	for _, f := range files {
+		for f.users > 0 {
+			s.idle.Wait()
+		}
+	}
+	s.mu.Unlock()
+	for _, f := range files {
+		f.close()
+	}
+	return nil
+}
+
+// Tenants implements [loci.Store].
+func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
+	return func(yield func(loci.Tenant, error) bool) {
+		names, err := s.tenantNames()
+		if err != nil {
+			yield(loci.Tenant{}, err)
+			return
+		}
+		for _, name := range names {
+			t, err := loci.NewTenant(name)
+			if err != nil {
+				continue // a file that is not ours
+			}
+			holds, err := s.holdsData(ctx, t)
+			if err != nil {
+				yield(t, err)
+				return
+			}
+			if holds && !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// holdsData reports whether a tenant's file has anything in it.
+func (s *Store) holdsData(ctx context.Context, t loci.Tenant) (holds bool, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	defer s.release(f)
+	err = f.readRow(ctx, "SELECT EXISTS (SELECT 1 FROM record) OR EXISTS (SELECT 1 FROM event) OR EXISTS (SELECT 1 FROM reply)", nil, &holds)
+	return holds, f.translate("look for data", err)
+}
+
+// EraseTenant implements [loci.Store]. It empties the file instead of unlinking
+// it: another process that has it open would go on writing to a file without a
+// name.
+func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
+	if exists, err := s.exists(t); err != nil || !exists {
+		return err
+	}
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.release(f)
+	err = f.write(ctx, func(tx *tx) error {
+		seq, err := tx.nextSeq()
+		if err != nil {
+			return err
+		}
+		for _, table := range []string{"vector", "revision", "record", "link", "event", "reply", "erased", "namespace", "space"} {
+			if err := tx.exec("DELETE FROM " + table); err != nil {
+				return err
+			}
+		}
+		tx.erased = true
+		return tx.exec("UPDATE meta SET value = ? WHERE key = 'erased_floor'", seq)
+	})
+	if err == nil {
+		err = f.awaitScrub(ctx)
+	}
+	return f.translate("erase tenant", err)
+}
+
+// exists reports whether a tenant has a file, without making one.
+func (s *Store) exists(t loci.Tenant) (bool, error) {
+	if t.IsZero() {
+		return false, loci.Errorf(loci.Invalid, "a tenant is missing")
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return false, errClosed()
+	}
+	if s.single && t.String() != DefaultTenant {
+		return false, nil
+	}
+	_, err := os.Stat(s.fileName(t))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

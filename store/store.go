@@ -1,0 +1,50 @@
+// Package store opens stores by URL; it alone knows which there are.
+package store
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/sqlite"
+)
+
+// Options configure any store; nil and zero values mean the defaults.
+type Options struct {
+	Logger *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+}
+
+// Open opens the store a URL names:
+//
+//	memory:            in the process; ends with it
+//	sqlite:PATH.db     one file, for the tenant "default" alone
+//	sqlite:PATH        a directory with a file for every tenant
+//
+// Any other URL is Unsupported. The caller closes the store.
+func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, loci.AsError(err)
+	}
+	scheme, rest, ok := strings.Cut(url, ":")
+	switch {
+	case ok && scheme == "memory" && rest == "":
+		return memory.Open(), nil
+	case ok && scheme == "sqlite":
+		return sqlite.Open(rest, &sqlite.Options{Logger: opts.Logger})
+	}
+	return nil, loci.Errorf(loci.Unsupported, "store %q: write memory: or sqlite:PATH (PostgreSQL and MongoDB are not part of this build)", redactURL(url))
+}
+
+// redactURL hides what may be a password.
+func redactURL(url string) string {
+	scheme, _, ok := strings.Cut(url, ":")
+	if !ok {
+		return url
+	}
+	return scheme + ":…"
+}
