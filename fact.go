@@ -155,6 +155,15 @@ func joinAttributes(value json.RawMessage, metadata map[string]any) (json.RawMes
 	return data, nil
 }
 
+// A factDraft is a checked new fact, all but ids and times.
+type factDraft struct {
+	Record
+	body factBody
+}
+
+// isKeyed reports whether the fact has a subject and a predicate.
+func (d *factDraft) isKeyed() bool { return d.body.Subject != "" }
+
 // StoreFact remembers a fact.
 //
 // A fact with a subject and a predicate supersedes the live fact of the same
@@ -167,13 +176,18 @@ func (m *Memory) StoreFact(ctx context.Context, in NewFact) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
+	// Most notes are new, so the first attempt does not look for one that says the
+	// same: the store refuses it if there is one, and the next attempt looks.
+	look := draft.isKeyed()
 	return commit(ctx, m, "store fact", in, func(now time.Time) (decision[Stored], error) {
-		return m.decideFact(ctx, draft, now)
+		d, err := m.decideFact(ctx, draft, look, now)
+		look = true
+		return d, err
 	})
 }
 
 // draft checks a new fact and makes its record, all but ids and times.
-func (m *Memory) draft(in NewFact) (*Record, error) {
+func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	e := m.engine
 	text, value, err := e.content(in.Content, in.Value)
 	if err != nil {
@@ -207,10 +221,10 @@ func (m *Memory) draft(in NewFact) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes}
-	r.Slot = e.factSlot(r, &body)
-	r.Passages = e.passages(text)
-	return r, setBody(r, body)
+	d := &factDraft{Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes}, body}
+	d.Slot = e.factSlot(&d.Record, &body)
+	d.Passages = e.passages(text)
+	return d, nil
 }
 
 func setBody(r *Record, body any) (err error) {
@@ -236,20 +250,20 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 // and letter case.
 func normalise(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-func (m *Memory) decideFact(ctx context.Context, draft *Record, now time.Time) (decision[Stored], error) {
+func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, now time.Time) (decision[Stored], error) {
 	e := m.engine
-	r := *draft
+	r := draft.Record
 	r.ID, r.CreatedAt, r.UpdatedAt = e.opts.NewID(), now, now
-	var body factBody
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return decision[Stored]{}, &Error{Code: Internal, Op: "store fact", Err: err}
-	}
+	body := draft.body
 	body.ValidFrom, body.ConfirmedAt = now, now
 	out := decision[Stored]{reply: Stored{ID: r.ID, Outcome: Created}, record: r.ID}
 
-	holder, err := m.slotHolder(ctx, &r, now)
-	if err != nil {
-		return out, err
+	var holder *Record
+	if look {
+		var err error
+		if holder, err = m.slotHolder(ctx, &r); err != nil {
+			return out, err
+		}
 	}
 	payload := map[string]any{"version": 1, "bytes": len(r.Text)}
 	switch {
@@ -277,7 +291,7 @@ func (m *Memory) decideFact(ctx context.Context, draft *Record, now time.Time) (
 }
 
 // slotHolder returns the record that holds r's slot, or nil.
-func (m *Memory) slotHolder(ctx context.Context, r *Record, now time.Time) (*Record, error) {
+func (m *Memory) slotHolder(ctx context.Context, r *Record) (*Record, error) {
 	if r.Slot == "" {
 		return nil, nil
 	}
@@ -416,7 +430,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 	if body.Subject == "" {
 		// A note corrected into the words of another keeps its own id, without the slot.
 		r.Slot = e.factSlot(&r, &body)
-		if holder, err := m.slotHolder(ctx, &r, now); err != nil {
+		if holder, err := m.slotHolder(ctx, &r); err != nil {
 			return none, err
 		} else if holder != nil && holder.ID != r.ID {
 			r.Slot = ""

@@ -298,7 +298,7 @@ func (m *Memory) importBatch(ctx context.Context, drafts []imported) (created in
 // from it, so that a repeated import meets itself. Its slot may be held by a record
 // that says the same; then that one is the record.
 func (m *Memory) settleImport(ctx context.Context, r *Record, taken map[string]bool) (present bool, err error) {
-	holder, err := m.slotHolder(ctx, r, time.Time{})
+	holder, err := m.slotHolder(ctx, r)
 	if err != nil {
 		return false, err
 	}

@@ -71,10 +71,11 @@ func (m *Memory) importMCP(line []byte) ([]imported, error) {
 // importNote drafts a note with an id that follows from what it says, so that the
 // same file may be imported again.
 func (m *Memory) importNote(content string, metadata map[string]any) (*Record, error) {
-	r, err := m.draft(NewFact{Content: content, Metadata: metadata})
+	d, err := m.draft(NewFact{Content: content, Metadata: metadata})
 	if err != nil {
 		return nil, err
 	}
+	r := &d.Record
 	now := m.engine.now()
 	r.ID = derivedID(ID{}, MCPMemoryFormat, r.Namespace.Key(), r.Text, string(r.Attributes))
 	r.CreatedAt, r.UpdatedAt = now, now

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/words"
-	"github.com/kljensen/snowball/english"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -102,7 +101,7 @@ func normalTerm(word string) string {
 	if len(word) <= 3 {
 		return word
 	}
-	return english.Stem(word, false)
+	return stem(word)
 }
 
 // fold brings text to the form in which words are compared.

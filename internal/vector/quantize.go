@@ -46,7 +46,9 @@ func Dequantize(blob []byte) ([]float32, error) {
 	}
 	v := make([]float32, len(codes))
 	for i, c := range codes {
-		v[i] = scale * float32(int8(c))
+		// Rounding up the scale of the greatest float32 must not give an infinity.
+		x := float64(scale) * float64(int8(c))
+		v[i] = float32(max(-math.MaxFloat32, min(math.MaxFloat32, x)))
 	}
 	return v, nil
 }

@@ -146,10 +146,31 @@ func (t *tx) erase(e loci.Erase) error {
 
 // namespace returns the number of a namespace, giving it one at first sight.
 func (t *tx) namespace(n loci.Namespace) (number int64, err error) {
-	key := []byte(n.Key())
-	err = t.row("SELECT n FROM namespace WHERE key = ?", []any{key}, &number)
+	key := n.Key()
+	if number, ok := t.namespaces[key]; ok {
+		return number, nil
+	}
+	err = t.row("SELECT n FROM namespace WHERE key = ?", []any{[]byte(key)}, &number)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = t.row("INSERT INTO namespace (key) VALUES (?) RETURNING n", []any{key}, &number)
+		err = t.row("INSERT INTO namespace (key) VALUES (?) RETURNING n", []any{[]byte(key)}, &number)
+	}
+	if err == nil {
+		t.namespaces[key] = number
+	}
+	return number, err
+}
+
+// space returns the number of a vector space, giving it one at first sight.
+func (t *tx) space(s loci.Space) (number int64, err error) {
+	if number, ok := t.spaces[s]; ok {
+		return number, nil
+	}
+	err = t.row("SELECT n FROM space WHERE model = ? AND dims = ?", []any{s.Model, s.Dims}, &number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = t.row("INSERT INTO space (model, dims) VALUES (?, ?) RETURNING n", []any{s.Model, s.Dims}, &number)
+	}
+	if err == nil {
+		t.spaces[s] = number
 	}
 	return number, err
 }
@@ -250,11 +271,7 @@ func (t *tx) keepRevision(n int64, r *loci.Record, keep int) error {
 }
 
 func (t *tx) putVectors(n int64, v *loci.Vectors) error {
-	var space int64
-	err := t.row("SELECT n FROM space WHERE model = ? AND dims = ?", []any{v.Space.Model, v.Space.Dims}, &space)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = t.row("INSERT INTO space (model, dims) VALUES (?, ?) RETURNING n", []any{v.Space.Model, v.Space.Dims}, &space)
-	}
+	space, err := t.space(v.Space)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (f *file) open(ctx context.Context) (err error) {
 	f.readDB.SetMaxOpenConns(maxReaders)
 	f.readDB.SetMaxIdleConns(maxReaders)
 	var pending bool
-	if err := f.readRow(ctx, "SELECT value = 1 FROM meta WHERE key = 'scrub'", nil, &pending); err != nil {
+	if err := f.readRow(ctx, "SELECT value > 0 FROM meta WHERE key = 'scrub'", nil, &pending); err != nil {
 		return err
 	}
 	go f.writer()

@@ -105,8 +105,8 @@ func (s *scrubber) stop() {
 
 // scrubOnce wipes the unused bytes of all pages and empties the log.
 func (f *file) scrubOnce(ctx context.Context) error {
-	var pending bool
-	if err := f.readRow(ctx, "SELECT value = 1 FROM meta WHERE key = 'scrub'", nil, &pending); err != nil || !pending {
+	var pending int64
+	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'scrub'", nil, &pending); err != nil || pending == 0 {
 		return err
 	}
 	if err := f.write(ctx, func(t *tx) error { return t.wipePages() }); err != nil {
@@ -115,8 +115,11 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	if err := f.truncateLog(ctx); err != nil {
 		return err
 	}
-	// Only now: a process that ends before this line starts over at the next open.
-	return f.write(ctx, func(t *tx) error { return t.exec("UPDATE meta SET value = 0 WHERE key = 'scrub'") })
+	// Only now, and only if nothing was erased meanwhile: a process that ends
+	// before this line starts over at the next open.
+	return f.write(ctx, func(t *tx) error {
+		return t.exec("UPDATE meta SET value = 0 WHERE key = 'scrub' AND value = ?", pending)
+	})
 }
 
 // wipePages zeroes the unused bytes of every b-tree page.

@@ -188,7 +188,7 @@ func (x *searchIndex) loadShards(ctx context.Context, tx *sql.Tx, keys []string)
 			continue
 		}
 		x.index.AddShard(key)
-		if err := x.take(ctx, tx, "r.namespace = ? AND r.live ORDER BY r.n", x.number[key]); err != nil {
+		if err := x.take(ctx, tx, "r.namespace = ? AND r.live", x.number[key]); err != nil {
 			return err
 		}
 	}

@@ -238,6 +238,7 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 			}
 		}
 		tx.erased = true
+		tx.forget()
 		return tx.exec("UPDATE meta SET value = ? WHERE key = 'erased_floor'", seq)
 	})
 	if err == nil {

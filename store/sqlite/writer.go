@@ -30,6 +30,13 @@ type tx struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 	seq   int64 // of this transaction; 0 until a write needs one
+
+	// Numbers of namespaces and spaces that are known to be in the file, valid for
+	// the floor below which another process has erased the tenant.
+	namespaces map[string]int64
+	spaces     map[loci.Space]int64
+	floor      int64
+
 	// erased is set when rows were erased, whose bytes must be wiped afterwards.
 	erased bool
 }
@@ -63,6 +70,7 @@ func errClosed() error { return loci.Errorf(loci.Unavailable, "the store is clos
 func (f *file) writer() {
 	defer close(f.writerDone)
 	t := &tx{f: f, conn: f.writeConn, stmts: map[string]*sql.Stmt{}}
+	t.forget()
 	for {
 		select {
 		case j := <-f.queue:
@@ -101,7 +109,13 @@ func (f *file) gather(first *job) []*job {
 // that fails takes back its own work alone.
 func (f *file) commitBatch(t *tx, batch []*job) {
 	t.seq, t.erased = 0, false
-	if err := f.begin(t, batch); err != nil {
+	err := f.begin(t, batch)
+	if err == nil {
+		if err = t.checkFloor(); err != nil {
+			_ = t.exec("ROLLBACK") // nothing was written
+		}
+	}
+	if err != nil {
 		finish(batch, nil, err)
 		return
 	}
@@ -118,7 +132,7 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 		}
 	}
 	if broken == nil && t.erased {
-		broken = t.exec("UPDATE meta SET value = 1 WHERE key = 'scrub'")
+		broken = t.exec("UPDATE meta SET value = ? WHERE key = 'scrub'", t.seq)
 	}
 	if broken == nil {
 		broken = t.exec("COMMIT")
@@ -127,6 +141,7 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 		if isFull(broken) {
 			f.ballast.release()
 		}
+		t.forget()
 		if err := t.exec("ROLLBACK"); err != nil {
 			f.log.Debug("rollback after a failed commit", "file", f.path, "error", err)
 		}
@@ -186,7 +201,26 @@ func (t *tx) runJob(j *job) (err, broken error) {
 		return nil, broken
 	}
 	t.seq, t.erased = seq, erased
+	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
+}
+
+// forget empties what is remembered of the file.
+func (t *tx) forget() {
+	t.namespaces, t.spaces = map[string]int64{}, map[loci.Space]int64{}
+}
+
+// checkFloor forgets what is remembered when the tenant was erased meanwhile.
+func (t *tx) checkFloor() error {
+	var floor int64
+	if err := t.row("SELECT value FROM meta WHERE key = 'erased_floor'", nil, &floor); err != nil {
+		return err
+	}
+	if floor != t.floor || len(t.namespaces) > 10_000 {
+		t.floor = floor
+		t.forget()
+	}
+	return nil
 }
 
 // guard turns a panic into an error, so that one job cannot end the process.

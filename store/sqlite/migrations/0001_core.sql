@@ -3,7 +3,8 @@
 
 -- tenant: whose file this is. seq: the change counter; every commit that changes a
 -- record raises it. erased_floor: erased rows up to this seq are forgotten.
--- scrub: 1 while leftovers of erased rows may still be in the file.
+-- scrub: the seq of the latest erase whose leftovers may still be in
+-- the file; 0 when there is none.
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
   value ANY NOT NULL

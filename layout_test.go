@@ -1,0 +1,96 @@
+package loci_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/loci-memory/loci"
+
+// mayImport says which packages of ours each package may import; "" is the root.
+// A package that is missing here, or an edge that is, is refused: write it down
+// with a reason in ARCHITECTURE.md first.
+var mayImport = map[string][]string{
+	"":                     {"internal/retrieval", "internal/secret"},
+	"internal/retrieval":   {},
+	"internal/secret":      {},
+	"internal/vector":      {},
+	"embedding":            {""},
+	"store":                {"", "store/memory", "store/sqlite"},
+	"store/memory":         {"", "internal/vector", "store/internal/index", "store/internal/page"},
+	"store/sqlite":         {"", "internal/vector", "store/internal/index", "store/internal/page"},
+	"store/internal/index": {"", "internal/retrieval", "internal/vector"},
+	"store/internal/page":  {""},
+	"store/storetest":      {""},
+	"tool":                 {"", "internal/secret"},
+	"mcp":                  {"", "tool"},
+	"bench":                {"", "embedding", "store"},
+	"cmd/loci":             {"", "bench", "embedding", "mcp", "store", "tool"},
+}
+
+// TestImportsPointOneWay reads the import graph and refuses any other edge.
+func TestImportsPointOneWay(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if strings.HasPrefix(name, "tests/") {
+			continue // what users are: they may import anything
+		}
+		allowed, known := mayImport[name]
+		if !known {
+			t.Errorf("package %s is not in the table of imports", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			if path != module && !strings.HasPrefix(path, module+"/") {
+				continue
+			}
+			if target := strings.TrimPrefix(strings.TrimPrefix(path, module), "/"); !slices.Contains(allowed, target) {
+				t.Errorf("%s imports %q, which it may not", name, target)
+			}
+		}
+	}
+}
+
+// TestOnlyWiringMakesPrincipals looks for code that makes a tenant or a principal
+// outside of the places that know who the caller is. A store may name the tenants
+// it finds in its own files.
+func TestOnlyWiringMakesPrincipals(t *testing.T) {
+	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal)\(`)
+	may := regexp.MustCompile(`^(cmd/loci|bench|tests|auth)/|^mcp/identity\.go$|^store/sqlite/sqlite\.go$`)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		path = filepath.ToSlash(path)
+		data, err := os.ReadFile(path)
+		if err == nil && makes.Match(data) && !may.MatchString(path) && !strings.HasPrefix(path, "store/storetest/") {
+			t.Errorf("%s makes a tenant or a principal", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

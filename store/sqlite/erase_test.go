@@ -1,0 +1,202 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	mrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// filesWith lists the files below dir that hold any of the byte strings.
+func filesWith(t *testing.T, dir string, canaries [][]byte) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for i, c := range canaries {
+			if at := bytes.Index(data, c); at >= 0 {
+				found = append(found, fmt.Sprintf("%s: canary %d (%q…) at byte %d, page %d", filepath.Base(path), i, c[:min(8, len(c))], at, at/4096+1))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func canary(t *testing.T) string {
+	t.Helper()
+	b := make([]byte, 16)
+	if _, err := rand.Read(b); err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(b)
+}
+
+var testTenant = func() loci.Tenant {
+	t, err := loci.NewTenant(DefaultTenant)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}()
+
+// eraseRun stores, changes and erases records at random until pages have been
+// split and merged many times, and returns what must not be found any more.
+func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
+	t.Helper()
+	ctx := context.Background()
+	rng := mrand.New(mrand.NewPCG(seed, 1))
+	type kept struct {
+		id       loci.ID
+		version  int64
+		canaries [][]byte
+	}
+	var live []kept
+	at := time.UnixMilli(1_700_000_000_000).UTC()
+	record := func(id loci.ID, version int64) (loci.Put, [][]byte) {
+		text := ""
+		mark := canary(t)
+		for n := 1 + rng.IntN(20); n > 0; n-- {
+			text += mark + " "
+		}
+		if rng.IntN(10) == 0 { // with overflow pages
+			text = string(bytes.Repeat([]byte(mark+" "), 300))
+		}
+		row := make([]float32, 32)
+		for i := range row {
+			row[i] = rng.Float32()*2 - 1
+		}
+		slot := canary(t)
+		r := loci.Record{ID: id, Kind: loci.KindFact, Namespace: loci.Namespace{"u"}, Slot: slot, Version: version, Live: true,
+			CreatedAt: at, UpdatedAt: at, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}, Attributes: []byte(`{"m":"` + mark + `"}`)}
+		return loci.Put{Record: r, Vectors: &loci.Vectors{Space: loci.Space{Model: "m", Dims: 32}, Rows: [][]float32{row}}, Revisions: 3},
+			[][]byte{[]byte(mark), []byte(slot), vector.Quantize(row)}
+	}
+	apply := func(c loci.Change) {
+		t.Helper()
+		if err := s.Apply(ctx, testTenant, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	event := func(id loci.ID) []loci.Event {
+		return []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: loci.Namespace{"u"}, At: at, Actor: "a"}}
+	}
+	for range 400 {
+		switch n := rng.IntN(10); {
+		case n < 5 || len(live) == 0:
+			id := loci.NewID()
+			if rng.IntN(2) == 0 {
+				mustRead(t, id[:])
+			}
+			put, canaries := record(id, 1)
+			apply(loci.Change{Put: []loci.Put{put}, Events: event(id)})
+			live = append(live, kept{id, 1, canaries})
+		case n < 8:
+			k := &live[rng.IntN(len(live))]
+			k.version++
+			put, canaries := record(k.id, k.version)
+			apply(loci.Change{Put: []loci.Put{put}, Events: event(k.id)})
+			k.canaries = append(k.canaries, canaries...)
+		default:
+			i := rng.IntN(len(live))
+			gone = append(gone, live[i].canaries...)
+			f := s.files[testTenant]
+			// Without waiting for the wiping each time: one at the end covers all.
+			if err := f.write(ctx, func(tx *tx) error { return tx.erase(loci.Erase{ID: live[i].id, Version: live[i].version}) }); err != nil {
+				t.Fatal(err)
+			}
+			live = append(live[:i], live[i+1:]...)
+		}
+	}
+	return gone
+}
+
+func mustRead(t *testing.T, b []byte) {
+	t.Helper()
+	if _, err := rand.Read(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEraseLeavesNoBytes erases records in files whose pages were split and
+// merged at random, and scans every file for what they said.
+func TestEraseLeavesNoBytes(t *testing.T) {
+	t.Parallel()
+	seeds := 12
+	for seed := range uint64(seeds) {
+		dir := t.TempDir()
+		s, err := Open(filepath.Join(dir, "x.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := eraseRun(t, s, seed)
+		f := s.files[testTenant]
+		f.startScrub()
+		<-f.scrub.done
+		if found := filesWith(t, dir, gone); len(found) > 0 {
+			t.Errorf("seed %d: of %d erased byte strings %d are still on disk, such as %s", seed, len(gone), len(found), found[0])
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if findings, err := reopenCheck(dir); err != nil || len(findings) > 0 {
+			t.Errorf("seed %d: check after wiping: %v %v", seed, findings, err)
+		}
+	}
+}
+
+func reopenCheck(dir string) ([]string, error) {
+	s, err := Open(filepath.Join(dir, "x.db"), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.Close() }()
+	return s.Check(context.Background(), testTenant)
+}
+
+// TestEraseNeedsTheWiping shows that the test above would notice: without the
+// wiping, copies stay in the gaps of pages.
+func TestEraseNeedsTheWiping(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		dir := t.TempDir()
+		s, err := Open(filepath.Join(dir, "x.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.acquire(context.Background(), testTenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.scrub.mu.Lock()
+		f.scrub.stopped = true // no pass will start
+		f.scrub.mu.Unlock()
+		s.release(f)
+		gone := eraseRun(t, s, seed)
+		if err := f.truncateLog(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		found := filesWith(t, dir, gone)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if len(found) > 0 {
+			return
+		}
+	}
+	t.Error("no leftovers in 60 files without wiping: the scan finds nothing that it should")
+}

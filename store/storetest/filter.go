@@ -1,0 +1,258 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+var filterCases = []testCase{
+	{"a filter selects what its meaning says", population},
+	{"a filter without a namespace selects nothing", func(b *bench) {
+		b.put(record(1, "walrus"), placed(record(2, "walrus")))
+		for _, f := range []loci.Filter{{}, {Within: []loci.Namespace{}}, {NotLive: true}, {IDs: ids(1, 2)}, {Exact: true}} {
+			b.same("records", b.all(f), nil)
+			counts, err := b.store.Count(b.Context(), b.tenant, f)
+			b.must("Count", err)
+			b.same("counts", counts, loci.Counts{})
+			namespaces, err := b.store.Namespaces(b.Context(), b.tenant, f)
+			b.must("Namespaces", err)
+			b.same("namespaces", namespaces, nil)
+			hits, err := b.store.Match(b.Context(), b.tenant, words("walrus"), f, 10)
+			b.must("Match", err)
+			b.same("hits", hits, nil)
+			events, _, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{}, loci.Page{})
+			b.must("Events", err)
+			b.same("events", events, nil)
+		}
+	}},
+	{"a namespace is matched by whole labels, byte for byte", labels},
+	{"expiry is at the moment, not after it", func(b *bench) {
+		r := record(1, "walrus")
+		r.ExpiresAt = at(100)
+		b.put(r)
+		for _, c := range []struct {
+			moment  time.Time
+			expired bool
+		}{{r.ExpiresAt.Add(-time.Millisecond), false}, {r.ExpiresAt, true}, {r.ExpiresAt.Add(time.Millisecond), true}} {
+			for _, wanted := range []bool{false, true} {
+				f := loci.Filter{Within: everywhere, At: c.moment, Expired: wanted}
+				if got := len(b.all(f)) == 1; got != (c.expired == wanted) {
+					b.Errorf("at %v, Expired %v: selected is %v", c.moment, wanted, got)
+				}
+				if got := len(b.match(words("walrus"), f, 10)) == 1; got != (c.expired == wanted) {
+					b.Errorf("Match at %v, Expired %v: selected is %v", c.moment, wanted, got)
+				}
+			}
+		}
+	}},
+	{"keys and values of a condition are data", func(b *bench) {
+		hostile := []string{"'", `"`, `\`, "a'b", `a"b`, "a.b", "a[0]", "*", "%", "_", "a b", "'; DROP TABLE records; --", "{", "}", "日本", "á", "a\u0301", "🦭",
+			"\u2028", "\u0001", strings.Repeat("k", 300)}
+		for i, key := range hostile {
+			r := record(i+1, "")
+			r.Attributes, _ = json.Marshal(map[string]string{key: key, "other": "x"})
+			b.put(r)
+		}
+		for i, key := range hostile {
+			b.same(fmt.Sprintf("records with the key %q", key),
+				recordIDs(b.all(loci.Filter{Within: everywhere, Where: where(b, map[string]any{key: key})})), ids(i+1))
+			b.same(fmt.Sprintf("records with the key %q and another value", key),
+				recordIDs(b.all(loci.Filter{Within: everywhere, Where: where(b, map[string]any{key: "x"})})), nil)
+		}
+	}},
+}
+
+// population draws records and filters at random and holds every answer against
+// [loci.Filter.Selects].
+func population(b *bench) {
+	r := random(1)
+	var records []loci.Record
+	for n := 1; n <= 300; n++ {
+		records = append(records, randomRecord(r, n))
+	}
+	for part := range slices.Chunk(records, 50) {
+		b.apply(creation(part...))
+	}
+	newestFirst(records)
+	for round := range 400 {
+		f := randomFilter(b, r, round)
+		var want []loci.Record
+		counts := loci.Counts{}
+		namespaces := map[string]bool{}
+		for i := range records {
+			if record := &records[i]; f.Selects(record) {
+				want = append(want, *record)
+				namespaces[record.Namespace.Key()] = true
+				counts.Records++
+				counts.Passages += int64(len(record.Passages))
+				counts.Bytes += int64(len(record.Text))
+				if record.Live {
+					counts.Live++
+					counts.Unembedded += int64(min(len(record.Passages), 1))
+				}
+			}
+		}
+		what := fmt.Sprintf("filter %d %+v", round, f)
+		got := allRecords(b.Context(), b, b.store, b.tenant, f, 1+r.IntN(100))
+		b.same("records of "+what, recordIDs(got), recordIDs(want))
+		f.Space = spaceA
+		gotCounts, err := b.store.Count(b.Context(), b.tenant, f)
+		b.must("Count", err)
+		b.same("counts of "+what, gotCounts, counts)
+		gotNamespaces, err := b.store.Namespaces(b.Context(), b.tenant, f)
+		b.must("Namespaces", err)
+		b.same("namespaces of "+what, gotNamespaces, namespacesOf(namespaces))
+
+		live := slices.DeleteFunc(slices.Clone(want), func(r loci.Record) bool { return !r.Live || r.Text == "" })
+		b.same("hits of "+what, hitIDs(b.match(words("walrus"), f, 1000)), recordIDs(live))
+		if b.Failed() {
+			return
+		}
+	}
+}
+
+// namespacesOf turns a set of keys into namespaces in key order.
+func namespacesOf(keys map[string]bool) (out []loci.Namespace) {
+	var sorted []string
+	for key := range keys {
+		sorted = append(sorted, key)
+	}
+	slices.Sort(sorted)
+	for _, key := range sorted {
+		out = append(out, loci.NamespaceFromKey(key))
+	}
+	return out
+}
+
+var (
+	somePlaces = []loci.Namespace{{}, {"a"}, {"ab"}, {"a", "b"}, {"a", "b", "c"}, {"A"}, {"a/b"}, {"b"}}
+	someKinds  = []loci.Kind{loci.KindFact, loci.KindItem, "Fact"}
+	someTags   = []string{"t", "T", "tt", "t,t"}
+	someDocs   = []string{``, `{}`, `{"c":"x","n":1}`, `{"c":"X","n":10}`, `{"c":"y","n":2.0,"o":{"p":1,"q":2}}`, `{"n":"10","l":[1,2]}`,
+		`{"c":null,"content":{"c":"x"}}`, `{"c":"x","n":-3,"o":{"p":1}}`}
+)
+
+func randomRecord(r *rand.Rand, n int) loci.Record {
+	text := ""
+	if r.IntN(4) > 0 {
+		text = strings.Repeat("walrus ", 1+r.IntN(3))
+	}
+	out := record(n, text)
+	out.ID = id(1 + (n*7919)%10007) // in no order
+	out.Namespace, out.Kind = pick(r, somePlaces), pick(r, someKinds)
+	out.CreatedAt = at(r.IntN(40))
+	out.Live = r.IntN(5) > 0
+	if r.IntN(2) == 0 {
+		out.ExpiresAt = at(r.IntN(10))
+	}
+	if r.IntN(3) == 0 {
+		out.Slot = fmt.Sprint("slot ", n)
+	}
+	for _, tag := range someTags {
+		if r.IntN(3) == 0 {
+			out.Tags = append(out.Tags, tag)
+		}
+	}
+	if doc := pick(r, someDocs); doc != "" {
+		out.Attributes = json.RawMessage(doc)
+	}
+	return out
+}
+
+var someWheres = []map[string]any{{"c": "x"}, {"c": "X"}, {"n": 1}, {"n": map[string]any{"$gte": 2}}, {"n": map[string]any{"$lt": "5"}},
+	{"c": map[string]any{"$ne": "x"}}, {"o": map[string]any{"p": 1}}, {"l": []any{1, 2}}, {"c": nil}, {"content": "walrus "}, {"c": "x", "n": 1}}
+
+// randomFilter sets each condition alone in the first rounds, then any of them.
+func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
+	t.Helper()
+	f := loci.Filter{Within: everywhere}
+	set := func(condition int) bool { return round/16 == condition || round >= 160 && r.IntN(4) == 0 }
+	if set(0) || set(1) {
+		f.Within = nil
+		for range 1 + r.IntN(3) {
+			f.Within = append(f.Within, pick(r, somePlaces))
+		}
+	}
+	f.Exact = set(1)
+	if set(2) {
+		f.Kinds = []loci.Kind{pick(r, someKinds), pick(r, someKinds)}
+	}
+	if set(3) {
+		for range 1 + r.IntN(20) {
+			f.IDs = append(f.IDs, id(1+(r.IntN(320)*7919)%10007))
+		}
+	}
+	if set(4) {
+		f.Slot = pointer(fmt.Sprint("slot ", r.IntN(300)))
+		if r.IntN(2) == 0 {
+			f.Slot = pointer("")
+		}
+	}
+	if set(5) {
+		f.Tags = append(f.Tags, pick(r, someTags))
+		if r.IntN(2) == 0 {
+			f.Tags = append(f.Tags, pick(r, someTags))
+		}
+	}
+	if set(6) {
+		f.Where = where(t, pick(r, someWheres))
+	}
+	if set(7) || set(8) {
+		f.At = at(r.IntN(11))
+	}
+	f.Expired = set(8) || set(9)
+	f.NotLive = round < 160 && round%2 == 0 || round >= 160 && r.IntN(2) == 0
+	return f
+}
+
+// labels tries labels that a prefix, a pattern, a collation or an encoding could
+// take for one another.
+func labels(b *bench) {
+	odd := []string{"a", "ab", "A", "á", "a\u0301", "a/b", "a%", "a%2Fb", "%", "_", "a_", ":", "a:b", " ", "a ", " a", "\t", "\n", "'", `"`, `\`, "\\0", "*", "{a}",
+		"\x01", "a\x01", "\x7f", "東京", "東", "🦭", "\U0010ffff", "a\U0010ffff", "\ufeffa", "ß", "ss", "İ", "i", "ｱ", "ア", "null", "..", ".", strings.Repeat("a", 256),
+		strings.Repeat("a", 255), strings.Repeat("é", 128)}
+	var records []loci.Record
+	add := func(labels ...string) {
+		records = append(records, placed(record(len(records)+1, "walrus"), labels...))
+	}
+	add()
+	for _, label := range odd {
+		add(label)
+		add(label, "x")
+		add("x", label)
+	}
+	long := slices.Repeat([]string{strings.Repeat("z", 256)}, 16)
+	add(long...)
+	add(long[:15]...)
+	b.apply(creation(records...))
+	newestFirst(records)
+	for i := range records {
+		for _, exact := range []bool{false, true} {
+			f := loci.Filter{Within: []loci.Namespace{records[i].Namespace}, Exact: exact}
+			var want []loci.ID
+			keys := map[string]bool{}
+			for j := range records {
+				if f.Selects(&records[j]) {
+					want = append(want, records[j].ID)
+					keys[records[j].Namespace.Key()] = true
+				}
+			}
+			what := fmt.Sprintf("%q, exact %v", f.Within, exact)
+			b.same("records within "+what, recordIDs(b.all(f)), want)
+			b.same("hits within "+what, hitIDs(b.match(words("walrus"), f, 1000)), want)
+			namespaces, err := b.store.Namespaces(b.Context(), b.tenant, f)
+			b.must("Namespaces", err)
+			b.same("namespaces within "+what, namespaces, namespacesOf(keys))
+			events := allEvents(b.Context(), b, b.store, b.tenant, loci.EventFilter{Within: f.Within}, 1000)
+			if !exact && len(events) != len(want) {
+				b.Errorf("%d events within %s; want %d", len(events), what, len(want))
+			}
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+var recordCases = []testCase{
+	{"an empty store lists nothing", func(b *bench) {
+		b.same("records", b.all(loci.Filter{Within: everywhere, NotLive: true}), nil)
+	}},
+	{"records come newest first, then by id", func(b *bench) {
+		var want []loci.Record
+		for n := 1; n <= 60; n++ {
+			r := record(61-n, "") // ids fall as times rise
+			r.CreatedAt = at(n / 7)
+			b.put(r)
+			want = append(want, r)
+		}
+		newestFirst(want)
+		b.same("records", b.all(loci.Filter{Within: everywhere}), want)
+	}},
+	{"pages lose and double nothing", func(b *bench) {
+		var want []loci.Record
+		for n := 1; n <= 61; n++ {
+			r := record(n, "")
+			r.CreatedAt = at(n / 25) // pages end among equal times
+			want = append(want, r)
+		}
+		b.apply(creation(want...))
+		newestFirst(want)
+		for _, size := range []int{1, 2, 7, 30, 60, 61, 62, 1000} {
+			b.same(fmt.Sprint("records in pages of ", size),
+				allRecords(b.Context(), b, b.store, b.tenant, loci.Filter{Within: everywhere}, size), want)
+		}
+	}},
+	{"a full page of a condition on attributes is full", func(b *bench) {
+		for n := 1; n <= 90; n++ {
+			r := record(n, "")
+			r.Attributes = []byte(fmt.Sprintf(`{"third":%d}`, n%3))
+			b.put(r)
+		}
+		f := loci.Filter{Within: everywhere, Where: where(b, map[string]any{"third": 1})}
+		if got := allRecords(b.Context(), b, b.store, b.tenant, f, 4); len(got) != 30 {
+			b.Errorf("%d records; want 30", len(got))
+		}
+	}},
+	{"pages stand still while others write", func(b *bench) {
+		for n := 1; n <= 20; n++ {
+			b.put(record(n, ""))
+		}
+		f := loci.Filter{Within: everywhere}
+		first, cursor := b.page(f, loci.Page{Limit: 10})
+		b.same("first page", recordIDs(first), ids(20, 19, 18, 17, 16, 15, 14, 13, 12, 11))
+		b.apply(erasure(first[9], first[0], record(10, ""))) // the last of the page, its first, and the next
+		b.put(record(30, ""))                                // newer than all
+		b.put(next(record(9, "revised")))
+		second, end := b.page(f, loci.Page{Limit: 10, Cursor: cursor})
+		b.same("second page", recordIDs(second), ids(9, 8, 7, 6, 5, 4, 3, 2, 1))
+		b.same("next cursor", end, "")
+	}},
+	{"a page is of 1 to 1000, by default 100", func(b *bench) {
+		var records []loci.Record
+		for n := 1; n <= 101; n++ {
+			records = append(records, record(n, ""))
+		}
+		b.apply(creation(records...))
+		f := loci.Filter{Within: everywhere}
+		if got, next := b.page(f, loci.Page{}); len(got) != 100 || next == "" {
+			b.Errorf("the default page holds %d, next %q; want 100 and a cursor", len(got), next)
+		}
+		if got, next := b.page(f, loci.Page{Limit: 101}); len(got) != 101 || next != "" {
+			b.Errorf("a page of all holds %d, next %q; want 101 and no cursor", len(got), next)
+		}
+		for _, limit := range []int{-1, -1000, 1001, 1 << 40} {
+			_, _, err := b.store.Records(b.Context(), b.tenant, f, loci.Page{Limit: limit})
+			b.refused(fmt.Sprint("Records with the limit ", limit), err, loci.Invalid)
+			_, _, err = b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Limit: limit})
+			b.refused(fmt.Sprint("Events with the limit ", limit), err, loci.Invalid)
+		}
+	}},
+	{"a damaged cursor is refused", func(b *bench) {
+		b.put(record(1, ""), record(2, ""), record(3, ""))
+		f := loci.Filter{Within: everywhere}
+		_, good := b.page(f, loci.Page{Limit: 1})
+		_, goodEvents, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Limit: 1})
+		b.must("Events", err)
+		bad := []string{"x", "-1", "not a cursor", "\x00", "\xff\xfe", " ", "'", "1; DROP TABLE records", "9223372036854775808",
+			"AAAA", "=", strings.Repeat("A", 10_000), strings.Repeat("9", 100), "日本"}
+		for _, cursor := range append(bad, good[:len(good)-1], good+"A", " "+good) {
+			_, _, err := b.store.Records(b.Context(), b.tenant, f, loci.Page{Cursor: cursor})
+			b.refused(fmt.Sprintf("Records from the cursor %.40q", cursor), err, loci.Invalid)
+		}
+		for _, cursor := range append(bad, goodEvents+"-", " "+goodEvents) {
+			_, _, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Cursor: cursor})
+			b.refused(fmt.Sprintf("Events from the cursor %.40q", cursor), err, loci.Invalid)
+		}
+	}},
+	{"many ids, places and tags in one filter", func(b *bench) {
+		var records []loci.Record
+		f := loci.Filter{}
+		for n := 1; n <= 1000; n++ {
+			records = append(records, placed(record(n, ""), "place", fmt.Sprint(n%200)))
+			f.IDs = append(f.IDs, id(2*n))
+		}
+		for n := range 200 {
+			f.Within = append(f.Within, loci.Namespace{"place", fmt.Sprint(n)}, loci.Namespace{"place", fmt.Sprint(n), "deeper"})
+		}
+		for n := range 16 {
+			f.Tags = append(f.Tags, fmt.Sprint("tag ", n))
+		}
+		records[99].Tags = f.Tags
+		b.apply(creation(records...))
+		b.same("records", recordIDs(b.all(f)), ids(100))
+		f.Tags = nil
+		if got := b.all(f); len(got) != 500 {
+			b.Errorf("%d records; want 500", len(got))
+		}
+	}},
+}
+
+// newestFirst orders records as a store lists them.
+func newestFirst(records []loci.Record) {
+	slices.SortFunc(records, func(a, b loci.Record) int {
+		if c := b.CreatedAt.Compare(a.CreatedAt); c != 0 {
+			return c
+		}
+		return slices.Compare(a.ID[:], b.ID[:])
+	})
+}
+
+// page reads one page.
+func (b *bench) page(f loci.Filter, p loci.Page) ([]loci.Record, string) {
+	b.Helper()
+	records, next, err := b.store.Records(b.Context(), b.tenant, f, p)
+	b.must("Records", err)
+	return records, next
+}
+
+// where parses a condition on attributes.
+func where(t tester, filter map[string]any) loci.Where {
+	t.Helper()
+	w, err := loci.ParseWhere(filter)
+	if err != nil {
+		t.Fatalf("ParseWhere(%v): %v", filter, err)
+	}
+	return w
+}

@@ -1,0 +1,74 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/loci-memory/loci"
+)
+
+var sharedCases = []testCase{
+	{"a second handle sees every write at once", func(b *bench) {
+		handles := b.handles()
+		for n := 1; n <= 30; n++ {
+			b.store = handles[n%2]
+			r := record(n, fmt.Sprintf("walrus number%d", n))
+			b.apply(changeOf(embedded(holding(r, fmt.Sprint("slot ", n)), 0.5)))
+			b.store = handles[(n+1)%2]
+			b.same("hits of the other's put", b.found(words(fmt.Sprint("number", n))), ids(n))
+			b.conflict("a slot the other took", creation(holding(record(1000, ""), fmt.Sprint("slot ", n))))
+			b.touch(loci.Touch{ID: id(n), ExpiresAt: at(2000)})
+			r = next(r)
+			r.ExpiresAt = at(2000)
+			r.Text, r.Passages = cut(fmt.Sprintf("telescope other%d", n))
+			b.apply(changeOf(embedded(r, 0.9)))
+			b.store = handles[n%2]
+			b.same("hits of the old word", b.found(words(fmt.Sprint("number", n))), nil)
+			b.same("hits of the new word", b.found(words(fmt.Sprint("other", n))), ids(n))
+			b.same("hits after the expiry", hitIDs(b.match(words(fmt.Sprint("other", n)), loci.Filter{At: at(3000)}, 10)), nil)
+			b.same("best by similarity", hitIDs(b.match(direction(spaceA), loci.Filter{}, 1)), ids(n))
+			b.putVectors(rowsOf(r, spaceB, 0.5))
+			b.store = handles[(n+1)%2]
+			b.same("hits in the other space", b.found(direction(spaceB)), ids(n))
+			b.apply(erasure(r))
+			b.store = handles[n%2]
+			b.same("hits after the erase", b.found(words(fmt.Sprint("other", n))), nil)
+		}
+		b.store = handles[0]
+	}},
+	{"both handles read the same", func(b *bench) {
+		handles := b.handles()
+		handles[1].Match(b.Context(), b.tenant, both("walrus", spaceA), loci.Filter{Within: everywhere}, 10) //nolint:errcheck // fills what it may keep in memory
+		b.stockMore()
+		first := b.state()
+		b.store = handles[1]
+		b.same("state through the second handle", b.state(), first)
+		b.store = handles[0]
+	}},
+	{"an erased tenant is gone from both", func(b *bench) {
+		handles := b.handles()
+		b.stockMore()
+		b.store = handles[1]
+		b.state()
+		b.must("EraseTenant", handles[0].EraseTenant(b.Context(), b.tenant))
+		s := b.state()
+		if len(s.Records)+len(s.Events)+len(s.Spaces) > 0 || len(b.found(both("walrus", spaceA))) > 0 {
+			b.Errorf("the second handle still reads %+v", s)
+		}
+		b.stock() // and the tenant may come again through it
+		b.store = handles[0]
+		b.same("hits", b.found(words("walrus")), ids(2, 1))
+	}},
+	{"concurrent edits through both handles are all there", func(b *bench) { increments(b, b.handles()) }},
+	{"one of many takes a slot, through either handle", func(b *bench) { slotRace(b, b.handles()) }},
+	{"readers of another handle never see half a change", func(b *bench) { halves(b, b.handles()) }},
+	{"closing one handle leaves the other", func(b *bench) {
+		b.stock()
+		second := b.share()
+		b.must("Close", second.Close())
+		b.put(record(3, "walrus"))
+		third := b.share()
+		b.must("Close", b.store.Close())
+		b.store = third
+		b.same("hits", b.found(words("walrus")), ids(3, 2, 1))
+	}},
+}

@@ -1,0 +1,107 @@
+package storetest
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+var slotCases = []testCase{
+	{"a slot is held once in a namespace and kind", func(b *bench) {
+		held := holding(record(1, "walrus"), "slot")
+		b.put(held)
+		b.conflict("taking a held slot", creation(holding(record(2, "walrus"), "slot")))
+		b.conflict("two takers in one change", creation(holding(record(2, ""), "other"), holding(record(3, ""), "other")))
+
+		free := holding(record(2, ""), "other")
+		b.put(free)
+		b.conflict("moving into a held slot", creation(next(holding(free, "slot"))))
+		b.put(next(held)) // keeps its own slot
+
+		item := holding(record(3, ""), "slot")
+		item.Kind = loci.KindItem
+		b.put(item,
+			placed(holding(record(4, ""), "slot"), "user"),
+			placed(holding(record(5, ""), "slot"), "user", "ada", "deeper"),
+			placed(holding(record(6, ""), "slot"), "user", "Ada"),
+			placed(holding(record(7, ""), "slot")))
+		deeper := holding(record(8, ""), "slot")
+		deeper.Kind = "fac"
+		b.put(deeper) // kinds are compared whole
+	}},
+	{"the empty slot competes with none", func(b *bench) {
+		b.put(record(1, ""), record(2, ""))
+		b.apply(creation(record(3, ""), record(4, "")))
+	}},
+	{"slots are opaque bytes", func(b *bench) {
+		slots := []string{"a", "A", "á", "a\u0301", "a ", " a", "a\x00", "\x00a", "\x00", "\xff\xfe", "\xff", "%", "a%", "_", "'", "\"",
+			"a\x00b", "a/b", "１", "1", "\u200b", strings.Repeat("x", 2048), strings.Repeat("x", 2047)}
+		for i, slot := range slots {
+			b.put(holding(record(i+1, ""), slot))
+		}
+		for i, slot := range slots {
+			b.conflict("taking a held slot", creation(holding(record(100+i, ""), slot)))
+			got := b.all(loci.Filter{Within: everywhere, Slot: &slot})
+			if len(got) != 1 || got[0].Slot != slot || got[0].ID != id(i+1) {
+				b.Errorf("slot %q selects %v", slot, recordIDs(got))
+			}
+		}
+	}},
+	{"a slot is held by what is not live or expired, too", func(b *bench) {
+		ended, expired := holding(record(1, ""), "ended"), holding(record(2, ""), "expired")
+		ended.Live = false
+		expired.ExpiresAt = at(3)
+		b.put(ended, expired)
+		b.conflict("taking the slot of a record that is not live", creation(holding(record(3, ""), "ended")))
+		b.conflict("taking the slot of an expired record", creation(holding(record(1000, ""), "expired")))
+	}},
+	{"a slot is free after it was given up", func(b *bench) {
+		r := holding(record(1, ""), "slot")
+		b.put(r)
+		r = next(holding(r, ""))
+		r.Live = false
+		b.put(r, holding(record(2, ""), "slot"))
+		b.conflict("taking it back", creation(next(holding(r, "slot"))))
+	}},
+	{"a slot is free after an erase", func(b *bench) {
+		r := holding(record(1, ""), "slot")
+		b.put(r)
+		b.apply(erasure(r))
+		b.put(holding(record(2, ""), "slot"))
+	}},
+	{"one change may hand a slot over", func(b *bench) {
+		old := holding(record(1, ""), "slot")
+		b.put(old)
+		ended := next(holding(old, ""))
+		ended.Live = false
+		heir := holding(record(2, ""), "slot")
+		b.apply(creation(ended, heir)) // as the engine writes it
+		ended = next(holding(heir, ""))
+		b.apply(creation(holding(record(3, ""), "slot"), ended)) // and the other way round
+		b.wantSlot("slot", 3)
+	}},
+	{"one change may exchange slots", func(b *bench) {
+		one, two, three := holding(record(1, ""), "a"), holding(record(2, ""), "b"), holding(record(3, ""), "c")
+		b.put(one, two, three)
+		b.apply(creation(next(holding(one, "b")), next(holding(two, "c")), next(holding(three, "a"))))
+		b.wantSlot("b", 1)
+		b.wantSlot("c", 2)
+		b.wantSlot("a", 3)
+	}},
+	{"one change may erase the holder and take its slot", func(b *bench) {
+		old := holding(record(1, ""), "slot")
+		b.put(old)
+		c := creation(holding(record(2, ""), "slot"))
+		gone := erasure(old)
+		c.Erase, c.Events = gone.Erase, append(c.Events, gone.Events...)
+		b.apply(c)
+		b.wantSlot("slot", 2)
+	}},
+}
+
+// wantSlot requires that a record alone holds a slot.
+func (b *bench) wantSlot(slot string, n int) {
+	b.Helper()
+	got := b.all(loci.Filter{Within: everywhere, Slot: &slot, NotLive: true})
+	b.same("holder of slot "+slot, recordIDs(got), ids(n))
+}
