@@ -20,9 +20,10 @@ const maxTermBytes = 64
 //
 //   - text is brought to NFKC and lower case, marks are taken off Latin letters
 //     (Zürich = zurich);
-//   - words follow Unicode's boundaries; one with a digit or an underscore stays as
-//     it is, other English words are stemmed (running = run), stop words are left
-//     out;
+//   - words follow Unicode's boundaries, and end at a colon and where the script
+//     changes to or from one written in pairs; one with a digit or an underscore
+//     stays as it is, other English words are stemmed (running = run), stop words
+//     are left out;
 //   - a run of Chinese, Japanese or Korean characters yields its overlapping pairs
 //     and its single characters; in a query the single one only when it stands alone.
 func Analyze(text string, yield func(term string)) { analyze(text, true, yield) }
@@ -44,27 +45,62 @@ func analyze(text string, singles bool, yield func(term string)) {
 	end := 0 // of the last CJK token
 	for it := words.FromString(text); it.Next(); {
 		word := it.Value()
-		first, _ := utf8.DecodeRuneInString(word)
-		if isCJK(first) {
-			if it.Start() != end {
+		for start := it.Start(); word != ""; {
+			part, paired := scriptRun(word)
+			word = word[len(part):]
+			if paired {
+				if start != end {
+					flush()
+				}
+				run = append(run, []rune(part)...)
+				end = start + len(part)
+			} else if first, _ := utf8.DecodeRuneInString(part); unicode.IsLetter(first) || unicode.IsNumber(first) || isEmoji(first) {
 				flush()
+				yieldWords(part, yield)
 			}
-			for _, r := range word {
-				run = append(run, r)
-			}
-			end = it.End()
-			continue
-		}
-		if !unicode.IsLetter(first) && !unicode.IsNumber(first) && !isEmoji(first) {
-			continue
-		}
-		flush()
-		if term := normalTerm(word); term != "" {
-			yield(term)
+			start += len(part)
 		}
 	}
 	flush()
 }
+
+// scriptRun returns the beginning of a word that is of one sort: characters that
+// are searched in pairs, or others. Marks belong to what they follow.
+func scriptRun(word string) (run string, paired bool) {
+	for i, r := range word {
+		if i == 0 {
+			paired = isCJK(r)
+		} else if isCJK(r) != paired && !unicode.Is(unicode.M, r) {
+			return word[:i], paired
+		}
+	}
+	return word, paired
+}
+
+// yieldWords yields the terms of a word: "due:friday" is two, and so is "l'eau",
+// while in "it's" and "Anna’s" the part after the apostrophe carries no meaning.
+func yieldWords(word string, yield func(term string)) {
+	for word != "" {
+		part := word
+		i := strings.IndexAny(word, ":'’")
+		if i < 0 {
+			word = ""
+		} else {
+			_, width := utf8.DecodeRuneInString(word[i:])
+			colon := word[i] == ':'
+			part, word = word[:i], word[i+width:]
+			if !colon && suffixes[word] {
+				word = ""
+			}
+		}
+		if term := normalTerm(part); term != "" {
+			yield(term)
+		}
+	}
+}
+
+// suffixes are what English joins to a word with an apostrophe.
+var suffixes = map[string]bool{"s": true, "t": true, "d": true, "m": true, "ll": true, "re": true, "ve": true}
 
 // Terms returns the distinct terms of a query, in order, at most limit.
 func Terms(query string, limit int) []string {
@@ -85,10 +121,6 @@ func normalTerm(word string) string {
 			cut--
 		}
 		return word[:cut]
-	}
-	// "it's" and "Anna’s": the part after the apostrophe carries no meaning.
-	if i := strings.IndexAny(word, "'’"); i > 0 {
-		word = word[:i]
 	}
 	if stopWords[word] {
 		return ""
@@ -121,8 +153,8 @@ func fold(text string) string {
 	b.Grow(len(text))
 	latin := false
 	for _, r := range norm.NFD.String(text) {
-		if unicode.Is(unicode.Mn, r) && latin {
-			continue
+		if unicode.Is(unicode.Mn, r) && latin || unicode.Is(unicode.Variation_Selector, r) {
+			continue // ❤ is the same with and without the request to show it in colour
 		}
 		if !unicode.Is(unicode.Mn, r) {
 			latin = unicode.Is(unicode.Latin, r)

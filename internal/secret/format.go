@@ -117,7 +117,7 @@ func (s *scanner) random(start, end int, f *format) bool {
 	}
 	longest := 0
 	for i := start; i < end; i++ {
-		stop := s.run(i, word)
+		stop := s.look(i, word)
 		longest, i = max(longest, stop-i), max(stop, i)
 	}
 	return classes&digit != 0 && longest >= f.run
@@ -127,7 +127,7 @@ func (s *scanner) random(start, end int, f *format) bool {
 // that starts at i with the letters every JSON object starts with.
 func (s *scanner) jwt(i int) (Span, bool) {
 	head := s.look(i, url64)
-	for n := 0; n < 8 && head-i == (n+1)*maxLook; n++ { // 4 KiB: some heads hold a certificate
+	for n := 0; n < 8 && head-i == (n+1)*maxLook; n++ { // 2 KiB: some heads hold a key
 		head = s.look(head, url64)
 	}
 	if head-i < 12 || !strings.HasPrefix(s.text[head:], ".") {

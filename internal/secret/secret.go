@@ -177,7 +177,7 @@ func (s *scanner) run(i int, classes uint16) int {
 
 // maxLook bounds how much of a candidate is looked at to judge it, so that texts of
 // many overlapping candidates take linear time. An accepted one is taken whole.
-const maxLook = 512
+const maxLook = 256
 
 // look is run for at most maxLook bytes.
 func (s *scanner) look(i int, classes uint16) int {

@@ -43,8 +43,22 @@ var migrations = func() []string {
 }()
 
 // prepare brings a freshly opened file to the present schema: write-ahead log,
-// version checks, migrations. Several processes may do so at once.
+// version checks, migrations. Several processes may do so at once: whichever step
+// meets a lock, all of it is tried again, since each step is harmless twice.
 func prepare(ctx context.Context, conn *sql.Conn, tenant string) error {
+	deadline := time.Now().Add(busyTimeout)
+	for {
+		err := prepareOnce(ctx, conn, tenant)
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			return err
+		}
+		if err := sleep(ctx, time.Duration(1+rand.IntN(20))*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func prepareOnce(ctx context.Context, conn *sql.Conn, tenant string) error {
 	if err := checkVersion(ctx, conn); err != nil {
 		return err
 	}
@@ -95,25 +109,17 @@ func atLeast(have, want string) bool {
 	return true
 }
 
-// useWAL switches to the write-ahead log. The switch needs the file alone and
-// does not wait for it by itself.
+// useWAL switches to the write-ahead log. The switch needs the file alone and,
+// unlike other steps, does not wait for it by itself.
 func useWAL(ctx context.Context, conn *sql.Conn) error {
-	deadline := time.Now().Add(busyTimeout)
-	for {
-		var mode string
-		err := conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode)
-		switch {
-		case err == nil && strings.EqualFold(mode, "wal"):
-			return nil
-		case err == nil:
-			return loci.Errorf(loci.Unsupported, "the file system does not allow a write-ahead log (journal mode stays %s): use a local disk", mode)
-		case !isBusy(err) || time.Now().After(deadline):
-			return err
-		}
-		if err := sleep(ctx, time.Duration(1+rand.IntN(20))*time.Millisecond); err != nil {
-			return err
-		}
+	var mode string
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+		return err
 	}
+	if !strings.EqualFold(mode, "wal") {
+		return loci.Errorf(loci.Unsupported, "the file system does not allow a write-ahead log (journal mode stays %s): use a local disk", mode)
+	}
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -78,7 +78,7 @@ func (x *Index) Upsert(r *loci.Record, codes [][]byte) {
 		return
 	}
 	s.remove(r.ID)
-	if r.Live {
+	if r.Live && len(r.Passages) > 0 { // without a passage no search finds it
 		s.add(r, codes)
 	}
 }

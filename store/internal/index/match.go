@@ -197,7 +197,7 @@ func eachVector(sh *scoring, yield func(passage uint32, score float64) error) er
 // score of their best passage. The filter is asked only for entries that would
 // make it into the list, and an entry it refuses takes no place in it.
 func (s *search) best(limit int, each func(*scoring, func(uint32, float64) error) error) ([]place, error) {
-	t := top{limit: limit}
+	t := top{limit: limit, at: map[place]int{}}
 	for i := range s.shards {
 		sh := &s.shards[i]
 		err := each(sh, func(n uint32, score float64) error {

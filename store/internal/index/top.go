@@ -26,46 +26,52 @@ func (r ranked) before(other ranked) bool {
 	return bytes.Compare(r.record.ID[:], other.record.ID[:]) < 0
 }
 
-// top keeps the limit best entries seen: a heap with the worst of them in front.
+// top keeps the limit best entries seen: a heap with the worst of them in front,
+// and where in it each entry is, since an entry with many passages comes often.
 type top struct {
 	limit int
-	heap  worstFirst
+	heap  []ranked
+	at    map[place]int
 }
 
-type worstFirst []ranked
-
-func (h worstFirst) Len() int           { return len(h) }
-func (h worstFirst) Less(i, j int) bool { return h[j].before(h[i]) }
-func (h worstFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *worstFirst) Push(x any)        { *h = append(*h, x.(ranked)) }
-func (h *worstFirst) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
+// Len, Less, Swap, Push and Pop implement [heap.Interface].
+func (t *top) Len() int           { return len(t.heap) }
+func (t *top) Less(i, j int) bool { return t.heap[j].before(t.heap[i]) }
+func (t *top) Swap(i, j int) {
+	t.heap[i], t.heap[j] = t.heap[j], t.heap[i]
+	t.at[t.heap[i].at], t.at[t.heap[j].at] = i, j
+}
+func (t *top) Push(x any) {
+	t.at[x.(ranked).at] = len(t.heap)
+	t.heap = append(t.heap, x.(ranked))
+}
+func (t *top) Pop() any {
+	last := t.heap[len(t.heap)-1]
+	t.heap = t.heap[:len(t.heap)-1]
+	delete(t.at, last.at)
 	return last
 }
 
 // push adds an entry, dropping the worst one when there are too many.
 func (t *top) push(r ranked) {
 	if len(t.heap) < t.limit {
-		heap.Push(&t.heap, r)
+		heap.Push(t, r)
 		return
 	}
-	t.heap[0] = r
-	heap.Fix(&t.heap, 0)
+	delete(t.at, t.heap[0].at)
+	t.heap[0], t.at[r.at] = r, 0
+	heap.Fix(t, 0)
 }
 
 // raise gives an entry that is there already the score of a better passage; it
 // reports whether the entry was there.
 func (t *top) raise(r ranked) bool {
-	i := slices.IndexFunc(t.heap, func(h ranked) bool { return h.at == r.at })
-	if i < 0 {
-		return false
-	}
-	if r.score > t.heap[i].score {
+	i, ok := t.at[r.at]
+	if ok && r.score > t.heap[i].score {
 		t.heap[i].score = r.score
-		heap.Fix(&t.heap, i)
+		heap.Fix(t, i)
 	}
-	return true
+	return ok
 }
 
 // sorted returns the entries, best first.

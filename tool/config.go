@@ -1,0 +1,139 @@
+package tool
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// Defaults of [Config].
+const (
+	DefaultReplyCap      = 16 << 10
+	DefaultMaxArguments  = 1 << 20
+	DefaultSearchTimeout = Duration(15 * time.Second)
+	DefaultWriteTimeout  = Duration(10 * time.Second)
+	DefaultSearchLimit   = 10
+	DefaultTopK          = 5
+
+	maxSearchLimit = 100
+	maxTopK        = 20
+)
+
+// A Config says which tools there are and how they work. The zero value of each
+// field means its default.
+type Config struct {
+	// Entries are the tools, in order; default: the family "facts".
+	Entries []Instance `json:"entries,omitempty" yaml:"entries,omitempty"`
+
+	ReplyCap     int `json:"reply_cap,omitempty" yaml:"reply_cap,omitempty"`         // bytes of a reply's text, 256 to 1 MiB; default 16 KiB
+	MaxArguments int `json:"max_arguments,omitempty" yaml:"max_arguments,omitempty"` // bytes of a call's arguments, at least 256; default 1 MiB
+
+	SearchTimeout Duration `json:"search_timeout,omitempty" yaml:"search_timeout,omitempty"` // of tools that only read; default 15s
+	WriteTimeout  Duration `json:"write_timeout,omitempty" yaml:"write_timeout,omitempty"`   // of the others; default 10s
+
+	SearchLimit int `json:"search_limit,omitempty" yaml:"search_limit,omitempty"` // results of search_memory that names no limit, 1 to 100; default 10
+	TopK        int `json:"top_k,omitempty" yaml:"top_k,omitempty"`               // results of memory_search that names no top_k, 1 to 20; default 5
+
+	// KeepSecrets shows credentials that were stored as written, instead of "[REDACTED]".
+	KeepSecrets bool `json:"keep_secrets,omitempty" yaml:"keep_secrets,omitempty"`
+
+	Logger *slog.Logger `json:"-" yaml:"-"` // default slog.Default(); gets panics
+}
+
+// An Instance is a family of tools, or one tool of a family.
+type Instance struct {
+	Family string `json:"family,omitempty" yaml:"family,omitempty"` // facts or notes; or set Tool
+	Tool   string `json:"tool,omitempty" yaml:"tool,omitempty"`     // such as search_memory; or set Family
+
+	// Name is what the model calls the tool; default: Tool. 1 to 64 letters,
+	// digits, "_" and "-". For one tool only.
+	Name string `json:"name,omitempty" yaml:"name,omitempty"`
+
+	// Namespace is where the memory is: labels, of which one that is exactly
+	// "{name}" stands for the caller's variable of that name. See [loci.Template].
+	Namespace []string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
+
+	// Instructions tell the model when to call; default: our own. A family gives
+	// them to the tool that stores.
+	Instructions string `json:"instructions,omitempty" yaml:"instructions,omitempty"`
+
+	// ActionsPermitted are what manage_memory may do: create, update, delete;
+	// default: all.
+	ActionsPermitted []string `json:"actions_permitted,omitempty" yaml:"actions_permitted,omitempty"`
+
+	// ResponseFormat of search_memory: content (the default) is text alone,
+	// content_and_artifact adds the raw objects in the structured form.
+	ResponseFormat string `json:"response_format,omitempty" yaml:"response_format,omitempty"`
+}
+
+// The response formats of search_memory.
+const (
+	FormatContent            = "content"
+	FormatContentAndArtifact = "content_and_artifact"
+)
+
+// A Duration is a time.Duration that is written as text, such as "10s".
+type Duration time.Duration
+
+// MarshalText writes the form of [time.Duration.String].
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads the form of [time.ParseDuration].
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return loci.Errorf(loci.Invalid, "duration %q: write a number and a unit, such as 10s", clip(string(text), 40))
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// complete puts defaults in and returns what is out of range.
+func (c *Config) complete() (faults []error) {
+	if len(c.Entries) == 0 {
+		c.Entries = []Instance{{Family: FamilyFacts}}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	for _, f := range []struct {
+		name              string
+		field             *int
+		preset, low, high int
+	}{
+		{"reply_cap", &c.ReplyCap, DefaultReplyCap, 256, 1 << 20},
+		{"max_arguments", &c.MaxArguments, DefaultMaxArguments, 256, 64 << 20},
+		{"search_limit", &c.SearchLimit, DefaultSearchLimit, 1, maxSearchLimit},
+		{"top_k", &c.TopK, DefaultTopK, 1, maxTopK},
+	} {
+		if *f.field == 0 {
+			*f.field = f.preset
+		}
+		if *f.field < f.low || *f.field > f.high {
+			faults = append(faults, loci.Errorf(loci.Invalid, "%s is %d; it must be %d to %d", f.name, *f.field, f.low, f.high))
+		}
+	}
+	for _, f := range []struct {
+		name   string
+		field  *Duration
+		preset Duration
+	}{
+		{"search_timeout", &c.SearchTimeout, DefaultSearchTimeout},
+		{"write_timeout", &c.WriteTimeout, DefaultWriteTimeout},
+	} {
+		if *f.field == 0 {
+			*f.field = f.preset
+		}
+		if d := time.Duration(*f.field); d < time.Millisecond || d > 10*time.Minute {
+			faults = append(faults, loci.Errorf(loci.Invalid, "%s is %s; it must be 1ms to 10m", f.name, d))
+		}
+	}
+	return faults
+}
+
+// fault is something wrong with an entry.
+func fault(at int, format string, args ...any) error {
+	return loci.Errorf(loci.Invalid, "tools entry %d: %s", at+1, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,260 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// remote is an embedder whose other side misbehaves.
+type remote struct {
+	words
+	do func(ctx context.Context) error
+}
+
+func (r *remote) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if r.do != nil {
+		if err := r.do(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.words.Embed(ctx, texts)
+}
+
+var bothFamilies = []Instance{{Family: FamilyFacts}, {Family: FamilyNotes}}
+
+// An embedder that heeds no context cannot keep a caller waiting, and what comes
+// back too late changes nothing.
+func TestTimeout(t *testing.T) {
+	for _, c := range []struct{ tool, args, message string }{
+		{"memory_search", `{"query":"tea"}`, "tool timed out after 15s"},
+		{"search_memory", `{"query":"tea"}`, "tool timed out after 15s"},
+		{"memory_save", `{"content":"new"}`, "tool timed out after 10s"},
+		{"manage_memory", `{"content":"new"}`, "tool timed out after 10s"},
+		{"memory_update", `{"note_id":"ID","content":"new"}`, "tool timed out after 10s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			embedder := &remote{}
+			set, u := setOver(t, newEngine(t, loci.Options{Embedder: embedder}), Config{Entries: bothFamilies}), user(t, "u-1")
+			id := save(t, set, u, "Likes tea")
+			hang := make(chan struct{})
+			embedder.do = func(context.Context) error { <-hang; return nil }
+			start := time.Now()
+			refused(t, set, c.tool, u, strings.Replace(c.args, "ID", id, 1), loci.Unavailable, c.message)
+			tool, _ := set.Lookup(c.tool)
+			if waited := time.Since(start); waited != tool.Timeout {
+				t.Errorf("%s answered after %s", c.tool, waited)
+			}
+			close(hang)
+			synctest.Wait()
+			same(t, c.tool+" that came too late", contents(t, search(t, set, u, `{"query":""}`)), []string{"Likes tea"})
+		})
+	}
+}
+
+func TestTimeoutConfigured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		engine := newEngine(t, loci.Options{Embedder: &remote{do: func(context.Context) error { <-hang; return nil }}})
+		set := setOver(t, engine, Config{Entries: bothFamilies, SearchTimeout: Duration(2500 * time.Millisecond), WriteTimeout: Duration(time.Minute)})
+		refused(t, set, "memory_search", user(t, "u-1"), `{"query":"x"}`, loci.Unavailable, "tool timed out after 2.5s")
+		refused(t, set, "memory_save", user(t, "u-1"), `{"content":"x"}`, loci.Unavailable, "tool timed out after 60s")
+		close(hang)
+	})
+}
+
+// A tool that is out of time cancels what it started.
+func TestTimeoutCancelsWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cause error
+		b := &base{cfg: Config{MaxArguments: 100}, logger: slog.New(slog.DiscardHandler)}
+		slow := declare(spec{Tool: Tool{Name: "slow", Timeout: time.Second, base: b, scopes: []loci.Scope{loci.ScopeRead}}},
+			func(ctx context.Context, _ *call, _ struct{}) (Reply, error) {
+				<-ctx.Done()
+				cause = ctx.Err()
+				return Reply{}, cause
+			})
+		_, err := slow.Call(t.Context(), user(t, "u-1"), nil)
+		synctest.Wait()
+		if e := loci.AsError(err); e.Code != loci.Unavailable || e.Msg != "tool timed out after 1s" || cause != context.DeadlineExceeded {
+			t.Errorf("%v, cause %v", err, cause)
+		}
+	})
+}
+
+// A caller that goes away, or has less time itself, is told so.
+func TestCallerGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		defer close(hang)
+		set := setOver(t, newEngine(t, loci.Options{Embedder: &remote{do: func(context.Context) error { <-hang; return nil }}}), Config{Entries: bothFamilies})
+		save, _ := set.Lookup("memory_save")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := save.Call(ctx, user(t, "u-1"), []byte(`{"content":"x"}`))
+		if e := loci.AsError(err); e.Code != loci.Unavailable || e.Msg != "the operation took too long and was stopped" {
+			t.Errorf("deadline: %v", err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = save.Call(gone, user(t, "u-1"), []byte(`{"content":"x"}`))
+		if e := loci.AsError(err); e.Code != loci.Unavailable || e.Msg != "the operation was cancelled" {
+			t.Errorf("cancelled: %v", err)
+		}
+	})
+}
+
+// Without its embedder the memory still answers, by keyword.
+func TestEmbedderDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		embedder := &remote{}
+		set, u := setOver(t, newEngine(t, loci.Options{Embedder: embedder, Logger: slog.New(slog.DiscardHandler)}), Config{Entries: bothFamilies}), user(t, "u-1")
+		for _, down := range []func(context.Context) error{
+			func(context.Context) error { return fmt.Errorf("connection refused") },
+			func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		} {
+			embedder.do = down
+			id := save(t, set, u, "Likes green tea")
+			same(t, "notes", texts(notes(t, set, u, `{"query":"tea"}`)), []string{"Likes green tea"})
+			same(t, "facts", contents(t, search(t, set, u, `{"query":"tea"}`)), []string{"Likes green tea"})
+			ok(t, set, "memory_update", u, object("note_id", id, "content", "Likes black tea"))
+			ok(t, set, "memory_delete", u, object("note_id", id))
+		}
+	})
+}
+
+// A panic costs its own call and nothing else.
+func TestPanic(t *testing.T) {
+	var log bytes.Buffer
+	embedder := &remote{}
+	set := setOver(t, newEngine(t, loci.Options{Embedder: embedder}), Config{Entries: bothFamilies, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	u := user(t, "u-1")
+	u.RequestID = "req-7"
+	embedder.do = func(context.Context) error { panic("the wheels came off") }
+	refused(t, set, "memory_save", u, `{"content":"x"}`, loci.Internal, "internal error")
+	for _, part := range []string{"tool panicked", "memory_save", "req-7", "the wheels came off", "limit_test.go"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("the log lacks %q: %s", part, &log)
+		}
+	}
+	embedder.do = nil
+	save(t, set, u, "x")
+
+	// Outside the handler, too.
+	tool, _ := set.Lookup("memory_save")
+	broken := *tool
+	broken.bind = func(arguments) (work, error) { panic("early") }
+	if _, err := broken.Call(t.Context(), u, nil); loci.AsError(err).Code != loci.Internal {
+		t.Errorf("%v", err)
+	}
+}
+
+// However large the results are, the text is whole JSON below the cap, and the
+// structured form has the same results.
+func TestReplyCap(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, limit := range []int{256, 700, 4096, DefaultReplyCap} {
+		set := setOver(t, newEngine(t, loci.Options{}), Config{ReplyCap: limit, Entries: []Instance{
+			{Family: FamilyFacts, ResponseFormat: FormatContentAndArtifact}, {Family: FamilyNotes}}})
+		for round := range 5 {
+			u := user(t, fmt.Sprint("u-", round))
+			count := 1 + random.IntN(20)
+			for n := range count {
+				text := strings.Repeat("<tea> \"é\u202e ", 1+random.IntN(1+limit/8))
+				save(t, set, u, fmt.Sprint(text, n))
+			}
+			reply := ok(t, set, "search_memory", u, `{"query":"tea","limit":20}`)
+			var shown []found
+			var raw struct {
+				Memories []loci.Fact
+				Dropped  int
+			}
+			capped(t, limit, reply, &shown, &raw)
+			if len(shown) != len(raw.Memories) || len(shown)+raw.Dropped != count {
+				t.Errorf("cap %d: %d in the text, %d raw, %d dropped, of %d", limit, len(shown), len(raw.Memories), raw.Dropped, count)
+			}
+			for i := range shown {
+				if shown[i].Key != raw.Memories[i].ID.String() {
+					t.Errorf("cap %d: result %d differs", limit, i)
+				}
+			}
+			reply = ok(t, set, "memory_search", u, `{"query":"tea","top_k":20}`)
+			var hits []noteHit
+			var structured struct {
+				Results []noteHit
+				Dropped int
+			}
+			capped(t, limit, reply, &hits, &structured)
+			if len(hits) != len(structured.Results) || len(hits)+structured.Dropped != count {
+				t.Errorf("cap %d: %d hits, %d structured, %d dropped, of %d", limit, len(hits), len(structured.Results), structured.Dropped, count)
+			}
+		}
+	}
+}
+
+func capped(t *testing.T, limit int, r Reply, text, structured any) {
+	t.Helper()
+	if len(r.Text) > limit {
+		t.Errorf("%d bytes above a cap of %d", len(r.Text), limit)
+	}
+	decode(t, []byte(r.Text), text)
+	decode(t, r.Structured, structured)
+	if strings.ContainsRune(r.Text, '\u202e') {
+		t.Error("a character that turns the direction of text is shown raw")
+	}
+}
+
+// The cap is used: a result that fits is not dropped.
+func TestReplyCapIsExact(t *testing.T) {
+	b := &base{cfg: Config{ReplyCap: 20}}
+	results := []json.RawMessage{[]byte(`"12345"`), []byte(`"1234567"`), []byte(`1`)}
+	if r := b.listReply(results, "x", results); r.Text != `["12345","1234567"]` || string(r.Structured) != `{"x":["12345","1234567"],"dropped":1}` {
+		t.Errorf("%s, %s", r.Text, r.Structured) // 19 bytes; the next result would make 21
+	}
+	b.cfg.ReplyCap = 21
+	if r := b.listReply(results, "x", results); r.Text != `["12345","1234567",1]` || string(r.Structured) != `{"x":["12345","1234567",1]}` {
+		t.Errorf("%s, %s", r.Text, r.Structured)
+	}
+}
+
+// Hidden characters are seen in a reply, and stay what they are to who decodes it.
+func TestHiddenCharacters(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\u202eb":                 `"a\u202eb"`,
+		"\ufeff\u2066\u200b\u0085": `"\ufeff\u2066\u200b\u0085"`,
+		"\U000e0041":               `"\udb40\udc41"`,
+		"👩\u200d🚀 می\u200cخواهم":   `"👩` + "\u200d" + `🚀 می` + "\u200c" + `خواهم"`,
+		"<b>&é\x00":                `"<b>&é\u0000"`,
+	} {
+		got, err := encode(text)
+		var back string
+		decode(t, got, &back)
+		if err != nil || string(got) != want || back != text {
+			t.Errorf("%q is written as %s, want %s; read back as %q", text, got, want, back)
+		}
+	}
+}
+
+// A memory larger than a whole reply is shown by its best passage, not hidden.
+func TestExcerpt(t *testing.T) {
+	set, u := newSet(t), user(t, "u-1")
+	large := strings.Repeat("Nothing happened on that day. ", 1000) + "The parrot is called Igor."
+	id := create(t, set, u, object("content", large))
+	got := search(t, set, u, `{"query":"parrot Igor"}`)
+	if len(got) != 1 || got[0].Key != id || !got[0].Excerpt || !strings.Contains(string(got[0].Value), "called Igor") {
+		t.Fatalf("found %+v", got)
+	}
+	got = search(t, set, u, `{"query":""}`)
+	if len(got) != 1 || !got[0].Excerpt || !strings.Contains(string(got[0].Value), "Nothing happened") {
+		t.Fatalf("listed %+v", got)
+	}
+}

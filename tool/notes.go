@@ -1,0 +1,185 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/loci-memory/loci"
+)
+
+// notePrefix tells the ids of notes from others; the rest is the fact's own id.
+const notePrefix = "note-"
+
+// sourceUserMemory is the source of a hit among the saved notes.
+const sourceUserMemory = "user_memory"
+
+type noteSearchInput struct {
+	Query               string   `json:"query" jsonschema:"Natural language search query"`
+	TopK                int      `json:"top_k,omitempty" jsonschema:"Most results to return"`
+	IncludeConversation bool     `json:"include_conversation,omitempty" jsonschema:"Also search the current conversation"`
+	Tags                []string `json:"tags,omitempty" jsonschema:"Only notes that have all of these tags"`
+}
+
+type noteSaveInput struct {
+	Content string   `json:"content" jsonschema:"Natural language text to save: a fact, preference or decision"`
+	Tags    []string `json:"tags,omitempty" jsonschema:"Labels to search by later"`
+}
+
+type noteUpdateInput struct {
+	NoteID  string `json:"note_id" jsonschema:"ID of the note to update"`
+	Content string `json:"content" jsonschema:"New text, which replaces the old"`
+}
+
+type noteDeleteInput struct {
+	NoteID string `json:"note_id" jsonschema:"ID of the note to delete"`
+}
+
+// noteHit is one result of memory_search.
+type noteHit struct {
+	NoteID string  `json:"note_id"`
+	Text   string  `json:"text"`
+	Score  float64 `json:"score"`
+	Source string  `json:"source"`
+}
+
+// noteChange is the reply of the tools that change notes.
+type noteChange struct {
+	NoteID  string `json:"note_id"`
+	Message string `json:"message"`
+}
+
+func searchNotes(b *base, t Tool, i Instance) *Tool {
+	t.Title = "Search notes"
+	t.Description = describe("Search your persistent memory for relevant information. Use this when you need to recall user preferences, past decisions, stored facts, or anything previously saved. Results are ranked by relevance using semantic similarity and keyword matching. By default searches only your saved notes; set include_conversation to true to also search the current conversation history.", i)
+	t.Tier, t.Timeout = ReadOnly, time.Duration(b.cfg.SearchTimeout)
+	t.Annotations = Annotations{ReadOnly: true, Idempotent: true}
+	t.scopes = []loci.Scope{loci.ScopeRead}
+	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
+		between(properties["top_k"], 1, maxTopK, b.cfg.TopK)
+		properties["include_conversation"].Default = json.RawMessage("false")
+		properties["tags"].MaxItems = new(loci.MaxTags)
+	}}
+	return declare(s, func(ctx context.Context, c *call, in noteSearchInput) (Reply, error) {
+		if strings.TrimSpace(in.Query) == "" {
+			return Reply{}, loci.Errorf(loci.Invalid, "query must not be empty")
+		}
+		m, err := c.notes()
+		if err != nil {
+			return Reply{}, err
+		}
+		r, err := m.Search(ctx, loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, Kinds: []loci.Kind{loci.KindFact}})
+		if err != nil {
+			return Reply{}, err
+		}
+		var hits []json.RawMessage
+		for _, match := range r.Matches {
+			hit, err := encode(noteHit{noteID(match.Record.ID), b.scrubPassage(match.Passage, match.Record.Text), round(match.Score), sourceUserMemory})
+			if err != nil {
+				return Reply{}, err
+			}
+			hits = append(hits, hit)
+		}
+		return b.listReply(hits, "results", hits), nil
+	})
+}
+
+func saveNote(b *base, t Tool, i Instance) *Tool {
+	t.Title = "Save note"
+	t.Description = describe("Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference.", i)
+	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
+	t.scopes = []loci.Scope{loci.ScopeWrite}
+	s := spec{Tool: t, output: noteOutput(), adjust: func(properties map[string]*jsonschema.Schema) {
+		properties["tags"].MaxItems = new(loci.MaxTags)
+	}}
+	return declare(s, func(ctx context.Context, c *call, in noteSaveInput) (Reply, error) {
+		m, err := c.notes()
+		if err != nil {
+			return Reply{}, err
+		}
+		stored, err := m.StoreFact(ctx, loci.NewFact{Content: in.Content, Tags: in.Tags})
+		if err != nil {
+			return Reply{}, err
+		}
+		return objectReply(noteChange{noteID(stored.ID), "Note saved successfully."})
+	})
+}
+
+func updateNote(b *base, t Tool, i Instance) *Tool {
+	t.Title = "Update note"
+	t.Description = describe("Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use memory_search to find the note and its note_id, then call this with the note_id and the new content.", i)
+	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
+	t.Annotations = Annotations{Destructive: true}
+	t.scopes = []loci.Scope{loci.ScopeWrite}
+	return declare(spec{Tool: t, output: noteOutput()}, func(ctx context.Context, c *call, in noteUpdateInput) (Reply, error) {
+		return c.changeNote(in.NoteID, "Note updated successfully.", func(m *loci.Memory, id loci.ID) error {
+			_, err := m.ReviseFact(ctx, id, loci.FactRevision{Content: &in.Content})
+			return err
+		})
+	})
+}
+
+func deleteNote(b *base, t Tool, i Instance) *Tool {
+	t.Title = "Delete note"
+	t.Description = describe("Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it.", i)
+	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
+	t.Annotations = Annotations{Destructive: true, Idempotent: true}
+	t.scopes = []loci.Scope{loci.ScopeDelete}
+	return declare(spec{Tool: t, output: noteOutput()}, func(ctx context.Context, c *call, in noteDeleteInput) (Reply, error) {
+		return c.changeNote(in.NoteID, "Note deleted successfully.", func(m *loci.Memory, id loci.ID) error {
+			return m.EraseFact(ctx, id)
+		})
+	})
+}
+
+func describe(text string, i Instance) string {
+	if i.Instructions == "" {
+		return text
+	}
+	return text + "\n\n" + i.Instructions
+}
+
+func noteOutput() []result {
+	text := &jsonschema.Schema{Type: "string"}
+	return []result{{name: "note_id", schema: text}, {name: "message", schema: text}}
+}
+
+// notes binds a handle to the user's notes. They belong to a person: an
+// organisation or an agent alone has none, unless the operator says where.
+func (c *call) notes() (*loci.Memory, error) {
+	if c.tool.base.engine != nil && c.tool.template == nil && c.Principal.Var(loci.VarUser) == "" {
+		return nil, &loci.Error{Code: loci.Forbidden, Msg: "user context is not available",
+			Recovery: "Use a credential that names a user."}
+	}
+	return c.memory()
+}
+
+// changeNote runs a change of one note and replies with its id.
+func (c *call) changeNote(given, message string, change func(*loci.Memory, loci.ID) error) (Reply, error) {
+	m, err := c.notes()
+	if err != nil {
+		return Reply{}, err
+	}
+	id, err := loci.ParseID(strings.TrimPrefix(given, notePrefix))
+	if err != nil {
+		return Reply{}, unknownNote(given) // what is no id names no note
+	}
+	if err := change(m, id); err != nil {
+		if loci.AsError(err).Code == loci.NotFound {
+			err = unknownNote(given)
+		}
+		return Reply{}, err
+	}
+	return objectReply(noteChange{noteID(id), message})
+}
+
+func unknownNote(given string) error {
+	return &loci.Error{Code: loci.NotFound, Msg: fmt.Sprintf("note `%s` not found", clip(given, 100)),
+		Recovery: "Search for the note and use its note_id exactly as the search returns it."}
+}
+
+func noteID(id loci.ID) string { return notePrefix + id.String() }

@@ -1,0 +1,193 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+// The families of tools.
+const (
+	FamilyFacts = "facts" // manage_memory, search_memory
+	FamilyNotes = "notes" // memory_search, memory_save, memory_update, memory_delete
+)
+
+// planned are families that the names of this version keep room for.
+var planned = []string{"memory", "files"}
+
+// A builder makes one tool for an entry of the configuration.
+type builder struct {
+	name   string // of the tool, unless the entry gives it another
+	family string
+	stores bool // gets the instructions of its family
+	build  func(*base, Tool, Instance) *Tool
+}
+
+// builders are all tools, in the order in which a family lists them.
+var builders = []builder{
+	{"manage_memory", FamilyFacts, true, manageMemory},
+	{"search_memory", FamilyFacts, false, searchMemory},
+	{"memory_search", FamilyNotes, false, searchNotes},
+	{"memory_save", FamilyNotes, true, saveNote},
+	{"memory_update", FamilyNotes, false, updateNote},
+	{"memory_delete", FamilyNotes, false, deleteNote},
+}
+
+// base is what the tools of a set share.
+type base struct {
+	engine *loci.Engine
+	cfg    Config
+	logger *slog.Logger
+}
+
+// A Set is the tools of one configuration.
+type Set struct {
+	tools []*Tool
+	named map[string]*Tool
+}
+
+// New makes the tools that cfg names. Without an engine they are there, too, and
+// answer every call with "memory is not configured". The error joins everything
+// that is wrong with cfg, each a [*loci.Error].
+func New(engine *loci.Engine, cfg Config) (*Set, error) {
+	faults := cfg.complete()
+	b := &base{engine: engine, cfg: cfg, logger: cfg.Logger}
+	s := &Set{named: map[string]*Tool{}}
+	origins := map[string]string{}
+	for at, entry := range cfg.Entries {
+		chosen, bad := entry.choose(at)
+		bad = append(bad, entry.check(at, chosen)...)
+		faults = append(faults, bad...)
+		for _, c := range chosen {
+			name := c.name
+			if entry.Name != "" && entry.Tool != "" {
+				name = entry.Name
+			}
+			origin := fmt.Sprintf("entry %d (%s)", at+1, entry)
+			if other, taken := origins[name]; taken {
+				faults = append(faults, loci.Errorf(loci.Invalid, "two tools are named %q, of %s and of %s: leave one out, or list its tools one by one and give it another name",
+					name, other, origin))
+				continue
+			}
+			origins[name] = origin
+			if len(bad) > 0 {
+				continue
+			}
+			own := entry
+			if entry.Family != "" && !c.stores {
+				own.Instructions = ""
+			}
+			t := c.build(b, Tool{Name: name, Family: c.family, base: b, template: loci.Template(entry.Namespace)}, own)
+			s.tools = append(s.tools, t)
+			s.named[name] = t
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return s, nil
+}
+
+// Tools lists the tools, in the order of the configuration.
+func (s *Set) Tools() []*Tool { return slices.Clone(s.tools) }
+
+// Lookup finds a tool by name.
+func (s *Set) Lookup(name string) (t *Tool, ok bool) {
+	t, ok = s.named[name]
+	return t, ok
+}
+
+// String names what the entry is.
+func (i Instance) String() string {
+	if i.Tool != "" {
+		return "tool " + i.Tool
+	}
+	return "family " + i.Family
+}
+
+// choose finds the tools that an entry means.
+func (i Instance) choose(at int) (chosen []builder, faults []error) {
+	var families, names []string
+	for _, b := range builders {
+		if !slices.Contains(families, b.family) {
+			families = append(families, b.family)
+		}
+		names = append(names, b.name)
+		if i.Tool == b.name && i.Family == "" || i.Family == b.family && i.Tool == "" {
+			chosen = append(chosen, b)
+		}
+	}
+	switch {
+	case len(chosen) > 0:
+	case (i.Family == "") == (i.Tool == ""):
+		faults = append(faults, fault(at, "set either family (one of %s) or tool (one of %s)", strings.Join(families, ", "), strings.Join(names, ", ")))
+	case slices.Contains(planned, i.Family):
+		faults = append(faults, fault(at, "the family %q is not available in this version: use one of %s", i.Family, strings.Join(families, ", ")))
+	case i.Family != "":
+		faults = append(faults, fault(at, "unknown family %q: must be one of %s", i.Family, strings.Join(families, ", ")))
+	default:
+		faults = append(faults, fault(at, "unknown tool %q: must be one of %s", i.Tool, strings.Join(names, ", ")))
+	}
+	return chosen, faults
+}
+
+var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// check looks at the settings of an entry.
+func (i Instance) check(at int, chosen []builder) (faults []error) {
+	has := func(name string) bool {
+		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(b builder) bool { return b.name == name })
+	}
+	switch {
+	case i.Name != "" && i.Tool == "":
+		faults = append(faults, fault(at, "name is for one tool, not for a family: list the tools one by one"))
+	case i.Name != "" && !validName.MatchString(i.Name):
+		faults = append(faults, fault(at, "name %q must be 1 to 64 letters, digits, _ or -", i.Name))
+	}
+	if i.Namespace != nil && len(i.Namespace) == 0 {
+		faults = append(faults, fault(at, "namespace must not be empty: it would be the memory of everybody"))
+	}
+	if _, err := loci.ParseTemplate(i.Namespace); err != nil {
+		faults = append(faults, fault(at, "%v", err))
+	}
+	for _, label := range i.Namespace {
+		// "u-{user_id}" would be one fixed place that all users share unawares.
+		if inner := strings.TrimSuffix(strings.TrimPrefix(label, "{"), "}"); strings.ContainsAny(inner, "{}") || len(label)-len(inner) == 1 {
+			faults = append(faults, fault(at, "namespace label %q: a variable must be the whole label, such as {user_id}", label))
+		}
+	}
+	faults = append(faults, i.checkActions(at, has("manage_memory"))...)
+	switch {
+	case i.ResponseFormat == "":
+	case !has("search_memory"):
+		faults = append(faults, fault(at, "response_format is for search_memory only"))
+	case i.ResponseFormat != FormatContent && i.ResponseFormat != FormatContentAndArtifact:
+		faults = append(faults, fault(at, "unknown response_format %q: must be one of %s, %s", i.ResponseFormat, FormatContent, FormatContentAndArtifact))
+	}
+	return faults
+}
+
+func (i Instance) checkActions(at int, applies bool) (faults []error) {
+	switch {
+	case i.ActionsPermitted == nil:
+		return nil
+	case !applies:
+		return []error{fault(at, "actions_permitted is for manage_memory only")}
+	case len(i.ActionsPermitted) == 0:
+		return []error{fault(at, "actions_permitted cannot be empty")}
+	}
+	for n, a := range i.ActionsPermitted {
+		switch {
+		case !slices.Contains(allActions, a):
+			faults = append(faults, fault(at, "unknown action %q: must be one of %s", a, strings.Join(allActions, ", ")))
+		case slices.Contains(i.ActionsPermitted[:n], a):
+			faults = append(faults, fault(at, "action %q is permitted twice: name it once", a))
+		}
+	}
+	return faults
+}
