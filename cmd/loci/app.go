@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/store"
+)
+
+// An app is one run of the program: its streams, its configuration, and what a
+// command opens of it.
+type app struct {
+	ctx    context.Context
+	stdin  io.Reader
+	rawOut io.Writer     // standard output, for asking whether it is a terminal
+	out    *bufio.Writer // over rawOut; run flushes it
+	err    io.Writer
+	env    environ
+	flags  *flags
+	json   bool
+
+	cfg       *config
+	principal loci.Principal
+	store     loci.Store
+	embedder  loci.Embedder // nil: none
+	engine    *loci.Engine
+}
+
+// actor is who the audit log says acted.
+const actor = "local"
+
+// configure reads the configuration, once.
+func (a *app) configure() (*config, error) {
+	if a.cfg != nil {
+		return a.cfg, nil
+	}
+	cfg, err := loadConfig(a.env, a.flags.Config, a.flags.given())
+	if err != nil {
+		return nil, err
+	}
+	a.principal, err = loci.NewPrincipal(cfg.tenant, actor, cfg.vars, cfg.scopes...)
+	a.cfg = cfg
+	return cfg, err
+}
+
+// open makes the engine over the configured store, for a command that needs the
+// given scopes.
+func (a *app) open(scopes ...loci.Scope) error {
+	cfg, err := a.configure()
+	if err != nil {
+		return err
+	}
+	for _, s := range scopes {
+		if err := a.principal.Require(s); err != nil {
+			return err
+		}
+	}
+	if a.store, err = store.Open(a.ctx, cfg.store, &store.Options{Logger: a.logger()}); err != nil {
+		return err
+	}
+	a.engine, err = a.newEngine(a.store)
+	return err
+}
+
+// newEngine makes an engine as configured.
+func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
+	cfg := a.cfg
+	var err error
+	if a.embedder, err = embedding.Open(cfg.embedder); err != nil {
+		return nil, err
+	}
+	return loci.New(s, &loci.Options{
+		Embedder:       a.embedder,
+		ChunkSize:      cfg.chunkSize,
+		ChunkOverlap:   &cfg.chunkOverlap,
+		VectorWeight:   &cfg.vectorWeight,
+		MaxContent:     cfg.maxContent,
+		Revisions:      &cfg.revisions,
+		IdempotencyTTL: cfg.idempotencyTTL,
+		KeepDuplicates: !cfg.dedupe,
+		KeepSecrets:    !cfg.redact,
+		Logger:         a.logger(),
+	})
+}
+
+// logger writes to standard error: standard output belongs to the reply.
+func (a *app) logger() *slog.Logger {
+	opts := &slog.HandlerOptions{Level: a.cfg.logLevel}
+	if a.json {
+		return slog.New(slog.NewJSONHandler(a.err, opts))
+	}
+	return slog.New(slog.NewTextHandler(a.err, opts))
+}
+
+func (a *app) close() error {
+	if a.store == nil {
+		return nil
+	}
+	return a.store.Close()
+}
+
+// A place is the flag that chooses another namespace than the caller's own.
+type place struct {
+	Namespace *string `placeholder:"PATH" help:"The namespace, as in user/alice or org/acme/bot, instead of the one of the user or the organisation. Empty: the whole tenant."`
+}
+
+// namespace returns where a command works.
+func (a *app) namespace(p place) (loci.Namespace, error) {
+	if p.Namespace != nil {
+		return loci.ParseNamespace(*p.Namespace)
+	}
+	n, err := loci.Template(nil).Resolve(a.principal.Vars())
+	if err != nil && a.principal.Var(loci.VarUser) == "" {
+		return nil, &loci.Error{Code: loci.Invalid, Msg: "whose memory? Neither a user nor an organisation is set", Err: err,
+			Recovery: "Set --user or --org, or the place itself with --namespace."}
+	}
+	return n, err
+}
+
+// memory opens the store and binds a handle to a namespace of it.
+func (a *app) memory(p place, idempotencyKey string, scopes ...loci.Scope) (*loci.Memory, error) {
+	if _, err := a.configure(); err != nil {
+		return nil, err
+	}
+	n, err := a.namespace(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.open(scopes...); err != nil {
+		return nil, err
+	}
+	return a.engine.Memory(loci.View{Tenant: a.principal.Tenant(), Namespace: n, Actor: a.principal.Subject(),
+		IdempotencyKey: idempotencyKey, Source: loci.Source{Kind: "user", Client: "loci"}})
+}

@@ -1,0 +1,73 @@
+package main
+
+// cli is the command line.
+type cli struct {
+	flags
+
+	Save   saveCmd   `cmd:"" group:"memory" help:"Remember something."`
+	Search searchCmd `cmd:"" group:"memory" help:"Find memories by meaning and by words."`
+	Get    getCmd    `cmd:"" group:"memory" help:"Show one memory."`
+	List   listCmd   `cmd:"" group:"memory" help:"List memories, newest first."`
+	Update updateCmd `cmd:"" group:"memory" help:"Correct a memory."`
+	Delete deleteCmd `cmd:"" group:"memory" help:"Erase memories by id."`
+	Erase  eraseCmd  `cmd:"" group:"memory" help:"Erase many memories at once."`
+
+	Export   exportCmd   `cmd:"" group:"upkeep" help:"Write memories to a file."`
+	Import   importCmd   `cmd:"" group:"upkeep" help:"Read memories from a file."`
+	Stats    statsCmd    `cmd:"" group:"upkeep" help:"Count what is remembered."`
+	Events   eventsCmd   `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
+	Backfill backfillCmd `cmd:"" group:"upkeep" help:"Make the vectors that are missing."`
+	Doctor   doctorCmd   `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
+
+	MCP  mcpCmd  `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
+	Call callCmd `cmd:"" group:"agent" help:"Call one tool as an agent would."`
+
+	Version    versionCmd    `cmd:"" group:"about" help:"Show the version."`
+	Completion completionCmd `cmd:"" group:"about" help:"Print a completion script for a shell."`
+	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" help:"Print completions of the words so far."`
+	Config     configCmd     `cmd:"" hidden:"" help:"About the configuration."`
+}
+
+// flags are what every command takes. A nil flag was not given: it leaves the
+// setting of the same name to the environment and the file.
+type flags struct {
+	Config   *string  `group:"global" placeholder:"FILE" help:"The configuration file. Default: loci/loci.yaml in the user's configuration directory, if there is one. [$LOCI_CONFIG]"`
+	Store    *string  `group:"global" placeholder:"URL" help:"${store}"`
+	Tenant   *string  `group:"global" placeholder:"NAME" help:"${tenant}"`
+	User     *string  `group:"global" placeholder:"NAME" help:"${user}"`
+	Org      *string  `group:"global" placeholder:"NAME" help:"${org}"`
+	Agent    *string  `group:"global" placeholder:"NAME" help:"${agent}"`
+	Thread   *string  `group:"global" placeholder:"ID" help:"${thread}"`
+	Session  *string  `group:"global" placeholder:"ID" help:"${session}"`
+	Tools    *string  `group:"global" placeholder:"LIST" help:"${tools}"`
+	Embedder *string  `group:"global" placeholder:"NAME" help:"${embedder}"`
+	LogLevel *string  `group:"global" placeholder:"LEVEL" help:"${log_level}"`
+	JSON     bool     `group:"global" name:"json" help:"Write JSON, errors included."`
+	Help     helpFlag `group:"global" short:"h" help:"Show help."`
+}
+
+// given returns the flags that were given, by key of their setting.
+func (f *flags) given() map[string]string {
+	given := map[string]string{}
+	for key, value := range map[string]*string{"store": f.Store, "tenant": f.Tenant, "user": f.User, "org": f.Org,
+		"agent": f.Agent, "thread": f.Thread, "session": f.Session, "tools": f.Tools, "embedder": f.Embedder, "log.level": f.LogLevel} {
+		if value != nil {
+			given[key] = *value
+		}
+	}
+	return given
+}
+
+// description is shown by loci --help.
+const description = `The memory of AI agents: remember, search, correct and forget.
+
+    loci save "Prefers window seats." --tag travel
+    loci search where do I like to sit
+    loci mcp
+
+Settings come from flags, else from environment variables such as LOCI_STORE, else from one YAML file; then from
+defaults. Without any, the memory of the user "default" is in a file in the user's data directory.
+
+Exit codes:
+
+` + exitTable

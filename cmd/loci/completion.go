@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help is shown below the usage.
+func (*completionCmd) Help() string {
+	return `    loci completion bash > ~/.local/share/bash-completion/completions/loci
+    loci completion zsh > "${fpath[1]}/_loci"
+    loci completion fish > ~/.config/fish/completions/loci.fish`
+}
+
+// The scripts ask the program itself, so that they never have to be made anew.
+// Where it has nothing to offer, the shell completes the names of files.
+var completionScripts = map[string]string{
+	"bash": `_loci() {
+    local IFS=$'\n'
+    COMPREPLY=($(loci __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
+}
+complete -o default -F _loci loci
+`,
+	"zsh": `#compdef loci
+_loci() {
+    local line
+    local -a found
+    for line in "${(@f)$(loci __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+        [[ -n $line ]] && found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+    done
+    if (( $#found )); then _describe loci found; else _files; fi
+}
+if [ "$funcstack[1]" = "_loci" ]; then _loci "$@"; else compdef _loci loci; fi
+`,
+	"fish": `function __loci_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l found (loci __complete -- $words[2..-1] 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c loci -f -a '(__loci_complete)'
+`,
+}
+
+// Run prints a script.
+func (c *completionCmd) Run(a *app) error {
+	a.printf("%s", completionScripts[c.Shell])
+	return nil
+}
+
+type completeCmd struct {
+	Words []string `arg:"" optional:"" help:"The words after the program's name; the last one is completed."`
+}
+
+// Run prints what the last word can become: a line each, a tab, what it means.
+func (c *completeCmd) Run(a *app, k *kong.Kong) error {
+	for _, line := range completions(k.Model.Node, c.Words) {
+		a.printf("%s\t%s\n", line.word, clean(line.help, false))
+	}
+	return nil
+}
+
+type candidate struct{ word, help string }
+
+// completions walks the command line as far as it is written.
+func completions(node *kong.Node, words []string) []candidate {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last, words := words[len(words)-1], words[:len(words)-1]
+	var pending *kong.Flag // waits for its value
+	position, onlyArguments := 0, false
+	for _, word := range words {
+		switch {
+		case pending != nil && word == "=": // bash takes --flag=value apart
+		case pending != nil:
+			pending = nil
+		case onlyArguments:
+			position++
+		case word == "--":
+			onlyArguments = true
+		case strings.HasPrefix(word, "-") && word != "-":
+			if f := findFlag(node, word); f != nil && !f.IsBool() && !strings.Contains(word, "=") {
+				pending = f
+			}
+		default:
+			if child := findChild(node, word); child != nil {
+				node, position = child, 0
+			} else {
+				position++
+			}
+		}
+	}
+	switch name, value, joined := strings.Cut(last, "="); {
+	case pending != nil:
+		return matching(flagValues(pending), strings.TrimPrefix(last, "="), "")
+	case strings.HasPrefix(last, "-") && joined && !onlyArguments:
+		if f := findFlag(node, name); f != nil {
+			return matching(flagValues(f), value, name+"=")
+		}
+		return nil
+	case strings.HasPrefix(last, "-") && !onlyArguments:
+		return matching(flagNames(node), last, "")
+	case len(node.Children) > 0:
+		return matching(childNames(node), last, "")
+	}
+	return matching(argumentValues(node, position), last, "")
+}
+
+func matching(all []candidate, prefix, before string) (out []candidate) {
+	for _, c := range all {
+		if strings.HasPrefix(c.word, prefix) {
+			out = append(out, candidate{before + c.word, c.help})
+		}
+	}
+	return out
+}
+
+func findChild(node *kong.Node, name string) *kong.Node {
+	for _, child := range node.Children {
+		if child.Name == name {
+			return child
+		}
+	}
+	return nil
+}
+
+func childNames(node *kong.Node) (out []candidate) {
+	for _, child := range node.Children {
+		if !child.Hidden {
+			out = append(out, candidate{child.Name, child.Help})
+		}
+	}
+	return out
+}
+
+func findFlag(node *kong.Node, word string) *kong.Flag {
+	name, _, _ := strings.Cut(word, "=")
+	for _, f := range slices.Concat(node.AllFlags(false)...) {
+		if name == "--"+f.Name || f.Short != 0 && name == fmt.Sprintf("-%c", f.Short) {
+			return f
+		}
+	}
+	return nil
+}
+
+func flagNames(node *kong.Node) (out []candidate) {
+	for _, f := range slices.Concat(node.AllFlags(true)...) {
+		out = append(out, candidate{"--" + f.Name, f.Help})
+	}
+	return out
+}
+
+// flagValues are the values of a flag, if they are a short list.
+func flagValues(f *kong.Flag) (out []candidate) {
+	for _, v := range splitList(f.Tag.Get("values")) {
+		out = append(out, candidate{v, ""})
+	}
+	for i := range settings {
+		if settings[i].flag == f.Name {
+			for _, v := range settings[i].values {
+				out = append(out, candidate{v, ""})
+			}
+		}
+	}
+	return out
+}
+
+// argumentValues are the values of a positional argument, if they are a short list.
+func argumentValues(node *kong.Node, position int) (out []candidate) {
+	if position >= len(node.Positional) {
+		return nil
+	}
+	names := splitList(node.Positional[position].Enum)
+	if node.Name == "call" && position == 0 {
+		names = toolNames()
+	}
+	for _, name := range names {
+		out = append(out, candidate{name, ""})
+	}
+	return out
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// maxConfigBytes bounds a configuration file; real ones have a few lines.
+const maxConfigBytes = 1 << 20
+
+// A config is everything that can be configured, after flags, environment and
+// file have been laid over the defaults.
+type config struct {
+	store    string
+	tenant   loci.Tenant
+	vars     loci.Vars
+	scopes   []loci.Scope
+	embedder string
+	tools    []toolEntry
+
+	vectorWeight, keywordWeight       float64
+	chunkSize, chunkOverlap           int
+	maxContent, replyBytes, revisions int
+	readTimeout, writeTimeout         time.Duration
+	dedupe, redact                    bool
+	idempotencyTTL                    time.Duration
+	logLevel                          slog.Level
+
+	file   string            // that was read; empty: none
+	origin map[string]string // by key of a setting: where its value was written; no entry: the default
+}
+
+// faults collects what is wrong with a configuration, so that all of it is told at once.
+type faults []string
+
+func (f *faults) add(where string, err error) {
+	*f = append(*f, where+": "+strings.ReplaceAll(err.Error(), "\n", " "))
+}
+
+// err is nil when nothing is wrong.
+func (f faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return &loci.Error{Code: loci.Invalid, Msg: "the configuration is not valid:\n  " + strings.Join(f, "\n  "),
+		Recovery: "Correct what is named and run the command again."}
+}
+
+// An environ is the environment in the form of os.Environ.
+type environ []string
+
+// lookup returns a variable; of two with one name the last, as shells do.
+func (e environ) lookup(name string) (value string, ok bool) {
+	for _, line := range e {
+		if rest, found := strings.CutPrefix(line, name+"="); found {
+			value, ok = rest, true
+		}
+	}
+	return value, ok
+}
+
+func (e environ) get(name string) string {
+	value, _ := e.lookup(name)
+	return value
+}
+
+// loadConfig lays the file, the environment and the flags over the defaults, in
+// this order. flags holds the flags that were given, by key of their setting.
+// Every fault of every layer is reported, also of values that another layer overrides.
+func loadConfig(env environ, file *string, flags map[string]string) (*config, error) {
+	c := defaults()
+	var bad faults
+	c.readFile(env, file, &bad)
+	c.readEnv(env, &bad)
+	for i := range settings {
+		s := &settings[i]
+		if value, ok := flags[s.key]; ok {
+			c.put(s, value, "--"+s.flag, &bad)
+		}
+	}
+	c.complete(env, &bad)
+	if err := bad.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// defaults is the configuration without any file, variable or flag. The values
+// come from the table, so that the reference cannot say anything else; settings
+// whose default depends on the machine or on others are completed later.
+func defaults() *config {
+	c := &config{vars: loci.Vars{}, origin: map[string]string{}}
+	for i := range settings {
+		s := &settings[i]
+		if s.def == "" || s.key == "store" || s.key == "user" {
+			continue
+		}
+		if err := s.set(c, s.def); err != nil {
+			panic(fmt.Sprintf("default of %s: %v", s.key, err))
+		}
+	}
+	return c
+}
+
+// put sets a value and remembers where it was written.
+func (c *config) put(s *setting, value, where string, bad *faults) {
+	if err := s.set(c, value); err != nil {
+		bad.add(where, err)
+		return
+	}
+	c.origin[s.key] = where
+}
+
+func (c *config) readEnv(env environ, bad *faults) {
+	known := []string{"CONFIG"}
+	for i := range settings {
+		s := &settings[i]
+		known = append(known, strings.TrimPrefix(s.env(), envPrefix))
+		if value, ok := env.lookup(s.env()); ok && (value != "" || s.identity()) {
+			c.put(s, value, "$"+s.env(), bad)
+		}
+	}
+	// A misspelt variable must not go unnoticed: LOCI_TENNANT would mean another
+	// tenant. Names that are far from every known one belong to somebody else.
+	for _, line := range env {
+		name, value, _ := strings.Cut(line, "=")
+		rest, ours := strings.CutPrefix(name, envPrefix)
+		if value == "" || !ours || slices.Contains(known, rest) {
+			continue
+		}
+		if near := nearest(rest, known); near != "" {
+			bad.add("$"+name, fmt.Errorf("is not a setting: did you mean %s?", envPrefix+near))
+		}
+	}
+}
+
+// readFile reads the one file: that of --config, else of $LOCI_CONFIG, else the
+// user's own if there is one. The working directory is not looked at: it may be
+// somebody else's project, which must not choose whose memory is used.
+func (c *config) readFile(env environ, file *string, bad *faults) {
+	path, where := "", "--config"
+	switch value := env.get("LOCI_CONFIG"); {
+	case file != nil:
+		path = *file
+	case value != "":
+		path, where = value, "$LOCI_CONFIG"
+	default:
+		where = ""
+		path = filepath.Join(configDir(env), "loci", "loci.yaml")
+	}
+	if path == "" {
+		bad.add(where, errors.New("must not be empty"))
+		return
+	}
+	data, err := readLimited(path, maxConfigBytes)
+	switch {
+	case err == nil:
+		c.file = path
+		c.parseFile(path, data, bad)
+	case where == "" && errors.Is(err, fs.ErrNotExist):
+	case where == "":
+		bad.add(path, err)
+	default:
+		bad.add(where, err)
+	}
+}
+
+func readLimited(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", path, info.Size(), limit)
+	}
+	return os.ReadFile(path)
+}
+
+// complete fills in what depends on other settings, and checks what only holds
+// between them.
+func (c *config) complete(env environ, bad *faults) {
+	if c.origin["store"] == "" {
+		c.store = "sqlite:" + filepath.Join(dataDir(env), "loci", "loci.db")
+	}
+	if c.origin["user"] == "" && c.vars[loci.VarOrg] == "" {
+		c.vars[loci.VarUser] = "default"
+	}
+	vector, keyword := c.origin["retrieval.vector_weight"], c.origin["retrieval.keyword_weight"]
+	switch {
+	case vector != "" && keyword == "":
+		c.keywordWeight = 1 - c.vectorWeight
+	case vector == "" && keyword != "":
+		c.vectorWeight = 1 - c.keywordWeight
+	case math.Abs(c.vectorWeight+c.keywordWeight-1) > 1e-9:
+		bad.add(keyword, fmt.Errorf("retrieval.vector_weight %v and retrieval.keyword_weight %v must sum to 1: leave one of them out",
+			c.vectorWeight, c.keywordWeight))
+	}
+	switch overlap := c.origin["retrieval.chunk_overlap"]; {
+	case overlap == "":
+		c.chunkOverlap = min(c.chunkOverlap, c.chunkSize/4)
+	case c.chunkOverlap >= c.chunkSize/2:
+		bad.add(overlap, fmt.Errorf("retrieval.chunk_overlap %d must be less than half of retrieval.chunk_size %d", c.chunkOverlap, c.chunkSize))
+	}
+	c.checkTools(bad)
+}
+
+// dataDir is where a user's data lives; configDir, a user's configuration. Both
+// follow the XDG variables where they are set to an absolute path, and what the
+// platform does elsewhere.
+func dataDir(env environ) string {
+	home := homeDir(env)
+	switch runtime.GOOS {
+	case "windows":
+		return userDir(env, "XDG_DATA_HOME", env.get("LOCALAPPDATA"), filepath.Join(home, "AppData", "Local"))
+	case "darwin", "ios":
+		return userDir(env, "XDG_DATA_HOME", filepath.Join(home, "Library", "Application Support"))
+	}
+	return userDir(env, "XDG_DATA_HOME", filepath.Join(home, ".local", "share"))
+}
+
+func configDir(env environ) string {
+	home := homeDir(env)
+	switch runtime.GOOS {
+	case "windows":
+		return userDir(env, "XDG_CONFIG_HOME", env.get("APPDATA"), filepath.Join(home, "AppData", "Roaming"))
+	case "darwin", "ios":
+		return userDir(env, "XDG_CONFIG_HOME", filepath.Join(home, "Library", "Application Support"))
+	}
+	return userDir(env, "XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+}
+
+func userDir(env environ, variable string, others ...string) string {
+	for _, dir := range append([]string{env.get(variable)}, others...) {
+		if filepath.IsAbs(dir) {
+			return dir
+		}
+	}
+	return others[len(others)-1]
+}
+
+func homeDir(env environ) string {
+	if runtime.GOOS == "windows" {
+		return env.get("USERPROFILE")
+	}
+	return env.get("HOME")
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/loci-memory/loci/tool"
+)
+
+// toolKeys are the names an entry of the setting tools may have, with what they mean.
+var toolKeys = []struct{ key, help string }{
+	{"family", "the family whose tools are offered"},
+	{"tool", "one tool, instead of a family"},
+	{"name", "the name under which agents see the tool; needs tool"},
+	{"namespace", "where its memories go: a list of labels, of which {user_id}, {org_id}, {agent_id} and so on are filled in"},
+	{"instructions", "when the agent should use it"},
+	{"actions_permitted", "of create, update and delete"},
+	{"response_format", "content, or content_and_artifact"},
+}
+
+// tools reads the list of tools: names of families, or mappings.
+func (r *fileReader) tools(s *setting, n *yaml.Node) {
+	if r.empty(n, s.key) {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		r.fault(n, "tools must be a list, not %s: write it as [%s]", describe(n), strings.Join(familyNames(), ", "))
+		return
+	}
+	var tools []toolEntry
+	for _, e := range n.Content {
+		entry := toolEntry{at: r.at(e)}
+		before := len(*r.bad)
+		switch {
+		case e.Kind == yaml.ScalarNode && e.ShortTag() == "!!str":
+			family, err := oneOf(e.Value, familyNames()...)
+			if err != nil {
+				r.fault(e, "tools: %w", err)
+			}
+			entry.Family = family
+		case e.Kind == yaml.MappingNode:
+			r.tool(e, &entry)
+		default:
+			r.fault(e, "an entry of tools must be the name of a family or a mapping, not %s", describe(e))
+		}
+		entry.bad = len(*r.bad) > before
+		tools = append(tools, entry)
+	}
+	r.c.tools = tools
+	r.c.origin[s.key] = r.at(n)
+}
+
+// tool reads one mapping of the list of tools.
+func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
+	r.fields(n, "an entry of tools", func(key string, k, v *yaml.Node) {
+		name := "tools." + key
+		switch key {
+		case "family":
+			r.choice(v, name, &entry.Family, familyNames())
+		case "tool":
+			r.choice(v, name, &entry.Tool, toolNames())
+		case "name":
+			r.text(v, name, &entry.Name)
+		case "instructions":
+			r.text(v, name, &entry.Instructions)
+		case "response_format":
+			r.choice(v, name, &entry.ResponseFormat, []string{tool.FormatContent, tool.FormatContentAndArtifact})
+		case "namespace":
+			entry.Namespace, _ = r.texts(v, name)
+		case "actions_permitted":
+			entry.ActionsPermitted, _ = r.texts(v, name)
+		default:
+			var names []string
+			for _, t := range toolKeys {
+				names = append(names, t.key)
+			}
+			if near := nearest(key, names); near != "" {
+				r.fault(k, "%s is not a setting: did you mean %s?", printable(name), near)
+			} else {
+				r.fault(k, "%s is not a setting: it must be one of %s", printable(name), strings.Join(names, ", "))
+			}
+		}
+	})
+}
+
+func (r *fileReader) text(n *yaml.Node, name string, field *string) {
+	switch {
+	case r.empty(n, name):
+	case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str":
+		r.fault(n, "%s must be a text, not %s%s", name, describe(n), remedy(textForm, n))
+	case strings.TrimSpace(n.Value) == "":
+		r.fault(n, "%s must not be empty", name)
+	default:
+		*field = n.Value
+	}
+}
+
+func (r *fileReader) choice(n *yaml.Node, name string, field *string, allowed []string) {
+	var v string
+	r.text(n, name, &v)
+	if v == "" {
+		return
+	}
+	if _, err := oneOf(v, allowed...); err != nil {
+		r.fault(n, "%s: %w", name, err)
+		return
+	}
+	*field = v
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tool"
+)
+
+type doctorCmd struct{}
+
+// Help is shown below the usage.
+func (*doctorCmd) Help() string {
+	return `Each line is a check: ok, warn or fail. The exit code is that of the first failure.
+
+    loci doctor
+    loci doctor --json`
+}
+
+// A finding is the result of one check.
+type finding struct {
+	Check  string `json:"check"`
+	Status string `json:"status"` // ok, warn or fail
+	Detail string `json:"detail"`
+}
+
+// An examination collects findings.
+type examination struct {
+	a        *app
+	findings []finding
+	failed   *loci.Error // the first failure
+}
+
+func (x *examination) ok(check, format string, args ...any) {
+	x.findings = append(x.findings, finding{check, "ok", fmt.Sprintf(format, args...)})
+}
+
+func (x *examination) warn(check, format string, args ...any) {
+	x.findings = append(x.findings, finding{check, "warn", fmt.Sprintf(format, args...)})
+}
+
+func (x *examination) fail(check string, err error) {
+	e := loci.AsError(err)
+	detail := e.Error()
+	if e.Code == loci.Internal && e.Err != nil {
+		detail += ": " + e.Err.Error()
+	}
+	x.findings = append(x.findings, finding{check, "fail", detail})
+	if x.failed == nil {
+		x.failed = e
+	}
+}
+
+// Run checks everything that can be checked without changing a memory.
+func (c *doctorCmd) Run(a *app) error {
+	x := &examination{a: a}
+	v := buildVersion()
+	x.ok("version", "%s (%s, %s)", v.Version, v.Go, v.Platform)
+	x.examine()
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(map[string]any{"ok": x.failed == nil, "checks": x.findings}); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range x.findings {
+			colour := map[string]string{"ok": green, "warn": yellow, "fail": red}[f.Status]
+			a.printf("%s\t%s\t%s\n", a.style(colour, f.Status), f.Check, clean(f.Detail, false))
+		}
+	}
+	if x.failed == nil {
+		return nil
+	}
+	return &loci.Error{Code: x.failed.Code, Msg: "something is wrong: see the checks that failed", Recovery: x.failed.Advice()}
+}
+
+// examine stops where a check makes the following ones pointless.
+func (x *examination) examine() {
+	cfg, err := x.a.configure()
+	if err != nil {
+		x.fail("configuration", err)
+		return
+	}
+	where := "defaults, environment and flags; no file"
+	if cfg.file != "" {
+		where = cfg.file
+	}
+	x.ok("configuration", "%s", where)
+	if n, err := x.a.namespace(place{}); err != nil {
+		x.warn("identity", "no memory of anybody: neither user nor org is set")
+	} else {
+		x.ok("identity", "tenant %s, namespace %s", cfg.tenant, n)
+	}
+	if _, err := tool.New(nil, cfg.toolConfig(x.a.logger())); err != nil {
+		x.fail("tools", err)
+	} else {
+		x.ok("tools", "%d entries", len(cfg.tools))
+	}
+	if err := x.a.open(); err != nil {
+		x.fail("store", err)
+		return
+	}
+	// Stores open their files when first used: ask for something.
+	f := loci.Filter{Within: []loci.Namespace{{}}, At: time.Now(), Space: x.a.engine.Space()}
+	counts, err := x.a.store.Count(x.a.ctx, cfg.tenant, f)
+	if err != nil {
+		x.fail("store", err)
+		return
+	}
+	x.ok("store", "%s", shownURL(cfg.store))
+	x.permissions()
+	x.damage()
+	x.embedder(counts)
+}
+
+// permissions looks at who else may read a store in files.
+func (x *examination) permissions() {
+	path, ok := storePath(x.a.cfg.store)
+	if !ok || runtime.GOOS == "windows" {
+		return
+	}
+	for _, p := range []string{filepath.Dir(path), path} {
+		info, err := os.Stat(p)
+		if err != nil {
+			x.warn("permissions", "%s: %v", p, err)
+			return
+		}
+		// A directory that others may list is fine as long as the data in it is closed.
+		if mode := info.Mode().Perm(); p == path && mode&0o077 != 0 {
+			x.warn("permissions", "%s has mode %04o: others may read it; chmod go= closes it", p, mode)
+			return
+		} else if p != path && mode&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+			x.warn("permissions", "%s has mode %04o: others may put files in it; chmod go-w closes it", p, mode)
+			return
+		}
+	}
+	x.ok("permissions", "%s is closed to others", path)
+}
+
+// damage asks the store to check each tenant's data.
+func (x *examination) damage() {
+	tenants, damaged := 0, 0
+	for t, err := range x.a.store.Tenants(x.a.ctx) {
+		if err != nil {
+			x.fail("integrity", err)
+			return
+		}
+		tenants++
+		found, err := x.a.store.Check(x.a.ctx, t)
+		if err != nil {
+			x.fail("integrity", err)
+			return
+		}
+		for _, sentence := range found {
+			damaged++
+			x.fail("integrity", loci.Errorf(loci.Internal, "tenant %s: %s", t, sentence))
+		}
+	}
+	if damaged == 0 {
+		x.ok("integrity", "no damage in %d tenants", tenants)
+	}
+}
+
+// embedder asks for one vector, and counts what has none.
+func (x *examination) embedder(counts loci.Counts) {
+	space := x.a.engine.Space()
+	if x.a.embedder == nil {
+		x.ok("embedder", "none: search is by keyword only")
+		return
+	}
+	ctx, cancel := context.WithTimeout(x.a.ctx, 5*time.Second)
+	defer cancel()
+	rows, err := x.a.embedder.Embed(ctx, []string{"Does the embedder answer?"})
+	if err == nil && (len(rows) != 1 || len(rows[0]) != space.Dims) {
+		err = loci.Errorf(loci.Unavailable, "%s did not return one vector of %d dimensions", space.Model, space.Dims)
+	}
+	if err != nil {
+		x.fail("embedder", err)
+		return
+	}
+	x.ok("embedder", "%s, %d dimensions", space.Model, space.Dims)
+	switch {
+	case counts.Unembedded > 0:
+		x.warn("vectors", "%d of %d memories have none: run loci backfill", counts.Unembedded, counts.Live)
+	default:
+		x.ok("vectors", "%d memories have theirs", counts.Live)
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+type eraseCmd struct {
+	All    bool     `help:"Everything in the namespace."`
+	Tag    []string `sep:"none" short:"t" placeholder:"TAG" help:"Memories with this tag; may be repeated."`
+	Filter string   `placeholder:"JSON" help:"Memories whose metadata match."`
+	Kind   []string `sep:"none" placeholder:"KIND" values:"fact,item" help:"Memories of this kind: fact or item."`
+	Expect *int64   `placeholder:"N" help:"How many memories must be selected; with any other number nothing is erased."`
+
+	TenantData   bool   `help:"Everything of the tenant, its audit log included. Needs the scope admin."`
+	ExpectTenant string `placeholder:"NAME" help:"With --tenant-data: the name of the tenant, said once more."`
+	place
+}
+
+// Help is shown below the usage.
+func (*eraseCmd) Help() string {
+	return `Erases what all conditions select in the namespace of the user or organisation. Without --expect it asks on a
+terminal, and elsewhere says how many memories are selected and erases nothing.
+
+    loci erase --tag trip --expect 12
+    loci erase --user alice --all
+    LOCI_SCOPES=delete,admin loci erase --tenant acme --tenant-data --expect-tenant acme`
+}
+
+// Run erases many memories.
+func (c *eraseCmd) Run(a *app) error {
+	if c.TenantData {
+		return c.eraseTenant(a)
+	}
+	if c.ExpectTenant != "" {
+		return loci.Errorf(loci.Invalid, "--expect-tenant goes with --tenant-data")
+	}
+	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
+	for _, name := range c.Kind {
+		if _, err := oneOf(name, string(loci.KindFact), string(loci.KindItem)); err != nil {
+			return loci.Errorf(loci.Invalid, "--kind: %v", err)
+		}
+		q.Kinds = append(q.Kinds, loci.Kind(name))
+	}
+	var err error
+	if q.Where, err = parseFilter(c.Filter); err != nil {
+		return err
+	}
+	m, err := a.memory(c.place, "", loci.ScopeDelete)
+	if err != nil {
+		return err
+	}
+	if q.Expect, err = c.expected(a, m, q); err != nil {
+		return err
+	}
+	show, end := a.progress("erasing")
+	erased, err := m.EraseAll(a.ctx, q, show)
+	end()
+	if err != nil {
+		if erased > 0 {
+			a.note("%d memories were erased before it stopped", erased)
+		}
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]int64{"erased": erased})
+	}
+	a.printf("%d memories erased\n", erased)
+	return nil
+}
+
+// expected returns the number that --expect gives or that is typed in.
+func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, error) {
+	count, err := m.CountErase(a.ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	if c.Expect != nil {
+		if *c.Expect != count {
+			return 0, &loci.Error{Code: loci.Conflict, Msg: fmt.Sprintf("nothing was erased: %d memories are selected, not %d", count, *c.Expect),
+				Recovery: "Look at what is selected and repeat the command with the number you mean."}
+		}
+		return count, nil
+	}
+	if a.json || !isTerminal(a.stdin) || !isTerminal(a.err) {
+		return 0, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("nothing was erased: %d memories are selected", count),
+			Recovery: fmt.Sprintf("To erase them, repeat the command with --expect %d.", count)}
+	}
+	_, _ = fmt.Fprintf(a.err, "This erases %d memories of %s for good. Type the number to go on: ", count, clean(m.View().Namespace.String(), false))
+	line, err := bufio.NewReader(a.input()).ReadString('\n')
+	if err != nil && line == "" {
+		return 0, fileError("standard input", err)
+	}
+	if strings.TrimSpace(line) != strconv.FormatInt(count, 10) {
+		return 0, loci.Errorf(loci.Conflict, "nothing was erased: the number was not confirmed")
+	}
+	return count, nil
+}
+
+func (c *eraseCmd) eraseTenant(a *app) error {
+	if c.All || len(c.Tag)+len(c.Kind) > 0 || c.Filter != "" || c.Namespace != nil || c.Expect != nil {
+		return loci.Errorf(loci.Invalid, "--tenant-data erases everything of the tenant: it goes with no other condition")
+	}
+	cfg, err := a.configure()
+	if err != nil {
+		return err
+	}
+	if name := cfg.tenant.String(); c.ExpectTenant != name {
+		return &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("nothing was erased: the tenant is %q", name),
+			Recovery: "To erase everything of it, repeat the command with --expect-tenant and this name."}
+	}
+	if err := a.open(loci.ScopeDelete, loci.ScopeAdmin); err != nil {
+		return err
+	}
+	if err := a.engine.Store().EraseTenant(a.ctx, cfg.tenant); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"erased_tenant": cfg.tenant.String()})
+	}
+	a.printf("everything of tenant %s erased\n", clean(cfg.tenant.String(), false))
+	return nil
+}

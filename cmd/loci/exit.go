@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/loci-memory/loci"
+)
+
+// The exit codes; scripts rely on them.
+const (
+	exitOK          = 0
+	exitInternal    = 1
+	exitInvalid     = 2
+	exitNotFound    = 3
+	exitConflict    = 4
+	exitForbidden   = 5
+	exitUnavailable = 6
+	exitTooLarge    = 7
+	exitUnsupported = 8
+	exitInterrupted = 130 // as shells report SIGINT
+)
+
+// exitTable describes them in the help.
+const exitTable = `    0    done
+    1    an internal error
+    2    arguments or configuration are not valid
+    3    there is no such memory or tool
+    4    somebody else changed it first, or the count is not the expected one
+    5    not allowed
+    6    a part is down, locked or full; trying again may help
+    7    too large
+    8    this store or build cannot do it
+    130  interrupted`
+
+var exitCodes = map[loci.Code]int{
+	loci.Invalid:         exitInvalid,
+	loci.NotFound:        exitNotFound,
+	loci.Conflict:        exitConflict,
+	loci.Forbidden:       exitForbidden,
+	loci.Unauthenticated: exitForbidden,
+	loci.Unavailable:     exitUnavailable,
+	loci.TooLarge:        exitTooLarge,
+	loci.Unsupported:     exitUnsupported,
+	loci.Internal:        exitInternal,
+}
+
+// errorJSON is what --json writes to standard error.
+type errorJSON struct {
+	Error    string `json:"error"`
+	Code     string `json:"code"`
+	Recovery string `json:"recovery,omitempty"`
+	Cause    string `json:"cause,omitempty"`
+}
+
+// report tells about an error and returns the exit code.
+func (a *app) report(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if a.ctx.Err() != nil { // whatever failed then, failed because of it
+		a.reportAs(errorJSON{Error: "interrupted", Code: "interrupted", Recovery: "What was done stays done; run the command again for the rest."})
+		return exitInterrupted
+	}
+	e := loci.AsError(err)
+	out := errorJSON{Error: e.Error(), Code: string(e.Code), Recovery: e.Advice()}
+	if e.Code == loci.Internal && e.Err != nil {
+		// Whoever runs the command is the operator: nobody else could read a log.
+		out.Cause = e.Err.Error()
+	}
+	a.reportAs(out)
+	if code, ok := exitCodes[e.Code]; ok {
+		return code
+	}
+	return exitInternal
+}
+
+func (a *app) reportAs(e errorJSON) {
+	if a.json {
+		enc := json.NewEncoder(a.err)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(e) // standard error is the last resort
+		return
+	}
+	_, _ = fmt.Fprintf(a.err, "loci: %s\n", clean(e.Error, true))
+	if e.Cause != "" {
+		_, _ = fmt.Fprintf(a.err, "cause: %s\n", clean(e.Cause, true))
+	}
+	if e.Recovery != "" {
+		_, _ = fmt.Fprintln(a.err, clean(e.Recovery, true))
+	}
+}
+
+// fileError tells what went wrong with a file or a stream.
+func fileError(name string, err error) error {
+	code := loci.Unavailable
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+		code = loci.Invalid
+	case errors.Is(err, fs.ErrPermission):
+		code = loci.Forbidden
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return &loci.Error{Code: code, Msg: name + ": " + err.Error(), Err: err, Recovery: "Check the path, its permissions and the free space."}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+
+	"github.com/loci-memory/loci"
+)
+
+type importCmd struct {
+	File   string `arg:"" help:"The file to read; - is standard input."`
+	DryRun bool   `help:"Check the whole file without storing anything."`
+	place
+}
+
+// Help is shown below the usage.
+func (*importCmd) Help() string {
+	return `Reads what export wrote, or the JSONL file of the MCP reference memory server. The whole file is checked before
+anything is stored. It may be repeated: what is there already is left alone.
+
+    loci import memories.jsonl --dry-run
+    loci import memories.jsonl`
+}
+
+// Run imports into a namespace.
+func (c *importCmd) Run(a *app) error {
+	in := a.input()
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return fileError(c.File, err)
+		}
+		defer f.Close()
+		in = f
+	}
+	m, err := a.importTarget(c)
+	if err != nil {
+		return err
+	}
+	show, end := a.progress("importing")
+	defer end()
+	report, err := m.Import(a.ctx, in, show)
+	end()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(struct {
+			loci.ImportReport
+			DryRun bool `json:"dry_run,omitempty"`
+		}{report, c.DryRun})
+	}
+	if c.DryRun {
+		a.printf("%d memories could be imported (%s)\n", report.Created, report.Format)
+		return nil
+	}
+	a.printf("%d memories imported, %d were there already (%s)\n", report.Created, report.Existing, report.Format)
+	return nil
+}
+
+// importTarget is the memory to import into; for a dry run, one that is forgotten.
+func (a *app) importTarget(c *importCmd) (*loci.Memory, error) {
+	if !c.DryRun {
+		return a.memory(c.place, "", loci.ScopeWrite)
+	}
+	cfg, err := a.configure()
+	if err != nil {
+		return nil, err
+	}
+	cfg.store, cfg.embedder = "memory:", "none"
+	return a.memory(c.place, "", loci.ScopeWrite)
+}

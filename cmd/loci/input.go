@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// An interruptible reader gives up waiting when its context ends: a read of a
+// terminal or a pipe cannot be stopped otherwise. It gives up the bytes of the
+// read it left, which is fine since nothing reads after that.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read reads like the reader beneath, or fails with the context's error.
+func (i interruptible) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	own := make([]byte, min(len(p), 64<<10)) // p is the caller's again once we return
+	done := make(chan result, 1)
+	go func() {
+		n, err := i.r.Read(own)
+		done <- result{n, err}
+	}()
+	select {
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	case r := <-done:
+		return copy(p, own[:r.n]), r.err
+	}
+}
+
+// input is standard input, given up when the program is interrupted.
+func (a *app) input() io.Reader { return interruptible{a.ctx, a.stdin} }
+
+// words joins the words of a text given as arguments; "-" alone stands for
+// standard input, whose last line end is no part of the text.
+func (a *app) words(args []string, limit int) (string, error) {
+	if len(args) != 1 || args[0] != "-" {
+		return strings.Join(args, " "), nil
+	}
+	// One byte more than allowed is enough to be refused as too large.
+	data, err := io.ReadAll(io.LimitReader(a.input(), int64(limit)+3))
+	if err != nil {
+		return "", fileError("standard input", err)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
+}
+
+// An idArg is a memory's id as people write it: a UUID, with or without "note-".
+type idArg string
+
+const notePrefix = "note-"
+
+func (s idArg) id() (loci.ID, error) {
+	id, err := loci.ParseID(strings.TrimPrefix(string(s), notePrefix))
+	if err != nil {
+		return id, loci.Errorf(loci.Invalid, "%q is no id: it must look like note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77", string(s))
+	}
+	return id, nil
+}
+
+// shownID is how an id is shown: a note's begins with "note-".
+func shownID(id loci.ID, note bool) string {
+	if note {
+		return notePrefix + id.String()
+	}
+	return id.String()
+}
+
+// parseMetadata reads the values of --metadata: each either name=value or a JSON object.
+func parseMetadata(values []string) (map[string]any, error) {
+	var all map[string]any
+	put := func(name string, value any) error {
+		if all == nil {
+			all = map[string]any{}
+		}
+		if _, twice := all[name]; twice {
+			return loci.Errorf(loci.Invalid, "--metadata: %s is given twice", name)
+		}
+		all[name] = value
+		return nil
+	}
+	for _, v := range values {
+		if strings.HasPrefix(strings.TrimSpace(v), "{") {
+			object, err := parseObject("--metadata", v)
+			if err != nil {
+				return nil, err
+			}
+			for name, value := range object {
+				if err := put(name, value); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return nil, loci.Errorf(loci.Invalid, "--metadata %q: write name=value or a JSON object", v)
+		}
+		if err := put(name, value); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// parseObject reads one JSON object; large numbers stay exact.
+func parseObject(what, text string) (map[string]any, error) {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	var object map[string]any
+	err := d.Decode(&object)
+	if err == nil {
+		if _, after := d.Token(); !errors.Is(after, io.EOF) {
+			err = errors.New("something follows the object")
+		}
+	}
+	if err == nil && object == nil {
+		err = errors.New("it is null")
+	}
+	if err != nil {
+		return nil, loci.Errorf(loci.Invalid, "%s must be a JSON object such as {\"topic\":\"travel\"}: %v", what, err)
+	}
+	return object, nil
+}
+
+// parseFilter reads the value of --filter; empty is no filter.
+func parseFilter(text string) (loci.Where, error) {
+	if text == "" {
+		return loci.Where{}, nil
+	}
+	object, err := parseObject("--filter", text)
+	if err != nil {
+		return loci.Where{}, err
+	}
+	return loci.ParseWhere(object)
+}
+
+// parseTime reads a moment: a date, a time with its zone, or how long ago, such
+// as 90m, 24h or 7d.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		if _, err := fmt.Sscanf(days+"\n", "%d\n", &n); err == nil && n >= 0 && n < 100_000 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, loci.Errorf(loci.Invalid, "%s %q: write a date such as 2026-01-31, a time such as 2026-01-31T08:00:00Z, or how long ago: 90m, 24h, 7d", flag, text)
+}

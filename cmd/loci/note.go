@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// A memoryJSON is a fact or an item as --json shows it.
+type memoryJSON struct {
+	ID        string         `json:"id"`
+	Kind      loci.Kind      `json:"kind"`
+	Namespace loci.Namespace `json:"namespace"`
+
+	Content string          `json:"content,omitempty"`
+	Key     string          `json:"key,omitempty"`   // of an item
+	Value   json.RawMessage `json:"value,omitempty"` // of an item, or a structured content
+
+	Subject   string         `json:"subject,omitempty"`
+	Predicate string         `json:"predicate,omitempty"`
+	Scope     string         `json:"scope,omitempty"`
+	Tags      []string       `json:"tags"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+
+	Validity     loci.Validity `json:"validity,omitempty"`
+	SupersededBy string        `json:"superseded_by,omitempty"`
+	Supersedes   string        `json:"supersedes,omitempty"`
+	Version      int64         `json:"version"`
+	CreatedAt    time.Time     `json:"created_at"`
+	UpdatedAt    time.Time     `json:"updated_at"`
+	ConfirmedAt  time.Time     `json:"confirmed_at,omitzero"`
+	ExpiresAt    time.Time     `json:"expires_at,omitzero"`
+	Source       loci.Source   `json:"source,omitzero"`
+}
+
+func factJSON(f *loci.Fact) memoryJSON {
+	m := memoryJSON{ID: shownID(f.ID, f.IsNote()), Kind: loci.KindFact, Namespace: f.Namespace, Content: f.Content, Value: f.Value,
+		Subject: f.Subject, Predicate: f.Predicate, Scope: f.Scope, Tags: f.Tags, Metadata: f.Metadata, Validity: f.Validity,
+		Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ConfirmedAt: f.ConfirmedAt, Source: f.Source}
+	if m.Tags == nil {
+		m.Tags = []string{}
+	}
+	if !f.SupersededBy.IsZero() {
+		m.SupersededBy = f.SupersededBy.String()
+	}
+	if !f.Supersedes.IsZero() {
+		m.Supersedes = f.Supersedes.String()
+	}
+	return m
+}
+
+// recordJSON shows a record of either kind.
+func recordJSON(r *loci.Record) (memoryJSON, error) {
+	if r.Kind == loci.KindFact {
+		f, err := loci.FactOf(r)
+		return factJSON(&f), err
+	}
+	item, err := loci.ItemOf(r)
+	if err != nil {
+		return memoryJSON{}, err
+	}
+	return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Key: item.Key, Value: item.Value, Tags: []string{},
+		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}, nil
+}
+
+// savedJSON is the reply to save and update.
+type savedJSON struct {
+	ID      string `json:"id"`
+	Outcome string `json:"outcome"` // created, duplicate_of or updated
+	Version int64  `json:"version,omitempty"`
+}
+
+// A listing is a page of memories.
+type listing struct {
+	Memories   []memoryJSON `json:"memories"`
+	NextCursor string       `json:"next_cursor,omitempty"`
+}
+
+func tagList(tags []string) string { return strings.Join(tags, ",") }

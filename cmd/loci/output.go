@@ -1,0 +1,257 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+	"golang.org/x/text/width"
+)
+
+// isTerminal reports whether a stream is one.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// colour reports whether standard output gets colours: on a terminal, unless
+// NO_COLOR or a dumb terminal forbids it; anywhere if CLICOLOR_FORCE demands it.
+func (a *app) colour() bool {
+	if a.env.get("NO_COLOR") != "" {
+		return false
+	}
+	if force := a.env.get("CLICOLOR_FORCE"); force != "" && force != "0" {
+		return true
+	}
+	return isTerminal(a.rawOut) && a.env.get("TERM") != "dumb" && a.env.get("CLICOLOR") != "0"
+}
+
+// The styles in use, as parameters of the terminal's SGR sequence.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+// style wraps a text in a style where there are colours.
+func (a *app) style(code, text string) string {
+	if !a.colour() || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// printJSON writes a value as JSON: indented for people, one line for programs.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	if isTerminal(a.rawOut) {
+		enc.SetIndent("", "  ")
+	}
+	return enc.Encode(v)
+}
+
+// printf writes to standard output; run reports a failure when it flushes.
+func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.out, format, args...) }
+
+// note writes a remark to standard error, where it does not mix with the output.
+func (a *app) note(format string, args ...any) {
+	if !a.json {
+		_, _ = fmt.Fprintf(a.err, format+"\n", args...)
+	}
+}
+
+// A table is rows for people, and the same as tab-separated lines for programs.
+type table struct {
+	head []string
+	rows [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// print writes the table. On a terminal columns are aligned and the last one is
+// cut to the window; in a pipe every value is whole.
+func (t *table) print(a *app) {
+	if !isTerminal(a.rawOut) {
+		for _, row := range t.rows {
+			for i, cell := range row {
+				row[i] = clean(cell, false)
+			}
+			a.printf("%s\n", strings.Join(row, "\t"))
+		}
+		return
+	}
+	if len(t.rows) == 0 {
+		return
+	}
+	last := len(t.head) - 1
+	widths := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, cell := range row {
+			row[i] = clean(cell, false)
+			widths[i] = max(widths[i], columns(row[i]))
+		}
+	}
+	room := terminalWidth(a.rawOut)
+	for _, w := range widths[:last] {
+		room -= w + 2
+	}
+	for n, row := range append([][]string{t.head}, t.rows...) {
+		for i, cell := range row {
+			padding := strings.Repeat(" ", max(0, widths[i]+2-columns(cell)))
+			if i == last {
+				cell, padding = truncate(cell, max(room, 20)), ""
+			}
+			switch {
+			case n == 0:
+				cell = a.style(bold, cell)
+			case i < last:
+				cell = a.style(dim, cell)
+			}
+			a.printf("%s%s", cell, padding)
+		}
+		a.printf("\n")
+	}
+}
+
+func terminalWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 80
+}
+
+// columns is how many columns of a terminal a text takes.
+func columns(text string) (n int) {
+	for _, r := range text {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// truncate cuts a text to a number of columns.
+func truncate(text string, room int) string {
+	if columns(text) <= room {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if room -= runeColumns(r); room < 1 {
+			break
+		}
+		b.WriteRune(r)
+	}
+	return b.String() + "…"
+}
+
+// clean makes text safe to show: what a memory says may come from anywhere and
+// must not move the cursor, set the window's title or reorder what is read. Such
+// characters are shown as escapes. Lines are kept, or joined to one by blanks.
+func clean(text string, lines bool) string {
+	if !lines {
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	plain := func(r rune) bool { return r == '\n' || r == '\t' || !hidden(r) }
+	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if plain(r) {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+	return b.String()
+}
+
+// hidden reports whether a character controls a terminal or the direction of
+// text instead of being seen. The joiners that scripts and emoji need are seen.
+func hidden(r rune) bool {
+	switch {
+	case unicode.IsControl(r):
+		return true
+	case r == '\u200c' || r == '\u200d': // zero width (non-)joiner
+		return false
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
+}
+
+// printable shortens and cleans a word from a file for a message.
+func printable(word string) string {
+	word = clean(word, false)
+	if word == "" {
+		return `""`
+	}
+	return truncate(word, 80)
+}
+
+// age says how long ago something was, for people.
+func age(at, now time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	case d < 60*24*time.Hour:
+		return fmt.Sprintf("%dd", int(d.Hours()/24))
+	}
+	return at.Format(time.DateOnly)
+}
+
+// when shows a time: its age on a terminal, in full elsewhere.
+func (a *app) when(at time.Time) string {
+	if isTerminal(a.rawOut) {
+		return age(at, time.Now())
+	}
+	return timestamp(at)
+}
+
+// timestamp is ISO 8601 in UTC with milliseconds.
+func timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// progress returns a function that shows how far long work is, and one that
+// clears what it showed. Nothing is shown unless standard error is a terminal.
+func (a *app) progress(verb string) (show func(done int64), end func()) {
+	if !isTerminal(a.err) || a.json {
+		return func(int64) {}, func() {}
+	}
+	var shown time.Time
+	return func(done int64) {
+			if now := time.Now(); now.Sub(shown) > 100*time.Millisecond {
+				shown = now
+				_, _ = fmt.Fprintf(a.err, "\r%s %d", verb, done)
+			}
+		}, func() {
+			if !shown.IsZero() {
+				shown = time.Time{}
+				_, _ = fmt.Fprint(a.err, "\r\x1b[K")
+			}
+		}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+type configCmd struct {
+	Reference referenceCmd `cmd:"" help:"Print the reference of all settings in Markdown."`
+}
+
+type referenceCmd struct{}
+
+// Run prints the reference.
+func (*referenceCmd) Run(a *app) error { return writeReference(a.out) }
+
+const referenceHead = `# Configuration
+
+Generated from the program by ` + "`go generate ./cmd/loci`" + `: do not edit.
+
+A setting is taken from a flag, else from the environment, else from one YAML file, else it has its default. The file is
+that of ` + "`--config FILE`" + `, else of ` + "`LOCI_CONFIG`" + `, else ` + "`loci/loci.yaml`" + ` in the user's configuration directory
+(` + "`$XDG_CONFIG_HOME` or `~/.config`" + ` on Linux) if it is there. A file in the working directory is not read: that may be
+a project of somebody else, who must not choose whose memory is used.
+
+Everything that is wrong is reported at once, in a file with its line and column: unknown names, values of the wrong
+type, names that are set twice. The exit code is then 2.
+
+In the environment, lists are separated by commas. An empty variable counts as not set, but for the identity (user,
+org, agent, thread, session): there it says that there is none.
+
+`
+
+const referenceTools = `
+## Tools
+
+An entry of ` + "`tools`" + ` is the name of a family (%s) or a mapping:
+
+| name | meaning |
+|---|---|
+`
+
+const referenceExample = `
+## Example
+
+` + "```yaml" + `
+store: sqlite:/var/lib/loci/loci.db
+user: alice
+scopes: [read, write, delete]
+embedder: lexical
+tools:
+  - notes
+  - tool: search_memory
+    name: search_team
+    namespace: [org, "{org_id}"]
+    response_format: content_and_artifact
+retrieval:
+  vector_weight: 0.6
+  chunk_size: 800
+limits:
+  max_content: 65536
+timeouts:
+  read: 5s
+idempotency_ttl: 48h
+log:
+  level: info
+` + "```" + `
+
+## Where the default store is
+
+The data directory is ` + "`$XDG_DATA_HOME` or `~/.local/share`" + ` on Linux, ` + "`~/Library/Application Support`" + ` on macOS and
+` + "`%LocalAppData%`" + ` on Windows. Its directory ` + "`loci`" + ` is made for the user alone (mode 0700).
+`
+
+// writeReference writes the reference of all settings.
+func writeReference(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	b.WriteString("## Settings\n\n| in the file | environment | flag | form | default | meaning |\n|---|---|---|---|---|---|\n")
+	for i := range settings {
+		s := &settings[i]
+		flag, def, help := "", s.def, s.help
+		if s.flag != "" {
+			flag = "`--" + s.flag + "`"
+		}
+		if def == "" {
+			def = "none"
+		}
+		if len(s.values) > 0 {
+			help += " One of `" + strings.Join(s.values, "`, `") + "`."
+			if s.form == listForm {
+				help = strings.Replace(help, " One of ", " Any of ", 1)
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s | %s |\n", s.key, s.env(), flag, s.form, def, help)
+	}
+	fmt.Fprintf(&b, referenceTools, strings.Join(familyNames(), ", "))
+	for _, t := range toolKeys {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", t.key, t.help)
+	}
+	b.WriteString(referenceExample)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,52 @@
+package main
+
+import "github.com/loci-memory/loci"
+
+type saveCmd struct {
+	Content        []string `arg:"" help:"What to remember; - reads it from standard input."`
+	Tag            []string `sep:"none" short:"t" placeholder:"TAG" help:"A tag; may be repeated."`
+	Metadata       []string `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail to filter by, or several as a JSON object; may be repeated."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it saves once."`
+	place
+}
+
+// Help is shown below the usage.
+func (*saveCmd) Help() string {
+	return `Prints the id of the memory. Saying again what is remembered already confirms it and prints its old id.
+
+    loci save "Prefers window seats." --tag travel
+    git log -1 --format=%B | loci save - --metadata repo=loci`
+}
+
+// Run saves one note.
+func (c *saveCmd) Run(a *app) error {
+	cfg, err := a.configure()
+	if err != nil {
+		return err
+	}
+	metadata, err := parseMetadata(c.Metadata)
+	if err != nil {
+		return err
+	}
+	content, err := a.words(c.Content, cfg.maxContent)
+	if err != nil {
+		return err
+	}
+	m, err := a.memory(c.place, c.IdempotencyKey, loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	stored, err := m.StoreFact(a.ctx, loci.NewFact{Content: content, Tags: c.Tag, Metadata: metadata})
+	if err != nil {
+		return err
+	}
+	id := shownID(stored.ID, true)
+	if a.json {
+		return a.printJSON(savedJSON{ID: id, Outcome: string(stored.Outcome)})
+	}
+	a.printf("%s\n", id)
+	if stored.Outcome == loci.DuplicateOf {
+		a.note("remembered already: confirmed")
+	}
+	return nil
+}

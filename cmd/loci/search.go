@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/loci-memory/loci"
+)
+
+type searchCmd struct {
+	Query   []string `arg:"" help:"What to look for, in plain words; - reads it from standard input."`
+	Limit   int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
+	Offset  int      `placeholder:"N" help:"Results to pass over."`
+	Tag     []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
+	Filter  string   `placeholder:"JSON" help:"Only memories whose metadata match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
+	Mode    string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
+	Explain bool     `help:"Show how each score came about."`
+	place
+}
+
+// Help is shown below the usage.
+func (*searchCmd) Help() string {
+	return `In a pipe each result is a line: score, id, time and passage, with tabs between them.
+
+    loci search where do I like to sit
+    loci search seats --tag travel --filter '{"year":{"$gte":2025}}' --explain`
+}
+
+// A resultJSON is one result as --json shows it.
+type resultJSON struct {
+	memoryJSON
+	Score   float64       `json:"score"`
+	Passage string        `json:"passage"`
+	Explain *loci.Explain `json:"explain,omitempty"`
+}
+
+// Run searches.
+func (c *searchCmd) Run(a *app) error {
+	where, err := parseFilter(c.Filter)
+	if err != nil {
+		return err
+	}
+	text, err := a.words(c.Query, loci.MaxQueryBytes)
+	if err != nil {
+		return err
+	}
+	if c.Limit < 1 {
+		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
+	}
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	result, err := m.Search(a.ctx, loci.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Tags: c.Tag, Where: where})
+	if err != nil {
+		return err
+	}
+	if result.KeywordOnly {
+		a.note("the embedder did not answer: these are results by keyword")
+	}
+	if a.json {
+		return c.printJSON(a, result)
+	}
+	return c.print(a, result)
+}
+
+func (c *searchCmd) printJSON(a *app, result loci.Result) error {
+	out := struct {
+		Results     []resultJSON `json:"results"`
+		KeywordOnly bool         `json:"keyword_only"`
+	}{[]resultJSON{}, result.KeywordOnly}
+	for i := range result.Matches {
+		match := &result.Matches[i]
+		m, err := recordJSON(&match.Record)
+		if err != nil {
+			return err
+		}
+		r := resultJSON{memoryJSON: m, Score: match.Score, Passage: match.Passage}
+		if c.Explain {
+			r.Explain = &match.Explain
+		}
+		out.Results = append(out.Results, r)
+	}
+	return a.printJSON(out)
+}
+
+func (c *searchCmd) print(a *app, result loci.Result) error {
+	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
+	if c.Explain {
+		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
+	}
+	for i := range result.Matches {
+		match := &result.Matches[i]
+		m, err := recordJSON(&match.Record)
+		if err != nil {
+			return err
+		}
+		row := []string{fmt.Sprintf("%.3f", match.Score)}
+		if e := match.Explain; c.Explain {
+			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart), fmt.Sprintf("%.3f", e.Keyword),
+				cosine(e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
+		}
+		t.add(append(row, m.ID, a.when(m.CreatedAt), match.Passage)...)
+	}
+	if len(t.rows) == 0 {
+		a.note("nothing found")
+	}
+	t.print(a)
+	return nil
+}
+
+func cosine(e loci.Explain) string {
+	if !e.Embedded {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", e.Similarity)
+}
+
+// rank shows a rank; "-" means not among the candidates.
+func rank(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}

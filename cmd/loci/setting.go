@@ -1,0 +1,265 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tool"
+)
+
+// A form is how the value of a setting is written.
+type form string
+
+const (
+	textForm     form = "text"
+	integerForm  form = "integer"
+	numberForm   form = "number"
+	booleanForm  form = "true or false"
+	durationForm form = "duration"
+	listForm     form = "list"
+)
+
+// A setting is one thing that can be configured. The table below is the only
+// place that knows them all: the file, the environment, the flags, their help and
+// the generated reference follow from it.
+type setting struct {
+	key    string // in the file, with periods
+	flag   string // without dashes; empty: there is no flag
+	form   form
+	def    string   // the default, as the reference shows it
+	values []string // what it can be, if that is a short list
+	help   string
+	set    func(c *config, text string) error // of a list: elements joined by commas
+}
+
+// envPrefix begins the names of our environment variables.
+const envPrefix = "LOCI_"
+
+// env is the environment variable of a setting.
+func (s *setting) env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.key, ".", "_"))
+}
+
+// identity settings can be set to nothing: an empty user is no user. An empty
+// variable of any other setting counts as not set.
+func (s *setting) identity() bool {
+	return slices.Contains([]string{"user", "org", "agent", "thread", "session"}, s.key)
+}
+
+var settings = []setting{
+	{key: "store", flag: "store", form: textForm, def: "sqlite:<data directory>/loci/loci.db",
+		help: "Where memories are kept, such as sqlite:/path/to/loci.db, or memory: to forget everything at exit.",
+		set:  func(c *config, v string) error { c.store = v; return notEmpty(v) }},
+	{key: "tenant", flag: "tenant", form: textForm, def: "default",
+		help: "The tenant: the hard wall between memories.",
+		set:  func(c *config, v string) (err error) { c.tenant, err = loci.NewTenant(v); return err }},
+	{key: "user", flag: "user", form: textForm, def: "default, unless org is set",
+		help: "The user whose memory it is. Empty: no user.",
+		set:  setVar(loci.VarUser)},
+	{key: "org", flag: "org", form: textForm,
+		help: "The organisation, for memory that belongs to no single user.",
+		set:  setVar(loci.VarOrg)},
+	{key: "agent", flag: "agent", form: textForm,
+		help: "The agent that acts.",
+		set:  setVar(loci.VarAgent)},
+	{key: "thread", flag: "thread", form: textForm,
+		help: "The thread of conversation.",
+		set:  setVar(loci.VarThread)},
+	{key: "session", flag: "session", form: textForm,
+		help: "The session of conversation.",
+		set:  setVar(loci.VarSession)},
+	{key: "scopes", form: listForm, def: "read, write, delete", values: scopeNames(),
+		help: "What may be done: read, write, delete; admin to operate on a whole tenant.",
+		set:  setScopes},
+	{key: "embedder", flag: "embedder", form: textForm, def: "lexical", values: []string{"lexical", "none"},
+		help: "What turns texts into vectors: lexical is built in, none searches by keyword only.",
+		set: func(c *config, v string) (err error) {
+			c.embedder, err = oneOf(v, "lexical", "none")
+			return err
+		}},
+	{key: "tools", flag: "tools", form: listForm, def: tool.FamilyFacts, values: familyNames(),
+		help: "The families of tools that agents get.",
+		set:  setTools},
+	{key: "retrieval.vector_weight", form: numberForm, def: "0.7",
+		help: "The weight of similarity in a score, 0 to 1.",
+		set:  func(c *config, v string) error { return setNumber(&c.vectorWeight, v, 0, 1) }},
+	{key: "retrieval.keyword_weight", form: numberForm, def: "0.3",
+		help: "The weight of words in a score. Both weights sum to 1; one follows from the other.",
+		set:  func(c *config, v string) error { return setNumber(&c.keywordWeight, v, 0, 1) }},
+	{key: "retrieval.chunk_size", form: integerForm, def: "640",
+		help: "Characters in a passage, 64 to 8192.",
+		set:  func(c *config, v string) error { return setInt(&c.chunkSize, v, 64, 8192) }},
+	{key: "retrieval.chunk_overlap", form: integerForm, def: "96",
+		help: "Characters that neighbouring passages share; less than half of chunk_size.",
+		set:  func(c *config, v string) error { return setInt(&c.chunkOverlap, v, 0, 4095) }},
+	{key: "limits.max_content", form: integerForm, def: "262144",
+		help: "Bytes of one memory's text.",
+		set:  func(c *config, v string) error { return setInt(&c.maxContent, v, 1, 8<<20) }},
+	{key: "limits.reply_bytes", form: integerForm, def: "16384",
+		help: "Bytes of a tool's reply; results that do not fit are left out whole.",
+		set:  func(c *config, v string) error { return setInt(&c.replyBytes, v, 256, 1<<20) }},
+	{key: "limits.revisions", form: integerForm, def: "10",
+		help: "Earlier states kept of each memory, 0 to 1000.",
+		set:  func(c *config, v string) error { return setInt(&c.revisions, v, 0, 1000) }},
+	{key: "timeouts.read", form: durationForm, def: "15s",
+		help: "How long a tool that reads may take.",
+		set:  func(c *config, v string) error { return setDuration(&c.readTimeout, v, 10*time.Minute) }},
+	{key: "timeouts.write", form: durationForm, def: "10s",
+		help: "How long a tool that writes may take.",
+		set:  func(c *config, v string) error { return setDuration(&c.writeTimeout, v, 10*time.Minute) }},
+	{key: "dedupe", form: booleanForm, def: "true",
+		help: "Answer a note that is there already with the old one instead of storing it again.",
+		set:  func(c *config, v string) error { return setBool(&c.dedupe, v) }},
+	{key: "redact", form: booleanForm, def: "true",
+		help: "Store [REDACTED] in place of known formats of credentials.",
+		set:  func(c *config, v string) error { return setBool(&c.redact, v) }},
+	{key: "idempotency_ttl", form: durationForm, def: "24h",
+		help: "How long the reply to a write with an idempotency key is remembered.",
+		set:  func(c *config, v string) error { return setDuration(&c.idempotencyTTL, v, 366*24*time.Hour) }},
+	{key: "log.level", flag: "log-level", form: textForm, def: "warn", values: []string{"debug", "info", "warn", "error"},
+		help: "The least important messages that are logged, to standard error.",
+		set:  setLogLevel},
+}
+
+// findSetting returns the setting of a key, or nil.
+func findSetting(key string) *setting {
+	for i := range settings {
+		if settings[i].key == key {
+			return &settings[i]
+		}
+	}
+	return nil
+}
+
+func notEmpty(v string) error {
+	if strings.TrimSpace(v) == "" {
+		return fmt.Errorf("must not be empty")
+	}
+	return nil
+}
+
+func setVar(name string) func(*config, string) error {
+	return func(c *config, v string) error {
+		if v != "" {
+			// A label of a namespace; its limits are those of every variable.
+			if err := (loci.Namespace{v}).Validate(); err != nil {
+				return err
+			}
+		}
+		c.vars[name] = v
+		return nil
+	}
+}
+
+func scopeNames() (names []string) {
+	for _, s := range loci.Scopes {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func setScopes(c *config, v string) error {
+	scopes := []loci.Scope{}
+	for _, name := range splitList(v) {
+		s, err := loci.ParseScope(name)
+		if err != nil {
+			return badValue(name, scopeNames()...)
+		}
+		scopes = append(scopes, s)
+	}
+	c.scopes = scopes
+	return nil
+}
+
+func setTools(c *config, v string) error {
+	tools := []toolEntry{}
+	for _, name := range splitList(v) {
+		family, err := oneOf(name, familyNames()...)
+		if err != nil {
+			return err
+		}
+		tools = append(tools, toolEntry{Instance: tool.Instance{Family: family}})
+	}
+	c.tools = tools
+	return nil
+}
+
+func setLogLevel(c *config, v string) error {
+	name, err := oneOf(v, "debug", "info", "warn", "error")
+	if err != nil {
+		return err
+	}
+	return c.logLevel.UnmarshalText([]byte(name))
+}
+
+// splitList takes a comma-separated list apart; empty elements are passed over.
+func splitList(v string) (elements []string) {
+	for e := range strings.SplitSeq(v, ",") {
+		if e = strings.TrimSpace(e); e != "" {
+			elements = append(elements, e)
+		}
+	}
+	return elements
+}
+
+func oneOf(v string, allowed ...string) (string, error) {
+	if slices.Contains(allowed, v) {
+		return v, nil
+	}
+	return "", badValue(v, allowed...)
+}
+
+// badValue says what a value can be, and what was probably meant.
+func badValue(v string, allowed ...string) error {
+	if near := nearest(v, allowed); near != "" {
+		return fmt.Errorf("%q is not known: did you mean %s?", v, near)
+	}
+	return fmt.Errorf("%q is not known: must be one of %s", v, strings.Join(allowed, ", "))
+}
+
+func setNumber(field *float64, v string, least, most float64) error {
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(n) || n < least || n > most {
+		return fmt.Errorf("%q must be a number from %v to %v", v, least, most)
+	}
+	*field = n
+	return nil
+}
+
+func setInt(field *int, v string, least, most int) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("%q must be a whole number from %d to %d", v, least, most)
+	}
+	*field = n
+	return nil
+}
+
+func setBool(field *bool, v string) error {
+	switch strings.ToLower(v) {
+	case "true", "1":
+		*field = true
+	case "false", "0":
+		*field = false
+	default:
+		return fmt.Errorf("%q must be true or false", v)
+	}
+	return nil
+}
+
+func setDuration(field *time.Duration, v string, most time.Duration) error {
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		return fmt.Errorf("%q must be a duration such as 15s, 10m or 24h", v)
+	}
+	if d < time.Millisecond || d > most {
+		return fmt.Errorf("%q must be from 1ms to %s", v, most)
+	}
+	*field = d
+	return nil
+}

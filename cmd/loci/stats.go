@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+type statsCmd struct {
+	place
+}
+
+// Help is shown below the usage.
+func (*statsCmd) Help() string {
+	return `    loci stats
+    loci stats --namespace "" --json`
+}
+
+// statsJSON is what stats shows.
+type statsJSON struct {
+	Store     string         `json:"store"`
+	SizeBytes *int64         `json:"size_bytes,omitempty"` // on disk, of a store in files
+	Tenant    string         `json:"tenant"`
+	Namespace loci.Namespace `json:"namespace"`
+	Facts     loci.Counts    `json:"facts"`
+	Items     loci.Counts    `json:"items"`
+	Embedder  string         `json:"embedder"` // empty: none
+	Dims      int            `json:"dims,omitempty"`
+	Coverage  *float64       `json:"vector_coverage,omitempty"` // of live memories, 0 to 1
+	At        time.Time      `json:"at"`
+}
+
+// Run counts.
+func (c *statsCmd) Run(a *app) error {
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	s, err := m.Stats(a.ctx)
+	if err != nil {
+		return err
+	}
+	space := a.engine.Space()
+	out := statsJSON{Store: shownURL(a.cfg.store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
+		Facts: s.Facts, Items: s.Items, Embedder: space.Model, Dims: space.Dims, At: s.At}
+	if size, ok := storeSize(a.cfg.store); ok {
+		out.SizeBytes = &size
+	}
+	if live := s.Facts.Live + s.Items.Live; !space.IsZero() && live > 0 {
+		coverage := 1 - float64(s.Facts.Unembedded+s.Items.Unembedded)/float64(live)
+		out.Coverage = &coverage
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	row := func(name, value string) { a.printf("%s\t%s\n", name, clean(value, false)) }
+	row("store", out.Store)
+	if out.SizeBytes != nil {
+		row("size", fmt.Sprintf("%d bytes", *out.SizeBytes))
+	}
+	row("tenant", out.Tenant)
+	row("namespace", out.Namespace.String())
+	row("facts", countsText(out.Facts))
+	row("items", countsText(out.Items))
+	if space.IsZero() {
+		row("embedder", "none")
+	} else {
+		row("embedder", fmt.Sprintf("%s, %d dimensions", space.Model, space.Dims))
+	}
+	if out.Coverage != nil {
+		row("vectors", fmt.Sprintf("%.1f%% of live memories", 100**out.Coverage))
+	}
+	return nil
+}
+
+func countsText(c loci.Counts) string {
+	return fmt.Sprintf("%d, of which %d live; %d passages, %d bytes of text", c.Records, c.Live, c.Passages, c.Bytes)
+}
+
+// shownURL is a store's URL without a password.
+func shownURL(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
+}
+
+// storePath returns the file or directory of an SQLite store.
+func storePath(storeURL string) (path string, ok bool) {
+	return strings.CutPrefix(storeURL, "sqlite:")
+}
+
+// storeSize is how much room a store in files takes, its journal included.
+func storeSize(storeURL string) (size int64, ok bool) {
+	path, ok := storePath(storeURL)
+	if !ok {
+		return 0, false
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false
+	}
+	if !info.IsDir() {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if info, err := os.Stat(path + suffix); err == nil {
+				size += info.Size()
+			}
+		}
+		return size, true
+	}
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if info, err := d.Info(); err == nil { // a journal may vanish meanwhile
+			size += info.Size()
+		}
+		return nil
+	})
+	return size, err == nil
+}
