@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/secret"
 )
 
 // A Fact is something remembered: a note in plain words, or a statement about a
@@ -106,7 +108,9 @@ func FactOf(r *Record) (Fact, error) {
 		SupersededBy: body.SupersededBy, Supersedes: body.Supersedes, Version: r.Version, CreatedAt: r.CreatedAt,
 		UpdatedAt: r.UpdatedAt, ConfirmedAt: body.ConfirmedAt, Source: body.Source}
 	var err error
-	f.Value, f.Metadata, err = splitAttributes(r.Attributes)
+	if f.Value, f.Metadata, err = splitAttributes(r.Attributes); f.Value != nil {
+		f.Content = string(f.Value)
+	}
 	return f, err
 }
 
@@ -122,7 +126,7 @@ func splitAttributes(attributes json.RawMessage) (value json.RawMessage, metadat
 		return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
 	}
 	if content, ok := object["content"]; ok {
-		if value, err = json.Marshal(content); err != nil {
+		if value, err = encodeJSON(content); err != nil {
 			return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
 		}
 		delete(object, "content")
@@ -145,12 +149,9 @@ func joinAttributes(value json.RawMessage, metadata map[string]any) (json.RawMes
 	if len(value) > 0 {
 		all["content"] = value
 	}
-	data, err := json.Marshal(all)
+	data, err := encodeJSON(all)
 	if err != nil {
 		return nil, Errorf(Invalid, "metadata is not JSON: %v", err)
-	}
-	if len(value) == 0 && len(data) > MaxMetadataBytes {
-		return nil, Errorf(TooLarge, "metadata has %d bytes; the limit is %d: shorten it", len(data), MaxMetadataBytes)
 	}
 	return data, nil
 }
@@ -193,7 +194,7 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, err := CheckTags(in.Tags)
+	tags, err := e.tags(in.Tags)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +206,7 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	}
 	body := factBody{Subject: e.redact(in.Subject), Predicate: e.redact(in.Predicate), Validity: Active, Source: m.view.Source}
 	if body.Subject != "" {
-		body.Scope = in.Scope
+		body.Scope = e.redact(in.Scope)
 		setDefault(&body.Scope, GlobalScope)
 		for _, f := range [][2]string{{"subject", in.Subject}, {"predicate", in.Predicate}, {"scope", body.Scope}} {
 			if err := checkLabel(f[0], f[1]); err != nil {
@@ -412,7 +413,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 		}
 	}
 	if in.Tags != nil {
-		if r.Tags, err = CheckTags(*in.Tags); err != nil {
+		if r.Tags, err = e.tags(*in.Tags); err != nil {
 			return none, err
 		}
 	}
@@ -496,7 +497,8 @@ func (m *Memory) Links(ctx context.Context, id ID) ([]Link, error) {
 	return m.engine.store.Links(ctx, m.view.Tenant, id)
 }
 
-// content checks a text or a structured content and redacts it.
+// content checks a text or a structured content and redacts it. The text of a
+// structured one is its values in lines: JSON's escapes would glue to the words.
 func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMessage, error) {
 	if len(value) > 0 {
 		if text != "" {
@@ -510,11 +512,11 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		if object, err = e.redactJSON(object); err != nil {
 			return "", nil, err
 		}
-		value, err = json.Marshal(object)
+		value, err = encodeJSON(object)
 		if err != nil {
 			return "", nil, Errorf(Invalid, "content is not JSON: %v", err)
 		}
-		text = string(value)
+		text = flatten(object)
 	} else {
 		if strings.TrimSpace(text) == "" {
 			return "", nil, Errorf(Invalid, "content must not be empty")
@@ -524,8 +526,8 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		}
 		text = e.redact(text)
 	}
-	if len(text) > e.opts.MaxContent {
-		return "", nil, Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", len(text), e.opts.MaxContent)
+	if size := max(len(text), len(value)); size > e.opts.MaxContent {
+		return "", nil, Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", size, e.opts.MaxContent)
 	}
 	return text, value, nil
 }
@@ -533,6 +535,16 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 func checkMetadata(metadata map[string]any) error {
 	if _, ok := metadata["content"]; ok {
 		return Errorf(Invalid, "metadata.content is reserved for the text itself: use another key")
+	}
+	if len(metadata) == 0 {
+		return nil
+	}
+	data, err := encodeJSON(metadata)
+	if err != nil {
+		return Errorf(Invalid, "metadata is not JSON: %v", err)
+	}
+	if len(data) > MaxMetadataBytes {
+		return Errorf(TooLarge, "metadata has %d bytes; the limit is %d: shorten it", len(data), MaxMetadataBytes)
 	}
 	return nil
 }
@@ -544,7 +556,7 @@ func (e *Engine) redactJSON(object map[string]any) (map[string]any, error) {
 	}
 	v, err := plainJSON(object)
 	if err != nil {
-		return nil, err
+		return nil, Errorf(Invalid, "not JSON: %v", err)
 	}
 	return e.redactValue(v).(map[string]any), nil
 }
@@ -560,11 +572,37 @@ func (e *Engine) redactValue(v any) any {
 	case map[string]any:
 		clean := make(map[string]any, len(v))
 		for key, value := range v {
-			clean[e.redact(key)] = e.redactValue(value)
+			clean[e.redact(key)] = e.redactField(key, value)
 		}
 		return clean
 	}
 	return v
+}
+
+// tags redacts and checks the tags of a fact; redaction comes first, since
+// credentials are not known by their lower-case form.
+func (e *Engine) tags(tags []string) ([]string, error) {
+	clean := make([]string, len(tags))
+	for i, tag := range tags {
+		clean[i] = e.redact(tag)
+	}
+	return CheckTags(clean)
+}
+
+// redactField redacts a value in the light of its name: what is no secret alone
+// may be one under "api_key".
+func (e *Engine) redactField(key string, value any) any {
+	text, ok := value.(string)
+	if !ok {
+		return e.redactValue(value)
+	}
+	if clean := e.redact(text); clean != text {
+		return clean
+	}
+	if named := key + "=" + text; e.redact(named) != named {
+		return secret.Redacted
+	}
+	return text
 }
 
 // CheckTags brings tags to their stored form: trimmed, lower case, each once, in
@@ -572,6 +610,7 @@ func (e *Engine) redactValue(v any) any {
 func CheckTags(tags []string) ([]string, error) {
 	var out []string
 	for i, tag := range tags {
+		valid := utf8.ValidString(tag) // asked first: ToLower replaces what is not
 		tag = strings.ToLower(strings.TrimSpace(tag))
 		n := utf8.RuneCountInString(tag)
 		switch {
@@ -579,7 +618,7 @@ func CheckTags(tags []string) ([]string, error) {
 			return nil, Errorf(Invalid, "tags[%d] must not be empty", i)
 		case n > MaxTagCharacters:
 			return nil, Errorf(Invalid, "tags[%d] has %d characters; the limit is %d: shorten it", i, n, MaxTagCharacters)
-		case !utf8.ValidString(tag) || strings.ContainsRune(tag, 0):
+		case !valid || strings.ContainsRune(tag, 0):
 			return nil, Errorf(Invalid, "tags[%d] is not valid text", i)
 		}
 		if !slices.Contains(out, tag) {

@@ -61,8 +61,9 @@ type RecordStore interface {
 	Records(ctx context.Context, t Tenant, f Filter, page Page) (records []Record, next string, err error)
 
 	// Match finds the live records that fit the probe best. The filter comes
-	// before the limit: a record it excludes takes no place and enters no
-	// statistic. See [Hit] for what comes back.
+	// before the limit: a record it excludes takes no place. What lies outside of
+	// f.Within enters no statistic either, so that scores say nothing about it.
+	// See [Hit] for what comes back.
 	Match(ctx context.Context, t Tenant, p Probe, f Filter, limit int) ([]Hit, error)
 
 	// Revisions returns the earlier states of a record, newest first.

@@ -20,19 +20,25 @@ func (e *Engine) Sweep(ctx context.Context) (report SweepReport, err error) {
 		if err != nil {
 			return report, err
 		}
+		one, err := e.SweepTenant(ctx, t)
 		report.Tenants++
-		expired, err := e.eraseExpired(ctx, t)
-		report.Expired += expired
-		if err != nil {
-			return report, err
-		}
-		embedded, err := e.Backfill(ctx, t, nil)
-		report.Embedded += embedded
+		report.Expired += one.Expired
+		report.Embedded += one.Embedded
 		if err != nil {
 			return report, err
 		}
 	}
 	return report, nil
+}
+
+// SweepTenant does the upkeep of one tenant.
+func (e *Engine) SweepTenant(ctx context.Context, t Tenant) (report SweepReport, err error) {
+	report.Tenants = 1
+	if report.Expired, err = e.eraseExpired(ctx, t); err != nil {
+		return report, err
+	}
+	report.Embedded, err = e.Backfill(ctx, t, nil)
+	return report, err
 }
 
 func (e *Engine) eraseExpired(ctx context.Context, t Tenant) (n int64, err error) {

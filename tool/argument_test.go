@@ -75,7 +75,7 @@ func TestArgumentSize(t *testing.T) {
 
 // However much of what was sent is wrong, the answer is short.
 func TestErrorsAreShort(t *testing.T) {
-	set, u := newSet(t), user(t, "u-1")
+	set, u := newSet(t, factsFamily), user(t, "u-1")
 	tool, _ := set.Lookup("search_memory")
 	many := map[string]any{"query": "x"}
 	for i := range 1000 {

@@ -24,7 +24,7 @@ const (
 // A Config says which tools there are and how they work. The zero value of each
 // field means its default.
 type Config struct {
-	// Entries are the tools, in order; default: the family "facts".
+	// Entries are the tools, in order; default: the family "notes".
 	Entries []Instance `json:"entries,omitempty" yaml:"entries,omitempty"`
 
 	ReplyCap     int `json:"reply_cap,omitempty" yaml:"reply_cap,omitempty"`         // bytes of a reply's text, 256 to 1 MiB; default 16 KiB
@@ -93,7 +93,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // complete puts defaults in and returns what is out of range.
 func (c *Config) complete() (faults []error) {
 	if len(c.Entries) == 0 {
-		c.Entries = []Instance{{Family: FamilyFacts}}
+		c.Entries = []Instance{{Family: FamilyNotes}}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

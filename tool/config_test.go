@@ -18,7 +18,7 @@ func names(s *Set) (list []string) {
 }
 
 func TestSetOrder(t *testing.T) {
-	same(t, "by default", names(newSet(t)), []string{"manage_memory", "search_memory"})
+	same(t, "by default", names(newSet(t)), []string{"memory_search", "memory_save", "memory_update", "memory_delete"})
 	set := newSet(t, Instance{Family: FamilyNotes}, Instance{Tool: "search_memory", Name: "recall"}, Instance{Family: FamilyFacts})
 	want := []string{"memory_search", "memory_save", "memory_update", "memory_delete", "recall", "manage_memory", "search_memory"}
 	same(t, "as declared", names(set), want)

@@ -11,7 +11,7 @@ import (
 const someID = "01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77"
 
 func TestCreateNewFact(t *testing.T) {
-	set, u := newSet(t), user(t, "u-1")
+	set, u := newSet(t, factsFamily), user(t, "u-1")
 	id := create(t, set, u, `{"content":"Prefers dark mode","action":"create"}`)
 	same(t, "stored", contents(t, search(t, set, u, `{"query":"dark mode"}`)), []string{"Prefers dark mode"})
 	if byDefault := create(t, set, u, `{"content":"Lives in Rome"}`); byDefault == id {
@@ -29,7 +29,7 @@ func TestCreateNewFact(t *testing.T) {
 }
 
 func TestCreateStructuredContent(t *testing.T) {
-	set, u := newSet(t), user(t, "u-1")
+	set, u := newSet(t, factsFamily), user(t, "u-1")
 	create(t, set, u, `{"content":{"city":"Rome","visits":3}}`)
 	create(t, set, u, `{"content":{"city":"Oslo","visits":1}}`)
 	got := contents(t, search(t, set, u, `{"query":"","filter":{"visits":{"$gte":2}}}`))
@@ -40,7 +40,7 @@ func TestCreateStructuredContent(t *testing.T) {
 }
 
 func TestUpdateExistingFact(t *testing.T) {
-	set, u := newSet(t), user(t, "u-1")
+	set, u := newSet(t, factsFamily), user(t, "u-1")
 	id := create(t, set, u, `{"content":"Prefers dark mode","metadata":{"category":"preference"}}`)
 	reply := ok(t, set, "manage_memory", u, object("action", "update", "id", id, "content", "Prefers light mode"))
 	if reply.Text != "updated memory "+id || string(reply.Structured) != object("action", "update", "id", id, "message", reply.Text) {
@@ -73,7 +73,7 @@ func TestUpdateExistingFact(t *testing.T) {
 }
 
 func TestDeleteFact(t *testing.T) {
-	set, u := newSet(t), user(t, "u-1")
+	set, u := newSet(t, factsFamily), user(t, "u-1")
 	id := create(t, set, u, `{"content":"Prefers dark mode"}`)
 	reply := ok(t, set, "manage_memory", u, object("action", "delete", "id", id))
 	if reply.Text != "Deleted memory "+id {
@@ -94,7 +94,7 @@ func TestPermittedActions(t *testing.T) {
 	refused(t, set, "manage_memory", u, `{"action":"delete"}`, loci.Invalid, "Invalid action delete. Must be one of ('create', 'update').")
 	same(t, "still there", contents(t, search(t, set, u, `{"query":""}`)), []string{"x"})
 
-	all := newSet(t)
+	all := newSet(t, factsFamily)
 	refused(t, all, "manage_memory", u, `{"action":"drop"}`, loci.Invalid, "Invalid action drop. Must be one of ('create', 'update', 'delete').")
 	refused(t, all, "manage_memory", u, `{"action":""}`, loci.Invalid, "Invalid action . Must be one of ('create', 'update', 'delete').")
 
@@ -134,7 +134,7 @@ func TestCustomInstructions(t *testing.T) {
 }
 
 func TestRuntimeNamespace(t *testing.T) {
-	set := newSet(t)
+	set := newSet(t, factsFamily)
 	for _, c := range []struct {
 		vars loci.Vars
 		want loci.Namespace

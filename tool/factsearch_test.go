@@ -11,7 +11,7 @@ import (
 
 func TestTextQuerySearch(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890_000_000, time.FixedZone("", 3600))
-	set := setOver(t, newEngine(t, loci.Options{Now: func() time.Time { return at }}), Config{})
+	set := setOver(t, newEngine(t, loci.Options{Now: func() time.Time { return at }}), Config{Entries: []Instance{factsFamily}})
 	u := user(t, "u-1")
 	id := create(t, set, u, `{"content":"A preference for dark mode <at night>","metadata":{"category":"preference"}}`)
 	create(t, set, u, `{"content":"Has two cats"}`)
@@ -83,7 +83,7 @@ func TestSearchFindsItems(t *testing.T) {
 }
 
 func TestFilteredSearch(t *testing.T) {
-	set, u := newSet(t), user(t, "u-1")
+	set, u := newSet(t, factsFamily), user(t, "u-1")
 	create(t, set, u, `{"content":"Likes dark mode","metadata":{"category":"preference","year":2024}}`)
 	create(t, set, u, `{"content":"Asked about dark matter","metadata":{"category":"history","year":9007199254740993}}`)
 	for filter, want := range map[string][]string{

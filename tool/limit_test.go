@@ -246,7 +246,7 @@ func TestHiddenCharacters(t *testing.T) {
 
 // A memory larger than a whole reply is shown by its best passage, not hidden.
 func TestExcerpt(t *testing.T) {
-	set, u := newSet(t), user(t, "u-1")
+	set, u := newSet(t, factsFamily), user(t, "u-1")
 	large := strings.Repeat("Nothing happened on that day. ", 1000) + "The parrot is called Igor."
 	id := create(t, set, u, object("content", large))
 	got := search(t, set, u, `{"query":"parrot Igor"}`)

@@ -61,6 +61,8 @@ func newEngine(t testing.TB, opts loci.Options) *loci.Engine {
 	return engine
 }
 
+var factsFamily = Instance{Family: FamilyFacts}
+
 // newSet makes tools over an engine of their own.
 func newSet(t testing.TB, entries ...Instance) *Set {
 	t.Helper()

@@ -182,6 +182,10 @@ func TestReference(t *testing.T) {
 			t.Errorf("%s is missing", s.key)
 		}
 	}
+	written, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil || string(written) != b.String() {
+		t.Errorf("docs/configuration.md is out of date: run go generate ./cmd/loci (%v)", err)
+	}
 	_, rest, _ := strings.Cut(b.String(), "```yaml\n")
 	example, _, ok := strings.Cut(rest, "```")
 	if _, err := load(t, example, nil, nil); !ok || err != nil {

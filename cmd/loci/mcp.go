@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/tool"
 )
@@ -28,5 +32,44 @@ func (*mcpCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return server.Serve(a.ctx, a.stdin, a.rawOut)
+	if isTerminal(a.stdin) {
+		a.note("Serving MCP on standard input and output: start it from your agent's configuration. The memory is in %s; Ctrl-D ends.", a.cfg.store)
+	}
+	ctx, stop := context.WithCancel(a.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.upkeep(ctx, a.principal.Tenant())
+	}()
+	err = server.Serve(a.ctx, a.stdin, a.rawOut)
+	stop()
+	<-done
+	return err
+}
+
+// Upkeep starts after the first replies, which must not wait for it, and looks
+// now and then whether a write has gone without its vectors.
+const (
+	upkeepDelay    = 5 * time.Second
+	upkeepInterval = time.Minute
+)
+
+// upkeep erases what has expired and makes missing vectors while the server runs.
+func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
+	log := a.logger()
+	for wait, first := upkeepDelay, true; ; wait, first = upkeepInterval, false {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		if !first && !a.engine.Lagging(tenant) {
+			continue
+		}
+		if report, err := a.engine.SweepTenant(ctx, tenant); err != nil {
+			log.Warn("upkeep stopped early; it goes on later", "error", err)
+		} else {
+			log.Debug("upkeep", "expired", report.Expired, "embedded", report.Embedded)
+		}
+	}
 }

@@ -82,7 +82,7 @@ var settings = []setting{
 			c.embedder, err = oneOf(v, "lexical", "none")
 			return err
 		}},
-	{key: "tools", flag: "tools", form: listForm, def: tool.FamilyFacts, values: familyNames(),
+	{key: "tools", flag: "tools", form: listForm, def: tool.FamilyNotes, values: familyNames(),
 		help: "The families of tools that agents get.",
 		set:  setTools},
 	{key: "retrieval.vector_weight", form: numberForm, def: "0.7",

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/bench"
+)
+
+type benchCmd struct {
+	Sizes []int         `placeholder:"N" help:"Notes in the store when searching. Default: 1000,10000,100000."`
+	Time  time.Duration `default:"2s" help:"How long each figure is measured."`
+	Dir   string        `type:"existingdir" help:"Where the files are made. Default: a temporary directory."`
+}
+
+// Help is shown below the usage.
+func (*benchCmd) Help() string {
+	return `Measures saves, searches and the start of the server against raw SQLite on this machine, all in one run: read the ratios,
+not the times.
+
+    loci bench --sizes 1000,10000`
+}
+
+// Run measures and prints a table.
+func (c *benchCmd) Run(a *app) error {
+	binary, err := os.Executable()
+	if err != nil {
+		return &loci.Error{Code: loci.Unavailable, Msg: "this program cannot find its own file", Err: err}
+	}
+	opts := bench.Options{Sizes: c.Sizes, Time: c.Time, Dir: c.Dir, Binary: binary}
+	if !a.json {
+		return bench.Print(a.ctx, opts, a.rawOut)
+	}
+	var rows []bench.Row
+	if err := bench.Run(a.ctx, opts, func(r bench.Row) { rows = append(rows, r) }); err != nil {
+		return err
+	}
+	return a.printJSON(rows)
+}
