@@ -3,6 +3,7 @@ package loci
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,8 +104,8 @@ func New(s Store, opts *Options) (*Engine, error) {
 	}
 	if o.Embedder != nil {
 		e.space = Space{Model: o.Embedder.Model(), Dims: o.Embedder.Dims()}
-		if e.space.Model == "" || e.space.Dims < 1 || e.space.Dims > 4096 {
-			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to 4096", e.space.Model, e.space.Dims)
+		if e.space.Model == "" || e.space.Dims < 1 || e.space.Dims > MaxDims {
+			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", e.space.Model, e.space.Dims, MaxDims)
 		}
 	}
 	return e, nil
@@ -117,10 +118,13 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
+// setDefaultPointer also copies what the field points to: the engine's options
+// do not change with the caller's variables.
 func setDefaultPointer[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
+	if *field != nil {
+		value = **field
 	}
+	*field = &value
 }
 
 // Store returns the engine's store, for upkeep.
@@ -189,11 +193,22 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 	if len(v.IdempotencyKey) > 256 {
 		return nil, Errorf(Invalid, "idempotency key is %d bytes long; the limit is 256", len(v.IdempotencyKey))
 	}
-	return &Memory{engine: e, view: v}, nil
+	return &Memory{engine: e, view: v.clone()}, nil
+}
+
+// clone copies the view with its labels, so that nobody can move a handle to
+// another place after the check.
+func (v View) clone() View {
+	v.Namespace = slices.Clone(v.Namespace)
+	v.Also = slices.Clone(v.Also)
+	for i, n := range v.Also {
+		v.Also[i] = slices.Clone(n)
+	}
+	return v
 }
 
 // View returns what the handle is bound to.
-func (m *Memory) View() View { return m.view }
+func (m *Memory) View() View { return m.view.clone() }
 
 // readable is the filter for everything the handle may read at a moment.
 func (m *Memory) readable(at time.Time, kinds ...Kind) Filter {

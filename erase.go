@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -61,39 +62,48 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 	if err != nil {
 		return 0, err
 	}
-	counts, err := m.engine.store.Count(ctx, m.view.Tenant, f)
+	// The ids are settled before the first of them goes: what others store from now
+	// on is not part of the selection.
+	ids, err := m.selectedIDs(ctx, f)
 	if err != nil {
 		return 0, err
 	}
-	if counts.Records != q.Expect {
+	if int64(len(ids)) != q.Expect {
 		return 0, &Error{Code: Conflict, Msg: "nothing was erased: the selection holds another number of memories than expected",
 			Recovery: "Count again and repeat the call with the number you see."}
 	}
-	for erased < q.Expect {
-		limit := int(min(200, q.Expect-erased))
-		records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: limit})
-		if err != nil || len(records) == 0 {
-			return erased, err
-		}
-		_, err = commit(ctx, m.plain(), "erase all", nil, func(now time.Time) (decision[bool], error) {
-			var ids []ID
-			for _, r := range records {
-				ids = append(ids, r.ID)
-			}
-			batch := f
-			batch.IDs = ids
-			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(ids)})
-			return decision[bool]{change: m.eraseChange(current, now)}, err
+	for part := range slices.Chunk(ids, 200) {
+		batch := f
+		batch.IDs = part
+		n, err := commit(ctx, m.plain(), "erase all", nil, func(now time.Time) (decision[int], error) {
+			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(part)})
+			return decision[int]{change: m.eraseChange(current, now), reply: len(current)}, err
 		})
 		if err != nil {
 			return erased, err
 		}
-		erased += int64(len(records))
+		erased += int64(n)
 		if progress != nil {
 			progress(erased)
 		}
 	}
 	return erased, nil
+}
+
+// selectedIDs lists the ids of all that a filter selects.
+func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
+	for cursor := ""; ; {
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor})
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			ids = append(ids, records[i].ID)
+		}
+		if cursor = next; cursor == "" {
+			return ids, nil
+		}
+	}
 }
 
 // CountErase says how many records an EraseQuery selects now; Expect is ignored.

@@ -3,6 +3,8 @@ package loci
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"maps"
 	"math/big"
 	"slices"
@@ -95,10 +97,10 @@ func ParseWhere(filter map[string]any) (Where, error) {
 			return Where{}, Errorf(Invalid, "filter: operator %s needs a field, as in {\"field\": {\"%s\": value}}", key, key)
 		}
 		want, err := plainJSON(filter[key])
-		if err == nil {
-			err = checkOperators(want, 0)
-		}
 		if err != nil {
+			return Where{}, Errorf(Invalid, "filter is not JSON: %v", err)
+		}
+		if err := checkOperators(want, 0); err != nil {
 			return Where{}, err
 		}
 		w.conditions = append(w.conditions, condition{key, want})
@@ -110,16 +112,35 @@ func ParseWhere(filter map[string]any) (Where, error) {
 func plainJSON(v any) (any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, Errorf(Invalid, "filter is not JSON: %v", err)
+		return nil, err
 	}
 	return decodeJSON(data)
 }
 
-// decodeJSON keeps numbers as written, so that large integers stay exact.
+// decodeJSON reads one JSON value and nothing after it. It keeps numbers as
+// written, so that large integers stay exact.
 func decodeJSON(data []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	return v, d.Decode(&v)
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the JSON value")
+	}
+	return v, nil
+}
+
+// encodeJSON is json.Marshal without the escapes for HTML: <, > and & stay as
+// they are.
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func checkOperators(want any, depth int) error {
@@ -258,8 +279,8 @@ func equalJSON(a, b any) bool {
 	switch x := a.(type) {
 	case json.Number:
 		y, ok := b.(json.Number)
-		if !ok {
-			return false
+		if !ok || x == y {
+			return ok
 		}
 		order, ok := compareJSON(x, y)
 		return ok && order == 0
@@ -305,6 +326,7 @@ func number(v any) (*big.Float, bool) {
 	if len(text) > 64 { // longer than any number people write; keeps parsing cheap
 		return nil, false
 	}
-	f, _, err := big.ParseFloat(text, 10, 128, big.ToNearestEven)
+	// 256 bits hold every integer of 64 digits exactly.
+	f, _, err := big.ParseFloat(text, 10, 256, big.ToNearestEven)
 	return f, err == nil
 }

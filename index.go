@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -93,9 +94,13 @@ func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)
 				texts = append(texts, p.Of(r.Text))
 			}
 		}
-		rows, err := e.vectors(ctx, texts)
-		if err != nil {
-			return done, err
+		var rows [][]float32
+		for part := range slices.Chunk(texts, batch) { // long records have hundreds of passages
+			more, err := e.vectors(ctx, part)
+			if err != nil {
+				return done, err
+			}
+			rows = append(rows, more...)
 		}
 		vectors := make([]RecordVectors, len(records))
 		for i, r := range records {

@@ -158,7 +158,7 @@ func (it *Items) draft(n Namespace, key string, value json.RawMessage, opts *Put
 	if object, err = e.redactJSON(object); err != nil {
 		return nil, err
 	}
-	attributes, err := json.Marshal(object)
+	attributes, err := encodeJSON(object)
 	if err != nil {
 		return nil, Errorf(Invalid, "value is not JSON: %v", err)
 	}
@@ -172,6 +172,9 @@ func (it *Items) draft(n Namespace, key string, value json.RawMessage, opts *Put
 	} else {
 		r.Text = paths.text(object)
 	}
+	if len(r.Text) > e.opts.MaxContent {
+		return nil, Errorf(TooLarge, "index picks %d bytes of the value; the limit is %d: pick less", len(r.Text), e.opts.MaxContent)
+	}
 	r.Passages = e.passages(r.Text)
 	return r, setBody(r, itemBody{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes()})
 }
@@ -180,7 +183,7 @@ func (it *Items) decidePut(ctx context.Context, r Record, old *Record, opts *Put
 	e := it.m.engine
 	r.UpdatedAt = now
 	if opts.TTL > 0 {
-		r.ExpiresAt = now.Add(opts.TTL)
+		r.ExpiresAt = now.Add(opts.TTL).Truncate(time.Millisecond)
 	}
 	put := Put{Revisions: *e.opts.Revisions}
 	typ := EventCreated
@@ -192,7 +195,7 @@ func (it *Items) decidePut(ctx context.Context, r Record, old *Record, opts *Put
 		r.Uses, r.UsedAt = old.Uses, old.UsedAt
 		put.SameText = r.Text == old.Text && slices.Equal(r.Passages, old.Passages)
 		if old.Expired(now) {
-			r.CreatedAt = now
+			r.CreatedAt, put.Revisions = now, 0 // what expired is out of every read, earlier states too
 		}
 	}
 	if !put.SameText {
@@ -249,7 +252,7 @@ func (it *Items) refresh(ctx context.Context, records []Record, now time.Time) {
 		if r.Kind != KindItem || r.ExpiresAt.IsZero() || json.Unmarshal(r.Body, &body) != nil || body.TTL <= 0 {
 			continue
 		}
-		until := now.Add(time.Duration(body.TTL * float64(time.Minute)))
+		until := now.Add(time.Duration(body.TTL * float64(time.Minute))).Truncate(time.Millisecond)
 		if until.After(r.ExpiresAt) {
 			touches = append(touches, Touch{ID: r.ID, ExpiresAt: until})
 		}
@@ -267,9 +270,11 @@ func ItemOf(r *Record) (Item, error) {
 	it := Item{Namespace: r.Namespace, Value: r.Attributes, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}
 	if r.Kind == KindItem {
 		var body itemBody
-		err := json.Unmarshal(r.Body, &body)
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			return Item{}, &Error{Code: Internal, Op: "read item", Err: err}
+		}
 		it.Key = body.Key
-		return it, err
+		return it, nil
 	}
 	it.Key = r.ID.String()
 	value, metadata, err := splitAttributes(r.Attributes)
@@ -277,8 +282,8 @@ func ItemOf(r *Record) (Item, error) {
 		return Item{}, err
 	}
 	if value == nil {
-		if value, err = json.Marshal(r.Text); err != nil {
-			return Item{}, err
+		if value, err = encodeJSON(r.Text); err != nil {
+			return Item{}, &Error{Code: Internal, Op: "read item", Err: err}
 		}
 	}
 	it.Value, err = joinAttributes(value, metadata)
@@ -315,6 +320,9 @@ type ItemQuery struct {
 func (it *Items) Search(ctx context.Context, q ItemQuery) ([]Item, error) {
 	if !it.m.view.Namespace.Contains(q.Prefix) {
 		return nil, Errorf(Forbidden, "namespace %s is outside of what this credential may use", q.Prefix)
+	}
+	if err := q.Prefix.Validate(); err != nil {
+		return nil, err
 	}
 	inner := *it.m
 	inner.view.Namespace, inner.view.Also = q.Prefix, nil
@@ -375,7 +383,8 @@ func (it *Items) Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace,
 	}
 	// Cutting can bring equal namespaces together only where they were neighbours:
 	// key order keeps everything below a prefix in one run.
-	return out[min(q.Offset, len(out)):min(q.Offset+q.Limit, len(out))], nil
+	out = out[min(q.Offset, len(out)):]
+	return out[:min(q.Limit, len(out))], nil
 }
 
 func labelsMatch(labels, pattern []string) bool {

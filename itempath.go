@@ -22,7 +22,17 @@ type step struct {
 
 type pathList []path
 
+// maxPaths and maxPathBytes bound what one item may ask to be searched, and with it
+// the text that comes of it: each path picks any part of the value once at most.
+const (
+	maxPaths     = 64
+	maxPathBytes = 1024
+)
+
 func parsePaths(sources []string) (pathList, error) {
+	if len(sources) > maxPaths {
+		return nil, Errorf(TooLarge, "index has %d paths; the limit is %d: leave some out", len(sources), maxPaths)
+	}
 	var list pathList
 	for _, source := range sources {
 		p, err := parsePath(source)
@@ -36,7 +46,7 @@ func parsePaths(sources []string) (pathList, error) {
 
 func parsePath(source string) (path, error) {
 	bad := Errorf(Invalid, "index path %q: write names joined by periods, [0], [*], * or {a,b}", source)
-	if source == "" {
+	if source == "" || len(source) > maxPathBytes {
 		return nil, bad
 	}
 	if source == "$" {
@@ -67,7 +77,9 @@ func parsePath(source string) (path, error) {
 			}
 			var names []string
 			for _, name := range strings.Split(inside, ",") {
-				names = append(names, strings.TrimSpace(name))
+				if name = strings.TrimSpace(name); !slices.Contains(names, name) {
+					names = append(names, name)
+				}
 			}
 			p = append(p, step{names: names})
 			rest = after

@@ -144,7 +144,7 @@ func ParseTemplate(labels []string) (Template, error) {
 			return nil, Errorf(Invalid, "namespace template has an empty variable {}")
 		}
 	}
-	return Template(labels), Namespace(labels).Validate()
+	return Template(slices.Clone(labels)), Namespace(labels).Validate()
 }
 
 func variable(label string) (name string, ok bool) {

@@ -128,7 +128,8 @@ func (p Principal) Require(s Scope) error {
 // principal owns already. Any other variable needs the scope delegate unless the
 // request repeats the credential's own value. An empty value is ignored.
 func (p Principal) With(chosen Vars) (Principal, error) {
-	vars := maps.Clone(p.vars)
+	vars := Vars{}
+	maps.Copy(vars, p.vars)
 	for _, name := range chosen.Names() {
 		value := chosen[name]
 		if err := checkLabel(name, value); err != nil {

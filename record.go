@@ -135,3 +135,19 @@ type Vectors struct {
 	Space Space
 	Rows  [][]float32
 }
+
+// MaxDims bounds the dimensions of a space.
+const MaxDims = 4096
+
+// Validate checks that every row has the dimensions of a real space.
+func (v *Vectors) Validate() error {
+	if v.Space.Model == "" || v.Space.Dims < 1 || v.Space.Dims > MaxDims {
+		return Errorf(Invalid, "vectors need a space with a name and 1 to %d dimensions", MaxDims)
+	}
+	for i, row := range v.Rows {
+		if len(row) != v.Space.Dims {
+			return Errorf(Invalid, "vector %d has %d dimensions; its space has %d", i, len(row), v.Space.Dims)
+		}
+	}
+	return nil
+}

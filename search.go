@@ -245,6 +245,10 @@ func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches [
 		if h.explain.VectorPart > h.explain.KeywordPart {
 			best = h.VectorSpan
 		}
+		if best >= len(r.Passages) { // erased and imported again at the same version
+			stale = true
+			continue
+		}
 		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Score: h.score, Explain: h.explain})
 	}
 	return matches, stale, nil

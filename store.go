@@ -113,6 +113,41 @@ type Change struct {
 	Reply  *Reply // what a repetition of this request is answered with
 }
 
+// Validate refuses what no store can do, whatever it holds: a record put twice, a
+// slot wanted twice, vectors that do not fit their passages.
+func (c *Change) Validate() error {
+	ids := make(map[ID]bool, len(c.Put))
+	type slot struct {
+		kind      Kind
+		namespace string
+		slot      string
+	}
+	slots := make(map[slot]bool, len(c.Put))
+	for i := range c.Put {
+		p, r := &c.Put[i], &c.Put[i].Record
+		if ids[r.ID] {
+			return Errorf(Invalid, "record %s is put twice in one change", r.ID)
+		}
+		ids[r.ID] = true
+		if key := (slot{r.Kind, r.Namespace.Key(), r.Slot}); r.Slot != "" {
+			if slots[key] {
+				return Errorf(Conflict, "two records of one change want the same slot")
+			}
+			slots[key] = true
+		}
+		if p.Vectors == nil || p.SameText {
+			continue
+		}
+		if err := p.Vectors.Validate(); err != nil {
+			return err
+		}
+		if len(p.Vectors.Rows) != len(r.Passages) {
+			return Errorf(Invalid, "record %s has %d passages and %d vectors", r.ID, len(r.Passages), len(p.Vectors.Rows))
+		}
+	}
+	return nil
+}
+
 // A Put creates or replaces a record; see [Record.Version].
 type Put struct {
 	Record Record
@@ -153,6 +188,10 @@ type Reply struct {
 	Value       json.RawMessage
 	Record      ID // the record it speaks of; erased with it
 	ExpiresAt   time.Time
+
+	// At is when the request came. A reply stored under the same key conflicts
+	// unless it has expired by then.
+	At time.Time
 }
 
 // A Probe is what [RecordStore.Match] looks for: words, a vector, or both.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -46,7 +47,7 @@ type exportLine struct {
 	Records int64 `json:"records,omitempty"` // in the end line
 }
 
-// Export writes everything in and below the handle's namespace to w, oldest
+// Export writes everything in and below the handle's namespace to w, newest
 // first, and returns the number of records. progress may be nil.
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {
 	out := bufio.NewWriter(w)
@@ -70,6 +71,8 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 				if line.Revisions, err = m.engine.store.Revisions(ctx, m.view.Tenant, r.ID); err != nil {
 					return n, err
 				}
+				// The record may have been revised since it was read.
+				line.Revisions = slices.DeleteFunc(line.Revisions, func(v Revision) bool { return v.Version >= r.Version })
 			}
 			if err := enc.Encode(line); err != nil {
 				return n, err
@@ -192,37 +195,41 @@ func (m *Memory) importLine(line []byte, ended *bool, soFar int) ([]imported, er
 	case in.Type != "record":
 		return nil, Errorf(Invalid, "type %q: must be header, record or end", in.Type)
 	}
-	r := Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(in.Namespace...), Slot: string(in.Slot), Version: int64(in.Version), Live: in.Live,
-		CreatedAt: in.CreatedAt.UTC().Truncate(time.Millisecond), UpdatedAt: in.UpdatedAt.UTC().Truncate(time.Millisecond),
-		ExpiresAt: in.ExpiresAt.UTC().Truncate(time.Millisecond), Text: m.engine.redact(in.Text), Attributes: in.Attributes, Body: in.Body}
-	if in.ExpiresAt.IsZero() {
-		r.ExpiresAt = time.Time{}
-	}
+	r := Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(in.Namespace...), Version: int64(in.Version), Live: in.Live,
+		Text: m.engine.redact(in.Text), Attributes: in.Attributes, Body: in.Body}
 	var err error
 	switch {
 	case r.ID.IsZero():
 		err = Errorf(Invalid, "id is missing")
 	case r.Version < 1:
 		err = Errorf(Invalid, "version is %d; it must be at least 1", r.Version)
-	case r.CreatedAt.IsZero() || in.CreatedAt.IsZero():
+	case in.CreatedAt.IsZero():
 		err = Errorf(Invalid, "created_at is missing")
 	case len(r.Text) > m.engine.opts.MaxContent:
 		err = Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), m.engine.opts.MaxContent)
-	case r.Kind == KindFact:
-		_, err = FactOf(&r)
-	case r.Kind == KindItem:
-		_, err = ItemOf(&r)
-	default:
+	case r.Kind != KindFact && r.Kind != KindItem:
 		err = Errorf(Unsupported, "kind %q is not known to this build", r.Kind)
+	}
+	for _, t := range []struct {
+		field   string
+		to      *time.Time
+		written time.Time
+	}{{"created_at", &r.CreatedAt, in.CreatedAt}, {"updated_at", &r.UpdatedAt, in.UpdatedAt}, {"expires_at", &r.ExpiresAt, in.ExpiresAt}} {
+		if err == nil {
+			*t.to, err = importTime(t.field, t.written)
+		}
 	}
 	if err == nil {
 		err = r.Namespace.Validate()
 	}
 	if err == nil {
-		r.Tags, err = CheckTags(in.Tags)
+		r.Tags, err = m.engine.tags(in.Tags)
 	}
 	if err == nil {
 		r.Attributes, err = m.redactAttributes(r.Attributes)
+	}
+	if err == nil {
+		err = m.importSlot(&r, len(in.Slot) > 0)
 	}
 	r.Passages = m.engine.passages(r.Text)
 	history, historyErr := m.importHistory(&in)
@@ -230,6 +237,48 @@ func (m *Memory) importLine(line []byte, ended *bool, soFar int) ([]imported, er
 		err = historyErr
 	}
 	return []imported{{r, history}}, err
+}
+
+// importTime brings a time to the form of stores. One outside of the years that
+// can be written again would spoil every later export.
+func importTime(field string, t time.Time) (time.Time, error) {
+	if t.IsZero() {
+		return time.Time{}, nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	if t.Year() < 1 || t.Year() > 9999 {
+		return t, Errorf(Invalid, "%s is in the year %d; it must be 1 to 9999", field, t.Year())
+	}
+	return t, nil
+}
+
+// importSlot makes sure that the kind can read the record, and computes its slot
+// anew: redaction may have changed what the slot is made of, and only a live
+// record may hold one.
+func (m *Memory) importSlot(r *Record, held bool) error {
+	switch r.Kind {
+	case KindItem:
+		var body itemBody
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			return Errorf(Invalid, "body is not that of an item: %v", err)
+		}
+		if len(r.Attributes) == 0 {
+			return Errorf(Invalid, "attributes of the item are missing")
+		}
+		if err := checkKey(body.Key); err != nil {
+			return err
+		}
+		r.Slot, r.Live = itemSlot(body.Key), true
+	case KindFact:
+		var body factBody
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			return Errorf(Invalid, "body is not that of a fact: %v", err)
+		}
+		if held && r.Live {
+			r.Slot = m.engine.factSlot(r, &body)
+		}
+	}
+	return nil
 }
 
 // importHistory checks the earlier states of a record.
@@ -241,6 +290,15 @@ func (m *Memory) importHistory(in *exportLine) ([]Revision, error) {
 		}
 		v.Text = m.engine.redact(v.Text)
 		var err error
+		if v.UpdatedAt, err = importTime("updated_at", v.UpdatedAt); err != nil {
+			return nil, err
+		}
+		if v.ReplacedAt, err = importTime("replaced_at", v.ReplacedAt); err != nil {
+			return nil, err
+		}
+		if v.Tags, err = m.engine.tags(v.Tags); err != nil {
+			return nil, err
+		}
 		if v.Attributes, err = m.redactAttributes(v.Attributes); err != nil {
 			return nil, err
 		}
@@ -267,7 +325,7 @@ func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, 
 	if object, err = m.engine.redactJSON(object); err != nil {
 		return nil, err
 	}
-	return json.Marshal(object)
+	return encodeJSON(object)
 }
 
 // importBatch stores the drafts that are not there yet, in one change.
@@ -302,7 +360,7 @@ func (m *Memory) settleImport(ctx context.Context, r *Record, taken map[string]b
 	if err != nil {
 		return false, err
 	}
-	slot := string(r.Kind) + r.Slot + r.Namespace.Key()
+	slot := digest(r.Namespace.Key(), string(r.Kind), r.Slot)
 	if holder != nil && holder.ID != r.ID || r.Slot != "" && taken[slot] {
 		return true, nil
 	}

@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -38,9 +39,9 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 			}
 		}
 		now := e.now()
+		var stored *Reply
 		if key != "" {
-			stored, err := e.store.Replied(ctx, m.view.Tenant, key)
-			if err != nil {
+			if stored, err = e.store.Replied(ctx, m.view.Tenant, key); err != nil {
 				return reply, err
 			}
 			if stored != nil && now.Before(stored.ExpiresAt) {
@@ -48,19 +49,22 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 					return reply, &Error{Code: Conflict, Op: op, Msg: "this idempotency key was used for another request",
 						Recovery: "Use a new key for a new request; repeat a request unchanged."}
 				}
-				return reply, json.Unmarshal(stored.Value, &reply)
+				err := replay(stored.Value, &reply)
+				return reply, err
 			}
 		}
 		d, err := decide(now)
 		if err != nil {
 			return reply, err
 		}
-		if key != "" {
-			value, err := json.Marshal(d.reply)
+		// A store tells by the first event whether an old reply is past its time. What
+		// changed nothing has no event, so it leaves an old reply where it is.
+		if key != "" && (stored == nil || len(d.change.Events) > 0) {
+			value, err := encodeJSON(d.reply)
 			if err != nil {
 				return reply, &Error{Code: Internal, Op: op, Err: err}
 			}
-			d.change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.record,
+			d.change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.record, At: now,
 				ExpiresAt: now.Add(e.opts.IdempotencyTTL)}
 		}
 		if len(d.change.Put)+len(d.change.Erase) == 0 && d.change.Reply == nil {
@@ -76,6 +80,16 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 	}
 	return reply, &Error{Code: Conflict, Op: op, Msg: "too many others are changing this memory at the same time",
 		Recovery: "Try again."}
+}
+
+// replay decodes a stored reply; numbers of metadata stay exact.
+func replay[R any](value json.RawMessage, reply *R) error {
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	if err := d.Decode(reply); err != nil {
+		return &Error{Code: Internal, Op: "read stored reply", Err: err}
+	}
+	return nil
 }
 
 // idempotency derives the stored key and the request's fingerprint. The key

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
@@ -14,6 +13,9 @@ import (
 func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
+		return err
+	}
+	if err := c.Validate(); err != nil {
 		return err
 	}
 	data.mu.Lock()
@@ -52,7 +54,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 // check refuses a change that does not fit, having changed nothing.
 func (d *tenant) check(c *loci.Change) error {
 	if c.Reply != nil {
-		if old, ok := d.replies[c.Reply.Key]; ok && !replaceable(&old, c) {
+		if old, ok := d.replies[c.Reply.Key]; ok && c.Reply.At.Before(old.ExpiresAt) {
 			return loci.Errorf(loci.Conflict, "the idempotency key is stored already")
 		}
 	}
@@ -87,36 +89,18 @@ func (d *tenant) check(c *loci.Change) error {
 func (d *tenant) checkSlots(c *loci.Change, gone map[loci.ID]bool) error {
 	put := map[loci.ID]bool{}
 	for i := range c.Put {
-		id := c.Put[i].Record.ID
-		if put[id] {
-			return loci.Errorf(loci.Invalid, "record %s is put twice in one change", id)
-		}
-		put[id] = true
+		put[c.Put[i].Record.ID] = true
 	}
-	taken := map[slot]bool{}
 	for i := range c.Put {
 		r := &c.Put[i].Record
 		if r.Slot == "" {
 			continue
 		}
-		key := slotOf(r)
-		holder, held := d.slots[key]
-		if taken[key] || held && !gone[holder] && !put[holder] {
+		if holder, held := d.slots[slotOf(r)]; held && !gone[holder] && !put[holder] {
 			return loci.Errorf(loci.Conflict, "the slot is taken")
 		}
-		taken[key] = true
 	}
 	return nil
-}
-
-// replaceable reports whether a stored reply is past its time when the change
-// happens, which its first event tells.
-func replaceable(old *loci.Reply, c *loci.Change) bool {
-	var at time.Time
-	if len(c.Events) > 0 {
-		at = c.Events[0].At
-	}
-	return !at.Before(old.ExpiresAt)
 }
 
 func (d *tenant) erase(id loci.ID) {
@@ -154,7 +138,7 @@ func (d *tenant) put(p *loci.Put) {
 		}
 	}
 	if p.History != nil {
-		next.revisions = slices.Clone(p.History)
+		next.revisions = cloneRevisions(p.History)
 	}
 	if p.Vectors != nil && !p.SameText {
 		next.vectors[p.Vectors.Space] = quantize(p.Vectors.Rows)
@@ -191,6 +175,15 @@ func clone(r *loci.Record) loci.Record {
 	return c
 }
 
+func cloneRevisions(revisions []loci.Revision) []loci.Revision {
+	out := slices.Clone(revisions)
+	for i := range out {
+		out[i].Tags = slices.Clone(out[i].Tags)
+		out[i].Attributes = slices.Clone(out[i].Attributes)
+	}
+	return out
+}
+
 // Touch implements [loci.RecordStore].
 func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
 	data, err := s.tenant(ctx, t)
@@ -221,6 +214,11 @@ func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.Re
 	data, err := s.tenant(ctx, t)
 	if err != nil {
 		return err
+	}
+	for i := range vectors {
+		if err := vectors[i].Vectors.Validate(); err != nil {
+			return err
+		}
 	}
 	data.mu.Lock()
 	defer data.mu.Unlock()

@@ -101,7 +101,7 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) ([]loc
 	data.mu.RLock()
 	defer data.mu.RUnlock()
 	if r := data.records[id]; r != nil {
-		return slices.Clone(r.revisions), nil
+		return cloneRevisions(r.revisions), nil
 	}
 	return nil, nil
 }
@@ -120,6 +120,7 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Li
 			out = append(out, l)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b loci.Link) int { return a.At.Compare(b.At) })
 	return out, nil
 }
 
@@ -190,6 +191,9 @@ func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space,
 	if err != nil {
 		return nil, err
 	}
+	if limit < 1 {
+		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
 	var out []loci.Record
@@ -243,6 +247,7 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p
 		if len(out) == limit {
 			return out, page.EventCursor(out[limit-1].Seq), nil
 		}
+		e.Namespace, e.Payload = slices.Clone(e.Namespace), slices.Clone(e.Payload)
 		out = append(out, e)
 	}
 	return out, "", nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
@@ -23,7 +22,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		return err
 	}
 	defer s.release(f)
-	if err := checkChange(&c); err != nil {
+	if err := c.Validate(); err != nil {
 		return err
 	}
 	err = f.write(ctx, func(tx *tx) error { return tx.apply(&c) })
@@ -31,26 +30,6 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		err = f.awaitScrub(ctx)
 	}
 	return f.translate("apply", err)
-}
-
-// checkChange refuses what no store can do, whatever it holds.
-func checkChange(c *loci.Change) error {
-	seen := make(map[loci.ID]bool, len(c.Put))
-	slots := map[string]bool{}
-	for i := range c.Put {
-		r := &c.Put[i].Record
-		if seen[r.ID] {
-			return loci.Errorf(loci.Invalid, "record %s is put twice in one change", r.ID)
-		}
-		seen[r.ID] = true
-		if key := string(r.Kind) + "\x00" + r.Slot + "\x00" + r.Namespace.Key(); r.Slot != "" {
-			if slots[key] {
-				return loci.Errorf(loci.Conflict, "two records of one change want the same slot")
-			}
-			slots[key] = true
-		}
-	}
-	return nil
 }
 
 func (t *tx) apply(c *loci.Change) error {
@@ -95,16 +74,12 @@ func (t *tx) putReply(c *loci.Change) error {
 	if c.Reply == nil {
 		return nil
 	}
-	var at time.Time
-	if len(c.Events) > 0 {
-		at = c.Events[0].At
-	}
-	if err := t.exec("DELETE FROM reply WHERE expires_at <= ?", at.UnixMilli()); err != nil {
+	r := c.Reply
+	if err := t.exec("DELETE FROM reply WHERE expires_at <= ?", r.At.UnixMilli()); err != nil {
 		return err
 	}
-	r := c.Reply
-	return conflictOr(t.exec("INSERT INTO reply (key, fingerprint, value, record, expires_at) VALUES (?, ?, ?, ?, ?)",
-		[]byte(r.Key), []byte(r.Fingerprint), []byte(r.Value), r.Record[:], r.ExpiresAt.UnixMilli()))
+	return conflictOr(t.exec("INSERT INTO reply (key, fingerprint, value, record, at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+		[]byte(r.Key), []byte(r.Fingerprint), []byte(r.Value), r.Record[:], r.At.UnixMilli(), r.ExpiresAt.UnixMilli()))
 }
 
 func (t *tx) erase(e loci.Erase) error {
@@ -331,6 +306,11 @@ func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.Re
 		return err
 	}
 	defer s.release(f)
+	for i := range vectors {
+		if err := vectors[i].Vectors.Validate(); err != nil {
+			return err
+		}
+	}
 	return f.translate("put vectors", f.write(ctx, func(tx *tx) error {
 		for i := range vectors {
 			v := &vectors[i]

@@ -253,7 +253,7 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loc
 		return nil, err
 	}
 	defer s.release(f)
-	const query = "SELECT from_id, type, to_id, created_at FROM link WHERE from_id = ?1 OR to_id = ?1 ORDER BY n"
+	const query = "SELECT from_id, type, to_id, created_at FROM link WHERE from_id = ?1 OR to_id = ?1 ORDER BY created_at, n"
 	err = f.readRows(ctx, query, []any{id[:]}, func(rows *sql.Rows) (bool, error) {
 		var l loci.Link
 		var from, to sql.RawBytes
@@ -279,15 +279,15 @@ func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.R
 	}
 	defer s.release(f)
 	var fingerprint, value, record []byte
-	var expires int64
-	err = f.readRow(ctx, "SELECT fingerprint, value, record, expires_at FROM reply WHERE key = ?", []any{[]byte(key)}, &fingerprint, &value, &record, &expires)
+	var at, expires int64
+	err = f.readRow(ctx, "SELECT fingerprint, value, record, at, expires_at FROM reply WHERE key = ?", []any{[]byte(key)}, &fingerprint, &value, &record, &at, &expires)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, f.translate("read reply", err)
 	}
-	reply := &loci.Reply{Key: key, Fingerprint: string(fingerprint), Value: value, ExpiresAt: milli(expires)}
+	reply := &loci.Reply{Key: key, Fingerprint: string(fingerprint), Value: value, At: milli(at), ExpiresAt: milli(expires)}
 	copy(reply.Record[:], record)
 	return reply, nil
 }
@@ -299,6 +299,9 @@ func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space,
 		return nil, err
 	}
 	defer s.release(f)
+	if limit < 1 {
+		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	}
 	query := "SELECT " + recordColumns + ` FROM record r JOIN namespace s ON s.n = r.namespace
 		WHERE r.id > ? AND r.live AND r.passage_count > 0 AND NOT EXISTS
 		(SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?) ORDER BY r.id LIMIT ?`

@@ -18,15 +18,15 @@ var contextCases = []testCase{
 		late, cancel := context.WithDeadline(b.Context(), time.Now().Add(-time.Second))
 		defer cancel()
 		for _, c := range calls {
-			for _, ctx := range []context.Context{cancelled, late} {
-				b.unchanged("a cancelled "+c.name, func() {
+			b.unchanged("a cancelled "+c.name, func() {
+				for _, ctx := range []context.Context{cancelled, late} {
 					err := c.call(ctx, b.store, b.tenant)
 					b.refused("a cancelled "+c.name, err, loci.Unavailable)
 					if !errors.Is(err, ctx.Err()) {
 						b.Errorf("%s: the cause is %v; want %v", c.name, errors.Unwrap(err), ctx.Err())
 					}
-				})
-			}
+				}
+			})
 		}
 		_, err := tenants(cancelled, b.store)
 		b.refused("a cancelled Tenants", err, loci.Unavailable)

@@ -73,14 +73,14 @@ var filterCases = []testCase{
 func population(b *bench) {
 	r := random(1)
 	var records []loci.Record
-	for n := 1; n <= 300; n++ {
+	for n := 1; n <= 200; n++ {
 		records = append(records, randomRecord(r, n))
 	}
 	for part := range slices.Chunk(records, 50) {
 		b.apply(creation(part...))
 	}
 	newestFirst(records)
-	for round := range 400 {
+	for round := range 280 {
 		f := randomFilter(b, r, round)
 		var want []loci.Record
 		counts := loci.Counts{}
@@ -185,11 +185,11 @@ func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 	}
 	if set(3) {
 		for range 1 + r.IntN(20) {
-			f.IDs = append(f.IDs, id(1+(r.IntN(320)*7919)%10007))
+			f.IDs = append(f.IDs, id(1+(r.IntN(220)*7919)%10007))
 		}
 	}
 	if set(4) {
-		f.Slot = pointer(fmt.Sprint("slot ", r.IntN(300)))
+		f.Slot = pointer(fmt.Sprint("slot ", r.IntN(200)))
 		if r.IntN(2) == 0 {
 			f.Slot = pointer("")
 		}

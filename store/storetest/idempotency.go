@@ -13,7 +13,7 @@ var idempotencyCases = []testCase{
 		for i, key := range keys {
 			c := creation(record(i+1, ""))
 			c.Reply = &loci.Reply{Key: key, Fingerprint: "\x00\xff print of " + key, Value: json.RawMessage(`{"id":"x","n":12345678901234567890}`),
-				Record: id(i + 1), ExpiresAt: at(100 + i)}
+				Record: id(i + 1), At: at(i), ExpiresAt: at(100 + i)}
 			b.apply(c)
 			got, err := b.store.Replied(b.Context(), b.tenant, key)
 			b.must("Replied", err)
@@ -54,20 +54,10 @@ var idempotencyCases = []testCase{
 			b.Errorf("reply %v, error %v; want the new reply", got, err)
 		}
 	}},
-	{"a key expires by the first event of the change", func(b *bench) {
+	{"a key expires by the time of the next request", func(b *bench) {
 		b.replied(1, "key 1", at(100))
-		c := b.answering(2, "key 1", at(99))
-		late := event(loci.EventUpdated, record(2, ""))
-		late.At = at(200)
-		c.Events = append(c.Events, late)
-		b.conflict("a late second event", c)
-		c.Events[0], c.Events[1] = c.Events[1], c.Events[0]
-		b.apply(c)
-	}},
-	{"without an event a stored key stands", func(b *bench) {
-		b.replied(1, "key 1", at(100))
-		b.conflict("the key in a change without events", loci.Change{Reply: reply("key 1", at(500))})
-		b.apply(loci.Change{Reply: reply("key 2", at(500))})
+		b.conflict("too early, in a change without events", loci.Change{Reply: reply("key 1", at(99))})
+		b.apply(loci.Change{Reply: reply("key 1", at(100))})
 	}},
 	{"a conflict elsewhere stores no reply", func(b *bench) {
 		b.put(record(1, ""))

@@ -20,14 +20,14 @@ var queryCases = []testCase{
 		}
 	}},
 	{"no stored text is an error", func(b *bench) {
+		var hostile []loci.Record
 		for i, text := range hostileQueries() {
-			b.put(record(i+1, text))
+			hostile = append(hostile, record(i+1, text))
 		}
+		b.apply(creation(hostile...))
 		b.put(record(1000, "walrus unharmed"))
 		b.same("hits", b.found(words("unharmed")), ids(1000))
-		for i, text := range hostileQueries() {
-			b.apply(erasure(record(i+1, text)))
-		}
+		b.apply(erasure(hostile...))
 		b.same("hits after erasing the rest", b.found(words("unharmed")), ids(1000))
 	}},
 	{"operators are words like others", func(b *bench) {

@@ -35,18 +35,6 @@ var reopenCases = []testCase{
 		}
 		b.same("hits", b.found(words("telescope")), ids(5))
 	}},
-	{"every tenant is there after reopening", func(b *bench) {
-		for i, name := range oddTenants {
-			b.as(name, func() { b.put(record(i+1, "walrus")) })
-		}
-		before, err := tenants(b.Context(), b.store)
-		b.must("Tenants", err)
-		b.reopen()
-		b.wantTenants(before...)
-		for i, name := range oddTenants {
-			b.as(name, func() { b.same("hits of "+name, b.found(words("walrus")), ids(i+1)) })
-		}
-	}},
 	{"an erased tenant stays erased", func(b *bench) {
 		b.stockMore()
 		b.as("other", b.stockMore)

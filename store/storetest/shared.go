@@ -9,7 +9,7 @@ import (
 var sharedCases = []testCase{
 	{"a second handle sees every write at once", func(b *bench) {
 		handles := b.handles()
-		for n := 1; n <= 30; n++ {
+		for n := 1; n <= 10; n++ {
 			b.store = handles[n%2]
 			r := record(n, fmt.Sprintf("walrus number%d", n))
 			b.apply(changeOf(embedded(holding(r, fmt.Sprint("slot ", n)), 0.5)))

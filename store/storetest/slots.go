@@ -39,8 +39,12 @@ var slotCases = []testCase{
 		for i, slot := range slots {
 			b.put(holding(record(i+1, ""), slot))
 		}
+		b.unchanged("taking held slots", func() {
+			for i, slot := range slots {
+				b.refused("taking a held slot", b.store.Apply(b.Context(), b.tenant, creation(holding(record(100+i, ""), slot))), loci.Conflict)
+			}
+		})
 		for i, slot := range slots {
-			b.conflict("taking a held slot", creation(holding(record(100+i, ""), slot)))
 			got := b.all(loci.Filter{Within: everywhere, Slot: &slot})
 			if len(got) != 1 || got[0].Slot != slot || got[0].ID != id(i+1) {
 				b.Errorf("slot %q selects %v", slot, recordIDs(got))

@@ -75,6 +75,7 @@ type bench struct {
 	store  loci.Store
 	tenant loci.Tenant
 	watch  watch
+	made   int // batches of better records; see [bench.unseen]
 }
 
 func newBench(t *testing.T, target Target) *bench {
@@ -254,6 +255,9 @@ func allRecords(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant,
 			t.Fatalf("Records returned a page of %d of at most %d, next %q", len(records), size, next)
 		}
 		all = append(all, records...)
+		if next == cursor && next != "" {
+			t.Fatalf("Records: the page after %q starts there again", cursor)
+		}
 		if cursor = next; cursor == "" {
 			return all
 		}
@@ -272,6 +276,9 @@ func allEvents(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, 
 			t.Fatalf("Events returned a page of %d of at most %d, next %q", len(events), size, next)
 		}
 		all = append(all, events...)
+		if next == cursor && next != "" {
+			t.Fatalf("Events: the page after %q starts there again", cursor)
+		}
 		if cursor = next; cursor == "" {
 			return all
 		}

@@ -95,6 +95,7 @@ CREATE TABLE reply (
   fingerprint BLOB NOT NULL,
   value       BLOB NOT NULL,
   record      BLOB NOT NULL,
+  at          INTEGER NOT NULL, -- when the request came
   expires_at  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX reply_record ON reply (record);

@@ -1,0 +1,106 @@
+package loci_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+func TestEraseAllGuards(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		for i := range 5 {
+			store(t, m, loci.NewFact{Content: fmt.Sprint("note ", i), Tags: []string{fmt.Sprint("t", i%2)}})
+		}
+		w, err := loci.ParseWhere(map[string]any{"content": "note 3"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct {
+			q    loci.EraseQuery
+			code loci.Code
+		}{
+			"no condition":       {loci.EraseQuery{Expect: 5}, loci.Invalid},
+			"all and a tag":      {loci.EraseQuery{All: true, Tags: []string{"t0"}, Expect: 3}, loci.Invalid},
+			"a blank tag":        {loci.EraseQuery{Tags: []string{" "}, Expect: 5}, loci.Invalid},
+			"too few expected":   {loci.EraseQuery{All: true, Expect: 4}, loci.Conflict},
+			"too many expected":  {loci.EraseQuery{All: true, Expect: 6}, loci.Conflict},
+			"none expected":      {loci.EraseQuery{All: true}, loci.Conflict},
+			"a negative number":  {loci.EraseQuery{All: true, Expect: -1}, loci.Conflict},
+			"another tag's":      {loci.EraseQuery{Tags: []string{"t1"}, Expect: 3}, loci.Conflict},
+			"an unknown kind":    {loci.EraseQuery{Kinds: []loci.Kind{"%"}, Expect: 5}, loci.Conflict},
+			"a condition's hits": {loci.EraseQuery{Where: w, Expect: 2}, loci.Conflict},
+		} {
+			n, err := m.EraseAll(t.Context(), c.q, nil)
+			wantCode(t, err, c.code)
+			if n != 0 || len(allFacts(t, m)) != 5 {
+				t.Fatalf("%s: erased %d", name, n)
+			}
+		}
+		if n, err := m.EraseAll(t.Context(), loci.EraseQuery{Where: w, Expect: 1}, nil); n != 1 || err != nil {
+			t.Errorf("by condition: %d, %v", n, err)
+		}
+		q := loci.EraseQuery{Tags: []string{"T0"}}
+		if q.Expect, err = m.CountErase(t.Context(), q); q.Expect != 3 || err != nil {
+			t.Errorf("count: %d, %v", q.Expect, err)
+		}
+		if n, err := m.EraseAll(t.Context(), q, nil); n != 3 || err != nil || len(allFacts(t, m)) != 1 {
+			t.Errorf("by tag: %d, %v", n, err)
+		}
+	})
+}
+
+// What others store while an EraseAll runs was not counted, so it stays; and what
+// they erase is not counted twice.
+func TestEraseAllSparesWhatComesLater(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		e := newEngine(t, s, loci.Options{})
+		m, elsewhere := bind(t, e, "u"), bind(t, e, "v")
+		const count = 450
+		var ids []loci.ID
+		for i := range count {
+			ids = append(ids, save(t, m, fmt.Sprint("old ", i)))
+		}
+		save(t, elsewhere, "not mine")
+		var later []loci.ID
+		var steps []int64
+		n, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: count}, func(done int64) {
+			steps = append(steps, done)
+			for range 3 {
+				later = append(later, save(t, m, fmt.Sprint("new ", len(later))))
+			}
+			for _, id := range ids { // one that is still there goes by another hand
+				if m.Erase(t.Context(), id) == nil {
+					break
+				}
+			}
+		})
+		if err != nil || n >= count || n < count-3 {
+			t.Errorf("erased %d of %d in steps %v, %v", n, count, steps, err)
+		}
+		left := allFacts(t, m)
+		if len(left) != len(later) {
+			t.Errorf("%d memories are left, %d were stored meanwhile", len(left), len(later))
+		}
+		if len(allFacts(t, elsewhere)) != 1 {
+			t.Error("another namespace lost its memory")
+		}
+	})
+}
+
+func TestEraseAllStopsHalfWay(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		for i := range 300 {
+			save(t, m, fmt.Sprint("old ", i))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		n, err := m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: 300}, func(int64) { cancel() })
+		wantCode(t, err, loci.Unavailable)
+		if n != 200 || len(allFacts(t, m)) != 100 {
+			t.Errorf("erased %d", n)
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package loci_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+func parseFilter(t testing.TB, text string) map[string]any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var filter map[string]any
+	if err := d.Decode(&filter); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return filter
+}
+
+// TestWhere is the comparison of LangGraph's stores, and where ours is stricter.
+func TestWhere(t *testing.T) {
+	const doc = `{"s":"abc","n":5,"f":5.0,"big":9007199254740993,"t":true,"z":null,"date":"2026-03-01","num":"10",
+		"o":{"a":1,"b":{"c":[1,2]}},"l":[1,"x",{"k":2}],"e":[],"$weird":1,"a.b":2,"x'; DROP TABLE record; --":3,
+		"huge":12345678901234567890123456789012345678901234567890,"exp":1e400}`
+	for _, c := range []struct {
+		filter string
+		want   bool
+	}{
+		{`{}`, true},
+		{`{"s":"abc"}`, true}, {`{"s":"ABC"}`, false}, {`{"s":"ab"}`, false}, {`{"s":"%"}`, false}, {`{"s":"*"}`, false},
+		{`{"n":5}`, true}, {`{"n":5.0}`, true}, {`{"n":50e-1}`, true}, {`{"f":5}`, true}, {`{"n":"5"}`, false}, {`{"num":10}`, false},
+		{`{"big":9007199254740993}`, true}, {`{"big":9007199254740992}`, false}, {`{"big":{"$gt":9007199254740992}}`, true},
+		{`{"huge":12345678901234567890123456789012345678901234567890}`, true},
+		{`{"huge":12345678901234567890123456789012345678901234567891}`, false},
+		{`{"exp":1e400}`, true}, {`{"exp":{"$gt":1e399}}`, true}, {`{"exp":{"$lt":1e999999999}}`, true},
+		{`{"t":true}`, true}, {`{"t":1}`, false}, {`{"t":false}`, false}, {`{"t":"true"}`, false},
+		{`{"z":null}`, true}, {`{"missing":null}`, true}, {`{"missing":1}`, false}, {`{"z":0}`, false}, {`{"z":false}`, false}, {`{"z":""}`, false},
+		{`{"o":{"a":1}}`, true}, {`{"o":{"a":2}}`, false}, {`{"o":{"b":{"c":[1,2]}}}`, true}, {`{"o":{"b":{"c":[1]}}}`, false},
+		{`{"o":{"q":null}}`, true}, {`{"o":{}}`, true}, {`{"s":{}}`, false}, {`{"missing":{}}`, false}, {`{"o":1}`, false},
+		{`{"l":[1,"x",{"k":2}]}`, true}, {`{"l":[1,"x",{}]}`, true}, {`{"l":[{"$gt":0},"x",{"k":{"$lte":2}}]}`, true},
+		{`{"l":["x",1,{"k":2}]}`, false}, {`{"l":[1,"x"]}`, false}, {`{"l":"x"}`, false}, {`{"e":[]}`, true}, {`{"e":null}`, false},
+		{`{"n":{"$eq":5}}`, true}, {`{"n":{"$eq":"5"}}`, false}, {`{"n":{"$ne":5}}`, false}, {`{"n":{"$ne":"5"}}`, true},
+		{`{"missing":{"$ne":1}}`, true}, {`{"missing":{"$eq":null}}`, true}, {`{"missing":{"$gt":0}}`, false}, {`{"missing":{"$lt":0}}`, false},
+		{`{"n":{"$gt":4}}`, true}, {`{"n":{"$gt":5}}`, false}, {`{"n":{"$gte":5}}`, true}, {`{"n":{"$lt":5}}`, false}, {`{"n":{"$lte":5}}`, true},
+		{`{"n":{"$gt":4,"$lt":6}}`, true}, {`{"n":{"$gt":4,"$lt":5}}`, false},
+		{`{"num":{"$gt":9}}`, true}, {`{"n":{"$lt":"10"}}`, true}, {`{"num":{"$gt":"9"}}`, false}, {`{"s":{"$gt":1}}`, false},
+		{`{"date":{"$gte":"2026-01-01","$lt":"2027"}}`, true}, {`{"date":{"$gt":"2026-03-01T00:00"}}`, false},
+		{`{"t":{"$gt":0}}`, false}, {`{"l":{"$gt":0}}`, false}, {`{"o":{"$gt":0}}`, false}, {`{"z":{"$gte":null}}`, false},
+		{`{"o":{"$eq":{"a":1,"b":{"c":[1,2]}}}}`, true}, {`{"o":{"$eq":{"a":1}}}`, false}, {`{"l":{"$ne":[1]}}`, true},
+		{`{"o":{"a":{"$gte":1}}}`, true},
+		{`{"a.b":2}`, true}, {`{"o.a":1}`, false}, {`{"x'; DROP TABLE record; --":3}`, true}, {`{"' OR 1=1 --":null}`, true}, {`{"$.o":1}`, false},
+		{`{"s":"abc","n":6}`, false},
+	} {
+		w, err := loci.ParseWhere(parseFilter(t, c.filter))
+		if strings.HasPrefix(c.filter, `{"$`) {
+			wantCode(t, err, loci.Invalid)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.filter, err)
+			continue
+		}
+		r := loci.Record{Kind: loci.KindItem, Attributes: json.RawMessage(doc)}
+		if got := w.Match(&r); got != c.want {
+			t.Errorf("%s matches: %v", c.filter, got)
+		}
+	}
+}
+
+func TestWhereOnFacts(t *testing.T) {
+	where := func(filter string) loci.Where {
+		w, err := loci.ParseWhere(parseFilter(t, filter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	plain := loci.Record{Kind: loci.KindFact, Text: "likes tea"}
+	structured := loci.Record{Kind: loci.KindFact, Attributes: json.RawMessage(`{"content":{"kind":"drink","n":1},"n":2}`)}
+	for _, c := range []struct {
+		filter string
+		r      *loci.Record
+		want   bool
+	}{
+		{`{"content":"likes tea"}`, &plain, true},
+		{`{"content":"likes"}`, &plain, false},
+		{`{"kind":"drink"}`, &structured, true},
+		{`{"n":2}`, &structured, true}, // metadata comes before content
+		{`{"n":1}`, &structured, false},
+		{`{"content":{"kind":"drink"}}`, &structured, true},
+	} {
+		if got := where(c.filter).Match(c.r); got != c.want {
+			t.Errorf("%s matches: %v", c.filter, got)
+		}
+	}
+	item := loci.Record{Kind: loci.KindItem, Text: "likes tea", Attributes: json.RawMessage(`{"content":{"kind":"drink"}}`)}
+	if where(`{"content":"likes tea"}`).Match(&item) || where(`{"kind":"drink"}`).Match(&item) {
+		t.Error("an item is read as a fact")
+	}
+	for _, damaged := range []string{`[]`, `1`, `{`, `null`, `{"a":1} x`} {
+		r := loci.Record{Kind: loci.KindItem, Attributes: json.RawMessage(damaged)}
+		if where(`{"a":null}`).Match(&r) {
+			t.Errorf("attributes %s match", damaged)
+		}
+	}
+}
+
+func TestWhereRefuses(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)
+	for filter, want := range map[string]string{
+		`{"a":{"$regex":".*"}}`:           "Unsupported operator: $regex. Must be one of $eq, $ne, $gt, $gte, $lt, $lte",
+		`{"a":{"$gt":1,"b":2}}`:           "Unsupported operator: b. Must be one of $eq, $ne, $gt, $gte, $lt, $lte",
+		`{"a":{"b":[{"$in":[1]}]}}`:       "Unsupported operator: $in. Must be one of $eq, $ne, $gt, $gte, $lt, $lte",
+		`{"a":{"$eq":{"$where":"1==1"}}}`: "Unsupported operator: $where. Must be one of $eq, $ne, $gt, $gte, $lt, $lte",
+		`{"$or":[]}`:                      `filter: operator $or needs a field, as in {"field": {"$or": value}}`,
+		deep:                              "filter is nested deeper than 16 levels: flatten it",
+	} {
+		_, err := loci.ParseWhere(parseFilter(t, filter))
+		wantCode(t, err, loci.Invalid)
+		if err == nil || err.Error() != want {
+			t.Errorf("%.60s: error %v, want %s", filter, err, want)
+		}
+	}
+	_, err := loci.ParseWhere(map[string]any{"a": func() {}})
+	wantCode(t, err, loci.Invalid)
+}
+
+func TestWhereKeepsNoCallerMemory(t *testing.T) {
+	list := []any{"a"}
+	filter := map[string]any{"k": list}
+	w, err := loci.ParseWhere(filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list[0], filter["k"] = "b", "c"
+	if !w.Match(&loci.Record{Attributes: json.RawMessage(`{"k":["a"]}`)}) {
+		t.Error("the condition changed with its source")
+	}
+}
+
+func FuzzWhere(f *testing.F) {
+	f.Add(`{"a":{"$gt":1}}`, `{"a":2}`)
+	f.Add(`{"a":[1,{"b":null}]}`, `{"a":[1,{"c":"1e99999999999"}]}`)
+	f.Add(`{"a":{"$lte":"Inf"}}`, `{"a":-1e2147483648}`)
+	f.Fuzz(func(t *testing.T, filter, doc string) {
+		var in map[string]any
+		d := json.NewDecoder(strings.NewReader(filter))
+		d.UseNumber()
+		if d.Decode(&in) != nil {
+			return
+		}
+		w, err := loci.ParseWhere(in)
+		if err != nil {
+			return
+		}
+		r := loci.Record{Kind: loci.KindFact, Text: filter, Attributes: json.RawMessage(doc)}
+		first := w.Match(&r)
+		if again := w.Match(&r); first != again {
+			t.Errorf("%s on %s: %v, then %v", filter, doc, first, again)
+		}
+	})
+}

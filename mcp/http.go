@@ -1,0 +1,53 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Handler serves the same tools over HTTP, without sessions, with the same guard
+// in front. Whoever mounts it authenticates requests before, answers for Origin
+// and Host, and sets [Options.Identify].
+func (s *Server) Handler() http.Handler {
+	inner := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+		Stateless: true, Logger: slog.New(slog.DiscardHandler), MaxRequestBodyBytes: int64(s.opts.Limits.Line),
+		PropagateRequestCancellation: true,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		r.Header.Set(headerRequestID, nonce())
+		if r.Method != http.MethodPost {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.opts.Limits.Line)))
+		var tooLarge *http.MaxBytesError
+		switch {
+		case errors.As(err, &tooLarge):
+			refuseHTTP(w, http.StatusRequestEntityTooLarge, nil, &fault{jsonrpc.CodeInvalidRequest, "line",
+				fmt.Sprintf("the message is longer than %d bytes: send less at once", s.opts.Limits.Line)})
+			return
+		case err != nil:
+			return // the client is gone
+		}
+		if e, f := guard(body, s.opts.Limits.Depth); f != nil {
+			refuseHTTP(w, http.StatusBadRequest, e.id, f)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		inner.ServeHTTP(w, r)
+	})
+}
+
+func refuseHTTP(w http.ResponseWriter, status int, id []byte, f *fault) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(refusal(id, f)) // nobody is left to tell
+}

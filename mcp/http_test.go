@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// TestHandlerGuardsAndIdentifies: the same tools and the same guard over HTTP.
+func TestHandlerGuardsAndIdentifies(t *testing.T) {
+	p := principal(t, "u-1")
+	b := newBench(t, Limits{Line: 16 << 10}, func(o *Options) {
+		o.Identify = func(_ context.Context, origin Origin) (loci.Principal, error) {
+			if origin.Header.Get("Authorization") != "Bearer good" {
+				return loci.Principal{}, loci.Errorf(loci.Unauthenticated, "who are you?")
+			}
+			return p, nil
+		}
+	})
+	server := httptest.NewServer(b.Handler())
+	defer server.Close()
+	post := func(token, body string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Authorization": token, "Mcp-Protocol-Version": "2025-11-25", headerRequestID: "forged"} {
+			r.Header.Set(name, value)
+		}
+		response, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		reply, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(reply)
+	}
+	for _, c := range []struct {
+		name, token, body string
+		status            int
+		want              string
+	}{
+		{"a call", "Bearer good", callLine("7", "echo", `{"a":1}`), 200, `"text":"{\"a\":1}"`},
+		{"nobody", "", callLine("7", "echo", `{"a":1}`), 200, `"code":"unauthenticated"`},
+		{"name twice", "Bearer good", callLine("7", "echo", `{"a":1,"a":2}`), 400, `"reason":"duplicate_name"`},
+		{"too deep", "Bearer good", callLine("7", "echo", strings.Repeat("[", 99)+strings.Repeat("]", 99)), 400, `"reason":"depth"`},
+		{"NUL", "Bearer good", callLine("7", "echo", `{"a":"\u0000"}`), 400, `"reason":"nul"`},
+		{"not JSON", "Bearer good", `{`, 400, `"reason":"json"`},
+		{"too long", "Bearer good", callLine("7", "echo", `{"a":"`+strings.Repeat("x", 17<<10)+`"}`), 413, `"reason":"line"`},
+		{"undeclared", "Bearer good", `{"jsonrpc":"2.0","id":7,"method":"prompts/list"}`, 200, `"code":-32601`},
+		{"panic", "Bearer good", callLine("7", "panic", `{}`), 200, `"message":"internal error"`},
+	} {
+		status, reply := post(c.token, c.body)
+		if status != c.status || !strings.Contains(reply, c.want) {
+			t.Errorf("%s: got %d %s, want %d with %s", c.name, status, reply, c.status, c.want)
+		}
+	}
+	for _, caller := range b.callers {
+		if caller.RequestID == "" || strings.Contains(caller.RequestID, "forged") {
+			t.Errorf("request id %q", caller.RequestID)
+		}
+	}
+}

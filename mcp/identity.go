@@ -1,0 +1,126 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tool"
+)
+
+// The keys of a request's _meta that Loci reads, all of them texts. Any other key
+// below "loci/" is refused: a misspelt user_id must not end in another memory.
+const (
+	metaPrefix      = "loci/"
+	metaIdempotency = metaPrefix + "idempotency_key"
+	metaTenant      = metaPrefix + "tenant"
+)
+
+// chosen are the variables a request may choose; [loci.Principal.With] decides
+// whether this one may.
+var chosen = []string{loci.VarThread, loci.VarSession, loci.VarUser, loci.VarOrg, loci.VarAgent, loci.VarButler}
+
+// An Origin is what a transport knows of a request.
+type Origin struct {
+	RequestID string      // for the audit log: unique to the connection and the request
+	Header    http.Header // of the HTTP request; nil on other transports
+}
+
+// headerRequestID carries the request's id from our transports through the SDK to
+// the handlers; a value that a client sends is overwritten.
+const headerRequestID = "Loci-Request-Id"
+
+func requestID(extra *sdk.RequestExtra) string {
+	if extra == nil {
+		return ""
+	}
+	return extra.Header.Get(headerRequestID)
+}
+
+// nonce tells connections apart in request ids.
+func nonce() string { return strings.ToLower(rand.Text()[:10]) }
+
+// caller says who makes a call, and refuses what the request chose without leave.
+func (s *Server) caller(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (tool.Caller, error) {
+	origin := Origin{RequestID: requestID(r.Extra)}
+	if r.Extra != nil {
+		origin.Header = r.Extra.Header
+	}
+	p, err := s.opts.Identify(ctx, origin)
+	if err != nil {
+		return tool.Caller{}, err
+	}
+	c := tool.Caller{RequestID: origin.RequestID, Client: client(r)}
+	vars, own, err := metadata(r.Params.Meta)
+	if err != nil {
+		return tool.Caller{}, err
+	}
+	c.IdempotencyKey = own[metaIdempotency]
+	name, elevate := own[metaTenant]
+	if elevate {
+		to, bad := loci.NewTenant(name)
+		p, err = p.Elevate(to)
+		if bad != nil && errors.Is(err, loci.ErrInvalid) { // and not forbidden, which comes first
+			err = bad
+		}
+		if err != nil {
+			return tool.Caller{}, err
+		}
+	}
+	if c.Principal, err = p.With(vars); err != nil {
+		return tool.Caller{}, err
+	}
+	if elevate {
+		if s.opts.RecordElevation == nil {
+			return tool.Caller{}, loci.Errorf(loci.Forbidden, "requests cannot choose their tenant here")
+		}
+		// What is not on record does not happen.
+		if err := s.opts.RecordElevation(ctx, c.Principal, c.RequestID, t.Name); err != nil {
+			return tool.Caller{}, err
+		}
+	}
+	return c, nil
+}
+
+// metadata sorts the keys of Loci in a request's _meta.
+func metadata(meta sdk.Meta) (vars loci.Vars, own map[string]string, err error) {
+	vars, own = loci.Vars{}, map[string]string{}
+	for key, value := range meta {
+		if !strings.HasPrefix(key, metaPrefix) {
+			continue
+		}
+		text, ok := value.(string)
+		name := strings.TrimPrefix(key, metaPrefix)
+		isVar := slices.Contains(chosen, name)
+		switch {
+		case !isVar && key != metaIdempotency && key != metaTenant:
+			return nil, nil, loci.Errorf(loci.Invalid, "_meta key %q is unknown: the keys are %s%s, %s and %s",
+				clip(key), metaPrefix, strings.Join(chosen, ", "+metaPrefix), metaIdempotency, metaTenant)
+		case !ok:
+			return nil, nil, loci.Errorf(loci.Invalid, "_meta key %q must be a text", key)
+		case isVar:
+			vars[name] = text
+		default:
+			own[key] = text
+		}
+	}
+	return vars, own, nil
+}
+
+// client names the calling program, as it calls itself.
+func client(r *sdk.CallToolRequest) string {
+	info := r.ClientInfo()
+	switch {
+	case info == nil:
+		return ""
+	case info.Version == "":
+		return info.Name
+	}
+	return info.Name + "/" + info.Version
+}

@@ -1,0 +1,107 @@
+package mcp
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+var (
+	faultVersion = &fault{jsonrpc.CodeInvalidRequest, "jsonrpc", `"jsonrpc" must be "2.0"`}
+	faultID      = &fault{jsonrpc.CodeInvalidRequest, "id", "id must be a text of at most 256 bytes, or an integer within ±2^53"}
+	faultMethod  = &fault{jsonrpc.CodeInvalidRequest, "method", "method must be a text"}
+	faultMessage = &fault{jsonrpc.CodeInvalidRequest, "message", "the message is neither a request, nor a notification, nor a response"}
+	faultParams  = &fault{jsonrpc.CodeInvalidParams, "params", "params must be an object"}
+)
+
+const (
+	maxIDBytes  = 256
+	maxExactInt = 1 << 53 // beyond it clients that count in floats mix up ids
+)
+
+// message makes the SDK's form of a message. Its own decoder accepts ids that it
+// then truncates, so that a reply would go to another request.
+func (e *envelope) message() (jsonrpc.Message, *fault) {
+	if string(e.version) != `"2.0"` {
+		return nil, faultVersion
+	}
+	id, f := e.requestID()
+	if f != nil {
+		e.id = nil // not worth repeating in the reply
+		return nil, f
+	}
+	if e.method != nil {
+		var method string
+		if e.method[0] != '"' || json.Unmarshal(e.method, &method) != nil {
+			return nil, faultMethod
+		}
+		if string(e.params) == "null" {
+			e.params = nil
+		}
+		if e.params != nil && e.params[0] != '{' {
+			return nil, faultParams
+		}
+		return &jsonrpc.Request{ID: id, Method: method, Params: e.params}, nil
+	}
+	if !id.IsValid() || (e.result == nil) == (e.err == nil) {
+		return nil, faultMessage
+	}
+	r := &jsonrpc.Response{ID: id, Result: e.result}
+	if e.err != nil {
+		var refused jsonrpc.Error
+		if json.Unmarshal(e.err, &refused) != nil {
+			return nil, faultMessage
+		}
+		r.Error = &refused
+	}
+	return r, nil
+}
+
+// requestID decodes the id; a message without one has the zero ID.
+func (e *envelope) requestID() (jsonrpc.ID, *fault) {
+	var value any
+	switch {
+	case e.id == nil:
+		return jsonrpc.ID{}, nil
+	case e.id[0] == '"':
+		var text string
+		if len(e.id) > maxIDBytes+2 || json.Unmarshal(e.id, &text) != nil {
+			return jsonrpc.ID{}, faultID
+		}
+		value = text
+	default:
+		n, err := strconv.ParseInt(string(e.id), 10, 64)
+		if err != nil || n > maxExactInt || n < -maxExactInt {
+			return jsonrpc.ID{}, faultID
+		}
+		value = float64(n)
+	}
+	id, err := jsonrpc.MakeID(value)
+	if err != nil {
+		return jsonrpc.ID{}, faultID
+	}
+	return id, nil
+}
+
+// refusal is the JSON-RPC error that answers a line or a request before the SDK
+// sees it.
+func refusal(id json.RawMessage, f *fault) []byte {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	type data struct {
+		Reason string `json:"reason"`
+	}
+	type wireError struct {
+		Code    int64  `json:"code"`
+		Message string `json:"message"`
+		Data    data   `json:"data"`
+	}
+	line, _ := json.Marshal(struct { // texts and valid JSON: cannot fail
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   wireError       `json:"error"`
+	}{"2.0", id, wireError{f.code, f.message, data{f.reason}}})
+	return line
+}

@@ -1,0 +1,171 @@
+// Package mcp serves the declared tools over the Model Context Protocol, in every
+// revision from 2024-11-05 to 2026-07-28:
+//
+//	server, err := mcp.New(mcp.Options{Tools: set, Principal: principal, RecordElevation: engine.RecordElevation})
+//	err = server.Serve(ctx, os.Stdin, os.Stdout)
+//
+// The protocol itself is the official Go SDK's. This package adds what a memory
+// needs around it: a guard in front of every parser, who the caller is, the form
+// of errors, and an end of input that loses no reply.
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tool"
+)
+
+// Options configure a [Server]. The zero value of each field means its default.
+type Options struct {
+	Tools []*tool.Tool // in the order in which clients see them; at least one
+
+	// Principal is whom every request comes from, unless Identify is set.
+	Principal loci.Principal
+
+	// Identify says whom a request comes from; for surfaces where requests of
+	// many callers meet. Nothing a tool or a model sends takes part in it.
+	Identify func(context.Context, Origin) (loci.Principal, error)
+
+	// RecordElevation writes that a principal acts in another tenant into the
+	// audit logs of both, before the tool runs. nil: no request may do so.
+	RecordElevation func(ctx context.Context, p loci.Principal, requestID, tool string) error
+
+	// Call runs a tool; default: its own Call. For limits and measurements.
+	Call func(context.Context, *tool.Tool, tool.Caller, json.RawMessage) (tool.Reply, error)
+
+	Version      string       // of the program; default "dev"
+	Instructions string       // for the model; default: [Instructions] of the tools
+	Logger       *slog.Logger // default slog.Default(); gets ids and causes, never content
+
+	Limits Limits
+}
+
+// A Server offers tools to MCP clients. It is safe for concurrent use.
+type Server struct {
+	opts  Options
+	sdk   *sdk.Server
+	tools map[string]*tool.Tool
+	order map[string]int
+	slots chan struct{} // one for each tool call that runs
+}
+
+// New makes a server.
+func New(o Options) (*Server, error) {
+	o.Limits.complete()
+	o.Version = cmp.Or(o.Version, "dev")
+	o.Instructions = cmp.Or(o.Instructions, Instructions(o.Tools))
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Call == nil {
+		o.Call = func(ctx context.Context, t *tool.Tool, c tool.Caller, args json.RawMessage) (tool.Reply, error) {
+			return t.Call(ctx, c, args)
+		}
+	}
+	if o.Identify == nil {
+		if o.Principal.Tenant().IsZero() {
+			return nil, loci.Errorf(loci.Invalid, "an MCP server needs a principal or a way to identify callers")
+		}
+		o.Identify = func(context.Context, Origin) (loci.Principal, error) { return o.Principal, nil }
+	}
+	if len(o.Tools) == 0 {
+		return nil, loci.Errorf(loci.Invalid, "an MCP server needs at least one tool")
+	}
+	s := &Server{opts: o, tools: map[string]*tool.Tool{}, order: map[string]int{}, slots: make(chan struct{}, o.Limits.InFlight)}
+	s.sdk = sdk.NewServer(s.implementation(), &sdk.ServerOptions{
+		Instructions: o.Instructions,
+		// The SDK's own log names nothing an operator could act upon, and quotes input.
+		Logger:   slog.New(slog.DiscardHandler),
+		PageSize: len(o.Tools) + 1,
+		// Tools only: what is not declared answers "method not found".
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
+	})
+	for i, t := range o.Tools {
+		if _, taken := s.tools[t.Name]; taken {
+			return nil, loci.Errorf(loci.Invalid, "two tools are named %q", t.Name)
+		}
+		s.tools[t.Name], s.order[t.Name] = t, i
+		if err := s.add(t); err != nil {
+			return nil, err
+		}
+	}
+	s.sdk.AddReceivingMiddleware(s.around)
+	return s, nil
+}
+
+func (s *Server) implementation() *sdk.Implementation {
+	return &sdk.Implementation{Name: "loci", Title: "Loci memory", Version: s.opts.Version}
+}
+
+// add registers a tool with a raw handler: the typed ones of the SDK validate the
+// arguments a second time, at twice the price of a call.
+func (s *Server) add(t *tool.Tool) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // the SDK's way to refuse a name or a schema
+			err = loci.Errorf(loci.Invalid, "tool %q: %v", t.Name, p)
+		}
+	}()
+	a := t.Annotations
+	declared := &sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: a.ReadOnly, DestructiveHint: &a.Destructive,
+			IdempotentHint: a.Idempotent, OpenWorldHint: &a.OpenWorld}}
+	if t.OutputSchema != nil { // a nil json.RawMessage in the field would not be nil there
+		declared.OutputSchema = t.OutputSchema
+	}
+	s.sdk.AddTool(declared, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return s.call(ctx, t, r)
+	})
+	return nil
+}
+
+// methods are what the server answers. The SDK would answer for prompts, resources
+// and logging, too, which this server does not declare.
+var methods = map[string]bool{"initialize": true, "ping": true, "server/discover": true, "subscriptions/listen": true,
+	"tools/list": true, "tools/call": true}
+
+// around is the middleware of every request: it keeps a panic from ending the
+// process, and lists tools in our order where the SDK sorts them by name.
+func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.opts.Logger.ErrorContext(ctx, "request panicked", "method", method, "request_id", requestID(r.GetExtra()),
+					"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		if !methods[method] && !strings.HasPrefix(method, "notifications/") {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+		}
+		if call, ok := r.(*sdk.CallToolRequest); ok {
+			if _, known := s.tools[call.Params.Name]; !known {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip(call.Params.Name))}
+			}
+		}
+		result, err = next(ctx, method, r)
+		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
+			slices.SortFunc(list.Tools, func(a, b *sdk.Tool) int { return s.order[a.Name] - s.order[b.Name] })
+		}
+		return result, err
+	}
+}
+
+// clip shortens what a client sent and we quote.
+func clip(text string) string {
+	if len(text) > 64 {
+		return text[:64] + "…"
+	}
+	return text
+}

@@ -1,0 +1,83 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A turn keeps the calls of one connection that change something in the order in
+// which they came: a client that sends two corrections of a memory without waiting
+// means the second. Calls that only read wait for nobody. The nil turn is always on.
+type turn struct {
+	before *turn
+	done   chan struct{}
+}
+
+func newTurn(before *turn) *turn { return &turn{before: before, done: make(chan struct{})} }
+
+// wait returns when the turn has come.
+func (t *turn) wait(ctx context.Context) error {
+	if t == nil || t.before == nil {
+		return nil
+	}
+	select {
+	case <-t.before.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pass lets the next one go, once: also when this one gave up before its turn came.
+func (t *turn) pass() {
+	before := t.before
+	if before == nil {
+		close(t.done)
+		return
+	}
+	select {
+	case <-before.done:
+		t.before = nil // or each would keep every one before it in memory
+		close(t.done)
+	default:
+		go func() {
+			<-before.done
+			close(t.done)
+		}()
+	}
+}
+
+// turnKey is where a turn travels through the SDK, which passes on what a transport
+// knows of a request's credential.
+const turnKey = "loci/turn"
+
+func (t *turn) attach(extra *sdk.RequestExtra) {
+	extra.TokenInfo = &auth.TokenInfo{Extra: map[string]any{turnKey: t}}
+}
+
+func turnOf(extra *sdk.RequestExtra) *turn {
+	if extra == nil || extra.TokenInfo == nil {
+		return nil
+	}
+	t, _ := extra.TokenInfo.Extra[turnKey].(*turn)
+	return t
+}
+
+// changes reports whether a request calls a tool that changes something.
+func (s *Server) changes(r *jsonrpc.Request) bool {
+	if r.Method != "tools/call" {
+		return false
+	}
+	var call struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(r.Params, &call) != nil {
+		return false // the SDK refuses it
+	}
+	t := s.tools[call.Name]
+	return t != nil && !t.Annotations.ReadOnly
+}

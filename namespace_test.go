@@ -1,0 +1,239 @@
+package loci_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci"
+)
+
+// anyLabel draws labels with everything that might be taken for syntax.
+func anyLabel() *rapid.Generator[string] {
+	odd := []string{"a", "A", "/", "%", "%2F", "%25", "%2f", "%252F", ":", "a:b", "a/b", ".", "..", "*", "_", "{user_id}",
+		" ", "\t", "é", "e\u0301", "\x01", "\x7f", "\u202e", "𝒳", "\ufffd", "user"}
+	part := rapid.OneOf(rapid.SampledFrom(odd), rapid.StringN(1, 4, 16))
+	return rapid.Custom(func(t *rapid.T) string {
+		s := strings.ReplaceAll(strings.Join(rapid.SliceOfN(part, 1, 4).Draw(t, "parts"), ""), "\x00", "0")
+		return strings.ToValidUTF8(s, "?")
+	})
+}
+
+func anyNamespace() *rapid.Generator[loci.Namespace] {
+	return rapid.Custom(func(t *rapid.T) loci.Namespace {
+		return rapid.SliceOfN(anyLabel(), 0, 4).Draw(t, "labels")
+	})
+}
+
+func TestNamespaceTextRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := anyNamespace().Draw(t, "namespace")
+		back, err := loci.ParseNamespace(n.String())
+		if err != nil || !back.Equal(n) {
+			t.Fatalf("%q reads back as %q, %v", n.String(), []string(back), err)
+		}
+		if key := loci.NamespaceFromKey(n.Key()); !key.Equal(n) {
+			t.Fatalf("key of %q reads back as %q", []string(n), []string(key))
+		}
+	})
+}
+
+func TestContainsIsKeyPrefix(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := anyNamespace().Draw(t, "a"), anyNamespace().Draw(t, "b")
+		if rapid.Bool().Draw(t, "extend") {
+			b = a.Child(b...)
+		}
+		if got, want := strings.HasPrefix(b.Key(), a.Key()), a.Contains(b); got != want {
+			t.Fatalf("%q contains %q: %v, but key prefix: %v", []string(a), []string(b), want, got)
+		}
+		if (a.Key() == b.Key()) != a.Equal(b) || (a.String() == b.String()) != a.Equal(b) {
+			t.Fatalf("%q and %q collide", []string(a), []string(b))
+		}
+	})
+}
+
+func TestChildDoesNotShareMemory(t *testing.T) {
+	base := append(make(loci.Namespace, 0, 8), "user")
+	one, two := base.Child("a"), base.Child("b")
+	if one[1] != "a" || two[1] != "b" {
+		t.Errorf("children share memory: %q, %q", one, two)
+	}
+}
+
+func TestNamespaceLimits(t *testing.T) {
+	long := strings.Repeat("x", 257)
+	for _, c := range []struct {
+		n    loci.Namespace
+		want string
+	}{
+		{nil, ""},
+		{slices.Repeat(loci.Namespace{"x"}, 16), ""},
+		{loci.Namespace{long[:256]}, ""},
+		{slices.Repeat(loci.Namespace{"x"}, 17), "namespace has 17 labels; the limit is 16"},
+		{loci.Namespace{"a", ""}, "namespace label 2 must not be empty"},
+		{loci.Namespace{long}, "namespace label 1 is 257 bytes long; the limit is 256: shorten it"},
+		{loci.Namespace{"a\xff"}, "namespace label 1 is not valid UTF-8"},
+		{loci.Namespace{"user\x00"}, "namespace label 1 must not contain a NUL character"},
+	} {
+		err := c.n.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%.40q: error %v, want %q", []string(c.n), err, c.want)
+		}
+	}
+}
+
+func TestParseNamespaceRefuses(t *testing.T) {
+	for _, text := range []string{"/", "a//b", "/a", "a/", "%", "a%2", "a%zz", "50%", "a\x00", strings.Repeat("a/", 16) + "a"} {
+		if n, err := loci.ParseNamespace(text); err == nil {
+			t.Errorf("%q is read as %q", text, []string(n))
+		}
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	missing := "ConfigurationError: Missing key in 'configurable' field: "
+	for _, c := range []struct {
+		template loci.Template
+		vars     loci.Vars
+		want     loci.Namespace
+		err      string
+	}{
+		{nil, loci.Vars{"user_id": "u-123"}, loci.Namespace{"user", "u-123"}, ""},
+		{nil, loci.Vars{"user_id": "u", "org_id": "acme"}, loci.Namespace{"user", "u"}, ""},
+		{nil, loci.Vars{"org_id": "acme", "agent_id": "alpha"}, loci.Namespace{"org", "acme", "alpha"}, ""},
+		{nil, loci.Vars{"org_id": "acme"}, loci.Namespace{"org", "acme"}, ""},
+		{nil, nil, nil, missing + "user_id. Available keys: []"},
+		{nil, loci.Vars{"thread_id": "t", "agent_id": "a", "user_id": ""}, nil, missing + "user_id. Available keys: ['agent_id', 'thread_id']"},
+		{loci.Template{"{user_id}", "memories"}, loci.Vars{"user_id": "u"}, loci.Namespace{"u", "memories"}, ""},
+		{loci.Template{"{user_id}"}, loci.Vars{"org_id": "o"}, nil, missing + "user_id. Available keys: ['org_id']"},
+		{loci.Template{"x{user_id}", "{user_id}x", "{", "}"}, nil, loci.Namespace{"x{user_id}", "{user_id}x", "{", "}"}, ""},
+		{loci.Template{"{user_id}"}, loci.Vars{"user_id": "{org_id}", "org_id": "o"}, loci.Namespace{"{org_id}"}, ""},
+		{loci.Template{"{user_id}"}, loci.Vars{"user_id": "a\x00b"}, nil, "namespace label 1 must not contain a NUL character"},
+		{loci.Template{"team", "{project}"}, loci.Vars{"project": "a/b"}, loci.Namespace{"team", "a/b"}, ""},
+	} {
+		got, err := c.template.Resolve(c.vars)
+		if c.err != "" {
+			if err == nil || err.Error() != c.err {
+				t.Errorf("%q with %v: error %v, want %q", c.template, c.vars, err, c.err)
+			}
+			continue
+		}
+		if err != nil || !got.Equal(c.want) {
+			t.Errorf("%q with %v: %q, %v; want %q", c.template, c.vars, got, err, c.want)
+		}
+	}
+	if _, err := loci.ParseTemplate([]string{"a", "{}"}); err == nil {
+		t.Error("an empty variable is accepted")
+	}
+	labels := []string{"{user_id}"}
+	parsed, err := loci.ParseTemplate(labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels[0] = "{org_id}"
+	if n, err := parsed.Resolve(loci.Vars{"user_id": "u"}); err != nil || !n.Equal(loci.Namespace{"u"}) {
+		t.Errorf("a template follows its caller's slice: %q, %v", n, err)
+	}
+}
+
+func TestPrincipalRules(t *testing.T) {
+	home, other := tenant(t, "home"), tenant(t, "other")
+	make1 := func(scopes ...loci.Scope) loci.Principal {
+		p, err := loci.NewPrincipal(home, "key-1", loci.Vars{"user_id": "u", "org_id": ""}, scopes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for _, c := range []struct {
+		name   string
+		scopes []loci.Scope
+		chosen loci.Vars
+		code   loci.Code
+	}{
+		{"a thread", nil, loci.Vars{"thread_id": "t1", "session_id": "s1"}, ""},
+		{"the own value", nil, loci.Vars{"user_id": "u"}, ""},
+		{"nothing", nil, loci.Vars{"user_id": ""}, ""},
+		{"another user", nil, loci.Vars{"user_id": "v"}, loci.Forbidden},
+		{"another user as admin", []loci.Scope{loci.ScopeAdmin, loci.ScopeElevate}, loci.Vars{"user_id": "v"}, loci.Forbidden},
+		{"an org where none is set", nil, loci.Vars{"org_id": "o"}, loci.Forbidden},
+		{"another letter case", nil, loci.Vars{"user_id": "U"}, loci.Forbidden},
+		{"another user by delegation", []loci.Scope{loci.ScopeDelegate}, loci.Vars{"user_id": "v"}, ""},
+		{"a bad value", []loci.Scope{loci.ScopeDelegate}, loci.Vars{"user_id": "v\x00"}, loci.Invalid},
+		{"a bad thread", nil, loci.Vars{"thread_id": strings.Repeat("x", 257)}, loci.Invalid},
+	} {
+		p := make1(c.scopes...)
+		before := p.Vars()
+		q, err := p.With(c.chosen)
+		if c.code != "" {
+			wantCode(t, err, c.code)
+		} else if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else {
+			for name, value := range c.chosen {
+				if value != "" && q.Var(name) != value {
+					t.Errorf("%s: %s is %q", c.name, name, q.Var(name))
+				}
+			}
+		}
+		if !reflect.DeepEqual(p.Vars(), before) {
+			t.Errorf("%s changed the principal itself", c.name)
+		}
+	}
+	if _, err := (loci.Principal{}).With(loci.Vars{"thread_id": "t"}); err != nil {
+		t.Errorf("the zero principal cannot choose a thread: %v", err)
+	}
+	for _, scopes := range [][]loci.Scope{nil, {loci.ScopeAdmin}, {loci.ScopeElevate}, {loci.ScopeDelegate, loci.ScopeWrite}} {
+		_, err := make1(scopes...).Elevate(other)
+		wantCode(t, err, loci.Forbidden)
+	}
+	admin := make1(loci.ScopeAdmin, loci.ScopeElevate)
+	if _, err := admin.Elevate(loci.Tenant{}); err == nil {
+		t.Error("elevation to no tenant is accepted")
+	}
+	up, err := admin.Elevate(other)
+	if err != nil || up.Tenant() != other || up.ElevatedFrom() != home || admin.Tenant() != home || !admin.ElevatedFrom().IsZero() {
+		t.Errorf("elevated: %v from %v (%v); the original is in %v", up.Tenant(), up.ElevatedFrom(), err, admin.Tenant())
+	}
+	if err := admin.Require(loci.ScopeAdmin); err != nil {
+		t.Error(err)
+	}
+	err = admin.Require(loci.ScopeWrite)
+	wantCode(t, err, loci.Forbidden)
+	if want := `this credential lacks the scope "write"`; err == nil || err.Error() != want {
+		t.Errorf("message %v, want %s", err, want)
+	}
+}
+
+func TestPrincipalIsImmutable(t *testing.T) {
+	vars, scopes := loci.Vars{"user_id": "u"}, []loci.Scope{loci.ScopeRead}
+	p, err := loci.NewPrincipal(tenant(t, "t"), "s", vars, scopes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars["user_id"], scopes[0] = "v", loci.ScopeAdmin
+	p.Vars()["user_id"] = "w"
+	if p.Var("user_id") != "u" || p.May(loci.ScopeAdmin) || !p.May(loci.ScopeRead) {
+		t.Errorf("principal changed from outside: %v", p)
+	}
+}
+
+func TestViewIsImmutable(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		e := newEngine(t, s, loci.Options{})
+		labels, also := loci.Namespace{"user", "a"}, []loci.Namespace{{"shared", "a"}}
+		m := bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: labels, Also: also, Actor: "x"})
+		save(t, bind(t, e, "user", "b"), "secret of b")
+		save(t, bind(t, e, "shared", "b"), "shared of b")
+		labels[1], also[0][1] = "b", "b"
+		view := m.View()
+		view.Namespace[1], view.Also[0][1] = "b", "b"
+		if facts := allFacts(t, m); len(facts) > 0 {
+			t.Errorf("a bound handle was moved: %v", facts)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package loci_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+func TestSearchFindsByWordsAndMeaning(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now, Embedder: &wordEmbedder{model: "w"}, ChunkSize: 64, ChunkOverlap: new(8)})
+		m := bind(t, e, "u")
+		filler := strings.Repeat("Nothing of interest stands in this sentence. ", 8)
+		long := save(t, m, filler+"The zebra crossed the river. "+filler)
+		save(t, m, "a lion in the grass")
+		for _, mode := range []loci.Mode{loci.Hybrid, loci.Keyword, loci.Semantic} {
+			r := search(t, m, loci.Query{Text: "zebra river", Mode: mode})
+			if len(r.Matches) == 0 || r.Matches[0].Record.ID != long || !strings.Contains(r.Matches[0].Passage, "zebra crossed") || r.KeywordOnly {
+				t.Errorf("%s: %d matches, passage %q", mode, len(r.Matches), r.Matches[0].Passage)
+			}
+			seen := map[loci.ID]bool{}
+			for _, match := range r.Matches {
+				if seen[match.Record.ID] {
+					t.Errorf("%s: a record comes twice", mode)
+				}
+				seen[match.Record.ID] = true
+			}
+		}
+		for _, q := range []loci.Query{
+			{Text: "x", Mode: "fuzzy"}, {Limit: -1}, {Limit: 1001}, {Offset: -1}, {Offset: 10_001}, {Text: "a\xff"}, {Tags: []string{" "}},
+		} {
+			_, err := m.Search(t.Context(), q)
+			wantCode(t, err, loci.Invalid)
+		}
+		_, err := m.Search(t.Context(), loci.Query{Mode: "x"})
+		if want := "Invalid mode: 'x'. Must be one of ['hybrid', 'keyword', 'semantic']"; err == nil || err.Error() != want {
+			t.Errorf("error %v", err)
+		}
+		_, err = m.Search(t.Context(), loci.Query{Text: strings.Repeat("x", loci.MaxQueryBytes+1)})
+		wantCode(t, err, loci.TooLarge)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = m.Search(ctx, loci.Query{Text: "zebra", Mode: loci.Keyword})
+		wantCode(t, err, loci.Unavailable)
+	})
+}
+
+func TestPagesJoin(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		for i := range 60 {
+			if i%3 == 0 {
+				c.advance(time.Second)
+			}
+			save(t, m, fmt.Sprintf("zebra %s number %d", strings.Repeat("stripe ", i%5), i))
+		}
+		for _, text := range []string{"", "zebra stripe"} {
+			whole := texts(search(t, m, loci.Query{Text: text, Limit: 1000}))
+			var joined []string
+			for offset := 0; ; offset += 7 {
+				page := texts(search(t, m, loci.Query{Text: text, Limit: 7, Offset: offset}))
+				if len(page) == 0 {
+					break
+				}
+				joined = append(joined, page...)
+			}
+			if len(whole) != 60 || !slices.Equal(joined, whole) {
+				t.Errorf("%q: pages give %d of %d, in another order or not at all", text, len(joined), len(whole))
+			}
+			if r := search(t, m, loci.Query{Text: text, Limit: 1000, Offset: 10_000}); len(r.Matches) > 0 {
+				t.Error("there is something behind the end")
+			}
+		}
+	})
+}
+
+func TestEmbedderOutOfOrder(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		w := &wordEmbedder{model: "w"}
+		e := newEngine(t, s, loci.Options{Embedder: w})
+		m := bind(t, e, "u")
+		w.setDown(true)
+		id := save(t, m, strings.Repeat("the quick brown fox jumps over the lazy dog. ", 2000))
+		if !e.Lagging(tenant(t, "t")) {
+			t.Error("a write without vectors is not noticed")
+		}
+		r := search(t, m, loci.Query{Text: "fox"})
+		if len(r.Matches) != 1 || !r.KeywordOnly || r.Matches[0].Score != 1 {
+			t.Errorf("keyword search: %d matches, keyword only %v", len(r.Matches), r.KeywordOnly)
+		}
+		_, err := m.Search(t.Context(), loci.Query{Text: "fox", Mode: loci.Semantic})
+		wantCode(t, err, loci.Unavailable)
+		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 0 || err == nil {
+			t.Errorf("backfill: %d, %v", n, err)
+		}
+		w.setDown(false)
+		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 1 || err != nil || e.Lagging(tenant(t, "t")) {
+			t.Errorf("backfill: %d, %v", n, err)
+		}
+		r = search(t, m, loci.Query{Text: "quick brown", Mode: loci.Semantic})
+		if len(r.Matches) != 1 || r.Matches[0].Record.ID != id || !r.Matches[0].Explain.Embedded {
+			t.Errorf("semantic search: %+v", len(r.Matches))
+		}
+		plain := bind(t, newEngine(t, s, loci.Options{}), "u")
+		_, err = plain.Search(t.Context(), loci.Query{Text: "fox", Mode: loci.Semantic})
+		wantCode(t, err, loci.Unsupported)
+		if r := search(t, plain, loci.Query{Text: "fox"}); r.KeywordOnly || len(r.Matches) != 1 {
+			t.Errorf("without an embedder: %+v", r.KeywordOnly)
+		}
+	})
+}
+
+// Vectors of one model never meet a query of another.
+func TestSpacesDoNotMix(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		one := newEngine(t, s, loci.Options{Embedder: &wordEmbedder{model: "one"}})
+		two := newEngine(t, s, loci.Options{Embedder: &wordEmbedder{model: "two"}})
+		save(t, bind(t, one, "u"), "zebra")
+		for range 2 {
+			if r := search(t, bind(t, two, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) > 0 {
+				t.Errorf("a vector of another model is compared: %+v", r.Matches[0].Explain)
+			}
+			if r := search(t, bind(t, one, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 1 || r.Matches[0].Score < 0.99 {
+				t.Errorf("the own vector is lost: %+v", r)
+			}
+		}
+		if r := search(t, bind(t, two, "u"), loci.Query{Text: "zebra"}); len(r.Matches) != 1 || r.Matches[0].Explain.Embedded {
+			t.Errorf("hybrid: %+v", r)
+		}
+		if n, err := two.Backfill(t.Context(), tenant(t, "t"), nil); n != 1 || err != nil {
+			t.Fatalf("backfill: %d, %v", n, err)
+		}
+		for _, e := range []*loci.Engine{one, two} {
+			if r := search(t, bind(t, e, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 1 {
+				t.Errorf("%s finds %d", e.Space().Model, len(r.Matches))
+			}
+		}
+	})
+}
+
+// Searches while the records change return no text that does not fit the query.
+func TestSearchWhileRecordsChange(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		var ids []loci.ID
+		for i := range 20 {
+			ids = append(ids, save(t, m, fmt.Sprintf("zebra %d", i)))
+		}
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer close(done)
+			for round := range 3 {
+				for i, id := range ids {
+					word := []string{"lion", "zebra"}[round%2]
+					_, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new(fmt.Sprintf("%s %d", word, i))})
+					if err != nil && !errors.Is(err, loci.ErrConflict) {
+						t.Error(err)
+					}
+				}
+			}
+		})
+		for running := true; running; {
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+			for _, match := range search(t, m, loci.Query{Text: "zebra", Limit: 20}).Matches {
+				if !strings.Contains(match.Record.Text, "zebra") || !strings.Contains(match.Passage, "zebra") {
+					t.Fatalf("found %q", match.Record.Text)
+				}
+			}
+		}
+		wg.Wait()
+	})
+}
+
+// A query of ten thousand words is answered, from the first of them.
+func TestLongQueries(t *testing.T) {
+	m := bind(t, newEngine(t, openSQLite(t), loci.Options{}), "u")
+	for i := range 200 {
+		save(t, m, fmt.Sprintf("word%d and %s", i, strings.Repeat("filler ", i%7)))
+	}
+	var b strings.Builder
+	for i := 0; b.Len() < loci.MaxQueryBytes-10; i++ {
+		fmt.Fprintf(&b, "word%d ", i)
+	}
+	if r := search(t, m, loci.Query{Text: b.String(), Limit: 1000, Offset: 0}); len(r.Matches) != 200 {
+		t.Errorf("%d matches", len(r.Matches))
+	}
+}

@@ -1,0 +1,316 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/retrieval"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+var space = loci.Space{Model: "m", Dims: 8}
+
+// corpus is what an index is made from, to make it again and to search it slowly.
+type corpus struct {
+	records map[loci.ID]*loci.Record
+	codes   map[loci.ID][][]byte
+}
+
+func record(id int, namespace loci.Namespace, passages ...string) *loci.Record {
+	r := &loci.Record{ID: loci.ID{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)}, Kind: loci.KindFact, Namespace: namespace, Version: 1, Live: true,
+		CreatedAt: time.UnixMilli(int64(id % 5)).UTC()}
+	for _, p := range passages {
+		start := len(r.Text)
+		r.Text += p + "\n"
+		r.Passages = append(r.Passages, loci.Span{Start: start, End: start + len(p)})
+	}
+	return r
+}
+
+func codes(r *loci.Record, seed uint64) (out [][]byte) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range r.Passages {
+		v := make([]float32, space.Dims)
+		for i := range v {
+			v[i] = float32(random.NormFloat64())
+		}
+		out = append(out, vector.Quantize(v))
+	}
+	return out
+}
+
+func (c *corpus) fresh(keys ...string) *Index {
+	x := New(space)
+	for _, key := range keys {
+		x.AddShard(key)
+	}
+	for _, id := range slices.SortedFunc(func(yield func(loci.ID) bool) {
+		for id := range c.records {
+			if !yield(id) {
+				return
+			}
+		}
+	}, func(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) }) {
+		x.Upsert(c.records[id], c.codes[id])
+	}
+	return x
+}
+
+func (c *corpus) load(ids []loci.ID) (out []loci.Record, err error) {
+	for _, id := range ids {
+		if r := c.records[id]; r != nil {
+			out = append(out, *r)
+		}
+	}
+	return out, nil
+}
+
+var places = []loci.Namespace{{"u"}, {"u", "x"}, {"v"}}
+
+func keysOf() (keys []string) {
+	for _, n := range places {
+		keys = append(keys, n.Key())
+	}
+	return keys
+}
+
+var vocabulary = strings.Fields("zebra lion tea cup river stone cloud zebra tea tea 42 東京 running")
+
+func anyProbe(t *rapid.T) loci.Probe {
+	p := loci.Probe{Space: space}
+	if rapid.Bool().Draw(t, "by words") {
+		p.Text = strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 1, 4).Draw(t, "query"), " ")
+	}
+	if p.Text == "" || rapid.Bool().Draw(t, "by vector") {
+		p.Vector = rapid.SliceOfN(rapid.Float32Range(-1, 1), space.Dims, space.Dims).Draw(t, "vector")
+	}
+	return p
+}
+
+func anyFilter(t *rapid.T) loci.Filter {
+	f := loci.Filter{Within: rapid.SliceOfN(rapid.SampledFrom(append(places, loci.Namespace{}, loci.Namespace{"w"})), 0, 2).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact")}
+	if rapid.Bool().Draw(t, "tagged") {
+		f.Tags = []string{"odd"}
+	}
+	return f
+}
+
+// mutate makes one random change to index and corpus alike.
+func (c *corpus) mutate(t *rapid.T, x *Index) {
+	id := rapid.IntRange(0, 30).Draw(t, "id")
+	n := places[id%len(places)] // a record never changes its namespace
+	r := record(id, n, rapid.SliceOfN(rapid.Map(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 0, 6),
+		func(words []string) string { return strings.Join(words, " ") }), 0, 4).Draw(t, "passages")...)
+	if id%2 == 1 {
+		r.Tags = []string{"odd"}
+	}
+	delete(c.codes, r.ID)
+	switch rapid.IntRange(0, 4).Draw(t, "step") {
+	case 0:
+		delete(c.records, r.ID)
+		x.Remove(n.Key(), r.ID)
+	case 1:
+		r.Live = false
+		c.records[r.ID] = r
+		x.Upsert(r, nil)
+	default:
+		c.records[r.ID] = r
+		if rapid.Bool().Draw(t, "embedded") {
+			c.codes[r.ID] = codes(r, rapid.Uint64().Draw(t, "seed"))
+		}
+		x.Upsert(r, c.codes[r.ID])
+	}
+	if rapid.IntRange(0, 9).Draw(t, "compact") == 0 {
+		for _, s := range x.shards {
+			s.compact()
+		}
+	}
+}
+
+// A changed index equals one built from what is left, bit for bit, and both equal
+// a search that looks at everything.
+func TestChangedIndexEqualsFreshOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &corpus{records: map[loci.ID]*loci.Record{}, codes: map[loci.ID][][]byte{}}
+		x := c.fresh(keysOf()...)
+		for range rapid.IntRange(0, 60).Draw(t, "changes") {
+			c.mutate(t, x)
+		}
+		fresh := c.fresh(keysOf()...)
+		for range 3 {
+			p, f, limit := anyProbe(t), anyFilter(t), rapid.IntRange(1, 12).Draw(t, "limit")
+			got, err := x.Match(p, f, limit, c.load)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := fresh.Match(p, f, limit, c.load)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("changed:\n%+v\nfresh:\n%+v, %v", got, want, err)
+			}
+			c.compare(t, p, f, limit, got)
+		}
+		if x.Passages() != fresh.Passages() {
+			t.Fatalf("%d passages, fresh %d", x.Passages(), fresh.Passages())
+		}
+	})
+}
+
+// compare ranks the corpus naively and checks a result against it.
+func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got []loci.Hit) {
+	type doc struct {
+		r       *loci.Record
+		terms   map[string]int
+		ordinal int
+		length  float64
+	}
+	var docs []doc
+	total := 0.0
+	for _, r := range c.records {
+		if !r.Live || !f.Covers(r.Namespace) {
+			continue
+		}
+		for i, span := range r.Passages {
+			d := doc{r: r, terms: map[string]int{}, ordinal: i}
+			retrieval.Analyze(span.Of(r.Text), func(term string) { d.terms[term]++; d.length++ })
+			docs = append(docs, d)
+			total += d.length
+		}
+	}
+	words, likeness := map[loci.ID]float64{}, map[loci.ID]float64{}
+	query := vector.New(space.Dims)
+	for _, d := range docs {
+		score := 0.0
+		for _, term := range retrieval.Terms(p.Text, maxQueryTerms) {
+			holders := 0.0
+			for _, other := range docs {
+				if other.terms[term] > 0 {
+					holders++
+				}
+			}
+			if n := float64(d.terms[term]); n > 0 {
+				idf := math.Log(1 + (float64(len(docs))-holders+0.5)/(holders+0.5))
+				score += idf * n * 2.2 / (n + 1.2*(0.25+0.75*d.length/(total/float64(len(docs)))))
+			}
+		}
+		if !f.Selects(d.r) {
+			continue
+		}
+		if score > 0 {
+			words[d.r.ID] = max(words[d.r.ID], score)
+		}
+		if own := c.codes[d.r.ID]; p.Vector != nil && own != nil {
+			scale, code, err := vector.Split(own[d.ordinal], space.Dims)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := query.AppendQuantized(scale, code)
+			out := make([]float32, 1)
+			query.ScoresOf(p.Vector, []int32{int32(row)}, out)
+			if have, ok := likeness[d.r.ID]; !ok || float64(out[0]) > have {
+				likeness[d.r.ID] = float64(out[0])
+			}
+		}
+	}
+	rank := func(scores map[loci.ID]float64) map[loci.ID]int {
+		var ids []loci.ID
+		for id := range scores {
+			ids = append(ids, id)
+		}
+		slices.SortFunc(ids, func(a, b loci.ID) int {
+			if math.Abs(scores[a]-scores[b]) > 1e-9 {
+				return cmp.Compare(scores[b], scores[a])
+			}
+			return cmp.Or(c.records[b].CreatedAt.Compare(c.records[a].CreatedAt), bytes.Compare(a[:], b[:]))
+		})
+		ranks := map[loci.ID]int{}
+		for i, id := range ids[:min(limit, len(ids))] {
+			ranks[id] = i + 1
+		}
+		return ranks
+	}
+	byWord, byVector := rank(words), rank(likeness)
+	for _, h := range got {
+		if math.Abs(h.Keyword-words[h.ID]) > 1e-9 || h.Embedded && h.Similarity != likeness[h.ID] ||
+			h.VectorRank != byVector[h.ID] || h.KeywordRank != byWord[h.ID] {
+			t.Fatalf("hit %+v, want keyword %v at %d, similarity %v at %d", h, words[h.ID], byWord[h.ID], likeness[h.ID], byVector[h.ID])
+		}
+		delete(byWord, h.ID)
+		delete(byVector, h.ID)
+	}
+	if len(byWord)+len(byVector) > 0 {
+		t.Fatalf("not found: %v, %v", byWord, byVector)
+	}
+}
+
+// A record the filter excludes takes no place in the list, however well it fits.
+func TestFilterComesBeforeLimit(t *testing.T) {
+	x := New(space)
+	x.AddShard(loci.Namespace{"u"}.Key())
+	for i := range 100 {
+		r := record(i, loci.Namespace{"u"}, "zebra zebra zebra")
+		if i == 57 {
+			r = record(i, loci.Namespace{"u"}, "one zebra among many other words")
+			r.Tags = []string{"odd"}
+		}
+		x.Upsert(r, codes(r, uint64(i)))
+	}
+	hits, err := x.Match(loci.Probe{Text: "zebra", Vector: make([]float32, space.Dims), Space: space}, loci.Filter{Within: []loci.Namespace{{"u"}}, Tags: []string{"odd"}}, 1, nil)
+	if err != nil || len(hits) != 1 || hits[0].KeywordRank != 1 || hits[0].VectorRank != 1 {
+		t.Errorf("hits %+v, %v", hits, err)
+	}
+}
+
+// Records without a passage cannot be found, so changing one often costs nothing.
+func TestRecordsWithoutTextTakeNoRoom(t *testing.T) {
+	x := New(space)
+	key := loci.Namespace{"u"}.Key()
+	x.AddShard(key)
+	for range 10_000 {
+		x.Upsert(record(1, loci.Namespace{"u"}), nil)
+	}
+	for i := range 10_000 { // and a text that changes often is compacted
+		x.Upsert(record(2, loci.Namespace{"u"}, fmt.Sprint("version ", i)), nil)
+	}
+	if s := x.shards[key]; len(s.entries) > 2100 || len(s.terms) > 2100 || len(s.passages) > 2100 {
+		t.Errorf("%d entries, %d passages and %d terms for two records", len(s.entries), len(s.passages), len(s.terms))
+	}
+}
+
+func TestKeysFindWhatLiesBelow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		label := rapid.SampledFrom([]string{"a", "a\x01", "ab", "b", "\x01", "é"})
+		namespace := rapid.Map(rapid.SliceOfN(label, 0, 3), func(l []string) loci.Namespace { return l })
+		all := rapid.SliceOf(namespace).Draw(t, "all")
+		var keys Keys
+		for _, n := range all {
+			keys.Add(n.Key())
+		}
+		f := loci.Filter{Within: rapid.SliceOfN(namespace, 0, 3).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact")}
+		want := map[string]bool{}
+		for _, n := range all {
+			if f.Covers(n) {
+				want[n.Key()] = true
+			}
+		}
+		got := keys.Covered(&f)
+		if len(got) != len(want) || !slices.IsSorted(got) {
+			t.Fatalf("covered %q, want %v", got, want)
+		}
+		for _, key := range got {
+			if !want[key] {
+				t.Fatalf("%q is covered", key)
+			}
+		}
+	})
+}

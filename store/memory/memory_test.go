@@ -1,0 +1,13 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, storetest.Target{Open: func(*testing.T) loci.Store { return memory.Open() }})
+}

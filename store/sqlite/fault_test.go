@@ -1,0 +1,270 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// readOnlyEnv makes the test binary a child that tries to write to a store it may
+// only read.
+const readOnlyEnv = "LOCI_TEST_READ_ONLY_STORE"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(readOnlyEnv); path != "" {
+		s, err := Open(path, nil)
+		if err == nil {
+			err = s.Apply(context.Background(), testTenant, note("more"))
+		}
+		fmt.Println(loci.AsError(err).Code, loci.AsError(err).Error())
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// note is a change that stores a text.
+func note(text string) loci.Change {
+	at := time.UnixMilli(1_700_000_000_000).UTC()
+	r := loci.Record{ID: loci.NewID(), Kind: loci.KindFact, Namespace: loci.Namespace{"u"}, Version: 1, Live: true,
+		CreatedAt: at, UpdatedAt: at, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}}
+	return loci.Change{Put: []loci.Put{{Record: r}},
+		Events: []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: at, Actor: "a"}}}
+}
+
+func openFile(t *testing.T, path string) *Store {
+	t.Helper()
+	s, err := Open(path, &Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func save(t *testing.T, s *Store, text string) loci.ID {
+	t.Helper()
+	c := note(text)
+	if err := s.Apply(context.Background(), testTenant, c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Put[0].Record.ID
+}
+
+func wantCode(t *testing.T, err error, code loci.Code, words ...string) {
+	t.Helper()
+	if e := loci.AsError(err); e == nil || e.Code != code {
+		t.Fatalf("got %v, want %s", err, code)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not say %q", err, word)
+		}
+	}
+}
+
+func exec1(t *testing.T, path, query string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(query); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func count(t *testing.T, s *Store) int64 {
+	t.Helper()
+	n, err := s.Count(context.Background(), testTenant, loci.Filter{Within: []loci.Namespace{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Records
+}
+
+func TestFilesThatAreNotOurs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make  func(t *testing.T, path string)
+		code  loci.Code
+		words string
+	}{
+		"newer schema": {func(t *testing.T, path string) {
+			s := openFile(t, path)
+			save(t, s, "old")
+			_ = s.Close()
+			exec1(t, path, "PRAGMA user_version = 99")
+		}, loci.Unsupported, "upgrade"},
+		"another program's": {func(t *testing.T, path string) { exec1(t, path, "CREATE TABLE x (y)") }, loci.Unsupported, "another program"},
+		"garbage": {func(t *testing.T, path string) {
+			if err := os.WriteFile(path, bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, loci.Unsupported, "not a memory file"},
+		"truncated": {func(t *testing.T, path string) {
+			s := openFile(t, path)
+			for i := range 50 {
+				save(t, s, strings.Repeat(fmt.Sprint("word", i, " "), 200))
+			}
+			_ = s.Close()
+			if err := os.Truncate(path, 20*4096); err != nil {
+				t.Fatal(err)
+			}
+		}, loci.Internal, "damaged"},
+		"a directory": {func(t *testing.T, path string) {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, loci.Unavailable, "cannot be opened"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "x.db")
+			c.make(t, path)
+			s := openFile(t, path)
+			err := s.Apply(context.Background(), testTenant, note("new"))
+			for i := 0; err == nil && i < 50; i++ { // damage shows when its page is read
+				_, err = s.Check(context.Background(), testTenant)
+				if err == nil {
+					_, _, err = s.Records(context.Background(), testTenant, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
+				}
+			}
+			wantCode(t, err, c.code, c.words)
+		})
+	}
+}
+
+func TestSingleFileRefusesOtherTenants(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	other, err := loci.NewTenant("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, s.Apply(context.Background(), other, note("x")), loci.Unsupported, "directory")
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openFile(t, filepath.Join(dir, "x.db"))
+	first := save(t, s, "the first")
+	f := s.files[testTenant]
+	f.ballast.wait()
+	if _, err := os.Stat(filepath.Join(dir, ballastName)); err != nil {
+		t.Fatalf("no ballast: %v", err)
+	}
+	limit := func(pages int) {
+		t.Helper()
+		if err := f.write(context.Background(), func(tx *tx) error { return tx.exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(60)
+	stored := 1
+	var err error
+	for err == nil && stored < 1000 {
+		if err = s.Apply(context.Background(), testTenant, note(strings.Repeat("filler ", 500))); err == nil {
+			stored++
+		}
+	}
+	wantCode(t, err, loci.Unavailable, "full", "x.db")
+	if n := count(t, s); n != int64(stored) {
+		t.Errorf("%d records are there, %d were acknowledged", n, stored)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ballastName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the ballast was kept: %v", err)
+	}
+	if err := s.Apply(context.Background(), testTenant, loci.Change{Erase: []loci.Erase{{ID: first, Version: 1}}}); err != nil {
+		t.Errorf("erase on a full disk: %v", err)
+	}
+	limit(100_000)
+	save(t, s, "room again")
+}
+
+func TestLockedFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	save(t, s, "first")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	wantCode(t, s.Apply(ctx, testTenant, note("waits")), loci.Unavailable)
+	if n := count(t, s); n != 1 {
+		t.Errorf("%d records while locked; reading goes on and nothing was added", n)
+	}
+	if _, err := db.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, "after")
+	if n := count(t, s); n != 2 {
+		t.Errorf("%d records, want 2: the write that was given up must not come later", n)
+	}
+}
+
+// TestReadOnlyFile runs a child that may read but not write, as another user when
+// this one may do everything.
+func TestReadOnlyFile(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "loci-readonly-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "x.db")
+	s := openFile(t, path)
+	save(t, s, "first")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "child")
+	data, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(binary, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, filepath.Join(dir, ballastName)} {
+		if err := os.Chmod(name, 0o444); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary)
+	cmd.Env = append(os.Environ(), readOnlyEnv+"="+path)
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "unavailable the memory file "+path+" or its directory is read-only") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

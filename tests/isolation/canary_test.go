@@ -1,0 +1,338 @@
+// Package isolation looks for a way from one user to another, and from one tenant
+// to another, through every method of the library.
+package isolation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/sqlite"
+)
+
+// canary is in everything the victim stores. Lower case, so that it also stands in tags.
+const canary = "canaryqzxv"
+
+// payloads are what an attacker sends wherever a text is taken.
+var payloads = []string{
+	"", " ", "*", "%", "_", "?", "canary%", "%qzxv", "canaryqzxv",
+	"' OR '1'='1", "'; DROP TABLE record; --", `" OR ""="`, "x' UNION SELECT text FROM record --", "1; SELECT * FROM record", "\\'", "NULL",
+	"$ne", "$gt", `{"$ne":null}`, "$.content", "content", "[*]", "a.b.c",
+	"victim", "VICTIM", "Victim", "victim/", "victim%", "victim\u200b", "vi\u0441tim", "ｖｉｃｔｉｍ", "victim ", " victim", "victim\x01",
+	"user/victim", "user\x00victim", "user%2Fvictim", "user%00victim", "../victim", "..", "./../user/victim", "/", "//",
+	"{user_id}", "{org_id}", "tenant:home", "tenant:*", "namespace:victim", "key:victim-key", "text NEAR canaryqzxv", "canary*", "NOT x", "AND OR",
+	"e\u0301", "é", "\u202e", "😀", "\ufeff", "\r\nvictim", "\x1b[2J", "\x00", strings.Repeat("canaryqzxv ", 100), strings.Repeat("v", 300), strings.Repeat("%", 200),
+}
+
+// A scene is a victim's memory and what names things in it.
+type scene struct {
+	engine *loci.Engine
+	log    *bytes.Buffer
+	victim *loci.Memory
+	ids    []loci.ID
+	cursor []string
+}
+
+func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
+	t.Run("memory", func(t *testing.T) { test(t, memory.Open()) })
+	t.Run("sqlite", func(t *testing.T) {
+		s, err := sqlite.Open(filepath.Join(t.TempDir(), "x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		test(t, s)
+	})
+}
+
+func setUp(t *testing.T, s loci.Store) *scene {
+	t.Helper()
+	sc := &scene{log: &bytes.Buffer{}}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical(), Now: func() time.Time { return at },
+		Logger: slog.New(slog.NewTextHandler(sc.log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc.engine = engine
+	sc.victim = sc.bind(t, "home", loci.Namespace{"user", "victim"}, canary+"-key")
+	keep := func(stored loci.Stored, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sc.ids = append(sc.ids, stored.ID)
+	}
+	open := sc.bind(t, "home", loci.Namespace{"user", "victim"}, "")
+	keep(sc.victim.StoreFact(t.Context(), loci.NewFact{Content: "keyed " + canary}))
+	for i := range 3 {
+		keep(open.StoreFact(t.Context(), loci.NewFact{Content: fmt.Sprint("note ", i, " ", canary), Tags: []string{canary}, Metadata: map[string]any{canary: canary}}))
+		keep(open.StoreFact(t.Context(), loci.NewFact{Content: fmt.Sprint(i, " ", canary), Subject: canary, Predicate: canary}))
+	}
+	if _, err := open.ReviseFact(t.Context(), sc.ids[0], loci.FactRevision{Content: &[]string{canary + " revised"}[0]}); err != nil {
+		t.Fatal(err)
+	}
+	value := json.RawMessage(`{"` + canary + `":"` + canary + `","a":{"b":{"c":1}}}`)
+	if err := open.Items().Put(t.Context(), loci.Namespace{"user", "victim", canary}, canary, value, &loci.PutOptions{TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	_, next, err := open.Facts(t.Context(), loci.FactQuery{History: true}, loci.Page{Limit: 2})
+	if err != nil || next == "" {
+		t.Fatal(next, err)
+	}
+	sc.cursor = append(sc.cursor, next)
+	_, next, err = open.Events(t.Context(), loci.EventFilter{}, loci.Page{Limit: 2})
+	if err != nil || next == "" {
+		t.Fatal(next, err)
+	}
+	sc.cursor = append(sc.cursor, next)
+	return sc
+}
+
+func (sc *scene) bind(t *testing.T, tenant string, n loci.Namespace, key string) *loci.Memory {
+	t.Helper()
+	tn, err := loci.NewTenant(tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := sc.engine.Memory(loci.View{Tenant: tn, Namespace: n, Actor: "same actor", IdempotencyKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A probe collects all that one attacker gets to see. What he sent himself is
+// taken out before the search, so that an echo is no finding.
+type probe struct {
+	t    *testing.T
+	sc   *scene
+	m    *loci.Memory
+	sent string
+}
+
+func (p *probe) check(method string, reply any, err error) {
+	p.t.Helper()
+	data, jsonErr := json.Marshal(reply)
+	if jsonErr != nil {
+		p.t.Errorf("%s: reply is not JSON: %v", method, jsonErr)
+	}
+	seen := string(data)
+	for e := err; e != nil; {
+		seen += " " + e.Error()
+		u, ok := e.(interface{ Unwrap() error })
+		if !ok {
+			break
+		}
+		e = u.Unwrap()
+	}
+	if p.sent != "" && strings.Contains(p.sent, canary) {
+		return // what names the canary gets its own words back; the ids below still count
+	}
+	if strings.Contains(strings.ToLower(seen), canary) {
+		p.t.Errorf("%s with %.40q shows %s", method, p.sent, seen)
+	}
+}
+
+// checkIDs refuses any id of the victim's in a reply.
+func (p *probe) checkIDs(method string, reply any) {
+	p.t.Helper()
+	data, err := json.Marshal(reply)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, id := range p.sc.ids {
+		if bytes.Contains(data, []byte(id.String())) {
+			p.t.Errorf("%s with %.40q shows id %s", method, p.sent, id)
+		}
+	}
+}
+
+// read calls everything that reads.
+func (p *probe) read(ctx context.Context) {
+	m, it := p.m, p.m.Items()
+	where, err := loci.ParseWhere(map[string]any{p.sent: p.sent})
+	p.check("ParseWhere", nil, err)
+	for _, q := range []loci.Query{{Text: p.sent}, {Text: p.sent, Mode: loci.Keyword}, {Text: p.sent, Mode: loci.Semantic}, {Where: where},
+		{Tags: []string{p.sent}}, {Text: "note", Where: where}, {Kinds: []loci.Kind{loci.Kind(p.sent)}}} {
+		r, err := m.Search(ctx, q)
+		p.check("Search", r, err)
+		p.checkIDs("Search", r)
+	}
+	for _, cursor := range append([]string{"", p.sent}, p.sc.cursor...) {
+		facts, next, err := m.Facts(ctx, loci.FactQuery{History: true, Where: where}, loci.Page{Limit: 2, Cursor: cursor})
+		p.check("Facts", facts, err)
+		p.checkIDs("Facts", []any{facts, next})
+		facts, _, err = m.Facts(ctx, loci.FactQuery{History: true}, loci.Page{Cursor: cursor})
+		p.check("Facts", facts, err)
+		p.checkIDs("Facts", facts)
+		events, _, err := m.Events(ctx, loci.EventFilter{Within: []loci.Namespace{{}, {"user", "victim"}}}, loci.Page{Cursor: cursor})
+		p.check("Events", events, err)
+		p.checkIDs("Events", events)
+	}
+	for _, id := range p.sc.ids {
+		f, err := m.Fact(ctx, id)
+		p.refused("Fact", f, err)
+		revisions, err := m.Revisions(ctx, id)
+		p.refused("Revisions", revisions, err)
+		links, err := m.Links(ctx, id)
+		p.refused("Links", links, err)
+		events, _, err := m.Events(ctx, loci.EventFilter{Entity: id}, loci.Page{})
+		p.check("Events", events, err)
+		p.checkIDs("Events", events)
+		item, err := it.Get(ctx, m.View().Namespace, id.String(), true)
+		p.check("Get", item, err)
+	}
+	stats, err := m.Stats(ctx)
+	p.check("Stats", stats, err)
+	count, err := m.CountErase(ctx, loci.EraseQuery{Where: where, All: where.IsZero()})
+	p.check("CountErase", count, err)
+	var out bytes.Buffer
+	_, err = m.Export(ctx, &out, nil)
+	p.check("Export", out.String(), err)
+	for _, n := range []loci.Namespace{{"user", "victim", canary}, {"user", p.sent}, {p.sent}, {}, m.View().Namespace.Child(p.sent), m.View().Namespace} {
+		for _, key := range []string{p.sent, "canary" + "qzxv"} {
+			item, err := it.Get(ctx, n, key, true)
+			if n.Equal(loci.Namespace{"user", "victim", canary}) {
+				if err == nil {
+					p.t.Errorf("Get reaches the victim with %.40q", p.sent)
+				}
+				continue // the error repeats the namespace that was asked for
+			}
+			p.check("Get", item, maskSent(err))
+		}
+		items, err := it.Search(ctx, loci.ItemQuery{Prefix: n, Text: p.sent, Where: where, Refresh: true})
+		if err == nil || !n.Equal(loci.Namespace{"user", "victim", canary}) {
+			p.check("Items.Search", items, err)
+		}
+		p.checkIDs("Items.Search", items)
+	}
+	namespaces, err := it.Namespaces(ctx, loci.NamespaceQuery{Prefix: []string{p.sent}})
+	p.check("Namespaces", namespaces, err)
+	namespaces, err = it.Namespaces(ctx, loci.NamespaceQuery{Prefix: []string{"*"}, Suffix: []string{"*"}})
+	p.check("Namespaces", namespaces, err)
+}
+
+// maskSent takes out the key that the attacker named himself.
+func maskSent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.ReplaceAll(err.Error(), fmt.Sprintf("key %q", canary), "key"))
+}
+
+func (p *probe) refused(method string, reply any, err error) {
+	p.t.Helper()
+	if e := loci.AsError(err); e == nil || e.Code != loci.NotFound {
+		p.t.Errorf("%s of the victim's id: %v, %v", method, reply, err)
+	}
+}
+
+// write calls everything that writes, and cleans up behind itself.
+func (p *probe) write(ctx context.Context) {
+	m, it := p.m, p.m.Items()
+	for _, id := range p.sc.ids {
+		f, err := m.ReviseFact(ctx, id, loci.FactRevision{Tags: &[]string{"taken"}})
+		p.refused("ReviseFact", f, err)
+		p.refused("Erase", nil, m.Erase(ctx, id))
+		p.refused("EraseFact", nil, m.EraseFact(ctx, id))
+		_ = it.Delete(ctx, loci.Namespace{"user", "victim"}, id.String()) // refused or without effect: the end compares
+		_ = it.Put(ctx, loci.Namespace{"user", "victim"}, id.String(), json.RawMessage(`{"content":"taken"}`), nil)
+	}
+	for _, n := range []loci.Namespace{{"user", "victim", canary}, {"user", "victim"}, m.View().Namespace.Child("x")} {
+		err := it.Put(ctx, n, canary, json.RawMessage(`{"taken":1}`), nil)
+		if !m.View().Namespace.Contains(n) && loci.AsError(err) == nil {
+			p.t.Errorf("Put into %v is accepted", n)
+		}
+		_ = it.Delete(ctx, n, canary)
+	}
+	stored, err := m.StoreFact(ctx, loci.NewFact{Content: "own " + p.sent, Tags: []string{"own"}, Metadata: map[string]any{"k" + p.sent: p.sent}})
+	p.check("StoreFact", stored, err)
+	p.checkIDs("StoreFact", stored)
+	stored, err = m.StoreFact(ctx, loci.NewFact{Content: "x", Subject: canary, Predicate: canary})
+	p.check("StoreFact", stored, err)
+	p.checkIDs("StoreFact", stored)
+	own := p.sc.bind(p.t, m.View().Tenant.String(), m.View().Namespace, canary+"-key") // the victim's idempotency key
+	again, err := own.StoreFact(ctx, loci.NewFact{Content: "keyed " + canary})
+	p.checkIDs("StoreFact", again)
+	if err != nil && !strings.Contains(err.Error(), "another request") {
+		p.t.Errorf("the victim's key: %v", err)
+	}
+	line := fmt.Sprintf(`{"type":"record","id":%q,"kind":"fact","version":1,"live":true,"created_at":"2026-01-01T00:00:00Z","namespace":["..","victim"],"text":"x","body":{"validity":"active"}}`, p.sc.ids[0])
+	report, err := m.Import(ctx, strings.NewReader(`{"type":"header","format":"loci.export","version":1}`+"\n"+line+"\n"+`{"type":"end","records":1}`), nil)
+	p.check("Import", report, err)
+	n, err := m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: 1 << 40}, nil)
+	p.check("EraseAll", n, err)
+	count, err := m.CountErase(ctx, loci.EraseQuery{All: true})
+	if err == nil {
+		_, err = m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: count}, nil)
+	}
+	p.check("EraseAll", nil, err)
+}
+
+// TestNoCanaryCrosses lets attackers with every payload, as another user and as
+// the same user of another tenant, call everything there is.
+func TestNoCanaryCrosses(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		sc := setUp(t, s)
+		before := export(t, sc.victim)
+		attack := func(tenant string, n loci.Namespace, sent string) {
+			p := &probe{t: t, sc: sc, m: sc.bind(t, tenant, n, ""), sent: sent}
+			p.read(t.Context())
+			p.write(t.Context())
+			p.read(t.Context())
+		}
+		for i, sent := range payloads {
+			attack("home", loci.Namespace{"user", "attacker"}, sent)
+			if i%4 == 0 { // a file a tenant: not as often
+				attack("away", loci.Namespace{"user", "victim"}, sent)
+			}
+			tn, err := loci.NewTenant("home")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := (loci.Namespace{"user", sent}); n.Validate() == nil && sent != "victim" {
+				attack("home", n, sent)
+			} else if _, err := sc.engine.Memory(loci.View{Tenant: tn, Namespace: n, Actor: "x"}); err == nil && sent != "victim" {
+				t.Errorf("user %q is accepted", sent)
+			}
+		}
+		if after := export(t, sc.victim); after != before {
+			t.Errorf("the victim's memory changed:\n%s\n---\n%s", before, after)
+		}
+		if strings.Contains(sc.log.String(), canary) {
+			t.Errorf("the log shows content: %s", sc.log)
+		}
+	})
+}
+
+// TestTheCanaryIsThere is the control: the same probe as the victim finds it.
+func TestTheCanaryIsThere(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		sc := setUp(t, s)
+		if n := strings.Count(export(t, sc.victim), canary); n < 20 {
+			t.Errorf("the victim's export has the canary %d times", n)
+		}
+		r, err := sc.victim.Search(t.Context(), loci.Query{Text: "note"})
+		if err != nil || len(r.Matches) == 0 {
+			t.Errorf("the victim finds %d, %v", len(r.Matches), err)
+		}
+	})
+}
+
+func export(t *testing.T, m *loci.Memory) string {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := m.Export(t.Context(), &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}

@@ -1,0 +1,257 @@
+package loci_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/memory"
+)
+
+// lines are the lines of an export without the header, sorted: what it says.
+func lines(t testing.TB, m *loci.Memory) []string {
+	t.Helper()
+	all := strings.Split(strings.TrimSpace(exported(t, m)), "\n")[1:]
+	slices.Sort(all)
+	return all
+}
+
+// fill stores some of everything.
+func fill(t *rapid.T, tb testing.TB, m *loci.Memory, c *clock) {
+	var ids []loci.ID
+	text := rapid.StringMatching(`[a-z<>&"\\ é漢\n]{1,40}x`)
+	for range rapid.IntRange(0, 12).Draw(t, "steps") {
+		c.advance(time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond)
+		switch rapid.IntRange(0, 5).Draw(t, "step") {
+		case 0:
+			ids = append(ids, save(tb, m, text.Draw(t, "text")))
+		case 1:
+			stored := store(tb, m, loci.NewFact{Value: json.RawMessage(`{"n":9007199254740993,"s":` + string(must(json.Marshal(text.Draw(t, "text")))) + `}`),
+				Metadata: map[string]any{"k": text.Draw(t, "metadata")}, Tags: []string{"tag"}})
+			ids = append(ids, stored.ID)
+		case 2:
+			store(tb, m, loci.NewFact{Content: text.Draw(t, "text"), Subject: "s", Predicate: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "p")})
+		case 3:
+			put(tb, m, m.View().Namespace.Child(rapid.SampledFrom([]string{"yz", "z"}).Draw(t, "place")), rapid.SampledFrom([]string{"x", "xy"}).Draw(t, "key"),
+				fmt.Sprintf(`{"v":%d}`, rapid.Int().Draw(t, "v")), &loci.PutOptions{TTL: time.Duration(rapid.IntRange(0, 1).Draw(t, "ttl")) * 1000 * time.Hour})
+		case 4:
+			put(tb, m, m.View().Namespace, "k", `{"hidden":1}`, &loci.PutOptions{Index: []string{}})
+		default:
+			if len(ids) > 0 {
+				id := rapid.SampledFrom(ids).Draw(t, "id")
+				if _, err := m.ReviseFact(tb.Context(), id, loci.FactRevision{Content: new(text.Draw(t, "text"))}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func TestExportImportRoundTrip(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			c := newClock()
+			from := bind(t, newEngine(t, memory.Open(), loci.Options{Now: c.now}), "u")
+			fill(rt, t, from, c)
+			file, want := exported(t, from), lines(t, from)
+			into := newEngine(t, s, loci.Options{Now: c.now})
+			for i, labels := range [][]string{{fmt.Sprint("run", run), "other"}, {fmt.Sprint("run", run), "again"}} {
+				m := bind(t, into, labels...)
+				for round := range 2 {
+					report, err := m.Import(t.Context(), strings.NewReader(file), nil)
+					if err != nil {
+						rt.Fatal(err)
+					}
+					if round == 0 && report.Created != int64(len(want)-1) || round > 0 && report.Created > 0 || report.Created+report.Existing != int64(len(want)-1) {
+						rt.Fatalf("place %d, round %d: %+v of %d", i, round, report, len(want)-1)
+					}
+				}
+				got := lines(t, m)
+				if i == 1 { // ids are taken by the first place, and differ
+					got, want = withoutIDs(got), withoutIDs(want)
+				}
+				if !slices.Equal(got, want) {
+					rt.Fatalf("comes back as\n%s\nwent out as\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+			}
+		})
+	})
+}
+
+var leadingID = regexp.MustCompile(`^\{"type":"record","version":\d+,"id":"[^"]*"`)
+
+func withoutIDs(all []string) []string {
+	out := make([]string, len(all))
+	for i, line := range all {
+		out[i] = leadingID.ReplaceAllString(line, "")
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestDamagedImports(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now, MaxContent: 2000})
+		from := bind(t, e, "from")
+		id := save(t, from, "first")
+		if _, err := from.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("second")}); err != nil {
+			t.Fatal(err)
+		}
+		c.advance(time.Second)
+		put(t, from, loci.Namespace{"from", "n"}, "k", `{"a":1}`, nil)
+		good := exported(t, from)
+		all := strings.SplitAfter(good, "\n")
+		replaced := func(old, new string) string {
+			if !strings.Contains(good, old) {
+				t.Fatalf("%s is not in %s", old, good)
+			}
+			return strings.ReplaceAll(good, old, new)
+		}
+		m := bind(t, e, "into")
+		for name, c := range map[string]struct {
+			file string
+			code loci.Code
+			want string
+		}{
+			"nothing":           {"", loci.Invalid, "empty"},
+			"blank lines":       {"\n\n \n", loci.Invalid, "empty"},
+			"garbage":           {"\n\x00\x01garbage", loci.Invalid, "line 2:"},
+			"another format":    {`{"type":"header","format":"x","version":1}`, loci.Invalid, "line 1:"},
+			"a newer version":   {replaced(`"version":1,"exported_at"`, `"version":2,"exported_at"`), loci.Unsupported, "line 1:"},
+			"no end":            {strings.Join(all[:3], ""), loci.Invalid, "cut short"},
+			"cut in a line":     {good[:len(good)-60], loci.Invalid, "line 3:"},
+			"a line lost":       {all[0] + all[1] + all[3], loci.Invalid, "line 3: records is 2 but 1 were read"},
+			"more after it":     {good + all[1], loci.Invalid, "line 5:"},
+			"an unknown kind":   {replaced(`"kind":"item"`, `"kind":"spell"`), loci.Unsupported, "line 2:"},
+			"an unknown line":   {replaced(`"type":"end"`, `"type":"fin"`), loci.Invalid, "line 4:"},
+			"a bad id":          {replaced(id.String(), "x"), loci.Invalid, "line 3:"},
+			"no id":             {replaced(`"id":"`+id.String()+`",`, ""), loci.Invalid, "line 3: id is missing"},
+			"a bad namespace":   {replaced(`"namespace":["n"]`, `"namespace":["n",""]`), loci.Invalid, "line 2: namespace label 3"},
+			"no body":           {replaced(`"body":{"key":"k"`, `"body":[{}],"x":{"key":"k"`), loci.Invalid, "line 2: body is not that of an item"},
+			"no value":          {replaced(`"attributes":{"a":1}`, `"attributes":[1]`), loci.Invalid, "line 2: attributes must be a JSON object"},
+			"a bad key":         {replaced(`"key":"k"`, `"key":""`), loci.Invalid, "line 2: key must not be empty"},
+			"bad versions":      {replaced(`"revisions":[{"version":1`, `"revisions":[{"version":2`), loci.Invalid, "line 3: revisions[0].version is 2"},
+			"a bad time":        {replaced(`"created_at":"2026`, `"created_at":"0000`), loci.Invalid, "created_at is in the year 0"},
+			"a time not to be":  {replaced(`"created_at":"2026-01-02T03:04:05.678Z"`, `"created_at":"9999-12-31T23:00:00-05:00"`), loci.Invalid, "created_at is in the year 10000"},
+			"too long a text":   {replaced(`"text":"second"`, `"text":"`+strings.Repeat("x", 2001)+`"`), loci.TooLarge, "line 3:"},
+			"a line of 17 MB":   {all[0] + `{"text":"` + strings.Repeat("x", 17<<20), loci.TooLarge, "line 2 is longer"},
+			"bad MCP":           {`{"type":"entity","name":"a"}` + "\n" + `{"type":"spell"}`, loci.Invalid, "line 2:"},
+			"a nameless entity": {`{"type":"entity","name":" "}`, loci.Invalid, "line 1: name of the entity is missing"},
+			"half a relation":   {`{"type":"relation","from":"a","to":"b"}`, loci.Invalid, "line 1:"},
+			"a numeric one":     {`{"type":"entity","name":"a","observations":[1]}`, loci.Invalid, "line 1:"},
+		} {
+			_, err := m.Import(t.Context(), strings.NewReader(c.file), nil)
+			wantCode(t, err, c.code)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error %v, want %s", name, err, c.want)
+			}
+			if r := search(t, m, loci.Query{}); len(r.Matches) > 0 {
+				t.Fatalf("%s: something was imported", name)
+			}
+		}
+		if _, err := m.Import(t.Context(), strings.NewReader(good), nil); err != nil {
+			t.Errorf("the undamaged file: %v", err)
+		}
+	})
+}
+
+// An export taken while others write can be read again.
+func TestExportDuringWrites(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		e := newEngine(t, s, loci.Options{})
+		m := bind(t, e, "u")
+		var ids []loci.ID
+		for i := range 10 {
+			ids = append(ids, save(t, m, fmt.Sprint("note ", i)))
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for round := range 5 {
+				for i, id := range ids {
+					if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new(fmt.Sprintf("note %d.%d", i, round))}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}()
+		for i, running := 0, true; running; i++ {
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+			if _, err := bind(t, e, "copy", fmt.Sprint(i)).Import(t.Context(), strings.NewReader(exported(t, m)), nil); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestImportOfMCPMemory(t *testing.T) {
+	const file = `{"type":"entity","name":"Ann_Lee","entityType":"person","observations":["speaks Spanish","lives in Rome"]}
+{"type":"entity","name":"Acme","entityType":"company","observations":[]}
+
+{"type":"relation","from":"Ann_Lee","to":"Acme","relationType":"works_at"}`
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		for _, keep := range []bool{false, true} {
+			m := bind(t, newEngine(t, s, loci.Options{KeepDuplicates: keep}), "u", fmt.Sprint(keep))
+			for _, created := range []int64{4, 0} {
+				report, err := m.Import(t.Context(), strings.NewReader(file), nil)
+				if err != nil || report.Format != loci.MCPMemoryFormat || report.Created != created || report.Created+report.Existing != 4 {
+					t.Errorf("report %+v, %v", report, err)
+				}
+			}
+			got := texts(search(t, m, loci.Query{}))
+			slices.Sort(got)
+			want := []string{"Acme is a known company.", "Ann_Lee (person): lives in Rome", "Ann_Lee (person): speaks Spanish", "Ann_Lee works at Acme."}
+			if !slices.Equal(got, want) {
+				t.Errorf("notes %q", got)
+			}
+		}
+	})
+}
+
+func FuzzImport(f *testing.F) {
+	m := bind(f, newEngine(f, memory.Open(), loci.Options{}), "u")
+	stored := store(f, m, loci.NewFact{Content: "text", Subject: "s", Predicate: "p", Tags: []string{"t"}})
+	if _, err := m.ReviseFact(f.Context(), stored.ID, loci.FactRevision{Value: json.RawMessage(`{"a":1}`)}); err != nil {
+		f.Fatal(err)
+	}
+	put(f, m, loci.Namespace{"u", "n"}, "k", `{"a":1}`, &loci.PutOptions{TTL: time.Hour})
+	f.Add(exported(f, m))
+	f.Add(`{"type":"entity","name":"a","entityType":"b","observations":["c"]}` + "\n" + `{"type":"relation","from":"a","to":"b","relationType":"c"}`)
+	f.Fuzz(func(t *testing.T, file string) {
+		m := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
+		report, err := m.Import(t.Context(), strings.NewReader(file), nil)
+		if err != nil {
+			if n := len(search(t, m, loci.Query{Limit: 1000}).Matches); n > 0 {
+				t.Errorf("%d records of a refused file: %v", n, err)
+			}
+			return
+		}
+		search(t, m, loci.Query{Text: "text a"})
+		again := bind(t, newEngine(t, memory.Open(), loci.Options{}), "v")
+		copied, err := again.Import(t.Context(), strings.NewReader(exported(t, m)), nil)
+		if err != nil || copied.Created > report.Created {
+			t.Errorf("what was imported cannot be moved on: %+v after %+v, %v", copied, report, err)
+		}
+	})
+}
