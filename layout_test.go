@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"internal/retrieval":   {},
 	"internal/secret":      {},
 	"internal/vector":      {},
-	"embedding":            {""},
+	"embedding":            {"", "internal/retrieval"},
 	"store":                {"", "store/memory", "store/sqlite"},
 	"store/memory":         {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/sqlite":         {"", "internal/vector", "store/internal/index", "store/internal/page"},

@@ -1,10 +1,10 @@
 package embedding
 
 import (
+	"github.com/loci-memory/loci/internal/retrieval"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kljensen/snowball/english"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -150,7 +150,7 @@ func stem(spelling []byte) string {
 			return string(spelling)
 		}
 	}
-	return english.Stem(string(spelling), true)
+	return retrieval.Stem(string(spelling))
 }
 
 // The hash is FNV-1a, written out because the space depends on every bit of it.

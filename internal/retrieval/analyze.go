@@ -133,7 +133,7 @@ func normalTerm(word string) string {
 	if len(word) <= 3 {
 		return word
 	}
-	return stem(word)
+	return Stem(word)
 }
 
 // fold brings text to the form in which words are compared.
@@ -170,7 +170,9 @@ func isCJK(r rune) bool {
 	return r >= 0x1100 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー')
 }
 
-func isEmoji(r rune) bool { return r >= 0x2190 && unicode.Is(unicode.So, r) }
+func isEmoji(r rune) bool {
+	return r >= 0x2190 && r != utf8.RuneError && unicode.Is(unicode.So, r)
+}
 
 // stopWords carry no meaning of their own in a question or a note. The list is
 // short on purpose: "not", "no" and words of time and place stay searchable.

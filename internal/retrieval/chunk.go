@@ -3,6 +3,7 @@
 package retrieval
 
 import (
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/sentences"
@@ -25,12 +26,12 @@ func Chunk(text string, size, overlap int) []Span {
 		return []Span{{0, len(text)}}
 	}
 	var spans []Span
-	for start := 0; ; {
+	for start, end := 0, 0; ; {
 		limit := advance(text, start, size)
 		if limit == len(text) {
 			return append(spans, Span{start, limit})
 		}
-		end := cut(text[start:limit], text[limit:]) + start
+		end = cut(text[start:limit], text[limit:], end-start) + start
 		spans = append(spans, Span{start, end})
 		start = overlapStart(text, start, end, overlap)
 	}
@@ -46,9 +47,10 @@ func advance(text string, start, n int) int {
 	return i
 }
 
-// cut returns where to end a passage that may be as long as window; rest follows it.
-func cut(window, rest string) int {
-	half := len(window) / 2
+// cut returns where to end a passage that may be as long as window; rest follows
+// it. The first done bytes are in the passage before: the cut comes after them.
+func cut(window, rest string, done int) int {
+	half := max(len(window)/2, done)
 	best := 0
 	for it := sentences.FromString(window); it.Next(); {
 		if it.End() > half && it.End() < len(window) {
@@ -85,8 +87,10 @@ func overlapStart(text string, start, end, overlap int) int {
 	}
 	it := words.FromString(text[from:end])
 	it.Next() // may be the rest of a word cut in two
-	if next := from + it.End(); next < end {
-		return next
+	for it.Next() {
+		if r, _ := utf8.DecodeRuneInString(it.Value()); unicode.IsLetter(r) || unicode.IsNumber(r) {
+			return from + it.Start()
+		}
 	}
 	return end
 }

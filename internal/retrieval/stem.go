@@ -17,15 +17,16 @@ var stems = struct {
 	of map[string]string
 }{of: map[string]string{}}
 
-// stem returns the stem of an English word of lower-case letters.
-func stem(word string) string {
+// Stem returns the stem of an English word of lower-case letters (Porter 2). It is
+// safe for concurrent use.
+func Stem(word string) string {
 	stems.RLock()
 	s, ok := stems.of[word]
 	stems.RUnlock()
 	if ok {
 		return s
 	}
-	s = english.Stem(word, false)
+	s = english.Stem(word, true)
 	stems.Lock()
 	if len(stems.of) >= maxStems {
 		clear(stems.of)

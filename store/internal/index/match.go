@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -32,8 +33,13 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	s := search{filter: &f, load: load}
 	for _, key := range x.keys.Covered(&f) {
-		s.shards = append(s.shards, scoring{shard: x.shards[key]})
+		s.shards = append(s.shards, scoring{x.shards[key], scratches.Get().(*scratch)})
 	}
+	defer func() {
+		for _, sh := range s.shards {
+			sh.release()
+		}
+	}()
 	if p.Text != "" {
 		s.scoreWords(p.Text)
 	}
@@ -41,14 +47,14 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		s.scoreVectors(p.Vector)
 	}
 	hits := map[place]*loci.Hit{}
-	byWord, err := s.best(limit, eachWord)
+	byWord, err := s.best(limit, byWords)
 	if err != nil {
 		return nil, err
 	}
 	for i, at := range byWord {
 		s.hit(hits, at).KeywordRank = i + 1
 	}
-	byVector, err := s.best(limit, eachVector)
+	byVector, err := s.best(limit, byVectors)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +77,38 @@ type place struct {
 	entry uint32
 }
 
-// scoring is a shard with the scores of one probe, by passage.
+// scoring is a shard with the scores of one probe.
 type scoring struct {
 	*shard
-	words   []float64 // nil: none searched for
+	*scratch
+}
+
+// scratch is the memory one search of a shard works in; it is used again, since
+// it grows with the shard.
+type scratch struct {
+	words   []float64 // by passage; all zero when not in use, empty: no word searched for
 	touched []uint32  // passages with a word of the query
-	vectors []float32 // by row; nil: none searched for
+	vectors []float32 // by row; empty: no vector searched for
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// release gives the scratch back, its words zero again.
+func (c *scratch) release() {
+	for _, n := range c.touched {
+		c.words[n] = 0
+	}
+	c.words, c.touched, c.vectors = c.words[:0], c.touched[:0], c.vectors[:0]
+	scratches.Put(c)
+}
+
+// resize returns a slice of n elements, with the memory of the old one if that is
+// enough; elements that come back into view are as they were left.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
 
 type search struct {
@@ -119,9 +151,7 @@ func (sh *scoring) addWord(term string, weight, average float64) {
 	if !ok || sh.holders[t] == 0 {
 		return
 	}
-	if sh.words == nil {
-		sh.words = make([]float64, len(sh.passages))
-	}
+	sh.words = resize(sh.words, len(sh.passages))
 	for _, p := range sh.postings[t] {
 		if p.count == 0 {
 			continue
@@ -141,7 +171,7 @@ func (s *search) scoreVectors(query []float32) {
 		if sh.matrix == nil || sh.matrix.Len() == 0 {
 			continue
 		}
-		sh.vectors = make([]float32, sh.matrix.Len())
+		sh.vectors = resize(sh.vectors, sh.matrix.Len())
 		sh.matrix.Scores(query, sh.vectors)
 	}
 }
@@ -156,10 +186,10 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	e := &sh.entries[at.entry]
 	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt}
 	for ordinal, n := range e.passages {
-		if sh.words != nil && sh.words[n] > h.Keyword {
+		if len(sh.words) > 0 && sh.words[n] > h.Keyword {
 			h.Keyword, h.KeywordSpan = sh.words[n], ordinal
 		}
-		if row := sh.passages[n].row; row >= 0 && sh.vectors != nil {
+		if row := sh.passages[n].row; row >= 0 && len(sh.vectors) > 0 {
 			if v := float64(sh.vectors[row]); !h.Embedded || v > h.Similarity {
 				h.Similarity, h.VectorSpan, h.Embedded = v, ordinal, true
 			}
@@ -169,47 +199,62 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	return h
 }
 
-// eachWord yields the passages that share a word with the query.
-func eachWord(sh *scoring, yield func(passage uint32, score float64) error) error {
-	for _, n := range sh.touched {
-		if err := yield(n, sh.words[n]); err != nil {
-			return err
-		}
-	}
-	return nil
+// A signal is one way of scoring passages.
+type signal struct {
+	each func(sh *scoring, yield func(passage uint32, score float64) error) error // those it scores
+	of   func(sh *scoring, passage uint32) (score float64, ok bool)
 }
 
-// eachVector yields the passages that have a vector.
-func eachVector(sh *scoring, yield func(passage uint32, score float64) error) error {
-	for row, score := range sh.vectors {
-		n := sh.rows[row]
-		if sh.passages[n].row != int32(row) {
-			continue // removed
+// byWords scores the passages that share a word with the query.
+var byWords = signal{
+	each: func(sh *scoring, yield func(uint32, float64) error) error {
+		for _, n := range sh.touched {
+			if err := yield(n, sh.words[n]); err != nil {
+				return err
+			}
 		}
-		if err := yield(n, float64(score)); err != nil {
-			return err
+		return nil
+	},
+	of: func(sh *scoring, n uint32) (float64, bool) { return sh.words[n], sh.words[n] > 0 },
+}
+
+// byVectors scores the passages that have a vector.
+var byVectors = signal{
+	each: func(sh *scoring, yield func(uint32, float64) error) error {
+		for row, score := range sh.vectors {
+			n := sh.rows[row]
+			if sh.passages[n].row != int32(row) {
+				continue // removed
+			}
+			if err := yield(n, float64(score)); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	},
+	of: func(sh *scoring, n uint32) (float64, bool) {
+		row := sh.passages[n].row
+		if row < 0 {
+			return 0, false
+		}
+		return float64(sh.vectors[row]), true
+	},
 }
 
 // best returns the limit best entries the filter selects, best first, by the
 // score of their best passage. The filter is asked only for entries that would
 // make it into the list, and an entry it refuses takes no place in it.
-func (s *search) best(limit int, each func(*scoring, func(uint32, float64) error) error) ([]place, error) {
-	t := top{limit: limit, at: map[place]int{}}
+func (s *search) best(limit int, by signal) ([]place, error) {
+	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
 	for i := range s.shards {
 		sh := &s.shards[i]
-		err := each(sh, func(n uint32, score float64) error {
-			if len(t.heap) == limit && score < t.heap[0].score {
+		err := by.each(sh, func(n uint32, score float64) error {
+			if t.full() && score < t.heap[0].score {
 				return nil
 			}
 			e := &sh.entries[sh.passages[n].entry]
 			r := ranked{at: place{i, sh.passages[n].entry}, score: score, record: &e.record}
-			if len(e.passages) > 1 && t.raise(r) {
-				return nil
-			}
-			if len(t.heap) == limit && !r.before(t.heap[0]) {
+			if t.full() && !r.before(&t.heap[0]) || !isBest(sh, e, n, score, by) {
 				return nil
 			}
 			ok, err := s.selected(r.at)
@@ -223,6 +268,17 @@ func (s *search) best(limit int, each func(*scoring, func(uint32, float64) error
 		}
 	}
 	return t.sorted(), nil
+}
+
+// isBest reports whether a passage is the one its entry is ranked by, so that an
+// entry comes once: the best scored, the first of equal ones.
+func isBest(sh *scoring, e *entry, n uint32, score float64, by signal) bool {
+	for _, other := range e.passages {
+		if s, ok := by.of(sh, other); ok && (s > score || s == score && other < n) {
+			return false
+		}
+	}
+	return true
 }
 
 // selected asks the filter about an entry.

@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"container/heap"
 	"slices"
 
 	"github.com/loci-memory/loci"
@@ -16,7 +15,7 @@ type ranked struct {
 }
 
 // before is the order of results: by score, then newer first, then by id.
-func (r ranked) before(other ranked) bool {
+func (r *ranked) before(other *ranked) bool {
 	if r.score != other.score {
 		return r.score > other.score
 	}
@@ -26,58 +25,55 @@ func (r ranked) before(other ranked) bool {
 	return bytes.Compare(r.record.ID[:], other.record.ID[:]) < 0
 }
 
-// top keeps the limit best entries seen: a heap with the worst of them in front,
-// and where in it each entry is, since an entry with many passages comes often.
+// top keeps the limit best entries seen, in a heap with the worst of them in
+// front. It is written out because container/heap allocates for every entry.
 type top struct {
 	limit int
 	heap  []ranked
-	at    map[place]int
 }
 
-// Len, Less, Swap, Push and Pop implement [heap.Interface].
-func (t *top) Len() int           { return len(t.heap) }
-func (t *top) Less(i, j int) bool { return t.heap[j].before(t.heap[i]) }
-func (t *top) Swap(i, j int) {
-	t.heap[i], t.heap[j] = t.heap[j], t.heap[i]
-	t.at[t.heap[i].at], t.at[t.heap[j].at] = i, j
-}
-func (t *top) Push(x any) {
-	t.at[x.(ranked).at] = len(t.heap)
-	t.heap = append(t.heap, x.(ranked))
-}
-func (t *top) Pop() any {
-	last := t.heap[len(t.heap)-1]
-	t.heap = t.heap[:len(t.heap)-1]
-	delete(t.at, last.at)
-	return last
-}
+// full reports whether a new entry must be better than the worst one.
+func (t *top) full() bool { return len(t.heap) == t.limit }
 
-// push adds an entry, dropping the worst one when there are too many.
+// push adds an entry, in place of the worst one when the list is full.
 func (t *top) push(r ranked) {
-	if len(t.heap) < t.limit {
-		heap.Push(t, r)
+	if t.full() {
+		t.heap[0] = r
+		t.sink()
 		return
 	}
-	delete(t.at, t.heap[0].at)
-	t.heap[0], t.at[r.at] = r, 0
-	heap.Fix(t, 0)
+	t.heap = append(t.heap, r)
+	for i := len(t.heap) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !t.heap[parent].before(&t.heap[i]) {
+			return
+		}
+		t.heap[i], t.heap[parent] = t.heap[parent], t.heap[i]
+		i = parent
+	}
 }
 
-// raise gives an entry that is there already the score of a better passage; it
-// reports whether the entry was there.
-func (t *top) raise(r ranked) bool {
-	i, ok := t.at[r.at]
-	if ok && r.score > t.heap[i].score {
-		t.heap[i].score = r.score
-		heap.Fix(t, i)
+// sink moves the entry in front away from it while one behind it is worse.
+func (t *top) sink() {
+	for i := 0; ; {
+		worst := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(t.heap); child++ {
+			if t.heap[worst].before(&t.heap[child]) {
+				worst = child
+			}
+		}
+		if worst == i {
+			return
+		}
+		t.heap[i], t.heap[worst] = t.heap[worst], t.heap[i]
+		i = worst
 	}
-	return ok
 }
 
 // sorted returns the entries, best first.
 func (t *top) sorted() []place {
 	slices.SortFunc(t.heap, func(a, b ranked) int {
-		if a.before(b) {
+		if a.before(&b) {
 			return -1
 		}
 		return 1

@@ -1,0 +1,221 @@
+package retrieval
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func anyText() *rapid.Generator[string] {
+	part := rapid.OneOf(rapid.SampledFrom([]string{"word ", "Sentence ends here. ", "3.14 ", "漢字かな", "한국어 ", "e\u0301", "👨‍👩‍👧", "\r\n", ". ", "\"", "(x) ",
+		strings.Repeat("x", 100), strings.Repeat("é", 90), strings.Repeat("\u0301", 50), "\x00", "http://a.b/c?d=e ", "\U0001F1E9"}), rapid.String())
+	return rapid.Map(rapid.SliceOfN(part, 0, 300), func(parts []string) string { return strings.Join(parts, "") })
+}
+
+func TestChunkCoversEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyText().Draw(t, "text")
+		size := rapid.OneOf(rapid.IntRange(64, 200), rapid.SampledFrom([]int{640, 8192})).Draw(t, "size")
+		overlap := rapid.IntRange(0, (size-1)/2).Draw(t, "overlap")
+		spans := Chunk(text, size, overlap)
+		end := 0
+		for i, s := range spans {
+			n := utf8.RuneCountInString(text[s.Start:s.End])
+			switch {
+			case s.Start >= s.End || n > size:
+				t.Fatalf("passage %d is %+v, %d characters", i, s, n)
+			case s.Start > end || i == 0 && s.Start != 0:
+				t.Fatalf("passage %d starts at %d, the one before ends at %d", i, s.Start, end)
+			case i > 0 && (s.Start <= spans[i-1].Start || s.End <= end):
+				t.Fatalf("no progress: %+v after %+v", s, spans[i-1])
+			case i > 0 && utf8.RuneCountInString(text[s.Start:end]) > overlap:
+				t.Fatalf("passage %d shares %q, more than %d characters", i, text[s.Start:end], overlap)
+			case utf8.ValidString(text) && !utf8.ValidString(text[s.Start:s.End]):
+				t.Fatalf("passage %d cuts a character", i)
+			}
+			end = s.End
+		}
+		if end != len(text) {
+			t.Fatalf("%d of %d bytes are covered", end, len(text))
+		}
+	})
+}
+
+func TestChunkCutsAtSentences(t *testing.T) {
+	text := "The first sentence is about forty characters. The second one is about as long as that. And a third."
+	var got []string
+	for _, s := range Chunk(text, 64, 20) {
+		got = append(got, text[s.Start:s.End])
+	}
+	want := []string{"The first sentence is about forty characters. ", "forty characters. The second one is about as long as that. ", "as long as that. And a third."}
+	if !slices.Equal(got, want) {
+		t.Errorf("passages %q", got)
+	}
+}
+
+func analyzed(text string) string {
+	var terms []string
+	Analyze(text, func(term string) { terms = append(terms, term) })
+	return strings.Join(terms, " ")
+}
+
+func TestAnalyze(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "",
+		"running RUNS runner":               "run run runner",
+		"Zürich ZURICH café cafe\u0301":     "zurich zurich cafe cafe",
+		"v1.2.3 foo_bar x86 3.14 1,000":     "v1.2.3 foo_bar x86 3.14 1,000",
+		"the who is of":                     "",
+		"it's Anna’s don't":                 "anna don",
+		"O'Brien l'eau d’accord":            "o brien l eau accord",
+		"due:friday TODO:fix std::string":   "due friday todo fix std string",
+		"東京":                                "東 東京 京",
+		"東京、大阪":                             "東 東京 京 大 大阪 阪",
+		"AI는 2024년 안녕2024":                  "ai 는 2024 년 안 안녕 녕 2024",
+		"ラーメン":                              "ラ ラー ー ーメ メ メン ン",
+		"ﬁne Ⅳ ①":                           "fine iv 1",
+		"❤️ ❤ 👍":                            "❤ ❤ 👍",
+		"Привет мир":                        "привет мир",
+		"й и\u0306":                         "й й",
+		"a\xffb":                            "b",
+		"... !!! \" ' : \u200d":             "",
+		strings.Repeat("x", 1000) + " tail": strings.Repeat("x", 64) + " tail",
+		strings.Repeat("ж", 100):            strings.Repeat("ж", 32),
+	} {
+		if got := analyzed(text); got != want {
+			t.Errorf("%.40q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What is asked in the words of a text is found: each term of a query cut from a
+// text at word ends is among the text's terms.
+func TestQueriesMeetTheirText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyText().Draw(t, "text")
+		terms := map[string]bool{}
+		Analyze(text, func(term string) {
+			if term == "" || len(term) > maxTermBytes || !utf8.ValidString(term) {
+				t.Fatalf("term %q", term)
+			}
+			terms[term] = true
+		})
+		for _, term := range Terms(text, 1<<20) {
+			if !terms[term] {
+				t.Fatalf("query term %q is not in its own text", term)
+			}
+		}
+	})
+	for query, text := range map[string]string{"東京": "私は東京都に住む", "라면": "라면을 먹는다", "漢": "漢字", "zurich": "in ZÜRICH", "2024": "2024년에", "brien": "Mr O'Brien"} {
+		found := 0
+		terms := Terms(query, 10)
+		Analyze(text, func(term string) {
+			if slices.Contains(terms, term) {
+				found++
+			}
+		})
+		if found == 0 {
+			t.Errorf("%q is not found in %q", query, text)
+		}
+	}
+}
+
+func TestTermsAreFewAndDistinct(t *testing.T) {
+	if got := Terms("b a b c running runs", 3); !slices.Equal(got, []string{"b", "c", "run"}) {
+		t.Errorf("terms %q", got)
+	}
+}
+
+// hostile are texts that make segmenters look far ahead or back.
+var hostile = map[string]string{"letter": "a", "dots": "a.", "digits": ".1", "marks": "a\u0301", "joiners": "1.\u200d", "quotes": "א\"",
+	"flags": "🇩", "brackets": ".)", "hangul": "한", "kana": "カ", "apostrophes": "a'", "colons": "a:", "ligature": "ﷺ", "underscores": "_"}
+
+func TestWorkIsLinear(t *testing.T) {
+	for name, unit := range hostile {
+		allocs := func(n int) float64 {
+			text := strings.Repeat(unit, n/len(unit))
+			return testing.AllocsPerRun(1, func() {
+				Analyze(text, func(string) {})
+				Chunk(text, 640, 96)
+			})
+		}
+		small, large := allocs(32<<10), allocs(256<<10)
+		if large > 16*small+64 {
+			t.Errorf("%s: %v allocations for 32 KiB, %v for 256 KiB", name, small, large)
+		}
+	}
+}
+
+func TestMinMax(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct{ in, want []float64 }{
+		{nil, nil},
+		{[]float64{3}, []float64{1}}, {[]float64{0}, []float64{0}}, {[]float64{-1}, []float64{0}}, {[]float64{nan}, []float64{0}},
+		{[]float64{1, 2, 3}, []float64{0, 0.5, 1}}, {[]float64{2, 2, nan}, []float64{1, 1, 0}}, {[]float64{-2, nan, 2}, []float64{0, 0, 1}},
+	} {
+		got := slices.Clone(c.in)
+		if MinMax(got); !slices.Equal(got, c.want) {
+			t.Errorf("%v scales to %v, want %v", c.in, got, c.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		in := rapid.SliceOf(rapid.Float64Range(-1e9, 1e9)).Draw(t, "values")
+		got := slices.Clone(in)
+		MinMax(got)
+		for i := range got {
+			for j := range got {
+				if !(got[i] >= 0 && got[i] <= 1) || in[i] < in[j] && got[i] > got[j] {
+					t.Fatalf("%v scales to %v", in, got)
+				}
+			}
+		}
+	})
+}
+
+func FuzzAnalyze(f *testing.F) {
+	for _, unit := range hostile {
+		f.Add(strings.Repeat(unit, 100))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		Analyze(text, func(term string) {
+			if term == "" || len(term) > maxTermBytes || !utf8.ValidString(term) {
+				t.Errorf("term %q", term)
+			}
+		})
+		end := 0
+		for _, s := range Chunk(text, 64, 20) {
+			if s.Start > end || s.End <= end {
+				t.Fatalf("passage %+v after %d", s, end)
+			}
+			end = s.End
+		}
+		if end != len(text) {
+			t.Errorf("%d of %d bytes are covered", end, len(text))
+		}
+	})
+}
+
+var prose = strings.Repeat("Anna prefers window seats on long flights and usually drinks tea in the morning. ", 3300)[:256<<10]
+
+func BenchmarkChunk(b *testing.B) {
+	b.SetBytes(int64(len(prose)))
+	for b.Loop() {
+		Chunk(prose, 640, 96)
+	}
+}
+
+func BenchmarkAnalyze(b *testing.B) {
+	for name, text := range map[string]string{"prose": prose, "one word": strings.Repeat("x", 256<<10), "japanese": strings.Repeat("東京都に住む", 14_000)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Analyze(text, func(string) {})
+			}
+		})
+	}
+}
