@@ -67,10 +67,14 @@ func (e *Engine) Lagging(t Tenant) bool {
 	return lagging
 }
 
-// Backfill embeds what has no vectors in the engine's space yet, oldest first,
-// and returns how many records it completed. It can be stopped at any time and
-// run by several processes at once: what is done stays done, and vectors are
-// only stored for the text they were made from. progress may be nil.
+// embedBatch bounds the texts of one call to an embedder.
+const embedBatch = 64
+
+// Backfill embeds what has no vectors in the engine's space yet and returns how
+// many records it completed. It can be stopped at any time and run by several
+// processes at once: what is done stays done, and vectors are only stored for the
+// text they were made from. A text the embedder refuses does not hold up the
+// others; it is reported as Unavailable in the end. progress may be nil.
 func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)) (done int, err error) {
 	if e.opts.Embedder == nil {
 		return 0, nil
@@ -81,39 +85,75 @@ func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)
 			e.lagged.Store(t, true)
 		}
 	}()
-	const batch = 64
+	refused := 0
 	for after := (ID{}); ; {
-		records, err := e.store.Unembedded(ctx, t, e.space, after, batch)
-		if err != nil || len(records) == 0 {
+		records, err := e.store.Unembedded(ctx, t, e.space, after, embedBatch)
+		if err != nil {
 			return done, err
 		}
+		if len(records) == 0 {
+			break
+		}
 		after = records[len(records)-1].ID
-		var texts []string
-		for _, r := range records {
-			for _, p := range r.Passages {
-				texts = append(texts, p.Of(r.Text))
-			}
-		}
-		var rows [][]float32
-		for part := range slices.Chunk(texts, batch) { // long records have hundreds of passages
-			more, err := e.vectors(ctx, part)
-			if err != nil {
-				return done, err
-			}
-			rows = append(rows, more...)
-		}
-		vectors := make([]RecordVectors, len(records))
-		for i, r := range records {
-			n := len(r.Passages)
-			vectors[i] = RecordVectors{ID: r.ID, Version: r.Version, Vectors: Vectors{Space: e.space, Rows: rows[:n:n]}}
-			rows = rows[n:]
+		vectors, err := e.embedRecords(ctx, records)
+		if err != nil {
+			return done, err
 		}
 		if err := e.store.PutVectors(ctx, t, vectors); err != nil {
 			return done, err
 		}
-		done += len(records)
+		done += len(vectors)
+		refused += len(records) - len(vectors)
 		if progress != nil {
 			progress(done)
 		}
 	}
+	if refused > 0 {
+		return done, Errorf(Unavailable, "the embedder refused %d memories; they are found by keyword alone", refused)
+	}
+	return done, nil
+}
+
+// embedRecords embeds records together; when that fails, one by one, leaving out
+// those it fails for. An embedder that fails for all of them is down.
+func (e *Engine) embedRecords(ctx context.Context, records []Record) ([]RecordVectors, error) {
+	vectors, err := e.embedTogether(ctx, records)
+	if err == nil || len(records) == 1 || ctx.Err() != nil {
+		return vectors, err
+	}
+	for i := range records {
+		one, oneErr := e.embedTogether(ctx, records[i:i+1])
+		if ctx.Err() != nil || oneErr != nil && len(vectors) == 0 && i == 2 {
+			return nil, err // three in a row: not the texts are to blame
+		}
+		vectors = append(vectors, one...)
+	}
+	if len(vectors) == 0 {
+		return nil, err
+	}
+	return vectors, nil
+}
+
+func (e *Engine) embedTogether(ctx context.Context, records []Record) ([]RecordVectors, error) {
+	var texts []string
+	for i := range records {
+		for _, p := range records[i].Passages {
+			texts = append(texts, p.Of(records[i].Text))
+		}
+	}
+	var rows [][]float32
+	for part := range slices.Chunk(texts, embedBatch) { // long records have hundreds of passages
+		more, err := e.vectors(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	vectors := make([]RecordVectors, len(records))
+	for i, r := range records {
+		n := len(r.Passages)
+		vectors[i] = RecordVectors{ID: r.ID, Version: r.Version, Vectors: Vectors{Space: e.space, Rows: rows[:n:n]}}
+		rows = rows[n:]
+	}
+	return vectors, nil
 }

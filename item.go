@@ -254,7 +254,7 @@ func (it *Items) refresh(ctx context.Context, records []Record, now time.Time) {
 		}
 		until := now.Add(time.Duration(body.TTL * float64(time.Minute))).Truncate(time.Millisecond)
 		if until.After(r.ExpiresAt) {
-			touches = append(touches, Touch{ID: r.ID, ExpiresAt: until})
+			touches = append(touches, Touch{ID: r.ID, Version: r.Version, ExpiresAt: until})
 		}
 	}
 	if len(touches) == 0 {

@@ -179,6 +179,10 @@ type Touch struct {
 	ID        ID
 	At        time.Time // when it was used; zero: do not count a use
 	ExpiresAt time.Time // new expiry; zero: leave it
+
+	// Version, when not 0, is the state the expiry belongs to: a record that was
+	// put since keeps its own.
+	Version int64
 }
 
 // A Reply is the remembered answer to a request with an idempotency key.

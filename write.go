@@ -39,9 +39,9 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 			}
 		}
 		now := e.now()
-		var stored *Reply
 		if key != "" {
-			if stored, err = e.store.Replied(ctx, m.view.Tenant, key); err != nil {
+			stored, err := e.store.Replied(ctx, m.view.Tenant, key)
+			if err != nil {
 				return reply, err
 			}
 			if stored != nil && now.Before(stored.ExpiresAt) {
@@ -49,7 +49,7 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 					return reply, &Error{Code: Conflict, Op: op, Msg: "this idempotency key was used for another request",
 						Recovery: "Use a new key for a new request; repeat a request unchanged."}
 				}
-				err := replay(stored.Value, &reply)
+				err = replay(stored.Value, &reply)
 				return reply, err
 			}
 		}
@@ -57,9 +57,7 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 		if err != nil {
 			return reply, err
 		}
-		// A store tells by the first event whether an old reply is past its time. What
-		// changed nothing has no event, so it leaves an old reply where it is.
-		if key != "" && (stored == nil || len(d.change.Events) > 0) {
+		if key != "" {
 			value, err := encodeJSON(d.reply)
 			if err != nil {
 				return reply, &Error{Code: Internal, Op: op, Err: err}

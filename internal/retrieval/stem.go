@@ -35,3 +35,10 @@ func Stem(word string) string {
 	stems.Unlock()
 	return s
 }
+
+// ForgetStems empties the remembered stems.
+func ForgetStems() {
+	stems.Lock()
+	defer stems.Unlock()
+	clear(stems.of)
+}

@@ -201,7 +201,7 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 			r.Uses++
 			r.UsedAt = touch.At
 		}
-		if !touch.ExpiresAt.IsZero() {
+		if !touch.ExpiresAt.IsZero() && (touch.Version == 0 || touch.Version == r.Version) {
 			r.ExpiresAt = touch.ExpiresAt
 			data.index.SetExpiry(r.Namespace.Key(), r.ID, r.ExpiresAt)
 		}

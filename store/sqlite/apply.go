@@ -291,7 +291,8 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 			if err != nil {
 				return err
 			}
-			if err := tx.exec("UPDATE record SET expires_at = ?, seq = ? WHERE id = ?", touch.ExpiresAt.UnixMilli(), seq, touch.ID[:]); err != nil {
+			if err := tx.exec("UPDATE record SET expires_at = ?1, seq = ?2 WHERE id = ?3 AND (?4 = 0 OR version = ?4)",
+				touch.ExpiresAt.UnixMilli(), seq, touch.ID[:], touch.Version); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/loci-memory/loci"
 )
 
@@ -38,6 +40,20 @@ var touchCases = []testCase{
 		b.same("record", b.get(r.ID), &want)
 		b.touch(loci.Touch{ID: r.ID, At: at(20)})
 		want.Uses, want.UsedAt = 6, at(20)
+		b.same("record", b.get(r.ID), &want)
+	}},
+	{"an expiry for an older state is left out", func(b *bench) {
+		r := record(1, "walrus")
+		r.ExpiresAt = at(100)
+		b.put(r)
+		want := next(r)
+		want.ExpiresAt = time.Time{}
+		b.put(want) // between the read and its touch, somebody wrote without an expiry
+		b.touch(loci.Touch{ID: r.ID, Version: 1, At: at(50), ExpiresAt: at(200)})
+		want.Uses, want.UsedAt = 1, at(50)
+		b.same("record", b.get(r.ID), &want)
+		b.touch(loci.Touch{ID: r.ID, Version: 2, ExpiresAt: at(300)})
+		want.ExpiresAt = at(300)
 		b.same("record", b.get(r.ID), &want)
 	}},
 	{"a put does not undo uses", func(b *bench) {

@@ -8,6 +8,7 @@ package index
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -88,6 +89,7 @@ func (x *Index) Remove(key string, id loci.ID) {
 	if s := x.shards[key]; s != nil {
 		s.remove(id)
 	}
+	retrieval.ForgetStems() // an erased memory's words are not kept there either
 }
 
 // SetExpiry moves the time a record of a namespace expires.
@@ -132,6 +134,7 @@ type shard struct {
 	passages []passage
 
 	terms    map[string]uint32
+	names    []string // by term
 	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
 	holders  []uint32    // by term: passages alive that hold it
 
@@ -187,8 +190,10 @@ func (s *shard) addTerms(p *passage, text string) {
 		t, ok := s.terms[term]
 		if !ok {
 			t = uint32(len(s.postings))
+			term = strings.Clone(term) // a part of the text would keep all of it in memory
 			s.terms[term] = t
 			s.postings = append(s.postings, nil)
+			s.names = append(s.names, term)
 			s.holders = append(s.holders, 0)
 		}
 		list := s.postings[t]
@@ -237,6 +242,10 @@ func (s *shard) unpost(term, number uint32) {
 	}
 	list[low].count = 0
 	s.holders[term]--
+	if s.holders[term] == 0 { // no word outlives the last memory that said it
+		delete(s.terms, s.names[term])
+		s.names[term], s.postings[term] = "", nil
+	}
 }
 
 // compact rebuilds the shard without what was removed, so that a namespace that
@@ -281,11 +290,9 @@ func (s *shard) compact() {
 // compactTerms copies the terms that are still held, with their postings.
 func (s *shard) compactTerms(fresh *shard, renumbered []uint32) {
 	for name, t := range s.terms {
-		if s.holders[t] == 0 {
-			continue
-		}
 		number := uint32(len(fresh.postings))
 		fresh.terms[name] = number
+		fresh.names = append(fresh.names, name)
 		kept := make([]posting, 0, s.holders[t])
 		for _, p := range s.postings[t] {
 			if p.count > 0 {

@@ -1,0 +1,144 @@
+package loci
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/secret"
+)
+
+// content checks a text or a structured content and redacts it. The text of a
+// structured one is its values in lines: JSON's escapes would glue to the words.
+func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMessage, error) {
+	if len(value) > 0 {
+		if text != "" {
+			return "", nil, Errorf(Invalid, "content is given twice, as text and as an object: give one")
+		}
+		v, err := decodeJSON(value)
+		object, ok := v.(map[string]any)
+		if err != nil || !ok || len(object) == 0 {
+			return "", nil, Errorf(Invalid, "content must be a text or a non-empty JSON object")
+		}
+		if object, err = e.redactJSON(object); err != nil {
+			return "", nil, err
+		}
+		value, err = encodeJSON(object)
+		if err != nil {
+			return "", nil, Errorf(Invalid, "content is not JSON: %v", err)
+		}
+		text = flatten(object)
+	} else {
+		if strings.TrimSpace(text) == "" {
+			return "", nil, Errorf(Invalid, "content must not be empty")
+		}
+		if !utf8.ValidString(text) {
+			return "", nil, Errorf(Invalid, "content is not valid UTF-8")
+		}
+		text = e.redact(text)
+	}
+	if size := max(len(text), len(value)); size > e.opts.MaxContent {
+		return "", nil, Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", size, e.opts.MaxContent)
+	}
+	return text, value, nil
+}
+
+func checkMetadata(metadata map[string]any) error {
+	if _, ok := metadata["content"]; ok {
+		return Errorf(Invalid, "metadata.content is reserved for the text itself: use another key")
+	}
+	if len(metadata) == 0 {
+		return nil
+	}
+	data, err := encodeJSON(metadata)
+	if err != nil {
+		return Errorf(Invalid, "metadata is not JSON: %v", err)
+	}
+	if len(data) > MaxMetadataBytes {
+		return Errorf(TooLarge, "metadata has %d bytes; the limit is %d: shorten it", len(data), MaxMetadataBytes)
+	}
+	return nil
+}
+
+// redactJSON redacts every string inside a JSON object, keys included.
+func (e *Engine) redactJSON(object map[string]any) (map[string]any, error) {
+	if len(object) == 0 || e.opts.KeepSecrets {
+		return object, nil
+	}
+	v, err := plainJSON(object)
+	if err != nil {
+		return nil, Errorf(Invalid, "not JSON: %v", err)
+	}
+	return e.redactValue(v).(map[string]any), nil
+}
+
+func (e *Engine) redactValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return e.redact(v)
+	case []any:
+		for i := range v {
+			v[i] = e.redactValue(v[i])
+		}
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for key, value := range v {
+			clean[e.redact(key)] = e.redactField(key, value)
+		}
+		return clean
+	}
+	return v
+}
+
+// tags redacts and checks the tags of a fact; redaction comes first, since
+// credentials are not known by their lower-case form.
+func (e *Engine) tags(tags []string) ([]string, error) {
+	clean := make([]string, len(tags))
+	for i, tag := range tags {
+		clean[i] = e.redact(tag)
+	}
+	return CheckTags(clean)
+}
+
+// redactField redacts a value in the light of its name: what is no secret alone
+// may be one under "api_key".
+func (e *Engine) redactField(key string, value any) any {
+	text, ok := value.(string)
+	if !ok {
+		return e.redactValue(value)
+	}
+	if clean := e.redact(text); clean != text {
+		return clean
+	}
+	if named := key + "=" + text; e.redact(named) != named {
+		return secret.Redacted
+	}
+	return text
+}
+
+// CheckTags brings tags to their stored form: trimmed, lower case, each once, in
+// the order given. At most 16 tags of 1 to 64 characters.
+func CheckTags(tags []string) ([]string, error) {
+	var out []string
+	for i, tag := range tags {
+		valid := utf8.ValidString(tag) // asked first: ToLower replaces what is not
+		tag = strings.ToLower(strings.TrimSpace(tag))
+		n := utf8.RuneCountInString(tag)
+		switch {
+		case n == 0:
+			return nil, Errorf(Invalid, "tags[%d] must not be empty", i)
+		case n > MaxTagCharacters:
+			return nil, Errorf(Invalid, "tags[%d] has %d characters; the limit is %d: shorten it", i, n, MaxTagCharacters)
+		case !valid || strings.ContainsRune(tag, 0):
+			return nil, Errorf(Invalid, "tags[%d] is not valid text", i)
+		}
+		if !slices.Contains(out, tag) {
+			out = append(out, tag)
+		}
+	}
+	if len(out) > MaxTags {
+		return nil, Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(out), MaxTags)
+	}
+	return out, nil
+}
