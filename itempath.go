@@ -54,8 +54,8 @@ func parsePath(source string) (path, error) {
 	}
 	var p path
 	for rest := strings.TrimPrefix(source, "$."); rest != ""; {
-		switch {
-		case rest[0] == '[':
+		switch rest[0] {
+		case '[':
 			inside, after, ok := strings.Cut(rest[1:], "]")
 			if !ok {
 				return nil, bad
@@ -70,7 +70,7 @@ func parsePath(source string) (path, error) {
 				p = append(p, step{index: &n})
 			}
 			rest = after
-		case rest[0] == '{':
+		case '{':
 			inside, after, ok := strings.Cut(rest[1:], "}")
 			if !ok {
 				return nil, bad

@@ -169,11 +169,12 @@ func TestPrincipalRules(t *testing.T) {
 		p := make1(c.scopes...)
 		before := p.Vars()
 		q, err := p.With(c.chosen)
-		if c.code != "" {
+		switch {
+		case c.code != "":
 			wantCode(t, err, c.code)
-		} else if err != nil {
+		case err != nil:
 			t.Errorf("%s: %v", c.name, err)
-		} else {
+		default:
 			for name, value := range c.chosen {
 				if value != "" && q.Var(name) != value {
 					t.Errorf("%s: %s is %q", c.name, name, q.Var(name))

@@ -1,9 +1,10 @@
 package embedding
 
 import (
-	"github.com/loci-memory/loci/internal/retrieval"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/retrieval"
 
 	"golang.org/x/text/unicode/norm"
 )

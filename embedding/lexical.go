@@ -106,7 +106,8 @@ func (a *analysis) addTerm(sums *vectorSums, t term) {
 // addGrams adds the character 3- to 5-grams of a word, whose ends count as
 // characters: a prefix is not an infix.
 func (a *analysis) addGrams(sums *vectorSums, spelling []byte, often int64) {
-	runes := append(a.runes[:0], '<')
+	runes := a.runes[:0]
+	runes = append(runes, '<')
 	digits := true
 	for _, r := range string(spelling) {
 		runes = append(runes, r)

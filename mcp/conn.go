@@ -144,7 +144,8 @@ func (c *conn) admit(in incoming) bool {
 		if f == faultTaken {
 			id = nil // it would be taken for the answer to the request under way
 		}
-		c.answer(in, refusal(id, f))
+		// A client that is gone shows in the SDK's own writes, too.
+		_ = c.answer(in, refusal(id, f))
 		return false
 	}
 	if own != nil {

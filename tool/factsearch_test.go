@@ -35,7 +35,7 @@ func TestTextQuerySearch(t *testing.T) {
 	}
 	first := contents(t, search(t, set, u, `{"query":"","limit":2}`))
 	rest := contents(t, search(t, set, u, `{"query":"","limit":2,"offset":2}`))
-	if got := append(first, rest...); len(first) != 2 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 3 {
+	if got := slices.Concat(first, rest); len(first) != 2 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 3 {
 		t.Errorf("pages %q and %q", first, rest)
 	}
 	if empty := ok(t, set, "search_memory", user(t, "nobody"), `{"query":"dark"}`); empty.Text != "[]" {

@@ -29,7 +29,7 @@ func (c *importCmd) Run(a *app) error {
 		if err != nil {
 			return fileError(c.File, err)
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // only read
 		in = f
 	}
 	m, err := a.importTarget(c)

@@ -47,9 +47,9 @@ func formats() []format {
 		{prefix: "sq0csp-", alphabet: url64, min: 40},
 		{prefix: "FlyV1 fm2_", alphabet: std64 | underscore, min: 60},
 	}
-	group := func(alphabet uint16, min, max int, prefixes ...string) {
+	group := func(alphabet uint16, least, most int, prefixes ...string) {
 		for _, p := range prefixes {
-			list = append(list, format{prefix: p, alphabet: alphabet, min: min, max: max})
+			list = append(list, format{prefix: p, alphabet: alphabet, min: least, max: most})
 		}
 	}
 	group(upper|digit, 16, 16, "AKIA", "ASIA", "ABIA", "ACCA")

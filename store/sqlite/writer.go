@@ -258,7 +258,7 @@ func (t *tx) execCount(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.Exec(args...)
+	result, err := s.ExecContext(context.Background(), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -271,7 +271,7 @@ func (t *tx) row(query string, args []any, dest ...any) error {
 	if err != nil {
 		return err
 	}
-	return s.QueryRow(args...).Scan(dest...)
+	return s.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
 // nextSeq returns the change number of this transaction.

@@ -94,7 +94,7 @@ func increments(b *bench, handles []loci.Store) {
 			for {
 				records, _, err := s.Records(b.Context(), b.tenant, loci.Filter{Within: everywhere, IDs: ids(1)}, loci.Page{Limit: 1})
 				if err != nil || len(records) != 1 {
-					return fmt.Errorf("Records: %d, %w", len(records), err)
+					return fmt.Errorf("records: %d, %w", len(records), err)
 				}
 				r := counting(next(records[0]), count(&records[0])+1)
 				err = s.Apply(b.Context(), b.tenant, changeOf(loci.Put{Record: r, SameText: true, Revisions: 3}))

@@ -37,7 +37,7 @@ var sharedCases = []testCase{
 	}},
 	{"both handles read the same", func(b *bench) {
 		handles := b.handles()
-		handles[1].Match(b.Context(), b.tenant, both("walrus", spaceA), loci.Filter{Within: everywhere}, 10) //nolint:errcheck // fills what it may keep in memory
+		handles[1].Match(b.Context(), b.tenant, both("walrus", spaceA), loci.Filter{Within: everywhere}, 10) // fills what it may keep in memory
 		b.stockMore()
 		first := b.state()
 		b.store = handles[1]

@@ -134,7 +134,7 @@ type shard struct {
 	passages []passage
 
 	terms    map[string]uint32
-	names    []string // by term
+	names    []string    // by term
 	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
 	holders  []uint32    // by term: passages alive that hold it
 
