@@ -32,11 +32,7 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loc
 	if err != nil {
 		return nil, "", err
 	}
-	limit, err := page.Limit(p)
-	if err != nil {
-		return nil, "", err
-	}
-	after, err := page.ParseRecord(p.Cursor)
+	limit, after, err := page.Records(p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -229,11 +225,7 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p
 	if err != nil {
 		return nil, "", err
 	}
-	limit, err := page.Limit(p)
-	if err != nil {
-		return nil, "", err
-	}
-	before, err := page.ParseEvent(p.Cursor)
+	limit, before, err := page.Events(p)
 	if err != nil {
 		return nil, "", err
 	}

@@ -124,11 +124,7 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, filter loci.Filter, 
 		return nil, "", err
 	}
 	defer s.release(f)
-	limit, err := page.Limit(p)
-	if err != nil {
-		return nil, "", err
-	}
-	after, err := page.ParseRecord(p.Cursor)
+	limit, after, err := page.Records(p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -339,11 +335,7 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, filter loci.EventFilt
 		return nil, "", err
 	}
 	defer s.release(f)
-	limit, err := page.Limit(p)
-	if err != nil {
-		return nil, "", err
-	}
-	before, err := page.ParseEvent(p.Cursor)
+	limit, before, err := page.Events(p)
 	if err != nil {
 		return nil, "", err
 	}

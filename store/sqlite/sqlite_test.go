@@ -1,6 +1,8 @@
 package sqlite_test
 
 import (
+	"flag"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -58,5 +60,13 @@ func TestStore(t *testing.T) {
 // TestEqualsTheMemoryStore runs random operations on both stores: every answer,
 // scores included, is the same.
 func TestEqualsTheMemoryStore(t *testing.T) {
+	// Opening files takes most of the time; the long run makes ten times as many.
+	checks := "20"
+	if os.Getenv("LOCI_LONG") != "" {
+		checks = "200"
+	}
+	if err := flag.Set("rapid.checks", checks); err != nil {
+		t.Fatal(err)
+	}
 	storetest.Compare(t, open, func(*testing.T) loci.Store { return memory.Open() })
 }

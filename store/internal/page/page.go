@@ -15,8 +15,25 @@ const (
 	MaxLimit     = 1000
 )
 
-// Limit checks how much of a list is asked for.
-func Limit(p loci.Page) (int, error) {
+// Records reads a page of a list of records; a nil place is the start of the list.
+func Records(p loci.Page) (limit int, after *Record, err error) {
+	if limit, err = pageLimit(p); err == nil {
+		after, err = parseRecord(p.Cursor)
+	}
+	return limit, after, err
+}
+
+// Events reads a page of a list of events: those with a smaller number than before
+// follow; 0 is the start of the list.
+func Events(p loci.Page) (limit int, before int64, err error) {
+	if limit, err = pageLimit(p); err == nil {
+		before, err = parseEvent(p.Cursor)
+	}
+	return limit, before, err
+}
+
+// pageLimit checks how much of a list is asked for.
+func pageLimit(p loci.Page) (int, error) {
 	switch {
 	case p.Limit == 0:
 		return DefaultLimit, nil
@@ -46,8 +63,8 @@ func RecordCursor(r *loci.Record) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, r.ID[:]...))
 }
 
-// ParseRecord reads a place; nil is the start of the list.
-func ParseRecord(cursor string) (*Record, error) {
+// parseRecord reads a place; nil is the start of the list.
+func parseRecord(cursor string) (*Record, error) {
 	if cursor == "" {
 		return nil, nil
 	}
@@ -65,8 +82,8 @@ func EventCursor(seq int64) string {
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, uint64(seq)))
 }
 
-// ParseEvent reads a place: only events with a smaller number follow; 0 is the start.
-func ParseEvent(cursor string) (int64, error) {
+// parseEvent reads a place: only events with a smaller number follow; 0 is the start.
+func parseEvent(cursor string) (int64, error) {
 	if cursor == "" {
 		return 0, nil
 	}

@@ -1,0 +1,118 @@
+// Package erase deletes memories as a user would and reads every byte that is left.
+package erase
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store"
+)
+
+// TestDeletedMemoryLeavesNoBytes saves notes, corrects one of them twice, deletes
+// it, and scans the data directory while the store is open and after it closed:
+// neither its texts, nor a word of them, nor their vectors, nor the key of the
+// request are there. A note that stays is the control: the scan finds it.
+func TestDeletedMemoryLeavesNoBytes(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	s, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "tenants"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lexical := embedding.NewLexical()
+	engine, err := loci.New(s, &loci.Options{Embedder: lexical})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := loci.NewTenant("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bind := func(key string) *loci.Memory {
+		m, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "u"}, Actor: "test", IdempotencyKey: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	texts := []string{"Zanzibarquux prefers the wobblefrotz at dawn.", "Corrected: the grumplewick at dusk.", "Finally the snorblethwaite at noon."}
+	stored, err := bind("request-glimmerfax").StoreFact(ctx, loci.NewFact{Content: texts[0], Tags: []string{"tagplonk"}, Metadata: map[string]any{"fieldwumpus": "valuekrill"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 { // neighbours, so that its page is one among others
+		if _, err := bind("").StoreFact(ctx, loci.NewFact{Content: fmt.Sprintf("An ordinary note, number %d, of no particular length.", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range texts[1:] {
+		if _, err := bind("").ReviseFact(ctx, stored.ID, loci.FactRevision{Content: &text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if result, err := bind("").Search(ctx, loci.Query{Text: "snorblethwaite"}); err != nil || len(result.Matches) == 0 {
+		t.Fatalf("the note is not found before it is deleted: %v", err)
+	}
+	gone := [][]byte{[]byte("tagplonk"), []byte("fieldwumpus"), []byte("valuekrill"), []byte("request-glimmerfax")}
+	for _, text := range texts {
+		rows, err := lexical.Embed(ctx, []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone = append(gone, []byte(text), vector.Quantize(rows[0])[4:])
+		for _, word := range strings.Fields(strings.Trim(text, ".")) {
+			if len(word) > 9 {
+				gone = append(gone, []byte(word), []byte(strings.ToLower(word)))
+			}
+		}
+	}
+	// What the client sent last is on disk until now: the scan sees it.
+	if found := scan(t, dir, gone); len(found) == 0 {
+		t.Fatal("the scan finds nothing before the delete")
+	}
+	if err := bind("").EraseFact(ctx, stored.ID); err != nil {
+		t.Fatal(err)
+	}
+	if found := scan(t, dir, gone); len(found) > 0 {
+		t.Errorf("after the delete: %v", found)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found := scan(t, dir, gone); len(found) > 0 {
+		t.Errorf("after the store closed: %v", found)
+	}
+	if found := scan(t, dir, [][]byte{[]byte("An ordinary note, number 17,")}); len(found) == 0 {
+		t.Error("the scan does not find a note that stays")
+	}
+}
+
+// scan lists the files below dir that hold one of the byte strings.
+func scan(t *testing.T, dir string, parts [][]byte) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, part := range parts {
+			if bytes.Contains(data, part) {
+				found = append(found, fmt.Sprintf("%s holds %.40q", filepath.Base(path), part))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
