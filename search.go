@@ -193,6 +193,11 @@ func (e *Engine) rank(hits []Hit, mode Mode) []scored {
 	anyVector := false
 	for i, h := range hits {
 		keyword[i], similarity[i] = h.Keyword, h.Similarity
+		if mode == Hybrid {
+			// A cosine below zero is chance, no opposite: scaled by least and greatest
+			// value it would lift memories that have nothing to do with the query.
+			similarity[i] = max(0, h.Similarity)
+		}
 		if !h.Embedded {
 			similarity[i] = math.NaN()
 		}

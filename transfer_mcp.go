@@ -31,29 +31,7 @@ func (m *Memory) importMCP(line []byte) ([]imported, error) {
 	}
 	switch in.Type {
 	case "entity":
-		if strings.TrimSpace(in.Name) == "" {
-			return nil, Errorf(Invalid, "name of the entity is missing")
-		}
-		texts := in.Observations
-		if len(texts) == 0 { // an entity known by name alone is still known
-			texts = []string{""}
-		}
-		var records []imported
-		for i, text := range texts {
-			content := in.Name + " (" + in.EntityType + "): " + text
-			if in.EntityType == "" {
-				content = in.Name + ": " + text
-			}
-			if text == "" {
-				content = in.Name + " is a known " + cmp.Or(in.EntityType, "entity") + "."
-			}
-			r, err := m.importNote(content, map[string]any{"entity": in.Name, "entity_type": in.EntityType})
-			if err != nil {
-				return nil, Errorf(AsError(err).Code, "observations[%d]: %s", i, err)
-			}
-			records = append(records, imported{*r, []Revision{}})
-		}
-		return records, nil
+		return m.importEntity(&in)
 	case "relation":
 		if in.From == "" || in.To == "" || in.RelationType == "" {
 			return nil, Errorf(Invalid, "from, to or relationType of the relation is missing")
@@ -63,9 +41,34 @@ func (m *Memory) importMCP(line []byte) ([]imported, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []imported{{*r, []Revision{}}}, nil
+		return []imported{{Record: *r, history: []Revision{}}}, nil
 	}
 	return nil, Errorf(Invalid, "type %q: must be entity or relation", in.Type)
+}
+
+func (m *Memory) importEntity(in *mcpLine) (records []imported, err error) {
+	if strings.TrimSpace(in.Name) == "" {
+		return nil, Errorf(Invalid, "name of the entity is missing")
+	}
+	texts := in.Observations
+	if len(texts) == 0 { // an entity known by name alone is still known
+		texts = []string{""}
+	}
+	for i, text := range texts {
+		content := in.Name + " (" + in.EntityType + "): " + text
+		if in.EntityType == "" {
+			content = in.Name + ": " + text
+		}
+		if text == "" {
+			content = in.Name + " is a known " + cmp.Or(in.EntityType, "entity") + "."
+		}
+		r, err := m.importNote(content, map[string]any{"entity": in.Name, "entity_type": in.EntityType})
+		if err != nil {
+			return nil, Errorf(AsError(err).Code, "observations[%d]: %s", i, err)
+		}
+		records = append(records, imported{Record: *r, history: []Revision{}})
+	}
+	return records, nil
 }
 
 // importNote drafts a note with an id that follows from what it says, so that the

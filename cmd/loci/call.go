@@ -20,8 +20,8 @@ type callCmd struct {
 func (*callCmd) Help() string {
 	return `Prints the text an agent would get; with --json the structured form, if the tool has one.
 
-    loci call search_memory '{"query":"seats"}'
-    loci --tools notes call memory_save '{"content":"Prefers window seats."}'`
+    loci call memory_search '{"query":"seats"}'
+    loci --tools facts call manage_memory '{"content":"Prefers window seats."}'`
 }
 
 // Run calls one tool.

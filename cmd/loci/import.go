@@ -54,6 +54,12 @@ func (c *importCmd) Run(a *app) error {
 		return nil
 	}
 	a.printf("%d memories imported, %d were there already (%s)\n", report.Created, report.Existing, report.Format)
+	if report.Conflicts > 0 {
+		a.note("%d were left out, because something else is under their key or id here:", report.Conflicts)
+		for _, line := range report.Skipped {
+			a.note("  %s", line)
+		}
+	}
 	return nil
 }
 

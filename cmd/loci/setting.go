@@ -53,7 +53,7 @@ func (s *setting) identity() bool {
 
 var settings = []setting{
 	{key: "store", flag: "store", form: textForm, def: "sqlite:<data directory>/loci/loci.db",
-		help: "Where memories are kept, such as sqlite:/path/to/loci.db, or memory: to forget everything at exit.",
+		help: "Where memories are kept, such as sqlite:/path/to/loci.db, or memory: (in YAML with quotes) to forget everything at exit.",
 		set:  func(c *config, v string) error { c.store = v; return notEmpty(v) }},
 	{key: "tenant", flag: "tenant", form: textForm, def: "default",
 		help: "The tenant: the hard wall between memories.",

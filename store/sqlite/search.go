@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -163,19 +164,43 @@ func (x *searchIndex) follow(ctx context.Context, tx *sql.Tx) error {
 	return x.take(ctx, tx, "r.seq > ?", x.seq)
 }
 
-// take reads records with their vectors into the index.
+// take reads records with their vectors into the index. Reading and indexing cost
+// about the same, so each has a goroutine.
 func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, arg any) error {
 	space := x.index.Space()
+	type loaded struct {
+		record loci.Record
+		codes  [][]byte
+	}
+	read := make(chan []loaded, 4)
+	var indexing sync.WaitGroup
+	indexing.Go(func() {
+		for batch := range read {
+			for i := range batch {
+				x.index.Upsert(&batch[i].record, batch[i].codes)
+			}
+		}
+	})
+	batch := make([]loaded, 0, 256)
 	query := "SELECT " + recordColumns + `, v.data FROM record r JOIN namespace s ON s.n = r.namespace
 		LEFT JOIN vector v ON v.record = r.n AND v.space = (SELECT n FROM space WHERE model = ? AND dims = ?) WHERE ` + condition
-	return eachRow(ctx, tx, query, []any{space.Model, space.Dims, arg}, func(rows *sql.Rows) error {
+	err := eachRow(ctx, tx, query, []any{space.Model, space.Dims, arg}, func(rows *sql.Rows) error {
 		var data sql.RawBytes
 		r, err := scanRecord(rows, &data)
-		if err == nil {
-			x.index.Upsert(&r, splitVectors(data, space.Dims))
+		if err != nil {
+			return err
 		}
-		return err
+		batch = append(batch, loaded{r, splitVectors(bytes.Clone(data), space.Dims)})
+		if len(batch) == cap(batch) {
+			read <- batch
+			batch = make([]loaded, 0, 256)
+		}
+		return nil
 	})
+	read <- batch
+	close(read)
+	indexing.Wait()
+	return err
 }
 
 // loadShards makes sure that the shards of keys are there, and drops those that

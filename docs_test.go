@@ -1,0 +1,493 @@
+package loci_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
+	"io/fs"
+	"log"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	stores "github.com/loci-memory/loci/store"
+)
+
+// requirementsPage is the one page that speaks of requirements by name.
+const requirementsPage = "docs/requirements.md"
+
+// documents lists the Markdown files of the project.
+func documents(t *testing.T) (paths []string) {
+	t.Helper()
+	walk(t, func(path string) {
+		if strings.HasSuffix(path, ".md") {
+			paths = append(paths, path)
+		}
+	})
+	return paths
+}
+
+// walk visits the files of the project, not what was installed or built.
+func walk(t *testing.T, visit func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "node_modules" || name == "testdata" || name == "bin" || len(name) > 1 && strings.HasPrefix(name, ".")):
+			return fs.SkipDir
+		case !d.IsDir():
+			visit(filepath.ToSlash(path))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// fences returns the blocks of code of a language in a document.
+func fences(document, language string) (blocks []string) {
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(document, -1) {
+		blocks = append(blocks, m[1])
+	}
+	return blocks
+}
+
+// declared collects the tests in the files of a package, and the texts in them.
+func declared(t *testing.T, dir string) (tests, texts map[string]bool) {
+	t.Helper()
+	tests, texts = map[string]bool{}, map[string]bool{}
+	paths, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("package %s has no files: %v", dir, err)
+	}
+	for _, path := range paths {
+		file, err := parser.ParseFile(gotoken.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if strings.HasSuffix(path, "_test.go") && n.Recv == nil {
+					tests[n.Name.Name] = true
+				}
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == gotoken.STRING {
+					texts[text] = true
+				}
+			}
+			return true
+		})
+	}
+	return tests, texts
+}
+
+// TestRequirementsNameTests reads the page that says which test proves what. It
+// is written "`package`: TestOne, TestTwo; `other`: TestThree"; a case of
+// store/storetest stands in “quotes”.
+func TestRequirementsNameTests(t *testing.T) {
+	part := regexp.MustCompile("`([a-z][a-z0-9/]*)`:|\\|\n?|“([^”]+)”|\\b((?:Test|Fuzz)[A-Z]\\w*)")
+	tests, texts := map[string]map[string]bool{}, map[string]map[string]bool{}
+	named := 0
+	for n, line := range strings.Split(readFile(t, requirementsPage), "\n") {
+		dir := ""
+		for _, m := range part.FindAllStringSubmatch(line, -1) {
+			pkg, sentence, test := m[1], m[2], m[3]
+			switch {
+			case pkg != "":
+				dir = strings.TrimSuffix("./"+strings.TrimPrefix(pkg, "loci"), "/")
+				if tests[dir] == nil {
+					tests[dir], texts[dir] = declared(t, dir)
+				}
+			case test == "" && sentence == "":
+				dir = "" // the next cell
+			case dir == "":
+				t.Errorf("%s:%d: %s%s comes without a package", requirementsPage, n+1, test, sentence)
+			case test != "" && !tests[dir][test]:
+				t.Errorf("%s:%d: there is no %s in %s", requirementsPage, n+1, test, dir)
+			case sentence != "" && !texts[dir][sentence]:
+				t.Errorf("%s:%d: there is no case %q in %s", requirementsPage, n+1, sentence, dir)
+			default:
+				named++
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("%s names %d tests: is it still written in the form that is checked?", requirementsPage, named)
+	}
+}
+
+// TestRequirementNamesStayOnTheirPage: everywhere else documents and comments say
+// what Loci does, not who asked for it.
+func TestRequirementNamesStayOnTheirPage(t *testing.T) {
+	name := regexp.MustCompile(`\bR[1-5]\b`)
+	check := func(path string, line int, text string) {
+		for i, l := range strings.Split(text, "\n") {
+			if m := name.FindString(l); m != "" {
+				t.Errorf("%s:%d: %s is the name of a requirement: only %s uses it", path, line+i, m, requirementsPage)
+			}
+		}
+	}
+	for _, path := range documents(t) {
+		if path != requirementsPage {
+			check(path, 1, readFile(t, path))
+		}
+	}
+	walk(t, func(path string) {
+		if !strings.HasSuffix(path, ".go") {
+			return
+		}
+		set := gotoken.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				check(path, set.Position(c.Pos()).Line, c.Text)
+			}
+		}
+	})
+}
+
+// TestReadmeIsShort: a newcomer reads it to the end.
+func TestReadmeIsShort(t *testing.T) {
+	if n := strings.Count(readFile(t, "README.md"), "\n"); n > 150 {
+		t.Errorf("README.md has %d lines; the limit is 150", n)
+	}
+}
+
+// TestLinksLead follows the links between documents.
+func TestLinksLead(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, path := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(readFile(t, path), -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(target))); err != nil {
+				t.Errorf("%s links to %s: %v", path, m[1], err)
+			}
+		}
+	}
+}
+
+// TestConfigurationsAreValid gives every configuration in the documents and in
+// examples to the program.
+func TestConfigurationsAreValid(t *testing.T) {
+	configurations := map[string]string{"examples/loci.yaml": readFile(t, "examples/loci.yaml")}
+	for _, path := range documents(t) {
+		document := readFile(t, path)
+		for i, block := range fences(document, "yaml") {
+			configurations[fmt.Sprintf("%s, YAML %d", path, i+1)] = block
+		}
+		for i, block := range fences(document, "json") {
+			if !json.Valid([]byte(block)) {
+				t.Errorf("%s, JSON %d is not valid", path, i+1)
+			}
+		}
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "loci.exe")
+	if out, err := exec.Command("go", "build", "-o", program, "./cmd/loci").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	file := filepath.Join(dir, "loci.yaml")
+	for name, text := range configurations {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		doctor := exec.Command(program, "--config", file, "--store", "memory:", "doctor")
+		doctor.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") })
+		if out, err := doctor.CombinedOutput(); err != nil || bytes.Contains(out, []byte("fail\t")) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// TestReadmeProgramRuns runs the program in README.md as it stands there. The
+// output it promises is the block of text behind it.
+func TestReadmeProgramRuns(t *testing.T) {
+	_, rest, ok := strings.Cut(readFile(t, "README.md"), "```go\n")
+	program, rest, _ := strings.Cut(rest, "```\n")
+	if !ok || !strings.HasPrefix(program, "package main") {
+		t.Fatal("README.md has no program")
+	}
+	want := fences(rest, "text")
+	if len(want) == 0 {
+		t.Fatal("README.md does not say what the program prints")
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "run", file).CombinedOutput()
+	if err != nil || string(out) != want[0] {
+		t.Errorf("%v, got\n%s", err, out)
+	}
+}
+
+// TestGoInDocumentsIsCompiled: each block of Go in docs stands in this file, where
+// it is compiled and run.
+func TestGoInDocumentsIsCompiled(t *testing.T) {
+	flat := func(code string) string {
+		lines := strings.Split(strings.TrimSpace(code), "\n")
+		for i, l := range lines {
+			lines[i] = strings.TrimSpace(l)
+		}
+		return strings.Join(lines, "\n") + "\n"
+	}
+	here := flat(readFile(t, "docs_test.go"))
+	for _, path := range documents(t) {
+		if !strings.HasPrefix(path, "docs/") || strings.HasPrefix(path, "docs/adr/") {
+			continue
+		}
+		for _, block := range fences(readFile(t, path), "go") {
+			if !strings.Contains(here, flat(block)) {
+				t.Errorf("%s: this is not in docs_test.go:\n%s", path, block)
+			}
+		}
+	}
+}
+
+// The examples below are those of docs/library.md.
+
+func exampleMemory(ctx context.Context) (*loci.Engine, *loci.Memory) {
+	s, err := stores.Open(ctx, "memory:", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	tenant, err := loci.NewTenant("default")
+	if err != nil {
+		log.Fatal(err)
+	}
+	memory, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "alice"}, Actor: "my program"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return engine, memory
+}
+
+func ExampleEngine_Memory() {
+	ctx := context.Background()
+	engine, alice := exampleMemory(ctx)
+	tenant := alice.View().Tenant
+
+	bob, err := engine.Memory(loci.View{
+		Tenant:    tenant,
+		Namespace: loci.Namespace{"user", "bob"},
+		Also:      []loci.Namespace{{"org", "acme"}}, // may be read, not written
+		Actor:     "billing service",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	stored, err := alice.StoreFact(ctx, loci.NewFact{Content: "Prefers window seats."})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = bob.Fact(ctx, stored.ID)
+	fmt.Println(loci.AsError(err).Code)
+	// Output: not_found
+}
+
+func ExampleMemory_StoreFact() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+
+	first, err := memory.StoreFact(ctx, loci.NewFact{Content: "Prefers window seats.", Tags: []string{"travel"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	again, err := memory.StoreFact(ctx, loci.NewFact{Content: "prefers  WINDOW seats."})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(first.Outcome, again.Outcome, again.ID == first.ID)
+
+	content := "Prefers aisle seats."
+	fact, err := memory.ReviseFact(ctx, first.ID, loci.FactRevision{Content: &content, IfVersion: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	earlier, err := memory.Revisions(ctx, first.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(fact.Content, fact.Version, earlier[0].Text)
+
+	blue := loci.NewFact{Content: "Blue.", Subject: "user", Predicate: "favourite colour"}
+	green := loci.NewFact{Content: "Green.", Subject: "user", Predicate: "favourite colour"}
+	if _, err := memory.StoreFact(ctx, blue); err != nil {
+		log.Fatal(err)
+	}
+	newer, err := memory.StoreFact(ctx, green)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(newer.Outcome)
+	// Output:
+	// created duplicate_of true
+	// Prefers aisle seats. 3 Prefers window seats.
+	// superseded
+}
+
+func ExampleMemory_Search() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+	for _, in := range []loci.NewFact{
+		{Content: "Prefers window seats.", Metadata: map[string]any{"year": 2024}},
+		{Content: "Sold two seats.", Metadata: map[string]any{"year": 2019}},
+	} {
+		if _, err := memory.StoreFact(ctx, in); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	where, err := loci.ParseWhere(map[string]any{"year": map[string]any{"$gte": 2020}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	result, err := memory.Search(ctx, loci.Query{Text: "seats", Mode: loci.Hybrid, Limit: 5, Where: where})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, match := range result.Matches {
+		why := match.Explain
+		fmt.Printf("%.2f = %.2f words + %.2f similarity: %s\n", match.Score, why.KeywordPart, why.VectorPart, match.Passage)
+	}
+	// Output: 1.00 = 0.30 words + 0.70 similarity: Prefers window seats.
+}
+
+func ExampleMemory_Items() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+
+	items := memory.Items()
+	place := loci.Namespace{"user", "alice", "settings"}
+	value := json.RawMessage(`{"theme":"dark","note":"set on the phone"}`)
+	if err := items.Put(ctx, place, "editor", value, &loci.PutOptions{Index: []string{"note"}}); err != nil {
+		log.Fatal(err)
+	}
+	item, err := items.Get(ctx, place, "editor", true)
+	if err != nil {
+		log.Fatal(err)
+	}
+	found, err := items.Search(ctx, loci.ItemQuery{Prefix: loci.Namespace{"user", "alice"}, Text: "phone"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(item.Value), len(found))
+	// Output: {"note":"set on the phone","theme":"dark"} 1
+}
+
+func ExampleMemory_Events() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+	stored, err := memory.StoreFact(ctx, loci.NewFact{Content: "Prefers window seats."})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	if err := memory.Erase(ctx, stored.ID); err != nil {
+		log.Fatal(err)
+	}
+	events, _, err := memory.Events(ctx, loci.EventFilter{Entity: stored.ID}, loci.Page{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range events {
+		fmt.Println(e.Type, e.Actor, string(e.Payload))
+	}
+	// Output:
+	// erased my program {"bytes":21,"version":1}
+	// created my program {"bytes":21,"version":1}
+}
+
+func ExampleMemory_Export() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+	_, other := exampleMemory(ctx)
+	if _, err := memory.StoreFact(ctx, loci.NewFact{Content: "Prefers window seats."}); err != nil {
+		log.Fatal(err)
+	}
+
+	var file bytes.Buffer
+	if _, err := memory.Export(ctx, &file, nil); err != nil {
+		log.Fatal(err)
+	}
+	report, err := other.Import(ctx, &file, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Format, report.Created, report.Existing)
+	// Output: loci.export 1 0
+}
+
+// letters is an embedder in a few lines: how often each letter occurs.
+type letters struct{}
+
+func (letters) Model() string { return "letters-1" } // another name is another space
+func (letters) Dims() int     { return 26 }
+
+func (letters) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	rows := make([][]float32, len(texts))
+	for i, text := range texts {
+		row, sum := make([]float32, 26), 0.0
+		for _, r := range strings.ToLower(text) {
+			if r >= 'a' && r <= 'z' {
+				row[r-'a']++
+			}
+		}
+		for _, x := range row {
+			sum += float64(x * x)
+		}
+		for j := range row {
+			row[j] /= float32(max(1, math.Sqrt(sum))) // of unit length
+		}
+		rows[i] = row
+	}
+	return rows, nil
+}
+
+func ExampleEmbedder() {
+	ctx := context.Background()
+	s, err := stores.Open(ctx, "memory:", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	engine, err := loci.New(s, &loci.Options{Embedder: letters{}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(engine.Space())
+	// Output: {letters-1 26}
+}

@@ -1,0 +1,235 @@
+package loci
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// An ImportReport says what an import did with each record.
+type ImportReport struct {
+	Format    string `json:"format"`    // loci.export, or mcp-memory
+	Created   int64  `json:"created"`   // new records
+	Existing  int64  `json:"existing"`  // what they say is there already
+	Conflicts int64  `json:"conflicts"` // left out: something else is there under their id or key
+
+	// Skipped names the first 20 of the conflicts: the id in the input, and the id
+	// of the record that stayed.
+	Skipped []string `json:"skipped,omitempty"`
+}
+
+// maxSkipped bounds [ImportReport].Skipped.
+const maxSkipped = 20
+
+// Import reads what [Memory.Export] wrote, or the JSONL file of the MCP reference
+// memory server, into the handle's namespace. MaxContent must not be below that of
+// the engine that exported.
+//
+// What is there already is left alone, so that an import may be repeated:
+//   - a record with the same id in the same namespace stays. It counts as Existing
+//     when it says the same (kind, key, text and attributes; tags and times may
+//     differ), else as a conflict;
+//   - a live record whose key or words another record of the namespace holds is
+//     not stored. When that one says the same it takes the record's place, in
+//     links, too; else this is a conflict;
+//   - everything else is stored, under its own id. Where another namespace of the
+//     tenant holds that, it gets one that follows from the id and its namespace,
+//     and whatever in the input names the old id names the new one.
+//
+// Links are stored where both ends are in the handle's namespace afterwards.
+//
+// The whole input is checked before anything is written, and the line and field of
+// a fault are named: half an import is worse than none. So the whole input is held
+// in memory. Once the embedder does not answer, everything from there on is stored
+// without vectors; they follow by [Engine.Backfill].
+func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
+	in := importer{m: m, lines: map[ID]int{}}
+	if err := in.read(r); err != nil {
+		return in.report, err
+	}
+	err := in.store(ctx, progress)
+	return in.report, err
+}
+
+// An importer is an import under way.
+type importer struct {
+	m         *Memory
+	report    ImportReport
+	parse     func(line []byte) error // of the format
+	n         int                     // the line
+	drafts    []imported
+	links     []Link
+	lines     map[ID]int // where each id of an export was read
+	revisions int64      // lines of them
+	ended     bool
+
+	ids    map[ID]ID // what ids of the input became, where that differs
+	silent bool      // the embedder did not answer
+}
+
+// imported is a record to import, with its earlier states.
+type imported struct {
+	Record
+	history []Revision
+	fresh   bool // is not there yet, as far as was known before the first change
+}
+
+// read checks the input.
+func (in *importer) read(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	limit := in.m.engine.lineLimit()
+	lines.Buffer(make([]byte, 64<<10), limit)
+	for lines.Scan() {
+		in.n++
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if in.parse == nil && !in.choose(line) {
+			return Errorf(Invalid, "line %d: neither a Loci export nor the JSONL of the MCP memory server", in.n)
+		}
+		if err := in.parse(line); err != nil {
+			e := *AsError(err)
+			e.Msg = fmt.Sprintf("line %d: %s", in.n, e.Msg)
+			return &e
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return Errorf(TooLarge, "line %d is longer than %d bytes", in.n+1, limit)
+	case err != nil:
+		return &Error{Code: Invalid, Msg: "the input cannot be read: " + err.Error(), Err: err}
+	case in.parse == nil:
+		return Errorf(Invalid, "the input is empty")
+	case in.report.Format == ExportFormat && !in.ended:
+		return Errorf(Invalid, "the file is cut short: its last line must have type \"end\"")
+	}
+	return nil
+}
+
+// choose looks at the first line and chooses the format.
+func (in *importer) choose(line []byte) bool {
+	var head exportLine
+	if json.Unmarshal(line, &head) != nil {
+		return false
+	}
+	switch {
+	case head.Type == "header" && head.Format == ExportFormat:
+		in.report.Format, in.parse = ExportFormat, in.exportLine
+	case head.Type == "entity" || head.Type == "relation":
+		in.report.Format, in.parse = MCPMemoryFormat, func(line []byte) error {
+			records, err := in.m.importMCP(line)
+			in.drafts = append(in.drafts, records...)
+			return err
+		}
+	}
+	return in.parse != nil
+}
+
+// exportLine checks a line of an export.
+func (in *importer) exportLine(data []byte) error {
+	var line exportLine
+	if err := json.Unmarshal(data, &line); err != nil {
+		return Errorf(Invalid, "not JSON of an export: %v", err)
+	}
+	if in.ended {
+		return Errorf(Invalid, "nothing may follow the line of type \"end\"")
+	}
+	switch line.Type {
+	case "header":
+		if line.Format != ExportFormat || line.Version != ExportVersion {
+			return Errorf(Unsupported, "format %s version %d: this build reads %s up to version %d", line.Format, line.Version, ExportFormat, ExportVersion)
+		}
+		return nil
+	case "record":
+		return in.record(&line)
+	case "revision":
+		return in.revision(&line)
+	case "link":
+		return in.link(&line)
+	case "end":
+		in.ended = true
+		return in.count(&line)
+	}
+	return Errorf(Invalid, "type %q: must be header, record, revision, link or end", line.Type)
+}
+
+// count compares what was read with what the end line says was written.
+func (in *importer) count(line *exportLine) error {
+	for _, c := range []struct {
+		field     string
+		want, got int64
+	}{
+		{"records", line.Records, int64(len(in.drafts))},
+		{"revision_lines", line.RevisionLines, in.revisions},
+		{"links", line.Links, int64(len(in.links))},
+	} {
+		if c.want != c.got {
+			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", c.field, c.want, c.got)
+		}
+	}
+	return nil
+}
+
+func (in *importer) record(line *exportLine) error {
+	if at, ok := in.lines[line.ID]; ok {
+		return Errorf(Invalid, "id %s was in line %d already", line.ID, at)
+	}
+	r, err := in.m.importRecord(line)
+	if err != nil {
+		return err
+	}
+	d := imported{Record: *r, history: []Revision{}}
+	for _, v := range line.Revisions {
+		if err := in.m.importRevision(&d, v); err != nil {
+			return err
+		}
+	}
+	in.lines[r.ID] = in.n
+	in.drafts = append(in.drafts, d)
+	return nil
+}
+
+// revision adds an earlier state to the record before it.
+func (in *importer) revision(line *exportLine) error {
+	if len(in.drafts) == 0 || in.drafts[len(in.drafts)-1].ID != line.ID {
+		return Errorf(Invalid, "id %s is not that of the record before it", line.ID)
+	}
+	in.revisions++
+	return in.m.importRevision(&in.drafts[len(in.drafts)-1], Revision{Version: int64(line.Version), UpdatedAt: line.UpdatedAt,
+		ReplacedAt: line.ReplacedAt, Text: line.Text, Tags: line.Tags, Attributes: line.Attributes})
+}
+
+func (in *importer) link(line *exportLine) error {
+	l := Link{From: line.From, Type: line.LinkType, To: line.To}
+	switch l.Type {
+	case LinkDerivedFrom, LinkSupports, LinkContradicts, LinkSupersedes, LinkRelatedTo:
+	default:
+		return Errorf(Unsupported, "link_type %q is not known to this build", l.Type)
+	}
+	if l.From.IsZero() || l.To.IsZero() || line.CreatedAt.IsZero() {
+		return Errorf(Invalid, "from, to or created_at of the link is missing")
+	}
+	var err error
+	l.At, err = importTime("created_at", line.CreatedAt)
+	in.links = append(in.links, l)
+	return err
+}
+
+// importTime brings a time to the form of stores. One outside of the years that
+// can be written again would spoil every later export.
+func importTime(field string, t time.Time) (time.Time, error) {
+	if t.IsZero() {
+		return time.Time{}, nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	if t.Year() < 1 || t.Year() > 9999 {
+		return t, Errorf(Invalid, "%s is in the year %d; it must be 1 to 9999", field, t.Year())
+	}
+	return t, nil
+}

@@ -1,0 +1,230 @@
+package loci_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/memory"
+)
+
+func imports(t testing.TB, m *loci.Memory, file string) loci.ImportReport {
+	t.Helper()
+	report, err := m.Import(t.Context(), strings.NewReader(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func wantReport(t testing.TB, got loci.ImportReport, created, existing, conflicts int64) {
+	t.Helper()
+	if got.Created != created || got.Existing != existing || got.Conflicts != conflicts {
+		t.Errorf("report %+v, want %d created, %d existing, %d conflicts", got, created, existing, conflicts)
+	}
+}
+
+func link(t testing.TB, s loci.Store, from loci.ID, typ loci.LinkType, to loci.ID, at time.Time) loci.Link {
+	t.Helper()
+	l := loci.Link{From: from, Type: typ, To: to, At: at.UTC().Truncate(time.Millisecond)}
+	if err := s.Apply(t.Context(), tenant(t, "t"), loci.Change{Links: []loci.Link{l}}); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func wantLinks(t testing.TB, m *loci.Memory, id loci.ID, want ...loci.Link) {
+	t.Helper()
+	got, err := m.Links(t.Context(), id)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("links of %s: %+v, %v; want %+v", id, got, err, want)
+	}
+}
+
+// withoutLinks is a file as it was before there were links in it.
+func withoutLinks(file string) string {
+	var kept []string
+	for _, line := range strings.SplitAfter(file, "\n") {
+		if i := strings.Index(line, `,"links":`); i >= 0 {
+			line = line[:i] + "}\n"
+		}
+		if !strings.Contains(line, `"type":"link"`) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}
+
+func TestLinksAreMoved(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		source := memory.Open()
+		e := newEngine(t, source, loci.Options{Now: c.now})
+		from := bind(t, e, "from")
+		a, b := save(t, from, "first"), save(t, from, "second")
+		outside := save(t, bind(t, e, "other"), "third")
+		derived := link(t, source, b, loci.LinkDerivedFrom, a, c.now())
+		again := link(t, source, a, loci.LinkContradicts, b, c.now().Add(time.Hour))
+		link(t, source, a, loci.LinkSupports, outside, c.now())
+		link(t, source, outside, loci.LinkSupports, a, c.now())
+		file := exported(t, from)
+		if strings.Contains(file, outside.String()) {
+			t.Errorf("a link leaves the export:\n%s", file)
+		}
+		into := newEngine(t, s, loci.Options{Now: c.now})
+		m := bind(t, into, "x")
+		wantReport(t, imports(t, m, withoutLinks(file)), 2, 0, 0)
+		wantLinks(t, m, a)
+		for range 2 { // also for records that are there already
+			wantReport(t, imports(t, m, file), 0, 2, 0)
+			wantLinks(t, m, a, derived, again)
+			wantLinks(t, m, b, derived, again)
+		}
+		if got := exported(t, m); got != file {
+			t.Errorf("comes back as\n%s\nwent out as\n%s", got, file)
+		}
+		// An end that is elsewhere, or nowhere, takes no link.
+		lost := bind(t, into, "y")
+		stray := save(t, lost, "elsewhere")
+		twisted := strings.ReplaceAll(file, `"to":"`+b.String(), `"to":"`+stray.String())
+		z := bind(t, into, "z")
+		imports(t, z, twisted)
+		wantLinks(t, lost, stray)
+	})
+}
+
+func TestIDsFollow(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now})
+		from := bind(t, e, "from")
+		old := store(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
+		for i := range 250 { // what names and what is named come in different changes
+			c.advance(time.Second)
+			save(t, from, fmt.Sprint("note ", i))
+		}
+		c.advance(time.Second)
+		current := store(t, from, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
+		at := c.now()
+		link(t, s, old.ID, loci.LinkRelatedTo, current.ID, at)
+		file := exported(t, from)
+		into := bind(t, e, "into")
+		check := func() {
+			t.Helper()
+			facts := allFacts(t, into)
+			now, before := facts[0], facts[len(facts)-1]
+			if len(facts) != 252 || now.ID == current.ID || before.ID == old.ID {
+				t.Fatalf("%d facts, ids %s and %s", len(facts), now.ID, before.ID)
+			}
+			if now.Supersedes != before.ID || before.SupersededBy != now.ID {
+				t.Errorf("%s supersedes %s; %s is superseded by %s", now.ID, now.Supersedes, before.ID, before.SupersededBy)
+			}
+			got, err := into.Links(t.Context(), now.ID)
+			if err != nil || len(got) != 2 || got[0].From == got[1].From {
+				t.Errorf("links %+v, %v", got, err)
+			}
+			for _, l := range got {
+				if !slices.Contains([]loci.ID{now.ID, before.ID}, l.From) || !slices.Contains([]loci.ID{now.ID, before.ID}, l.To) {
+					t.Errorf("a link leads elsewhere: %+v", l)
+				}
+			}
+		}
+		wantReport(t, imports(t, into, file), 252, 0, 0)
+		check()
+		first := exported(t, into)
+		for range 2 {
+			wantReport(t, imports(t, into, file), 0, 252, 0)
+			check()
+			// The ids are free from now on, and still not taken up.
+			if _, err := from.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: int64(len(allFacts(t, from)))}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := exported(t, into); got != first {
+			t.Error("a repeated import changed something")
+		}
+	})
+}
+
+// A hooked embedder does something while it is asked for vectors.
+type hooked struct {
+	wordEmbedder
+	do    func()
+	calls []int // the texts of each
+}
+
+func (h *hooked) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	h.calls = append(h.calls, len(texts))
+	if do := h.do; do != nil {
+		h.do = nil
+		do()
+	}
+	return h.wordEmbedder.Embed(ctx, texts)
+}
+
+// Another import of the same file may take the ids, or be quicker, at any moment.
+func TestImportsMeet(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		source := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
+		store(t, source, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
+		store(t, source, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
+		file := exported(t, source)
+		h := &hooked{wordEmbedder: wordEmbedder{model: "w"}}
+		e := newEngine(t, s, loci.Options{Embedder: h})
+		plain := newEngine(t, s, loci.Options{})
+		other, m := bind(t, plain, "other"), bind(t, e, "mine")
+		h.do = func() { imports(t, other, file) }
+		wantReport(t, imports(t, m, file), 2, 0, 0)
+		for _, place := range []*loci.Memory{other, m} {
+			live := search(t, place, loci.Query{}).Matches[0].Record.ID
+			now := fact(t, place, live)
+			if before := fact(t, place, now.Supersedes); before.SupersededBy != live {
+				t.Errorf("superseded by %s, not %s", before.SupersededBy, live)
+			}
+		}
+		same := bind(t, plain, "same")
+		h.do = func() { imports(t, same, file) }
+		wantReport(t, imports(t, bind(t, e, "same"), file), 0, 2, 0)
+	})
+}
+
+func TestImportEmbedsInBatches(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		source := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
+		for i := range 450 {
+			save(t, source, fmt.Sprint("note ", i))
+		}
+		file := exported(t, source)
+		h := &hooked{wordEmbedder: wordEmbedder{model: "w"}}
+		e := newEngine(t, s, loci.Options{Embedder: h})
+		m := bind(t, e, "m")
+		imports(t, m, file)
+		if want := []int{64, 64, 64, 8, 64, 64, 64, 8, 50}; !slices.Equal(h.calls, want) {
+			t.Errorf("calls of %d texts, want %d", h.calls, want)
+		}
+		if e.Lagging(tenant(t, "t")) {
+			t.Error("vectors are missing")
+		}
+		h.calls = nil
+		imports(t, m, file)
+		if len(h.calls) > 0 {
+			t.Errorf("calls of %d texts for what is there already", h.calls)
+		}
+		h.setDown(true)
+		wantReport(t, imports(t, bind(t, e, "again"), file), 450, 0, 0)
+		if len(h.calls) != 1 {
+			t.Errorf("%d calls of an embedder that does not answer", len(h.calls))
+		}
+		if !e.Lagging(tenant(t, "t")) {
+			t.Error("nobody knows that vectors are missing")
+		}
+		h.setDown(false)
+		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 450 || err != nil {
+			t.Errorf("%d records embedded later, %v", n, err)
+		}
+	})
+}

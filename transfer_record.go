@@ -1,0 +1,140 @@
+package loci
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// importRecord checks the line of a record.
+func (m *Memory) importRecord(in *exportLine) (*Record, error) {
+	e := m.engine
+	r := &Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(in.Namespace...), Version: int64(in.Version), Live: in.Live,
+		Text: e.redact(in.Text), Body: in.Body}
+	switch {
+	case r.ID.IsZero():
+		return nil, Errorf(Invalid, "id is missing")
+	case r.Version < 1:
+		return nil, Errorf(Invalid, "version is %d; it must be at least 1", r.Version)
+	case in.CreatedAt.IsZero():
+		return nil, Errorf(Invalid, "created_at is missing")
+	case len(r.Text) > e.opts.MaxContent:
+		return nil, Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.MaxContent)
+	case r.Kind != KindFact && r.Kind != KindItem:
+		return nil, Errorf(Unsupported, "kind %q is not known to this build", r.Kind)
+	}
+	err := importTimes(r, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Namespace.Validate(); err != nil {
+		return nil, err
+	}
+	if r.Tags, err = e.tags(in.Tags); err != nil {
+		return nil, err
+	}
+	if r.Attributes, err = m.redactAttributes(in.Attributes); err != nil {
+		return nil, err
+	}
+	if err := m.importSlot(r, len(in.Slot) > 0); err != nil {
+		return nil, err
+	}
+	r.Passages = e.passages(r.Text)
+	return r, e.exportable(r.Text, r.Attributes, r.Body)
+}
+
+func importTimes(r *Record, in *exportLine) (err error) {
+	for _, t := range []struct {
+		field   string
+		to      *time.Time
+		written time.Time
+	}{{"created_at", &r.CreatedAt, in.CreatedAt}, {"updated_at", &r.UpdatedAt, in.UpdatedAt}, {"expires_at", &r.ExpiresAt, in.ExpiresAt}} {
+		if *t.to, err = importTime(t.field, t.written); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// importSlot makes sure that the kind can read the record, and computes its slot
+// anew: redaction may have changed what the slot is made of, and only a live
+// record may hold one.
+func (m *Memory) importSlot(r *Record, held bool) error {
+	switch r.Kind {
+	case KindItem:
+		var body itemBody
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			return Errorf(Invalid, "body is not that of an item: %v", err)
+		}
+		if len(r.Attributes) == 0 {
+			return Errorf(Invalid, "attributes of the item are missing")
+		}
+		if err := checkKey(body.Key); err != nil {
+			return err
+		}
+		r.Slot, r.Live = itemSlot(body.Key), true
+	case KindFact:
+		body, err := m.redactBody(r)
+		if err != nil {
+			return err
+		}
+		if held && r.Live {
+			r.Slot = m.engine.factSlot(r, body)
+		}
+	}
+	return nil
+}
+
+// redactBody redacts what a fact says outside of its text, as [Memory.StoreFact]
+// does. A body that holds no secret stays as it was written.
+func (m *Memory) redactBody(r *Record) (*factBody, error) {
+	var body factBody
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		return nil, Errorf(Invalid, "body is not that of a fact: %v", err)
+	}
+	clean := body
+	for _, field := range []*string{&clean.Subject, &clean.Predicate, &clean.Scope} {
+		*field = m.engine.redact(*field)
+	}
+	if clean == body {
+		return &body, nil
+	}
+	return &clean, setBody(r, clean)
+}
+
+// importRevision checks an earlier state of a record and adds it.
+func (m *Memory) importRevision(d *imported, v Revision) (err error) {
+	n := len(d.history)
+	if v.Version < 1 || v.Version >= d.Version || n > 0 && v.Version >= d.history[n-1].Version {
+		return Errorf(Invalid, "revisions[%d].version is %d: versions must fall and stay below the record's %d", n, v.Version, d.Version)
+	}
+	v.Text = m.engine.redact(v.Text)
+	if v.UpdatedAt, err = importTime("updated_at", v.UpdatedAt); err != nil {
+		return err
+	}
+	if v.ReplacedAt, err = importTime("replaced_at", v.ReplacedAt); err != nil {
+		return err
+	}
+	if v.Tags, err = m.engine.tags(v.Tags); err != nil {
+		return err
+	}
+	if v.Attributes, err = m.redactAttributes(v.Attributes); err != nil {
+		return err
+	}
+	d.history = append(d.history, v)
+	return m.engine.exportable(v.Text, v.Attributes, nil)
+}
+
+func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, error) {
+	if len(attributes) == 0 {
+		return nil, nil
+	}
+	v, err := decodeJSON(attributes)
+	object, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return nil, Errorf(Invalid, "attributes must be a JSON object")
+	}
+	if object, err = m.engine.redactJSON(object); err != nil {
+		return nil, err
+	}
+	return encodeJSON(object)
+}

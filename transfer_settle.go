@@ -1,0 +1,146 @@
+package loci
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A fate is what becomes of a draft.
+type fate struct {
+	id       ID      // that its own id stands for from now on
+	existing bool    // a record that says the same is there
+	conflict string  // what is in its way, if anything
+	expired  *Record // holds its slot past its time, and goes
+}
+
+// settled are the drafts that were given a place so far.
+type settled struct {
+	ids   map[ID]*Record
+	slots map[string]holder
+}
+
+type holder struct {
+	id ID
+	r  *Record
+}
+
+func newSettled() *settled { return &settled{ids: map[ID]*Record{}, slots: map[string]holder{}} }
+
+// settle finds out what becomes of drafts, of which seen came before.
+func (m *Memory) settle(ctx context.Context, drafts []imported, seen *settled, now time.Time) ([]fate, error) {
+	fates := make([]fate, len(drafts))
+	held, err := m.settleIDs(ctx, drafts, fates)
+	if err != nil {
+		return nil, err
+	}
+	for i := range drafts {
+		if err := m.settleOne(ctx, &drafts[i].Record, held[fates[i].id], &fates[i], seen, now); err != nil {
+			return nil, err
+		}
+	}
+	return fates, nil
+}
+
+// settleIDs gives each draft an id: its own, or, when another namespace holds that
+// one, one derived from it. A draft that was given a derived id before keeps it,
+// even when its own has become free, so that a repeated import meets itself. It
+// returns the records of the drafts' namespaces that are there under these ids.
+func (m *Memory) settleIDs(ctx context.Context, drafts []imported, fates []fate) (map[ID]*Record, error) {
+	held := map[ID]*Record{}
+	open := make([]int, len(drafts))
+	for i := range drafts {
+		open[i], fates[i].id = i, drafts[i].ID
+	}
+	for len(open) > 0 {
+		var ids []ID
+		next := map[int]ID{}
+		for _, i := range open {
+			next[i] = derivedID(fates[i].id, drafts[i].Namespace.Key())
+			ids = append(ids, fates[i].id, next[i])
+		}
+		there, err := m.present(ctx, Filter{Within: []Namespace{{}}, NotLive: true}, ids)
+		if err != nil {
+			return nil, err
+		}
+		open = slices.DeleteFunc(open, func(i int) bool {
+			n, present, following := drafts[i].Namespace, there[fates[i].id], there[next[i]]
+			switch {
+			case present != nil && present.Namespace.Equal(n):
+				held[fates[i].id] = present
+				return true
+			case following != nil && following.Namespace.Equal(n):
+				fates[i].id = next[i]
+				held[next[i]] = following
+				return true
+			case present != nil:
+				fates[i].id = next[i]
+			}
+			return present == nil
+		})
+	}
+	return held, nil
+}
+
+// settleOne decides about a draft whose id is settled; held is the record there is
+// under that id.
+func (m *Memory) settleOne(ctx context.Context, r, held *Record, f *fate, seen *settled, now time.Time) error {
+	if held == nil {
+		held = seen.ids[f.id]
+	}
+	if held != nil {
+		f.meet(r, "id", holder{f.id, held})
+		return nil
+	}
+	if r.Slot != "" {
+		slot := digest(r.Namespace.Key(), string(r.Kind), r.Slot)
+		there, taken := seen.slots[slot]
+		if !taken {
+			present, err := m.slotHolder(ctx, r)
+			if err != nil {
+				return err
+			}
+			if present != nil && present.Expired(now) {
+				f.expired = present // no read finds it, so nobody would know what is in the way
+			} else if present != nil {
+				there, taken = holder{present.ID, present}, true
+			}
+		}
+		if taken {
+			if f.meet(r, "key", there); f.existing {
+				f.id = there.id
+			}
+			return nil
+		}
+		seen.slots[slot] = holder{f.id, r}
+	}
+	seen.ids[f.id] = r
+	return nil
+}
+
+// meet compares a draft with the record that is in its place.
+func (f *fate) meet(r *Record, place string, there holder) {
+	if saysSame(r, there.r) {
+		f.existing = true
+		return
+	}
+	f.conflict = fmt.Sprintf("%s: its %s is held by %s, which says something else", r.ID, place, there.id)
+}
+
+// saysSame reports whether two records of a namespace say the same about the same.
+func saysSame(a, b *Record) bool {
+	if a.Kind != b.Kind || !bytes.Equal(a.Attributes, b.Attributes) {
+		return false
+	}
+	if a.Kind == KindItem { // its text is part of its value
+		return a.Slot == b.Slot
+	}
+	var x, y factBody
+	if json.Unmarshal(a.Body, &x) != nil || json.Unmarshal(b.Body, &y) != nil {
+		return false
+	}
+	return normalise(a.Text) == normalise(b.Text) && x.Subject == y.Subject && x.Predicate == y.Predicate && x.Scope == y.Scope
+}

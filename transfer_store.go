@@ -1,0 +1,191 @@
+package loci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+)
+
+// errMoved says that an id was taken by another writer after the import had
+// settled what every id of the input becomes.
+var errMoved = errors.New("an id of the import was taken")
+
+// store settles what each id becomes, then stores the records and their links.
+func (in *importer) store(ctx context.Context, progress func(done int64)) error {
+	if err := in.settleAll(ctx); err != nil {
+		return err
+	}
+	for part := range batches(in.drafts) {
+		if err := in.storeBatch(ctx, part); err != nil {
+			return err
+		}
+		if progress != nil {
+			progress(in.report.Created + in.report.Existing + in.report.Conflicts)
+		}
+	}
+	// Links come after all records: the two ends of one may be in different batches,
+	// and only now it is certain which of them are there.
+	for part := range slices.Chunk(in.links, 200) {
+		if err := in.storeLinks(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batches cuts drafts into changes: of up to 200 records, and of 4 MiB of text,
+// for which there may be vectors of a hundred.
+func batches(drafts []imported) iter.Seq[[]imported] {
+	return func(yield func([]imported) bool) {
+		start, size := 0, 0
+		for i := range drafts {
+			if i-start == 200 || i > start && size+len(drafts[i].Text) > 4<<20 {
+				if !yield(drafts[start:i:i]) {
+					return
+				}
+				start, size = i, 0
+			}
+			size += len(drafts[i].Text)
+		}
+		if start < len(drafts) {
+			yield(drafts[start:])
+		}
+	}
+}
+
+// settleAll finds out what each id of the input becomes, before the first record
+// is stored: a record may name one that comes much later.
+func (in *importer) settleAll(ctx context.Context) error {
+	in.ids = map[ID]ID{}
+	seen := newSettled()
+	for part := range batches(in.drafts) {
+		fates, err := in.m.settle(ctx, part, seen, in.m.engine.now())
+		if err != nil {
+			return err
+		}
+		for i := range fates {
+			part[i].fresh = !fates[i].existing && fates[i].conflict == ""
+			if old := part[i].ID; fates[i].id != old {
+				in.ids[old] = fates[i].id
+			}
+		}
+	}
+	return nil
+}
+
+// became is what an id of the input became.
+func (in *importer) became(id ID) ID {
+	if to, ok := in.ids[id]; ok {
+		return to
+	}
+	return id
+}
+
+// storeBatch stores the drafts that are not there yet, in one change. When ids
+// were taken in the meantime, all of them are settled anew: what the import has
+// stored already it finds where it is.
+func (in *importer) storeBatch(ctx context.Context, drafts []imported) error {
+	for range maxAttempts {
+		vectors := in.embed(ctx, drafts) // once, however often the change is decided anew
+		report, err := commit(ctx, in.m.plain(), "import", nil, func(now time.Time) (decision[ImportReport], error) {
+			return in.decide(ctx, drafts, vectors, now)
+		})
+		if err == nil {
+			in.report.Created += report.Created
+			in.report.Existing += report.Existing
+			in.report.Conflicts += report.Conflicts
+			in.report.Skipped = append(in.report.Skipped, report.Skipped...)
+			in.report.Skipped = in.report.Skipped[:min(len(in.report.Skipped), maxSkipped)]
+		}
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+		if err := in.settleAll(ctx); err != nil {
+			return err
+		}
+	}
+	return &Error{Code: Conflict, Op: "import", Msg: "others are importing the same memories at the same time", Recovery: "Import again."}
+}
+
+// decide makes the change of a batch.
+func (in *importer) decide(ctx context.Context, drafts []imported, vectors []*Vectors, now time.Time) (d decision[ImportReport], err error) {
+	fates, err := in.m.settle(ctx, drafts, newSettled(), now)
+	if err != nil {
+		return d, err
+	}
+	for i, f := range fates {
+		if f.id != in.became(drafts[i].ID) {
+			return d, errMoved
+		}
+		switch {
+		case f.conflict != "":
+			d.reply.Conflicts++
+			d.reply.Skipped = append(d.reply.Skipped, f.conflict)
+			continue
+		case f.existing:
+			d.reply.Existing++
+			continue
+		}
+		if f.expired != nil {
+			gone := in.m.eraseChange([]Record{*f.expired}, now)
+			d.change.Erase = append(d.change.Erase, gone.Erase...)
+			d.change.Events = append(d.change.Events, gone.Events...)
+		}
+		r := drafts[i].Record
+		r.ID = f.id
+		if err := in.follow(&r); err != nil {
+			return d, err
+		}
+		if vectors[i] == nil && in.m.engine.opts.Embedder != nil && wantsVectors(&r) {
+			in.m.engine.lagged.Store(in.m.view.Tenant, true)
+		}
+		d.reply.Created++
+		d.change.Put = append(d.change.Put, Put{Record: r, History: drafts[i].history, Vectors: vectors[i]})
+		d.change.Events = append(d.change.Events, in.m.event(EventImported, &r, now, map[string]any{"bytes": len(r.Text)}))
+	}
+	return d, nil
+}
+
+// follow makes a fact name what its neighbours became.
+func (in *importer) follow(r *Record) error {
+	if r.Kind != KindFact {
+		return nil
+	}
+	var body factBody
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		return &Error{Code: Internal, Op: "import fact", Err: err}
+	}
+	moved := body
+	moved.Supersedes, moved.SupersededBy = in.became(body.Supersedes), in.became(body.SupersededBy)
+	if moved == body {
+		return nil
+	}
+	return setBody(r, moved)
+}
+
+// storeLinks stores those of the links whose ends are both there.
+func (in *importer) storeLinks(ctx context.Context, links []Link) error {
+	var ids []ID
+	for _, l := range links {
+		ids = append(ids, in.became(l.From), in.became(l.To))
+	}
+	// An end in another namespace is not the caller's to link to.
+	there, err := in.m.present(ctx, in.m.writable(time.Time{}), ids)
+	if err != nil {
+		return err
+	}
+	var c Change
+	for _, l := range links {
+		l.From, l.To = in.became(l.From), in.became(l.To)
+		if there[l.From] != nil && there[l.To] != nil {
+			c.Links = append(c.Links, l)
+		}
+	}
+	if len(c.Links) == 0 {
+		return nil
+	}
+	return in.m.engine.store.Apply(ctx, in.m.view.Tenant, c)
+}
