@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/secret"
 )
@@ -152,8 +154,8 @@ type View struct {
 	// Also names further places that may be read, such as what an organisation shares.
 	Also []Namespace
 
-	Actor     string // who acts, for the audit log
-	RequestID string // of the request, for the audit log; may be empty
+	Actor     string // who acts, for the audit log: 1 to 256 bytes
+	RequestID string // of the request, for the audit log; may be empty. The first 256 bytes are kept
 
 	// IdempotencyKey, when not empty, makes the one write of this handle
 	// repeatable: the same request gets the stored reply, another one Conflict.
@@ -162,7 +164,7 @@ type View struct {
 	Source Source
 }
 
-// A Source says where a memory came from.
+// A Source says where a memory came from. The first 256 bytes of each text are kept.
 type Source struct {
 	Kind   string `json:"kind,omitempty"`   // user, agent, tool, import or derived
 	Client string `json:"client,omitempty"` // the program that called
@@ -182,8 +184,8 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 	if v.Tenant.IsZero() {
 		return nil, Errorf(Invalid, "a view needs a tenant")
 	}
-	if v.Actor == "" {
-		return nil, Errorf(Invalid, "a view needs an actor")
+	if err := checkLabel("actor", v.Actor); err != nil {
+		return nil, err
 	}
 	for _, n := range append([]Namespace{v.Namespace}, v.Also...) {
 		if err := n.Validate(); err != nil {
@@ -193,7 +195,26 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 	if len(v.IdempotencyKey) > 256 {
 		return nil, Errorf(Invalid, "idempotency key is %d bytes long; the limit is 256", len(v.IdempotencyKey))
 	}
-	return &Memory{engine: e, view: v.clone()}, nil
+	v = v.clone()
+	// What a program says of itself is kept with everything it stores: a short part
+	// of it is enough to tell programs apart.
+	for _, text := range []*string{&v.RequestID, &v.Source.Kind, &v.Source.Client, &v.Source.Tool} {
+		*text = e.redact(clip(*text))
+	}
+	return &Memory{engine: e, view: v}, nil
+}
+
+// clip shortens a text to MaxLabelBytes of valid UTF-8 without NUL.
+func clip(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= MaxLabelBytes {
+		return text
+	}
+	end := MaxLabelBytes
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }
 
 // clone copies the view with its labels, so that nobody can move a handle to

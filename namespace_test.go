@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -236,5 +237,27 @@ func TestViewIsImmutable(t *testing.T) {
 		if facts := allFacts(t, m); len(facts) > 0 {
 			t.Errorf("a bound handle was moved: %v", facts)
 		}
+	})
+}
+
+// TestSourcesAreBounded: what a client says of itself goes into every record and
+// event, so it cannot be a book, nor break the text around it.
+func TestSourcesAreBounded(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		long := strings.Repeat("é", 300) + "\x00\xff"
+		e := newEngine(t, s, loci.Options{})
+		m := bindView(t, e, loci.View{Tenant: tenant(t, "default"), Namespace: loci.Namespace{"user", "u"}, Actor: "a", RequestID: long, Source: loci.Source{Client: long}})
+		f := fact(t, m, save(t, m, "Likes tea."))
+		events, _, err := m.Events(t.Context(), loci.EventFilter{}, loci.Page{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{f.Source.Client, events[0].RequestID} {
+			if len(text) != 256 || !utf8.ValidString(text) {
+				t.Errorf("%d bytes are kept: %q", len(text), text)
+			}
+		}
+		_, err = e.Memory(loci.View{Tenant: tenant(t, "default"), Actor: long})
+		wantCode(t, err, loci.Invalid)
 	})
 }
