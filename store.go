@@ -216,11 +216,11 @@ type Hit struct {
 
 	Keyword     float64 // BM25 of the best passage; 0: no word in common
 	KeywordRank int     // from 1; 0: not among the best limit
-	KeywordSpan int     // index of the best passage by keyword
+	KeywordSpan int     // index of the best passage by keyword; of equal ones the more similar, then the first
 
 	Similarity float64 // cosine of the best passage, -1..1; meaningless when !Embedded
 	VectorRank int     // from 1; 0: not among the best limit
-	VectorSpan int     // index of the best passage by similarity
+	VectorSpan int     // index of the best passage by similarity; of equal ones the better by keyword, then the first
 	Embedded   bool    // the record has vectors in the probe's space
 }
 

@@ -185,14 +185,15 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	sh := &s.shards[at.shard]
 	e := &sh.entries[at.entry]
 	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt}
+	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal, n := range e.passages {
-		if len(sh.words) > 0 && sh.words[n] > h.Keyword {
-			h.Keyword, h.KeywordSpan = sh.words[n], ordinal
+		words, _ := sh.word(n)
+		vector, embedded := sh.similarity(n)
+		if words > h.Keyword || words > 0 && words == h.Keyword && vector > vectorThere {
+			h.Keyword, h.KeywordSpan, vectorThere = words, ordinal, vector
 		}
-		if row := sh.passages[n].row; row >= 0 && len(sh.vectors) > 0 {
-			if v := float64(sh.vectors[row]); !h.Embedded || v > h.Similarity {
-				h.Similarity, h.VectorSpan, h.Embedded = v, ordinal, true
-			}
+		if embedded && (!h.Embedded || vector > h.Similarity || vector == h.Similarity && words > wordsThere) {
+			h.Similarity, h.VectorSpan, h.Embedded, wordsThere = vector, ordinal, true, words
 		}
 	}
 	hits[at] = h
@@ -205,6 +206,23 @@ type signal struct {
 	of   func(sh *scoring, passage uint32) (score float64, ok bool)
 }
 
+// word returns the score of a passage by words, if one was searched for and is there.
+func (sh *scoring) word(n uint32) (float64, bool) {
+	if len(sh.words) == 0 {
+		return 0, false
+	}
+	return sh.words[n], sh.words[n] > 0
+}
+
+// similarity returns the score of a passage by vector, if there is one to compare.
+func (sh *scoring) similarity(n uint32) (float64, bool) {
+	row := sh.passages[n].row
+	if row < 0 || len(sh.vectors) == 0 {
+		return 0, false
+	}
+	return float64(sh.vectors[row]), true
+}
+
 // byWords scores the passages that share a word with the query.
 var byWords = signal{
 	each: func(sh *scoring, yield func(uint32, float64) error) error {
@@ -215,7 +233,7 @@ var byWords = signal{
 		}
 		return nil
 	},
-	of: func(sh *scoring, n uint32) (float64, bool) { return sh.words[n], sh.words[n] > 0 },
+	of: (*scoring).word,
 }
 
 // byVectors scores the passages that have a vector.
@@ -232,13 +250,7 @@ var byVectors = signal{
 		}
 		return nil
 	},
-	of: func(sh *scoring, n uint32) (float64, bool) {
-		row := sh.passages[n].row
-		if row < 0 {
-			return 0, false
-		}
-		return float64(sh.vectors[row]), true
-	},
+	of: (*scoring).similarity,
 }
 
 // best returns the limit best entries the filter selects, best first, by the
