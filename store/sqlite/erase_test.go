@@ -200,3 +200,50 @@ func TestEraseNeedsTheWiping(t *testing.T) {
 	}
 	t.Error("no leftovers in 60 files without wiping: the scan finds nothing that it should")
 }
+
+// TestUnfinishedWipingGoesOn closes a store before anything was wiped, as a
+// process that ends does, and opens it again: then it is.
+func TestUnfinishedWipingGoesOn(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for seed := range uint64(60) {
+		dir := t.TempDir()
+		s, err := Open(filepath.Join(dir, "x.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.acquire(ctx, testTenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.scrub.mu.Lock()
+		f.scrub.stopped = true
+		f.scrub.mu.Unlock()
+		s.release(f)
+		gone := eraseRun(t, s, seed)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if len(filesWith(t, dir, gone)) == 0 {
+			continue // nothing was left by chance: this file proves nothing
+		}
+		if s, err = Open(filepath.Join(dir, "x.db"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if f, err = s.acquire(ctx, testTenant); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.awaitScrub(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.release(f)
+		if found := filesWith(t, dir, gone); len(found) > 0 {
+			t.Errorf("seed %d: after opening again %d erased byte strings are still there, such as %s", seed, len(found), found[0])
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Error("no leftovers in 60 files without wiping")
+}

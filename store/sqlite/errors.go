@@ -20,8 +20,11 @@ func primary(err error) int {
 }
 
 func isBusy(err error) bool {
-	code := primary(err)
-	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
+	switch primary(err) {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL: // the last: too many others at the log at once
+		return true
+	}
+	return false
 }
 
 func isFull(err error) bool { return primary(err) == sqlite3.SQLITE_FULL }
@@ -41,7 +44,7 @@ func (f *file) translate(op string, err error) error {
 	}
 	e := &loci.Error{Code: loci.Unavailable, Op: op, Err: err}
 	switch primary(err) {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		e.Msg, e.Recovery = "the memory file "+f.path+" is locked by another process", "Try again; if it persists, find the process that holds the file open for writing."
 	case sqlite3.SQLITE_FULL:
 		e.Msg, e.Recovery = "the disk that holds "+f.path+" is full; nothing was stored", "Free some space or delete memories, then try again."

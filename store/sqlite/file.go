@@ -94,7 +94,8 @@ func (f *file) open(ctx context.Context) (err error) {
 	if f.writeConn, err = f.writeDB.Conn(ctx); err != nil {
 		return err
 	}
-	if err := prepare(ctx, f.writeConn, f.tenant.String()); err != nil {
+	unwiped, err := prepare(ctx, f.writeConn, f.tenant.String())
+	if err != nil {
 		return err
 	}
 	if f.readDB, err = openDB(f.path, readerPragmas); err != nil {
@@ -102,12 +103,8 @@ func (f *file) open(ctx context.Context) (err error) {
 	}
 	f.readDB.SetMaxOpenConns(maxReaders)
 	f.readDB.SetMaxIdleConns(maxReaders)
-	var pending bool
-	if err := f.readRow(ctx, "SELECT value > 0 FROM meta WHERE key = 'scrub'", nil, &pending); err != nil {
-		return err
-	}
 	go f.writer()
-	if pending { // a process ended before it had wiped what it erased
+	if unwiped { // a process ended before it had wiped what it erased
 		f.startScrub()
 	}
 	f.ballast.keep(f.log)

@@ -45,15 +45,19 @@ var migrations = func() []string {
 // prepare brings a freshly opened file to the present schema: write-ahead log,
 // version checks, migrations. Several processes may do so at once: whichever step
 // meets a lock, all of it is tried again, since each step is harmless twice.
-func prepare(ctx context.Context, conn *sql.Conn, tenant string) error {
+// unwiped reports that what was erased may still have leftovers in the file.
+func prepare(ctx context.Context, conn *sql.Conn, tenant string) (unwiped bool, err error) {
 	deadline := time.Now().Add(busyTimeout)
 	for {
 		err := prepareOnce(ctx, conn, tenant)
+		if err == nil {
+			err = conn.QueryRowContext(ctx, "SELECT value > 0 FROM meta WHERE key = 'scrub'").Scan(&unwiped)
+		}
 		if err == nil || !isBusy(err) || time.Now().After(deadline) {
-			return err
+			return unwiped, err
 		}
 		if err := sleep(ctx, time.Duration(1+rand.IntN(20))*time.Millisecond); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
