@@ -247,3 +247,24 @@ func TestUnfinishedWipingGoesOn(t *testing.T) {
 	}
 	t.Error("no leftovers in 60 files without wiping")
 }
+
+// TestEraseWaitsForTheWiping: when an erase returns, nothing is left to wipe. Many
+// times, since a wiping that began too late would be missed only now and then.
+func TestEraseWaitsForTheWiping(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	for n := range 200 {
+		id := save(t, s, fmt.Sprint("note ", n))
+		if err := s.Apply(ctx, testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}}); err != nil {
+			t.Fatal(err)
+		}
+		var pending int64
+		if err := s.files[testTenant].readRow(ctx, "SELECT value FROM meta WHERE key = 'scrub'", nil, &pending); err != nil {
+			t.Fatal(err)
+		}
+		if pending != 0 {
+			t.Fatalf("erase %d returned before its leftovers were wiped", n)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func prepare(ctx context.Context, conn *sql.Conn, tenant string) (unwiped bool, 
 }
 
 func prepareOnce(ctx context.Context, conn *sql.Conn, tenant string) error {
-	if err := checkVersion(ctx, conn); err != nil {
+	if err := checkVersion(ctx, conn, minimumSQLite); err != nil {
 		return err
 	}
 	if err := useWAL(ctx, conn); err != nil {
@@ -88,13 +88,14 @@ func prepareOnce(ctx context.Context, conn *sql.Conn, tenant string) error {
 	return nil
 }
 
-func checkVersion(ctx context.Context, conn *sql.Conn) error {
+// checkVersion refuses a SQLite older than the least version.
+func checkVersion(ctx context.Context, conn *sql.Conn, least string) error {
 	var have string
 	if err := conn.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&have); err != nil {
 		return err
 	}
-	if !atLeast(have, minimumSQLite) {
-		return loci.Errorf(loci.Unsupported, "this build has SQLite %s; %s or newer is needed, older ones can damage files", have, minimumSQLite)
+	if !atLeast(have, least) {
+		return loci.Errorf(loci.Unsupported, "this build has SQLite %s; %s or newer is needed, older ones can damage files", have, least)
 	}
 	return nil
 }

@@ -146,10 +146,10 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 			f.log.Debug("rollback after a failed commit", "file", f.path, "error", err)
 		}
 	}
-	finish(started, outcome, broken)
 	if broken == nil && t.erased {
-		f.startScrub()
+		f.startScrub() // before anybody is told, so that who waits for the wiping finds it under way
 	}
+	finish(started, outcome, broken)
 }
 
 // finish tells every caller its outcome; err, when set, is everybody's.

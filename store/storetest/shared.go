@@ -49,14 +49,27 @@ var sharedCases = []testCase{
 		b.stockMore()
 		b.store = handles[1]
 		b.state()
+		b.put(record(40, "walrus")) // whatever a handle remembers from reading and writing
+		b.same("hits before", b.found(words("walrus"))[0], id(40))
 		b.must("EraseTenant", handles[0].EraseTenant(b.Context(), b.tenant))
 		s := b.state()
 		if len(s.Records)+len(s.Events)+len(s.Spaces) > 0 || len(b.found(both("walrus", spaceA))) > 0 {
 			b.Errorf("the second handle still reads %+v", s)
 		}
-		b.stock() // and the tenant may come again through it
+		// The tenant may come again, first with another namespace: what the second
+		// handle knew of the old ones must not send its writes there.
 		b.store = handles[0]
-		b.same("hits", b.found(words("walrus")), ids(2, 1))
+		other := record(50, "walrus")
+		other.Namespace = loci.Namespace{"somebody", "else"}
+		b.put(other)
+		b.store = handles[1]
+		b.stock()
+		for _, b.store = range handles {
+			b.same("hits", b.found(words("walrus")), ids(50, 2, 1))
+			b.same("the other namespace", hitIDs(b.match(words("walrus"), loci.Filter{Within: []loci.Namespace{other.Namespace}}, 10)), ids(50))
+			b.same("the other namespace's records", b.all(loci.Filter{Within: []loci.Namespace{other.Namespace}}), []loci.Record{other})
+		}
+		b.store = handles[0]
 	}},
 	{"concurrent edits through both handles are all there", func(b *bench) { increments(b, b.handles()) }},
 	{"one of many takes a slot, through either handle", func(b *bench) { slotRace(b, b.handles()) }},
