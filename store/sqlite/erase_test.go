@@ -248,8 +248,7 @@ func TestUnfinishedWipingGoesOn(t *testing.T) {
 	t.Error("no leftovers in 60 files without wiping")
 }
 
-// TestEraseWaitsForTheWiping: when an erase returns, nothing is left to wipe. Many
-// times, since a wiping that began too late would be missed only now and then.
+// TestEraseWaitsForTheWiping: when an erase returns, nothing is left to wipe.
 func TestEraseWaitsForTheWiping(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
