@@ -68,13 +68,19 @@ func (a *app) open(scopes ...loci.Scope) error {
 
 // newEngine makes an engine as configured.
 func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
-	cfg := a.cfg
 	var err error
-	if a.embedder, err = embedding.Open(cfg.embedder); err != nil {
+	if a.embedder, err = embedding.Open(a.cfg.embedder); err != nil {
 		return nil, err
 	}
-	return loci.New(s, &loci.Options{
-		Embedder:       a.embedder,
+	opts := a.engineOptions(a.embedder)
+	return loci.New(s, &opts)
+}
+
+// engineOptions are what the configuration says about an engine.
+func (a *app) engineOptions(e loci.Embedder) loci.Options {
+	cfg := a.cfg
+	return loci.Options{
+		Embedder:       e,
 		ChunkSize:      cfg.chunkSize,
 		ChunkOverlap:   &cfg.chunkOverlap,
 		VectorWeight:   &cfg.vectorWeight,
@@ -84,7 +90,7 @@ func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 		KeepDuplicates: !cfg.dedupe,
 		KeepSecrets:    !cfg.redact,
 		Logger:         a.logger(),
-	})
+	}
 }
 
 // logger writes to standard error: standard output belongs to the reply.

@@ -9,13 +9,18 @@ import (
 )
 
 type benchCmd struct {
+	Speed     speedCmd     `cmd:"" default:"withargs" help:"Measure speed against raw SQLite. What \"loci bench\" alone does."`
+	Retrieval retrievalCmd `cmd:"" help:"Measure what searches find, on questions whose evidence is known."`
+}
+
+type speedCmd struct {
 	Sizes []int         `placeholder:"N" help:"Notes in the store when searching. Default: 1000,10000,100000."`
 	Time  time.Duration `default:"2s" help:"How long each figure is measured."`
 	Dir   string        `type:"existingdir" help:"Where the files are made. Default: a temporary directory."`
 }
 
 // Help is shown below the usage.
-func (*benchCmd) Help() string {
+func (*speedCmd) Help() string {
 	return `Measures saves, searches and the start of the server against raw SQLite on this machine, all in one run: read the ratios,
 not the times.
 
@@ -23,7 +28,7 @@ not the times.
 }
 
 // Run measures and prints a table.
-func (c *benchCmd) Run(a *app) error {
+func (c *speedCmd) Run(a *app) error {
 	binary, err := os.Executable()
 	if err != nil {
 		return &loci.Error{Code: loci.Unavailable, Msg: "this program cannot find its own file", Err: err}

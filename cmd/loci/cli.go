@@ -18,7 +18,7 @@ type cli struct {
 	Events   eventsCmd   `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
 	Backfill backfillCmd `cmd:"" group:"upkeep" help:"Make the vectors that are missing."`
 	Sweep    sweepCmd    `cmd:"" group:"upkeep" help:"Erase what has expired, make missing vectors."`
-	Bench    benchCmd    `cmd:"" group:"upkeep" help:"Measure against raw SQLite."`
+	Bench    benchCmd    `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor   doctorCmd   `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 
 	MCP  mcpCmd  `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/embedding"
+)
+
+type retrievalCmd struct {
+	Data     []string `required:"" type:"existingdir" placeholder:"DIR" help:"A directory with turns.jsonl and questions.jsonl. Several are measured one by one and together."`
+	Compare  []string `placeholder:"NAME" help:"The embedders to compare, in place of --embedder; the first one is what the others are compared with."`
+	Context  []string `default:"none" placeholder:"FORM" values:"none,speaker,speaker+date" help:"What is stored before the text of a turn: none, speaker or speaker+date; of several each is measured. Default: none."`
+	Captions bool     `help:"Store the captions of shared pictures, too."`
+	Baseline bool     `help:"Measure SQLite FTS5 (porter, stop words left out), too."`
+	Dir      string   `type:"existingdir" help:"Where the files are made, and removed. Default: a temporary directory."`
+}
+
+// Help is shown below the usage.
+func (*retrievalCmd) Help() string {
+	return `Each conversation becomes the memory of a user, each turn one memory; then every question is searched for by keyword, by
+vector and by both. It shows the share of the evidence that is found, with confidence intervals, and what a search costs.
+Memories go to a file of their own, or with --store memory: nowhere; the configured store is not touched. docs/retrieval.md
+describes the data.
+
+    loci bench retrieval --data DIR --baseline
+    loci bench retrieval --data DIR --compare lexical,none --context none,speaker --json`
+}
+
+// Run measures and prints tables.
+func (c *retrievalCmd) Run(a *app) error {
+	cfg, err := a.configure()
+	if err != nil {
+		return err
+	}
+	opts := bench.RetrievalOptions{Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Dir: c.Dir,
+		Engine: a.engineOptions(nil), Progress: func(what string) { a.note("%s", what) }}
+	if opts.InMemory, err = c.inMemory(a.flags); err != nil {
+		return err
+	}
+	names := c.Compare
+	switch {
+	case len(names) == 0:
+		names = []string{cfg.embedder}
+	case a.flags.Embedder != nil:
+		return &loci.Error{Code: loci.Invalid, Msg: "--embedder and --compare both choose the embedder",
+			Recovery: "Name every embedder in --compare."}
+	}
+	for _, name := range names {
+		e, err := embedding.Open(name)
+		if err != nil {
+			return err
+		}
+		opts.Systems = append(opts.Systems, bench.System{Name: name, Embedder: e})
+	}
+	report, err := bench.Retrieval(a.ctx, opts)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	return report.Print(a.out)
+}
+
+// inMemory reads --store. A store that is configured for memories is none to fill
+// with conversations of strangers: only the flag counts, and it names no file.
+func (c *retrievalCmd) inMemory(f *flags) (bool, error) {
+	switch {
+	case f.Store == nil || strings.TrimSuffix(*f.Store, ":") == "sqlite":
+		return false, nil
+	case *f.Store == "memory:":
+		return true, nil
+	}
+	return false, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("--store is %s; here it is sqlite: for a file that is removed again, or memory:", shownURL(*f.Store)),
+		Recovery: "Choose the place of the file with --dir."}
+}
