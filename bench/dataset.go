@@ -70,11 +70,11 @@ func ReadDataset(dir string) (*Dataset, error) {
 	}
 	d := &Dataset{Name: filepath.Base(absolute)}
 	turns := map[string]map[string]bool{}
-	if d.Turns, err = readLines(filepath.Join(dir, "turns.jsonl"), func(t *Turn) error { return t.check(turns) }); err != nil {
+	if d.Turns, err = readObjects(filepath.Join(dir, "turns.jsonl"), func(t *Turn) error { return t.check(turns) }); err != nil {
 		return nil, err
 	}
 	asked := map[[2]string]bool{}
-	d.Questions, err = readLines(filepath.Join(dir, "questions.jsonl"), func(q *Question) error { return q.check(turns, asked) })
+	d.Questions, err = readObjects(filepath.Join(dir, "questions.jsonl"), func(q *Question) error { return q.check(turns, asked) })
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +142,8 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf(`"time" is %q; write it as 2026-01-31T17:30:00`, text)
 }
 
-// readLines reads a JSON object a line; blank lines are passed over.
-func readLines[T any](path string, check func(*T) error) (values []T, err error) {
+// readObjects reads a JSON object a line; blank lines are passed over.
+func readObjects[T any](path string, check func(*T) error) (values []T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, loci.Errorf(loci.Invalid, "%s cannot be read: %w", path, errors.Unwrap(err))

@@ -46,8 +46,8 @@ func TestReadDataset(t *testing.T) {
 
 func TestReadDatasetRefusesBadData(t *testing.T) {
 	for _, c := range []struct{ turns, questions, want string }{
-		{"", goodQuestion, "turns.jsonl cannot be read: no such file or directory"},
-		{goodTurn, "", "questions.jsonl cannot be read: no such file or directory"},
+		{"", goodQuestion, "turns.jsonl cannot be read: "},
+		{goodTurn, "", "questions.jsonl cannot be read: "},
 		{"\n \n", goodQuestion, "turns.jsonl is empty"},
 		{goodTurn, "\n", "questions.jsonl is empty"},
 		{goodTurn + "\n{\"conv\":", goodQuestion, "turns.jsonl:3: unexpected end of JSON input"},

@@ -89,11 +89,11 @@ func TestEstimate(t *testing.T) {
 	for i := range 120 {
 		coins[i] = scores{1}
 	}
-	e := estimate(coins, Resamples)["recall@1"]
+	e := estimate(coins, 4000)["recall@1"]
 	if !near(e.Value, 0.3) || math.Abs(e.Low-0.2551) > 0.005 || math.Abs(e.High-0.3449) > 0.005 {
 		t.Errorf("of 120 in 400: %+v", e)
 	}
-	if again := estimate(coins, Resamples)["recall@1"]; again != e {
+	if again := estimate(coins, 4000)["recall@1"]; again != e {
 		t.Errorf("the same scores give %+v and %+v", e, again)
 	}
 	if e := estimate(coins, -1)["recall@1"]; e.Low != e.Value || e.High != e.Value {

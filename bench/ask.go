@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tiktoken-go/tokenizer/codec"
+
+	"github.com/loci-memory/loci"
+)
+
+// sample is what one search for one question brought.
+type sample struct {
+	question *Question
+	scores   scores
+	took     time.Duration
+	tokens   int
+}
+
+// A hit is a turn that a search found.
+type hit struct{ turn, text string }
+
+// A finder searches a conversation.
+type finder func(ctx context.Context, conv, query string) ([]hit, error)
+
+// finders are the modes of Loci.
+func (in *ingested) finders(d *Dataset) (map[string]finder, error) {
+	memories := map[string]*loci.Memory{}
+	for conv := range d.conversations() {
+		m, err := in.engine.Memory(loci.View{Tenant: in.tenant, Namespace: conversation(conv), Actor: "bench"})
+		if err != nil {
+			return nil, err
+		}
+		memories[conv] = m
+	}
+	search := func(mode loci.Mode) finder {
+		return func(ctx context.Context, conv, query string) ([]hit, error) {
+			found, err := memories[conv].Search(ctx, loci.Query{Text: query, Mode: mode, Limit: depth})
+			if err == nil && found.KeywordOnly {
+				err = loci.Errorf(loci.Unavailable, "the embedder does not answer, so hybrid search cannot be measured")
+			}
+			if err != nil {
+				return nil, err
+			}
+			hits := make([]hit, len(found.Matches))
+			for i, m := range found.Matches {
+				hits[i] = hit{in.turns[m.Record.ID], m.Record.Text}
+			}
+			return hits, nil
+		}
+	}
+	return map[string]finder{ModeKeyword: search(loci.Keyword), ModeVector: search(loci.Semantic), ModeHybrid: search(loci.Hybrid)}, nil
+}
+
+// ask searches for every question in every mode. The first search of each
+// conversation is made once more before, so that no figure holds the making of an index.
+func ask(ctx context.Context, d *Dataset, modes []string, finders map[string]finder, tokens *tokenCounter) (map[string][]sample, error) {
+	samples := map[string][]sample{}
+	warm := map[string]bool{}
+	for i := range d.Questions {
+		q := &d.Questions[i]
+		if !q.counts() && (q.Category != adversarial || len(q.Evidence) == 0) {
+			continue
+		}
+		for _, mode := range modes {
+			if !warm[q.Conv+"\x00"+mode] {
+				warm[q.Conv+"\x00"+mode] = true
+				if _, err := finders[mode](ctx, q.Conv, q.Text); err != nil {
+					return nil, fmt.Errorf("question %q: %w", q.ID, err)
+				}
+			}
+			start := time.Now()
+			hits, err := finders[mode](ctx, q.Conv, q.Text)
+			took := time.Since(start)
+			if err != nil {
+				return nil, fmt.Errorf("question %q: %w", q.ID, err)
+			}
+			s := sample{question: q, took: took}
+			ranking := make([]string, len(hits))
+			for i, h := range hits {
+				ranking[i] = h.turn
+				if i < 10 {
+					if err := tokens.add(&s.tokens, h.text); err != nil {
+						return nil, err
+					}
+				}
+			}
+			s.scores = score(ranking, q.Evidence)
+			samples[mode] = append(samples[mode], s)
+		}
+	}
+	return samples, nil
+}
+
+// tokenCounter counts the tokens of texts, of each once.
+type tokenCounter struct {
+	codec *codec.Codec
+	known map[string]int
+}
+
+func newTokenCounter() *tokenCounter {
+	return &tokenCounter{codec.NewO200kBase(), map[string]int{}}
+}
+
+func (c *tokenCounter) add(sum *int, text string) error {
+	n, ok := c.known[text]
+	if !ok {
+		var err error
+		if n, err = c.codec.Count(text); err != nil {
+			return &loci.Error{Code: loci.Internal, Op: "count tokens", Err: err}
+		}
+		c.known[text] = n
+	}
+	*sum += n
+	return nil
+}
