@@ -1,190 +1,312 @@
 package retrieval
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/words"
-	"golang.org/x/text/unicode/norm"
 )
 
-// maxTermBytes bounds a term; the rest of a longer word is not looked at, so that
-// a megabyte without a space is not a key of the index.
-const maxTermBytes = 64
+// maxTokenBytes bounds a token; the rest of a longer word is not looked at, so
+// that a megabyte without a space is not a key of the index.
+const maxTokenBytes = 64
 
-// Analyze splits a text into the terms that keyword search compares, and calls
-// yield for each, in order. It is the same for what is stored and for what is
-// asked, on every store:
-//
-//   - text is brought to NFKC and lower case, marks are taken off Latin letters
-//     (Zürich = zurich);
-//   - words follow Unicode's boundaries, and end at a colon and where the script
-//     changes to or from one written in pairs; one with a digit or an underscore
-//     stays as it is, other English words are stemmed (running = run), stop words
-//     are left out;
-//   - a run of Chinese, Japanese or Korean characters yields its overlapping pairs
-//     and its single characters; in a query the single one only when it stands alone.
-func Analyze(text string, yield func(term string)) { analyze(text, true, yield) }
+// A Token is a word of a text, or something a word can also be asked for by. Its
+// text is folded (see [Analyze]) but not stemmed; [Normalize] gives the term.
+type Token struct {
+	Text string // 1 to 64 bytes
+	Kind Kind
 
-func analyze(text string, singles bool, yield func(term string)) {
-	text = fold(text)
-	var run []rune // of CJK characters that are not yielded yet
-	flush := func() {
-		for i := range run {
-			if singles || len(run) == 1 {
-				yield(string(run[i]))
-			}
-			if i+1 < len(run) {
-				yield(string(run[i : i+2]))
-			}
-		}
-		run = run[:0]
-	}
-	end := 0 // of the last CJK token
-	for it := words.FromString(text); it.Next(); {
-		word := it.Value()
-		for start := it.Start(); word != ""; {
-			part, paired := scriptRun(word)
-			word = word[len(part):]
-			if paired {
-				if start != end {
-					flush()
-				}
-				run = append(run, []rune(part)...)
-				end = start + len(part)
-			} else if first, _ := utf8.DecodeRuneInString(part); unicode.IsLetter(first) || unicode.IsNumber(first) || isEmoji(first) {
-				flush()
-				yieldWords(part, yield)
-			}
-			start += len(part)
-		}
-	}
-	flush()
+	// Of characters and pairs, told in queries only.
+	function bool // without content of its own
+	mixed    bool // half of it without content
+	alone    bool // with no content beside it
+	sentence bool // in a run with function characters: not only a word
 }
 
-// scriptRun returns the beginning of a word that is of one sort: characters that
-// are searched in pairs, or others. Marks belong to what they follow.
+// Kind says what a token is of its text.
+type Kind uint8
+
+// The kinds of tokens. The words and characters of a text follow one another:
+// they are what a phrase is compared with. The other kinds lie over them.
+const (
+	Word      Kind = iota // a word
+	Character             // a character of a script that is searched in pairs
+	Pair                  // two neighbouring characters
+	Part                  // a part of a compound: "user" of "user_id"
+	Joined                // a compound as one: "email" of "e-mail", "c++"
+	Name                  // a stop word written as a name: "US"; in capitals
+)
+
+// HasPosition reports whether tokens of the kind follow one another in the text.
+func (k Kind) HasPosition() bool { return k <= Character }
+
+// Analyze splits a text into tokens and calls yield for each; those with a
+// position come in order. It is the same for what is stored and for what is
+// asked, on every store:
+//
+//   - text is brought to NFKC, letters to lower case, and marks are taken off
+//     Latin, Greek, Arabic and Hebrew letters (Zürich = zurich);
+//   - words follow Unicode's boundaries, and end at a colon, at an apostrophe and
+//     where the script changes to or from one searched in pairs;
+//   - compounds (user_id, getUserName, foo.bar, well-known, 5km) give the whole and
+//     the parts;
+//   - a stop word with a capital inside a sentence (May, US) is a name as well;
+//   - a run of Chinese, Japanese, Korean or South-East Asian characters gives each
+//     character and each overlapping pair.
+func Analyze(text string, yield func(Token)) { analyze(text, false, yield) }
+
+func analyze(text string, query bool, yield func(Token)) {
+	t := tokenizer{text: fold(text), yield: yield, query: query, opening: true}
+	for it := words.FromString(t.text); it.Next(); {
+		t.segment(it.Value(), it.Start())
+	}
+	t.endRun()
+	t.endChain()
+	t.settleModal("")
+}
+
+// tokenizer is the state between the segments of a text. Positions are bytes of
+// the folded text.
+type tokenizer struct {
+	text  string
+	yield func(Token)
+	query bool // tell function characters
+
+	runStart, runEnd int // characters of CJK that are not yielded yet
+
+	chain    []string // words joined by one sort of sign
+	sign     byte     // between them; 0: none yet
+	chainEnd int      // after the last word or sign
+	open     bool     // a sign came last
+
+	opening bool   // no word of the sentence came yet
+	modal   string // "will" or "may" at the opening: a name, unless a question follows
+	dot     int    // after a "." that stands before a word, as in ".NET"
+}
+
+// segment takes in what lies between two of Unicode's word boundaries.
+func (t *tokenizer) segment(value string, start int) {
+	for value != "" {
+		part, paired := scriptRun(value)
+		value = value[len(part):]
+		end := start + len(part)
+		switch first, _ := utf8.DecodeRuneInString(part); {
+		case paired:
+			if start != t.runEnd {
+				t.endRun()
+				t.runStart = start
+			}
+			t.endChain()
+			t.runEnd, t.opening = end, false
+		case first == '_' || unicode.IsLetter(first) || unicode.IsNumber(first) || unicode.Is(unicode.Sc, first) || isEmoji(first):
+			t.endRun()
+			t.word(part, start)
+		default:
+			t.separator(part, start)
+		}
+		start = end
+	}
+}
+
+// scriptRun returns the beginning of a segment that is of one sort: characters
+// that are searched in pairs, or others. Marks belong to what they follow.
 func scriptRun(word string) (run string, paired bool) {
+	if word[0] < utf8.RuneSelf && len(word) == 1 {
+		return word, false
+	}
 	for i, r := range word {
 		if i == 0 {
 			paired = isCJK(r)
-		} else if isCJK(r) != paired && !unicode.Is(unicode.M, r) {
+		} else if r >= utf8.RuneSelf && isCJK(r) != paired && !unicode.Is(unicode.M, r) || r < utf8.RuneSelf && paired {
 			return word[:i], paired
 		}
 	}
 	return word, paired
 }
 
-// yieldWords yields the terms of a word: "due:friday" is two, and so is "l'eau",
-// while in "it's" and "Anna’s" the part after the apostrophe carries no meaning.
-func yieldWords(word string, yield func(term string)) {
-	for word != "" {
-		part := word
-		i := strings.IndexAny(word, ":'’")
-		if i < 0 {
-			word = ""
-		} else {
-			_, width := utf8.DecodeRuneInString(word[i:])
-			colon := word[i] == ':'
-			part, word = word[:i], word[i+width:]
-			if !colon && suffixes[word] {
-				word = ""
+// word takes in a segment with letters or digits: "due:friday" is two words, and
+// so is "l'eau", while in "it's" and "Anna’s" what follows the apostrophe carries
+// no meaning.
+func (t *tokenizer) word(segment string, start int) {
+	end := start + len(segment)
+	plain := strings.IndexAny(segment, ":'’_") < 0
+	if plain {
+		t.single(segment, start, end, byPlace)
+		return
+	}
+	segment = strings.Trim(segment, "_")
+	pieces := strings.FieldsFunc(segment, func(r rune) bool { return r == ':' || r == '\'' || r == '’' })
+	apostrophe := strings.IndexByte(segment, ':') < 0 && len(pieces) == 2
+	if apostrophe {
+		if base, ok := uncontracted(pieces[0], pieces[1]); ok {
+			// "Will's" is somebody's, while "It's" is "it is".
+			naming := never
+			if strings.EqualFold(pieces[1], "s") && modals[strings.ToLower(base)] {
+				naming = always
 			}
+			t.single(base, start, end, naming)
+			return
 		}
-		if term := normalTerm(part); term != "" {
-			yield(term)
+	}
+	for i, piece := range pieces {
+		naming := byPlace
+		if i == 0 && !apostrophe {
+			naming = always
 		}
+		t.single(piece, start, end, naming)
+	}
+	if apostrophe && allLetters(pieces[0]) && allLetters(pieces[1]) {
+		t.emit(strings.ToLower(pieces[0]+pieces[1]), Joined) // O'Brien is asked for as obrien
 	}
 }
 
-// suffixes are what English joins to a word with an apostrophe.
-var suffixes = map[string]bool{"s": true, "t": true, "d": true, "m": true, "ll": true, "re": true, "ve": true}
-
-// Terms returns the distinct terms of a query, in order, at most limit.
-func Terms(query string, limit int) []string {
-	var terms []string
-	analyze(query, false, func(term string) {
-		if len(terms) < limit && !slices.Contains(terms, term) {
-			terms = append(terms, term)
+// uncontracted returns what is left of an English word with an apostrophe when
+// its ending says nothing: Anna's, I'm, don't.
+func uncontracted(before, after string) (base string, ok bool) {
+	after = strings.ToLower(after)
+	if contractions[after] {
+		return before, true
+	}
+	if after == "t" && len(before) > 2 && before[len(before)-1]|0x20 == 'n' {
+		switch base = strings.ToLower(before[:len(before)-1]); base {
+		case "wo":
+			base = "would" // as little as "will", and nobody's name
+		case "ca", "sha":
+			base = before
 		}
-	})
-	return terms
+		return base, true
+	}
+	return "", false
 }
 
-// normalTerm is the term of a word, or "" for a stop word.
-func normalTerm(word string) string {
-	if len(word) > maxTermBytes {
-		cut := maxTermBytes
-		for !utf8.RuneStart(word[cut]) {
-			cut--
-		}
-		return word[:cut]
+// contractions are what English joins to a word with an apostrophe.
+var contractions = map[string]bool{"s": true, "d": true, "m": true, "ll": true, "re": true, "ve": true}
+
+// naming says whether a stop word with a capital is a name.
+type naming uint8
+
+const (
+	byPlace naming = iota // when it stands inside a sentence
+	always
+	never
+)
+
+// single takes in one word.
+func (t *tokenizer) single(word string, start, end int, n naming) {
+	if word == "" {
+		return
 	}
-	if stopWords[word] {
-		return ""
+	shape := shapeOf(word)
+	lower := word
+	if shape.upper {
+		lower = strings.ToLower(word)
 	}
-	for i := range len(word) {
-		if c := word[i]; c < 'a' || c > 'z' {
-			return word
-		}
+	lower = truncate(lower)
+	t.settleModal(word)
+	t.emit(lower, Word)
+	switch {
+	case !shape.capital || n == never || lower == "i" || !stopWords[lower]:
+	case !t.opening || n == always || strings.HasPrefix(t.text[end:], ":"):
+		t.emit(strings.ToUpper(lower), Name)
+	case modals[lower]:
+		t.modal = lower
 	}
-	if len(word) <= 3 {
-		return word
+	if shape.compound {
+		t.parts(word, lower)
 	}
-	return Stem(word)
+	if t.dot == start && start > 0 {
+		t.emit("."+lower, Joined)
+	}
+	t.opening = false
+	t.link(lower, start, end)
 }
 
-// fold brings text to the form in which words are compared.
-func fold(text string) string {
-	ascii := true
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			ascii = false
-			break
-		}
+// settleModal decides whether "Will" or "May" at the opening of a sentence was a
+// name, by the word that follows: "Will you" and "May the" are none.
+func (t *tokenizer) settleModal(next string) {
+	if t.modal == "" {
+		return
 	}
-	if ascii {
-		return strings.ToLower(text)
+	if next != "" && !shapeOf(next).capital && !subjects[next] {
+		t.emit(strings.ToUpper(t.modal), Name)
 	}
-	text = strings.ToLower(norm.NFKC.String(strings.ToValidUTF8(text, "\uFFFD")))
-	var b strings.Builder
-	b.Grow(len(text))
-	latin := false
-	for _, r := range norm.NFD.String(text) {
-		if unicode.Is(unicode.Mn, r) && latin || unicode.Is(unicode.Variation_Selector, r) {
-			continue // ❤ is the same with and without the request to show it in colour
-		}
-		if !unicode.Is(unicode.Mn, r) {
-			latin = unicode.Is(unicode.Latin, r)
-		}
-		b.WriteRune(r)
+	t.modal = ""
+}
+
+// modals are verbs that open a question, and names.
+var modals = wordSet("will may")
+
+// subjects are what a verb at the opening of a question is followed by.
+var subjects = wordSet(`i you he she it we they the this that there a an my your his her its our their these those any some all
+	every everyone someone anyone each no not be`)
+
+// emit yields a token that is not empty, cut to what the index keeps.
+func (t *tokenizer) emit(text string, kind Kind) {
+	if text = truncate(text); text != "" {
+		t.yield(Token{Text: text, Kind: kind})
 	}
-	return norm.NFC.String(b.String())
+}
+
+func truncate(text string) string {
+	if len(text) <= maxTokenBytes {
+		return text
+	}
+	cut := maxTokenBytes
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
+}
+
+// endRun yields the characters and pairs of a run.
+func (t *tokenizer) endRun() {
+	run := t.text[t.runStart:t.runEnd]
+	t.runStart = t.runEnd
+	if run == "" {
+		return
+	}
+	var function []bool // by character
+	if t.query {
+		function = functionCharacters(run)
+	}
+	mark := func(i int) bool { return i < 0 || i >= len(function) || function[i] }
+	_, width := utf8.DecodeRuneInString(run)
+	single := width == len(run)
+	for i := 0; run != ""; i++ {
+		_, after := utf8.DecodeRuneInString(run[width:])
+		c := Token{Text: run[:width], Kind: Character, alone: single}
+		pair := Token{Text: run[:width+after], Kind: Pair}
+		if function != nil {
+			c.function, c.sentence = mark(i), true
+			c.alone = single || !c.function && mark(i-1) && mark(i+1) && (isHan(c.Text) || isHangul(c.Text))
+			pair.function, pair.mixed = c.function && mark(i+1), c.function != mark(i+1)
+		}
+		t.yield(c)
+		if after > 0 {
+			t.yield(pair)
+		}
+		run, width = run[width:], after
+	}
+}
+
+func isHan(character string) bool {
+	r, _ := utf8.DecodeRuneInString(character)
+	return unicode.Is(unicode.Han, r)
+}
+
+func isHangul(character string) bool {
+	r, _ := utf8.DecodeRuneInString(character)
+	return unicode.Is(unicode.Hangul, r)
 }
 
 // isCJK reports whether words of r's script are written without spaces, or, as in
 // Korean, joined with particles, so that pairs of characters find more.
 func isCJK(r rune) bool {
-	return r >= 0x1100 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー')
+	return r >= 0x0e01 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー')
 }
 
 func isEmoji(r rune) bool {
 	return r >= 0x2190 && r != utf8.RuneError && unicode.Is(unicode.So, r)
 }
-
-// stopWords carry no meaning of their own in a question or a note. The list is
-// short on purpose: "not", "no" and words of time and place stay searchable.
-var stopWords = func() map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(`a an the and or but if of at by for with about to from in on
-		is am are was were be been being do does did doing have has had having
-		i me my mine myself we us our ours you your yours he him his she her hers it its they them their theirs
-		this that these those what which who whom whose when where why how
-		as so than then there here can could will would shall should may might must
-		just also very too some any such s t d ll m re ve`) {
-		set[w] = true
-	}
-	return set
-}()

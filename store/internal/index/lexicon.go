@@ -1,0 +1,155 @@
+package index
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/retrieval"
+)
+
+// A lexicon holds the words of a shard: as they are spelled, for phrases and
+// prefixes, and the terms they are searched by, with where these stand.
+type lexicon struct {
+	spellings  map[string]uint32
+	vocabulary []word // by number
+
+	terms    map[string]uint32
+	names    []string    // by term
+	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
+	holders  []uint32    // by term: passages alive that hold it
+
+	sequence []uint32 // memory for addText
+}
+
+// word is a token's text.
+type word struct {
+	spelling string
+	term     uint32
+	uses     uint32 // in passages alive
+	stop     bool
+}
+
+// posting says how often a term stands in a passage.
+type posting struct {
+	passage uint32
+	count   uint32
+}
+
+// overlaid marks a word of a passage that lies over others, such as a part of a
+// compound: no phrase sees it.
+const overlaid = 1 << 31
+
+func newLexicon() lexicon {
+	return lexicon{spellings: map[string]uint32{}, terms: map[string]uint32{}}
+}
+
+// addText takes in the text of a passage with a number higher than those before.
+// It returns the passage's words, and how many count for its length.
+func (l *lexicon) addText(text string, number uint32) (words []uint32, length uint32) {
+	l.sequence = l.sequence[:0]
+	retrieval.Analyze(text, func(t retrieval.Token) {
+		n := l.word(t.Text)
+		w := &l.vocabulary[n]
+		w.uses++
+		l.post(w.term, number)
+		switch {
+		case !t.Kind.HasPosition():
+			n |= overlaid
+		case !w.stop:
+			length++
+		}
+		l.sequence = append(l.sequence, n)
+	})
+	words = slices.Clone(l.sequence)
+	if cap(l.sequence) > 1<<16 { // a huge text must not keep its memory
+		l.sequence = nil
+	}
+	return words, length
+}
+
+// word returns the number of a spelling.
+func (l *lexicon) word(spelling string) uint32 {
+	n, ok := l.spellings[spelling]
+	if !ok {
+		n = uint32(len(l.vocabulary))
+		spelling = strings.Clone(spelling) // a part of the text would keep all of it in memory
+		name, stop := retrieval.Normalize(spelling)
+		l.vocabulary = append(l.vocabulary, word{spelling: spelling, term: l.term(name), stop: stop})
+		l.spellings[spelling] = n
+	}
+	return n
+}
+
+// term returns the number of a term.
+func (l *lexicon) term(name string) uint32 {
+	t, ok := l.terms[name]
+	if !ok {
+		t = uint32(len(l.postings))
+		name = strings.Clone(name)
+		l.terms[name] = t
+		l.names = append(l.names, name)
+		l.postings = append(l.postings, nil)
+		l.holders = append(l.holders, 0)
+	}
+	return t
+}
+
+func (l *lexicon) post(term, number uint32) {
+	list := l.postings[term]
+	if n := len(list); n > 0 && list[n-1].passage == number {
+		list[n-1].count++
+		return
+	}
+	l.postings[term] = append(list, posting{number, 1})
+	l.holders[term]++
+}
+
+// removeText takes out the words of a passage.
+func (l *lexicon) removeText(words []uint32, number uint32) {
+	for _, n := range words {
+		w := &l.vocabulary[n&^overlaid]
+		l.unpost(w.term, number)
+		if w.uses--; w.uses == 0 { // no word outlives the last memory that said it
+			delete(l.spellings, w.spelling)
+			*w = word{}
+		}
+	}
+}
+
+// unpost marks the posting of a passage as removed.
+func (l *lexicon) unpost(term, number uint32) {
+	list := l.postings[term]
+	i, found := slices.BinarySearchFunc(list, number, func(p posting, n uint32) int { return int(p.passage) - int(n) })
+	if !found || list[i].count == 0 {
+		return // the passage held the term more than once
+	}
+	list[i].count = 0
+	l.holders[term]--
+	if l.holders[term] == 0 {
+		delete(l.terms, l.names[term])
+		l.names[term], l.postings[term] = "", nil
+	}
+}
+
+// renumbering is for adopt: no word has a new number yet.
+func (l *lexicon) renumbering() []uint32 {
+	return slices.Repeat([]uint32{overlaid}, len(l.vocabulary))
+}
+
+// adopt takes over the words of a passage from another lexicon and renumbers them
+// in place; renumbered holds the new numbers and grows.
+func (l *lexicon) adopt(words []uint32, number uint32, old *lexicon, renumbered []uint32) {
+	for i, n := range words {
+		before := n &^ overlaid
+		if renumbered[before] == overlaid {
+			w := old.vocabulary[before]
+			w.term = l.term(old.names[w.term])
+			renumbered[before] = uint32(len(l.vocabulary))
+			l.vocabulary = append(l.vocabulary, w)
+			l.spellings[w.spelling] = renumbered[before]
+		}
+		now := renumbered[before]
+		l.post(l.vocabulary[now].term, number)
+		words[i] = now | n&overlaid
+	}
+}
