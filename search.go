@@ -24,10 +24,13 @@ const (
 
 // A Query is what [Memory.Search] looks for.
 type Query struct {
-	Text   string // in plain words; empty: list what the conditions select, newest first
-	Mode   Mode   // default Hybrid
-	Limit  int    // 1 to 1000; default 10
-	Offset int    // results to pass over, 0 to 10000
+	// Text is in plain words; empty: list what the conditions select, newest first.
+	// Except in mode Semantic a "quoted phrase" must be in every match, and begin*
+	// stands for the words that begin so.
+	Text   string
+	Mode   Mode // default Hybrid
+	Limit  int  // 1 to 1000; default 10
+	Offset int  // results to pass over, 0 to 10000
 
 	Kinds []Kind // default: all
 	Tags  []string

@@ -199,6 +199,10 @@ type Reply struct {
 }
 
 // A Probe is what [RecordStore.Match] looks for: words, a vector, or both.
+//
+// In Text a "quoted phrase" restricts all hits, those by vector too, to records
+// with these words next to one another, and begin* stands for every word that
+// begins so. No text is an error: what is neither is words.
 type Probe struct {
 	Text   string    // searched by keyword when not empty
 	Vector []float32 // of unit length, searched by similarity when not nil
@@ -214,7 +218,7 @@ type Hit struct {
 	Version   int64
 	CreatedAt time.Time
 
-	Keyword     float64 // BM25 of the best passage; 0: no word in common
+	Keyword     float64 // weighted BM25 of the best passage; 0: no word in common
 	KeywordRank int     // from 1; 0: not among the best limit
 	KeywordSpan int     // index of the best passage by keyword; of equal ones the more similar, then the first
 

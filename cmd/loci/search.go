@@ -21,7 +21,10 @@ type searchCmd struct {
 func (*searchCmd) Help() string {
 	return `In a pipe each result is a line: score, id, time and passage, with tabs between them.
 
+In the query, "words in double quotes" must stand in a result in this order, and begin* stands for all words that begin so.
+
     loci search where do I like to sit
+    loci search '"window seat" flig*'
     loci search seats --tag travel --filter '{"year":{"$gte":2025}}' --explain`
 }
 

@@ -131,7 +131,7 @@ func scriptRun(word string) (run string, paired bool) {
 // no meaning.
 func (t *tokenizer) word(segment string, start int) {
 	end := start + len(segment)
-	plain := strings.IndexAny(segment, ":'’_") < 0
+	plain := !strings.ContainsAny(segment, ":'’_")
 	if plain {
 		t.single(segment, start, end, byPlace)
 		return

@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -47,5 +48,70 @@ func BenchmarkMatch(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkBuild takes notes of English prose into an index, and measures the
+// memory that one needs.
+func BenchmarkBuild(b *testing.B) {
+	here := loci.Namespace{"u"}
+	random := rand.New(rand.NewPCG(1, 2))
+	var notes []*loci.Record
+	for i := range 10_000 {
+		notes = append(notes, record(i, here, prose(random)))
+	}
+	b.ReportAllocs()
+	var bytes float64
+	for b.Loop() {
+		before := heap()
+		x := New(loci.Space{})
+		x.AddShard(here.Key())
+		for _, r := range notes {
+			x.Upsert(r, nil)
+		}
+		bytes = float64(heap()) - float64(before)
+		if x.Passages() != len(notes) {
+			b.Fatal("passages are missing")
+		}
+	}
+	b.ReportMetric(bytes/float64(len(notes)), "B/note")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(notes)), "ns/note")
+}
+
+// prose is a note of about twenty words, half of them stop words.
+func prose(random *rand.Rand) string {
+	stop := strings.Fields("the a of to and in I was with for that my it on")
+	var words []string
+	for range 10 {
+		words = append(words, stop[random.IntN(len(stop))], fmt.Sprintf("%c%s", 'a'+random.IntN(26), strings.Repeat("el", 1+int(12*random.Float64()*random.Float64()))))
+	}
+	return strings.Join(words, " ") + "."
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkSyntax searches 100,000 notes for a phrase and for a beginning.
+func BenchmarkSyntax(b *testing.B) {
+	here := loci.Namespace{"u"}
+	random := rand.New(rand.NewPCG(1, 2))
+	x := New(loci.Space{})
+	x.AddShard(here.Key())
+	for i := range 100_000 {
+		x.Upsert(record(i, here, prose(random)), nil)
+	}
+	for _, query := range []string{`belel celel`, `"the belel of"`, `"of the"`, `be*`, `"of belel" ce*`} {
+		b.Run(query, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := x.Match(loci.Probe{Text: query}, loci.Filter{Within: []loci.Namespace{here}}, 40, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

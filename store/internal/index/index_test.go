@@ -85,13 +85,13 @@ func keysOf() (keys []string) {
 	return keys
 }
 
-var vocabulary = strings.Fields("zebra lion tea cup river stone cloud zebra tea tea 42 東京 running")
+var vocabulary = strings.Fields("zebra lion tea cup river stone cloud zebra tea tea 42 東京 running runs")
 
 func anyProbe(t *rapid.T) loci.Probe {
 	p := loci.Probe{Space: space}
 	if rapid.Bool().Draw(t, "by words") {
 		p.Text = strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 1, 4).Draw(t, "query"), " ")
-		p.Text = fmt.Sprintf(rapid.SampledFrom([]string{"%s", "%s", `"%s"`, `"tea cup" %s`, "%s*", "st* %s ri*"}).Draw(t, "syntax"), p.Text)
+		p.Text = fmt.Sprintf(rapid.SampledFrom([]string{"%s", "%s", `"%s"`, `"tea cup" %s`, "%s*", "st* %s runn*"}).Draw(t, "syntax"), p.Text)
 	}
 	if p.Text == "" || rapid.Bool().Draw(t, "by vector") {
 		p.Vector = rapid.SliceOfN(rapid.Float32Range(-1, 1), space.Dims, space.Dims).Draw(t, "vector")

@@ -11,7 +11,7 @@ import (
 // withPrefix lists the passages with a word that begins so, ascending, with how
 // many there are. Stop words do not count.
 func (s *shard) withPrefix(prefix string) []posting {
-	fits := map[uint32]bool{} // by word
+	fits := make([]bool, len(s.vocabulary))
 	terms := map[uint32]bool{}
 	for spelling, n := range s.spellings {
 		if strings.HasPrefix(spelling, prefix) && !s.vocabulary[n].stop {
@@ -19,17 +19,17 @@ func (s *shard) withPrefix(prefix string) []posting {
 			terms[s.vocabulary[n].term] = true
 		}
 	}
-	var candidates []uint32
+	var out []posting
+	candidates := make([]bool, len(s.passages))
 	for t := range terms {
 		for _, p := range s.postings[t] {
-			if p.count > 0 {
-				candidates = append(candidates, p.passage)
-			}
+			candidates[p.passage] = candidates[p.passage] || p.count > 0
 		}
 	}
-	slices.Sort(candidates)
-	var out []posting
-	for _, n := range slices.Compact(candidates) {
+	for n, candidate := range candidates {
+		if !candidate {
+			continue
+		}
 		count := uint32(0)
 		for _, w := range s.passages[n].words {
 			if fits[w&^overlaid] {
@@ -37,7 +37,7 @@ func (s *shard) withPrefix(prefix string) []posting {
 			}
 		}
 		if count > 0 { // else only another word of the same stem
-			out = append(out, posting{n, count})
+			out = append(out, posting{uint32(n), count})
 		}
 	}
 	return out
@@ -80,8 +80,8 @@ func (s *shard) phraseTerms(phrase []string) (terms []uint32, rarest uint32, ok 
 
 // countPhrase counts where the terms follow one another in a passage.
 func (s *shard) countPhrase(words, terms []uint32) (count uint32) {
-	for i := range words {
-		if s.followed(words[i:], terms) {
+	for i, w := range words {
+		if w&overlaid == 0 && s.vocabulary[w].term == terms[0] && s.followed(words[i+1:], terms[1:]) {
 			count++
 		}
 	}
@@ -90,21 +90,18 @@ func (s *shard) countPhrase(words, terms []uint32) (count uint32) {
 
 // followed reports whether words begin with the terms, overlaid words aside.
 func (s *shard) followed(words, terms []uint32) bool {
-	for i, w := range words {
+	for _, w := range words {
 		switch {
+		case len(terms) == 0:
+			return true
 		case w&overlaid != 0:
-			if i == 0 {
-				return false
-			}
 		case s.vocabulary[w].term != terms[0]:
 			return false
-		case len(terms) == 1:
-			return true
 		default:
 			terms = terms[1:]
 		}
 	}
-	return false
+	return len(terms) == 0
 }
 
 // restrict leaves only the entries with a phrase, whose passages are given by
