@@ -7,7 +7,7 @@ import (
 )
 
 // BM25's parameters: the saturation of repeated words and the weight of a
-// passage's length. These are the ones Anserini sets for passages; Lucene's 1.2 and
+// passage's length. These are the ones Trotman et al. recommend; Lucene's 1.2 and
 // 0.75 are for documents whose lengths differ much more (docs/adr/0009).
 const (
 	bm25K1 = 0.9
