@@ -264,13 +264,13 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 			}
 		}
 	}
-	rank := func(scores map[loci.ID]float64) map[loci.ID]int {
+	rank := func(scores map[loci.ID]float64, tolerance float64) map[loci.ID]int {
 		var ids []loci.ID
 		for id := range scores {
 			ids = append(ids, id)
 		}
 		slices.SortFunc(ids, func(a, b loci.ID) int {
-			if math.Abs(scores[a]-scores[b]) > 1e-9 {
+			if math.Abs(scores[a]-scores[b]) > tolerance {
 				return cmp.Compare(scores[b], scores[a])
 			}
 			return cmp.Or(c.records[b].CreatedAt.Compare(c.records[a].CreatedAt), bytes.Compare(a[:], b[:]))
@@ -281,7 +281,7 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 		}
 		return ranks
 	}
-	byWord, byVector := rank(words), rank(likeness)
+	byWord, byVector := rank(words, 1e-9), rank(likeness, 0) // similarities are equal to the bit
 	for _, h := range got {
 		if math.Abs(h.Keyword-words[h.ID]) > 1e-9 || h.Embedded && h.Similarity != likeness[h.ID] ||
 			h.VectorRank != byVector[h.ID] || h.KeywordRank != byWord[h.ID] {
