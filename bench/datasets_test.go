@@ -270,7 +270,11 @@ func contentTerms(text string) (terms []string) {
 	kana := strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) })
 	for _, word := range strings.Fields(text) {
 		begun := false // whether the first pair of a Korean word has passed
-		retrieval.Analyze(word, func(term string) {
+		retrieval.Analyze(word, func(token retrieval.Token) {
+			term, stop := retrieval.Normalize(token.Text)
+			if stop {
+				return
+			}
 			keep := true
 			switch n := utf8.RuneCountInString(term); {
 			case all(term, unicode.Hangul):
