@@ -31,8 +31,20 @@ const (
 // use and returns one vector of Dims numbers for each text, in order.
 type Embedder interface {
 	Model() string // names the vector space; a change of it starts a new one
-	Dims() int     // 1 to 4096
+
+	// Dims is 1 to 4096 and never changes; it may be 0 as long as a service has not
+	// answered, so that making an engine does not wait for it.
+	Dims() int
+
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// A QueryEmbedder is an Embedder whose model wants to be told that a text is a
+// query. [Memory.Search] then calls EmbedQuery in place of Embed; both give
+// vectors of one space.
+type QueryEmbedder interface {
+	Embedder
+	EmbedQuery(ctx context.Context, query string) ([]float32, error)
 }
 
 // Options configure an [Engine]. The zero value of each field means its default.
@@ -61,7 +73,6 @@ type Options struct {
 type Engine struct {
 	store  Store
 	opts   Options
-	space  Space // of the embedder; zero without one
 	lagged sync.Map
 }
 
@@ -105,9 +116,8 @@ func New(s Store, opts *Options) (*Engine, error) {
 		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
 	}
 	if o.Embedder != nil {
-		e.space = Space{Model: o.Embedder.Model(), Dims: o.Embedder.Dims()}
-		if e.space.Model == "" || e.space.Dims < 1 || e.space.Dims > MaxDims {
-			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", e.space.Model, e.space.Dims, MaxDims)
+		if s := e.Space(); s.Model == "" || s.Dims < 0 || s.Dims > MaxDims {
+			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", s.Model, s.Dims, MaxDims)
 		}
 	}
 	return e, nil
@@ -132,8 +142,14 @@ func setDefaultPointer[T any](field **T, value T) {
 // Store returns the engine's store, for upkeep.
 func (e *Engine) Store() Store { return e.store }
 
-// Space returns the vector space of the engine's embedder; zero without one.
-func (e *Engine) Space() Space { return e.space }
+// Space returns the vector space of the engine's embedder; zero without one. Its
+// dimensions are 0 as long as a remote embedder has not answered.
+func (e *Engine) Space() Space {
+	if e.opts.Embedder == nil {
+		return Space{}
+	}
+	return Space{Model: e.opts.Embedder.Model(), Dims: e.opts.Embedder.Dims()}
+}
 
 // now is the engine's clock: UTC, whole milliseconds.
 func (e *Engine) now() time.Time { return e.opts.Now().UTC().Truncate(time.Millisecond) }

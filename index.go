@@ -12,6 +12,10 @@ import (
 // write that waited in vain is stored without vectors; they follow.
 const embedTimeout = 5 * time.Second
 
+// batchTimeout bounds one batch that nobody waits for: a local model may need
+// seconds for 64 passages, and longer for the first ones.
+const batchTimeout = 2 * time.Minute
+
 // passages cuts a text into the parts that are searched one by one.
 func (e *Engine) passages(text string) []Span {
 	cut := retrieval.Chunk(text, e.opts.ChunkSize, *e.opts.ChunkOverlap)
@@ -32,32 +36,67 @@ func (e *Engine) embed(ctx context.Context, t Tenant, text string, passages []Sp
 	for i, p := range passages {
 		texts[i] = p.Of(text)
 	}
-	rows, err := e.vectors(ctx, texts)
+	rows, err := e.vectors(ctx, embedTimeout, texts)
 	if err != nil {
-		e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", e.space.Model, "error", err)
+		e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", e.Space().Model, "error", err)
 		e.lagged.Store(t, true)
 		return nil
 	}
-	return &Vectors{Space: e.space, Rows: rows}
+	return &Vectors{Space: e.Space(), Rows: rows}
 }
 
-// vectors calls the embedder and checks what comes back.
-func (e *Engine) vectors(ctx context.Context, texts []string) ([][]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
+// vectors calls the embedder, waits for it no longer than limit, and checks what
+// comes back.
+func (e *Engine) vectors(ctx context.Context, limit time.Duration, texts []string) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	rows, err := e.opts.Embedder.Embed(ctx, texts)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) != len(texts) {
-		return nil, Errorf(Unavailable, "embedder %s returned %d vectors for %d texts", e.space.Model, len(rows), len(texts))
+	return rows, e.checkVectors(rows, len(texts))
+}
+
+// queryVector embeds what somebody looks for.
+func (e *Engine) queryVector(ctx context.Context, text string) ([]float32, error) {
+	q, ok := e.opts.Embedder.(QueryEmbedder)
+	if !ok {
+		rows, err := e.vectors(ctx, embedTimeout, []string{text})
+		if err != nil {
+			return nil, err
+		}
+		return rows[0], nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
+	defer cancel()
+	row, err := q.EmbedQuery(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return row, e.checkVectors([][]float32{row}, 1)
+}
+
+func (e *Engine) checkVectors(rows [][]float32, texts int) error {
+	space := e.Space()
+	if len(rows) != texts {
+		return Errorf(Unavailable, "embedder %s returned %d vectors for %d texts", space.Model, len(rows), texts)
 	}
 	for _, row := range rows {
-		if len(row) != e.space.Dims {
-			return nil, Errorf(Unavailable, "embedder %s returned a vector of %d dimensions; it promised %d", e.space.Model, len(row), e.space.Dims)
+		if len(row) != space.Dims || len(row) == 0 || len(row) > MaxDims {
+			return Errorf(Unavailable, "embedder %s returned a vector of %d dimensions; it promised %d", space.Model, len(row), space.Dims)
 		}
 	}
-	return rows, nil
+	return nil
+}
+
+// learnDims makes an embedder that does not know its dimensions yet find out,
+// for calls that ask the store about the space before they embed anything.
+func (e *Engine) learnDims(ctx context.Context) error {
+	if e.opts.Embedder == nil || e.Space().Dims > 0 {
+		return nil
+	}
+	_, err := e.vectors(ctx, embedTimeout, []string{"dimensions"})
+	return err
 }
 
 // Lagging reports whether a write of this engine was stored without vectors
@@ -85,9 +124,12 @@ func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)
 			e.lagged.Store(t, true)
 		}
 	}()
+	if err := e.learnDims(ctx); err != nil {
+		return 0, err
+	}
 	refused := 0
 	for after := (ID{}); ; {
-		records, err := e.store.Unembedded(ctx, t, e.space, after, embedBatch)
+		records, err := e.store.Unembedded(ctx, t, e.Space(), after, embedBatch)
 		if err != nil {
 			return done, err
 		}
@@ -143,7 +185,7 @@ func (e *Engine) embedTogether(ctx context.Context, records []Record) ([]RecordV
 	}
 	var rows [][]float32
 	for part := range slices.Chunk(texts, embedBatch) { // long records have hundreds of passages
-		more, err := e.vectors(ctx, part)
+		more, err := e.vectors(ctx, batchTimeout, part)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +194,7 @@ func (e *Engine) embedTogether(ctx context.Context, records []Record) ([]RecordV
 	vectors := make([]RecordVectors, len(records))
 	for i, r := range records {
 		n := len(r.Passages)
-		vectors[i] = RecordVectors{ID: r.ID, Version: r.Version, Vectors: Vectors{Space: e.space, Rows: rows[:n:n]}}
+		vectors[i] = RecordVectors{ID: r.ID, Version: r.Version, Vectors: Vectors{Space: e.Space(), Rows: rows[:n:n]}}
 		rows = rows[n:]
 	}
 	return vectors, nil

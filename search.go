@@ -159,16 +159,16 @@ func (m *Memory) probe(ctx context.Context, q Query) (p Probe, keywordOnly bool,
 		}
 		return p, false, nil
 	}
-	rows, err := e.vectors(ctx, []string{q.Text})
+	vector, err := e.queryVector(ctx, q.Text)
 	switch {
 	case err == nil:
-		p.Vector, p.Space = rows[0], e.space
+		p.Vector, p.Space = vector, e.Space()
 		return p, false, nil
 	case q.Mode == Semantic || ctx.Err() != nil:
 		return p, false, &Error{Code: Unavailable, Op: "search", Msg: "the embedder does not answer", Err: err,
 			Recovery: "Use mode keyword, or try again later."}
 	}
-	e.opts.Logger.WarnContext(ctx, "embedder did not answer; searching by keyword", "model", e.space.Model, "error", err)
+	e.opts.Logger.WarnContext(ctx, "embedder did not answer; searching by keyword", "model", e.Space().Model, "error", err)
 	return p, true, nil
 }
 
@@ -275,12 +275,15 @@ type Stats struct {
 // Stats counts what the handle may read.
 func (m *Memory) Stats(ctx context.Context) (s Stats, err error) {
 	s.At = m.engine.now()
+	if err := m.engine.learnDims(ctx); err != nil {
+		m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; memories count as without vectors", "error", err)
+	}
 	for _, part := range []struct {
 		kind   Kind
 		counts *Counts
 	}{{KindFact, &s.Facts}, {KindItem, &s.Items}} {
 		f := m.readable(s.At, part.kind)
-		f.NotLive, f.Space = true, m.engine.space
+		f.NotLive, f.Space = true, m.engine.Space()
 		if *part.counts, err = m.engine.store.Count(ctx, m.view.Tenant, f); err != nil {
 			return Stats{}, err
 		}

@@ -28,14 +28,14 @@ func (in *importer) embed(ctx context.Context, drafts []imported) []*Vectors {
 	rows, err := in.rows(ctx, texts)
 	if err != nil {
 		in.m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors of the import follow later",
-			"model", in.m.engine.space.Model, "error", err)
+			"model", in.m.engine.Space().Model, "error", err)
 		in.silent = true
 		return vectors
 	}
 	for i := range drafts {
 		if d := &drafts[i]; d.fresh && wantsVectors(&d.Record) {
 			n := len(d.Passages)
-			vectors[i] = &Vectors{Space: in.m.engine.space, Rows: rows[:n:n]}
+			vectors[i] = &Vectors{Space: in.m.engine.Space(), Rows: rows[:n:n]}
 			rows = rows[n:]
 		}
 	}
@@ -46,7 +46,7 @@ func (in *importer) embed(ctx context.Context, drafts []imported) []*Vectors {
 // hundreds of passages, and one call has a time to keep.
 func (in *importer) rows(ctx context.Context, texts []string) (rows [][]float32, err error) {
 	for part := range slices.Chunk(texts, 64) {
-		more, err := in.m.engine.vectors(ctx, part)
+		more, err := in.m.engine.vectors(ctx, batchTimeout, part)
 		if err != nil {
 			return nil, err
 		}
