@@ -31,8 +31,20 @@ const (
 // use and returns one vector of Dims numbers for each text, in order.
 type Embedder interface {
 	Model() string // names the vector space; a change of it starts a new one
-	Dims() int     // 1 to 4096
+
+	// Dims is 1 to 4096 and never changes; it may be 0 as long as a service has not
+	// answered, so that making an engine does not wait for it.
+	Dims() int
+
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// A QueryEmbedder is an Embedder whose model wants to be told that a text is a
+// query. [Memory.Search] then calls EmbedQuery in place of Embed; both give
+// vectors of one space.
+type QueryEmbedder interface {
+	Embedder
+	EmbedQuery(ctx context.Context, query string) ([]float32, error)
 }
 
 // Options configure an [Engine]. The zero value of each field means its default.
@@ -115,8 +127,8 @@ func New(s Store, opts *Options) (*Engine, error) {
 		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
 	}
 	if o.Embedder != nil {
-		e.own = newEncoder(o.Embedder)
-		if s := e.own.space; s.Model == "" || s.Dims < 1 || s.Dims > MaxDims {
+		e.own = &encoder{embedder: o.Embedder}
+		if s := e.own.space(); s.Model == "" || s.Dims < 0 || s.Dims > MaxDims {
 			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", s.Model, s.Dims, MaxDims)
 		}
 	}
@@ -142,12 +154,13 @@ func setDefaultPointer[T any](field **T, value T) {
 // Store returns the engine's store, for upkeep.
 func (e *Engine) Store() Store { return e.store }
 
-// Space returns the vector space of the engine's embedder; zero without one.
+// Space returns the vector space of the engine's embedder; zero without one. Its
+// dimensions are 0 as long as a remote embedder has not answered.
 func (e *Engine) Space() Space {
 	if e.own == nil {
 		return Space{}
 	}
-	return e.own.space
+	return e.own.space()
 }
 
 // now is the engine's clock: UTC, whole milliseconds.

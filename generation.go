@@ -30,6 +30,11 @@ func (e *Engine) Generations(ctx context.Context, t Tenant) ([]Generation, error
 	if err != nil {
 		return nil, err
 	}
+	if e.own != nil {
+		if err := e.own.learnDims(ctx); err != nil {
+			e.opts.Logger.WarnContext(ctx, "embedder did not answer; it does not say its dimensions", "error", err)
+		}
+	}
 	for _, s := range []Space{active, e.Space()} {
 		if _, there := spaces[s]; !there && !s.IsZero() {
 			spaces[s] = 0
@@ -105,7 +110,7 @@ func (e *Engine) look(ctx context.Context, t Tenant) (Space, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case active.IsZero() || active == e.Space():
+	case active.IsZero() || e.own != nil && e.own.makes(active):
 		g.adopted = false
 	case g.known && active != g.active:
 		g.adopted = true
@@ -131,15 +136,15 @@ func (g *generations) stay() {
 
 // lag takes down that a write goes without its vectors in a space, for want of an
 // answer.
-func (e *Engine) lag(ctx context.Context, t Tenant, s Space, err error) {
-	e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", s.Model, "error", err)
-	e.generations(t).lag(s)
+func (e *Engine) lag(ctx context.Context, t Tenant, c *encoder, err error) {
+	e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", c.embedder.Model(), "error", err)
+	e.generations(t).lag(c)
 }
 
-func (g *generations) lag(s Space) {
+func (g *generations) lag(c *encoder) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.active.IsZero() || s == g.active { // gaps of one that is built are found when it is
+	if g.active.IsZero() || c.makes(g.active) { // gaps of one that is built are found when it is
 		g.lagging = true
 	}
 }
@@ -156,11 +161,8 @@ func (e *Engine) Lagging(t Tenant) bool {
 // encoderOf returns the encoder of a space: the engine's own, or one that
 // Options.EmbedderFor makes. Nil: there is none, which is logged once.
 func (e *Engine) encoderOf(ctx context.Context, s Space) *encoder {
-	if e.own != nil && e.own.space == s {
+	if e.own != nil && e.own.makes(s) {
 		return e.own
-	}
-	if c, ok := e.formers.Load(s); ok {
-		return c.(*encoder)
 	}
 	c, err := e.former(s)
 	if err != nil {
@@ -170,11 +172,18 @@ func (e *Engine) encoderOf(ctx context.Context, s Space) *encoder {
 		}
 		return nil
 	}
-	stored, _ := e.formers.LoadOrStore(s, c)
-	return stored.(*encoder)
+	return c
 }
 
+// former returns the encoder of a space that is not the engine's own.
 func (e *Engine) former(s Space) (*encoder, error) {
+	if known, ok := e.formers.Load(s); ok {
+		c := known.(*encoder)
+		if !c.makes(s) { // it has learnt its dimensions since
+			return nil, Errorf(Unsupported, "the embedder that is there now makes vectors of %s, not %s", c.space(), s)
+		}
+		return c, nil
+	}
 	if e.opts.EmbedderFor == nil {
 		return nil, Errorf(Unsupported, "no way to make an embedder of %s", s)
 	}
@@ -185,11 +194,12 @@ func (e *Engine) former(s Space) (*encoder, error) {
 	if embedder == nil {
 		return nil, Errorf(Unsupported, "there is no embedder of %s", s)
 	}
-	c := newEncoder(embedder)
-	if c.space != s {
-		return nil, Errorf(Unsupported, "the embedder that is there now makes vectors of %s, not %s", c.space, s)
+	c := &encoder{embedder: embedder}
+	if !c.makes(s) {
+		return nil, Errorf(Unsupported, "the embedder that is there now makes vectors of %s, not %s", c.space(), s)
 	}
-	return c, nil
+	stored, _ := e.formers.LoadOrStore(s, c)
+	return stored.(*encoder), nil
 }
 
 // writers returns the encoders of the spaces a write stores vectors in: the active
@@ -197,7 +207,7 @@ func (e *Engine) former(s Space) (*encoder, error) {
 // active one, so that both generations stay complete.
 func (e *Engine) writers(ctx context.Context, t Tenant) []*encoder {
 	active, err := e.activeSpace(ctx, t)
-	if err != nil || active.IsZero() || active == e.own.space { // a store that fails says so when it is written to
+	if err != nil || active.IsZero() || e.own.makes(active) { // a store that fails says so when it is written to
 		return []*encoder{e.own}
 	}
 	var out []*encoder

@@ -52,7 +52,10 @@ func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (r
 	if report.From, err = e.look(ctx, t); err != nil {
 		return report, err
 	}
-	report.To = e.own.space
+	if err := e.own.learnDims(ctx); err != nil {
+		return report, noAnswer(err)
+	}
+	report.To = e.own.space()
 	if r.opts.Background && e.adopted(t) {
 		report.Left = true
 		return report, nil
@@ -66,7 +69,7 @@ func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (r
 	if err := r.build(ctx); err != nil {
 		if r.left(ctx, err) {
 			report.Left = true
-			return report, r.drop(ctx, e.own.space) // nobody will use what was begun
+			return report, r.drop(ctx, report.To) // nobody will use what was begun
 		}
 		return report, err
 	}
@@ -108,7 +111,10 @@ func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)
 			g.setLagging(true)
 		}
 	}()
-	var report ReindexReport
+	if err := c.learnDims(ctx); err != nil {
+		return 0, noAnswer(err)
+	}
+	report := ReindexReport{To: c.space()}
 	r := &reindexing{e: e, t: t, c: c, report: &report}
 	if progress != nil {
 		r.opts.Progress = func(n, _ int64) { progress(int(n)) }
@@ -139,7 +145,7 @@ type reindexing struct {
 // measure counts what lacks vectors.
 func (r *reindexing) measure(ctx context.Context) error {
 	for after := (ID{}); ; {
-		records, err := r.e.store.Unembedded(ctx, r.t, r.c.space, after, 1000)
+		records, err := r.e.store.Unembedded(ctx, r.t, r.report.To, after, 1000)
 		if err != nil || len(records) == 0 {
 			return err
 		}
@@ -163,7 +169,7 @@ func (r *reindexing) build(ctx context.Context) error {
 		if err := r.fill(ctx); err != nil {
 			return err
 		}
-		if from == r.c.space {
+		if from == r.report.To {
 			return nil
 		}
 		if err := r.acceptable(ctx); err != nil {
@@ -173,7 +179,7 @@ func (r *reindexing) build(ctx context.Context) error {
 		// rounds a handful is let go: from the switch on they write the new vectors,
 		// and what they left out is made right after it.
 		lacking := int64(len(r.refused) + max(0, attempt-3)*embedBatch)
-		err := r.e.store.SwitchSpace(ctx, r.t, from, r.c.space, lacking)
+		err := r.e.store.SwitchSpace(ctx, r.t, from, r.report.To, lacking)
 		if err == nil {
 			r.report.Switched = true
 			if _, err := r.e.look(ctx, r.t); err != nil {
@@ -188,7 +194,7 @@ func (r *reindexing) build(ctx context.Context) error {
 		switch {
 		case lookErr != nil:
 			return lookErr
-		case now == r.c.space: // another process was quicker with the same
+		case now == r.report.To: // another process was quicker with the same
 			r.report.Switched = true
 			return r.fill(ctx)
 		case now.IsZero(): // the tenant was erased meanwhile
@@ -221,7 +227,7 @@ func (r *reindexing) acceptable(ctx context.Context) error {
 	if r.report.Refused <= 3 {
 		return nil
 	}
-	counts, err := r.e.store.Count(ctx, r.t, Filter{Within: []Namespace{{}}, Space: r.c.space})
+	counts, err := r.e.store.Count(ctx, r.t, Filter{Within: []Namespace{{}}, Space: r.report.To})
 	if err != nil || r.report.Refused*20 <= counts.Live {
 		return err
 	}
@@ -261,7 +267,7 @@ func (r *reindexing) pass(ctx context.Context) error {
 	}
 	for after := (ID{}); ; {
 		begun := time.Now() // a duration, not a date: not the engine's clock
-		records, err := r.e.store.Unembedded(ctx, r.t, r.c.space, after, batch)
+		records, err := r.e.store.Unembedded(ctx, r.t, r.report.To, after, batch)
 		if err != nil || len(records) == 0 {
 			return err
 		}
@@ -373,9 +379,13 @@ const (
 // cause is what made one ask.
 func (r *reindexing) alive(ctx context.Context, cause error) error {
 	if _, err := r.c.vectors(ctx, []string{"memory"}, embedTimeout); err != nil || r.inARow >= maxRefusalsInARow {
-		return &Error{Code: Unavailable, Msg: "the embedder does not answer", Err: cause, Recovery: "Try again later."}
+		return noAnswer(cause)
 	}
 	return nil
+}
+
+func noAnswer(cause error) error {
+	return &Error{Code: Unavailable, Msg: "the embedder does not answer", Err: cause, Recovery: "Try again later."}
 }
 
 // refuse takes down that a text was refused. An error means that not the text is to
@@ -391,7 +401,7 @@ func (r *reindexing) refuse(ctx context.Context, record *Record, cause error) er
 		r.refused = map[ID]int64{}
 	}
 	r.refused[record.ID] = record.Version
-	r.e.opts.Logger.DebugContext(ctx, "embedder refused a memory", "id", record.ID, "model", r.c.space.Model, "error", cause)
+	r.e.opts.Logger.DebugContext(ctx, "embedder refused a memory", "id", record.ID, "model", r.c.embedder.Model(), "error", cause)
 	return nil
 }
 
@@ -403,14 +413,14 @@ func (r *reindexing) together(ctx context.Context, records []Record) ([]RecordVe
 			texts = append(texts, p.Of(records[i].Text))
 		}
 	}
-	rows, err := r.c.inBatches(ctx, texts, upkeepTimeout)
+	rows, err := r.c.inBatches(ctx, texts)
 	if err != nil {
 		return nil, err
 	}
 	vectors := make([]RecordVectors, len(records))
 	for i := range records {
 		n := len(records[i].Passages)
-		vectors[i] = RecordVectors{ID: records[i].ID, Version: records[i].Version, Vectors: Vectors{Space: r.c.space, Rows: rows[:n:n]}}
+		vectors[i] = RecordVectors{ID: records[i].ID, Version: records[i].Version, Vectors: Vectors{Space: r.report.To, Rows: rows[:n:n]}}
 		rows = rows[n:]
 	}
 	return vectors, nil
@@ -432,7 +442,7 @@ func (r *reindexing) dropOthers(ctx context.Context) error {
 		return err
 	}
 	for s := range spaces {
-		if s == r.c.space {
+		if s == r.report.To {
 			continue
 		}
 		if err := r.drop(ctx, s); err != nil {

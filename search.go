@@ -207,16 +207,18 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		}
 		return nil
 	}
-	rows, err := c.vectors(ctx, []string{q.Text}, embedTimeout)
+	vector, err := c.query(ctx, q.Text)
 	switch {
+	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
+		return m.probe(ctx, q, p)
 	case err == nil:
-		p.Vector, p.Space, p.made = rows[0], c.space, true
+		p.Vector, p.Space, p.made = vector, c.space(), true
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:
 		return &Error{Code: Unavailable, Op: "search", Msg: "the embedder does not answer", Err: err,
 			Recovery: "Use mode keyword, or try again later."}
 	}
-	e.opts.Logger.WarnContext(ctx, "embedder did not answer; searching by keyword", "model", c.space.Model, "error", err)
+	e.opts.Logger.WarnContext(ctx, "embedder did not answer; searching by keyword", "model", c.embedder.Model(), "error", err)
 	p.made, p.keywordOnly = true, true
 	return nil
 }
@@ -329,8 +331,11 @@ func (m *Memory) Stats(ctx context.Context) (s Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	if space.IsZero() {
-		space = m.engine.Space()
+	if own := m.engine.own; space.IsZero() && own != nil {
+		if err := own.learnDims(ctx); err != nil {
+			m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; memories count as without vectors", "error", err)
+		}
+		space = own.space()
 	}
 	for _, part := range []struct {
 		kind   Kind

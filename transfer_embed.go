@@ -1,8 +1,6 @@
 package loci
 
-import (
-	"context"
-)
+import "context"
 
 // wantsVectors reports whether a record is searched: only live ones with words are.
 func wantsVectors(r *Record) bool { return r.Live && len(r.Passages) > 0 }
@@ -21,6 +19,11 @@ func (in *importer) embed(ctx context.Context, drafts []imported) ([][]Vectors, 
 	if in.active, err = e.activeSpace(ctx, t); err != nil {
 		return nil, err
 	}
+	if !in.silent[e.own] {
+		if err := e.own.learnDims(ctx); err != nil {
+			in.fall(ctx, e.own, err)
+		}
+	}
 	var texts []string
 	for i := range drafts {
 		if d := &drafts[i]; d.fresh && wantsVectors(&d.Record) {
@@ -29,25 +32,30 @@ func (in *importer) embed(ctx context.Context, drafts []imported) ([][]Vectors, 
 			}
 		}
 	}
-	in.spaces = in.spaces[:0]
+	in.writers = in.writers[:0]
 	for _, c := range e.writers(ctx, t) {
-		in.spaces = append(in.spaces, c.space)
-		if in.silent[c.space] {
+		in.writers = append(in.writers, c)
+		if in.silent[c] {
 			continue
 		}
-		rows, err := c.inBatches(ctx, texts, embedTimeout)
+		rows, err := c.inBatches(ctx, texts)
 		if err != nil {
-			e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors of the import follow later", "model", c.space.Model, "error", err)
-			in.silent[c.space] = true
+			in.fall(ctx, c, err)
 			continue
 		}
 		for i := range drafts {
 			if d := &drafts[i]; d.fresh && wantsVectors(&d.Record) {
 				n := len(d.Passages)
-				vectors[i] = append(vectors[i], Vectors{Space: c.space, Rows: rows[:n:n]})
+				vectors[i] = append(vectors[i], Vectors{Space: c.space(), Rows: rows[:n:n]})
 				rows = rows[n:]
 			}
 		}
 	}
 	return vectors, nil
+}
+
+// fall takes an embedder that does not answer out of the import.
+func (in *importer) fall(ctx context.Context, c *encoder, err error) {
+	in.m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors of the import follow later", "model", c.embedder.Model(), "error", err)
+	in.silent[c] = true
 }

@@ -158,9 +158,9 @@ func (in *importer) decide(ctx context.Context, drafts []imported, vectors [][]V
 
 // lag takes down which vectors a record is stored without.
 func (in *importer) lag(vectors []Vectors) {
-	for _, s := range in.spaces {
-		if !slices.ContainsFunc(vectors, func(v Vectors) bool { return v.Space == s }) {
-			in.m.engine.generations(in.m.view.Tenant).lag(s)
+	for _, c := range in.writers {
+		if !slices.ContainsFunc(vectors, func(v Vectors) bool { return v.Space == c.space() }) {
+			in.m.engine.generations(in.m.view.Tenant).lag(c)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import "github.com/loci-memory/loci"
 func ForSpace(s loci.Space) (loci.Embedder, error) {
 	var e loci.Embedder
 	switch s.Model {
-	case lexicalModel:
+	case "lexical-1":
 		e = NewLexical()
 	default:
 		return nil, loci.Errorf(loci.Unsupported, "no embedder makes vectors of %s", s)

@@ -75,6 +75,7 @@ func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 	}
 	return loci.New(s, &loci.Options{
 		Embedder:       a.embedder,
+		EmbedderFor:    embedding.ForSpace,
 		ChunkSize:      cfg.chunkSize,
 		ChunkOverlap:   &cfg.chunkOverlap,
 		VectorWeight:   &cfg.vectorWeight,

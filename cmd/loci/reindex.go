@@ -1,10 +1,6 @@
 package main
 
-import (
-	"fmt"
-
-	"github.com/loci-memory/loci"
-)
+import "github.com/loci-memory/loci"
 
 type reindexCmd struct {
 	DryRun bool `help:"Say what there is to do, and do nothing."`
@@ -59,12 +55,4 @@ func (c *reindexCmd) Run(a *app) error {
 		a.printf("old vectors of %d memories dropped\n", report.Dropped)
 	}
 	return nil
-}
-
-// coverage is how much of the live memories a generation covers, in words.
-func coverage(g loci.Generation, live int64) string {
-	if live == 0 {
-		return "no memories"
-	}
-	return fmt.Sprintf("%.1f%% of live memories", 100*(1-float64(g.Lacking)/float64(live)))
 }
