@@ -170,6 +170,37 @@ func TestWritesFeedBothGenerations(t *testing.T) {
 	})
 }
 
+// A switch in the middle of an import, or of a write, leaves no gap behind.
+func TestSwitchInTheMiddleOfAWrite(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		all := newModels()
+		source := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
+		for i := range 250 {
+			save(t, source, fmt.Sprint("note ", i))
+		}
+		h := &hooked{wordEmbedder: wordEmbedder{model: "one"}}
+		e := all.engine(t, s, h)
+		m := bind(t, e, "u")
+		save(t, m, "first")
+		reindex := func(w *wordEmbedder) {
+			if _, err := all.engine(t, s, w).Reindex(t.Context(), tenant(t, "t"), nil); err != nil {
+				t.Error(err)
+			}
+		}
+		h.do = func() { reindex(all.two) }
+		wantReport(t, imports(t, m, exported(t, source)), 250, 0, 0)
+		wantActive(t, s, all.two)
+		wantCovered(t, s, map[string]int64{"two": 251})
+		reindex(all.one)
+		h.do = func() { reindex(all.two) }
+		save(t, m, "last")
+		wantCovered(t, s, map[string]int64{"two": 252})
+		if e.Lagging(tenant(t, "t")) {
+			t.Error("vectors are said to be missing")
+		}
+	})
+}
+
 // Without the old embedder, search is by keyword, flagged, until the switch.
 func TestFormerEmbedderUnavailable(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
@@ -237,6 +268,7 @@ func TestConfigurationsDoNotFight(t *testing.T) {
 			}
 		}
 		wantActive(t, s, all.two)
+		wantCovered(t, s, map[string]int64{"two": 6, "three": 1}) // the one from before it was overtaken
 		if r, err := three.Reindex(t.Context(), tenant(t, "t"), nil); err != nil || !r.Switched { // because somebody says so
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -262,7 +294,7 @@ func TestOvertakenInTheMiddle(t *testing.T) {
 		r, err := two.Reindex(t.Context(), tenant(t, "t"), &loci.ReindexOptions{Background: true, Progress: func(int64, int64) {
 			if first {
 				first = false
-				if _, err := three.Reindex(t.Context(), tenant(t, "t"), &loci.ReindexOptions{}); err != nil {
+				if _, err := three.Reindex(t.Context(), tenant(t, "t"), &loci.ReindexOptions{Background: true}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -346,6 +378,34 @@ func TestReindexWhileOthersWrite(t *testing.T) {
 		if err != nil || len(missing) > 0 {
 			t.Errorf("%d of %v lack vectors of the active space, %v", len(missing), saved, err)
 		}
+	})
+}
+
+// A racing store has a writer that is always quicker than the switch.
+type racing struct {
+	loci.Store
+	write func()
+	tries int
+}
+
+func (r *racing) SwitchSpace(ctx context.Context, t loci.Tenant, from, to loci.Space, lacking int64) error {
+	r.tries++
+	r.write()
+	return r.Store.SwitchSpace(ctx, t, from, to, lacking)
+}
+
+func TestSwitchGetsThrough(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		all := newModels()
+		old := bind(t, all.engine(t, s, all.one), "u")
+		save(t, old, "first")
+		r := &racing{Store: s}
+		r.write = func() { save(t, old, fmt.Sprint("note ", r.tries)) }
+		report, err := all.engine(t, r, all.two).Reindex(t.Context(), tenant(t, "t"), nil)
+		if err != nil || !report.Switched || r.tries > 6 {
+			t.Errorf("%+v, %v after %d tries", report, err, r.tries)
+		}
+		wantCovered(t, s, map[string]int64{"two": int64(r.tries) + 1})
 	})
 }
 

@@ -109,9 +109,18 @@ func TestDownEmbedderEndsTheReindex(t *testing.T) {
 		e := newEngine(t, s, loci.Options{Embedder: down})
 		r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
 		wantCode(t, err, loci.Unavailable)
-		if down.calls > 6 || r.Embedded != 0 || r.Switched {
+		if down.calls > 2 || r.Embedded != 0 || r.Switched {
 			t.Errorf("%d calls, %+v", down.calls, r)
 		}
+		// Down while the texts of a batch are tried one by one.
+		p := newPicky("note 3")
+		p.left = 6 // a batch, a question whether it is there, three notes
+		r, err = newEngine(t, s, loci.Options{Embedder: p}).Reindex(t.Context(), tenant(t, "t"), nil)
+		wantCode(t, err, loci.Unavailable)
+		if p.calls > 10 || r.Embedded != 3 {
+			t.Errorf("%d calls, %+v", p.calls, r)
+		}
+		wantCovered(t, s, map[string]int64{"one": 200, "two": 3})
 		all := newPicky("note")
 		_, err = newEngine(t, s, loci.Options{Embedder: all}).Reindex(t.Context(), tenant(t, "t"), nil)
 		wantCode(t, err, loci.Unavailable)

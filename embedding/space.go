@@ -21,9 +21,6 @@ func ForSpace(s loci.Space) (loci.Embedder, error) {
 // Local reports whether an embedder works in this process: without network and
 // without cost, so that nobody need be asked before everything is embedded anew.
 func Local(e loci.Embedder) bool {
-	switch e.(type) {
-	case *Lexical:
-		return true
-	}
-	return false
+	_, lexical := e.(*Lexical)
+	return lexical
 }

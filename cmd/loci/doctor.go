@@ -207,7 +207,7 @@ func (x *examination) generations(all []loci.Generation) {
 		case g.Wanted:
 			x.ok("vectors", "%d memories have theirs", g.Vectors)
 		default:
-			x.warn("vectors", "%d memories have old ones of %s: loci reindex drops them", g.Vectors, g.Space)
+			x.warn("vectors", "%d memories have some of %s, which no search uses: loci reindex drops them", g.Vectors, g.Space)
 		}
 	}
 }
