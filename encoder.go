@@ -113,7 +113,7 @@ func (c *encoder) bounded(ctx context.Context, texts int, timeout time.Duration,
 func guarded(ctx context.Context, call func(context.Context) ([][]float32, error)) (rows [][]float32, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Error{Code: Internal, Op: "embed", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+			err = fmt.Errorf("the embedder panicked: %v\n%s", p, debug.Stack()) // for the log
 		}
 	}()
 	return call(ctx)

@@ -268,7 +268,7 @@ func TestConfigurationsDoNotFight(t *testing.T) {
 			}
 		}
 		wantActive(t, s, all.two)
-		wantCovered(t, s, map[string]int64{"two": 6, "three": 1}) // the one from before it was overtaken
+		wantCovered(t, s, map[string]int64{"two": 6, "three": 1})                                 // the one from before it was overtaken
 		if r, err := three.Reindex(t.Context(), tenant(t, "t"), nil); err != nil || !r.Switched { // because somebody says so
 			t.Errorf("%+v, %v", r, err)
 		}
