@@ -489,5 +489,5 @@ func ExampleEmbedder() {
 		log.Fatal(err)
 	}
 	fmt.Println(engine.Space())
-	// Output: {letters-1 26}
+	// Output: letters-1 (26 dimensions)
 }

@@ -31,13 +31,31 @@ const (
 // use and returns one vector of Dims numbers for each text, in order.
 type Embedder interface {
 	Model() string // names the vector space; a change of it starts a new one
-	Dims() int     // 1 to 4096
+
+	// Dims is 1 to 4096 and never changes; it may be 0 as long as a service has not
+	// answered, so that making an engine does not wait for it.
+	Dims() int
+
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// A QueryEmbedder is an Embedder whose model wants to be told that a text is a
+// query. [Memory.Search] then calls EmbedQuery in place of Embed; both give
+// vectors of one space.
+type QueryEmbedder interface {
+	Embedder
+	EmbedQuery(ctx context.Context, query string) ([]float32, error)
 }
 
 // Options configure an [Engine]. The zero value of each field means its default.
 type Options struct {
 	Embedder Embedder // nil: search by keyword only
+
+	// EmbedderFor makes the embedder of another space than Embedder's: the one a
+	// tenant's vectors are in that an earlier configuration stored, so that search
+	// goes on by similarity until [Engine.Reindex] has made the new ones. While it
+	// fails it may be asked with every search. Nil: those spaces are not searched.
+	EmbedderFor func(Space) (Embedder, error)
 
 	ChunkSize    int      // characters in a passage, 64 to 8192; default 640
 	ChunkOverlap *int     // characters shared by neighbours, less than half of ChunkSize; default 96
@@ -56,13 +74,17 @@ type Options struct {
 }
 
 // An Engine is the memory of every tenant of one store. It is safe for
-// concurrent use and keeps no state of its own but its options: several engines,
-// in several processes, may share a store.
+// concurrent use and keeps no state of its own but its options and what it has
+// seen of each tenant's vectors: several engines, in several processes, may share
+// a store.
 type Engine struct {
-	store  Store
-	opts   Options
-	space  Space // of the embedder; zero without one
-	lagged sync.Map
+	store Store
+	opts  Options
+	own   *encoder // of Options.Embedder; nil without one
+
+	formers sync.Map // Space → *encoder of EmbedderFor
+	missing sync.Map // Space → true once it was logged that it has no encoder
+	seen    sync.Map // Tenant → *generations
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may
@@ -105,9 +127,9 @@ func New(s Store, opts *Options) (*Engine, error) {
 		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
 	}
 	if o.Embedder != nil {
-		e.space = Space{Model: o.Embedder.Model(), Dims: o.Embedder.Dims()}
-		if e.space.Model == "" || e.space.Dims < 1 || e.space.Dims > MaxDims {
-			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", e.space.Model, e.space.Dims, MaxDims)
+		e.own = &encoder{embedder: o.Embedder}
+		if s := e.own.space(); s.Model == "" || s.Dims < 0 || s.Dims > MaxDims {
+			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", s.Model, s.Dims, MaxDims)
 		}
 	}
 	return e, nil
@@ -132,8 +154,14 @@ func setDefaultPointer[T any](field **T, value T) {
 // Store returns the engine's store, for upkeep.
 func (e *Engine) Store() Store { return e.store }
 
-// Space returns the vector space of the engine's embedder; zero without one.
-func (e *Engine) Space() Space { return e.space }
+// Space returns the vector space of the engine's embedder; zero without one. Its
+// dimensions are 0 as long as a remote embedder has not answered.
+func (e *Engine) Space() Space {
+	if e.own == nil {
+		return Space{}
+	}
+	return e.own.space()
+}
 
 // now is the engine's clock: UTC, whole milliseconds.
 func (e *Engine) now() time.Time { return e.opts.Now().UTC().Truncate(time.Millisecond) }

@@ -3,14 +3,10 @@ package loci
 import (
 	"context"
 	"slices"
-	"time"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/retrieval"
 )
-
-// embedTimeout bounds how long a write or a search waits for the embedder. A
-// write that waited in vain is stored without vectors; they follow.
-const embedTimeout = 5 * time.Second
 
 // passages cuts a text into the parts that are searched one by one.
 func (e *Engine) passages(text string) []Span {
@@ -22,138 +18,38 @@ func (e *Engine) passages(text string) []Span {
 	return spans
 }
 
-// embed returns vectors for passages of a text, or nil when there is no embedder
-// or it does not answer: a write is never refused for want of a vector.
-func (e *Engine) embed(ctx context.Context, t Tenant, text string, passages []Span) *Vectors {
-	if e.opts.Embedder == nil || len(passages) == 0 {
+// embed returns vectors for passages of a text, in each space that is written: see
+// [Engine.writers]. All embedders are asked at once, so that two cost no more time
+// than one. One that does not answer is left out: a write is never refused for
+// want of a vector.
+func (e *Engine) embed(ctx context.Context, t Tenant, text string, passages []Span) []Vectors {
+	if e.own == nil || len(passages) == 0 {
 		return nil
 	}
 	texts := make([]string, len(passages))
 	for i, p := range passages {
 		texts[i] = p.Of(text)
 	}
-	rows, err := e.vectors(ctx, texts)
-	if err != nil {
-		e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", e.space.Model, "error", err)
-		e.lagged.Store(t, true)
-		return nil
-	}
-	return &Vectors{Space: e.space, Rows: rows}
-}
-
-// vectors calls the embedder and checks what comes back.
-func (e *Engine) vectors(ctx context.Context, texts []string) ([][]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
-	defer cancel()
-	rows, err := e.opts.Embedder.Embed(ctx, texts)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) != len(texts) {
-		return nil, Errorf(Unavailable, "embedder %s returned %d vectors for %d texts", e.space.Model, len(rows), len(texts))
-	}
-	for _, row := range rows {
-		if len(row) != e.space.Dims {
-			return nil, Errorf(Unavailable, "embedder %s returned a vector of %d dimensions; it promised %d", e.space.Model, len(row), e.space.Dims)
-		}
-	}
-	return rows, nil
-}
-
-// Lagging reports whether a write of this engine was stored without vectors
-// since the last complete [Engine.Backfill] of the tenant.
-func (e *Engine) Lagging(t Tenant) bool {
-	_, lagging := e.lagged.Load(t)
-	return lagging
-}
-
-// embedBatch bounds the texts of one call to an embedder.
-const embedBatch = 64
-
-// Backfill embeds what has no vectors in the engine's space yet and returns how
-// many records it completed. It can be stopped at any time and run by several
-// processes at once: what is done stays done, and vectors are only stored for the
-// text they were made from. A text the embedder refuses does not hold up the
-// others; it is reported as Unavailable in the end. progress may be nil.
-func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)) (done int, err error) {
-	if e.opts.Embedder == nil {
-		return 0, nil
-	}
-	e.lagged.Delete(t)
-	defer func() {
+	encoders := e.writers(ctx, t)
+	made := make([]Vectors, len(encoders))
+	ask := func(i int) {
+		rows, err := encoders[i].vectors(ctx, texts, embedTimeout)
 		if err != nil {
-			e.lagged.Store(t, true)
+			e.lag(ctx, t, encoders[i], err)
+			return
 		}
-	}()
-	refused := 0
-	for after := (ID{}); ; {
-		records, err := e.store.Unembedded(ctx, t, e.space, after, embedBatch)
-		if err != nil {
-			return done, err
-		}
-		if len(records) == 0 {
-			break
-		}
-		after = records[len(records)-1].ID
-		vectors, err := e.embedRecords(ctx, records)
-		if err != nil {
-			return done, err
-		}
-		if err := e.store.PutVectors(ctx, t, vectors); err != nil {
-			return done, err
-		}
-		done += len(vectors)
-		refused += len(records) - len(vectors)
-		if progress != nil {
-			progress(done)
-		}
+		made[i] = Vectors{Space: encoders[i].space(), Rows: rows}
 	}
-	if refused > 0 {
-		return done, Errorf(Unavailable, "the embedder refused %d memories; they are found by keyword alone", refused)
+	var others sync.WaitGroup
+	for i := 1; i < len(encoders); i++ {
+		others.Go(func() { ask(i) })
 	}
-	return done, nil
-}
-
-// embedRecords embeds records together; when that fails, one by one, leaving out
-// those it fails for. An embedder that fails for all of them is down.
-func (e *Engine) embedRecords(ctx context.Context, records []Record) ([]RecordVectors, error) {
-	vectors, err := e.embedTogether(ctx, records)
-	if err == nil || len(records) == 1 || ctx.Err() != nil {
-		return vectors, err
+	if len(encoders) > 0 {
+		ask(0)
 	}
-	for i := range records {
-		one, oneErr := e.embedTogether(ctx, records[i:i+1])
-		if ctx.Err() != nil || oneErr != nil && len(vectors) == 0 && i == 2 {
-			return nil, err // three in a row: not the texts are to blame
-		}
-		vectors = append(vectors, one...)
+	others.Wait()
+	if !slices.Equal(encoders, e.writers(ctx, t)) {
+		return e.embed(ctx, t, text, passages) // with the first answer the embedder has learnt its dimensions
 	}
-	if len(vectors) == 0 {
-		return nil, err
-	}
-	return vectors, nil
-}
-
-func (e *Engine) embedTogether(ctx context.Context, records []Record) ([]RecordVectors, error) {
-	var texts []string
-	for i := range records {
-		for _, p := range records[i].Passages {
-			texts = append(texts, p.Of(records[i].Text))
-		}
-	}
-	var rows [][]float32
-	for part := range slices.Chunk(texts, embedBatch) { // long records have hundreds of passages
-		more, err := e.vectors(ctx, part)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, more...)
-	}
-	vectors := make([]RecordVectors, len(records))
-	for i, r := range records {
-		n := len(r.Passages)
-		vectors[i] = RecordVectors{ID: r.ID, Version: r.Version, Vectors: Vectors{Space: e.space, Rows: rows[:n:n]}}
-		rows = rows[n:]
-	}
-	return vectors, nil
+	return slices.DeleteFunc(made, func(v Vectors) bool { return v.Rows == nil })
 }

@@ -2,6 +2,7 @@ package loci
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -122,8 +123,16 @@ type Revision struct {
 // A Space is a vector space: vectors of different models or sizes are never
 // compared with one another.
 type Space struct {
-	Model string // such as "lexical-1"; the zero Space means "no vectors"
-	Dims  int    // dimensions, 1 to 4096
+	Model string `json:"model"` // such as "lexical-1"; the zero Space means "no vectors"
+	Dims  int    `json:"dims"`  // dimensions, 1 to 4096
+}
+
+// String is for messages: "lexical-1 (512 dimensions)".
+func (s Space) String() string {
+	if s.IsZero() {
+		return "none"
+	}
+	return fmt.Sprintf("%s (%d dimensions)", s.Model, s.Dims)
 }
 
 // IsZero reports whether s is no space.
@@ -139,10 +148,18 @@ type Vectors struct {
 // MaxDims bounds the dimensions of a space.
 const MaxDims = 4096
 
+// Validate checks that the space has a name and 1 to MaxDims dimensions.
+func (s Space) Validate() error {
+	if s.Model == "" || s.Dims < 1 || s.Dims > MaxDims {
+		return Errorf(Invalid, "vectors need a space with a name and 1 to %d dimensions", MaxDims)
+	}
+	return nil
+}
+
 // Validate checks that every row has the dimensions of a real space.
 func (v *Vectors) Validate() error {
-	if v.Space.Model == "" || v.Space.Dims < 1 || v.Space.Dims > MaxDims {
-		return Errorf(Invalid, "vectors need a space with a name and 1 to %d dimensions", MaxDims)
+	if err := v.Space.Validate(); err != nil {
+		return err
 	}
 	for i, row := range v.Rows {
 		if len(row) != v.Space.Dims {

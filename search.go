@@ -51,7 +51,7 @@ type Explain struct {
 	KeywordRank int     `json:"keyword_rank"` // from 1; 0: not among the candidates by keyword
 	Similarity  float64 `json:"similarity"`   // cosine of the best passage
 	VectorRank  int     `json:"vector_rank"`  // from 1; 0: not among the candidates by similarity
-	Embedded    bool    `json:"embedded"`     // has vectors in the current space
+	Embedded    bool    `json:"embedded"`     // has vectors in the active space
 	KeywordPart float64 `json:"keyword_part"` // what the keywords add to the score
 	VectorPart  float64 `json:"vector_part"`  // what the similarity adds to the score
 }
@@ -85,13 +85,10 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return m.browse(ctx, f, q)
 	}
-	probe, keywordOnly, err := m.probe(ctx, q)
-	if err != nil {
-		return Result{}, err
-	}
 	// A record may change between Match and reading it; then the ranking is made anew.
+	var p probing
 	for attempt := 0; ; attempt++ {
-		hits, err := m.engine.store.Match(ctx, m.view.Tenant, probe, f, 4*(q.Offset+q.Limit))
+		hits, err := m.candidates(ctx, q, f, &p)
 		if err != nil {
 			return Result{}, err
 		}
@@ -102,7 +99,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 			return Result{}, err
 		}
 		if !stale || attempt == 3 {
-			return Result{Matches: matches, KeywordOnly: keywordOnly}, nil
+			return Result{Matches: matches, KeywordOnly: p.keywordOnly}, nil
 		}
 	}
 }
@@ -146,33 +143,87 @@ func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) 
 	return Result{Matches: matches}, nil
 }
 
-// probe prepares what the store looks for. A hybrid search goes on without
-// vectors when the embedder does not answer; a semantic one cannot.
-func (m *Memory) probe(ctx context.Context, q Query) (p Probe, keywordOnly bool, err error) {
+// probing is what a search looks for, made once for a space.
+type probing struct {
+	Probe
+	made        bool
+	active      Space // the active space it was made for
+	keywordOnly bool
+}
+
+// candidates asks the store. When the active space has become another one by the
+// time there is an answer, it asks again: the old vectors may have been half gone.
+func (m *Memory) candidates(ctx context.Context, q Query, f Filter, p *probing) (hits []Hit, err error) {
+	e, t := m.engine, m.view.Tenant
+	active := p.active
+	if !p.made && e.own != nil && q.Mode != Keyword {
+		if active, err = e.activeSpace(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	for attempt := 0; ; attempt++ {
+		if !p.made || p.active != active {
+			*p = probing{active: active}
+			err = m.probe(ctx, q, p)
+		}
+		if err == nil {
+			hits, err = e.store.Match(ctx, t, p.Probe, f, 4*(q.Offset+q.Limit))
+		}
+		if e.own == nil || q.Mode == Keyword || ctx.Err() != nil {
+			return hits, err
+		}
+		now, lookErr := e.look(ctx, t)
+		if lookErr != nil {
+			return nil, lookErr
+		}
+		if now == active || attempt == 3 {
+			return hits, err
+		}
+		active = now
+	}
+}
+
+// probe prepares what the store looks for, in the active space, or the engine's own
+// while there is none. A hybrid search goes on without vectors when no embedder
+// answers; a semantic one cannot.
+func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	e := m.engine
 	if q.Mode != Semantic {
 		p.Text = q.Text
 	}
-	if q.Mode == Keyword {
-		return p, false, nil
-	}
-	if e.opts.Embedder == nil {
-		if q.Mode == Semantic {
-			return p, false, Errorf(Unsupported, "mode semantic needs an embedder and none is configured: use mode keyword")
-		}
-		return p, false, nil
-	}
-	rows, err := e.vectors(ctx, []string{q.Text})
 	switch {
+	case q.Mode == Keyword || e.own == nil && q.Mode != Semantic:
+		p.made = true
+		return nil
+	case e.own == nil:
+		return Errorf(Unsupported, "mode semantic needs an embedder and none is configured: use mode keyword")
+	}
+	c := e.own
+	if !p.active.IsZero() {
+		c = e.encoderOf(ctx, p.active)
+	}
+	if c == nil {
+		p.made, p.keywordOnly = true, true
+		if q.Mode == Semantic {
+			return &Error{Code: Unavailable, Op: "search", Msg: "the vectors are those of " + p.active.String() + ", and that embedder cannot be had",
+				Recovery: "Use mode keyword, or run loci reindex to make the vectors of the configured embedder."}
+		}
+		return nil
+	}
+	vector, err := c.query(ctx, q.Text)
+	switch {
+	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
+		return m.probe(ctx, q, p)
 	case err == nil:
-		p.Vector, p.Space = rows[0], e.space
-		return p, false, nil
+		p.Vector, p.Space, p.made = vector, c.space(), true
+		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:
-		return p, false, &Error{Code: Unavailable, Op: "search", Msg: "the embedder does not answer", Err: err,
+		return &Error{Code: Unavailable, Op: "search", Msg: "the embedder does not answer", Err: err,
 			Recovery: "Use mode keyword, or try again later."}
 	}
-	e.opts.Logger.WarnContext(ctx, "embedder did not answer; searching by keyword", "model", e.space.Model, "error", err)
-	return p, true, nil
+	e.opts.Logger.WarnContext(ctx, "embedder did not answer; searching by keyword", "model", c.embedder.Model(), "error", err)
+	p.made, p.keywordOnly = true, true
+	return nil
 }
 
 // scored is a hit with its score.
@@ -275,15 +326,26 @@ type Stats struct {
 	At    time.Time `json:"at"`
 }
 
-// Stats counts what the handle may read.
+// Stats counts what the handle may read. Unembedded counts what has no vectors in
+// the active space, or in the engine's own while there is none.
 func (m *Memory) Stats(ctx context.Context) (s Stats, err error) {
 	s.At = m.engine.now()
+	space, err := m.engine.look(ctx, m.view.Tenant)
+	if err != nil {
+		return Stats{}, err
+	}
+	if own := m.engine.own; space.IsZero() && own != nil {
+		if err := own.learnDims(ctx); err != nil {
+			m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; memories count as without vectors", "error", err)
+		}
+		space = own.space()
+	}
 	for _, part := range []struct {
 		kind   Kind
 		counts *Counts
 	}{{KindFact, &s.Facts}, {KindItem, &s.Items}} {
 		f := m.readable(s.At, part.kind)
-		f.NotLive, f.Space = true, m.engine.space
+		f.NotLive, f.Space = true, space
 		if *part.counts, err = m.engine.store.Count(ctx, m.view.Tenant, f); err != nil {
 			return Stats{}, err
 		}

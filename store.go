@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -95,6 +96,19 @@ type VectorStore interface {
 
 	// Spaces returns the spaces that hold vectors, with the number of records each covers.
 	Spaces(ctx context.Context, t Tenant) (map[Space]int64, error)
+
+	// ActiveSpace returns the space that searches use: that of the first vectors the
+	// tenant ever got, until SwitchSpace names another. Zero: there were none yet.
+	ActiveSpace(ctx context.Context, t Tenant) (Space, error)
+
+	// SwitchSpace makes another space the active one. Conflict, and nothing is
+	// changed: the active space is not from, or more than lacking live records have
+	// passages but no vectors in the new one, both as of the moment of the switch.
+	SwitchSpace(ctx context.Context, t Tenant, from, to Space, lacking int64) error
+
+	// DropVectors removes the vectors that up to limit records have in a space, and
+	// returns of how many records it did. Conflict: the space is the active one.
+	DropVectors(ctx context.Context, t Tenant, s Space, limit int) (int, error)
 }
 
 // An EventLog is the append-only record of what happened.
@@ -111,6 +125,23 @@ type Change struct {
 	Events []Event // at least one for each Put and Erase
 	Links  []Link
 	Reply  *Reply // what a repetition of this request is answered with
+
+	// Active, when not nil, is what the engine took for the active space when it made
+	// the vectors of Put; zero for none. Conflict: [Change.FitsSpace] refuses the one
+	// it is. So a generation that became active in between misses no vector.
+	Active *Space
+}
+
+// FitsSpace reports whether the change may be made while a space is the active one:
+// the engine took it for that, or every put that brings vectors brings some of it.
+func (c *Change) FitsSpace(active Space) bool {
+	if c.Active == nil || *c.Active == active {
+		return true
+	}
+	return !slices.ContainsFunc(c.Put, func(p Put) bool {
+		return !p.SameText && len(p.Vectors) > 0 &&
+			!slices.ContainsFunc(p.Vectors, func(v Vectors) bool { return v.Space == active })
+	})
 }
 
 // Validate refuses what no store can do, whatever it holds: a record put twice, a
@@ -135,14 +166,29 @@ func (c *Change) Validate() error {
 			}
 			slots[key] = true
 		}
-		if p.Vectors == nil || p.SameText {
-			continue
-		}
-		if err := p.Vectors.Validate(); err != nil {
+		if err := p.validateVectors(); err != nil {
 			return err
 		}
-		if len(p.Vectors.Rows) != len(r.Passages) {
-			return Errorf(Invalid, "record %s has %d passages and %d vectors", r.ID, len(r.Passages), len(p.Vectors.Rows))
+	}
+	return nil
+}
+
+func (p *Put) validateVectors() error {
+	if p.SameText {
+		return nil
+	}
+	for i := range p.Vectors {
+		v := &p.Vectors[i]
+		if err := v.Validate(); err != nil {
+			return err
+		}
+		if len(v.Rows) != len(p.Record.Passages) {
+			return Errorf(Invalid, "record %s has %d passages and %d vectors", p.Record.ID, len(p.Record.Passages), len(v.Rows))
+		}
+		for _, other := range p.Vectors[:i] {
+			if other.Space == v.Space {
+				return Errorf(Invalid, "record %s has vectors of %s twice", p.Record.ID, v.Space)
+			}
 		}
 	}
 	return nil
@@ -152,8 +198,9 @@ func (c *Change) Validate() error {
 type Put struct {
 	Record Record
 
-	// Vectors of the new text, or nil when they follow later. Ignored with SameText.
-	Vectors *Vectors
+	// Vectors of the new text, one entry a space; those left out follow later.
+	// Ignored with SameText.
+	Vectors []Vectors
 
 	// SameText: Text and Passages are as stored; their vectors stay.
 	SameText bool

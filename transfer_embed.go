@@ -1,21 +1,28 @@
 package loci
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // wantsVectors reports whether a record is searched: only live ones with words are.
 func wantsVectors(r *Record) bool { return r.Live && len(r.Passages) > 0 }
 
 // embed makes the vectors of those drafts of a batch that are not there yet; the
-// others get nil. When the embedder does not answer, this batch and the rest of
-// the import go without: a dead one would hold up every call for as long as one
-// may take.
-func (in *importer) embed(ctx context.Context, drafts []imported) []*Vectors {
-	vectors := make([]*Vectors, len(drafts))
-	if in.m.engine.opts.Embedder == nil || in.silent {
-		return vectors
+// others get none. When an embedder does not answer, this batch and the rest of
+// the import go without its vectors: a dead one would hold up every call for as long
+// as one may take.
+func (in *importer) embed(ctx context.Context, drafts []imported) ([][]Vectors, error) {
+	e, t := in.m.engine, in.m.view.Tenant
+	vectors := make([][]Vectors, len(drafts))
+	if e.own == nil {
+		return vectors, nil
+	}
+	var err error
+	if in.active, err = e.activeSpace(ctx, t); err != nil {
+		return nil, err
+	}
+	if !in.silent[e.own] {
+		if err := e.own.learnDims(ctx); err != nil {
+			in.fall(ctx, e.own, err)
+		}
 	}
 	var texts []string
 	for i := range drafts {
@@ -25,32 +32,30 @@ func (in *importer) embed(ctx context.Context, drafts []imported) []*Vectors {
 			}
 		}
 	}
-	rows, err := in.rows(ctx, texts)
-	if err != nil {
-		in.m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors of the import follow later",
-			"model", in.m.engine.space.Model, "error", err)
-		in.silent = true
-		return vectors
-	}
-	for i := range drafts {
-		if d := &drafts[i]; d.fresh && wantsVectors(&d.Record) {
-			n := len(d.Passages)
-			vectors[i] = &Vectors{Space: in.m.engine.space, Rows: rows[:n:n]}
-			rows = rows[n:]
+	in.writers = in.writers[:0]
+	for _, c := range e.writers(ctx, t) {
+		in.writers = append(in.writers, c)
+		if in.silent[c] {
+			continue
+		}
+		rows, err := c.inBatches(ctx, texts)
+		if err != nil {
+			in.fall(ctx, c, err)
+			continue
+		}
+		for i := range drafts {
+			if d := &drafts[i]; d.fresh && wantsVectors(&d.Record) {
+				n := len(d.Passages)
+				vectors[i] = append(vectors[i], Vectors{Space: c.space(), Rows: rows[:n:n]})
+				rows = rows[n:]
+			}
 		}
 	}
-	return vectors
+	return vectors, nil
 }
 
-// rows calls the embedder with at most 64 texts at once: long records have
-// hundreds of passages, and one call has a time to keep.
-func (in *importer) rows(ctx context.Context, texts []string) (rows [][]float32, err error) {
-	for part := range slices.Chunk(texts, 64) {
-		more, err := in.m.engine.vectors(ctx, part)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, more...)
-	}
-	return rows, nil
+// fall takes an embedder that does not answer out of the import.
+func (in *importer) fall(ctx context.Context, c *encoder, err error) {
+	in.m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors of the import follow later", "model", c.embedder.Model(), "error", err)
+	in.silent[c] = true
 }

@@ -48,7 +48,7 @@ const maxSkipped = 20
 // in memory. Once the embedder does not answer, everything from there on is stored
 // without vectors; they follow by [Engine.Backfill].
 func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
-	in := importer{m: m, lines: map[ID]int{}}
+	in := importer{m: m, lines: map[ID]int{}, silent: map[*encoder]bool{}}
 	if err := in.read(r); err != nil {
 		return in.report, err
 	}
@@ -68,8 +68,11 @@ type importer struct {
 	revisions int64      // lines of them
 	ended     bool
 
-	ids    map[ID]ID // what ids of the input became, where that differs
-	silent bool      // the embedder did not answer
+	ids map[ID]ID // what ids of the input became, where that differs
+
+	active  Space             // the active space that vectors are made for
+	writers []*encoder        // that make them
+	silent  map[*encoder]bool // did not answer
 }
 
 // imported is a record to import, with its earlier states.

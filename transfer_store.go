@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,9 @@ import (
 	"time"
 )
 
-// errMoved says that an id was taken by another writer after the import had
-// settled what every id of the input becomes.
-var errMoved = errors.New("an id of the import was taken")
+// errMoved says that another writer took an id after the import had settled what
+// every id of the input becomes, or that its vectors are out of date.
+var errMoved = errors.New("what the import was made from has changed")
 
 // store settles what each id becomes, then stores the records and their links.
 func (in *importer) store(ctx context.Context, progress func(done int64)) error {
@@ -89,7 +90,10 @@ func (in *importer) became(id ID) ID {
 // stored already it finds where it is.
 func (in *importer) storeBatch(ctx context.Context, drafts []imported) error {
 	for range maxAttempts {
-		vectors := in.embed(ctx, drafts) // once, however often the change is decided anew
+		vectors, err := in.embed(ctx, drafts) // once, however often the change is decided anew
+		if err != nil {
+			return err
+		}
 		report, err := commit(ctx, in.m.plain(), "import", nil, func(now time.Time) (decision[ImportReport], error) {
 			return in.decide(ctx, drafts, vectors, now)
 		})
@@ -111,7 +115,10 @@ func (in *importer) storeBatch(ctx context.Context, drafts []imported) error {
 }
 
 // decide makes the change of a batch.
-func (in *importer) decide(ctx context.Context, drafts []imported, vectors []*Vectors, now time.Time) (d decision[ImportReport], err error) {
+func (in *importer) decide(ctx context.Context, drafts []imported, vectors [][]Vectors, now time.Time) (d decision[ImportReport], err error) {
+	if active, err := in.m.expectedSpace(ctx, false); err != nil || active != in.active {
+		return d, cmp.Or(err, errMoved) // the vectors are not of the space they were made for
+	}
 	fates, err := in.m.settle(ctx, drafts, newSettled(), now)
 	if err != nil {
 		return d, err
@@ -139,14 +146,23 @@ func (in *importer) decide(ctx context.Context, drafts []imported, vectors []*Ve
 		if err := in.follow(&r); err != nil {
 			return d, err
 		}
-		if vectors[i] == nil && in.m.engine.opts.Embedder != nil && wantsVectors(&r) {
-			in.m.engine.lagged.Store(in.m.view.Tenant, true)
+		if wantsVectors(&r) {
+			in.lag(vectors[i])
 		}
 		d.reply.Created++
 		d.change.Put = append(d.change.Put, Put{Record: r, History: drafts[i].history, Vectors: vectors[i]})
 		d.change.Events = append(d.change.Events, in.m.event(EventImported, &r, now, map[string]any{"bytes": len(r.Text)}))
 	}
 	return d, nil
+}
+
+// lag takes down which vectors a record is stored without.
+func (in *importer) lag(vectors []Vectors) {
+	for _, c := range in.writers {
+		if !slices.ContainsFunc(vectors, func(v Vectors) bool { return v.Space == c.space() }) {
+			in.m.engine.generations(in.m.view.Tenant).lag(c)
+		}
+	}
 }
 
 // follow makes a fact name what its neighbours became.

@@ -38,6 +38,12 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 				return reply, AsError(err)
 			}
 		}
+		// What is taken for the active space may be out of date: after a conflict it
+		// is read anew.
+		active, err := m.expectedSpace(ctx, attempt > 0)
+		if err != nil {
+			return reply, err
+		}
 		now := e.now()
 		if key != "" {
 			stored, err := e.store.Replied(ctx, m.view.Tenant, key)
@@ -68,6 +74,7 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 		if len(d.change.Put)+len(d.change.Erase) == 0 && d.change.Reply == nil {
 			return d.reply, nil
 		}
+		d.change.expect(active)
 		err = e.store.Apply(ctx, m.view.Tenant, d.change)
 		if err == nil {
 			return d.reply, nil
@@ -78,6 +85,28 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 	}
 	return reply, &Error{Code: Conflict, Op: op, Msg: "too many others are changing this memory at the same time",
 		Recovery: "Try again."}
+}
+
+// expectedSpace is the active space that a write makes vectors for; anew reads it
+// from the store.
+func (m *Memory) expectedSpace(ctx context.Context, anew bool) (Space, error) {
+	switch {
+	case m.engine.own == nil:
+		return Space{}, nil
+	case anew:
+		return m.engine.look(ctx, m.view.Tenant)
+	}
+	return m.engine.activeSpace(ctx, m.view.Tenant)
+}
+
+// expect makes the change depend on the active space if it holds vectors.
+func (c *Change) expect(active Space) {
+	for i := range c.Put {
+		if len(c.Put[i].Vectors) > 0 {
+			c.Active = &active
+			return
+		}
+	}
 }
 
 // replay decodes a stored reply; numbers of metadata stay exact.

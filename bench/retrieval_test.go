@@ -194,7 +194,7 @@ func (f *faulty) Embed(ctx context.Context, texts []string) ([][]float32, error)
 func TestRetrievalMeasuresNothingHalf(t *testing.T) {
 	quiet := loci.Options{Logger: slog.New(slog.DiscardHandler)}
 	// 41 memories are embedded, then the first question is asked twice by vector, then hybrid.
-	for left, want := range map[int]string{0: "embedder faulty does not embed all memories", 40: "embedder faulty does not embed all memories", 41: "the embedder does not answer", 43: "hybrid search cannot be measured"} {
+	for left, want := range map[int]string{0: "embedder faulty does not embed all memories", 40: "embedder faulty does not embed all memories", 41: "the embedder does not answer", 44: "hybrid search cannot be measured"} {
 		_, err := Retrieval(context.Background(), RetrievalOptions{Dirs: []string{"testdata/diary"}, InMemory: true, Engine: quiet,
 			Systems: []System{{Name: "faulty", Embedder: &faulty{embedding.NewLexical(), left}}}})
 		if !errors.Is(err, loci.ErrUnavailable) || !strings.Contains(err.Error(), want) {

@@ -30,9 +30,41 @@ func (r *remote) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return r.words.Embed(ctx, texts)
 }
 
+// slowStore is a store that waits before each step, without heeding the context.
+type slowStore struct {
+	loci.Store
+	wait func()
+}
+
+func (s *slowStore) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	s.wait()
+	return s.Store.Apply(ctx, t, c)
+}
+
+func (s *slowStore) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
+	s.wait()
+	return s.Store.Records(ctx, t, f, p)
+}
+
+func (s *slowStore) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int) ([]loci.Hit, error) {
+	s.wait()
+	return s.Store.Match(ctx, t, p, f, limit)
+}
+
+// slowEngine is an engine over such a store; wait may be changed later.
+func slowEngine(t *testing.T, wait func()) (*loci.Engine, *slowStore) {
+	t.Helper()
+	s := &slowStore{newEngine(t, loci.Options{}).Store(), wait}
+	e, err := loci.New(s, &loci.Options{Embedder: words{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, s
+}
+
 var bothFamilies = []Instance{{Family: FamilyFacts}, {Family: FamilyNotes}}
 
-// An embedder that heeds no context cannot keep a caller waiting, and what comes
+// A store that heeds no context cannot keep a caller waiting, and what comes
 // back too late changes nothing.
 func TestTimeout(t *testing.T) {
 	for _, c := range []struct{ tool, args, message string }{
@@ -43,11 +75,11 @@ func TestTimeout(t *testing.T) {
 		{"memory_update", `{"note_id":"ID","content":"new"}`, "tool timed out after 10s"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			embedder := &remote{}
-			set, u := setOver(t, newEngine(t, loci.Options{Embedder: embedder}), Config{Entries: bothFamilies}), user(t, "u-1")
+			engine, store := slowEngine(t, func() {})
+			set, u := setOver(t, engine, Config{Entries: bothFamilies}), user(t, "u-1")
 			id := save(t, set, u, "Likes tea")
 			hang := make(chan struct{})
-			embedder.do = func(context.Context) error { <-hang; return nil }
+			store.wait = func() { <-hang }
 			start := time.Now()
 			refused(t, set, c.tool, u, strings.Replace(c.args, "ID", id, 1), loci.Unavailable, c.message)
 			tool, _ := set.Lookup(c.tool)
@@ -64,7 +96,7 @@ func TestTimeout(t *testing.T) {
 func TestTimeoutConfigured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		engine := newEngine(t, loci.Options{Embedder: &remote{do: func(context.Context) error { <-hang; return nil }}})
+		engine, _ := slowEngine(t, func() { <-hang })
 		set := setOver(t, engine, Config{Entries: bothFamilies, SearchTimeout: Duration(2500 * time.Millisecond), WriteTimeout: Duration(time.Minute)})
 		refused(t, set, "memory_search", user(t, "u-1"), `{"query":"x"}`, loci.Unavailable, "tool timed out after 2.5s")
 		refused(t, set, "memory_save", user(t, "u-1"), `{"content":"x"}`, loci.Unavailable, "tool timed out after 60s")
@@ -96,7 +128,8 @@ func TestCallerGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		defer close(hang)
-		set := setOver(t, newEngine(t, loci.Options{Embedder: &remote{do: func(context.Context) error { <-hang; return nil }}}), Config{Entries: bothFamilies})
+		engine, _ := slowEngine(t, func() { <-hang })
+		set := setOver(t, engine, Config{Entries: bothFamilies})
 		save, _ := set.Lookup("memory_save")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -117,10 +150,13 @@ func TestCallerGoesAway(t *testing.T) {
 func TestEmbedderDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		embedder := &remote{}
+		hang := make(chan struct{})
+		defer close(hang)
 		set, u := setOver(t, newEngine(t, loci.Options{Embedder: embedder, Logger: slog.New(slog.DiscardHandler)}), Config{Entries: bothFamilies}), user(t, "u-1")
 		for _, down := range []func(context.Context) error{
 			func(context.Context) error { return fmt.Errorf("connection refused") },
 			func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			func(context.Context) error { <-hang; return nil }, // heeds no context
 		} {
 			embedder.do = down
 			id := save(t, set, u, "Likes green tea")
@@ -135,18 +171,17 @@ func TestEmbedderDown(t *testing.T) {
 // A panic costs its own call and nothing else.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
-	embedder := &remote{}
-	set := setOver(t, newEngine(t, loci.Options{Embedder: embedder}), Config{Entries: bothFamilies, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	engine, store := slowEngine(t, func() { panic("the wheels came off") })
+	set := setOver(t, engine, Config{Entries: bothFamilies, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	u := user(t, "u-1")
 	u.RequestID = "req-7"
-	embedder.do = func(context.Context) error { panic("the wheels came off") }
 	refused(t, set, "memory_save", u, `{"content":"x"}`, loci.Internal, "internal error")
 	for _, part := range []string{"tool panicked", "memory_save", "req-7", "the wheels came off", "limit_test.go"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("the log lacks %q: %s", part, &log)
 		}
 	}
-	embedder.do = nil
+	store.wait = func() {}
 	save(t, set, u, "x")
 
 	// Outside the handler, too.

@@ -81,6 +81,7 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 	cfg := a.cfg
 	return loci.Options{
 		Embedder:       e,
+		EmbedderFor:    embedding.ForSpace,
 		ChunkSize:      cfg.chunkSize,
 		ChunkOverlap:   &cfg.chunkOverlap,
 		VectorWeight:   &cfg.vectorWeight,

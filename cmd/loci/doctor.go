@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -108,8 +109,7 @@ func (x *examination) examine() {
 		return
 	}
 	// Stores open their files when first used: ask for something.
-	f := loci.Filter{Within: []loci.Namespace{{}}, At: time.Now(), Space: x.a.engine.Space()}
-	counts, err := x.a.store.Count(x.a.ctx, cfg.tenant, f)
+	generations, err := x.a.engine.Generations(x.a.ctx, cfg.tenant)
 	if err != nil {
 		x.fail("store", err)
 		return
@@ -117,7 +117,8 @@ func (x *examination) examine() {
 	x.ok("store", "%s", shownURL(cfg.store))
 	x.permissions()
 	x.damage()
-	x.embedder(counts)
+	x.embedder()
+	x.generations(generations)
 }
 
 // permissions looks at who else may read a store in files.
@@ -168,8 +169,8 @@ func (x *examination) damage() {
 	}
 }
 
-// embedder asks for one vector, and counts what has none.
-func (x *examination) embedder(counts loci.Counts) {
+// embedder asks for one vector.
+func (x *examination) embedder() {
 	space := x.a.engine.Space()
 	if x.a.embedder == nil {
 		x.ok("embedder", "none: search is by keyword only")
@@ -186,10 +187,27 @@ func (x *examination) embedder(counts loci.Counts) {
 		return
 	}
 	x.ok("embedder", "%s, %d dimensions", space.Model, space.Dims)
-	switch {
-	case counts.Unembedded > 0:
-		x.warn("vectors", "%d of %d memories have none: run loci backfill", counts.Unembedded, counts.Live)
-	default:
-		x.ok("vectors", "%d memories have theirs", counts.Live)
+}
+
+// generations looks at which vectors there are and which are missing.
+func (x *examination) generations(all []loci.Generation) {
+	if x.a.embedder == nil {
+		return
+	}
+	for _, g := range all {
+		switch {
+		case g.Active && !g.Wanted:
+			if _, err := embedding.ForSpace(g.Space); err != nil {
+				x.warn("vectors", "search has those of %s, whose embedder cannot be had: it is by keyword only until loci reindex has run", g.Space)
+				continue
+			}
+			x.warn("vectors", "search uses those of %s, not of the configured embedder; %d memories have none: run loci reindex", g.Space, g.Lacking)
+		case g.Wanted && g.Lacking > 0:
+			x.warn("vectors", "%d memories have none of %s: run loci reindex", g.Lacking, g.Space)
+		case g.Wanted:
+			x.ok("vectors", "%d memories have theirs", g.Vectors)
+		default:
+			x.warn("vectors", "%d memories have some of %s, which no search uses: loci reindex drops them", g.Vectors, g.Space)
+		}
 	}
 }

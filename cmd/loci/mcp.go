@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"time"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/tool"
 )
@@ -45,31 +43,4 @@ func (*mcpCmd) Run(a *app) error {
 	stop()
 	<-done
 	return err
-}
-
-// Upkeep starts after the first replies, which must not wait for it, and looks
-// now and then whether a write has gone without its vectors.
-const (
-	upkeepDelay    = 5 * time.Second
-	upkeepInterval = time.Minute
-)
-
-// upkeep erases what has expired and makes missing vectors while the server runs.
-func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
-	log := a.logger()
-	for wait, first := upkeepDelay, true; ; wait, first = upkeepInterval, false {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-		if !first && !a.engine.Lagging(tenant) {
-			continue
-		}
-		if report, err := a.engine.SweepTenant(ctx, tenant); err != nil {
-			log.Warn("upkeep stopped early; it goes on later", "error", err)
-		} else {
-			log.Debug("upkeep", "expired", report.Expired, "embedded", report.Embedded)
-		}
-	}
 }

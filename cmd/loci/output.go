@@ -239,14 +239,24 @@ func timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:0
 // progress returns a function that shows how far long work is, and one that
 // clears what it showed. Nothing is shown unless standard error is a terminal.
 func (a *app) progress(verb string) (show func(done int64), end func()) {
+	of, end := a.progressOf(verb)
+	return func(done int64) { of(done, 0) }, end
+}
+
+// progressOf is progress where the end is known; a total of 0 is none.
+func (a *app) progressOf(verb string) (show func(done, total int64), end func()) {
 	if !isTerminal(a.err) || a.json {
-		return func(int64) {}, func() {}
+		return func(int64, int64) {}, func() {}
 	}
 	var shown time.Time
-	return func(done int64) {
+	return func(done, total int64) {
 			if now := time.Now(); now.Sub(shown) > 100*time.Millisecond {
 				shown = now
-				_, _ = fmt.Fprintf(a.err, "\r%s %d", verb, done)
+				of := ""
+				if total > 0 {
+					of = fmt.Sprintf(" of %d", total)
+				}
+				_, _ = fmt.Fprintf(a.err, "\r%s %d%s", verb, done, of)
 			}
 		}, func() {
 			if !shown.IsZero() {

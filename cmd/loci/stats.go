@@ -32,8 +32,11 @@ type statsJSON struct {
 	Items     loci.Counts    `json:"items"`
 	Embedder  string         `json:"embedder"` // empty: none
 	Dims      int            `json:"dims,omitempty"`
-	Coverage  *float64       `json:"vector_coverage,omitempty"` // of live memories, 0 to 1
-	At        time.Time      `json:"at"`
+	Coverage  *float64       `json:"vector_coverage,omitempty"` // of live memories by what is searched, 0 to 1
+
+	Generations []loci.Generation `json:"generations"` // of vectors, in the whole tenant
+
+	At time.Time `json:"at"`
 }
 
 // Run counts.
@@ -46,9 +49,13 @@ func (c *statsCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	generations, err := a.engine.Generations(a.ctx, a.principal.Tenant())
+	if err != nil {
+		return err
+	}
 	space := a.engine.Space()
 	out := statsJSON{Store: shownURL(a.cfg.store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
-		Facts: s.Facts, Items: s.Items, Embedder: space.Model, Dims: space.Dims, At: s.At}
+		Facts: s.Facts, Items: s.Items, Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
 	if size, ok := storeSize(a.cfg.store); ok {
 		out.SizeBytes = &size
 	}
@@ -76,7 +83,23 @@ func (c *statsCmd) Run(a *app) error {
 	if out.Coverage != nil {
 		row("vectors", fmt.Sprintf("%.1f%% of live memories", 100**out.Coverage))
 	}
+	if len(generations) > 1 || len(generations) == 1 && !generations[0].Wanted {
+		for _, g := range generations {
+			row("generation", fmt.Sprintf("%s: %s; %d memories have vectors, %d lack them", g.Space, generationState(g), g.Vectors, g.Lacking))
+		}
+	}
 	return nil
+}
+
+// generationState says what a generation of vectors is for.
+func generationState(g loci.Generation) string {
+	switch {
+	case g.Active:
+		return "searched"
+	case g.Wanted:
+		return "to come"
+	}
+	return "left over"
 }
 
 func countsText(c loci.Counts) string {

@@ -89,8 +89,8 @@ func TestTerminal(t *testing.T) {
 	if !strings.Contains(shown, "\n  \"memories\": [") {
 		t.Errorf("list --json shows %q", shown)
 	}
-	if shown, code = onTerminal(t, plain, "", "backfill"); code != 0 || !strings.Contains(shown, "0 memories embedded") {
-		t.Errorf("backfill shows %q", shown)
+	if shown, code = onTerminal(t, plain, "", "reindex"); code != 0 || !strings.Contains(shown, "0 memories embedded") {
+		t.Errorf("reindex shows %q", shown)
 	}
 
 	// Long work shows how far it is, and clears that when it is done.

@@ -53,6 +53,9 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 
 // check refuses a change that does not fit, having changed nothing.
 func (d *tenant) check(c *loci.Change) error {
+	if !c.FitsSpace(d.active) {
+		return loci.Errorf(loci.Conflict, "the active space is %s, not %s", d.active, *c.Active)
+	}
 	if c.Reply != nil {
 		if old, ok := d.replies[c.Reply.Key]; ok && c.Reply.At.Before(old.ExpiresAt) {
 			return loci.Errorf(loci.Conflict, "the idempotency key is stored already")
@@ -140,14 +143,24 @@ func (d *tenant) put(p *loci.Put) {
 	if p.History != nil {
 		next.revisions = cloneRevisions(p.History)
 	}
-	if p.Vectors != nil && !p.SameText {
-		next.vectors[p.Vectors.Space] = quantize(p.Vectors.Rows)
+	if !p.SameText {
+		for i := range p.Vectors {
+			d.putVectors(next, &p.Vectors[i])
+		}
 	}
 	d.records[next.ID] = next
 	if next.Slot != "" {
 		d.slots[slotOf(&next.Record)] = next.ID
 	}
 	d.indexRecord(next)
+}
+
+// putVectors stores vectors of a record; the first of all choose the active space.
+func (d *tenant) putVectors(r *stored, v *loci.Vectors) {
+	r.vectors[v.Space] = quantize(v.Rows)
+	if d.active.IsZero() {
+		d.active = v.Space
+	}
 }
 
 func quantize(rows [][]float32) [][]byte {
@@ -204,28 +217,6 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 		if !touch.ExpiresAt.IsZero() && (touch.Version == 0 || touch.Version == r.Version) {
 			r.ExpiresAt = touch.ExpiresAt
 			data.index.SetExpiry(r.Namespace.Key(), r.ID, r.ExpiresAt)
-		}
-	}
-	return nil
-}
-
-// PutVectors implements [loci.VectorStore].
-func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.RecordVectors) error {
-	data, err := s.tenant(ctx, t)
-	if err != nil {
-		return err
-	}
-	for i := range vectors {
-		if err := vectors[i].Vectors.Validate(); err != nil {
-			return err
-		}
-	}
-	data.mu.Lock()
-	defer data.mu.Unlock()
-	for _, v := range vectors {
-		if r := data.records[v.ID]; r != nil && r.Version == v.Version && len(v.Vectors.Rows) == len(r.Passages) {
-			r.vectors[v.Vectors.Space] = quantize(v.Vectors.Rows)
-			data.indexRecord(r)
 		}
 	}
 	return nil

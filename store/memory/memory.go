@@ -37,6 +37,7 @@ type tenant struct {
 	links   []loci.Link
 	replies map[string]loci.Reply
 	index   *index.Index
+	active  loci.Space
 }
 
 // stored is a record with what hangs on it.

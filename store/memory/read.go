@@ -181,44 +181,6 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, f loci.Filter) (c loci
 	return c, nil
 }
 
-// Unembedded implements [loci.VectorStore].
-func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int) ([]loci.Record, error) {
-	data, err := s.tenant(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	if limit < 1 {
-		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
-	}
-	data.mu.RLock()
-	defer data.mu.RUnlock()
-	var out []loci.Record
-	for _, r := range data.records {
-		if r.Live && len(r.Passages) > 0 && r.vectors[space] == nil && bytes.Compare(r.ID[:], after[:]) > 0 {
-			out = append(out, clone(&r.Record))
-		}
-	}
-	slices.SortFunc(out, func(a, b loci.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	return out[:min(limit, len(out))], nil
-}
-
-// Spaces implements [loci.VectorStore].
-func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (map[loci.Space]int64, error) {
-	data, err := s.tenant(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	data.mu.RLock()
-	defer data.mu.RUnlock()
-	spaces := map[loci.Space]int64{}
-	for _, r := range data.records {
-		for space := range r.vectors {
-			spaces[space]++
-		}
-	}
-	return spaces, nil
-}
-
 // Events implements [loci.EventLog].
 func (s *Store) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p loci.Page) ([]loci.Event, string, error) {
 	data, err := s.tenant(ctx, t)

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/vector"
 )
 
 // erasedKept is how many change numbers back the list of erased rows reaches; an
@@ -33,6 +32,9 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 }
 
 func (t *tx) apply(c *loci.Change) error {
+	if err := t.checkActive(c); err != nil {
+		return err
+	}
 	if err := t.putReply(c); err != nil {
 		return err
 	}
@@ -135,21 +137,6 @@ func (t *tx) namespace(n loci.Namespace) (number int64, err error) {
 	return number, err
 }
 
-// space returns the number of a vector space, giving it one at first sight.
-func (t *tx) space(s loci.Space) (number int64, err error) {
-	if number, ok := t.spaces[s]; ok {
-		return number, nil
-	}
-	err = t.row("SELECT n FROM space WHERE model = ? AND dims = ?", []any{s.Model, s.Dims}, &number)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = t.row("INSERT INTO space (model, dims) VALUES (?, ?) RETURNING n", []any{s.Model, s.Dims}, &number)
-	}
-	if err == nil {
-		t.spaces[s] = number
-	}
-	return number, err
-}
-
 func (t *tx) put(p *loci.Put) error {
 	r := &p.Record
 	namespace, err := t.namespace(r.Namespace)
@@ -171,10 +158,15 @@ func (t *tx) put(p *loci.Put) error {
 	default:
 		n, err = t.update(p, namespace, seq)
 	}
-	if err != nil || p.SameText && r.Version > 1 || p.Vectors == nil {
+	if err != nil || p.SameText && r.Version > 1 {
 		return err
 	}
-	return t.putVectors(n, p.Vectors)
+	for i := range p.Vectors {
+		if err := t.putVectors(n, &p.Vectors[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putHistory files earlier states of an imported record.
@@ -245,18 +237,6 @@ func (t *tx) keepRevision(n int64, r *loci.Record, keep int) error {
 		(SELECT version FROM revision WHERE record = ?1 ORDER BY version DESC LIMIT ?2)`, n, keep)
 }
 
-func (t *tx) putVectors(n int64, v *loci.Vectors) error {
-	space, err := t.space(v.Space)
-	if err != nil {
-		return err
-	}
-	var data []byte
-	for _, row := range v.Rows {
-		data = append(data, vector.Quantize(row)...)
-	}
-	return t.exec("INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data", n, space, data)
-}
-
 func (t *tx) event(e *loci.Event) error {
 	namespace, err := t.namespace(e.Namespace)
 	if err != nil {
@@ -293,42 +273,6 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 			}
 			if err := tx.exec("UPDATE record SET expires_at = ?1, seq = ?2 WHERE id = ?3 AND (?4 = 0 OR version = ?4)",
 				touch.ExpiresAt.UnixMilli(), seq, touch.ID[:], touch.Version); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-}
-
-// PutVectors implements [loci.VectorStore].
-func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.RecordVectors) error {
-	f, err := s.acquire(ctx, t)
-	if err != nil {
-		return err
-	}
-	defer s.release(f)
-	for i := range vectors {
-		if err := vectors[i].Vectors.Validate(); err != nil {
-			return err
-		}
-	}
-	return f.translate("put vectors", f.write(ctx, func(tx *tx) error {
-		for i := range vectors {
-			v := &vectors[i]
-			seq, err := tx.nextSeq()
-			if err != nil {
-				return err
-			}
-			var n int64
-			err = tx.row("UPDATE record SET seq = ? WHERE id = ? AND version = ? AND passage_count = ? RETURNING n",
-				[]any{seq, v.ID[:], v.Version, len(v.Vectors.Rows)}, &n)
-			if errors.Is(err, sql.ErrNoRows) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := tx.putVectors(n, &v.Vectors); err != nil {
 				return err
 			}
 		}

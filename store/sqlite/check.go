@@ -31,6 +31,7 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		"SELECT 'record ' || lower(hex(id)) || ' is newer than the change counter' FROM record WHERE seq > (SELECT value FROM meta WHERE key = 'seq')",
 		"SELECT 'record ' || lower(hex(id)) || ' is among the erased' FROM record JOIN erased USING (id) WHERE erased.seq > record.seq",
 		"SELECT 'vectors of record ' || lower(hex(r.id)) || ' have the wrong size' FROM vector v JOIN record r ON r.n = v.record JOIN space p ON p.n = v.space WHERE length(v.data) <> r.passage_count * (p.dims + 4)",
+		"SELECT 'the active space is unknown' FROM meta WHERE key = 'active_space' AND value <> 0 AND value NOT IN (SELECT n FROM space)",
 	} {
 		if findings, err = f.collect(ctx, findings, query); err != nil {
 			return findings, f.translate("check", err)

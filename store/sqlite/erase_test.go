@@ -83,7 +83,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
 		slot := canary(t)
 		r := loci.Record{ID: id, Kind: loci.KindFact, Namespace: loci.Namespace{"u"}, Slot: slot, Version: version, Live: true,
 			CreatedAt: at, UpdatedAt: at, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}, Attributes: []byte(`{"m":"` + mark + `"}`)}
-		return loci.Put{Record: r, Vectors: &loci.Vectors{Space: loci.Space{Model: "m", Dims: 32}, Rows: [][]float32{row}}, Revisions: 3},
+		return loci.Put{Record: r, Vectors: []loci.Vectors{{Space: loci.Space{Model: "m", Dims: 32}, Rows: [][]float32{row}}}, Revisions: 3},
 			[][]byte{[]byte(mark), []byte(slot), vector.Quantize(row)}
 	}
 	apply := func(c loci.Change) {

@@ -288,46 +288,6 @@ func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.R
 	return reply, nil
 }
 
-// Unembedded implements [loci.VectorStore].
-func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int) (out []loci.Record, err error) {
-	f, err := s.acquire(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	defer s.release(f)
-	if limit < 1 {
-		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
-	}
-	query := "SELECT " + recordColumns + ` FROM record r JOIN namespace s ON s.n = r.namespace
-		WHERE r.id > ? AND r.live AND r.passage_count > 0 AND NOT EXISTS
-		(SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?) ORDER BY r.id LIMIT ?`
-	err = f.readRows(ctx, query, []any{after[:], space.Model, space.Dims, limit}, func(rows *sql.Rows) (bool, error) {
-		r, err := scanRecord(rows)
-		out = append(out, r)
-		return true, err
-	})
-	return out, f.translate("list records without vectors", err)
-}
-
-// Spaces implements [loci.VectorStore].
-func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (map[loci.Space]int64, error) {
-	f, err := s.acquire(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	defer s.release(f)
-	spaces := map[loci.Space]int64{}
-	const query = "SELECT p.model, p.dims, count(*) FROM vector v JOIN space p ON p.n = v.space GROUP BY p.n"
-	err = f.readRows(ctx, query, nil, func(rows *sql.Rows) (bool, error) {
-		var space loci.Space
-		var n int64
-		err := rows.Scan(&space.Model, &space.Dims, &n)
-		spaces[space] = n
-		return true, err
-	})
-	return spaces, f.translate("list spaces", err)
-}
-
 // Events implements [loci.EventLog].
 func (s *Store) Events(ctx context.Context, t loci.Tenant, filter loci.EventFilter, p loci.Page) (out []loci.Event, next string, err error) {
 	f, err := s.acquire(ctx, t)

@@ -102,12 +102,16 @@ func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) 
 		space = x.index.Space() // a search by words alone does not care
 	}
 	if x.index == nil || x.index.Space() != space {
-		x.index, x.seq = index.New(space), 0
-		x.known, x.names, x.number, x.last, x.used = nil, map[int64]string{}, map[string]int64{}, 0, map[string]uint64{}
+		x.reset(space)
 	}
-	var seq, floor int64
-	if err := tx.QueryRowContext(ctx, "SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor')").Scan(&seq, &floor); err != nil {
+	var seq, floor, dropped int64
+	const state = `SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor'),
+		coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0)`
+	if err := tx.QueryRowContext(ctx, state, space.Model, space.Dims).Scan(&seq, &floor, &dropped); err != nil {
 		return err
+	}
+	if x.seq < dropped { // the space's vectors were removed, though their records stay
+		x.reset(space)
 	}
 	if x.seq < floor { // too far behind to follow: what was erased meanwhile is forgotten
 		for _, key := range x.known {
@@ -125,6 +129,12 @@ func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) 
 		x.seq = seq
 	}
 	return x.loadShards(ctx, tx, x.known.Covered(filter))
+}
+
+// reset starts with an empty index of a space.
+func (x *searchIndex) reset(space loci.Space) {
+	x.index, x.seq = index.New(space), 0
+	x.known, x.names, x.number, x.last, x.used = nil, map[int64]string{}, map[string]int64{}, 0, map[string]uint64{}
 }
 
 func (x *searchIndex) learnNamespaces(ctx context.Context, tx *sql.Tx) error {

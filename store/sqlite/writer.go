@@ -37,6 +37,8 @@ type tx struct {
 	spaces     map[loci.Space]int64
 	floor      int64
 
+	active int64 // number of the active space; 0 for none
+
 	// erased is set when rows were erased, whose bytes must be wiped afterwards.
 	erased bool
 }
@@ -111,7 +113,7 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 	t.seq, t.erased = 0, false
 	err := f.begin(t, batch)
 	if err == nil {
-		if err = t.checkFloor(); err != nil {
+		if err = t.look(); err != nil {
 			_ = t.exec("ROLLBACK") // nothing was written
 		}
 	}
@@ -190,7 +192,7 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("SAVEPOINT job"); broken != nil {
 		return nil, broken
 	}
-	seq, erased := t.seq, t.erased
+	seq, erased, active := t.seq, t.erased, t.active
 	if err = t.guard(j.run); err == nil {
 		return nil, t.exec("RELEASE job")
 	}
@@ -200,7 +202,7 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("ROLLBACK TO job"); broken != nil {
 		return nil, broken
 	}
-	t.seq, t.erased = seq, erased
+	t.seq, t.erased, t.active = seq, erased, active
 	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
 }
@@ -210,10 +212,12 @@ func (t *tx) forget() {
 	t.namespaces, t.spaces = map[string]int64{}, map[loci.Space]int64{}
 }
 
-// checkFloor forgets what is remembered when the tenant was erased meanwhile.
-func (t *tx) checkFloor() error {
+// look reads the active space, and forgets what is remembered of the file when the
+// tenant was erased meanwhile.
+func (t *tx) look() error {
 	var floor int64
-	if err := t.row("SELECT value FROM meta WHERE key = 'erased_floor'", nil, &floor); err != nil {
+	const query = "SELECT (SELECT value FROM meta WHERE key = 'erased_floor'), (SELECT value FROM meta WHERE key = 'active_space')"
+	if err := t.row(query, nil, &floor, &t.active); err != nil {
 		return err
 	}
 	if floor != t.floor || len(t.namespaces) > 10_000 {

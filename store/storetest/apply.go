@@ -158,12 +158,13 @@ func malformedVectors(b *bench) {
 	r := record(1, text)
 	r.Passages = passages
 	row := axis(spaceA)
-	malformed := map[string]*loci.Vectors{
+	malformed := map[string][]loci.Vectors{
 		"fewer rows than passages":     vectors(spaceA, row),
 		"more rows than passages":      vectors(spaceA, row, row, row),
 		"a row of too few dimensions":  vectors(spaceA, row, row[:4]),
 		"a row of too many dimensions": vectors(spaceC, row[:4], row),
 		"no space":                     vectors(loci.Space{}, row, row),
+		"a second space that does not": append(vectors(spaceA, row, row), vectors(spaceB, row)...),
 	}
 	for name, v := range malformed {
 		b.unchanged(name, func() {
@@ -171,10 +172,13 @@ func malformedVectors(b *bench) {
 			b.refused(name, err, loci.Invalid)
 		})
 	}
+	twice := changeOf(loci.Put{Record: r, Vectors: append(vectors(spaceA, row, row), vectors(spaceA, row, row)...)})
+	b.unchanged("a space twice", func() { b.refused("a space twice", b.store.Apply(b.Context(), b.tenant, twice), loci.Invalid) })
 	b.put(r)
-	for name, v := range malformed {
+	for name, entries := range malformed {
+		v := entries[len(entries)-1]
 		b.unchanged(name, func() {
-			err := b.store.PutVectors(b.Context(), b.tenant, []loci.RecordVectors{{ID: r.ID, Version: 1, Vectors: *v}})
+			err := b.store.PutVectors(b.Context(), b.tenant, []loci.RecordVectors{{ID: r.ID, Version: 1, Vectors: v}})
 			if len(v.Rows) != len(passages) && err == nil {
 				return // passed over, as vectors of another text are
 			}

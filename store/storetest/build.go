@@ -173,8 +173,8 @@ func dot(a, b []float32) (sum float64) {
 }
 
 // vectors are rows of a space.
-func vectors(s loci.Space, rows ...[]float32) *loci.Vectors {
-	return &loci.Vectors{Space: s, Rows: rows}
+func vectors(s loci.Space, rows ...[]float32) []loci.Vectors {
+	return []loci.Vectors{{Space: s, Rows: rows}}
 }
 
 // embedded puts a record whose one passage leans so much to axis 0 of space A.

@@ -62,6 +62,17 @@ var calls = []struct {
 		_, err := s.Spaces(ctx, t)
 		return err
 	}},
+	{"ActiveSpace", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
+		_, err := s.ActiveSpace(ctx, t)
+		return err
+	}},
+	{"SwitchSpace", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
+		return s.SwitchSpace(ctx, t, spaceA, spaceC, 100)
+	}},
+	{"DropVectors", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
+		_, err := s.DropVectors(ctx, t, spaceB, 100)
+		return err
+	}},
 	{"Events", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
 		_, _, err := s.Events(ctx, t, loci.EventFilter{Within: everywhere}, loci.Page{})
 		return err

@@ -36,6 +36,7 @@ func Compare(t *testing.T, open, reference func(*testing.T) loci.Store) {
 			"apply again":  m.apply,
 			"touch":        m.touch,
 			"vectors":      m.vectors,
+			"generation":   m.generation,
 			"look":         m.look,
 			"erase tenant": m.eraseTenant,
 			"":             m.compare,
@@ -129,6 +130,10 @@ func (m *machine) apply(t *rapid.T) {
 			c.Reply.Record = put[0]
 		}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "expect") == 0 {
+		active := rapid.SampledFrom([]loci.Space{{}, spaceA, spaceB, spaceC}).Draw(t, "active")
+		c.Active = &active
+	}
 	m.outcome(t, fmt.Sprintf("Apply %+v", c), func(s loci.Store) error { return s.Apply(m.ctx, m.tenant, c) })
 }
 
@@ -165,7 +170,10 @@ func (m *machine) put(t *rapid.T, id loci.ID, old *loci.Record, now time.Time) l
 	if !p.SameText {
 		r.Text, r.Passages = m.text(t)
 		if len(r.Passages) > 0 && rapid.Bool().Draw(t, "embedded") {
-			p.Vectors = m.rows(t, len(r.Passages))
+			p.Vectors = []loci.Vectors{m.rows(t, len(r.Passages))}
+			if more := m.rows(t, len(r.Passages)); more.Space != p.Vectors[0].Space && rapid.Bool().Draw(t, "two spaces") {
+				p.Vectors = append(p.Vectors, more)
+			}
 		}
 	}
 	p.Record = r
@@ -184,8 +192,8 @@ func (m *machine) text(t *rapid.T) (string, []loci.Span) {
 	return cut(first)
 }
 
-func (m *machine) rows(t *rapid.T, n int) *loci.Vectors {
-	v := &loci.Vectors{Space: modelSpaces.Draw(t, "space")}
+func (m *machine) rows(t *rapid.T, n int) loci.Vectors {
+	v := loci.Vectors{Space: modelSpaces.Draw(t, "space")}
 	for range n {
 		v.Rows = append(v.Rows, leaning(v.Space, modelCosine.Draw(t, "cosine")))
 	}
@@ -217,9 +225,33 @@ func (m *machine) vectors(t *rapid.T) {
 			continue
 		}
 		slip := int64(rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(t, "slip"))
-		rows = append(rows, loci.RecordVectors{ID: id, Version: old.Version + slip, Vectors: *m.rows(t, len(old.Passages))})
+		rows = append(rows, loci.RecordVectors{ID: id, Version: old.Version + slip, Vectors: m.rows(t, len(old.Passages))})
 	}
 	m.outcome(t, "PutVectors", func(s loci.Store) error { return s.PutVectors(m.ctx, m.tenant, rows) })
+}
+
+// generation switches to another space, from the right one or not, and drops the
+// vectors of one.
+func (m *machine) generation(t *rapid.T) {
+	m.begin(t)
+	from, err := m.reference.ActiveSpace(m.ctx, m.tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rapid.IntRange(0, 4).Draw(t, "wrong") == 0 {
+		from = modelSpaces.Draw(t, "from")
+	}
+	to, lacking := modelSpaces.Draw(t, "to"), rapid.Int64Range(0, 6).Draw(t, "lacking")
+	m.outcome(t, "SwitchSpace", func(s loci.Store) error { return s.SwitchSpace(m.ctx, m.tenant, from, to, lacking) })
+	drop := modelSpaces.Draw(t, "drop")
+	dropped := map[loci.Store]int{}
+	m.outcome(t, "DropVectors", func(s loci.Store) (err error) {
+		dropped[s], err = s.DropVectors(m.ctx, m.tenant, drop, 100)
+		return err
+	})
+	if dropped[m.store] != dropped[m.reference] {
+		t.Fatalf("vectors of %d records are dropped; the reference says %d", dropped[m.store], dropped[m.reference])
+	}
 }
 
 func (m *machine) eraseTenant(t *rapid.T) {

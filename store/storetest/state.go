@@ -25,6 +25,7 @@ type state struct {
 	Counts     map[loci.Space]loci.Counts
 	Namespaces []loci.Namespace
 	Spaces     map[loci.Space]int64
+	Active     loci.Space
 	Unembedded map[loci.Space][]loci.ID
 	Hits       [][]loci.Hit
 }
@@ -89,6 +90,8 @@ func stateOf(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, w 
 	must("Namespaces", err)
 	out.Spaces, err = s.Spaces(ctx, tenant)
 	must("Spaces", err)
+	out.Active, err = s.ActiveSpace(ctx, tenant)
+	must("ActiveSpace", err)
 	for _, p := range w.probes {
 		hits, err := s.Match(ctx, tenant, p, loci.Filter{Within: everywhere}, 3)
 		must("Match", err)

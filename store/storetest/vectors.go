@@ -47,7 +47,7 @@ var vectorCases = []testCase{
 		b.near("similarity in the other space", b.byID(direction(spaceB), 10)[r.ID].Similarity, 0.5)
 	}},
 	{"a changed text drops the vectors of every space", func(b *bench) {
-		for n, after := range map[int]*loci.Vectors{1: nil, 2: vectors(spaceA, leaning(spaceA, 0.2)), 3: vectors(spaceC, leaning(spaceC, 0.4))} {
+		for n, after := range map[int][]loci.Vectors{1: nil, 2: vectors(spaceA, leaning(spaceA, 0.2)), 3: vectors(spaceC, leaning(spaceC, 0.4))} {
 			r := record(n, "walrus")
 			b.apply(changeOf(embedded(r, 0.9)))
 			b.putVectors(rowsOf(r, spaceB, 0.5))
@@ -173,7 +173,7 @@ var vectorCases = []testCase{
 
 // rowsOf are vectors for a record of one passage.
 func rowsOf(r loci.Record, s loci.Space, similarity float64) loci.RecordVectors {
-	return loci.RecordVectors{ID: r.ID, Version: r.Version, Vectors: *vectors(s, leaning(s, similarity))}
+	return loci.RecordVectors{ID: r.ID, Version: r.Version, Vectors: vectors(s, leaning(s, similarity))[0]}
 }
 
 // putVectors stores vectors; it must succeed.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,98 @@ func TestDeletedMemoryLeavesNoBytes(t *testing.T) {
 	}
 	if found := scan(t, dir, [][]byte{[]byte("An ordinary note, number 17,")}); len(found) == 0 {
 		t.Error("the scan does not find a note that stays")
+	}
+}
+
+// mirrored is another space than the lexical one, with other bytes.
+type mirrored struct{ *embedding.Lexical }
+
+func (mirrored) Model() string { return "mirrored-1" }
+
+func (m mirrored) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	rows, err := m.Lexical.Embed(ctx, texts)
+	for _, row := range rows {
+		slices.Reverse(row)
+	}
+	return rows, err
+}
+
+// TestErasedVectorsOfEveryGenerationAreGone deletes a note while two generations of
+// its vectors are there, and one after the old generation was dropped, whose bytes
+// may still lie between others.
+func TestErasedVectorsOfEveryGenerationAreGone(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	s, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "loci.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lexical := embedding.NewLexical()
+	tenant, err := loci.NewTenant("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := func(e loci.Embedder) *loci.Engine {
+		engine, err := loci.New(s, &loci.Options{Embedder: e, EmbedderFor: embedding.ForSpace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return engine
+	}
+	bind := func(e *loci.Engine) *loci.Memory {
+		m, err := e.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "u"}, Actor: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	next := engine(mirrored{lexical})
+	m := bind(engine(lexical))
+	save := func(m *loci.Memory, text string) (loci.ID, [][]byte) {
+		stored, err := m.StoreFact(ctx, loci.NewFact{Content: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bytes [][]byte
+		for _, e := range []loci.Embedder{lexical, mirrored{lexical}} {
+			rows, err := e.Embed(ctx, []string{text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes = append(bytes, vector.Quantize(rows[0])[4:])
+		}
+		return stored.ID, append(bytes, []byte(text))
+	}
+	for i := range 300 {
+		save(m, fmt.Sprintf("An ordinary note, number %d, of no particular length.", i))
+	}
+	later, laterBytes := save(m, "Snorblethwaite is deleted after the switch.")
+	early, earlyBytes := save(bind(next), "Zanzibarquux is deleted while both are there.")
+	for _, part := range earlyBytes {
+		if len(scan(t, dir, [][]byte{part})) == 0 {
+			t.Fatal("the scan does not find what is there")
+		}
+	}
+	if err := m.EraseFact(ctx, early); err != nil {
+		t.Fatal(err)
+	}
+	if found := scan(t, dir, earlyBytes); len(found) > 0 {
+		t.Errorf("with two generations: %v", found)
+	}
+	if report, err := next.Reindex(ctx, tenant, nil); err != nil || report.Dropped != 301 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if err := m.EraseFact(ctx, later); err != nil {
+		t.Fatal(err)
+	}
+	if found := scan(t, dir, laterBytes); len(found) > 0 {
+		t.Errorf("after the switch: %v", found)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found := scan(t, dir, append(earlyBytes, laterBytes...)); len(found) > 0 {
+		t.Errorf("after the store closed: %v", found)
 	}
 }
 

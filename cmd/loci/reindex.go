@@ -1,0 +1,58 @@
+package main
+
+import "github.com/loci-memory/loci"
+
+type reindexCmd struct {
+	DryRun bool `help:"Say what there is to do, and do nothing."`
+}
+
+// Help is shown below the usage.
+func (*reindexCmd) Help() string {
+	return `Makes the vectors of the configured embedder for all memories of the tenant, then switches search to them, then drops the
+old ones. Until the switch, search goes on with the old vectors. Stopped half way, it goes on where it was when run again.
+After a change of the embedder the MCP server does the same while it runs, unless the new one costs money or needs the
+network. Memories that were stored while the embedder did not answer get their vectors, too.
+
+    loci reindex --dry-run
+    loci reindex`
+}
+
+// Run builds the generation of the configured embedder and switches to it.
+func (c *reindexCmd) Run(a *app) error {
+	if err := a.open(loci.ScopeWrite); err != nil {
+		return err
+	}
+	show, end := a.progressOf("embedding")
+	report, err := a.engine.Reindex(a.ctx, a.principal.Tenant(), &loci.ReindexOptions{DryRun: c.DryRun, Progress: show})
+	end()
+	if err != nil {
+		if report.Embedded > 0 {
+			a.note("%d memories got their vectors before it stopped; run it again for the rest", report.Embedded)
+		}
+		return err
+	}
+	if a.json {
+		return a.printJSON(struct {
+			loci.ReindexReport
+			DryRun bool `json:"dry_run"`
+		}{report, c.DryRun})
+	}
+	if c.DryRun {
+		a.printf("%d memories lack vectors of %s; their text has %d bytes\n", report.Lacking, report.To, report.Bytes)
+		if report.From != report.To && !report.From.IsZero() {
+			a.printf("search goes on with %s until they are made\n", report.From)
+		}
+		return nil
+	}
+	a.printf("%d memories embedded\n", report.Embedded)
+	if report.Refused > 0 {
+		a.printf("%d memories were refused by the embedder: they are found by keyword alone\n", report.Refused)
+	}
+	if report.Switched && !report.From.IsZero() {
+		a.printf("search uses %s instead of %s\n", report.To, report.From)
+	}
+	if report.Dropped > 0 {
+		a.printf("old vectors of %d memories dropped\n", report.Dropped)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+)
+
+// Upkeep starts after the first replies, which must not wait for it, and looks
+// now and then whether a write has gone without its vectors.
+const (
+	upkeepDelay    = 5 * time.Second
+	upkeepInterval = time.Minute
+)
+
+// upkeep erases what has expired, makes missing vectors, and builds the generation
+// of the configured embedder where that costs nothing, while a server runs.
+func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
+	reindexed := !embedding.Local(a.embedder)
+	for wait, first := upkeepDelay, true; ; wait, first = upkeepInterval, false {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		if first || a.engine.Lagging(tenant) {
+			a.sweepQuietly(ctx, tenant)
+		}
+		if !reindexed {
+			reindexed = a.reindexQuietly(ctx, tenant)
+		}
+	}
+}
+
+func (a *app) sweepQuietly(ctx context.Context, tenant loci.Tenant) {
+	if report, err := a.engine.SweepTenant(ctx, tenant); err != nil {
+		a.logger().Warn("upkeep stopped early; it goes on later", "error", err)
+	} else {
+		a.logger().Debug("upkeep", "expired", report.Expired, "embedded", report.Embedded)
+	}
+}
+
+// reindexQuietly reports whether the server has no more generation to build.
+func (a *app) reindexQuietly(ctx context.Context, tenant loci.Tenant) bool {
+	log := a.logger()
+	report, err := a.engine.Reindex(ctx, tenant, &loci.ReindexOptions{Background: true})
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case err != nil:
+		log.Warn("the vectors of the configured embedder are not complete yet; search goes on with the old ones", "error", err)
+		return false
+	case report.Left:
+		log.Info("another process uses another embedder; search goes on with its vectors", "configured", report.To.String())
+	case report.Switched && !report.From.IsZero():
+		log.Info("search uses the vectors of the configured embedder now", "from", report.From.String(), "to", report.To.String(), "memories", report.Embedded)
+	}
+	return true
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/store/memory"
+)
+
+// renamed is the lexical embedder under another name: another space, and nothing
+// that is known to be local.
+type renamed struct{ loci.Embedder }
+
+func (renamed) Model() string { return "renamed-1" }
+
+// While a server runs it builds the generation of a local embedder, after the first
+// replies; one that may cost money waits for loci reindex.
+func TestUpkeepBuildsLocalGenerations(t *testing.T) {
+	lexical := embedding.NewLexical()
+	for name, c := range map[string]struct {
+		stored, configured loci.Embedder
+		switches           bool
+	}{
+		"local":   {renamed{lexical}, lexical, true},
+		"service": {lexical, renamed{lexical}, false},
+		"none":    {lexical, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tenant, err := loci.NewTenant("default")
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := memory.Open()
+				engine := func(e loci.Embedder) *loci.Engine {
+					engine, err := loci.New(s, &loci.Options{Embedder: e, EmbedderFor: func(loci.Space) (loci.Embedder, error) { return c.stored, nil }})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return engine
+				}
+				m, err := engine(c.stored).Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"u"}, Actor: "a"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range 100 {
+					if _, err := m.StoreFact(t.Context(), loci.NewFact{Content: fmt.Sprint("note ", i)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				models := func() (all []string) {
+					spaces, err := s.Spaces(t.Context(), tenant)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for s := range spaces {
+						all = append(all, s.Model)
+					}
+					return all
+				}
+				var log bytes.Buffer
+				a := &app{cfg: &config{}, err: &log, embedder: c.configured, engine: engine(c.configured)}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					a.upkeep(ctx, tenant)
+				}()
+				time.Sleep(upkeepDelay - time.Millisecond)
+				if got := models(); !slices.Equal(got, []string{c.stored.Model()}) {
+					t.Errorf("before the first replies there are vectors of %v", got)
+				}
+				time.Sleep(10 * time.Minute)
+				want := c.stored.Model()
+				if c.switches {
+					want = c.configured.Model()
+				}
+				if got := models(); !slices.Equal(got, []string{want}) {
+					t.Errorf("vectors of %v, want %s; log: %s", got, want, &log)
+				}
+				stop()
+				<-done
+			})
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package loci_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// A lateEmbedder learns its dimensions from the first answer, as remote ones do.
+type lateEmbedder struct {
+	wordEmbedder
+	dims atomic.Int64
+}
+
+func (l *lateEmbedder) Dims() int { return int(l.dims.Load()) }
+
+func (l *lateEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	rows, err := l.wordEmbedder.Embed(ctx, texts)
+	if err == nil {
+		l.dims.Store(int64(len(rows[0])))
+	}
+	return rows, err
+}
+
+func TestDimensionsComeLate(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		late := &lateEmbedder{wordEmbedder: wordEmbedder{model: "late"}}
+		late.setDown(true)
+		e := newEngine(t, s, loci.Options{Embedder: late})
+		m := bind(t, e, "u")
+		save(t, m, "written while nobody answered")
+		if r := search(t, m, loci.Query{Text: "answered"}); len(r.Matches) != 1 || !r.KeywordOnly {
+			t.Fatalf("by keyword: %d matches, keyword only: %v", len(r.Matches), r.KeywordOnly)
+		}
+		if stats, err := m.Stats(t.Context()); err != nil || stats.Facts.Unembedded != 1 {
+			t.Errorf("stats without dimensions: %+v, %v", stats.Facts, err)
+		}
+		late.setDown(false)
+		if stats, err := m.Stats(t.Context()); err != nil || stats.Facts.Unembedded != 1 {
+			t.Errorf("stats: %+v, %v", stats.Facts, err)
+		}
+		if e.Space() != (loci.Space{Model: "late", Dims: 64}) {
+			t.Errorf("space = %+v", e.Space())
+		}
+		// Another engine that knows no dimensions yet counts and fills in by itself.
+		again := &lateEmbedder{wordEmbedder: wordEmbedder{model: "late"}}
+		e = newEngine(t, s, loci.Options{Embedder: again})
+		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 1 || err != nil {
+			t.Fatalf("backfill: %d, %v", n, err)
+		}
+		e = newEngine(t, s, loci.Options{Embedder: &lateEmbedder{wordEmbedder: wordEmbedder{model: "late"}}})
+		m = bind(t, e, "u")
+		if stats, err := m.Stats(t.Context()); err != nil || stats.Facts.Unembedded != 0 {
+			t.Errorf("stats of a new engine: %+v, %v", stats.Facts, err)
+		}
+		if r := search(t, m, loci.Query{Text: "nobody", Mode: loci.Semantic}); len(r.Matches) != 1 {
+			t.Errorf("by similarity: %d matches", len(r.Matches))
+		}
+	})
+}
+
+// A swappedEmbedder gives vectors of queries another direction.
+type swappedEmbedder struct {
+	wordEmbedder
+	short bool
+}
+
+func (q *swappedEmbedder) EmbedQuery(ctx context.Context, query string) ([]float32, error) {
+	rows, err := q.Embed(ctx, []string{"query " + query})
+	if err != nil {
+		return nil, err
+	}
+	if q.short {
+		return rows[0][:1], nil
+	}
+	return rows[0], nil
+}
+
+func TestQueriesAreEmbeddedAsQueries(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		q := &swappedEmbedder{wordEmbedder: wordEmbedder{model: "q"}}
+		m := bind(t, newEngine(t, s, loci.Options{Embedder: q}), "u")
+		save(t, m, "query")
+		save(t, m, "zebra")
+		r := search(t, m, loci.Query{Text: "nothing", Mode: loci.Semantic})
+		if len(r.Matches) == 0 || r.Matches[0].Record.Text != "query" || r.Matches[0].Explain.Similarity < 0.5 {
+			t.Errorf("the query was embedded as a document: %+v", r.Matches)
+		}
+		q.short = true
+		_, err := m.Search(t.Context(), loci.Query{Text: "nothing", Mode: loci.Semantic})
+		wantCode(t, err, loci.Unavailable)
+	})
+}
+
+// patience records how long it is waited for.
+type patience struct {
+	wordEmbedder
+	waits []time.Duration
+}
+
+func (p *patience) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	deadline, _ := ctx.Deadline()
+	p.waits = append(p.waits, time.Until(deadline).Round(time.Second))
+	return p.wordEmbedder.Embed(ctx, texts)
+}
+
+func TestBatchesMayTakeLonger(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		p := &patience{wordEmbedder: wordEmbedder{model: "p"}}
+		p.setDown(true)
+		e := newEngine(t, s, loci.Options{Embedder: p})
+		save(t, bind(t, e, "u"), "a text")
+		p.setDown(false)
+		if _, err := e.Backfill(t.Context(), tenant(t, "t"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if want := []time.Duration{5 * time.Second, 2 * time.Minute}; !slices.Equal(p.waits, want) {
+			t.Errorf("waited up to %v; want %v", p.waits, want)
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package loci
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// embedTimeout bounds how long a write or a search waits for the embedder. A
+// write that waited in vain is stored without vectors; they follow.
+const embedTimeout = 5 * time.Second
+
+// batchTimeout bounds one batch that nobody waits for: a local model may need
+// seconds for 64 passages, and longer for the first ones.
+const batchTimeout = 2 * time.Minute
+
+// maxAbandoned bounds the calls of an embedder that go on after their time, for an
+// embedder that does not heed its context. Each holds a goroutine and its texts.
+const maxAbandoned = 16
+
+// An encoder is an embedder kept from harming its callers: its calls end in time
+// and what they return is checked.
+type encoder struct {
+	embedder  Embedder
+	abandoned atomic.Int32 // calls nobody waits for any more
+}
+
+// space is what the embedder makes vectors of; without dimensions as long as it
+// does not know them.
+func (c *encoder) space() Space { return Space{Model: c.embedder.Model(), Dims: c.embedder.Dims()} }
+
+// makes reports whether the encoder's vectors are of a space, as far as it knows.
+func (c *encoder) makes(s Space) bool {
+	own := c.space()
+	return own == s || own.Model == s.Model && own.Dims == 0
+}
+
+// learnDims makes an embedder that does not know its dimensions yet find out, for
+// calls that ask the store about the space before they embed anything.
+func (c *encoder) learnDims(ctx context.Context) error {
+	if c.embedder.Dims() > 0 {
+		return nil
+	}
+	_, err := c.vectors(ctx, []string{"dimensions"}, embedTimeout)
+	return err
+}
+
+// vectors returns a row for each text, or an error when the time is over, also
+// where the embedder goes on.
+func (c *encoder) vectors(ctx context.Context, texts []string, timeout time.Duration) ([][]float32, error) {
+	return c.bounded(ctx, len(texts), timeout, func(ctx context.Context) ([][]float32, error) {
+		return c.embedder.Embed(ctx, texts)
+	})
+}
+
+// query embeds what somebody looks for.
+func (c *encoder) query(ctx context.Context, text string) ([]float32, error) {
+	q, ok := c.embedder.(QueryEmbedder)
+	rows, err := c.bounded(ctx, 1, embedTimeout, func(ctx context.Context) ([][]float32, error) {
+		if !ok {
+			return c.embedder.Embed(ctx, []string{text})
+		}
+		row, err := q.EmbedQuery(ctx, text)
+		return [][]float32{row}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
+// bounded calls the embedder in a goroutine of its own and checks what it returns.
+func (c *encoder) bounded(ctx context.Context, texts int, timeout time.Duration, call func(context.Context) ([][]float32, error)) ([][]float32, error) {
+	if n := c.abandoned.Load(); n >= maxAbandoned {
+		return nil, Errorf(Unavailable, "embedder %s has %d calls under way that do not end", c.embedder.Model(), n)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	type outcome struct {
+		rows [][]float32
+		err  error
+	}
+	var settled atomic.Bool // set by whichever ends first, the call or the wait
+	done := make(chan outcome, 1)
+	go func() {
+		rows, err := guarded(ctx, call)
+		done <- outcome{rows, err}
+		if !settled.CompareAndSwap(false, true) {
+			c.abandoned.Add(-1)
+		}
+	}()
+	select {
+	case o := <-done:
+		if o.err != nil {
+			return nil, o.err
+		}
+		return o.rows, c.check(o.rows, texts)
+	case <-ctx.Done():
+		c.abandoned.Add(1)
+		if !settled.CompareAndSwap(false, true) {
+			c.abandoned.Add(-1) // it ended at this very moment
+		}
+		return nil, ctx.Err()
+	}
+}
+
+// guarded turns a panic of the embedder into an error: in a goroutine of its own it
+// would end the process.
+func guarded(ctx context.Context, call func(context.Context) ([][]float32, error)) (rows [][]float32, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the embedder panicked: %v\n%s", p, debug.Stack()) // for the log
+		}
+	}()
+	return call(ctx)
+}
+
+// check refuses rows that do not fit the texts or the space.
+func (c *encoder) check(rows [][]float32, texts int) error {
+	space := c.space()
+	if len(rows) != texts {
+		return Errorf(Unavailable, "embedder %s returned %d vectors for %d texts", space.Model, len(rows), texts)
+	}
+	for _, row := range rows {
+		if len(row) != space.Dims || len(row) == 0 || len(row) > MaxDims {
+			return Errorf(Unavailable, "embedder %s returned a vector of %d dimensions; it promised %d", space.Model, len(row), space.Dims)
+		}
+		for _, x := range row {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				return Errorf(Unavailable, "embedder %s returned a vector that is not finite", space.Model)
+			}
+		}
+	}
+	return nil
+}
+
+// embedBatch bounds the texts of one call to an embedder.
+const embedBatch = 64
+
+// inBatches embeds many texts, each call within batchTimeout: long memories have
+// hundreds of passages.
+func (c *encoder) inBatches(ctx context.Context, texts []string) (rows [][]float32, err error) {
+	for part := range slices.Chunk(texts, embedBatch) {
+		more, err := c.vectors(ctx, part, batchTimeout)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}

@@ -1,0 +1,221 @@
+package loci
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Generation is a tenant's vectors in one space. Searches use the active one;
+// another is being built, or left over.
+type Generation struct {
+	Space
+	Active  bool  `json:"active"`
+	Wanted  bool  `json:"wanted"`  // of the configured embedder
+	Vectors int64 `json:"vectors"` // memories that have vectors in it, those out of search included
+	Lacking int64 `json:"lacking"` // memories that are searched and have none
+}
+
+// Generations lists the generations of a tenant's vectors: the active one first,
+// then the one of the configured embedder, also while it has none yet, then what
+// is left over.
+func (e *Engine) Generations(ctx context.Context, t Tenant) ([]Generation, error) {
+	active, err := e.store.ActiveSpace(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	spaces, err := e.store.Spaces(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if e.own != nil {
+		if err := e.own.learnDims(ctx); err != nil {
+			e.opts.Logger.WarnContext(ctx, "embedder did not answer; it does not say its dimensions", "error", err)
+		}
+	}
+	for _, s := range []Space{active, e.Space()} {
+		if _, there := spaces[s]; !there && !s.IsZero() {
+			spaces[s] = 0
+		}
+	}
+	var out []Generation
+	for s, n := range spaces {
+		counts, err := e.store.Count(ctx, t, Filter{Within: []Namespace{{}}, At: e.now(), Space: s})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Generation{Space: s, Active: s == active, Wanted: s == e.Space(), Vectors: n, Lacking: counts.Unembedded})
+	}
+	rank := func(g Generation) int {
+		switch {
+		case g.Active:
+			return 0
+		case g.Wanted:
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(out, func(a, b Generation) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Model, b.Model), cmp.Compare(a.Dims, b.Dims))
+	})
+	return out, nil
+}
+
+// generations is what an engine has seen of a tenant's.
+type generations struct {
+	mu     sync.Mutex
+	known  bool
+	active Space
+
+	// adopted: somebody else made another space than the engine's own the active one
+	// while the engine was running. It then goes along: it writes that one alone and
+	// does not switch back, or two processes of different configurations would
+	// rebuild everything for one another for ever.
+	adopted bool
+
+	lagging bool // a write went without its vectors in the active space
+}
+
+func (e *Engine) generations(t Tenant) *generations {
+	if g, ok := e.seen.Load(t); ok {
+		return g.(*generations)
+	}
+	g, _ := e.seen.LoadOrStore(t, &generations{})
+	return g.(*generations)
+}
+
+// activeSpace returns the active space as it was when last looked at. That may be
+// out of date: what depends on it is checked by whoever uses it, a write by
+// [Change].Active and a search by looking again.
+func (e *Engine) activeSpace(ctx context.Context, t Tenant) (Space, error) {
+	g := e.generations(t)
+	g.mu.Lock()
+	known, active := g.known, g.active
+	g.mu.Unlock()
+	if known {
+		return active, nil
+	}
+	return e.look(ctx, t)
+}
+
+// look reads the active space from the store.
+func (e *Engine) look(ctx context.Context, t Tenant) (Space, error) {
+	active, err := e.store.ActiveSpace(ctx, t)
+	if err != nil {
+		return Space{}, err
+	}
+	g := e.generations(t)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case active.IsZero() || e.own != nil && e.own.makes(active):
+		g.adopted = false
+	case g.known && active != g.active:
+		g.adopted = true
+	}
+	g.known, g.active = true, active
+	return active, nil
+}
+
+// adopted reports whether the engine goes along with another's choice of a space.
+func (e *Engine) adopted(t Tenant) bool {
+	g := e.generations(t)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.adopted
+}
+
+// stay ends going along with another's choice.
+func (g *generations) stay() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.adopted = false
+}
+
+// lag takes down that a write goes without its vectors in a space, for want of an
+// answer.
+func (e *Engine) lag(ctx context.Context, t Tenant, c *encoder, err error) {
+	e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", c.embedder.Model(), "error", err)
+	e.generations(t).lag(c)
+}
+
+func (g *generations) lag(c *encoder) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.active.IsZero() || c.makes(g.active) { // gaps of one that is built are found when it is
+		g.lagging = true
+	}
+}
+
+// Lagging reports whether a write of this engine was stored without vectors that
+// search needs since the last complete [Engine.Backfill] of the tenant.
+func (e *Engine) Lagging(t Tenant) bool {
+	g := e.generations(t)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lagging
+}
+
+// encoderOf returns the encoder of a space: the engine's own, or one that
+// Options.EmbedderFor makes. Nil: there is none, which is logged once.
+func (e *Engine) encoderOf(ctx context.Context, s Space) *encoder {
+	if e.own != nil && e.own.makes(s) {
+		return e.own
+	}
+	c, err := e.former(s)
+	if err != nil {
+		if _, logged := e.missing.LoadOrStore(s, true); !logged {
+			e.opts.Logger.WarnContext(ctx, "the memories have vectors of another embedder than the configured one, and that one cannot be had; they are found by keyword until loci reindex has made new vectors",
+				"vectors", s.String(), "embedder", e.Space().String(), "error", err)
+		}
+		return nil
+	}
+	return c
+}
+
+// former returns the encoder of a space that is not the engine's own.
+func (e *Engine) former(s Space) (*encoder, error) {
+	if known, ok := e.formers.Load(s); ok {
+		c := known.(*encoder)
+		if !c.makes(s) { // it has learnt its dimensions since
+			return nil, Errorf(Unsupported, "the embedder that is there now makes vectors of %s, not %s", c.space(), s)
+		}
+		return c, nil
+	}
+	if e.opts.EmbedderFor == nil {
+		return nil, Errorf(Unsupported, "no way to make an embedder of %s", s)
+	}
+	embedder, err := e.opts.EmbedderFor(s)
+	if err != nil {
+		return nil, err
+	}
+	if embedder == nil {
+		return nil, Errorf(Unsupported, "there is no embedder of %s", s)
+	}
+	c := &encoder{embedder: embedder}
+	if !c.makes(s) {
+		return nil, Errorf(Unsupported, "the embedder that is there now makes vectors of %s, not %s", c.space(), s)
+	}
+	stored, _ := e.formers.LoadOrStore(s, c)
+	return stored.(*encoder), nil
+}
+
+// writers returns the encoders of the spaces a write stores vectors in: the active
+// one, which is searched, and the engine's own while that is yet to become the
+// active one, so that both generations stay complete.
+func (e *Engine) writers(ctx context.Context, t Tenant) []*encoder {
+	active, err := e.activeSpace(ctx, t)
+	if err != nil || active.IsZero() || e.own.makes(active) { // a store that fails says so when it is written to
+		return []*encoder{e.own}
+	}
+	var out []*encoder
+	if c := e.encoderOf(ctx, active); c != nil {
+		out = append(out, c)
+	}
+	if !e.adopted(t) {
+		out = append(out, e.own)
+	}
+	return out
+}

@@ -1,0 +1,472 @@
+package loci
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ReindexOptions say how [Engine.Reindex] works; nil is the zero value.
+type ReindexOptions struct {
+	DryRun   bool                    // report what lacks vectors and do nothing
+	Progress func(done, total int64) // called now and then; may be nil
+
+	// Background is for a server that builds a generation by itself: it works in
+	// small steps with as long a pause after each, drops only the generation it
+	// replaced, and leaves everything as it is once another process has switched to
+	// a space of its own choice.
+	Background bool
+}
+
+// A ReindexReport says what [Engine.Reindex] did.
+type ReindexReport struct {
+	From     Space `json:"from"`     // active before
+	To       Space `json:"to"`       // of the configured embedder
+	Lacking  int64 `json:"lacking"`  // memories without vectors in To at the start
+	Bytes    int64 `json:"bytes"`    // of their text
+	Embedded int64 `json:"embedded"` // of them, now have theirs
+	Refused  int64 `json:"refused"`  // whose text the embedder refused: found by keyword alone
+	Switched bool  `json:"switched"` // searches use To from now on
+	Dropped  int64 `json:"dropped"`  // vectors of memories removed in other spaces
+	Left     bool  `json:"left"`     // another process made another choice; nothing was switched
+}
+
+// Reindex makes the vectors of a tenant in the configured embedder's space, then
+// makes that the space searches use, then drops the vectors of other spaces. Until
+// the switch, which is one moment for all processes, searches use the old vectors.
+//
+// It can be stopped at any time and called again: what is done stays done. Several
+// processes may work at once. A text the embedder refuses does not hold up the
+// others; should more than one in twenty be refused, and more than three, nothing
+// is switched and the error is Unavailable. Conflict: another process switched to
+// a third space meanwhile. Unsupported: there is no embedder.
+func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (report ReindexReport, err error) {
+	if e.own == nil {
+		return report, &Error{Code: Unsupported, Msg: "no embedder is configured, so there are no vectors to make",
+			Recovery: "Set embedder, for example with --embedder lexical."}
+	}
+	r := &reindexing{e: e, t: t, c: e.own, report: &report}
+	if opts != nil {
+		r.opts = *opts
+	}
+	if report.From, err = e.look(ctx, t); err != nil {
+		return report, err
+	}
+	if err := e.own.learnDims(ctx); err != nil {
+		return report, noAnswer(err)
+	}
+	report.To = e.own.space()
+	if r.opts.Background && e.adopted(t) {
+		report.Left = true
+		return report, nil
+	}
+	if !r.opts.DryRun {
+		e.generations(t).stay() // from here on writes make the new vectors, too
+	}
+	if err := r.measure(ctx); err != nil || r.opts.DryRun {
+		return report, err
+	}
+	if err := r.build(ctx); err != nil {
+		if r.left(ctx, err) {
+			report.Left = true
+			return report, r.drop(ctx, report.To) // nobody will use what was begun
+		}
+		return report, err
+	}
+	if err := r.dropOthers(ctx); err != nil {
+		return report, err
+	}
+	if report.Refused > 0 {
+		e.opts.Logger.WarnContext(ctx, "the embedder refused some memories; they are found by keyword alone", "memories", report.Refused)
+	}
+	return report, nil
+}
+
+// Backfill makes the vectors that search lacks, in the active space, and returns
+// how many records it completed: what was stored while the embedder did not answer
+// or by a process without one. It builds no other generation; that is Reindex. It
+// can be stopped at any time and run by several processes at once, and vectors are
+// only stored for the text they were made from. A text the embedder refuses does
+// not hold up the others; it is reported as Unavailable in the end. progress may be
+// nil.
+func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)) (done int, err error) {
+	if e.own == nil {
+		return 0, nil
+	}
+	active, err := e.look(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	c := e.own
+	if !active.IsZero() {
+		c = e.encoderOf(ctx, active)
+	}
+	if c == nil {
+		return 0, nil // logged; only a new generation helps
+	}
+	g := e.generations(t)
+	g.setLagging(false)
+	defer func() {
+		if err != nil {
+			g.setLagging(true)
+		}
+	}()
+	if err := c.learnDims(ctx); err != nil {
+		return 0, noAnswer(err)
+	}
+	report := ReindexReport{To: c.space()}
+	r := &reindexing{e: e, t: t, c: c, report: &report}
+	if progress != nil {
+		r.opts.Progress = func(n, _ int64) { progress(int(n)) }
+	}
+	if err = r.fill(ctx); err == nil && report.Refused > 0 {
+		err = Errorf(Unavailable, "the embedder refused %d memories; they are found by keyword alone", report.Refused)
+	}
+	return int(report.Embedded), err
+}
+
+func (g *generations) setLagging(lagging bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lagging = lagging
+}
+
+// reindexing is a Reindex or Backfill under way.
+type reindexing struct {
+	e       *Engine
+	t       Tenant
+	c       *encoder // of the space that is filled
+	opts    ReindexOptions
+	report  *ReindexReport
+	refused map[ID]int64 // version whose text was refused
+	inARow  int          // refused one after the other
+}
+
+// measure counts what lacks vectors.
+func (r *reindexing) measure(ctx context.Context) error {
+	for after := (ID{}); ; {
+		records, err := r.e.store.Unembedded(ctx, r.t, r.report.To, after, 1000)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		after = records[len(records)-1].ID
+		r.report.Lacking += int64(len(records))
+		for i := range records {
+			r.report.Bytes += int64(len(records[i].Text))
+		}
+	}
+}
+
+// maxRounds bounds how often all of it is looked at, and how often the switch is
+// tried, while others store memories without the new vectors, which is what those
+// of another configuration do.
+const maxRounds = 20
+
+// build fills the new generation and switches to it.
+func (r *reindexing) build(ctx context.Context) error {
+	from := r.report.From
+	for attempt := range maxRounds {
+		if err := r.fill(ctx); err != nil {
+			return err
+		}
+		if from == r.report.To {
+			return nil
+		}
+		if err := r.acceptable(ctx); err != nil {
+			return err
+		}
+		// Writers may be quicker than every look at what is missing. After a few
+		// rounds a handful is let go: from the switch on they write the new vectors,
+		// and what they left out is made right after it.
+		lacking := int64(len(r.refused) + max(0, attempt-3)*embedBatch)
+		err := r.e.store.SwitchSpace(ctx, r.t, from, r.report.To, lacking)
+		if err == nil {
+			r.report.Switched = true
+			if _, err := r.e.look(ctx, r.t); err != nil {
+				return err
+			}
+			return r.fill(ctx)
+		}
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+		now, lookErr := r.e.look(ctx, r.t)
+		switch {
+		case lookErr != nil:
+			return lookErr
+		case now == r.report.To: // another process was quicker with the same
+			r.report.Switched = true
+			return r.fill(ctx)
+		case now.IsZero(): // the tenant was erased meanwhile
+			from = now
+		case now != from:
+			return errOtherSpace(now)
+		}
+	}
+	return errTooBusy()
+}
+
+func errOtherSpace(now Space) error {
+	return &Error{Code: Conflict, Op: "reindex", Msg: "another process switched to " + now.String() + " meanwhile",
+		Recovery: "Configure the same embedder everywhere, then run it again."}
+}
+
+// left reports whether a build in the background ended because another process had
+// made another choice.
+func (r *reindexing) left(ctx context.Context, err error) bool {
+	if !r.opts.Background || !errors.Is(err, ErrConflict) {
+		return false
+	}
+	_, err = r.e.look(ctx, r.t)
+	return err == nil && r.e.adopted(r.t)
+}
+
+// acceptable refuses a generation without the vectors of many memories.
+func (r *reindexing) acceptable(ctx context.Context) error {
+	r.report.Refused = int64(len(r.refused))
+	if r.report.Refused <= 3 {
+		return nil
+	}
+	counts, err := r.e.store.Count(ctx, r.t, Filter{Within: []Namespace{{}}, Space: r.report.To})
+	if err != nil || r.report.Refused*20 <= counts.Live {
+		return err
+	}
+	return &Error{Code: Unavailable, Op: "reindex", Msg: "the embedder refused too many memories; searches go on with the old vectors",
+		Recovery: "Look at what the embedder says with --log-level debug, or choose another one; then run it again."}
+}
+
+// fill embeds what lacks vectors, until a look at all of it finds nothing but what
+// the embedder refuses.
+func (r *reindexing) fill(ctx context.Context) error {
+	for range maxRounds {
+		before := r.report.Embedded + int64(len(r.refused))
+		if err := r.pass(ctx); err != nil {
+			return err
+		}
+		if r.report.Embedded+int64(len(r.refused)) == before {
+			r.report.Refused = int64(len(r.refused))
+			return nil
+		}
+	}
+	return errTooBusy()
+}
+
+func errTooBusy() error {
+	return &Error{Code: Conflict, Op: "reindex", Msg: "memories are stored faster than their vectors can be made", Recovery: "Try again when less is going on."}
+}
+
+// backgroundBatch is how many memories a step in the background embeds: a request
+// that meets one waits for no more than these.
+const backgroundBatch = 16
+
+// pass goes once over all that lacks vectors, in order of id.
+func (r *reindexing) pass(ctx context.Context) error {
+	batch := embedBatch
+	if r.opts.Background {
+		batch = backgroundBatch
+	}
+	for after := (ID{}); ; {
+		begun := time.Now() // a duration, not a date: not the engine's clock
+		records, err := r.e.store.Unembedded(ctx, r.t, r.report.To, after, batch)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		after = records[len(records)-1].ID
+		if err := r.step(ctx, records); err != nil {
+			return err
+		}
+		if r.opts.Progress != nil {
+			r.opts.Progress(r.report.Embedded, max(r.report.Lacking, r.report.Embedded))
+		}
+		if err := r.giveWay(ctx, time.Since(begun)); err != nil {
+			return err
+		}
+	}
+}
+
+// giveWay pauses in the background for as long as the last step took, and ends the
+// work when another process has switched.
+func (r *reindexing) giveWay(ctx context.Context, took time.Duration) error {
+	if !r.opts.Background {
+		return nil
+	}
+	if err := pauseFor(ctx, took); err != nil {
+		return err
+	}
+	now, err := r.e.look(ctx, r.t)
+	if err == nil && r.e.adopted(r.t) {
+		err = errOtherSpace(now)
+	}
+	return err
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(min(max(d, 5*time.Millisecond), 5*time.Second))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return AsError(ctx.Err())
+	case <-t.C:
+		return nil
+	}
+}
+
+// step embeds some records and stores what it made.
+func (r *reindexing) step(ctx context.Context, records []Record) error {
+	vectors, err := r.embed(ctx, records)
+	if len(vectors) > 0 { // also when it stopped half way: what is made need not be made again
+		if err := r.e.store.PutVectors(ctx, r.t, vectors); err != nil {
+			return err
+		}
+		r.report.Embedded += int64(len(vectors))
+	}
+	return err
+}
+
+// embed embeds records together; when that fails, one by one, leaving out those
+// it fails for.
+func (r *reindexing) embed(ctx context.Context, records []Record) (vectors []RecordVectors, err error) {
+	if len(r.refused) > 0 {
+		records = r.notRefused(records)
+	}
+	vectors, err = r.together(ctx, records)
+	if err == nil {
+		r.inARow = 0
+		return vectors, nil
+	}
+	if ctx.Err() != nil {
+		return nil, AsError(ctx.Err())
+	}
+	if err := r.alive(ctx, err); err != nil {
+		return nil, err
+	}
+	for i := range records {
+		one, err := r.together(ctx, records[i:i+1])
+		if ctx.Err() != nil {
+			return vectors, AsError(ctx.Err())
+		}
+		if err == nil {
+			r.inARow = 0
+			vectors = append(vectors, one...)
+			continue
+		}
+		if err := r.refuse(ctx, &records[i], err); err != nil {
+			return vectors, err
+		}
+	}
+	return vectors, nil
+}
+
+// notRefused leaves out the records whose present text was refused before.
+func (r *reindexing) notRefused(records []Record) (out []Record) {
+	for i := range records {
+		if version, ok := r.refused[records[i].ID]; !ok || version != records[i].Version {
+			out = append(out, records[i])
+		}
+	}
+	return out
+}
+
+// After so many refusals one after the other the embedder is asked for something
+// that none refuses, for a few texts it cannot take look just like an embedder that
+// is down; after many more it counts as down whatever it says.
+const (
+	refusalsInARow    = 3
+	maxRefusalsInARow = 60
+)
+
+// alive returns an error when the embedder does not answer the simplest request;
+// cause is what made one ask.
+func (r *reindexing) alive(ctx context.Context, cause error) error {
+	if _, err := r.c.vectors(ctx, []string{"memory"}, embedTimeout); err != nil || r.inARow >= maxRefusalsInARow {
+		return noAnswer(cause)
+	}
+	return nil
+}
+
+func noAnswer(cause error) error {
+	return &Error{Code: Unavailable, Msg: "the embedder does not answer", Err: cause, Recovery: "Try again later."}
+}
+
+// refuse takes down that a text was refused. An error means that not the text is to
+// blame: the embedder is down.
+func (r *reindexing) refuse(ctx context.Context, record *Record, cause error) error {
+	r.inARow++
+	if r.inARow%refusalsInARow == 0 {
+		if err := r.alive(ctx, cause); err != nil {
+			return err
+		}
+	}
+	if r.refused == nil {
+		r.refused = map[ID]int64{}
+	}
+	r.refused[record.ID] = record.Version
+	r.e.opts.Logger.DebugContext(ctx, "embedder refused a memory", "id", record.ID, "model", r.c.embedder.Model(), "error", cause)
+	return nil
+}
+
+// together embeds records in as few calls as possible.
+func (r *reindexing) together(ctx context.Context, records []Record) ([]RecordVectors, error) {
+	var texts []string
+	for i := range records {
+		for _, p := range records[i].Passages {
+			texts = append(texts, p.Of(records[i].Text))
+		}
+	}
+	rows, err := r.c.inBatches(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	vectors := make([]RecordVectors, len(records))
+	for i := range records {
+		n := len(records[i].Passages)
+		vectors[i] = RecordVectors{ID: records[i].ID, Version: records[i].Version, Vectors: Vectors{Space: r.report.To, Rows: rows[:n:n]}}
+		rows = rows[n:]
+	}
+	return vectors, nil
+}
+
+// dropBatch bounds the memories whose vectors one transaction removes.
+const dropBatch = 500
+
+// dropOthers removes the generations that no search uses any more.
+func (r *reindexing) dropOthers(ctx context.Context) error {
+	if r.opts.Background {
+		if from := r.report.From; r.report.Switched && !from.IsZero() {
+			return r.drop(ctx, from)
+		}
+		return nil
+	}
+	spaces, err := r.e.store.Spaces(ctx, r.t)
+	if err != nil {
+		return err
+	}
+	for s := range spaces {
+		if s == r.report.To {
+			continue
+		}
+		if err := r.drop(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reindexing) drop(ctx context.Context, s Space) error {
+	for {
+		begun := time.Now()
+		n, err := r.e.store.DropVectors(ctx, r.t, s, dropBatch)
+		r.report.Dropped += int64(n)
+		switch {
+		case errors.Is(err, ErrConflict): // it has become the active one again
+			return nil
+		case err != nil || n == 0:
+			return err
+		}
+		if r.opts.Background {
+			if err := pauseFor(ctx, time.Since(begun)); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package loci_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// A picky embedder refuses texts with a word in it, like one that is too long, and
+// whole batches that hold one.
+type picky struct {
+	wordEmbedder
+	refuses string
+	left    int // calls until it goes down; 0: never
+	calls   int
+}
+
+func (p *picky) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	p.calls++
+	if p.left > 0 {
+		if p.left--; p.left == 0 {
+			p.setDown(true)
+		}
+	}
+	for _, text := range texts {
+		if p.refuses != "" && strings.Contains(text, p.refuses) {
+			return nil, errors.New("text too long")
+		}
+	}
+	return p.wordEmbedder.Embed(ctx, texts)
+}
+
+func newPicky(refuses string) *picky {
+	return &picky{wordEmbedder: wordEmbedder{model: "two"}, refuses: refuses}
+}
+
+// saveMany saves n notes with the old embedder; bad says which hold the word "bad".
+func saveMany(t *testing.T, s loci.Store, n int, bad func(i int) bool) *loci.Memory {
+	t.Helper()
+	all := newModels()
+	m := bind(t, all.engine(t, s, all.one), "u")
+	for i := range n {
+		word := "good"
+		if bad(i) {
+			word = "bad"
+		}
+		save(t, m, fmt.Sprintf("%s note %d", word, i))
+	}
+	return m
+}
+
+func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		for _, c := range []struct {
+			name     string
+			bad      func(i int) bool
+			refused  int64
+			switched bool
+		}{
+			{"one", func(i int) bool { return i == 70 }, 1, true},
+			{"the first three", func(i int) bool { return i < 3 }, 3, true},
+			{"a few in a row later", func(i int) bool { return i >= 66 && i < 73 }, 7, true},
+			{"too many", func(i int) bool { return i%10 == 0 }, 15, false},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				if err := s.EraseTenant(t.Context(), tenant(t, "t")); err != nil {
+					t.Fatal(err)
+				}
+				m := saveMany(t, s, 150, c.bad)
+				p := newPicky("bad")
+				e := newEngine(t, s, loci.Options{Embedder: p})
+				r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
+				if r.Refused != c.refused || r.Embedded != 150-c.refused || r.Switched != c.switched || (err == nil) != c.switched {
+					t.Errorf("%+v, %v", r, err)
+				}
+				if !c.switched {
+					wantCode(t, err, loci.Unavailable)
+					wantCovered(t, s, map[string]int64{"one": 150, "two": 135})
+					return
+				}
+				found := search(t, bind(t, e, "u"), loci.Query{Text: "bad note", Mode: loci.Keyword, Limit: 200})
+				if len(found.Matches) != 150 {
+					t.Errorf("%d found by keyword", len(found.Matches))
+				}
+				calls := p.calls
+				if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 0 || !errors.Is(err, loci.ErrUnavailable) {
+					t.Errorf("backfill: %d, %v", n, err)
+				}
+				if p.calls > calls+20 {
+					t.Errorf("%d calls for what was refused", p.calls-calls)
+				}
+				_ = m
+			})
+		}
+	})
+}
+
+// An embedder that refuses everything one after the other is down, and is not asked
+// for every memory there is.
+func TestDownEmbedderEndsTheReindex(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		saveMany(t, s, 200, func(int) bool { return false })
+		down := newPicky("")
+		down.setDown(true)
+		e := newEngine(t, s, loci.Options{Embedder: down})
+		r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
+		wantCode(t, err, loci.Unavailable)
+		if down.calls > 2 || r.Embedded != 0 || r.Switched {
+			t.Errorf("%d calls, %+v", down.calls, r)
+		}
+		// Down while the texts of a batch are tried one by one.
+		p := newPicky("note 3")
+		p.left = 6 // a batch, a question whether it is there, three notes
+		r, err = newEngine(t, s, loci.Options{Embedder: p}).Reindex(t.Context(), tenant(t, "t"), nil)
+		wantCode(t, err, loci.Unavailable)
+		if p.calls > 10 || r.Embedded != 3 {
+			t.Errorf("%d calls, %+v", p.calls, r)
+		}
+		wantCovered(t, s, map[string]int64{"one": 200, "two": 3})
+		all := newPicky("note")
+		_, err = newEngine(t, s, loci.Options{Embedder: all}).Reindex(t.Context(), tenant(t, "t"), nil)
+		wantCode(t, err, loci.Unavailable)
+		if all.calls > 100 {
+			t.Errorf("%d calls of one that refuses everything", all.calls)
+		}
+	})
+}
+
+// What was made before the embedder went down need not be made again.
+func TestReindexGoesOnWhereItStopped(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		old := saveMany(t, s, 200, func(int) bool { return false })
+		p := newPicky("")
+		p.left = 3
+		e := newEngine(t, s, loci.Options{Embedder: p, EmbedderFor: newModels().embedderFor})
+		r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
+		wantCode(t, err, loci.Unavailable)
+		if r.Embedded != 128 || r.Switched {
+			t.Errorf("%+v", r)
+		}
+		m := bind(t, e, "u")
+		for _, handle := range []*loci.Memory{old, m} {
+			if got := search(t, handle, loci.Query{Text: "note 77", Mode: loci.Semantic, Limit: 1}); got.Matches[0].Record.Text != "good note 77" {
+				t.Errorf("half way found %v", texts(got))
+			}
+		}
+		p.setDown(false)
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err = e.Reindex(ctx, tenant(t, "t"), &loci.ReindexOptions{Progress: func(int64, int64) { cancel() }})
+		wantCode(t, err, loci.Unavailable)
+		p.texts = 0
+		plan, err := e.Reindex(t.Context(), tenant(t, "t"), &loci.ReindexOptions{DryRun: true})
+		if err != nil || plan.Lacking != 8 || plan.Bytes != 8*int64(len("good note 199")) || plan.Embedded != 0 || p.texts > 0 {
+			t.Errorf("dry run: %+v, %v", plan, err)
+		}
+		if r, err = e.Reindex(t.Context(), tenant(t, "t"), nil); err != nil || r.Embedded != 8 || !r.Switched || p.texts != 8 {
+			t.Errorf("%+v, %v; %d texts", r, err, p.texts)
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// space returns the number of a vector space, giving it one at first sight.
+func (t *tx) space(s loci.Space) (number int64, err error) {
+	if number, ok := t.spaces[s]; ok {
+		return number, nil
+	}
+	err = t.row("SELECT n FROM space WHERE model = ? AND dims = ?", []any{s.Model, s.Dims}, &number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = t.row("INSERT INTO space (model, dims) VALUES (?, ?) RETURNING n", []any{s.Model, s.Dims}, &number)
+	}
+	if err == nil {
+		t.spaces[s] = number
+	}
+	return number, err
+}
+
+// putVectors stores vectors of a record; the first of all choose the active space.
+func (t *tx) putVectors(n int64, v *loci.Vectors) error {
+	space, err := t.space(v.Space)
+	if err != nil {
+		return err
+	}
+	var data []byte
+	for _, row := range v.Rows {
+		data = append(data, vector.Quantize(row)...)
+	}
+	err = t.exec("INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data", n, space, data)
+	if err != nil || t.active != 0 {
+		return err
+	}
+	return t.setActive(space)
+}
+
+func (t *tx) setActive(space int64) error {
+	t.active = space
+	return t.exec("UPDATE meta SET value = ? WHERE key = 'active_space'", space)
+}
+
+// activeSpace returns the active space as this transaction sees it.
+func (t *tx) activeSpace() (s loci.Space, err error) {
+	if t.active == 0 {
+		return s, nil
+	}
+	for known, number := range t.spaces { // few
+		if number == t.active {
+			return known, nil
+		}
+	}
+	if err = t.row("SELECT model, dims FROM space WHERE n = ?", []any{t.active}, &s.Model, &s.Dims); err == nil {
+		t.spaces[s] = t.active
+	}
+	return s, err
+}
+
+// checkActive refuses a change whose vectors were made for another active space.
+func (t *tx) checkActive(c *loci.Change) error {
+	if c.Active == nil {
+		return nil
+	}
+	active, err := t.activeSpace()
+	if err != nil {
+		return err
+	}
+	if !c.FitsSpace(active) {
+		return loci.Errorf(loci.Conflict, "the active space is %s, not %s", active, *c.Active)
+	}
+	return nil
+}
+
+// PutVectors implements [loci.VectorStore].
+func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.RecordVectors) error {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.release(f)
+	for i := range vectors {
+		if err := vectors[i].Vectors.Validate(); err != nil {
+			return err
+		}
+	}
+	return f.translate("put vectors", f.write(ctx, func(tx *tx) error {
+		for i := range vectors {
+			v := &vectors[i]
+			seq, err := tx.nextSeq()
+			if err != nil {
+				return err
+			}
+			var n int64
+			err = tx.row("UPDATE record SET seq = ? WHERE id = ? AND version = ? AND passage_count = ? RETURNING n",
+				[]any{seq, v.ID[:], v.Version, len(v.Vectors.Rows)}, &n)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := tx.putVectors(n, &v.Vectors); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// Unembedded implements [loci.VectorStore].
+func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int) (out []loci.Record, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	if limit < 1 {
+		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	}
+	query := "SELECT " + recordColumns + ` FROM record r JOIN namespace s ON s.n = r.namespace
+		WHERE r.id > ? AND r.live AND r.passage_count > 0 AND NOT EXISTS
+		(SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?) ORDER BY r.id LIMIT ?`
+	err = f.readRows(ctx, query, []any{after[:], space.Model, space.Dims, limit}, func(rows *sql.Rows) (bool, error) {
+		r, err := scanRecord(rows)
+		out = append(out, r)
+		return true, err
+	})
+	return out, f.translate("list records without vectors", err)
+}
+
+// Spaces implements [loci.VectorStore].
+func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (map[loci.Space]int64, error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	spaces := map[loci.Space]int64{}
+	const query = "SELECT p.model, p.dims, count(*) FROM vector v JOIN space p ON p.n = v.space GROUP BY p.n"
+	err = f.readRows(ctx, query, nil, func(rows *sql.Rows) (bool, error) {
+		var space loci.Space
+		var n int64
+		err := rows.Scan(&space.Model, &space.Dims, &n)
+		spaces[space] = n
+		return true, err
+	})
+	return spaces, f.translate("list spaces", err)
+}
+
+// ActiveSpace implements [loci.VectorStore].
+func (s *Store) ActiveSpace(ctx context.Context, t loci.Tenant) (space loci.Space, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return space, err
+	}
+	defer s.release(f)
+	err = f.readRow(ctx, "SELECT p.model, p.dims FROM meta m JOIN space p ON p.n = m.value WHERE m.key = 'active_space'", nil, &space.Model, &space.Dims)
+	if errors.Is(err, sql.ErrNoRows) {
+		return loci.Space{}, nil
+	}
+	return space, f.translate("read the active space", err)
+}
+
+// SwitchSpace implements [loci.VectorStore].
+func (s *Store) SwitchSpace(ctx context.Context, t loci.Tenant, from, to loci.Space, lacking int64) error {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.release(f)
+	if err := to.Validate(); err != nil {
+		return err
+	}
+	return f.translate("switch space", f.write(ctx, func(tx *tx) error {
+		active, err := tx.activeSpace()
+		if err != nil {
+			return err
+		}
+		if active != from {
+			return loci.Errorf(loci.Conflict, "the active space is %s, not %s", active, from)
+		}
+		number, err := tx.space(to)
+		if err != nil {
+			return err
+		}
+		var n int64
+		if err := tx.row(`SELECT count(*) FROM record r WHERE r.live AND r.passage_count > 0
+			AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record = r.n AND v.space = ?)`, []any{number}, &n); err != nil {
+			return err
+		}
+		if n > lacking {
+			return loci.Errorf(loci.Conflict, "%d memories have no vectors in %s", n, to)
+		}
+		return tx.setActive(number)
+	}))
+}
+
+// DropVectors implements [loci.VectorStore].
+func (s *Store) DropVectors(ctx context.Context, t loci.Tenant, space loci.Space, limit int) (int, error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	defer s.release(f)
+	if limit < 1 {
+		return 0, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	}
+	var dropped int64
+	err = f.write(ctx, func(tx *tx) error {
+		var number int64
+		err := tx.row("SELECT n FROM space WHERE model = ? AND dims = ?", []any{space.Model, space.Dims}, &number)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if number == tx.active {
+			return loci.Errorf(loci.Conflict, "%s is the active space", space)
+		}
+		dropped, err = tx.execCount("DELETE FROM vector WHERE rowid IN (SELECT rowid FROM vector WHERE space = ? LIMIT ?)", number, limit)
+		if err != nil || dropped == 0 {
+			return err
+		}
+		// The records stay as they are: no index of another space need look at them.
+		seq, err := tx.nextSeq()
+		if err != nil {
+			return err
+		}
+		return tx.exec("UPDATE space SET dropped = ? WHERE n = ?", seq, number)
+	})
+	return int(dropped), f.translate("drop vectors", err)
+}
