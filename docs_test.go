@@ -429,7 +429,7 @@ func ExampleMemory_Events() {
 	}
 	// Output:
 	// erased my program {"bytes":21,"version":1}
-	// created my program {"bytes":21,"version":1}
+	// created my program
 }
 
 func ExampleMemory_Export() {

@@ -239,6 +239,9 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		}
 		tx.erased = true
 		tx.forget()
+		if err := tx.restartChain(); err != nil {
+			return err
+		}
 		return tx.exec("UPDATE meta SET value = ? WHERE key = 'erased_floor'", seq)
 	})
 	if err == nil {

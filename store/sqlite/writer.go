@@ -37,6 +37,10 @@ type tx struct {
 	spaces     map[loci.Space]int64
 	floor      int64
 
+	// The end of the chain of events as this transaction has it.
+	head                 loci.Hash
+	headKnown, headMoved bool
+
 	// erased is set when rows were erased, whose bytes must be wiped afterwards.
 	erased bool
 }
@@ -108,7 +112,7 @@ func (f *file) gather(first *job) []*job {
 // commitBatch runs jobs in one transaction, each inside a savepoint so that one
 // that fails takes back its own work alone.
 func (f *file) commitBatch(t *tx, batch []*job) {
-	t.seq, t.erased = 0, false
+	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
 	err := f.begin(t, batch)
 	if err == nil {
 		if err = t.checkFloor(); err != nil {
@@ -133,6 +137,9 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 	}
 	if broken == nil && t.erased {
 		broken = t.exec("UPDATE meta SET value = ? WHERE key = 'scrub'", t.seq)
+	}
+	if broken == nil {
+		broken = t.saveHead()
 	}
 	if broken == nil {
 		broken = t.exec("COMMIT")
@@ -190,7 +197,7 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("SAVEPOINT job"); broken != nil {
 		return nil, broken
 	}
-	seq, erased := t.seq, t.erased
+	seq, erased, head, headKnown, headMoved := t.seq, t.erased, t.head, t.headKnown, t.headMoved
 	if err = t.guard(j.run); err == nil {
 		return nil, t.exec("RELEASE job")
 	}
@@ -200,7 +207,7 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("ROLLBACK TO job"); broken != nil {
 		return nil, broken
 	}
-	t.seq, t.erased = seq, erased
+	t.seq, t.erased, t.head, t.headKnown, t.headMoved = seq, erased, head, headKnown, headMoved
 	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
 }

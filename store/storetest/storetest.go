@@ -46,7 +46,7 @@ func Run(t *testing.T, target Target) {
 	before := goleak.IgnoreCurrent()
 	cases := slices.Concat(applyCases, slotCases, revisionCases, eraseCases, touchCases, roundTripCases, recordCases,
 		filterCases, measureCases, linkCases, eventCases, idempotencyCases, matchCases, selectionCases, queryCases,
-		vectorCases, tenantCases, contextCases, concurrencyCases, closeCases)
+		vectorCases, lifecycleCases, chainCases, tenantCases, contextCases, concurrencyCases, closeCases)
 	if target.Reopen != nil {
 		cases = append(cases, reopenCases...)
 	}
