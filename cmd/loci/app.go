@@ -81,6 +81,8 @@ func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 		MaxContent:     cfg.maxContent,
 		Revisions:      &cfg.revisions,
 		IdempotencyTTL: cfg.idempotencyTTL,
+		EpisodeTTL:     cfg.episodeTTL,
+		EpisodeCap:     cfg.episodeCap,
 		KeepDuplicates: !cfg.dedupe,
 		KeepSecrets:    !cfg.redact,
 		Logger:         a.logger(),

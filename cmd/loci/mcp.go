@@ -48,28 +48,32 @@ func (*mcpCmd) Run(a *app) error {
 }
 
 // Upkeep starts after the first replies, which must not wait for it, and looks
-// now and then whether a write has gone without its vectors.
+// now and then whether a write has gone without its vectors. A whole sweep comes
+// once a day.
 const (
 	upkeepDelay    = 5 * time.Second
 	upkeepInterval = time.Minute
+	sweepInterval  = 24 * time.Hour
 )
 
 // upkeep erases what has expired and makes missing vectors while the server runs.
 func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 	log := a.logger()
-	for wait, first := upkeepDelay, true; ; wait, first = upkeepInterval, false {
+	var last time.Time
+	for wait := upkeepDelay; ; wait = upkeepInterval {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		if !first && !a.engine.Lagging(tenant) {
+		if time.Since(last) < sweepInterval && !a.engine.Lagging(tenant) {
 			continue
 		}
+		last = time.Now()
 		if report, err := a.engine.SweepTenant(ctx, tenant); err != nil {
 			log.Warn("upkeep stopped early; it goes on later", "error", err)
 		} else {
-			log.Debug("upkeep", "expired", report.Expired, "embedded", report.Embedded)
+			log.Debug("upkeep", "expired", report.Expired, "capped", report.Capped, "faded", report.Faded, "ended", report.Ended, "embedded", report.Embedded)
 		}
 	}
 }
