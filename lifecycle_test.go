@@ -385,3 +385,19 @@ func TestFactInputIsChecked(t *testing.T) {
 		t.Errorf("a note decays: %+v", f)
 	}
 }
+
+// TestRevisingConfirms: a corrected fact is a confirmed one; an expired one is gone.
+func TestRevisingConfirms(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		id := store(t, m, keyed("Berlin")).ID
+		c.advance(300 * dayLong)
+		if f, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Bern")}); err != nil || f.Validity != loci.Active || f.EffectiveConfidence != 1 {
+			t.Errorf("%+v, %v", f, err)
+		}
+		c.advance(500 * dayLong)
+		_, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Rome")})
+		wantCode(t, err, loci.NotFound)
+	})
+}
