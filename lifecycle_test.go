@@ -134,7 +134,10 @@ func TestConfirmRefuses(t *testing.T) {
 		if next.Outcome != loci.Created || !next.Superseded.IsZero() {
 			t.Errorf("an expired fact was superseded: %+v", next)
 		}
-		wantCode(t, m.Confirm(t.Context(), loci.KindFact, now), loci.Conflict)
+		err = m.Confirm(t.Context(), loci.KindFact, now)
+		if wantCode(t, err, loci.Conflict); !strings.Contains(err.Error(), "holds the key") {
+			t.Error(err)
+		}
 		if f := fact(t, m, now); f.Validity != loci.Expired {
 			t.Errorf("the expired fact is %s", f.Validity)
 		}

@@ -69,10 +69,10 @@ func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 		if time.Since(last) < sweepInterval && !a.engine.Lagging(tenant) {
 			continue
 		}
-		last = time.Now()
 		if report, err := a.engine.SweepTenant(ctx, tenant); err != nil {
 			log.Warn("upkeep stopped early; it goes on later", "error", err)
 		} else {
+			last = time.Now()
 			log.Debug("upkeep", "expired", report.Expired, "capped", report.Capped, "faded", report.Faded, "ended", report.Ended, "embedded", report.Embedded)
 		}
 	}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -157,15 +158,24 @@ var chainCases = []testCase{
 		b.stockMore()
 		b.chained()
 	}},
-	{"writers at the same time, through every handle, make one chain", func(b *bench) {
+	{"writers at the same time, through every handle, make one chain, without what was refused", func(b *bench) {
 		handles := b.handles()
+		for n := range 6 { // in turns, too: at the same time one may be done before the other begins
+			b.must("Apply", handles[n%len(handles)].Apply(b.Context(), b.tenant, creation(record(5000+n, ""))))
+		}
 		done := make(chan error)
 		for w := range 8 {
 			go func() {
 				var err error
 				for n := range 10 {
+					s, c := handles[w%len(handles)], creation(record(1+w*100+n, ""))
 					if err == nil {
-						err = handles[w%len(handles)].Apply(b.Context(), b.tenant, creation(record(1+w*100+n, "")))
+						err = s.Apply(b.Context(), b.tenant, c)
+					}
+					c = creation(record(50+w*100+n, "")) // refused after its events
+					c.Links = []loci.Link{{From: id(9999), Type: loci.LinkSupports, To: id(1), At: at(1)}}
+					if refused := s.Apply(b.Context(), b.tenant, c); codeOf(refused) != loci.Conflict {
+						err = errors.Join(err, refused, errors.New("a link to nothing is not refused"))
 					}
 				}
 				done <- err
@@ -174,8 +184,8 @@ var chainCases = []testCase{
 		for range 8 {
 			b.must("Apply", <-done)
 		}
-		if n := b.chained(); n != 80 {
-			b.Errorf("%d events are chained; want 80", n)
+		if n := b.chained(); n != 86 {
+			b.Errorf("%d events are chained; want 86", n)
 		}
 	}},
 }
