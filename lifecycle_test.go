@@ -285,8 +285,8 @@ func TestAsOfKnowsEarlierWords(t *testing.T) {
 func TestAsOfPages(t *testing.T) {
 	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
 	want := map[string]bool{}
-	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		for _, text := range []string{"old ", "new "} {
+	for i, name := range []string{"a", "b", "c", "d", "e"} {
+		for _, text := range []string{"old ", "new "}[min(i, 1):] { // so that a page ends inside of one of the store's
 			store(t, m, loci.NewFact{Content: text + name, Subject: name, Predicate: "p"})
 		}
 		want["new "+name] = true

@@ -128,7 +128,11 @@ func TestTamperingWithTheLogIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			edit(t, changed, strings.Split(change, "; ")...)
-			if report := verified(t, changed, clean.Head); len(report.Problems) == 0 {
+			var known loci.Hash // needed only against a log that is consistent in itself
+			if strings.Contains(name, "head moved") {
+				known = clean.Head
+			}
+			if report := verified(t, changed, known); len(report.Problems) == 0 {
 				t.Errorf("not noticed: %+v", report)
 			}
 		})
