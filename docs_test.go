@@ -360,6 +360,34 @@ func ExampleMemory_StoreFact() {
 	// superseded
 }
 
+func ExampleMemory_StoreRule() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+
+	rule, err := memory.StoreRule(ctx, loci.NewRule{Content: "Ask before booking."})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := memory.MarkHelpful(ctx, rule); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := memory.StoreEpisode(ctx, loci.NewEpisode{Content: "Asked about seats.", Butler: "travel"}); err != nil {
+		log.Fatal(err)
+	}
+	if err := memory.Confirm(ctx, loci.KindRule, rule); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := memory.Forget(ctx, loci.KindRule, rule); err != nil {
+		log.Fatal(err)
+	}
+	stats, err := memory.Lifecycle(ctx, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(stats.Rules.Total, stats.Rules.Forgotten, stats.Episodes.Unconsolidated)
+	// Output: 1 1 1
+}
+
 func ExampleMemory_Search() {
 	ctx := context.Background()
 	_, memory := exampleMemory(ctx)
@@ -429,7 +457,7 @@ func ExampleMemory_Events() {
 	}
 	// Output:
 	// erased my program {"bytes":21,"version":1}
-	// created my program {"bytes":21,"version":1}
+	// created my program
 }
 
 func ExampleMemory_Export() {

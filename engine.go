@@ -20,6 +20,8 @@ const (
 	DefaultMaxContent     = 256 << 10
 	DefaultRevisions      = 10
 	DefaultIdempotencyTTL = 24 * time.Hour
+	DefaultEpisodeTTL     = 7 * 24 * time.Hour
+	DefaultEpisodeCap     = 10_000 // episodes of one agent
 	MaxQueryBytes         = 16 << 10
 	MaxSearchLimit        = 1000
 	MaxTags               = 16
@@ -65,6 +67,9 @@ type Options struct {
 	Revisions      *int          // earlier states kept of each record, 0 to 1000; default 10
 	IdempotencyTTL time.Duration // how long replies are remembered; default 24 h
 
+	EpisodeTTL time.Duration // how long an episode lives, at least 1 ms; default 7 days
+	EpisodeCap int           // episodes of one agent, beyond which upkeep erases consolidated ones; default 10,000
+
 	KeepDuplicates bool // store a memory again that says exactly what another one says
 	KeepSecrets    bool // store credentials as written instead of "[REDACTED]"
 
@@ -98,6 +103,8 @@ func New(s Store, opts *Options) (*Engine, error) {
 	setDefault(&o.ChunkSize, DefaultChunkSize)
 	setDefault(&o.MaxContent, DefaultMaxContent)
 	setDefault(&o.IdempotencyTTL, DefaultIdempotencyTTL)
+	setDefault(&o.EpisodeTTL, DefaultEpisodeTTL)
+	setDefault(&o.EpisodeCap, DefaultEpisodeCap)
 	setDefaultPointer(&o.ChunkOverlap, min(DefaultChunkOverlap, o.ChunkSize/4))
 	setDefaultPointer(&o.VectorWeight, DefaultVectorWeight)
 	setDefaultPointer(&o.Revisions, DefaultRevisions)
@@ -126,6 +133,9 @@ func New(s Store, opts *Options) (*Engine, error) {
 	case o.IdempotencyTTL < 0:
 		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
 	}
+	if err := o.checkEpisodes(); err != nil {
+		return nil, err
+	}
 	if o.Embedder != nil {
 		e.own = &encoder{embedder: o.Embedder}
 		if s := e.own.space(); s.Model == "" || s.Dims < 0 || s.Dims > MaxDims {
@@ -133,6 +143,16 @@ func New(s Store, opts *Options) (*Engine, error) {
 		}
 	}
 	return e, nil
+}
+
+func (o *Options) checkEpisodes() error {
+	switch {
+	case o.EpisodeTTL < time.Millisecond:
+		return Errorf(Invalid, "episode TTL is %v; it must be at least 1ms", o.EpisodeTTL)
+	case o.EpisodeCap < 1:
+		return Errorf(Invalid, "episode cap is %d; it must be at least 1", o.EpisodeCap)
+	}
+	return nil
 }
 
 func setDefault[T comparable](field *T, value T) {

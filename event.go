@@ -17,10 +17,32 @@ const (
 	EventErased     EventType = "erased"
 	EventImported   EventType = "imported"
 	EventElevated   EventType = "elevated" // a principal of one tenant acted in another
+
+	EventFaded     EventType = "faded"     // confidence fell below 0.2
+	EventExpired   EventType = "expired"   // confidence fell below 0.05, or an episode's time ran out
+	EventRetracted EventType = "retracted" // a fact was forgotten
+	EventForgotten EventType = "forgotten" // a rule or an episode was forgotten
+	EventLinked    EventType = "linked"    // a link from the record to another was made
+
+	EventHelpful  EventType = "marked_helpful"
+	EventHarmful  EventType = "marked_harmful"
+	EventPromoted EventType = "promoted" // a rule rose in maturity
+	EventDemoted  EventType = "demoted"  // a rule fell in maturity
+	EventInverted EventType = "inverted" // a rule became a warning against itself
+
+	EventConsolidated EventType = "consolidated"  // an episode was digested
+	EventFailed       EventType = "failed"        // an attempt to digest an episode failed
+	EventDeadLettered EventType = "dead_lettered" // no attempt will follow
 )
 
+// EventTypes lists every type.
+var EventTypes = []EventType{EventCreated, EventUpdated, EventConfirmed, EventSuperseded, EventErased, EventImported, EventElevated,
+	EventFaded, EventExpired, EventRetracted, EventForgotten, EventLinked, EventHelpful, EventHarmful, EventPromoted, EventDemoted,
+	EventInverted, EventConsolidated, EventFailed, EventDeadLettered}
+
 // An Event is one line of the audit log. It holds ids, times, sizes and actors,
-// never the text of a memory, so that an erase leaves the log intact.
+// never the text of a memory. An erase takes the payloads of earlier events about
+// the record; the lines themselves stay, and with them the chain.
 type Event struct {
 	ID        ID              `json:"id"`
 	Seq       int64           `json:"seq"` // position in the tenant's log, set by the store
@@ -32,6 +54,11 @@ type Event struct {
 	Actor     string          `json:"actor"`
 	RequestID string          `json:"request_id,omitempty"`
 	Payload   json.RawMessage `json:"payload,omitempty"`
+
+	// Of the chain; see [Event.Seal].
+	Nonce  []byte `json:"payload_nonce,omitempty"` // random; goes with the payload
+	Digest Hash   `json:"payload_digest,omitzero"` // of nonce and payload; stays
+	Hash   Hash   `json:"hash,omitzero"`           // of this event and the hash before; zero: older than the chain
 }
 
 // An EventFilter selects events; the zero value of a condition selects all,

@@ -1,10 +1,10 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -24,9 +24,17 @@ type Fact struct {
 	Tags      []string       `json:"tags,omitempty"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
 
-	Validity     Validity  `json:"validity"`
-	ValidFrom    time.Time `json:"valid_from"`
+	Importance          float64    `json:"importance"`           // 0 to 10
+	Permanence          Permanence `json:"permanence"`           // how fast the confidence falls
+	DecayRate           float64    `json:"decay_rate"`           // a day
+	Confidence          float64    `json:"confidence"`           // when it was last confirmed, 0.05 to 1
+	EffectiveConfidence float64    `json:"effective_confidence"` // at the moment of reading
+
+	Validity     Validity  `json:"validity"`             // at the moment of reading
+	ValidFrom    time.Time `json:"valid_from"`           // since when it is true
 	ValidUntil   time.Time `json:"valid_until,omitzero"` // zero: still
+	ClosedAt     time.Time `json:"closed_at,omitzero"`   // when ValidUntil was learned
+	RetractedAt  time.Time `json:"retracted_at,omitzero"`
 	SupersededBy ID        `json:"superseded_by,omitzero"`
 	Supersedes   ID        `json:"supersedes,omitzero"`
 
@@ -34,17 +42,10 @@ type Fact struct {
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
 	ConfirmedAt time.Time `json:"confirmed_at"` // when it was last said
+	Uses        int64     `json:"reference_count"`
+	UsedAt      time.Time `json:"last_referenced_at,omitzero"`
 	Source      Source    `json:"source,omitzero"`
 }
-
-// Validity says whether a fact holds.
-type Validity string
-
-// The states of a fact.
-const (
-	Active     Validity = "active"
-	Superseded Validity = "superseded" // a newer fact of the same subject and predicate took its place
-)
 
 // GlobalScope is the scope of a fact that names none.
 const GlobalScope = "global"
@@ -61,6 +62,11 @@ type NewFact struct {
 	Scope     string          `json:"scope,omitempty"`
 	Tags      []string        `json:"tags,omitempty"`     // see [CheckTags]
 	Metadata  map[string]any  `json:"metadata,omitempty"` // at most 64 KiB of JSON; the key "content" is reserved
+
+	Importance *float64   `json:"importance,omitempty"` // 0 to 10; nil: 5
+	Permanence Permanence `json:"permanence,omitempty"` // default: standard; of a note: permanent
+	Confidence float64    `json:"confidence,omitzero"`  // 0.05 to 1; 0: 1
+	ValidFrom  time.Time  `json:"valid_from,omitzero"`  // since when it is true; default: now
 }
 
 // An Outcome says what a write did.
@@ -80,31 +86,66 @@ type Stored struct {
 	Superseded ID      `json:"superseded,omitzero"` // the fact that gave way
 }
 
-// factBody is the part of a fact that only this file reads.
+// factBody is the part of a fact that only its own files read.
 type factBody struct {
-	Subject      string    `json:"subject,omitempty"`
-	Predicate    string    `json:"predicate,omitempty"`
-	Scope        string    `json:"scope,omitempty"`
-	Validity     Validity  `json:"validity"`
-	ValidFrom    time.Time `json:"valid_from"`
-	ValidUntil   time.Time `json:"valid_until,omitzero"`
-	SupersededBy ID        `json:"superseded_by,omitzero"`
-	Supersedes   ID        `json:"supersedes,omitzero"`
-	ConfirmedAt  time.Time `json:"confirmed_at"`
-	Source       Source    `json:"source,omitzero"`
+	Subject      string     `json:"subject,omitempty"`
+	Predicate    string     `json:"predicate,omitempty"`
+	Scope        string     `json:"scope,omitempty"`
+	Importance   float64    `json:"importance"`
+	Permanence   Permanence `json:"permanence"`
+	Confidence   float64    `json:"confidence"`
+	Validity     Validity   `json:"validity"` // as last noted; see validityAt
+	ValidFrom    time.Time  `json:"valid_from"`
+	ValidUntil   time.Time  `json:"valid_until,omitzero"`
+	ClosedAt     time.Time  `json:"closed_at,omitzero"`
+	RetractedAt  time.Time  `json:"retracted_at,omitzero"`
+	SupersededBy ID         `json:"superseded_by,omitzero"`
+	Supersedes   ID         `json:"supersedes,omitzero"`
+	ConfirmedAt  time.Time  `json:"confirmed_at"`
+	Source       Source     `json:"source,omitzero"`
 }
 
-// FactOf decodes a record of kind fact.
-func FactOf(r *Record) (Fact, error) {
-	var body factBody
+// readFact decodes the body of a fact. Fields that facts once lacked mean what was
+// true then: such a fact does not decay.
+func readFact(r *Record) (factBody, error) {
+	body := factBody{Importance: DefaultImportance, Permanence: Permanent, Confidence: 1}
 	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return Fact{}, &Error{Code: Internal, Op: "read fact", Err: err}
+		return body, &Error{Code: Internal, Op: "read fact", Err: err}
+	}
+	if body.Validity == legacyForgotten {
+		body.Validity = Retracted
+	}
+	if body.Validity == Superseded && body.ClosedAt.IsZero() {
+		body.ClosedAt = body.ValidUntil // one moment, as long as facts could not be backdated
+	}
+	return body, nil
+}
+
+// setFact encodes the body of a fact and derives what filters ask for.
+func setFact(r *Record, body factBody) error {
+	rate, err := body.Permanence.Rate()
+	if err != nil {
+		return err
+	}
+	r.Scope, r.Status = cmp.Or(body.Scope, GlobalScope), string(body.Validity)
+	r.schedule(Decay{Confidence: body.Confidence, Rate: rate, From: body.ConfirmedAt}, body.Validity)
+	return setBody(r, body)
+}
+
+// FactOf decodes a record of kind fact, with its validity and confidence as they
+// are at a moment.
+func FactOf(r *Record, at time.Time) (Fact, error) {
+	body, err := readFact(r)
+	if err != nil {
+		return Fact{}, err
 	}
 	f := Fact{ID: r.ID, Namespace: r.Namespace, Content: r.Text, Subject: body.Subject, Predicate: body.Predicate,
-		Scope: body.Scope, Tags: r.Tags, Validity: body.Validity, ValidFrom: body.ValidFrom, ValidUntil: body.ValidUntil,
-		SupersededBy: body.SupersededBy, Supersedes: body.Supersedes, Version: r.Version, CreatedAt: r.CreatedAt,
-		UpdatedAt: r.UpdatedAt, ConfirmedAt: body.ConfirmedAt, Source: body.Source}
-	var err error
+		Scope: body.Scope, Tags: r.Tags, Importance: body.Importance, Permanence: body.Permanence, DecayRate: decayRates[body.Permanence],
+		Confidence: body.Confidence, EffectiveConfidence: r.Decay.At(at), Validity: r.validityAt(body.Validity, at),
+		ValidFrom: body.ValidFrom, ValidUntil: body.ValidUntil, ClosedAt: body.ClosedAt,
+		RetractedAt: body.RetractedAt, SupersededBy: body.SupersededBy,
+		Supersedes: body.Supersedes, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: body.ConfirmedAt,
+		Uses: r.Uses, UsedAt: r.UsedAt, Source: body.Source}
 	if f.Value, f.Metadata, err = splitAttributes(r.Attributes); f.Value != nil {
 		f.Content = string(f.Value)
 	}
@@ -168,7 +209,7 @@ func (d *factDraft) isKeyed() bool { return d.body.Subject != "" }
 // scope, subject and predicate in this namespace. A note that says what a live
 // note of the namespace says already (but for white space and letter case, with
 // the same metadata) is not stored twice: the old one is confirmed and its id
-// returned; new tags are added to it.
+// returned; new tags are added to it. Other properties of it stay.
 func (m *Memory) StoreFact(ctx context.Context, in NewFact) (Stored, error) {
 	draft, err := m.draft(in)
 	if err != nil {
@@ -201,8 +242,19 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if (in.Subject == "") != (in.Predicate == "") {
 		return nil, Errorf(Invalid, "subject and predicate go together: set both or neither")
 	}
-	body := factBody{Subject: e.redact(in.Subject), Predicate: e.redact(in.Predicate), Validity: Active, Source: m.view.Source}
+	body := factBody{Subject: e.redact(in.Subject), Predicate: e.redact(in.Predicate), Validity: Active, Source: m.view.Source,
+		Importance: DefaultImportance, Permanence: cmp.Or(in.Permanence, Permanent), Confidence: cmp.Or(in.Confidence, 1)}
+	if in.Importance != nil {
+		body.Importance = *in.Importance
+	}
+	if err := cmp.Or(checkImportance(body.Importance), checkConfidence(body.Confidence)); err != nil {
+		return nil, err
+	}
+	if body.ValidFrom, err = importTime("valid_from", in.ValidFrom); err != nil {
+		return nil, err
+	}
 	if body.Subject != "" {
+		body.Permanence = cmp.Or(in.Permanence, Standard)
 		body.Scope = e.redact(in.Scope)
 		setDefault(&body.Scope, GlobalScope)
 		for _, f := range [][2]string{{"subject", in.Subject}, {"predicate", in.Predicate}, {"scope", body.Scope}} {
@@ -210,6 +262,9 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 				return nil, err
 			}
 		}
+	}
+	if _, err := body.Permanence.Rate(); err != nil {
+		return nil, err
 	}
 	metadata, err := e.redactJSON(in.Metadata)
 	if err != nil {
@@ -248,122 +303,33 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 // and letter case.
 func normalise(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, now time.Time) (decision[Stored], error) {
-	e := m.engine
-	r := draft.Record
-	r.ID, r.CreatedAt, r.UpdatedAt = e.opts.NewID(), now, now
-	body := draft.body
-	body.ValidFrom, body.ConfirmedAt = now, now
-	out := decision[Stored]{reply: Stored{ID: r.ID, Outcome: Created}, record: r.ID}
-
-	var holder *Record
-	if look {
-		var err error
-		if holder, err = m.slotHolder(ctx, &r); err != nil {
-			return out, err
-		}
-	}
-	payload := map[string]any{"version": 1, "bytes": len(r.Text)}
-	switch {
-	case holder == nil:
-	case body.Subject == "":
-		return m.confirm(holder, r.Tags, now)
-	default:
-		put, events, err := m.supersede(holder, r.ID, now)
-		if err != nil {
-			return out, err
-		}
-		body.Supersedes = holder.ID
-		out.change.Put = append(out.change.Put, put)
-		out.change.Events = events
-		out.change.Links = []Link{{From: r.ID, Type: LinkSupersedes, To: holder.ID, At: now}}
-		out.reply.Outcome, out.reply.Superseded = SupersededOld, holder.ID
-		payload["supersedes"] = holder.ID
-	}
-	if err := setBody(&r, body); err != nil {
-		return out, err
-	}
-	out.change.Put = append(out.change.Put, Put{Record: r, Vectors: e.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
-	out.change.Events = append(out.change.Events, m.event(EventCreated, &r, now, payload))
-	return out, nil
-}
-
-// slotHolder returns the record that holds r's slot, or nil.
-func (m *Memory) slotHolder(ctx context.Context, r *Record) (*Record, error) {
-	if r.Slot == "" {
-		return nil, nil
-	}
-	f := Filter{Within: []Namespace{r.Namespace}, Exact: true, Kinds: []Kind{r.Kind}, Slot: &r.Slot, NotLive: true}
-	held, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 1})
-	if err != nil || len(held) == 0 {
-		return nil, err
-	}
-	return &held[0], nil
-}
-
-// confirm answers a note said again with the old one, whose clock starts anew.
-func (m *Memory) confirm(old *Record, tags []string, now time.Time) (decision[Stored], error) {
-	r := *old
-	r.Version++
-	var body factBody
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return decision[Stored]{}, &Error{Code: Internal, Op: "confirm fact", Err: err}
-	}
-	body.ConfirmedAt = now
-	for _, tag := range tags {
-		if !slices.Contains(r.Tags, tag) && len(r.Tags) < MaxTags {
-			r.Tags = append(slices.Clone(r.Tags), tag)
-			r.UpdatedAt = now
-		}
-	}
-	if err := setBody(&r, body); err != nil {
-		return decision[Stored]{}, err
-	}
-	return decision[Stored]{
-		reply: Stored{ID: r.ID, Outcome: DuplicateOf}, record: r.ID,
-		change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
-			Events: []Event{m.event(EventConfirmed, &r, now, map[string]any{"version": r.Version})}},
-	}, nil
-}
-
-// supersede ends the validity of a fact in favour of another.
-func (m *Memory) supersede(old *Record, by ID, now time.Time) (Put, []Event, error) {
-	r := *old
-	r.Version++
-	r.Live, r.Slot = false, ""
-	var body factBody
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return Put{}, nil, &Error{Code: Internal, Op: "supersede fact", Err: err}
-	}
-	body.Validity, body.ValidUntil, body.SupersededBy = Superseded, now, by
-	err := setBody(&r, body)
-	return Put{Record: r, SameText: true, Revisions: -1},
-		[]Event{m.event(EventSuperseded, &r, now, map[string]any{"by": by})}, err
-}
-
 // Fact reads one fact by id, also one that is no longer live. NotFound: there is
 // none in this namespace.
 func (m *Memory) Fact(ctx context.Context, id ID) (Fact, error) {
-	f := m.readable(m.engine.now(), KindFact)
+	now := m.engine.now()
+	f := m.readable(now, KindFact)
 	f.NotLive = true
 	r, err := m.one(ctx, f, id)
 	if err != nil {
 		return Fact{}, err
 	}
-	return FactOf(&r)
+	return FactOf(&r, now)
 }
 
 // A FactQuery selects facts for [Memory.Facts].
 type FactQuery struct {
-	Tags    []string // has all of them
-	Where   Where
-	History bool // also facts that are no longer live
+	Tags          []string // has all of them
+	Scopes        []string // one of these; a note is in the scope "global"
+	Where         Where
+	MinConfidence float64 // effective confidence of at least so much; 0: any
+	History       bool    // also facts that are no longer live
 }
 
 // Facts lists facts, newest first. next continues the list; "" is its end.
 func (m *Memory) Facts(ctx context.Context, q FactQuery, page Page) (facts []Fact, next string, err error) {
-	f := m.readable(m.engine.now(), KindFact)
-	f.Where, f.NotLive = q.Where, q.History
+	now := m.engine.now()
+	f := m.readable(now, KindFact)
+	f.Where, f.NotLive, f.Scopes, f.MinConfidence = q.Where, q.History, q.Scopes, q.MinConfidence
 	if f.Tags, err = CheckTags(q.Tags); err != nil {
 		return nil, "", err
 	}
@@ -373,7 +339,7 @@ func (m *Memory) Facts(ctx context.Context, q FactQuery, page Page) (facts []Fac
 	}
 	facts = make([]Fact, len(records))
 	for i := range records {
-		if facts[i], err = FactOf(&records[i]); err != nil {
+		if facts[i], err = FactOf(&records[i], now); err != nil {
 			return nil, "", err
 		}
 	}

@@ -24,9 +24,15 @@ type Filter struct {
 	Tags   []string // has all of them
 	Where  Where
 
+	Scopes   []string // one of these
+	Statuses []string // one of these
+
 	At      time.Time // leave out what has expired by then; zero: nothing has
 	Expired bool      // only what has expired by At
-	NotLive bool      // also records that are no longer live
+	NotLive bool      // also records that are no longer live, or have left the live set by decay at At
+
+	MinConfidence float64   // effective confidence at At of at least so much; 0: any
+	Due           time.Time // only those with a transition due by then; zero: all
 
 	Space Space // for Count: the space whose vectors count
 }
@@ -39,7 +45,13 @@ func (f *Filter) Selects(r *Record) bool {
 
 // SelectsHeader is Selects without Where: it needs neither Text nor Attributes.
 func (f *Filter) SelectsHeader(r *Record) bool {
-	if !f.Covers(r.Namespace) || !r.Live && !f.NotLive {
+	if !f.Covers(r.Namespace) || !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) {
+		return false
+	}
+	if len(f.Scopes) > 0 && !slices.Contains(f.Scopes, r.Scope) || len(f.Statuses) > 0 && !slices.Contains(f.Statuses, r.Status) {
+		return false
+	}
+	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence || !f.Due.IsZero() && (r.DueAt.IsZero() || f.Due.Before(r.DueAt)) {
 		return false
 	}
 	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) || len(f.IDs) > 0 && !slices.Contains(f.IDs, r.ID) {

@@ -488,5 +488,3 @@ type useless struct {
 }
 
 func (u useless) Embed(context.Context, []string) ([][]float32, error) { return u.reply(), nil }
-
-func nan() float64 { var zero float64; return zero / zero }

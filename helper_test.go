@@ -26,6 +26,8 @@ func eachStore(t *testing.T, test func(t *testing.T, store loci.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, openSQLite(t)) })
 }
 
+func openMemory() loci.Store { return memory.Open() }
+
 // openSQLite opens a directory, so that there may be several tenants.
 func openSQLite(t *testing.T) loci.Store {
 	t.Helper()
@@ -61,6 +63,12 @@ func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
+}
+
+func (c *clock) set(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = at
 }
 
 // newEngine makes an engine with a clock of its own unless opts has one.
@@ -218,4 +226,14 @@ func exported(t testing.TB, m *loci.Memory) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// count counts the lines that hold a text.
+func count(lines, text string) (n int64) {
+	for line := range strings.Lines(lines) {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
 }

@@ -185,3 +185,39 @@ func TestNoLostUpdate(t *testing.T) {
 		}
 	})
 }
+
+// TestLifecycleWritesRepeat: the same request twice does its work once.
+func TestLifecycleWritesRepeat(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		e := newEngine(t, s, loci.Options{})
+		m := bind(t, e, "u")
+		factID, ruleID, episodeID := store(t, m, keyed("Berlin")).ID, storeRule(t, m, "x"), storeEpisode(t, m, "b", "x")
+		wrongID := save(t, m, "to forget")
+		for name, write := range map[string]func(m *loci.Memory) (any, error){
+			"episode": func(m *loci.Memory) (any, error) {
+				return m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "e", Butler: "b"})
+			},
+			"rule":     func(m *loci.Memory) (any, error) { return m.StoreRule(t.Context(), loci.NewRule{Content: "r"}) },
+			"helpful":  func(m *loci.Memory) (any, error) { return m.MarkHelpful(t.Context(), ruleID) },
+			"harmful":  func(m *loci.Memory) (any, error) { return m.MarkHarmful(t.Context(), ruleID, "why") },
+			"confirm":  func(m *loci.Memory) (any, error) { return nil, m.Confirm(t.Context(), loci.KindFact, factID) },
+			"link":     func(m *loci.Memory) (any, error) { return nil, m.Link(t.Context(), factID, loci.LinkSupports, ruleID) },
+			"conclude": func(m *loci.Memory) (any, error) { return m.ConcludeEpisode(t.Context(), episodeID, loci.Failed) },
+			"forget":   func(m *loci.Memory) (any, error) { return m.Forget(t.Context(), loci.KindFact, wrongID) },
+		} {
+			first, err := write(withKey(t, e, "a", name, "u"))
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			events, _, err := m.Events(t.Context(), loci.EventFilter{}, loci.Page{Limit: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := write(withKey(t, e, "a", name, "u"))
+			after, _, listErr := m.Events(t.Context(), loci.EventFilter{}, loci.Page{Limit: 1000})
+			if err != nil || listErr != nil || !reflect.DeepEqual(first, again) || len(after) != len(events) {
+				t.Errorf("%s: %v, then %v, %v; %d events, then %d", name, first, again, err, len(events), len(after))
+			}
+		}
+	})
+}

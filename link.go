@@ -1,6 +1,9 @@
 package loci
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // A LinkType says how one record relates to another.
 type LinkType string
@@ -14,10 +17,57 @@ const (
 	LinkRelatedTo   LinkType = "related_to"
 )
 
+// check refuses a type that is none of these.
+func (t LinkType) check() error {
+	switch t {
+	case LinkDerivedFrom, LinkSupports, LinkContradicts, LinkSupersedes, LinkRelatedTo:
+		return nil
+	}
+	return oneOfError("link type", string(t), LinkDerivedFrom, LinkSupports, LinkContradicts, LinkSupersedes, LinkRelatedTo)
+}
+
 // A Link joins two records of a tenant. The same link put twice is there once.
 type Link struct {
 	From ID        `json:"from"`
 	Type LinkType  `json:"type"`
 	To   ID        `json:"to"`
 	At   time.Time `json:"created_at"`
+}
+
+// Link joins two records: from one in the handle's namespace to one it may read.
+// A link that is there already stays as it is. It says nothing about what holds: a
+// link "supersedes" supersedes no fact, which [Memory.StoreFact] does. NotFound: an
+// end is not there.
+func (m *Memory) Link(ctx context.Context, from ID, typ LinkType, to ID) error {
+	if err := typ.check(); err != nil {
+		return err
+	}
+	if from == to {
+		return Errorf(Invalid, "a memory cannot be linked to itself: name another one")
+	}
+	request := map[string]any{"from": from, "type": typ, "to": to}
+	_, err := commit(ctx, m, "link", request, func(now time.Time) (decision[ID], error) {
+		var none decision[ID]
+		r, err := m.one(ctx, m.writable(now), from)
+		if err != nil {
+			return none, err
+		}
+		reach := m.readable(now)
+		reach.NotLive = true
+		if _, err := m.one(ctx, reach, to); err != nil {
+			return none, err
+		}
+		have, err := m.engine.store.Links(ctx, m.view.Tenant, from)
+		if err != nil {
+			return none, err
+		}
+		for _, l := range have {
+			if l.From == from && l.Type == typ && l.To == to {
+				return decision[ID]{reply: from, record: from}, nil
+			}
+		}
+		return decision[ID]{reply: from, record: from, change: Change{Links: []Link{{From: from, Type: typ, To: to, At: now}},
+			Events: []Event{m.event(EventLinked, &r, now, map[string]any{"type": typ, "to": to})}}}, nil
+	})
+	return err
 }

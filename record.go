@@ -57,8 +57,10 @@ type Kind string
 
 // The kinds there are.
 const (
-	KindFact Kind = "fact" // a fact, or a note: a fact without subject and predicate
-	KindItem Kind = "item" // a JSON value under a key the caller chose
+	KindFact    Kind = "fact"    // a fact, or a note: a fact without subject and predicate
+	KindItem    Kind = "item"    // a JSON value under a key the caller chose
+	KindEpisode Kind = "episode" // something that happened; it expires
+	KindRule    Kind = "rule"    // how to behave, tried out and rated
 )
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
@@ -80,6 +82,14 @@ type Record struct {
 
 	// Live records are searched. Others stay readable by id until erased.
 	Live bool
+
+	// What filters may ask for beside the place. The engine derives all of it from
+	// the body; a store keeps it as given.
+	Scope  string    // of a fact or rule; the agent of an episode
+	Status string    // validity of a fact, maturity of a rule, status of an episode
+	Decay  Decay     // how the confidence falls
+	EndsAt time.Time // from here on the confidence is too low for the live set; zero: never
+	DueAt  time.Time // when upkeep has a transition to write down; zero: never
 
 	CreatedAt time.Time // millisecond precision, UTC
 	UpdatedAt time.Time // of the last Put that changed what the record says
@@ -109,6 +119,9 @@ func (s Span) Of(text string) string {
 
 // Expired reports whether the record is past its time at t.
 func (r *Record) Expired(t time.Time) bool { return !r.ExpiresAt.IsZero() && !t.Before(r.ExpiresAt) }
+
+// Ended reports whether the record has left the live set by decay at t.
+func (r *Record) Ended(t time.Time) bool { return !r.EndsAt.IsZero() && !t.Before(r.EndsAt) }
 
 // A Revision is an earlier state of a record, kept when a Put replaced it.
 type Revision struct {

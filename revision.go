@@ -25,7 +25,7 @@ func (m *Memory) ReviseFact(ctx context.Context, id ID, in FactRevision) (Fact, 
 	request := map[string]any{"id": id, "revision": in}
 	return commit(ctx, m, "revise fact", request, func(now time.Time) (decision[Fact], error) {
 		old, err := m.one(ctx, m.writable(now, KindFact), id)
-		if err == nil && !old.Live {
+		if err == nil && (!old.Live || old.Ended(now)) {
 			err = notFound(id)
 		}
 		if err != nil {
@@ -44,11 +44,11 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 	r := old
 	r.Version++
 	r.UpdatedAt = now
-	var body factBody
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return none, &Error{Code: Internal, Op: "revise fact", Err: err}
+	body, err := readFact(&r)
+	if err != nil {
+		return none, err
 	}
-	body.ConfirmedAt = now
+	body.ConfirmedAt, body.Validity = laterOf(now, body.ConfirmedAt), Active
 	value, metadata, err := splitAttributes(r.Attributes)
 	if err != nil {
 		return none, err
@@ -87,7 +87,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 			r.Slot = ""
 		}
 	}
-	if err := setBody(&r, body); err != nil {
+	if err := setFact(&r, body); err != nil {
 		return none, err
 	}
 	put := Put{Record: r, SameText: r.Text == old.Text, Revisions: *e.opts.Revisions}
@@ -95,7 +95,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 		put.Record.Passages = e.passages(r.Text)
 		put.Vectors = e.embed(ctx, m.view.Tenant, r.Text, put.Record.Passages)
 	}
-	fact, err := FactOf(&put.Record)
+	fact, err := FactOf(&put.Record, now)
 	return decision[Fact]{reply: fact, record: r.ID, change: Change{Put: []Put{put},
 		Events: []Event{m.event(EventUpdated, &r, now, map[string]any{"version": r.Version, "bytes": len(r.Text)})}}}, err
 }

@@ -32,9 +32,12 @@ type Query struct {
 	Limit  int  // 1 to 1000; default 10
 	Offset int  // results to pass over, 0 to 10000
 
-	Kinds []Kind // default: all
-	Tags  []string
-	Where Where
+	Kinds  []Kind   // default: all
+	Scopes []string // of facts and rules, the agent of episodes; default: all
+	Tags   []string
+	Where  Where
+
+	MinConfidence float64 // effective confidence of at least so much, 0 to 1; 0: all live ones
 }
 
 // A Match is a record that a search found.
@@ -63,6 +66,8 @@ type Result struct {
 	// KeywordOnly is set when a search that should use vectors had to do without,
 	// because the embedder did not answer.
 	KeywordOnly bool
+
+	At time.Time // the moment of the search: what was live then
 }
 
 // Search finds memories by meaning and by words. Each record comes once, with
@@ -76,8 +81,9 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if err := q.check(); err != nil {
 		return Result{}, err
 	}
-	f := m.readable(m.engine.now(), q.Kinds...)
-	f.Where = q.Where
+	now := m.engine.now()
+	f := m.readable(now, q.Kinds...)
+	f.Where, f.Scopes, f.MinConfidence = q.Where, q.Scopes, q.MinConfidence
 	var err error
 	if f.Tags, err = CheckTags(q.Tags); err != nil {
 		return Result{}, err
@@ -99,7 +105,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 			return Result{}, err
 		}
 		if !stale || attempt == 3 {
-			return Result{Matches: matches, KeywordOnly: p.keywordOnly}, nil
+			return Result{Matches: matches, KeywordOnly: p.keywordOnly, At: now}, nil
 		}
 	}
 }
@@ -317,38 +323,4 @@ func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches [
 func (m *Memory) Events(ctx context.Context, f EventFilter, page Page) (events []Event, next string, err error) {
 	f.Within = []Namespace{m.view.Namespace}
 	return m.engine.store.Events(ctx, m.view.Tenant, f, page)
-}
-
-// Stats measure the memory of a handle.
-type Stats struct {
-	Facts Counts    `json:"facts"`
-	Items Counts    `json:"items"`
-	At    time.Time `json:"at"`
-}
-
-// Stats counts what the handle may read. Unembedded counts what has no vectors in
-// the active space, or in the engine's own while there is none.
-func (m *Memory) Stats(ctx context.Context) (s Stats, err error) {
-	s.At = m.engine.now()
-	space, err := m.engine.look(ctx, m.view.Tenant)
-	if err != nil {
-		return Stats{}, err
-	}
-	if own := m.engine.own; space.IsZero() && own != nil {
-		if err := own.learnDims(ctx); err != nil {
-			m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; memories count as without vectors", "error", err)
-		}
-		space = own.space()
-	}
-	for _, part := range []struct {
-		kind   Kind
-		counts *Counts
-	}{{KindFact, &s.Facts}, {KindItem, &s.Items}} {
-		f := m.readable(s.At, part.kind)
-		f.NotLive, f.Space = true, space
-		if *part.counts, err = m.engine.store.Count(ctx, m.view.Tenant, f); err != nil {
-			return Stats{}, err
-		}
-	}
-	return s, nil
 }

@@ -46,8 +46,10 @@ type Store interface {
 // A RecordStore holds records.
 type RecordStore interface {
 	// Apply makes a change, all of it or nothing, durable when it returns nil.
-	// Conflict: a version is not the expected one, a slot is taken, or the
-	// idempotency key is stored already; the engine reads again and decides anew.
+	// Conflict: a version is not the expected one, a slot is taken, an end of a link
+	// is not there, or the idempotency key is stored already; the engine reads again
+	// and decides anew. The events continue the tenant's chain in the order given;
+	// the payloads of earlier events about an erased record go with it.
 	// After a change that erases, the store also removes leftover copies of the
 	// erased bytes from its files as soon as it can.
 	Apply(ctx context.Context, t Tenant, c Change) error
@@ -57,8 +59,8 @@ type RecordStore interface {
 	Touch(ctx context.Context, t Tenant, touches []Touch) error
 
 	// Records lists the records a filter selects, newest first (CreatedAt
-	// descending, then ID ascending), at most page.Limit. next is the cursor of
-	// the following page, or "" at the end.
+	// descending, then ID ascending) unless the page asks for the reverse, at most
+	// page.Limit. next is the cursor of the following page, or "" at the end.
 	Records(ctx context.Context, t Tenant, f Filter, page Page) (records []Record, next string, err error)
 
 	// Match finds the live records that fit the probe best. The filter comes
@@ -115,6 +117,9 @@ type VectorStore interface {
 type EventLog interface {
 	// Events lists events, newest first, at most page.Limit.
 	Events(ctx context.Context, t Tenant, f EventFilter, page Page) (events []Event, next string, err error)
+
+	// Chain returns where the tenant's chain of events begins and ends.
+	Chain(ctx context.Context, t Tenant) (Chain, error)
 }
 
 // A Change is everything one write does, as a value: a store applies it whole or
@@ -279,6 +284,8 @@ type Hit struct {
 type Page struct {
 	Limit  int    // 1 to 1000; 0 means 100
 	Cursor string // from the page before; "" is the start
+
+	OldestFirst bool // of records: in reverse order; the same for every page of a list
 }
 
 // RecordVectors are vectors that come after their record.

@@ -5,25 +5,42 @@ import (
 	"time"
 )
 
-// A SweepReport says what upkeep did.
+// A SweepReport says what upkeep did, or would do.
 type SweepReport struct {
 	Tenants  int   `json:"tenants"`
-	Expired  int64 `json:"expired"`  // records past their time, erased
-	Embedded int   `json:"embedded"` // records that got the vectors they lacked
+	Expired  int64 `json:"expired"`          // items and episodes past their time, erased
+	Capped   int64 `json:"capped"`           // consolidated episodes beyond the cap of their agent, erased
+	Faded    int64 `json:"faded"`            // facts and rules whose fading was written down
+	Ended    int64 `json:"ended"`            // facts and rules whose expiry was written down; they stay
+	Embedded int   `json:"embedded"`         // records that got the vectors they lacked
+	DryRun   bool  `json:"dry_run"`          // nothing was done
+	Lacking  int64 `json:"lacking,omitzero"` // in a dry run: records without vectors
 }
 
-// Sweep does the upkeep of every tenant: it erases what has expired and embeds
-// what has no vectors yet. Reads never depend on it: what has expired is out of
-// every read at that moment. Several processes may sweep at once.
+func (r *SweepReport) add(one SweepReport) {
+	r.Tenants += one.Tenants
+	r.Expired += one.Expired
+	r.Capped += one.Capped
+	r.Faded += one.Faded
+	r.Ended += one.Ended
+	r.Embedded += one.Embedded
+}
+
+// sweepBatch bounds the records of one change of upkeep.
+const sweepBatch = 200
+
+// Sweep does the upkeep of every tenant: it erases what has expired and the
+// consolidated episodes beyond the cap of their agent, writes down with an event
+// what decay has brought about, and embeds what has no vectors yet. Reads never
+// depend on it: every state is right at the moment of reading. Several processes may
+// sweep at once; each transition is written down once.
 func (e *Engine) Sweep(ctx context.Context) (report SweepReport, err error) {
 	for t, err := range e.store.Tenants(ctx) {
 		if err != nil {
 			return report, err
 		}
 		one, err := e.SweepTenant(ctx, t)
-		report.Tenants++
-		report.Expired += one.Expired
-		report.Embedded += one.Embedded
+		report.add(one)
 		if err != nil {
 			return report, err
 		}
@@ -34,24 +51,233 @@ func (e *Engine) Sweep(ctx context.Context) (report SweepReport, err error) {
 // SweepTenant does the upkeep of one tenant.
 func (e *Engine) SweepTenant(ctx context.Context, t Tenant) (report SweepReport, err error) {
 	report.Tenants = 1
-	if report.Expired, err = e.eraseExpired(ctx, t); err != nil {
+	m := e.sweeper(t)
+	if report.Expired, err = m.eraseExpired(ctx); err != nil {
+		return report, err
+	}
+	if err = m.noteTransitions(ctx, &report); err != nil {
+		return report, err
+	}
+	if report.Capped, err = m.capEpisodes(ctx, false); err != nil {
 		return report, err
 	}
 	report.Embedded, err = e.Backfill(ctx, t, nil)
 	return report, err
 }
 
-func (e *Engine) eraseExpired(ctx context.Context, t Tenant) (n int64, err error) {
-	m := &Memory{engine: e, view: View{Tenant: t, Actor: "loci sweep"}}
+// PlanSweep says what SweepTenant would do now, and does nothing.
+func (e *Engine) PlanSweep(ctx context.Context, t Tenant) (report SweepReport, err error) {
+	report.Tenants, report.DryRun = 1, true
+	m := e.sweeper(t)
+	now := e.now()
+	expired, err := e.store.Count(ctx, t, expiredBy(now))
+	if err != nil {
+		return report, err
+	}
+	report.Expired = expired.Records
+	if err := m.each(ctx, dueBy(now), func(r *Record) { report.count(r.transitionsDue(now)) }); err != nil {
+		return report, err
+	}
+	if report.Capped, err = m.capEpisodes(ctx, true); err != nil {
+		return report, err
+	}
+	space, err := e.wantedSpace(ctx, t)
+	if err != nil || space.IsZero() {
+		return report, err
+	}
+	lacking, err := e.store.Count(ctx, t, Filter{Within: []Namespace{{}}, Space: space})
+	report.Lacking = lacking.Unembedded
+	return report, err
+}
+
+// sweeper is the handle of upkeep.
+func (e *Engine) sweeper(t Tenant) *Memory {
+	return &Memory{engine: e, view: View{Tenant: t, Actor: "loci sweep"}}
+}
+
+// expiredBy selects what has run out of time.
+func expiredBy(now time.Time) Filter {
+	return Filter{Within: []Namespace{{}}, At: now, Expired: true, NotLive: true}
+}
+
+// dueBy selects what has a transition to write down. What has run out of time is
+// erased instead.
+func dueBy(now time.Time) Filter {
+	return Filter{Within: []Namespace{{}}, At: now, Due: now, NotLive: true}
+}
+
+func (m *Memory) eraseExpired(ctx context.Context) (n int64, err error) {
 	for {
-		f := Filter{Within: []Namespace{{}}, At: e.now(), Expired: true, NotLive: true}
 		erased, err := commit(ctx, m, "sweep", nil, func(now time.Time) (decision[int], error) {
-			records, _, err := e.store.Records(ctx, t, f, Page{Limit: 200})
-			return decision[int]{change: m.eraseChange(records, now), reply: len(records)}, err
+			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, expiredBy(now), Page{Limit: sweepBatch})
+			change := m.eraseChange(records, now)
+			for i := range records {
+				if r := &records[i]; r.Kind == KindEpisode {
+					change.Events = append(change.Events, m.event(EventExpired, r, now, map[string]any{"since": r.ExpiresAt}))
+				}
+			}
+			return decision[int]{change: change, reply: len(records)}, err
 		})
 		n += int64(erased)
 		if err != nil || erased == 0 {
 			return n, err
+		}
+	}
+}
+
+// noteTransitions writes down what decay has brought about since it was last done.
+func (m *Memory) noteTransitions(ctx context.Context, report *SweepReport) error {
+	for {
+		done, err := commit(ctx, m, "sweep", nil, func(now time.Time) (decision[[]Event], error) {
+			var d decision[[]Event]
+			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, dueBy(now), Page{Limit: sweepBatch})
+			if err != nil {
+				return d, err
+			}
+			for i := range records {
+				put, events, err := m.noteTransition(records[i], now)
+				if err != nil {
+					return d, err
+				}
+				d.change.Put = append(d.change.Put, put)
+				d.change.Events = append(d.change.Events, events...)
+			}
+			d.reply = d.change.Events
+			return d, nil
+		})
+		if err != nil || len(done) == 0 {
+			return err
+		}
+		var types []EventType
+		for i := range done {
+			types = append(types, done[i].Type)
+		}
+		report.count(types)
+	}
+}
+
+func (r *SweepReport) count(types []EventType) {
+	for _, t := range types {
+		if t == EventFaded {
+			r.Faded++
+		} else {
+			r.Ended++
+		}
+	}
+}
+
+// noteTransition writes the state of a record down as it is now.
+func (m *Memory) noteTransition(r Record, now time.Time) (Put, []Event, error) {
+	r.Version++
+	var events []Event
+	if r.Kind == KindRule {
+		body, err := readRule(&r)
+		if err != nil {
+			return Put{}, nil, err
+		}
+		state := r.validityAt(body.Validity, now)
+		events = m.transitions(&r, body.Validity, state, now)
+		body.Validity = state
+		return Put{Record: r, SameText: true, Revisions: -1}, events, setRule(&r, body)
+	}
+	body, err := readFact(&r)
+	if err != nil {
+		return Put{}, nil, err
+	}
+	state := r.validityAt(body.Validity, now)
+	events = m.transitions(&r, body.Validity, state, now)
+	body.Validity = state
+	return Put{Record: r, SameText: true, Revisions: -1}, events, setFact(&r, body)
+}
+
+// transitions are the events of going from one state to a later one by decay, each
+// with the moment it came about.
+func (m *Memory) transitions(r *Record, from, to Validity, now time.Time) (events []Event) {
+	if from == Active && to != Active {
+		events = append(events, m.event(EventFaded, r, now, map[string]any{"since": r.Decay.Below(ActiveConfidence)}))
+	}
+	if from != Expired && to == Expired {
+		events = append(events, m.event(EventExpired, r, now, map[string]any{"since": r.Decay.Below(LiveConfidence)}))
+	}
+	return events
+}
+
+// transitionsDue are the types of the events that noting the state would write.
+func (r *Record) transitionsDue(now time.Time) (types []EventType) {
+	if !r.DueAt.Equal(r.EndsAt) {
+		types = append(types, EventFaded)
+	}
+	if r.Ended(now) {
+		types = append(types, EventExpired)
+	}
+	return types
+}
+
+// capEpisodes erases the oldest consolidated episodes of every agent that has more
+// than the cap, or counts them. Others are never erased for the cap.
+func (m *Memory) capEpisodes(ctx context.Context, dry bool) (n int64, err error) {
+	most := int64(m.engine.opts.EpisodeCap)
+	live := Filter{Within: []Namespace{{}}, Kinds: []Kind{KindEpisode}, At: m.engine.now()}
+	all, err := m.engine.store.Count(ctx, m.view.Tenant, live)
+	if err != nil || all.Records <= most { // then no agent has more
+		return 0, err
+	}
+	held := map[string]int64{}
+	err = m.each(ctx, live, func(r *Record) { held[r.Scope]++ })
+	for butler, count := range held {
+		if err != nil || count <= most {
+			continue
+		}
+		f := live
+		f.Scopes, f.Statuses = []string{butler}, []string{string(Consolidated)}
+		var more int64
+		if dry {
+			digested, countErr := m.engine.store.Count(ctx, m.view.Tenant, f)
+			more, err = min(count-most, digested.Records), countErr
+		} else {
+			more, err = m.eraseOldest(ctx, f, most)
+		}
+		n += more
+	}
+	return n, err
+}
+
+// eraseOldest erases the oldest records that f selects until no more than most
+// live ones of its scope are left.
+func (m *Memory) eraseOldest(ctx context.Context, f Filter, most int64) (n int64, err error) {
+	live := f
+	live.Statuses = nil
+	for {
+		erased, err := commit(ctx, m, "sweep", nil, func(now time.Time) (decision[int64], error) {
+			// Listed before they are counted: what another sweep erases in between it
+			// erases of this list, which is a conflict, or before the count.
+			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: sweepBatch, OldestFirst: true})
+			if err != nil {
+				return decision[int64]{}, err
+			}
+			have, err := m.engine.store.Count(ctx, m.view.Tenant, live)
+			records = records[:min(int64(len(records)), max(0, have.Records-most))]
+			return decision[int64]{change: m.eraseChange(records, now), reply: int64(len(records))}, err
+		})
+		n += erased
+		if err != nil || erased == 0 {
+			return n, err
+		}
+	}
+}
+
+// each calls do for every record that a filter selects.
+func (m *Memory) each(ctx context.Context, f Filter, do func(*Record)) error {
+	for page := (Page{Limit: 1000}); ; {
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			do(&records[i])
+		}
+		if page.Cursor = next; next == "" {
+			return nil
 		}
 	}
 }

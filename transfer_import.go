@@ -210,9 +210,7 @@ func (in *importer) revision(line *exportLine) error {
 
 func (in *importer) link(line *exportLine) error {
 	l := Link{From: line.From, Type: line.LinkType, To: line.To}
-	switch l.Type {
-	case LinkDerivedFrom, LinkSupports, LinkContradicts, LinkSupersedes, LinkRelatedTo:
-	default:
+	if l.Type.check() != nil {
 		return Errorf(Unsupported, "link_type %q is not known to this build", l.Type)
 	}
 	if l.From.IsZero() || l.To.IsZero() || line.CreatedAt.IsZero() {

@@ -82,5 +82,7 @@ func (m *Memory) importNote(content string, metadata map[string]any) (*Record, e
 	now := m.engine.now()
 	r.ID = derivedID(ID{}, MCPMemoryFormat, r.Namespace.Key(), r.Text, string(r.Attributes))
 	r.CreatedAt, r.UpdatedAt = now, now
-	return r, setBody(r, factBody{Validity: Active, ValidFrom: now, ConfirmedAt: now, Source: Source{Kind: "import", Client: MCPMemoryFormat}})
+	body := d.body
+	body.ValidFrom, body.ConfirmedAt, body.Source = now, now, Source{Kind: "import", Client: MCPMemoryFormat}
+	return r, setFact(r, body)
 }

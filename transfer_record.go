@@ -1,7 +1,9 @@
 package loci
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -19,7 +21,7 @@ func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 		return nil, Errorf(Invalid, "created_at is missing")
 	case len(r.Text) > e.opts.MaxContent:
 		return nil, Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.MaxContent)
-	case r.Kind != KindFact && r.Kind != KindItem:
+	case !slices.Contains([]Kind{KindFact, KindItem, KindEpisode, KindRule}, r.Kind):
 		return nil, Errorf(Unsupported, "kind %q is not known to this build", r.Kind)
 	}
 	err := importTimes(r, in)
@@ -73,32 +75,97 @@ func (m *Memory) importSlot(r *Record, held bool) error {
 		}
 		r.Slot, r.Live = itemSlot(body.Key), true
 	case KindFact:
-		body, err := m.redactBody(r)
+		body, err := m.importFact(r)
 		if err != nil {
 			return err
 		}
 		if held && r.Live {
 			r.Slot = m.engine.factSlot(r, body)
 		}
+	case KindRule:
+		return m.importRule(r)
+	case KindEpisode:
+		return m.importEpisode(r)
 	}
 	return nil
 }
 
-// redactBody redacts what a fact says outside of its text, as [Memory.StoreFact]
-// does. A body that holds no secret stays as it was written.
-func (m *Memory) redactBody(r *Record) (*factBody, error) {
-	var body factBody
-	if err := json.Unmarshal(r.Body, &body); err != nil {
+// importFact checks what a fact says outside of its text and redacts it, as
+// [Memory.StoreFact] does. A body that holds no secret stays as it was written.
+func (m *Memory) importFact(r *Record) (*factBody, error) {
+	body, err := readFact(r)
+	if err != nil {
 		return nil, Errorf(Invalid, "body is not that of a fact: %v", err)
 	}
-	clean := body
+	if err := cmp.Or(checkImportance(body.Importance), checkConfidence(body.Confidence)); err != nil {
+		return nil, err
+	}
+	switch body.Validity {
+	case Active, Fading, Expired:
+	case Superseded, Retracted:
+		r.Live = false
+	default:
+		return nil, oneOfError("validity", string(body.Validity), Active, Fading, Superseded, Expired, Retracted)
+	}
+	clean, written := body, r.Body
 	for _, field := range []*string{&clean.Subject, &clean.Predicate, &clean.Scope} {
 		*field = m.engine.redact(*field)
 	}
-	if clean == body {
-		return &body, nil
+	if err := setFact(r, clean); err != nil {
+		return nil, err
 	}
-	return &clean, setBody(r, clean)
+	if clean == body {
+		r.Body = written
+	}
+	return &clean, nil
+}
+
+// importRule checks the body of a rule and redacts it.
+func (m *Memory) importRule(r *Record) error {
+	body, err := readRule(r)
+	if err != nil {
+		return Errorf(Invalid, "body is not that of a rule: %v", err)
+	}
+	body.Scope, body.Original = m.engine.redact(body.Scope), m.engine.redact(body.Original)
+	for i := range body.Reasons {
+		body.Reasons[i] = m.engine.redact(body.Reasons[i])
+	}
+	switch body.Maturity {
+	case Candidate, Established, Proven, AntiPattern:
+	default:
+		return oneOfError("maturity", string(body.Maturity), Candidate, Established, Proven, AntiPattern)
+	}
+	switch {
+	case body.Successes < 0 || body.Harms < 0 || body.Applied < 0:
+		return Errorf(Invalid, "counts of the rule must not be negative")
+	case len(body.Original) > m.engine.opts.MaxContent:
+		return Errorf(TooLarge, "original_content has %d bytes; the limit is %d", len(body.Original), m.engine.opts.MaxContent)
+	}
+	if err := cmp.Or(checkConfidence(body.Confidence), checkLabel("scope", body.Scope)); err != nil {
+		return err
+	}
+	return setRule(r, body)
+}
+
+// importEpisode checks the body of an episode and redacts it.
+func (m *Memory) importEpisode(r *Record) error {
+	body, err := readEpisode(r)
+	if err != nil {
+		return Errorf(Invalid, "body is not that of an episode: %v", err)
+	}
+	body.Butler, body.Session = m.engine.redact(body.Butler), m.engine.redact(body.Session)
+	switch body.Status {
+	case Pending, Consolidated, Failed, DeadLetter:
+	default:
+		return oneOfError("consolidation_status", string(body.Status), Pending, Consolidated, Failed, DeadLetter)
+	}
+	if r.ExpiresAt.IsZero() {
+		return Errorf(Invalid, "expires_at of the episode is missing")
+	}
+	if err := cmp.Or(checkImportance(body.Importance), checkLabel("butler", body.Butler)); err != nil {
+		return err
+	}
+	return setEpisode(r, body)
 }
 
 // importRevision checks an earlier state of a record and adds it.

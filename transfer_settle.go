@@ -3,7 +3,6 @@ package loci
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -138,8 +137,12 @@ func saysSame(a, b *Record) bool {
 	if a.Kind == KindItem { // its text is part of its value
 		return a.Slot == b.Slot
 	}
-	var x, y factBody
-	if json.Unmarshal(a.Body, &x) != nil || json.Unmarshal(b.Body, &y) != nil {
+	if a.Kind != KindFact {
+		return a.Text == b.Text && a.Scope == b.Scope
+	}
+	x, errX := readFact(a)
+	y, errY := readFact(b)
+	if errX != nil || errY != nil {
 		return false
 	}
 	return normalise(a.Text) == normalise(b.Text) && x.Subject == y.Subject && x.Predicate == y.Predicate && x.Scope == y.Scope

@@ -3,7 +3,6 @@ package loci
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
@@ -170,9 +169,9 @@ func (in *importer) follow(r *Record) error {
 	if r.Kind != KindFact {
 		return nil
 	}
-	var body factBody
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return &Error{Code: Internal, Op: "import fact", Err: err}
+	body, err := readFact(r)
+	if err != nil {
+		return err
 	}
 	moved := body
 	moved.Supersedes, moved.SupersededBy = in.became(body.Supersedes), in.became(body.SupersededBy)
@@ -188,20 +187,16 @@ func (in *importer) storeLinks(ctx context.Context, links []Link) error {
 	for _, l := range links {
 		ids = append(ids, in.became(l.From), in.became(l.To))
 	}
-	// An end in another namespace is not the caller's to link to.
-	there, err := in.m.present(ctx, in.m.writable(time.Time{}), ids)
-	if err != nil {
-		return err
-	}
-	var c Change
-	for _, l := range links {
-		l.From, l.To = in.became(l.From), in.became(l.To)
-		if there[l.From] != nil && there[l.To] != nil {
-			c.Links = append(c.Links, l)
+	_, err := commit(ctx, in.m.plain(), "import links", nil, func(time.Time) (d decision[bool], err error) {
+		// An end in another namespace is not the caller's to link to.
+		there, err := in.m.present(ctx, in.m.writable(time.Time{}), ids)
+		for _, l := range links {
+			l.From, l.To = in.became(l.From), in.became(l.To)
+			if there[l.From] != nil && there[l.To] != nil {
+				d.change.Links = append(d.change.Links, l)
+			}
 		}
-	}
-	if len(c.Links) == 0 {
-		return nil
-	}
-	return in.m.engine.store.Apply(ctx, in.m.view.Tenant, c)
+		return d, err
+	})
+	return err
 }

@@ -29,7 +29,7 @@ func fill(t *rapid.T, tb testing.TB, m *loci.Memory, c *clock) {
 	text := rapid.StringMatching(`[a-z<>&"\\ é漢\n]{1,40}x`)
 	for range rapid.IntRange(0, 12).Draw(t, "steps") {
 		c.advance(time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond)
-		switch rapid.IntRange(0, 5).Draw(t, "step") {
+		switch rapid.IntRange(0, 7).Draw(t, "step") {
 		case 0:
 			ids = append(ids, save(tb, m, text.Draw(t, "text")))
 		case 1:
@@ -41,6 +41,27 @@ func fill(t *rapid.T, tb testing.TB, m *loci.Memory, c *clock) {
 		case 3:
 			put(tb, m, m.View().Namespace.Child(rapid.SampledFrom([]string{"yz", "z"}).Draw(t, "place")), rapid.SampledFrom([]string{"x", "xy"}).Draw(t, "key"),
 				fmt.Sprintf(`{"v":%d}`, rapid.Int().Draw(t, "v")), &loci.PutOptions{TTL: time.Duration(rapid.IntRange(0, 1).Draw(t, "ttl")) * 1000 * time.Hour})
+		case 6:
+			id, err := m.StoreRule(tb.Context(), loci.NewRule{Content: text.Draw(t, "text"), Tags: []string{"tag"}, Scope: "health"})
+			for range rapid.IntRange(0, 4).Draw(t, "harms") {
+				if err == nil {
+					_, err = m.MarkHarmful(tb.Context(), id, "it broke")
+				}
+			}
+			if err == nil && rapid.Bool().Draw(t, "forget") {
+				_, err = m.Forget(tb.Context(), loci.KindRule, id)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		case 7:
+			id, err := m.StoreEpisode(tb.Context(), loci.NewEpisode{Content: text.Draw(t, "text"), Butler: "b", Session: "s"})
+			if err == nil && rapid.Bool().Draw(t, "digested") {
+				_, err = m.ConcludeEpisode(tb.Context(), id, loci.Consolidated)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		case 4:
 			put(tb, m, m.View().Namespace, "k", `{"hidden":1}`, &loci.PutOptions{Index: []string{}})
 		default:

@@ -71,7 +71,7 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 			d.change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.record, At: now,
 				ExpiresAt: now.Add(e.opts.IdempotencyTTL)}
 		}
-		if len(d.change.Put)+len(d.change.Erase) == 0 && d.change.Reply == nil {
+		if len(d.change.Put)+len(d.change.Erase)+len(d.change.Links)+len(d.change.Events) == 0 && d.change.Reply == nil {
 			return d.reply, nil
 		}
 		d.change.expect(active)
@@ -160,12 +160,13 @@ func pause(ctx context.Context, attempt int) error {
 
 // event makes an audit event about a record.
 func (m *Memory) event(typ EventType, r *Record, now time.Time, payload map[string]any) Event {
-	var data json.RawMessage
+	e := Event{ID: m.engine.opts.NewID(), Type: typ, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: now,
+		Actor: m.view.Actor, RequestID: m.view.RequestID}
 	if len(payload) > 0 {
-		data, _ = json.Marshal(payload) // strings, numbers and ids only: cannot fail
+		e.Payload, _ = json.Marshal(payload) // strings, numbers, times and ids only: cannot fail
+		e.Nonce = newNonce()
 	}
-	return Event{ID: m.engine.opts.NewID(), Type: typ, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: now,
-		Actor: m.view.Actor, RequestID: m.view.RequestID, Payload: data}
+	return e
 }
 
 // one reads the record of an id that the filter selects; NotFound otherwise.

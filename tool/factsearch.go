@@ -77,7 +77,7 @@ func searchMemory(b *base, t Tool, i Instance) *Tool {
 			if name == "" {
 				continue
 			}
-			raw, err := b.rawRecord(&r.Matches[n].Record)
+			raw, err := b.rawRecord(&r.Matches[n].Record, r.At)
 			if err != nil {
 				return Reply{}, err
 			}
@@ -125,7 +125,7 @@ func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error
 }
 
 // rawRecord writes a record in full, as the fact or the item that it is.
-func (b *base) rawRecord(r *loci.Record) (json.RawMessage, error) {
+func (b *base) rawRecord(r *loci.Record, at time.Time) (json.RawMessage, error) {
 	if r.Kind == loci.KindItem {
 		item, err := loci.ItemOf(r)
 		if err != nil {
@@ -136,7 +136,7 @@ func (b *base) rawRecord(r *loci.Record) (json.RawMessage, error) {
 		}
 		return encode(item)
 	}
-	f, err := loci.FactOf(r)
+	f, err := loci.FactOf(r, at)
 	if err != nil {
 		return nil, err
 	}

@@ -88,6 +88,8 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 		MaxContent:     cfg.maxContent,
 		Revisions:      &cfg.revisions,
 		IdempotencyTTL: cfg.idempotencyTTL,
+		EpisodeTTL:     cfg.episodeTTL,
+		EpisodeCap:     cfg.episodeCap,
 		KeepDuplicates: !cfg.dedupe,
 		KeepSecrets:    !cfg.redact,
 		Logger:         a.logger(),

@@ -17,7 +17,7 @@ type cli struct {
 	Stats   statsCmd   `cmd:"" group:"upkeep" help:"Count what is remembered."`
 	Events  eventsCmd  `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
 	Reindex reindexCmd `cmd:"" group:"upkeep" help:"Make the vectors of the configured embedder and switch search to them."`
-	Sweep   sweepCmd   `cmd:"" group:"upkeep" help:"Erase what has expired, make missing vectors."`
+	Sweep   sweepCmd   `cmd:"" group:"upkeep" help:"Erase what has expired, note what has faded, make missing vectors."`
 	Bench   benchCmd   `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor  doctorCmd  `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 

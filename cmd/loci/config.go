@@ -34,7 +34,8 @@ type config struct {
 	maxContent, replyBytes, revisions int
 	readTimeout, writeTimeout         time.Duration
 	dedupe, redact                    bool
-	idempotencyTTL                    time.Duration
+	idempotencyTTL, episodeTTL        time.Duration
+	episodeCap                        int
 	logLevel                          slog.Level
 
 	file   string            // that was read; empty: none

@@ -131,7 +131,8 @@ func TestDefaultsAreDocumented(t *testing.T) {
 	}
 	if c.tenant.String() != "default" || c.embedder != "lexical" || c.vectorWeight != loci.DefaultVectorWeight ||
 		c.chunkSize != loci.DefaultChunkSize || c.chunkOverlap != loci.DefaultChunkOverlap || c.maxContent != loci.DefaultMaxContent ||
-		c.revisions != loci.DefaultRevisions || c.idempotencyTTL != loci.DefaultIdempotencyTTL {
+		c.revisions != loci.DefaultRevisions || c.idempotencyTTL != loci.DefaultIdempotencyTTL ||
+		c.episodeTTL != loci.DefaultEpisodeTTL || c.episodeCap != loci.DefaultEpisodeCap {
 		t.Errorf("defaults differ from those of the library: %+v", c)
 	}
 	if !filepath.IsAbs(strings.TrimPrefix(c.store, "sqlite:")) {

@@ -159,7 +159,12 @@ func (x *examination) damage() {
 			x.fail("integrity", err)
 			return
 		}
-		for _, sentence := range found {
+		log, err := x.a.engine.VerifyEvents(x.a.ctx, t, loci.Hash{})
+		if err != nil {
+			x.fail("integrity", err)
+			return
+		}
+		for _, sentence := range append(found, log.Problems...) {
 			damaged++
 			x.fail("integrity", loci.Errorf(loci.Internal, "tenant %s: %s", t, sentence))
 		}

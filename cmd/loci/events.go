@@ -8,11 +8,13 @@ import (
 
 type eventsCmd struct {
 	ID     idArg    `placeholder:"ID" help:"Only of this memory."`
-	Type   []string `sep:"none" placeholder:"TYPE" values:"created,updated,confirmed,superseded,erased,imported,elevated" help:"Only of this type: created, updated, confirmed, superseded, erased, imported or elevated; may be repeated."`
+	Type   []string `sep:"none" placeholder:"TYPE" values:"created,updated,confirmed,superseded,erased,imported,elevated,faded,expired,retracted,forgotten,linked,marked_helpful,marked_harmful,promoted,demoted,inverted,consolidated,failed,dead_lettered" help:"Only of this type, such as created, erased or expired; may be repeated."`
 	Since  string   `placeholder:"TIME" help:"Only at this time or after: a date, a time, or how long ago (7d)."`
 	Until  string   `placeholder:"TIME" help:"Only before this time."`
 	Limit  int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
 	Cursor string   `placeholder:"CURSOR" help:"Go on where the list before ended."`
+	Verify bool     `help:"Prove that the tenant's whole log is as it was written, instead of listing it."`
+	Head   string   `placeholder:"HASH" help:"With --verify: the head that an earlier --verify gave; it must be in the log."`
 	place
 }
 
@@ -20,14 +22,18 @@ type eventsCmd struct {
 func (*eventsCmd) Help() string {
 	return `Events tell who did what to which memory and when, never what it says.
 
-    loci events --since 7d --type erased`
+    loci events --since 7d --type erased
+    loci events --verify`
 }
-
-var eventTypes = []loci.EventType{loci.EventCreated, loci.EventUpdated, loci.EventConfirmed, loci.EventSuperseded,
-	loci.EventErased, loci.EventImported, loci.EventElevated}
 
 // Run lists audit events.
 func (c *eventsCmd) Run(a *app) error {
+	if c.Verify {
+		return c.verify(a)
+	}
+	if c.Head != "" {
+		return loci.Errorf(loci.Invalid, "--head goes with --verify")
+	}
 	f, err := c.filter(time.Now())
 	if err != nil {
 		return err
@@ -67,8 +73,8 @@ func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {
 		}
 	}
 	for _, name := range c.Type {
-		names := make([]string, len(eventTypes))
-		for i, t := range eventTypes {
+		names := make([]string, len(loci.EventTypes))
+		for i, t := range loci.EventTypes {
 			names[i] = string(t)
 		}
 		if _, err := oneOf(name, names...); err != nil {
@@ -81,4 +87,49 @@ func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {
 	}
 	f.Until, err = parseTime("--until", c.Until, now)
 	return f, err
+}
+
+// verify reads the whole log of the tenant, whatever the place.
+func (c *eventsCmd) verify(a *app) error {
+	var known loci.Hash
+	if c.Head != "" {
+		if err := known.UnmarshalText([]byte(c.Head)); err != nil {
+			return loci.Errorf(loci.Invalid, "--head: %v", err)
+		}
+	}
+	if err := a.open(loci.ScopeRead); err != nil {
+		return err
+	}
+	report, err := a.engine.VerifyEvents(a.ctx, a.principal.Tenant(), known)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(report); err != nil {
+			return err
+		}
+	} else {
+		c.printReport(a, report)
+	}
+	if len(report.Problems) > 0 {
+		return &loci.Error{Code: loci.Internal, Msg: "the audit log is not as it was written: " + report.Problems[0],
+			Recovery: "Keep the file as it is, and compare it with a backup."}
+	}
+	return nil
+}
+
+func (c *eventsCmd) printReport(a *app, report loci.ChainReport) {
+	for _, p := range report.Problems {
+		a.printf("fail\t%s\n", p)
+	}
+	if len(report.Problems) == 0 {
+		a.printf("%d events are as they were written\n", report.Events)
+	}
+	if report.Emptied > 0 {
+		a.printf("%d of them lost their details to an erase\n", report.Emptied)
+	}
+	if report.Older > 0 {
+		a.printf("%d more are older than the chain and not proven\n", report.Older)
+	}
+	a.printf("head\t%s\n", report.Head)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A memoryJSON is a fact or an item as --json shows it.
+// A memoryJSON is a memory as --json shows it.
 type memoryJSON struct {
 	ID        string         `json:"id"`
 	Kind      loci.Kind      `json:"kind"`
@@ -24,7 +24,10 @@ type memoryJSON struct {
 	Tags      []string       `json:"tags"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
 
+	Butler string `json:"butler,omitempty"` // of an episode
+
 	Validity     loci.Validity `json:"validity,omitempty"`
+	Maturity     loci.Maturity `json:"maturity,omitempty"` // of a rule
 	SupersededBy string        `json:"superseded_by,omitempty"`
 	Supersedes   string        `json:"supersedes,omitempty"`
 	Version      int64         `json:"version"`
@@ -51,11 +54,21 @@ func factJSON(f *loci.Fact) memoryJSON {
 	return m
 }
 
-// recordJSON shows a record of either kind.
-func recordJSON(r *loci.Record) (memoryJSON, error) {
-	if r.Kind == loci.KindFact {
-		f, err := loci.FactOf(r)
+// recordJSON shows a record of any kind, as it is at a moment.
+func recordJSON(r *loci.Record, at time.Time) (memoryJSON, error) {
+	switch r.Kind {
+	case loci.KindFact:
+		f, err := loci.FactOf(r, at)
 		return factJSON(&f), err
+	case loci.KindRule:
+		rule, err := loci.RuleOf(r, at)
+		return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text, Scope: rule.Scope, Tags: tagsOf(r),
+			Validity: rule.Validity, Maturity: rule.Maturity, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+			ConfirmedAt: rule.ConfirmedAt, Source: rule.Source}, err
+	case loci.KindEpisode:
+		e, err := loci.EpisodeOf(r)
+		return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text, Butler: e.Butler, Tags: tagsOf(r),
+			Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Source: e.Source}, err
 	}
 	item, err := loci.ItemOf(r)
 	if err != nil {
@@ -79,3 +92,6 @@ type listing struct {
 }
 
 func tagList(tags []string) string { return strings.Join(tags, ",") }
+
+// tagsOf are the tags of a record as a list, also when there are none.
+func tagsOf(r *loci.Record) []string { return append([]string{}, r.Tags...) }

@@ -73,7 +73,7 @@ func (c *searchCmd) printJSON(a *app, result loci.Result) error {
 	}{[]resultJSON{}, result.KeywordOnly}
 	for i := range result.Matches {
 		match := &result.Matches[i]
-		m, err := recordJSON(&match.Record)
+		m, err := recordJSON(&match.Record, result.At)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (c *searchCmd) print(a *app, result loci.Result) error {
 	}
 	for i := range result.Matches {
 		match := &result.Matches[i]
-		m, err := recordJSON(&match.Record)
+		m, err := recordJSON(&match.Record, result.At)
 		if err != nil {
 			return err
 		}

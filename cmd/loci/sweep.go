@@ -2,13 +2,17 @@ package main
 
 import "github.com/loci-memory/loci"
 
-type sweepCmd struct{}
+type sweepCmd struct {
+	DryRun bool `help:"Only say what would be done."`
+}
 
 // Help is shown below the usage.
 func (*sweepCmd) Help() string {
-	return `Erases what has expired and makes the vectors that are missing. Reads do not depend on it: what has expired is out of
-them at that moment. The MCP server does the same while it runs.
+	return `Erases what has run out of time and what is beyond the cap of episodes, writes down which facts and rules have faded or
+expired, and makes the vectors that are missing. Reads do not depend on it: every state is right at the moment of reading.
+The MCP server does the same while it runs.
 
+    loci sweep --dry-run
     loci sweep`
 }
 
@@ -17,13 +21,24 @@ func (c *sweepCmd) Run(a *app) error {
 	if err := a.open(loci.ScopeWrite, loci.ScopeDelete); err != nil {
 		return err
 	}
-	report, err := a.engine.SweepTenant(a.ctx, a.principal.Tenant())
+	sweep := a.engine.SweepTenant
+	if c.DryRun {
+		sweep = a.engine.PlanSweep
+	}
+	report, err := sweep(a.ctx, a.principal.Tenant())
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(report)
 	}
+	if c.DryRun {
+		a.printf("to do: ")
+		report.Embedded = int(report.Lacking)
+	}
 	a.printf("%d expired memories erased, %d embedded\n", report.Expired, report.Embedded)
+	if report.Capped+report.Faded+report.Ended > 0 {
+		a.printf("%d episodes beyond the cap erased, %d memories faded, %d expired by decay\n", report.Capped, report.Faded, report.Ended)
+	}
 	return nil
 }

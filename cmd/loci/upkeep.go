@@ -9,24 +9,29 @@ import (
 )
 
 // Upkeep starts after the first replies, which must not wait for it, and looks
-// now and then whether a write has gone without its vectors.
+// now and then whether a write has gone without its vectors. A whole sweep comes
+// once a day.
 const (
 	upkeepDelay    = 5 * time.Second
 	upkeepInterval = time.Minute
+	sweepInterval  = 24 * time.Hour
 )
 
 // upkeep erases what has expired, makes missing vectors, and builds the generation
 // of the configured embedder where that costs nothing, while a server runs.
 func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 	reindexed := !embedding.Local(a.embedder)
-	for wait, first := upkeepDelay, true; ; wait, first = upkeepInterval, false {
+	var swept time.Time
+	for wait := upkeepDelay; ; wait = upkeepInterval {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		if first || a.engine.Lagging(tenant) {
-			a.sweepQuietly(ctx, tenant)
+		if time.Since(swept) >= sweepInterval || a.engine.Lagging(tenant) {
+			if a.sweepQuietly(ctx, tenant) {
+				swept = time.Now()
+			}
 		}
 		if !reindexed {
 			reindexed = a.reindexQuietly(ctx, tenant)
@@ -34,12 +39,15 @@ func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 	}
 }
 
-func (a *app) sweepQuietly(ctx context.Context, tenant loci.Tenant) {
-	if report, err := a.engine.SweepTenant(ctx, tenant); err != nil {
+// sweepQuietly reports whether the sweep came to its end.
+func (a *app) sweepQuietly(ctx context.Context, tenant loci.Tenant) bool {
+	report, err := a.engine.SweepTenant(ctx, tenant)
+	if err != nil {
 		a.logger().Warn("upkeep stopped early; it goes on later", "error", err)
-	} else {
-		a.logger().Debug("upkeep", "expired", report.Expired, "embedded", report.Embedded)
+		return false
 	}
+	a.logger().Debug("upkeep", "expired", report.Expired, "capped", report.Capped, "faded", report.Faded, "ended", report.Ended, "embedded", report.Embedded)
+	return true
 }
 
 // reindexQuietly reports whether the server has no more generation to build.

@@ -35,7 +35,10 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	for _, e := range c.Events {
 		e.Seq = int64(len(data.events)) + 1
 		e.Namespace = slices.Clone(e.Namespace)
-		e.Payload = slices.Clone(e.Payload)
+		e.Payload, e.Nonce = slices.Clone(e.Payload), slices.Clone(e.Nonce)
+		e.Seal(data.head)
+		data.head = e.Hash
+		data.about[e.Entity] = append(data.about[e.Entity], len(data.events))
 		data.events = append(data.events, e)
 	}
 	for _, l := range c.Links {
@@ -85,7 +88,29 @@ func (d *tenant) check(c *loci.Change) error {
 			return loci.Errorf(loci.Conflict, "record %s is at version %d, not %d", r.ID, have, r.Version-1)
 		}
 	}
+	if err := d.checkLinks(c, gone); err != nil {
+		return err
+	}
 	return d.checkSlots(c, gone)
+}
+
+// checkLinks makes sure that after the change both ends of its links are there.
+func (d *tenant) checkLinks(c *loci.Change, gone map[loci.ID]bool) error {
+	if len(c.Links) == 0 {
+		return nil
+	}
+	put := map[loci.ID]bool{}
+	for i := range c.Put {
+		put[c.Put[i].Record.ID] = true
+	}
+	for _, l := range c.Links {
+		for _, end := range []loci.ID{l.From, l.To} {
+			if !put[end] && (d.records[end] == nil || gone[end]) {
+				return loci.Errorf(loci.Conflict, "record %s, an end of a link, is not there", end)
+			}
+		}
+	}
+	return nil
 }
 
 // checkSlots makes sure that after the change no slot has two holders.
@@ -116,6 +141,9 @@ func (d *tenant) erase(id loci.ID) {
 		if reply.Record == id {
 			delete(d.replies, key)
 		}
+	}
+	for _, n := range d.about[id] {
+		d.events[n].Payload, d.events[n].Nonce = nil, nil
 	}
 }
 

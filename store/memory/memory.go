@@ -34,6 +34,8 @@ type tenant struct {
 	records map[loci.ID]*stored
 	slots   map[slot]loci.ID
 	events  []loci.Event
+	about   map[loci.ID][]int // places in events, by entity
+	head    loci.Hash         // of the last event
 	links   []loci.Link
 	replies map[string]loci.Reply
 	index   *index.Index
@@ -56,7 +58,7 @@ type slot struct {
 func slotOf(r *loci.Record) slot { return slot{r.Namespace.Key(), r.Kind, r.Slot} }
 
 func newTenant() *tenant {
-	return &tenant{records: map[loci.ID]*stored{}, slots: map[slot]loci.ID{}, replies: map[string]loci.Reply{}, index: index.New(loci.Space{})}
+	return &tenant{records: map[loci.ID]*stored{}, slots: map[slot]loci.ID{}, about: map[loci.ID][]int{}, replies: map[string]loci.Reply{}, index: index.New(loci.Space{})}
 }
 
 // tenant finds a tenant's data; a tenant without data is empty.

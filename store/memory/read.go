@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 
@@ -12,10 +13,39 @@ import (
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
+// candidates yields records among which are all that a filter selects: by id or
+// slot when it names them, so that a look at one record does not cost one at each.
+func (d *tenant) candidates(f *loci.Filter) iter.Seq[*stored] {
+	var ids []loci.ID
+	switch {
+	case len(f.IDs) > 0:
+		ids = slices.Clone(f.IDs)
+		slices.SortFunc(ids, func(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) })
+		ids = slices.Compact(ids)
+	case f.Slot != nil && *f.Slot != "" && f.Exact && len(f.Kinds) > 0:
+		for _, n := range f.Within {
+			for _, kind := range f.Kinds {
+				if id, held := d.slots[slot{n.Key(), kind, *f.Slot}]; held && !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+			}
+		}
+	default:
+		return maps.Values(d.records)
+	}
+	return func(yield func(*stored) bool) {
+		for _, id := range ids {
+			if r := d.records[id]; r != nil && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 // selected lists the records a filter selects, newest first.
 func (d *tenant) selected(f *loci.Filter) []*stored {
 	var out []*stored
-	for _, r := range d.records {
+	for r := range d.candidates(f) {
 		if f.Selects(&r.Record) {
 			out = append(out, r)
 		}
@@ -38,9 +68,13 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loc
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
+	selected := data.selected(&f)
+	if p.OldestFirst {
+		slices.Reverse(selected)
+	}
 	var out []loci.Record
-	for _, r := range data.selected(&f) {
-		if after != nil && !after.After(&r.Record) {
+	for _, r := range selected {
+		if after != nil && !after.Precedes(&r.Record, p.OldestFirst) {
 			continue
 		}
 		if len(out) == limit {
@@ -201,8 +235,19 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p
 		if len(out) == limit {
 			return out, page.EventCursor(out[limit-1].Seq), nil
 		}
-		e.Namespace, e.Payload = slices.Clone(e.Namespace), slices.Clone(e.Payload)
+		e.Namespace, e.Payload, e.Nonce = slices.Clone(e.Namespace), slices.Clone(e.Payload), slices.Clone(e.Nonce)
 		out = append(out, e)
 	}
 	return out, "", nil
+}
+
+// Chain implements [loci.EventLog].
+func (s *Store) Chain(ctx context.Context, t loci.Tenant) (loci.Chain, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return loci.Chain{}, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	return loci.Chain{Head: data.head}, nil
 }

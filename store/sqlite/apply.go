@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -62,13 +63,26 @@ func (t *tx) apply(c *loci.Change) error {
 			return err
 		}
 	}
-	for _, l := range c.Links {
-		if err := t.exec("INSERT OR IGNORE INTO link (from_id, type, to_id, created_at) VALUES (?, ?, ?, ?)",
-			l.From[:], string(l.Type), l.To[:], l.At.UnixMilli()); err != nil {
+	for i := range c.Links {
+		if err := t.link(&c.Links[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// link stores a link between records that are there.
+func (t *tx) link(l *loci.Link) error {
+	var ends bool
+	if err := t.row("SELECT EXISTS (SELECT 1 FROM record WHERE id = ?) AND EXISTS (SELECT 1 FROM record WHERE id = ?)",
+		[]any{l.From[:], l.To[:]}, &ends); err != nil {
+		return err
+	}
+	if !ends {
+		return loci.Errorf(loci.Conflict, "an end of the link from %s to %s is not there", l.From, l.To)
+	}
+	return t.exec("INSERT OR IGNORE INTO link (from_id, type, to_id, created_at) VALUES (?, ?, ?, ?)",
+		l.From[:], string(l.Type), l.To[:], l.At.UnixMilli())
 }
 
 // putReply stores the reply of the change, in place of one past its time.
@@ -106,6 +120,7 @@ func (t *tx) erase(e loci.Erase) error {
 		{"DELETE FROM link WHERE from_id = ?", []any{e.ID[:]}},
 		{"DELETE FROM link WHERE to_id = ?", []any{e.ID[:]}},
 		{"DELETE FROM reply WHERE record = ?", []any{e.ID[:]}},
+		{"UPDATE event SET payload = NULL, nonce = NULL WHERE entity = ? AND payload IS NOT NULL", []any{e.ID[:]}},
 		{"INSERT INTO erased (seq, id, namespace) VALUES (?, ?, ?)", []any{seq, e.ID[:], namespace}},
 	} {
 		if err := t.exec(step.query, step.args...); err != nil {
@@ -184,10 +199,12 @@ func (t *tx) putHistory(n int64, history []loci.Revision) error {
 
 func (t *tx) insert(r *loci.Record, namespace, seq int64) (n int64, err error) {
 	c := columnsOf(r)
-	err = t.row(`INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
+	err = t.row(`INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body,
+		scope, status, confidence, decay_rate, decay_from, ends_at, due_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
 		[]any{r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt,
-			r.Uses, c.usedAt, []byte(r.Text), encodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body}, &n)
+			r.Uses, c.usedAt, []byte(r.Text), encodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body,
+			c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt}, &n)
 	return n, conflictOr(err)
 }
 
@@ -212,8 +229,10 @@ func (t *tx) update(p *loci.Put, namespace, seq int64) (int64, error) {
 		}
 	}
 	c := columnsOf(r)
-	err = t.exec(`UPDATE record SET slot = ?, version = ?, seq = ?, live = ?, created_at = ?, updated_at = ?, expires_at = ?, tags = ?, attributes = ?, body = ? WHERE n = ?`,
-		c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags, c.attributes, c.body, n)
+	err = t.exec(`UPDATE record SET slot = ?, version = ?, seq = ?, live = ?, created_at = ?, updated_at = ?, expires_at = ?, tags = ?, attributes = ?, body = ?,
+		scope = ?, status = ?, confidence = ?, decay_rate = ?, decay_from = ?, ends_at = ?, due_at = ? WHERE n = ?`,
+		c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags, c.attributes, c.body,
+		c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, n)
 	if err != nil || p.SameText {
 		return n, conflictOr(err)
 	}
@@ -235,19 +254,6 @@ func (t *tx) keepRevision(n int64, r *loci.Record, keep int) error {
 	}
 	return t.exec(`DELETE FROM revision WHERE record = ?1 AND version NOT IN
 		(SELECT version FROM revision WHERE record = ?1 ORDER BY version DESC LIMIT ?2)`, n, keep)
-}
-
-func (t *tx) event(e *loci.Event) error {
-	namespace, err := t.namespace(e.Namespace)
-	if err != nil {
-		return err
-	}
-	var payload any
-	if len(e.Payload) > 0 {
-		payload = []byte(e.Payload)
-	}
-	return t.exec(`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID[:], string(e.Type), string(e.Kind), e.Entity[:], namespace, e.At.UnixMilli(), e.Actor, e.RequestID, payload)
 }
 
 // Touch implements [loci.RecordStore].
@@ -281,17 +287,24 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 }
 
 // columns are the nullable columns of a record as the driver takes them.
-type columns struct{ slot, expiresAt, usedAt, tags, attributes, body any }
+type columns struct {
+	slot, expiresAt, usedAt, tags, attributes, body      any
+	scope, status, confidence, rate, from, endsAt, dueAt any
+}
 
 func columnsOf(r *loci.Record) (c columns) {
 	if r.Slot != "" {
 		c.slot = []byte(r.Slot)
 	}
-	if !r.ExpiresAt.IsZero() {
-		c.expiresAt = r.ExpiresAt.UnixMilli()
+	c.expiresAt, c.usedAt, c.endsAt, c.dueAt = nullable(r.ExpiresAt), nullable(r.UsedAt), nullable(r.EndsAt), nullable(r.DueAt)
+	if r.Scope != "" {
+		c.scope = r.Scope
 	}
-	if !r.UsedAt.IsZero() {
-		c.usedAt = r.UsedAt.UnixMilli()
+	if r.Status != "" {
+		c.status = r.Status
+	}
+	if !r.Decay.IsZero() {
+		c.confidence, c.rate, c.from = r.Decay.Confidence, r.Decay.Rate, nullable(r.Decay.From)
 	}
 	if len(r.Tags) > 0 {
 		data, err := json.Marshal(r.Tags)
@@ -307,4 +320,12 @@ func columnsOf(r *loci.Record) (c columns) {
 		c.body = slices.Clone([]byte(r.Body))
 	}
 	return c
+}
+
+// nullable is a time in milliseconds; nil for none.
+func nullable(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMilli()
 }

@@ -92,8 +92,12 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
 			t.Fatal(err)
 		}
 	}
-	event := func(id loci.ID) []loci.Event {
-		return []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: loci.Namespace{"u"}, At: at, Actor: "a"}}
+	// Of its event, the payload and the nonce go with the record.
+	event := func(id loci.ID) ([]loci.Event, [][]byte) {
+		payload, nonce := []byte(`{"p":"`+canary(t)+`"}`), make([]byte, 16)
+		mustRead(t, nonce)
+		return []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: loci.Namespace{"u"}, At: at, Actor: "a",
+			Payload: payload, Nonce: nonce}}, [][]byte{payload, nonce}
 	}
 	for range 400 {
 		switch n := rng.IntN(10); {
@@ -103,14 +107,16 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
 				mustRead(t, id[:])
 			}
 			put, canaries := record(id, 1)
-			apply(loci.Change{Put: []loci.Put{put}, Events: event(id)})
-			live = append(live, kept{id, 1, canaries})
+			events, told := event(id)
+			apply(loci.Change{Put: []loci.Put{put}, Events: events})
+			live = append(live, kept{id, 1, append(canaries, told...)})
 		case n < 8:
 			k := &live[rng.IntN(len(live))]
 			k.version++
 			put, canaries := record(k.id, k.version)
-			apply(loci.Change{Put: []loci.Put{put}, Events: event(k.id)})
-			k.canaries = append(k.canaries, canaries...)
+			events, told := event(k.id)
+			apply(loci.Change{Put: []loci.Put{put}, Events: events})
+			k.canaries = append(append(k.canaries, canaries...), told...)
 		default:
 			i := rng.IntN(len(live))
 			gone = append(gone, live[i].canaries...)

@@ -63,6 +63,9 @@ func newFile(s *Store, t loci.Tenant) *file {
 // openDB opens a file with pragmas for every connection. The path becomes a
 // properly escaped URL: in a bare name, "?" and "#" would cut it short.
 func openDB(path string, pragmas []string) (*sql.DB, error) {
+	if err := registerFunctions(); err != nil {
+		return nil, err
+	}
 	query := url.Values{"_pragma": pragmas}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: query.Encode()}
 	if !strings.HasPrefix(u.Path, "/") {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci"
@@ -50,6 +51,22 @@ func (c *conditions) within(column string, places []loci.Namespace, exact bool) 
 	c.add(column+" IN (SELECT n FROM namespace WHERE "+strings.Join(either, " OR ")+")", args...)
 }
 
+// among restricts a column of text, in which NULL is the empty text.
+func (c *conditions) among(column string, values []string) {
+	if len(values) == 0 {
+		return
+	}
+	var args []any
+	for _, v := range values {
+		args = append(args, v)
+	}
+	if slices.Contains(values, "") {
+		c.add("("+column+" IS NULL OR "+inList(column, len(values))+")", args...)
+		return
+	}
+	c.add(inList(column, len(values)), args...)
+}
+
 func inList(column string, n int) string {
 	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
@@ -82,8 +99,20 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 			c.add("r.slot = ?", []byte(*f.Slot))
 		}
 	}
+	c.among("r.scope", f.Scopes)
+	c.among("r.status", f.Statuses)
 	if !f.NotLive {
 		c.add("r.live")
+		if !f.At.IsZero() {
+			c.add("(r.ends_at IS NULL OR r.ends_at > ?)", f.At.UnixMilli())
+		}
+	}
+	if f.MinConfidence > 0 {
+		// What has no curve counts as 1.0.
+		c.add("CASE WHEN r.confidence IS NULL THEN 1.0 ELSE "+confidenceFunction+"(r.confidence, r.decay_rate, ? - r.decay_from) END >= ?", f.At.UnixMilli(), f.MinConfidence)
+	}
+	if !f.Due.IsZero() {
+		c.add("r.due_at <= ?", f.Due.UnixMilli())
 	}
 	if !f.At.IsZero() {
 		if f.Expired {
@@ -95,13 +124,18 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 	return c, len(f.Tags) == 0 && f.Where.IsZero()
 }
 
-// records calls yield for what a filter selects, newest first, until it returns false.
-func (f *file) records(ctx context.Context, filter *loci.Filter, after *page.Record, yield func(*loci.Record) bool) error {
+// records calls yield for what a filter selects, newest first or in reverse, until
+// it returns false.
+func (f *file) records(ctx context.Context, filter *loci.Filter, after *page.Record, oldestFirst bool, yield func(*loci.Record) bool) error {
 	c, exact := where(filter)
-	if after != nil {
-		c.add("(r.created_at < ? OR r.created_at = ? AND r.id > ?)", after.CreatedAt.UnixMilli(), after.CreatedAt.UnixMilli(), after.ID[:])
+	following, order := "(r.created_at < ? OR r.created_at = ? AND r.id > ?)", "r.created_at DESC, r.id"
+	if oldestFirst {
+		following, order = "(r.created_at > ? OR r.created_at = ? AND r.id < ?)", "r.created_at, r.id DESC"
 	}
-	query := "SELECT " + recordColumns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY r.created_at DESC, r.id"
+	if after != nil {
+		c.add(following, after.CreatedAt.UnixMilli(), after.CreatedAt.UnixMilli(), after.ID[:])
+	}
+	query := "SELECT " + recordColumns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY " + order
 	return f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
 		r, err := scanRecord(rows)
 		if err != nil {
@@ -131,7 +165,7 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, filter loci.Filter, 
 	if len(filter.IDs) > maxParameters {
 		return nil, "", loci.Errorf(loci.TooLarge, "%d ids at once; the limit is %d", len(filter.IDs), maxParameters)
 	}
-	err = f.records(ctx, &filter, after, func(r *loci.Record) bool {
+	err = f.records(ctx, &filter, after, p.OldestFirst, func(r *loci.Record) bool {
 		if len(out) == limit {
 			next = page.RecordCursor(&out[limit-1])
 			return false
@@ -307,7 +341,7 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, filter loci.EventFilt
 	if !filter.Entity.IsZero() {
 		c.add("e.entity = ?", filter.Entity[:])
 	}
-	query := "SELECT e.seq, e.id, e.type, e.kind, e.entity, s.key, e.occurred_at, e.actor, e.request_id, e.payload FROM event e JOIN namespace s ON s.n = e.namespace WHERE " + c.String() + " ORDER BY e.seq DESC"
+	query := "SELECT e.seq, e.id, e.type, e.kind, e.entity, s.key, e.occurred_at, e.actor, e.request_id, e.payload, e.nonce, e.digest, e.hash FROM event e JOIN namespace s ON s.n = e.namespace WHERE " + c.String() + " ORDER BY e.seq DESC"
 	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
 		e, err := scanEvent(rows)
 		if err != nil || !filter.Selects(&e) {
@@ -327,12 +361,15 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, filter loci.EventFilt
 }
 
 func scanEvent(rows *sql.Rows) (e loci.Event, err error) {
-	var id, entity, key, payload sql.RawBytes
+	var id, entity, key, payload, nonce, digest, hash sql.RawBytes
 	var typ, kind string
 	var at int64
-	err = rows.Scan(&e.Seq, &id, &typ, &kind, &entity, &key, &at, &e.Actor, &e.RequestID, &payload)
+	err = rows.Scan(&e.Seq, &id, &typ, &kind, &entity, &key, &at, &e.Actor, &e.RequestID, &payload, &nonce, &digest, &hash)
 	copy(e.ID[:], id)
 	copy(e.Entity[:], entity)
+	copy(e.Digest[:], digest)
+	copy(e.Hash[:], hash)
+	e.Nonce = append([]byte(nil), nonce...)
 	e.Type, e.Kind, e.Namespace, e.At, e.Payload = loci.EventType(typ), loci.Kind(kind), loci.NamespaceFromKey(string(key)), milli(at), copyJSON(payload)
 	return e, err
 }

@@ -242,6 +242,9 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		if err := tx.setActive(0); err != nil {
 			return err
 		}
+		if err := tx.restartChain(); err != nil {
+			return err
+		}
 		return tx.exec("UPDATE meta SET value = ? WHERE key = 'erased_floor'", seq)
 	})
 	if err == nil {

@@ -39,6 +39,10 @@ type tx struct {
 
 	active int64 // number of the active space; 0 for none
 
+	// The end of the chain of events as this transaction has it.
+	head                 loci.Hash
+	headKnown, headMoved bool
+
 	// erased is set when rows were erased, whose bytes must be wiped afterwards.
 	erased bool
 }
@@ -110,7 +114,7 @@ func (f *file) gather(first *job) []*job {
 // commitBatch runs jobs in one transaction, each inside a savepoint so that one
 // that fails takes back its own work alone.
 func (f *file) commitBatch(t *tx, batch []*job) {
-	t.seq, t.erased = 0, false
+	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
 	err := f.begin(t, batch)
 	if err == nil {
 		if err = t.look(); err != nil {
@@ -135,6 +139,9 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 	}
 	if broken == nil && t.erased {
 		broken = t.exec("UPDATE meta SET value = ? WHERE key = 'scrub'", t.seq)
+	}
+	if broken == nil {
+		broken = t.saveHead()
 	}
 	if broken == nil {
 		broken = t.exec("COMMIT")
@@ -192,7 +199,7 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("SAVEPOINT job"); broken != nil {
 		return nil, broken
 	}
-	seq, erased, active := t.seq, t.erased, t.active
+	seq, erased, active, head, headKnown, headMoved := t.seq, t.erased, t.active, t.head, t.headKnown, t.headMoved
 	if err = t.guard(j.run); err == nil {
 		return nil, t.exec("RELEASE job")
 	}
@@ -202,7 +209,7 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("ROLLBACK TO job"); broken != nil {
 		return nil, broken
 	}
-	t.seq, t.erased, t.active = seq, erased, active
+	t.seq, t.erased, t.active, t.head, t.headKnown, t.headMoved = seq, erased, active, head, headKnown, headMoved
 	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
 }

@@ -77,6 +77,10 @@ var calls = []struct {
 		_, _, err := s.Events(ctx, t, loci.EventFilter{Within: everywhere}, loci.Page{})
 		return err
 	}},
+	{"Chain", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
+		_, err := s.Chain(ctx, t)
+		return err
+	}},
 	{"Check", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
 		_, err := s.Check(ctx, t)
 		return err

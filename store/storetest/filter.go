@@ -80,7 +80,7 @@ func population(b *bench) {
 		b.apply(creation(part...))
 	}
 	newestFirst(records)
-	for round := range 280 {
+	for round := range 380 {
 		f := randomFilter(b, r, round)
 		var want []loci.Record
 		counts := loci.Counts{}
@@ -134,9 +134,12 @@ var (
 	somePlaces = []loci.Namespace{{}, {"a"}, {"ab"}, {"a", "b"}, {"a", "b", "c"}, {"A"}, {"a/b"}, {"b"}}
 	someKinds  = []loci.Kind{loci.KindFact, loci.KindItem, "Fact"}
 	someTags   = []string{"t", "T", "tt", "t,t"}
+	someScopes = []string{"", "global", "Global", "health", "it's"}
 	someDocs   = []string{``, `{}`, `{"c":"x","n":1}`, `{"c":"X","n":10}`, `{"c":"y","n":2.0,"o":{"p":1,"q":2}}`, `{"n":"10","l":[1,2]}`,
 		`{"c":null,"content":{"c":"x"}}`, `{"c":"x","n":-3,"o":{"p":1}}`}
 )
+
+var someConfidences = []float64{0.05, 0.2, 0.5, 1}
 
 func randomRecord(r *rand.Rand, n int) loci.Record {
 	text := ""
@@ -162,6 +165,14 @@ func randomRecord(r *rand.Rand, n int) loci.Record {
 	if doc := pick(r, someDocs); doc != "" {
 		out.Attributes = json.RawMessage(doc)
 	}
+	out.Scope, out.Status = pick(r, someScopes), pick(r, someScopes)
+	if r.IntN(2) == 0 {
+		out.Decay = loci.Decay{Confidence: pick(r, someConfidences), Rate: pick(r, []float64{0, 0.008, 3000}), From: at(r.IntN(40))}
+		out.EndsAt = out.Decay.Below(loci.LiveConfidence)
+	}
+	if r.IntN(2) == 0 {
+		out.DueAt = at(r.IntN(40))
+	}
 	return out
 }
 
@@ -171,8 +182,9 @@ var someWheres = []map[string]any{{"c": "x"}, {"c": "X"}, {"n": 1}, {"n": map[st
 // randomFilter sets each condition alone in the first rounds, then any of them.
 func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 	t.Helper()
+	const alone = 16 * 15 // rounds
 	f := loci.Filter{Within: everywhere}
-	set := func(condition int) bool { return round/16 == condition || round >= 160 && r.IntN(4) == 0 }
+	set := func(condition int) bool { return round/16 == condition || round >= alone && r.IntN(5) == 0 }
 	if set(0) || set(1) {
 		f.Within = nil
 		for range 1 + r.IntN(3) {
@@ -207,7 +219,22 @@ func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 		f.At = at(r.IntN(11))
 	}
 	f.Expired = set(8) || set(9)
-	f.NotLive = round < 160 && round%2 == 0 || round >= 160 && r.IntN(2) == 0
+	if set(10) {
+		f.Scopes = []string{pick(r, someScopes), pick(r, someScopes)}
+	}
+	if set(11) {
+		f.Statuses = []string{pick(r, someScopes)}
+	}
+	if set(12) || set(13) {
+		f.MinConfidence = pick(r, someConfidences)
+		if set(13) {
+			f.At = at(r.IntN(40))
+		}
+	}
+	if set(14) {
+		f.Due = at(r.IntN(40))
+	}
+	f.NotLive = round < alone && round%2 == 0 || round >= alone && r.IntN(2) == 0
 	return f
 }
 

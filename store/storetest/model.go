@@ -56,16 +56,19 @@ type machine struct {
 
 // The alphabets.
 var (
-	modelIDs    = rapid.SampledFrom(ids(1, 2, 3, 4, 5, 6))
-	modelSlots  = rapid.SampledFrom([]string{"", "", "slot", "Slot"})
-	modelWords  = rapid.SliceOfN(rapid.SampledFrom([]string{"walrus", "telescope", "harbour", "the", "東京"}), 0, 6)
-	modelSpaces = rapid.SampledFrom([]loci.Space{spaceA, spaceB, spaceC})
-	modelTags   = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "X", "y"}), 0, 2, rapid.ID[string])
-	modelDocs   = rapid.SampledFrom([]string{"", `{}`, `{"c":"x"}`, `{"c":"y","n":2}`, `{"n":10}`})
-	modelPlaces = []loci.Namespace{{}, {"a"}, {"a", "b"}, {"ab"}}
-	modelKinds  = []loci.Kind{loci.KindFact, loci.KindItem}
-	modelLinks  = rapid.SampledFrom([]loci.LinkType{loci.LinkSupports, loci.LinkSupersedes})
-	modelKeys   = rapid.SampledFrom([]string{"key 1", "key 2"})
+	modelIDs         = rapid.SampledFrom(ids(1, 2, 3, 4, 5, 6))
+	modelSlots       = rapid.SampledFrom([]string{"", "", "slot", "Slot"})
+	modelWords       = rapid.SliceOfN(rapid.SampledFrom([]string{"walrus", "telescope", "harbour", "the", "東京"}), 0, 6)
+	modelSpaces      = rapid.SampledFrom([]loci.Space{spaceA, spaceB, spaceC})
+	modelTags        = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "X", "y"}), 0, 2, rapid.ID[string])
+	modelDocs        = rapid.SampledFrom([]string{"", `{}`, `{"c":"x"}`, `{"c":"y","n":2}`, `{"n":10}`})
+	modelPlaces      = []loci.Namespace{{}, {"a"}, {"a", "b"}, {"ab"}}
+	modelKinds       = []loci.Kind{loci.KindFact, loci.KindItem}
+	modelLinks       = rapid.SampledFrom([]loci.LinkType{loci.LinkSupports, loci.LinkSupersedes})
+	modelScopes      = rapid.SampledFrom([]string{"", "global", "health"})
+	modelKeys        = rapid.SampledFrom([]string{"key 1", "key 2"})
+	modelConfidences = rapid.SampledFrom([]float64{0.05, 0.2, 0.5, 1})
+
 	modelCosine = rapid.SampledFrom([]float64{-1, -0.5, 0, 0.25, 0.5, 0.75, 1})
 )
 
@@ -140,7 +143,8 @@ func (m *machine) apply(t *rapid.T) {
 // note is an event with a number of its own, the same for both stores.
 func (m *machine) note(typ loci.EventType, r loci.Record, now time.Time) loci.Event {
 	m.event++
-	return loci.Event{ID: id(1_000_000 + m.event), Type: typ, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: now, Actor: "model"}
+	return loci.Event{ID: id(1_000_000 + m.event), Type: typ, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: now, Actor: "model",
+		Payload: json.RawMessage(`{"n":1}`), Nonce: []byte(fmt.Sprint(m.event))}
 }
 
 // put draws a new state of a record; old is the stored one, or nil.
@@ -166,6 +170,12 @@ func (m *machine) put(t *rapid.T, id loci.ID, old *loci.Record, now time.Time) l
 	r.Attributes = nil
 	if doc := modelDocs.Draw(t, "attributes"); doc != "" {
 		r.Attributes = json.RawMessage(doc)
+	}
+	r.Scope, r.Status = modelScopes.Draw(t, "scope"), modelScopes.Draw(t, "status")
+	r.Decay, r.EndsAt, r.DueAt = loci.Decay{}, time.Time{}, time.Time{}
+	if rapid.Bool().Draw(t, "decays") {
+		r.Decay = loci.Decay{Confidence: modelConfidences.Draw(t, "confidence"), Rate: 30_000, From: now}
+		r.EndsAt, r.DueAt = r.Decay.Below(loci.LiveConfidence), r.Decay.Below(loci.ActiveConfidence)
 	}
 	if !p.SameText {
 		r.Text, r.Passages = m.text(t)
@@ -276,6 +286,15 @@ func (m *machine) look(t *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(t, "by kind") == 0 {
 		f.Kinds = []loci.Kind{rapid.SampledFrom(modelKinds).Draw(t, "kind")}
 	}
+	if rapid.IntRange(0, 2).Draw(t, "by scope") == 0 {
+		f.Scopes, f.Statuses = []string{modelScopes.Draw(t, "scope")}, []string{modelScopes.Draw(t, "status"), ""}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "by confidence") == 0 {
+		f.MinConfidence = modelConfidences.Draw(t, "least confidence")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "due") == 0 {
+		f.Due = now
+	}
 	if rapid.IntRange(0, 2).Draw(t, "by attribute") == 0 {
 		f.Where = where(t, rapid.SampledFrom([]map[string]any{{"c": "x"}, {"n": map[string]any{"$gte": 2}}, {"content": "walrus"}}).Draw(t, "where"))
 	}
@@ -291,6 +310,8 @@ func (m *machine) look(t *rapid.T) {
 	size := rapid.IntRange(1, 4).Draw(t, "page")
 	answers := func(s loci.Store) (out []any) {
 		out = append(out, recordIDs(allRecords(m.ctx, t, s, m.tenant, f, size)))
+		oldest, _, err := s.Records(m.ctx, m.tenant, f, loci.Page{Limit: size, OldestFirst: true})
+		out = append(out, recordIDs(oldest), codeOf(err))
 		hits, err := s.Match(m.ctx, m.tenant, p, f, limit)
 		out = append(out, tidy(hits), codeOf(err))
 		counts, err := s.Count(m.ctx, m.tenant, f)

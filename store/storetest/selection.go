@@ -22,6 +22,10 @@ var unseen = []struct {
 	{"with other attributes", func(r *loci.Record) { r.Attributes = json.RawMessage(`{"category":"other"}`) }},
 	{"that are expired", func(r *loci.Record) { r.ExpiresAt = at(4999) }},
 	{"that are not live", func(r *loci.Record) { r.Live = false }},
+	{"that have left the live set", func(r *loci.Record) { r.EndsAt = at(5000) }},
+	{"of too little confidence", func(r *loci.Record) { r.Decay.Confidence = 0.49 }},
+	{"of another scope", func(r *loci.Record) { r.Scope = "Health" }},
+	{"of another status", func(r *loci.Record) { r.Status = "proven" }},
 }
 
 // better is how many better records there are of one sort.
@@ -67,7 +71,8 @@ var selectionCases = func() []testCase {
 func selection(b *bench) loci.Filter {
 	b.Helper()
 	return loci.Filter{Within: []loci.Namespace{home}, Kinds: []loci.Kind{loci.KindFact}, Tags: []string{"zoo"},
-		Where: where(b, map[string]any{"category": "animal"}), At: at(5000)}
+		Where: where(b, map[string]any{"category": "animal"}), At: at(5000),
+		Scopes: []string{"global", "health"}, Statuses: []string{"active"}, MinConfidence: 0.5}
 }
 
 // likely is a record that the filter of the searches selects.
@@ -76,6 +81,9 @@ func likely(n int, text string) loci.Record {
 	r.Tags = []string{"zoo"}
 	r.Attributes = json.RawMessage(`{"category":"animal"}`)
 	r.ExpiresAt = at(5001)
+	r.Scope, r.Status = "health", "active"
+	r.Decay = loci.Decay{Confidence: 0.5, Rate: 0.1, From: at(5000)}
+	r.EndsAt = at(5001)
 	return r
 }
 

@@ -28,6 +28,7 @@ type state struct {
 	Active     loci.Space
 	Unembedded map[loci.Space][]loci.ID
 	Hits       [][]loci.Hit
+	Chain      loci.Chain
 }
 
 // A watch is what a state looks at beside the records there are.
@@ -88,6 +89,8 @@ func stateOf(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, w 
 	}
 	out.Namespaces, err = s.Namespaces(ctx, tenant, everything)
 	must("Namespaces", err)
+	out.Chain, err = s.Chain(ctx, tenant)
+	must("Chain", err)
 	out.Spaces, err = s.Spaces(ctx, tenant)
 	must("Spaces", err)
 	out.Active, err = s.ActiveSpace(ctx, tenant)

@@ -80,6 +80,21 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	if _, err := open.ReviseFact(t.Context(), sc.ids[0], loci.FactRevision{Content: &[]string{canary + " revised"}[0]}); err != nil {
 		t.Fatal(err)
 	}
+	rule, err := open.StoreRule(t.Context(), loci.NewRule{Content: "rule " + canary, Scope: canary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open.MarkHarmful(t.Context(), rule, canary); err != nil {
+		t.Fatal(err)
+	}
+	episode, err := open.StoreEpisode(t.Context(), loci.NewEpisode{Content: "episode " + canary, Butler: canary, Session: canary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := open.Link(t.Context(), rule, loci.LinkDerivedFrom, episode); err != nil {
+		t.Fatal(err)
+	}
+	sc.ids = append(sc.ids, rule, episode)
 	value := json.RawMessage(`{"` + canary + `":"` + canary + `","a":{"b":{"c":1}}}`)
 	if err := open.Items().Put(t.Context(), loci.Namespace{"user", "victim", canary}, canary, value, &loci.PutOptions{TTL: time.Hour}); err != nil {
 		t.Fatal(err)
@@ -180,6 +195,7 @@ func (p *probe) read(ctx context.Context) {
 		p.check("Events", events, err)
 		p.checkIDs("Events", events)
 	}
+	p.readLifecycle(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.Fact(ctx, id)
 		p.refused("Fact", f, err)
@@ -223,6 +239,66 @@ func (p *probe) read(ctx context.Context) {
 	p.check("Namespaces", namespaces, err)
 }
 
+// readLifecycle calls what reads rules, episodes and history.
+func (p *probe) readLifecycle(ctx context.Context) {
+	m := p.m
+	for _, scopes := range [][]string{nil, {p.sent}, {canary}} {
+		rules, _, err := m.Rules(ctx, loci.RuleQuery{Scopes: scopes, History: true}, loci.Page{})
+		p.check("Rules", rules, err)
+		p.checkIDs("Rules", rules)
+		episodes, _, err := m.Episodes(ctx, loci.EpisodeQuery{Butlers: scopes, History: true}, loci.Page{})
+		p.check("Episodes", episodes, err)
+		p.checkIDs("Episodes", episodes)
+		facts, _, err := m.AsOf(ctx, loci.AsOfQuery{Scopes: scopes}, loci.Page{})
+		p.check("AsOf", facts, err)
+		p.checkIDs("AsOf", facts)
+		r, err := m.Search(ctx, loci.Query{Text: "episode rule note", Scopes: scopes})
+		p.check("Search", r, err)
+		p.checkIDs("Search", r)
+	}
+	facts, _, err := m.AsOf(ctx, loci.AsOfQuery{Subject: p.sent, Predicate: p.sent}, loci.Page{})
+	p.check("AsOf", facts, err)
+	for _, id := range p.sc.ids {
+		rule, err := m.Rule(ctx, id)
+		p.refused("Rule", rule, err)
+		episode, err := m.Episode(ctx, id)
+		p.refused("Episode", episode, err)
+		chain, err := m.History(ctx, id)
+		p.refused("History", chain, err)
+	}
+	for _, scope := range []string{"", p.sent, canary} {
+		stats, err := m.Lifecycle(ctx, scope)
+		p.check("Lifecycle", stats, err)
+	}
+}
+
+// writeLifecycle calls what changes the state of the victim's memories.
+func (p *probe) writeLifecycle(ctx context.Context) {
+	m := p.m
+	own, err := m.StoreRule(ctx, loci.NewRule{Content: "own", Scope: p.sent})
+	p.check("StoreRule", own, err)
+	episode, err := m.StoreEpisode(ctx, loci.NewEpisode{Content: "own", Butler: p.sent, Session: p.sent})
+	p.check("StoreEpisode", episode, err)
+	for _, id := range p.sc.ids {
+		for _, kind := range []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode} {
+			if changed, err := m.Forget(ctx, kind, id); changed || err != nil {
+				p.t.Errorf("Forget of the victim's %s: %v, %v", kind, changed, err)
+			}
+			if kind != loci.KindEpisode {
+				p.refused("Confirm", nil, m.Confirm(ctx, kind, id))
+			}
+		}
+		rule, err := m.MarkHelpful(ctx, id)
+		p.refused("MarkHelpful", rule, err)
+		rule, err = m.MarkHarmful(ctx, id, "x")
+		p.refused("MarkHarmful", rule, err)
+		concluded, err := m.ConcludeEpisode(ctx, id, loci.Failed)
+		p.refused("ConcludeEpisode", concluded, err)
+		p.refused("Link", nil, m.Link(ctx, own, loci.LinkSupports, id))
+		p.refused("Link", nil, m.Link(ctx, id, loci.LinkSupports, own))
+	}
+}
+
 // maskSent takes out the key that the attacker named himself.
 func maskSent(err error) error {
 	if err == nil {
@@ -241,6 +317,7 @@ func (p *probe) refused(method string, reply any, err error) {
 // write calls everything that writes, and cleans up behind itself.
 func (p *probe) write(ctx context.Context) {
 	m, it := p.m, p.m.Items()
+	p.writeLifecycle(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.ReviseFact(ctx, id, loci.FactRevision{Tags: &[]string{"taken"}})
 		p.refused("ReviseFact", f, err)

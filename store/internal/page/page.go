@@ -2,6 +2,8 @@
 package page
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"time"
@@ -49,12 +51,11 @@ type Record struct {
 	ID        loci.ID
 }
 
-// After reports whether r comes after the place, in the order of record lists.
-func (c *Record) After(r *loci.Record) bool {
-	if !r.CreatedAt.Equal(c.CreatedAt) {
-		return r.CreatedAt.Before(c.CreatedAt)
-	}
-	return string(r.ID[:]) > string(c.ID[:])
+// Precedes reports whether r comes after the place, in the order of record lists
+// or in its reverse.
+func (c *Record) Precedes(r *loci.Record, oldestFirst bool) bool {
+	order := cmp.Or(c.CreatedAt.Compare(r.CreatedAt), bytes.Compare(r.ID[:], c.ID[:]))
+	return !oldestFirst && order > 0 || oldestFirst && order < 0
 }
 
 // RecordCursor writes the place of a record.

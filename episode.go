@@ -1,0 +1,208 @@
+package loci
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// An EpisodeStatus says how far the digestion of an episode has come.
+type EpisodeStatus string
+
+// The statuses of an episode.
+const (
+	Pending      EpisodeStatus = "pending"
+	Consolidated EpisodeStatus = "consolidated" // digested; final
+	Failed       EpisodeStatus = "failed"       // an attempt failed; another one may follow
+	DeadLetter   EpisodeStatus = "dead_letter"  // no attempt will follow; final
+)
+
+// An Episode is something that happened, as an agent saw it. What it says never
+// changes. It expires.
+type Episode struct {
+	ID         ID            `json:"id"`
+	Namespace  Namespace     `json:"namespace"`
+	Content    string        `json:"content"`
+	Butler     string        `json:"butler"` // the agent
+	Session    string        `json:"session_id,omitempty"`
+	Importance float64       `json:"importance"` // 0 to 10
+	Tags       []string      `json:"tags,omitempty"`
+	Status     EpisodeStatus `json:"consolidation_status"`
+	Attempts   int           `json:"attempts,omitzero"` // to digest it that failed
+
+	CreatedAt   time.Time `json:"created_at"`
+	ExpiresAt   time.Time `json:"expires_at"`
+	ForgottenAt time.Time `json:"forgotten_at,omitzero"`
+	Uses        int64     `json:"reference_count"`
+	UsedAt      time.Time `json:"last_referenced_at,omitzero"`
+	Version     int64     `json:"version"`
+	Source      Source    `json:"source,omitzero"`
+}
+
+// episodeBody is the part of an episode that only its own files read.
+type episodeBody struct {
+	Butler      string        `json:"butler"`
+	Session     string        `json:"session_id,omitempty"`
+	Importance  float64       `json:"importance"`
+	Status      EpisodeStatus `json:"consolidation_status"`
+	Attempts    int           `json:"attempts,omitzero"`
+	ForgottenAt time.Time     `json:"forgotten_at,omitzero"`
+	Source      Source        `json:"source,omitzero"`
+}
+
+func readEpisode(r *Record) (body episodeBody, err error) {
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		return body, &Error{Code: Internal, Op: "read episode", Err: err}
+	}
+	return body, nil
+}
+
+// setEpisode encodes the body of an episode and derives what filters ask for.
+func setEpisode(r *Record, body episodeBody) error {
+	r.Scope, r.Status = body.Butler, string(body.Status)
+	return setBody(r, body)
+}
+
+// EpisodeOf decodes a record of kind episode.
+func EpisodeOf(r *Record) (Episode, error) {
+	b, err := readEpisode(r)
+	if err != nil {
+		return Episode{}, err
+	}
+	return Episode{ID: r.ID, Namespace: r.Namespace, Content: r.Text, Butler: b.Butler, Session: b.Session, Importance: b.Importance,
+		Tags: r.Tags, Status: b.Status, Attempts: b.Attempts, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ForgottenAt: b.ForgottenAt,
+		Uses: r.Uses, UsedAt: r.UsedAt, Version: r.Version, Source: b.Source}, nil
+}
+
+// A NewEpisode is what [Memory.StoreEpisode] stores.
+type NewEpisode struct {
+	Content    string        `json:"content"`
+	Butler     string        `json:"butler"`               // the agent it belongs to, 1 to 256 bytes
+	Session    string        `json:"session_id,omitempty"` // at most 256 bytes
+	Importance *float64      `json:"importance,omitempty"` // 0 to 10; nil: 5
+	Tags       []string      `json:"tags,omitempty"`       // see [CheckTags]
+	TTL        time.Duration `json:"ttl,omitzero"`         // at least 1 ms; 0: [Options].EpisodeTTL
+}
+
+// StoreEpisode remembers an episode, pending, until its time to live runs out. At
+// that moment it is out of every read.
+func (m *Memory) StoreEpisode(ctx context.Context, in NewEpisode) (ID, error) {
+	draft, ttl, err := m.draftEpisode(in)
+	if err != nil {
+		return ID{}, err
+	}
+	return commit(ctx, m, "store episode", in, func(now time.Time) (decision[ID], error) {
+		r := *draft
+		r.ID, r.CreatedAt, r.UpdatedAt, r.ExpiresAt = m.engine.opts.NewID(), now, now, now.Add(ttl)
+		return decision[ID]{reply: r.ID, record: r.ID, change: Change{
+			Put:    []Put{{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)}},
+			Events: []Event{m.event(EventCreated, &r, now, map[string]any{"version": 1, "bytes": len(r.Text), "expires_at": r.ExpiresAt})}}}, nil
+	})
+}
+
+// draftEpisode checks a new episode and makes its record, all but ids and times.
+func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
+	e := m.engine
+	text, _, err := e.content(in.Content, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	ttl := cmp.Or(in.TTL, e.opts.EpisodeTTL)
+	if ttl < time.Millisecond {
+		return nil, 0, Errorf(Invalid, "ttl is %v; it must be at least 1ms", in.TTL)
+	}
+	body := episodeBody{Butler: e.redact(in.Butler), Session: e.redact(in.Session), Importance: DefaultImportance, Status: Pending, Source: m.view.Source}
+	if err := checkLabel("butler", body.Butler); err != nil {
+		return nil, 0, err
+	}
+	if body.Session != "" {
+		if err := checkLabel("session_id", body.Session); err != nil {
+			return nil, 0, err
+		}
+	}
+	if in.Importance != nil {
+		body.Importance = *in.Importance
+	}
+	if err := checkImportance(body.Importance); err != nil {
+		return nil, 0, err
+	}
+	tags, err := e.tags(in.Tags)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := &Record{Kind: KindEpisode, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Passages: e.passages(text), Tags: tags}
+	return r, ttl.Truncate(time.Millisecond), setEpisode(r, body)
+}
+
+// ConcludeEpisode writes down the outcome of an attempt to digest an episode:
+// Consolidated, Failed or DeadLetter. NotFound: there is no such episode in this
+// namespace, or it has expired; Conflict: it was concluded for good already, or
+// forgotten.
+func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStatus) (Episode, error) {
+	types := map[EpisodeStatus]EventType{Consolidated: EventConsolidated, Failed: EventFailed, DeadLetter: EventDeadLettered}
+	typ, ok := types[outcome]
+	if !ok {
+		return Episode{}, oneOfError("outcome", string(outcome), Consolidated, Failed, DeadLetter)
+	}
+	request := map[string]any{"id": id, "outcome": outcome}
+	return commit(ctx, m, "conclude episode", request, func(now time.Time) (decision[Episode], error) {
+		var none decision[Episode]
+		r, err := m.one(ctx, m.writable(now, KindEpisode), id)
+		if err != nil {
+			return none, err
+		}
+		body, err := readEpisode(&r)
+		if err != nil {
+			return none, err
+		}
+		if !r.Live || body.Status == Consolidated || body.Status == DeadLetter {
+			return none, Errorf(Conflict, "the episode %s is %s or forgotten: nothing follows", id, body.Status)
+		}
+		r.Version++
+		body.Status = outcome
+		if outcome != Consolidated {
+			body.Attempts++
+		}
+		if err := setEpisode(&r, body); err != nil {
+			return none, err
+		}
+		episode, err := EpisodeOf(&r)
+		return decision[Episode]{reply: episode, record: id, change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
+			Events: []Event{m.event(typ, &r, now, map[string]any{"attempts": body.Attempts})}}}, err
+	})
+}
+
+// Episode reads one episode by id, also one that was forgotten. NotFound: there is
+// none in what the handle may read, or it has expired.
+func (m *Memory) Episode(ctx context.Context, id ID) (Episode, error) {
+	f := m.readable(m.engine.now(), KindEpisode)
+	f.NotLive = true
+	r, err := m.one(ctx, f, id)
+	if err != nil {
+		return Episode{}, err
+	}
+	return EpisodeOf(&r)
+}
+
+// An EpisodeQuery selects episodes for [Memory.Episodes].
+type EpisodeQuery struct {
+	Butlers  []string // of one of these
+	Statuses []EpisodeStatus
+	Tags     []string // has all of them
+	History  bool     // also forgotten ones
+}
+
+// Episodes lists episodes, newest first unless the page says otherwise. next
+// continues the list; "" is its end.
+func (m *Memory) Episodes(ctx context.Context, q EpisodeQuery, page Page) (episodes []Episode, next string, err error) {
+	f := m.readable(m.engine.now(), KindEpisode)
+	f.NotLive, f.Scopes = q.History, q.Butlers
+	for _, s := range q.Statuses {
+		f.Statuses = append(f.Statuses, string(s))
+	}
+	if f.Tags, err = CheckTags(q.Tags); err != nil {
+		return nil, "", err
+	}
+	return listed(ctx, m, f, page, EpisodeOf)
+}

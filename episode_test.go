@@ -1,0 +1,248 @@
+package loci_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+func nan() float64 { return math.NaN() }
+
+func storeEpisode(t testing.TB, m *loci.Memory, butler, content string) loci.ID {
+	t.Helper()
+	id, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: content, Butler: butler})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func episodes(t testing.TB, m *loci.Memory, q loci.EpisodeQuery) []loci.Episode {
+	t.Helper()
+	list, _, err := m.Episodes(t.Context(), q, loci.Page{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestEpisodesExpireAtTheirMillisecond looks at every read there is.
+func TestEpisodesExpireAtTheirMillisecond(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now})
+		m := bind(t, e, "u")
+		id := storeEpisode(t, m, "general", "User asked about recipes")
+		got, err := m.Episode(t.Context(), id)
+		if err != nil || got.Importance != 5 || got.Status != loci.Pending || !got.ExpiresAt.Equal(got.CreatedAt.Add(7*dayLong)) || got.Butler != "general" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		reads := func() (n int) {
+			if _, err := m.Episode(t.Context(), id); err == nil {
+				n++
+			}
+			if _, err := m.Links(t.Context(), id); err == nil {
+				n++
+			}
+			if _, err := m.Revisions(t.Context(), id); err == nil {
+				n++
+			}
+			n += len(episodes(t, m, loci.EpisodeQuery{})) + len(episodes(t, m, loci.EpisodeQuery{History: true}))
+			n += len(search(t, m, loci.Query{Text: "recipes"}).Matches) + len(search(t, m, loci.Query{}).Matches)
+			return n + int(count(exported(t, m), `"kind":"episode"`))
+		}
+		for _, step := range []struct {
+			at   time.Time
+			want int
+		}{{got.ExpiresAt.Add(-time.Millisecond), 8}, {got.ExpiresAt, 0}, {got.ExpiresAt.Add(-time.Millisecond), 8}, {got.ExpiresAt.Add(dayLong), 0}} {
+			c.set(step.at)
+			if n := reads(); n != step.want {
+				t.Errorf("%d of 8 reads find it at %v; want %d", n, step.at, step.want)
+			}
+		}
+		wantCode(t, m.Link(t.Context(), id, loci.LinkSupports, save(t, m, "x")), loci.NotFound)
+		if report, err := e.Sweep(t.Context()); err != nil || report.Expired != 1 {
+			t.Errorf("sweep: %+v, %v", report, err)
+		}
+		if want := []loci.EventType{"created", "erased", "expired"}; !slices.Equal(eventTypes(t, m, id), want) {
+			t.Errorf("events: %v", eventTypes(t, m, id))
+		}
+	})
+}
+
+func TestEpisodeInputIsChecked(t *testing.T) {
+	m := bind(t, newEngine(t, openMemory(), loci.Options{EpisodeTTL: time.Hour}), "u")
+	number := func(x float64) *float64 { return &x }
+	for name, in := range map[string]loci.NewEpisode{
+		"no butler": {Content: "x"}, "blank": {Content: " ", Butler: "b"}, "importance": {Content: "x", Butler: "b", Importance: number(11)},
+		"ttl": {Content: "x", Butler: "b", TTL: -1}, "short ttl": {Content: "x", Butler: "b", TTL: 1},
+	} {
+		_, err := m.StoreEpisode(t.Context(), in)
+		if wantCode(t, err, loci.Invalid); err == nil {
+			t.Error(name)
+		}
+	}
+	id, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "x", Butler: "b", Session: "s", Importance: number(9)})
+	got, readErr := m.Episode(t.Context(), id)
+	if err != nil || readErr != nil || got.Importance != 9 || got.Session != "s" || !got.ExpiresAt.Equal(got.CreatedAt.Add(time.Hour)) {
+		t.Errorf("%+v, %v, %v", got, err, readErr)
+	}
+	for _, o := range []loci.Options{{EpisodeTTL: -1}, {EpisodeCap: -1}} {
+		_, err := loci.New(openMemory(), &o)
+		wantCode(t, err, loci.Invalid)
+	}
+}
+
+func TestConcludeEpisode(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		conclude := func(id loci.ID, outcomes ...loci.EpisodeStatus) (e loci.Episode, err error) {
+			for _, o := range outcomes {
+				if e, err = m.ConcludeEpisode(t.Context(), id, o); err != nil {
+					return e, err
+				}
+			}
+			return e, nil
+		}
+		for _, row := range []struct {
+			outcomes []loci.EpisodeStatus
+			attempts int
+			events   []loci.EventType
+		}{
+			{[]loci.EpisodeStatus{"consolidated"}, 0, []loci.EventType{"created", "consolidated"}},
+			{[]loci.EpisodeStatus{"failed", "failed", "consolidated"}, 2, []loci.EventType{"created", "failed", "failed", "consolidated"}},
+			{[]loci.EpisodeStatus{"failed", "dead_letter"}, 2, []loci.EventType{"created", "failed", "dead_lettered"}},
+		} {
+			id := storeEpisode(t, m, "b", "x")
+			e, err := conclude(id, row.outcomes...)
+			if err != nil || e.Status != row.outcomes[len(row.outcomes)-1] || e.Attempts != row.attempts || !slices.Equal(eventTypes(t, m, id), row.events) {
+				t.Errorf("%v: %+v, %v, %v", row.outcomes, e, err, eventTypes(t, m, id))
+			}
+			_, err = conclude(id, loci.Failed)
+			wantCode(t, err, loci.Conflict) // final
+		}
+		_, err := conclude(storeEpisode(t, m, "b", "x"), loci.Pending)
+		wantCode(t, err, loci.Invalid)
+	})
+}
+
+// TestEpisodeCap: the oldest consolidated ones go, and only those, however many
+// sweep at once.
+func TestEpisodeCap(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now, EpisodeCap: 10})
+		m := bind(t, e, "u")
+		for n := range 30 { // agent a: 30, the even ones consolidated; b: 12, none; c: 10, all
+			for butler, most := range map[string]int{"a": 30, "b": 12, "c": 10} {
+				if n >= most {
+					continue
+				}
+				id := storeEpisode(t, m, butler, fmt.Sprint(butler, n))
+				if butler == "c" || butler == "a" && n%2 == 0 {
+					if _, err := m.ConcludeEpisode(t.Context(), id, loci.Consolidated); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			c.advance(time.Second)
+		}
+		plan, err := e.PlanSweep(t.Context(), tenant(t, "t"))
+		if err != nil || plan.Capped != 15 || !plan.DryRun {
+			t.Errorf("plan: %+v, %v", plan, err)
+		}
+		var wait sync.WaitGroup
+		var sum int64
+		var mu sync.Mutex
+		for range 4 {
+			wait.Go(func() {
+				report, err := e.Sweep(t.Context())
+				mu.Lock()
+				defer mu.Unlock()
+				if sum += report.Capped; err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		a := episodes(t, m, loci.EpisodeQuery{Butlers: []string{"a"}})
+		if sum != 15 || len(a) != 15 || len(episodes(t, m, loci.EpisodeQuery{Butlers: []string{"b"}})) != 12 || len(episodes(t, m, loci.EpisodeQuery{Butlers: []string{"c"}})) != 10 {
+			t.Errorf("%d erased, %d of a left", sum, len(a))
+		}
+		for _, e := range a {
+			if e.Status != loci.Pending {
+				t.Errorf("%s stayed before a pending one went", e.Content)
+			}
+		}
+	})
+}
+
+// TestEpisodeCapErasesTheOldest of those it may.
+func TestEpisodeCapErasesTheOldest(t *testing.T) {
+	c := newClock()
+	e := newEngine(t, openMemory(), loci.Options{Now: c.now, EpisodeCap: 3})
+	m := bind(t, e, "u")
+	for n := range 6 {
+		id := storeEpisode(t, m, "a", fmt.Sprint(n))
+		if _, err := m.ConcludeEpisode(t.Context(), id, loci.Consolidated); err != nil {
+			t.Fatal(err)
+		}
+		c.advance(time.Second)
+	}
+	if _, err := e.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range episodes(t, m, loci.EpisodeQuery{}) {
+		left = append(left, e.Content)
+	}
+	if !slices.Equal(left, []string{"5", "4", "3"}) {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestLifecycleStats(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now, EpisodeTTL: 20 * 365 * dayLong})
+		m := bind(t, e, "u")
+		keyedAt := func(scope, subject string) loci.ID {
+			return store(t, m, loci.NewFact{Content: "x " + subject, Subject: subject, Predicate: "p", Scope: scope}).ID
+		}
+		keyedAt("", "expires")
+		c.advance(300 * dayLong)
+		keyedAt("health", "fades")
+		storeRule(t, m, "candidate")
+		if _, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "gone", Butler: "health", TTL: dayLong}); err != nil {
+			t.Fatal(err)
+		}
+		c.advance(250 * dayLong)
+		keyedAt("home", "old")
+		keyedAt("home", "old")
+		if _, err := m.Forget(t.Context(), loci.KindFact, keyedAt("home", "wrong")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Forget(t.Context(), loci.KindRule, storeRule(t, m, "wrong")); err != nil {
+			t.Fatal(err)
+		}
+		save(t, m, "a note")
+		storeEpisode(t, m, "home", "x")
+		c.advance(90 * time.Minute)
+		for scope, want := range map[string]loci.LifecycleStats{
+			"": {Facts: loci.FactStats{Total: 6, Active: 2, Fading: 1, Superseded: 1, Expired: 1, Retracted: 1},
+				Rules: loci.RuleStats{Total: 2, Candidate: 1, Forgotten: 1}, Episodes: loci.EpisodeStats{Total: 2, Unconsolidated: 1, Expired: 1, BacklogHours: 1.5}},
+			"health": {Facts: loci.FactStats{Total: 3, Active: 1, Fading: 1, Expired: 1}, Rules: loci.RuleStats{Total: 2, Candidate: 1, Forgotten: 1},
+				Episodes: loci.EpisodeStats{Total: 1, Expired: 1}},
+		} {
+			want.At = c.now().Truncate(time.Millisecond)
+			if got, err := m.Lifecycle(t.Context(), scope); err != nil || got != want {
+				t.Errorf("scope %q:\n%+v\nwant\n%+v, %v", scope, got, want, err)
+			}
+		}
+	})
+}

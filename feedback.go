@@ -1,0 +1,165 @@
+package loci
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Effectiveness rates a rule by how often it helped and did harm, 0 to 1:
+// successes / (successes + 4·harms + 0.01). One harm weighs as much as four
+// successes; the last term keeps a new rule at 0.
+func Effectiveness(successes, harms int64) float64 {
+	s := float64(successes)
+	return s / (s + 4*float64(harms) + 0.01)
+}
+
+// What a rule must show to rise, or to become an anti-pattern.
+const (
+	establishedSuccesses = 5
+	establishedScore     = 0.6
+	provenSuccesses      = 15
+	provenScore          = 0.8
+	provenAge            = 30 * 24 * time.Hour
+	invertedHarms        = 3
+	invertedScore        = 0.3
+)
+
+// maxReasons and maxReasonBytes bound what a rule keeps of its harms.
+const (
+	maxReasons     = 20
+	maxReasonBytes = 1 << 10
+)
+
+// promoted is the maturity a rule rises to, one step at most.
+func promoted(b *ruleBody, age time.Duration) Maturity {
+	score := Effectiveness(b.Successes, b.Harms)
+	switch {
+	case b.Maturity == Candidate && b.Successes >= establishedSuccesses && score >= establishedScore:
+		return Established
+	case b.Maturity == Established && b.Successes >= provenSuccesses && score >= provenScore && age >= provenAge:
+		return Proven
+	}
+	return b.Maturity
+}
+
+// demoted is the maturity a rule falls to, one step at most.
+func demoted(b *ruleBody) Maturity {
+	score := Effectiveness(b.Successes, b.Harms)
+	switch {
+	case b.Maturity == Established && score < establishedScore:
+		return Candidate
+	case b.Maturity == Proven && score < provenScore:
+		return Established
+	}
+	return b.Maturity
+}
+
+// inverts reports whether a rule becomes an anti-pattern.
+func inverts(b *ruleBody) bool {
+	return b.Maturity != AntiPattern && b.Harms >= invertedHarms && Effectiveness(b.Successes, b.Harms) < invertedScore
+}
+
+// warning is the text of an anti-pattern.
+func warning(original string, reasons []string) string {
+	return "ANTI-PATTERN: Do NOT " + original + ". This caused problems because: " + cmp.Or(strings.Join(reasons, "; "), "repeated failures")
+}
+
+// MarkHelpful counts a success of a rule and returns the rule. It may rise in
+// maturity, one step a call. NotFound: there is no such rule in this namespace;
+// Conflict: it was forgotten.
+func (m *Memory) MarkHelpful(ctx context.Context, id ID) (Rule, error) {
+	return m.mark(ctx, "mark helpful", map[string]any{"id": id}, id, func(r *Record, b *ruleBody, now time.Time) ([]Event, error) {
+		b.Successes++
+		events := []Event{m.event(EventHelpful, r, now, map[string]any{"success_count": b.Successes})}
+		if to := promoted(b, now.Sub(r.CreatedAt)); to != b.Maturity {
+			events = append(events, m.event(EventPromoted, r, now, map[string]any{"from": b.Maturity, "to": to}))
+			b.Maturity = to
+		}
+		return events, nil
+	})
+}
+
+// MarkHarmful counts a harm of a rule, keeps the reason, if any, and returns the
+// rule. It may fall in maturity, one step a call, and at three harms and an
+// effectiveness below 0.3 it becomes an anti-pattern: a warning that does not decay.
+// The newest 20 reasons are kept, each at most 1 KiB. NotFound: there is no such
+// rule in this namespace; Conflict: it was forgotten.
+func (m *Memory) MarkHarmful(ctx context.Context, id ID, reason string) (Rule, error) {
+	reason = m.engine.redact(strings.TrimSpace(reason))
+	switch {
+	case !utf8.ValidString(reason) || strings.ContainsRune(reason, 0):
+		return Rule{}, Errorf(Invalid, "reason is not valid text")
+	case len(reason) > maxReasonBytes:
+		return Rule{}, Errorf(TooLarge, "reason has %d bytes; the limit is %d: shorten it", len(reason), maxReasonBytes)
+	}
+	return m.mark(ctx, "mark harmful", map[string]any{"id": id, "reason": reason}, id, func(r *Record, b *ruleBody, now time.Time) ([]Event, error) {
+		b.Harms++
+		if reason != "" {
+			b.Reasons = append(b.Reasons, reason)
+			b.Reasons = b.Reasons[max(0, len(b.Reasons)-maxReasons):]
+		}
+		events := []Event{m.event(EventHarmful, r, now, map[string]any{"harmful_count": b.Harms})}
+		if to := demoted(b); to != b.Maturity {
+			events = append(events, m.event(EventDemoted, r, now, map[string]any{"from": b.Maturity, "to": to}))
+			b.Maturity = to
+		}
+		if inverts(b) {
+			events = append(events, m.event(EventInverted, r, now, map[string]any{"from": b.Maturity, "to": AntiPattern}))
+			b.Original, b.Maturity, b.Permanence, b.Validity = r.Text, AntiPattern, Permanent, Active
+			r.Text = m.warning(b)
+			r.UpdatedAt = now
+		}
+		return events, nil
+	})
+}
+
+// warning is the text of a rule's anti-pattern, with as many of its newest reasons
+// as fit; a rule that has no room left for any says the least.
+func (m *Memory) warning(b *ruleBody) string {
+	for reasons := b.Reasons; ; reasons = reasons[1:] {
+		if text := warning(b.Original, reasons); len(text) <= m.engine.opts.MaxContent || len(reasons) == 0 {
+			return text
+		}
+	}
+}
+
+// mark changes the counts of a rule; rate returns the events of it.
+func (m *Memory) mark(ctx context.Context, op string, request any, id ID, rate func(*Record, *ruleBody, time.Time) ([]Event, error)) (Rule, error) {
+	return commit(ctx, m, op, request, func(now time.Time) (decision[Rule], error) {
+		var none decision[Rule]
+		old, err := m.one(ctx, m.writable(now, KindRule), id)
+		if err != nil {
+			return none, err
+		}
+		if !old.Live {
+			return none, Errorf(Conflict, "the rule %s was forgotten: store it again", id)
+		}
+		r := old
+		r.Version++
+		body, err := readRule(&r)
+		if err != nil {
+			return none, err
+		}
+		body.Applied++
+		body.AppliedAt = laterOf(now, body.AppliedAt)
+		events, err := rate(&r, &body, now)
+		if err != nil {
+			return none, err
+		}
+		put := Put{SameText: r.Text == old.Text, Revisions: -1}
+		if !put.SameText {
+			put.Revisions = *m.engine.opts.Revisions
+			r.Passages = m.engine.passages(r.Text)
+			put.Vectors = m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)
+		}
+		if err := setRule(&r, body); err != nil {
+			return none, err
+		}
+		put.Record = r
+		rule, err := RuleOf(&r, now)
+		return decision[Rule]{reply: rule, record: id, change: Change{Put: []Put{put}, Events: events}}, err
+	})
+}

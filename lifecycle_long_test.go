@@ -1,0 +1,217 @@
+package loci_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// long chooses between the length of a test in CI and its full length.
+func long(short, full int) int {
+	if os.Getenv("LOCI_LONG") != "" {
+		return full
+	}
+	return short
+}
+
+// TestTenYears lets ten years pass in steps from a millisecond to a month, with
+// confirmations, sweeps and a clock that jumps back now and then. At every step each
+// state is what the plan of the memory says: its boundaries are computed here, from
+// the page on scoring, and walked over to the millisecond.
+func TestTenYears(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	c := newClock()
+	c.set(c.now().Truncate(time.Millisecond))
+	e := newEngine(t, openMemory(), loci.Options{Now: c.now})
+	m := bind(t, e, "u")
+	// Days until fading and expiry, in milliseconds rounded up: ln(c/threshold)/rate.
+	lives := map[loci.Permanence][2]time.Duration{loci.Stable: {69_527_717_818, 129_415_634_218}, loci.Standard: {17_381_929_455, 32_353_908_555},
+		loci.Volatile: {4_635_181_188, 8_627_708_948}, loci.Ephemeral: {1_390_554_357, 2_588_312_685}, loci.Permanent: {}}
+	type life struct {
+		id        loci.ID
+		confirmed time.Time
+		fades     time.Duration
+		ends      time.Duration
+	}
+	var all []*life
+	for p, l := range lives {
+		id := store(t, m, loci.NewFact{Content: "fact " + string(p), Subject: string(p), Predicate: "is", Permanence: p}).ID
+		all = append(all, &life{id, c.now(), l[0] * time.Millisecond, l[1] * time.Millisecond})
+	}
+	at := func(l *life) loci.Validity {
+		since := c.now().Sub(l.confirmed)
+		switch {
+		case l.ends == 0 || since < l.fades:
+			return loci.Active
+		case since < l.ends:
+			return loci.Fading
+		}
+		return loci.Expired
+	}
+	check := func() {
+		t.Helper()
+		for _, l := range all {
+			if got := fact(t, m, l.id); got.Validity != at(l) {
+				t.Fatalf("%s at %v, confirmed at %v: %s; want %s", got.Content, c.now(), l.confirmed, got.Validity, at(l))
+			}
+		}
+	}
+	end := c.now().AddDate(10, 0, 0)
+	for steps := 0; c.now().Before(end); steps++ {
+		l := all[r.IntN(len(all))]
+		switch r.IntN(8) {
+		case 0: // to a boundary, a millisecond before and at it
+			boundary := l.confirmed.Add([]time.Duration{l.fades, l.ends}[r.IntN(2)])
+			if boundary.After(c.now()) && boundary.Before(end) {
+				c.set(boundary.Add(-time.Millisecond))
+				check()
+				c.set(boundary)
+			}
+		case 1:
+			if err := m.Confirm(t.Context(), loci.KindFact, l.id); err != nil {
+				t.Fatal(err)
+			}
+			l.confirmed = maxTime(l.confirmed, c.now())
+		case 2:
+			if _, err := e.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		case 3:
+			back := time.Duration(r.Int64N(int64(40 * dayLong))).Truncate(time.Millisecond)
+			c.advance(-back)
+			check()
+			if _, err := e.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			check()
+			c.advance(back)
+		default:
+			c.advance(time.Duration(r.Int64N(int64(30*dayLong))).Truncate(time.Millisecond) + time.Millisecond)
+		}
+		check()
+	}
+	for _, l := range all { // between two confirmations each transition was told at most once
+		faded, expired := 0, 0
+		for _, typ := range eventTypes(t, m, l.id) {
+			switch typ {
+			case loci.EventConfirmed:
+				faded, expired = 0, 0
+			case loci.EventFaded:
+				faded++
+			case loci.EventExpired:
+				expired++
+			}
+			if faded > 1 || expired > faded {
+				t.Fatalf("events: %v", eventTypes(t, m, l.id))
+			}
+		}
+	}
+	if report, err := e.VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// TestProvenTakesThirtyDays over the years, whatever the clock did in between.
+func TestProvenTakesThirtyDays(t *testing.T) {
+	c := newClock()
+	m := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u")
+	id := storeRule(t, m, "x")
+	born := rule(t, m, id).CreatedAt
+	for range 20 {
+		if _, err := m.MarkHelpful(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		at   time.Duration
+		want loci.Maturity
+	}{{-3650 * dayLong, loci.Established}, {30*dayLong - time.Millisecond, loci.Established}, {30 * dayLong, loci.Proven}, {0, loci.Proven}} {
+		c.set(born.Add(step.at))
+		if got, err := m.MarkHelpful(t.Context(), id); err != nil || got.Maturity != step.want {
+			t.Errorf("%v after its birth: %s, %v; want %s", step.at, got.Maturity, err, step.want)
+		}
+	}
+}
+
+// TestEightWritersOfOneKey: after every round exactly one fact is live, and in the
+// end all of them are one chain with the events that belong to it.
+func TestEightWritersOfOneKey(t *testing.T) {
+	const writers = 8
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{Now: time.Now}), "u")
+		rounds := long(100, 1000)
+		for round := range rounds {
+			var wait sync.WaitGroup
+			for w := range writers {
+				wait.Go(func() {
+					if _, err := m.StoreFact(t.Context(), keyed(fmt.Sprint(round, " ", w))); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wait.Wait()
+			live, _, err := m.Facts(t.Context(), loci.FactQuery{}, loci.Page{})
+			if err != nil || len(live) != 1 {
+				t.Fatalf("round %d: %d live facts, %v", round, len(live), err)
+			}
+		}
+		live, _, err := m.Facts(t.Context(), loci.FactQuery{}, loci.Page{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain, err := m.History(t.Context(), live[0].ID)
+		if most := min(writers*rounds, 5001); err != nil || len(chain) != most {
+			t.Fatalf("the chain has %d facts, %v; want %d", len(chain), err, most)
+		}
+		for i := 1; i < len(chain); i++ {
+			was, is := chain[i-1], chain[i]
+			if was.Validity != loci.Superseded || was.SupersededBy != is.ID || is.Supersedes != was.ID || !was.ValidUntil.Equal(is.ValidFrom) {
+				t.Fatalf("link %d: %+v, %+v", i, was, is)
+			}
+		}
+		wantEventsOfChain(t, m, chain)
+		if report, err := newEngine(t, s, loci.Options{}).VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
+			t.Errorf("%+v, %v", report, err)
+		}
+	})
+}
+
+// wantEventsOfChain requires one event of each kind a fact of a chain has.
+func wantEventsOfChain(t *testing.T, m *loci.Memory, chain []loci.Fact) {
+	t.Helper()
+	types := map[loci.ID][]loci.EventType{}
+	for cursor := ""; ; {
+		events, next, err := m.Events(t.Context(), loci.EventFilter{}, loci.Page{Limit: 1000, Cursor: cursor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			types[e.Entity] = append(types[e.Entity], e.Type)
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	for i, f := range chain {
+		want := []loci.EventType{loci.EventSuperseded, loci.EventCreated}
+		if i == len(chain)-1 {
+			want = want[1:]
+		}
+		if !slices.Equal(types[f.ID], want) {
+			t.Fatalf("events of fact %d of the chain: %v", i, types[f.ID])
+		}
+	}
+}

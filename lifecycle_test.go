@@ -1,0 +1,406 @@
+package loci_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+const dayLong = 24 * time.Hour
+
+func keyed(content string) loci.NewFact {
+	return loci.NewFact{Content: content, Subject: "Ann", Predicate: "lives in"}
+}
+
+// seen says in which reads a fact is.
+func seen(t testing.TB, m *loci.Memory, id loci.ID) (listed, found, confident bool) {
+	t.Helper()
+	facts, _, err := m.Facts(t.Context(), loci.FactQuery{}, loci.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(q loci.Query) bool {
+		q.Text = "Berlin"
+		return slices.ContainsFunc(search(t, m, q).Matches, func(h loci.Match) bool { return h.Record.ID == id })
+	}
+	listed = slices.ContainsFunc(facts, func(f loci.Fact) bool { return f.ID == id })
+	return listed, has(loci.Query{}), has(loci.Query{MinConfidence: loci.ActiveConfidence})
+}
+
+// TestFactsFadeAndExpireAtTheMillisecond walks over both boundaries and back: no
+// sweep is needed for a state to be right, and none changes it.
+func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now})
+		m := bind(t, e, "u")
+		id := store(t, m, keyed("Berlin")).ID
+		f := fact(t, m, id)
+		if f.Permanence != loci.Standard || f.DecayRate != 0.008 || f.Confidence != 1 || f.EffectiveConfidence != 1 || f.Importance != 5 || !f.ConfirmedAt.Equal(f.CreatedAt) {
+			t.Errorf("new fact: %+v", f)
+		}
+		curve := loci.Decay{Confidence: 1, Rate: 0.008, From: f.ConfirmedAt}
+		fades, ends := curve.Below(0.2), curve.Below(0.05)
+		for _, sweep := range []bool{false, true} {
+			for _, step := range []struct {
+				at              time.Time
+				want            loci.Validity
+				live, confident bool
+			}{
+				{fades.Add(-time.Millisecond), loci.Active, true, true}, {fades, loci.Fading, true, false},
+				{ends.Add(-time.Millisecond), loci.Fading, true, false}, {ends, loci.Expired, false, false}, {fades, loci.Fading, true, false}, // a clock set back
+			} {
+				c.set(step.at)
+				if sweep {
+					if _, err := e.Sweep(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got := fact(t, m, id)
+				listed, found, confident := seen(t, m, id)
+				if got.Validity != step.want || listed != step.live || found != step.live || confident != step.confident {
+					t.Errorf("swept %v, at %v: %s, listed %v, found %v, with confidence %v; want %+v", sweep, step.at, got.Validity, listed, found, confident, step)
+				}
+			}
+		}
+		if want := []loci.EventType{"created", "faded", "expired"}; !slices.Equal(eventTypes(t, m, id), want) {
+			t.Errorf("events %v; want %v", eventTypes(t, m, id), want)
+		}
+	})
+}
+
+func TestConfirmStartsTheClockAnew(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now})
+		m := bind(t, e, "u")
+		id, ruleID := store(t, m, keyed("Berlin")).ID, storeRule(t, m, "Ask")
+		for _, days := range []int{1, 250, 1000} { // active, fading, expired
+			c.advance(time.Duration(days) * dayLong)
+			if days == 1000 {
+				if _, err := e.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, err := range []error{m.Confirm(t.Context(), loci.KindFact, id), m.Confirm(t.Context(), loci.KindRule, ruleID)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			now := c.now().Truncate(time.Millisecond)
+			if f := fact(t, m, id); f.Validity != loci.Active || f.EffectiveConfidence != 1 || !f.ConfirmedAt.Equal(now) {
+				t.Errorf("fact after %d days: %+v", days, f)
+			}
+			if r := rule(t, m, ruleID); r.Validity != loci.Active || r.EffectiveConfidence != 0.5 || !r.ConfirmedAt.Equal(now) {
+				t.Errorf("rule after %d days: %+v", days, r)
+			}
+			if _, found, _ := seen(t, m, id); !found {
+				t.Errorf("not found after %d days and a confirmation", days)
+			}
+		}
+		last := fact(t, m, id).ConfirmedAt
+		c.advance(-dayLong)
+		if err := m.Confirm(t.Context(), loci.KindFact, id); err != nil || !fact(t, m, id).ConfirmedAt.Equal(last) {
+			t.Errorf("a clock set back shortened a life: %v, %v", err, fact(t, m, id).ConfirmedAt)
+		}
+		if want := []loci.EventType{"created", "confirmed", "confirmed", "faded", "expired", "confirmed", "confirmed"}; !slices.Equal(eventTypes(t, m, id), want) {
+			t.Errorf("events %v", eventTypes(t, m, id))
+		}
+	})
+}
+
+func TestConfirmRefuses(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		err := m.Confirm(t.Context(), loci.KindEpisode, loci.NewID())
+		if wantCode(t, err, loci.Invalid); err.Error() != "Episodes cannot be confirmed — they don't have confidence decay" {
+			t.Error(err)
+		}
+		err = m.Confirm(t.Context(), "x", loci.NewID())
+		if wantCode(t, err, loci.Invalid); err.Error() != "Invalid type: 'x'. Must be one of ['episode', 'fact', 'rule']" {
+			t.Error(err)
+		}
+		wantCode(t, m.Confirm(t.Context(), loci.KindFact, loci.NewID()), loci.NotFound)
+		old := store(t, m, keyed("Berlin")).ID
+		wantCode(t, m.Confirm(t.Context(), loci.KindRule, old), loci.NotFound)
+		now := store(t, m, keyed("Rome")).ID
+		wantCode(t, m.Confirm(t.Context(), loci.KindFact, old), loci.Conflict)
+		c.advance(1000 * dayLong) // expired: its key goes to a new fact, and comes back with that one's retraction
+		next := store(t, m, keyed("Oslo"))
+		if next.Outcome != loci.Created || !next.Superseded.IsZero() {
+			t.Errorf("an expired fact was superseded: %+v", next)
+		}
+		err = m.Confirm(t.Context(), loci.KindFact, now)
+		if wantCode(t, err, loci.Conflict); !strings.Contains(err.Error(), "holds the key") {
+			t.Error(err)
+		}
+		if f := fact(t, m, now); f.Validity != loci.Expired {
+			t.Errorf("the expired fact is %s", f.Validity)
+		}
+		if ok, err := m.Forget(t.Context(), loci.KindFact, next.ID); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		wantCode(t, m.Confirm(t.Context(), loci.KindFact, next.ID), loci.Conflict)
+		if err := m.Confirm(t.Context(), loci.KindFact, now); err != nil || fact(t, m, now).Validity != loci.Active || !fact(t, m, now).ValidUntil.IsZero() {
+			t.Errorf("the key is free: %v, %+v", err, fact(t, m, now))
+		}
+		if again := store(t, m, keyed("Bern")); again.Superseded != now {
+			t.Errorf("the key was not taken: %+v", again)
+		}
+	})
+}
+
+func TestForget(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		episode, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "Berlin", Butler: "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: store(t, m, keyed("Berlin")).ID, loci.KindRule: storeRule(t, m, "Berlin"), loci.KindEpisode: episode} {
+			for other := range map[loci.Kind]bool{loci.KindFact: true, loci.KindRule: true, loci.KindEpisode: true} {
+				if other != kind {
+					if changed, err := m.Forget(t.Context(), other, id); changed || err != nil {
+						t.Errorf("%s forgotten as %s: %v, %v", kind, other, changed, err)
+					}
+				}
+			}
+			if elsewhere, err := bind(t, newEngine(t, s, loci.Options{}), "v").Forget(t.Context(), kind, id); elsewhere || err != nil {
+				t.Errorf("%s of another namespace: %v, %v", kind, elsewhere, err)
+			}
+			for _, want := range []bool{true, false} {
+				if changed, err := m.Forget(t.Context(), kind, id); changed != want || err != nil {
+					t.Errorf("%s: changed %v, %v; want %v", kind, changed, err, want)
+				}
+			}
+			typ := loci.EventForgotten
+			if kind == loci.KindFact {
+				typ = loci.EventRetracted
+			}
+			if want := []loci.EventType{"created", typ}; !slices.Equal(eventTypes(t, m, id), want) {
+				t.Errorf("events of %s: %v", kind, eventTypes(t, m, id))
+			}
+			if hits := search(t, m, loci.Query{Text: "Berlin", Kinds: []loci.Kind{kind}}); len(hits.Matches) > 0 {
+				t.Errorf("%s is still found", kind)
+			}
+		}
+		if f := allFacts(t, m)[0]; f.Validity != loci.Retracted || f.Content != "Berlin" {
+			t.Errorf("forgotten fact: %+v", f)
+		}
+		if e, err := m.Episode(t.Context(), episode); err != nil || e.ForgottenAt.IsZero() {
+			t.Errorf("forgotten episode: %+v, %v", e, err)
+		}
+		rules, _, err := m.Rules(t.Context(), loci.RuleQuery{History: true}, loci.Page{})
+		if err != nil || len(rules) != 1 || rules[0].ForgottenAt.IsZero() || rules[0].Validity != loci.Retracted {
+			t.Errorf("forgotten rule: %+v, %v", rules, err)
+		}
+		_, err = m.MarkHelpful(t.Context(), rules[0].ID)
+		wantCode(t, err, loci.Conflict)
+		wantCode(t, m.Confirm(t.Context(), loci.KindRule, rules[0].ID), loci.Conflict)
+		_, err = m.Forget(t.Context(), loci.KindItem, episode)
+		wantCode(t, err, loci.Invalid)
+	})
+}
+
+// TestHistory: a superseded fact is a record of its own, and both times answer.
+func TestHistory(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		start := c.now().Truncate(time.Millisecond)
+		on := func(day int) time.Time { return start.Add(time.Duration(day) * dayLong) }
+		berlin := store(t, m, keyed("Berlin")).ID
+		c.set(on(10))
+		backdated := keyed("Rome")
+		backdated.ValidFrom = on(5) // learned on day 10, true since day 5
+		rome := store(t, m, backdated).ID
+		c.set(on(20))
+		oslo := store(t, m, keyed("Oslo")).ID
+		c.set(on(30))
+		if _, err := m.Forget(t.Context(), loci.KindFact, oslo); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range []struct {
+			valid, known int
+			want         string
+		}{
+			{0, 0, "Berlin"}, {7, 7, "Berlin"}, {7, 9, "Berlin"}, {7, 10, "Rome"}, {4, 10, "Berlin"}, {5, 10, "Rome"}, {15, 15, "Rome"},
+			{15, 25, "Rome"}, {20, 25, "Oslo"}, {25, 25, "Oslo"}, {25, 15, "Rome"}, {25, 30, ""}, {15, 30, "Rome"}, {-1, 30, ""}, {3, -1, ""},
+		} {
+			facts, _, err := m.AsOf(t.Context(), loci.AsOfQuery{Valid: on(row.valid), Known: on(row.known), Subject: "Ann", Predicate: "lives in"}, loci.Page{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range facts {
+				got += f.Content
+			}
+			if got != row.want {
+				t.Errorf("true on day %d as known on day %d: %q; want %q", row.valid, row.known, got, row.want)
+			}
+		}
+		for _, id := range []loci.ID{berlin, rome, oslo} {
+			chain, err := m.History(t.Context(), id)
+			var texts []string
+			for _, f := range chain {
+				texts = append(texts, f.Content)
+			}
+			if err != nil || strings.Join(texts, " ") != "Berlin Rome Oslo" {
+				t.Errorf("history: %v, %v", texts, err)
+			}
+		}
+		if f := fact(t, m, berlin); !f.ValidUntil.Equal(on(5)) || !f.ClosedAt.Equal(on(10)) || f.Validity != loci.Superseded {
+			t.Errorf("the first: %+v", f)
+		}
+	})
+}
+
+// TestAsOfKnowsEarlierWords: a corrected fact answers with what it said then.
+func TestAsOfKnowsEarlierWords(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		id := save(t, m, "one")
+		var times []time.Time
+		for _, text := range []string{"two", "three"} {
+			times = append(times, c.now())
+			c.advance(time.Hour)
+			if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: &text}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range []string{"one", "two"} {
+			facts, _, err := m.AsOf(t.Context(), loci.AsOfQuery{Known: times[i]}, loci.Page{})
+			if err != nil || len(facts) != 1 || facts[0].Content != want {
+				t.Errorf("known at %v: %+v, %v; want %s", times[i], facts, err, want)
+			}
+		}
+	})
+}
+
+func TestAsOfPages(t *testing.T) {
+	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	want := map[string]bool{}
+	for i, name := range []string{"a", "b", "c", "d", "e"} {
+		for _, text := range []string{"old ", "new "}[min(i, 1):] { // so that a page ends inside of one of the store's
+			store(t, m, loci.NewFact{Content: text + name, Subject: name, Predicate: "p"})
+		}
+		want["new "+name] = true
+	}
+	for cursor := ""; ; {
+		facts, next, err := m.AsOf(t.Context(), loci.AsOfQuery{}, loci.Page{Limit: 2, Cursor: cursor})
+		if err != nil || len(facts) > 2 {
+			t.Fatal(facts, err)
+		}
+		for _, f := range facts {
+			if !want[f.Content] {
+				t.Errorf("%s came twice, or should not come", f.Content)
+			}
+			delete(want, f.Content)
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+}
+
+// TestAClockSetBackHarmsNothing: supersession follows the order of writes.
+func TestAClockSetBackHarmsNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		old := store(t, m, keyed("Berlin")).ID
+		c.advance(-365 * dayLong)
+		next := store(t, m, keyed("Rome"))
+		was, is := fact(t, m, old), fact(t, m, next.ID)
+		if next.Superseded != old || was.ValidUntil.Before(was.ValidFrom) || is.ValidFrom.Before(was.ValidUntil) || was.ClosedAt.Before(was.CreatedAt) {
+			t.Errorf("old %+v, new %+v", was, is)
+		}
+		if is.Validity != loci.Active || was.Validity != loci.Superseded || is.EffectiveConfidence != 1 {
+			t.Errorf("%s and %s", was.Validity, is.Validity)
+		}
+	})
+}
+
+func TestLinksNeedReadableEnds(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		e := newEngine(t, s, loci.Options{})
+		m := bind(t, e, "u")
+		a, b := save(t, m, "a"), storeRule(t, m, "b")
+		theirs, shared := save(t, bind(t, e, "v"), "c"), save(t, bind(t, e, "org"), "d")
+		reader := bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: loci.Namespace{"u"}, Also: []loci.Namespace{{"org"}}, Actor: "tester"})
+		for _, typ := range []loci.LinkType{loci.LinkDerivedFrom, loci.LinkSupports, loci.LinkContradicts, loci.LinkSupersedes, loci.LinkRelatedTo} {
+			for range 2 { // the second time it is there
+				if err := m.Link(t.Context(), a, typ, b); err != nil {
+					t.Error(typ, err)
+				}
+			}
+		}
+		if err := reader.Link(t.Context(), a, loci.LinkSupports, shared); err != nil {
+			t.Error(err)
+		}
+		wantCode(t, reader.Link(t.Context(), shared, loci.LinkSupports, a), loci.NotFound) // may be read, not written
+		wantCode(t, m.Link(t.Context(), a, loci.LinkSupports, theirs), loci.NotFound)
+		wantCode(t, m.Link(t.Context(), theirs, loci.LinkSupports, a), loci.NotFound)
+		wantCode(t, m.Link(t.Context(), a, loci.LinkSupports, a), loci.Invalid)
+		err := m.Link(t.Context(), a, "likes", b)
+		if wantCode(t, err, loci.Invalid); err.Error() != "Invalid link type: 'likes'. Must be one of ['contradicts', 'derived_from', 'related_to', 'supersedes', 'supports']" {
+			t.Error(err)
+		}
+		links, err := m.Links(t.Context(), a)
+		if err != nil || len(links) != 6 || len(eventTypes(t, m, a)) != 7 {
+			t.Errorf("%d links, %d events, %v", len(links), len(eventTypes(t, m, a)), err)
+		}
+		if fact(t, m, a).Validity != loci.Active {
+			t.Error("a link superseded a fact")
+		}
+	})
+}
+
+func TestFactInputIsChecked(t *testing.T) {
+	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	number := func(x float64) *float64 { return &x }
+	for name, in := range map[string]loci.NewFact{
+		"importance above":  {Content: "x", Importance: number(10.1)},
+		"importance below":  {Content: "x", Importance: number(-0.1)},
+		"importance is NaN": {Content: "x", Importance: number(nan())},
+		"permanence":        {Content: "x", Permanence: "forever"},
+		"confidence above":  {Content: "x", Confidence: 1.1},
+		"confidence below":  {Content: "x", Confidence: 0.04},
+	} {
+		_, err := m.StoreFact(t.Context(), in)
+		if wantCode(t, err, loci.Invalid); err == nil {
+			t.Error(name)
+		}
+	}
+	id := store(t, m, loci.NewFact{Content: "x", Importance: number(0), Permanence: loci.Ephemeral, Confidence: 0.05}).ID
+	if f := fact(t, m, id); f.Importance != 0 || f.Permanence != loci.Ephemeral || f.Validity != loci.Fading {
+		t.Errorf("%+v", f)
+	}
+	if f := fact(t, m, save(t, m, "a note")); f.Permanence != loci.Permanent || f.DecayRate != 0 {
+		t.Errorf("a note decays: %+v", f)
+	}
+}
+
+// TestRevisingConfirms: a corrected fact is a confirmed one; an expired one is gone.
+func TestRevisingConfirms(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		id := store(t, m, keyed("Berlin")).ID
+		c.advance(300 * dayLong)
+		if f, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Bern")}); err != nil || f.Validity != loci.Active || f.EffectiveConfidence != 1 {
+			t.Errorf("%+v, %v", f, err)
+		}
+		c.advance(500 * dayLong)
+		_, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Rome")})
+		wantCode(t, err, loci.NotFound)
+	})
+}

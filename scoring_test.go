@@ -1,0 +1,81 @@
+package loci_test
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// tables reads the tables of a document: for each its rows, without head and rule.
+func tables(document string) (all [][][]string) {
+	var rows [][]string
+	for _, line := range strings.Split(document+"\n", "\n") {
+		if !strings.HasPrefix(line, "|") {
+			if len(rows) > 2 {
+				all = append(all, rows[2:])
+			}
+			rows = nil
+			continue
+		}
+		var cells []string
+		for _, cell := range strings.Split(strings.Trim(line, "|"), "|") {
+			cells = append(cells, strings.TrimSpace(cell))
+		}
+		rows = append(rows, cells)
+	}
+	return all
+}
+
+func decimal(t *testing.T, text string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// TestScoringPage recomputes every row of docs/scoring.md, and lets an engine live
+// through those about states.
+func TestScoringPage(t *testing.T) {
+	all := tables(readFile(t, "docs/scoring.md"))
+	if len(all) != 3 || len(all[0]) < 10 || len(all[1]) < 5 || len(all[2]) < 10 {
+		t.Fatalf("the page has %d tables; want the three that are checked", len(all))
+	}
+	for _, row := range all[0] {
+		permanence, confidence := loci.Permanence(row[0]), decimal(t, row[2])
+		if rate, err := permanence.Rate(); err != nil || rate != decimal(t, row[1]) {
+			t.Errorf("%v: rate %v, %v", row, rate, err)
+		}
+		c := newClock()
+		m := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u")
+		id := store(t, m, loci.NewFact{Content: "x", Permanence: permanence, Confidence: confidence}).ID
+		c.advance(time.Duration(decimal(t, row[3]) * float64(dayLong)))
+		f := fact(t, m, id)
+		if got := strconv.FormatFloat(f.EffectiveConfidence, 'f', 4, 64); got != row[4] || string(f.Validity) != row[5] {
+			t.Errorf("%v: %s, %s", row, got, f.Validity)
+		}
+	}
+	for _, row := range all[1] {
+		rate, err := loci.Permanence(row[0]).Rate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := loci.Decay{Confidence: decimal(t, row[1]), Rate: rate, From: time.Unix(0, 0)}
+		for i, threshold := range []float64{loci.ActiveConfidence, loci.LiveConfidence} {
+			if days := d.Below(threshold).Sub(d.From).Hours() / 24; math.Abs(days-decimal(t, row[2+i])) > 0.0006 {
+				t.Errorf("%v: below %v after %v days", row, threshold, days)
+			}
+		}
+	}
+	for _, row := range all[2] {
+		got := loci.Effectiveness(int64(decimal(t, row[0])), int64(decimal(t, row[1])))
+		if strconv.FormatFloat(got, 'f', 4, 64) != row[2] {
+			t.Errorf("%v: %v", row, got)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci"
+)
+
+// event appends an event to the log and to the chain.
+func (t *tx) event(given *loci.Event) error {
+	namespace, err := t.namespace(given.Namespace)
+	if err != nil {
+		return err
+	}
+	if !t.headKnown { // another process may have written since the last batch
+		var head []byte
+		if err := t.row("SELECT value FROM meta WHERE key = 'chain_head'", nil, &head); err != nil {
+			return err
+		}
+		t.head = loci.Hash{}
+		copy(t.head[:], head)
+		t.headKnown = true
+	}
+	e := *given
+	e.Seal(t.head)
+	var payload, nonce any
+	if len(e.Payload) > 0 {
+		payload = []byte(e.Payload)
+	}
+	if len(e.Nonce) > 0 {
+		nonce = e.Nonce
+	}
+	err = t.exec(`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, hash)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID[:], string(e.Type), string(e.Kind), e.Entity[:], namespace, e.At.UnixMilli(), e.Actor,
+		e.RequestID, payload, nonce, e.Digest[:], e.Hash[:])
+	t.head, t.headMoved = e.Hash, true
+	return err
+}
+
+// saveHead writes down where the chain ends, once a commit.
+func (t *tx) saveHead() error {
+	if !t.headMoved {
+		return nil
+	}
+	return t.exec("UPDATE meta SET value = ? WHERE key = 'chain_head'", slices.Clone(t.head[:]))
+}
+
+// restartChain begins a new chain, all events being gone.
+func (t *tx) restartChain() error {
+	t.head, t.headKnown, t.headMoved = loci.Hash{}, true, true
+	return t.exec("UPDATE meta SET value = 0 WHERE key = 'chain_start'")
+}
+
+// Chain implements [loci.EventLog].
+func (s *Store) Chain(ctx context.Context, t loci.Tenant) (c loci.Chain, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return c, err
+	}
+	defer s.release(f)
+	var head []byte
+	err = f.readRow(ctx, "SELECT (SELECT value FROM meta WHERE key = 'chain_head'), (SELECT value FROM meta WHERE key = 'chain_start')", nil, &head, &c.Start)
+	copy(c.Head[:], head)
+	return c, f.translate("read chain", err)
+}

@@ -1,0 +1,121 @@
+package loci
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, now time.Time) (decision[Stored], error) {
+	e := m.engine
+	r := draft.Record
+	r.ID, r.CreatedAt, r.UpdatedAt = e.opts.NewID(), now, now
+	body := draft.body
+	body.ConfirmedAt = now
+	if body.ValidFrom.IsZero() {
+		body.ValidFrom = now
+	}
+	out := decision[Stored]{reply: Stored{ID: r.ID, Outcome: Created}, record: r.ID}
+
+	var holder *Record
+	if look {
+		var err error
+		if holder, err = m.slotHolder(ctx, &r); err != nil {
+			return out, err
+		}
+	}
+	payload := map[string]any{"version": 1, "bytes": len(r.Text)}
+	switch {
+	case holder == nil:
+	case body.Subject == "":
+		return m.confirm(holder, r.Tags, now)
+	default:
+		superseded, err := m.giveWay(&out.change, holder, &body, r.ID, draft.body.ValidFrom.IsZero(), now)
+		if err != nil {
+			return out, err
+		}
+		if superseded {
+			out.change.Links = []Link{{From: r.ID, Type: LinkSupersedes, To: holder.ID, At: now}}
+			out.reply.Outcome, out.reply.Superseded = SupersededOld, holder.ID
+			payload["supersedes"] = holder.ID
+		}
+	}
+	if err := setFact(&r, body); err != nil {
+		return out, err
+	}
+	out.change.Put = append(out.change.Put, Put{Record: r, Vectors: e.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
+	out.change.Events = append(out.change.Events, m.event(EventCreated, &r, now, payload))
+	return out, nil
+}
+
+// slotHolder returns the record that holds r's slot, or nil.
+func (m *Memory) slotHolder(ctx context.Context, r *Record) (*Record, error) {
+	if r.Slot == "" {
+		return nil, nil
+	}
+	f := Filter{Within: []Namespace{r.Namespace}, Exact: true, Kinds: []Kind{r.Kind}, Slot: &r.Slot, NotLive: true}
+	held, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 1})
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	return &held[0], nil
+}
+
+// confirm answers a note said again with the old one, whose clock starts anew.
+func (m *Memory) confirm(old *Record, tags []string, now time.Time) (decision[Stored], error) {
+	r := *old
+	body, err := readFact(&r)
+	if err != nil {
+		return decision[Stored]{}, err
+	}
+	r.Version++
+	body.ConfirmedAt, body.Validity = laterOf(now, body.ConfirmedAt), Active
+	for _, tag := range tags {
+		if !slices.Contains(r.Tags, tag) && len(r.Tags) < MaxTags {
+			r.Tags = append(slices.Clone(r.Tags), tag)
+			r.UpdatedAt = now
+		}
+	}
+	if err := setFact(&r, body); err != nil {
+		return decision[Stored]{}, err
+	}
+	return decision[Stored]{
+		reply: Stored{ID: r.ID, Outcome: DuplicateOf}, record: r.ID,
+		change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
+			Events: []Event{m.event(EventConfirmed, &r, now, map[string]any{"version": r.Version})}},
+	}, nil
+}
+
+// giveWay takes the slot of a key from the fact that holds it. A live fact is
+// superseded: what it says was true until the new fact became so. One that has
+// expired stays expired: there is nothing left to supersede. fromNow says that the
+// caller did not date the new fact; it then begins no earlier than the old one, also
+// when the clock was set back in between.
+func (m *Memory) giveWay(c *Change, old *Record, next *factBody, by ID, fromNow bool, now time.Time) (superseded bool, err error) {
+	r := *old
+	body, err := readFact(&r)
+	if err != nil {
+		return false, err
+	}
+	noted := body.Validity
+	superseded = r.validityAt(noted, now) != Expired
+	if fromNow {
+		next.ValidFrom = laterOf(next.ValidFrom, body.ValidFrom)
+	}
+	body.ValidUntil, body.ClosedAt = laterOf(next.ValidFrom, body.ValidFrom), laterOf(now, r.CreatedAt)
+	if superseded {
+		next.Supersedes = r.ID
+		body.Validity, body.SupersededBy = Superseded, by
+		c.Events = append(c.Events, m.event(EventSuperseded, &r, now, map[string]any{"by": by}))
+	} else {
+		body.Validity = Expired
+		c.Events = append(c.Events, m.transitions(&r, noted, Expired, now)...)
+		if len(c.Events) == 0 { // the sweep has told of it: only the key moves on
+			c.Events = append(c.Events, m.event(EventUpdated, &r, now, map[string]any{"key_taken_by": by}))
+		}
+	}
+	r.Version++
+	r.Live, r.Slot = false, ""
+	c.Put = append(c.Put, Put{Record: r, SameText: true, Revisions: -1})
+	return superseded, setFact(&c.Put[len(c.Put)-1].Record, body)
+}

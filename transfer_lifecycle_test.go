@@ -1,0 +1,96 @@
+package loci_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// TestImportedMemoriesLiveOn: what a store filters by comes back with the body, so
+// that an imported memory fades, expires and is confirmed as the original would.
+func TestImportedMemoriesLiveOn(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now})
+		from, to := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u"), bind(t, e, "u")
+		factID := store(t, from, loci.NewFact{Content: "Berlin", Subject: "Ann", Predicate: "lives in", Scope: "health", Permanence: loci.Volatile}).ID
+		ruleID := storeRule(t, from, "Ask about Berlin")
+		episodeID := storeEpisode(t, from, "health", "Asked about Berlin")
+		if _, err := from.MarkHelpful(t.Context(), ruleID); err != nil {
+			t.Fatal(err)
+		}
+		if report, err := to.Import(t.Context(), strings.NewReader(exported(t, from)), nil); err != nil || report.Created != 3 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		for _, days := range []int{0, 60, 140, 200} {
+			c.set(newClock().now().Add(time.Duration(days) * dayLong))
+			for scope, kinds := range map[string][]loci.Kind{"health": {loci.KindFact, loci.KindEpisode}, "global": {loci.KindRule}} {
+				for _, kind := range kinds {
+					q := loci.Query{Text: "Berlin", Kinds: []loci.Kind{kind}, Scopes: []string{scope}, MinConfidence: 0.2}
+					if a, b := len(search(t, from, q).Matches), len(search(t, to, q).Matches); a != b {
+						t.Errorf("day %d: %d %s found in the original, %d in the copy", days, a, kind, b)
+					}
+				}
+			}
+			if a, b := fact(t, from, factID), fact(t, to, factID); !reflect.DeepEqual(a, b) {
+				t.Errorf("day %d: %+v, copy %+v", days, a, b)
+			}
+			if a, b := rule(t, from, ruleID), rule(t, to, ruleID); !reflect.DeepEqual(a, b) {
+				t.Errorf("day %d: %+v, copy %+v", days, a, b)
+			}
+		}
+		if report, err := e.Sweep(t.Context()); err != nil || report.Faded != 2 || report.Ended != 1 || report.Expired != 1 {
+			t.Errorf("sweep of the copy: %+v, %v", report, err)
+		}
+		_, err := to.Episode(t.Context(), episodeID)
+		wantCode(t, err, loci.NotFound)
+	})
+}
+
+func TestImportRefusesImpossibleLives(t *testing.T) {
+	for name, body := range map[string]string{
+		"fact/confidence":    `{"validity":"active","confidence":0.01}`,
+		"fact/importance":    `{"validity":"active","importance":11}`,
+		"fact/permanence":    `{"validity":"active","permanence":"x"}`,
+		"fact/validity":      `{"validity":"x"}`,
+		"rule/maturity":      `{"scope":"global","maturity":"x","confidence":0.5,"permanence":"standard"}`,
+		"rule/confidence":    `{"scope":"global","maturity":"proven","confidence":2,"permanence":"standard"}`,
+		"rule/permanence":    `{"scope":"global","maturity":"proven","confidence":0.5}`,
+		"rule/scope":         `{"maturity":"proven","confidence":0.5,"permanence":"standard"}`,
+		"rule/count":         `{"scope":"global","maturity":"proven","confidence":0.5,"permanence":"standard","success_count":-1}`,
+		"episode/expires_at": `{"butler":"b","importance":5,"consolidation_status":"pending"}`,
+		"episode/status":     `{"butler":"b","importance":5,"consolidation_status":"x"}`,
+		"episode/butler":     `{"importance":5,"consolidation_status":"pending"}`,
+		"plan/kind":          `{}`,
+	} {
+		m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+		kind, field, _ := strings.Cut(name, "/")
+		expires := ""
+		if field != "expires_at" {
+			expires = `"expires_at":"2030-01-01T00:00:00Z",`
+		}
+		_, err := m.Import(t.Context(), strings.NewReader(`{"type":"header","format":"loci.export","version":1}
+{"type":"record","id":"01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77","kind":"`+kind+`","version":1,"live":true,"created_at":"2026-01-01T00:00:00Z",`+expires+`"text":"x","body":`+body+`}
+{"type":"end","records":1}`), nil)
+		if err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestForgottenIsReadAsRetracted: an older word for it.
+func TestForgottenIsReadAsRetracted(t *testing.T) {
+	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	_, err := m.Import(t.Context(), strings.NewReader(`{"type":"header","format":"loci.export","version":1}
+{"type":"record","id":"01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77","kind":"fact","version":1,"live":true,"created_at":"2026-01-01T00:00:00Z","text":"x","body":{"validity":"forgotten"}}
+{"type":"end","records":1}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := allFacts(t, m)[0]; f.Validity != loci.Retracted || len(search(t, m, loci.Query{Text: "x"}).Matches) > 0 {
+		t.Errorf("%+v", f)
+	}
+}
