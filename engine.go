@@ -17,6 +17,7 @@ const (
 	DefaultChunkSize      = 640 // characters in a passage
 	DefaultChunkOverlap   = 96  // characters two neighbouring passages share
 	DefaultVectorWeight   = 0.7 // of similarity in a fused score; keywords weigh the rest
+	DefaultNeighbourShare = 0.2 // of the score of what comes before a match in its sequence
 	DefaultMaxContent     = 256 << 10
 	DefaultRevisions      = 10
 	DefaultIdempotencyTTL = 24 * time.Hour
@@ -49,6 +50,18 @@ type QueryEmbedder interface {
 	EmbedQuery(ctx context.Context, query string) ([]float32, error)
 }
 
+// A KnowingEmbedder is an Embedder that can tell where it is at a loss: a model of
+// English has vectors for Chinese, too, but they mean nothing. In mode Hybrid
+// [Memory.Search] multiplies the weight of similarity by Knows of the query.
+type KnowingEmbedder interface {
+	Embedder
+
+	// Knows returns how much of a text the model's vocabulary covers in a way that
+	// means something, 0 to 1. It needs no model to run and fails never. An embedder
+	// without it knows everything.
+	Knows(text string) float64
+}
+
 // Options configure an [Engine]. The zero value of each field means its default.
 type Options struct {
 	Embedder Embedder // nil: search by keyword only
@@ -62,6 +75,12 @@ type Options struct {
 	ChunkSize    int      // characters in a passage, 64 to 8192; default 640
 	ChunkOverlap *int     // characters shared by neighbours, less than half of ChunkSize; default 96
 	VectorWeight *float64 // 0 to 1; default 0.7. Keywords weigh 1 − VectorWeight
+
+	// NeighbourShare, 0 to 1, is how much of the score of the record before it in its
+	// sequence a match of mode Hybrid gets; default 0.2, 0 for none. On conversations
+	// with questions about them 0.2 found more in the first five and ten, and a little
+	// less at the very first place.
+	NeighbourShare *float64
 
 	MaxContent     int           // bytes of one memory's text; default 256 KiB
 	Revisions      *int          // earlier states kept of each record, 0 to 1000; default 10
@@ -107,6 +126,7 @@ func New(s Store, opts *Options) (*Engine, error) {
 	setDefault(&o.EpisodeCap, DefaultEpisodeCap)
 	setDefaultPointer(&o.ChunkOverlap, min(DefaultChunkOverlap, o.ChunkSize/4))
 	setDefaultPointer(&o.VectorWeight, DefaultVectorWeight)
+	setDefaultPointer(&o.NeighbourShare, DefaultNeighbourShare)
 	setDefaultPointer(&o.Revisions, DefaultRevisions)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -126,6 +146,8 @@ func New(s Store, opts *Options) (*Engine, error) {
 		return nil, Errorf(Invalid, "chunk overlap is %d; it must be 0 to less than half of the chunk size %d", *o.ChunkOverlap, o.ChunkSize)
 	case !(*o.VectorWeight >= 0 && *o.VectorWeight <= 1):
 		return nil, Errorf(Invalid, "vector weight is %v; it must be 0 to 1", *o.VectorWeight)
+	case !(*o.NeighbourShare >= 0 && *o.NeighbourShare <= 1):
+		return nil, Errorf(Invalid, "neighbour share is %v; it must be 0 to 1", *o.NeighbourShare)
 	case o.MaxContent < 1:
 		return nil, Errorf(Invalid, "max content is %d; it must be at least 1 byte", o.MaxContent)
 	case *o.Revisions < 0 || *o.Revisions > 1000:

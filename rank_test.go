@@ -34,9 +34,9 @@ func TestRankByHand(t *testing.T) {
 		"nothing":                   {Hybrid, nil, "", nil},
 		"equal in one signal alone": {Hybrid, []Hit{hit('a', 0, 5, 0.1), hit('b', 1, 5, 0.2)}, "ba", []float64{1, 0.3}},
 	} {
-		weight := DefaultVectorWeight
-		e := &Engine{opts: Options{VectorWeight: &weight, Embedder: nowhere{}}}
-		ranked := e.rank(c.hits, c.mode)
+		weight, share := DefaultVectorWeight, DefaultNeighbourShare
+		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
+		ranked := e.rank(c.hits, c.mode, 1)
 		order := ""
 		for i, r := range ranked {
 			order += string(r.ID[:1])
@@ -58,14 +58,15 @@ type nowhere struct{ Embedder }
 
 func TestScoresStayInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		weight := rapid.Float64Range(0, 1).Draw(t, "weight")
-		e := &Engine{opts: Options{VectorWeight: &weight, Embedder: nowhere{}}}
+		weight, share := rapid.Float64Range(0, 1).Draw(t, "weight"), rapid.Float64Range(0, 1).Draw(t, "share")
+		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
 		hits := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Hit {
 			return Hit{ID: ID{rapid.Byte().Draw(t, "id")}, Keyword: rapid.Float64Range(0, 1e6).Draw(t, "keyword"),
-				Similarity: rapid.Float64Range(-1.1, 1.1).Draw(t, "similarity"), Embedded: rapid.Bool().Draw(t, "embedded")}
+				Similarity: rapid.Float64Range(-1.1, 1.1).Draw(t, "similarity"), Embedded: rapid.Bool().Draw(t, "embedded"),
+				Sequence: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "sequence"), Position: rapid.Int64Range(0, 4).Draw(t, "position")}
 		})).Draw(t, "hits")
 		last := math.Inf(1)
-		for _, r := range e.rank(hits, rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode")) {
+		for _, r := range e.rank(hits, rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode"), rapid.Float64Range(0, 1).Draw(t, "known")) {
 			if !(r.score >= 0 && r.score <= 1) || r.score > last {
 				t.Fatalf("score %v after %v", r.score, last)
 			}

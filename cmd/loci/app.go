@@ -85,6 +85,7 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 		ChunkSize:      cfg.chunkSize,
 		ChunkOverlap:   &cfg.chunkOverlap,
 		VectorWeight:   &cfg.vectorWeight,
+		NeighbourShare: &cfg.neighbourShare,
 		MaxContent:     cfg.maxContent,
 		Revisions:      &cfg.revisions,
 		IdempotencyTTL: cfg.idempotencyTTL,

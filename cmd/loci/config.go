@@ -30,6 +30,7 @@ type config struct {
 	tools    []toolEntry
 
 	vectorWeight, keywordWeight       float64
+	neighbourShare                    float64
 	chunkSize, chunkOverlap           int
 	maxContent, replyBytes, revisions int
 	readTimeout, writeTimeout         time.Duration
