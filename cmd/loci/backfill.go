@@ -19,7 +19,7 @@ func (c *backfillCmd) Run(a *app) error {
 	}
 	if a.engine.Space().IsZero() {
 		return &loci.Error{Code: loci.Unsupported, Msg: "no embedder is configured, so there are no vectors to make",
-			Recovery: "Set embedder, for example with --embedder lexical."}
+			Recovery: "Set embedder, for example with --embedder builtin."}
 	}
 	show, end := a.progress("embedding")
 	done, err := a.engine.Backfill(a.ctx, a.principal.Tenant(), func(done int) { show(int64(done)) })
