@@ -48,7 +48,7 @@ const referenceExample = `
 store: sqlite:/var/lib/loci/loci.db
 user: alice
 scopes: [read, write, delete]
-embedder: lexical
+embedder: builtin
 tools:
   - notes
   - tool: search_memory

@@ -76,10 +76,10 @@ var settings = []setting{
 	{key: "scopes", form: listForm, def: "read, write, delete", values: scopeNames(),
 		help: "What may be done: read, write, delete; admin to operate on a whole tenant.",
 		set:  setScopes},
-	{key: "embedder", flag: "embedder", form: textForm, def: "lexical", values: []string{"lexical", "none"},
-		help: "What turns texts into vectors: lexical is built in, none searches by keyword only.",
+	{key: "embedder", flag: "embedder", form: textForm, def: "builtin", values: []string{"builtin", "lexical", "none"},
+		help: "What turns texts into vectors: builtin knows meaning, lexical spelling only, none searches by keyword only.",
 		set: func(c *config, v string) (err error) {
-			c.embedder, err = oneOf(v, "lexical", "none")
+			c.embedder, err = oneOf(v, "builtin", "lexical", "none")
 			return err
 		}},
 	{key: "tools", flag: "tools", form: listForm, def: tool.FamilyNotes, values: familyNames(),
