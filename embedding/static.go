@@ -86,11 +86,7 @@ func (s *Static) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		return nil, err
 	}
 	ids := s.ids.Get().(*[]int32)
-	defer func() {
-		if cap(*ids) <= 64<<10 { // a huge text must not keep its memory
-			s.ids.Put(ids)
-		}
-	}()
+	defer s.giveBack(ids)
 	dims := s.header.Dims
 	rows := make([][]float32, len(texts))
 	backing := make([]float32, dims*len(texts))
@@ -103,6 +99,13 @@ func (s *Static) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		m.embed(*ids, rows[i])
 	}
 	return rows, nil
+}
+
+// giveBack returns memory for ids to the pool.
+func (s *Static) giveBack(ids *[]int32) {
+	if cap(*ids) <= 64<<10 { // a huge text must not keep its memory
+		s.ids.Put(ids)
+	}
 }
 
 // staticModel is a model that was loaded. Its codes are those of the file.

@@ -84,6 +84,10 @@ func (v *vocabulary) add(token string) error {
 // Len returns the number of tokens; ids are below it.
 func (v *vocabulary) Len() int { return len(v.starts) - 1 }
 
+// Token returns the text of an id that Append gave, with its prefix "##" if it
+// stands inside of a word.
+func (v *vocabulary) Token(id int32) string { return v.token(uint32(id)) }
+
 // find returns the id of a token, or −1. inside means within a word, after the
 // prefix, which key lacks.
 func (v *vocabulary) find(key []byte, inside bool) int32 {
