@@ -277,7 +277,7 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if _, err := body.Permanence.Rate(); err != nil {
 		return nil, err
 	}
-	if in.Sequence != "" {
+	if in.Sequence != "" { // the rest of the place is checked with the change
 		if err := checkLabel("sequence", in.Sequence); err != nil {
 			return nil, err
 		}
@@ -292,9 +292,6 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	}
 	d := &factDraft{Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes,
 		Sequence: e.redact(in.Sequence), Position: in.Position}, body}
-	if err := d.checkSequence(); err != nil {
-		return nil, err
-	}
 	d.Slot = e.factSlot(&d.Record, &body)
 	d.Passages = e.passages(text)
 	return d, nil

@@ -107,6 +107,19 @@ func TestNeighboursDoNotAddUp(t *testing.T) {
 	}
 }
 
+// The parts of the best possible score add up to a little more than 1.
+func TestNeighboursStayBelowOne(t *testing.T) {
+	weight, share := DefaultVectorWeight, DefaultNeighbourShare
+	e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
+	hits := []Hit{standing('a', 9, "t", 1), standing('b', 9, "t", 2)}
+	for i := range hits {
+		hits[i].Similarity, hits[i].Embedded = 0.5, true
+	}
+	if r := e.rank(hits, Hybrid, 1)[0]; r.ID[0] != 'b' || r.score != 1 {
+		t.Errorf("%c has %v", r.ID[0], r.score)
+	}
+}
+
 // TestNoNeighbourChangesNothing: where none follows another, and with a share of 0,
 // every score has the same bits as without the feature.
 func TestNoNeighbourChangesNothing(t *testing.T) {

@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -86,14 +87,24 @@ func TestImportRefusesABadPlace(t *testing.T) {
 	store(t, m, loci.NewFact{Content: "Yes.", Sequence: "s", Position: 7})
 	good := exported(t, m)
 	for bad, want := range map[string]string{
-		`"sequence":"s","position":-7`: "position is -7", `"position":7`: "needs a sequence",
-		`"sequence":"` + strings.Repeat("s", 257) + `"`: "sequence is 257 bytes", `"sequence":"\u0000"`: "NUL",
+		`"sequence":"s","position":-7`: "line 2: position is -7", `"position":7`: "line 2: position 7 needs a sequence",
+		`"sequence":"` + strings.Repeat("s", 257) + `"`: "line 2: sequence is 257 bytes", `"sequence":"\u0000"`: "line 2: sequence must not",
 	} {
 		text := strings.Replace(good, `"sequence":"s","position":7`, bad, 1)
 		_, err := bind(t, newEngine(t, openMemory(), loci.Options{}), "v").Import(t.Context(), strings.NewReader(text), nil)
 		wantCode(t, err, loci.Invalid)
 		if text == good || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", bad, err)
+		}
+	}
+}
+
+func TestTheNeighbourShareHasARange(t *testing.T) {
+	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
+		_, err := loci.New(openMemory(), &loci.Options{NeighbourShare: &share})
+		wantCode(t, err, loci.Invalid)
+		if err == nil || !strings.Contains(err.Error(), "neighbour share") {
+			t.Errorf("%v: error %v", share, err)
 		}
 	}
 }
