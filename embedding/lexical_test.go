@@ -173,7 +173,7 @@ func TestEmbedStops(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	for spec, model := range map[string]string{"": "lexical-1", "lexical": "lexical-1", "none": ""} {
-		e, err := embedding.Open(spec)
+		e, err := embedding.Open(embedding.Config{Spec: spec})
 		if err != nil {
 			t.Errorf("Open(%q): %v", spec, err)
 			continue
@@ -185,7 +185,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("Open(%q) is %s with %d dimensions", spec, e.Model(), e.Dims())
 		}
 	}
-	_, err := embedding.Open("gpt")
+	_, err := embedding.Open(embedding.Config{Spec: "gpt"})
 	if !errors.Is(err, loci.ErrInvalid) || !strings.Contains(err.Error(), "lexical") || !strings.Contains(err.Error(), "none") {
 		t.Errorf("error = %v; want Invalid with the choices", err)
 	}
