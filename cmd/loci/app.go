@@ -70,7 +70,8 @@ func (a *app) open(scopes ...loci.Scope) error {
 func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 	cfg := a.cfg
 	var err error
-	if a.embedder, err = embedding.Open(cfg.embedder); err != nil {
+	cfg.embedding.OpenAIKey = cfg.openAIKey(a.env)
+	if a.embedder, err = embedding.Open(cfg.embedding); err != nil {
 		return nil, err
 	}
 	return loci.New(s, &loci.Options{

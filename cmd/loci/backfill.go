@@ -17,7 +17,7 @@ func (c *backfillCmd) Run(a *app) error {
 	if err := a.open(loci.ScopeWrite); err != nil {
 		return err
 	}
-	if a.engine.Space().IsZero() {
+	if a.embedder == nil {
 		return &loci.Error{Code: loci.Unsupported, Msg: "no embedder is configured, so there are no vectors to make",
 			Recovery: "Set embedder, for example with --embedder lexical."}
 	}

@@ -108,16 +108,14 @@ func (x *examination) examine() {
 		return
 	}
 	// Stores open their files when first used: ask for something.
-	f := loci.Filter{Within: []loci.Namespace{{}}, At: time.Now(), Space: x.a.engine.Space()}
-	counts, err := x.a.store.Count(x.a.ctx, cfg.tenant, f)
-	if err != nil {
+	if _, err := x.count(); err != nil {
 		x.fail("store", err)
 		return
 	}
 	x.ok("store", "%s", shownURL(cfg.store))
 	x.permissions()
 	x.damage()
-	x.embedder(counts)
+	x.embedder()
 }
 
 // permissions looks at who else may read a store in files.
@@ -168,28 +166,49 @@ func (x *examination) damage() {
 	}
 }
 
-// embedder asks for one vector, and counts what has none.
-func (x *examination) embedder(counts loci.Counts) {
-	space := x.a.engine.Space()
+// count counts the memories of the tenant, and which of them have vectors.
+func (x *examination) count() (loci.Counts, error) {
+	f := loci.Filter{Within: []loci.Namespace{{}}, At: time.Now(), Space: x.a.engine.Space()}
+	return x.a.store.Count(x.a.ctx, x.a.cfg.tenant, f)
+}
+
+// embedder asks for one vector twice, and counts what has none. The first answer
+// may include loading a model; the second says how fast it is.
+func (x *examination) embedder() {
 	if x.a.embedder == nil {
 		x.ok("embedder", "none: search is by keyword only")
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.a.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(x.a.ctx, 20*time.Second)
 	defer cancel()
-	rows, err := x.a.embedder.Embed(ctx, []string{"Does the embedder answer?"})
-	if err == nil && (len(rows) != 1 || len(rows[0]) != space.Dims) {
-		err = loci.Errorf(loci.Unavailable, "%s did not return one vector of %d dimensions", space.Model, space.Dims)
+	var took [2]time.Duration
+	for i := range took {
+		start := time.Now()
+		if _, err := x.a.embedder.Embed(ctx, []string{"Does the embedder answer?"}); err != nil {
+			x.fail("embedder", err)
+			return
+		}
+		took[i] = time.Since(start)
 	}
-	if err != nil {
-		x.fail("embedder", err)
-		return
-	}
-	x.ok("embedder", "%s, %d dimensions", space.Model, space.Dims)
-	switch {
+	space := x.a.engine.Space()
+	x.ok("embedder", "%s, %d dimensions, answers in %s, at first in %s", space.Model, space.Dims, rounded(took[1]), rounded(took[0]))
+	switch counts, err := x.count(); {
+	case err != nil:
+		x.fail("vectors", err)
 	case counts.Unembedded > 0:
 		x.warn("vectors", "%d of %d memories have none: run loci backfill", counts.Unembedded, counts.Live)
 	default:
 		x.ok("vectors", "%d memories have theirs", counts.Live)
 	}
+}
+
+// rounded leaves three digits or so.
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d > time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d > time.Millisecond:
+		return d.Round(100 * time.Microsecond)
+	}
+	return d.Round(100 * time.Nanosecond)
 }
