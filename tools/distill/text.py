@@ -33,7 +33,10 @@ which who whom whose when where why how if so as by from about into than then to
 out off over again please going go get got""".split())
 
 _OPTION = re.compile(r"\[([^\[\]]*)\]")
-_SLOT = re.compile(r"\{(\w+?)(\d?)(?::(\w+))?\}")
+_SLOT = re.compile(r"\{(\w+?)(\d?)(?::(\w+))?\}( (?:is|was|has|does|gives|makes)\b)?")
+# Lists in which an entry that ends in -s is a plural and takes "are".
+_COUNTED = set("smallthing accessory clothing dish sweet furniture staple supply gift medicine carpart nut allergen spice".split())
+_PLURAL_VERB = {" is": " are", " was": " were", " has": " have", " does": " do", " gives": " give", " makes": " make"}
 
 
 class Writer:
@@ -124,10 +127,11 @@ class Writer:
             if key not in bound:
                 made = self._made.get(m[1])
                 bound[key] = self.fill(made() if made else self.r.choice(LEXICON[m[1]]), bound)
-            value = bound[key]
-            if form == "pl":
-                return plural(value)
-            return inflect(value, form) if form else value
+            value, verb = bound[key], m[4] or ""
+            many = form == "pl" or m[1] in _COUNTED and re.search(r"[^su]s$", value)
+            if form:
+                value = plural(value) if form == "pl" else inflect(value, form)
+            return value + (_PLURAL_VERB.get(verb, verb) if many else verb)
 
         return re.sub(r"\s+", " ", _SLOT.sub(word, template)).strip()
 
