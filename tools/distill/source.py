@@ -9,6 +9,7 @@ questions last, each with a "?" before it. Kinds:
     say      whole statements in the first person (see grammar)
     habit    verb phrases of what somebody does regularly
     deed     verb phrases of what happens once
+    mishap   verb phrases of what goes wrong once
     state    verb phrases of what is so for long
     thing    nouns with the same meaning
     quality  adjectives with the same meaning

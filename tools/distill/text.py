@@ -197,7 +197,12 @@ class Writer:
     # Kinds of text.
 
     def statement(self) -> str:
-        text = self.fact()
+        person = self.person()
+        text, x = self.fact(person), self.r.random()
+        if x < 0.32:
+            text += tell(self.say("tail"), person, named=False)
+        elif x < 0.46:
+            text += f"{self.say('joint')} {self.fact(person, named=False)}"
         if self.r.random() < 0.25:
             return polish(f"{self.say('tellopen')} {text}")
         return polish(text, self.r.choice("....!"))
@@ -270,8 +275,8 @@ class Writer:
         """A sentence about the world rather than about somebody's life."""
         return polish(articles(tell(self.fill(self.r.choice(LEXICON["scene"])), self.person())))
 
-    KINDS = (("statement", 27), ("asked", 17), ("keywords", 7), ("command", 6), ("turn", 12), ("story", 5), ("answer", 5),
-             ("note", 6), ("listing", 3), ("scene", 12))
+    KINDS = (("statement", 27), ("asked", 15), ("keywords", 5), ("command", 5), ("turn", 13), ("story", 7), ("answer", 7),
+             ("note", 5), ("listing", 2), ("scene", 14))
 
     def text(self) -> str:
         kind, = self.r.choices([k for k, _ in self.KINDS], [w for _, w in self.KINDS])
