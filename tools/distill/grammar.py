@@ -94,7 +94,20 @@ def past(verb: str, participle: bool = False) -> str:
     return _stem(verb) + "ed"
 
 
-FORMS = {"ing": gerund, "ed": past, "en": lambda v: past(v, True), "s": third}
+def adverb(adjective: str) -> str:
+    """The adverb of an adjective: happy, happily."""
+    if adjective.endswith("ic"):
+        return adjective + ("ly" if adjective == "public" else "ally")
+    if adjective.endswith("le") and adjective[-3] not in "aeiou":
+        return adjective[:-1] + "y"
+    if adjective.endswith("y") and adjective[-2] not in "aeiou":
+        return adjective[:-1] + "ily"
+    if adjective.endswith("ly"):
+        return adjective
+    return adjective + ("y" if adjective.endswith("ll") else "ly")
+
+
+FORMS = {"ly": adverb, "ing": gerund, "ed": past, "en": lambda v: past(v, True), "s": third}
 
 
 def inflect(phrase: str, form: str) -> str:

@@ -12,7 +12,8 @@ questions last, each with a "?" before it. Kinds:
     mishap   verb phrases of what goes wrong once
     state    verb phrases of what is so for long
     thing    nouns with the same meaning
-    quality  adjectives with the same meaning
+    quality  adjectives with the same meaning, said of things and events
+    character, mood   adjectives said of what somebody is like, and how somebody feels
 
 The verb phrases, nouns and adjectives are put into the frames of families/frames.txt.
 """

@@ -143,15 +143,9 @@ class Writer:
         if family.kind == "say":
             return list(family.statements), list(family.questions)
         r, phrases = self.r, family.statements
-        if family.kind == "thing":
-            frame = r.choice(FRAMES["thing"])
-            say, ask = frame.statements[0], frame.questions[0]
-            return [say.replace("{x}", p) for p in phrases], [ask.replace("{x}", p) for p in phrases]
-        if family.kind == "quality":
-            frame = r.choice(FRAMES["quality"])
-            say, ask = frame.statements[0], frame.questions[0]
-            return [say.replace("{x}", p) for p in phrases], [ask.replace("{x}", p) for p in phrases]
         frame = r.choice(FRAMES[family.kind])
+        if family.kind in ("thing", "quality", "character", "mood"):
+            return ([frame.statements[0].replace("{x}", p) for p in phrases], [frame.questions[0].replace("{x}", p) for p in phrases])
 
         def put(template: str, phrase: str) -> str:
             return re.sub(r"<(\w*)>", lambda m: self._verb(phrase, m[1]), template)
