@@ -105,7 +105,7 @@ class Writer:
             gender = r.choice("fm")
             word = r.choice(("sister", "mother", "daughter", "wife", "aunt", "grandmother", "girlfriend", "niece") if gender == "f" else
                             ("brother", "father", "son", "husband", "uncle", "grandfather", "boyfriend", "nephew"))
-            return someone(f"{r.choice(('my', 'my', 'my', 'your', 'our'))} {word}", gender)
+            return someone(f"{r.choice(('my', 'my', 'my', 'your'))} {word}", gender)
         if x < 0.68:
             name, gender = self._name()
             return someone({"f": "she", "m": "he"}[gender], gender)._replace(name="she" if gender == "f" else "he")
@@ -193,9 +193,9 @@ class Writer:
     def statement(self) -> str:
         person = self.person()
         text, x = self.fact(person), self.r.random()
-        if x < 0.32:
+        if x < 0.42:
             text += tell(self.say("tail"), person, named=False)
-        elif x < 0.46:
+        elif x < 0.66:
             text += f"{self.say('joint')} {self.fact(person, named=False)}"
         if self.r.random() < 0.25:
             return polish(f"{self.say('tellopen')} {text}")
@@ -203,6 +203,8 @@ class Writer:
 
     def asked(self) -> str:
         text = self.question()
+        if self.r.random() < 0.12:
+            return f"{polish(self.fact())} {polish(text, '?')}"
         if self.r.random() < 0.25:
             return polish(f"{self.say('askopen')} {text}", "?")
         return polish(text, self.r.choice(("?", "?", "?", "?", "")))
@@ -269,8 +271,8 @@ class Writer:
         """A sentence about the world rather than about somebody's life."""
         return polish(articles(tell(self.fill(self.r.choice(LEXICON["scene"])), self.person())))
 
-    KINDS = (("statement", 27), ("asked", 15), ("keywords", 5), ("command", 5), ("turn", 13), ("story", 7), ("answer", 7),
-             ("note", 5), ("listing", 2), ("scene", 14))
+    KINDS = (("statement", 27), ("asked", 14), ("keywords", 5), ("command", 4), ("turn", 15), ("story", 8), ("answer", 8),
+             ("note", 4), ("listing", 2), ("scene", 13))
 
     def text(self) -> str:
         kind, = self.r.choices([k for k, _ in self.KINDS], [w for _, w in self.KINDS])
