@@ -35,7 +35,7 @@ outgrow outgrew outgrown|foresee foresaw foreseen|upset upset upset|babysit baby
 IRREGULAR = {base: (past, done) for base, past, done in (e.split() for e in _IRREGULAR.split("|") if e)}
 
 # Verbs of several syllables that double their last letter.
-_DOUBLING = set("begin forget prefer refer admit regret commit permit submit transfer occur rebel control cancel travel model "
+_DOUBLING = set("begin enrol forget prefer refer admit regret commit permit submit transfer occur rebel control cancel travel model "
                 "label refuel format unplug babysit equip upset reset quit quiz".split())
 _PLURALS = {"child": "children", "person": "people", "man": "men", "woman": "women", "foot": "feet", "tooth": "teeth",
             "mouse": "mice", "goose": "geese", "knife": "knives", "shelf": "shelves", "leaf": "leaves", "wolf": "wolves",

@@ -271,8 +271,8 @@ class Writer:
         """A sentence about the world rather than about somebody's life."""
         return polish(articles(tell(self.fill(self.r.choice(LEXICON["scene"])), self.person())))
 
-    KINDS = (("statement", 27), ("asked", 14), ("keywords", 5), ("command", 4), ("turn", 15), ("story", 8), ("answer", 8),
-             ("note", 4), ("listing", 2), ("scene", 13))
+    KINDS = (("statement", 27), ("asked", 13), ("keywords", 5), ("command", 4), ("turn", 15), ("story", 8), ("answer", 7),
+             ("note", 4), ("listing", 2), ("scene", 15))
 
     def text(self) -> str:
         kind, = self.r.choices([k for k, _ in self.KINDS], [w for _, w in self.KINDS])
