@@ -67,7 +67,7 @@ func embedders(t *testing.T) (systems []System) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, spec := range []string{"", "lexical"} {
-		e, err := embedding.Open(spec)
+		e, err := embedding.Open(embedding.Config{Spec: spec})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -177,7 +177,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for spec, model := range map[string]string{"": builtin.Model(), "builtin": builtin.Model(), "lexical": "lexical-1", "none": ""} {
-		e, err := embedding.Open(spec)
+		e, err := embedding.Open(embedding.Config{Spec: spec})
 		if err != nil {
 			t.Errorf("Open(%q): %v", spec, err)
 			continue
@@ -189,7 +189,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("Open(%q) is %s with %d dimensions", spec, e.Model(), e.Dims())
 		}
 	}
-	_, err = embedding.Open("gpt")
+	_, err = embedding.Open(embedding.Config{Spec: "gpt"})
 	if !errors.Is(err, loci.ErrInvalid) || !strings.Contains(err.Error(), "builtin") || !strings.Contains(err.Error(), "none") {
 		t.Errorf("error = %v; want Invalid with the choices", err)
 	}

@@ -126,19 +126,21 @@ func (m *staticModel) embed(ids []int32, row []float32) {
 	normalize(row)
 }
 
-// normalize brings a vector to unit length; zero stays zero. Squares of float32
-// are exact in float64, and four sums in a fixed order give the same bits anywhere.
-func normalize(row []float32) {
+// normalize brings a vector to unit length and reports whether it has a direction:
+// a zero or an infinite one stays as it is. Squares of float32 are exact in float64,
+// and four sums in a fixed order give the same bits anywhere.
+func normalize(row []float32) bool {
 	var squares [4]float64
 	for i, x := range row {
 		squares[i&3] += float64(float64(x) * float64(x))
 	}
 	sum := squares[0] + squares[1] + squares[2] + squares[3]
-	if sum == 0 {
-		return
+	if sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return false
 	}
 	factor := 1 / math.Sqrt(sum)
 	for i, x := range row {
 		row[i] = float32(float64(x) * factor)
 	}
+	return true
 }

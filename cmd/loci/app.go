@@ -69,7 +69,8 @@ func (a *app) open(scopes ...loci.Scope) error {
 // newEngine makes an engine as configured.
 func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 	var err error
-	if a.embedder, err = embedding.Open(a.cfg.embedder); err != nil {
+	a.cfg.embedding.OpenAIKey = a.cfg.openAIKey(a.env)
+	if a.embedder, err = embedding.Open(a.cfg.embedding); err != nil {
 		return nil, err
 	}
 	opts := a.engineOptions(a.embedder)
@@ -81,7 +82,7 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 	cfg := a.cfg
 	return loci.Options{
 		Embedder:       e,
-		EmbedderFor:    embedding.ForSpace,
+		EmbedderFor:    cfg.embedding.ForSpace,
 		ChunkSize:      cfg.chunkSize,
 		ChunkOverlap:   &cfg.chunkOverlap,
 		VectorWeight:   &cfg.vectorWeight,

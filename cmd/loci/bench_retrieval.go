@@ -48,13 +48,15 @@ func (c *retrievalCmd) Run(a *app) error {
 	names := c.Compare
 	switch {
 	case len(names) == 0:
-		names = []string{cfg.embedder}
+		names = []string{cfg.embedding.Spec}
 	case a.flags.Embedder != nil:
 		return &loci.Error{Code: loci.Invalid, Msg: "--embedder and --compare both choose the embedder",
 			Recovery: "Name every embedder in --compare."}
 	}
 	for _, name := range names {
-		e, err := embedding.Open(name)
+		choice := cfg.embedding
+		choice.Spec, choice.OpenAIKey = name, cfg.openAIKey(a.env)
+		e, err := embedding.Open(choice)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ type flags struct {
 	Thread   *string  `group:"global" placeholder:"ID" help:"${thread}"`
 	Session  *string  `group:"global" placeholder:"ID" help:"${session}"`
 	Tools    *string  `group:"global" placeholder:"LIST" help:"${tools}"`
-	Embedder *string  `group:"global" placeholder:"NAME" help:"${embedder}"`
+	Embedder *string  `group:"global" placeholder:"SPEC" help:"${embedder}"`
 	LogLevel *string  `group:"global" placeholder:"LEVEL" help:"${log_level}"`
 	JSON     bool     `group:"global" name:"json" help:"Write JSON, errors included."`
 	Help     helpFlag `group:"global" short:"h" help:"Show help."`

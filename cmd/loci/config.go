@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
 )
 
 // maxConfigBytes bounds a configuration file; real ones have a few lines.
@@ -22,12 +23,14 @@ const maxConfigBytes = 1 << 20
 // A config is everything that can be configured, after flags, environment and
 // file have been laid over the defaults.
 type config struct {
-	store    string
-	tenant   loci.Tenant
-	vars     loci.Vars
-	scopes   []loci.Scope
-	embedder string
-	tools    []toolEntry
+	store  string
+	tenant loci.Tenant
+	vars   loci.Vars
+	scopes []loci.Scope
+	tools  []toolEntry
+
+	embedding       embedding.Config
+	keyEnv, keyFile string // where the key of the service is: the file counts if both are set
 
 	vectorWeight, keywordWeight       float64
 	neighbourShare                    float64

@@ -77,7 +77,7 @@ func TestConfigFaults(t *testing.T) {
 		{"<<: {user: a}", `1:1: << is not a setting`},
 		{`store: ""`, `1:8: store must not be empty`},
 		{"store: ' '", `1:8: store: must not be empty`},
-		{"embedder: openai", `1:11: embedder: "openai" is not known: must be one of builtin, lexical, none`},
+		{"embedder: openai", `1:11: embedder: embedder "openai" is not known; it is one of builtin, lexical, openai:MODEL`},
 		{"retrieval:", `1:11: retrieval must be a mapping of names to values, not nothing`},
 		{"retrieval: {vector_weight: .nan}", `1:28: retrieval.vector_weight: ".nan" must be a number from 0 to 1`},
 		{"retrieval: {vector_weight: 2}", `must be a number from 0 to 1`},
@@ -129,7 +129,7 @@ func TestDefaultsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.tenant.String() != "default" || c.embedder != "builtin" || c.vectorWeight != loci.DefaultVectorWeight ||
+	if c.tenant.String() != "default" || c.embedding.Spec != "builtin" || c.vectorWeight != loci.DefaultVectorWeight ||
 		c.chunkSize != loci.DefaultChunkSize || c.chunkOverlap != loci.DefaultChunkOverlap || c.maxContent != loci.DefaultMaxContent ||
 		c.revisions != loci.DefaultRevisions || c.idempotencyTTL != loci.DefaultIdempotencyTTL ||
 		c.episodeTTL != loci.DefaultEpisodeTTL || c.episodeCap != loci.DefaultEpisodeCap {
