@@ -156,7 +156,7 @@ func writeFloors(t *testing.T, path string, measured floors) {
 // TestWordsDecideWhereTheModelIsAtALoss asks the model of English in Chinese, Japanese
 // and Korean: its vectors must not make the search worse than the words alone.
 func TestWordsDecideWhereTheModelIsAtALoss(t *testing.T) {
-	builtin, err := embedding.Open("builtin")
+	builtin, err := embedding.NewBuiltin()
 	if err != nil {
 		t.Fatal(err)
 	}
