@@ -18,6 +18,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 var goldens = map[string]Config{
 	"facts":       {Entries: []Instance{{Family: FamilyFacts}}},
 	"notes":       {Entries: []Instance{{Family: FamilyNotes}}},
+	"memory":      {Entries: []Instance{{Family: FamilyMemory}}},
 	"facts_raw":   {Entries: []Instance{{Family: FamilyFacts, ResponseFormat: FormatContentAndArtifact}}},
 	"create_only": {Entries: []Instance{{Tool: "manage_memory", ActionsPermitted: []string{"create"}}}},
 	"update_only": {Entries: []Instance{{Tool: "manage_memory", ActionsPermitted: []string{"update"}}}},

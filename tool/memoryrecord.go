@@ -138,10 +138,15 @@ func getMemory(b *base, t Tool, i Instance) *Tool {
 			return Reply{}, err
 		}
 		reply, err := b.get(ctx, at)
-		return reply, named(err, at.kind, in.ID)
+		if err != nil {
+			return Reply{}, named(err, at.kind, in.ID)
+		}
+		at.m.CountUse(ctx, at.kind, at.id)
+		return reply, nil
 	})
 }
 
+// get reads a memory. The count of uses that it shows includes this one.
 func (b *base) get(ctx context.Context, at target) (Reply, error) {
 	switch at.kind {
 	case loci.KindFact:
@@ -149,18 +154,21 @@ func (b *base) get(ctx context.Context, at target) (Reply, error) {
 		if err != nil {
 			return Reply{}, err
 		}
+		f.Uses++
 		return b.factReply(f)
 	case loci.KindRule:
 		r, err := at.m.Rule(ctx, at.id)
 		if err != nil {
 			return Reply{}, err
 		}
+		r.Uses++
 		return b.ruleReply(r)
 	}
 	e, err := at.m.Episode(ctx, at.id)
 	if err != nil {
 		return Reply{}, err
 	}
+	e.Uses++
 	return b.episodeReply(e)
 }
 

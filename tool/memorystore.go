@@ -13,14 +13,14 @@ type episodeInput struct {
 	Content    string  `json:"content" jsonschema:"What happened, as one self-contained text"`
 	Butler     string  `json:"butler" jsonschema:"Your own agent name"`
 	SessionID  string  `json:"session_id,omitempty" jsonschema:"Session it happened in; default: the current one"`
-	Importance decimal `json:"importance,omitzero" jsonschema:"0 (trivial) to 10 (vital)"`
+	Importance decimal `json:"importance,omitzero" jsonschema:"0 trivial, 10 vital"`
 }
 
 type factInput struct {
-	Subject    string   `json:"subject" jsonschema:"Whom or what the fact is about, such as user"`
-	Predicate  string   `json:"predicate" jsonschema:"Which property, such as favorite_color"`
-	Content    string   `json:"content" jsonschema:"The value, or a statement of it"`
-	Importance decimal  `json:"importance,omitzero" jsonschema:"0 (trivial) to 10 (vital)"`
+	Subject    string   `json:"subject" jsonschema:"Such as user"`
+	Predicate  string   `json:"predicate" jsonschema:"Such as favorite_color"`
+	Content    string   `json:"content" jsonschema:"Such as blue"`
+	Importance decimal  `json:"importance,omitzero" jsonschema:"0 trivial, 10 vital"`
 	Permanence string   `json:"permanence,omitempty" jsonschema:"How long it will hold"`
 	Scope      string   `json:"scope,omitempty" jsonschema:"global, or the agent it is for"`
 	Tags       []string `json:"tags,omitempty"`
@@ -84,7 +84,7 @@ func storeEpisode(b *base, t Tool, i Instance) *Tool {
 
 func storeFact(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Store fact", "Remember a fact as subject, predicate and content, such as user / favorite_color / blue. "+
-		"Only one fact holds for a subject and predicate in a scope: a new one supersedes the old, which stays in the history and is named in superseded_id. "+
+		"The content is the value or a statement of it. Only one fact holds for a subject and predicate in a scope: a new one supersedes the old, which stays in the history and is named in superseded_id. "+
 		"Use the same subject and predicate to correct a fact. Permanence: permanent (never fades), stable, standard, volatile, ephemeral.", i)
 	superseded := result{name: "superseded_id", schema: &jsonschema.Schema{Types: []string{"string", "null"}}}
 	s := spec{Tool: t, output: idOutput(superseded, outcome), adjust: func(properties map[string]*jsonschema.Schema) {
