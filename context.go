@@ -2,7 +2,10 @@ package loci
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // DefaultTokenBudget is how many tokens a context has unless its query says otherwise.
@@ -17,6 +20,13 @@ type Tokenizer interface {
 	Name() string // such as "o200k_base"
 	Count(text string) int
 }
+
+// byteTokenizer counts each byte as a token: an upper bound for every vocabulary
+// whose tokens are bytes, since none is empty.
+type byteTokenizer struct{}
+
+func (byteTokenizer) Name() string          { return "bytes" }
+func (byteTokenizer) Count(text string) int { return len(text) }
 
 // ContextQuotas are the shares of a token budget that the sections of a context
 // have, not negative, with the sum 1. What a section leaves unused passes on.
@@ -68,9 +78,115 @@ const (
 	NoRoom  OmitReason = "no_room"  // better ones took the room
 )
 
+// contextCandidates is how many memories by each signal a section chooses from: more
+// than the usual budget holds.
+const contextCandidates = 100
+
 // Context makes a text for the system prompt of an agent: facts, rules and recent
 // episodes by score, in at most TokenBudget tokens. The same store and the same
-// query give the same bytes. It counts no use.
+// query at the same moment give the same bytes. Stored text is fenced: it cannot
+// forge a heading or a line. It counts no use.
+//
+// A budget too small for the headings gives the empty text. An embedder that does
+// not answer leaves what the keywords find.
 func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, error) {
-	return ContextBlock{}, Errorf(Unsupported, "not yet")
+	prompt, budget, err := q.check()
+	if err != nil {
+		return ContextBlock{}, err
+	}
+	o := &m.engine.opts
+	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.RecallWeights, At: m.engine.now()}
+	var p probing
+	var sections [3]contextSection
+	for i, s := range contextSections {
+		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: []string{q.Agent}, Kinds: []Kind{s.kind}, Limit: contextCandidates},
+			o.RecallWeights, block.At, &p)
+		if err != nil {
+			return ContextBlock{}, err
+		}
+		block.KeywordOnly = block.KeywordOnly || found.KeywordOnly
+		sections[i] = contextSection{heading: s.heading, share: s.share(o.ContextQuotas)}
+		for j := range found.Memories {
+			line, err := contextLine(&found.Memories[j].Record, block.At)
+			if err != nil {
+				return ContextBlock{}, err
+			}
+			sections[i].items = append(sections[i].items, &contextLineItem{recalled: &found.Memories[j], line: line})
+		}
+	}
+	w := contextWriter{count: o.Tokenizer.Count, budget: budget, sections: sections[:]}
+	if err := w.fill(ctx); err != nil {
+		return ContextBlock{}, err
+	}
+	block.Text, block.Tokens = w.fit()
+	block.Shown, block.Omitted = w.manifest()
+	return block, nil
+}
+
+// contextSections are the sections in their order.
+var contextSections = [...]struct {
+	heading string
+	kind    Kind
+	share   func(ContextQuotas) float64
+}{
+	{"## Key Facts", KindFact, func(q ContextQuotas) float64 { return q.Facts }},
+	{"## Active Rules", KindRule, func(q ContextQuotas) float64 { return q.Rules }},
+	{"## Recent Episodes", KindEpisode, func(q ContextQuotas) float64 { return q.Episodes }},
+}
+
+// check returns the prompt as plain words, for a prompt is no query: what it quotes
+// need not be in a memory.
+func (q *ContextQuery) check() (prompt string, budget int, err error) {
+	budget = DefaultTokenBudget
+	if q.TokenBudget != nil {
+		budget = *q.TokenBudget
+	}
+	prompt = q.Prompt
+	if len(prompt) > MaxQueryBytes {
+		end := MaxQueryBytes
+		for end > MaxQueryBytes-utf8.UTFMax && !utf8.RuneStart(prompt[end]) {
+			end--
+		}
+		prompt = prompt[:end]
+	}
+	// Each of them becomes a space of one byte, so that the prompt gets no longer.
+	prompt = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("\"“”*", r) {
+			return ' '
+		}
+		return r
+	}, prompt)
+	switch {
+	case budget < 0 || budget > MaxTokenBudget:
+		return "", 0, Errorf(Invalid, "token_budget is %d; it must be 0 to %d", budget, MaxTokenBudget)
+	case !utf8.ValidString(q.Prompt):
+		return "", 0, Errorf(Invalid, "trigger_prompt is not valid UTF-8")
+	case strings.TrimSpace(prompt) == "":
+		return "", 0, Errorf(Invalid, "trigger_prompt must not be empty")
+	}
+	return prompt, budget, checkLabel("butler", q.Agent)
+}
+
+// contextTime is how a context writes a moment: always as long.
+const contextTime = "2006-01-02T15:04:05.000Z07:00"
+
+// contextLine is the line of a memory, fenced.
+func contextLine(r *Record, at time.Time) (string, error) {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+	switch r.Kind {
+	case KindFact:
+		f, err := FactOf(r, at)
+		if err != nil {
+			return "", err
+		}
+		line := "- " + fence(f.Content)
+		if !f.IsNote() {
+			line = "- [" + fenceLabel(f.Subject) + "] [" + fenceLabel(f.Predicate) + "]: " + fence(f.Content)
+		}
+		return line + " (confidence: " + number(f.EffectiveConfidence) + ")\n", nil
+	case KindRule:
+		rule, err := RuleOf(r, at)
+		return "- " + fence(rule.Content) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
+	}
+	return "- [" + r.CreatedAt.UTC().Format(contextTime) + "] " + fence(r.Text) + "\n", nil
 }

@@ -121,6 +121,9 @@ func New(s Store, opts *Options) (*Engine, error) {
 	setDefaultPointer(&o.RecallMinConfidence, DefaultRecallMinConfidence)
 	setDefault(&o.ContextQuotas, ContextQuotas{Facts: 0.5, Rules: 0.3, Episodes: 0.2})
 	setDefaultPointer(&o.Revisions, DefaultRevisions)
+	if o.Tokenizer == nil {
+		o.Tokenizer = byteTokenizer{}
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

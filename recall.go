@@ -93,7 +93,7 @@ func (m *Memory) Recall(ctx context.Context, q RecallQuery) (RecallResult, error
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule}
 	}
-	result, err := m.recall(ctx, q, m.engine.opts.RecallWeights)
+	result, err := m.recall(ctx, q, m.engine.opts.RecallWeights, m.engine.now(), &probing{})
 	if err == nil && q.Touch {
 		m.countUses(ctx, result)
 	}
@@ -106,22 +106,21 @@ func (m *Memory) SearchMemories(ctx context.Context, q RecallQuery) (RecallResul
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule, KindEpisode}
 	}
-	return m.recall(ctx, q, RecallWeights{Relevance: 1})
+	return m.recall(ctx, q, RecallWeights{Relevance: 1}, m.engine.now(), &probing{})
 }
 
-// recall ranks with weights.
-func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights) (RecallResult, error) {
+// recall ranks with weights, as of a moment. Several calls for one topic may share
+// what they look for.
+func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now time.Time, p *probing) (RecallResult, error) {
 	words, err := m.checkRecall(&q)
 	if err != nil {
 		return RecallResult{}, err
 	}
-	now := m.engine.now()
 	all := m.readable(now, q.Kinds...)
 	all.MinConfidence = *q.MinConfidence
 	// A record may change between Match and reading it; then the ranking is made anew.
-	var p probing
 	for attempt := 0; ; attempt++ {
-		hits, err := m.candidates(ctx, words, &p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
+		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
 		if err != nil {
 			return RecallResult{}, err
 		}
@@ -202,10 +201,10 @@ func rankLists(hits []Hit, limit int) []scored {
 	rank := func(in func(h *Hit) bool, score func(h *Hit) float64, set func(h *Hit, rank int)) {
 		var list []*Hit
 		for i := range hits {
-			set(&hits[i], 0)
 			if in(&hits[i]) {
 				list = append(list, &hits[i])
 			}
+			set(&hits[i], 0)
 		}
 		slices.SortFunc(list, func(a, b *Hit) int {
 			return cmp.Or(cmp.Compare(score(b), score(a)), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
