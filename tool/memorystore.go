@@ -19,7 +19,7 @@ type episodeInput struct {
 type factInput struct {
 	Subject    string   `json:"subject" jsonschema:"Such as user"`
 	Predicate  string   `json:"predicate" jsonschema:"Such as favorite_color"`
-	Content    string   `json:"content" jsonschema:"Such as blue"`
+	Content    string   `json:"content"`
 	Importance decimal  `json:"importance,omitzero" jsonschema:"0 trivial, 10 vital"`
 	Permanence string   `json:"permanence,omitempty" jsonschema:"How long it will hold"`
 	Scope      string   `json:"scope,omitempty" jsonschema:"global, or the agent it is for"`
