@@ -44,6 +44,10 @@ type ContextQuery struct {
 	// TokenBudget is the number of tokens the whole text has at most, 0 to 200,000.
 	// Nil: 3000.
 	TokenBudget *int
+
+	// Clean, when not nil, is given every stored text before it is shown and counted,
+	// such as to take credentials out that were stored as written.
+	Clean func(text string) string
 }
 
 // A ContextBlock is a text for a system prompt, and what is in it.
@@ -96,6 +100,10 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	}
 	o := &m.engine.opts
 	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.RecallWeights, At: m.engine.now()}
+	clean := q.Clean
+	if clean == nil {
+		clean = func(text string) string { return text }
+	}
 	var p probing
 	var sections [3]contextSection
 	for i, s := range contextSections {
@@ -107,7 +115,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		block.KeywordOnly = block.KeywordOnly || found.KeywordOnly
 		sections[i] = contextSection{heading: s.heading, share: s.share(o.ContextQuotas)}
 		for j := range found.Memories {
-			line, err := contextLine(&found.Memories[j].Record, block.At)
+			line, err := contextLine(&found.Memories[j].Record, block.At, clean)
 			if err != nil {
 				return ContextBlock{}, err
 			}
@@ -170,8 +178,8 @@ func (q *ContextQuery) check() (prompt string, budget int, err error) {
 // contextTime is how a context writes a moment: always as long.
 const contextTime = "2006-01-02T15:04:05.000Z07:00"
 
-// contextLine is the line of a memory, fenced.
-func contextLine(r *Record, at time.Time) (string, error) {
+// contextLine is the line of a memory, cleaned and fenced.
+func contextLine(r *Record, at time.Time, clean func(string) string) (string, error) {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 	switch r.Kind {
 	case KindFact:
@@ -179,14 +187,14 @@ func contextLine(r *Record, at time.Time) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		line := "- " + fence(f.Content)
+		line := "- " + fence(clean(f.Content))
 		if !f.IsNote() {
-			line = "- [" + fenceLabel(f.Subject) + "] [" + fenceLabel(f.Predicate) + "]: " + fence(f.Content)
+			line = "- [" + fenceLabel(clean(f.Subject)) + "] [" + fenceLabel(clean(f.Predicate)) + "]: " + fence(clean(f.Content))
 		}
 		return line + " (confidence: " + number(f.EffectiveConfidence) + ")\n", nil
 	case KindRule:
 		rule, err := RuleOf(r, at)
-		return "- " + fence(rule.Content) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
+		return "- " + fence(clean(rule.Content)) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
 	}
-	return "- [" + r.CreatedAt.UTC().Format(contextTime) + "] " + fence(r.Text) + "\n", nil
+	return "- [" + r.CreatedAt.UTC().Format(contextTime) + "] " + fence(clean(r.Text)) + "\n", nil
 }

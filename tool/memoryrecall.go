@@ -155,7 +155,7 @@ func memoryContext(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.TriggerPrompt, Agent: in.Butler, TokenBudget: &in.TokenBudget})
+		block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.TriggerPrompt, Agent: in.Butler, TokenBudget: &in.TokenBudget, Clean: b.scrub})
 		if err != nil {
 			return Reply{}, err
 		}
