@@ -12,11 +12,13 @@ func Instructions(tools []*tool.Tool) string {
 	var search, change []string
 	corrects := false
 	for _, t := range tools {
-		if t.Annotations.ReadOnly {
+		switch {
+		case t.Secondary:
+		case t.Annotations.ReadOnly:
 			search = append(search, t.Name)
-			continue
+		default:
+			change = append(change, t.Name)
 		}
-		change = append(change, t.Name)
 		corrects = corrects || t.Annotations.Destructive
 	}
 	lines := []string{"This is a long-term memory: what is saved here outlives this conversation."}

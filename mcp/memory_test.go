@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/token"
+	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tool"
 )
@@ -449,4 +450,17 @@ func TestMemoryStats(t *testing.T) {
 			`"rules":{"total":2,"candidate":1,"established":0,"proven":0,"anti_pattern":0,"forgotten":1},` +
 			`"episodes":{"total":1,"unconsolidated":1,"expired":0,"backlog_age_hours":3}}`)
 	})
+}
+
+// TestInstructionsOfTheMemoryFamily name what a model should begin with.
+func TestInstructionsOfTheMemoryFamily(t *testing.T) {
+	set, err := tool.New(nil, tool.Config{Entries: []tool.Instance{lifecycle}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := mcp.Instructions(set.Tools())
+	if len(strings.Fields(text)) >= 120 || !strings.Contains(text, "Search first (memory_recall, memory_search)") ||
+		!strings.Contains(text, "Save (memory_store_episode, memory_store_fact, memory_store_rule)") {
+		t.Errorf("instructions: %s", text)
+	}
 }

@@ -143,6 +143,7 @@ func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (jso
 func memoryContext(b *base, t Tool, i Instance) *Tool {
 	t = b.reading(t, "Memory context", "Make a block of text for the system prompt of an agent: the facts, rules and recent episodes that matter for a prompt, "+
 		"by score, in at most token_budget tokens. For the program that starts an agent; counts no use.", i)
+	t.Secondary = true
 	number := &jsonschema.Schema{Type: "integer"}
 	s := spec{Tool: t, output: []result{{name: "text", schema: text()}, {name: "tokens", schema: number}}, adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["token_budget"], 0, loci.MaxTokenBudget, loci.DefaultTokenBudget)
@@ -178,6 +179,7 @@ type lifecycle struct {
 func memoryStats(b *base, t Tool, i Instance) *Tool {
 	t = b.reading(t, "Memory statistics", "Count memories by the state they are in: facts by validity, rules by maturity, episodes that wait to be digested "+
 		"and the age of the oldest of them in hours. For questions about the memory itself. Counts no use.", i)
+	t.Secondary = true
 	object := &jsonschema.Schema{Type: "object"}
 	s := spec{Tool: t, output: []result{{name: "facts", schema: object}, {name: "rules", schema: object}, {name: "episodes", schema: object}}}
 	return declare(s, func(ctx context.Context, c *call, in statsInput) (Reply, error) {

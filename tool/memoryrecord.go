@@ -131,6 +131,7 @@ type harmfulInput struct {
 func getMemory(b *base, t Tool, i Instance) *Tool {
 	t = b.reading(t, "Get memory", "Read one memory in full by its type and id, also one that was superseded or forgotten. "+
 		"Counts the use in reference_count; nothing else changes.", i)
+	t.Secondary = true
 	t.Annotations.Idempotent = false
 	return declare(spec{Tool: t, output: recordOutput(), adjust: typeChoices}, func(ctx context.Context, c *call, in memoryInput) (Reply, error) {
 		at, err := c.target(in.Type, in.ID)
@@ -175,6 +176,7 @@ func (b *base) get(ctx context.Context, at target) (Reply, error) {
 func confirmMemory(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Confirm memory", "Say that a fact or a rule still holds, for example because the user has just said so again. "+
 		"Its confidence stops fading and starts anew from its full value. Episodes cannot be confirmed.", i)
+	t.Secondary = true
 	t.Annotations = Annotations{Idempotent: true}
 	s := spec{Tool: t, output: []result{{name: "confirmed", schema: boolean()}}, adjust: typeChoices}
 	return declare(s, func(ctx context.Context, c *call, in memoryInput) (Reply, error) {
@@ -200,6 +202,7 @@ func forgetMemory(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Forget memory", "Take a memory out of every search, recall and context, when the user asks to forget it or it proved wrong. "+
 		"It stays readable by id and in the audit log. A fact that has changed is better stored anew: the new one supersedes it. "+
 		"The reply says whether anything was forgotten.", i)
+	t.Secondary = true
 	t.Annotations = Annotations{Destructive: true, Idempotent: true}
 	t.scopes = []loci.Scope{loci.ScopeDelete}
 	s := spec{Tool: t, output: []result{{name: "forgotten", schema: boolean()}}, adjust: typeChoices}
@@ -219,6 +222,7 @@ func forgetMemory(b *base, t Tool, i Instance) *Tool {
 func markHelpful(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Mark rule helpful", "Report that following a rule helped. Counts a success; a rule that keeps helping rises from candidate to established to proven. "+
 		"Returns the whole rule.", i)
+	t.Secondary = true
 	return declare(spec{Tool: t, output: recordOutput()}, func(ctx context.Context, c *call, in helpfulInput) (Reply, error) {
 		return b.mark(c, in.RuleID, func(at target) (loci.Rule, error) { return at.m.MarkHelpful(ctx, at.id) })
 	})
@@ -227,6 +231,7 @@ func markHelpful(b *base, t Tool, i Instance) *Tool {
 func markHarmful(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Mark rule harmful", "Report that following a rule did harm, and why. One harm weighs as much as four successes; "+
 		"a rule that keeps doing harm falls and in the end becomes a warning not to follow it. Returns the whole rule.", i)
+	t.Secondary = true
 	t.Annotations = Annotations{Destructive: true}
 	return declare(spec{Tool: t, output: recordOutput()}, func(ctx context.Context, c *call, in harmfulInput) (Reply, error) {
 		return b.mark(c, in.RuleID, func(at target) (loci.Rule, error) { return at.m.MarkHarmful(ctx, at.id, in.Reason) })
