@@ -3,6 +3,7 @@ package loci
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // fence makes a stored text safe to stand in one line of a block that is read as
@@ -12,11 +13,11 @@ import (
 // direction of writing. What it says stays readable.
 func fence(text string) string {
 	text = inline(visible(text))
-	if text != "" && strings.Contains("#-+*>=|[~`_:", text[:1]) {
+	if strings.IndexAny(text, "#-+*>=|[~`_:") == 0 {
 		return `\` + text
 	}
 	// "1." and "1)" begin a list.
-	if rest := strings.TrimLeft(text, "0123456789"); rest != text && rest != "" && strings.Contains(".)", rest[:1]) &&
+	if rest := strings.TrimLeft(text, "0123456789"); rest != text && strings.IndexAny(rest, ".)") == 0 &&
 		(len(rest) == 1 || rest[1] == ' ') {
 		return text[:len(text)-len(rest)] + `\` + rest
 	}
@@ -54,14 +55,10 @@ func inline(text string) string {
 // beginsTag reports whether what follows a "<" makes it a tag of HTML or XML, or a
 // special token of a model such as <|end|>.
 func beginsTag(rest string) bool {
-	for _, r := range rest {
-		if unicode.IsLetter(r) {
-			return true
-		}
-		break
+	if r, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(r) {
+		return true
 	}
-	rest = strings.TrimLeft(rest, " ")
-	return rest != "" && strings.Contains("/!?|", rest[:1])
+	return strings.IndexAny(strings.TrimLeft(rest, " "), "/!?|") == 0
 }
 
 // visible folds white space of every kind, line ends among it, into single spaces

@@ -13,7 +13,7 @@ import (
 // Names are the vocabularies there are.
 var Names = []string{"o200k_base", "cl100k_base"}
 
-// A Counter counts by a vocabulary, which takes some 100 ms and 30 MB to read, the
+// A Counter counts by a vocabulary, which is made in tens of milliseconds, the
 // first time it is needed. It is safe for concurrent use.
 type Counter struct {
 	name  string
