@@ -11,7 +11,7 @@ import (
 // toolKeys are the names an entry of the setting tools may have, with what they mean.
 var toolKeys = []struct{ key, help string }{
 	{"family", "the family whose tools are offered"},
-	{"tool", "one tool of the family, or of all families"},
+	{"tool", "one tool, of that family if one is named"},
 	{"name", "the name under which agents see the tool; needs tool"},
 	{"prefix", "comes before the names of all tools of the family"},
 	{"namespace", "where its memories go: a list of labels, of which {user_id}, {org_id}, {agent_id} and so on are filled in"},
