@@ -255,10 +255,26 @@ func (p *probe) readLifecycle(ctx context.Context) {
 		r, err := m.Search(ctx, loci.Query{Text: "episode rule note", Scopes: scopes})
 		p.check("Search", r, err)
 		p.checkIDs("Search", r)
+		fading := 0.0
+		q := loci.RecallQuery{Topic: "episode rule note " + p.sent, Scopes: scopes, MinConfidence: &fading, Touch: true}
+		found, err := m.Recall(ctx, q)
+		p.check("Recall", found, err)
+		p.checkIDs("Recall", found)
+		found, err = m.SearchMemories(ctx, q)
+		p.check("SearchMemories", found, err)
+		p.checkIDs("SearchMemories", found)
+	}
+	for _, agent := range []string{p.sent, canary} {
+		block, err := m.Context(ctx, loci.ContextQuery{Prompt: "episode rule note", Agent: agent})
+		p.check("Context", block, err)
+		p.checkIDs("Context", block)
 	}
 	facts, _, err := m.AsOf(ctx, loci.AsOfQuery{Subject: p.sent, Predicate: p.sent}, loci.Page{})
 	p.check("AsOf", facts, err)
 	for _, id := range p.sc.ids {
+		for _, kind := range []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode} {
+			m.CountUse(ctx, kind, id) // the end compares
+		}
 		rule, err := m.Rule(ctx, id)
 		p.refused("Rule", rule, err)
 		episode, err := m.Episode(ctx, id)
