@@ -412,10 +412,26 @@ func TestNoCanaryCrosses(t *testing.T) {
 		if after := export(t, sc.victim); after != before {
 			t.Errorf("the victim's memory changed:\n%s\n---\n%s", before, after)
 		}
+		sc.unused(t)
 		if strings.Contains(sc.log.String(), canary) {
 			t.Errorf("the log shows content: %s", sc.log)
 		}
 	})
+}
+
+// unused checks that no use of the victim's memories was counted, which an export
+// does not show.
+func (sc *scene) unused(t *testing.T) {
+	t.Helper()
+	time.Sleep(100 * time.Millisecond) // uses are counted off the read path
+	for _, id := range sc.ids {
+		f, _ := sc.victim.Fact(t.Context(), id)
+		r, _ := sc.victim.Rule(t.Context(), id)
+		e, _ := sc.victim.Episode(t.Context(), id)
+		if f.Uses+r.Uses+e.Uses != 0 {
+			t.Errorf("a use of the victim's %s was counted", id)
+		}
+	}
 }
 
 // TestTheCanaryIsThere is the control: the same probe as the victim finds it.

@@ -105,6 +105,7 @@ func TestNoToolCrosses(t *testing.T) {
 		if after := export(t, sc.victim); after != before {
 			t.Errorf("the victim's memory changed:\n%s\n---\n%s", before, after)
 		}
+		sc.unused(t)
 		if strings.Contains(sc.log.String(), canary) {
 			t.Errorf("the log shows content: %s", sc.log)
 		}
