@@ -300,3 +300,16 @@ func TestContextIsTheSameEverywhere(t *testing.T) {
 		t.Errorf("the stores differ: %q", all)
 	}
 }
+
+// BenchmarkContext fills the usual budget from 2,000 facts.
+func BenchmarkContext(b *testing.B) {
+	m := bind(b, newEngine(b, openMemory(), loci.Options{Tokenizer: o200k, Embedder: &wordEmbedder{model: "w"}}), "u")
+	for i := range 2000 {
+		save(b, m, fmt.Sprintf("The zebra number %d %s stands in the grass.", i, strings.Repeat("and its herd ", i%40)))
+	}
+	q := loci.ContextQuery{Prompt: "Where is the zebra?", Agent: "a"}
+	contextOf(b, m, q)
+	for b.Loop() {
+		contextOf(b, m, q)
+	}
+}
