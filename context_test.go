@@ -109,6 +109,7 @@ func TestContextQuotas(t *testing.T) {
 		"all fit":                      {[]int{6, 6}, []int{5}, []int{8}, 3000, "f0 f1 r0 e0", ""},
 		"half, 30 and 20 percent":      {[]int{12, 12, 12, 12, 12, 12, 12}, []int{11, 11, 11, 11, 11}, []int{14, 14, 14}, 12 + 160, "f0 f1 f2 f3 r0 r1 r2 e0 e1", "no_room no_room no_room no_room no_room no_room"},
 		"what is unused passes on":     {[]int{6}, []int{5, 5, 5, 5, 5, 5, 5}, nil, 12 + 80, "f0 r0 r1 r2 r3 r4 r5", "no_room"},
+		"in the order of sections":     {nil, []int{5, 5, 5, 5, 5, 5, 5, 5}, []int{8, 8, 8, 8, 8}, 12 + 100, "r0 r1 r2 r3 r4 r5 r6 r7 e0 e1", "no_room no_room no_room"},
 		"and back":                     {[]int{6, 6, 6, 6, 6, 6}, nil, nil, 12 + 60, "f0 f1 f2 f3 f4", "no_room"},
 		"what does not fit is skipped": {[]int{6, 90, 6}, nil, nil, 12 + 24, "f0 f2", "too_long"},
 		"nothing but headings":         {[]int{6}, []int{5}, []int{8}, 12, "", "too_long too_long too_long"},
@@ -297,5 +298,18 @@ func TestContextIsTheSameEverywhere(t *testing.T) {
 	})
 	if half := len(all) / 2; half == 0 || !slices.Equal(all[:half], all[half:]) {
 		t.Errorf("the stores differ: %q", all)
+	}
+}
+
+// BenchmarkContext fills the usual budget from 2,000 facts.
+func BenchmarkContext(b *testing.B) {
+	m := bind(b, newEngine(b, openMemory(), loci.Options{Tokenizer: o200k, Embedder: &wordEmbedder{model: "w"}}), "u")
+	for i := range 2000 {
+		save(b, m, fmt.Sprintf("The zebra number %d %s stands in the grass.", i, strings.Repeat("and its herd ", i%40)))
+	}
+	q := loci.ContextQuery{Prompt: "Where is the zebra?", Agent: "a"}
+	contextOf(b, m, q)
+	for b.Loop() {
+		contextOf(b, m, q)
 	}
 }

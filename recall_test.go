@@ -310,7 +310,7 @@ func TestRecallCountsUses(t *testing.T) {
 		}
 		select {
 		case <-slow.done:
-			t.Error("the read waited for the write")
+			t.Fatal("the read waited for the write")
 		default:
 		}
 		cancel() // the caller goes away
