@@ -184,6 +184,9 @@ func TestContextPrefersHighScores(t *testing.T) {
 			return scores
 		}
 		shown, omitted := score("shown"), score("omitted")
+		if len(omitted) != 20 || a.data["omitted_count"] != float64(40-len(shown)) {
+			t.Errorf("%d of %v left out are named", len(omitted), a.data["omitted_count"])
+		}
 		if len(shown) == 0 || len(omitted) == 0 || slices.Min(shown) < slices.Max(omitted) {
 			t.Errorf("shown %v, left out %v", shown, omitted)
 		}

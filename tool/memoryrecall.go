@@ -140,6 +140,16 @@ func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (jso
 	return encode(out)
 }
 
+// maxOmitted is how many of the memories that a context leaves out its structured
+// form names: some clients show that form to a model, which has a budget.
+const maxOmitted = 20
+
+// contextReply is the structured reply of memory_context.
+type contextReply struct {
+	loci.ContextBlock
+	OmittedCount int `json:"omitted_count"`
+}
+
 func memoryContext(b *base, t Tool, i Instance) *Tool {
 	t = b.reading(t, "Memory context", "Make a block of text for the system prompt of an agent: the facts, rules and recent episodes that matter for a prompt, "+
 		"by score, in at most token_budget tokens. For the program that starts an agent; counts no use.", i)
@@ -160,7 +170,9 @@ func memoryContext(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		structured, err := encode(block)
+		reply := contextReply{block, len(block.Omitted)}
+		reply.Omitted = block.Omitted[:min(maxOmitted, len(block.Omitted))]
+		structured, err := encode(reply)
 		return Reply{Text: block.Text, Structured: structured}, err
 	})
 }
