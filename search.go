@@ -95,7 +95,9 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	// A record may change between Match and reading it; then the ranking is made anew.
 	var p probing
 	for attempt := 0; ; attempt++ {
-		hits, err := m.candidates(ctx, q, f, &p)
+		hits, err := m.candidates(ctx, q, &p, func(p Probe) ([]Hit, error) {
+			return m.engine.store.Match(ctx, m.view.Tenant, p, f, 4*(q.Offset+q.Limit))
+		})
 		if err != nil {
 			return Result{}, err
 		}
@@ -159,9 +161,9 @@ type probing struct {
 	known       float64 // how much of the text the embedder of Vector knows, 0 to 1
 }
 
-// candidates asks the store. When the active space has become another one by the
+// candidates asks the store by match. When the active space has become another one by the
 // time there is an answer, it asks again: the old vectors may have been half gone.
-func (m *Memory) candidates(ctx context.Context, q Query, f Filter, p *probing) (hits []Hit, err error) {
+func (m *Memory) candidates(ctx context.Context, q Query, p *probing, match func(Probe) ([]Hit, error)) (hits []Hit, err error) {
 	e, t := m.engine, m.view.Tenant
 	active := p.active
 	if !p.made && e.own != nil && q.Mode != Keyword {
@@ -175,7 +177,7 @@ func (m *Memory) candidates(ctx context.Context, q Query, f Filter, p *probing) 
 			err = m.probe(ctx, q, p)
 		}
 		if err == nil {
-			hits, err = e.store.Match(ctx, t, p.Probe, f, 4*(q.Offset+q.Limit))
+			hits, err = match(p.Probe)
 		}
 		if e.own == nil || q.Mode == Keyword || ctx.Err() != nil {
 			return hits, err

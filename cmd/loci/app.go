@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -73,7 +74,12 @@ func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 	if a.embedder, err = embedding.Open(a.cfg.embedding); err != nil {
 		return nil, err
 	}
+	tokenizer, err := token.Open(a.cfg.tokenizer)
+	if err != nil {
+		return nil, err
+	}
 	opts := a.engineOptions(a.embedder)
+	opts.Tokenizer = tokenizer
 	return loci.New(s, &opts)
 }
 
@@ -87,6 +93,8 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 		ChunkOverlap:   &cfg.chunkOverlap,
 		VectorWeight:   &cfg.vectorWeight,
 		NeighbourShare: &cfg.neighbourShare,
+		RecallWeights:  cfg.recallWeights, MaturityWeights: cfg.maturityWeights, RecallMinConfidence: &cfg.minConfidence,
+		ContextQuotas:  cfg.contextQuotas,
 		MaxContent:     cfg.maxContent,
 		Revisions:      &cfg.revisions,
 		IdempotencyTTL: cfg.idempotencyTTL,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,6 +36,11 @@ type config struct {
 	vectorWeight, keywordWeight       float64
 	neighbourShare                    float64
 	chunkSize, chunkOverlap           int
+	recallWeights                     loci.RecallWeights
+	maturityWeights                   loci.MaturityWeights
+	minConfidence                     float64
+	contextQuotas                     loci.ContextQuotas
+	tokenizer                         string
 	maxContent, replyBytes, revisions int
 	readTimeout, writeTimeout         time.Duration
 	dedupe, redact                    bool
@@ -220,7 +226,23 @@ func (c *config) complete(env environ, bad *faults) {
 	case c.chunkOverlap >= c.chunkSize/2:
 		bad.add(overlap, fmt.Errorf("retrieval.chunk_overlap %d must be less than half of retrieval.chunk_size %d", c.chunkOverlap, c.chunkSize))
 	}
+	w, q := c.recallWeights, c.contextQuotas
+	c.checkShares(bad, []string{"recall.relevance", "recall.importance", "recall.recency", "recall.confidence"},
+		w.Relevance+w.Importance+w.Recency+w.Confidence)
+	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
 	c.checkTools(bad)
+}
+
+// checkShares refuses settings that do not sum to 1, at the place of the last one.
+func (c *config) checkShares(bad *faults, keys []string, sum float64) {
+	if math.Abs(sum-1) <= 1e-9 {
+		return
+	}
+	where := ""
+	for _, key := range keys {
+		where = cmp.Or(c.origin[key], where)
+	}
+	bad.add(where, fmt.Errorf("%s sum to %.6g; they must sum to 1: set all of them", strings.Join(keys, ", "), sum))
 }
 
 // dataDir is where a user's data lives; configDir, a user's configuration. Both
