@@ -36,11 +36,11 @@ func TestNoteToolsTimeOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := dialOptions(t, engine, mcp.Options{Principal: alice(t)}, tool.Config{Entries: []tool.Instance{notes},
-		SearchTimeout: tool.Duration(150 * time.Millisecond), WriteTimeout: tool.Duration(100 * time.Millisecond)})
+		SearchTimeout: tool.Duration(1500 * time.Millisecond), WriteTimeout: tool.Duration(time.Second)})
 	id := c.ask("memory_save", args{"content": "Likes tea."}).id("note_id")
-	c.ask("memory_save", args{"content": "The embedder is stuck."}).refused(loci.Unavailable, "tool timed out after 0.1s")
-	c.ask("memory_update", args{"note_id": id, "content": "Now it is stuck."}).refused(loci.Unavailable, "tool timed out after 0.1s")
-	c.ask("memory_search", args{"query": "is it stuck"}).refused(loci.Unavailable, "tool timed out after 0.15s")
+	c.ask("memory_save", args{"content": "The embedder is stuck."}).refused(loci.Unavailable, "tool timed out after 1s")
+	c.ask("memory_update", args{"note_id": id, "content": "Now it is stuck."}).refused(loci.Unavailable, "tool timed out after 1s")
+	c.ask("memory_search", args{"query": "is it stuck"}).refused(loci.Unavailable, "tool timed out after 1.5s")
 	// What timed out has left nothing behind, and the connection goes on.
 	if hits := c.ask("memory_search", args{"query": "embedder tea"}).list(); len(hits) != 1 || hits[0]["text"] != "Likes tea." {
 		t.Errorf("notes after the timeouts: %v", hits)
