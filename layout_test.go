@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"internal/secret":      {},
 	"internal/vector":      {},
 	"embedding":            {"", "internal/retrieval"},
+	"llm":                  {""},
 	"store":                {"", "store/memory", "store/sqlite"},
 	"store/memory":         {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/sqlite":         {"", "internal/vector", "store/internal/index", "store/internal/page"},
@@ -34,7 +35,7 @@ var mayImport = map[string][]string{
 	"tool":                 {"", "internal/secret"},
 	"mcp":                  {"", "tool"},
 	"bench":                {"", "embedding", "store"},
-	"cmd/loci":             {"", "bench", "embedding", "mcp", "store", "tool"},
+	"cmd/loci":             {"", "bench", "embedding", "llm", "mcp", "store", "tool"},
 }
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.
