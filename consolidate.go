@@ -110,6 +110,17 @@ func (e *Engine) Consolidate(ctx context.Context, t Tenant, opts ConsolidateOpti
 	return report, err
 }
 
+// ConsolidatedAt returns when a language model was last asked for a tenant, by any
+// process; zero: never.
+func (e *Engine) ConsolidatedAt(ctx context.Context, t Tenant) (time.Time, error) {
+	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved}}
+	events, _, err := e.store.Events(ctx, t, f, Page{Limit: 1})
+	if err != nil || len(events) == 0 {
+		return time.Time{}, err
+	}
+	return events[0].At, nil
+}
+
 // A consolidation is one run.
 type consolidation struct {
 	engine *Engine

@@ -121,6 +121,9 @@ func TestConsolidate(t *testing.T) {
 			t.Errorf("plan %+v, %d calls", plan, f.calls.Load())
 		}
 		r := consolidate(t, e, opts)
+		if at, err := e.ConsolidatedAt(t.Context(), tenant(t, "t")); err != nil || !at.Equal(c.now().UTC().Truncate(time.Millisecond)) {
+			t.Errorf("consolidated at %v, %v", at, err)
+		}
 		if r.Consolidated != 2 || r.Created != 1 || r.Updated != 2 || r.Confirmed != 1 || r.Rules != 1 || len(r.Skipped) != 0 || r.Usage.Total() != 1100 {
 			t.Errorf("report %+v", r)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/llm"
 )
 
 // maxConfigBytes bounds a configuration file; real ones have a few lines.
@@ -37,6 +38,11 @@ type config struct {
 	idempotencyTTL, episodeTTL        time.Duration
 	episodeCap                        int
 	logLevel                          slog.Level
+
+	llm                                                        llm.Config
+	llmKeyEnv, llmKeyFile                                      string
+	tokensPerRun, tokensPerDay, promptTokens, completionTokens int
+	consolidateEvery                                           time.Duration
 
 	file   string            // that was read; empty: none
 	origin map[string]string // by key of a setting: where its value was written; no entry: the default
@@ -104,7 +110,7 @@ func defaults() *config {
 	c := &config{vars: loci.Vars{}, origin: map[string]string{}}
 	for i := range settings {
 		s := &settings[i]
-		if s.def == "" || s.key == "store" || s.key == "user" {
+		if s.def == "" || slices.Contains([]string{"store", "user", "llm.base_url", "llm.key_env"}, s.key) {
 			continue
 		}
 		if err := s.set(c, s.def); err != nil {
@@ -217,6 +223,7 @@ func (c *config) complete(env environ, bad *faults) {
 		bad.add(overlap, fmt.Errorf("retrieval.chunk_overlap %d must be less than half of retrieval.chunk_size %d", c.chunkOverlap, c.chunkSize))
 	}
 	c.checkTools(bad)
+	c.checkLLM(bad)
 }
 
 // dataDir is where a user's data lives; configDir, a user's configuration. Both
