@@ -18,9 +18,25 @@ func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, no
 	if holder != nil && !draft.isKeyed() {
 		return m.confirm(holder, draft.Tags, now)
 	}
+	var near nearness
+	if !draft.isKeyed() && !m.engine.opts.KeepDuplicates {
+		var err error
+		if near, err = m.compare(ctx, draft, now); err != nil {
+			return out, err
+		}
+	}
+	if !near.shown.IsZero() {
+		return decision[Stored]{reply: Stored{ID: near.shown, Outcome: DuplicateOf}, record: near.shown}, nil
+	}
 	var err error
 	out.reply, err = m.addFact(ctx, &out.change, draft, holder, now)
 	out.record = out.reply.ID
+	out.reply.RelatedTo, out.reply.PossibleUpdateOf = near.related, near.updates
+	for _, to := range []ID{near.related, near.updates} {
+		if !to.IsZero() {
+			out.change.Links = append(out.change.Links, Link{From: out.record, Type: LinkRelatedTo, To: to, At: now})
+		}
+	}
 	return out, err
 }
 

@@ -127,7 +127,7 @@ func status(code int, body string) http.HandlerFunc {
 // name for the limit gets it.
 func TestRepeats(t *testing.T) {
 	for name, first := range map[string]http.HandlerFunc{
-		"busy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+		"busy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
 		"limit": func(w http.ResponseWriter, _ *http.Request) {
 			status(400, "use 'max_completion_tokens' instead")(w, nil)
 		},
