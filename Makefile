@@ -8,7 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench clients conformance torture fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients conformance tokenizer transformer torture fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test-long: ## Everything CI runs short, at its full length
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
 
+distill: ## Make the built-in model again and compare it (half an hour; Python)
+	tools/distill/run.sh
+
 bench: build ## Measure against raw SQLite, in one run
 	bin/loci bench
 
@@ -39,6 +42,12 @@ clients: build ## Drive bin/loci with the official MCP clients for Go, TypeScrip
 
 conformance: ## Run the official MCP conformance suite
 	tests/conformance/run.sh
+
+tokenizer: ## Compare the tokenizer with the reference implementation
+	tests/tokenizer/run.sh
+
+transformer: ## Compare the vectors of a sentence transformer with a reference
+	tests/transformer/run.sh
 
 torture: build ## Kill the server 10,000 times in the middle of writes
 	$(GO) test -timeout 120m -run TestKill -count 1 ./tests/torture -cycles 10000

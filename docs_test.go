@@ -460,6 +460,30 @@ func ExampleMemory_Events() {
 	// created my program
 }
 
+func ExampleMemory_Recall() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+	if _, err := memory.StoreFact(ctx, loci.NewFact{Content: "Prefers window seats.", Subject: "user", Predicate: "seats", Scope: "travel"}); err != nil {
+		log.Fatal(err)
+	}
+
+	found, err := memory.Recall(ctx, loci.RecallQuery{Topic: "seats on a flight", Scopes: []string{"travel"}, Touch: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range found.Memories {
+		fmt.Println(r.Record.Text, r.Explain.KeywordRank, r.Explain.Importance)
+	}
+	block, err := memory.Context(ctx, loci.ContextQuery{Prompt: "Book a flight", Agent: "travel"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(block.Shown), block.Tokens <= block.Budget)
+	// Output:
+	// Prefers window seats. 1 0.5
+	// 1 true
+}
+
 func ExampleMemory_Export() {
 	ctx := context.Background()
 	_, memory := exampleMemory(ctx)

@@ -57,10 +57,14 @@ func (c *encoder) vectors(ctx context.Context, texts []string, timeout time.Dura
 	})
 }
 
-// query embeds what somebody looks for.
-func (c *encoder) query(ctx context.Context, text string) ([]float32, error) {
+// query embeds what somebody looks for, and says how much of it the embedder knows.
+func (c *encoder) query(ctx context.Context, text string) (row []float32, known float64, err error) {
 	q, ok := c.embedder.(QueryEmbedder)
+	known = 1
 	rows, err := c.bounded(ctx, 1, embedTimeout, func(ctx context.Context) ([][]float32, error) {
+		if k, ok := c.embedder.(KnowingEmbedder); ok {
+			known = k.Knows(text)
+		}
 		if !ok {
 			return c.embedder.Embed(ctx, []string{text})
 		}
@@ -68,9 +72,12 @@ func (c *encoder) query(ctx context.Context, text string) ([]float32, error) {
 		return [][]float32{row}, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err // known may still be written to
 	}
-	return rows[0], nil
+	if !(known >= 0 && known <= 1) {
+		return nil, 0, Errorf(Unavailable, "embedder %s says it knows %v of a text; it must be 0 to 1", c.embedder.Model(), known)
+	}
+	return rows[0], known, nil
 }
 
 // bounded calls the embedder in a goroutine of its own and checks what it returns.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -24,6 +25,9 @@ type Fact struct {
 	Scope     string         `json:"scope,omitempty"` // of a fact with subject and predicate; default "global"
 	Tags      []string       `json:"tags,omitempty"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
+
+	Sequence string `json:"sequence,omitempty"` // that it stands in, such as a conversation
+	Position int64  `json:"position,omitempty"` // its place there
 
 	Importance          float64    `json:"importance"`           // 0 to 10
 	Permanence          Permanence `json:"permanence"`           // how fast the confidence falls
@@ -68,6 +72,12 @@ type NewFact struct {
 	Permanence Permanence `json:"permanence,omitempty"` // default: standard; of a note: permanent
 	Confidence float64    `json:"confidence,omitzero"`  // 0.05 to 1; 0: 1
 	ValidFrom  time.Time  `json:"valid_from,omitzero"`  // since when it is true; default: now
+
+	// Sequence names what the fact is a part of, such as a conversation: up to 256
+	// bytes. Position is its place there, from 0, one more than that of what comes
+	// before it. Search lifts what follows a good match: an answer after its question.
+	Sequence string `json:"sequence,omitempty"`
+	Position int64  `json:"position,omitempty"`
 }
 
 // An Outcome says what a write did.
@@ -152,7 +162,7 @@ func FactOf(r *Record, at time.Time) (Fact, error) {
 		ValidFrom: body.ValidFrom, ValidUntil: body.ValidUntil, ClosedAt: body.ClosedAt,
 		RetractedAt: body.RetractedAt, SupersededBy: body.SupersededBy,
 		Supersedes: body.Supersedes, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: body.ConfirmedAt,
-		Uses: r.Uses, UsedAt: r.UsedAt, Source: body.Source}
+		Uses: r.Uses, UsedAt: r.UsedAt, Source: body.Source, Sequence: r.Sequence, Position: r.Position}
 	if f.Value, f.Metadata, err = splitAttributes(r.Attributes); f.Value != nil {
 		f.Content = string(f.Value)
 	}
@@ -215,10 +225,10 @@ func (d *factDraft) isKeyed() bool { return d.body.Subject != "" }
 // A fact with a subject and a predicate supersedes the live fact of the same
 // scope, subject and predicate in this namespace. A note that says what a live
 // note of the namespace says already (but for white space and letter case, with
-// the same metadata) is not stored twice: the old one is confirmed and its id
-// returned; new tags are added to it. Other properties of it stay. A text that only
-// shows memories as Loci shows them is not stored either; see [Stored] for notes that
-// are much like another one.
+// the same metadata and place in a sequence) is not stored twice: the old one is
+// confirmed and its id returned; new tags are added to it. Other properties of it
+// stay. A text that only shows memories as Loci shows them is not stored either; see
+// [Stored] for notes that are much like another one.
 func (m *Memory) StoreFact(ctx context.Context, in NewFact) (Stored, error) {
 	draft, err := m.draft(in)
 	if err != nil {
@@ -275,6 +285,11 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if _, err := body.Permanence.Rate(); err != nil {
 		return nil, err
 	}
+	if in.Sequence != "" { // the rest of the place is checked with the change
+		if err := checkLabel("sequence", in.Sequence); err != nil {
+			return nil, err
+		}
+	}
 	metadata, err := e.redactJSON(in.Metadata)
 	if err != nil {
 		return nil, err
@@ -283,7 +298,8 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &factDraft{Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes}, body}
+	d := &factDraft{Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes,
+		Sequence: e.redact(in.Sequence), Position: in.Position}, body}
 	d.Slot = e.factSlot(&d.Record, &body)
 	d.Passages = e.passages(text)
 	return d, nil
@@ -305,7 +321,11 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 	if e.opts.KeepDuplicates {
 		return ""
 	}
-	return "text:" + digest(normalise(r.Text), string(r.Attributes))
+	parts := []string{normalise(r.Text), string(r.Attributes)}
+	if r.Sequence != "" { // what was said at another place was said twice
+		parts = append(parts, r.Sequence, strconv.FormatInt(r.Position, 10))
+	}
+	return "text:" + digest(parts...)
 }
 
 // normalise folds what two ways of writing the same note differ in: white space

@@ -98,12 +98,31 @@ type Record struct {
 	Uses   int64     // how often it was returned; see [RecordStore.Touch]
 	UsedAt time.Time // zero: never
 
+	// Sequence names what the record is a part of, such as a conversation, and
+	// Position is its place there; neighbours have consecutive positions. Empty: none.
+	// A search of mode Hybrid lifts what follows a good hit.
+	Sequence string // up to MaxLabelBytes bytes, compared byte for byte inside the namespace
+	Position int64  // from 0; 0 without a sequence
+
 	Text     string // what is searched, and shown as the memory's text
 	Passages []Span // the parts of Text that are searched one by one
 	Tags     []string
 
 	Attributes json.RawMessage // what filters match: a JSON object, or nil
 	Body       json.RawMessage // what only the kind reads: a JSON object, or nil
+}
+
+// checkSequence refuses a place in a sequence that is none.
+func (r *Record) checkSequence() error {
+	switch {
+	case len(r.Sequence) > MaxLabelBytes:
+		return Errorf(Invalid, "sequence is %d bytes long; the limit is %d: shorten it", len(r.Sequence), MaxLabelBytes)
+	case r.Position < 0:
+		return Errorf(Invalid, "position is %d; it must be at least 0: count the places of a sequence from 0 or 1", r.Position)
+	case r.Position > 0 && r.Sequence == "":
+		return Errorf(Invalid, "position %d needs a sequence: name it", r.Position)
+	}
+	return nil
 }
 
 // A Span is a part of a text: bytes Start up to but not including End.

@@ -43,8 +43,8 @@ func decimal(t *testing.T, text string) float64 {
 // through those about states.
 func TestScoringPage(t *testing.T) {
 	all := tables(readFile(t, "docs/scoring.md"))
-	if len(all) != 3 || len(all[0]) < 10 || len(all[1]) < 5 || len(all[2]) < 10 {
-		t.Fatalf("the page has %d tables; want the three that are checked", len(all))
+	if len(all) != 6 || len(all[0]) < 10 || len(all[1]) < 5 || len(all[2]) < 10 {
+		t.Fatalf("the page has %d tables; want the six that are checked", len(all))
 	}
 	for _, row := range all[0] {
 		permanence, confidence := loci.Permanence(row[0]), decimal(t, row[2])
@@ -77,5 +77,40 @@ func TestScoringPage(t *testing.T) {
 		if strconv.FormatFloat(got, 'f', 4, 64) != row[2] {
 			t.Errorf("%v: %v", row, got)
 		}
+	}
+	checkRecallTables(t, all[3], all[4], all[5])
+}
+
+// checkRecallTables recomputes the components of a recalled memory's score.
+func checkRecallTables(t *testing.T, relevance, recency, score [][]string) {
+	t.Helper()
+	rank := func(text string) int {
+		if text == "–" {
+			return 0
+		}
+		return int(decimal(t, text))
+	}
+	same := func(row []string, got float64) {
+		t.Helper()
+		if strconv.FormatFloat(got, 'f', 4, 64) != row[len(row)-1] {
+			t.Errorf("%v: %v", row, got)
+		}
+	}
+	for _, row := range relevance {
+		same(row, loci.Relevance(rank(row[0]), rank(row[1]), rank(row[2])))
+	}
+	now := newClock().now()
+	for _, row := range recency {
+		same(row, loci.Recency(now.Add(-time.Duration(decimal(t, row[0])*float64(dayLong))), now))
+	}
+	if loci.Recency(time.Time{}, now) != 0 || loci.Recency(now.Add(time.Hour), now) != 1 {
+		t.Error("never used, or used in the future of a clock that was set back")
+	}
+	for _, row := range score {
+		same(row, loci.RecallWeights{Relevance: 0.4, Importance: 0.3, Recency: 0.2, Confidence: 0.1}.Score(loci.RecallExplain{
+			Relevance: decimal(t, row[0]), Importance: decimal(t, row[1]) / 10, Recency: decimal(t, row[2]), Confidence: decimal(t, row[3])}))
+	}
+	if len(relevance) < 8 || len(recency) < 5 || len(score) < 5 {
+		t.Error("rows are missing")
 	}
 }

@@ -1,15 +1,10 @@
 package loci
 
 import (
-	"cmp"
 	"context"
-	"math"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // A Mode says which signals a search uses.
@@ -57,6 +52,8 @@ type Explain struct {
 	Embedded    bool    `json:"embedded"`     // has vectors in the active space
 	KeywordPart float64 `json:"keyword_part"` // what the keywords add to the score
 	VectorPart  float64 `json:"vector_part"`  // what the similarity adds to the score
+
+	NeighbourPart float64 `json:"neighbour_part"` // what the record before it in its sequence adds to the score
 }
 
 // A Result is what a search returns.
@@ -76,7 +73,11 @@ type Result struct {
 // Candidates are the best 4·(Offset+Limit) records by each signal, among what
 // the conditions select. Each signal is scaled over the union of the candidates
 // to [0,1] by its least and greatest value, and a match's score is
-// VectorWeight·similarity + (1−VectorWeight)·keyword. Ties: newer first, then by id.
+// VectorWeight·similarity + (1−VectorWeight)·keyword. An embedder that knows only
+// a part of the query's words ([KnowingEmbedder]) has so much of VectorWeight. In
+// mode Hybrid the candidates that follow another one in its sequence then get a
+// share of its score: (score + NeighbourShare·score before it) / (1 + NeighbourShare);
+// no score changes where none follows. Ties: newer first, then by id.
 func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if err := q.check(); err != nil {
 		return Result{}, err
@@ -94,11 +95,13 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	// A record may change between Match and reading it; then the ranking is made anew.
 	var p probing
 	for attempt := 0; ; attempt++ {
-		hits, err := m.candidates(ctx, q, f, &p)
+		hits, err := m.candidates(ctx, q, &p, func(p Probe) ([]Hit, error) {
+			return m.engine.store.Match(ctx, m.view.Tenant, p, f, 4*(q.Offset+q.Limit))
+		})
 		if err != nil {
 			return Result{}, err
 		}
-		ranked := m.engine.rank(hits, q.Mode)
+		ranked := m.engine.rank(hits, q.Mode, p.known)
 		ranked = ranked[min(q.Offset, len(ranked)):min(q.Offset+q.Limit, len(ranked))]
 		matches, stale, err := m.load(ctx, f, ranked)
 		if err != nil {
@@ -155,11 +158,12 @@ type probing struct {
 	made        bool
 	active      Space // the active space it was made for
 	keywordOnly bool
+	known       float64 // how much of the text the embedder of Vector knows, 0 to 1
 }
 
-// candidates asks the store. When the active space has become another one by the
+// candidates asks the store by match. When the active space has become another one by the
 // time there is an answer, it asks again: the old vectors may have been half gone.
-func (m *Memory) candidates(ctx context.Context, q Query, f Filter, p *probing) (hits []Hit, err error) {
+func (m *Memory) candidates(ctx context.Context, q Query, p *probing, match func(Probe) ([]Hit, error)) (hits []Hit, err error) {
 	e, t := m.engine, m.view.Tenant
 	active := p.active
 	if !p.made && e.own != nil && q.Mode != Keyword {
@@ -173,7 +177,7 @@ func (m *Memory) candidates(ctx context.Context, q Query, f Filter, p *probing) 
 			err = m.probe(ctx, q, p)
 		}
 		if err == nil {
-			hits, err = e.store.Match(ctx, t, p.Probe, f, 4*(q.Offset+q.Limit))
+			hits, err = match(p.Probe)
 		}
 		if e.own == nil || q.Mode == Keyword || ctx.Err() != nil {
 			return hits, err
@@ -216,12 +220,12 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		}
 		return nil
 	}
-	vector, err := c.query(ctx, q.Text)
+	vector, known, err := c.query(ctx, q.Text)
 	switch {
 	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
 		return m.probe(ctx, q, p)
 	case err == nil:
-		p.Vector, p.Space, p.made = vector, c.space(), true
+		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:
 		return &Error{Code: Unavailable, Op: "search", Msg: "the embedder does not answer", Err: err,
@@ -230,56 +234,6 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	e.opts.Logger.WarnContext(ctx, "embedder did not answer; searching by keyword", "model", c.embedder.Model(), "error", err)
 	p.made, p.keywordOnly = true, true
 	return nil
-}
-
-// scored is a hit with its score.
-type scored struct {
-	Hit
-	score   float64
-	explain Explain
-}
-
-// rank fuses the signals of the hits and orders them.
-func (e *Engine) rank(hits []Hit, mode Mode) []scored {
-	weight := *e.opts.VectorWeight
-	switch {
-	case mode == Keyword || e.opts.Embedder == nil:
-		weight = 0
-	case mode == Semantic:
-		weight = 1
-	}
-	keyword := make([]float64, len(hits))
-	similarity := make([]float64, len(hits))
-	anyVector := false
-	for i, h := range hits {
-		keyword[i], similarity[i] = h.Keyword, h.Similarity
-		if mode == Hybrid {
-			// A cosine below zero is chance, no opposite: scaled by least and greatest
-			// value it would lift memories that have nothing to do with the query.
-			similarity[i] = max(0, h.Similarity)
-		}
-		if !h.Embedded {
-			similarity[i] = math.NaN()
-		}
-		anyVector = anyVector || h.Embedded
-	}
-	if !anyVector && mode == Hybrid {
-		weight = 0 // no vector to compare with: the words decide alone
-	}
-	retrieval.MinMax(keyword)
-	retrieval.MinMax(similarity)
-	out := make([]scored, len(hits))
-	for i, h := range hits {
-		s := scored{Hit: h, explain: Explain{Keyword: h.Keyword, KeywordRank: h.KeywordRank, Similarity: h.Similarity,
-			VectorRank: h.VectorRank, Embedded: h.Embedded,
-			KeywordPart: (1 - weight) * keyword[i], VectorPart: weight * similarity[i]}}
-		s.score = s.explain.KeywordPart + s.explain.VectorPart
-		out[i] = s
-	}
-	slices.SortFunc(out, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
-	})
-	return out
 }
 
 // load reads the records of ranked hits. stale reports that one of them is gone

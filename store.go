@@ -150,7 +150,8 @@ func (c *Change) FitsSpace(active Space) bool {
 }
 
 // Validate refuses what no store can do, whatever it holds: a record put twice, a
-// slot wanted twice, vectors that do not fit their passages.
+// slot wanted twice, a place in a sequence that is none, vectors that do not fit
+// their passages.
 func (c *Change) Validate() error {
 	ids := make(map[ID]bool, len(c.Put))
 	type slot struct {
@@ -165,6 +166,9 @@ func (c *Change) Validate() error {
 			return Errorf(Invalid, "record %s is put twice in one change", r.ID)
 		}
 		ids[r.ID] = true
+		if err := r.checkSequence(); err != nil {
+			return err
+		}
 		if key := (slot{r.Kind, r.Namespace.Key(), r.Slot}); r.Slot != "" {
 			if slots[key] {
 				return Errorf(Conflict, "two records of one change want the same slot")
@@ -269,6 +273,10 @@ type Hit struct {
 	ID        ID
 	Version   int64
 	CreatedAt time.Time
+
+	Namespace Namespace // the store's own: not to be changed
+	Sequence  string    // see [Record.Sequence]
+	Position  int64
 
 	Keyword     float64 // weighted BM25 of the best passage; 0: no word in common
 	KeywordRank int     // from 1; 0: not among the best limit

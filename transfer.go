@@ -39,6 +39,8 @@ type exportLine struct {
 	UpdatedAt  time.Time       `json:"updated_at,omitzero"`
 	ReplacedAt time.Time       `json:"replaced_at,omitzero"` // in a revision
 	ExpiresAt  time.Time       `json:"expires_at,omitzero"`
+	Sequence   string          `json:"sequence,omitempty"`
+	Position   int64           `json:"position,omitempty"`
 	Text       string          `json:"text,omitempty"`
 	Tags       []string        `json:"tags,omitempty"`
 	Attributes json.RawMessage `json:"attributes,omitempty"`
@@ -141,7 +143,7 @@ func (x *exporter) record(ctx context.Context, r *Record) error {
 	x.end.Records++
 	err := x.enc.Encode(exportLine{Type: "record", ID: r.ID, Kind: r.Kind, Namespace: r.Namespace[len(x.m.view.Namespace):], Slot: []byte(r.Slot),
 		Version: int(r.Version), Live: r.Live, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
-		Text: r.Text, Tags: r.Tags, Attributes: r.Attributes, Body: r.Body})
+		Sequence: r.Sequence, Position: r.Position, Text: r.Text, Tags: r.Tags, Attributes: r.Attributes, Body: r.Body})
 	if err != nil || r.Version == 1 {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 	e := m.engine
 	r := &Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(in.Namespace...), Version: int64(in.Version), Live: in.Live,
-		Text: e.redact(in.Text), Body: in.Body}
+		Sequence: e.redact(in.Sequence), Position: in.Position, Text: e.redact(in.Text), Body: in.Body}
 	switch {
 	case r.ID.IsZero():
 		return nil, Errorf(Invalid, "id is missing")
@@ -24,7 +24,12 @@ func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 	case !slices.Contains([]Kind{KindFact, KindItem, KindEpisode, KindRule}, r.Kind):
 		return nil, Errorf(Unsupported, "kind %q is not known to this build", r.Kind)
 	}
-	err := importTimes(r, in)
+	if r.Sequence != "" {
+		if err := checkLabel("sequence", r.Sequence); err != nil {
+			return nil, err
+		}
+	}
+	err := cmp.Or(r.checkSequence(), importTimes(r, in))
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
 )
 
@@ -66,7 +67,7 @@ func embedders(t *testing.T) (systems []System) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, spec := range []string{"", "lexical"} {
-		e, err := embedding.Open(spec)
+		e, err := embedding.Open(embedding.Config{Spec: spec})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,6 +150,24 @@ func writeFloors(t *testing.T, path string, measured floors) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWordsDecideWhereTheModelIsAtALoss asks the model of English in Chinese, Japanese
+// and Korean: its vectors must not make the search worse than the words alone.
+func TestWordsDecideWhereTheModelIsAtALoss(t *testing.T) {
+	builtin, err := embedding.NewBuiltin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []float64{0, loci.DefaultNeighbourShare} {
+		figures := measuredFloors(measure(t, RetrievalOptions{Dirs: []string{"testdata/cjk"}, InMemory: true,
+			Systems: []System{{Name: "builtin", Embedder: builtin}}, Engine: loci.Options{NeighbourShare: &share}}))[builtin.Model()]
+		for _, metric := range floored {
+			if hybrid, keyword := figures[ModeHybrid][metric], figures[ModeKeyword][metric]; hybrid < keyword {
+				t.Errorf("share %v: %s is %.4f of hybrid search, %.4f by keyword", share, metric, hybrid, keyword)
+			}
+		}
 	}
 }
 

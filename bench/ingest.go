@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -107,6 +108,7 @@ func (in *ingested) storeAll(ctx context.Context, s loci.Store, d *Dataset, r *r
 		mu   sync.Mutex
 		free = make(chan struct{}, writers)
 		said = d.times()
+		at   = d.positions()
 	)
 	for i := range d.Turns {
 		t := &d.Turns[i]
@@ -120,7 +122,7 @@ func (in *ingested) storeAll(ctx context.Context, s loci.Store, d *Dataset, r *r
 		}
 		wait.Go(func() {
 			defer func() { <-free }()
-			id, err := in.store(ctx, s, t, text, said[i], r)
+			id, err := in.store(ctx, s, t, text, said[i], at[i], r)
 			if err != nil {
 				cancel(err)
 				return
@@ -155,8 +157,21 @@ func (d *Dataset) times() []time.Time {
 	return out
 }
 
+// positions are the places of the turns in their conversations: by the order of the
+// data, since not all data numbers its turns.
+func (d *Dataset) positions() []int64 {
+	next := map[string]int64{}
+	out := make([]int64, len(d.Turns))
+	for i := range d.Turns {
+		conv := d.Turns[i].Conv
+		out[i] = next[conv]
+		next[conv]++
+	}
+	return out
+}
+
 // store stores a turn with the clock at the time when it was said.
-func (in *ingested) store(ctx context.Context, s loci.Store, t *Turn, text string, said time.Time, r *run) (loci.ID, error) {
+func (in *ingested) store(ctx context.Context, s loci.Store, t *Turn, text string, said time.Time, position int64, r *run) (loci.ID, error) {
 	opts := r.engine
 	opts.Embedder = nil // embedded together afterwards
 	opts.Now = func() time.Time { return said }
@@ -168,7 +183,7 @@ func (in *ingested) store(ctx context.Context, s loci.Store, t *Turn, text strin
 	if err != nil {
 		return loci.ID{}, err
 	}
-	stored, err := m.StoreFact(ctx, loci.NewFact{Content: text, Metadata: t.metadata()})
+	stored, err := m.StoreFact(ctx, loci.NewFact{Content: text, Metadata: t.metadata(), Sequence: cmp.Or(t.Session, t.Conv), Position: position})
 	if err == nil && stored.Outcome != loci.Created {
 		err = loci.Errorf(loci.Internal, "it was not stored as a memory of its own but as %s", stored.Outcome)
 	}

@@ -122,7 +122,9 @@ func TestRetrievalIsTheSameInEveryStore(t *testing.T) {
 }
 
 func TestRetrievalComparesAndPools(t *testing.T) {
-	r := measure(t, RetrievalOptions{InMemory: true, Dirs: []string{"testdata/diary", "testdata/diary"}, Systems: []System{lexical, {Name: "none"}}})
+	none := 0.0 // neighbours are a signal of their own
+	r := measure(t, RetrievalOptions{InMemory: true, Dirs: []string{"testdata/diary", "testdata/diary"}, Systems: []System{lexical, {Name: "none"}},
+		Engine: loci.Options{NeighbourShare: &none}})
 	q := quality(r)
 	if one, all := q["diary#2 lexical hybrid overall"], q["all lexical hybrid overall"]; !maps.Equal(one, all) {
 		t.Errorf("twice the same data: %v apart, %v together", one, all)
@@ -287,5 +289,23 @@ func TestTurnsKeepTheirOrder(t *testing.T) {
 	// Equal scores: newest first, so that the oldest comes last.
 	if mrr := run.Modes[0].Groups[0].Metrics["mrr"].Value; !near(mrr, 1.0/float64(len(said))) {
 		t.Errorf("MRR %v", mrr)
+	}
+}
+
+// TestTurnsHaveNeighbours: turns stand in their sessions, so the share is measured,
+// and it concerns hybrid search alone.
+func TestTurnsHaveNeighbours(t *testing.T) {
+	d := Dataset{Turns: []Turn{{Conv: "a"}, {Conv: "b"}, {Conv: "a"}, {Conv: "b"}, {Conv: "a"}}}
+	if diff := cmp.Diff([]int64{0, 0, 1, 1, 2}, d.positions()); diff != "" {
+		t.Error(diff)
+	}
+	none, some := 0.0, 0.5
+	without := quality(measure(t, RetrievalOptions{InMemory: true, Engine: loci.Options{NeighbourShare: &none}}))
+	with := quality(measure(t, RetrievalOptions{InMemory: true, Engine: loci.Options{NeighbourShare: &some}}))
+	for mode, same := range map[string]bool{"keyword": true, "vector": true, "hybrid": false} {
+		group := "diary lexical none " + mode + " overall"
+		if maps.Equal(without[group], with[group]) != same {
+			t.Errorf("%s: %v without, %v with neighbours", mode, without[group], with[group])
+		}
 	}
 }

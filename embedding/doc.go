@@ -1,25 +1,13 @@
-// Package embedding holds the embedders that Loci brings along.
+// Package embedding holds the embedders that Loci brings along, and [Open], which
+// makes the one that an operator names.
 //
 // An embedder turns a text into a vector, so that texts of like meaning lie close
-// together. The engine knows only [loci.Embedder]; an embedder of any origin, a
-// local model or a service, is another type with those three methods.
+// together. The engine knows only [loci.Embedder]; an embedder of any origin is
+// another type with those three methods.
 //
-// [Lexical] is the one that needs nothing: no model file, no service, no key. It
-// knows spelling, not meaning: it brings together the forms of a word, misspelt
-// words and parts of words.
+// [Static] knows meaning and is the default; [Lexical] knows spelling: it brings
+// together the forms of a word, misspelt words and parts of words. Neither needs a
+// file, a service or a key. The others know meaning better and cost more: a sentence
+// transformer in a directory of this machine, Ollama, or a service with the
+// interface of OpenAI.
 package embedding
-
-import "github.com/loci-memory/loci"
-
-// Open returns the embedder that an operator's specification names: "lexical",
-// also "", is [NewLexical]; "none" is nil, for search by keyword alone. Anything
-// else is an Invalid error that lists the choices.
-func Open(spec string) (loci.Embedder, error) {
-	switch spec {
-	case "", "lexical":
-		return NewLexical(), nil
-	case "none":
-		return nil, nil
-	}
-	return nil, loci.Errorf(loci.Invalid, "embedder %q is not known; choose \"lexical\" or \"none\"", spec)
-}

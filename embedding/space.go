@@ -1,19 +1,49 @@
 package embedding
 
-import "github.com/loci-memory/loci"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding/transformer"
+)
 
 // ForSpace returns the embedder that makes vectors of a space, for searching what
-// an earlier configuration stored. Unsupported: none does, or not in this build.
-func ForSpace(s loci.Space) (loci.Embedder, error) {
-	var e loci.Embedder
-	switch s.Model {
+// an earlier configuration stored. Services are asked as c says; a directory is
+// found only while c.Spec still names it. Unsupported: there is none, or not in
+// this build.
+func (c Config) ForSpace(s loci.Space) (loci.Embedder, error) {
+	none := loci.Errorf(loci.Unsupported, "no embedder of this configuration makes vectors of %s", s)
+	name, _, _ := strings.Cut(s.Model, "#") // behind it: which prefix texts had
+	kind, _, _ := strings.Cut(name, ":")
+	switch kind {
 	case "lexical-1":
-		e = NewLexical()
+		c.Spec = "lexical"
+	case "builtin-1":
+		c.Spec = "builtin"
+	case "openai", "ollama":
+		c.Spec = name
+	case "local":
+		if !strings.HasPrefix(c.Spec, "local:") {
+			return nil, none
+		}
 	default:
-		return nil, loci.Errorf(loci.Unsupported, "no embedder makes vectors of %s", s)
+		return nil, none
 	}
-	if have := (loci.Space{Model: e.Model(), Dims: e.Dims()}); have != s {
-		return nil, loci.Errorf(loci.Unsupported, "%s makes vectors of %s, not %s", e.Model(), have, s)
+	if kind != "local" {
+		c.Dimensions = 0
+	}
+	e, err := Open(c)
+	if err != nil {
+		return nil, err
+	}
+	if kind == "openai" && e.Dims() > 0 && e.Dims() != s.Dims {
+		c.Dimensions = s.Dims // one of those models that have a choice
+		if e, err = Open(c); err != nil {
+			return nil, err
+		}
+	}
+	if e.Model() != s.Model || e.Dims() > 0 && e.Dims() != s.Dims {
+		return nil, none
 	}
 	return e, nil
 }
@@ -21,6 +51,11 @@ func ForSpace(s loci.Space) (loci.Embedder, error) {
 // Local reports whether an embedder works in this process: without network and
 // without cost, so that nobody need be asked before everything is embedded anew.
 func Local(e loci.Embedder) bool {
-	_, lexical := e.(*Lexical)
-	return lexical
+	switch e := e.(type) {
+	case *Static, *Lexical, *transformer.Transformer:
+		return true
+	case *prefixed:
+		return Local(e.Embedder)
+	}
+	return false
 }

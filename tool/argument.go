@@ -100,6 +100,12 @@ type content struct {
 	object json.RawMessage
 }
 
+// decimal is an argument that is a number and may be left out.
+type decimal struct {
+	given bool
+	value float64
+}
+
 // fill decodes arguments into the struct in, as the schema derived from it says:
 // defaults for what is absent, an error that lists every fault otherwise.
 func fill(in reflect.Value, schema *jsonschema.Schema, given arguments) error {
@@ -154,6 +160,15 @@ func set(field reflect.Value, schema *jsonschema.Schema, a argument) string {
 			return fmt.Sprintf("%s is %s; it must be %d to %d", a.name, clip(string(a.value), 40), low, high)
 		}
 		*v = n
+		return ""
+	case *decimal:
+		if json.Unmarshal(a.value, &v.value) != nil {
+			return mismatch(field, a)
+		}
+		if low, high := *schema.Minimum, *schema.Maximum; v.value < low || v.value > high {
+			return fmt.Sprintf("%s is %s; it must be %g to %g", a.name, clip(string(a.value), 40), low, high)
+		}
+		v.given = true
 		return ""
 	case *content:
 		v.given = true
@@ -213,6 +228,8 @@ func expected(field reflect.Value) string {
 		return "an integer"
 	case bool:
 		return "true or false"
+	case decimal:
+		return "a number"
 	case content:
 		return "a string or an object"
 	case []string:
@@ -243,7 +260,7 @@ func mismatch(field reflect.Value, a argument) string {
 	want, got := expected(field), kindOf(a.value)
 	remedy := "pass " + want
 	switch {
-	case want == "an integer" && got == "a string":
+	case (want == "an integer" || want == "a number") && got == "a string":
 		remedy = "write the number without quotes"
 	case want == "an integer" && strings.HasPrefix(got, "the number"):
 		remedy = "pass a whole number"

@@ -42,14 +42,20 @@ type Config struct {
 	Logger *slog.Logger `json:"-" yaml:"-"` // default slog.Default(); gets panics
 }
 
-// An Instance is a family of tools, or one tool of a family.
+// An Instance is a family of tools, or one tool of a family. At least one of
+// Family and Tool is set. A Tool whose name two families have is that of the one
+// that comes first in [Families], unless Family says otherwise.
 type Instance struct {
-	Family string `json:"family,omitempty" yaml:"family,omitempty"` // facts or notes; or set Tool
-	Tool   string `json:"tool,omitempty" yaml:"tool,omitempty"`     // such as search_memory; or set Family
+	Family string `json:"family,omitempty" yaml:"family,omitempty"` // one of [Families]
+	Tool   string `json:"tool,omitempty" yaml:"tool,omitempty"`     // such as search_memory; default: all of Family
 
 	// Name is what the model calls the tool; default: Tool. 1 to 64 letters,
 	// digits, "_" and "-". For one tool only.
 	Name string `json:"name,omitempty" yaml:"name,omitempty"`
+
+	// Prefix comes before the names of all tools of a family, so that families that
+	// share a name can be offered together. 1 to 32 letters, digits, "_" and "-".
+	Prefix string `json:"prefix,omitempty" yaml:"prefix,omitempty"`
 
 	// Namespace is where the memory is: labels, of which one that is exactly
 	// "{name}" stands for the caller's variable of that name. See [loci.Template].

@@ -50,21 +50,48 @@ func TestInstances(t *testing.T) {
 	same(t, "shared", contents(t, shared), []string{"ours"})
 }
 
+// allNames are the names of all tools, as messages list them.
+const allNames = `manage_memory, search_memory, memory_search, memory_save, memory_update, memory_delete, ` +
+	`memory_store_episode, memory_store_fact, memory_store_rule, memory_recall, memory_context, memory_get, memory_confirm, ` +
+	`memory_mark_helpful, memory_mark_harmful, memory_forget, memory_stats`
+
+// TestFamiliesSideBySide: families that share a name are offered together under a
+// prefix, or tool by tool; a description names its neighbours as they are called.
+func TestFamiliesSideBySide(t *testing.T) {
+	set := newSet(t, Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory, Prefix: "agent_"},
+		Instance{Family: FamilyMemory, Tool: "memory_search", Name: "find"})
+	for name, family := range map[string]string{"memory_search": FamilyNotes, "agent_memory_search": FamilyMemory, "find": FamilyMemory} {
+		if tool, found := set.Lookup(name); !found || tool.Family != family {
+			t.Errorf("%s: %+v", name, tool)
+		}
+	}
+	fact, _ := set.Lookup("agent_memory_search")
+	if !strings.Contains(fact.Description, "agent_memory_recall") {
+		t.Errorf("description %q", fact.Description)
+	}
+	one := newSet(t, Instance{Tool: "memory_search"})
+	if tool, _ := one.Lookup("memory_search"); tool.Family != FamilyNotes {
+		t.Errorf("memory_search alone is of %s", tool.Family)
+	}
+}
+
 func TestConfigFaults(t *testing.T) {
 	for _, c := range []struct {
 		cfg  Config
 		want []string
 	}{
-		{Config{Entries: []Instance{{Family: "memories"}}}, []string{`tools entry 1: unknown family "memories": must be one of facts, notes`}},
-		{Config{Entries: []Instance{{Family: "memory"}, {Family: "files"}}}, []string{
-			`tools entry 1: the family "memory" is not available in this version: use one of facts, notes`,
-			`tools entry 2: the family "files" is not available in this version: use one of facts, notes`}},
-		{Config{Entries: []Instance{{Tool: "save"}}}, []string{`tools entry 1: unknown tool "save": must be one of ` +
-			`manage_memory, search_memory, memory_search, memory_save, memory_update, memory_delete`}},
-		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set either family (one of facts, notes) or tool (one of ` +
-			`manage_memory, search_memory, memory_search, memory_save, memory_update, memory_delete)`}},
-		{Config{Entries: []Instance{{Family: "facts", Tool: "manage_memory"}}}, []string{`tools entry 1: set either family (one of facts, notes) or tool (one of ` +
-			`manage_memory, search_memory, memory_search, memory_save, memory_update, memory_delete)`}},
+		{Config{Entries: []Instance{{Family: "memories"}}}, []string{`tools entry 1: unknown family "memories": must be one of facts, notes, memory`}},
+		{Config{Entries: []Instance{{Family: "files"}}}, []string{
+			`tools entry 1: the family "files" is not available in this version: use one of facts, notes, memory`}},
+		{Config{Entries: []Instance{{Tool: "save"}}}, []string{`tools entry 1: unknown tool "save": must be one of ` + allNames}},
+		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory) or tool (one of ` + allNames + `)`}},
+		{Config{Entries: []Instance{{Family: "facts", Tool: "memory_recall"}}}, []string{
+			`tools entry 1: the family facts has no tool "memory_recall": must be one of manage_memory, search_memory`}},
+		{Config{Entries: []Instance{{Family: "facts", Prefix: "a b"}, {Tool: "manage_memory", Prefix: "x_"}}}, []string{
+			`tools entry 1: prefix "a b" must be 1 to 32 letters, digits, _ or -`,
+			`tools entry 2: prefix is for a family: give one tool another name with name`}},
+		{Config{Entries: []Instance{{Family: "notes"}, {Family: "memory"}}}, []string{
+			`two tools are named "memory_search", of entry 1 (family notes) and of entry 2 (family memory): leave one out, or set a prefix for the names of one family, or a name for one tool`}},
 		{Config{Entries: []Instance{{Family: "facts", Name: "x"}}}, []string{`tools entry 1: name is for one tool, not for a family: list the tools one by one`}},
 		{Config{Entries: []Instance{{Tool: "manage_memory", Name: "a b"}}}, []string{`tools entry 1: name "a b" must be 1 to 64 letters, digits, _ or -`}},
 		{Config{Entries: []Instance{{Family: "facts", ActionsPermitted: []string{}}}}, []string{`tools entry 1: actions_permitted cannot be empty`}},
@@ -82,12 +109,12 @@ func TestConfigFaults(t *testing.T) {
 			`tools entry 1: namespace label "user_id}": a variable must be the whole label, such as {user_id}`,
 			`tools entry 1: namespace label "{a}{b}": a variable must be the whole label, such as {user_id}`}},
 		{Config{Entries: []Instance{{Family: "notes"}, {Tool: "manage_memory"}, {Tool: "search_memory", Name: "memory_search"}}}, []string{
-			`two tools are named "memory_search", of entry 1 (family notes) and of entry 3 (tool search_memory): leave one out, or list its tools one by one and give it another name`}},
+			`two tools are named "memory_search", of entry 1 (family notes) and of entry 3 (tool search_memory): leave one out, or set a prefix for the names of one family, or a name for one tool`}},
 		{Config{ReplyCap: 255, MaxArguments: -1, SearchLimit: 101, TopK: 21, SearchTimeout: -1, WriteTimeout: Duration(time.Hour)}, []string{
 			`reply_cap is 255; it must be 256 to 1048576`, `max_arguments is -1; it must be 256 to 67108864`, `search_limit is 101; it must be 1 to 100`,
 			`top_k is 21; it must be 1 to 20`, `search_timeout is -1ns; it must be 1ms to 10m`, `write_timeout is 1h0m0s; it must be 1ms to 10m`}},
 		{Config{TopK: 99, Entries: []Instance{{Family: "x"}, {Tool: "memory_save", Name: "é"}}}, []string{ // all at once
-			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes`,
+			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes, memory`,
 			`tools entry 2: name "é" must be 1 to 64 letters, digits, _ or -`}},
 	} {
 		set, err := New(nil, c.cfg)

@@ -24,8 +24,8 @@ type result struct {
 }
 
 // declare makes a tool of a typed function. The fields of In are its arguments;
-// their types are string, int, bool, []string, map[string]any and content, and
-// every int gets its minimum and maximum from adjust.
+// their types are string, int, decimal, bool, []string, map[string]any and content,
+// and every int and decimal gets its minimum and maximum from adjust.
 func declare[In any](s spec, handle func(context.Context, *call, In) (Reply, error)) *Tool {
 	schema := inputSchema[In]()
 	if s.adjust != nil {
@@ -50,6 +50,7 @@ func declare[In any](s spec, handle func(context.Context, *call, In) (Reply, err
 func inputSchema[In any]() *jsonschema.Schema {
 	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[content]():        {AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "object"}}},
+		reflect.TypeFor[decimal]():        {Type: "number"},
 		reflect.TypeFor[map[string]any](): {Type: "object"},
 		reflect.TypeFor[[]string]():       {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
 	}})
@@ -90,6 +91,21 @@ func schemaBytes(schema *jsonschema.Schema) json.RawMessage {
 
 // number makes a schema pointer of a limit.
 func number(n int) *float64 { return new(float64(n)) }
+
+// within sets the range of a number.
+func within(schema *jsonschema.Schema, low, high float64) {
+	schema.Minimum, schema.Maximum = new(low), new(high)
+}
+
+// choices sets the words that an argument, or each entry of a list, may be.
+func choices[T ~string](schema *jsonschema.Schema, words ...T) {
+	if schema.Items != nil {
+		schema = schema.Items
+	}
+	for _, w := range words {
+		schema.Enum = append(schema.Enum, string(w))
+	}
+}
 
 // between sets the range and the default of an integer argument.
 func between(schema *jsonschema.Schema, low, high, preset int) {

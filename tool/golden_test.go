@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/loci-memory/loci"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -18,6 +20,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 var goldens = map[string]Config{
 	"facts":       {Entries: []Instance{{Family: FamilyFacts}}},
 	"notes":       {Entries: []Instance{{Family: FamilyNotes}}},
+	"memory":      {Entries: []Instance{{Family: FamilyMemory}}},
 	"facts_raw":   {Entries: []Instance{{Family: FamilyFacts, ResponseFormat: FormatContentAndArtifact}}},
 	"create_only": {Entries: []Instance{{Tool: "manage_memory", ActionsPermitted: []string{"create"}}}},
 	"update_only": {Entries: []Instance{{Tool: "manage_memory", ActionsPermitted: []string{"update"}}}},
@@ -87,8 +90,9 @@ func TestSchemasAreStableAndSmall(t *testing.T) {
 
 // What the input schema admits and refuses is what the tool admits and refuses.
 func TestSchemaAgreesWithDecoder(t *testing.T) {
-	set := newSet(t, Instance{Family: FamilyFacts, ActionsPermitted: []string{"create", "update"}}, Instance{Family: FamilyNotes})
-	u := user(t, "u-1")
+	set := newSet(t, Instance{Family: FamilyFacts, ActionsPermitted: []string{"create", "update"}}, Instance{Family: FamilyNotes},
+		Instance{Family: FamilyMemory, Prefix: "a_"})
+	u := caller(t, loci.Vars{loci.VarUser: "u-1", loci.VarButler: "general"})
 	for _, c := range []struct {
 		tool, args string
 		valid      bool
@@ -112,6 +116,23 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 		{"memory_search", `{"query":"x","tags":[1]}`, false},
 		{"memory_save", `{"content":{"a":1}}`, false},
 		{"memory_delete", `{}`, false},
+		{"a_memory_store_episode", `{"content":"x","butler":"general","importance":9.5,"session_id":"s"}`, true},
+		{"a_memory_store_episode", `{"content":"x","butler":"general","importance":10.1}`, false},
+		{"a_memory_store_episode", `{"content":"x","butler":"general","importance":"9"}`, false},
+		{"a_memory_store_episode", `{"content":"x"}`, false},
+		{"a_memory_store_fact", `{"subject":"s","predicate":"p","content":"c","permanence":"stable","tags":["t"],"scope":"x"}`, true},
+		{"a_memory_store_fact", `{"subject":"s","predicate":"p","content":"c","permanence":"for ever"}`, false},
+		{"a_memory_store_fact", `{"subject":"s","content":"c"}`, false},
+		{"a_memory_search", `{"query":"x","types":["fact","rule","episode"],"mode":"keyword","limit":100,"min_confidence":0.5}`, true},
+		{"a_memory_search", `{"query":"x","types":["note"]}`, false},
+		{"a_memory_search", `{"query":"x","mode":"fuzzy"}`, false},
+		{"a_memory_search", `{"query":"x","min_confidence":1.01}`, false},
+		{"a_memory_recall", `{"topic":"x","limit":101}`, false},
+		{"a_memory_get", `{"type":"item","id":"x"}`, false},
+		{"a_memory_stats", `{}`, true},
+		{"a_memory_stats", `{"scope":7}`, false},
+		{"a_memory_context", `{"trigger_prompt":"x","butler":"general","token_budget":0}`, true},
+		{"a_memory_context", `{"trigger_prompt":"x","butler":"general","token_budget":200001}`, false},
 	} {
 		tool, _ := set.Lookup(c.tool)
 		var schema jsonschema.Schema

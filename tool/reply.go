@@ -21,17 +21,7 @@ const droppedField = "dropped"
 // fit into the cap on text. Its structured form carries the same results under
 // name, in the form they have in structured; nil: no structured form.
 func (b *base) listReply(results []json.RawMessage, name string, structured []json.RawMessage) Reply {
-	size, n := len("[]"), 0
-	for ; n < len(results); n++ {
-		next := len(results[n])
-		if n > 0 {
-			next++ // the comma
-		}
-		if size+next > b.cfg.ReplyCap {
-			break
-		}
-		size += next
-	}
+	n := fitting(results, b.cfg.ReplyCap-len("[]"))
 	r := Reply{Text: string(list(results[:n]))}
 	if name == "" {
 		return r
@@ -44,6 +34,37 @@ func (b *base) listReply(results []json.RawMessage, name string, structured []js
 	out.WriteByte('}')
 	r.Structured = out.Bytes()
 	return r
+}
+
+// resultsReply makes the reply of a search whose text and structured form are the
+// same object: as many whole results, from the first, as fit into the cap.
+func (b *base) resultsReply(results []json.RawMessage) Reply {
+	frame := len(`{"results":[]}`)
+	n := fitting(results, b.cfg.ReplyCap-frame)
+	end := "}"
+	if n < len(results) {
+		longest := fmt.Sprintf(",%q:%d}", droppedField, len(results))
+		n = fitting(results, b.cfg.ReplyCap-frame-len(longest)+len(end))
+		end = fmt.Sprintf(",%q:%d}", droppedField, len(results)-n)
+	}
+	text := `{"results":` + string(list(results[:n])) + end
+	return Reply{Text: text, Structured: json.RawMessage(text)}
+}
+
+// fitting counts how many values, from the first and joined by commas, have at
+// most some bytes.
+func fitting(values []json.RawMessage, limit int) int {
+	size := 0
+	for n, v := range values {
+		size += len(v)
+		if n > 0 {
+			size++ // the comma
+		}
+		if size > limit {
+			return n
+		}
+	}
+	return len(values)
 }
 
 // list joins encoded values to an array.

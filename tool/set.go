@@ -13,12 +13,16 @@ import (
 
 // The families of tools.
 const (
-	FamilyFacts = "facts" // manage_memory, search_memory
-	FamilyNotes = "notes" // memory_search, memory_save, memory_update, memory_delete
+	FamilyFacts  = "facts"  // manage_memory, search_memory
+	FamilyNotes  = "notes"  // memory_search, memory_save, memory_update, memory_delete
+	FamilyMemory = "memory" // memory_recall, memory_store_fact and others: episodes, facts and rules
 )
 
+// Families lists the families there are.
+func Families() []string { return []string{FamilyFacts, FamilyNotes, FamilyMemory} }
+
 // planned are families that the names of this version keep room for.
-var planned = []string{"memory", "files"}
+var planned = []string{"files"}
 
 // A builder makes one tool for an entry of the configuration.
 type builder struct {
@@ -36,6 +40,18 @@ var builders = []builder{
 	{"memory_save", FamilyNotes, true, saveNote},
 	{"memory_update", FamilyNotes, false, updateNote},
 	{"memory_delete", FamilyNotes, false, deleteNote},
+	{"memory_store_episode", FamilyMemory, true, storeEpisode},
+	{"memory_store_fact", FamilyMemory, true, storeFact},
+	{"memory_store_rule", FamilyMemory, true, storeRule},
+	{"memory_recall", FamilyMemory, false, recallMemories},
+	{"memory_search", FamilyMemory, false, searchMemories},
+	{"memory_context", FamilyMemory, false, memoryContext},
+	{"memory_get", FamilyMemory, false, getMemory},
+	{"memory_confirm", FamilyMemory, false, confirmMemory},
+	{"memory_mark_helpful", FamilyMemory, false, markHelpful},
+	{"memory_mark_harmful", FamilyMemory, false, markHarmful},
+	{"memory_forget", FamilyMemory, false, forgetMemory},
+	{"memory_stats", FamilyMemory, false, memoryStats},
 }
 
 // base is what the tools of a set share.
@@ -64,13 +80,13 @@ func New(engine *loci.Engine, cfg Config) (*Set, error) {
 		bad = append(bad, entry.check(at, chosen)...)
 		faults = append(faults, bad...)
 		for _, c := range chosen {
-			name := c.name
+			name := entry.Prefix + c.name
 			if entry.Name != "" && entry.Tool != "" {
 				name = entry.Name
 			}
 			origin := fmt.Sprintf("entry %d (%s)", at+1, entry)
 			if other, taken := origins[name]; taken {
-				faults = append(faults, loci.Errorf(loci.Invalid, "two tools are named %q, of %s and of %s: leave one out, or list its tools one by one and give it another name",
+				faults = append(faults, loci.Errorf(loci.Invalid, "two tools are named %q, of %s and of %s: leave one out, or set a prefix for the names of one family, or a name for one tool",
 					name, other, origin))
 				continue
 			}
@@ -104,39 +120,51 @@ func (s *Set) Lookup(name string) (t *Tool, ok bool) {
 
 // String names what the entry is.
 func (i Instance) String() string {
-	if i.Tool != "" {
+	switch {
+	case i.Tool == "":
+		return "family " + i.Family
+	case i.Family == "":
 		return "tool " + i.Tool
 	}
-	return "family " + i.Family
+	return "tool " + i.Tool + " of family " + i.Family
 }
 
-// choose finds the tools that an entry means.
+// choose finds the tools that an entry means: those of a family, one of them, or
+// the first tool of a name.
 func (i Instance) choose(at int) (chosen []builder, faults []error) {
-	var families, names []string
+	var names []string
 	for _, b := range builders {
-		if !slices.Contains(families, b.family) {
-			families = append(families, b.family)
+		if !slices.Contains(names, b.name) && (i.Family == "" || i.Family == b.family) {
+			names = append(names, b.name)
 		}
-		names = append(names, b.name)
-		if i.Tool == b.name && i.Family == "" || i.Family == b.family && i.Tool == "" {
+		switch {
+		case i.Family == "" && i.Tool == "", i.Family != "" && i.Family != b.family, i.Tool != "" && i.Tool != b.name:
+		case i.Family == "" && len(chosen) > 0: // a name that two families have is that of the first
+		default:
 			chosen = append(chosen, b)
 		}
 	}
+	families := strings.Join(Families(), ", ")
 	switch {
 	case len(chosen) > 0:
-	case (i.Family == "") == (i.Tool == ""):
-		faults = append(faults, fault(at, "set either family (one of %s) or tool (one of %s)", strings.Join(families, ", "), strings.Join(names, ", ")))
+	case i.Family == "" && i.Tool == "":
+		faults = append(faults, fault(at, "set family (one of %s) or tool (one of %s)", families, strings.Join(names, ", ")))
 	case slices.Contains(planned, i.Family):
-		faults = append(faults, fault(at, "the family %q is not available in this version: use one of %s", i.Family, strings.Join(families, ", ")))
+		faults = append(faults, fault(at, "the family %q is not available in this version: use one of %s", i.Family, families))
+	case i.Family != "" && len(names) == 0:
+		faults = append(faults, fault(at, "unknown family %q: must be one of %s", i.Family, families))
 	case i.Family != "":
-		faults = append(faults, fault(at, "unknown family %q: must be one of %s", i.Family, strings.Join(families, ", ")))
+		faults = append(faults, fault(at, "the family %s has no tool %q: must be one of %s", i.Family, i.Tool, strings.Join(names, ", ")))
 	default:
 		faults = append(faults, fault(at, "unknown tool %q: must be one of %s", i.Tool, strings.Join(names, ", ")))
 	}
 	return chosen, faults
 }
 
-var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var (
+	validName   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	validPrefix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,32}$`)
+)
 
 // check looks at the settings of an entry.
 func (i Instance) check(at int, chosen []builder) (faults []error) {
@@ -148,6 +176,12 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 		faults = append(faults, fault(at, "name is for one tool, not for a family: list the tools one by one"))
 	case i.Name != "" && !validName.MatchString(i.Name):
 		faults = append(faults, fault(at, "name %q must be 1 to 64 letters, digits, _ or -", i.Name))
+	}
+	switch {
+	case i.Prefix != "" && i.Tool != "":
+		faults = append(faults, fault(at, "prefix is for a family: give one tool another name with name"))
+	case i.Prefix != "" && !validPrefix.MatchString(i.Prefix):
+		faults = append(faults, fault(at, "prefix %q must be 1 to 32 letters, digits, _ or -", i.Prefix))
 	}
 	if i.Namespace != nil && len(i.Namespace) == 0 {
 		faults = append(faults, fault(at, "namespace must not be empty: it would be the memory of everybody"))

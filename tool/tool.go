@@ -43,6 +43,10 @@ type Tool struct {
 	Timeout     time.Duration
 	Annotations Annotations
 
+	// Secondary tools are not named by general instructions to a model: what they say
+	// of themselves is enough.
+	Secondary bool
+
 	InputSchema  json.RawMessage // of the arguments
 	OutputSchema json.RawMessage // of Reply.Structured and of [ErrorReply]; nil: the tool replies in text alone
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -73,10 +74,16 @@ func (a *app) open(scopes ...loci.Scope) error {
 // newEngine makes an engine as configured.
 func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 	var err error
-	if a.embedder, err = embedding.Open(a.cfg.embedder); err != nil {
+	a.cfg.embedding.OpenAIKey = a.cfg.openAIKey(a.env)
+	if a.embedder, err = embedding.Open(a.cfg.embedding); err != nil {
+		return nil, err
+	}
+	tokenizer, err := token.Open(a.cfg.tokenizer)
+	if err != nil {
 		return nil, err
 	}
 	opts := a.engineOptions(a.embedder)
+	opts.Tokenizer = tokenizer
 	return loci.New(s, &opts)
 }
 
@@ -85,10 +92,13 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 	cfg := a.cfg
 	return loci.Options{
 		Embedder:       e,
-		EmbedderFor:    embedding.ForSpace,
+		EmbedderFor:    cfg.embedding.ForSpace,
 		ChunkSize:      cfg.chunkSize,
 		ChunkOverlap:   &cfg.chunkOverlap,
 		VectorWeight:   &cfg.vectorWeight,
+		NeighbourShare: &cfg.neighbourShare,
+		RecallWeights:  cfg.recallWeights, MaturityWeights: cfg.maturityWeights, RecallMinConfidence: &cfg.minConfidence,
+		ContextQuotas:  cfg.contextQuotas,
 		MaxContent:     cfg.maxContent,
 		Revisions:      &cfg.revisions,
 		IdempotencyTTL: cfg.idempotencyTTL,

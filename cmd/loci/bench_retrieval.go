@@ -10,12 +10,13 @@ import (
 )
 
 type retrievalCmd struct {
-	Data     []string `required:"" type:"existingdir" placeholder:"DIR" help:"A directory with turns.jsonl and questions.jsonl. Several are measured one by one and together."`
-	Compare  []string `placeholder:"NAME" help:"The embedders to compare, in place of --embedder; the first one is what the others are compared with."`
-	Context  []string `default:"none" placeholder:"FORM" values:"none,speaker,speaker+date" help:"What is stored before the text of a turn: none, speaker or speaker+date; of several each is measured. Default: none."`
-	Captions bool     `help:"Store the captions of shared pictures, too."`
-	Baseline bool     `help:"Measure SQLite FTS5 (porter, stop words left out), too."`
-	Dir      string   `type:"existingdir" help:"Where the files are made, and removed. Default: a temporary directory."`
+	Data       []string `required:"" type:"existingdir" placeholder:"DIR" help:"A directory with turns.jsonl and questions.jsonl. Several are measured one by one and together."`
+	Compare    []string `placeholder:"NAME" help:"The embedders to compare, in place of --embedder; the first one is what the others are compared with."`
+	Context    []string `default:"none" placeholder:"FORM" values:"none,speaker,speaker+date" help:"What is stored before the text of a turn: none, speaker or speaker+date; of several each is measured. Default: none."`
+	Captions   bool     `help:"Store the captions of shared pictures, too."`
+	Baseline   bool     `help:"Measure SQLite FTS5 (porter, stop words left out), too."`
+	Neighbours *float64 `placeholder:"SHARE" help:"In place of retrieval.neighbour_share: the share of the score of the turn before that a turn gets, 0 to 1; 0 for none."`
+	Dir        string   `type:"existingdir" help:"Where the files are made, and removed. Default: a temporary directory."`
 }
 
 // Help is shown below the usage.
@@ -26,6 +27,7 @@ Memories go to a file of their own, or with --store memory: nowhere; the configu
 describes the data.
 
     loci bench retrieval --data DIR --baseline
+    loci bench retrieval --data DIR --neighbours 0
     loci bench retrieval --data DIR --compare lexical,none --context none,speaker --json`
 }
 
@@ -37,19 +39,24 @@ func (c *retrievalCmd) Run(a *app) error {
 	}
 	opts := bench.RetrievalOptions{Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Dir: c.Dir,
 		Engine: a.engineOptions(nil), Progress: func(what string) { a.note("%s", what) }}
+	if c.Neighbours != nil {
+		opts.Engine.NeighbourShare = c.Neighbours
+	}
 	if opts.InMemory, err = c.inMemory(a.flags); err != nil {
 		return err
 	}
 	names := c.Compare
 	switch {
 	case len(names) == 0:
-		names = []string{cfg.embedder}
+		names = []string{cfg.embedding.Spec}
 	case a.flags.Embedder != nil:
 		return &loci.Error{Code: loci.Invalid, Msg: "--embedder and --compare both choose the embedder",
 			Recovery: "Name every embedder in --compare."}
 	}
 	for _, name := range names {
-		e, err := embedding.Open(name)
+		choice := cfg.embedding
+		choice.Spec, choice.OpenAIKey = name, cfg.openAIKey(a.env)
+		e, err := embedding.Open(choice)
 		if err != nil {
 			return err
 		}

@@ -4,13 +4,15 @@ package main
 type cli struct {
 	flags
 
-	Save   saveCmd   `cmd:"" group:"memory" help:"Remember something."`
-	Search searchCmd `cmd:"" group:"memory" help:"Find memories by meaning and by words."`
-	Get    getCmd    `cmd:"" group:"memory" help:"Show one memory."`
-	List   listCmd   `cmd:"" group:"memory" help:"List memories, newest first."`
-	Update updateCmd `cmd:"" group:"memory" help:"Correct a memory."`
-	Delete deleteCmd `cmd:"" group:"memory" help:"Erase memories by id."`
-	Erase  eraseCmd  `cmd:"" group:"memory" help:"Erase many memories at once."`
+	Save    saveCmd    `cmd:"" group:"memory" help:"Remember something."`
+	Search  searchCmd  `cmd:"" group:"memory" help:"Find memories by meaning and by words."`
+	Recall  recallCmd  `cmd:"" group:"memory" help:"Recall the facts and rules that matter for a topic."`
+	Context contextCmd `cmd:"" group:"memory" help:"Make a block of memories for the system prompt of an agent."`
+	Get     getCmd     `cmd:"" group:"memory" help:"Show one memory."`
+	List    listCmd    `cmd:"" group:"memory" help:"List memories, newest first."`
+	Update  updateCmd  `cmd:"" group:"memory" help:"Correct a memory."`
+	Delete  deleteCmd  `cmd:"" group:"memory" help:"Erase memories by id."`
+	Erase   eraseCmd   `cmd:"" group:"memory" help:"Erase many memories at once."`
 
 	Export      exportCmd      `cmd:"" group:"upkeep" help:"Write memories to a file."`
 	Import      importCmd      `cmd:"" group:"upkeep" help:"Read memories from a file."`
@@ -43,7 +45,7 @@ type flags struct {
 	Thread   *string  `group:"global" placeholder:"ID" help:"${thread}"`
 	Session  *string  `group:"global" placeholder:"ID" help:"${session}"`
 	Tools    *string  `group:"global" placeholder:"LIST" help:"${tools}"`
-	Embedder *string  `group:"global" placeholder:"NAME" help:"${embedder}"`
+	Embedder *string  `group:"global" placeholder:"SPEC" help:"${embedder}"`
 	LogLevel *string  `group:"global" placeholder:"LEVEL" help:"${log_level}"`
 	JSON     bool     `group:"global" name:"json" help:"Write JSON, errors included."`
 	Help     helpFlag `group:"global" short:"h" help:"Show help."`

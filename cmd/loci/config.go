@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/llm"
 )
 
@@ -23,15 +25,23 @@ const maxConfigBytes = 1 << 20
 // A config is everything that can be configured, after flags, environment and
 // file have been laid over the defaults.
 type config struct {
-	store    string
-	tenant   loci.Tenant
-	vars     loci.Vars
-	scopes   []loci.Scope
-	embedder string
-	tools    []toolEntry
+	store  string
+	tenant loci.Tenant
+	vars   loci.Vars
+	scopes []loci.Scope
+	tools  []toolEntry
+
+	embedding       embedding.Config
+	keyEnv, keyFile string // where the key of the service is: the file counts if both are set
 
 	vectorWeight, keywordWeight       float64
+	neighbourShare                    float64
 	chunkSize, chunkOverlap           int
+	recallWeights                     loci.RecallWeights
+	maturityWeights                   loci.MaturityWeights
+	minConfidence                     float64
+	contextQuotas                     loci.ContextQuotas
+	tokenizer                         string
 	maxContent, replyBytes, revisions int
 	readTimeout, writeTimeout         time.Duration
 	dedupe, redact                    bool
@@ -222,8 +232,24 @@ func (c *config) complete(env environ, bad *faults) {
 	case c.chunkOverlap >= c.chunkSize/2:
 		bad.add(overlap, fmt.Errorf("retrieval.chunk_overlap %d must be less than half of retrieval.chunk_size %d", c.chunkOverlap, c.chunkSize))
 	}
+	w, q := c.recallWeights, c.contextQuotas
+	c.checkShares(bad, []string{"recall.relevance", "recall.importance", "recall.recency", "recall.confidence"},
+		w.Relevance+w.Importance+w.Recency+w.Confidence)
+	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
 	c.checkTools(bad)
 	c.checkLLM(bad)
+}
+
+// checkShares refuses settings that do not sum to 1, at the place of the last one.
+func (c *config) checkShares(bad *faults, keys []string, sum float64) {
+	if math.Abs(sum-1) <= 1e-9 {
+		return
+	}
+	where := ""
+	for _, key := range keys {
+		where = cmp.Or(c.origin[key], where)
+	}
+	bad.add(where, fmt.Errorf("%s sum to %.6g; they must sum to 1: set all of them", strings.Join(keys, ", "), sum))
 }
 
 // dataDir is where a user's data lives; configDir, a user's configuration. Both

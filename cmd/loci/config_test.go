@@ -42,6 +42,8 @@ func TestConfigValues(t *testing.T) {
 		{name: "the last of two variables", env: environ{"LOCI_USER=a", "LOCI_USER=b"}, get: func(c *config) any { return c.vars[loci.VarUser] }, want: "b"},
 		{name: "flags win", file: "user: a", env: environ{"LOCI_USER=b"}, flags: map[string]string{"user": "c"}, get: func(c *config) any { return c.vars[loci.VarUser] }, want: "c"},
 		{name: "names are kept byte for byte", file: `user: " Ünïcode:/% "`, get: func(c *config) any { return c.vars[loci.VarUser] }, want: " Ünïcode:/% "},
+		{name: "weights of recalling", file: "recall: {relevance: 0.7, importance: 0, recency: 0.2}\ncontext: {tokenizer: cl100k_base}",
+			get: func(c *config) any { return c.recallWeights }, want: loci.RecallWeights{Relevance: 0.7, Recency: 0.2, Confidence: 0.1}},
 		{name: "keyword weight follows", file: "retrieval: {vector_weight: 1}", get: func(c *config) any { return c.keywordWeight }, want: 0.0},
 		{name: "vector weight follows", file: "retrieval: {keyword_weight: 0.25}", get: func(c *config) any { return c.vectorWeight }, want: 0.75},
 		{name: "overlap follows a small size", file: "retrieval: {chunk_size: 64}", get: func(c *config) any { return c.chunkOverlap }, want: 16},
@@ -77,9 +79,12 @@ func TestConfigFaults(t *testing.T) {
 		{"<<: {user: a}", `1:1: << is not a setting`},
 		{`store: ""`, `1:8: store must not be empty`},
 		{"store: ' '", `1:8: store: must not be empty`},
-		{"embedder: openai", `1:11: embedder: "openai" is not known: must be one of lexical, none`},
+		{"embedder: openai", `1:11: embedder: embedder "openai" is not known; it is one of builtin, lexical, openai:MODEL`},
 		{"retrieval:", `1:11: retrieval must be a mapping of names to values, not nothing`},
 		{"retrieval: {vector_weight: .nan}", `1:28: retrieval.vector_weight: ".nan" must be a number from 0 to 1`},
+		{"recall: {relevance: 0.5}", `1:21: recall.relevance, recall.importance, recall.recency, recall.confidence sum to 1.1; they must sum to 1`},
+		{"context: {facts: 0.6, rules: 0.6}", `1:30: context.facts, context.rules, context.episodes sum to 1.4; they must sum to 1`},
+		{"context: {tokenizer: o200k}", `1:22: context.tokenizer: "o200k" is not known: must be one of o200k_base, cl100k_base`},
 		{"retrieval: {vector_weight: 2}", `must be a number from 0 to 1`},
 		{"scopes: read", `1:9: scopes must be a list, not the text "read": write it as [one, two]`},
 		{"scopes: [1]", `1:10: each element of scopes must be a text, not the number 1`},
@@ -129,7 +134,7 @@ func TestDefaultsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.tenant.String() != "default" || c.embedder != "lexical" || c.vectorWeight != loci.DefaultVectorWeight ||
+	if c.tenant.String() != "default" || c.embedding.Spec != "builtin" || c.vectorWeight != loci.DefaultVectorWeight ||
 		c.chunkSize != loci.DefaultChunkSize || c.chunkOverlap != loci.DefaultChunkOverlap || c.maxContent != loci.DefaultMaxContent ||
 		c.revisions != loci.DefaultRevisions || c.idempotencyTTL != loci.DefaultIdempotencyTTL ||
 		c.episodeTTL != loci.DefaultEpisodeTTL || c.episodeCap != loci.DefaultEpisodeCap {

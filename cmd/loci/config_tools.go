@@ -11,8 +11,9 @@ import (
 // toolKeys are the names an entry of the setting tools may have, with what they mean.
 var toolKeys = []struct{ key, help string }{
 	{"family", "the family whose tools are offered"},
-	{"tool", "one tool, instead of a family"},
+	{"tool", "one tool, of that family if one is named"},
 	{"name", "the name under which agents see the tool; needs tool"},
+	{"prefix", "comes before the names of all tools of the family"},
 	{"namespace", "where its memories go: a list of labels, of which {user_id}, {org_id}, {agent_id} and so on are filled in"},
 	{"instructions", "when the agent should use it"},
 	{"actions_permitted", "of create, update and delete"},
@@ -62,6 +63,8 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			r.choice(v, name, &entry.Tool, toolNames())
 		case "name":
 			r.text(v, name, &entry.Name)
+		case "prefix":
+			r.text(v, name, &entry.Prefix)
 		case "instructions":
 			r.text(v, name, &entry.Instructions)
 		case "response_format":

@@ -11,9 +11,6 @@ import (
 // noLLM is the provider that is none.
 const noLLM = "none"
 
-// maxKeyBytes bounds a file that holds a key.
-const maxKeyBytes = 64 << 10
-
 // checkLLM checks what only holds between the settings of the language model.
 func (c *config) checkLLM(bad *faults) {
 	if c.llm.Provider == noLLM || c.llm.Provider == "" {

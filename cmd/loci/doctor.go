@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -174,24 +173,26 @@ func (x *examination) damage() {
 	}
 }
 
-// embedder asks for one vector.
+// embedder asks for one vector twice. The first answer may include loading a model;
+// the second says how fast it is.
 func (x *examination) embedder() {
-	space := x.a.engine.Space()
 	if x.a.embedder == nil {
 		x.ok("embedder", "none: search is by keyword only")
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.a.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(x.a.ctx, 20*time.Second)
 	defer cancel()
-	rows, err := x.a.embedder.Embed(ctx, []string{"Does the embedder answer?"})
-	if err == nil && (len(rows) != 1 || len(rows[0]) != space.Dims) {
-		err = loci.Errorf(loci.Unavailable, "%s did not return one vector of %d dimensions", space.Model, space.Dims)
+	var took [2]time.Duration
+	for i := range took {
+		start := time.Now()
+		if _, err := x.a.embedder.Embed(ctx, []string{"Does the embedder answer?"}); err != nil {
+			x.fail("embedder", err)
+			return
+		}
+		took[i] = time.Since(start)
 	}
-	if err != nil {
-		x.fail("embedder", err)
-		return
-	}
-	x.ok("embedder", "%s, %d dimensions", space.Model, space.Dims)
+	space := x.a.engine.Space()
+	x.ok("embedder", "%s, %d dimensions, answers in %s, at first in %s", space.Model, space.Dims, rounded(took[1]), rounded(took[0]))
 }
 
 // generations looks at which vectors there are and which are missing.
@@ -202,7 +203,7 @@ func (x *examination) generations(all []loci.Generation) {
 	for _, g := range all {
 		switch {
 		case g.Active && !g.Wanted:
-			if _, err := embedding.ForSpace(g.Space); err != nil {
+			if _, err := x.a.cfg.embedding.ForSpace(g.Space); err != nil {
 				x.warn("vectors", "search has those of %s, whose embedder cannot be had: it is by keyword only until loci reindex has run", g.Space)
 				continue
 			}
@@ -215,4 +216,15 @@ func (x *examination) generations(all []loci.Generation) {
 			x.warn("vectors", "%d memories have some of %s, which no search uses: loci reindex drops them", g.Vectors, g.Space)
 		}
 	}
+}
+
+// rounded leaves three digits or so.
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d > time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d > time.Millisecond:
+		return d.Round(100 * time.Microsecond)
+	}
+	return d.Round(100 * time.Nanosecond)
 }

@@ -72,6 +72,6 @@ func (a *app) importTarget(c *importCmd) (*loci.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.store, cfg.embedder = "memory:", "none"
+	cfg.store, cfg.embedding.Spec = "memory:", "none"
 	return a.memory(c.place, "", loci.ScopeWrite)
 }

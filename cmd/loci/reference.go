@@ -28,7 +28,9 @@ Everything that is wrong is reported at once, in a file with its line and column
 type, names that are set twice. The exit code is then 2.
 
 In the environment, lists are separated by commas. An empty variable counts as not set, but for the identity (user,
-org, agent, thread, session): there it says that there is none.
+org, agent, thread, session) and the prefixes of texts: there it says that there is none.
+
+A key is never in the configuration itself: it comes from an environment variable or a file that the configuration names.
 
 `
 
@@ -48,7 +50,7 @@ const referenceExample = `
 store: sqlite:/var/lib/loci/loci.db
 user: alice
 scopes: [read, write, delete]
-embedder: lexical
+embedder: builtin
 tools:
   - notes
   - tool: search_memory

@@ -27,6 +27,11 @@ func TestScript(t *testing.T) {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
 			env.Setenv("USERPROFILE", home)
+			model, err := filepath.Abs("../../embedding/transformer/testdata/tiny")
+			if err != nil {
+				return err
+			}
+			env.Setenv("MODEL", model)
 			return os.Mkdir(home, 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -89,7 +89,7 @@ func (c *searchCmd) printJSON(a *app, result loci.Result) error {
 func (c *searchCmd) print(a *app, result loci.Result) error {
 	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
-		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
+		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BEFORE", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
 	}
 	for i := range result.Matches {
 		match := &result.Matches[i]
@@ -99,7 +99,7 @@ func (c *searchCmd) print(a *app, result loci.Result) error {
 		}
 		row := []string{fmt.Sprintf("%.3f", match.Score)}
 		if e := match.Explain; c.Explain {
-			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart), fmt.Sprintf("%.3f", e.Keyword),
+			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart), fmt.Sprintf("%.3f", e.NeighbourPart), fmt.Sprintf("%.3f", e.Keyword),
 				cosine(e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
 		}
 		t.add(append(row, m.ID, a.when(m.CreatedAt), match.Passage)...)

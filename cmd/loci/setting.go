@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/llm"
 	"github.com/loci-memory/loci/tool"
 )
@@ -46,10 +49,10 @@ func (s *setting) env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.key, ".", "_"))
 }
 
-// identity settings can be set to nothing: an empty user is no user. An empty
-// variable of any other setting counts as not set.
+// identity settings can be set to nothing: an empty user is no user. So can
+// prefixes. An empty variable of any other setting counts as not set.
 func (s *setting) identity() bool {
-	return slices.Contains([]string{"user", "org", "agent", "thread", "session"}, s.key)
+	return slices.Contains([]string{"user", "org", "agent", "thread", "session", "embedding.query_prefix", "embedding.document_prefix"}, s.key)
 }
 
 var settings = []setting{
@@ -77,12 +80,36 @@ var settings = []setting{
 	{key: "scopes", form: listForm, def: "read, write, delete", values: scopeNames(),
 		help: "What may be done: read, write, delete; admin to operate on a whole tenant.",
 		set:  setScopes},
-	{key: "embedder", flag: "embedder", form: textForm, def: "lexical", values: []string{"lexical", "none"},
-		help: "What turns texts into vectors: lexical is built in, none searches by keyword only.",
-		set: func(c *config, v string) (err error) {
-			c.embedder, err = oneOf(v, "lexical", "none")
-			return err
-		}},
+	{key: "embedder", flag: "embedder", form: textForm, def: "builtin", values: embedding.Specs,
+		help: "What turns texts into vectors: builtin knows meaning and needs nothing, lexical knows spelling only; local is a sentence transformer in a directory; openai and ollama are services; none searches by keyword only.",
+		set:  setEmbedder},
+	{key: "embedding.dimensions", form: integerForm, def: "0",
+		help: "Dimensions to ask a service for, up to 4096, if its model has a choice; 0: the model's own.",
+		set:  func(c *config, v string) error { return setInt(&c.embedding.Dimensions, v, 0, loci.MaxDims) }},
+	{key: "embedding.query_prefix", form: textForm, def: "",
+		help: "What is put in front of a query before it is embedded. Not set: what the model is known to want.",
+		set:  func(c *config, v string) error { c.embedding.QueryPrefix = &v; return nil }},
+	{key: "embedding.document_prefix", form: textForm, def: "",
+		help: "What is put in front of a memory before it is embedded. Not set: what the model is known to want. Another prefix is another space.",
+		set:  func(c *config, v string) error { c.embedding.DocumentPrefix = &v; return nil }},
+	{key: "embedding.timeout", form: durationForm, def: "1m",
+		help: "How long a call of a service may take with all its repetitions. A write or a search waits 5 seconds at most.",
+		set:  func(c *config, v string) error { return setDuration(&c.embedding.Timeout, v, time.Hour) }},
+	{key: "embedding.requests_per_minute", form: integerForm, def: "0",
+		help: "Requests a minute that a service gets from one process at most; 0: no limit.",
+		set:  func(c *config, v string) error { return setInt(&c.embedding.RequestsPerMinute, v, 0, 1_000_000) }},
+	{key: "openai.base_url", form: textForm, def: embedding.DefaultOpenAIURL,
+		help: "Where a service with OpenAI's interface is; requests go to /embeddings below it.",
+		set:  func(c *config, v string) error { c.embedding.OpenAIURL = v; return notEmpty(v) }},
+	{key: "openai.key_env", form: textForm, def: "OPENAI_API_KEY",
+		help: "The name of the environment variable that holds the key.",
+		set:  func(c *config, v string) error { return setVariableName(&c.keyEnv, v) }},
+	{key: "openai.key_file", form: textForm,
+		help: "A file that holds the key, in place of the variable.",
+		set:  func(c *config, v string) error { c.keyFile = v; return notEmpty(v) }},
+	{key: "ollama.base_url", form: textForm, def: embedding.DefaultOllamaURL,
+		help: "Where Ollama is.",
+		set:  func(c *config, v string) error { c.embedding.OllamaURL = v; return notEmpty(v) }},
 	{key: "tools", flag: "tools", form: listForm, def: tool.FamilyNotes, values: familyNames(),
 		help: "The families of tools that agents get.",
 		set:  setTools},
@@ -92,12 +119,51 @@ var settings = []setting{
 	{key: "retrieval.keyword_weight", form: numberForm, def: "0.3",
 		help: "The weight of words in a score. Both weights sum to 1; one follows from the other.",
 		set:  func(c *config, v string) error { return setNumber(&c.keywordWeight, v, 0, 1) }},
+	{key: "retrieval.neighbour_share", form: numberForm, def: "0.2",
+		help: "The share of the score of what comes before a match in its conversation that a hybrid search adds, 0 to 1.",
+		set:  func(c *config, v string) error { return setNumber(&c.neighbourShare, v, 0, 1) }},
 	{key: "retrieval.chunk_size", form: integerForm, def: "640",
 		help: "Characters in a passage, 64 to 8192.",
 		set:  func(c *config, v string) error { return setInt(&c.chunkSize, v, 64, 8192) }},
 	{key: "retrieval.chunk_overlap", form: integerForm, def: "96",
 		help: "Characters that neighbouring passages share; less than half of chunk_size.",
 		set:  func(c *config, v string) error { return setInt(&c.chunkOverlap, v, 0, 4095) }},
+	{key: "recall.relevance", form: numberForm, def: "0.4",
+		help: "The weight of relevance in the score of a recalled memory. The four weights sum to 1.",
+		set:  func(c *config, v string) error { return setNumber(&c.recallWeights.Relevance, v, 0, 1) }},
+	{key: "recall.importance", form: numberForm, def: "0.3",
+		help: "The weight of importance.",
+		set:  func(c *config, v string) error { return setNumber(&c.recallWeights.Importance, v, 0, 1) }},
+	{key: "recall.recency", form: numberForm, def: "0.2",
+		help: "The weight of how recently it was used.",
+		set:  func(c *config, v string) error { return setNumber(&c.recallWeights.Recency, v, 0, 1) }},
+	{key: "recall.confidence", form: numberForm, def: "0.1",
+		help: "The weight of effective confidence.",
+		set:  func(c *config, v string) error { return setNumber(&c.recallWeights.Confidence, v, 0, 1) }},
+	{key: "recall.min_confidence", form: numberForm, def: "0.2",
+		help: "The least effective confidence of what is recalled, 0 to 1.",
+		set:  func(c *config, v string) error { return setNumber(&c.minConfidence, v, 0, 1) }},
+	{key: "recall.proven", form: numberForm, def: "1",
+		help: "What the relevance of a proven rule is multiplied by, 0 to 1.",
+		set:  func(c *config, v string) error { return setNumber(&c.maturityWeights.Proven, v, 0, 1) }},
+	{key: "recall.established", form: numberForm, def: "0.9",
+		help: "The same of an established rule.",
+		set:  func(c *config, v string) error { return setNumber(&c.maturityWeights.Established, v, 0, 1) }},
+	{key: "recall.candidate", form: numberForm, def: "0.8",
+		help: "The same of a candidate.",
+		set:  func(c *config, v string) error { return setNumber(&c.maturityWeights.Candidate, v, 0, 1) }},
+	{key: "context.facts", form: numberForm, def: "0.5",
+		help: "The share of facts in the tokens of a context. The three shares sum to 1.",
+		set:  func(c *config, v string) error { return setNumber(&c.contextQuotas.Facts, v, 0, 1) }},
+	{key: "context.rules", form: numberForm, def: "0.3",
+		help: "The share of rules.",
+		set:  func(c *config, v string) error { return setNumber(&c.contextQuotas.Rules, v, 0, 1) }},
+	{key: "context.episodes", form: numberForm, def: "0.2",
+		help: "The share of episodes.",
+		set:  func(c *config, v string) error { return setNumber(&c.contextQuotas.Episodes, v, 0, 1) }},
+	{key: "context.tokenizer", form: textForm, def: token.Names[0], values: token.Names,
+		help: "What counts the tokens of a context: the vocabulary of the model that reads it.",
+		set:  func(c *config, v string) (err error) { c.tokenizer, err = oneOf(v, token.Names...); return err }},
 	{key: "limits.max_content", form: integerForm, def: "262144",
 		help: "Bytes of one memory's text.",
 		set:  func(c *config, v string) error { return setInt(&c.maxContent, v, 1, 8<<20) }},
@@ -184,6 +250,35 @@ func notEmpty(v string) error {
 		return fmt.Errorf("must not be empty")
 	}
 	return nil
+}
+
+func setEmbedder(c *config, v string) error {
+	c.embedding.Spec = v
+	err := embedding.CheckSpec(v)
+	if err == nil {
+		return nil
+	}
+	kind, _, _ := strings.Cut(v, ":")
+	kinds := make([]string, len(embedding.Specs))
+	for i, spec := range embedding.Specs {
+		kinds[i], _, _ = strings.Cut(spec, ":")
+	}
+	if near := slices.Index(kinds, nearest(kind, kinds)); near >= 0 && kinds[near] != kind {
+		return fmt.Errorf("%q is not known: did you mean %s?", v, embedding.Specs[near])
+	}
+	return err
+}
+
+// setVariableName takes the name of an environment variable. What looks like a key
+// itself is refused without being shown.
+func setVariableName(field *string, v string) error {
+	for i, r := range v {
+		if r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9' || i == 0) {
+			return errors.New("must be the name of a variable, of capital letters, digits and _; the key itself does not belong here")
+		}
+	}
+	*field = v
+	return notEmpty(v)
 }
 
 func setVar(name string) func(*config, string) error {

@@ -59,7 +59,7 @@ func (c *statsCmd) Run(a *app) error {
 	if size, ok := storeSize(a.cfg.store); ok {
 		out.SizeBytes = &size
 	}
-	if live := s.Facts.Live + s.Items.Live; !space.IsZero() && live > 0 {
+	if live := s.Facts.Live + s.Items.Live; space.Dims > 0 && live > 0 {
 		coverage := 1 - float64(s.Facts.Unembedded+s.Items.Unembedded)/float64(live)
 		out.Coverage = &coverage
 	}
@@ -75,9 +75,12 @@ func (c *statsCmd) Run(a *app) error {
 	row("namespace", out.Namespace.String())
 	row("facts", countsText(out.Facts))
 	row("items", countsText(out.Items))
-	if space.IsZero() {
+	switch {
+	case space.IsZero():
 		row("embedder", "none")
-	} else {
+	case space.Dims == 0:
+		row("embedder", space.Model+", which did not answer")
+	default:
 		row("embedder", fmt.Sprintf("%s, %d dimensions", space.Model, space.Dims))
 	}
 	if out.Coverage != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/tool"
@@ -15,20 +16,21 @@ type toolEntry struct {
 	bad bool   // a fault of it was reported already
 }
 
-// familyNames lists the families of tools; toolNames, the tools of all families.
-func familyNames() []string { return []string{tool.FamilyFacts, tool.FamilyNotes} }
+// familyNames lists the families of tools; toolNames, the tools of all families,
+// each name once.
+func familyNames() []string { return tool.Families() }
 
 func toolNames() (names []string) {
-	var cfg tool.Config
 	for _, family := range familyNames() {
-		cfg.Entries = append(cfg.Entries, tool.Instance{Family: family})
-	}
-	set, err := tool.New(nil, cfg)
-	if err != nil {
-		return nil // checkTools would say so
-	}
-	for _, t := range set.Tools() {
-		names = append(names, t.Name)
+		set, err := tool.New(nil, tool.Config{Entries: []tool.Instance{{Family: family}}})
+		if err != nil {
+			return nil // checkTools would say so
+		}
+		for _, t := range set.Tools() {
+			if !slices.Contains(names, t.Name) {
+				names = append(names, t.Name)
+			}
+		}
 	}
 	return names
 }

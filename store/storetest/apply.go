@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/loci-memory/loci"
 )
@@ -265,6 +266,7 @@ func fullRecord(n int) loci.Record {
 	r.Slot = "slot"
 	r.ExpiresAt = at(1_000_000)
 	r.Uses, r.UsedAt = 7, at(n+100)
+	r.Sequence, r.Position = "talk \x00\xff", math.MaxInt64
 	r.Tags = []string{"zoo", "Astronomy"}
 	r.Attributes = json.RawMessage(`{"category":"preference","n":12345678901234567890,"deep":{"list":[1,"two",null,true,{}]}}`)
 	r.Body = json.RawMessage(`{"subject":"walrus","confirmed":false}`)

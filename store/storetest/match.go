@@ -124,6 +124,40 @@ var matchCases = []testCase{
 			b.Errorf("hits %+v; want version 2, created at %v", hits, r.CreatedAt)
 		}
 	}},
+	{"a hit tells where the record stands", func(b *bench) {
+		r, other := placed(record(1, "walrus"), "user", "bob"), record(2, "walrus")
+		r.Sequence, r.Position = "talk 🦭", 7
+		b.put(r, other)
+		hits := b.byID(words("walrus"), 10)
+		if h := hits[id(1)]; !h.Namespace.Equal(r.Namespace) || h.Sequence != r.Sequence || h.Position != r.Position {
+			b.Errorf("hit %+v; want sequence %q, position %d", h, r.Sequence, r.Position)
+		}
+		if h := hits[id(2)]; !h.Namespace.Equal(home) || h.Sequence != "" || h.Position != 0 {
+			b.Errorf("hit %+v; want none", h)
+		}
+		r = next(r)
+		r.Sequence, r.Position = "another", 0
+		b.apply(changeOf(loci.Put{Record: r, SameText: true, Revisions: -1}))
+		b.comesBack(r)
+		if h := b.byID(words("walrus"), 10)[id(1)]; h.Sequence != "another" || h.Position != 0 {
+			b.Errorf("hit %+v after a put at another place", h)
+		}
+	}},
+	{"a place in a sequence that is none is refused", func(b *bench) {
+		for what, set := range map[string]func(r *loci.Record){
+			"a position without a sequence": func(r *loci.Record) { r.Position = 1 },
+			"a position below zero":         func(r *loci.Record) { r.Sequence, r.Position = "talk", -1 },
+			"a long name":                   func(r *loci.Record) { r.Sequence = strings.Repeat("s", loci.MaxLabelBytes+1) },
+		} {
+			r := record(1, "walrus")
+			set(&r)
+			b.refused(what, b.store.Apply(b.Context(), b.tenant, creation(r)), loci.Invalid)
+		}
+		r := record(1, "walrus")
+		r.Sequence = strings.Repeat("s", loci.MaxLabelBytes)
+		b.put(r)
+		b.comesBack(r)
+	}},
 	{"every write is seen by the next search", func(b *bench) {
 		for n := 1; n <= 30; n++ {
 			r := record(n, fmt.Sprintf("walrus number%d", n))

@@ -172,6 +172,9 @@ func (m *machine) put(t *rapid.T, id loci.ID, old *loci.Record, now time.Time) l
 		r.Attributes = json.RawMessage(doc)
 	}
 	r.Scope, r.Status = modelScopes.Draw(t, "scope"), modelScopes.Draw(t, "status")
+	if r.Sequence, r.Position = modelScopes.Draw(t, "sequence"), 0; r.Sequence != "" {
+		r.Position = int64(rapid.IntRange(0, 2).Draw(t, "position"))
+	}
 	r.Decay, r.EndsAt, r.DueAt = loci.Decay{}, time.Time{}, time.Time{}
 	if rapid.Bool().Draw(t, "decays") {
 		r.Decay = loci.Decay{Confidence: modelConfidences.Draw(t, "confidence"), Rate: 30_000, From: now}

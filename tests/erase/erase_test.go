@@ -126,7 +126,7 @@ func TestErasedVectorsOfEveryGenerationAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := func(e loci.Embedder) *loci.Engine {
-		engine, err := loci.New(s, &loci.Options{Embedder: e, EmbedderFor: embedding.ForSpace})
+		engine, err := loci.New(s, &loci.Options{Embedder: e, EmbedderFor: embedding.Config{}.ForSpace})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func embedderFor(s loci.Space) (loci.Embedder, error) {
 	if s.Model == "mirrored-1" {
 		return mirrored{embedding.NewLexical()}, nil
 	}
-	return embedding.ForSpace(s)
+	return embedding.Config{}.ForSpace(s)
 }
 
 var models = []string{"lexical-1", "mirrored-1"}

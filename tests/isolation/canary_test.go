@@ -255,10 +255,26 @@ func (p *probe) readLifecycle(ctx context.Context) {
 		r, err := m.Search(ctx, loci.Query{Text: "episode rule note", Scopes: scopes})
 		p.check("Search", r, err)
 		p.checkIDs("Search", r)
+		fading := 0.0
+		q := loci.RecallQuery{Topic: "episode rule note " + p.sent, Scopes: scopes, MinConfidence: &fading, Touch: true}
+		found, err := m.Recall(ctx, q)
+		p.check("Recall", found, err)
+		p.checkIDs("Recall", found)
+		found, err = m.SearchMemories(ctx, q)
+		p.check("SearchMemories", found, err)
+		p.checkIDs("SearchMemories", found)
+	}
+	for _, agent := range []string{p.sent, canary} {
+		block, err := m.Context(ctx, loci.ContextQuery{Prompt: "episode rule note", Agent: agent})
+		p.check("Context", block, err)
+		p.checkIDs("Context", block)
 	}
 	facts, _, err := m.AsOf(ctx, loci.AsOfQuery{Subject: p.sent, Predicate: p.sent}, loci.Page{})
 	p.check("AsOf", facts, err)
 	for _, id := range p.sc.ids {
+		for _, kind := range []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode} {
+			m.CountUse(ctx, kind, id) // the end compares
+		}
 		rule, err := m.Rule(ctx, id)
 		p.refused("Rule", rule, err)
 		episode, err := m.Episode(ctx, id)
@@ -396,10 +412,26 @@ func TestNoCanaryCrosses(t *testing.T) {
 		if after := export(t, sc.victim); after != before {
 			t.Errorf("the victim's memory changed:\n%s\n---\n%s", before, after)
 		}
+		sc.unused(t)
 		if strings.Contains(sc.log.String(), canary) {
 			t.Errorf("the log shows content: %s", sc.log)
 		}
 	})
+}
+
+// unused checks that no use of the victim's memories was counted, which an export
+// does not show.
+func (sc *scene) unused(t *testing.T) {
+	t.Helper()
+	time.Sleep(100 * time.Millisecond) // uses are counted off the read path
+	for _, id := range sc.ids {
+		f, _ := sc.victim.Fact(t.Context(), id)
+		r, _ := sc.victim.Rule(t.Context(), id)
+		e, _ := sc.victim.Episode(t.Context(), id)
+		if f.Uses+r.Uses+e.Uses != 0 {
+			t.Errorf("a use of the victim's %s was counted", id)
+		}
+	}
 }
 
 // TestTheCanaryIsThere is the control: the same probe as the victim finds it.

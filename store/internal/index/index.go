@@ -152,6 +152,10 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	} else {
 		e.record.Attributes = append(json.RawMessage(nil), r.Attributes...)
 	}
+	// The messages of a conversation mostly come one after another: they share its name.
+	if n := len(s.entries); n > 0 && s.entries[n-1].record.Sequence == r.Sequence {
+		e.record.Sequence = s.entries[n-1].record.Sequence
+	}
 	number := uint32(len(s.entries))
 	for i, span := range r.Passages {
 		p := passage{entry: number, row: -1}

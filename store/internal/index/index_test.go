@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -355,4 +356,22 @@ func TestKeysFindWhatLiesBelow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The records of a sequence share one copy of its name.
+func TestASequenceIsNamedOnce(t *testing.T) {
+	x := New(loci.Space{})
+	n := loci.Namespace{"u"}
+	x.AddShard(n.Key())
+	for i := range 3 {
+		r := loci.Record{ID: loci.ID{byte(i)}, Namespace: n, Live: true, Text: "tea", Passages: []loci.Span{{Start: 0, End: 3}},
+			Sequence: strings.Clone("talk"), Position: int64(i)}
+		x.Upsert(&r, nil)
+	}
+	entries := x.shards[n.Key()].entries
+	for _, e := range entries {
+		if e.record.Sequence != "talk" || unsafe.StringData(e.record.Sequence) != unsafe.StringData(entries[0].record.Sequence) {
+			t.Errorf("a copy of its own: %q", e.record.Sequence)
+		}
+	}
 }

@@ -128,7 +128,8 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	}
 	sh := &s.shards[at.shard]
 	e := &sh.entries[at.entry]
-	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt}
+	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt,
+		Namespace: sh.namespace, Sequence: e.record.Sequence, Position: e.record.Position}
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal, n := range e.passages {
 		words, _ := sh.word(n)

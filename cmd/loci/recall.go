@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/loci-memory/loci"
+)
+
+type recallCmd struct {
+	Topic         []string `arg:"" help:"What matters now, in plain words; - reads it from standard input."`
+	Limit         int      `short:"n" default:"20" placeholder:"N" help:"At most so many results, 1 to 500. Default: 20."`
+	Scope         string   `placeholder:"NAME" help:"Only what is global or of this agent."`
+	MinConfidence *float64 `placeholder:"X" help:"The least effective confidence, 0 to 1. Default: recall.min_confidence."`
+	Explain       bool     `help:"Show how each score came about."`
+	place
+}
+
+// Help is shown below the usage.
+func (*recallCmd) Help() string {
+	return `Recalls facts and rules as an agent does, weighing relevance, importance, recent use and confidence, but counts no use.
+
+    loci recall what the user eats --scope health --explain`
+}
+
+// A recalledJSON is one result as --json shows it.
+type recalledJSON struct {
+	memoryJSON
+	Score      float64             `json:"score"`
+	Confidence float64             `json:"effective_confidence"`
+	Passage    string              `json:"passage"`
+	Explain    *loci.RecallExplain `json:"explain,omitempty"`
+}
+
+// Run recalls.
+func (c *recallCmd) Run(a *app) error {
+	topic, err := a.words(c.Topic, loci.MaxQueryBytes)
+	if err != nil {
+		return err
+	}
+	if c.Limit < 1 {
+		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxRecallLimit)
+	}
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence}
+	if c.Scope != "" {
+		q.Scopes = []string{c.Scope}
+	}
+	result, err := m.Recall(a.ctx, q)
+	if err != nil {
+		return err
+	}
+	if result.KeywordOnly {
+		a.note("the embedder did not answer: these are results by keyword")
+	}
+	return c.print(a, result)
+}
+
+func (c *recallCmd) print(a *app, result loci.RecallResult) error {
+	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
+	if c.Explain {
+		t.head = []string{"SCORE", "RELEVANCE", "IMPORTANCE", "RECENCY", "CONFIDENCE", "ID", "AGE", "PASSAGE"}
+	}
+	out := struct {
+		Results     []recalledJSON `json:"results"`
+		KeywordOnly bool           `json:"keyword_only"`
+	}{[]recalledJSON{}, result.KeywordOnly}
+	for i := range result.Memories {
+		found := &result.Memories[i]
+		m, err := recordJSON(&found.Record, result.At)
+		if err != nil {
+			return err
+		}
+		r := recalledJSON{memoryJSON: m, Score: found.Score, Confidence: found.Confidence, Passage: found.Passage}
+		row := []string{fmt.Sprintf("%.3f", found.Score)}
+		if x := &found.Explain; c.Explain {
+			r.Explain = x
+			row = append(row, fmt.Sprintf("%.3f", x.Relevance), fmt.Sprintf("%.3f", x.Importance), fmt.Sprintf("%.3f", x.Recency), fmt.Sprintf("%.3f", x.Confidence))
+		}
+		out.Results = append(out.Results, r)
+		t.add(append(row, m.ID, a.when(m.CreatedAt), found.Passage)...)
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	if len(t.rows) == 0 {
+		a.note("nothing found")
+	}
+	t.print(a)
+	return nil
+}

@@ -1,0 +1,200 @@
+package loci
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// DefaultTokenBudget is how many tokens a context has unless its query says otherwise.
+const (
+	DefaultTokenBudget = 3000
+	MaxTokenBudget     = 200_000
+)
+
+// A Tokenizer counts tokens as a model does. It is safe for concurrent use, and
+// the same text always has the same number.
+type Tokenizer interface {
+	Name() string // such as "o200k_base"
+	Count(text string) int
+}
+
+// byteTokenizer counts each byte as a token: an upper bound for every vocabulary
+// whose tokens are bytes, since none is empty.
+type byteTokenizer struct{}
+
+func (byteTokenizer) Name() string          { return "bytes" }
+func (byteTokenizer) Count(text string) int { return len(text) }
+
+// ContextQuotas are the shares of a token budget that the sections of a context
+// have, not negative, with the sum 1. What a section leaves unused passes on.
+type ContextQuotas struct {
+	Facts    float64 `json:"facts"`    // default 0.5
+	Rules    float64 `json:"rules"`    // default 0.3
+	Episodes float64 `json:"episodes"` // default 0.2
+}
+
+// A ContextQuery is what [Memory.Context] makes a context for.
+type ContextQuery struct {
+	Prompt string // what the agent was asked; of a long one the first 16 KiB count
+	Agent  string // the butler: its scope and "global", and its episodes
+
+	// TokenBudget is the number of tokens the whole text has at most, 0 to 200,000.
+	// Nil: 3000.
+	TokenBudget *int
+
+	// Clean, when not nil, is given every stored text before it is shown and counted,
+	// such as to take credentials out that were stored as written.
+	Clean func(text string) string
+}
+
+// A ContextBlock is a text for a system prompt, and what is in it.
+type ContextBlock struct {
+	Text        string        `json:"text"`
+	Tokens      int           `json:"tokens"` // of Text
+	Budget      int           `json:"token_budget"`
+	Tokenizer   string        `json:"tokenizer"` // that counted; "bytes" without one
+	Weights     RecallWeights `json:"weights"`   // that the scores were made with
+	Shown       []ContextItem `json:"shown"`     // in the order of the text
+	Omitted     []ContextItem `json:"omitted"`   // found, and left out; by section and score
+	KeywordOnly bool          `json:"keyword_only,omitzero"`
+	At          time.Time     `json:"at"` // the moment it was made
+}
+
+// A ContextItem is a memory that a context shows, or leaves out for a reason.
+type ContextItem struct {
+	Kind    Kind          `json:"type"`
+	ID      ID            `json:"id"`
+	Score   float64       `json:"score"`
+	Explain RecallExplain `json:"explain"`
+	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, far too long
+	Reason  OmitReason    `json:"reason,omitempty"` // of one left out
+}
+
+// An OmitReason says why a context leaves a memory out.
+type OmitReason string
+
+// The reasons there are.
+const (
+	TooLong OmitReason = "too_long" // alone longer than the budget
+	NoRoom  OmitReason = "no_room"  // better ones took the room
+)
+
+// contextCandidates is how many memories by each signal a section chooses from: more
+// than the usual budget holds.
+const contextCandidates = 100
+
+// Context makes a text for the system prompt of an agent: facts, rules and recent
+// episodes by score, in at most TokenBudget tokens. The same store and the same
+// query at the same moment give the same bytes. Stored text is fenced: it cannot
+// forge a heading or a line. It counts no use.
+//
+// A budget too small for the headings gives the empty text. An embedder that does
+// not answer leaves what the keywords find.
+func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, error) {
+	prompt, budget, err := q.check()
+	if err != nil {
+		return ContextBlock{}, err
+	}
+	o := &m.engine.opts
+	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.RecallWeights, At: m.engine.now()}
+	clean := q.Clean
+	if clean == nil {
+		clean = func(text string) string { return text }
+	}
+	var p probing
+	var sections [3]contextSection
+	for i, s := range contextSections {
+		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: []string{q.Agent}, Kinds: []Kind{s.kind}, Limit: contextCandidates},
+			o.RecallWeights, block.At, &p)
+		if err != nil {
+			return ContextBlock{}, err
+		}
+		block.KeywordOnly = block.KeywordOnly || found.KeywordOnly
+		sections[i] = contextSection{heading: s.heading, share: s.share(o.ContextQuotas)}
+		for j := range found.Memories {
+			line, err := contextLine(&found.Memories[j].Record, block.At, clean)
+			if err != nil {
+				return ContextBlock{}, err
+			}
+			sections[i].items = append(sections[i].items, &contextLineItem{recalled: &found.Memories[j], line: line})
+		}
+	}
+	w := contextWriter{count: o.Tokenizer.Count, budget: budget, sections: sections[:]}
+	if err := w.fill(ctx); err != nil {
+		return ContextBlock{}, err
+	}
+	block.Text, block.Tokens = w.fit()
+	block.Shown, block.Omitted = w.manifest()
+	return block, nil
+}
+
+// contextSections are the sections in their order.
+var contextSections = [...]struct {
+	heading string
+	kind    Kind
+	share   func(ContextQuotas) float64
+}{
+	{"## Key Facts", KindFact, func(q ContextQuotas) float64 { return q.Facts }},
+	{"## Active Rules", KindRule, func(q ContextQuotas) float64 { return q.Rules }},
+	{"## Recent Episodes", KindEpisode, func(q ContextQuotas) float64 { return q.Episodes }},
+}
+
+// check returns the prompt as plain words, for a prompt is no query: what it quotes
+// need not be in a memory.
+func (q *ContextQuery) check() (prompt string, budget int, err error) {
+	budget = DefaultTokenBudget
+	if q.TokenBudget != nil {
+		budget = *q.TokenBudget
+	}
+	prompt = q.Prompt
+	if len(prompt) > MaxQueryBytes {
+		end := MaxQueryBytes
+		for end > MaxQueryBytes-utf8.UTFMax && !utf8.RuneStart(prompt[end]) {
+			end--
+		}
+		prompt = prompt[:end]
+	}
+	// Each of them becomes a space of one byte, so that the prompt gets no longer.
+	prompt = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("\"“”*", r) {
+			return ' '
+		}
+		return r
+	}, prompt)
+	switch {
+	case budget < 0 || budget > MaxTokenBudget:
+		return "", 0, Errorf(Invalid, "token_budget is %d; it must be 0 to %d", budget, MaxTokenBudget)
+	case !utf8.ValidString(q.Prompt):
+		return "", 0, Errorf(Invalid, "trigger_prompt is not valid UTF-8")
+	case strings.TrimSpace(prompt) == "":
+		return "", 0, Errorf(Invalid, "trigger_prompt must not be empty")
+	}
+	return prompt, budget, checkLabel("butler", q.Agent)
+}
+
+// contextTime is how a context writes a moment: always as long.
+const contextTime = "2006-01-02T15:04:05.000Z07:00"
+
+// contextLine is the line of a memory, cleaned and fenced.
+func contextLine(r *Record, at time.Time, clean func(string) string) (string, error) {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+	switch r.Kind {
+	case KindFact:
+		f, err := FactOf(r, at)
+		if err != nil {
+			return "", err
+		}
+		line := "- " + fence(clean(f.Content))
+		if !f.IsNote() {
+			line = "- [" + fenceLabel(clean(f.Subject)) + "] [" + fenceLabel(clean(f.Predicate)) + "]: " + fence(clean(f.Content))
+		}
+		return line + " (confidence: " + number(f.EffectiveConfidence) + ")\n", nil
+	case KindRule:
+		rule, err := RuleOf(r, at)
+		return "- " + fence(clean(rule.Content)) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
+	}
+	return "- [" + r.CreatedAt.UTC().Format(contextTime) + "] " + fence(clean(r.Text)) + "\n", nil
+}

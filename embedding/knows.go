@@ -1,0 +1,91 @@
+package embedding
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Knows returns the share of a text's words that the vocabulary knows, 0 to 1: those
+// at least half of whose characters stand in tokens of two characters or more. A
+// vocabulary holds the words of the languages it was made of, and single characters
+// of all others, whose vectors mean nothing; each Han character is a word of its own.
+// Numbers, signs and single Latin letters count for neither side; 1 if there is
+// nothing else. A damaged model knows everything: Embed reports it.
+func (s *Static) Knows(text string) float64 {
+	m, err := s.load()
+	if err != nil {
+		return 1
+	}
+	ids := s.ids.Get().(*[]int32)
+	defer s.giveBack(ids)
+	*ids = m.tokenizer.Append((*ids)[:0], text)
+	var known, all int
+	for i := 0; i < len(*ids); {
+		size := m.wordSize((*ids)[i:])
+		switch m.familiarity((*ids)[i : i+size]) {
+		case familiar:
+			known++
+			all++
+		case strange:
+			all++
+		}
+		i += size
+	}
+	if all == 0 {
+		return 1
+	}
+	return float64(known) / float64(all)
+}
+
+// inside begins the tokens that continue a word.
+const inside = "##"
+
+// wordSize is how many tokens the first word has.
+func (m *staticModel) wordSize(ids []int32) int {
+	n := 1
+	for n < len(ids) && isInside(m.tokenizer.Token(ids[n])) {
+		n++
+	}
+	return n
+}
+
+func isInside(token string) bool { return len(token) > len(inside) && strings.HasPrefix(token, inside) }
+
+// What a vocabulary can make of a word.
+type wordKind int
+
+const (
+	neutral wordKind = iota
+	familiar
+	strange
+)
+
+// familiarity judges the tokens of one word.
+func (m *staticModel) familiarity(word []int32) wordKind {
+	long, all, foreign := 0, 0, false
+	for i, id := range word {
+		token := m.tokenizer.Token(id)
+		if token == "[UNK]" {
+			return strange
+		}
+		if i > 0 {
+			token = token[len(inside):]
+		}
+		n := utf8.RuneCountInString(token)
+		all += n
+		if n > 1 {
+			long += n
+			continue
+		}
+		r, _ := utf8.DecodeRuneInString(token)
+		foreign = foreign || unicode.IsLetter(r) && (len(word) > 1 || !unicode.Is(unicode.Latin, r))
+	}
+	switch {
+	case long > 0 && 2*long >= all:
+		return familiar
+	case foreign:
+		return strange
+	}
+	return neutral
+}

@@ -1,0 +1,73 @@
+package embedding_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+)
+
+var _ loci.KnowingEmbedder = (*embedding.Static)(nil)
+
+// TestKnows checks words of each kind against a vocabulary made for it.
+func TestKnows(t *testing.T) {
+	m := small(4)
+	m.tokens = append(append([]string{}, smallTokens...), "a", "7", "42", "##7", "на", "п", "##р", "##и", "##ович", "x", "##y", "##zz")
+	for len(m.scales) < len(m.tokens) {
+		m.scales = append(m.scales, 0.01)
+		m.codes = append(m.codes, 1, 2, 3, 4)
+	}
+	e := static(t, m.file())
+	for text, want := range map[string]float64{
+		"":                 1,
+		"! 7 a":            1, // signs, digits and letters say nothing
+		"the car":          1,
+		"cars":             1, // car ##s
+		"427":              1, // 42 ##7
+		"茶":                0,
+		"茶茶茶 tea":          0.25,
+		"tea! 茶":           0.5,
+		"quux":             0, // [UNK]
+		"quux tea":         0.5,
+		"при":              0,   // letter by letter
+		"на при":           0.5, // a word of it is known
+		"привич":           0,   // [UNK]: no piece for its end
+		"пович":            1,   // п ##ович: most of it
+		"xyzz":             1,   // x ##y ##zz
+		"xy":               0,   // x ##y
+		"the car 7 ! tea茶": 0.75,
+	} {
+		if got := e.Knows(text); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	m.spoil = func(header map[string]any, payload []byte) { payload[0]++ }
+	if got := static(t, m.file()).Knows("茶"); got != 1 {
+		t.Errorf("a damaged model knows %v", got)
+	}
+}
+
+// The model of English knows English, and no Chinese, Japanese or Korean.
+func TestBuiltinKnowsEnglish(t *testing.T) {
+	e := builtin(t)
+	for text, want := range map[string][2]float64{
+		"Where did Caroline travel to in the summer of 2023?": {0.99, 1},
+		"What is Zoya's favourite hors d'oeuvre?":             {0.8, 1},
+		"林晓对什么过敏？":                                            {0, 0}, "中村さんの犬の名前は何ですか": {0, 0}, "지훈이 좋아하는 음식은?": {0, 0},
+		"Docker 容器怎么停": {0.1, 0.3}, "Где живёт Анна?": {0, 0.4},
+	} {
+		if got := e.Knows(text); got < want[0] || got > want[1] {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func BenchmarkKnows(b *testing.B) {
+	e := builtin(b)
+	e.Knows("")
+	b.ReportAllocs()
+	for b.Loop() {
+		e.Knows("Where did Caroline travel to in the summer of 2023?")
+	}
+}

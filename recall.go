@@ -1,0 +1,326 @@
+package loci
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Defaults and limits of recalling.
+const (
+	DefaultRecallLimit         = 20
+	MaxRecallLimit             = 500
+	DefaultRecallMinConfidence = ActiveConfidence
+)
+
+// RecallWeights say how much each component adds to the score of a memory. They
+// are not negative and sum to 1.
+type RecallWeights struct {
+	Relevance  float64 `json:"relevance"`  // default 0.4
+	Importance float64 `json:"importance"` // default 0.3
+	Recency    float64 `json:"recency"`    // default 0.2
+	Confidence float64 `json:"confidence"` // default 0.1
+}
+
+// MaturityWeights multiply the relevance of rules, 0 to 1 each. That of an
+// anti-pattern stays whole: it is a warning.
+type MaturityWeights struct {
+	Proven      float64 `json:"proven"`      // default 1
+	Established float64 `json:"established"` // default 0.9
+	Candidate   float64 `json:"candidate"`   // default 0.8
+}
+
+// A RecallQuery is what [Memory.Recall] looks for.
+type RecallQuery struct {
+	// Topic is in plain words, with the "phrases" and begin* of [Query].Text.
+	Topic string
+
+	// Scopes: facts and rules of these scopes and of "global", and the episodes of
+	// the agents of these names. Empty: all the handle may read.
+	Scopes []string
+	Kinds  []Kind // default: facts and rules; of [Memory.SearchMemories]: episodes too
+	Mode   Mode   // default Hybrid
+	Limit  int    // 1 to 500; default 20
+
+	// MinConfidence is the least effective confidence, 0 to 1. Nil: that of the
+	// engine, 0.2; 0 brings fading memories back.
+	MinConfidence *float64
+
+	// Touch counts a use of each memory returned. A failure to do so is logged and
+	// fails nothing.
+	Touch bool
+}
+
+// A Recalled is a memory that [Memory.Recall] found.
+type Recalled struct {
+	Record     Record
+	Passage    string        // the part of its text that fits best
+	Score      float64       // 0 to 1
+	Confidence float64       // effective, at the moment of the query; of an episode 1
+	Explain    RecallExplain // how the score came about
+}
+
+// RecallExplain holds the components of a score, each 0 to 1. The score is their
+// sum, each times its weight.
+type RecallExplain struct {
+	Relevance  float64 `json:"relevance"`  // fused ranks over their maximum, times Maturity
+	Importance float64 `json:"importance"` // importance / 10
+	Recency    float64 `json:"recency"`    // halves every 7 days since the last use; 0: never used
+	Confidence float64 `json:"confidence"` // effective confidence
+
+	Maturity     float64 `json:"maturity"`      // what the relevance was multiplied by; 1 except for rules
+	SemanticRank int     `json:"semantic_rank"` // from 1; 0: not among the best Limit by similarity
+	KeywordRank  int     `json:"keyword_rank"`  // from 1; 0: not among the best Limit by keyword
+}
+
+// A RecallResult is what [Memory.Recall] returns, best first.
+type RecallResult struct {
+	Memories    []Recalled
+	Weights     RecallWeights // that the scores were made with
+	KeywordOnly bool          // as in [Result]
+	At          time.Time     // the moment of the query
+}
+
+// Recall finds the memories that matter for a topic: of the best Limit by keyword
+// and the best Limit by similarity, those with the highest score, which weighs
+// relevance, importance, recency of use and effective confidence:
+// docs/scoring.md has the formulas. Ties: newer first, then by id. What is
+// superseded, expired or forgotten is never found.
+func (m *Memory) Recall(ctx context.Context, q RecallQuery) (RecallResult, error) {
+	if len(q.Kinds) == 0 {
+		q.Kinds = []Kind{KindFact, KindRule}
+	}
+	result, err := m.recall(ctx, q, m.engine.opts.RecallWeights, m.engine.now(), &probing{})
+	if err == nil && q.Touch {
+		m.countUses(ctx, result)
+	}
+	return result, err
+}
+
+// SearchMemories is Recall for a search: by relevance alone, over facts, rules and
+// episodes, counting no use.
+func (m *Memory) SearchMemories(ctx context.Context, q RecallQuery) (RecallResult, error) {
+	if len(q.Kinds) == 0 {
+		q.Kinds = []Kind{KindFact, KindRule, KindEpisode}
+	}
+	return m.recall(ctx, q, RecallWeights{Relevance: 1}, m.engine.now(), &probing{})
+}
+
+// recall ranks with weights, as of a moment. Several calls for one topic may share
+// what they look for.
+func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now time.Time, p *probing) (RecallResult, error) {
+	words, err := m.checkRecall(&q)
+	if err != nil {
+		return RecallResult{}, err
+	}
+	all := m.readable(now, q.Kinds...)
+	all.MinConfidence = *q.MinConfidence
+	// A record may change between Match and reading it; then the ranking is made anew.
+	for attempt := 0; ; attempt++ {
+		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
+		if err != nil {
+			return RecallResult{}, err
+		}
+		matches, stale, err := m.loadAll(ctx, all, rankLists(hits, q.Limit))
+		if err != nil {
+			return RecallResult{}, err
+		}
+		if stale && attempt < 3 {
+			continue
+		}
+		result := RecallResult{Weights: w, KeywordOnly: p.keywordOnly, At: now}
+		if result.Memories, err = m.engine.compose(matches, w, q.Limit, now); err != nil {
+			return RecallResult{}, err
+		}
+		return result, nil
+	}
+}
+
+// checkRecall checks a query and fills in its defaults.
+func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
+	setDefault(&q.Limit, DefaultRecallLimit)
+	setDefaultPointer(&q.MinConfidence, *m.engine.opts.RecallMinConfidence)
+	for _, kind := range q.Kinds {
+		if err := memoryKind(kind); err != nil {
+			return Query{}, err
+		}
+	}
+	for _, scope := range q.Scopes {
+		if err := checkLabel("scope", scope); err != nil {
+			return Query{}, err
+		}
+	}
+	switch {
+	case strings.TrimSpace(q.Topic) == "":
+		return Query{}, Errorf(Invalid, "query must not be empty")
+	case q.Limit < 1 || q.Limit > MaxRecallLimit:
+		return Query{}, Errorf(Invalid, "limit is %d; it must be 1 to %d", q.Limit, MaxRecallLimit)
+	case !(*q.MinConfidence >= 0 && *q.MinConfidence <= 1):
+		return Query{}, Errorf(Invalid, "min_confidence is %v; it must be 0 to 1", *q.MinConfidence)
+	}
+	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit}
+	return words, words.check()
+}
+
+// matchScopes asks the store for the best Limit by each signal. The scope of an
+// episode is its agent, which "global" does not stand for, so that episodes are
+// asked for apart.
+func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQuery) ([]Hit, error) {
+	match := func(f Filter) ([]Hit, error) { return m.engine.store.Match(ctx, m.view.Tenant, p, f, q.Limit) }
+	if len(q.Scopes) == 0 {
+		return match(f)
+	}
+	var hits []Hit
+	shared, own := f, f
+	shared.Kinds = slices.DeleteFunc(slices.Clone(f.Kinds), func(k Kind) bool { return k == KindEpisode })
+	shared.Scopes = append([]string{GlobalScope}, q.Scopes...)
+	own.Kinds, own.Scopes = []Kind{KindEpisode}, q.Scopes
+	if len(q.Scopes) > 1 {
+		own.Scopes = slices.DeleteFunc(slices.Clone(q.Scopes), func(s string) bool { return s == GlobalScope })
+	}
+	for _, part := range []Filter{shared, own} {
+		if !slices.ContainsFunc(part.Kinds, func(k Kind) bool { return slices.Contains(f.Kinds, k) }) || len(part.Scopes) == 0 {
+			continue
+		}
+		more, err := match(part)
+		if err != nil {
+			return nil, err
+		}
+		hits = append(hits, more...)
+	}
+	return hits, nil
+}
+
+// rankLists ranks hits by each signal and leaves out what is among the best limit
+// by neither. Hits of several questions to the store are ranked as those of one:
+// what a store scores does not depend on the filter.
+func rankLists(hits []Hit, limit int) []scored {
+	rank := func(in func(h *Hit) bool, score func(h *Hit) float64, set func(h *Hit, rank int)) {
+		var list []*Hit
+		for i := range hits {
+			if in(&hits[i]) {
+				list = append(list, &hits[i])
+			}
+			set(&hits[i], 0)
+		}
+		slices.SortFunc(list, func(a, b *Hit) int {
+			return cmp.Or(cmp.Compare(score(b), score(a)), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
+		})
+		for i, h := range list[:min(limit, len(list))] {
+			set(h, i+1)
+		}
+	}
+	rank(func(h *Hit) bool { return h.KeywordRank > 0 }, func(h *Hit) float64 { return h.Keyword }, func(h *Hit, r int) { h.KeywordRank = r })
+	rank(func(h *Hit) bool { return h.VectorRank > 0 }, func(h *Hit) float64 { return h.Similarity }, func(h *Hit, r int) { h.VectorRank = r })
+	out := make([]scored, 0, len(hits))
+	for _, h := range hits {
+		if h.KeywordRank == 0 && h.VectorRank == 0 {
+			continue
+		}
+		s := scored{Hit: h, explain: Explain{KeywordRank: h.KeywordRank, VectorRank: h.VectorRank}}
+		// The better list decides which passage is shown.
+		if h.KeywordRank == 0 || h.VectorRank > 0 && h.VectorRank < h.KeywordRank {
+			s.explain.VectorPart = 1
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// loadAll is load for more hits than a page has.
+func (m *Memory) loadAll(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
+	for part := range slices.Chunk(ranked, 500) {
+		more, changed, err := m.load(ctx, f, part)
+		if err != nil {
+			return nil, false, err
+		}
+		matches, stale = append(matches, more...), stale || changed
+	}
+	return matches, stale, nil
+}
+
+// compose scores what was found, orders it and keeps the best limit.
+func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.Time) ([]Recalled, error) {
+	out := make([]Recalled, len(matches))
+	for i := range matches {
+		match := &matches[i]
+		r := &match.Record
+		x := RecallExplain{SemanticRank: match.Explain.VectorRank, KeywordRank: match.Explain.KeywordRank,
+			Recency: Recency(r.UsedAt, now), Confidence: r.Decay.At(now), Maturity: e.maturityWeight(r)}
+		importance, err := importanceOf(r)
+		if err != nil {
+			return nil, err
+		}
+		x.Importance = importance / MaxImportance
+		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
+		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Confidence: x.Confidence, Explain: x}
+	}
+	slices.SortFunc(out, func(a, b Recalled) int { return compareRecalled(&a, &b) })
+	return out[:min(limit, len(out))], nil
+}
+
+// compareRecalled orders by score, then newer first, then by id.
+func compareRecalled(a, b *Recalled) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), b.Record.CreatedAt.Compare(a.Record.CreatedAt), slices.Compare(a.Record.ID[:], b.Record.ID[:]))
+}
+
+// Score is the sum of the components, each times its weight.
+func (w RecallWeights) Score(x RecallExplain) float64 {
+	// The conversions keep a compiler from fusing the steps, which some machines
+	// would do and others not: a score is the same everywhere.
+	return float64(w.Relevance*x.Relevance) + float64(w.Importance*x.Importance) + float64(w.Recency*x.Recency) + float64(w.Confidence*x.Confidence)
+}
+
+// Relevance fuses two ranks, from 1, into 0 to 1 by reciprocal rank fusion with the
+// usual constant 60 (Cormack et al., 2009) over its maximum 2/61. A rank of 0, for
+// a memory that the list of the best limit lacks, counts as limit+1.
+func Relevance(semanticRank, keywordRank, limit int) float64 {
+	part := func(rank int) float64 {
+		if rank == 0 {
+			rank = limit + 1
+		}
+		return 1 / float64(60+rank)
+	}
+	return (part(semanticRank) + part(keywordRank)) / (2.0 / 61)
+}
+
+// Recency is 1 at the moment a memory was used and halves every 7 days after. 0: it
+// never was.
+func Recency(used, now time.Time) float64 {
+	if used.IsZero() {
+		return 0
+	}
+	const halfLife = 7 * 24 * 60 * 60 * 1000
+	return math.Exp(-math.Ln2 * float64(max(0, now.UnixMilli()-used.UnixMilli())) / halfLife)
+}
+
+// maturityWeight is what the relevance of a record is multiplied by.
+func (e *Engine) maturityWeight(r *Record) float64 {
+	if r.Kind == KindRule {
+		switch w := e.opts.MaturityWeights; Maturity(r.Status) {
+		case Proven:
+			return w.Proven
+		case Established:
+			return w.Established
+		case Candidate:
+			return w.Candidate
+		}
+	}
+	return 1
+}
+
+// importanceOf reads the importance of a fact or an episode; a rule has the default.
+func importanceOf(r *Record) (float64, error) {
+	switch r.Kind {
+	case KindFact:
+		body, err := readFact(r)
+		return body.Importance, err
+	case KindEpisode:
+		body, err := readEpisode(r)
+		return body.Importance, err
+	}
+	return DefaultImportance, nil
+}

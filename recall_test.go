@@ -1,0 +1,380 @@
+package loci_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+func recall(t testing.TB, m *loci.Memory, q loci.RecallQuery) loci.RecallResult {
+	t.Helper()
+	r, err := m.Recall(t.Context(), q)
+	if err != nil {
+		t.Fatalf("recall %+v: %v", q, err)
+	}
+	return r
+}
+
+// recalled are the texts of a result, in order.
+func recalled(r loci.RecallResult) (out []string) {
+	for i := range r.Memories {
+		out = append(out, r.Memories[i].Record.Text)
+	}
+	return out
+}
+
+func addRule(t testing.TB, m *loci.Memory, in loci.NewRule) loci.ID {
+	t.Helper()
+	id, err := m.StoreRule(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func addEpisode(t testing.TB, m *loci.Memory, in loci.NewEpisode) loci.ID {
+	t.Helper()
+	id, err := m.StoreEpisode(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// zoo stores memories of every kind about zebras that differ in all components.
+func zoo(t testing.TB, m *loci.Memory, c *clock) {
+	t.Helper()
+	for i := range 12 {
+		word := []string{"zebra", "zebra crossing", "a striped zebra in the zoo"}[i%3]
+		switch i % 4 {
+		case 0, 1:
+			store(t, m, loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p", Importance: new(float64(i % 11)),
+				Permanence: []loci.Permanence{loci.Volatile, loci.Permanent}[i%2]})
+		case 2:
+			id := addRule(t, m, loci.NewRule{Content: fmt.Sprintf("%s rule %d", word, i), Scope: []string{"", "health"}[i/4%2]})
+			for range i {
+				if _, err := m.MarkHelpful(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+		default:
+			addEpisode(t, m, loci.NewEpisode{Content: fmt.Sprintf("%s episode %d", word, i), Butler: []string{"health", "other"}[i/4%2], Importance: new(float64(i % 11))})
+		}
+		c.advance(7 * time.Hour)
+	}
+	recall(t, m, loci.RecallQuery{Topic: "crossing", Touch: true})
+	c.advance(30 * time.Hour)
+}
+
+// TestRecallEqualsTheFormula recomputes scores and order from what the store says
+// and the formulas of docs/scoring.md, written a second time.
+func TestRecallEqualsTheFormula(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		weights := loci.RecallWeights{Relevance: 0.25, Importance: 0.25, Recency: 0.3, Confidence: 0.2}
+		e := newEngine(t, s, loci.Options{Now: c.now, RecallWeights: weights})
+		m := bind(t, e, "u")
+		zoo(t, m, c)
+		now := c.now().Truncate(time.Millisecond)
+		maturities := map[string]float64{"proven": 1, "established": 0.9, "candidate": 0.8, "anti_pattern": 1}
+		kinds := []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode}
+		for _, limit := range []int{1, 3, 5, 20} {
+			f := loci.Filter{Within: []loci.Namespace{{"u"}}, Kinds: kinds, At: now, MinConfidence: 0.2}
+			hits, err := s.Match(t.Context(), tenant(t, "t"), loci.Probe{Text: "zebra crossing"}, f, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[loci.ID]float64{}
+			for _, h := range hits {
+				keyword := float64(h.KeywordRank)
+				relevance := (1/(60+keyword) + 1/(61+float64(limit))) * 61 / 2
+				importance, used, confidence := 5.0, time.Time{}, 1.0
+				switch r := recordOf(t, s, h.ID); r.Kind {
+				case loci.KindFact:
+					fact := fact(t, m, h.ID)
+					importance, used, confidence = fact.Importance, fact.UsedAt, fact.EffectiveConfidence
+				case loci.KindRule:
+					rule, err := m.Rule(t.Context(), h.ID)
+					if err != nil {
+						t.Fatal(err)
+					}
+					used, confidence = rule.UsedAt, rule.EffectiveConfidence
+					relevance *= maturities[string(rule.Maturity)]
+				default:
+					episode, err := m.Episode(t.Context(), h.ID)
+					if err != nil {
+						t.Fatal(err)
+					}
+					importance, used = episode.Importance, episode.UsedAt
+				}
+				recency := 0.0
+				if !used.IsZero() {
+					recency = math.Pow(0.5, now.Sub(used).Hours()/24/7)
+				}
+				want[h.ID] = 0.25*relevance + 0.25*importance/10 + 0.3*recency + 0.2*confidence
+			}
+			got := recall(t, m, loci.RecallQuery{Topic: "zebra crossing", Kinds: kinds, Limit: limit})
+			if len(got.Memories) != min(limit, len(want)) || got.Weights != weights {
+				t.Fatalf("limit %d: %d memories of %d, weights %+v", limit, len(got.Memories), len(want), got.Weights)
+			}
+			last := math.Inf(1)
+			for _, r := range got.Memories {
+				if math.Abs(r.Score-want[r.Record.ID]) > 1e-12 || r.Score != weights.Score(r.Explain) || r.Score > last {
+					t.Errorf("limit %d: %s has score %v after %v, want %v: %+v", limit, r.Record.Text, r.Score, last, want[r.Record.ID], r.Explain)
+				}
+				last = r.Score
+			}
+		}
+	})
+}
+
+func recordOf(t testing.TB, s loci.Store, id loci.ID) loci.Record {
+	t.Helper()
+	records, _, err := s.Records(t.Context(), tenant(t, "t"), loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}, NotLive: true}, loci.Page{})
+	if err != nil || len(records) != 1 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	return records[0]
+}
+
+// Ties go by age, then by id.
+func TestRecallTies(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c, next := newClock(), byte(200)
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now, NewID: func() loci.ID { next--; return loci.ID{next} },
+			RecallWeights: loci.RecallWeights{Importance: 1}}), "u")
+		for i := range 4 {
+			if i == 2 {
+				c.advance(time.Second)
+			}
+			store(t, m, loci.NewFact{Content: "zebra", Subject: fmt.Sprint(i), Predicate: "p", Tags: []string{fmt.Sprint("t", i)}})
+		}
+		var order []string
+		for _, r := range recall(t, m, loci.RecallQuery{Topic: "zebra"}).Memories {
+			order = append(order, r.Record.Tags[0])
+		}
+		if !slices.Equal(order, []string{"t3", "t2", "t1", "t0"}) {
+			t.Errorf("order %v", order)
+		}
+	})
+}
+
+// A proven rule comes before a candidate of equal relevance, and an anti-pattern too.
+func TestMaturityWeighs(t *testing.T) {
+	c := newClock()
+	m := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u")
+	proven, bad := addRule(t, m, loci.NewRule{Content: "feed the zebra"}), addRule(t, m, loci.NewRule{Content: "ride the zebra"})
+	c.advance(31 * dayLong)
+	for range 16 {
+		if _, err := m.MarkHelpful(t.Context(), proven); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		if _, err := m.MarkHarmful(t.Context(), bad, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addRule(t, m, loci.NewRule{Content: "wash the zebra"})
+	weights := map[string]float64{}
+	for _, r := range recall(t, m, loci.RecallQuery{Topic: "zebra"}).Memories {
+		weights[r.Record.Status] = r.Explain.Maturity
+		if want := r.Explain.Maturity * loci.Relevance(r.Explain.SemanticRank, r.Explain.KeywordRank, 20); r.Explain.Relevance != want {
+			t.Errorf("%s: relevance %v, want %v", r.Record.Status, r.Explain.Relevance, want)
+		}
+	}
+	if len(weights) != 3 || weights["proven"] != 1 || weights["candidate"] != 0.8 || weights["anti_pattern"] != 1 {
+		t.Errorf("weights %v", weights)
+	}
+}
+
+func TestRecallFindsOnlyWhatHolds(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		store(t, m, loci.NewFact{Content: "zebra expired", Subject: "a", Predicate: "p", Permanence: loci.Ephemeral})
+		store(t, m, loci.NewFact{Content: "zebra old", Subject: "b", Predicate: "p"})
+		addEpisode(t, m, loci.NewEpisode{Content: "zebra expired episode", Butler: "b"})
+		c.advance(10 * dayLong)
+		store(t, m, loci.NewFact{Content: "zebra fading", Subject: "c", Predicate: "p", Permanence: loci.Ephemeral})
+		store(t, m, loci.NewFact{Content: "zebra new", Subject: "b", Predicate: "p"})
+		c.advance(20 * dayLong)
+		gone, forgotten := save(t, m, "zebra retracted"), addRule(t, m, loci.NewRule{Content: "zebra forgotten"})
+		tomb := addEpisode(t, m, loci.NewEpisode{Content: "zebra forgotten episode", Butler: "b"})
+		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: gone, loci.KindRule: forgotten, loci.KindEpisode: tomb} {
+			if ok, err := m.Forget(t.Context(), kind, id); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}
+		put(t, m, loci.Namespace{"u"}, "item", `{"text":"zebra item"}`, nil)
+		all := loci.RecallQuery{Topic: "zebra", Kinds: []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode}}
+		if got := recalled(recall(t, m, all)); !slices.Equal(got, []string{"zebra new"}) {
+			t.Errorf("recalled %q", got)
+		}
+		all.MinConfidence = new(0.0)
+		if got := recalled(recall(t, m, all)); !slices.Equal(got, []string{"zebra new", "zebra fading"}) {
+			t.Errorf("with the fading ones %q", got)
+		}
+	})
+}
+
+func TestRecallScopes(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		for _, scope := range []string{"global", "health", "work"} {
+			store(t, m, loci.NewFact{Content: "zebra fact " + scope, Subject: "s", Predicate: "p", Scope: scope})
+			addRule(t, m, loci.NewRule{Content: "zebra rule " + scope, Scope: scope})
+			addEpisode(t, m, loci.NewEpisode{Content: "zebra episode " + scope, Butler: scope})
+		}
+		save(t, m, "zebra note")
+		save(t, bind(t, newEngine(t, s, loci.Options{}), "v"), "zebra of somebody else")
+		for want, scopes := range map[int][]string{10: nil, 6: {"health"}, 4: {"global"}, 9: {"health", "work"}} {
+			for range 2 {
+				r, err := m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "zebra", Scopes: scopes})
+				if err != nil || len(r.Memories) != want {
+					t.Errorf("%v: %q, %v", scopes, recalled(r), err)
+				}
+				if len(scopes) == 1 { // naming "global" as well changes nothing
+					scopes = []string{scopes[0], "global"}
+					if scopes[0] == "global" {
+						scopes = scopes[:1]
+					}
+				}
+			}
+		}
+		if got := recall(t, m, loci.RecallQuery{Topic: "zebra", Scopes: []string{"health"}}); len(got.Memories) != 5 {
+			t.Errorf("facts and rules: %q", recalled(got))
+		}
+		// Ranks over both questions to the store are those of one list.
+		r, err := m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "zebra", Scopes: []string{"health"}, Limit: 3})
+		if err != nil || len(r.Memories) != 3 {
+			t.Fatal(recalled(r), err)
+		}
+		for i, found := range r.Memories {
+			if found.Explain.KeywordRank != i+1 {
+				t.Errorf("rank %d of %q in place %d", found.Explain.KeywordRank, found.Record.Text, i)
+			}
+		}
+	})
+}
+
+// A toucher is a store whose Touch is slow or fails.
+type toucher struct {
+	loci.Store
+	delay time.Duration
+	err   error
+	done  chan int // gets the number of touches that were made
+}
+
+func (s *toucher) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
+	time.Sleep(s.delay)
+	if s.err != nil {
+		return s.err
+	}
+	err := s.Store.Touch(ctx, t, touches)
+	s.done <- len(touches)
+	return err
+}
+
+func TestRecallCountsUses(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		id, other := save(t, m, "zebra"), save(t, m, "lion")
+		recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true})
+		recall(t, m, loci.RecallQuery{Topic: "zebra"})
+		if _, err := m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "zebra", Touch: true}); err != nil {
+			t.Fatal(err)
+		}
+		m.CountUse(t.Context(), loci.KindFact, id)
+		bind(t, newEngine(t, s, loci.Options{Now: c.now}), "v").CountUse(t.Context(), loci.KindFact, id) // may not read it
+		f := fact(t, m, id)
+		if f.Uses != 2 || !f.UsedAt.Equal(c.now().Truncate(time.Millisecond)) || f.Version != 1 || fact(t, m, other).Uses != 0 {
+			t.Errorf("uses %d at %v, version %d", f.Uses, f.UsedAt, f.Version)
+		}
+		if r := recall(t, m, loci.RecallQuery{Topic: "zebra"}).Memories[0]; r.Explain.Recency != 1 {
+			t.Errorf("recency %v", r.Explain.Recency)
+		}
+
+		slow := &toucher{Store: s, delay: 300 * time.Millisecond, done: make(chan int, 1)}
+		m = bind(t, newEngine(t, slow, loci.Options{Now: c.now}), "u")
+		ctx, cancel := context.WithCancel(t.Context())
+		if r, err := m.Recall(ctx, loci.RecallQuery{Topic: "zebra", Touch: true}); err != nil || len(r.Memories) != 1 {
+			t.Error(err)
+		}
+		select {
+		case <-slow.done:
+			t.Fatal("the read waited for the write")
+		default:
+		}
+		cancel() // the caller goes away
+		if n := <-slow.done; n != 1 || fact(t, m, id).Uses != 3 {
+			t.Errorf("%d touches, %d uses", n, fact(t, m, id).Uses)
+		}
+		broken := &toucher{Store: s, err: errors.New("disk full")}
+		m = bind(t, newEngine(t, broken, loci.Options{Now: c.now}), "u")
+		if r := recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true}); len(r.Memories) != 1 {
+			t.Error("a failure to count a use lost the answer")
+		}
+	})
+}
+
+func TestRecallRefuses(t *testing.T) {
+	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	for _, q := range []loci.RecallQuery{
+		{}, {Topic: " "}, {Topic: "x", Limit: -1}, {Topic: "x", Limit: 501}, {Topic: "x", MinConfidence: new(1.5)}, {Topic: "x", MinConfidence: new(math.NaN())},
+		{Topic: "x", Scopes: []string{""}}, {Topic: "x\xff"}, {Topic: "x", Kinds: []loci.Kind{loci.KindItem}},
+	} {
+		_, err := m.Recall(t.Context(), q)
+		wantCode(t, err, loci.Invalid)
+	}
+	_, err := m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "x", Mode: "fuzzy"})
+	if want := "Invalid mode: 'fuzzy'. Must be one of ['hybrid', 'keyword', 'semantic']"; err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+	_, err = m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "x", Kinds: []loci.Kind{"thought"}})
+	if want := "Invalid type: 'thought'. Must be one of ['episode', 'fact', 'rule']"; err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+	_, err = m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "x", Mode: loci.Semantic})
+	wantCode(t, err, loci.Unsupported)
+	for _, o := range []loci.Options{
+		{RecallWeights: loci.RecallWeights{Relevance: 0.5}}, {RecallWeights: loci.RecallWeights{Relevance: 2, Importance: -1}},
+		{RecallWeights: loci.RecallWeights{Relevance: math.NaN()}}, {MaturityWeights: loci.MaturityWeights{Proven: 1.1}},
+		{RecallMinConfidence: new(-0.1)}, {ContextQuotas: loci.ContextQuotas{Facts: 0.9}},
+	} {
+		_, err := loci.New(openMemory(), &o)
+		wantCode(t, err, loci.Invalid)
+	}
+}
+
+// Search by similarity too: both ranks enter, and another store gives the same.
+func TestStoresRecallTheSame(t *testing.T) {
+	var all [][]string
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c, next := newClock(), uint8(0)
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now, Embedder: &wordEmbedder{model: "w"}, NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
+		zoo(t, m, c)
+		var out []string
+		for _, mode := range []loci.Mode{loci.Hybrid, loci.Keyword, loci.Semantic} {
+			r := recall(t, m, loci.RecallQuery{Topic: "zebra crossing", Mode: mode})
+			for _, found := range r.Memories {
+				out = append(out, fmt.Sprintf("%s %s %v %+v %s", mode, found.Record.ID, found.Score, found.Explain, found.Passage))
+			}
+		}
+		both := recall(t, m, loci.RecallQuery{Topic: "zebra crossing"}).Memories[0].Explain
+		if both.KeywordRank == 0 || both.SemanticRank == 0 {
+			t.Errorf("ranks %+v", both)
+		}
+		all = append(all, out)
+	})
+	if len(all) != 2 || !slices.Equal(all[0], all[1]) {
+		t.Errorf("the stores differ:\n%v\n%v", all[0], all[1])
+	}
+}

@@ -1,0 +1,62 @@
+package loci
+
+import (
+	"context"
+	"time"
+)
+
+// How long a read waits until its uses are counted, and how long counting may take
+// after that.
+const (
+	usePatience = 50 * time.Millisecond
+	useTimeout  = 5 * time.Second
+)
+
+// CountUse counts a use of one memory that a caller was shown, such as by id:
+// reference_count grows by one and last_referenced_at becomes now. What the handle
+// may not read is passed over. It never fails what it is called for: an error is
+// logged.
+func (m *Memory) CountUse(ctx context.Context, kind Kind, id ID) {
+	now := m.engine.now()
+	f := m.readable(now, kind)
+	f.NotLive = true
+	r, err := m.one(ctx, f, id)
+	if err != nil {
+		m.engine.opts.Logger.WarnContext(ctx, "use was not counted", "error", err)
+		return
+	}
+	m.touch(ctx, []Touch{{ID: r.ID, At: now}})
+}
+
+// countUses counts a use of everything that was recalled.
+func (m *Memory) countUses(ctx context.Context, result RecallResult) {
+	touches := make([]Touch, len(result.Memories))
+	for i := range result.Memories {
+		touches[i] = Touch{ID: result.Memories[i].Record.ID, At: result.At}
+	}
+	m.touch(ctx, touches)
+}
+
+// touch writes uses off the read path: the caller waits a moment, so that the next
+// read usually sees them, but not for a busy writer, and a caller that goes away
+// does not stop it.
+func (m *Memory) touch(ctx context.Context, touches []Touch) {
+	if len(touches) == 0 {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTimeout)
+		defer cancel()
+		if err := m.engine.store.Touch(ctx, m.view.Tenant, touches); err != nil {
+			m.engine.opts.Logger.WarnContext(ctx, "uses were not counted", "memories", len(touches), "error", err)
+		}
+	}()
+	patience := time.NewTimer(usePatience)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+	}
+}
