@@ -147,7 +147,7 @@ type group struct {
 func (c *consolidation) run(ctx context.Context) error {
 	f := Filter{Within: []Namespace{{}}, Kinds: []Kind{KindEpisode}, Statuses: []string{string(Pending), string(Failed)}, At: c.engine.now()}
 	var batch []Record
-	for page := (Page{Limit: consolidationBatch, OldestFirst: true}); ; {
+	for page := (Page{Limit: consolidationBatch, Order: OldestFirst}); ; {
 		records, next, err := c.engine.store.Records(ctx, c.tenant, f, page)
 		if err != nil {
 			return err

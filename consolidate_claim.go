@@ -90,7 +90,7 @@ func (m *Memory) eachEpisode(ctx context.Context, episodes []Record, now time.Ti
 	for i := range episodes {
 		f.IDs = append(f.IDs, episodes[i].ID)
 	}
-	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: len(f.IDs), OldestFirst: true})
+	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: len(f.IDs), Order: OldestFirst})
 	if err != nil {
 		return err
 	}
