@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -163,6 +164,9 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 }
 
 func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recallReply, err error) {
+	if strings.TrimSpace(in.Topic) == "" {
+		return reply, loci.Errorf(loci.Invalid, "topic must not be empty")
+	}
 	q := loci.RecallQuery{Topic: in.Topic, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes, MinConfidence: in.MinConfidence, Touch: in.Touch}
 	if q.Limit, err = limitOf(in.Limit, loci.MaxRecallLimit); err != nil {
 		return reply, err

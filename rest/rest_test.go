@@ -107,6 +107,11 @@ func (b *bench) send(method, path, body string, headers ...string) reply {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Add(name, value)
 	}
+	return b.do(r)
+}
+
+func (b *bench) do(r *http.Request) reply {
+	b.t.Helper()
 	response, err := b.Client().Do(r)
 	if err != nil {
 		b.t.Fatal(err)
