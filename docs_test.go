@@ -281,7 +281,11 @@ func exampleMemory(ctx context.Context) (*loci.Engine, *loci.Memory) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	embedder, err := embedding.NewBuiltin()
+	if err != nil {
+		log.Fatal(err)
+	}
+	engine, err := loci.New(s, &loci.Options{Embedder: embedder})
 	if err != nil {
 		log.Fatal(err)
 	}
