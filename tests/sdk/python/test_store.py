@@ -79,7 +79,7 @@ def test_clients(url, user):
         assert [r["op"] for r in memory.batch([{"op": "get", "namespace": ["n"], "key": "k"}])] == ["get"]
         assert memory.search("walrus", types=["item"])["matches"]
         assert memory.recall("walrus")["memories"] == []
-        assert memory.context("walrus", token_budget=100) is not None
+        assert memory.context("walrus", agent="ada", token_budget=100)["text"] is not None
         tools = memory.list_tools()
         assert tools and memory.call_tool(tools[0]["name"], {"no such argument": 1})["is_error"]
         memory.delete_item(("n",), "k")
