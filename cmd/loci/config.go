@@ -55,7 +55,7 @@ type config struct {
 	consolidateEvery                                           time.Duration
 	listen                                                     string
 	agents, hosts, origins                                     []string
-	maxBody, maxValueBody, maxRequests                         int
+	maxBody, maxValueBody, maxBlobBody, maxRequests            int
 	httpTimeout, httpShutdown                                  time.Duration
 
 	file   string            // that was read; empty: none
