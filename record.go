@@ -61,6 +61,8 @@ const (
 	KindItem    Kind = "item"    // a JSON value under a key the caller chose
 	KindEpisode Kind = "episode" // something that happened; it expires
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
+	KindFile    Kind = "file"    // a file or a directory of a tree; see [Tree]
+	KindBlock   Kind = "block"   // a part of a file's content
 )
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
