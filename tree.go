@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -86,6 +87,10 @@ func (t *Tree) Name() string { return t.name }
 
 // Thread returns the thread whose tree it is; "" is the shared one.
 func (t *Tree) Thread() string { return t.thread }
+
+// Namespace returns where the tree keeps its records, for selecting its events and
+// for counting.
+func (t *Tree) Namespace() Namespace { return slices.Clone(t.m.view.Namespace) }
 
 // FileInfo describes a file or a directory.
 type FileInfo struct {
