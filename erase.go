@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Erase removes one record by id, of any kind: its text, passages, vectors,
+// Erase removes one record by id, of any kind but those of a [Tree]: its text, passages, vectors,
 // earlier states and links go from the store; the audit log keeps that it was
 // there. NotFound: there is none in this namespace.
 func (m *Memory) Erase(ctx context.Context, id ID) error {
@@ -24,6 +24,9 @@ func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
 	request := map[string]any{"id": id}
 	return commit(ctx, m, "erase", request, func(now time.Time) (decision[ID], error) {
 		r, err := m.one(ctx, m.writable(now, kinds...), id)
+		if err == nil && (r.Kind == KindFile || r.Kind == KindBlock) {
+			err = &Error{Code: Invalid, Msg: "this is a part of a tree of files and cannot be erased alone", Recovery: "Delete the file by its path."}
+		}
 		if err != nil {
 			return decision[ID]{}, err
 		}
