@@ -2,6 +2,8 @@ package loci
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -23,18 +25,49 @@ type block struct {
 	Version int64 // of the record, as of this state
 }
 
-// MarshalJSON writes [n, bytes, lines, version]: a file has many.
-func (b block) MarshalJSON() ([]byte, error) {
-	return json.Marshal([4]int64{b.N, int64(b.Bytes), b.Lines, b.Version})
+// blocks are the blocks of a state in their order.
+type blocks []block
+
+// MarshalText writes base64 of varints: of each block the step from the number of the
+// one before it, bytes, line ends and version. A large file has hundreds, all of which
+// every call reads: as JSON they would cost more than the call.
+func (l blocks) MarshalText() ([]byte, error) {
+	var out []byte
+	before := int64(0)
+	for _, b := range l {
+		out = binary.AppendVarint(out, b.N-before)
+		out = binary.AppendVarint(out, int64(b.Bytes))
+		out = binary.AppendVarint(out, b.Lines)
+		out = binary.AppendVarint(out, b.Version)
+		before = b.N
+	}
+	return base64.RawStdEncoding.AppendEncode(nil, out), nil
 }
 
-// UnmarshalJSON reads the same.
-func (b *block) UnmarshalJSON(data []byte) error {
-	var v [4]int64
-	if err := json.Unmarshal(data, &v); err != nil {
+// UnmarshalText reads the same.
+func (l *blocks) UnmarshalText(text []byte) error {
+	data, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	if err != nil {
 		return err
 	}
-	*b = block{v[0], int(v[1]), v[2], v[3]}
+	*l = nil
+	before := int64(0)
+	for len(data) > 0 {
+		var v [4]int64
+		for i := range v {
+			x, n := binary.Varint(data)
+			if n <= 0 {
+				return errors.New("the list of blocks is cut short")
+			}
+			v[i], data = x, data[n:]
+		}
+		b := block{N: before + v[0], Bytes: int(v[1]), Lines: v[2], Version: v[3]}
+		if b.N < 0 || b.Bytes < 1 || b.Bytes > maxBlock || b.Lines < 0 || b.Version < 1 {
+			return errors.New("the list of blocks is damaged")
+		}
+		*l = append(*l, b)
+		before = b.N
+	}
 	return nil
 }
 
@@ -63,9 +96,9 @@ func (r *retired) UnmarshalJSON(data []byte) error {
 // A manifest says of which blocks a state of a file consists. It is kept in the
 // attributes of the entry, of which the store keeps the earlier ones.
 type manifest struct {
-	Bytes  int64   `json:"bytes"`
-	Open   bool    `json:"open,omitempty"` // the last line has no end
-	Blocks []block `json:"blocks"`
+	Bytes  int64  `json:"bytes"`
+	Open   bool   `json:"open,omitempty"` // the last line has no end
+	Blocks blocks `json:"blocks,omitempty"`
 }
 
 func readManifest(attributes json.RawMessage) (m manifest, err error) {

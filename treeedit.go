@@ -3,6 +3,7 @@ package loci
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,7 +18,8 @@ type treeEdit struct {
 	root    *entry
 	entries map[string]*entry // what was looked up or made; nil: there is none
 	pending []pendingEntry
-	fresh   []Put // blocks whose text is new
+	changed map[*entry]bool // what is in pending
+	fresh   []Put           // blocks whose text is new
 	change  Change
 }
 
@@ -38,7 +40,7 @@ func editTree[R any](ctx context.Context, t *Tree, op string, request any, decid
 	defer leave()
 	for range maxReadings {
 		reply, err = commit(ctx, t.m, op, request, func(now time.Time) (decision[R], error) {
-			edit := &treeEdit{t: t, ctx: ctx, now: now, entries: map[string]*entry{}}
+			edit := &treeEdit{t: t, ctx: ctx, now: now, entries: map[string]*entry{}, changed: map[*entry]bool{}}
 			// The root comes first: as long as it stays as it is, so does all that is
 			// read after it.
 			if err := edit.readRoot(); err != nil {
@@ -92,15 +94,13 @@ func (ed *treeEdit) entry(path string) (*entry, error) {
 	return e, err
 }
 
-// put notes that an entry changes.
+// put notes that an entry changes. Of those put twice only the first one has a state
+// to keep: no file is changed twice in one change.
 func (ed *treeEdit) put(e *entry, revisions int) {
-	for i := range ed.pending {
-		if p := &ed.pending[i]; p.entry == e {
-			p.revisions = max(p.revisions, revisions)
-			return
-		}
+	if !ed.changed[e] {
+		ed.changed[e] = true
+		ed.pending = append(ed.pending, pendingEntry{e, revisions})
 	}
-	ed.pending = append(ed.pending, pendingEntry{e, revisions})
 }
 
 // dir returns the entry of a directory and makes it, and those above it, if need
@@ -185,14 +185,14 @@ func checkText(field, text string) error {
 
 // append adds to the end of a file by its last block alone.
 func (ed *treeEdit) append(e *entry, content string) error {
-	blocks := e.manifest.Blocks
-	if len(blocks) == 0 {
+	state := e.manifest.Blocks
+	if len(state) == 0 {
 		if content == "" {
 			return nil
 		}
 		return ed.replace(e, nil, ed.t.m.engine.redact(content))
 	}
-	last := &blocks[len(blocks)-1]
+	last := &state[len(state)-1]
 	records, err := ed.t.blockRecords(ed.ctx, e.record.ID, []block{*last})
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (ed *treeEdit) append(e *entry, content string) error {
 	// A credential may stand on both sides of the seam.
 	tail := ed.t.m.engine.redact(old + sep + content)
 	if !strings.HasPrefix(tail, old) {
-		whole, err := ed.t.blockRecords(ed.ctx, e.record.ID, blocks)
+		whole, err := ed.t.blockRecords(ed.ctx, e.record.ID, state)
 		if err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func (ed *treeEdit) append(e *entry, content string) error {
 	if err := ed.room(size, size+len(tail)-len(old)); err != nil || tail == old {
 		return err
 	}
-	next := manifest{Blocks: append([]block{}, blocks[:len(blocks)-1]...), Bytes: e.manifest.Bytes - int64(last.Bytes)}
+	next := manifest{Blocks: slices.Clone(state[:len(state)-1]), Bytes: e.manifest.Bytes - int64(last.Bytes)}
 	end := max(cutBlock(tail), len(old))
 	if end > len(old) {
 		ed.grow(&records[0], tail[:end])

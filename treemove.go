@@ -164,8 +164,7 @@ func (ed *treeEdit) rename(e *entry, to string) error {
 		if _, err := CleanPath(moved.path); err != nil {
 			return err
 		}
-		// Each is put once: looking for it among the others would take as long as all.
-		ed.pending = append(ed.pending, pendingEntry{moved, -1})
+		ed.put(moved, -1)
 	}
 	ed.event(EventUpdated, e, map[string]any{"version": e.record.Version + 1, "moved": len(below) + 1})
 	return nil

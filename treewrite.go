@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -40,10 +41,8 @@ func (ed *treeEdit) done(e *entry, err error) (FileInfo, ID, error) {
 		return FileInfo{}, ID{}, err
 	}
 	info := e.info()
-	for i := range ed.pending {
-		if ed.pending[i].entry == e {
-			info.Version++
-		}
+	if ed.changed[e] {
+		info.Version++
 	}
 	return info, e.record.ID, nil
 }
@@ -69,26 +68,78 @@ func (t *Tree) Write(ctx context.Context, path, content string, opts *WriteOptio
 		opts = &WriteOptions{}
 	}
 	return editTree(ctx, t, "write file", []any{path, content, opts}, func(ed *treeEdit) (FileInfo, ID, error) {
-		e, err := ed.entry(path)
-		switch {
-		case err != nil:
-		case e == nil && opts.IfVersion != 0:
-			err = errNoFile()
-		case e == nil:
-			if e, err = ed.create(path, false); err == nil {
-				err = ed.replace(e, nil, t.m.engine.redact(content))
-			}
-		case e.body.Dir:
-			err = errIsDir()
-		case opts.Create:
-			err = treeError(Conflict, EEXIST, "Choose another path, or replace the file.", "EEXIST: file exists")
-		case opts.IfVersion != 0 && opts.IfVersion != e.record.Version:
-			err = treeError(Conflict, EAGAIN, "Read the file again.", "the file is at version %d, not %d", e.record.Version, opts.IfVersion)
-		default:
-			err = ed.rewrite(e, func(string) (string, error) { return content, nil })
-		}
-		return ed.done(e, err)
+		return ed.done(ed.write(path, content, opts))
 	})
+}
+
+// FileContent is a file to write.
+type FileContent struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// WriteAll is Write for many files, in one change: all of them or, with the first
+// error, none. The error names the path. It holds all of them in memory, with their
+// vectors; some megabytes at a time are enough.
+func (t *Tree) WriteAll(ctx context.Context, files []FileContent, opts *WriteOptions) ([]FileInfo, error) {
+	if opts == nil {
+		opts = &WriteOptions{}
+	}
+	clean := slices.Clone(files)
+	for i := range clean {
+		f := &clean[i]
+		path, err := CleanPath(f.Path)
+		if err == nil {
+			err = checkText("content", f.Content)
+		}
+		if err != nil {
+			return nil, inFile(f.Path, err)
+		}
+		f.Path = path
+	}
+	return editTree(ctx, t, "write files", []any{clean, opts}, func(ed *treeEdit) (infos []FileInfo, _ ID, err error) {
+		for i := range clean {
+			e, err := ed.write(clean[i].Path, clean[i].Content, opts)
+			info, _, err := ed.done(e, err)
+			if err != nil {
+				return nil, ID{}, inFile(clean[i].Path, err)
+			}
+			infos = append(infos, info)
+		}
+		return infos, ID{}, nil
+	})
+}
+
+// inFile names the file that an error is about.
+func inFile(path string, err error) error {
+	named := *AsError(err)
+	named.Msg = path + ": " + named.Error()
+	return &named
+}
+
+// write creates or replaces a file.
+func (ed *treeEdit) write(path, content string, opts *WriteOptions) (e *entry, err error) {
+	e, err = ed.entry(path)
+	switch {
+	case err != nil:
+	case e == nil && opts.IfVersion != 0:
+		err = errNoFile()
+	case e == nil:
+		if e, err = ed.create(path, false); err == nil {
+			err = ed.replace(e, nil, ed.t.m.engine.redact(content))
+		}
+	case e.body.Dir:
+		err = errIsDir()
+	case opts.Create:
+		err = treeError(Conflict, EEXIST, "Choose another path, or replace the file.", "EEXIST: file exists")
+	case opts.IfVersion != 0 && opts.IfVersion != e.record.Version:
+		err = treeError(Conflict, EAGAIN, "Read the file again.", "the file is at version %d, not %d", e.record.Version, opts.IfVersion)
+	case ed.changed[e]:
+		err = treeError(Invalid, EINVAL, "Name each file once.", "the file is named twice")
+	default:
+		err = ed.rewrite(e, func(string) (string, error) { return content, nil })
+	}
+	return e, err
 }
 
 // rewrite replaces the content of a file by what change makes of it.
