@@ -320,8 +320,12 @@ func (t *Tree) ListPage(ctx context.Context, path string, page Page) (list []Fil
 }
 
 func (t *Tree) infos(ctx context.Context, slots SlotRange, page Page) (list []FileInfo, next string, err error) {
+	return t.infosOf(ctx, nil, slots, page)
+}
+
+func (t *Tree) infosOf(ctx context.Context, statuses []string, slots SlotRange, page Page) (list []FileInfo, next string, err error) {
 	f := t.entries()
-	f.Slots = slots
+	f.Slots, f.Statuses = slots, statuses
 	page.Order = SlotAscending
 	records, next, err := t.m.engine.store.Records(ctx, t.m.view.Tenant, f, page)
 	if err != nil {
@@ -335,6 +339,11 @@ func (t *Tree) infos(ctx context.Context, slots SlotRange, page Page) (list []Fi
 		list = append(list, e.info())
 	}
 	return list, next, nil
+}
+
+// Files lists the files of the whole tree, a page at a time, directory by directory.
+func (t *Tree) Files(ctx context.Context, page Page) (list []FileInfo, next string, err error) {
+	return t.infosOf(ctx, []string{statusFile}, SlotRange{}, page)
 }
 
 // Walk calls yield for every entry below a directory, and for a file for itself,

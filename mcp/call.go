@@ -38,7 +38,7 @@ func (s *Server) call(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest)
 }
 
 func (s *Server) run(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (tool.Reply, error) {
-	caller, err := s.caller(ctx, t, r)
+	caller, err := s.caller(ctx, t.Name, r, r.Params.Meta)
 	if err != nil {
 		return tool.Reply{}, err
 	}

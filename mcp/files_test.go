@@ -227,3 +227,126 @@ func TestMemoryToolAlwaysRepliesInAnEnvelope(t *testing.T) {
 		t.Errorf("a list as arguments: %+v", r)
 	}
 }
+
+// The files are resources, those of the caller alone.
+func TestFilesAreResources(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine *loci.Engine) {
+		c := dial(t, engine, alice(t), files)
+		for n := range 600 {
+			if n < 3 || n%300 == 0 {
+				c.ask("memory", args{"path": fmt.Sprintf("/a b/f%d.md", n), "command": "append", "content": fmt.Sprintf("content <%d>", n)})
+			}
+		}
+		uris := func(c *client) (found []string) {
+			t.Helper()
+			for r, err := range c.Resources(t.Context(), nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				found = append(found, r.URI)
+			}
+			return found
+		}
+		if got := strings.Join(uris(c), " "); got != "memory:///a%20b/f0.md memory:///a%20b/f1.md memory:///a%20b/f2.md memory:///a%20b/f300.md" {
+			t.Errorf("resources: %s", got)
+		}
+		read := func(c *client, uri string) (string, error) {
+			r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+			if err != nil {
+				return "", err
+			}
+			return r.Contents[0].Text, nil
+		}
+		for uri, want := range map[string]string{"memory:///a%20b/f1.md": "content <1>", "memory:///": "memory:///a%20b/\n",
+			"memory:///a%20b": "memory:///a%20b/f0.md\nmemory:///a%20b/f1.md\nmemory:///a%20b/f2.md\nmemory:///a%20b/f300.md\n"} {
+			if got, err := read(c, uri); err != nil || got != want {
+				t.Errorf("%s: %q, %v", uri, got, err)
+			}
+		}
+		templates, err := c.ListResourceTemplates(t.Context(), nil)
+		if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].URITemplate != "memory:///{+path}" {
+			t.Errorf("templates: %+v, %v", templates, err)
+		}
+		bob := dial(t, engine, newPrincipal(t, loci.Vars{loci.VarUser: "bob"}), files)
+		if got := uris(bob); got != nil {
+			t.Errorf("another user has %v", got)
+		}
+		for _, uri := range []string{"memory:///a%20b/f1.md", "memory:///nothing", "memory:///a/../b", "memory://host/a%20b/f1.md", "file:///etc/passwd"} {
+			if text, err := read(bob, uri); err == nil {
+				t.Errorf("%s reads %q", uri, text)
+			}
+		}
+		if _, err := dial(t, engine, alice(t), notes).ListResources(t.Context(), nil); err == nil {
+			t.Error("a server without files lists resources")
+		}
+	})
+}
+
+func TestResourcesComeInPages(t *testing.T) {
+	engine := newEngine(t)
+	m, err := engine.Memory(loci.View{Tenant: alice(t).Tenant(), Namespace: loci.Namespace{"user", "alice"}, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := m.Tree("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []loci.FileContent
+	for n := range 1100 {
+		all = append(all, loci.FileContent{Path: fmt.Sprintf("/%d/%d", n%7, n)})
+	}
+	if _, err := tree.WriteAll(t.Context(), all, nil); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, engine, alice(t), files)
+	seen, pages := map[string]bool{}, 0
+	for cursor := ""; ; {
+		r, err := c.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: cursor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range r.Resources {
+			seen[one.URI] = true
+		}
+		pages++
+		if cursor = r.NextCursor; cursor == "" {
+			break
+		}
+	}
+	if len(seen) != 1100 || pages != 3 {
+		t.Errorf("%d resources in %d pages", len(seen), pages)
+	}
+	if _, err := c.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: "x"}); err == nil {
+		t.Error("a cursor of nobody is accepted")
+	}
+}
+
+func TestMemoryPrompt(t *testing.T) {
+	c := dial(t, newEngine(t), alice(t), files)
+	get := func(in map[string]string) (string, error) {
+		r, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "memory", Arguments: in})
+		if err != nil || len(r.Messages) == 0 {
+			return "", err
+		}
+		return r.Messages[0].Content.(*sdk.TextContent).Text, nil
+	}
+	if text, err := get(nil); err != nil || text != "" {
+		t.Errorf("an empty memory says %q, %v", text, err)
+	}
+	c.ask("memory", args{"path": "/a", "command": "append", "content": "x"})
+	for want, in := range map[string]map[string]string{"Memory\n/\n[F] a": nil, "Memory\n/a: \"x\"": {"content": "full", "max_chars": "100"}, "Memory\n…": {"max_chars": "1"}} {
+		if text, err := get(in); err != nil || text != want {
+			t.Errorf("%v: %q, %v", in, text, err)
+		}
+	}
+	for _, in := range []map[string]string{{"content": "all"}, {"max_chars": "0"}, {"max_chars": "x"}, {"max_chars": "20001"}} {
+		if text, err := get(in); err == nil {
+			t.Errorf("%v: %q", in, text)
+		}
+	}
+	list, err := c.ListPrompts(t.Context(), nil)
+	if err != nil || len(list.Prompts) != 1 || list.Prompts[0].Name != "memory" {
+		t.Errorf("prompts: %+v, %v", list, err)
+	}
+}

@@ -93,14 +93,15 @@ func filesTool(b *base, t Tool, i Instance) *Tool {
 	choices(schema.Properties["command"], commandRead, commandList, commandAppend, commandUpdate, commandDelete)
 	t.InputSchema, t.OutputSchema = schemaBytes(schema), schemaBytes(envelopeSchema())
 	t.envelope = refusedFile
-	perThread := i.Scope == ScopePerThread
+	t.files = &filesPlace{memory: i.Memory, perThread: i.Scope == ScopePerThread}
+	place := *t.files
 	t.bind = func(given arguments) (work, error) {
 		f, err := fileArguments(given)
 		if err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context, c *call) (Reply, error) {
-			result, err := c.file(ctx, &f, i.Memory, perThread)
+			result, err := c.file(ctx, &f, place)
 			if err != nil {
 				return Reply{}, err
 			}
@@ -210,8 +211,8 @@ func (f *filesCall) check(pathErr error) error {
 }
 
 // file does what a call asks for.
-func (c *call) file(ctx context.Context, f *filesCall, memory string, perThread bool) (any, error) {
-	tree, err := c.tree(memory, perThread)
+func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, error) {
+	tree, err := c.tree(place)
 	if err != nil {
 		return nil, err
 	}
@@ -242,22 +243,75 @@ func (c *call) file(ctx context.Context, f *filesCall, memory string, perThread 
 	return tree.Delete(ctx, f.path)
 }
 
-// tree opens the tree that the caller has under a name.
-func (c *call) tree(name string, perThread bool) (*loci.Tree, error) {
+// filesPlace says which tree a tool works on.
+type filesPlace struct {
+	memory    string
+	perThread bool
+}
+
+// thread returns the thread whose tree the caller has; "" is the tree of all.
+func (p filesPlace) thread(c *call) (string, error) {
+	if !p.perThread {
+		return "", nil
+	}
+	thread := c.Principal.Var(loci.VarThread)
+	if thread == "" {
+		return "", &loci.Error{Code: loci.Invalid, Err: loci.ENOMEM, Msg: "threadId is required for perThread scope",
+			Recovery: "Choose a thread with the request, or use a tree that all threads share."}
+	}
+	return thread, nil
+}
+
+// tree opens the tree that the caller has.
+func (c *call) tree(place filesPlace) (*loci.Tree, error) {
 	if c.tool.base.engine == nil {
 		return nil, &loci.Error{Code: loci.Unavailable, Err: loci.ENOMEM, Msg: "memory is not configured"}
 	}
-	thread := ""
-	if perThread {
-		if thread = c.Principal.Var(loci.VarThread); thread == "" {
-			return nil, &loci.Error{Code: loci.Invalid, Err: loci.ENOMEM, Msg: "threadId is required for perThread scope"}
-		}
+	thread, err := place.thread(c)
+	if err != nil {
+		return nil, err
 	}
 	m, err := c.memory()
 	if err != nil {
 		return nil, err
 	}
-	return m.Tree(name, thread)
+	return m.Tree(place.memory, thread)
+}
+
+// Scrub takes known credential formats out of what the tool's files hold, unless the
+// configuration keeps them, for surfaces that show it without calling the tool.
+func (t *Tool) Scrub(text string) string { return t.base.scrub(text) }
+
+// Tree opens the tree that a tool of the family files gives a caller, for surfaces
+// that show files in other ways. The caller needs the scope read. Unsupported: it is
+// a tool of another family.
+func (t *Tool) Tree(c Caller) (*loci.Tree, error) {
+	if t.files == nil {
+		return nil, loci.Errorf(loci.Unsupported, "the tool %s has no files", t.Name)
+	}
+	if err := c.Principal.Require(loci.ScopeRead); err != nil {
+		return nil, err
+	}
+	return (&call{Caller: c, tool: t}).tree(*t.files)
+}
+
+// ConnectorText returns what [loci.Memory.ConnectorText] says of the tree that a tool
+// of the family files gives a caller; tree and thread of the options are its own.
+// Without a thread a tool with the scope perThread tells of the tree of all.
+func (t *Tool) ConnectorText(ctx context.Context, c Caller, o loci.ConnectorOptions) (string, error) {
+	if _, err := t.Tree(c); err != nil && loci.ErrnoOf(err) != loci.ENOMEM {
+		return "", err
+	}
+	inner := &call{Caller: c, tool: t}
+	m, err := inner.memory()
+	if err != nil {
+		return "", err
+	}
+	o.Tree, o.Thread = t.files.memory, ""
+	if t.files.perThread {
+		o.Thread = c.Principal.Var(loci.VarThread)
+	}
+	return m.ConnectorText(ctx, o)
 }
 
 // checkFiles looks at the settings of an entry that only the tool memory has.

@@ -58,6 +58,7 @@ type Tool struct {
 	// envelope turns every failure into a reply, for a tool whose replies all have one
 	// form; it then checks all arguments itself. Nil: failures are errors.
 	envelope func(args json.RawMessage, err error) Reply
+	files    *filesPlace // of the tool memory
 }
 
 // A Caller is who calls, and for which request.
