@@ -122,13 +122,15 @@ func BenchmarkTreeSizes(b *testing.B) {
 	}
 }
 
+const subtreeFiles = 100_000
+
 // BenchmarkTreeSubtree measures changes of a whole tree of 100,000 files.
 func BenchmarkTreeSubtree(b *testing.B) {
 	eachBenchStore(b, func(b *testing.B, s loci.Store) {
 		for range b.N {
 			b.StopTimer()
-			tree := fillTree(b, newEngine(b, s, loci.Options{}), 100_000)
-			for i := range 1000 {
+			tree := fillTree(b, newEngine(b, s, loci.Options{}), subtreeFiles)
+			for i := range subtreeFiles / 100 {
 				if err := tree.Rename(b.Context(), fmt.Sprintf("/d%d", i), fmt.Sprintf("/all/d%d", i)); err != nil {
 					b.Fatal(err)
 				}
