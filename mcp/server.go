@@ -90,8 +90,8 @@ func New(o Options) (*Server, error) {
 	s.sdk = sdk.NewServer(s.implementation(), &sdk.ServerOptions{
 		Instructions: o.Instructions,
 		// The SDK's own log names nothing an operator could act upon, and quotes input.
-		Logger:   slog.New(slog.DiscardHandler),
-		PageSize: len(o.Tools) + 1,
+		Logger:       slog.New(slog.DiscardHandler),
+		PageSize:     len(o.Tools) + 1,
 		Capabilities: capabilities,
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 	})
