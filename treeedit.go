@@ -38,7 +38,12 @@ func editTree[R any](ctx context.Context, t *Tree, op string, request any, decid
 		return reply, AsError(err)
 	}
 	defer leave()
-	for range maxReadings {
+	for attempt := range maxAttempts {
+		if attempt > 0 { // as after a conflict: another process was quicker
+			if err := pause(ctx, attempt); err != nil {
+				return reply, AsError(err)
+			}
+		}
 		reply, err = commit(ctx, t.m, op, request, func(now time.Time) (decision[R], error) {
 			edit := &treeEdit{t: t, ctx: ctx, now: now, entries: map[string]*entry{}, changed: map[*entry]bool{}}
 			// The root comes first: as long as it stays as it is, so does all that is
