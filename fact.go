@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -300,9 +301,14 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	}
 	d := &factDraft{Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes,
 		Sequence: e.redact(in.Sequence), Position: in.Position}, body}
-	d.Slot = e.factSlot(&d.Record, &body)
+	d.Slot, d.Heading = e.factSlot(&d.Record, &body), body.heading()
 	d.Passages = e.passages(text)
 	return d, nil
+}
+
+// heading is what a fact is searched by beside its text; "" of a note.
+func (b *factBody) heading() string {
+	return strings.TrimSpace(b.Subject + " " + b.Predicate)
 }
 
 func setBody(r *Record, body any) (err error) {

@@ -18,18 +18,15 @@ func (e *Engine) passages(text string) []Span {
 	return spans
 }
 
-// embed returns vectors for passages of a text, in each space that is written: see
+// embed returns vectors for the passages of a record, in each space that is written: see
 // [Engine.writers]. All embedders are asked at once, so that two cost no more time
 // than one. One that does not answer is left out: a write is never refused for
 // want of a vector.
-func (e *Engine) embed(ctx context.Context, t Tenant, text string, passages []Span) []Vectors {
-	if e.own == nil || len(passages) == 0 {
+func (e *Engine) embed(ctx context.Context, t Tenant, r *Record) []Vectors {
+	if e.own == nil || len(r.Passages) == 0 {
 		return nil
 	}
-	texts := make([]string, len(passages))
-	for i, p := range passages {
-		texts[i] = p.Of(text)
-	}
+	texts := r.searched()
 	encoders := e.writers(ctx, t)
 	made := make([]Vectors, len(encoders))
 	ask := func(i int) {
@@ -49,7 +46,7 @@ func (e *Engine) embed(ctx context.Context, t Tenant, text string, passages []Sp
 	}
 	others.Wait()
 	if !slices.Equal(encoders, e.writers(ctx, t)) {
-		return e.embed(ctx, t, text, passages) // with the first answer the embedder has learnt its dimensions
+		return e.embed(ctx, t, r) // with the first answer the embedder has learnt its dimensions
 	}
 	return slices.DeleteFunc(made, func(v Vectors) bool { return v.Rows == nil })
 }

@@ -211,7 +211,7 @@ type Put struct {
 	// Ignored with SameText.
 	Vectors []Vectors
 
-	// SameText: Text and Passages are as stored; their vectors stay.
+	// SameText: Text, Heading and Passages are as stored; their vectors stay.
 	SameText bool
 
 	// Revisions is how many earlier states to keep, the replaced one included;

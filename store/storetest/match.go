@@ -42,6 +42,30 @@ var matchCases = []testCase{
 		b.same("hits of 서울", b.found(words("서울")), ids(3))
 		b.same("hits of 大阪", b.found(words("大阪")), nil)
 	}},
+	{"a heading is searched with each passage", func(b *bench) {
+		keyed, plain := record(1, ""), record(2, "harbour blue")
+		keyed.Heading = "user favorite_color homeTown"
+		keyed.Text, keyed.Passages = cut("blue. ", "At the harbour.")
+		b.put(keyed, plain)
+		for _, query := range []string{"color", "favorite_color", "town", `"favorite color"`, "favor*"} {
+			b.same("hits of "+query, b.found(words(query)), ids(1))
+		}
+		for query, want := range map[string]int{"color blue": 0, "color harbour": 1} {
+			if hits := b.match(words(query), loci.Filter{}, 10); hits[0].ID != id(2) || hits[1].KeywordSpan != want || hits[1].KeywordRank != 1 {
+				b.Errorf("%s: %+v", query, hits)
+			}
+		}
+		again := next(keyed)
+		again.Heading, again.Text, again.Passages = "other", "words", nil
+		b.apply(changeOf(loci.Put{Record: again, SameText: true}))
+		b.same("hits after a put of the same text", b.found(words("color")), ids(1))
+		b.same("the record", b.get(id(1)).Heading, keyed.Heading)
+		again.Version++
+		again.Passages = whole("words")
+		b.apply(changeOf(loci.Put{Record: again}))
+		b.same("hits of the old heading", b.found(words("color")), nil)
+		b.same("hits of the new one", b.found(words("other")), ids(1))
+	}},
 	{"similarity is the cosine of the best passage", func(b *bench) {
 		for n, s := range map[int]float64{1: 0.9, 2: -0.5, 3: 0.1, 4: 1} {
 			b.apply(changeOf(embedded(record(n, "text"), s)))
