@@ -18,19 +18,18 @@ type nearness struct {
 // Bounds of what a write looks at.
 const (
 	comparedFacts = 4  // that share the most telling words
-	comparedWords = 4  // that it searches for
 	maxShownLines = 40 // of a text that shows memories; a longer one is stored
 )
 
 // compare looks for live memories of the same namespace that a new note is near to.
-// Candidates come from the keyword index, by a few words, so that the effort does not
-// grow with what the note says; it grows with how many memories have these words.
+// Candidates come from the keyword index by a quick [Probe], so that the effort grows
+// neither with what the note says nor with what there is.
 func (m *Memory) compare(ctx context.Context, draft *factDraft, now time.Time) (n nearness, err error) {
 	if n.shown, err = m.shown(ctx, draft, now); err != nil || !n.shown.IsZero() {
 		return n, err
 	}
 	f := Filter{Within: []Namespace{m.view.Namespace}, Exact: true, Kinds: []Kind{KindFact}, At: now}
-	near, err := m.sharingWords(ctx, f, retrieval.Telling(plainWords(draft.Text), comparedWords), comparedFacts)
+	near, err := m.matching(ctx, f, Probe{Text: plainWords(draft.Text), Quick: true}, comparedFacts)
 	if err != nil {
 		return n, err
 	}

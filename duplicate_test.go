@@ -2,6 +2,8 @@ package loci_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,23 +85,40 @@ func TestStoreFactKnowsItsOwnLines(t *testing.T) {
 }
 
 // BenchmarkStoreNote is a write into a namespace that holds some notes, with and
-// without the look at what is there.
+// without the look at what is there: notes of words as frequent as those of a language,
+// and notes of one form, in which nearly all words are frequent.
 func BenchmarkStoreNote(b *testing.B) {
-	for _, held := range []int{100, 5_000} {
-		for _, keep := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%d/compare=%t", held, !keep), func(b *testing.B) {
-				m := bind(b, newEngine(b, openMemory(), loci.Options{Now: time.Now, KeepDuplicates: keep}), "user", "u")
-				note := func(n int) string {
-					return fmt.Sprintf("Note %d says that topic %d goes with person %d", n, n%97, n%31)
+	r := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(r, 1.1, 4, 20_000)
+	for form, note := range map[string]func(n int) string{
+		"words": func(n int) string {
+			words := make([]string, 14)
+			for i := range words {
+				words[i] = fmt.Sprintf("w%x", zipf.Uint64()*2654435761%(1<<32))
+			}
+			return strings.Join(words, " ")
+		},
+		"form": func(n int) string {
+			return fmt.Sprintf("Note %d says that topic %d goes with person %d", n, n%97, n%31)
+		},
+	} {
+		for store, open := range map[string]func(b testing.TB) loci.Store{"memory": func(testing.TB) loci.Store { return openMemory() }, "sqlite": openFile} {
+			for _, held := range []int{100, 5_000} {
+				for _, keep := range []bool{false, true} {
+					b.Run(fmt.Sprintf("%s/%s/%d/compare=%t", form, store, held, !keep), func(b *testing.B) {
+						s := open(b)
+						m := bind(b, newEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: keep}), "user", "u")
+						fill := bind(b, newEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: true}), "user", "u")
+						for n := range held {
+							save(b, fill, note(n))
+						}
+						search(b, m, loci.Query{Text: "note"})
+						for n := 0; b.Loop(); n++ {
+							save(b, m, note(held+n))
+						}
+					})
 				}
-				for n := range held {
-					save(b, m, note(n))
-				}
-				b.ResetTimer()
-				for n := 0; b.Loop(); n++ {
-					save(b, m, note(held+n))
-				}
-			})
+			}
 		}
 	}
 }

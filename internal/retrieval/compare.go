@@ -109,16 +109,6 @@ func compared(text string) (c comparison) {
 	return c
 }
 
-// Telling returns up to limit words of a text to find texts like it by: the longest of
-// those that carry content, since long words are the rarer ones.
-func Telling(text string, limit int) string {
-	words := slices.DeleteFunc(splitValues(Fold(text)), func(w string) bool { return functionWordsCompared[w] || negations[w] })
-	slices.Sort(words)
-	words = slices.Compact(words)
-	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
-	return strings.Join(words[:min(limit, len(words))], " ")
-}
-
 // splitValues cuts a text into words: punctuation goes, digits part from letters, and
 // characters that are not written in words stand alone.
 func splitValues(text string) (words []string) {

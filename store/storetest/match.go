@@ -66,6 +66,24 @@ var matchCases = []testCase{
 		b.same("hits of the old heading", b.found(words("color")), nil)
 		b.same("hits of the new one", b.found(words("other")), ids(1))
 	}},
+	{"a quick search looks for rare words alone", func(b *bench) {
+		var frequent []loci.Record
+		for n := range loci.QuickHolders + 1 {
+			frequent = append(frequent, record(n+1, "harbour"))
+		}
+		b.apply(creation(frequent...))
+		rare := "walrus telescope zebra ostrich penguin giraffe antelope"
+		b.put(record(1001, "harbour "+rare), record(1002, "harbour "+rare+" crocodile"), record(1003, "harbour "+rare+" hippopotamus"), record(1004, rare+" "+rare))
+		quick := func(text string) loci.Probe { return loci.Probe{Text: text, Quick: true} }
+		b.same("hits of a frequent word", b.found(quick("harbour")), nil)
+		b.same("hits beside a frequent word", b.found(quick("harbour crocodile")), ids(1002))
+		b.same("hits of a phrase and a beginning", b.found(quick(`"harbour walrus" hippo* crocodile`)), ids(1004, 1003, 1002, 1001))
+		for _, h := range b.match(quick("crocodile hippopotamus "+rare), loci.Filter{}, 10) {
+			if plain := b.byID(words("crocodile hippopotamus walrus telescope zebra ostrich penguin giraffe"), 10)[h.ID]; h.Keyword != plain.Keyword {
+				b.Errorf("%s has the score %v; want %v, that of the %d rarest words", h.ID, h.Keyword, plain.Keyword, loci.QuickWords)
+			}
+		}
+	}},
 	{"similarity is the cosine of the best passage", func(b *bench) {
 		for n, s := range map[int]float64{1: 0.9, 2: -0.5, 3: 0.1, 4: 1} {
 			b.apply(changeOf(embedded(record(n, "text"), s)))

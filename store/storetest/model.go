@@ -308,7 +308,7 @@ func (m *machine) look(t *rapid.T) {
 		p.Text = fmt.Sprintf(rapid.SampledFrom([]string{"%s", "%s", `"%s"`, "%s*", "%s wal*"}).Draw(t, "syntax"), p.Text)
 	}
 	if rapid.Bool().Draw(t, "by vector") {
-		p.Space = modelSpaces.Draw(t, "probe space")
+		p.Space, p.Quick = modelSpaces.Draw(t, "probe space"), rapid.Bool().Draw(t, "quick")
 		p.Vector = leaning(p.Space, modelCosine.Draw(t, "cosine"))
 	}
 	limit := rapid.IntRange(1, 5).Draw(t, "limit")
