@@ -49,36 +49,87 @@ func TestStoreFactCompares(t *testing.T) {
 	})
 }
 
-// What Loci showed is not stored again and confirms nothing; a line more, and it is a
-// text like any other.
-func TestStoreFactKnowsItsOwnLines(t *testing.T) {
+// A note and a fact with a key are compared by what they say together; two keys are
+// about different things.
+func TestStoreFactComparesKeys(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, quiet(newClock())), "user", "u")
+		note := save(t, m, "My favorite color is blue")
+		color := loci.NewFact{Content: "green", Subject: "user", Predicate: "favorite_color"}
+		if got := store(t, m, color); got.PossibleUpdateOf != note || got.Outcome != loci.Created {
+			t.Errorf("another value: %+v", got)
+		}
+		color.Content = "My favorite color is blue."
+		got := store(t, m, color)
+		if got.RelatedTo != note || got.Outcome != loci.SupersededOld {
+			t.Errorf("the same: %+v", got)
+		}
+		food := loci.NewFact{Content: "green", Subject: "user", Predicate: "favorite_food"}
+		if got := store(t, m, food); !got.RelatedTo.IsZero() || !got.PossibleUpdateOf.IsZero() {
+			t.Errorf("another key: %+v", got)
+		}
+		if next := store(t, m, loci.NewFact{Content: "The user's favorite food is pizza"}); next.PossibleUpdateOf.IsZero() {
+			t.Errorf("a note about a key: %+v", next)
+		}
+	})
+}
+
+// What Loci showed is not stored again and confirms nothing; a line more, a word
+// changed, or a memory that is gone, and it is a text like any other.
+func TestStoreFactKnowsWhatWasShown(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		c := newClock()
 		e := newEngine(t, s, quiet(c))
 		m := bind(t, e, "user", "u")
 		tea := store(t, m, loci.NewFact{Content: "Likes tea.", Subject: "user", Predicate: "drink"}).ID
+		odd := save(t, m, "# Not a heading\n<b>but</b> a note")
+		gone := save(t, m, "was said and taken back")
+		if _, err := m.Forget(t.Context(), loci.KindFact, gone); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := m.StoreRule(t.Context(), loci.NewRule{Content: "Ask before booking."}); err != nil {
 			t.Fatal(err)
 		}
 		episode(t, m, "home", "Asked about seats.")
-		c.advance(time.Hour)
-		line := "- [user] [drink]: Likes tea. (confidence: 0.93)"
-		block := "# Memory Context\n\n## Key Facts\n" + line + "\n\n## Active Rules\n- Ask before booking. (maturity: candidate, effectiveness: 0.00)\n\n" +
-			"## Recent Episodes\n- [2026-01-02T03:04:05Z] Asked about seats.\n"
-		for _, text := range []string{line, block} {
-			if got := store(t, m, loci.NewFact{Content: text}); got.Outcome != loci.DuplicateOf || got.ID != tea {
-				t.Errorf("%q: %+v", text, got)
+		block := contextOf(t, m, loci.ContextQuery{Prompt: "tea, a note, booking, seats", Agent: "home"}).Text
+		if strings.Count(block, "\n- ") != 4 {
+			t.Fatalf("the context: %s", block)
+		}
+		c.advance(30 * 24 * time.Hour)
+		episode(t, m, "home", "Asked about seats.") // the first one has expired
+		for name, text := range map[string]string{
+			"a context": block, "a line": "- [user] [drink]: Likes tea. (confidence: 0.93)", "without scores": "- [user] [drink]: likes  TEA.",
+			"notes":     fmt.Sprintf(`[{"note_id":"note-%s","text":"# Not a heading\n<b>but</b> a note","score":1,"source":"user_memory"}]`, odd),
+			"facts":     fmt.Sprintf(`[{"namespace":["user","u"],"key":"%s","value":{"content":"Likes tea."},"score":0.5}]`, tea),
+			"memories":  fmt.Sprintf(`{"results":[{"type":"fact","id":"%s","content":"Likes tea.","score":0.5,"confidence":1}]}`, tea),
+			"a listing": fmt.Sprintf("note-%s\t2026-01-02\t\t# Not a heading <b>but</b> a note\n%s\t2026-01-02\t\t[user] [drink]: Likes tea.", odd, tea),
+		} {
+			before := len(allFacts(t, m))
+			got := store(t, m, loci.NewFact{Content: text})
+			if got.Outcome != loci.DuplicateOf || got.ID != tea && got.ID != odd || len(allFacts(t, m)) != before {
+				t.Errorf("%s: %+v", name, got)
 			}
 		}
 		if got := fact(t, m, tea); got.Version != 1 {
 			t.Errorf("it was confirmed: %+v", got)
 		}
-		for _, text := range []string{block + "And she likes cake.", "- Likes coffee. (confidence: 0.93)", "# Memory Context"} {
+		for name, text := range map[string]string{
+			"a line more": block + "And she likes cake.", "another value": "- [user] [drink]: Likes coffee. (confidence: 0.93)",
+			"another key": "- [user] [food]: Likes tea. (confidence: 0.93)", "a heading alone": "# Memory Context",
+			"another text":     fmt.Sprintf(`{"results":[{"id":"%s","content":"Likes mate."}]}`, tea),
+			"an element more":  fmt.Sprintf(`[{"note_id":"note-%s","text":"# Not a heading\n<b>but</b> a note"},{"text":"She likes cake."}]`, odd),
+			"a column changed": fmt.Sprintf("%s\t2026-01-02\tLikes coffee.", tea),
+			"forgotten":        fmt.Sprintf(`[{"note_id":"note-%s","text":"was said and taken back"}]`, gone),
+			"nothing":          `{"results":[]}`, "a list": "- Likes tea.\n- Likes coffee.", "a number": "[1]", "too much": strings.Repeat("- [user] [drink]: Likes tea.\n", 41),
+		} {
 			if got := store(t, m, loci.NewFact{Content: text}); got.Outcome != loci.Created {
-				t.Errorf("%q: %+v", text, got)
+				t.Errorf("%s: %+v", name, got)
 			}
 		}
-		if got := store(t, bind(t, e, "user", "v"), loci.NewFact{Content: line}); got.Outcome != loci.Created {
+		if got := store(t, m, loci.NewFact{Content: block, Metadata: map[string]any{"kind": "prompt"}}); got.Outcome != loci.Created {
+			t.Errorf("with metadata: %+v", got)
+		}
+		if got := store(t, bind(t, e, "user", "v"), loci.NewFact{Content: block}); got.Outcome != loci.Created {
 			t.Errorf("of another namespace: %+v", got)
 		}
 	})

@@ -78,7 +78,7 @@ func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
 		return false
 	}
 	for _, key := range x.known.Covered(filter) {
-		if !x.index.HasShard(key) && !(p.Quick && x.large[key]) {
+		if !x.index.HasShard(key) && (!p.Quick || !x.large[key]) {
 			return false
 		}
 	}
