@@ -38,7 +38,9 @@ func (m *Memory) compare(ctx context.Context, draft *factDraft, now time.Time) (
 		}
 		switch relation(&near[i], &draft.Record) {
 		case retrieval.Changed:
-			return nearness{updates: near[i].ID}, nil
+			if n.updates.IsZero() {
+				n.updates = near[i].ID
+			}
 		case retrieval.Rephrased, retrieval.Same: // the same text with other metadata
 			if n.related.IsZero() {
 				n.related = near[i].ID

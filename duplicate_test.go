@@ -28,6 +28,9 @@ func TestStoreFactCompares(t *testing.T) {
 		if err != nil || len(links) != 1 || links[0].Type != loci.LinkRelatedTo || links[0].To != old {
 			t.Errorf("links %v, %v", links, err)
 		}
+		if got := store(t, m, loci.NewFact{Content: "Now the database is PostgreSQL 18."}); got.RelatedTo != update.ID || got.PossibleUpdateOf != old {
+			t.Errorf("said again, and an update of another: %+v", got)
+		}
 		seats := save(t, m, "Prefers window seats")
 		if got := store(t, m, loci.NewFact{Content: "Prefers a window seat."}); got.Outcome != loci.Created || got.RelatedTo != seats {
 			t.Errorf("other words: %+v", got)

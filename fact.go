@@ -97,9 +97,10 @@ type Stored struct {
 	Outcome    Outcome `json:"outcome"`
 	Superseded ID      `json:"superseded,omitzero"` // the fact that gave way
 
-	// Of a new note, at most one of these: a memory of the namespace that says much
-	// the same, or the same but for a value such as a number, a name or a negation.
-	// Both are kept, with a link "related_to" from the new one.
+	// Memories of the namespace that a new one is near to: one that says much the same,
+	// and one that says the same but for a value such as a number, a name or a negation.
+	// All are kept, with a link "related_to" from the new one. A fact with a key is
+	// compared with notes, a note with both. With Options.KeepDuplicates nothing is.
 	RelatedTo        ID `json:"related_to,omitzero"`
 	PossibleUpdateOf ID `json:"possible_update_of,omitzero"`
 }
