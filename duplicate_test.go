@@ -67,6 +67,8 @@ func TestStoreFactComparesKeys(t *testing.T) {
 		if got.RelatedTo != note || got.Outcome != loci.SupersededOld {
 			t.Errorf("the same: %+v", got)
 		}
+		color.Content = "green"
+		store(t, m, color)
 		food := loci.NewFact{Content: "green", Subject: "user", Predicate: "favorite_food"}
 		if got := store(t, m, food); !got.RelatedTo.IsZero() || !got.PossibleUpdateOf.IsZero() {
 			t.Errorf("another key: %+v", got)
