@@ -119,7 +119,8 @@ func TestStoreFactKnowsWhatWasShown(t *testing.T) {
 			t.Errorf("it was confirmed: %+v", got)
 		}
 		for name, text := range map[string]string{
-			"a line more": block + "And she likes cake.", "another value": "- [user] [drink]: Likes coffee. (confidence: 0.93)",
+			"a memory more": "- [user] [drink]: Likes tea.\n- [user] [food]: Likes cake. (confidence: 0.93)",
+			"a line more":   block + "And she likes cake.", "another value": "- [user] [drink]: Likes coffee. (confidence: 0.93)",
 			"another key": "- [user] [food]: Likes tea. (confidence: 0.93)", "a heading alone": "# Memory Context",
 			"another text":     fmt.Sprintf(`{"results":[{"id":"%s","content":"Likes mate."}]}`, tea),
 			"an element more":  fmt.Sprintf(`[{"note_id":"note-%s","text":"# Not a heading\n<b>but</b> a note"},{"text":"She likes cake."}]`, odd),
