@@ -392,15 +392,11 @@ func (ed *treeEdit) finish() error {
 // embed puts the new blocks into the change, with their vectors: all of them are
 // embedded in one call.
 func (ed *treeEdit) embed() {
-	var text strings.Builder
-	var spans []Span
+	var texts []string
 	for i := range ed.fresh {
-		for _, s := range ed.fresh[i].Record.Passages {
-			spans = append(spans, Span{s.Start + text.Len(), s.End + text.Len()})
-		}
-		text.WriteString(ed.fresh[i].Record.Text)
+		texts = append(texts, ed.fresh[i].Record.searched()...)
 	}
-	for _, v := range ed.t.m.engine.embed(ed.ctx, ed.t.m.view.Tenant, text.String(), spans) {
+	for _, v := range ed.t.m.engine.embedTexts(ed.ctx, ed.t.m.view.Tenant, texts) {
 		rows := v.Rows
 		for i := range ed.fresh {
 			n := len(ed.fresh[i].Record.Passages)
