@@ -181,9 +181,9 @@ func (ed *treeEdit) room(old, size int) error {
 }
 
 // checkText refuses what no file may hold.
-func checkText(field, text string) error {
+func checkText(text string) error {
 	if !utf8.ValidString(text) {
-		return treeError(Invalid, EINVAL, "", "%s is not valid UTF-8", field)
+		return treeError(Invalid, EINVAL, "", "content is not valid UTF-8")
 	}
 	return nil
 }
