@@ -30,9 +30,9 @@ func TestConnectorText(t *testing.T) {
 		full := loci.ConnectorOptions{Content: loci.ContentFull}
 		check("nothing", loci.ConnectorOptions{}, "")
 		tree := newTree(t, e, "")
-		write(t, tree, "/todo.md", "one\n\"two\" <b>")
-		write(t, tree, "/notes/b", "\u202Ehidden ☃\x00 [F] x\u2028")
-		write(t, tree, "/notes-2/a", "")
+		writeFile(t, tree, "/todo.md", "one\n\"two\" <b>")
+		writeFile(t, tree, "/notes/b", "\u202Ehidden ☃\x00 [F] x\u2028")
+		writeFile(t, tree, "/notes-2/a", "")
 		check("tree", loci.ConnectorOptions{}, "Memory\n/\n[D] notes\n[D] notes-2\n[F] todo.md")
 		want := `Memory` + "\n" + `/notes-2/a: ""` + "\n" + `/notes/b: "\u202ehidden ☃\u0000 [F] x\u2028"` + "\n" + `/todo.md: "one\n\"two\" <b>"`
 		check("full", full, want)
@@ -54,7 +54,7 @@ func TestConnectorText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, own, "/mine", "x")
+		writeFile(t, own, "/mine", "x")
 		check("its own", loci.ConnectorOptions{Thread: "7"}, "Memory\n/\n[F] mine")
 		if _, err := tree.Delete(t.Context(), "/"); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestConnectorText(t *testing.T) {
 func TestConnect(t *testing.T) {
 	e := newEngine(t, openMemory(), loci.Options{})
 	m := bind(t, e, "user", "ann")
-	write(t, newTree(t, e, ""), "/a", "x")
+	writeFile(t, newTree(t, e, ""), "/a", "x")
 	const memory = `{"role":"system","content":"Memory\n/\n[F] a"}`
 	const stored = `{"type":"system","data":{"content":"Memory\n/\n[F] a","type":"system"}}`
 	for _, c := range []struct {

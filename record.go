@@ -63,7 +63,20 @@ const (
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
 	KindFile    Kind = "file"    // a file or a directory of a tree; see [Tree]
 	KindBlock   Kind = "block"   // a part of a file's content
+
+	// Of LangGraph checkpoints; see [Checkpoints].
+	KindCheckpoint       Kind = "checkpoint"
+	KindCheckpointValue  Kind = "checkpoint_value"  // of a channel
+	KindCheckpointWrite  Kind = "checkpoint_write"  // of a task, after a checkpoint
+	KindCheckpointThread Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
 )
+
+// memoryKinds are the kinds that stand for themselves: each record is one memory.
+var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
+
+func isCheckpointKind(k Kind) bool {
+	return k == KindCheckpoint || k == KindCheckpointValue || k == KindCheckpointWrite || k == KindCheckpointThread
+}
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind

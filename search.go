@@ -87,7 +87,7 @@ func (m *Memory) search(ctx context.Context, q Query, sequences []string) (Resul
 		return Result{}, err
 	}
 	if len(q.Kinds) == 0 {
-		q.Kinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
+		q.Kinds = memoryKinds
 	}
 	now := m.engine.now()
 	f := m.readable(now, q.Kinds...)
@@ -157,7 +157,7 @@ func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) 
 			break
 		}
 	}
-	return Result{Matches: matches}, nil
+	return Result{Matches: matches, At: f.At}, nil
 }
 
 // probing is what a search looks for, made once for a space.

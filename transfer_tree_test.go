@@ -49,14 +49,14 @@ func TestExportCarriesTrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, thread, "/mine", "of the thread")
+		writeFile(t, thread, "/mine", "of the thread")
 		if err := tree.MakeDir(t.Context(), "/empty/dir"); err != nil {
 			t.Fatal(err)
 		}
 		long := strings.Repeat("A line of a long file, é and ☃.\n", 1000)
-		write(t, tree, "/a/long", long)
+		writeFile(t, tree, "/a/long", long)
 		for i := range 15 {
-			write(t, tree, "/a/long", strings.Replace(long, "line", fmt.Sprint("row ", i), 1+i*60))
+			writeFile(t, tree, "/a/long", strings.Replace(long, "line", fmt.Sprint("row ", i), 1+i*60))
 			if _, err := tree.Append(t.Context(), "/a/long", "more"); err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestExportCarriesTrees(t *testing.T) {
 		if err := tree.Rename(t.Context(), "/a", "/b"); err != nil {
 			t.Fatal(err)
 		}
-		write(t, tree, "/b/empty", "")
+		writeFile(t, tree, "/b/empty", "")
 		save(t, m, "A note beside the files.")
 		var out bytes.Buffer
 		records, err := m.Export(t.Context(), &out, nil)
@@ -107,7 +107,7 @@ func TestExportCarriesTrees(t *testing.T) {
 			t.Errorf("the copy finds %d, %v", len(r.Matches), err)
 		}
 		for i := range 12 {
-			write(t, copied, "/b/long", fmt.Sprint("short ", i))
+			writeFile(t, copied, "/b/long", fmt.Sprint("short ", i))
 		}
 		in(bob, 0, all-1, 1)
 		if _, err := copied.Delete(t.Context(), "/"); err != nil {

@@ -86,7 +86,7 @@ func BenchmarkTreeSizes(b *testing.B) {
 			eachBenchStore(b, func(b *testing.B, s loci.Store) {
 				tree := newTree(b, newEngine(b, s, loci.Options{Trees: loci.TreeLimits{MaxFileBytes: 64 << 20}}), "")
 				lines := strings.Repeat("A line of some forty characters or so.\n", size/78)
-				write(b, tree, "/f", lines+"mark 0.\n"+lines)
+				writeFile(b, tree, "/f", lines+"mark 0.\n"+lines)
 				b.Run("read", func(b *testing.B) {
 					for range b.N {
 						if _, err := tree.Read(b.Context(), "/f"); err != nil {

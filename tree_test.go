@@ -155,8 +155,8 @@ func TestTreeSearch(t *testing.T) {
 		e := newEngine(t, store, loci.Options{})
 		tree := newTree(t, e, "")
 		filler := strings.Repeat("nothing of interest is said here\n", 400)
-		write(t, tree, "/notes/long", filler+"the zebra sleeps\n"+filler)
-		write(t, tree, "/other/short", "a zebra runs")
+		writeFile(t, tree, "/notes/long", filler+"the zebra sleeps\n"+filler)
+		writeFile(t, tree, "/other/short", "a zebra runs")
 		lines := func(q loci.TreeQuery) (found []string) {
 			t.Helper()
 			result, err := tree.Search(t.Context(), q)
@@ -195,7 +195,7 @@ func TestTreeSearch(t *testing.T) {
 	})
 }
 
-func write(t testing.TB, tree *loci.Tree, path, content string) loci.FileInfo {
+func writeFile(t testing.TB, tree *loci.Tree, path, content string) loci.FileInfo {
 	t.Helper()
 	info, err := tree.Write(t.Context(), path, content, nil)
 	if err != nil {
@@ -210,7 +210,7 @@ func TestTreeLines(t *testing.T) {
 	long := strings.Repeat("x", 9000) // over several blocks
 	for n, content := range []string{"", "\n", "a", "a\n", "a\nb", "a\n\nb\n", long, "a\n" + long + "\nb\n" + long, strings.Repeat("some line\n", 2000)} {
 		path := fmt.Sprint("/", n)
-		write(t, tree, path, content)
+		writeFile(t, tree, path, content)
 		lines := strings.SplitAfter(content, "\n")
 		if lines[len(lines)-1] == "" {
 			lines = lines[:len(lines)-1]
@@ -241,7 +241,7 @@ func TestTreeLines(t *testing.T) {
 			if int(at) < len(lines) {
 				text += "\n"
 			}
-			write(t, tree, path, content)
+			writeFile(t, tree, path, content)
 			if _, err := tree.Insert(t.Context(), path, at, "new"); err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +294,7 @@ func TestTreeKeepsNoSecrets(t *testing.T) {
 	if _, err := tree.Append(t.Context(), "/a", "the key is "+key); err != nil {
 		t.Fatal(err)
 	}
-	write(t, tree, "/b", "AKIA-IOSFODNN7EXAMPLE")
+	writeFile(t, tree, "/b", "AKIA-IOSFODNN7EXAMPLE")
 	if _, err := tree.Update(t.Context(), "/b", "-", ""); err != nil {
 		t.Fatal(err)
 	}

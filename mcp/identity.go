@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -57,7 +58,8 @@ func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Met
 	extra := r.GetExtra()
 	origin := Origin{RequestID: requestID(extra)}
 	if extra != nil {
-		origin.Header = extra.Header
+		origin.Header = extra.Header.Clone()
+		origin.Header.Del(headerRequestID) // ours, and not the client's
 	}
 	p, err := s.opts.Identify(ctx, origin)
 	if err != nil {
@@ -68,7 +70,7 @@ func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Met
 	if err != nil {
 		return tool.Caller{}, err
 	}
-	c.IdempotencyKey = own[metaIdempotency]
+	c.IdempotencyKey = cmp.Or(own[metaIdempotency], origin.Header.Get("Idempotency-Key"))
 	name, elevate := own[metaTenant]
 	if elevate {
 		to, bad := loci.NewTenant(name)
@@ -83,7 +85,7 @@ func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Met
 	if c.Principal, err = p.With(vars); err != nil {
 		return tool.Caller{}, err
 	}
-	if elevate {
+	if !c.Principal.ElevatedFrom().IsZero() { // by _meta, or by what Identify read
 		if s.opts.RecordElevation == nil {
 			return tool.Caller{}, loci.Errorf(loci.Forbidden, "requests cannot choose their tenant here")
 		}
