@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store/internal/index"
 )
 
 // Apply implements [loci.RecordStore]: it checks the whole change against the
@@ -124,7 +125,7 @@ func (d *tenant) checkSlots(c *loci.Change, gone map[loci.ID]bool) error {
 		if r.Slot == "" {
 			continue
 		}
-		if holder, held := d.slots[slotOf(r)]; held && !gone[holder] && !put[holder] {
+		if held, ok := d.slots.Get(slotOf(r)); ok && !gone[held.holder] && !put[held.holder] {
 			return loci.Errorf(loci.Conflict, "the slot is taken")
 		}
 	}
@@ -150,7 +151,7 @@ func (d *tenant) erase(id loci.ID) {
 // unslot frees the slot that the stored record of this id holds.
 func (d *tenant) unslot(r *loci.Record) {
 	if old := d.records[r.ID]; old != nil && old.Slot != "" {
-		delete(d.slots, slotOf(&old.Record))
+		d.slots.Delete(slotOf(&old.Record))
 	}
 }
 
@@ -178,7 +179,7 @@ func (d *tenant) put(p *loci.Put) {
 	}
 	d.records[next.ID] = next
 	if next.Slot != "" {
-		d.slots[slotOf(&next.Record)] = next.ID
+		d.slots.Set(slotOf(&next.Record))
 	}
 	d.indexRecord(next)
 }
@@ -200,7 +201,9 @@ func quantize(rows [][]float32) [][]byte {
 }
 
 func (d *tenant) indexRecord(s *stored) {
-	d.index.AddShard(s.Namespace.Key())
+	if s.Live && len(s.Passages) > 0 { // else there is nothing to search
+		d.index.AddShard(index.KeyOf(&s.Record))
+	}
 	d.index.Upsert(&s.Record, s.vectors[d.index.Space()])
 }
 
@@ -244,7 +247,7 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 		}
 		if !touch.ExpiresAt.IsZero() && (touch.Version == 0 || touch.Version == r.Version) {
 			r.ExpiresAt = touch.ExpiresAt
-			data.index.SetExpiry(r.Namespace.Key(), r.ID, r.ExpiresAt)
+			data.index.SetExpiry(index.KeyOf(&r.Record), r.ID, r.ExpiresAt)
 		}
 	}
 	return nil
