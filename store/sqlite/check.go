@@ -58,7 +58,7 @@ func (f *file) collect(ctx context.Context, findings []string, query string) ([]
 func (f *file) checkRecords(ctx context.Context, findings []string) ([]string, error) {
 	all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 	found := 0
-	err := f.records(ctx, &all, nil, false, func(r *loci.Record) bool {
+	err := f.records(ctx, &all, nil, loci.NewestFirst, func(r *loci.Record) bool {
 		report := func(format string, args ...any) {
 			found++
 			findings = append(findings, "record "+r.ID.String()+" "+fmt.Sprintf(format, args...))
