@@ -159,6 +159,8 @@ func readMessage(r *Record) (StoredMessage, error) {
 
 // shown is a passage of a message's record without who speaks.
 func (b *messageBody) shown(r *Record, passage string) string {
-	prefix := r.Text[:min(b.Prefix, len(r.Text))]
-	return strings.TrimPrefix(passage, prefix)
+	if !strings.HasPrefix(r.Text, passage) { // a later one
+		return passage
+	}
+	return strings.TrimPrefix(passage, r.Text[:min(b.Prefix, len(r.Text))])
 }

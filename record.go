@@ -61,6 +61,8 @@ const (
 	KindItem    Kind = "item"    // a JSON value under a key the caller chose
 	KindEpisode Kind = "episode" // something that happened; it expires
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
+	KindSession Kind = "session" // a conversation
+	KindMessage Kind = "message" // a message of a conversation
 )
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and

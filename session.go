@@ -3,7 +3,7 @@ package loci
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"slices"
 	"time"
 )
 
@@ -101,18 +101,6 @@ type History struct {
 	More bool `json:"has_more"`
 }
 
-// Cleared counts what was erased.
-type Cleared struct {
-	Sessions int64 `json:"sessions"`
-	Messages int64 `json:"messages"`
-}
-
-// Trimmed says what [Sessions.Trim] did.
-type Trimmed struct {
-	Erased   int64 `json:"erased"`
-	Messages int64 `json:"message_count"` // that are left
-}
-
 // An ImportMode says what an import does with a session that is there.
 type ImportMode string
 
@@ -175,77 +163,58 @@ type Summary struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-var errNotBuilt = Errorf(Unsupported, "this call of sessions is not built yet")
-
-// Create makes a session without messages. Conflict: there is one with the id.
-func (s *Sessions) Create(ctx context.Context, in NewSession) (Session, error) {
-	return Session{}, errNotBuilt
-}
-
-// Append adds messages to the end of a session, all of them or none, in their
-// order and with consecutive numbers. A session that is not there is created; id ""
-// makes a new one with a UUID. An expired session is active again. A session that
-// keeps only so many messages is trimmed by the same change: see [Sessions.Trim].
-//
-// Up to 1000 messages of up to 1 MiB. Credentials in them are taken out as in any
-// memory. An embedder that is slow or down does not hold it up: the messages are
-// found by their words at once, and by meaning once [Engine.Backfill] has run.
-func (s *Sessions) Append(ctx context.Context, id string, messages []Message) (Appended, error) {
-	return Appended{}, errNotBuilt
-}
-
 // Session reads one session, also an expired one. NotFound: there is none.
 func (s *Sessions) Session(ctx context.Context, id string) (Session, error) {
-	return Session{}, errNotBuilt
+	st, err := s.have(ctx, id)
+	if err != nil {
+		return Session{}, err
+	}
+	return sessionOf(&st.record, s.m.engine.now())
 }
 
 // List lists sessions, the one with the latest activity first; only active ones
 // unless the query says otherwise. next continues the list; "" is its end.
 func (s *Sessions) List(ctx context.Context, q SessionQuery, page Page) (sessions []Session, next string, err error) {
-	return nil, "", errNotBuilt
+	now := s.m.engine.now()
+	f := Filter{Within: []Namespace{s.sessions()}, Exact: true, Kinds: []Kind{KindSession}, At: now, NotLive: q.Expired}
+	page.Order = NewestFirst
+	return listed(ctx, s.m, f, page, func(r *Record) (Session, error) { return sessionOf(r, now) })
 }
 
 // History reads messages of a session, also of an expired one, oldest first unless
 // the query says otherwise. NotFound: there is no such session.
 func (s *Sessions) History(ctx context.Context, id string, q HistoryQuery) (History, error) {
-	return History{}, errNotBuilt
-}
-
-// Clear erases a session and its messages. NotFound: there is none.
-func (s *Sessions) Clear(ctx context.Context, id string) (Cleared, error) {
-	return Cleared{}, errNotBuilt
-}
-
-// ClearAll erases the handle's sessions, expired ones too, one after the other.
-// Stopped half way, it has erased some of them and says how many.
-func (s *Sessions) ClearAll(ctx context.Context) (Cleared, error) {
-	return Cleared{}, errNotBuilt
-}
-
-// Trim erases the oldest messages of a session until no more than most are left.
-// System messages stay, whatever their age, and count. What is kept never begins
-// with the result of a tool call, and holds no result whose call is gone; so it may
-// be less than most. NotFound: there is no such session.
-func (s *Sessions) Trim(ctx context.Context, id string, most int) (Trimmed, error) {
-	return Trimmed{}, errNotBuilt
-}
-
-// Export writes a session with all of its messages as one JSON document, of the
-// format "loci.session".
-func (s *Sessions) Export(ctx context.Context, id string, w io.Writer) error {
-	return errNotBuilt
-}
-
-// Import reads what [Sessions.Export] wrote. The whole document is checked before
-// anything is stored, and a fault is named with its message and field. Numbers and
-// times are kept, but where the messages follow others, which gives them new numbers.
-// Conflict: mode ImportNew, and there is a session of the id.
-func (s *Sessions) Import(ctx context.Context, r io.Reader, opts SessionImport) (ImportedSession, error) {
-	return ImportedSession{}, errNotBuilt
-}
-
-// Search finds messages by meaning and by words, as [Memory.Search] finds memories.
-// A session that is not there has none.
-func (s *Sessions) Search(ctx context.Context, q SessionSearch) (SessionHits, error) {
-	return SessionHits{}, errNotBuilt
+	setDefault(&q.Limit, 100)
+	switch {
+	case q.Last < 0 || q.Last > 1000:
+		return History{}, Errorf(Invalid, "last is %d; it must be 0 to 1000: for more, read page by page", q.Last)
+	case q.Limit < 1 || q.Limit > 1000:
+		return History{}, Errorf(Invalid, "limit is %d; it must be 1 to 1000: for more, read page by page", q.Limit)
+	case q.After < 0 || q.Before < 0:
+		return History{}, Errorf(Invalid, "after and before must be at least 0")
+	}
+	if _, err := s.have(ctx, id); err != nil {
+		return History{}, err
+	}
+	page := Page{Limit: q.Limit, Order: SlotAscending}
+	if q.Last > 0 {
+		page.Limit = q.Last
+	}
+	if q.Last > 0 || q.NewestFirst {
+		page.Order = SlotDescending
+	}
+	records, next, err := s.m.engine.store.Records(ctx, s.m.view.Tenant, s.within(id, q.After+1, q.Before), page)
+	if err != nil {
+		return History{}, err
+	}
+	out := History{Session: id, Messages: make([]StoredMessage, len(records)), More: next != "" && q.Last == 0}
+	for i := range records {
+		if out.Messages[i], err = readMessage(&records[i]); err != nil {
+			return History{}, err
+		}
+	}
+	if q.Last > 0 && !q.NewestFirst {
+		slices.Reverse(out.Messages)
+	}
+	return out, nil
 }

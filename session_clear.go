@@ -1,0 +1,76 @@
+package loci
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Cleared counts what was erased.
+type Cleared struct {
+	Sessions int64 `json:"sessions"`
+	Messages int64 `json:"messages"`
+}
+
+// Clear erases a session and its messages. NotFound: there is none.
+func (s *Sessions) Clear(ctx context.Context, id string) (Cleared, error) {
+	if err := checkSessionID(id); err != nil {
+		return Cleared{}, err
+	}
+	return commit(ctx, s.m, "clear session", map[string]any{"session_id": id}, func(now time.Time) (d decision[Cleared], err error) {
+		st, err := s.have(ctx, id)
+		if err != nil {
+			return d, err
+		}
+		d.reply, d.change, err = s.clearing(ctx, st, now)
+		return d, err
+	})
+}
+
+// clearing is the change that erases a session.
+func (s *Sessions) clearing(ctx context.Context, st *sessionState, now time.Time) (n Cleared, c Change, err error) {
+	gone, err := s.headers(ctx, st.body.ID, 1, 0)
+	if err != nil {
+		return n, c, err
+	}
+	c.Erase = append(c.Erase, Erase{ID: st.record.ID, Version: st.record.Version})
+	for _, h := range gone {
+		c.Erase = append(c.Erase, Erase{ID: h.id, Version: h.version})
+	}
+	c.Events = []Event{s.m.event(EventErased, &st.record, now, map[string]any{"messages": len(gone)})}
+	return Cleared{Sessions: 1, Messages: int64(len(gone))}, c, nil
+}
+
+// ClearAll erases the handle's sessions, expired ones too, one after the other.
+// Stopped half way, it has erased some of them and says how many; what others create
+// in the meantime may stay.
+func (s *Sessions) ClearAll(ctx context.Context) (done Cleared, err error) {
+	var ids []string
+	f := Filter{Within: []Namespace{s.sessions()}, Exact: true, Kinds: []Kind{KindSession}, NotLive: true}
+	page := Page{Limit: 500, Order: SlotAscending} // in which order a session does not move
+	for {
+		records, next, err := s.m.engine.store.Records(ctx, s.m.view.Tenant, f, page)
+		if err != nil {
+			return done, err
+		}
+		for i := range records {
+			ids = append(ids, records[i].Slot)
+		}
+		if page.Cursor = next; next == "" {
+			break
+		}
+	}
+	plain := &Sessions{s.m.plain()}
+	for _, id := range ids {
+		one, err := plain.Clear(ctx, id)
+		if errors.Is(err, ErrNotFound) { // somebody else was quicker
+			continue
+		}
+		if err != nil {
+			return done, err
+		}
+		done.Sessions += one.Sessions
+		done.Messages += one.Messages
+	}
+	return done, nil
+}
