@@ -25,8 +25,9 @@ type Filter struct {
 	Tags   []string // has all of them
 	Where  Where
 
-	Scopes   []string // one of these
-	Statuses []string // one of these
+	Scopes    []string // one of these
+	Statuses  []string // one of these
+	Sequences []string // in one of these; "" is none
 
 	At      time.Time // leave out what has expired by then; zero: nothing has
 	Expired bool      // only what has expired by At
@@ -50,6 +51,9 @@ func (f *Filter) SelectsHeader(r *Record) bool {
 		return false
 	}
 	if len(f.Scopes) > 0 && !slices.Contains(f.Scopes, r.Scope) || len(f.Statuses) > 0 && !slices.Contains(f.Statuses, r.Status) {
+		return false
+	}
+	if len(f.Sequences) > 0 && !slices.Contains(f.Sequences, r.Sequence) {
 		return false
 	}
 	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence || !f.Due.IsZero() && (r.DueAt.IsZero() || f.Due.Before(r.DueAt)) {

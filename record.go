@@ -106,7 +106,7 @@ type Record struct {
 	Sequence string // up to MaxLabelBytes bytes, compared byte for byte inside the namespace
 	Position int64  // from 0; 0 without a sequence
 
-	Text     string // what is searched, and shown as the memory's text
+	Text     string // what is searched, and shown as the memory's text; without Passages any bytes
 	Passages []Span // the parts of Text that are searched one by one
 	Tags     []string
 

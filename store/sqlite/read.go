@@ -54,14 +54,14 @@ func (c *conditions) within(column string, places []loci.Namespace, exact bool) 
 	c.add(column+" IN (SELECT n FROM namespace WHERE "+strings.Join(either, " OR ")+")", args...)
 }
 
-// among restricts a column of text, in which NULL is the empty text.
-func (c *conditions) among(column string, values []string) {
+// among restricts a column of T, in which NULL is the empty text.
+func among[T string | []byte](c *conditions, column string, values []string) {
 	if len(values) == 0 {
 		return
 	}
 	var args []any
 	for _, v := range values {
-		args = append(args, v)
+		args = append(args, T(v))
 	}
 	if slices.Contains(values, "") {
 		c.add("("+column+" IS NULL OR "+inList(column, len(values))+")", args...)
@@ -112,8 +112,9 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 	if f.Slots.To != "" {
 		c.add("r.slot < ?", []byte(f.Slots.To))
 	}
-	c.among("r.scope", f.Scopes)
-	c.among("r.status", f.Statuses)
+	among[string](&c, "r.scope", f.Scopes)
+	among[string](&c, "r.status", f.Statuses)
+	among[[]byte](&c, "r.sequence", f.Sequences)
 	if !f.NotLive {
 		c.add("r.live")
 		if !f.At.IsZero() {

@@ -80,7 +80,7 @@ func population(b *bench) {
 		b.apply(creation(part...))
 	}
 	newestFirst(records)
-	for round := range 400 {
+	for round := range 420 {
 		f := randomFilter(b, r, round)
 		var want []loci.Record
 		counts := loci.Counts{}
@@ -111,7 +111,7 @@ func population(b *bench) {
 		b.must("Namespaces", err)
 		b.same("namespaces of "+what, gotNamespaces, namespacesOf(namespaces))
 
-		live := slices.DeleteFunc(slices.Clone(want), func(r loci.Record) bool { return !r.Live || r.Text == "" })
+		live := slices.DeleteFunc(slices.Clone(want), func(r loci.Record) bool { return !r.Live || r.Text == "" || !f.At.IsZero() && r.Ended(f.At) })
 		b.same("hits of "+what, hitIDs(b.match(words("walrus"), f, 1000)), recordIDs(live))
 		if b.Failed() {
 			return
@@ -140,6 +140,9 @@ var (
 	someDocs   = []string{``, `{}`, `{"c":"x","n":1}`, `{"c":"X","n":10}`, `{"c":"y","n":2.0,"o":{"p":1,"q":2}}`, `{"n":"10","l":[1,2]}`,
 		`{"c":null,"content":{"c":"x"}}`, `{"c":"x","n":-3,"o":{"p":1}}`}
 )
+
+// someSequences are names of sequences, and none.
+var someSequences = []string{"", "talk", "Talk", "talk ", "talk\x00", "\xff\xfe"}
 
 // someEnds are ends of ranges of slots.
 var someEnds = []string{"", "slot 1", "slot 10", "slot 18", "slot 5", "slot ~"}
@@ -170,6 +173,7 @@ func randomRecord(r *rand.Rand, n int) loci.Record {
 	if doc := pick(r, someDocs); doc != "" {
 		out.Attributes = json.RawMessage(doc)
 	}
+	out.Sequence = pick(r, someSequences)
 	out.Scope, out.Status = pick(r, someScopes), pick(r, someScopes)
 	if r.IntN(2) == 0 {
 		out.Decay = loci.Decay{Confidence: pick(r, someConfidences), Rate: pick(r, []float64{0, 0.008, 3000}), From: at(r.IntN(40))}
@@ -187,7 +191,7 @@ var someWheres = []map[string]any{{"c": "x"}, {"c": "X"}, {"n": 1}, {"n": map[st
 // randomFilter sets each condition alone in the first rounds, then any of them.
 func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 	t.Helper()
-	const alone = 16 * 16 // rounds
+	const alone = 16 * 17 // rounds
 	f := loci.Filter{Within: everywhere}
 	set := func(condition int) bool { return round/16 == condition || round >= alone && r.IntN(5) == 0 }
 	if set(0) || set(1) {
@@ -241,6 +245,9 @@ func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 	}
 	if set(15) {
 		f.Slots = loci.SlotRange{From: pick(r, someEnds), To: pick(r, someEnds)}
+	}
+	if set(16) {
+		f.Sequences = []string{pick(r, someSequences), pick(r, someSequences)}
 	}
 	f.NotLive = round < alone && round%2 == 0 || round >= alone && r.IntN(2) == 0
 	return f

@@ -312,6 +312,9 @@ func (m *machine) look(t *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(t, "by slot") == 0 {
 		f.Slots = loci.SlotRange{From: modelSlots.Draw(t, "from slot"), To: modelSlots.Draw(t, "to slot")}
 	}
+	if rapid.IntRange(0, 2).Draw(t, "by sequence") == 0 {
+		f.Sequences = []string{modelScopes.Draw(t, "of sequence")}
+	}
 	order := rapid.SampledFrom(orders).Draw(t, "order")
 	limit := rapid.IntRange(1, 5).Draw(t, "limit")
 	size := rapid.IntRange(1, 4).Draw(t, "page")
