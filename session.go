@@ -101,68 +101,6 @@ type History struct {
 	More bool `json:"has_more"`
 }
 
-// An ImportMode says what an import does with a session that is there.
-type ImportMode string
-
-// The modes of an import.
-const (
-	ImportNew     ImportMode = "new"     // there must be none of the id
-	ImportAppend  ImportMode = "append"  // the messages follow those that are there, or begin a new session
-	ImportReplace ImportMode = "replace" // the session and its messages give way, if there is one
-)
-
-// A SessionImport says how [Sessions.Import] stores a session.
-type SessionImport struct {
-	ID   string     // of the session; empty: the one in the document
-	Mode ImportMode // default ImportNew
-}
-
-// ImportedSession says what [Sessions.Import] did.
-type ImportedSession struct {
-	Session  string `json:"session_id"`
-	Imported int64  `json:"imported"` // messages
-	Replaced int64  `json:"replaced"` // messages that gave way
-	Trimmed  int64  `json:"trimmed"`  // messages erased, since the session keeps no more
-}
-
-// A SessionSearch is what [Sessions.Search] looks for.
-type SessionSearch struct {
-	Text    string // in words; see [Query].Text. It must not be empty
-	Session string // in this session; empty: in all of the handle's
-	Mode    Mode   // default Hybrid
-	Limit   int    // 1 to 1000; default 10
-	Offset  int    // 0 to 10000
-}
-
-// A SessionHit is a message that a search found.
-type SessionHit struct {
-	Session   string      `json:"session_id"`
-	Seq       int64       `json:"seq"`
-	Type      MessageType `json:"type"`
-	Speaker   string      `json:"speaker"` // the name in the message, else user, assistant, system, tool …
-	CreatedAt time.Time   `json:"created_at"`
-	Passage   string      `json:"passage"` // the part of the text that fits best
-	Score     float64     `json:"score"`   // 0 to 1, comparable within one result
-	Explain   Explain     `json:"explain"`
-}
-
-// SessionHits are what a search found, best first.
-type SessionHits struct {
-	Hits        []SessionHit `json:"results"`
-	KeywordOnly bool         `json:"keyword_only"` // see [Result]
-}
-
-// A Summary stands for the older messages of a session where a model has no room for
-// them. The messages stay.
-type Summary struct {
-	Text      string    `json:"text"`
-	Through   int64     `json:"through_seq"`   // it covers the messages up to this one
-	Messages  int64     `json:"message_count"` // that it covers
-	Epoch     int64     `json:"epoch"`         // grows with each summary of the session
-	By        string    `json:"by"`            // the model that wrote it, or "extractive"
-	CreatedAt time.Time `json:"created_at"`
-}
-
 // Session reads one session, also an expired one. NotFound: there is none.
 func (s *Sessions) Session(ctx context.Context, id string) (Session, error) {
 	st, err := s.have(ctx, id)

@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -73,7 +74,7 @@ func (s *Sessions) Append(ctx context.Context, id string, messages []Message) (A
 		return Appended{}, err
 	}
 	if id != "" {
-		unlock, err := s.m.engine.writing.lock(ctx, digest(s.m.view.Tenant.String(), s.m.view.Namespace.Key(), id))
+		unlock, err := s.lock(ctx, id)
 		if err != nil {
 			return Appended{}, err
 		}
@@ -92,6 +93,11 @@ func (s *Sessions) Append(ctx context.Context, id string, messages []Message) (A
 	})
 }
 
+// lock lets one writer of a session in this process in at a time.
+func (s *Sessions) lock(ctx context.Context, id string) (unlock func(), err error) {
+	return s.m.engine.writing.lock(ctx, digest(s.m.view.Tenant.String(), s.m.view.Namespace.Key(), id))
+}
+
 // open reads a session to write to, or makes a new one.
 func (s *Sessions) open(ctx context.Context, id string, now time.Time) (*sessionState, error) {
 	if id != "" {
@@ -107,6 +113,8 @@ type appending struct {
 	s       *Sessions
 	drafts  []Record
 	headers []header // of the drafts; their numbers follow
+	numbers []int64  // of an import that keeps them; nil: those that follow
+	typ     EventType // default EventAppended, of a new session EventCreated
 	vectors [][]Vectors
 	space   Space // the active space the vectors were made for
 	made    bool
@@ -148,19 +156,23 @@ func (a *appending) decide(ctx context.Context, st *sessionState, now time.Time)
 	if err := a.embed(ctx); err != nil {
 		return 0, c, err
 	}
-	first := st.body.Last + 1
-	for i := range a.drafts {
-		a.headers[i].seq = first + int64(i)
+	if a.numbers == nil {
+		for i := range a.drafts {
+			a.headers[i].seq = st.body.Last + 1 + int64(i)
+		}
 	}
-	before := st.body.Count
-	st.body.Last += int64(len(a.drafts))
+	before, first := st.body.Count, st.body.Last+1
+	if len(a.headers) > 0 {
+		first = a.headers[0].seq
+		st.body.Last = max(st.body.Last, a.headers[len(a.headers)-1].seq)
+	}
 	st.body.Count += int64(len(a.drafts))
 	gone, err := s.trimFor(ctx, st, a.headers, before)
 	if err != nil {
 		return 0, c, err
 	}
-	typ := EventAppended
-	if st.fresh {
+	typ := cmp.Or(a.typ, EventAppended)
+	if st.fresh && a.typ == "" {
 		typ = EventCreated
 	}
 	if c, err = s.change(ctx, st, now, typ, map[string]any{"from": first, "to": st.body.Last}); err != nil {
