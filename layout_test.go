@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"internal/wordpiece":    {},
 	"embedding":             {"", "embedding/transformer", "internal/retrieval", "internal/vector", "internal/wordpiece"},
 	"embedding/transformer": {"", "internal/wordpiece"},
+	"llm":                   {""},
 	"store":                 {"", "store/memory", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/sqlite":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
@@ -37,7 +38,7 @@ var mayImport = map[string][]string{
 	"tool":                  {"", "internal/secret"},
 	"mcp":                   {"", "tool"},
 	"bench":                 {"", "embedding", "store"},
-	"cmd/loci":              {"", "bench", "embedding", "internal/token", "mcp", "store", "tool"},
+	"cmd/loci":              {"", "bench", "embedding", "internal/token", "llm", "mcp", "store", "tool"},
 }
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.

@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/token"
+	"github.com/loci-memory/loci/llm"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -184,6 +185,42 @@ var settings = []setting{
 	{key: "timeouts.write", form: durationForm, def: "10s",
 		help: "How long a tool that writes may take.",
 		set:  func(c *config, v string) error { return setDuration(&c.writeTimeout, v, 10*time.Minute) }},
+	{key: "llm.provider", form: textForm, def: noLLM, values: []string{noLLM, llm.OpenAI, llm.Anthropic},
+		help: "The language model that consolidates episodes: openai is any service with chat completions, none does without.",
+		set: func(c *config, v string) (err error) {
+			c.llm.Provider, err = oneOf(v, noLLM, llm.OpenAI, llm.Anthropic)
+			return err
+		}},
+	{key: "llm.model", form: textForm,
+		help: "The name of the model; required with a provider.",
+		set:  func(c *config, v string) error { c.llm.Model = v; return notEmpty(v) }},
+	{key: "llm.base_url", form: textForm, def: "that of the provider",
+		help: "Where the service is; requests go to /chat/completions or /messages below it.",
+		set:  func(c *config, v string) error { c.llm.BaseURL = v; return notEmpty(v) }},
+	{key: "llm.key_env", form: textForm, def: "OPENAI_API_KEY or ANTHROPIC_API_KEY",
+		help: "The name of the environment variable that holds the key.",
+		set:  func(c *config, v string) error { c.llmKeyEnv = v; return notEmpty(v) }},
+	{key: "llm.key_file", form: textForm,
+		help: "A file that holds the key, in place of the variable.",
+		set:  func(c *config, v string) error { c.llmKeyFile = v; return notEmpty(v) }},
+	{key: "llm.timeout", form: durationForm, def: "2m",
+		help: "How long one call may take, with its repetitions.",
+		set:  func(c *config, v string) error { return setDuration(&c.llm.Timeout, v, 4*time.Minute) }},
+	{key: "llm.max_tokens_per_run", form: integerForm, def: "100000",
+		help: "Tokens that one consolidation may take, prompts and answers together.",
+		set:  func(c *config, v string) error { return setInt(&c.tokensPerRun, v, 5000, 1_000_000_000) }},
+	{key: "llm.max_tokens_per_day", form: integerForm, def: "400000",
+		help: "Tokens that all consolidations of a tenant may take on a day (UTC).",
+		set:  func(c *config, v string) error { return setInt(&c.tokensPerDay, v, 5000, 1_000_000_000) }},
+	{key: "llm.prompt_tokens", form: integerForm, def: "24000",
+		help: "Tokens of one prompt, as estimated.",
+		set:  func(c *config, v string) error { return setInt(&c.promptTokens, v, 4000, 1_000_000) }},
+	{key: "llm.completion_tokens", form: integerForm, def: "4096",
+		help: "Tokens of one answer.",
+		set:  func(c *config, v string) error { return setInt(&c.completionTokens, v, 256, 100_000) }},
+	{key: "llm.consolidate_every", form: durationForm, def: "6h",
+		help: "How often a running server consolidates, if there is a provider.",
+		set:  func(c *config, v string) error { return setDuration(&c.consolidateEvery, v, 31*24*time.Hour) }},
 	{key: "dedupe", form: booleanForm, def: "true",
 		help: "Answer a note that is there already with the old one instead of storing it again.",
 		set:  func(c *config, v string) error { return setBool(&c.dedupe, v) }},
