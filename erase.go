@@ -27,6 +27,10 @@ func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
 		if err != nil {
 			return decision[ID]{}, err
 		}
+		if r.Kind == KindSession || r.Kind == KindMessage {
+			change, err := m.eraseInSession(ctx, &r, now)
+			return decision[ID]{change: change, reply: id}, err
+		}
 		return decision[ID]{change: m.eraseChange([]Record{r}, now), reply: id}, nil
 	})
 }
@@ -44,7 +48,7 @@ func (m *Memory) eraseChange(records []Record, now time.Time) (c Change) {
 // All, or at least one other condition.
 type EraseQuery struct {
 	All   bool
-	Kinds []Kind
+	Kinds []Kind // sessions and messages go together, and by kind alone
 	Tags  []string
 	Where Where
 
@@ -90,18 +94,24 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 	return erased, nil
 }
 
-// selectedIDs lists the ids of all that a filter selects.
+// selectedIDs lists the ids of all that a filter selects, those of sessions first:
+// when the erase stops half way, no session is left without some of its messages.
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
+	var others []ID
 	for cursor := ""; ; {
 		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}
 		for i := range records {
-			ids = append(ids, records[i].ID)
+			if records[i].Kind == KindSession {
+				ids = append(ids, records[i].ID)
+			} else {
+				others = append(others, records[i].ID)
+			}
 		}
 		if cursor = next; cursor == "" {
-			return ids, nil
+			return append(ids, others...), nil
 		}
 	}
 }
@@ -124,6 +134,15 @@ func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
 	narrowed := len(q.Kinds) > 0 || len(tags) > 0 || !q.Where.IsZero()
 	if narrowed == q.All {
 		return Filter{}, Errorf(Invalid, "say what to erase: either everything, or a kind, tag or filter")
+	}
+	if !q.All && len(q.Kinds) == 0 {
+		q.Kinds = memoryKinds
+	}
+	if slices.Contains(q.Kinds, KindSession) || slices.Contains(q.Kinds, KindMessage) {
+		if len(tags) > 0 || !q.Where.IsZero() {
+			return Filter{}, Errorf(Invalid, "sessions have no tags and no metadata to filter by: erase them by kind alone")
+		}
+		q.Kinds = append(slices.Clone(q.Kinds), KindSession, KindMessage)
 	}
 	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: q.Kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
 }

@@ -99,6 +99,7 @@ func (s *Sessions) draftMessage(in Message) (Record, error) {
 // setMessage gives a record its message, and what is searched of it.
 func (e *Engine) setMessage(r *Record, m Message) (err error) {
 	body := messageBody{Message: m}
+	r.Status = string(m.Type.base())
 	r.Text, r.Passages = "", nil
 	if text := cutText(m.Text(), e.opts.MaxContent-MaxLabelBytes-2); text != "" {
 		speaker := e.redact(m.Speaker()) + ": "

@@ -65,6 +65,11 @@ const (
 	KindMessage Kind = "message" // a message of a conversation
 )
 
+// memoryKinds are the kinds that stand alone and are looked for unless a query says
+// otherwise. Messages are not among them: a conversation is searched as one, by
+// [Sessions.Search].
+var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
+
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind
 // touches no store.

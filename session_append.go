@@ -112,8 +112,8 @@ func (s *Sessions) open(ctx context.Context, id string, now time.Time) (*session
 type appending struct {
 	s       *Sessions
 	drafts  []Record
-	headers []header // of the drafts; their numbers follow
-	numbers []int64  // of an import that keeps them; nil: those that follow
+	headers []header  // of the drafts; their numbers follow
+	numbers []int64   // of an import that keeps them; nil: those that follow
 	typ     EventType // default EventAppended, of a new session EventCreated
 	vectors [][]Vectors
 	space   Space // the active space the vectors were made for

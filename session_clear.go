@@ -74,3 +74,33 @@ func (s *Sessions) ClearAll(ctx context.Context) (done Cleared, err error) {
 	}
 	return done, nil
 }
+
+// eraseInSession is the change that erases a record of a session: all of it, or one
+// message. A summary that covers the message goes with it.
+func (m *Memory) eraseInSession(ctx context.Context, r *Record, now time.Time) (c Change, err error) {
+	inner := *m
+	inner.view.Namespace = r.Namespace[:len(r.Namespace)-1]
+	s := inner.Sessions()
+	id := r.Slot
+	if r.Kind == KindMessage {
+		id = r.Sequence
+	}
+	st, err := s.find(ctx, id)
+	switch {
+	case err != nil:
+		return c, err
+	case st == nil: // what is left of an erase that was stopped half way
+		return m.eraseChange([]Record{*r}, now), nil
+	case r.Kind == KindSession:
+		_, c, err = s.clearing(ctx, st, now)
+		return c, err
+	}
+	st.body.Count--
+	st.body.Coherent = false // it may have been a call
+	if st.body.Summary != nil && st.body.Summary.Through >= r.Position {
+		st.body.Summary = nil
+	}
+	c, err = s.eraseMessages(ctx, st, []header{{id: r.ID, version: r.Version, seq: r.Position}}, now)
+	c.Events = append(c.Events, m.event(EventErased, r, now, nil))
+	return c, err
+}

@@ -110,13 +110,10 @@ func readSession(r *Record) (body sessionBody, err error) {
 func (s *Sessions) draftSession(in NewSession, now time.Time) (*sessionState, error) {
 	st := &sessionState{fresh: true, body: sessionBody{ID: in.ID, MaxMessages: in.MaxMessages, TimeoutSeconds: in.TimeoutSeconds,
 		CreatedAt: now, Source: s.m.view.Source}}
-	switch {
-	case in.MaxMessages < 0 || in.MaxMessages > maxMaxMessages:
-		return nil, Errorf(Invalid, "max_messages is %d; it must be 0 to %d: 0 keeps as many as the configuration says", in.MaxMessages, maxMaxMessages)
-	case in.TimeoutSeconds < 0 || in.TimeoutSeconds > maxTimeoutSeconds:
-		return nil, Errorf(Invalid, "timeout_seconds is %d; it must be 0 to %d: 0 is as the configuration says", in.TimeoutSeconds, maxTimeoutSeconds)
+	err := checkSessionLimits(in.MaxMessages, in.TimeoutSeconds)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if st.body.ID == "" {
 		st.body.ID = uuid.UUID(s.m.engine.opts.NewID()).String()
 	}
@@ -136,6 +133,16 @@ const (
 	maxMaxMessages    = 1_000_000
 	maxTimeoutSeconds = 10 * 366 * 24 * 60 * 60
 )
+
+func checkSessionLimits(most int, timeoutSeconds int64) error {
+	switch {
+	case most < 0 || most > maxMaxMessages:
+		return Errorf(Invalid, "max_messages is %d; it must be 0 to %d: 0 keeps as many as the configuration says", most, maxMaxMessages)
+	case timeoutSeconds < 0 || timeoutSeconds > maxTimeoutSeconds:
+		return Errorf(Invalid, "timeout_seconds is %d; it must be 0 to %d: 0 is as the configuration says", timeoutSeconds, maxTimeoutSeconds)
+	}
+	return nil
+}
 
 // sessionMetadata checks and redacts metadata.
 func (e *Engine) sessionMetadata(raw json.RawMessage) (json.RawMessage, error) {
@@ -173,14 +180,7 @@ func (s *Sessions) put(st *sessionState, now time.Time, active bool) (Put, error
 	r.Version++
 	if active {
 		r.UpdatedAt = laterOf(r.UpdatedAt, now)
-		timeout := s.m.engine.opts.SessionTimeout
-		if st.body.TimeoutSeconds > 0 {
-			timeout = time.Duration(st.body.TimeoutSeconds) * time.Second
-		}
-		r.EndsAt = time.Time{}
-		if timeout > 0 {
-			r.EndsAt = r.UpdatedAt.Add(timeout)
-		}
+		r.EndsAt = s.m.engine.sessionEnd(&st.body, r.UpdatedAt)
 	}
 	r.CreatedAt = r.UpdatedAt
 	body, err := encodeJSON(st.body)
@@ -190,6 +190,18 @@ func (s *Sessions) put(st *sessionState, now time.Time, active bool) (Put, error
 	r.Body = body
 	st.record = r
 	return Put{Record: r, SameText: !st.fresh, Revisions: -1}, nil
+}
+
+// sessionEnd is when a session of a last activity is expired; zero: never.
+func (e *Engine) sessionEnd(b *sessionBody, activity time.Time) time.Time {
+	timeout := e.opts.SessionTimeout
+	if b.TimeoutSeconds > 0 {
+		timeout = time.Duration(b.TimeoutSeconds) * time.Second
+	}
+	if timeout == 0 {
+		return time.Time{}
+	}
+	return activity.Add(timeout).Truncate(time.Millisecond)
 }
 
 // sessionOf shows a record of kind session as it is at a moment.

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// says makes a message of a type.
-func says(typ loci.MessageType, text string) loci.Message {
+// spoken makes a message of a type.
+func spoken(typ loci.MessageType, text string) loci.Message {
 	data, err := json.Marshal(map[string]any{"content": text, "type": typ})
 	if err != nil {
 		panic(err)
@@ -79,7 +79,7 @@ func sessionOf(t testing.TB, m *loci.Memory, id string) loci.Session {
 func TestSessionHistory(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		first, second := appendTo(t, m, "", says(loci.MessageHuman, "one")), appendTo(t, m, "", says(loci.MessageHuman, "other"))
+		first, second := appendTo(t, m, "", spoken(loci.MessageHuman, "one")), appendTo(t, m, "", spoken(loci.MessageHuman, "other"))
 		if first.Session == second.Session || !first.Created || first.First != 1 || first.Last != 1 {
 			t.Errorf("appended %+v and %+v", first, second)
 		}
@@ -87,7 +87,7 @@ func TestSessionHistory(t *testing.T) {
 			t.Errorf("the new id %q is no UUID", first.Session)
 		}
 		id := first.Session
-		next := appendTo(t, m, id, says(loci.MessageAI, "two"), asks("c"), answer("c"))
+		next := appendTo(t, m, id, spoken(loci.MessageAI, "two"), asks("c"), answer("c"))
 		if next.Created || next.First != 2 || next.Last != 4 || next.Messages != 4 {
 			t.Errorf("appended %+v", next)
 		}
@@ -133,7 +133,7 @@ func TestSessionConcurrentAppends(t *testing.T) {
 		for a := range appenders {
 			group.Go(func() {
 				for n := range each {
-					if _, err := m.Sessions().Append(t.Context(), "s", []loci.Message{says(loci.MessageHuman, fmt.Sprintf("%d/%d", a, n))}); err != nil {
+					if _, err := m.Sessions().Append(t.Context(), "s", []loci.Message{spoken(loci.MessageHuman, fmt.Sprintf("%d/%d", a, n))}); err != nil {
 						t.Error(err)
 						return
 					}
@@ -174,7 +174,7 @@ func TestSessionAppendsOfTwoEngines(t *testing.T) {
 			m := bind(t, newEngine(t, s, loci.Options{}), "u")
 			group.Go(func() {
 				for n := range 25 {
-					if _, err := m.Sessions().Append(t.Context(), "s", []loci.Message{says(loci.MessageHuman, fmt.Sprint(a, n))}); err != nil {
+					if _, err := m.Sessions().Append(t.Context(), "s", []loci.Message{spoken(loci.MessageHuman, fmt.Sprint(a, n))}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -197,11 +197,11 @@ func TestSessionAppendIsRepeatable(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		e := newEngine(t, s, loci.Options{})
 		keyed := bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: loci.Namespace{"u"}, Actor: "tester", IdempotencyKey: "k"})
-		first, again := appendTo(t, keyed, "", says(loci.MessageHuman, "x")), appendTo(t, keyed, "", says(loci.MessageHuman, "x"))
+		first, again := appendTo(t, keyed, "", spoken(loci.MessageHuman, "x")), appendTo(t, keyed, "", spoken(loci.MessageHuman, "x"))
 		if first != again {
 			t.Errorf("first %+v, again %+v", first, again)
 		}
-		_, err := keyed.Sessions().Append(t.Context(), "", []loci.Message{says(loci.MessageHuman, "y")})
+		_, err := keyed.Sessions().Append(t.Context(), "", []loci.Message{spoken(loci.MessageHuman, "y")})
 		wantCode(t, err, loci.Conflict)
 		if n := len(history(t, keyed, first.Session, loci.HistoryQuery{})); n != 1 {
 			t.Errorf("%d messages", n)
@@ -232,7 +232,7 @@ func TestSessionTimeout(t *testing.T) {
 		c.advance(time.Second)
 		create(loci.NewSession{ID: "short", TimeoutSeconds: 60})
 		c.advance(time.Second)
-		appendTo(t, m, "usual", says(loci.MessageHuman, "hi"))
+		appendTo(t, m, "usual", spoken(loci.MessageHuman, "hi"))
 		if got := listed(loci.SessionQuery{}); !slices.Equal(got, []string{"usual active", "short active"}) {
 			t.Errorf("sessions %q", got)
 		}
@@ -253,7 +253,7 @@ func TestSessionTimeout(t *testing.T) {
 		if _, err := m.Sessions().Trim(t.Context(), "usual", 0); err != nil || sessionOf(t, m, "usual").Status != loci.SessionExpired {
 			t.Errorf("a trim revives: %v", err)
 		}
-		appendTo(t, m, "usual", says(loci.MessageHuman, "back"))
+		appendTo(t, m, "usual", spoken(loci.MessageHuman, "back"))
 		if got := listed(loci.SessionQuery{}); !slices.Equal(got, []string{"usual active"}) {
 			t.Errorf("sessions %q", got)
 		}
@@ -266,10 +266,10 @@ func TestSessionListPages(t *testing.T) {
 		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
 		for i := range 7 {
 			c.advance(time.Second)
-			appendTo(t, m, fmt.Sprint("s", i), says(loci.MessageHuman, "hi"))
+			appendTo(t, m, fmt.Sprint("s", i), spoken(loci.MessageHuman, "hi"))
 		}
 		c.advance(time.Second)
-		appendTo(t, m, "s2", says(loci.MessageHuman, "again"))
+		appendTo(t, m, "s2", spoken(loci.MessageHuman, "again"))
 		var got []string
 		for page := (loci.Page{Limit: 3}); ; {
 			sessions, next, err := m.Sessions().List(t.Context(), loci.SessionQuery{}, page)
@@ -294,9 +294,9 @@ func TestSessionClear(t *testing.T) {
 		e := newEngine(t, s, loci.Options{})
 		m, below := bind(t, e, "u"), bind(t, e, "u", "below")
 		for _, id := range []string{"a", "b", "c"} {
-			appendTo(t, m, id, says(loci.MessageHuman, "one "+id), says(loci.MessageAI, "two "+id))
+			appendTo(t, m, id, spoken(loci.MessageHuman, "one "+id), spoken(loci.MessageAI, "two "+id))
 		}
-		appendTo(t, below, "a", says(loci.MessageHuman, "not theirs"))
+		appendTo(t, below, "a", spoken(loci.MessageHuman, "not theirs"))
 		save(t, m, "a note")
 		n, err := m.Sessions().Clear(t.Context(), "a")
 		if err != nil || n != (loci.Cleared{Sessions: 1, Messages: 2}) {
@@ -306,7 +306,7 @@ func TestSessionClear(t *testing.T) {
 		wantCode(t, err, loci.NotFound)
 		_, err = m.Sessions().Clear(t.Context(), "a")
 		wantCode(t, err, loci.NotFound)
-		if again := appendTo(t, m, "a", says(loci.MessageHuman, "new")); again.First != 1 || !again.Created {
+		if again := appendTo(t, m, "a", spoken(loci.MessageHuman, "new")); again.First != 1 || !again.Created {
 			t.Errorf("a cleared session goes on: %+v", again)
 		}
 		n, err = m.Sessions().ClearAll(t.Context())
@@ -324,7 +324,7 @@ func TestSessionClear(t *testing.T) {
 
 func TestSessionLimits(t *testing.T) {
 	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
-	hi := says(loci.MessageHuman, "hi")
+	hi := spoken(loci.MessageHuman, "hi")
 	long := strings.Repeat("x", 300)
 	for name, c := range map[string]struct {
 		call func() error
@@ -339,11 +339,11 @@ func TestSessionLimits(t *testing.T) {
 			return err
 		}, loci.TooLarge, "the limit is 1000: append them in several calls"},
 		"a long message": {func() error {
-			_, err := m.Sessions().Append(t.Context(), "s", []loci.Message{hi, says(loci.MessageHuman, strings.Repeat("x", 1<<20))})
+			_, err := m.Sessions().Append(t.Context(), "s", []loci.Message{hi, spoken(loci.MessageHuman, strings.Repeat("x", 1<<20))})
 			return err
 		}, loci.TooLarge, "messages[1]: a message has"},
 		"an odd message": {func() error {
-			_, err := m.Sessions().Append(t.Context(), "s", []loci.Message{hi, says("spell", "x")})
+			_, err := m.Sessions().Append(t.Context(), "s", []loci.Message{hi, spoken("spell", "x")})
 			return err
 		}, loci.Invalid, `messages[1]: type "spell" is not known`},
 		"metadata": {func() error {

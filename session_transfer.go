@@ -238,18 +238,21 @@ func (in *sessionImport) checkSession() (err error) {
 	if d.Last < 0 || d.Last > maxSeq {
 		return Errorf(Invalid, "session.last_seq is %d; it must be 0 to %d", d.Last, int64(maxSeq))
 	}
-	if d.Summary == nil {
+	return in.s.m.engine.checkSummary(d.Summary)
+}
+
+// checkSummary checks a summary that was not made here, and redacts it.
+func (e *Engine) checkSummary(s *Summary) (err error) {
+	switch {
+	case s == nil:
 		return nil
+	case s.Through < 0 || s.Through > maxSeq || s.Epoch < 0 || s.Messages < 0:
+		return Errorf(Invalid, "summary: through_seq, epoch and message_count must be at least 0")
+	case len(s.Text) > e.opts.MaxContent:
+		return Errorf(TooLarge, "summary.text has %d bytes; the limit is %d", len(s.Text), e.opts.MaxContent)
 	}
-	switch e := in.s.m.engine; {
-	case d.Summary.Through < 0 || d.Summary.Through > maxSeq || d.Summary.Epoch < 0 || d.Summary.Messages < 0:
-		return Errorf(Invalid, "session.summary: through_seq, epoch and message_count must be at least 0")
-	case len(d.Summary.Text) > e.opts.MaxContent:
-		return Errorf(TooLarge, "session.summary.text has %d bytes; the limit is %d", len(d.Summary.Text), e.opts.MaxContent)
-	default:
-		d.Summary.Text, d.Summary.By = e.redact(d.Summary.Text), e.redact(clip(d.Summary.By))
-	}
-	d.Summary.CreatedAt, err = importTime("session.summary.created_at", d.Summary.CreatedAt)
+	s.Text, s.By = e.redact(s.Text), e.redact(clip(s.By))
+	s.CreatedAt, err = importTime("summary.created_at", s.CreatedAt)
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 
 func TestSessionKeepsTheNewest(t *testing.T) {
 	function := loci.Message{Type: loci.MessageFunction, Data: json.RawMessage(`{"content":"f","name":"n"}`)}
-	human, ai, system := says(loci.MessageHuman, "h"), says(loci.MessageAI, "a"), says(loci.MessageSystem, "s")
+	human, ai, system := spoken(loci.MessageHuman, "h"), spoken(loci.MessageAI, "a"), spoken(loci.MessageSystem, "s")
 	cases := map[string]struct {
 		messages []loci.Message
 		most     int
@@ -92,7 +92,7 @@ func TestSessionTrimProperties(t *testing.T) {
 			for range rapid.IntRange(1, 6).Draw(t, "batch") {
 				switch rapid.IntRange(0, 7).Draw(t, "message") {
 				case 0:
-					batch = append(batch, says(loci.MessageSystem, "s"))
+					batch = append(batch, spoken(loci.MessageSystem, "s"))
 				case 1, 2:
 					calls++
 					id := fmt.Sprint("c", calls)
@@ -110,9 +110,9 @@ func TestSessionTrimProperties(t *testing.T) {
 						waiting = slices.Delete(waiting, n, n+1)
 					}
 				case 5:
-					batch = append(batch, says(loci.MessageAI, "a"))
+					batch = append(batch, spoken(loci.MessageAI, "a"))
 				default:
-					batch = append(batch, says(loci.MessageHuman, "h"))
+					batch = append(batch, spoken(loci.MessageHuman, "h"))
 				}
 			}
 			if len(batch) == 0 {

@@ -87,6 +87,7 @@ type exporter struct {
 	m     *Memory
 	enc   *json.Encoder
 	reach Filter
+	order Order
 	end   exportLine
 }
 
@@ -98,12 +99,15 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 	out := bufio.NewWriter(w)
 	now := m.engine.now()
 	x := &exporter{m: m, enc: json.NewEncoder(out), end: exportLine{Type: "end"},
-		reach: Filter{Within: []Namespace{m.view.Namespace}, At: now, NotLive: true}}
+		reach: Filter{Within: []Namespace{m.view.Namespace}, Kinds: memoryKinds, At: now, NotLive: true}}
 	x.enc.SetEscapeHTML(false)
 	if err := x.enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now}); err != nil {
 		return 0, err
 	}
 	if err := x.pages(ctx, x.record, progress); err != nil {
+		return x.end.Records, err
+	}
+	if err := x.sessions(ctx, progress); err != nil {
 		return x.end.Records, err
 	}
 	// Links come in a second run over the records, since either end of one may be
@@ -120,7 +124,7 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 // pages calls write for each record in reach.
 func (x *exporter) pages(ctx context.Context, write func(context.Context, *Record) error, progress func(done int64)) error {
 	for cursor := ""; ; {
-		records, next, err := x.m.engine.store.Records(ctx, x.m.view.Tenant, x.reach, Page{Limit: x.m.engine.exportPage(), Cursor: cursor})
+		records, next, err := x.m.engine.store.Records(ctx, x.m.view.Tenant, x.reach, Page{Limit: x.m.engine.exportPage(), Cursor: cursor, Order: x.order})
 		if err != nil {
 			return err
 		}

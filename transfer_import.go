@@ -41,6 +41,9 @@ const maxSkipped = 20
 //     tenant holds that, it gets one that follows from the id and its namespace,
 //     and whatever in the input names the old id names the new one.
 //
+// A session is stored whole or not at all: where one of its id is there, it and its
+// messages stay as they are.
+//
 // Links are stored where both ends are in the handle's namespace afterwards.
 //
 // The whole input is checked before anything is written, and the line and field of
@@ -50,6 +53,9 @@ const maxSkipped = 20
 func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
 	in := importer{m: m, lines: map[ID]int{}, silent: map[*encoder]bool{}}
 	if err := in.read(r); err != nil {
+		return in.report, err
+	}
+	if err := in.joinSessions(); err != nil {
 		return in.report, err
 	}
 	err := in.store(ctx, progress)
@@ -79,7 +85,8 @@ type importer struct {
 type imported struct {
 	Record
 	history []Revision
-	fresh   bool // is not there yet, as far as was known before the first change
+	session *Record // of a message: its session, if the input holds it
+	fresh   bool    // is not there yet, as far as was known before the first change
 }
 
 // read checks the input.
