@@ -46,7 +46,8 @@ func (s *Sessions) change(ctx context.Context, st *sessionState, now time.Time, 
 			c.Erase = append(c.Erase, Erase{ID: h.id, Version: h.version})
 		}
 	}
-	put, err := s.put(st, now, typ != EventTrimmed)
+	active := typ == EventCreated || typ == EventAppended || typ == EventImported
+	put, err := s.put(st, now, active)
 	if err != nil {
 		return c, err
 	}
