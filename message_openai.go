@@ -125,6 +125,9 @@ func (m Message) OpenAI() (json.RawMessage, error) {
 			out[key] = raw
 		}
 	}
+	if blocks, ok := openAIBlocks(data["content"]); ok {
+		out["content"] = blocks
+	}
 	if m.Type.base() == MessageAI {
 		calls, err := toOpenAICalls(data)
 		if err != nil {
@@ -142,6 +145,25 @@ func (m Message) OpenAI() (json.RawMessage, error) {
 		return nil, &Error{Code: Internal, Op: "encode message", Err: err}
 	}
 	return encoded, nil
+}
+
+// openAIBlocks makes blocks of the texts in a list of content: LangChain allows bare
+// ones. ok is false where the content is no list.
+func openAIBlocks(content json.RawMessage) (blocks []any, ok bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(content, &list) != nil || list == nil {
+		return nil, false
+	}
+	blocks = []any{}
+	for _, raw := range list {
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			blocks = append(blocks, map[string]string{"type": "text", "text": text})
+			continue
+		}
+		blocks = append(blocks, raw)
+	}
+	return blocks, true
 }
 
 func (m Message) openAIRole(data fields) (string, error) {
