@@ -99,6 +99,12 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	if err := open.Items().Put(t.Context(), loci.Namespace{"user", "victim", canary}, canary, value, &loci.PutOptions{TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
+	if err := storeSession(t.Context(), open); err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range must(open.Search(t.Context(), loci.Query{Kinds: []loci.Kind{loci.KindSession, loci.KindMessage}})).Matches {
+		sc.ids = append(sc.ids, match.Record.ID)
+	}
 	_, next, err := open.Facts(t.Context(), loci.FactQuery{History: true}, loci.Page{Limit: 2})
 	if err != nil || next == "" {
 		t.Fatal(next, err)
@@ -196,6 +202,7 @@ func (p *probe) read(ctx context.Context) {
 		p.checkIDs("Events", events)
 	}
 	p.readLifecycle(ctx)
+	p.readSessions(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.Fact(ctx, id)
 		p.refused("Fact", f, err)
@@ -334,6 +341,7 @@ func (p *probe) refused(method string, reply any, err error) {
 func (p *probe) write(ctx context.Context) {
 	m, it := p.m, p.m.Items()
 	p.writeLifecycle(ctx)
+	p.writeSessions(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.ReviseFact(ctx, id, loci.FactRevision{Tags: &[]string{"taken"}})
 		p.refused("ReviseFact", f, err)
