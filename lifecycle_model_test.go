@@ -464,7 +464,7 @@ func TestLifecycleEqualsItsReference(t *testing.T) {
 		operations int
 	}{
 		"memory": {func(*testing.T) loci.Store { return openMemory() }, long(20_000, 100_000)},
-		"sqlite": {openSQLite, long(1_000, 10_000)},
+		"sqlite": {func(t *testing.T) loci.Store { return openSQLite(t) }, long(1_000, 10_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n := range c.operations / game {
