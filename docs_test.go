@@ -281,7 +281,11 @@ func exampleMemory(ctx context.Context) (*loci.Engine, *loci.Memory) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	embedder, err := embedding.NewBuiltin()
+	if err != nil {
+		log.Fatal(err)
+	}
+	engine, err := loci.New(s, &loci.Options{Embedder: embedder})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -444,7 +448,7 @@ func ExampleMemory_Search() {
 		why := match.Explain
 		fmt.Printf("%.2f = %.2f words + %.2f similarity: %s\n", match.Score, why.KeywordPart, why.VectorPart, match.Passage)
 	}
-	// Output: 1.00 = 0.30 words + 0.70 similarity: Prefers window seats.
+	// Output: 1.00 = 0.50 words + 0.50 similarity: Prefers window seats.
 }
 
 func ExampleMemory_Items() {

@@ -18,7 +18,7 @@ import (
 const (
 	DefaultChunkSize      = 640 // characters in a passage
 	DefaultChunkOverlap   = 96  // characters two neighbouring passages share
-	DefaultVectorWeight   = 0.7 // of similarity in a fused score; keywords weigh the rest
+	DefaultVectorWeight   = 0.5 // of similarity in a fused score; keywords weigh the rest (docs/adr/0015-fusion.md)
 	DefaultNeighbourShare = 0.2 // of the score of what comes before a match in its sequence
 	DefaultMaxContent     = 256 << 10
 	DefaultRevisions      = 10
@@ -76,7 +76,7 @@ type Options struct {
 
 	ChunkSize    int      // characters in a passage, 64 to 8192; default 640
 	ChunkOverlap *int     // characters shared by neighbours, less than half of ChunkSize; default 96
-	VectorWeight *float64 // 0 to 1; default 0.7. Keywords weigh 1 − VectorWeight
+	VectorWeight *float64 // 0 to 1; default 0.5. Keywords weigh 1 − VectorWeight
 
 	// NeighbourShare, 0 to 1, is how much of the score of the record before it in its
 	// sequence a match of mode Hybrid gets; default 0.2, 0 for none. On conversations

@@ -31,6 +31,10 @@ func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
 			change, err := m.eraseInSession(ctx, &r, now)
 			return decision[ID]{change: change, reply: id}, err
 		}
+		if isCheckpointKind(r.Kind) {
+			return decision[ID]{}, &Error{Code: Unsupported, Msg: "a checkpoint is erased with what belongs to it, not by the id of its record",
+				Recovery: "Delete its thread, or prune it."}
+		}
 		return decision[ID]{change: m.eraseChange([]Record{r}, now), reply: id}, nil
 	})
 }
@@ -99,7 +103,7 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
 	var others []ID
 	for cursor := ""; ; {
-		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor})
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor, NoText: true})
 		if err != nil {
 			return nil, err
 		}
@@ -143,6 +147,11 @@ func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
 			return Filter{}, Errorf(Invalid, "sessions have no tags and no metadata to filter by: erase them by kind alone")
 		}
 		q.Kinds = append(slices.Clone(q.Kinds), KindSession, KindMessage)
+	}
+	// Without its values a checkpoint is worth nothing, and the other way round: only
+	// everything takes them along.
+	if slices.ContainsFunc(q.Kinds, isCheckpointKind) {
+		return Filter{}, Errorf(Invalid, "checkpoints are erased by thread, or with everything: leave their kinds out")
 	}
 	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: q.Kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
 }

@@ -47,29 +47,27 @@ type PutOptions struct {
 	TTL time.Duration // expire this long after the last write or refreshing read; 0: never
 }
 
-// checkItemNamespace applies the rules LangGraph has for labels.
-func checkItemNamespace(n Namespace) error {
+// place checks that a namespace lies in the handle's reach, and that the part of it
+// that is not the handle's own follows the rules LangGraph has for labels: the name
+// of a user may be an address with periods.
+func (it *Items) place(n Namespace) error {
 	if len(n) == 0 {
 		return Errorf(Invalid, "namespace must not be empty")
 	}
-	for _, label := range n {
-		if strings.Contains(label, ".") {
-			return Errorf(Invalid, "namespace label %q must not contain a period", label)
-		}
-	}
-	if n[0] == "langgraph" {
-		return Errorf(Invalid, "the first namespace label must not be \"langgraph\"")
-	}
-	return n.Validate()
-}
-
-// place checks that a namespace lies in the handle's reach.
-func (it *Items) place(n Namespace) error {
-	if err := checkItemNamespace(n); err != nil {
+	if err := n.Validate(); err != nil {
 		return err
 	}
 	if !it.m.view.Namespace.Contains(n) {
 		return Errorf(Forbidden, "namespace %s is outside of what this credential may use", n)
+	}
+	chosen := n[len(it.m.view.Namespace):]
+	for _, label := range chosen {
+		if strings.Contains(label, ".") {
+			return Errorf(Invalid, "namespace label %q must not contain a period", label)
+		}
+	}
+	if len(chosen) > 0 && chosen[0] == "langgraph" {
+		return Errorf(Invalid, "the first namespace label must not be \"langgraph\"")
 	}
 	return nil
 }
@@ -350,6 +348,10 @@ func (it *Items) Search(ctx context.Context, q ItemQuery) ([]Item, error) {
 
 // A NamespaceQuery selects namespaces for [Items.Namespaces].
 type NamespaceQuery struct {
+	// Below, when not empty, is a namespace in the handle's own. Only what is below it
+	// is listed, and the other conditions are about the labels after it.
+	Below Namespace
+
 	Prefix   []string // labels from the front; "*" stands for any one label
 	Suffix   []string // labels from the end; "*" stands for any one label
 	MaxDepth int      // cut longer namespaces to so many labels; 0: do not
@@ -370,12 +372,16 @@ func (it *Items) Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace,
 	}
 	var out []Namespace
 	for _, n := range all {
-		if len(n) < len(q.Prefix) || len(n) < len(q.Suffix) ||
-			!labelsMatch(n[:len(q.Prefix)], q.Prefix) || !labelsMatch(n[len(n)-len(q.Suffix):], q.Suffix) {
+		if len(q.Below) > 0 && (len(n) == len(q.Below) || !q.Below.Contains(n)) {
 			continue
 		}
-		if q.MaxDepth > 0 && len(n) > q.MaxDepth {
-			n = n[:q.MaxDepth]
+		rest := n[len(q.Below):]
+		if len(rest) < len(q.Prefix) || len(rest) < len(q.Suffix) ||
+			!labelsMatch(rest[:len(q.Prefix)], q.Prefix) || !labelsMatch(rest[len(rest)-len(q.Suffix):], q.Suffix) {
+			continue
+		}
+		if q.MaxDepth > 0 && len(rest) > q.MaxDepth {
+			n = n[:len(q.Below)+q.MaxDepth]
 		}
 		if len(out) == 0 || !out[len(out)-1].Equal(n) {
 			out = append(out, n)

@@ -331,3 +331,44 @@ func TestFactsAreItems(t *testing.T) {
 		wantCode(t, err, loci.NotFound)
 	})
 }
+
+// TestItemsBelowTheHandle: the rules for labels, and what a list of namespaces is
+// about, concern the labels after the handle's own, which may be an address.
+func TestItemsBelowTheHandle(t *testing.T) {
+	own := loci.Namespace{"user", "a.b@example.org"}
+	m := bind(t, newEngine(t, openMemory(), loci.Options{}), own...)
+	for _, rest := range [][]string{{"docs"}, {"docs", "x"}, {"user"}, {"prefs"}} {
+		put(t, m, own.Child(rest...), "k", `{"a":1}`, nil)
+	}
+	put(t, m, own, "k", `{"a":1}`, nil)
+	for _, rest := range [][]string{{"a.b"}, {"docs", "a.b"}, {"langgraph"}} {
+		wantCode(t, m.Items().Put(t.Context(), own.Child(rest...), "k", json.RawMessage(`{}`), nil), loci.Invalid)
+	}
+	for name, c := range map[string]struct {
+		q    loci.NamespaceQuery
+		want string
+	}{
+		"all":        {loci.NamespaceQuery{}, "docs docs/x prefs user"},
+		"prefix":     {loci.NamespaceQuery{Prefix: []string{"docs"}}, "docs docs/x"},
+		"own prefix": {loci.NamespaceQuery{Prefix: []string{"user"}}, "user"},
+		"any":        {loci.NamespaceQuery{Prefix: []string{"*", "*"}}, "docs/x"},
+		"suffix":     {loci.NamespaceQuery{Suffix: []string{"x"}}, "docs/x"},
+		"own suffix": {loci.NamespaceQuery{Suffix: []string{"a.b@example.org", "docs"}}, ""},
+		"depth":      {loci.NamespaceQuery{MaxDepth: 1}, "docs prefs user"},
+		"page":       {loci.NamespaceQuery{Limit: 1, Offset: 1}, "docs/x"},
+	} {
+		c.q.Below = own
+		found, err := m.Items().Namespaces(t.Context(), c.q)
+		var got []string
+		for _, n := range found {
+			got = append(got, n[len(own):].String())
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	outside, err := m.Items().Namespaces(t.Context(), loci.NamespaceQuery{Below: loci.Namespace{"user", "somebody"}})
+	if err != nil || len(outside) > 0 {
+		t.Errorf("outside: %v, %v", outside, err)
+	}
+}

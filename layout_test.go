@@ -23,6 +23,8 @@ var mayImport = map[string][]string{
 	"":                      {"internal/retrieval", "internal/secret"},
 	"internal/retrieval":    {},
 	"internal/secret":       {},
+	"internal/jsonguard":    {},
+	"internal/problem":      {""},
 	"internal/token":        {},
 	"internal/vector":       {},
 	"internal/wordpiece":    {},
@@ -36,9 +38,11 @@ var mayImport = map[string][]string{
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
 	"tool":                  {"", "internal/secret"},
-	"mcp":                   {"", "tool"},
+	"mcp":                   {"", "internal/jsonguard", "tool"},
+	"rest":                  {"", "internal/jsonguard", "internal/problem", "tool"},
+	"server":                {"", "internal/problem"},
 	"bench":                 {"", "embedding", "store"},
-	"cmd/loci":              {"", "bench", "embedding", "internal/token", "llm", "mcp", "store", "tool"},
+	"cmd/loci":              {"", "bench", "embedding", "internal/token", "llm", "mcp", "rest", "server", "store", "tool"},
 }
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.
@@ -82,7 +86,7 @@ func TestImportsPointOneWay(t *testing.T) {
 // it finds in its own files.
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
 	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal)\(`)
-	may := regexp.MustCompile(`^(cmd/loci|bench|tests|examples|auth)/|^mcp/identity\.go$|^store/sqlite/sqlite\.go$`)
+	may := regexp.MustCompile(`^(cmd/loci|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|^store/sqlite/sqlite\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// plain decodes JSON with its numbers as written.
-func plain(t testing.TB, raw []byte) (v any) {
+// exactJSON decodes JSON with its numbers as written.
+func exactJSON(t testing.TB, raw []byte) (v any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -46,29 +46,29 @@ func TestMessagesOfLangChain(t *testing.T) {
 		}
 		for i, f := range file.Messages {
 			stored, built := parse(t, string(f.Stored)), parse(t, string(f.Constructor))
-			if out, err := json.Marshal(stored); err != nil || !reflect.DeepEqual(plain(t, out), plain(t, f.Stored)) {
+			if out, err := json.Marshal(stored); err != nil || !reflect.DeepEqual(exactJSON(t, out), exactJSON(t, f.Stored)) {
 				t.Errorf("%s %d: %s became %s, %v", name, i, f.Stored, out, err)
 			}
 			var kwargs struct{ Kwargs json.RawMessage }
-			if err := json.Unmarshal(f.Constructor, &kwargs); err != nil || !reflect.DeepEqual(plain(t, built.Data), plain(t, kwargs.Kwargs)) {
+			if err := json.Unmarshal(f.Constructor, &kwargs); err != nil || !reflect.DeepEqual(exactJSON(t, built.Data), exactJSON(t, kwargs.Kwargs)) {
 				t.Errorf("%s %d: %s became %s, %v", name, i, f.Constructor, built.Data, err)
 			}
 			if same := strings.ReplaceAll(string(stored.Type), "generic", "chat") == string(built.Type) || name == "javascript" && strings.HasSuffix(string(built.Type), "Chunk"); !same {
 				t.Errorf("%s %d: type %s as stored, %s as an object", name, i, stored.Type, built.Type)
 			}
 			if string(f.OpenAI) != "" && string(f.OpenAI) != "null" {
-				checkOpenAI(t, stored, plain(t, f.OpenAI).(map[string]any))
+				checkOpenAI(t, stored, exactJSON(t, f.OpenAI).(map[string]any))
 			}
 		}
 		for _, f := range file.OpenAI {
 			got, want := parse(t, string(f.OpenAI)), parse(t, string(f.Stored))
-			a, b := plain(t, got.Data).(map[string]any), plain(t, want.Data).(map[string]any)
+			a, b := exactJSON(t, got.Data).(map[string]any), exactJSON(t, want.Data).(map[string]any)
 			for _, key := range []string{"content", "tool_calls", "tool_call_id", "additional_kwargs"} {
 				if b[key] != nil && !reflect.DeepEqual(a[key], b[key]) || got.Type != want.Type {
 					t.Errorf("%s became %s %s, LangChain makes %s %s", f.OpenAI, got.Type, got.Data, want.Type, want.Data)
 				}
 			}
-			checkOpenAI(t, got, plain(t, f.OpenAI).(map[string]any))
+			checkOpenAI(t, got, exactJSON(t, f.OpenAI).(map[string]any))
 		}
 	}
 }
@@ -80,7 +80,7 @@ func checkOpenAI(t *testing.T, m loci.Message, want map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := plain(t, out).(map[string]any)
+	got := exactJSON(t, out).(map[string]any)
 	for _, key := range []string{"role", "name", "tool_call_id"} {
 		if got[key] != want[key] {
 			t.Errorf("%s: %s is %v, want %v", out, key, got[key], want[key])
@@ -93,7 +93,7 @@ func checkOpenAI(t *testing.T, m loci.Message, want map[string]any) {
 	for i, call := range calls {
 		a, b := got["tool_calls"].([]any)[i].(map[string]any), call.(map[string]any)
 		f, g := a["function"].(map[string]any), b["function"].(map[string]any)
-		if a["id"] != b["id"] || f["name"] != g["name"] || !reflect.DeepEqual(plain(t, []byte(f["arguments"].(string))), plain(t, []byte(g["arguments"].(string)))) {
+		if a["id"] != b["id"] || f["name"] != g["name"] || !reflect.DeepEqual(exactJSON(t, []byte(f["arguments"].(string))), exactJSON(t, []byte(g["arguments"].(string)))) {
 			t.Errorf("call %v, want %v", a, b)
 		}
 	}
@@ -110,7 +110,7 @@ func TestOpenAIRoundTrip(t *testing.T) {
 		`{"role":"function","content":"x","name":"f"}`,
 	} {
 		out, err := parse(t, raw).OpenAI()
-		if err != nil || !reflect.DeepEqual(plain(t, out), plain(t, []byte(raw))) {
+		if err != nil || !reflect.DeepEqual(exactJSON(t, out), exactJSON(t, []byte(raw))) {
 			t.Errorf("%s became %s, %v", raw, out, err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestMessageRedaction(t *testing.T) {
 	exact := `{"z":1,"content":"plain <b>","a":1.50,"ids":["call_abc123DEF456ghi789JKL0"]}`
 	appendTo(t, m, "s", loci.Message{Type: loci.MessageHuman, Data: json.RawMessage(exact)},
 		parse(t, `{"type":"ai","data":{"content":"","tool_calls":[{"name":"f","args":{"key":"AKIAIOSFODNN7EXAMPLE"},"id":"c"}]}}`))
-	got := history(t, m, "s", loci.HistoryQuery{})
+	got := historyOf(t, m, "s", loci.HistoryQuery{})
 	if string(got[0].Data) != exact {
 		t.Errorf("%s became %s", exact, got[0].Data)
 	}

@@ -63,12 +63,22 @@ const (
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
 	KindSession Kind = "session" // a conversation
 	KindMessage Kind = "message" // a message of a conversation
+
+	// Of LangGraph checkpoints; see [Checkpoints].
+	KindCheckpoint       Kind = "checkpoint"
+	KindCheckpointValue  Kind = "checkpoint_value"  // of a channel
+	KindCheckpointWrite  Kind = "checkpoint_write"  // of a task, after a checkpoint
+	KindCheckpointThread Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
 )
 
-// memoryKinds are the kinds that stand alone and are looked for unless a query says
-// otherwise. Messages are not among them: a conversation is searched as one, by
+// memoryKinds are the kinds that stand for themselves: each record is one memory. They
+// are looked for unless a query says otherwise; a conversation is searched as one, by
 // [Sessions.Search].
 var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
+
+func isCheckpointKind(k Kind) bool {
+	return k == KindCheckpoint || k == KindCheckpointValue || k == KindCheckpointWrite || k == KindCheckpointThread
+}
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind

@@ -134,7 +134,7 @@ func (s *Sessions) History(ctx context.Context, id string, q HistoryQuery) (Hist
 	if _, err := s.have(ctx, id); err != nil {
 		return History{}, err
 	}
-	page := Page{Limit: q.Limit, Order: SlotAscending}
+	page := Page{Limit: q.Limit, Order: SlotAscending, NoText: true} // the body has the words
 	if q.Last > 0 {
 		page.Limit = q.Last
 	}

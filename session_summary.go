@@ -153,7 +153,7 @@ func (w *summarising) measure(ctx context.Context) error {
 
 // eachMessage calls do for the messages a filter selects, in order.
 func (s *Sessions) eachMessage(ctx context.Context, f Filter, do func(StoredMessage)) error {
-	for page := (Page{Limit: 500, Order: SlotAscending}); ; {
+	for page := (Page{Limit: 500, Order: SlotAscending, NoText: true}); ; {
 		records, next, err := s.m.engine.store.Records(ctx, s.m.view.Tenant, f, page)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func TestSummarise(t *testing.T) {
 		if got := sessionOf(t, m, "s"); got.Summary == nil || *got.Summary != *done.Summary || got.Messages != 11 {
 			t.Errorf("session %+v", got)
 		}
-		if n := len(history(t, m, "s", loci.HistoryQuery{})); n != 11 {
+		if n := len(historyOf(t, m, "s", loci.HistoryQuery{})); n != 11 {
 			t.Errorf("the history has %d messages left", n)
 		}
 		if again := summarise(t, m, loci.SummaryOptions{ContextTokens: 180}); again.Done || *again.Summary != *done.Summary {
@@ -177,7 +177,7 @@ func TestSummariseAtOnce(t *testing.T) {
 		talk(t, m, 5)
 		slow.Completer = &writer{before: func() {
 			last := sessionOf(t, m, "s").Summary.Through
-			first := history(t, m, "s", loci.HistoryQuery{After: last, Limit: 1})[0]
+			first := historyOf(t, m, "s", loci.HistoryQuery{After: last, Limit: 1})[0]
 			for _, match := range search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindMessage}, Limit: 1000}).Matches {
 				if match.Record.Position == first.Seq {
 					if err := m.Erase(t.Context(), match.Record.ID); err != nil && !errors.Is(err, loci.ErrNotFound) {

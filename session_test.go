@@ -48,7 +48,7 @@ func appendTo(t testing.TB, m *loci.Memory, id string, messages ...loci.Message)
 	return done
 }
 
-func history(t testing.TB, m *loci.Memory, id string, q loci.HistoryQuery) []loci.StoredMessage {
+func historyOf(t testing.TB, m *loci.Memory, id string, q loci.HistoryQuery) []loci.StoredMessage {
 	t.Helper()
 	h, err := m.Sessions().History(t.Context(), id, q)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestSessionHistory(t *testing.T) {
 			t.Errorf("appended %+v", next)
 		}
 		want := []string{"1 one", "2 two", "3 look_up: id: c", "4 result of c"}
-		if got := said(history(t, m, id, loci.HistoryQuery{})); !slices.Equal(got, want) {
+		if got := said(historyOf(t, m, id, loci.HistoryQuery{})); !slices.Equal(got, want) {
 			t.Errorf("history %q", got)
 		}
 		for _, c := range []struct {
@@ -182,7 +182,7 @@ func TestSessionAppendsOfTwoEngines(t *testing.T) {
 		}
 		group.Wait()
 		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		for i, stored := range history(t, m, "s", loci.HistoryQuery{Limit: 1000}) {
+		for i, stored := range historyOf(t, m, "s", loci.HistoryQuery{Limit: 1000}) {
 			if stored.Seq != int64(i+1) {
 				t.Fatalf("message %d at place %d", stored.Seq, i+1)
 			}
@@ -203,7 +203,7 @@ func TestSessionAppendIsRepeatable(t *testing.T) {
 		}
 		_, err := keyed.Sessions().Append(t.Context(), "", []loci.Message{spoken(loci.MessageHuman, "y")})
 		wantCode(t, err, loci.Conflict)
-		if n := len(history(t, keyed, first.Session, loci.HistoryQuery{})); n != 1 {
+		if n := len(historyOf(t, keyed, first.Session, loci.HistoryQuery{})); n != 1 {
 			t.Errorf("%d messages", n)
 		}
 	})
@@ -247,7 +247,7 @@ func TestSessionTimeout(t *testing.T) {
 		if got := listed(loci.SessionQuery{Expired: true}); !slices.Equal(got, []string{"usual expired", "short expired"}) {
 			t.Errorf("sessions %q", got)
 		}
-		if got := said(history(t, m, "usual", loci.HistoryQuery{})); len(got) != 1 {
+		if got := said(historyOf(t, m, "usual", loci.HistoryQuery{})); len(got) != 1 {
 			t.Errorf("history of an expired session %q", got)
 		}
 		if _, err := m.Sessions().Trim(t.Context(), "usual", 0); err != nil || sessionOf(t, m, "usual").Status != loci.SessionExpired {
@@ -542,7 +542,7 @@ func BenchmarkSessions(b *testing.B) {
 				})
 				b.Run("last50", func(b *testing.B) {
 					for b.Loop() {
-						if len(history(b, m, "s", loci.HistoryQuery{Last: 50})) != 50 {
+						if len(historyOf(b, m, "s", loci.HistoryQuery{Last: 50})) != 50 {
 							b.Fatal("not 50")
 						}
 					}

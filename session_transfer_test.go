@@ -55,7 +55,7 @@ func TestSessionExportImport(t *testing.T) {
 		if done := imported(other, loci.SessionImport{}); done != (loci.ImportedSession{Session: "s", Imported: 7}) {
 			t.Errorf("imported %+v", done)
 		}
-		was, is := history(t, m, "s", loci.HistoryQuery{}), history(t, other, "s", loci.HistoryQuery{})
+		was, is := historyOf(t, m, "s", loci.HistoryQuery{}), historyOf(t, other, "s", loci.HistoryQuery{})
 		if a, b := asJSON(t, was), asJSON(t, is); a != b || !strings.Contains(a, `"z":1,"content":[`) || !strings.Contains(a, "12345678901234567890.10") {
 			t.Errorf("was %s\nis  %s", a, b)
 		}
@@ -75,13 +75,13 @@ func TestSessionExportImport(t *testing.T) {
 		if done := imported(other, loci.SessionImport{ID: "long", Mode: loci.ImportAppend}); done.Session != "long" || done.Imported != 7 {
 			t.Errorf("appended %+v", done)
 		}
-		if got := seqs(history(t, other, "long", loci.HistoryQuery{})); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
+		if got := seqs(historyOf(t, other, "long", loci.HistoryQuery{})); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
 			t.Errorf("numbers %v", got)
 		}
 		// Without numbers, times and a session of its own: what a person writes.
 		document = `{"format":"loci.session","version":1,"messages":[{"role":"user","content":"hi"},{"type":"ai","data":{"content":"ho"}}]}`
 		fresh := imported(other, loci.SessionImport{})
-		if got := said(history(t, other, fresh.Session, loci.HistoryQuery{})); !slices.Equal(got, []string{"1 hi", "2 ho"}) {
+		if got := said(historyOf(t, other, fresh.Session, loci.HistoryQuery{})); !slices.Equal(got, []string{"1 hi", "2 ho"}) {
 			t.Errorf("history %q", got)
 		}
 	})
@@ -157,7 +157,7 @@ func TestExportHoldsSessions(t *testing.T) {
 				t.Fatalf("report %+v, %v", report, err)
 			}
 		}
-		if a, b := asJSON(t, history(t, m, "s", loci.HistoryQuery{})), asJSON(t, history(t, other, "s", loci.HistoryQuery{})); a != b {
+		if a, b := asJSON(t, historyOf(t, m, "s", loci.HistoryQuery{})), asJSON(t, historyOf(t, other, "s", loci.HistoryQuery{})); a != b {
 			t.Errorf("was %s\nis  %s", a, b)
 		}
 		if next := appendTo(t, other, "s", spoken(loci.MessageHuman, "on")); next.First != 7 || next.Messages != 7 {
@@ -174,7 +174,7 @@ func TestExportHoldsSessions(t *testing.T) {
 		if err != nil || report.Created != 0 || report.Conflicts != 2 {
 			t.Errorf("report %+v, %v", report, err)
 		}
-		if got := said(history(t, other, "two", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 another"}) {
+		if got := said(historyOf(t, other, "two", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 another"}) {
 			t.Errorf("history %q", got)
 		}
 		if n := sessionOf(t, other, "s").Messages; n != 7 {
@@ -201,7 +201,7 @@ func TestSessionEraseByID(t *testing.T) {
 		if err := m.Erase(t.Context(), byText("user: two")); err != nil {
 			t.Fatal(err)
 		}
-		if got := said(history(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 one", "3 three"}) || sessionOf(t, m, "s").Messages != 2 {
+		if got := said(historyOf(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 one", "3 three"}) || sessionOf(t, m, "s").Messages != 2 {
 			t.Errorf("history %q", got)
 		}
 		if err := m.Erase(t.Context(), byText("")); err != nil { // the session's record
@@ -238,7 +238,7 @@ func TestSessionBeginsClean(t *testing.T) {
 			t.Fatal(err)
 		}
 		appendTo(t, m, "s", spoken(loci.MessageHuman, "new"))
-		if got := said(history(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 new"}) {
+		if got := said(historyOf(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 new"}) {
 			t.Errorf("history %q", got)
 		}
 	})

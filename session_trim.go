@@ -24,7 +24,7 @@ func headerOf(m Message) header {
 // headers reads the headers of a session's messages from one number to before another, all of them.
 func (s *Sessions) headers(ctx context.Context, session string, from, before int64) (out []header, err error) {
 	for {
-		page, more, err := s.someHeaders(ctx, session, from, before, Page{Limit: 1000, Order: SlotAscending})
+		page, more, err := s.someHeaders(ctx, session, from, before, Page{Limit: 1000, Order: SlotAscending, NoText: true})
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (s *Sessions) plan(ctx context.Context, st *sessionState, batch []header, m
 	before := b.Last + 1 - int64(len(batch))
 	for {
 		if more {
-			page := Page{Limit: int(min(1000, excess+16)), Order: SlotAscending}
+			page := Page{Limit: int(min(1000, excess+16)), Order: SlotAscending, NoText: true}
 			if whole || len(read) > 0 {
 				page.Limit = 1000
 			}
@@ -213,7 +213,7 @@ func (s *Sessions) continues(ctx context.Context, st *sessionState, batch []head
 	}
 	before := st.body.Last + 1 - int64(len(batch))
 	for limit := 20; ; limit = 1000 { // the call is nearly always among the latest
-		page, more, err := s.someHeaders(ctx, st.body.ID, 1, before, Page{Limit: limit, Order: SlotDescending})
+		page, more, err := s.someHeaders(ctx, st.body.ID, 1, before, Page{Limit: limit, Order: SlotDescending, NoText: true})
 		if err != nil {
 			return false, err
 		}

@@ -43,7 +43,7 @@ func TestSessionKeepsTheNewest(t *testing.T) {
 			if err != nil || trimmed.Messages != int64(len(c.want)) || trimmed.Erased != int64(len(c.messages)-len(c.want)) {
 				t.Errorf("%s: trimmed %+v, %v", name, trimmed, err)
 			}
-			if got := seqs(history(t, later, "s", loci.HistoryQuery{})); !slices.Equal(got, c.want) {
+			if got := seqs(historyOf(t, later, "s", loci.HistoryQuery{})); !slices.Equal(got, c.want) {
 				t.Errorf("%s, trimmed: kept %v, want %v", name, got, c.want)
 			}
 			for _, batch := range []int{1, 2, 5} {
@@ -54,7 +54,7 @@ func TestSessionKeepsTheNewest(t *testing.T) {
 				for part := range slices.Chunk(c.messages, batch) {
 					appendTo(t, m, "s", part...)
 				}
-				if got := seqs(history(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, c.want) {
+				if got := seqs(historyOf(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, c.want) {
 					t.Errorf("%s, %d at once: kept %v, want %v", name, batch, got, c.want)
 				}
 			}

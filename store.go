@@ -296,6 +296,9 @@ type Page struct {
 	Cursor string // from the page before; "" is the start
 
 	Order Order // of records; the same for every page of a list
+
+	// NoText leaves Text of records empty: a list of large ones is read without them.
+	NoText bool
 }
 
 // An Order is an order of records in a list.

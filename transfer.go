@@ -91,8 +91,9 @@ type exporter struct {
 	end   exportLine
 }
 
-// Export writes everything in and below the handle's namespace to w, newest
+// Export writes the memories in and below the handle's namespace to w, newest
 // first, with the links between what it wrote, and returns the number of records.
+// Checkpoints are no memories and are left out.
 // It holds no more than a page of records and the earlier states of one of them,
 // however much there is to write. progress may be nil.
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"regexp"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,11 +19,11 @@ import (
 func (s *Server) Handler() http.Handler {
 	inner := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		Stateless: true, Logger: slog.New(slog.DiscardHandler), MaxRequestBodyBytes: int64(s.opts.Limits.Line),
-		PropagateRequestCancellation: true,
+		PropagateRequestCancellation: true, DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
-		r.Header.Set(headerRequestID, nonce())
+		r.Header.Set(headerRequestID, idOf(r.Header))
 		if r.Method != http.MethodPost {
 			inner.ServeHTTP(w, r)
 			return
@@ -44,6 +45,17 @@ func (s *Server) Handler() http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(w, r)
 	})
+}
+
+var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// idOf is the name that whoever mounts the handler gave a request, so that its log
+// and ours agree; a new one where there is none, or none to write into a log.
+func idOf(h http.Header) string {
+	if id := h.Get("X-Request-Id"); validRequestID.MatchString(id) {
+		return id
+	}
+	return nonce()
 }
 
 func refuseHTTP(w http.ResponseWriter, status int, id []byte, f *fault) {

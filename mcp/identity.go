@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -50,7 +51,8 @@ func nonce() string { return strings.ToLower(rand.Text()[:10]) }
 func (s *Server) caller(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (tool.Caller, error) {
 	origin := Origin{RequestID: requestID(r.Extra)}
 	if r.Extra != nil {
-		origin.Header = r.Extra.Header
+		origin.Header = r.Extra.Header.Clone()
+		origin.Header.Del(headerRequestID) // ours, and not the client's
 	}
 	p, err := s.opts.Identify(ctx, origin)
 	if err != nil {
@@ -61,7 +63,7 @@ func (s *Server) caller(ctx context.Context, t *tool.Tool, r *sdk.CallToolReques
 	if err != nil {
 		return tool.Caller{}, err
 	}
-	c.IdempotencyKey = own[metaIdempotency]
+	c.IdempotencyKey = cmp.Or(own[metaIdempotency], origin.Header.Get("Idempotency-Key"))
 	name, elevate := own[metaTenant]
 	if elevate {
 		to, bad := loci.NewTenant(name)
@@ -76,7 +78,7 @@ func (s *Server) caller(ctx context.Context, t *tool.Tool, r *sdk.CallToolReques
 	if c.Principal, err = p.With(vars); err != nil {
 		return tool.Caller{}, err
 	}
-	if elevate {
+	if !c.Principal.ElevatedFrom().IsZero() { // by _meta, or by what Identify read
 		if s.opts.RecordElevation == nil {
 			return tool.Caller{}, loci.Errorf(loci.Forbidden, "requests cannot choose their tenant here")
 		}

@@ -25,8 +25,9 @@ type cli struct {
 	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 
-	MCP  mcpCmd  `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
-	Call callCmd `cmd:"" group:"agent" help:"Call one tool as an agent would."`
+	MCP   mcpCmd   `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
+	Serve serveCmd `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
+	Call  callCmd  `cmd:"" group:"agent" help:"Call one tool as an agent would."`
 
 	Version    versionCmd    `cmd:"" group:"about" help:"Show the version."`
 	Completion completionCmd `cmd:"" group:"about" help:"Print a completion script for a shell."`
@@ -47,6 +48,7 @@ type flags struct {
 	Session  *string  `group:"global" placeholder:"ID" help:"${session}"`
 	Tools    *string  `group:"global" placeholder:"LIST" help:"${tools}"`
 	Embedder *string  `group:"global" placeholder:"SPEC" help:"${embedder}"`
+	Listen   *string  `group:"global" placeholder:"ADDRESS" help:"${listen}"`
 	LogLevel *string  `group:"global" placeholder:"LEVEL" help:"${log_level}"`
 	JSON     bool     `group:"global" name:"json" help:"Write JSON, errors included."`
 	Help     helpFlag `group:"global" short:"h" help:"Show help."`
@@ -56,7 +58,7 @@ type flags struct {
 func (f *flags) given() map[string]string {
 	given := map[string]string{}
 	for key, value := range map[string]*string{"store": f.Store, "tenant": f.Tenant, "user": f.User, "org": f.Org,
-		"agent": f.Agent, "thread": f.Thread, "session": f.Session, "tools": f.Tools, "embedder": f.Embedder, "log.level": f.LogLevel} {
+		"agent": f.Agent, "thread": f.Thread, "session": f.Session, "tools": f.Tools, "embedder": f.Embedder, "listen": f.Listen, "log.level": f.LogLevel} {
 		if value != nil {
 			given[key] = *value
 		}

@@ -55,6 +55,10 @@ type config struct {
 	llmKeyEnv, llmKeyFile                                      string
 	tokensPerRun, tokensPerDay, promptTokens, completionTokens int
 	consolidateEvery                                           time.Duration
+	listen                                                     string
+	agents, hosts, origins                                     []string
+	maxBody, maxValueBody, maxBlobBody, maxRequests            int
+	httpTimeout, httpShutdown                                  time.Duration
 
 	file   string            // that was read; empty: none
 	origin map[string]string // by key of a setting: where its value was written; no entry: the default

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/llm"
+	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -113,10 +114,40 @@ var settings = []setting{
 	{key: "tools", flag: "tools", form: listForm, def: tool.FamilyNotes, values: familyNames(),
 		help: "The families of tools that agents get.",
 		set:  setTools},
-	{key: "retrieval.vector_weight", form: numberForm, def: "0.7",
+	{key: "listen", flag: "listen", form: textForm, def: "127.0.0.1:7437",
+		help: "The address of loci serve: one of this machine alone, with a port; 0 for any port that is free.",
+		set:  func(c *config, v string) error { c.listen = v; return server.CheckAddress(v) }},
+	{key: "agents", form: listForm,
+		help: "The agents that loci serve has an address for, at /mcp/{agent}. None: the one of agent.",
+		set:  setAgents},
+	{key: "http.allowed_hosts", form: listForm,
+		help: "Names besides localhost by which clients may call loci serve, such as behind a proxy, without a port.",
+		set:  func(c *config, v string) error { return setEach(&c.hosts, v, checkHost) }},
+	{key: "http.allowed_origins", form: listForm,
+		help: "Web pages of other origins that browsers may call loci serve from, such as https://app.example.com.",
+		set:  func(c *config, v string) error { return setEach(&c.origins, v, server.CheckOrigin) }},
+	{key: "http.max_body", form: integerForm, def: "1048576",
+		help: "Bytes of a request to loci serve, 1 KiB to 64 MiB.",
+		set:  func(c *config, v string) error { return setInt(&c.maxBody, v, 1<<10, 64<<20) }},
+	{key: "http.max_value_body", form: integerForm, def: "4194304",
+		help: "Bytes of a request that brings a value to store, such as an item, and of a message of MCP; 1 KiB to 64 MiB.",
+		set:  func(c *config, v string) error { return setInt(&c.maxValueBody, v, 1<<10, 64<<20) }},
+	{key: "http.max_blob_body", form: integerForm, def: "33554432",
+		help: "Bytes of a request that brings a checkpoint to store, whose values are in base64; 1 KiB to 256 MiB.",
+		set:  func(c *config, v string) error { return setInt(&c.maxBlobBody, v, 1<<10, 256<<20) }},
+	{key: "http.max_requests", form: integerForm, def: "256",
+		help: "Requests to loci serve that run at once; one more is told to come back later.",
+		set:  func(c *config, v string) error { return setInt(&c.maxRequests, v, 1, 100_000) }},
+	{key: "http.timeout", form: durationForm, def: "1m",
+		help: "How long a request to loci serve may take. That of a tool has its own limit too.",
+		set:  func(c *config, v string) error { return setDuration(&c.httpTimeout, v, time.Hour) }},
+	{key: "http.shutdown", form: durationForm, def: "15s",
+		help: "How long loci serve waits for running requests when it is to end.",
+		set:  func(c *config, v string) error { return setDuration(&c.httpShutdown, v, time.Hour) }},
+	{key: "retrieval.vector_weight", form: numberForm, def: "0.5",
 		help: "The weight of similarity in a score, 0 to 1.",
 		set:  func(c *config, v string) error { return setNumber(&c.vectorWeight, v, 0, 1) }},
-	{key: "retrieval.keyword_weight", form: numberForm, def: "0.3",
+	{key: "retrieval.keyword_weight", form: numberForm, def: "0.5",
 		help: "The weight of words in a score. Both weights sum to 1; one follows from the other.",
 		set:  func(c *config, v string) error { return setNumber(&c.keywordWeight, v, 0, 1) }},
 	{key: "retrieval.neighbour_share", form: numberForm, def: "0.2",
@@ -298,6 +329,34 @@ func setVar(name string) func(*config, string) error {
 		c.vars[name] = v
 		return nil
 	}
+}
+
+// setAgents takes the names of agents, which become a part of a path.
+func setAgents(c *config, v string) error {
+	return setEach(&c.agents, v, func(name string) error {
+		if strings.Trim(name, ".") == "" {
+			return fmt.Errorf("%q cannot stand in an address", name)
+		}
+		return (loci.Namespace{name}).Validate()
+	})
+}
+
+func checkHost(name string) error {
+	_, err := server.CheckHost(name)
+	return err
+}
+
+// setEach takes a list whose elements check accepts.
+func setEach(field *[]string, v string, check func(string) error) error {
+	list := []string{}
+	for _, e := range splitList(v) {
+		if err := check(e); err != nil {
+			return err
+		}
+		list = append(list, e)
+	}
+	*field = list
+	return nil
 }
 
 func scopeNames() (names []string) {

@@ -31,7 +31,11 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loc
 		if len(out) == limit {
 			return out, page.RecordCursor(&out[limit-1], p.Order), nil
 		}
-		out = append(out, clone(&r.Record))
+		one := clone(&r.Record)
+		if p.NoText {
+			one.Text = ""
+		}
+		out = append(out, one)
 	}
 	return out, "", nil
 }

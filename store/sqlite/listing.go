@@ -10,7 +10,12 @@ import (
 
 // records calls yield for what a filter selects, in an order, until it returns false.
 func (f *file) records(ctx context.Context, filter *loci.Filter, after *page.Record, order loci.Order, yield func(*loci.Record) bool) error {
-	query, args, exact := listing(filter, after, order)
+	return f.recordsWith(ctx, recordColumns, filter, after, order, yield)
+}
+
+// recordsWith is records with columns of the form of recordColumns.
+func (f *file) recordsWith(ctx context.Context, columns string, filter *loci.Filter, after *page.Record, order loci.Order, yield func(*loci.Record) bool) error {
+	query, args, exact := listing(columns, filter, after, order)
 	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
 		r, err := scanRecord(rows)
 		if err != nil {
@@ -26,7 +31,7 @@ func (f *file) records(ctx context.Context, filter *loci.Filter, after *page.Rec
 // listing is the query for the records a filter selects that come after a place, in
 // an order; exact is that of [where]. Its rows come one by one where an index is in
 // that order, so that a page costs no more than its rows.
-func listing(filter *loci.Filter, after *page.Record, order loci.Order) (query string, args []any, exact bool) {
+func listing(columns string, filter *loci.Filter, after *page.Record, order loci.Order) (query string, args []any, exact bool) {
 	f := *filter
 	if order.BySlot() {
 		f.Slots = loci.SlotRange{} // bySlot says it
@@ -38,7 +43,7 @@ func listing(filter *loci.Filter, after *page.Record, order loci.Order) (query s
 	} else {
 		by = c.byTime(after, order == loci.OldestFirst)
 	}
-	query = "SELECT " + recordColumns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY " + by
+	query = "SELECT " + columns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY " + by
 	return query, c.args, exact
 }
 

@@ -84,7 +84,7 @@ func TestListingsUseTheirIndex(t *testing.T) {
 			}
 		}
 		for _, row := range table {
-			query, args, _ := listing(&row.f, row.after, row.order)
+			query, args, _ := listing(recordColumns, &row.f, row.after, row.order)
 			got := plan(t, db, query, args...)
 			sorts := strings.Contains(got, "TEMP B-TREE")
 			if !strings.Contains(got, row.want) || sorts && row.order.BySlot() && len(row.f.IDs) == 0 {

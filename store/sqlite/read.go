@@ -155,12 +155,19 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, filter loci.Filter, 
 	if len(filter.IDs) > maxParameters {
 		return nil, "", loci.Errorf(loci.TooLarge, "%d ids at once; the limit is %d", len(filter.IDs), maxParameters)
 	}
-	err = f.records(ctx, &filter, after, p.Order, func(r *loci.Record) bool {
+	columns := recordColumns
+	if p.NoText && filter.Where.IsZero() { // a condition may ask for the text of a fact
+		columns = headColumns
+	}
+	err = f.recordsWith(ctx, columns, &filter, after, p.Order, func(r *loci.Record) bool {
 		if len(out) == limit {
 			next = page.RecordCursor(&out[limit-1], p.Order)
 			return false
 		}
 		out = append(out, *r)
+		if p.NoText {
+			out[len(out)-1].Text = ""
+		}
 		return true
 	})
 	if err != nil {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net/http"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/mcp"
+	"github.com/loci-memory/loci/rest"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/tool"
+)
+
+type serveCmd struct{}
+
+// Help is shown below the usage.
+func (*serveCmd) Help() string {
+	return `Serves the REST API below /v1 and MCP at /mcp, at an address that only this machine can reach. It ends with an
+interrupt or a termination signal, after the requests that run then.
+
+    loci serve --user alice
+    curl -s http://127.0.0.1:7437/v1/info`
+}
+
+// Run serves until a signal comes.
+func (*serveCmd) Run(a *app) error {
+	if err := a.open(); err != nil {
+		return err
+	}
+	set, err := tool.New(a.engine, a.cfg.toolConfig(a.logger()))
+	if err != nil {
+		return err
+	}
+	s, err := a.newServer(set)
+	if err != nil {
+		return err
+	}
+	l, err := server.Listen(a.ctx, a.cfg.listen)
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // Serve has closed it already
+	a.printf("http://%s\n", l.Addr())
+	if err := a.out.Flush(); err != nil {
+		return fileError("standard output", err)
+	}
+	a.note("The memory is in %s; Ctrl-C ends.", a.cfg.store)
+	ctx, stop := context.WithCancel(a.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.upkeep(ctx, a.principal.Tenant())
+	}()
+	err = s.Serve(a.ctx, l)
+	stop()
+	<-done
+	return err
+}
+
+// newServer makes the server with both surfaces.
+func (a *app) newServer(set *tool.Set) (*server.Server, error) {
+	cfg := a.cfg
+	api, err := rest.New(rest.Options{Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
+		Logger: a.logger(), MaxBody: cfg.maxBody, MaxValueBody: cfg.maxValueBody, MaxBlobBody: cfg.maxBlobBody, Timeout: cfg.httpTimeout})
+	if err != nil {
+		return nil, err
+	}
+	opts := server.Options{REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.hosts, Origins: cfg.origins,
+		InFlight: cfg.maxRequests, Send: 2 * cfg.httpTimeout, Drain: cfg.httpShutdown, Logger: a.logger()}
+	if opts.MCP, err = a.mcpHandler(set, a.principal); err != nil {
+		return nil, err
+	}
+	agents := cfg.agents
+	if own := cfg.vars[loci.VarAgent]; len(agents) == 0 && own != "" {
+		agents = []string{own}
+	}
+	for _, agent := range agents {
+		vars := maps.Clone(cfg.vars)
+		vars[loci.VarAgent] = agent
+		p, err := loci.NewPrincipal(cfg.tenant, actor, vars, cfg.scopes...)
+		if err != nil {
+			return nil, err
+		}
+		if opts.Agents[agent], err = a.mcpHandler(set, p); err != nil {
+			return nil, err
+		}
+	}
+	return server.New(opts)
+}
+
+// mcpHandler serves the tools to requests of a principal.
+func (a *app) mcpHandler(set *tool.Set, p loci.Principal) (http.Handler, error) {
+	headers := identify(p)
+	s, err := mcp.New(mcp.Options{Tools: set.Tools(), RecordElevation: a.engine.RecordElevation, Version: buildVersion().Version, Logger: a.logger(),
+		Identify: func(ctx context.Context, o mcp.Origin) (loci.Principal, error) { return headers(ctx, o.Header) },
+		Limits:   mcp.Limits{Line: a.cfg.maxValueBody}})
+	if err != nil {
+		return nil, err
+	}
+	return s.Handler(), nil
+}
+
+// identify says whom a request comes from: the operator, with what its headers choose.
+func identify(p loci.Principal) func(context.Context, http.Header) (loci.Principal, error) {
+	return func(_ context.Context, h http.Header) (loci.Principal, error) { return server.Identify(p, h) }
+}

@@ -1,0 +1,188 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonguard"
+	"github.com/loci-memory/loci/internal/problem"
+)
+
+// An adapter puts what every request goes through between the mux and huma: who
+// asks, whether they may, and a guard in front of the body.
+type adapter struct{ *API }
+
+// ServeHTTP is part of huma's interface.
+func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.API.ServeHTTP(w, r) }
+
+// Handle registers an operation.
+func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
+	limit, scope := op.MaxBodyBytes, scopeOf(op)
+	if op.RequestBody == nil {
+		limit = 0
+	}
+	op.MaxBodyBytes = -1 // has been applied when huma reads the body
+	a.mux.HandleFunc(op.Method+" "+op.Path, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), a.opts.Timeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+		defer a.recover(w, r, op)
+		w.Header().Set("Cache-Control", "no-store") // a memory is nobody else's
+		c, err := a.caller(r)
+		if err == nil {
+			err = permit(c.Principal, scope)
+		}
+		if err == nil {
+			err = guardBody(w, r, limit)
+		}
+		if err != nil {
+			a.refuse(w, r, err)
+			return
+		}
+		r = r.WithContext(context.WithValue(ctx, callerKey{}, c))
+		handler(&exchange{humago.NewContext(op, r, w)})
+	})
+}
+
+// An exchange is a request and its response. Huma says 422 to what its schemas
+// refuse; every invalid request is 400 here, whoever noticed it.
+type exchange struct{ humaContext }
+
+// humaContext is another name for embedding: the interface has a method Context.
+type humaContext huma.Context
+
+// SetStatus is part of huma's interface.
+func (e *exchange) SetStatus(code int) {
+	if code == http.StatusUnprocessableEntity {
+		code = http.StatusBadRequest
+	}
+	e.humaContext.SetStatus(code)
+}
+
+// Unwrap is what humago.Unwrap looks for.
+func (e *exchange) Unwrap() huma.Context { return e.humaContext }
+
+func permit(p loci.Principal, scope loci.Scope) error {
+	if scope == "" {
+		return nil
+	}
+	return p.Require(scope)
+}
+
+// recover answers a request whose handler panicked, if it can still be answered.
+func (a *API) recover(w http.ResponseWriter, r *http.Request, op *huma.Operation) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	a.opts.Logger.ErrorContext(r.Context(), "request panicked", "operation", op.OperationID, "request_id", requestID(r.Header),
+		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	a.refuse(w, r, &loci.Error{Code: loci.Internal, Op: op.OperationID, Msg: "internal error"})
+}
+
+// refuse answers with a problem.
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := a.problem(r.Context(), requestID(r.Header), err)
+	p.Write(w)
+}
+
+// problem makes the problem of an error, and logs what the caller is not told.
+func (a *API) problem(ctx context.Context, requestID string, err error) *problem.Problem {
+	var p *problem.Problem
+	if !errors.As(err, &p) {
+		e := loci.AsError(err)
+		if e.Code == loci.Internal || e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil {
+			a.opts.Logger.ErrorContext(ctx, "request failed", "request_id", requestID, "code", string(e.Code), "op", e.Op, "cause", e.Err)
+		}
+		p = problem.Of(e)
+	}
+	p.RequestID = requestID
+	return p
+}
+
+// guardBody reads the body, checks it and puts it back. limit is in bytes; 0: there
+// should be none.
+func guardBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+	if limit > 0 {
+		if err := checkContentType(r); err != nil {
+			return err
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge) && limit == 0:
+		return loci.Errorf(loci.Invalid, "this request takes no body: leave it out")
+	case errors.As(err, &tooLarge):
+		return loci.Errorf(loci.TooLarge, "the body is longer than %d bytes: send less at once", limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return problem.At(http.StatusRequestTimeout, loci.Errorf(loci.Unavailable, "the body did not come in time"))
+	case err != nil:
+		return loci.Errorf(loci.Invalid, "the body did not come whole: %w", err)
+	}
+	if len(body) > 0 {
+		if err := checkJSON(body); err != nil {
+			return err
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+// checkContentType refuses bodies that are not called JSON: a browser's form could
+// be sent without asking the server first.
+func checkContentType(r *http.Request) error {
+	given := r.Header.Get("Content-Type")
+	if given == "" && r.ContentLength == 0 {
+		return nil
+	}
+	kind, params, err := mime.ParseMediaType(given)
+	if charset := params["charset"]; err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return problem.At(http.StatusUnsupportedMediaType, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("the media type %.100q is not taken here", given),
+			Recovery: "Send JSON in UTF-8, with the header Content-Type: application/json."})
+	}
+	return nil
+}
+
+func checkJSON(body []byte) error {
+	switch jsonguard.Check(body, maxDepth, nil) {
+	case "":
+		return nil
+	case jsonguard.UTF8:
+		return loci.Errorf(loci.Invalid, "the body is not valid UTF-8")
+	case jsonguard.NUL:
+		return loci.Errorf(loci.Invalid, `a text in the body contains the NUL character \u0000: leave it out`)
+	case jsonguard.Depth:
+		return loci.Errorf(loci.Invalid, "the body nests deeper than %d levels: flatten it", maxDepth)
+	case jsonguard.Duplicate:
+		return loci.Errorf(loci.Invalid, "an object in the body has the same name twice")
+	}
+	return loci.Errorf(loci.Invalid, "the body is not valid JSON")
+}
+
+// decode reads JSON. Numbers in values of any form stay as they are written; only
+// where huma checks a body against a schema they are floats, as it wants them.
+func decode(data []byte, v any) error {
+	if _, check := v.(*any); check {
+		return json.Unmarshal(data, v)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(v)
+}

@@ -1,0 +1,149 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/problem"
+	"github.com/loci-memory/loci/tool"
+)
+
+// A request id comes from package server, which checks it or makes it; without one
+// in front there may be none.
+const headerRequestID = "X-Request-Id"
+
+func requestID(h http.Header) string { return h.Get(headerRequestID) }
+
+// A caller is who asks, and in which request.
+type caller = tool.Caller
+
+// callerKey is under which the adapter passes the caller through huma to route,
+// which makes a typed argument of it again.
+type callerKey struct{}
+
+// caller says who makes a request.
+func (a *API) caller(r *http.Request) (caller, error) {
+	c := caller{RequestID: requestID(r.Header), Client: r.UserAgent()}
+	keys := r.Header.Values("Idempotency-Key")
+	if len(keys) > 1 {
+		return c, loci.Errorf(loci.Invalid, "the header Idempotency-Key comes %d times: send one", len(keys))
+	}
+	if len(keys) == 1 {
+		if c.IdempotencyKey = keys[0]; c.IdempotencyKey == "" {
+			return c, loci.Errorf(loci.Invalid, "the header Idempotency-Key must not be empty: leave it out, or choose a key of 1 to 256 bytes")
+		}
+	}
+	var err error
+	c.Principal, err = a.opts.Identify(r.Context(), r.Header)
+	return c, err
+}
+
+// memory binds a handle to the caller's place: that of the user, else of the
+// organisation and its agent.
+func (a *API) memory(c *caller) (*loci.Memory, error) {
+	namespace, err := loci.Template(nil).Resolve(c.Principal.Vars())
+	if err != nil {
+		return nil, err
+	}
+	return a.opts.Engine.Memory(loci.View{Tenant: c.Principal.Tenant(), Namespace: namespace, Actor: c.Principal.Subject(),
+		RequestID: c.RequestID, IdempotencyKey: c.IdempotencyKey, Source: loci.Source{Kind: "user", Client: c.Client}})
+}
+
+// An endpoint is what a route says of itself.
+type endpoint struct {
+	method, path string
+	id           string // of the operation, for clients that are generated
+	summary      string
+	detail       string     // more, if there is more to say
+	scope        loci.Scope // that the caller needs; "": none
+	writes       bool       // it may change something, so that an idempotency key means something
+	value        bool       // its body may be as long as Options.MaxValueBody
+	blob         bool       // its body may be as long as Options.MaxBlobBody
+	status       int        // of success; 0: 200, or 204 without a body
+}
+
+// What an operation's metadata say to the adapter and to describe.
+const (
+	scopeKey  = "scope"
+	writesKey = "writes"
+)
+
+func scopeOf(op *huma.Operation) loci.Scope {
+	scope, _ := op.Metadata[scopeKey].(loci.Scope)
+	return scope
+}
+
+// route adds an endpoint. I has the parameters and the Body of a request, O the
+// Body of a response, as huma reads them; errors of serve are shown as problems.
+func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *caller, in *I) (*O, error)) {
+	op := huma.Operation{Method: e.method, Path: e.path, OperationID: e.id, Summary: e.summary, Description: e.detail,
+		Tags: []string{tagOf(e.path)}, DefaultStatus: e.status, MaxBodyBytes: int64(a.opts.MaxBody), BodyReadTimeout: -1,
+		Metadata: map[string]any{scopeKey: e.scope, writesKey: e.writes}, Responses: map[string]*huma.Response{}}
+	if e.value {
+		op.MaxBodyBytes = int64(a.opts.MaxValueBody)
+	}
+	if e.blob {
+		op.MaxBodyBytes = int64(a.opts.MaxBlobBody)
+	}
+	if e.scope != "" {
+		op.Description = strings.TrimSpace(op.Description + "\n\nNeeds the scope `" + string(e.scope) + "`.")
+	}
+	op.Responses["default"] = a.problemResponse()
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		c, ok := ctx.Value(callerKey{}).(caller)
+		if !ok {
+			return nil, a.problem(ctx, "", errors.New("a request without a caller"))
+		}
+		// What is not on record does not happen.
+		err := a.opts.RecordElevation(ctx, c.Principal, c.RequestID, e.id)
+		var out *O
+		if err == nil {
+			out, err = serve(ctx, &c, in)
+		}
+		if err != nil {
+			p := a.problem(ctx, c.RequestID, err)
+			return nil, huma.ErrorWithHeaders(p, p.Headers())
+		}
+		return out, nil
+	})
+}
+
+// tagOf is the group of a path: its first part after /v1.
+func tagOf(path string) string {
+	tag, _, _ := strings.Cut(strings.TrimPrefix(path, "/v1/"), "/")
+	return tag
+}
+
+// showError makes a problem of what huma itself refuses.
+func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
+	model, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	var parts []problem.Part
+	var first string
+	for _, e := range model.Errors {
+		if e == nil {
+			continue
+		}
+		parts = append(parts, problem.Part{Location: e.Location, Message: e.Message})
+		if first == "" {
+			first = strings.TrimPrefix(e.Location+": "+e.Message, ": ")
+		}
+	}
+	if first == "" {
+		first = model.Detail
+	}
+	id := ctx.Header(headerRequestID)
+	if model.Status >= http.StatusInternalServerError {
+		return a.problem(ctx.Context(), id, errors.New(first)), nil
+	}
+	p := problem.Of(&loci.Error{Code: loci.Invalid, Msg: first, Recovery: "Correct what is named; /v1/openapi.json describes every request."})
+	p.RequestID, p.Errors = id, parts
+	return p, nil
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/problem"
+)
+
+// guard refuses requests of strangers: to another host than ours, which is how a
+// web page reaches a server behind a name of its own, and of pages that are not
+// allowed to ask. It also refuses headers that mean nothing.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Add("Vary", "Origin")
+		if err := s.checkHost(r.Host); err != nil {
+			refuse(w, r, problem.At(http.StatusMisdirectedRequest, err))
+			return
+		}
+		foreign, err := s.checkOrigin(r)
+		if err == nil {
+			err = checkHeaders(r.Header)
+		}
+		if err != nil {
+			refuse(w, r, problem.Of(err))
+			return
+		}
+		if foreign {
+			h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+			h.Set("Access-Control-Expose-Headers", headerRequestID+", Retry-After")
+			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+				h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
+				h.Set("Access-Control-Allow-Headers", strings.Join(allowedHeaders(), ", "))
+				h.Set("Access-Control-Max-Age", "600")
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// allowedHeaders are those that a page of another origin may send.
+func allowedHeaders() []string {
+	return append([]string{"Content-Type", "Idempotency-Key", headerRequestID, "Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"},
+		slices.Sorted(slices.Values(ownHeaders))...)
+}
+
+func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
+	p.RequestID = r.Header.Get(headerRequestID)
+	p.Write(w)
+}
+
+// checkHost refuses a name of the server that is not known.
+func (s *Server) checkHost(host string) error {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	if isLoopback(name) || s.hosts[strings.TrimSuffix(strings.ToLower(name), ".")] {
+		return nil
+	}
+	return &loci.Error{Code: loci.Forbidden, Msg: fmt.Sprintf("this server is not called %.200q", name),
+		Recovery: "Call it localhost, or add the name to http.allowed_hosts."}
+}
+
+// checkOrigin refuses what a browser sends for a page that may not ask. foreign
+// says that the page is of another origin and allowed.
+func (s *Server) checkOrigin(r *http.Request) (foreign bool, err error) {
+	given := r.Header.Values("Origin")
+	if len(given) == 0 {
+		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+			return false, foreignOrigin("another site")
+		}
+		return false, nil
+	}
+	origin := strings.ToLower(given[0])
+	if len(given) > 1 {
+		return false, foreignOrigin(strings.Join(given, ", "))
+	}
+	if s.origins[origin] {
+		return true, nil
+	}
+	// Whether TLS ended here or before us, it is our own page when the host is ours.
+	if u, err := url.Parse(origin); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host == strings.ToLower(r.Host) {
+		return false, nil
+	}
+	return false, foreignOrigin(given[0])
+}
+
+func foreignOrigin(origin string) error {
+	return &loci.Error{Code: loci.Forbidden, Msg: fmt.Sprintf("pages of %.200q may not use this server", origin),
+		Recovery: "Add the origin to http.allowed_origins."}
+}
+
+// CheckHost checks the name of a host, without a port, and returns it as it is compared.
+func CheckHost(name string) (string, error) {
+	if name == "" || strings.ContainsAny(name, "/@*? \t") || strings.Contains(name, ":") && net.ParseIP(strings.Trim(name, "[]")) == nil {
+		return "", loci.Errorf(loci.Invalid, "%q must be the name of a host without a port, such as memory.example.com", name)
+	}
+	return strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), "."), nil
+}
+
+// CheckOrigin checks the origin of a web page.
+func CheckOrigin(origin string) error {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin || u.User != nil {
+		return loci.Errorf(loci.Invalid, "%q must be the origin of a web page, such as https://app.example.com", origin)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/problem"
+)
+
+// headerRequestID names a request. A client may choose it; what could confuse a
+// reader of the log is replaced.
+const headerRequestID = "X-Request-Id"
+
+var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// observe names each request, logs it, and keeps a panic from ending more than it.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		id := r.Header.Get(headerRequestID)
+		if !validRequestID.MatchString(id) {
+			id = strings.ToLower(rand.Text()[:16])
+		}
+		r.Header.Set(headerRequestID, id)
+		w.Header().Set(headerRequestID, id)
+		body := &counted{ReadCloser: r.Body}
+		r.Body = body
+		out := &response{ResponseWriter: w}
+		defer func() {
+			if p := recover(); p != nil {
+				if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+					panic(p)
+				}
+				s.opts.Logger.ErrorContext(r.Context(), "request panicked", "request_id", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				if out.status == 0 {
+					refuse(out, r, problem.Of(&loci.Error{Code: loci.Internal, Msg: "internal error"}))
+				}
+			}
+			// The pattern and not the path: paths may come to hold what users call things.
+			s.opts.Logger.InfoContext(r.Context(), "request", "request_id", id, "method", clipMethod(r.Method), "route", r.Pattern,
+				"status", out.status, "bytes_in", body.n, "bytes_out", out.n, "duration_ms", time.Since(begun).Milliseconds())
+		}()
+		next.ServeHTTP(out, r)
+	})
+}
+
+// clipMethod shortens a method that a stranger made up.
+func clipMethod(method string) string { return method[:min(len(method), 16)] }
+
+// A response counts what is sent.
+type response struct {
+	http.ResponseWriter
+	status int
+	n      int64
+}
+
+func (r *response) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *response) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(p)
+	r.n += int64(n)
+	return n, err
+}
+
+// Flush is for responses that come in parts.
+func (r *response) Flush() {
+	_ = http.NewResponseController(r.ResponseWriter).Flush() // what cannot be flushed comes with the rest
+}
+
+// Unwrap is what http.ResponseController looks for.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// counted counts what was read of a body.
+type counted struct {
+	io.ReadCloser
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// limit runs only so many requests at once. The health of the server is not among
+// them: it is asked when there is much to do.
+func (s *Server) limit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != healthPath {
+			select {
+			case s.slots <- struct{}{}:
+				defer func() { <-s.slots }()
+			default:
+				refuse(w, r, problem.Of(loci.Errorf(loci.Unavailable, "the server has as many requests as it can handle")))
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}

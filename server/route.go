@@ -1,0 +1,45 @@
+package server
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/problem"
+)
+
+const healthPath = "/healthz"
+
+// routes sends requests to the surfaces.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc(healthPath, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			refuse(w, r, problem.NoRoute(http.StatusMethodNotAllowed, r.Method, healthPath))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_, _ = io.WriteString(w, `{"status":"ok"}`+"\n") // nobody is left to tell
+	})
+	if s.opts.REST != nil {
+		mux.Handle("/v1/", s.opts.REST)
+	}
+	if s.opts.MCP != nil {
+		mux.Handle("/mcp", s.opts.MCP)
+	}
+	mux.HandleFunc("/mcp/{agent}", func(w http.ResponseWriter, r *http.Request) {
+		agent := r.PathValue("agent")
+		if h := s.opts.Agents[agent]; h != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+		refuse(w, r, problem.Of(&loci.Error{Code: loci.NotFound, Msg: "there is no such agent here",
+			Recovery: "Use an agent that the setting agents names."}))
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, r, problem.NoRoute(http.StatusNotFound, r.Method, r.URL.Path))
+	})
+	return mux
+}

@@ -1,0 +1,165 @@
+// Package server listens on HTTP and puts what every request needs around the
+// surfaces it serves: which hosts and origins may ask, whose memory the headers
+// choose, limits, a log of requests, and an end that finishes what runs.
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// Options configure a [Server]. The zero value of each field means its default.
+type Options struct {
+	REST http.Handler // of everything below /v1; nil: none
+
+	// MCP is the handler at /mcp; nil: none. Agents are those at /mcp/{agent}.
+	MCP    http.Handler
+	Agents map[string]http.Handler
+
+	// Hosts are names besides those of the loopback by which clients may call the
+	// server, without a port; Origins are web pages besides its own that browsers may
+	// call it from, such as "https://app.example.com".
+	Hosts, Origins []string
+
+	InFlight int           // requests that run at once, beyond which one is told to come back; default 256
+	Receive  time.Duration // for a whole request to come in; default 30 s
+	Send     time.Duration // from the last byte of a request's head to the last of its response; default 2 min
+	Idle     time.Duration // between requests of a connection; default 2 min
+	Drain    time.Duration // for running requests after the end has come; default 15 s
+
+	Logger *slog.Logger // default slog.Default(); gets ids and sizes, never content
+}
+
+// A Server is an HTTP server. It is safe for concurrent use.
+type Server struct {
+	opts    Options
+	handler http.Handler
+	hosts   map[string]bool
+	origins map[string]bool
+	slots   chan struct{} // one for each request that runs
+}
+
+// New makes a server.
+func New(o Options) (*Server, error) {
+	o.InFlight = cmp.Or(o.InFlight, 256)
+	o.Receive = cmp.Or(o.Receive, 30*time.Second)
+	o.Send = cmp.Or(o.Send, 2*time.Minute)
+	o.Idle = cmp.Or(o.Idle, 2*time.Minute)
+	o.Drain = cmp.Or(o.Drain, 15*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.InFlight < 1 || o.Receive < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 {
+		return nil, loci.Errorf(loci.Invalid, "limits of a server must not be negative")
+	}
+	s := &Server{opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, slots: make(chan struct{}, o.InFlight)}
+	for _, h := range o.Hosts {
+		name, err := CheckHost(h)
+		if err != nil {
+			return nil, err
+		}
+		s.hosts[name] = true
+	}
+	for _, origin := range o.Origins {
+		if err := CheckOrigin(origin); err != nil {
+			return nil, err
+		}
+		s.origins[strings.ToLower(origin)] = true
+	}
+	s.handler = s.observe(s.guard(s.limit(s.routes())))
+	return s, nil
+}
+
+// Handler returns what the server serves.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Listen listens on an address of the loopback. Any other is Forbidden: nobody is
+// asked who they are yet.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	if err := CheckAddress(address); err != nil {
+		return nil, err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, &loci.Error{Code: loci.Unavailable, Msg: "cannot listen on " + address + ": " + cause(err), Err: err,
+			Recovery: "End the program that uses the address, or choose another one."}
+	}
+	// A name may lead anywhere; what counts is where the socket is.
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		_ = l.Close()
+		return nil, notLoopback(address)
+	}
+	return l, nil
+}
+
+// cause is the last of a chain of errors: the rest repeats the address.
+func cause(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
+}
+
+// CheckAddress refuses an address that is not one of the loopback.
+func CheckAddress(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return loci.Errorf(loci.Invalid, "the address %q must be a host and a port, such as 127.0.0.1:7437", address)
+	}
+	if !isLoopback(host) {
+		return notLoopback(address)
+	}
+	return nil
+}
+
+func notLoopback(address string) error {
+	return &loci.Error{Code: loci.Forbidden, Msg: address + " can be reached from other machines, and there is no authentication yet",
+		Recovery: "Listen on 127.0.0.1 or [::1]."}
+}
+
+// isLoopback reports whether a host, without a port, is this machine by name or address.
+func isLoopback(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return ip != nil && ip.IsLoopback()
+}
+
+// Serve answers requests until ctx ends. Then it takes no new ones, gives those
+// that run Options.Drain to finish, and closes l. What did not finish is Unavailable.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	// Requests do not end with ctx: they are to be finished.
+	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	h := &http.Server{
+		Handler: s.handler, BaseContext: func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: min(10*time.Second, s.opts.Receive), ReadTimeout: s.opts.Receive, WriteTimeout: s.opts.Send, IdleTimeout: s.opts.Idle,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+	}
+	drained := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		late, cancel := context.WithTimeout(base, s.opts.Drain)
+		defer cancel()
+		drained <- h.Shutdown(late)
+	})
+	err := h.Serve(l)
+	if stop() { // not the end, but a failure
+		return &loci.Error{Code: loci.Unavailable, Op: "serve", Msg: "the listener failed: " + cause(err), Err: err}
+	}
+	if err := <-drained; err != nil {
+		abandon()
+		_ = h.Close()
+		return &loci.Error{Code: loci.Unavailable, Op: "serve", Msg: "requests still ran when the time to finish them was over", Err: err}
+	}
+	return nil
+}
