@@ -225,7 +225,7 @@ func checkMessageData(typ MessageType, data fields, place string) error {
 	}
 	for _, key := range []string{"additional_kwargs", "response_metadata", "usage_metadata"} {
 		var object map[string]json.RawMessage
-		if json.Unmarshal(data.or(key, "null"), &object) != nil {
+		if json.Unmarshal(data.orNull(key), &object) != nil {
 			return Errorf(Invalid, "%s.%s must be a JSON object", place, key)
 		}
 	}
@@ -235,18 +235,18 @@ func checkMessageData(typ MessageType, data fields, place string) error {
 	return data.invalidToolCalls(place)
 }
 
-// or returns a field, or something else where it is missing.
-func (f fields) or(key, otherwise string) json.RawMessage {
+// orNull returns a field, or null where it is missing.
+func (f fields) orNull(key string) json.RawMessage {
 	if raw, ok := f[key]; ok {
 		return raw
 	}
-	return json.RawMessage(otherwise)
+	return json.RawMessage("null")
 }
 
 // text reads a field that is a text; missing and null are "", unless required.
 func (f fields) text(place, key string, required bool) (string, error) {
 	var text *string
-	if json.Unmarshal(f.or(key, "null"), &text) != nil || text == nil && required {
+	if json.Unmarshal(f.orNull(key), &text) != nil || text == nil && required {
 		if place != "" {
 			place += "."
 		}
@@ -298,7 +298,7 @@ type toolCall struct {
 // toolCalls reads tool_calls.
 func (f fields) toolCalls(place string) ([]toolCall, error) {
 	var list []json.RawMessage
-	if json.Unmarshal(f.or("tool_calls", "null"), &list) != nil {
+	if json.Unmarshal(f.orNull("tool_calls"), &list) != nil {
 		return nil, Errorf(Invalid, "%s.tool_calls must be a list", place)
 	}
 	calls := make([]toolCall, len(list))
@@ -326,7 +326,7 @@ func (f fields) toolCalls(place string) ([]toolCall, error) {
 // invalidToolCalls checks invalid_tool_calls: what a model wrote and nobody could read.
 func (f fields) invalidToolCalls(place string) error {
 	var list []json.RawMessage
-	if json.Unmarshal(f.or("invalid_tool_calls", "null"), &list) != nil {
+	if json.Unmarshal(f.orNull("invalid_tool_calls"), &list) != nil {
 		return Errorf(Invalid, "%s.invalid_tool_calls must be a list", place)
 	}
 	for i, raw := range list {
@@ -366,7 +366,7 @@ func (m Message) calls() (ids []string) {
 		}
 	}
 	var invalid []toolCallID
-	if json.Unmarshal(data.or("invalid_tool_calls", "null"), &invalid) == nil {
+	if json.Unmarshal(data.orNull("invalid_tool_calls"), &invalid) == nil {
 		for _, c := range invalid {
 			if c.ID != "" && !slices.Contains(ids, c.ID) {
 				ids = append(ids, c.ID)

@@ -112,7 +112,7 @@ func (m Message) OpenAI() (json.RawMessage, error) {
 	}
 	out := map[string]any{}
 	var kwargs fields
-	if json.Unmarshal(data.or("additional_kwargs", "null"), &kwargs) == nil {
+	if json.Unmarshal(data.orNull("additional_kwargs"), &kwargs) == nil {
 		for key, value := range kwargs {
 			if key != openAIRole {
 				out[key] = value
@@ -176,7 +176,7 @@ func (m Message) openAIRole(data fields) (string, error) {
 		var kwargs struct {
 			Role string `json:"__openai_role__"`
 		}
-		if json.Unmarshal(data.or("additional_kwargs", "null"), &kwargs) == nil && kwargs.Role == "developer" {
+		if json.Unmarshal(data.orNull("additional_kwargs"), &kwargs) == nil && kwargs.Role == "developer" {
 			return kwargs.Role, nil
 		}
 		return "system", nil
@@ -200,7 +200,7 @@ func toOpenAICalls(data fields) (out []any, err error) {
 		add(c.ID, c.Name, string(c.Args))
 	}
 	var invalid []struct{ Name, Args, ID *string }
-	if err := json.Unmarshal(data.or("invalid_tool_calls", "null"), &invalid); err != nil {
+	if err := json.Unmarshal(data.orNull("invalid_tool_calls"), &invalid); err != nil {
 		return nil, &Error{Code: Internal, Op: "read message", Err: fmt.Errorf("invalid_tool_calls: %w", err)}
 	}
 	for _, c := range invalid {

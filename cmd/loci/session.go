@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -127,9 +128,8 @@ func (c *sessionAppendCmd) messages(a *app) ([]loci.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, 2*loci.MaxAppendBytes))
-	if err != nil {
+	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fileError(c.Messages, err)
 	}
 	return loci.ParseMessages(data)
