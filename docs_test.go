@@ -579,3 +579,33 @@ func ExampleEmbedder() {
 	fmt.Println(engine.Space())
 	// Output: letters-1 (26 dimensions)
 }
+
+// The example of docs/files.md.
+func ExampleMemory_Connect() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+
+	tree, err := memory.Tree("", "") // the tree that all threads share
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := tree.Append(ctx, "/notes/today", "Met Ann."); err != nil {
+		log.Fatal(err)
+	}
+	messages, err := loci.ParseChat([]byte(`[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi."}]`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages, err = memory.Connect(ctx, messages, loci.ConnectorOptions{Content: loci.ContentFull})
+	if err != nil {
+		log.Fatal(err)
+	}
+	list, err := loci.FormatChat(messages)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(list))
+
+	// Output:
+	// [{"role":"system","content":"Be brief."},{"role":"system","content":"Memory\n/notes/today: \"Met Ann.\""},{"role":"user","content":"Hi."}]
+}

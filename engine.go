@@ -103,6 +103,8 @@ type Options struct {
 	SessionMaxMessages int
 	SessionTimeout     time.Duration
 
+	Trees TreeLimits // what a tree of files may hold
+
 	KeepDuplicates bool // store a memory again that says exactly what another one says
 	KeepSecrets    bool // store credentials as written instead of "[REDACTED]"
 
@@ -112,8 +114,8 @@ type Options struct {
 }
 
 // An Engine is the memory of every tenant of one store. It is safe for
-// concurrent use and keeps no state of its own but its options and what it has
-// seen of each tenant's vectors: several engines, in several processes, may share
+// concurrent use and keeps no state of its own but its options, what it has seen of
+// each tenant's vectors, and who waits to change a tree: several engines, in several processes, may share
 // a store.
 type Engine struct {
 	store Store
@@ -124,7 +126,8 @@ type Engine struct {
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → *generations
 
-	writing keyedLock // of sessions
+	trees    queues // of the writers of each tree
+	sessions queues // of the writers of each session
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may
@@ -178,7 +181,7 @@ func New(s Store, opts *Options) (*Engine, error) {
 	case o.IdempotencyTTL < 0:
 		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
 	}
-	if err := cmp.Or(o.checkEpisodes(), o.checkSessions(), o.checkRecall()); err != nil {
+	if err := cmp.Or(o.checkEpisodes(), o.checkSessions(), o.checkRecall(), o.Trees.complete()); err != nil {
 		return nil, err
 	}
 	if o.Embedder != nil {

@@ -3,6 +3,7 @@ package loci
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,6 +64,8 @@ const (
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
 	KindSession Kind = "session" // a conversation
 	KindMessage Kind = "message" // a message of a conversation
+	KindFile    Kind = "file"    // a file or a directory of a tree; see [Tree]
+	KindBlock   Kind = "block"   // a part of a file's content
 
 	// Of LangGraph checkpoints; see [Checkpoints].
 	KindCheckpoint       Kind = "checkpoint"
@@ -76,9 +79,11 @@ const (
 // [Sessions.Search].
 var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
 
-func isCheckpointKind(k Kind) bool {
-	return k == KindCheckpoint || k == KindCheckpointValue || k == KindCheckpointWrite || k == KindCheckpointThread
-}
+// partKinds are the kinds whose records mean something only together.
+var partKinds = []Kind{KindCheckpoint, KindCheckpointValue, KindCheckpointWrite, KindCheckpointThread, KindFile, KindBlock}
+
+// exportedKinds are the kinds an export holds.
+var exportedKinds = append(slices.Clone(memoryKinds), KindFile, KindBlock)
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind

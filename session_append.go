@@ -94,9 +94,15 @@ func (s *Sessions) Append(ctx context.Context, id string, messages []Message) (A
 	})
 }
 
-// lock lets one writer of a session in this process in at a time.
+// lock waits for the caller's turn among the writers of a session in this process.
+// That nothing is lost does not depend on it: it keeps them from making one another
+// decide anew.
 func (s *Sessions) lock(ctx context.Context, id string) (unlock func(), err error) {
-	return s.m.engine.writing.lock(ctx, digest(s.m.view.Tenant.String(), s.m.view.Namespace.Key(), id))
+	unlock, err = s.m.engine.sessions.enter(ctx, digest(s.m.view.Tenant.String(), s.m.view.Namespace.Key(), id))
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return unlock, nil
 }
 
 // open reads a session to write to, or makes a new one.

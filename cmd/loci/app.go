@@ -101,6 +101,7 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 		ContextQuotas:  cfg.contextQuotas,
 		MaxContent:     cfg.maxContent,
 		Revisions:      &cfg.revisions,
+		Trees:          cfg.trees,
 		IdempotencyTTL: cfg.idempotencyTTL,
 		EpisodeTTL:     cfg.episodeTTL,
 		EpisodeCap:     cfg.episodeCap,

@@ -43,6 +43,7 @@ type config struct {
 	contextQuotas                     loci.ContextQuotas
 	tokenizer                         string
 	maxContent, replyBytes, revisions int
+	trees                             loci.TreeLimits
 	readTimeout, writeTimeout         time.Duration
 	dedupe, redact                    bool
 	idempotencyTTL, episodeTTL        time.Duration

@@ -216,6 +216,18 @@ var settings = []setting{
 	{key: "limits.episode_cap", form: integerForm, def: "10000",
 		help: "Episodes of one agent, beyond which upkeep erases the oldest consolidated ones.",
 		set:  func(c *config, v string) error { return setInt(&c.episodeCap, v, 1, 10_000_000) }},
+	{key: "files.max_bytes", form: integerForm, def: "1048576",
+		help: "Bytes of one file in a tree.",
+		set:  func(c *config, v string) error { return setInt(&c.trees.MaxFileBytes, v, 1, 64<<20) }},
+	{key: "files.max_tree_bytes", form: integerForm, def: "1073741824",
+		help: "Bytes of all files of a tree, without their earlier versions.",
+		set:  func(c *config, v string) error { return setInt64(&c.trees.MaxTreeBytes, v, 1, 1<<50) }},
+	{key: "files.max_entries", form: integerForm, def: "250000",
+		help: "Files and directories of a tree.",
+		set:  func(c *config, v string) error { return setInt64(&c.trees.MaxEntries, v, 1, 1<<40) }},
+	{key: "files.max_dir_entries", form: integerForm, def: "100000",
+		help: "Files and directories that are immediately in one directory.",
+		set:  func(c *config, v string) error { return setInt64(&c.trees.MaxDirEntries, v, 1, 1<<40) }},
 	{key: "timeouts.read", form: durationForm, def: "15s",
 		help: "How long a tool that reads may take.",
 		set:  func(c *config, v string) error { return setDuration(&c.readTimeout, v, 10*time.Minute) }},
@@ -436,6 +448,15 @@ func setNumber(field *float64, v string, least, most float64) error {
 
 func setInt(field *int, v string, least, most int) error {
 	n, err := strconv.Atoi(v)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("%q must be a whole number from %d to %d", v, least, most)
+	}
+	*field = n
+	return nil
+}
+
+func setInt64(field *int64, v string, least, most int64) error {
+	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < least || n > most {
 		return fmt.Errorf("%q must be a whole number from %d to %d", v, least, most)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,7 @@ type scene struct {
 	log    *bytes.Buffer
 	victim *loci.Memory
 	ids    []loci.ID
+	files  []loci.ID // which are no memories: their ids lead nowhere by themselves
 	cursor []string
 }
 
@@ -104,6 +106,19 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	}
 	for _, match := range must(open.Search(t.Context(), loci.Query{Kinds: []loci.Kind{loci.KindSession, loci.KindMessage}})).Matches {
 		sc.ids = append(sc.ids, match.Record.ID)
+	}
+	for _, thread := range []string{"", "victim"} {
+		tree, err := open.Tree("", thread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"words of the file ", "more words "} {
+			file, err := tree.Append(t.Context(), "/"+canary+"/"+canary, line+canary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sc.files = append(sc.files, file.ID)
+		}
 	}
 	_, next, err := open.Facts(t.Context(), loci.FactQuery{History: true}, loci.Page{Limit: 2})
 	if err != nil || next == "" {
@@ -172,7 +187,7 @@ func (p *probe) checkIDs(method string, reply any) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	for _, id := range p.sc.ids {
+	for _, id := range slices.Concat(p.sc.ids, p.sc.files) {
 		if bytes.Contains(data, []byte(id.String())) {
 			p.t.Errorf("%s with %.40q shows id %s", method, p.sent, id)
 		}
@@ -203,6 +218,7 @@ func (p *probe) read(ctx context.Context) {
 	}
 	p.readLifecycle(ctx)
 	p.readSessions(ctx)
+	p.readFiles(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.Fact(ctx, id)
 		p.refused("Fact", f, err)
@@ -342,6 +358,7 @@ func (p *probe) write(ctx context.Context) {
 	m, it := p.m, p.m.Items()
 	p.writeLifecycle(ctx)
 	p.writeSessions(ctx)
+	p.changeFiles(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.ReviseFact(ctx, id, loci.FactRevision{Tags: &[]string{"taken"}})
 		p.refused("ReviseFact", f, err)
