@@ -134,7 +134,7 @@ func TestCopyThread(t *testing.T) {
 			}
 		}
 		_, err := m.Checkpoints().CopyThread(t.Context(), "t", "copy")
-		wantCode(t, err, loci.Conflict)
+		wantError(t, err, `conflict thread "copy" has checkpoints already`)
 		_, err = m.Checkpoints().CopyThread(t.Context(), "none", "other")
 		wantCode(t, err, loci.NotFound)
 		for _, pair := range [][2]string{{"t", "t"}, {"", "x"}, {"t", ""}} {
@@ -488,4 +488,60 @@ func inFiles(t testing.TB, dir, text string) (found bool) {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// An interruptedStore lets something happen between reading checkpoints and their values.
+type interruptedStore struct {
+	loci.Store
+	between func()
+}
+
+func (s *interruptedStore) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
+	if do := s.between; do != nil && slices.Contains(f.Kinds, loci.KindCheckpointValue) {
+		s.between = nil
+		do()
+	}
+	return s.Store.Records(ctx, t, f, p)
+}
+
+func TestCheckpointErasedWhileItIsRead(t *testing.T) {
+	for name, read := range map[string]func(m *loci.Memory) ([]loci.SavedCheckpoint, error){
+		"get": func(m *loci.Memory) ([]loci.SavedCheckpoint, error) {
+			c, err := m.Checkpoints().Get(t.Context(), "t", "", "")
+			return []loci.SavedCheckpoint{c}, err
+		},
+		"list": func(m *loci.Memory) ([]loci.SavedCheckpoint, error) {
+			page, err := m.Checkpoints().List(t.Context(), loci.CheckpointQuery{Thread: "t"})
+			return page.Checkpoints, err
+		},
+		"list of all": func(m *loci.Memory) ([]loci.SavedCheckpoint, error) {
+			page, err := m.Checkpoints().List(t.Context(), loci.CheckpointQuery{})
+			return page.Checkpoints, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &interruptedStore{Store: openMemory()}
+			m := bind(t, newEngine(t, s, loci.Options{}), "u")
+			put := func(id string) {
+				putCheckpoint(t, m, checkpoint("t", "", id, "", "{}", graphState{"x": id}, map[string]string{"x": id}))
+			}
+			put("c1")
+			s.between = func() {
+				put("c2")
+				if _, err := m.Checkpoints().Prune(t.Context(), []string{"t"}, loci.KeepLatest); err != nil {
+					t.Error(err)
+				}
+			}
+			got, err := read(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "get" && got[0].ID != "c2" {
+				t.Errorf("got %s", got[0].ID)
+			}
+			for _, c := range got {
+				wantValues(t, c, map[string]string{"x": c.ID})
+			}
+		})
+	}
 }
