@@ -27,6 +27,10 @@ func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
 		if err != nil {
 			return decision[ID]{}, err
 		}
+		if isCheckpointKind(r.Kind) {
+			return decision[ID]{}, &Error{Code: Unsupported, Msg: "a checkpoint is erased with what belongs to it, not by the id of its record",
+				Recovery: "Delete its thread, or prune it."}
+		}
 		return decision[ID]{change: m.eraseChange([]Record{r}, now), reply: id}, nil
 	})
 }
@@ -93,7 +97,7 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 // selectedIDs lists the ids of all that a filter selects.
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
 	for cursor := ""; ; {
-		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor})
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor, NoText: true})
 		if err != nil {
 			return nil, err
 		}
@@ -124,6 +128,14 @@ func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
 	narrowed := len(q.Kinds) > 0 || len(tags) > 0 || !q.Where.IsZero()
 	if narrowed == q.All {
 		return Filter{}, Errorf(Invalid, "say what to erase: either everything, or a kind, tag or filter")
+	}
+	// Without its values a checkpoint is worth nothing, and the other way round: only
+	// everything takes them along.
+	if slices.ContainsFunc(q.Kinds, isCheckpointKind) {
+		return Filter{}, Errorf(Invalid, "checkpoints are erased by thread, or with everything: leave their kinds out")
+	}
+	if narrowed && len(q.Kinds) == 0 {
+		q.Kinds = memoryKinds
 	}
 	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: q.Kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
 }

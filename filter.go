@@ -21,11 +21,13 @@ type Filter struct {
 	Kinds  []Kind
 	IDs    []ID
 	Slot   *string
+	Slots  SlotRange
 	Tags   []string // has all of them
 	Where  Where
 
-	Scopes   []string // one of these
-	Statuses []string // one of these
+	Scopes    []string // one of these
+	Statuses  []string // one of these
+	Sequences []string // in one of these; "" is none
 
 	At      time.Time // leave out what has expired by then; zero: nothing has
 	Expired bool      // only what has expired by At
@@ -51,13 +53,16 @@ func (f *Filter) SelectsHeader(r *Record) bool {
 	if len(f.Scopes) > 0 && !slices.Contains(f.Scopes, r.Scope) || len(f.Statuses) > 0 && !slices.Contains(f.Statuses, r.Status) {
 		return false
 	}
+	if len(f.Sequences) > 0 && !slices.Contains(f.Sequences, r.Sequence) {
+		return false
+	}
 	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence || !f.Due.IsZero() && (r.DueAt.IsZero() || f.Due.Before(r.DueAt)) {
 		return false
 	}
 	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) || len(f.IDs) > 0 && !slices.Contains(f.IDs, r.ID) {
 		return false
 	}
-	if f.Slot != nil && *f.Slot != r.Slot {
+	if f.Slot != nil && *f.Slot != r.Slot || !f.Slots.Contains(r.Slot) {
 		return false
 	}
 	if !f.At.IsZero() && r.Expired(f.At) != f.Expired {
@@ -69,6 +74,34 @@ func (f *Filter) SelectsHeader(r *Record) bool {
 		}
 	}
 	return true
+}
+
+// A SlotRange is a half-open range of slots, From included and To excluded, in the
+// order of their bytes. The zero range is no condition: it holds any slot, and none.
+// Every other range leaves out records without a slot.
+type SlotRange struct {
+	From string
+	To   string // "": no end
+}
+
+// SlotsBeginning is the range of the slots that begin with a prefix; "" is the zero range.
+func SlotsBeginning(prefix string) SlotRange {
+	end := []byte(prefix)
+	for len(end) > 0 && end[len(end)-1] == 0xff { // no byte comes after these
+		end = end[:len(end)-1]
+	}
+	if len(end) > 0 {
+		end[len(end)-1]++
+	}
+	return SlotRange{From: prefix, To: string(end)}
+}
+
+// IsZero reports whether the range is no condition.
+func (s SlotRange) IsZero() bool { return s == SlotRange{} }
+
+// Contains reports whether the range holds a slot.
+func (s SlotRange) Contains(slot string) bool {
+	return s.IsZero() || slot != "" && slot >= s.From && (s.To == "" || slot < s.To)
 }
 
 // Covers reports whether the filter reaches a namespace.

@@ -162,3 +162,31 @@ func FuzzWhere(f *testing.F) {
 		}
 	})
 }
+
+func TestSlotRanges(t *testing.T) {
+	for _, c := range []struct {
+		r       loci.SlotRange
+		in, out []string
+	}{
+		{loci.SlotRange{}, []string{"", "a", "\xff"}, nil},
+		{loci.SlotRange{From: "a"}, []string{"a", "a\x00", "b", "\xff"}, []string{"", "A"}},
+		{loci.SlotRange{To: "b"}, []string{"\x00", "a", "a\xff"}, []string{"", "b", "ba"}},
+		{loci.SlotRange{From: "b", To: "a"}, nil, []string{"", "a", "b"}},
+		{loci.SlotsBeginning(""), []string{"", "a"}, nil},
+		{loci.SlotsBeginning("a/"), []string{"a/", "a/\x00", "a/1", "a/\xff\xff"}, []string{"", "a", "a.", "a0", "b"}},
+		{loci.SlotsBeginning("a\xff"), []string{"a\xff", "a\xff\xff"}, []string{"a", "a\xfe", "b"}},
+		{loci.SlotsBeginning("a\xfe"), []string{"a\xfe", "a\xfe\xff"}, []string{"a", "a\xfd", "a\xff"}},
+		{loci.SlotsBeginning("\xff"), []string{"\xff", "\xff\xff"}, []string{"", "\xfe"}},
+	} {
+		for _, slot := range c.in {
+			if !c.r.Contains(slot) {
+				t.Errorf("%q leaves out %q", c.r, slot)
+			}
+		}
+		for _, slot := range c.out {
+			if c.r.Contains(slot) {
+				t.Errorf("%q contains %q", c.r, slot)
+			}
+		}
+	}
+}

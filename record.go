@@ -61,7 +61,20 @@ const (
 	KindItem    Kind = "item"    // a JSON value under a key the caller chose
 	KindEpisode Kind = "episode" // something that happened; it expires
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
+
+	// Of LangGraph checkpoints; see [Checkpoints].
+	KindCheckpoint       Kind = "checkpoint"
+	KindCheckpointValue  Kind = "checkpoint_value"  // of a channel
+	KindCheckpointWrite  Kind = "checkpoint_write"  // of a task, after a checkpoint
+	KindCheckpointThread Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
 )
+
+// memoryKinds are the kinds that stand for themselves: each record is one memory.
+var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
+
+func isCheckpointKind(k Kind) bool {
+	return k == KindCheckpoint || k == KindCheckpointValue || k == KindCheckpointWrite || k == KindCheckpointThread
+}
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind
@@ -104,7 +117,7 @@ type Record struct {
 	Sequence string // up to MaxLabelBytes bytes, compared byte for byte inside the namespace
 	Position int64  // from 0; 0 without a sequence
 
-	Text     string // what is searched, and shown as the memory's text
+	Text     string // what is searched, and shown as the memory's text; without Passages any bytes
 	Passages []Span // the parts of Text that are searched one by one
 	Tags     []string
 

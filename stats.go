@@ -106,7 +106,7 @@ func (m *Memory) Lifecycle(ctx context.Context, scope string) (s LifecycleStats,
 		return LifecycleStats{}, err
 	}
 	waiting := m.unconsolidated(own, s.At)
-	oldest, _, err := m.engine.store.Records(ctx, m.view.Tenant, waiting, Page{Limit: 1, OldestFirst: true})
+	oldest, _, err := m.engine.store.Records(ctx, m.view.Tenant, waiting, Page{Limit: 1, Order: OldestFirst})
 	if err != nil {
 		return LifecycleStats{}, err
 	}

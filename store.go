@@ -58,9 +58,10 @@ type RecordStore interface {
 	// no event is written, ids that do not exist are passed over.
 	Touch(ctx context.Context, t Tenant, touches []Touch) error
 
-	// Records lists the records a filter selects, newest first (CreatedAt
-	// descending, then ID ascending) unless the page asks for the reverse, at most
-	// page.Limit. next is the cursor of the following page, or "" at the end.
+	// Records lists the records a filter selects in the order the page asks for, at
+	// most page.Limit. next is the cursor of the following page, or "" at the end.
+	// Ordered by slot, where the filter names one exact namespace and one kind, a page
+	// costs what it holds, however much lies before, after or beside it.
 	Records(ctx context.Context, t Tenant, f Filter, page Page) (records []Record, next string, err error)
 
 	// Match finds the live records that fit the probe best. The filter comes
@@ -127,7 +128,7 @@ type EventLog interface {
 type Change struct {
 	Put    []Put
 	Erase  []Erase
-	Events []Event // at least one for each Put and Erase
+	Events []Event // at least one for each change, which names what it touched
 	Links  []Link
 	Reply  *Reply // what a repetition of this request is answered with
 
@@ -293,8 +294,25 @@ type Page struct {
 	Limit  int    // 1 to 1000; 0 means 100
 	Cursor string // from the page before; "" is the start
 
-	OldestFirst bool // of records: in reverse order; the same for every page of a list
+	Order Order // of records; the same for every page of a list
+
+	// NoText leaves Text of records empty: a list of large ones is read without them.
+	NoText bool
 }
+
+// An Order is an order of records in a list.
+type Order int
+
+// The orders there are. Those by slot compare bytes, and list no record without a slot.
+const (
+	NewestFirst    Order = iota // by CreatedAt descending, then ID ascending
+	OldestFirst                 // the reverse
+	SlotAscending               // by Slot, then ID
+	SlotDescending              // the reverse
+)
+
+// BySlot reports whether the order is one by slot.
+func (o Order) BySlot() bool { return o == SlotAscending || o == SlotDescending }
 
 // RecordVectors are vectors that come after their record.
 type RecordVectors struct {

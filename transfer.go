@@ -90,15 +90,16 @@ type exporter struct {
 	end   exportLine
 }
 
-// Export writes everything in and below the handle's namespace to w, newest
+// Export writes the memories in and below the handle's namespace to w, newest
 // first, with the links between what it wrote, and returns the number of records.
+// Checkpoints are no memories and are left out.
 // It holds no more than a page of records and the earlier states of one of them,
 // however much there is to write. progress may be nil.
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {
 	out := bufio.NewWriter(w)
 	now := m.engine.now()
 	x := &exporter{m: m, enc: json.NewEncoder(out), end: exportLine{Type: "end"},
-		reach: Filter{Within: []Namespace{m.view.Namespace}, At: now, NotLive: true}}
+		reach: Filter{Within: []Namespace{m.view.Namespace}, Kinds: memoryKinds, At: now, NotLive: true}}
 	x.enc.SetEscapeHTML(false)
 	if err := x.enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now}); err != nil {
 		return 0, err

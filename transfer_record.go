@@ -21,7 +21,7 @@ func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 		return nil, Errorf(Invalid, "created_at is missing")
 	case len(r.Text) > e.opts.MaxContent:
 		return nil, Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.MaxContent)
-	case !slices.Contains([]Kind{KindFact, KindItem, KindEpisode, KindRule}, r.Kind):
+	case !slices.Contains(memoryKinds, r.Kind):
 		return nil, Errorf(Unsupported, "kind %q is not known to this build", r.Kind)
 	}
 	if r.Sequence != "" {

@@ -124,7 +124,7 @@ func (d *tenant) checkSlots(c *loci.Change, gone map[loci.ID]bool) error {
 		if r.Slot == "" {
 			continue
 		}
-		if holder, held := d.slots[slotOf(r)]; held && !gone[holder] && !put[holder] {
+		if held, ok := d.slots.Get(slotOf(r)); ok && !gone[held.holder] && !put[held.holder] {
 			return loci.Errorf(loci.Conflict, "the slot is taken")
 		}
 	}
@@ -150,7 +150,7 @@ func (d *tenant) erase(id loci.ID) {
 // unslot frees the slot that the stored record of this id holds.
 func (d *tenant) unslot(r *loci.Record) {
 	if old := d.records[r.ID]; old != nil && old.Slot != "" {
-		delete(d.slots, slotOf(&old.Record))
+		d.slots.Delete(slotOf(&old.Record))
 	}
 }
 
@@ -178,7 +178,7 @@ func (d *tenant) put(p *loci.Put) {
 	}
 	d.records[next.ID] = next
 	if next.Slot != "" {
-		d.slots[slotOf(&next.Record)] = next.ID
+		d.slots.Set(slotOf(&next.Record))
 	}
 	d.indexRecord(next)
 }

@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/tidwall/btree"
 )
 
 // A Store keeps everything in maps. It is safe for concurrent use. Nothing
@@ -32,7 +34,7 @@ var _ loci.Store = (*Store)(nil)
 type tenant struct {
 	mu      sync.RWMutex
 	records map[loci.ID]*stored
-	slots   map[slot]loci.ID
+	slots   *btree.BTreeG[slot] // in order of namespace, kind and slot
 	events  []loci.Event
 	about   map[loci.ID][]int // places in events, by entity
 	head    loci.Hash         // of the last event
@@ -49,16 +51,23 @@ type stored struct {
 	revisions []loci.Revision         // newest first
 }
 
+// slot is a slot with the record that holds it.
 type slot struct {
 	namespace string
 	kind      loci.Kind
 	slot      string
+	holder    loci.ID
 }
 
-func slotOf(r *loci.Record) slot { return slot{r.Namespace.Key(), r.Kind, r.Slot} }
+func slotOf(r *loci.Record) slot { return slot{r.Namespace.Key(), r.Kind, r.Slot, r.ID} }
+
+// before orders slots; whose they are makes no difference.
+func (s slot) before(o slot) bool {
+	return cmp.Or(strings.Compare(s.namespace, o.namespace), strings.Compare(string(s.kind), string(o.kind)), strings.Compare(s.slot, o.slot)) < 0
+}
 
 func newTenant() *tenant {
-	return &tenant{records: map[loci.ID]*stored{}, slots: map[slot]loci.ID{}, about: map[loci.ID][]int{}, replies: map[string]loci.Reply{}, index: index.New(loci.Space{})}
+	return &tenant{records: map[loci.ID]*stored{}, slots: btree.NewBTreeGOptions(slot.before, btree.Options{NoLocks: true}), about: map[loci.ID][]int{}, replies: map[string]loci.Reply{}, index: index.New(loci.Space{})}
 }
 
 // tenant finds a tenant's data; a tenant without data is empty.

@@ -11,3 +11,7 @@ import (
 func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Target{Open: func(*testing.T) loci.Store { return memory.Open() }})
 }
+
+func BenchmarkPages(b *testing.B) {
+	storetest.BenchmarkPages(b, func(testing.TB) loci.Store { return memory.Open() })
+}

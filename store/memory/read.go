@@ -1,10 +1,7 @@
 package memory
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"iter"
 	"maps"
 	"slices"
 
@@ -12,78 +9,6 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/page"
 )
-
-// candidates yields records among which are all that a filter selects: by id or
-// slot when it names them, so that a look at one record does not cost one at each.
-func (d *tenant) candidates(f *loci.Filter) iter.Seq[*stored] {
-	var ids []loci.ID
-	switch {
-	case len(f.IDs) > 0:
-		ids = slices.Clone(f.IDs)
-		slices.SortFunc(ids, func(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) })
-		ids = slices.Compact(ids)
-	case f.Slot != nil && *f.Slot != "" && f.Exact && len(f.Kinds) > 0:
-		for _, n := range f.Within {
-			for _, kind := range f.Kinds {
-				if id, held := d.slots[slot{n.Key(), kind, *f.Slot}]; held && !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
-			}
-		}
-	default:
-		return maps.Values(d.records)
-	}
-	return func(yield func(*stored) bool) {
-		for _, id := range ids {
-			if r := d.records[id]; r != nil && !yield(r) {
-				return
-			}
-		}
-	}
-}
-
-// selected lists the records a filter selects, newest first.
-func (d *tenant) selected(f *loci.Filter) []*stored {
-	var out []*stored
-	for r := range d.candidates(f) {
-		if f.Selects(&r.Record) {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, func(a, b *stored) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
-	})
-	return out
-}
-
-// Records implements [loci.RecordStore].
-func (s *Store) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
-	data, err := s.tenant(ctx, t)
-	if err != nil {
-		return nil, "", err
-	}
-	limit, after, err := page.Records(p)
-	if err != nil {
-		return nil, "", err
-	}
-	data.mu.RLock()
-	defer data.mu.RUnlock()
-	selected := data.selected(&f)
-	if p.OldestFirst {
-		slices.Reverse(selected)
-	}
-	var out []loci.Record
-	for _, r := range selected {
-		if after != nil && !after.Precedes(&r.Record, p.OldestFirst) {
-			continue
-		}
-		if len(out) == limit {
-			return out, page.RecordCursor(&out[limit-1]), nil
-		}
-		out = append(out, clone(&r.Record))
-	}
-	return out, "", nil
-}
 
 // Match implements [loci.RecordStore].
 func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int) ([]loci.Hit, error) {
@@ -163,7 +88,7 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, f loci.Filter) ([
 	data.mu.RLock()
 	defer data.mu.RUnlock()
 	keys := map[string]bool{}
-	for _, r := range data.records {
+	for r := range data.candidates(&f) {
 		if f.Selects(&r.Record) {
 			keys[r.Namespace.Key()] = true
 		}
@@ -198,7 +123,7 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, f loci.Filter) (c loci
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	for _, r := range data.records {
+	for r := range data.candidates(&f) {
 		if !f.Selects(&r.Record) {
 			continue
 		}

@@ -27,7 +27,8 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 	for _, query := range []string{
 		"SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
 		"SELECT 'row ' || rowid || ' of table ' || \"table\" || ' refers to a missing row of ' || parent FROM pragma_foreign_key_check",
-		"SELECT 'record ' || lower(hex(id)) || ' has no audit event' FROM record WHERE NOT EXISTS (SELECT 1 FROM event WHERE entity = record.id)",
+		// Every change leaves an event, but one event may speak of many records.
+		"SELECT 'there are records and no audit event' WHERE EXISTS (SELECT 1 FROM record) AND NOT EXISTS (SELECT 1 FROM event)",
 		"SELECT 'record ' || lower(hex(id)) || ' is newer than the change counter' FROM record WHERE seq > (SELECT value FROM meta WHERE key = 'seq')",
 		"SELECT 'record ' || lower(hex(id)) || ' is among the erased' FROM record JOIN erased USING (id) WHERE erased.seq > record.seq",
 		"SELECT 'vectors of record ' || lower(hex(r.id)) || ' have the wrong size' FROM vector v JOIN record r ON r.n = v.record JOIN space p ON p.n = v.space WHERE length(v.data) <> r.passage_count * (p.dims + 4)",
@@ -58,13 +59,13 @@ func (f *file) collect(ctx context.Context, findings []string, query string) ([]
 func (f *file) checkRecords(ctx context.Context, findings []string) ([]string, error) {
 	all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 	found := 0
-	err := f.records(ctx, &all, nil, false, func(r *loci.Record) bool {
+	err := f.records(ctx, &all, nil, loci.NewestFirst, func(r *loci.Record) bool {
 		report := func(format string, args ...any) {
 			found++
 			findings = append(findings, "record "+r.ID.String()+" "+fmt.Sprintf(format, args...))
 		}
-		if !utf8.ValidString(r.Text) {
-			report("has text that is not UTF-8")
+		if len(r.Passages) > 0 && !utf8.ValidString(r.Text) { // what is not searched may be bytes
+			report("has searched text that is not UTF-8")
 		}
 		for i, p := range r.Passages {
 			if p.Start < 0 || p.End > len(r.Text) || p.Start >= p.End {

@@ -48,8 +48,14 @@ func splitVectors(data []byte, dims int) [][]byte {
 }
 
 // recordColumns are what scanRecord reads, of record r and namespace s.
-const recordColumns = `r.id, r.kind, s.key, r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, r.text, r.passages, r.tags, r.attributes, r.body,
+const (
+	recordColumns = headStart + "r.text" + headEnd
+	headColumns   = headStart + "''" + headEnd // without texts, however large
+
+	headStart = "r.id, r.kind, s.key, r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, "
+	headEnd   = `, r.passages, r.tags, r.attributes, r.body,
 	r.scope, r.status, r.confidence, r.decay_rate, r.decay_from, r.ends_at, r.due_at, r.sequence, r.position`
+)
 
 // scanRecord reads a row of recordColumns; extra takes the columns after them.
 func scanRecord(rows *sql.Rows, extra ...any) (r loci.Record, err error) {

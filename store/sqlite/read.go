@@ -33,6 +33,9 @@ func (c *conditions) within(column string, places []loci.Namespace, exact bool) 
 	for _, n := range places {
 		key := n.Key()
 		switch {
+		case exact && len(places) == 1: // one value, so that an index is in order behind it
+			c.add(column+" = (SELECT n FROM namespace WHERE key = ?)", []byte(key))
+			return
 		case exact:
 			either = append(either, "key = ?")
 			args = append(args, []byte(key))
@@ -51,14 +54,14 @@ func (c *conditions) within(column string, places []loci.Namespace, exact bool) 
 	c.add(column+" IN (SELECT n FROM namespace WHERE "+strings.Join(either, " OR ")+")", args...)
 }
 
-// among restricts a column of text, in which NULL is the empty text.
-func (c *conditions) among(column string, values []string) {
+// among restricts a column of T, in which NULL is the empty text.
+func among[T string | []byte](c *conditions, column string, values []string) {
 	if len(values) == 0 {
 		return
 	}
 	var args []any
 	for _, v := range values {
-		args = append(args, v)
+		args = append(args, T(v))
 	}
 	if slices.Contains(values, "") {
 		c.add("("+column+" IS NULL OR "+inList(column, len(values))+")", args...)
@@ -74,7 +77,11 @@ func inList(column string, n int) string {
 // where translates a filter. exact reports that the SQL says all of it; else tags
 // and attributes remain to be checked in Go.
 func where(f *loci.Filter) (c conditions, exact bool) {
-	c.within("r.namespace", f.Within, f.Exact)
+	namespace := "r.namespace"
+	if len(f.IDs) > 0 {
+		namespace = "+r.namespace" // ids find records at once: no index on places instead
+	}
+	c.within(namespace, f.Within, f.Exact)
 	if len(f.Kinds) > 0 {
 		var kinds []any
 		for _, k := range f.Kinds {
@@ -99,8 +106,15 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 			c.add("r.slot = ?", []byte(*f.Slot))
 		}
 	}
-	c.among("r.scope", f.Scopes)
-	c.among("r.status", f.Statuses)
+	if f.Slots.From != "" {
+		c.add("r.slot >= ?", []byte(f.Slots.From))
+	}
+	if f.Slots.To != "" {
+		c.add("r.slot < ?", []byte(f.Slots.To))
+	}
+	among[string](&c, "r.scope", f.Scopes)
+	among[string](&c, "r.status", f.Statuses)
+	among[[]byte](&c, "r.sequence", f.Sequences)
 	if !f.NotLive {
 		c.add("r.live")
 		if !f.At.IsZero() {
@@ -124,30 +138,6 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 	return c, len(f.Tags) == 0 && f.Where.IsZero()
 }
 
-// records calls yield for what a filter selects, newest first or in reverse, until
-// it returns false.
-func (f *file) records(ctx context.Context, filter *loci.Filter, after *page.Record, oldestFirst bool, yield func(*loci.Record) bool) error {
-	c, exact := where(filter)
-	following, order := "(r.created_at < ? OR r.created_at = ? AND r.id > ?)", "r.created_at DESC, r.id"
-	if oldestFirst {
-		following, order = "(r.created_at > ? OR r.created_at = ? AND r.id < ?)", "r.created_at, r.id DESC"
-	}
-	if after != nil {
-		c.add(following, after.CreatedAt.UnixMilli(), after.CreatedAt.UnixMilli(), after.ID[:])
-	}
-	query := "SELECT " + recordColumns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY " + order
-	return f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
-		r, err := scanRecord(rows)
-		if err != nil {
-			return false, err
-		}
-		if !exact && !filter.Selects(&r) {
-			return true, nil
-		}
-		return yield(&r), nil
-	})
-}
-
 // maxParameters bounds the ids of one query; SQLite takes 32,766 parameters.
 const maxParameters = 10_000
 
@@ -165,12 +155,19 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, filter loci.Filter, 
 	if len(filter.IDs) > maxParameters {
 		return nil, "", loci.Errorf(loci.TooLarge, "%d ids at once; the limit is %d", len(filter.IDs), maxParameters)
 	}
-	err = f.records(ctx, &filter, after, p.OldestFirst, func(r *loci.Record) bool {
+	columns := recordColumns
+	if p.NoText && filter.Where.IsZero() { // a condition may ask for the text of a fact
+		columns = headColumns
+	}
+	err = f.recordsWith(ctx, columns, &filter, after, p.Order, func(r *loci.Record) bool {
 		if len(out) == limit {
-			next = page.RecordCursor(&out[limit-1])
+			next = page.RecordCursor(&out[limit-1], p.Order)
 			return false
 		}
 		out = append(out, *r)
+		if p.NoText {
+			out[len(out)-1].Text = ""
+		}
 		return true
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, filter l
 func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limit int) ([]loci.Hit, error) {
 	load := func(ids []loci.ID) (records []loci.Record, err error) {
 		all := loci.Filter{Within: []loci.Namespace{{}}, IDs: ids}
-		err = f.records(ctx, &all, nil, false, func(r *loci.Record) bool {
+		err = f.records(ctx, &all, nil, loci.NewestFirst, func(r *loci.Record) bool {
 			records = append(records, *r)
 			return true
 		})

@@ -16,7 +16,7 @@ import (
 // paths remembers where the store of a test keeps its data.
 var paths sync.Map // loci.Store → string
 
-func openAt(t *testing.T, path string) loci.Store {
+func openAt(t testing.TB, path string) loci.Store {
 	t.Helper()
 	s, err := sqlite.Open(path, nil)
 	if err != nil {
@@ -69,4 +69,8 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.Compare(t, open, func(*testing.T) loci.Store { return memory.Open() })
+}
+
+func BenchmarkPages(b *testing.B) {
+	storetest.BenchmarkPages(b, func(t testing.TB) loci.Store { return openAt(t, filepath.Join(t.TempDir(), "tenants")) })
 }

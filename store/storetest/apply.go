@@ -53,6 +53,21 @@ var applyCases = []testCase{
 			b.Errorf("%d records; want %d", len(got), n)
 		}
 	}},
+	{"one event may speak of a thousand records", func(b *bench) {
+		var c loci.Change
+		for n := 1; n <= 1000; n++ {
+			c.Put = append(c.Put, loci.Put{Record: record(n, "")})
+		}
+		about := record(5000, "") // of something that is no record
+		c.Events = []loci.Event{event(loci.EventCreated, about)}
+		b.apply(c)
+		if got := len(b.all(loci.Filter{Within: everywhere})); got != 1000 {
+			b.Errorf("%d records; want 1000", got)
+		}
+		if events := b.events(loci.EventFilter{}); len(events) != 1 || events[0].Entity != about.ID {
+			b.Errorf("events %+v", events)
+		}
+	}},
 	{"a put may change all but id, kind and namespace", func(b *bench) {
 		b.put(fullRecord(1))
 		moved, turned := next(fullRecord(1)), next(fullRecord(1))

@@ -80,7 +80,7 @@ func population(b *bench) {
 		b.apply(creation(part...))
 	}
 	newestFirst(records)
-	for round := range 380 {
+	for round := range 420 {
 		f := randomFilter(b, r, round)
 		var want []loci.Record
 		counts := loci.Counts{}
@@ -101,6 +101,8 @@ func population(b *bench) {
 		what := fmt.Sprintf("filter %d %+v", round, f)
 		got := allRecords(b.Context(), b, b.store, b.tenant, f, 1+r.IntN(100))
 		b.same("records of "+what, recordIDs(got), recordIDs(want))
+		order := pick(r, orders)
+		b.same(fmt.Sprintf("records in order %d of %s", order, what), recordIDs(b.inOrder(f, order, 1+r.IntN(100))), recordIDs(ordered(want, order)))
 		f.Space = spaceA
 		gotCounts, err := b.store.Count(b.Context(), b.tenant, f)
 		b.must("Count", err)
@@ -109,7 +111,7 @@ func population(b *bench) {
 		b.must("Namespaces", err)
 		b.same("namespaces of "+what, gotNamespaces, namespacesOf(namespaces))
 
-		live := slices.DeleteFunc(slices.Clone(want), func(r loci.Record) bool { return !r.Live || r.Text == "" })
+		live := slices.DeleteFunc(slices.Clone(want), func(r loci.Record) bool { return !r.Live || r.Text == "" || !f.At.IsZero() && r.Ended(f.At) })
 		b.same("hits of "+what, hitIDs(b.match(words("walrus"), f, 1000)), recordIDs(live))
 		if b.Failed() {
 			return
@@ -139,6 +141,12 @@ var (
 		`{"c":null,"content":{"c":"x"}}`, `{"c":"x","n":-3,"o":{"p":1}}`}
 )
 
+// someSequences are names of sequences, and none.
+var someSequences = []string{"", "talk", "Talk", "talk ", "talk\x00", "\xff\xfe"}
+
+// someEnds are ends of ranges of slots.
+var someEnds = []string{"", "slot 1", "slot 10", "slot 18", "slot 5", "slot ~"}
+
 var someConfidences = []float64{0.05, 0.2, 0.5, 1}
 
 func randomRecord(r *rand.Rand, n int) loci.Record {
@@ -165,6 +173,7 @@ func randomRecord(r *rand.Rand, n int) loci.Record {
 	if doc := pick(r, someDocs); doc != "" {
 		out.Attributes = json.RawMessage(doc)
 	}
+	out.Sequence = pick(r, someSequences)
 	out.Scope, out.Status = pick(r, someScopes), pick(r, someScopes)
 	if r.IntN(2) == 0 {
 		out.Decay = loci.Decay{Confidence: pick(r, someConfidences), Rate: pick(r, []float64{0, 0.008, 3000}), From: at(r.IntN(40))}
@@ -182,7 +191,7 @@ var someWheres = []map[string]any{{"c": "x"}, {"c": "X"}, {"n": 1}, {"n": map[st
 // randomFilter sets each condition alone in the first rounds, then any of them.
 func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 	t.Helper()
-	const alone = 16 * 15 // rounds
+	const alone = 16 * 17 // rounds
 	f := loci.Filter{Within: everywhere}
 	set := func(condition int) bool { return round/16 == condition || round >= alone && r.IntN(5) == 0 }
 	if set(0) || set(1) {
@@ -233,6 +242,12 @@ func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 	}
 	if set(14) {
 		f.Due = at(r.IntN(40))
+	}
+	if set(15) {
+		f.Slots = loci.SlotRange{From: pick(r, someEnds), To: pick(r, someEnds)}
+	}
+	if set(16) {
+		f.Sequences = []string{pick(r, someSequences), pick(r, someSequences)}
 	}
 	f.NotLive = round < alone && round%2 == 0 || round >= alone && r.IntN(2) == 0
 	return f

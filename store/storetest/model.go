@@ -57,7 +57,7 @@ type machine struct {
 // The alphabets.
 var (
 	modelIDs         = rapid.SampledFrom(ids(1, 2, 3, 4, 5, 6))
-	modelSlots       = rapid.SampledFrom([]string{"", "", "slot", "Slot"})
+	modelSlots       = rapid.SampledFrom([]string{"", "slot", "slot\x00", "Slot", "t"})
 	modelWords       = rapid.SliceOfN(rapid.SampledFrom([]string{"walrus", "telescope", "harbour", "the", "東京"}), 0, 6)
 	modelSpaces      = rapid.SampledFrom([]loci.Space{spaceA, spaceB, spaceC})
 	modelTags        = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "X", "y"}), 0, 2, rapid.ID[string])
@@ -309,12 +309,17 @@ func (m *machine) look(t *rapid.T) {
 		p.Space = modelSpaces.Draw(t, "probe space")
 		p.Vector = leaning(p.Space, modelCosine.Draw(t, "cosine"))
 	}
+	if rapid.IntRange(0, 2).Draw(t, "by slot") == 0 {
+		f.Slots = loci.SlotRange{From: modelSlots.Draw(t, "from slot"), To: modelSlots.Draw(t, "to slot")}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "by sequence") == 0 {
+		f.Sequences = []string{modelScopes.Draw(t, "of sequence")}
+	}
+	order := rapid.SampledFrom(orders).Draw(t, "order")
 	limit := rapid.IntRange(1, 5).Draw(t, "limit")
 	size := rapid.IntRange(1, 4).Draw(t, "page")
 	answers := func(s loci.Store) (out []any) {
-		out = append(out, recordIDs(allRecords(m.ctx, t, s, m.tenant, f, size)))
-		oldest, _, err := s.Records(m.ctx, m.tenant, f, loci.Page{Limit: size, OldestFirst: true})
-		out = append(out, recordIDs(oldest), codeOf(err))
+		out = append(out, recordIDs(recordsInOrder(m.ctx, t, s, m.tenant, f, order, size)))
 		hits, err := s.Match(m.ctx, m.tenant, p, f, limit)
 		out = append(out, tidy(hits), codeOf(err))
 		counts, err := s.Count(m.ctx, m.tenant, f)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +37,20 @@ var recordCases = []testCase{
 			b.same(fmt.Sprint("records in pages of ", size),
 				allRecords(b.Context(), b, b.store, b.tenant, loci.Filter{Within: everywhere}, size), want)
 		}
+	}},
+	{"a list without texts has all the rest", func(b *bench) {
+		full := holding(record(1, "walrus"), "slot")
+		full.Kind, full.Attributes = loci.KindFact, json.RawMessage(`{"k":"v"}`)
+		b.put(full)
+		head := full
+		head.Text = ""
+		for _, where := range []loci.Where{{}, where(b, map[string]any{"k": "v"}), where(b, map[string]any{"content": "walrus"})} {
+			for _, order := range []loci.Order{loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending} {
+				got, _ := b.page(loci.Filter{Within: everywhere, Where: where}, loci.Page{Order: order, NoText: true})
+				b.same("heads", got, []loci.Record{head})
+			}
+		}
+		b.same("records", b.all(loci.Filter{Within: everywhere}), []loci.Record{full})
 	}},
 	{"a full page of a condition on attributes is full", func(b *bench) {
 		for n := 1; n <= 90; n++ {

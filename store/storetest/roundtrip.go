@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,6 +43,33 @@ var roundTripCases = []testCase{
 		b.comesBack(r)
 		if hits := b.match(words("telescope"), loci.Filter{}, 5); len(hits) != 1 {
 			b.Errorf("%d hits; want 1", len(hits))
+		}
+	}},
+	{"bytes of 16 MiB that are not searched come back", func(b *bench) {
+		blob := make([]byte, 16<<20)
+		source := rand.NewChaCha8([32]byte{})
+		if _, err := source.Read(blob); err != nil {
+			b.Fatal(err)
+		}
+		copy(blob, "walrus \x00\xff\xfe\xc3\x28")
+		r := record(1, string(blob))
+		r.Passages = nil
+		b.put(r, record(2, "walrus"))
+		want := sha256.Sum256(blob)
+		if got := b.get(r.ID); sha256.Sum256([]byte(got.Text)) != want || len(got.Passages) > 0 {
+			b.Errorf("%d bytes came back, not the %d that were put", len(got.Text), len(blob))
+		}
+		b.same("hits", b.found(words("walrus")), ids(2))
+		r = next(r)
+		r.Tags = []string{"kept"}
+		b.apply(changeOf(loci.Put{Record: r, SameText: true, Revisions: 1}))
+		if got := b.get(r.ID); sha256.Sum256([]byte(got.Text)) != want || len(got.Tags) != 1 {
+			b.Error("an edit beside the bytes changed them")
+		}
+		revisions, err := b.store.Revisions(b.Context(), b.tenant, r.ID)
+		b.must("Revisions", err)
+		if len(revisions) != 1 || sha256.Sum256([]byte(revisions[0].Text)) != want {
+			b.Error("the revision does not hold the bytes")
 		}
 	}},
 	{"every time comes back", func(b *bench) {

@@ -25,6 +25,8 @@ var unseen = []struct {
 	{"that have left the live set", func(r *loci.Record) { r.EndsAt = at(5000) }},
 	{"of too little confidence", func(r *loci.Record) { r.Decay.Confidence = 0.49 }},
 	{"of another scope", func(r *loci.Record) { r.Scope = "Health" }},
+	{"of another sequence", func(r *loci.Record) { r.Sequence = "Talk" }},
+	{"of no sequence", func(r *loci.Record) { r.Sequence = "" }},
 	{"of another status", func(r *loci.Record) { r.Status = "proven" }},
 }
 
@@ -72,7 +74,7 @@ func selection(b *bench) loci.Filter {
 	b.Helper()
 	return loci.Filter{Within: []loci.Namespace{home}, Kinds: []loci.Kind{loci.KindFact}, Tags: []string{"zoo"},
 		Where: where(b, map[string]any{"category": "animal"}), At: at(5000),
-		Scopes: []string{"global", "health"}, Statuses: []string{"active"}, MinConfidence: 0.5}
+		Scopes: []string{"global", "health"}, Statuses: []string{"active"}, Sequences: []string{"talk", "\xff"}, MinConfidence: 0.5}
 }
 
 // likely is a record that the filter of the searches selects.
@@ -81,7 +83,7 @@ func likely(n int, text string) loci.Record {
 	r.Tags = []string{"zoo"}
 	r.Attributes = json.RawMessage(`{"category":"animal"}`)
 	r.ExpiresAt = at(5001)
-	r.Scope, r.Status = "health", "active"
+	r.Scope, r.Status, r.Sequence = "health", "active", "talk"
 	r.Decay = loci.Decay{Confidence: 0.5, Rate: 0.1, From: at(5000)}
 	r.EndsAt = at(5001)
 	return r

@@ -44,7 +44,7 @@ type testCase struct {
 // goroutines that the stores left behind.
 func Run(t *testing.T, target Target) {
 	before := goleak.IgnoreCurrent()
-	cases := slices.Concat(applyCases, slotCases, revisionCases, eraseCases, touchCases, roundTripCases, recordCases,
+	cases := slices.Concat(applyCases, slotCases, revisionCases, eraseCases, touchCases, roundTripCases, recordCases, orderCases,
 		filterCases, measureCases, linkCases, eventCases, idempotencyCases, matchCases, phraseCases, selectionCases, queryCases,
 		vectorCases, generationCases, lifecycleCases, chainCases, tenantCases, contextCases, concurrencyCases, closeCases)
 	if target.Reopen != nil {
@@ -246,8 +246,14 @@ type tester interface {
 // allRecords lists what a filter selects in pages of a size.
 func allRecords(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.Filter, size int) (all []loci.Record) {
 	t.Helper()
+	return recordsInOrder(ctx, t, s, tenant, f, loci.NewestFirst, size)
+}
+
+// recordsInOrder lists what a filter selects in an order, in pages of a size.
+func recordsInOrder(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.Filter, order loci.Order, size int) (all []loci.Record) {
+	t.Helper()
 	for cursor := ""; ; {
-		records, next, err := s.Records(ctx, tenant, f, loci.Page{Limit: size, Cursor: cursor})
+		records, next, err := s.Records(ctx, tenant, f, loci.Page{Limit: size, Cursor: cursor, Order: order})
 		if err != nil {
 			t.Fatalf("Records: %v", err)
 		}

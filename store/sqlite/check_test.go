@@ -1,0 +1,36 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Check tells what no sound file says: records that no event led to, and searched
+// text that is no text.
+func TestCheckFindsDamage(t *testing.T) {
+	t.Parallel()
+	for damage, want := range map[string]string{
+		"DELETE FROM event":                        "no audit event",
+		"UPDATE record SET text = x'776c7275ff73'": "not UTF-8",
+		"UPDATE record SET text = x'77'":           "outside of its text",
+	} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		s := openFile(t, path)
+		save(t, s, "walrus")
+		db, err := openDB(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(damage); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		found, err := s.Check(t.Context(), testTenant)
+		if err != nil || !strings.Contains(strings.Join(found, "\n"), want) {
+			t.Errorf("after %s: %q, %v", damage, found, err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
+)
+
+// records calls yield for what a filter selects, in an order, until it returns false.
+func (f *file) records(ctx context.Context, filter *loci.Filter, after *page.Record, order loci.Order, yield func(*loci.Record) bool) error {
+	return f.recordsWith(ctx, recordColumns, filter, after, order, yield)
+}
+
+// recordsWith is records with columns of the form of recordColumns.
+func (f *file) recordsWith(ctx context.Context, columns string, filter *loci.Filter, after *page.Record, order loci.Order, yield func(*loci.Record) bool) error {
+	query, args, exact := listing(columns, filter, after, order)
+	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
+		r, err := scanRecord(rows)
+		if err != nil {
+			return false, err
+		}
+		if !exact && !filter.Selects(&r) {
+			return true, nil
+		}
+		return yield(&r), nil
+	})
+}
+
+// listing is the query for the records a filter selects that come after a place, in
+// an order; exact is that of [where]. Its rows come one by one where an index is in
+// that order, so that a page costs no more than its rows.
+func listing(columns string, filter *loci.Filter, after *page.Record, order loci.Order) (query string, args []any, exact bool) {
+	f := *filter
+	if order.BySlot() {
+		f.Slots = loci.SlotRange{} // bySlot says it
+	}
+	c, exact := where(&f)
+	var by string
+	if order.BySlot() {
+		by = c.bySlot(filter, after, order == loci.SlotDescending)
+	} else {
+		by = c.byTime(after, order == loci.OldestFirst)
+	}
+	query = "SELECT " + columns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY " + by
+	return query, c.args, exact
+}
+
+// byTime goes on after a place and returns the order.
+func (c *conditions) byTime(after *page.Record, oldestFirst bool) string {
+	following, order := "r.created_at <= ? AND (r.created_at < ? OR r.id > ?)", "r.created_at DESC, r.id"
+	if oldestFirst {
+		following, order = "r.created_at >= ? AND (r.created_at > ? OR r.id < ?)", "r.created_at, r.id DESC"
+	}
+	if after != nil {
+		c.add(following, after.CreatedAt.UnixMilli(), after.CreatedAt.UnixMilli(), after.ID[:])
+	}
+	return order
+}
+
+// bySlot restricts to the filter's range of slots, goes on after a place and returns
+// the order. The index takes one bound at each end, so the nearer one alone is given.
+func (c *conditions) bySlot(f *loci.Filter, after *page.Record, descending bool) string {
+	order, tie := "r.slot, r.id", "(r.slot > ? OR r.id > ?)"
+	if descending {
+		order, tie = "r.slot DESC, r.id DESC", "(r.slot < ? OR r.id < ?)"
+	}
+	alone := f.Exact && len(f.Within) == 1 && len(f.Kinds) == 1 // then a slot is held once
+	if alone {
+		order = "r.slot"
+		if descending {
+			order = "r.slot DESC"
+		}
+	}
+	lower, upper := f.Slots.From, f.Slots.To
+	from, to := "r.slot >= ?", "r.slot < ?"
+	switch {
+	case after == nil:
+	case !descending && after.Slot >= lower:
+		lower = after.Slot
+		if alone {
+			from = "r.slot > ?"
+		}
+	case descending && (upper == "" || after.Slot < upper):
+		upper = after.Slot
+		if !alone {
+			to = "r.slot <= ?"
+		}
+	}
+	c.add("r.slot IS NOT NULL")
+	if lower != "" {
+		c.add(from, []byte(lower))
+	}
+	if upper != "" {
+		c.add(to, []byte(upper))
+	}
+	if after != nil && !alone {
+		c.add(tie, []byte(after.Slot), after.ID[:])
+	}
+	return order
+}

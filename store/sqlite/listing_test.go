@@ -1,0 +1,98 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
+)
+
+// Pages by slot, and looks at a slot or at ids, are answered by the index that finds
+// them at once, in its order, whatever SQLite has learnt about the file.
+func TestListingsUseTheirIndex(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	if _, err := openFile(t, path).Count(t.Context(), testTenant, loci.Filter{}); err != nil { // makes the schema
+		t.Fatal(err)
+	}
+	db, err := openDB(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	plan := func(query string, args []any) (out string) {
+		t.Helper()
+		rows, err := db.Query("EXPLAIN QUERY PLAN "+query, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var a, b, c int
+			var detail string
+			if err := rows.Scan(&a, &b, &c, &detail); err != nil {
+				t.Fatal(err)
+			}
+			out += detail + "\n"
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	here := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+	slot := here
+	slot.Slot = new(string)
+	*slot.Slot = "s"
+	const bySlot, byID = "INDEX record_slot (namespace=? AND kind=?", "INDEX sqlite_autoindex_record_1 (id=?)"
+	type row struct {
+		name  string
+		f     loci.Filter
+		after *page.Record
+		order loci.Order
+		want  string
+	}
+	table := []row{{"slot", slot, nil, loci.NewestFirst, bySlot + " AND slot=?)"}}
+	for _, order := range []loci.Order{loci.SlotAscending, loci.SlotDescending} {
+		bound := " AND slot>?)"
+		if order == loci.SlotDescending {
+			bound = " AND slot>? AND slot<?)" // the first is that there is one
+		}
+		ranged := here
+		ranged.Slots = loci.SlotRange{From: "a", To: "b"}
+		table = append(table, row{"from the start", here, nil, order, bySlot}, row{"from a place on", here, &page.Record{Slot: "x"}, order, bySlot + bound},
+			row{"in a range", ranged, nil, order, bySlot + " AND slot>? AND slot<?)"}, row{"from a place in a range", ranged, &page.Record{Slot: "aa"}, order, bySlot + " AND slot>? AND slot<?)"})
+	}
+	for _, n := range []int{1, 2, 50, 1000} {
+		f := here
+		for i := range n {
+			f.IDs = append(f.IDs, loci.ID{byte(i), byte(i >> 8)})
+		}
+		table = append(table, row{fmt.Sprint(n, " ids"), f, nil, loci.NewestFirst, byID}, row{fmt.Sprint(n, " ids by slot"), f, nil, loci.SlotAscending, byID})
+	}
+	for _, learnt := range []string{"nothing", "few records", "many records"} {
+		statistics := map[string]string{"few records": "2 2 1 1", "many records": "100000 50000 20000 1"}[learnt]
+		if statistics != "" {
+			if _, err := db.Exec("ANALYZE; DELETE FROM sqlite_stat1; INSERT INTO sqlite_stat1 VALUES ('record', 'record_slot', ?1), ('record', 'record_place', ?1); ANALYZE sqlite_schema", statistics); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, row := range table {
+			query, args, _ := listing(recordColumns, &row.f, row.after, row.order)
+			got := plan(query, args)
+			sorts := strings.Contains(got, "TEMP B-TREE")
+			if !strings.Contains(got, row.want) || sorts && row.order.BySlot() && len(row.f.IDs) == 0 {
+				t.Errorf("%s, order %d, %s learnt: the plan is\n%swant %s, unsorted", row.name, row.order, learnt, got, row.want)
+			}
+		}
+	}
+	ranged := here
+	ranged.Slots = loci.SlotsBeginning("a")
+	c, _ := where(&ranged)
+	if got := plan("SELECT count(*) FROM record r WHERE "+c.String(), c.args); !strings.Contains(got, bySlot+" AND slot>? AND slot<?)") {
+		t.Errorf("a count in a range: the plan is\n%s", got)
+	}
+}
