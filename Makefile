@@ -8,7 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients conformance tokenizer transformer torture fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients conformance openapi tokenizer transformer torture fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ clients: build ## Drive bin/loci with the official MCP clients for Go, TypeScrip
 
 conformance: ## Run the official MCP conformance suite
 	tests/conformance/run.sh
+
+openapi: ## Check what the HTTP interface says of itself with a validator of others
+	tests/openapi/run.sh
 
 tokenizer: ## Compare the tokenizer with the reference implementation
 	tests/tokenizer/run.sh

@@ -149,7 +149,7 @@ func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) 
 			break
 		}
 	}
-	return Result{Matches: matches}, nil
+	return Result{Matches: matches, At: f.At}, nil
 }
 
 // probing is what a search looks for, made once for a space.

@@ -40,6 +40,7 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 		defer cancel()
 		r = r.WithContext(ctx)
 		defer a.recover(w, r, op)
+		w.Header().Set("Cache-Control", "no-store") // a memory is nobody else's
 		c, err := a.caller(r)
 		if err == nil {
 			err = permit(c.Principal, scope)

@@ -30,26 +30,30 @@ func showItem(m *loci.Memory, it *loci.Item) item {
 	return out
 }
 
-// The requests, as the routes and a batch of them take them. An id in a tag of doc
-// would be lost: the fields of each are all there is to say.
+// The requests, as the routes and a batch of them take them. They are exported
+// because huma passes over embedded types that are not.
 type (
-	putItem struct {
+	// PutItem stores an item.
+	PutItem struct {
 		Namespace []string        `json:"namespace" nullable:"false" doc:"Relative to the caller's own; at least one label, none with a period, the first not langgraph"`
 		Key       string          `json:"key" doc:"1 to 1024 bytes"`
 		Value     json.RawMessage `json:"value" doc:"A JSON object; it replaces what was there"`
 		Index     *[]string       `json:"index,omitempty" doc:"Paths of the value that are searched, such as title or notes[*].text; absent: all of it, an empty list: nothing"`
 		TTL       *float64        `json:"ttl,omitempty" doc:"Minutes after the last write or refreshing read when it expires; absent: never"`
 	}
-	getItem struct {
+	// GetItem reads an item.
+	GetItem struct {
 		Namespace  []string `json:"namespace" nullable:"false" doc:"Relative to the caller's own"`
 		Key        string   `json:"key"`
 		RefreshTTL *bool    `json:"refresh_ttl,omitempty" doc:"Whether the read moves the expiry of an item with a ttl; absent: yes"`
 	}
-	deleteItem struct {
+	// DeleteItem erases an item.
+	DeleteItem struct {
 		Namespace []string `json:"namespace" nullable:"false" doc:"Relative to the caller's own"`
 		Key       string   `json:"key"`
 	}
-	searchItems struct {
+	// SearchItems finds items below a namespace.
+	SearchItems struct {
 		NamespacePrefix []string       `json:"namespace_prefix" nullable:"false" doc:"Search here and below; an empty list: everywhere"`
 		Query           string         `json:"query,omitempty" doc:"In plain words; absent: newest first"`
 		Filter          map[string]any `json:"filter,omitempty" doc:"Conditions on the value, all of which must hold"`
@@ -57,7 +61,8 @@ type (
 		Offset          int            `json:"offset,omitempty" doc:"0 to 10000"`
 		RefreshTTL      *bool          `json:"refresh_ttl,omitempty" doc:"Whether the search moves the expiry of what it finds; absent: yes"`
 	}
-	listNamespaces struct {
+	// ListNamespaces lists where items are.
+	ListNamespaces struct {
 		Prefix   []string `json:"prefix,omitempty" doc:"Labels from the front; * stands for any one label"`
 		Suffix   []string `json:"suffix,omitempty" doc:"Labels from the end; * stands for any one label"`
 		MaxDepth *int     `json:"max_depth,omitempty" doc:"Cut longer namespaces to so many labels, at least 1"`
@@ -80,41 +85,41 @@ type (
 func (a *API) itemRoutes() {
 	route(a, endpoint{method: http.MethodPut, path: "/v1/items", id: "put_item", summary: "Store an item", scope: loci.ScopeWrite,
 		writes: true, value: true, status: http.StatusNoContent},
-		func(ctx context.Context, c *caller, in *struct{ Body putItem }) (*struct{}, error) {
-			return itemCall(a, c, func(m *loci.Memory) (*struct{}, error) { return nil, put(ctx, m, &in.Body) })
+		func(ctx context.Context, c *caller, in *struct{ Body PutItem }) (*struct{}, error) {
+			return within(a, c, func(m *loci.Memory) (*struct{}, error) { return nil, put(ctx, m, &in.Body) })
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/items/get", id: "get_item", summary: "Read an item", scope: loci.ScopeRead},
-		func(ctx context.Context, c *caller, in *struct{ Body getItem }) (*itemOutput, error) {
-			return itemCall(a, c, func(m *loci.Memory) (*itemOutput, error) {
+		func(ctx context.Context, c *caller, in *struct{ Body GetItem }) (*itemOutput, error) {
+			return within(a, c, func(m *loci.Memory) (*itemOutput, error) {
 				it, err := get(ctx, m, &in.Body)
 				return &itemOutput{it}, err
 			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/items/delete", id: "delete_item", summary: "Erase an item", scope: loci.ScopeDelete,
 		writes: true, status: http.StatusNoContent, detail: "A key that names no item is no error."},
-		func(ctx context.Context, c *caller, in *struct{ Body deleteItem }) (*struct{}, error) {
-			return itemCall(a, c, func(m *loci.Memory) (*struct{}, error) { return nil, remove(ctx, m, &in.Body) })
+		func(ctx context.Context, c *caller, in *struct{ Body DeleteItem }) (*struct{}, error) {
+			return within(a, c, func(m *loci.Memory) (*struct{}, error) { return nil, remove(ctx, m, &in.Body) })
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/items/search", id: "search_items", summary: "Find items", scope: loci.ScopeRead,
 		detail: "Facts and notes are items, too: the key is the id, the value {\"content\": …} with the metadata."},
-		func(ctx context.Context, c *caller, in *struct{ Body searchItems }) (*struct{ Body foundItems }, error) {
-			return itemCall(a, c, func(m *loci.Memory) (*struct{ Body foundItems }, error) {
+		func(ctx context.Context, c *caller, in *struct{ Body SearchItems }) (*struct{ Body foundItems }, error) {
+			return within(a, c, func(m *loci.Memory) (*struct{ Body foundItems }, error) {
 				found, err := find(ctx, m, &in.Body)
 				return &struct{ Body foundItems }{foundItems{found}}, err
 			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/items/namespaces", id: "list_namespaces", summary: "List the namespaces that hold items",
 		scope: loci.ScopeRead, detail: "The caller's own namespace itself is not listed."},
-		func(ctx context.Context, c *caller, in *struct{ Body listNamespaces }) (*struct{ Body namespaces }, error) {
-			return itemCall(a, c, func(m *loci.Memory) (*struct{ Body namespaces }, error) {
+		func(ctx context.Context, c *caller, in *struct{ Body ListNamespaces }) (*struct{ Body namespaces }, error) {
+			return within(a, c, func(m *loci.Memory) (*struct{ Body namespaces }, error) {
 				found, err := list(ctx, m, &in.Body)
 				return &struct{ Body namespaces }{namespaces{found}}, err
 			})
 		})
 }
 
-// itemCall runs do with the caller's memory.
-func itemCall[O any](a *API, c *caller, do func(*loci.Memory) (*O, error)) (*O, error) {
+// within runs do with the caller's memory.
+func within[O any](a *API, c *caller, do func(*loci.Memory) (*O, error)) (*O, error) {
 	m, err := a.memory(c)
 	if err != nil {
 		return nil, err
@@ -122,7 +127,7 @@ func itemCall[O any](a *API, c *caller, do func(*loci.Memory) (*O, error)) (*O, 
 	return do(m)
 }
 
-func put(ctx context.Context, m *loci.Memory, in *putItem) error {
+func put(ctx context.Context, m *loci.Memory, in *PutItem) error {
 	if len(in.Namespace) == 0 {
 		return loci.Errorf(loci.Invalid, "namespace must not be empty")
 	}
@@ -141,7 +146,7 @@ func put(ctx context.Context, m *loci.Memory, in *putItem) error {
 	return m.Items().Put(ctx, below(m, in.Namespace), in.Key, in.Value, opts)
 }
 
-func get(ctx context.Context, m *loci.Memory, in *getItem) (item, error) {
+func get(ctx context.Context, m *loci.Memory, in *GetItem) (item, error) {
 	it, err := m.Items().Get(ctx, below(m, in.Namespace), in.Key, in.RefreshTTL == nil || *in.RefreshTTL)
 	if errors.Is(err, loci.ErrNotFound) {
 		err = &loci.Error{Code: loci.NotFound, Msg: fmt.Sprintf("there is no item with the key %.100q in this namespace", in.Key),
@@ -153,11 +158,11 @@ func get(ctx context.Context, m *loci.Memory, in *getItem) (item, error) {
 	return showItem(m, &it), nil
 }
 
-func remove(ctx context.Context, m *loci.Memory, in *deleteItem) error {
+func remove(ctx context.Context, m *loci.Memory, in *DeleteItem) error {
 	return m.Items().Delete(ctx, below(m, in.Namespace), in.Key)
 }
 
-func find(ctx context.Context, m *loci.Memory, in *searchItems) ([]item, error) {
+func find(ctx context.Context, m *loci.Memory, in *SearchItems) ([]item, error) {
 	where, err := loci.ParseWhere(in.Filter)
 	if err != nil {
 		return nil, err
@@ -175,7 +180,7 @@ func find(ctx context.Context, m *loci.Memory, in *searchItems) ([]item, error) 
 	return items, err
 }
 
-func list(ctx context.Context, m *loci.Memory, in *listNamespaces) ([][]string, error) {
+func list(ctx context.Context, m *loci.Memory, in *ListNamespaces) ([][]string, error) {
 	q := loci.NamespaceQuery{Below: m.View().Namespace, Prefix: in.Prefix, Suffix: in.Suffix, Offset: in.Offset}
 	var err error
 	if q.Limit, err = limitOf(in.Limit, 10_000); err != nil {

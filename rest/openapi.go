@@ -3,6 +3,7 @@ package rest
 import (
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -52,16 +53,14 @@ func (a *API) describe() error {
 	}
 	key := add(idempotencyHeader)
 	for _, item := range api.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
-			if op == nil {
-				continue
-			}
+		for _, op := range operationsOf(item) {
 			op.Parameters = append(op.Parameters, common...)
 			if op.Metadata[writesKey] == true {
 				op.Parameters = append(op.Parameters, key)
 			}
 		}
 	}
+	loosen(api)
 	// Huma's own form of an error, which showError replaces.
 	delete(api.Components.Schemas.Map(), "ErrorModel")
 	delete(api.Components.Schemas.Map(), "ErrorDetail")
@@ -82,4 +81,55 @@ func (a *API) describe() error {
 	serve("/v1/openapi.json", "application/openapi+json", asJSON)
 	serve("/v1/openapi.yaml", "application/openapi+yaml", asYAML)
 	return nil
+}
+
+// loosen lets replies have more properties than they have now, so that a client
+// that checks them survives a newer server. Requests stay strict.
+func loosen(api *huma.OpenAPI) {
+	schemas := api.Components.Schemas.Map()
+	strict := map[*huma.Schema]bool{}
+	var keep func(s *huma.Schema)
+	keep = func(s *huma.Schema) {
+		if s == nil {
+			return
+		}
+		if s.Ref != "" {
+			s = schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+		}
+		if s == nil || strict[s] {
+			return
+		}
+		strict[s] = true
+		keep(s.Items)
+		for _, p := range s.Properties {
+			keep(p)
+		}
+		for _, o := range s.OneOf {
+			keep(o)
+		}
+	}
+	for _, item := range api.Paths {
+		for _, op := range operationsOf(item) {
+			if op.RequestBody == nil {
+				continue
+			}
+			for _, m := range op.RequestBody.Content {
+				keep(m.Schema)
+			}
+		}
+	}
+	for _, s := range schemas {
+		if !strict[s] && s.AdditionalProperties == false {
+			s.AdditionalProperties = nil
+		}
+	}
+}
+
+func operationsOf(item *huma.PathItem) (ops []*huma.Operation) {
+	for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+		if op != nil {
+			ops = append(ops, op)
+		}
+	}
+	return ops
 }

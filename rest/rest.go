@@ -60,6 +60,10 @@ var groups = []func(*API){
 	(*API).infoRoutes,
 	(*API).toolRoutes,
 	(*API).itemRoutes,
+	(*API).batchRoutes,
+	(*API).memoryRoutes,
+	(*API).noteRoutes,
+	(*API).eventRoutes,
 }
 
 // New makes an API.

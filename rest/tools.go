@@ -75,7 +75,7 @@ func (a *API) callTool(ctx context.Context, c *caller, in *toolInput) (*toolOutp
 	case errors.As(err, &missing):
 		return nil, err // nothing a model could mend
 	case err != nil:
-		a.problem(ctx, c.RequestID, err) // logs what is not told
+		_ = a.problem(ctx, c.RequestID, err) // logs what is not told
 		return &toolOutput{showReply(tool.ErrorReply(err), true)}, nil
 	}
 	return &toolOutput{showReply(reply, false)}, nil

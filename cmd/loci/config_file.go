@@ -172,7 +172,7 @@ func (r *fileReader) scalarOrList(s *setting, n *yaml.Node) (text string, ok boo
 	if s.form == listForm {
 		elements, ok := r.texts(n, s.key)
 		for i, e := range elements {
-			if _, err := oneOf(e, s.values...); err != nil {
+			if err := s.checkElement(e); err != nil {
 				r.fault(n.Content[i], "%s: %w", s.key, err)
 				ok = false
 			}
@@ -191,6 +191,19 @@ func (r *fileReader) scalarOrList(s *setting, n *yaml.Node) (text string, ok boo
 		return "", false
 	}
 	return n.Value, true
+}
+
+// checkElement refuses an element of a list that the setting cannot have, or that
+// would be two where lists are written with commas.
+func (s *setting) checkElement(e string) error {
+	if len(s.values) > 0 {
+		_, err := oneOf(e, s.values...)
+		return err
+	}
+	if strings.Contains(e, ",") || strings.TrimSpace(e) != e || e == "" {
+		return fmt.Errorf("%q must not be empty, begin or end with a space, or contain a comma", e)
+	}
+	return nil
 }
 
 // texts reads a list of texts.

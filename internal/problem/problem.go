@@ -13,7 +13,7 @@ import (
 const ContentType = "application/problem+json"
 
 // A Problem is an error as a client sees it. It is an error itself.
-type Problem struct {
+type Problem struct { //nolint:errname // as RFC 9457 calls it
 	Type      string    `json:"type" doc:"Always about:blank: the code tells problems apart" example:"about:blank"`
 	Title     string    `json:"title" doc:"The HTTP status in words" example:"Bad Request"`
 	Status    int       `json:"status" doc:"The HTTP status" example:"400"`

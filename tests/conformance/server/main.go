@@ -1,6 +1,6 @@
-// Command server is what the official conformance suite runs against: the HTTP
-// handler of package mcp with the suite's reference tools, which take the same
-// way through it as ours.
+// Command server is what the official conformance suite runs against: the server of
+// loci serve with the suite's reference tools, which take the same way through it as
+// ours.
 package main
 
 import (
@@ -9,12 +9,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/mcp"
+	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -46,7 +45,7 @@ func run(address string) error {
 		return err
 	}
 	anything := json.RawMessage(`{"type":"object"}`)
-	server, err := mcp.New(mcp.Options{
+	protocol, err := mcp.New(mcp.Options{
 		Principal: principal,
 		Call: func(_ context.Context, t *tool.Tool, _ tool.Caller, _ json.RawMessage) (tool.Reply, error) {
 			if t.Name == "test_error_handling" {
@@ -67,12 +66,15 @@ func run(address string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", address)
+	front, err := server.New(server.Options{MCP: protocol.Handler()})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	listener, err := server.Listen(ctx, address)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("http://%s/mcp\n", listener.Addr())
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", server.Handler())
-	return http.Serve(listener, mux) //nolint:gosec // ends with the suite
+	return front.Serve(ctx, listener) // ends with the suite
 }

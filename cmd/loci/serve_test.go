@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// serveHere runs loci serve in this process until the test ends or stop is called.
+func serveHere(t *testing.T, args ...string) (url string, stop func() (code int, stderr string)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, feed := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		code := run(ctx, append(args, "--listen=127.0.0.1:0", "--log-level=info", "serve"), strings.NewReader(""), feed, &stderr, environ{"HOME=" + t.TempDir()})
+		feed.Close()
+		ended <- code
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		cancel()
+		t.Fatalf("exit code %d: %s", <-ended, &stderr)
+	}
+	done := false
+	stop = func() (int, string) {
+		if done {
+			return 0, ""
+		}
+		done = true
+		cancel()
+		return <-ended, stderr.String()
+	}
+	t.Cleanup(func() { stop() })
+	return strings.TrimSpace(line), stop
+}
+
+func request(t *testing.T, method, url, body string, headers ...string) (status int, reply string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(data)
+}
+
+// TestServe: both surfaces work on one memory, as the configured principal with what
+// headers choose, and an interrupt is a clean end.
+func TestServe(t *testing.T) {
+	store := "--store=sqlite:" + t.TempDir()
+	config := t.TempDir() + "/loci.yaml"
+	if err := os.WriteFile(config, []byte("scopes: [read, write, delete, delegate, admin, elevate]\nagents: [planner]\ntools: [notes, {tool: search_memory, namespace: [agent, \"{agent_id}\"]}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, stop := serveHere(t, store, "--user=alice", "--config="+config)
+	call := func(tool, arguments string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`
+	}
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+		want, not          string
+	}{
+		{"GET", "/healthz", "", nil, 200, "ok", ""},
+		{"GET", "/v1/info", "", nil, 200, `"families":["notes","facts"]`, ""},
+		{"POST", "/v1/notes", `{"content":"Likes tea."}`, nil, 201, "note-", ""},
+		{"POST", "/mcp", call("memory_search", `{"query":"tea"}`), nil, 200, "Likes tea.", "isError"},
+		{"POST", "/mcp", call("memory_save", `{"content":"Likes oranges."}`), nil, 200, "note-", "isError"},
+		{"POST", "/v1/search", `{"query":"oranges"}`, nil, 200, "Likes oranges.", ""},
+		{"POST", "/mcp", call("memory_search", `{"query":"tea"}`), []string{"Loci-User: bob"}, 200, `"results":[]`, "tea."},
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{"Loci-User: bob"}, 200, `"matches":[]`, ""},
+		{"POST", "/mcp", call("memory_search", `{"query":"tea"}`), []string{"Loci-Usr: bob"}, 400, "Loci-Usr", ""},
+		{"POST", "/mcp", call("memory_search", `{"query":"tea"}`), []string{"Loci-Tenant: away"}, 200, `"results":[]`, "isError"},
+		{"POST", "/v1/notes", `{"content":"Elsewhere."}`, []string{"Loci-Tenant: away", "Idempotency-Key: k"}, 201, "note-", ""},
+		{"POST", "/mcp", call("search_memory", `{"query":"x"}`), nil, 200, "agent_id", ""}, // no agent: a configuration error
+		{"POST", "/mcp/planner", call("search_memory", `{"query":"x"}`), nil, 200, `"text":"[]"`, "isError"},
+		{"POST", "/mcp/other", call("search_memory", `{"query":"x"}`), nil, 404, "no such agent", ""},
+		{"POST", "/mcp", call("memory_save", `{"content":"Once."}`), []string{"Idempotency-Key: once"}, 200, "note-", "isError"},
+		{"POST", "/mcp", call("memory_save", `{"content":"Twice."}`), []string{"Idempotency-Key: once"}, 200, `"conflict"`, ""},
+		{"GET", "/v1/info", "", []string{"Origin: https://evil.example"}, 403, "evil.example", ""},
+	} {
+		status, reply := request(t, c.method, url+c.path, c.body, c.headers...)
+		if status != c.status || !strings.Contains(reply, c.want) || c.not != "" && strings.Contains(reply, c.not) {
+			t.Errorf("%s %s %s %v: %d %s", c.method, c.path, c.body, c.headers, status, reply)
+		}
+	}
+	_, reply := request(t, "GET", url+"/v1/openapi.json", "")
+	if !strings.Contains(reply, `"/v1/items/batch"`) {
+		t.Errorf("no description: %.200s", reply)
+	}
+	code, stderr := stop()
+	if code != exitOK || strings.Contains(stderr, "tea") || !strings.Contains(stderr, "route=/mcp") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	for tenant, want := range map[string]string{"default": `"from":"default"`, "away": `"to":"away"`} {
+		var stdout, stderr bytes.Buffer
+		run(t.Context(), []string{store, "--tenant=" + tenant, "--json", "events", "--namespace=", "--type=elevated"}, strings.NewReader(""), &stdout, &stderr, environ{"HOME=" + t.TempDir()})
+		if strings.Count(stdout.String(), want) != 2 || !strings.Contains(stdout.String(), "save_note") || !strings.Contains(stdout.String(), "memory_search") {
+			t.Errorf("the log of %s: %s%s", tenant, &stdout, &stderr)
+		}
+	}
+}
+
+// TestServeRefuses what others could reach, and what is taken already.
+func TestServeRefuses(t *testing.T) {
+	env := environ{"HOME=" + t.TempDir()}
+	url, _ := serveHere(t, "--store=memory:")
+	for address, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"0.0.0.0:0":                        {exitInvalid, "authentication"},
+		":7437":                            {exitInvalid, "authentication"},
+		"localhost":                        {exitInvalid, "127.0.0.1:7437"},
+		strings.TrimPrefix(url, "http://"): {exitUnavailable, "in use"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), []string{"--store=memory:", "--listen=" + address, "serve"}, strings.NewReader(""), &stdout, &stderr, env)
+		if code != want.code || stdout.Len() > 0 || !strings.Contains(stderr.String(), want.text) {
+			t.Errorf("%s: exit code %d, output %q, errors %q", address, code, &stdout, &stderr)
+		}
+	}
+}
+
+// TestServeSettings: a list in a file cannot say something else than it seems to.
+func TestServeSettings(t *testing.T) {
+	for content, want := range map[string]string{
+		`agents: ["a,b"]`:                           "a comma",
+		`agents: [""]`:                              "must not be empty",
+		`agents: [".."]`:                            "cannot stand in an address",
+		`http: {allowed_hosts: ["a:1"]}`:            "without a port",
+		`http: {allowed_origins: ["*"]}`:            "origin of a web page",
+		`http: {max_body: 10}`:                      "from 1024",
+		`http: {max_requests: 0}`:                   "from 1",
+		`listen: "example.com:80"`:                  "authentication",
+		`http: {allowed_hosts: memory.example.com}`: "must be a list",
+	} {
+		path := t.TempDir() + "/loci.yaml"
+		if err := os.WriteFile(path, []byte(content+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), []string{"--store=memory:", "--config=" + path, "serve"}, strings.NewReader(""), &stdout, &stderr, environ{"HOME=" + t.TempDir()})
+		if code != exitInvalid || !strings.Contains(stderr.String(), want) || !strings.Contains(stderr.String(), "loci.yaml:1:") {
+			t.Errorf("%s: exit code %d: %s", content, code, &stderr)
+		}
+	}
+}
+
+// TestServeIsTerminated: a real process ends well with the signal that service
+// managers send.
+func TestServeIsTerminated(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // there are no signals to send
+	}
+	cmd := exec.Command("loci", "--store=sqlite:"+t.TempDir(), "--listen=127.0.0.1:0", "serve")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, reply := request(t, "POST", strings.TrimSpace(url)+"/v1/notes", `{"content":"Likes tea."}`); status != 201 {
+		t.Errorf("%d %s", status, reply)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it did not end")
+	}
+}

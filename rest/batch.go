@@ -1,0 +1,190 @@
+package rest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/problem"
+)
+
+// The operations of a batch: the requests of the single routes with a name.
+type (
+	putOperation struct {
+		Op string `json:"op" enum:"put"`
+		PutItem
+	}
+	getOperation struct {
+		Op string `json:"op" enum:"get"`
+		GetItem
+	}
+	deleteOperation struct {
+		Op string `json:"op" enum:"delete"`
+		DeleteItem
+	}
+	searchOperation struct {
+		Op string `json:"op" enum:"search"`
+		SearchItems
+	}
+	namespacesOperation struct {
+		Op string `json:"op" enum:"namespaces"`
+		ListNamespaces
+	}
+)
+
+// operations are the types of operations by name.
+var operations = []struct {
+	name string
+	typ  reflect.Type
+}{
+	{"put", reflect.TypeFor[putOperation]()},
+	{"get", reflect.TypeFor[getOperation]()},
+	{"delete", reflect.TypeFor[deleteOperation]()},
+	{"search", reflect.TypeFor[searchOperation]()},
+	{"namespaces", reflect.TypeFor[namespacesOperation]()},
+}
+
+// operation is one of a batch, not decoded further than its name.
+type operation struct {
+	op  string
+	raw json.RawMessage
+}
+
+// UnmarshalJSON is for package json; the schema has been checked by then.
+func (o *operation) UnmarshalJSON(data []byte) error {
+	var named struct {
+		Op string `json:"op"`
+	}
+	if err := json.Unmarshal(data, &named); err != nil {
+		return err
+	}
+	o.op, o.raw = named.Op, append(json.RawMessage{}, data...)
+	return nil
+}
+
+// Schema is for huma: one of the operations, told apart by op.
+func (operation) Schema(r huma.Registry) *huma.Schema {
+	s := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "op", Mapping: map[string]string{}}}
+	for _, o := range operations {
+		ref := r.Schema(o.typ, true, "")
+		s.OneOf = append(s.OneOf, ref)
+		s.Discriminator.Mapping[o.name] = ref.Ref
+	}
+	return s
+}
+
+// outcome is what became of one operation of a batch.
+type outcome struct {
+	Op         string           `json:"op"`
+	Item       *item            `json:"item,omitempty" doc:"Of a get; absent: there is none"`
+	Items      *[]item          `json:"items,omitempty" doc:"Of a search"`
+	Namespaces *[][]string      `json:"namespaces,omitempty" doc:"Of namespaces"`
+	Error      *problem.Problem `json:"error,omitempty" doc:"Why the operation was not done"`
+}
+
+type batchInput struct {
+	Body struct {
+		Operations []operation `json:"operations" nullable:"false" minItems:"1" maxItems:"1000"`
+	} `nameHint:"Batch"`
+}
+
+type batchOutput struct {
+	Body struct {
+		Results []outcome `json:"results" nullable:"false" doc:"Of each operation, in their order"`
+	} `nameHint:"BatchResults"`
+}
+
+func (a *API) batchRoutes() {
+	route(a, endpoint{method: http.MethodPost, path: "/v1/items/batch", id: "batch_items", summary: "Do several things with items at once",
+		writes: true, value: true, detail: "As in LangGraph, operations that read see what was there before the batch; then those that write are done in " +
+			"their order, each for itself: one that fails keeps no other from being done. Each needs the scope of its own route. With an " +
+			"idempotency key the whole batch may be sent again."},
+		func(ctx context.Context, c *caller, in *batchInput) (*batchOutput, error) {
+			out := &batchOutput{}
+			out.Body.Results = make([]outcome, len(in.Body.Operations))
+			for _, writing := range []bool{false, true} {
+				for i, o := range in.Body.Operations {
+					if writes := o.op == "put" || o.op == "delete"; writes != writing {
+						continue
+					}
+					one := *c
+					one.IdempotencyKey = partKey(c.IdempotencyKey, i)
+					result := &out.Body.Results[i]
+					if err := a.operate(ctx, &one, o, result); err != nil {
+						result.Error = a.problem(ctx, c.RequestID, err)
+					}
+					result.Op = o.op
+				}
+			}
+			return out, ctx.Err() // what its time did not suffice for says so itself; without a client nobody hears it
+		})
+}
+
+// partKey is the idempotency key of one operation of a batch.
+func partKey(key string, i int) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "batch:" + hex.EncodeToString(sum[:]) + ":" + strconv.Itoa(i)
+}
+
+// operate does one operation of a batch.
+func (a *API) operate(ctx context.Context, c *caller, o operation, out *outcome) error {
+	m, err := a.memory(c)
+	if err != nil {
+		return err
+	}
+	switch o.op {
+	case "put":
+		return part(c, o, loci.ScopeWrite, func(in *putOperation) error { return put(ctx, m, &in.PutItem) })
+	case "delete":
+		return part(c, o, loci.ScopeDelete, func(in *deleteOperation) error { return remove(ctx, m, &in.DeleteItem) })
+	case "get":
+		return part(c, o, loci.ScopeRead, func(in *getOperation) error {
+			it, err := get(ctx, m, &in.GetItem)
+			switch {
+			case err == nil:
+				out.Item = &it
+			case errors.Is(err, loci.ErrNotFound):
+				return nil
+			}
+			return err
+		})
+	case "search":
+		return part(c, o, loci.ScopeRead, func(in *searchOperation) error {
+			items, err := find(ctx, m, &in.SearchItems)
+			if err == nil {
+				out.Items = &items
+			}
+			return err
+		})
+	}
+	return part(c, o, loci.ScopeRead, func(in *namespacesOperation) error {
+		found, err := list(ctx, m, &in.ListNamespaces)
+		if err == nil {
+			out.Namespaces = &found
+		}
+		return err
+	})
+}
+
+// part decodes an operation and does it, if the caller may.
+func part[I any](c *caller, o operation, scope loci.Scope, do func(*I) error) error {
+	if err := c.Principal.Require(scope); err != nil {
+		return err
+	}
+	var in I
+	if err := decode(o.raw, &in); err != nil {
+		return loci.Errorf(loci.Invalid, "the operation %s is not as described: %w", o.op, err)
+	}
+	return do(&in)
+}

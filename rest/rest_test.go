@@ -1,0 +1,134 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/sqlite"
+	"github.com/loci-memory/loci/tool"
+)
+
+func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
+	t.Helper()
+	t.Run("memory", func(t *testing.T) { test(t, memory.Open()) })
+	t.Run("sqlite", func(t *testing.T) {
+		s, err := sqlite.Open(filepath.Join(t.TempDir(), "x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		test(t, s)
+	})
+}
+
+// A bench is an API over a real engine, with ids and times that repeat.
+type bench struct {
+	*httptest.Server
+	t      *testing.T
+	engine *loci.Engine
+	log    *bytes.Buffer
+	now    time.Time
+}
+
+func principal(t *testing.T, user string, scopes ...loci.Scope) loci.Principal {
+	t.Helper()
+	tenant, err := loci.NewTenant("t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scopes == nil {
+		scopes = []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
+	}
+	p, err := loci.NewPrincipal(tenant, "tester", loci.Vars{loci.VarUser: user, loci.VarAgent: "bot"}, scopes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
+	t.Helper()
+	b := &bench{t: t, log: &bytes.Buffer{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	logger := slog.New(slog.NewTextHandler(b.log, nil))
+	var ids byte
+	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical(), Logger: logger,
+		Now:   func() time.Time { b.now = b.now.Add(time.Millisecond); return b.now },
+		NewID: func() loci.ID { ids++; return loci.ID{0x01, 0x97, 0x0c, 0x3e, 0, ids, 0x70, ids, 0x80, 15: ids} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.engine = engine
+	set, err := tool.New(engine, tool.Config{Logger: logger, Entries: []tool.Instance{{Family: tool.FamilyNotes}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Engine: engine, Tools: set, Principal: principal(t, "a.b@example.org"), Logger: logger, Version: "test"}
+	if change != nil {
+		change(&o)
+	}
+	api, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Server = httptest.NewServer(api)
+	t.Cleanup(b.Close)
+	return b
+}
+
+// A reply is what a request came to.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send makes a request; headers are "Name: value".
+func (b *bench) send(method, path, body string, headers ...string) reply {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), method, b.URL+path, strings.NewReader(body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Add(name, value)
+	}
+	return b.do(r)
+}
+
+func (b *bench) do(r *http.Request) reply {
+	b.t.Helper()
+	response, err := b.Client().Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return reply{response.StatusCode, response.Header, string(data)}
+}
+
+func (r reply) code(t *testing.T) string {
+	t.Helper()
+	var p struct{ Code string }
+	if err := json.Unmarshal([]byte(r.body), &p); err != nil {
+		t.Fatalf("%s: %v", r.body, err)
+	}
+	return p.Code
+}

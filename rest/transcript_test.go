@@ -1,0 +1,104 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is not as it was; got\n%s", path, got)
+	}
+}
+
+// TestTranscripts plays the requests of each file in testdata/transcript against a
+// server of its own, and compares what comes back with what the file says. A request
+// is a line "METHOD PATH", headers, and a body after an empty line or none.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/transcript/*.http")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			eachStore(t, func(t *testing.T, s loci.Store) {
+				b := newBench(t, s, nil)
+				data, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out strings.Builder
+				for i, part := range strings.Split(string(data), "###") {
+					if i > 0 {
+						out.WriteString("###")
+					}
+					request, _, _ := strings.Cut(part, "\n< ")
+					out.WriteString(strings.TrimRight(request, "\n") + "\n")
+					b.play(&out, request)
+				}
+				golden(t, filepath.Join("transcript", filepath.Base(file)), out.String())
+			})
+		})
+	}
+}
+
+// chance is what differs from run to run: what the audit log is sealed with.
+var chance = regexp.MustCompile(`"(payload_nonce|payload_digest|hash)": "[^"]*"`)
+
+// manyDigits are those of a score that another processor may round otherwise.
+var manyDigits = regexp.MustCompile(`(\d\.\d{6})\d+`)
+
+// play sends one request of a transcript and writes its reply.
+func (b *bench) play(out *strings.Builder, request string) {
+	lines := strings.Split(strings.Trim(request, "\n"), "\n")
+	for len(lines) > 0 && (lines[0] == "" || lines[0][0] == ' ') { // what it is about
+		lines = lines[1:]
+	}
+	if len(lines) == 0 {
+		return
+	}
+	method, path, _ := strings.Cut(lines[0], " ")
+	var headers []string
+	var body string
+	for i, line := range lines[1:] {
+		if strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") {
+			body = strings.Join(lines[1+i:], "\n")
+			break
+		}
+		headers = append(headers, line)
+	}
+	r := b.send(method, path, body, headers...)
+	fmt.Fprintf(out, "\n< %d %s\n", r.status, r.header.Get("Content-Type"))
+	if strings.TrimSpace(r.body) != "" {
+		var shown bytes.Buffer
+		if err := json.Indent(&shown, []byte(r.body), "", "  "); err != nil {
+			b.t.Fatalf("%s %s: %s: %v", method, path, r.body, err)
+		}
+		text := chance.ReplaceAllString(strings.TrimSpace(shown.String()), `"$1": "…"`)
+		fmt.Fprintf(out, "%s\n", manyDigits.ReplaceAllString(text, "$1"))
+	}
+	out.WriteString("\n")
+}

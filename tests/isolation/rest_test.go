@@ -1,0 +1,267 @@
+package isolation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/rest"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/tool"
+)
+
+// A surface is the HTTP server as one caller reaches it, with what it says of itself:
+// a route that somebody adds is tried without a word here.
+type surface struct {
+	handler http.Handler
+	api     struct {
+		Paths      map[string]map[string]operation
+		Components struct{ Schemas map[string]*schema }
+	}
+}
+
+type operation struct {
+	OperationID string
+	Parameters  []struct{ Name, In string }
+	RequestBody struct {
+		Content map[string]struct{ Schema *schema }
+	}
+}
+
+type schema struct {
+	Ref                  string `json:"$ref"`
+	Type                 any
+	Enum                 []any
+	Properties           map[string]*schema
+	AdditionalProperties any
+	Items                *schema
+	OneOf                []*schema
+}
+
+func serve(t *testing.T, sc *scene, p loci.Principal) *surface {
+	t.Helper()
+	logger := slog.New(slog.NewTextHandler(sc.log, nil))
+	set, err := tool.New(sc.engine, tool.Config{Logger: logger, Entries: []tool.Instance{{Family: tool.FamilyNotes}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	identify := func(_ context.Context, h http.Header) (loci.Principal, error) { return server.Identify(p, h) }
+	api, err := rest.New(rest.Options{Engine: sc.engine, Tools: set, Identify: identify, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(server.Options{REST: api, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &surface{handler: s.Handler()}
+	if err := json.Unmarshal(out.send("GET", "/v1/openapi.json", "").Body.Bytes(), &out.api); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (s *surface) send(method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "localhost"
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+// fill makes values for a schema with sent wherever a text may be: one of each
+// alternative. Names that say so get an id or a cursor.
+func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
+	if sc.Ref != "" {
+		sc = s.api.Components.Schemas[strings.TrimPrefix(sc.Ref, "#/components/schemas/")]
+	}
+	kind := fmt.Sprint(sc.Type)
+	switch {
+	case len(sc.OneOf) > 0:
+		var all []any
+		for _, one := range sc.OneOf {
+			all = append(all, s.fill(one, name, sent, id, cursor)...)
+		}
+		return all
+	case len(sc.Enum) > 0:
+		return sc.Enum
+	case sc.Type == nil || strings.Contains(kind, "object") && sc.Properties == nil:
+		return []any{map[string]any{"query": sent, "note_id": id, "content": sent, sent: sent}}
+	case strings.Contains(kind, "object"):
+		// A filter or a condition may keep anything from being found: once without.
+		full, bare := map[string]any{}, map[string]any{}
+		for field, property := range sc.Properties {
+			values := s.fill(property, field, sent, id, cursor)
+			if len(values) == 0 || field == "limit" || field == "offset" {
+				continue
+			}
+			full[field] = values[len(sent)%len(values)]
+			if slices.Contains([]string{"op", "namespace", "namespace_prefix", "key", "value", "query", "topic", "trigger_prompt", "content", "butler"}, field) {
+				bare[field] = values[0]
+			}
+			if field == "operations" {
+				full[field], bare[field] = values, values
+			}
+		}
+		return []any{full, bare}
+	case strings.Contains(kind, "array"):
+		if items := s.fill(sc.Items, name, sent, id, cursor); name == "operations" {
+			return items
+		} else if len(items) > 0 {
+			return []any{items[:1]}
+		}
+		return []any{[]any{}}
+	case strings.Contains(kind, "string") && (name == "id" || name == "entity" || name == "note_id"):
+		return []any{id}
+	case strings.Contains(kind, "string") && name == "cursor":
+		return []any{cursor}
+	case strings.Contains(kind, "string"):
+		return []any{sent}
+	case strings.Contains(kind, "boolean"):
+		return []any{true}
+	}
+	return nil
+}
+
+// each calls do with a request for every operation and every way to fill it.
+func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, method, target, body string)) {
+	t.Helper()
+	// What stores comes before what reads it, and what removes it is the last.
+	rank := func(path string) int {
+		switch {
+		case strings.HasSuffix(path, "/delete") || strings.HasSuffix(path, "/batch"):
+			return 2
+		case s.api.Paths[path]["put"].OperationID != "":
+			return 0
+		}
+		return 1
+	}
+	paths := slices.SortedFunc(maps.Keys(s.api.Paths), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
+	for _, path := range paths {
+		for method, op := range s.api.Paths[path] {
+			target := strings.ReplaceAll(path, "{id}", url.PathEscape(id))
+			names := []string{"memory_search", "memory_save", "memory_update", "memory_delete"}
+			query := url.Values{}
+			for _, p := range op.Parameters {
+				if value := map[string]string{"cursor": cursor, "entity": id, "tag": sent, "history": "true"}[p.Name]; p.In == "query" && value != "" {
+					query.Set(p.Name, value)
+				}
+			}
+			if !strings.Contains(target, "{name}") {
+				names = []string{""}
+			}
+			bodies := []string{""}
+			if content := op.RequestBody.Content["application/json"]; content.Schema != nil {
+				bodies = nil
+				for _, value := range s.fill(content.Schema, "", sent, id, cursor) {
+					data, err := json.Marshal(value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					bodies = append(bodies, string(data))
+				}
+			}
+			for _, name := range names {
+				for _, body := range bodies {
+					at := strings.ReplaceAll(target, "{name}", name)
+					do(op.OperationID+name, strings.ToUpper(method), at, body)
+					if len(query) > 0 {
+						do(op.OperationID+name, strings.ToUpper(method), at+"?"+query.Encode(), body)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNoRouteCrosses lets another user, and the same user of another tenant, use every
+// route with every payload, the victim's ids and cursors, and headers that name him.
+func TestNoRouteCrosses(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		sc := setUp(t, s)
+		before := export(t, sc.victim)
+		attackers := []*surface{serve(t, sc, callerOf(t, "home", "attacker", "x").Principal), serve(t, sc, callerOf(t, "away", "victim", "x").Principal)}
+		tried := map[string]bool{}
+		// What he has stored himself comes back: those with the canary are the last.
+		ordered := slices.Clone(payloads)
+		slices.SortStableFunc(ordered, func(a, b string) int {
+			return strings.Count(a, canary)*1000 - strings.Count(b, canary)*1000
+		})
+		for n, sent := range ordered {
+			id, cursor := sc.ids[n%len(sc.ids)].String(), sc.cursor[n%len(sc.cursor)]
+			for i, a := range attackers {
+				if i != n%2 {
+					continue
+				}
+				a.each(t, sent, id, cursor, func(name, method, target, body string) {
+					var headers []string
+					if n%6 == 0 {
+						headers = append(headers, []string{"Loci-User: victim", "Loci-Tenant: home", "Loci-Usr: victim"}[n/6%3])
+					}
+					w := a.send(method, target, body, headers...)
+					tried[name] = tried[name] || w.Code < 300
+					shown := strings.ToLower(w.Body.String() + fmt.Sprint(w.Header()))
+					if len(headers) > 0 && w.Code < 400 {
+						t.Errorf("%s with %v: %d", name, headers, w.Code)
+					}
+					// What he sent himself may come back; what the victim made may not.
+					if strings.Contains(shown, canary) && !strings.Contains(sent, canary) || strings.Contains(shown, "note 0 "+canary) || strings.Contains(shown, "episode "+canary) || w.Code >= 500 {
+						t.Errorf("%s %s %.200s: %d %.600s", method, target, body, w.Code, shown)
+					}
+				})
+			}
+		}
+		for name, worked := range tried {
+			if !worked && !slices.Contains([]string{"get_note", "change_note", "delete_note"}, name) {
+				t.Errorf("%s never worked: it was not tried", name)
+			}
+		}
+		if after := export(t, sc.victim); after != before {
+			t.Errorf("the victim's memory changed:\n%s\n---\n%s", before, after)
+		}
+		sc.unused(t)
+		if strings.Contains(sc.log.String(), canary) {
+			t.Errorf("the log shows content: %s", sc.log)
+		}
+	})
+}
+
+// TestEveryRouteFindsTheCanary is the control: the same requests of the victim find it.
+func TestEveryRouteFindsTheCanary(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		sc := setUp(t, s)
+		victim := serve(t, sc, callerOf(t, "home", "victim", canary).Principal)
+		found := map[string]bool{}
+		for _, id := range sc.ids {
+			victim.each(t, canary, id.String(), "", func(name, method, target, body string) {
+				if method == "DELETE" || strings.Contains(target, "delete") || strings.Contains(target, "batch") {
+					return
+				}
+				w := victim.send(method, target, body)
+				found[name] = found[name] || w.Code < 300 && (strings.Contains(strings.ReplaceAll(w.Body.String(), body, ""), canary) || strings.Contains(w.Body.String(), id.String()))
+			})
+		}
+		for name, ok := range found {
+			if !ok && !slices.Contains([]string{"info", "list_tools", "put_item", "save_note", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
+				t.Errorf("%s finds no canary", name)
+			}
+		}
+	})
+}
