@@ -215,13 +215,16 @@ func (c *Checkpoints) load(ctx context.Context, records []Record, values bool) (
 }
 
 func (s *storedCheckpoint) saved() SavedCheckpoint {
-	versions := s.Versions
+	versions, metadata := s.Versions, s.record.Attributes
 	if versions == nil {
 		versions = map[string]string{}
 	}
+	if metadata == nil {
+		metadata = json.RawMessage("{}")
+	}
 	return SavedCheckpoint{CreatedAt: s.record.CreatedAt, Writes: []CheckpointWrite{}, Checkpoint: Checkpoint{
 		Thread: s.Thread, Namespace: s.Namespace, ID: s.ID, Parent: s.Parent, Format: s.Format,
-		State: Typed{Type: s.Type, Data: []byte(s.record.Text)}, Metadata: s.record.Attributes,
+		State: Typed{Type: s.Type, Data: []byte(s.record.Text)}, Metadata: metadata,
 		TypedMetadata: Typed{Type: s.MetadataType, Data: s.Metadata}, Versions: versions, Values: map[string]Typed{}}}
 }
 

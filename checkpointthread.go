@@ -277,7 +277,7 @@ func (c *Checkpoints) DeleteForRuns(ctx context.Context, runs []string) (erased 
 		return 0, nil
 	}
 	f := c.filter(KindCheckpoint)
-	//	f.Sequences = sequences //x
+	f.Sequences = sequences
 	for {
 		records, _, err := c.records(ctx, f, Page{Limit: 1, NoText: true})
 		if err != nil || len(records) == 0 {

@@ -66,7 +66,8 @@ type RecordStore interface {
 
 	// Match finds the live records that fit the probe best. The filter comes
 	// before the limit: a record it excludes takes no place. What lies outside of
-	// f.Within enters no statistic either, so that scores say nothing about it.
+	// f.Within and f.Kinds enters no statistic either, so that scores say nothing
+	// about it, and a search of some kinds does not pay for the others beside them.
 	// See [Hit] for what comes back.
 	Match(ctx context.Context, t Tenant, p Probe, f Filter, limit int) ([]Hit, error)
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store/internal/index"
 )
 
 // Apply implements [loci.RecordStore]: it checks the whole change against the
@@ -200,7 +201,9 @@ func quantize(rows [][]float32) [][]byte {
 }
 
 func (d *tenant) indexRecord(s *stored) {
-	d.index.AddShard(s.Namespace.Key())
+	if s.Live && len(s.Passages) > 0 { // else there is nothing to search
+		d.index.AddShard(index.KeyOf(&s.Record))
+	}
 	d.index.Upsert(&s.Record, s.vectors[d.index.Space()])
 }
 
@@ -244,7 +247,7 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 		}
 		if !touch.ExpiresAt.IsZero() && (touch.Version == 0 || touch.Version == r.Version) {
 			r.ExpiresAt = touch.ExpiresAt
-			data.index.SetExpiry(r.Namespace.Key(), r.ID, r.ExpiresAt)
+			data.index.SetExpiry(index.KeyOf(&r.Record), r.ID, r.ExpiresAt)
 		}
 	}
 	return nil

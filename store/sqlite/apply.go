@@ -152,10 +152,32 @@ func (t *tx) namespace(n loci.Namespace) (number int64, err error) {
 	return number, err
 }
 
+// shard is a kind of record in a namespace, given by its number.
+type shard struct {
+	namespace int64
+	kind      loci.Kind
+}
+
+// putShard makes a record's shard known to those who search.
+func (t *tx) putShard(r *loci.Record, namespace int64) error {
+	s := shard{namespace, r.Kind}
+	if len(r.Passages) == 0 || t.shards[s] {
+		return nil
+	}
+	err := t.exec("INSERT OR IGNORE INTO shard (namespace, kind) VALUES (?, ?)", namespace, string(r.Kind))
+	if err == nil {
+		t.shards[s] = true
+	}
+	return err
+}
+
 func (t *tx) put(p *loci.Put) error {
 	r := &p.Record
 	namespace, err := t.namespace(r.Namespace)
 	if err != nil {
+		return err
+	}
+	if err := t.putShard(r, namespace); err != nil {
 		return err
 	}
 	seq, err := t.nextSeq()

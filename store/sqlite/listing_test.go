@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,28 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
 )
+
+// plan is how SQLite goes about a query.
+func plan(t *testing.T, db *sql.DB, query string, args ...any) (out string) {
+	t.Helper()
+	rows, err := db.Query("EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var a, b, c int
+		var detail string
+		if err := rows.Scan(&a, &b, &c, &detail); err != nil {
+			t.Fatal(err)
+		}
+		out += detail + "\n"
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
 
 // Pages by slot, and looks at a slot or at ids, are answered by the index that finds
 // them at once, in its order, whatever SQLite has learnt about the file.
@@ -23,26 +46,6 @@ func TestListingsUseTheirIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	plan := func(query string, args []any) (out string) {
-		t.Helper()
-		rows, err := db.Query("EXPLAIN QUERY PLAN "+query, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var a, b, c int
-			var detail string
-			if err := rows.Scan(&a, &b, &c, &detail); err != nil {
-				t.Fatal(err)
-			}
-			out += detail + "\n"
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
 	here := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
 	slot := here
 	slot.Slot = new(string)
@@ -82,7 +85,7 @@ func TestListingsUseTheirIndex(t *testing.T) {
 		}
 		for _, row := range table {
 			query, args, _ := listing(recordColumns, &row.f, row.after, row.order)
-			got := plan(query, args)
+			got := plan(t, db, query, args...)
 			sorts := strings.Contains(got, "TEMP B-TREE")
 			if !strings.Contains(got, row.want) || sorts && row.order.BySlot() && len(row.f.IDs) == 0 {
 				t.Errorf("%s, order %d, %s learnt: the plan is\n%swant %s, unsorted", row.name, row.order, learnt, got, row.want)
@@ -92,7 +95,7 @@ func TestListingsUseTheirIndex(t *testing.T) {
 	ranged := here
 	ranged.Slots = loci.SlotsBeginning("a")
 	c, _ := where(&ranged)
-	if got := plan("SELECT count(*) FROM record r WHERE "+c.String(), c.args); !strings.Contains(got, bySlot+" AND slot>? AND slot<?)") {
+	if got := plan(t, db, "SELECT count(*) FROM record r WHERE "+c.String(), c.args...); !strings.Contains(got, bySlot+" AND slot>? AND slot<?)") {
 		t.Errorf("a count in a range: the plan is\n%s", got)
 	}
 }

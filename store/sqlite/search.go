@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/loci-memory/loci"
@@ -16,12 +17,12 @@ import (
 type searchIndex struct {
 	mu     sync.RWMutex
 	index  *index.Index
-	seq    int64             // the state of the file the index shows
-	known  index.Keys        // every namespace of the file
-	names  map[int64]string  // namespace number → key
-	number map[string]int64  // key → namespace number
-	last   int64             // the highest namespace number known
-	used   map[string]uint64 // key → when its shard was searched last
+	seq    int64                // the state of the file the index shows
+	known  index.Keys           // every shard of the file
+	names  map[int64]string     // namespace number → key
+	number map[string]int64     // key → namespace number
+	last   int64                // the highest shard number known
+	used   map[index.Key]uint64 // when a loaded shard was searched last
 	tick   uint64
 	budget int // passages held before shards are dropped
 }
@@ -119,7 +120,7 @@ func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) 
 		}
 		x.known, x.names, x.number, x.last = nil, map[int64]string{}, map[string]int64{}, 0
 	}
-	if err := x.learnNamespaces(ctx, tx); err != nil {
+	if err := x.learnShards(ctx, tx); err != nil {
 		return err
 	}
 	if x.seq < seq {
@@ -134,25 +135,26 @@ func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) 
 // reset starts with an empty index of a space.
 func (x *searchIndex) reset(space loci.Space) {
 	x.index, x.seq = index.New(space), 0
-	x.known, x.names, x.number, x.last, x.used = nil, map[int64]string{}, map[string]int64{}, 0, map[string]uint64{}
+	x.known, x.names, x.number, x.last, x.used = nil, map[int64]string{}, map[string]int64{}, 0, map[index.Key]uint64{}
 }
 
-func (x *searchIndex) learnNamespaces(ctx context.Context, tx *sql.Tx) error {
-	return eachRow(ctx, tx, "SELECT n, key FROM namespace WHERE n > ? ORDER BY n", []any{x.last}, func(rows *sql.Rows) error {
-		var n int64
+func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {
+	const query = "SELECT h.n, h.kind, s.n, s.key FROM shard h JOIN namespace s ON s.n = h.namespace WHERE h.n > ? ORDER BY h.n"
+	return eachRow(ctx, tx, query, []any{x.last}, func(rows *sql.Rows) error {
+		var namespace int64
 		var key []byte
-		if err := rows.Scan(&n, &key); err != nil {
+		var kind string
+		if err := rows.Scan(&x.last, &kind, &namespace, &key); err != nil {
 			return err
 		}
-		x.last = n
-		x.names[n] = string(key)
-		x.number[string(key)] = n
-		x.known.Add(string(key))
+		x.names[namespace] = string(key)
+		x.number[string(key)] = namespace
+		x.known.Add(index.Key{Namespace: string(key), Kind: loci.Kind(kind)})
 		return nil
 	})
 }
 
-// follow takes in what changed since the index's state.
+// follow takes in what changed of the shards that are loaded since the index's state.
 func (x *searchIndex) follow(ctx context.Context, tx *sql.Tx) error {
 	if len(x.used) == 0 {
 		return nil // no shard is loaded
@@ -171,12 +173,47 @@ func (x *searchIndex) follow(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	return x.take(ctx, tx, "r.seq > ?", x.seq)
+	var kinds []any
+	for key := range x.used {
+		if kind := any(string(key.Kind)); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	changed := followed(len(kinds))
+	args := append([]any{x.seq}, kinds...)
+	// What cannot be found any more leaves, without a look at what may be a large text.
+	err = eachRow(ctx, tx, "SELECT r.id, r.namespace, r.kind FROM record r WHERE "+changed+" AND NOT "+searchable, args, func(rows *sql.Rows) error {
+		var raw sql.RawBytes
+		var namespace int64
+		var kind string
+		if err := rows.Scan(&raw, &namespace, &kind); err != nil {
+			return err
+		}
+		gone := loci.Record{Namespace: loci.NamespaceFromKey(x.names[namespace]), Kind: loci.Kind(kind)}
+		copy(gone.ID[:], raw)
+		x.index.Upsert(&gone, nil)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return x.take(ctx, tx, changed+" AND "+searchable, args...)
 }
+
+// searchable is what a record must be to be in the index; the index record_shard
+// holds those alone.
+const searchable = "(r.live AND r.passage_count > 0)"
+
+// followed is the condition of a record that changed after a seq and is of one of n
+// kinds. The plus keeps SQLite from looking at all of a kind instead.
+func followed(n int) string { return "r.seq > ? AND " + inList("+r.kind", n) }
+
+// inShard is the condition of a record in a namespace and of a kind.
+const inShard = "r.namespace = ? AND r.kind = ?"
 
 // take reads records with their vectors into the index. Reading and indexing cost
 // about the same, so each has a goroutine.
-func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, arg any) error {
+func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
 	space := x.index.Space()
 	type loaded struct {
 		record loci.Record
@@ -192,9 +229,7 @@ func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, ar
 		}
 	})
 	batch := make([]loaded, 0, 256)
-	query := "SELECT " + recordColumns + `, v.data FROM record r JOIN namespace s ON s.n = r.namespace
-		LEFT JOIN vector v ON v.record = r.n AND v.space = (SELECT n FROM space WHERE model = ? AND dims = ?) WHERE ` + condition
-	err := eachRow(ctx, tx, query, []any{space.Model, space.Dims, arg}, func(rows *sql.Rows) error {
+	err := eachRow(ctx, tx, taken(condition), append([]any{space.Model, space.Dims}, args...), func(rows *sql.Rows) error {
 		var data sql.RawBytes
 		r, err := scanRecord(rows, &data)
 		if err != nil {
@@ -213,9 +248,15 @@ func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, ar
 	return err
 }
 
+// taken is the query for records with their vectors in a space.
+func taken(condition string) string {
+	return "SELECT " + recordColumns + `, v.data FROM record r JOIN namespace s ON s.n = r.namespace
+		LEFT JOIN vector v ON v.record = r.n AND v.space = (SELECT n FROM space WHERE model = ? AND dims = ?) WHERE ` + condition
+}
+
 // loadShards makes sure that the shards of keys are there, and drops those that
 // were not searched for longest while there is too much.
-func (x *searchIndex) loadShards(ctx context.Context, tx *sql.Tx, keys []string) error {
+func (x *searchIndex) loadShards(ctx context.Context, tx *sql.Tx, keys index.Keys) error {
 	x.tick++
 	for _, key := range keys {
 		x.used[key] = x.tick
@@ -223,12 +264,12 @@ func (x *searchIndex) loadShards(ctx context.Context, tx *sql.Tx, keys []string)
 			continue
 		}
 		x.index.AddShard(key)
-		if err := x.take(ctx, tx, "r.namespace = ? AND r.live", x.number[key]); err != nil {
+		if err := x.take(ctx, tx, inShard+" AND "+searchable, x.number[key.Namespace], string(key.Kind)); err != nil {
 			return err
 		}
 	}
 	for x.index.Passages() > x.budget {
-		oldest, found := "", false
+		oldest, found := index.Key{}, false
 		for key, at := range x.used {
 			if at < x.tick && (!found || at < x.used[oldest]) {
 				oldest, found = key, true

@@ -31,9 +31,10 @@ type tx struct {
 	stmts map[string]*sql.Stmt
 	seq   int64 // of this transaction; 0 until a write needs one
 
-	// Numbers of namespaces and spaces that are known to be in the file, valid for
-	// the floor below which another process has erased the tenant.
+	// Numbers of namespaces and spaces, and shards, that are known to be in the file,
+	// valid for the floor below which another process has erased the tenant.
 	namespaces map[string]int64
+	shards     map[shard]bool
 	spaces     map[loci.Space]int64
 	floor      int64
 
@@ -216,7 +217,7 @@ func (t *tx) runJob(j *job) (err, broken error) {
 
 // forget empties what is remembered of the file.
 func (t *tx) forget() {
-	t.namespaces, t.spaces = map[string]int64{}, map[loci.Space]int64{}
+	t.namespaces, t.shards, t.spaces = map[string]int64{}, map[shard]bool{}, map[loci.Space]int64{}
 }
 
 // look reads the active space, and forgets what is remembered of the file when the

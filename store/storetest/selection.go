@@ -123,7 +123,7 @@ func (b *bench) unseen(spoil func(r *loci.Record)) {
 
 // blind requires that better records which a filter excludes take no place among
 // the hits it selects; and where they are not live or lie outside of its
-// namespaces, that they enter no statistic behind a score either.
+// namespaces and kinds, that they enter no statistic behind a score either.
 func (b *bench) blind(spoils ...func(r *loci.Record)) {
 	b.Helper()
 	b.seen()
@@ -156,7 +156,7 @@ func (b *bench) blind(spoils ...func(r *loci.Record)) {
 // counted reports whether a spoilt record may enter the statistics of a search.
 func counted(f *loci.Filter, r *loci.Record, spoil func(r *loci.Record)) bool {
 	spoil(r)
-	return r.Live && f.Covers(r.Namespace)
+	return r.Live && f.Covers(r.Namespace) && slices.Contains(f.Kinds, r.Kind)
 }
 
 // searches are the hits of some probes with some limits.

@@ -35,6 +35,41 @@ var sharedCases = []testCase{
 		}
 		b.store = handles[0]
 	}},
+	{"kinds are followed whether they were searched before or not", func(b *bench) {
+		handles := b.handles()
+		fact, item := loci.Filter{Kinds: []loci.Kind{loci.KindFact}}, loci.Filter{Kinds: []loci.Kind{loci.KindItem}}
+		look := func(what string, facts, items, all []loci.ID) {
+			b.Helper()
+			b.store = handles[1]
+			b.same("facts "+what, hitIDs(b.match(words("walrus"), fact, 10)), facts)
+			if items != nil { // else this kind is not searched yet
+				b.same("items "+what, hitIDs(b.match(words("walrus"), item, 10)), items)
+				b.same("all "+what, b.found(words("walrus")), all)
+			}
+			b.store = handles[0]
+		}
+		items := make([]loci.Record, 10)
+		for n := range items {
+			items[n] = record(n, "walrus")
+			items[n].Kind = loci.KindItem
+		}
+		b.put(record(1, "walrus"), items[2])
+		look("at first", ids(1), nil, nil)
+		b.put(record(3, "walrus"), items[4], items[5])
+		b.apply(erasure(items[2]))
+		look("before items are searched", ids(3, 1), nil, nil)
+		look("when items are searched first", ids(3, 1), ids(5, 4), ids(5, 4, 3, 1))
+		b.apply(erasure(record(3, ""), items[5]))
+		quiet, ended := next(record(1, "walrus bytes")), next(items[4])
+		quiet.Passages, ended.Live = nil, false
+		b.put(quiet, ended, items[6])
+		look("when some are searched no more", []loci.ID{}, ids(6), ids(6))
+		b.put(placed(record(7, "walrus"), "new"))
+		loud, back := next(quiet), next(ended)
+		loud.Passages, back.Live = whole(loud.Text), true
+		b.put(loud, back)
+		look("when they are again", ids(7, 1), ids(6, 4), ids(7, 6, 4, 1))
+	}},
 	{"both handles read the same", func(b *bench) {
 		handles := b.handles()
 		handles[1].Match(b.Context(), b.tenant, both("walrus", spaceA), loci.Filter{Within: everywhere}, 10) // fills what it may keep in memory

@@ -26,7 +26,7 @@ func BenchmarkMatch(b *testing.B) {
 			}
 		}
 		x := New(wide)
-		x.AddShard(here.Key())
+		x.AddShard(Key{here.Key(), loci.KindFact})
 		for i := range n {
 			var words []string
 			for range 20 {
@@ -65,7 +65,7 @@ func BenchmarkBuild(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		x := New(loci.Space{})
-		x.AddShard(here.Key())
+		x.AddShard(Key{here.Key(), loci.KindFact})
 		for _, r := range notes {
 			x.Upsert(r, nil)
 		}
@@ -100,7 +100,7 @@ func BenchmarkSyntax(b *testing.B) {
 	here := loci.Namespace{"u"}
 	random := rand.New(rand.NewPCG(1, 2))
 	x := New(loci.Space{})
-	x.AddShard(here.Key())
+	x.AddShard(Key{here.Key(), loci.KindFact})
 	for i := range 100_000 {
 		x.Upsert(record(i, here, prose(random)), nil)
 	}

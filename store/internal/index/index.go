@@ -2,8 +2,9 @@
 // derived from the records of a store: words with BM25, vectors with exact
 // quantised similarity. Stores keep it true to their data; it decides nothing.
 //
-// Every namespace is a shard with statistics of its own, so that what one user
-// stores never moves the scores of another.
+// Every kind of record in every namespace is a shard with statistics of its own, so
+// that what one user stores never moves the scores of another, and a search for notes
+// does not pay for the messages beside them.
 package index
 
 import (
@@ -19,45 +20,37 @@ import (
 // read from the store when a filter asks.
 const maxAttributes = 2 << 10
 
-// An Index holds the live records of some namespaces of one tenant, with vectors
-// of one space. It is not safe for concurrent changes; concurrent Match is.
+// An Index holds the live records of some shards of one tenant, with vectors of one
+// space. It is not safe for concurrent changes; concurrent Match is.
 type Index struct {
 	space  loci.Space
-	shards map[string]*shard // by Namespace.Key
-	keys   Keys              // of the shards
+	shards map[Key]*shard
+	keys   Keys // of the shards
 }
 
 // New makes an empty index for vectors of a space; the zero space means none.
 func New(space loci.Space) *Index {
-	return &Index{space: space, shards: map[string]*shard{}}
+	return &Index{space: space, shards: map[Key]*shard{}}
 }
 
 // Space returns the space whose vectors the index holds.
 func (x *Index) Space() loci.Space { return x.space }
 
-// AddShard makes the index responsible for a namespace, empty at first.
-func (x *Index) AddShard(key string) {
+// AddShard makes the index responsible for a shard, empty at first.
+func (x *Index) AddShard(key Key) {
 	if x.shards[key] == nil {
 		x.shards[key] = newShard(key, x.space)
 		x.keys.Add(key)
 	}
 }
 
-// HasShard reports whether the index is responsible for a namespace.
-func (x *Index) HasShard(key string) bool { return x.shards[key] != nil }
+// HasShard reports whether the index is responsible for a shard.
+func (x *Index) HasShard(key Key) bool { return x.shards[key] != nil }
 
-// DropShard forgets a namespace.
-func (x *Index) DropShard(key string) {
+// DropShard forgets a shard.
+func (x *Index) DropShard(key Key) {
 	delete(x.shards, key)
 	x.keys.Remove(key)
-}
-
-// ShardPassages returns the number of passages of a namespace.
-func (x *Index) ShardPassages(key string) int {
-	if s := x.shards[key]; s != nil {
-		return s.livePassages
-	}
-	return 0
 }
 
 // Passages returns the number of passages held, a measure of memory.
@@ -69,11 +62,11 @@ func (x *Index) Passages() int {
 	return n
 }
 
-// Upsert takes in a record, replacing what the shard of its namespace held under
-// its id. A record that is not live, or whose namespace is no shard, only leaves.
+// Upsert takes in a record, replacing what its shard held under its id. A record
+// that is not live only leaves; one whose shard is not here is passed over.
 // codes are its quantised vectors in the index's space, one a passage, or nil.
 func (x *Index) Upsert(r *loci.Record, codes [][]byte) {
-	s := x.shards[r.Namespace.Key()]
+	s := x.shards[KeyOf(r)]
 	if s == nil {
 		return
 	}
@@ -83,16 +76,19 @@ func (x *Index) Upsert(r *loci.Record, codes [][]byte) {
 	}
 }
 
-// Remove forgets a record of a namespace.
-func (x *Index) Remove(key string, id loci.ID) {
-	if s := x.shards[key]; s != nil {
-		s.remove(id)
+// Remove forgets a record of a namespace, of whatever kind it was.
+func (x *Index) Remove(namespace string, id loci.ID) {
+	for _, key := range x.keys.from(namespace) {
+		if key.Namespace != namespace {
+			break
+		}
+		x.shards[key].remove(id)
 	}
 	retrieval.ForgetStems() // an erased memory's words are not kept there either
 }
 
-// SetExpiry moves the time a record of a namespace expires.
-func (x *Index) SetExpiry(key string, id loci.ID, at time.Time) {
+// SetExpiry moves the time a record of a shard expires.
+func (x *Index) SetExpiry(key Key, id loci.ID, at time.Time) {
 	if s := x.shards[key]; s != nil {
 		if n, ok := s.byID[id]; ok {
 			s.entries[n].record.ExpiresAt = at
@@ -117,8 +113,9 @@ type passage struct {
 	row    int32    // in the matrix; -1: no vector
 }
 
-// shard is the index of one namespace.
+// shard is the index of one kind of record in one namespace.
 type shard struct {
+	key       Key
 	namespace loci.Namespace
 	space     loci.Space
 
@@ -135,8 +132,8 @@ type shard struct {
 	rows   []uint32       // passage of each row
 }
 
-func newShard(key string, space loci.Space) *shard {
-	s := &shard{namespace: loci.NamespaceFromKey(key), space: space, byID: map[loci.ID]uint32{}, lexicon: newLexicon()}
+func newShard(key Key, space loci.Space) *shard {
+	s := &shard{key: key, namespace: loci.NamespaceFromKey(key.Namespace), space: space, byID: map[loci.ID]uint32{}, lexicon: newLexicon()}
 	if !space.IsZero() {
 		s.matrix = vector.New(space.Dims)
 	}
@@ -146,7 +143,7 @@ func newShard(key string, space loci.Space) *shard {
 func (s *shard) add(r *loci.Record, codes [][]byte) {
 	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil}
 	e.record.Text, e.record.Passages, e.record.Body = "", nil, nil
-	e.record.Namespace = s.namespace // one copy for all
+	e.record.Namespace, e.record.Kind = s.namespace, s.key.Kind // one copy for all
 	if len(r.Attributes) > maxAttributes {
 		e.record.Attributes, e.lazy = nil, true
 	} else {
@@ -196,11 +193,11 @@ func (s *shard) remove(id loci.ID) {
 	}
 }
 
-// compact rebuilds the shard without what was removed, so that a namespace that
+// compact rebuilds the shard without what was removed, so that a shard that
 // changes much does not grow. It costs time in the size of the shard and comes
 // after as many removals, so a removal costs constant time on average.
 func (s *shard) compact() {
-	fresh := newShard(s.namespace.Key(), s.space)
+	fresh := newShard(s.key, s.space)
 	words := s.renumbering()
 	var moved []int32 // new number of each row
 	if s.matrix != nil {

@@ -51,7 +51,7 @@ func codes(r *loci.Record, seed uint64) (out [][]byte) {
 	return out
 }
 
-func (c *corpus) fresh(keys ...string) *Index {
+func (c *corpus) fresh(keys ...Key) *Index {
 	x := New(space)
 	for _, key := range keys {
 		x.AddShard(key)
@@ -79,9 +79,13 @@ func (c *corpus) load(ids []loci.ID) (out []loci.Record, err error) {
 
 var places = []loci.Namespace{{"u"}, {"u", "x"}, {"v"}}
 
-func keysOf() (keys []string) {
+var kinds = []loci.Kind{loci.KindFact, loci.KindItem}
+
+func keysOf() (keys []Key) {
 	for _, n := range places {
-		keys = append(keys, n.Key())
+		for _, kind := range kinds {
+			keys = append(keys, Key{n.Key(), kind})
+		}
 	}
 	return keys
 }
@@ -105,6 +109,7 @@ func anyFilter(t *rapid.T) loci.Filter {
 	if rapid.Bool().Draw(t, "tagged") {
 		f.Tags = []string{"odd"}
 	}
+	f.Kinds = rapid.SliceOfN(rapid.SampledFrom(append(kinds, "none")), 0, 2).Draw(t, "kinds")
 	return f
 }
 
@@ -117,6 +122,7 @@ func (c *corpus) mutate(t *rapid.T, x *Index) {
 	if id%2 == 1 {
 		r.Tags = []string{"odd"}
 	}
+	r.Kind = kinds[id/3%2]
 	delete(c.codes, r.ID)
 	switch rapid.IntRange(0, 4).Draw(t, "step") {
 	case 0:
@@ -181,7 +187,7 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 	var docs []doc
 	total := 0.0
 	for _, r := range c.records {
-		if !r.Live || !f.Covers(r.Namespace) {
+		if !r.Live || !f.Covers(r.Namespace) || len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) {
 			continue
 		}
 		for i, span := range r.Passages {
@@ -299,7 +305,7 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 // A record the filter excludes takes no place in the list, however well it fits.
 func TestFilterComesBeforeLimit(t *testing.T) {
 	x := New(space)
-	x.AddShard(loci.Namespace{"u"}.Key())
+	x.AddShard(Key{loci.Namespace{"u"}.Key(), loci.KindFact})
 	for i := range 100 {
 		r := record(i, loci.Namespace{"u"}, "zebra zebra zebra")
 		if i == 57 {
@@ -317,7 +323,7 @@ func TestFilterComesBeforeLimit(t *testing.T) {
 // Records without a passage cannot be found, so changing one often costs nothing.
 func TestRecordsWithoutTextTakeNoRoom(t *testing.T) {
 	x := New(space)
-	key := loci.Namespace{"u"}.Key()
+	key := Key{loci.Namespace{"u"}.Key(), loci.KindFact}
 	x.AddShard(key)
 	for range 10_000 {
 		x.Upsert(record(1, loci.Namespace{"u"}), nil)
@@ -334,20 +340,25 @@ func TestKeysFindWhatLiesBelow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		label := rapid.SampledFrom([]string{"a", "a\x01", "ab", "b", "\x01", "é"})
 		namespace := rapid.Map(rapid.SliceOfN(label, 0, 3), func(l []string) loci.Namespace { return l })
-		all := rapid.SliceOf(namespace).Draw(t, "all")
-		var keys Keys
-		for _, n := range all {
-			keys.Add(n.Key())
+		kind := rapid.SampledFrom([]loci.Kind{"a", "b", "ab"})
+		type of struct {
+			namespace loci.Namespace
+			kind      loci.Kind
 		}
-		f := loci.Filter{Within: rapid.SliceOfN(namespace, 0, 3).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact")}
-		want := map[string]bool{}
-		for _, n := range all {
-			if f.Covers(n) {
-				want[n.Key()] = true
+		all := rapid.SliceOf(rapid.Custom(func(t *rapid.T) of { return of{namespace.Draw(t, "namespace"), kind.Draw(t, "kind")} })).Draw(t, "all")
+		var keys Keys
+		for _, o := range all {
+			keys.Add(Key{o.namespace.Key(), o.kind})
+		}
+		f := loci.Filter{Within: rapid.SliceOfN(namespace, 0, 3).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact"), Kinds: rapid.SliceOfN(kind, 0, 2).Draw(t, "kinds")}
+		want := map[Key]bool{}
+		for _, o := range all {
+			if f.Covers(o.namespace) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, o.kind)) {
+				want[Key{o.namespace.Key(), o.kind}] = true
 			}
 		}
 		got := keys.Covered(&f)
-		if len(got) != len(want) || !slices.IsSorted(got) {
+		if len(got) != len(want) || !slices.IsSortedFunc(got, Key.compare) {
 			t.Fatalf("covered %q, want %v", got, want)
 		}
 		for _, key := range got {
@@ -362,13 +373,13 @@ func TestKeysFindWhatLiesBelow(t *testing.T) {
 func TestASequenceIsNamedOnce(t *testing.T) {
 	x := New(loci.Space{})
 	n := loci.Namespace{"u"}
-	x.AddShard(n.Key())
+	x.AddShard(Key{n.Key(), ""})
 	for i := range 3 {
 		r := loci.Record{ID: loci.ID{byte(i)}, Namespace: n, Live: true, Text: "tea", Passages: []loci.Span{{Start: 0, End: 3}},
 			Sequence: strings.Clone("talk"), Position: int64(i)}
 		x.Upsert(&r, nil)
 	}
-	entries := x.shards[n.Key()].entries
+	entries := x.shards[Key{n.Key(), ""}].entries
 	for _, e := range entries {
 		if e.record.Sequence != "talk" || unsafe.StringData(e.record.Sequence) != unsafe.StringData(entries[0].record.Sequence) {
 			t.Errorf("a copy of its own: %q", e.record.Sequence)

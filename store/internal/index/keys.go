@@ -1,51 +1,66 @@
 package index
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci"
 )
 
-// Keys is a sorted list of namespace keys: what lies in and below a namespace is
+// A Key names a shard: the records of one kind in one namespace.
+type Key struct {
+	Namespace string // its Key
+	Kind      loci.Kind
+}
+
+// KeyOf is the shard a record belongs to.
+func KeyOf(r *loci.Record) Key { return Key{r.Namespace.Key(), r.Kind} }
+
+func (k Key) compare(o Key) int {
+	return cmp.Or(strings.Compare(k.Namespace, o.Namespace), strings.Compare(string(k.Kind), string(o.Kind)))
+}
+
+// Keys is a sorted list of the keys of shards: what lies in and below a namespace is
 // one run of it, found without looking at the rest.
-type Keys []string
+type Keys []Key
 
 // Add takes in a key; one that is there already stays.
-func (k *Keys) Add(key string) {
-	if i, found := slices.BinarySearch(*k, key); !found {
+func (k *Keys) Add(key Key) {
+	if i, found := slices.BinarySearchFunc(*k, key, Key.compare); !found {
 		*k = slices.Insert(*k, i, key)
 	}
 }
 
 // Remove takes out a key.
-func (k *Keys) Remove(key string) {
-	if i, found := slices.BinarySearch(*k, key); found {
+func (k *Keys) Remove(key Key) {
+	if i, found := slices.BinarySearchFunc(*k, key, Key.compare); found {
 		*k = slices.Delete(*k, i, i+1)
 	}
 }
 
+// from lists the keys of a namespace and of all that sorts behind it.
+func (k Keys) from(namespace string) Keys {
+	start, _ := slices.BinarySearchFunc(k, namespace, func(key Key, namespace string) int { return strings.Compare(key.Namespace, namespace) })
+	return k[start:]
+}
+
 // Covered lists the keys a filter reaches, in order, each once.
-func (k Keys) Covered(f *loci.Filter) []string {
-	var out []string
+func (k Keys) Covered(f *loci.Filter) Keys {
+	var out Keys
 	for _, within := range f.Within {
-		prefix := within.Key()
-		start, found := slices.BinarySearch(k, prefix)
-		if f.Exact {
-			if found {
-				out = append(out, prefix)
-			}
-			continue
-		}
-		for _, key := range k[start:] {
-			if !strings.HasPrefix(key, prefix) {
+		namespace := within.Key()
+		for _, key := range k.from(namespace) {
+			if f.Exact && key.Namespace != namespace || !strings.HasPrefix(key.Namespace, namespace) {
 				break
 			}
-			out = append(out, key)
+			if len(f.Kinds) == 0 || slices.Contains(f.Kinds, key.Kind) {
+				out = append(out, key)
+			}
 		}
 	}
 	if len(f.Within) > 1 {
-		slices.Sort(out)
+		slices.SortFunc(out, Key.compare)
 		out = slices.Compact(out)
 	}
 	return out
