@@ -302,7 +302,7 @@ func TestBatchIsRepeatable(t *testing.T) {
 		again := b.send("POST", "/v1/items/batch", batch(`{"a":2}`), "Idempotency-Key: key")
 		other := b.send("POST", "/v1/items/batch", batch(`{"a":4}`), "Idempotency-Key: key")
 		held := b.send("POST", "/v1/items/get", `{"namespace":["n"],"key":"k"}`)
-		if first.status != 200 || again.body != first.body || !strings.Contains(held.body, `{"a":3}`) {
+		if first.status != 200 || strings.Contains(first.body, "error") || again.body != first.body || !strings.Contains(held.body, `{"a":3}`) {
 			t.Errorf("%s, again %s: %s", first.body, again.body, held.body)
 		}
 		if strings.Count(other.body, `"code":"conflict"`) != 1 {

@@ -132,3 +132,38 @@ func (r reply) code(t *testing.T) string {
 	}
 	return p.Code
 }
+
+// BenchmarkGetItem is what HTTP and its guards cost around a read of one item.
+func BenchmarkGetItem(b *testing.B) {
+	engine, err := loci.New(memory.Open(), &loci.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	tenant, err := loci.NewTenant("t")
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := loci.NewPrincipal(tenant, "tester", loci.Vars{loci.VarUser: "u"}, loci.ScopeRead, loci.ScopeWrite)
+	if err != nil {
+		b.Fatal(err)
+	}
+	api, err := New(Options{Engine: engine, Principal: p})
+	if err != nil {
+		b.Fatal(err)
+	}
+	send := func(method, path, body string) int {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		return w.Code
+	}
+	if code := send("PUT", "/v1/items", `{"namespace":["n"],"key":"k","value":{"a":1}}`); code != http.StatusNoContent {
+		b.Fatal(code)
+	}
+	for b.Loop() {
+		if code := send("POST", "/v1/items/get", `{"namespace":["n"],"key":"k"}`); code != http.StatusOK {
+			b.Fatal(code)
+		}
+	}
+}

@@ -92,12 +92,19 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, &loci.Error{Code: loci.Unavailable, Msg: "cannot listen on " + address + ": " + cause(err), Err: err,
 			Recovery: "End the program that uses the address, or choose another one."}
 	}
-	// A name may lead anywhere; what counts is where the socket is.
-	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		_ = l.Close()
-		return nil, notLoopback(address)
+	if err := checkListener(l, address); err != nil {
+		_ = l.Close() // never used
+		return nil, err
 	}
 	return l, nil
+}
+
+// checkListener looks where the socket is: a name may lead anywhere.
+func checkListener(l net.Listener, address string) error {
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		return notLoopback(address)
+	}
+	return nil
 }
 
 // cause is the last of a chain of errors: the rest repeats the address.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/mcp"
@@ -41,9 +42,8 @@ func (*serveCmd) Run(a *app) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // Serve has closed it already
-	a.printf("http://%s\n", l.Addr())
-	if err := a.out.Flush(); err != nil {
-		return fileError("standard output", err)
+	if err := a.announce("http://" + l.Addr().String()); err != nil {
+		return err
 	}
 	a.note("The memory is in %s; Ctrl-C ends.", a.cfg.store)
 	ctx, stop := context.WithCancel(a.ctx)
@@ -58,6 +58,21 @@ func (*serveCmd) Run(a *app) error {
 	return err
 }
 
+// announce tells where the server is, to people and to programs that started it.
+func (a *app) announce(url string) error {
+	if a.json {
+		if err := a.printJSON(map[string]string{"url": url}); err != nil {
+			return err
+		}
+	} else {
+		a.printf("%s\n", url)
+	}
+	if err := a.out.Flush(); err != nil {
+		return fileError("standard output", err)
+	}
+	return nil
+}
+
 // newServer makes the server with both surfaces.
 func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	cfg := a.cfg
@@ -67,7 +82,7 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 		return nil, err
 	}
 	opts := server.Options{REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.hosts, Origins: cfg.origins,
-		InFlight: cfg.maxRequests, Send: 2 * cfg.httpTimeout, Drain: cfg.httpShutdown, Logger: a.logger()}
+		InFlight: cfg.maxRequests, Send: time.Minute + max(cfg.httpTimeout, cfg.readTimeout, cfg.writeTimeout), Drain: cfg.httpShutdown, Logger: a.logger()}
 	if opts.MCP, err = a.mcpHandler(set, a.principal); err != nil {
 		return nil, err
 	}
