@@ -42,6 +42,7 @@ type Options struct {
 
 	MaxBody      int           // bytes of a request; default 1 MiB
 	MaxValueBody int           // bytes of a request that stores a value the caller made, such as an item; default 4 MiB
+	MaxBlobBody  int           // bytes of a request that stores a checkpoint; default 32 MiB
 	Timeout      time.Duration // of a request; default 1 minute
 }
 
@@ -64,6 +65,7 @@ var groups = []func(*API){
 	(*API).memoryRoutes,
 	(*API).noteRoutes,
 	(*API).eventRoutes,
+	(*API).checkpointRoutes,
 }
 
 // New makes an API.
@@ -71,6 +73,7 @@ func New(o Options) (*API, error) {
 	o.Version = cmp.Or(o.Version, "dev")
 	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
 	o.MaxValueBody = max(cmp.Or(o.MaxValueBody, 4<<20), o.MaxBody)
+	o.MaxBlobBody = max(cmp.Or(o.MaxBlobBody, 32<<20), o.MaxValueBody)
 	o.Timeout = cmp.Or(o.Timeout, time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.Default()

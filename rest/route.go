@@ -63,6 +63,7 @@ type endpoint struct {
 	scope        loci.Scope // that the caller needs; "": none
 	writes       bool       // it may change something, so that an idempotency key means something
 	value        bool       // its body may be as long as Options.MaxValueBody
+	blob         bool       // its body may be as long as Options.MaxBlobBody
 	status       int        // of success; 0: 200, or 204 without a body
 }
 
@@ -85,6 +86,9 @@ func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *call
 		Metadata: map[string]any{scopeKey: e.scope, writesKey: e.writes}, Responses: map[string]*huma.Response{}}
 	if e.value {
 		op.MaxBodyBytes = int64(a.opts.MaxValueBody)
+	}
+	if e.blob {
+		op.MaxBodyBytes = int64(a.opts.MaxBlobBody)
 	}
 	if e.scope != "" {
 		op.Description = strings.TrimSpace(op.Description + "\n\nNeeds the scope `" + string(e.scope) + "`.")

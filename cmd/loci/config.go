@@ -48,10 +48,10 @@ type config struct {
 	episodeCap                        int
 	logLevel                          slog.Level
 
-	listen                             string
-	agents, hosts, origins             []string
-	maxBody, maxValueBody, maxRequests int
-	httpTimeout, httpShutdown          time.Duration
+	listen                                          string
+	agents, hosts, origins                          []string
+	maxBody, maxValueBody, maxBlobBody, maxRequests int
+	httpTimeout, httpShutdown                       time.Duration
 
 	file   string            // that was read; empty: none
 	origin map[string]string // by key of a setting: where its value was written; no entry: the default

@@ -1,0 +1,251 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci"
+)
+
+// typed is a value as a serializer of LangGraph wrote it.
+type typed struct {
+	Type string `json:"type" doc:"What the serializer calls it, such as json or msgpack; empty: the channel holds nothing"`
+	Data blob   `json:"data" doc:"The bytes, in base64; at most 16 MiB"`
+}
+
+// blob is bytes in base64. It has a schema of its own since huma takes no empty text
+// for base64, and looks at each character with a regular expression.
+type blob []byte
+
+// Schema is what huma asks a type for.
+func (blob) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "byte"}
+}
+
+func (v typed) value() loci.Typed { return loci.Typed{Type: v.Type, Data: v.Data} }
+
+func showTyped(v loci.Typed) typed { return typed{v.Type, append([]byte{}, v.Data...)} }
+
+// newCheckpoint is one to store.
+type newCheckpoint struct {
+	ThreadID           string            `json:"thread_id" doc:"1 to 1024 bytes"`
+	CheckpointNS       string            `json:"checkpoint_ns,omitempty" doc:"Of a subgraph; absent or empty: of the root graph"`
+	CheckpointID       string            `json:"checkpoint_id" doc:"1 to 256 bytes; those of later checkpoints compare greater"`
+	ParentCheckpointID string            `json:"parent_checkpoint_id,omitempty" doc:"Of the checkpoint before, in the same thread and namespace"`
+	Format             int               `json:"format,omitempty" minimum:"0" doc:"The version of the checkpoint's own format, v of LangGraph"`
+	Checkpoint         typed             `json:"checkpoint" doc:"Without the values of channels"`
+	Metadata           map[string]any    `json:"metadata,omitempty" doc:"What filters match; run_id is what delete_for_runs matches"`
+	MetadataTyped      *typed            `json:"metadata_typed,omitempty" doc:"The metadata with what JSON cannot say"`
+	ChannelVersions    map[string]string `json:"channel_versions,omitempty" doc:"Of every channel, as text"`
+	ChannelValues      map[string]typed  `json:"channel_values,omitempty" doc:"Those that are new, by channel; of others the value of the same version stays"`
+}
+
+// checkpointWrite is what a task wrote.
+type checkpointWrite struct {
+	TaskID   string `json:"task_id" doc:"1 to 256 bytes"`
+	TaskPath string `json:"task_path,omitempty" doc:"Writes are applied in its order"`
+	Idx      int    `json:"idx" doc:"The place among the writes of the task; below zero: errors, interrupts and the like, which are written anew"`
+	Channel  string `json:"channel" doc:"1 to 1024 bytes"`
+	Value    typed  `json:"value"`
+}
+
+// checkpoint is one that was read.
+type checkpoint struct {
+	ThreadID           string            `json:"thread_id"`
+	CheckpointNS       string            `json:"checkpoint_ns" doc:"Empty: of the root graph"`
+	CheckpointID       string            `json:"checkpoint_id"`
+	ParentCheckpointID string            `json:"parent_checkpoint_id,omitempty" doc:"Absent: there is none, or it was pruned"`
+	Format             int               `json:"format,omitempty"`
+	Checkpoint         typed             `json:"checkpoint"`
+	Metadata           map[string]any    `json:"metadata" nullable:"false"`
+	MetadataTyped      *typed            `json:"metadata_typed,omitempty" doc:"If it was stored with some"`
+	ChannelVersions    map[string]string `json:"channel_versions" nullable:"false"`
+	ChannelValues      map[string]typed  `json:"channel_values" nullable:"false" doc:"Of each channel that holds something; none in a list without values"`
+
+	PendingWrites []checkpointWrite `json:"pending_writes" nullable:"false" doc:"In order of task path, task and idx"`
+	CreatedAt     time.Time         `json:"created_at" doc:"When it was first stored"`
+}
+
+func showCheckpoint(c *loci.SavedCheckpoint) (checkpoint, error) {
+	out := checkpoint{CreatedAt: c.CreatedAt, PendingWrites: []checkpointWrite{},
+		ThreadID: c.Thread, CheckpointNS: c.Namespace, CheckpointID: c.ID, ParentCheckpointID: c.Parent, Format: c.Format, Checkpoint: showTyped(c.State),
+		ChannelVersions: c.Versions, ChannelValues: map[string]typed{}}
+	if err := decode(c.Metadata, &out.Metadata); err != nil {
+		return out, err
+	}
+	if c.TypedMetadata.Type != "" {
+		v := showTyped(c.TypedMetadata)
+		out.MetadataTyped = &v
+	}
+	for channel, v := range c.Values {
+		out.ChannelValues[channel] = showTyped(v)
+	}
+	for _, w := range c.Writes {
+		out.PendingWrites = append(out.PendingWrites, checkpointWrite{TaskID: w.Task, TaskPath: w.TaskPath, Idx: w.Index, Channel: w.Channel, Value: showTyped(w.Value)})
+	}
+	return out, nil
+}
+
+// The requests.
+type (
+	getCheckpoint struct {
+		ThreadID     string `json:"thread_id" doc:"1 to 1024 bytes"`
+		CheckpointNS string `json:"checkpoint_ns,omitempty" doc:"Of a subgraph; absent or empty: of the root graph"`
+		CheckpointID string `json:"checkpoint_id,omitempty" doc:"Absent: the latest"`
+	}
+	listCheckpoints struct {
+		ThreadID     string         `json:"thread_id,omitempty" doc:"Absent: every thread, those stored last first"`
+		CheckpointNS *string        `json:"checkpoint_ns,omitempty" doc:"Empty: of the root graph alone; absent: of every graph"`
+		CheckpointID string         `json:"checkpoint_id,omitempty" doc:"Only this one"`
+		Before       string         `json:"before,omitempty" doc:"Only those whose id is less than this"`
+		Filter       map[string]any `json:"filter,omitempty" doc:"Conditions on the metadata, all of which must hold"`
+		Limit        *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 100. A page of large checkpoints ends earlier"`
+		Cursor       string         `json:"cursor,omitempty" doc:"The next_cursor of the page before"`
+		Values       *bool          `json:"values,omitempty" doc:"Whether channel_values come with them; absent: yes"`
+	}
+	listedCheckpoints struct {
+		Checkpoints []checkpoint `json:"checkpoints" nullable:"false" doc:"Of a thread: the greatest id first"`
+		NextCursor  string       `json:"next_cursor,omitempty" doc:"Goes on; absent at the end"`
+	}
+	putCheckpointWrites struct {
+		ThreadID     string            `json:"thread_id" doc:"1 to 1024 bytes"`
+		CheckpointNS string            `json:"checkpoint_ns,omitempty" doc:"Of a subgraph; absent or empty: of the root graph"`
+		CheckpointID string            `json:"checkpoint_id" doc:"After which the tasks wrote; it need not be stored yet"`
+		Writes       []checkpointWrite `json:"writes" nullable:"false" doc:"What is there already stays, unless idx is below zero"`
+	}
+	copyThread struct {
+		ThreadID       string `json:"thread_id" doc:"The thread to copy"`
+		TargetThreadID string `json:"target_thread_id" doc:"A thread without checkpoints"`
+	}
+	pruneThreads struct {
+		ThreadIDs []string `json:"thread_ids" nullable:"false" maxItems:"1000"`
+		Strategy  string   `json:"strategy,omitempty" enum:"keep_latest,delete" doc:"keep_latest, the default: leave the latest checkpoint of each namespace, and what it is read with"`
+	}
+	deleteForRuns struct {
+		RunIDs []string `json:"run_ids" nullable:"false" maxItems:"1000" doc:"Of metadata.run_id"`
+	}
+	oneThread struct {
+		ThreadID string `path:"thread_id" maxLength:"1024"`
+	}
+	erasedCheckpoints struct {
+		Erased int `json:"erased" doc:"How many checkpoints"`
+	}
+	copiedCheckpoints struct {
+		Copied int `json:"copied" doc:"How many checkpoints"`
+	}
+	erasedOutput struct{ Body erasedCheckpoints }
+)
+
+func (a *API) checkpointRoutes() {
+	route(a, endpoint{method: http.MethodPut, path: "/v1/checkpoints", id: "put_checkpoint", summary: "Store a checkpoint", scope: loci.ScopeWrite,
+		writes: true, blob: true, status: http.StatusNoContent, detail: "It replaces one of the same id."}, a.putCheckpoint)
+	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/get", id: "get_checkpoint", summary: "Read a checkpoint", scope: loci.ScopeRead}, a.getCheckpoint)
+	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/list", id: "list_checkpoints", summary: "List checkpoints", scope: loci.ScopeRead}, a.listCheckpoints)
+	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/writes", id: "put_checkpoint_writes", summary: "Store what tasks wrote", scope: loci.ScopeWrite,
+		writes: true, blob: true, status: http.StatusNoContent}, a.putCheckpointWrites)
+	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/copy", id: "copy_thread", summary: "Copy the checkpoints of a thread", scope: loci.ScopeWrite,
+		writes: true},
+		func(ctx context.Context, c *caller, in *struct{ Body copyThread }) (*struct{ Body copiedCheckpoints }, error) {
+			return within(a, c, func(m *loci.Memory) (*struct{ Body copiedCheckpoints }, error) {
+				n, err := m.Checkpoints().CopyThread(ctx, in.Body.ThreadID, in.Body.TargetThreadID)
+				return &struct{ Body copiedCheckpoints }{copiedCheckpoints{n}}, err
+			})
+		})
+	erase := func(c *caller, do func(*loci.Checkpoints) (int, error)) (*erasedOutput, error) {
+		return within(a, c, func(m *loci.Memory) (*erasedOutput, error) {
+			n, err := do(m.Checkpoints())
+			return &erasedOutput{erasedCheckpoints{n}}, err
+		})
+	}
+	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/prune", id: "prune_threads", summary: "Erase old checkpoints of threads", scope: loci.ScopeDelete,
+		writes: true, detail: "A thread that is not there is no error."},
+		func(ctx context.Context, c *caller, in *struct{ Body pruneThreads }) (*erasedOutput, error) {
+			strategy := loci.KeepLatest
+			if in.Body.Strategy != "" {
+				strategy = loci.PruneStrategy(in.Body.Strategy)
+			}
+			return erase(c, func(k *loci.Checkpoints) (int, error) { return k.Prune(ctx, in.Body.ThreadIDs, strategy) })
+		})
+	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/delete_for_runs", id: "delete_checkpoints_for_runs", summary: "Erase the checkpoints that runs made",
+		scope: loci.ScopeDelete, writes: true},
+		func(ctx context.Context, c *caller, in *struct{ Body deleteForRuns }) (*erasedOutput, error) {
+			return erase(c, func(k *loci.Checkpoints) (int, error) { return k.DeleteForRuns(ctx, in.Body.RunIDs) })
+		})
+	route(a, endpoint{method: http.MethodDelete, path: "/v1/threads/{thread_id}/checkpoints", id: "delete_thread_checkpoints", summary: "Erase the checkpoints of a thread",
+		scope: loci.ScopeDelete, writes: true, detail: "A thread that is not there is no error."},
+		func(ctx context.Context, c *caller, in *oneThread) (*erasedOutput, error) {
+			return erase(c, func(k *loci.Checkpoints) (int, error) { return k.DeleteThread(ctx, in.ThreadID) })
+		})
+}
+
+func (a *API) putCheckpoint(ctx context.Context, c *caller, in *struct{ Body newCheckpoint }) (*struct{}, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{}, error) {
+		b := &in.Body
+		out := loci.Checkpoint{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Parent: b.ParentCheckpointID, Format: b.Format,
+			State: b.Checkpoint.value(), Versions: b.ChannelVersions, Values: map[string]loci.Typed{}}
+		if b.MetadataTyped != nil {
+			out.TypedMetadata = b.MetadataTyped.value()
+		}
+		if b.Metadata != nil {
+			var err error
+			if out.Metadata, err = json.Marshal(b.Metadata); err != nil {
+				return nil, err
+			}
+		}
+		for channel, v := range b.ChannelValues {
+			out.Values[channel] = v.value()
+		}
+		return nil, m.Checkpoints().Put(ctx, out)
+	})
+}
+
+func (a *API) getCheckpoint(ctx context.Context, c *caller, in *struct{ Body getCheckpoint }) (*struct{ Body checkpoint }, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{ Body checkpoint }, error) {
+		found, err := m.Checkpoints().Get(ctx, in.Body.ThreadID, in.Body.CheckpointNS, in.Body.CheckpointID)
+		if err != nil {
+			return nil, err
+		}
+		shown, err := showCheckpoint(&found)
+		return &struct{ Body checkpoint }{shown}, err
+	})
+}
+
+func (a *API) listCheckpoints(ctx context.Context, c *caller, in *struct{ Body listCheckpoints }) (*struct{ Body listedCheckpoints }, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{ Body listedCheckpoints }, error) {
+		b := &in.Body
+		q := loci.CheckpointQuery{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Before: b.Before, Cursor: b.Cursor,
+			WithoutValues: b.Values != nil && !*b.Values}
+		var err error
+		if q.Where, err = loci.ParseWhere(b.Filter); err != nil {
+			return nil, err
+		}
+		if q.Limit, err = limitOf(b.Limit, loci.MaxSearchLimit); err != nil {
+			return nil, err
+		}
+		page, err := m.Checkpoints().List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		out := &struct{ Body listedCheckpoints }{listedCheckpoints{Checkpoints: make([]checkpoint, len(page.Checkpoints)), NextCursor: page.Next}}
+		for i := range page.Checkpoints {
+			if out.Body.Checkpoints[i], err = showCheckpoint(&page.Checkpoints[i]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	})
+}
+
+func (a *API) putCheckpointWrites(ctx context.Context, c *caller, in *struct{ Body putCheckpointWrites }) (*struct{}, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{}, error) {
+		var writes []loci.CheckpointWrite
+		for _, w := range in.Body.Writes {
+			writes = append(writes, loci.CheckpointWrite{Task: w.TaskID, TaskPath: w.TaskPath, Index: w.Idx, Channel: w.Channel, Value: w.Value.value()})
+		}
+		return nil, m.Checkpoints().PutWrites(ctx, in.Body.ThreadID, in.Body.CheckpointNS, in.Body.CheckpointID, writes)
+	})
+}
