@@ -128,17 +128,17 @@ export class Notes {
     return this.#t.send({ method: "GET", path: "/v1/notes", query }, o);
   }
 
-  get(id: string, o?: CallOptions): Promise<Note> {
+  async get(id: string, o?: CallOptions): Promise<Note> {
     return this.#t.send({ method: "GET", path: `/v1/notes/${segment("id", id)}` }, o);
   }
 
   /** Corrects a note; absent fields stay. `if_version` refuses the change unless this is its version. */
-  update(id: string, change: { content?: string; tags?: string[]; metadata?: Record<string, unknown>; if_version?: number }, o?: CallOptions): Promise<Note> {
+  async update(id: string, change: { content?: string; tags?: string[]; metadata?: Record<string, unknown>; if_version?: number }, o?: CallOptions): Promise<Note> {
     return this.#t.send({ method: "PATCH", path: `/v1/notes/${segment("id", id)}`, body: change, writes: true }, o);
   }
 
   /** Erases a note: its bytes leave the store. */
-  delete(id: string, o?: CallOptions): Promise<void> {
+  async delete(id: string, o?: CallOptions): Promise<void> {
     return this.#t.send({ method: "DELETE", path: `/v1/notes/${segment("id", id)}`, writes: true }, o);
   }
 }

@@ -104,16 +104,16 @@ export class Sessions {
     return this.#t.send({ method: "GET", path: "/v1/sessions", query }, o);
   }
 
-  get(id: string, o?: CallOptions): Promise<Session> {
+  async get(id: string, o?: CallOptions): Promise<Session> {
     return this.#t.send({ method: "GET", path: path(id) }, o);
   }
 
-  update(id: string, change: Omit<NewSession, "id">, o?: CallOptions): Promise<Session> {
+  async update(id: string, change: Omit<NewSession, "id">, o?: CallOptions): Promise<Session> {
     return this.#t.send({ method: "PATCH", path: path(id), body: change, writes: true }, o);
   }
 
   /** Erases a session with its messages. */
-  clear(id: string, o?: CallOptions): Promise<{ messages: number }> {
+  async clear(id: string, o?: CallOptions): Promise<{ messages: number }> {
     return this.#t.send({ method: "DELETE", path: path(id), writes: true }, o);
   }
 
@@ -138,12 +138,12 @@ export class Sessions {
   }
 
   /** Reads one page of a history, also of an expired session, oldest first. */
-  history(id: string, query: HistoryQuery = {}, o?: CallOptions): Promise<HistoryPage> {
+  async history(id: string, query: HistoryQuery = {}, o?: CallOptions): Promise<HistoryPage> {
     return this.#t.send({ method: "GET", path: `${path(id)}/messages`, query: { ...query } }, o);
   }
 
   /** Reads one page of a history as OpenAI chat messages. */
-  openai(id: string, query: HistoryQuery = {}, o?: CallOptions): Promise<HistoryPage<Record<string, unknown>>> {
+  async openai(id: string, query: HistoryQuery = {}, o?: CallOptions): Promise<HistoryPage<Record<string, unknown>>> {
     return this.#t.send({ method: "GET", path: `${path(id)}/messages`, query: { ...query, format: "openai" } }, o);
   }
 
@@ -161,7 +161,7 @@ export class Sessions {
   }
 
   /** Returns a session with all of its messages as one document. */
-  export(id: string, o?: CallOptions): Promise<SessionDocument> {
+  async export(id: string, o?: CallOptions): Promise<SessionDocument> {
     return this.#t.send({ method: "GET", path: `${path(id)}/export` }, o);
   }
 
@@ -171,22 +171,22 @@ export class Sessions {
   }
 
   /** Erases all but the newest messages; system messages stay. */
-  trim(id: string, maxMessages: number, o?: CallOptions): Promise<Record<string, unknown>> {
+  async trim(id: string, maxMessages: number, o?: CallOptions): Promise<Record<string, unknown>> {
     return this.#t.send({ method: "POST", path: `${path(id)}/trim`, body: { max_messages: maxMessages }, writes: true }, o);
   }
 
   /** Finds messages by meaning and by words. */
-  search(id: string, query: { query: string; limit?: number }, o?: CallOptions): Promise<{ results: SessionHit[]; keyword_only?: boolean }> {
+  async search(id: string, query: { query: string; limit?: number }, o?: CallOptions): Promise<{ results: SessionHit[]; keyword_only?: boolean }> {
     return this.#t.send({ method: "POST", path: `${path(id)}/search`, body: query }, o);
   }
 
   /** Summarises older messages, if the session fills the model's context far enough. The history stays. */
-  summarise(id: string, options: Record<string, unknown> = {}, o?: CallOptions): Promise<Record<string, unknown>> {
+  async summarise(id: string, options: Record<string, unknown> = {}, o?: CallOptions): Promise<Record<string, unknown>> {
     return this.#t.send({ method: "POST", path: `${path(id)}/summarise`, body: options, writes: true }, o);
   }
 
   /** Returns what notes and older messages say about a new message, within a budget of tokens. */
-  retrieve(id: string, query: { query: string; token_budget?: number }, o?: CallOptions): Promise<Record<string, unknown>> {
+  async retrieve(id: string, query: { query: string; token_budget?: number }, o?: CallOptions): Promise<Record<string, unknown>> {
     return this.#t.send({ method: "POST", path: `${path(id)}/retrieve`, body: query }, o);
   }
 }

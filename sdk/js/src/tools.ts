@@ -35,7 +35,7 @@ export class Tools {
   }
 
   /** Calls a tool. What the tool refuses is a reply with `is_error`; only what no model could mend is thrown. */
-  call(name: string, args: Record<string, unknown> = {}, o?: CallOptions): Promise<ToolReply> {
+  async call(name: string, args: Record<string, unknown> = {}, o?: CallOptions): Promise<ToolReply> {
     return this.#t.send({ method: "POST", path: `/v1/tools/${segment("name", name)}`, body: args, writes: true }, o);
   }
 }

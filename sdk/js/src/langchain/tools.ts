@@ -126,14 +126,17 @@ interface SearchArguments {
 /** What the model can mend; the text of the reply says so. */
 class Refusal extends Error {}
 
+/** Errors of the server that are about what the model asked for. */
+const mendable: readonly string[] = ["invalid", "not_found", "too_large"];
+
 /** Answers the model in any case: a memory that fails must not end its turn. */
 async function attempt(o: MemoryToolOptions, work: () => Promise<string>): Promise<string> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Refusal) return `Error: ${error.message}`;
-    const { code, message } = report(error, o.onError);
-    return code === "invalid" || code === "not_found" ? `Error: ${message}` : "Error: the memory cannot be reached now. Go on without it.";
+    if (error instanceof Refusal || (LociError.is(error) && mendable.includes(error.code))) return `Error: ${error.message}`;
+    report(error, o.onError);
+    return "Error: the memory cannot be reached now. Go on without it.";
   }
 }
 
@@ -153,7 +156,7 @@ async function manageItem(client: LociClient, namespace: string[], input: Manage
   const o = signalOf(config);
   const key = id ?? crypto.randomUUID();
   if (action !== "create" && (await client.items.get({ namespace, key }, o)) === undefined) {
-    throw new LociError("not_found", `there is no memory with the id ${key}`);
+    throw new Refusal(`There is no memory with the id ${key}.`);
   }
   if (action === "delete") {
     await client.items.delete({ namespace, key }, o);
