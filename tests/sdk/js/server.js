@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-const loci = resolve(import.meta.dirname, "../../../bin/loci");
+const loci = process.env.LOCI_BINARY ?? resolve(import.meta.dirname, "../../../bin/loci");
 
 /** A server on a store of its own. `stop` ends it, `restart` starts it anew on the same store and address. */
 export async function startServer({ scopes = "read,write,delete,delegate", tools = "notes,facts", env = {} } = {}) {
@@ -45,4 +45,10 @@ export async function startServer({ scopes = "read,write,delete,delegate", tools
       rmSync(directory, { recursive: true, force: true });
     },
   });
+}
+
+/** Whether a server has a route. Tests of conversations wait for those of sessions. */
+export async function offers(server, path) {
+  const description = await (await fetch(`${server.url}/v1/openapi.json`)).json();
+  return path in description.paths;
 }
