@@ -247,7 +247,9 @@ func TestCheckpointListAgainstReference(t *testing.T) {
 			all = append(all, r)
 			putCheckpoint(t, m, checkpoint(r.thread, r.namespace, r.id, "", `{"source":"`+r.source+`"}`, nil, nil))
 		}
-		slices.SortStableFunc(all, func(a, b row) int { return cmp.Or(strings.Compare(b.id, a.id), strings.Compare(a.namespace, b.namespace)) })
+		slices.SortStableFunc(all, func(a, b row) int {
+			return cmp.Or(strings.Compare(b.id, a.id), strings.Compare(a.namespace, b.namespace))
+		})
 		text := func(s string) *string { return &s }
 		for _, thread := range []string{"", "t0", "t1", "t"} {
 			for _, namespace := range []*string{nil, text(""), text("in"), text("in:1"), text("i")} {

@@ -28,7 +28,7 @@ it("are all known", () => {
   expect(readdirSync(join(root, "examples")).sort()).toEqual(Object.keys(expected).sort());
 });
 
-it.each(Object.keys(expected))("%s", async (name, { skip }) => {
+it.for(Object.keys(expected))("%s", async (name, { skip }) => {
   expect(readme).toContain("```js\n" + readFileSync(join(root, "examples", name), "utf8") + "```");
   skip(needSessions.includes(name) && !sessions);
   const { stdout } = await promisify(execFile)(process.execPath, [join(here, name)], { env: { PATH: process.env.PATH, LOCI_URL: server.url }, timeout: 20_000 });

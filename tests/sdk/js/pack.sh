@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Builds the package and puts it, as npm would publish it, where the tests find it.
+# Installs the package from the checkout, as a user would, and puts it where the
+# tests find it: beside the frameworks, as npm puts a published one.
 set -euo pipefail
 cd "$(dirname "$0")"
-package=../../../sdk/js
+package=$(cd ../../../sdk/js && pwd)
 if ! cmp -s "$package/package-lock.json" "$package/node_modules/.installed"; then
 	(cd "$package" && npm ci --ignore-scripts --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed)
 fi
-(cd "$package" && node build.mjs)
-tarball=$(cd "$package" && npm pack --ignore-scripts --silent --pack-destination "$OLDPWD/node_modules" 2>/dev/null)
+app=$(mktemp -d)
+trap 'rm -rf "$app"' EXIT
+echo '{"private": true}' >"$app/package.json"
+(cd "$app" && npm install --install-links --legacy-peer-deps --silent --no-audit --no-fund "$package")
 rm -rf node_modules/loci-memory
-mkdir node_modules/loci-memory
-tar xzf "node_modules/$tarball" -C node_modules/loci-memory --strip-components 1
-rm "node_modules/$tarball"
+cp -R "$app/node_modules/loci-memory" node_modules/loci-memory
