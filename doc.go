@@ -5,7 +5,8 @@
 // An [Engine] works over a [Store]; a [Memory] is a handle bound to one tenant
 // and its namespaces:
 //
-//	engine, err := loci.New(store, &loci.Options{Embedder: embedding.NewLexical()})
+//	embedder, err := embedding.NewBuiltin()
+//	engine, err := loci.New(store, &loci.Options{Embedder: embedder})
 //	memory, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "u-1"}, Actor: "me"})
 //	stored, err := memory.StoreFact(ctx, loci.NewFact{Content: "Prefers window seats."})
 //	result, err := memory.Search(ctx, loci.Query{Text: "where do I like to sit?"})

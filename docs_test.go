@@ -281,7 +281,11 @@ func exampleMemory(ctx context.Context) (*loci.Engine, *loci.Memory) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	embedder, err := embedding.NewBuiltin()
+	if err != nil {
+		log.Fatal(err)
+	}
+	engine, err := loci.New(s, &loci.Options{Embedder: embedder})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -412,7 +416,7 @@ func ExampleMemory_Search() {
 		why := match.Explain
 		fmt.Printf("%.2f = %.2f words + %.2f similarity: %s\n", match.Score, why.KeywordPart, why.VectorPart, match.Passage)
 	}
-	// Output: 1.00 = 0.30 words + 0.70 similarity: Prefers window seats.
+	// Output: 1.00 = 0.50 words + 0.50 similarity: Prefers window seats.
 }
 
 func ExampleMemory_Items() {
@@ -542,4 +546,34 @@ func ExampleEmbedder() {
 	}
 	fmt.Println(engine.Space())
 	// Output: letters-1 (26 dimensions)
+}
+
+// The example of docs/files.md.
+func ExampleMemory_Connect() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+
+	tree, err := memory.Tree("", "") // the tree that all threads share
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := tree.Append(ctx, "/notes/today", "Met Ann."); err != nil {
+		log.Fatal(err)
+	}
+	messages, err := loci.ParseChat([]byte(`[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi."}]`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages, err = memory.Connect(ctx, messages, loci.ConnectorOptions{Content: loci.ContentFull})
+	if err != nil {
+		log.Fatal(err)
+	}
+	list, err := loci.FormatChat(messages)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(list))
+
+	// Output:
+	// [{"role":"system","content":"Be brief."},{"role":"system","content":"Memory\n/notes/today: \"Met Ann.\""},{"role":"user","content":"Hi."}]
 }

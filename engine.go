@@ -18,7 +18,7 @@ import (
 const (
 	DefaultChunkSize      = 640 // characters in a passage
 	DefaultChunkOverlap   = 96  // characters two neighbouring passages share
-	DefaultVectorWeight   = 0.7 // of similarity in a fused score; keywords weigh the rest
+	DefaultVectorWeight   = 0.5 // of similarity in a fused score; keywords weigh the rest (docs/adr/0015-fusion.md)
 	DefaultNeighbourShare = 0.2 // of the score of what comes before a match in its sequence
 	DefaultMaxContent     = 256 << 10
 	DefaultRevisions      = 10
@@ -76,7 +76,7 @@ type Options struct {
 
 	ChunkSize    int      // characters in a passage, 64 to 8192; default 640
 	ChunkOverlap *int     // characters shared by neighbours, less than half of ChunkSize; default 96
-	VectorWeight *float64 // 0 to 1; default 0.7. Keywords weigh 1 − VectorWeight
+	VectorWeight *float64 // 0 to 1; default 0.5. Keywords weigh 1 − VectorWeight
 
 	// NeighbourShare, 0 to 1, is how much of the score of the record before it in its
 	// sequence a match of mode Hybrid gets; default 0.2, 0 for none. On conversations
@@ -97,6 +97,8 @@ type Options struct {
 	EpisodeTTL time.Duration // how long an episode lives, at least 1 ms; default 7 days
 	EpisodeCap int           // episodes of one agent, beyond which upkeep erases consolidated ones; default 10,000
 
+	Trees TreeLimits // what a tree of files may hold
+
 	KeepDuplicates bool // store a memory again that says exactly what another one says
 	KeepSecrets    bool // store credentials as written instead of "[REDACTED]"
 
@@ -106,8 +108,8 @@ type Options struct {
 }
 
 // An Engine is the memory of every tenant of one store. It is safe for
-// concurrent use and keeps no state of its own but its options and what it has
-// seen of each tenant's vectors: several engines, in several processes, may share
+// concurrent use and keeps no state of its own but its options, what it has seen of
+// each tenant's vectors, and who waits to change a tree: several engines, in several processes, may share
 // a store.
 type Engine struct {
 	store Store
@@ -117,6 +119,8 @@ type Engine struct {
 	formers sync.Map // Space → *encoder of EmbedderFor
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → *generations
+
+	trees queues // of the writers of each tree
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may
@@ -170,7 +174,7 @@ func New(s Store, opts *Options) (*Engine, error) {
 	case o.IdempotencyTTL < 0:
 		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
 	}
-	if err := cmp.Or(o.checkEpisodes(), o.checkRecall()); err != nil {
+	if err := cmp.Or(o.checkEpisodes(), o.checkRecall(), o.Trees.complete()); err != nil {
 		return nil, err
 	}
 	if o.Embedder != nil {

@@ -30,6 +30,7 @@ type Episode struct {
 	Tags       []string      `json:"tags,omitempty"`
 	Status     EpisodeStatus `json:"consolidation_status"`
 	Attempts   int           `json:"attempts,omitzero"` // to digest it that failed
+	RetryAt    time.Time     `json:"retry_at,omitzero"` // of a failed one: when the next attempt may begin
 
 	CreatedAt   time.Time `json:"created_at"`
 	ExpiresAt   time.Time `json:"expires_at"`
@@ -47,8 +48,24 @@ type episodeBody struct {
 	Importance  float64       `json:"importance"`
 	Status      EpisodeStatus `json:"consolidation_status"`
 	Attempts    int           `json:"attempts,omitzero"`
+	RetryAt     time.Time     `json:"retry_at,omitzero"`
+	Lease       ID            `json:"lease,omitzero"` // of the attempt that is under way
+	LeasedUntil time.Time     `json:"leased_until,omitzero"`
 	ForgottenAt time.Time     `json:"forgotten_at,omitzero"`
 	Source      Source        `json:"source,omitzero"`
+}
+
+// conclude ends an attempt. A failed one is followed by another after
+// 60·2^attempts seconds.
+func (b *episodeBody) conclude(outcome EpisodeStatus, now time.Time) {
+	b.Status, b.Lease, b.LeasedUntil, b.RetryAt = outcome, ID{}, time.Time{}, time.Time{}
+	if outcome == Consolidated {
+		return
+	}
+	b.Attempts++
+	if outcome == Failed {
+		b.RetryAt = now.Add(retryAfter(b.Attempts))
+	}
 }
 
 func readEpisode(r *Record) (body episodeBody, err error) {
@@ -71,7 +88,7 @@ func EpisodeOf(r *Record) (Episode, error) {
 		return Episode{}, err
 	}
 	return Episode{ID: r.ID, Namespace: r.Namespace, Content: r.Text, Butler: b.Butler, Session: b.Session, Importance: b.Importance,
-		Tags: r.Tags, Status: b.Status, Attempts: b.Attempts, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ForgottenAt: b.ForgottenAt,
+		Tags: r.Tags, Status: b.Status, Attempts: b.Attempts, RetryAt: b.RetryAt, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ForgottenAt: b.ForgottenAt,
 		Uses: r.Uses, UsedAt: r.UsedAt, Version: r.Version, Source: b.Source}, nil
 }
 
@@ -160,10 +177,7 @@ func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStat
 			return none, Errorf(Conflict, "the episode %s is %s or forgotten: nothing follows", id, body.Status)
 		}
 		r.Version++
-		body.Status = outcome
-		if outcome != Consolidated {
-			body.Attempts++
-		}
+		body.conclude(outcome, now)
 		if err := setEpisode(&r, body); err != nil {
 			return none, err
 		}

@@ -2,11 +2,12 @@ package loci
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
 
-// Erase removes one record by id, of any kind: its text, passages, vectors,
+// Erase removes one memory by id, and no part of a checkpoint or of a [Tree]: its text, passages, vectors,
 // earlier states and links go from the store; the audit log keeps that it was
 // there. NotFound: there is none in this namespace.
 func (m *Memory) Erase(ctx context.Context, id ID) error {
@@ -27,9 +28,9 @@ func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
 		if err != nil {
 			return decision[ID]{}, err
 		}
-		if isCheckpointKind(r.Kind) {
-			return decision[ID]{}, &Error{Code: Unsupported, Msg: "a checkpoint is erased with what belongs to it, not by the id of its record",
-				Recovery: "Delete its thread, or prune it."}
+		if slices.Contains(partKinds, r.Kind) {
+			return decision[ID]{}, &Error{Code: Unsupported, Msg: fmt.Sprintf("a record of kind %q is erased with what belongs to it, not by its id", r.Kind),
+				Recovery: "Delete the thread, session or file it is part of."}
 		}
 		return decision[ID]{change: m.eraseChange([]Record{r}, now), reply: id}, nil
 	})
@@ -129,10 +130,12 @@ func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
 	if narrowed == q.All {
 		return Filter{}, Errorf(Invalid, "say what to erase: either everything, or a kind, tag or filter")
 	}
-	// Without its values a checkpoint is worth nothing, and the other way round: only
-	// everything takes them along.
-	if slices.ContainsFunc(q.Kinds, isCheckpointKind) {
-		return Filter{}, Errorf(Invalid, "checkpoints are erased by thread, or with everything: leave their kinds out")
+	// A checkpoint without its values is worth nothing, nor is a file without its
+	// blocks, and the other way round: only everything takes them along.
+	for _, k := range q.Kinds {
+		if slices.Contains(partKinds, k) {
+			return Filter{}, Errorf(Invalid, "records of kind %q belong together: delete the thread, session or file they are part of, or erase everything", k)
+		}
 	}
 	if narrowed && len(q.Kinds) == 0 {
 		q.Kinds = memoryKinds

@@ -33,12 +33,17 @@ const (
 	EventConsolidated EventType = "consolidated"  // an episode was digested
 	EventFailed       EventType = "failed"        // an attempt to digest an episode failed
 	EventDeadLettered EventType = "dead_lettered" // no attempt will follow
+	EventClaimed      EventType = "claimed"       // an attempt to digest an episode began
+	EventReleased     EventType = "released"      // the attempt ended before it was one
+
+	EventReserved EventType = "tokens_reserved" // for a call of a language model; see [Engine.Consolidate]
+	EventSpent    EventType = "tokens_spent"    // what the call took
 )
 
 // EventTypes lists every type.
 var EventTypes = []EventType{EventCreated, EventUpdated, EventConfirmed, EventSuperseded, EventErased, EventImported, EventElevated,
 	EventFaded, EventExpired, EventRetracted, EventForgotten, EventLinked, EventHelpful, EventHarmful, EventPromoted, EventDemoted,
-	EventInverted, EventConsolidated, EventFailed, EventDeadLettered}
+	EventInverted, EventConsolidated, EventFailed, EventDeadLettered, EventClaimed, EventReleased, EventReserved, EventSpent}
 
 // An Event is one line of the audit log. It holds ids, times, sizes and actors,
 // never the text of a memory. An erase takes the payloads of earlier events about

@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // A Fact is something remembered: a note in plain words, or a statement about a
@@ -94,6 +95,12 @@ type Stored struct {
 	ID         ID      `json:"id"`
 	Outcome    Outcome `json:"outcome"`
 	Superseded ID      `json:"superseded,omitzero"` // the fact that gave way
+
+	// Of a new note, at most one of these: a memory of the namespace that says much
+	// the same, or the same but for a value such as a number, a name or a negation.
+	// Both are kept, with a link "related_to" from the new one.
+	RelatedTo        ID `json:"related_to,omitzero"`
+	PossibleUpdateOf ID `json:"possible_update_of,omitzero"`
 }
 
 // factBody is the part of a fact that only its own files read.
@@ -220,7 +227,8 @@ func (d *factDraft) isKeyed() bool { return d.body.Subject != "" }
 // note of the namespace says already (but for white space and letter case, with
 // the same metadata and place in a sequence) is not stored twice: the old one is
 // confirmed and its id returned; new tags are added to it. Other properties of it
-// stay.
+// stay. A text that only shows memories as Loci shows them is not stored either; see
+// [Stored] for notes that are much like another one.
 func (m *Memory) StoreFact(ctx context.Context, in NewFact) (Stored, error) {
 	draft, err := m.draft(in)
 	if err != nil {
@@ -321,8 +329,8 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 }
 
 // normalise folds what two ways of writing the same note differ in: white space
-// and letter case.
-func normalise(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+// and letter case, where that tells no units apart (5 mW, 5 MW).
+func normalise(text string) string { return retrieval.Fold(text) }
 
 // Fact reads one fact by id, also one that is no longer live. NotFound: there is
 // none in this namespace.

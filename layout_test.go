@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"internal/wordpiece":    {},
 	"embedding":             {"", "embedding/transformer", "internal/retrieval", "internal/vector", "internal/wordpiece"},
 	"embedding/transformer": {"", "internal/wordpiece"},
+	"llm":                   {""},
 	"store":                 {"", "store/memory", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/sqlite":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
@@ -41,7 +42,7 @@ var mayImport = map[string][]string{
 	"rest":                  {"", "internal/jsonguard", "internal/problem", "tool"},
 	"server":                {"", "internal/problem"},
 	"bench":                 {"", "embedding", "store"},
-	"cmd/loci":              {"", "bench", "embedding", "internal/token", "mcp", "rest", "server", "store", "tool"},
+	"cmd/loci":              {"", "bench", "embedding", "internal/token", "llm", "mcp", "rest", "server", "store", "tool"},
 }
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.

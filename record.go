@@ -3,6 +3,7 @@ package loci
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,6 +62,8 @@ const (
 	KindItem    Kind = "item"    // a JSON value under a key the caller chose
 	KindEpisode Kind = "episode" // something that happened; it expires
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
+	KindFile    Kind = "file"    // a file or a directory of a tree; see [Tree]
+	KindBlock   Kind = "block"   // a part of a file's content
 
 	// Of LangGraph checkpoints; see [Checkpoints].
 	KindCheckpoint       Kind = "checkpoint"
@@ -72,9 +75,11 @@ const (
 // memoryKinds are the kinds that stand for themselves: each record is one memory.
 var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
 
-func isCheckpointKind(k Kind) bool {
-	return k == KindCheckpoint || k == KindCheckpointValue || k == KindCheckpointWrite || k == KindCheckpointThread
-}
+// partKinds are the kinds whose records mean something only together.
+var partKinds = []Kind{KindCheckpoint, KindCheckpointValue, KindCheckpointWrite, KindCheckpointThread, KindFile, KindBlock}
+
+// exportedKinds are the kinds an export holds.
+var exportedKinds = append(slices.Clone(memoryKinds), KindFile, KindBlock)
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind

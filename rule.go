@@ -113,31 +113,45 @@ type NewRule struct {
 
 // StoreRule remembers a rule as a candidate with confidence 0.5.
 func (m *Memory) StoreRule(ctx context.Context, in NewRule) (ID, error) {
-	e := m.engine
-	text, _, err := e.content(in.Content, nil)
+	draft, body, err := m.draftRule(in)
 	if err != nil {
 		return ID{}, err
 	}
+	return commit(ctx, m, "store rule", in, func(now time.Time) (d decision[ID], err error) {
+		d.reply, err = m.addRule(ctx, &d.change, *draft, body, now)
+		d.record = d.reply
+		return d, err
+	})
+}
+
+// draftRule checks a new rule and makes its record, all but ids and times.
+func (m *Memory) draftRule(in NewRule) (*Record, ruleBody, error) {
+	e := m.engine
+	text, _, err := e.content(in.Content, nil)
+	if err != nil {
+		return nil, ruleBody{}, err
+	}
 	tags, err := e.tags(in.Tags)
 	if err != nil {
-		return ID{}, err
+		return nil, ruleBody{}, err
 	}
 	body := ruleBody{Scope: cmp.Or(e.redact(in.Scope), GlobalScope), Maturity: Candidate, Confidence: ruleConfidence, Permanence: Standard,
 		Validity: Active, Source: m.view.Source}
 	if err := checkLabel("scope", body.Scope); err != nil {
+		return nil, ruleBody{}, err
+	}
+	return &Record{Kind: KindRule, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Passages: e.passages(text), Tags: tags}, body, nil
+}
+
+// addRule adds a new rule to a change.
+func (m *Memory) addRule(ctx context.Context, c *Change, r Record, body ruleBody, now time.Time) (ID, error) {
+	r.ID, r.CreatedAt, r.UpdatedAt, body.ConfirmedAt = m.engine.opts.NewID(), now, now, now
+	if err := setRule(&r, body); err != nil {
 		return ID{}, err
 	}
-	draft := Record{Kind: KindRule, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Passages: e.passages(text), Tags: tags}
-	return commit(ctx, m, "store rule", in, func(now time.Time) (decision[ID], error) {
-		r, body := draft, body
-		r.ID, r.CreatedAt, r.UpdatedAt, body.ConfirmedAt = e.opts.NewID(), now, now, now
-		if err := setRule(&r, body); err != nil {
-			return decision[ID]{}, err
-		}
-		return decision[ID]{reply: r.ID, record: r.ID, change: Change{
-			Put:    []Put{{Record: r, Vectors: e.embed(ctx, m.view.Tenant, r.Text, r.Passages)}},
-			Events: []Event{m.event(EventCreated, &r, now, map[string]any{"version": 1, "bytes": len(r.Text)})}}}, nil
-	})
+	c.Put = append(c.Put, Put{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
+	c.Events = append(c.Events, m.event(EventCreated, &r, now, map[string]any{"version": 1, "bytes": len(r.Text)}))
+	return r.ID, nil
 }
 
 // Rule reads one rule by id, also one that was forgotten. NotFound: there is none

@@ -27,7 +27,7 @@ type Query struct {
 	Limit  int  // 1 to 1000; default 10
 	Offset int  // results to pass over, 0 to 10000
 
-	Kinds  []Kind   // default: all
+	Kinds  []Kind   // default: facts, items, episodes and rules; for files see [Tree.Search]
 	Scopes []string // of facts and rules, the agent of episodes; default: all
 	Tags   []string
 	Where  Where
@@ -39,6 +39,7 @@ type Query struct {
 type Match struct {
 	Record  Record
 	Passage string  // the part of its text that fits best
+	Span    Span    // where in Record.Text the passage is
 	Score   float64 // 0 to 1, comparable within one result; 0 when nothing was searched for
 	Explain Explain
 }
@@ -78,12 +79,19 @@ type Result struct {
 // mode Hybrid the candidates that follow another one in its sequence then get a
 // share of its score: (score + NeighbourShare·score before it) / (1 + NeighbourShare);
 // no score changes where none follows. Ties: newer first, then by id.
-func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
+func (m *Memory) Search(ctx context.Context, q Query) (Result, error) { return m.search(ctx, q, nil) }
+
+// search is Search among what is part of one of the sequences; nil: among all.
+func (m *Memory) search(ctx context.Context, q Query, sequences []string) (Result, error) {
 	if err := q.check(); err != nil {
 		return Result{}, err
 	}
+	if len(q.Kinds) == 0 {
+		q.Kinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
+	}
 	now := m.engine.now()
 	f := m.readable(now, q.Kinds...)
+	f.Sequences = sequences
 	f.Where, f.Scopes, f.MinConfidence = q.Where, q.Scopes, q.MinConfidence
 	var err error
 	if f.Tags, err = CheckTags(q.Tags); err != nil {
@@ -143,7 +151,7 @@ func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) 
 		passed := min(skip, len(records))
 		skip -= passed
 		for _, r := range records[passed:min(len(records), passed+q.Limit-len(matches))] {
-			matches = append(matches, Match{Record: r, Passage: r.Text})
+			matches = append(matches, Match{Record: r, Passage: r.Text, Span: Span{0, len(r.Text)}})
 		}
 		if cursor = next; cursor == "" {
 			break
@@ -268,7 +276,7 @@ func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches [
 			stale = true
 			continue
 		}
-		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Score: h.score, Explain: h.explain})
+		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Span: r.Passages[best], Score: h.score, Explain: h.explain})
 	}
 	return matches, stale, nil
 }

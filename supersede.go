@@ -7,6 +7,41 @@ import (
 )
 
 func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, now time.Time) (decision[Stored], error) {
+	var out decision[Stored]
+	var holder *Record
+	if look {
+		var err error
+		if holder, err = m.slotHolder(ctx, &draft.Record); err != nil {
+			return out, err
+		}
+	}
+	if holder != nil && !draft.isKeyed() {
+		return m.confirm(holder, draft.Tags, now)
+	}
+	var near nearness
+	if !draft.isKeyed() && !m.engine.opts.KeepDuplicates {
+		var err error
+		if near, err = m.compare(ctx, draft, now); err != nil {
+			return out, err
+		}
+	}
+	if !near.shown.IsZero() {
+		return decision[Stored]{reply: Stored{ID: near.shown, Outcome: DuplicateOf}, record: near.shown}, nil
+	}
+	var err error
+	out.reply, err = m.addFact(ctx, &out.change, draft, holder, now)
+	out.record = out.reply.ID
+	out.reply.RelatedTo, out.reply.PossibleUpdateOf = near.related, near.updates
+	for _, to := range []ID{near.related, near.updates} {
+		if !to.IsZero() {
+			out.change.Links = append(out.change.Links, Link{From: out.record, Type: LinkRelatedTo, To: to, At: now})
+		}
+	}
+	return out, err
+}
+
+// addFact adds a new fact to a change. The fact that it replaces, if any, gives way.
+func (m *Memory) addFact(ctx context.Context, c *Change, draft *factDraft, old *Record, now time.Time) (Stored, error) {
 	e := m.engine
 	r := draft.Record
 	r.ID, r.CreatedAt, r.UpdatedAt = e.opts.NewID(), now, now
@@ -15,37 +50,25 @@ func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, no
 	if body.ValidFrom.IsZero() {
 		body.ValidFrom = now
 	}
-	out := decision[Stored]{reply: Stored{ID: r.ID, Outcome: Created}, record: r.ID}
-
-	var holder *Record
-	if look {
-		var err error
-		if holder, err = m.slotHolder(ctx, &r); err != nil {
-			return out, err
-		}
-	}
+	reply := Stored{ID: r.ID, Outcome: Created}
 	payload := map[string]any{"version": 1, "bytes": len(r.Text)}
-	switch {
-	case holder == nil:
-	case body.Subject == "":
-		return m.confirm(holder, r.Tags, now)
-	default:
-		superseded, err := m.giveWay(&out.change, holder, &body, r.ID, draft.body.ValidFrom.IsZero(), now)
+	if old != nil {
+		superseded, err := m.giveWay(c, old, &body, r.ID, draft.body.ValidFrom.IsZero(), now)
 		if err != nil {
-			return out, err
+			return reply, err
 		}
 		if superseded {
-			out.change.Links = []Link{{From: r.ID, Type: LinkSupersedes, To: holder.ID, At: now}}
-			out.reply.Outcome, out.reply.Superseded = SupersededOld, holder.ID
-			payload["supersedes"] = holder.ID
+			c.Links = append(c.Links, Link{From: r.ID, Type: LinkSupersedes, To: old.ID, At: now})
+			reply.Outcome, reply.Superseded = SupersededOld, old.ID
+			payload["supersedes"] = old.ID
 		}
 	}
 	if err := setFact(&r, body); err != nil {
-		return out, err
+		return reply, err
 	}
-	out.change.Put = append(out.change.Put, Put{Record: r, Vectors: e.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
-	out.change.Events = append(out.change.Events, m.event(EventCreated, &r, now, payload))
-	return out, nil
+	c.Put = append(c.Put, Put{Record: r, Vectors: e.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
+	c.Events = append(c.Events, m.event(EventCreated, &r, now, payload))
+	return reply, nil
 }
 
 // slotHolder returns the record that holds r's slot, or nil.

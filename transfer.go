@@ -99,7 +99,7 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 	out := bufio.NewWriter(w)
 	now := m.engine.now()
 	x := &exporter{m: m, enc: json.NewEncoder(out), end: exportLine{Type: "end"},
-		reach: Filter{Within: []Namespace{m.view.Namespace}, Kinds: memoryKinds, At: now, NotLive: true}}
+		reach: Filter{Within: []Namespace{m.view.Namespace}, Kinds: exportedKinds, At: now, NotLive: true}}
 	x.enc.SetEscapeHTML(false)
 	if err := x.enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now}); err != nil {
 		return 0, err

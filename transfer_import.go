@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -41,6 +43,9 @@ const maxSkipped = 20
 //     tenant holds that, it gets one that follows from the id and its namespace,
 //     and whatever in the input names the old id names the new one.
 //
+// Files of a [Tree] are known by their paths: one that is there with the same content
+// counts as Existing, with another one as a conflict. A directory counts, too.
+//
 // Links are stored where both ends are in the handle's namespace afterwards.
 //
 // The whole input is checked before anything is written, and the line and field of
@@ -52,7 +57,19 @@ func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int
 	if err := in.read(r); err != nil {
 		return in.report, err
 	}
+	for _, key := range slices.Sorted(maps.Keys(in.trees)) {
+		files, err := in.checkTree(in.trees[key])
+		if err != nil {
+			return in.report, err
+		}
+		if len(files) > 0 {
+			in.checked = append(in.checked, files)
+		}
+	}
 	err := in.store(ctx, progress)
+	if err == nil {
+		err = in.storeTrees(ctx, progress)
+	}
 	return in.report, err
 }
 
@@ -67,6 +84,11 @@ type importer struct {
 	lines     map[ID]int // where each id of an export was read
 	revisions int64      // lines of them
 	ended     bool
+
+	trees       map[string]*importedTree // by key of their namespace
+	treeRecords int64                    // lines of them
+	lastFile    *imported                // whose revisions follow; nil: the record before was no file
+	checked     [][]*treeImport          // the files of each tree
 
 	ids map[ID]ID // what ids of the input became, where that differs
 
@@ -168,7 +190,7 @@ func (in *importer) count(line *exportLine) error {
 		field     string
 		want, got int64
 	}{
-		{"records", line.Records, int64(len(in.drafts))},
+		{"records", line.Records, int64(len(in.drafts)) + in.treeRecords},
 		{"revision_lines", line.RevisionLines, in.revisions},
 		{"links", line.Links, int64(len(in.links))},
 	} {
@@ -182,6 +204,10 @@ func (in *importer) count(line *exportLine) error {
 func (in *importer) record(line *exportLine) error {
 	if at, ok := in.lines[line.ID]; ok {
 		return Errorf(Invalid, "id %s was in line %d already", line.ID, at)
+	}
+	in.lastFile = nil
+	if line.Kind == KindFile || line.Kind == KindBlock {
+		return in.treeRecord(line)
 	}
 	r, err := in.m.importRecord(line)
 	if err != nil {
@@ -200,11 +226,15 @@ func (in *importer) record(line *exportLine) error {
 
 // revision adds an earlier state to the record before it.
 func (in *importer) revision(line *exportLine) error {
-	if len(in.drafts) == 0 || in.drafts[len(in.drafts)-1].ID != line.ID {
+	before := in.lastFile
+	if before == nil && len(in.drafts) > 0 {
+		before = &in.drafts[len(in.drafts)-1]
+	}
+	if before == nil || before.ID != line.ID {
 		return Errorf(Invalid, "id %s is not that of the record before it", line.ID)
 	}
 	in.revisions++
-	return in.m.importRevision(&in.drafts[len(in.drafts)-1], Revision{Version: int64(line.Version), UpdatedAt: line.UpdatedAt,
+	return in.m.importRevision(before, Revision{Version: int64(line.Version), UpdatedAt: line.UpdatedAt,
 		ReplacedAt: line.ReplacedAt, Text: line.Text, Tags: line.Tags, Attributes: line.Attributes})
 }
 

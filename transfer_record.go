@@ -159,6 +159,7 @@ func (m *Memory) importEpisode(r *Record) error {
 		return Errorf(Invalid, "body is not that of an episode: %v", err)
 	}
 	body.Butler, body.Session = m.engine.redact(body.Butler), m.engine.redact(body.Session)
+	body.Lease, body.LeasedUntil = ID{}, time.Time{} // of a process at work on the store it comes from
 	switch body.Status {
 	case Pending, Consolidated, Failed, DeadLetter:
 	default:

@@ -29,7 +29,11 @@ func openLoci(ctx context.Context, dir string) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	embedder, err := embedding.NewBuiltin() // the default, with which users save and search
+	if err != nil {
+		return nil, err
+	}
+	e, err := loci.New(s, &loci.Options{Embedder: embedder})
 	if err != nil {
 		return nil, err
 	}

@@ -71,12 +71,17 @@ func readModelHeader(file string) (h modelHeader, payload string, err error) {
 	return h, payload, nil
 }
 
-// loadModel checks the whole payload and makes the model.
-func loadModel(h modelHeader, payload string) (*staticModel, error) {
+// checkAndLoadModel compares the payload with its checksum and makes the model.
+func checkAndLoadModel(h modelHeader, payload string) (*staticModel, error) {
 	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(payload), len(payload))) // only read
 	if hex.EncodeToString(sum[:]) != strings.ToLower(h.SHA256) {
 		return nil, damaged("its checksum is %x; the header says %q", sum, h.SHA256)
 	}
+	return loadModel(h, payload)
+}
+
+// loadModel checks the form of the payload and makes the model.
+func loadModel(h modelHeader, payload string) (*staticModel, error) {
 	tokens, err := h.Sections.Vocabulary.of(payload, "vocabulary", -1)
 	if err != nil {
 		return nil, err

@@ -34,9 +34,10 @@ type Static struct {
 }
 
 // NewBuiltin makes the embedder of the model that is part of the program. Only its
-// header is read; the rest is checked and loaded with the first Embed, in about 10 ms.
-// A damaged model is an Internal error, of this function or of Embed.
-func NewBuiltin() (*Static, error) { return NewStatic(builtinModel) }
+// header is read; the rest is loaded with the first Embed, in about 2 ms. Its checksum
+// is not compared, which would take some 8 ms of every process: a test compares it, and
+// whoever can change the model in the program can change the program.
+func NewBuiltin() (*Static, error) { return newStatic(builtinModel, loadModel) }
 
 // NewStatic makes an embedder of a model file held in memory, in this format:
 //
@@ -59,15 +60,18 @@ func NewBuiltin() (*Static, error) { return NewStatic(builtinModel) }
 //	codes        V×D int8, a row of D for each token
 //
 // D is 1 to 4096. Unknown fields are allowed, "source" is for people. The file is
-// kept, and shared by embedders of the same string.
-func NewStatic(file string) (*Static, error) {
+// kept, and shared by embedders of the same string. The first Embed checks it whole;
+// a damaged file is an Internal error, of this function or of Embed.
+func NewStatic(file string) (*Static, error) { return newStatic(file, checkAndLoadModel) }
+
+func newStatic(file string, load func(modelHeader, string) (*staticModel, error)) (*Static, error) {
 	header, payload, err := readModelHeader(file)
 	if err != nil {
 		return nil, err
 	}
 	return &Static{
 		header: header,
-		load:   sync.OnceValues(func() (*staticModel, error) { return loadModel(header, payload) }),
+		load:   sync.OnceValues(func() (*staticModel, error) { return load(header, payload) }),
 		ids:    sync.Pool{New: func() any { return new([]int32) }},
 	}, nil
 }

@@ -240,6 +240,25 @@ func TestStaticStops(t *testing.T) {
 	}
 }
 
+// The program does not compare the checksum of its own model when it loads it, so
+// this does; and the file is the one that docs/model.md names.
+func TestBuiltinIsTheDocumentedFile(t *testing.T) {
+	file, err := os.ReadFile("builtin.model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest := fmt.Sprintf("%x", sha256.Sum256(file)); !strings.Contains(string(page), digest) {
+		t.Errorf("docs/model.md does not name the SHA-256 of builtin.model, %s", digest)
+	}
+	if checked := rows(t, static(t, string(file)), "Oslo"); !slices.Equal(checked[0], rows(t, builtin(t), "Oslo")[0]) {
+		t.Error("the file and the model in the program give different vectors")
+	}
+}
+
 // A damaged file is an Internal error that says what is wrong: at once when it is
 // the header, with the first text when it is the payload.
 func TestDamagedModel(t *testing.T) {

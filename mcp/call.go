@@ -34,11 +34,11 @@ func (s *Server) call(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest)
 		return s.refused(ctx, t, r, &loci.Error{Code: loci.Internal, Op: "encode reply", Msg: "internal error",
 			Err: errors.New("the structured reply is not JSON")})
 	}
-	return result(reply, false), nil
+	return result(reply, reply.Err != nil), nil
 }
 
 func (s *Server) run(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (tool.Reply, error) {
-	caller, err := s.caller(ctx, t, r)
+	caller, err := s.caller(ctx, t.Name, r, r.Params.Meta)
 	if err != nil {
 		return tool.Reply{}, err
 	}

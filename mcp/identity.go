@@ -47,11 +47,18 @@ func requestID(extra *sdk.RequestExtra) string {
 // nonce tells connections apart in request ids.
 func nonce() string { return strings.ToLower(rand.Text()[:10]) }
 
-// caller says who makes a call, and refuses what the request chose without leave.
-func (s *Server) caller(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (tool.Caller, error) {
-	origin := Origin{RequestID: requestID(r.Extra)}
-	if r.Extra != nil {
-		origin.Header = r.Extra.Header.Clone()
+// A source is what the SDK's requests have in common.
+type source interface {
+	GetExtra() *sdk.RequestExtra
+	ClientInfo() *sdk.Implementation
+}
+
+// caller says who makes a call of what, and refuses what the request chose without leave.
+func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Meta) (tool.Caller, error) {
+	extra := r.GetExtra()
+	origin := Origin{RequestID: requestID(extra)}
+	if extra != nil {
+		origin.Header = extra.Header.Clone()
 		origin.Header.Del(headerRequestID) // ours, and not the client's
 	}
 	p, err := s.opts.Identify(ctx, origin)
@@ -59,7 +66,7 @@ func (s *Server) caller(ctx context.Context, t *tool.Tool, r *sdk.CallToolReques
 		return tool.Caller{}, err
 	}
 	c := tool.Caller{RequestID: origin.RequestID, Client: client(r)}
-	vars, own, err := metadata(r.Params.Meta)
+	vars, own, err := metadata(meta)
 	if err != nil {
 		return tool.Caller{}, err
 	}
@@ -83,7 +90,7 @@ func (s *Server) caller(ctx context.Context, t *tool.Tool, r *sdk.CallToolReques
 			return tool.Caller{}, loci.Errorf(loci.Forbidden, "requests cannot choose their tenant here")
 		}
 		// What is not on record does not happen.
-		if err := s.opts.RecordElevation(ctx, c.Principal, c.RequestID, t.Name); err != nil {
+		if err := s.opts.RecordElevation(ctx, c.Principal, c.RequestID, what); err != nil {
 			return tool.Caller{}, err
 		}
 	}
@@ -116,7 +123,7 @@ func metadata(meta sdk.Meta) (vars loci.Vars, own map[string]string, err error) 
 }
 
 // client names the calling program, as it calls itself.
-func client(r *sdk.CallToolRequest) string {
+func client(r source) string {
 	info := r.ClientInfo()
 	switch {
 	case info == nil:

@@ -58,6 +58,7 @@ type Server struct {
 	tools map[string]*tool.Tool
 	order map[string]int
 	slots chan struct{} // one for each tool call that runs
+	files *tool.Tool    // whose files are resources; nil: there are none
 }
 
 // New makes a server.
@@ -83,13 +84,15 @@ func New(o Options) (*Server, error) {
 		return nil, loci.Errorf(loci.Invalid, "an MCP server needs at least one tool")
 	}
 	s := &Server{opts: o, tools: map[string]*tool.Tool{}, order: map[string]int{}, slots: make(chan struct{}, o.Limits.InFlight)}
+	// What is not declared answers "method not found".
+	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
+	fileCapabilities(o.Tools, capabilities)
 	s.sdk = sdk.NewServer(s.implementation(), &sdk.ServerOptions{
 		Instructions: o.Instructions,
 		// The SDK's own log names nothing an operator could act upon, and quotes input.
-		Logger:   slog.New(slog.DiscardHandler),
-		PageSize: len(o.Tools) + 1,
-		// Tools only: what is not declared answers "method not found".
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+		Logger:       slog.New(slog.DiscardHandler),
+		PageSize:     len(o.Tools) + 1,
+		Capabilities: capabilities,
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 	})
 	for i, t := range o.Tools {
@@ -101,6 +104,7 @@ func New(o Options) (*Server, error) {
 			return nil, err
 		}
 	}
+	s.addFiles()
 	s.sdk.AddReceivingMiddleware(s.around)
 	return s, nil
 }
@@ -130,8 +134,8 @@ func (s *Server) add(t *tool.Tool) (err error) {
 	return nil
 }
 
-// methods are what the server answers. The SDK would answer for prompts, resources
-// and logging, too, which this server does not declare.
+// methods are what the server answers. The SDK would answer for logging and others,
+// too, which this server does not declare.
 var methods = map[string]bool{"initialize": true, "ping": true, "server/discover": true, "subscriptions/listen": true,
 	"tools/list": true, "tools/call": true}
 
@@ -146,13 +150,16 @@ func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		if !methods[method] && !strings.HasPrefix(method, "notifications/") {
+		if !methods[method] && !(s.files != nil && fileMethods[method]) && !strings.HasPrefix(method, "notifications/") {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 		}
 		if call, ok := r.(*sdk.CallToolRequest); ok {
 			if _, known := s.tools[call.Params.Name]; !known {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip(call.Params.Name))}
 			}
+		}
+		if list, ok := r.(*sdk.ListResourcesRequest); ok { // which ones there are depends on the caller
+			return s.listResources(ctx, list)
 		}
 		result, err = next(ctx, method, r)
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {

@@ -72,6 +72,14 @@ type Instance struct {
 	// ResponseFormat of search_memory: content (the default) is text alone,
 	// content_and_artifact adds the raw objects in the structured form.
 	ResponseFormat string `json:"response_format,omitempty" yaml:"response_format,omitempty"`
+
+	// Of the tool memory of the family files: which tree it works on, the default being
+	// [loci.DefaultTreeName], so that several tools may share one; whether every thread
+	// has its own, global (the default) or perThread; and what clients show.
+	Memory      string `json:"memory,omitempty" yaml:"memory,omitempty"`
+	Scope       string `json:"scope,omitempty" yaml:"scope,omitempty"`
+	Title       string `json:"title,omitempty" yaml:"title,omitempty"`
+	Description string `json:"description,omitempty" yaml:"description,omitempty"`
 }
 
 // The response formats of search_memory.

@@ -16,13 +16,11 @@ const (
 	FamilyFacts  = "facts"  // manage_memory, search_memory
 	FamilyNotes  = "notes"  // memory_search, memory_save, memory_update, memory_delete
 	FamilyMemory = "memory" // memory_recall, memory_store_fact and others: episodes, facts and rules
+	FamilyFiles  = "files"  // memory: a tree of text files
 )
 
 // Families lists the families there are.
-func Families() []string { return []string{FamilyFacts, FamilyNotes, FamilyMemory} }
-
-// planned are families that the names of this version keep room for.
-var planned = []string{"files"}
+func Families() []string { return []string{FamilyFacts, FamilyNotes, FamilyMemory, FamilyFiles} }
 
 // A builder makes one tool for an entry of the configuration.
 type builder struct {
@@ -52,6 +50,7 @@ var builders = []builder{
 	{"memory_mark_harmful", FamilyMemory, false, markHarmful},
 	{"memory_forget", FamilyMemory, false, forgetMemory},
 	{"memory_stats", FamilyMemory, false, memoryStats},
+	{"memory", FamilyFiles, true, filesTool},
 }
 
 // base is what the tools of a set share.
@@ -149,8 +148,6 @@ func (i Instance) choose(at int) (chosen []builder, faults []error) {
 	case len(chosen) > 0:
 	case i.Family == "" && i.Tool == "":
 		faults = append(faults, fault(at, "set family (one of %s) or tool (one of %s)", families, strings.Join(names, ", ")))
-	case slices.Contains(planned, i.Family):
-		faults = append(faults, fault(at, "the family %q is not available in this version: use one of %s", i.Family, families))
 	case i.Family != "" && len(names) == 0:
 		faults = append(faults, fault(at, "unknown family %q: must be one of %s", i.Family, families))
 	case i.Family != "":
@@ -162,8 +159,9 @@ func (i Instance) choose(at int) (chosen []builder, faults []error) {
 }
 
 var (
-	validName   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	validPrefix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,32}$`)
+	validName      = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	validFilesName = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+	validPrefix    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,32}$`)
 )
 
 // check looks at the settings of an entry.
@@ -196,6 +194,7 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 		}
 	}
 	faults = append(faults, i.checkActions(at, has("manage_memory"))...)
+	faults = append(faults, i.checkFiles(at, has("memory"))...)
 	switch {
 	case i.ResponseFormat == "":
 	case !has("search_memory"):

@@ -54,6 +54,11 @@ type Tool struct {
 	scopes   []loci.Scope // the caller needs one of them
 	template loci.Template
 	bind     func(arguments) (work, error)
+
+	// envelope turns every failure into a reply, for a tool whose replies all have one
+	// form; it then checks all arguments itself. Nil: failures are errors.
+	envelope func(args json.RawMessage, err error) Reply
+	files    *filesPlace // of the tool memory
 }
 
 // A Caller is who calls, and for which request.
@@ -69,6 +74,10 @@ type Caller struct {
 type Reply struct {
 	Text       string
 	Structured json.RawMessage
+
+	// Err is why the call failed, where the tool tells that in a form of its own: a
+	// surface shows the reply and marks it as an error. Nil: it did not fail.
+	Err error
 }
 
 // ErrorReply shows a failed call to a model: the message as text, and
@@ -96,6 +105,10 @@ func (t *Tool) Call(ctx context.Context, c Caller, args json.RawMessage) (reply 
 			reply, err = Reply{}, t.panicked(ctx, c, p)
 		}
 		err = bounded(err)
+		if err != nil && t.envelope != nil {
+			t.report(ctx, c, err)
+			reply, err = t.envelope(args, err), nil
+		}
 	}()
 	if err := t.permit(c.Principal); err != nil {
 		return Reply{}, err
@@ -104,8 +117,10 @@ func (t *Tool) Call(ctx context.Context, c Caller, args json.RawMessage) (reply 
 	if err != nil {
 		return Reply{}, err
 	}
-	if err := refuseTenant(c.Principal, given); err != nil {
-		return Reply{}, err
+	if t.envelope == nil {
+		if err := refuseTenant(c.Principal, given); err != nil {
+			return Reply{}, err
+		}
 	}
 	w, err := t.bind(given)
 	if err != nil {
@@ -210,6 +225,14 @@ func bounded(err error) error {
 	short := *e
 	short.Msg = clip(e.Msg, most) + " …"
 	return &short
+}
+
+// report logs what is not the model's fault and what no surface will see any more.
+func (t *Tool) report(ctx context.Context, c Caller, err error) {
+	var missing *loci.ConfigurationError
+	if e := loci.AsError(err); errors.As(err, &missing) || e.Code == loci.Internal || e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil {
+		t.base.logger.ErrorContext(ctx, "tool failed", "tool", t.Name, "request_id", c.RequestID, "code", string(e.Code), "op", e.Op, "cause", e.Err)
+	}
 }
 
 // panicked reports a panic to the log; called while recovering.

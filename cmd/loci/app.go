@@ -27,7 +27,8 @@ type app struct {
 	cfg       *config
 	principal loci.Principal
 	store     loci.Store
-	embedder  loci.Embedder // nil: none
+	embedder  loci.Embedder  // nil: none
+	completer loci.Completer // nil: no language model is configured
 	engine    *loci.Engine
 }
 
@@ -61,6 +62,9 @@ func (a *app) open(scopes ...loci.Scope) error {
 		}
 	}
 	if a.store, err = store.Open(a.ctx, cfg.store, &store.Options{Logger: a.logger()}); err != nil {
+		return err
+	}
+	if a.completer, err = cfg.completer(a.env); err != nil {
 		return err
 	}
 	a.engine, err = a.newEngine(a.store)
@@ -97,6 +101,7 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 		ContextQuotas:  cfg.contextQuotas,
 		MaxContent:     cfg.maxContent,
 		Revisions:      &cfg.revisions,
+		Trees:          cfg.trees,
 		IdempotencyTTL: cfg.idempotencyTTL,
 		EpisodeTTL:     cfg.episodeTTL,
 		EpisodeCap:     cfg.episodeCap,

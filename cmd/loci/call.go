@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,13 +60,13 @@ func (c *callCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if a.json && len(reply.Structured) > 0 {
+	switch {
+	case a.json && len(reply.Structured) > 0:
 		a.printf("%s\n", reply.Structured)
-		return nil
+	case a.json:
+		err = a.printJSON(map[string]string{"text": reply.Text})
+	default:
+		a.printf("%s\n", a.text(reply.Text))
 	}
-	if a.json {
-		return a.printJSON(map[string]string{"text": reply.Text})
-	}
-	a.printf("%s\n", a.text(reply.Text))
-	return nil
+	return cmp.Or(err, reply.Err)
 }

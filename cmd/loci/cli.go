@@ -13,15 +13,17 @@ type cli struct {
 	Update  updateCmd  `cmd:"" group:"memory" help:"Correct a memory."`
 	Delete  deleteCmd  `cmd:"" group:"memory" help:"Erase memories by id."`
 	Erase   eraseCmd   `cmd:"" group:"memory" help:"Erase many memories at once."`
+	File    fileCmd    `cmd:"" group:"memory" help:"Read and change the memory that is text files."`
 
-	Export  exportCmd  `cmd:"" group:"upkeep" help:"Write memories to a file."`
-	Import  importCmd  `cmd:"" group:"upkeep" help:"Read memories from a file."`
-	Stats   statsCmd   `cmd:"" group:"upkeep" help:"Count what is remembered."`
-	Events  eventsCmd  `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
-	Reindex reindexCmd `cmd:"" group:"upkeep" help:"Make the vectors of the configured embedder and switch search to them."`
-	Sweep   sweepCmd   `cmd:"" group:"upkeep" help:"Erase what has expired, note what has faded, make missing vectors."`
-	Bench   benchCmd   `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
-	Doctor  doctorCmd  `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
+	Export      exportCmd      `cmd:"" group:"upkeep" help:"Write memories to a file."`
+	Import      importCmd      `cmd:"" group:"upkeep" help:"Read memories from a file."`
+	Stats       statsCmd       `cmd:"" group:"upkeep" help:"Count what is remembered."`
+	Events      eventsCmd      `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
+	Reindex     reindexCmd     `cmd:"" group:"upkeep" help:"Make the vectors of the configured embedder and switch search to them."`
+	Sweep       sweepCmd       `cmd:"" group:"upkeep" help:"Erase what has expired, note what has faded, make missing vectors."`
+	Consolidate consolidateCmd `cmd:"" group:"upkeep" help:"Turn episodes into facts and rules with a language model."`
+	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
+	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 
 	MCP   mcpCmd   `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
 	Serve serveCmd `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/llm"
 )
 
 // maxConfigBytes bounds a configuration file; real ones have a few lines.
@@ -42,16 +43,21 @@ type config struct {
 	contextQuotas                     loci.ContextQuotas
 	tokenizer                         string
 	maxContent, replyBytes, revisions int
+	trees                             loci.TreeLimits
 	readTimeout, writeTimeout         time.Duration
 	dedupe, redact                    bool
 	idempotencyTTL, episodeTTL        time.Duration
 	episodeCap                        int
 	logLevel                          slog.Level
 
-	listen                                          string
-	agents, hosts, origins                          []string
-	maxBody, maxValueBody, maxBlobBody, maxRequests int
-	httpTimeout, httpShutdown                       time.Duration
+	llm                                                        llm.Config
+	llmKeyEnv, llmKeyFile                                      string
+	tokensPerRun, tokensPerDay, promptTokens, completionTokens int
+	consolidateEvery                                           time.Duration
+	listen                                                     string
+	agents, hosts, origins                                     []string
+	maxBody, maxValueBody, maxBlobBody, maxRequests            int
+	httpTimeout, httpShutdown                                  time.Duration
 
 	file   string            // that was read; empty: none
 	origin map[string]string // by key of a setting: where its value was written; no entry: the default
@@ -119,7 +125,7 @@ func defaults() *config {
 	c := &config{vars: loci.Vars{}, origin: map[string]string{}}
 	for i := range settings {
 		s := &settings[i]
-		if s.def == "" || s.key == "store" || s.key == "user" {
+		if s.def == "" || slices.Contains([]string{"store", "user", "llm.base_url", "llm.key_env"}, s.key) {
 			continue
 		}
 		if err := s.set(c, s.def); err != nil {
@@ -236,6 +242,7 @@ func (c *config) complete(env environ, bad *faults) {
 		w.Relevance+w.Importance+w.Recency+w.Confidence)
 	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
 	c.checkTools(bad)
+	c.checkLLM(bad)
 }
 
 // checkShares refuses settings that do not sum to 1, at the place of the last one.

@@ -18,6 +18,10 @@ var toolKeys = []struct{ key, help string }{
 	{"instructions", "when the agent should use it"},
 	{"actions_permitted", "of create, update and delete"},
 	{"response_format", "content, or content_and_artifact"},
+	{"memory", "the name of the tree of files that the tool memory works on; tools with the same name share it"},
+	{"scope", "of the tool memory: global, or perThread for a tree of each thread"},
+	{"title", "of the tool memory, as clients show it"},
+	{"description", "of the tool memory, as agents read it"},
 }
 
 // tools reads the list of tools: names of families, or mappings.
@@ -69,6 +73,14 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			r.text(v, name, &entry.Instructions)
 		case "response_format":
 			r.choice(v, name, &entry.ResponseFormat, []string{tool.FormatContent, tool.FormatContentAndArtifact})
+		case "memory":
+			r.text(v, name, &entry.Memory)
+		case "scope":
+			r.choice(v, name, &entry.Scope, []string{tool.ScopeGlobal, tool.ScopePerThread})
+		case "title":
+			r.text(v, name, &entry.Title)
+		case "description":
+			r.text(v, name, &entry.Description)
 		case "namespace":
 			entry.Namespace, _ = r.texts(v, name)
 		case "actions_permitted":

@@ -14,7 +14,9 @@ type searchCmd struct {
 	Filter  string   `placeholder:"JSON" help:"Only memories whose metadata match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
 	Mode    string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
 	Explain bool     `help:"Show how each score came about."`
-	place
+	In      string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
+	Path    string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
+	filePlace
 }
 
 // Help is shown below the usage.
@@ -25,6 +27,7 @@ In the query, "words in double quotes" must stand in a result in this order, and
 
     loci search where do I like to sit
     loci search '"window seat" flig*'
+    loci search the budget --in files --path /notes
     loci search seats --tag travel --filter '{"year":{"$gte":2025}}' --explain`
 }
 
@@ -46,8 +49,20 @@ func (c *searchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if _, err := oneOf(c.In, "memories", "files"); err != nil {
+		return fmt.Errorf("--in: %w", err)
+	}
+	if c.In == "files" && (len(c.Tag) > 0 || c.Filter != "") {
+		return loci.Errorf(loci.Invalid, "--tag and --filter are for memories: files have no tags and no metadata")
+	}
+	if c.In != "files" && (c.Path != "" || c.Memory != "") {
+		return loci.Errorf(loci.Invalid, "--path and --memory go with --in files")
+	}
 	if c.Limit < 1 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
+	}
+	if c.In == "files" {
+		return c.searchFiles(a, text)
 	}
 	m, err := a.memory(c.place, "", loci.ScopeRead)
 	if err != nil {
@@ -64,6 +79,53 @@ func (c *searchCmd) Run(a *app) error {
 		return c.printJSON(a, result)
 	}
 	return c.print(a, result)
+}
+
+// A fileMatchJSON is a passage of a file as --json shows it.
+type fileMatchJSON struct {
+	Path    string        `json:"path"`
+	First   int64         `json:"first_line"`
+	Last    int64         `json:"last_line"`
+	Score   float64       `json:"score"`
+	Passage string        `json:"passage"`
+	Explain *loci.Explain `json:"explain,omitempty"`
+}
+
+// searchFiles searches a tree of files.
+func (c *searchCmd) searchFiles(a *app, text string) error {
+	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	result, err := tree.Search(a.ctx, loci.TreeQuery{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
+	if err != nil {
+		return err
+	}
+	if result.KeywordOnly {
+		a.note("the embedder did not answer: these are results by keyword")
+	}
+	out := []fileMatchJSON{}
+	t := table{head: []string{"SCORE", "FILE", "LINES", "PASSAGE"}}
+	for i := range result.Matches {
+		match := &result.Matches[i]
+		shown := fileMatchJSON{Path: match.File.Path, First: match.First, Last: match.Last, Score: match.Score, Passage: match.Passage}
+		if c.Explain {
+			shown.Explain = &match.Explain
+		}
+		out = append(out, shown)
+		t.add(fmt.Sprintf("%.3f", match.Score), match.File.Path, fmt.Sprintf("%d-%d", match.First, match.Last), match.Passage)
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Results     []fileMatchJSON `json:"results"`
+			KeywordOnly bool            `json:"keyword_only"`
+		}{out, result.KeywordOnly})
+	}
+	if len(t.rows) == 0 {
+		a.note("nothing found")
+	}
+	t.print(a)
+	return nil
 }
 
 func (c *searchCmd) printJSON(a *app, result loci.Result) error {

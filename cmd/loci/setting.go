@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/token"
+	"github.com/loci-memory/loci/llm"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/tool"
 )
@@ -143,10 +144,10 @@ var settings = []setting{
 	{key: "http.shutdown", form: durationForm, def: "15s",
 		help: "How long loci serve waits for running requests when it is to end.",
 		set:  func(c *config, v string) error { return setDuration(&c.httpShutdown, v, time.Hour) }},
-	{key: "retrieval.vector_weight", form: numberForm, def: "0.7",
+	{key: "retrieval.vector_weight", form: numberForm, def: "0.5",
 		help: "The weight of similarity in a score, 0 to 1.",
 		set:  func(c *config, v string) error { return setNumber(&c.vectorWeight, v, 0, 1) }},
-	{key: "retrieval.keyword_weight", form: numberForm, def: "0.3",
+	{key: "retrieval.keyword_weight", form: numberForm, def: "0.5",
 		help: "The weight of words in a score. Both weights sum to 1; one follows from the other.",
 		set:  func(c *config, v string) error { return setNumber(&c.keywordWeight, v, 0, 1) }},
 	{key: "retrieval.neighbour_share", form: numberForm, def: "0.2",
@@ -209,12 +210,60 @@ var settings = []setting{
 	{key: "limits.episode_cap", form: integerForm, def: "10000",
 		help: "Episodes of one agent, beyond which upkeep erases the oldest consolidated ones.",
 		set:  func(c *config, v string) error { return setInt(&c.episodeCap, v, 1, 10_000_000) }},
+	{key: "files.max_bytes", form: integerForm, def: "1048576",
+		help: "Bytes of one file in a tree.",
+		set:  func(c *config, v string) error { return setInt(&c.trees.MaxFileBytes, v, 1, 64<<20) }},
+	{key: "files.max_tree_bytes", form: integerForm, def: "1073741824",
+		help: "Bytes of all files of a tree, without their earlier versions.",
+		set:  func(c *config, v string) error { return setInt64(&c.trees.MaxTreeBytes, v, 1, 1<<50) }},
+	{key: "files.max_entries", form: integerForm, def: "250000",
+		help: "Files and directories of a tree.",
+		set:  func(c *config, v string) error { return setInt64(&c.trees.MaxEntries, v, 1, 1<<40) }},
+	{key: "files.max_dir_entries", form: integerForm, def: "100000",
+		help: "Files and directories that are immediately in one directory.",
+		set:  func(c *config, v string) error { return setInt64(&c.trees.MaxDirEntries, v, 1, 1<<40) }},
 	{key: "timeouts.read", form: durationForm, def: "15s",
 		help: "How long a tool that reads may take.",
 		set:  func(c *config, v string) error { return setDuration(&c.readTimeout, v, 10*time.Minute) }},
 	{key: "timeouts.write", form: durationForm, def: "10s",
 		help: "How long a tool that writes may take.",
 		set:  func(c *config, v string) error { return setDuration(&c.writeTimeout, v, 10*time.Minute) }},
+	{key: "llm.provider", form: textForm, def: noLLM, values: []string{noLLM, llm.OpenAI, llm.Anthropic},
+		help: "The language model that consolidates episodes: openai is any service with chat completions, none does without.",
+		set: func(c *config, v string) (err error) {
+			c.llm.Provider, err = oneOf(v, noLLM, llm.OpenAI, llm.Anthropic)
+			return err
+		}},
+	{key: "llm.model", form: textForm,
+		help: "The name of the model; required with a provider.",
+		set:  func(c *config, v string) error { c.llm.Model = v; return notEmpty(v) }},
+	{key: "llm.base_url", form: textForm, def: "that of the provider",
+		help: "Where the service is; requests go to /chat/completions or /messages below it.",
+		set:  func(c *config, v string) error { c.llm.BaseURL = v; return notEmpty(v) }},
+	{key: "llm.key_env", form: textForm, def: "OPENAI_API_KEY or ANTHROPIC_API_KEY",
+		help: "The name of the environment variable that holds the key.",
+		set:  func(c *config, v string) error { c.llmKeyEnv = v; return notEmpty(v) }},
+	{key: "llm.key_file", form: textForm,
+		help: "A file that holds the key, in place of the variable.",
+		set:  func(c *config, v string) error { c.llmKeyFile = v; return notEmpty(v) }},
+	{key: "llm.timeout", form: durationForm, def: "2m",
+		help: "How long one call may take, with its repetitions.",
+		set:  func(c *config, v string) error { return setDuration(&c.llm.Timeout, v, 4*time.Minute) }},
+	{key: "llm.max_tokens_per_run", form: integerForm, def: "100000",
+		help: "Tokens that one consolidation may take, prompts and answers together.",
+		set:  func(c *config, v string) error { return setInt(&c.tokensPerRun, v, 5000, 1_000_000_000) }},
+	{key: "llm.max_tokens_per_day", form: integerForm, def: "400000",
+		help: "Tokens that all consolidations of a tenant may take on a day (UTC).",
+		set:  func(c *config, v string) error { return setInt(&c.tokensPerDay, v, 5000, 1_000_000_000) }},
+	{key: "llm.prompt_tokens", form: integerForm, def: "24000",
+		help: "Tokens of one prompt, as estimated.",
+		set:  func(c *config, v string) error { return setInt(&c.promptTokens, v, 4000, 1_000_000) }},
+	{key: "llm.completion_tokens", form: integerForm, def: "4096",
+		help: "Tokens of one answer.",
+		set:  func(c *config, v string) error { return setInt(&c.completionTokens, v, 256, 100_000) }},
+	{key: "llm.consolidate_every", form: durationForm, def: "6h",
+		help: "How often a running server consolidates, if there is a provider.",
+		set:  func(c *config, v string) error { return setDuration(&c.consolidateEvery, v, 31*24*time.Hour) }},
 	{key: "dedupe", form: booleanForm, def: "true",
 		help: "Answer a note that is there already with the old one instead of storing it again.",
 		set:  func(c *config, v string) error { return setBool(&c.dedupe, v) }},
@@ -393,6 +442,15 @@ func setNumber(field *float64, v string, least, most float64) error {
 
 func setInt(field *int, v string, least, most int) error {
 	n, err := strconv.Atoi(v)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("%q must be a whole number from %d to %d", v, least, most)
+	}
+	*field = n
+	return nil
+}
+
+func setInt64(field *int64, v string, least, most int64) error {
+	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < least || n > most {
 		return fmt.Errorf("%q must be a whole number from %d to %d", v, least, most)
 	}

@@ -22,6 +22,7 @@ const (
 func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 	reindexed := !embedding.Local(a.embedder)
 	var swept time.Time
+	var consolidated time.Time // by this process
 	for wait := upkeepDelay; ; wait = upkeepInterval {
 		select {
 		case <-ctx.Done():
@@ -36,6 +37,35 @@ func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 		if !reindexed {
 			reindexed = a.reindexQuietly(ctx, tenant)
 		}
+		if a.completer != nil && time.Since(consolidated) >= a.cfg.consolidateEvery {
+			consolidated = time.Now()
+			a.consolidateQuietly(ctx, tenant)
+		}
+	}
+}
+
+// consolidateQuietly consolidates unless some process has within the interval: many
+// short sessions must not mean many calls.
+func (a *app) consolidateQuietly(ctx context.Context, tenant loci.Tenant) {
+	last, err := a.engine.ConsolidatedAt(ctx, tenant)
+	if err != nil {
+		a.logger().Warn("consolidation did not begin; it comes later", "error", err)
+		return
+	}
+	if time.Since(last) < a.cfg.consolidateEvery {
+		return
+	}
+	report, err := a.engine.Consolidate(ctx, tenant, a.consolidateOptions())
+	log := a.logger().With("episodes", report.Episodes, "consolidated", report.Consolidated, "failed", report.Failed,
+		"dead_lettered", report.DeadLettered, "tokens", report.Usage.Total())
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		log.Warn("consolidation stopped early; it goes on later", "error", err)
+	case report.Budget != "":
+		log.Info("the budget of tokens ended the consolidation", "budget", report.Budget)
+	default:
+		log.Info("consolidation")
 	}
 }
 

@@ -15,7 +15,9 @@ func main() {
 	s, err := store.Open(ctx, "memory:", nil) // or "sqlite:/path/to/loci.db"
 	check(err)
 	defer s.Close()
-	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	embedder, err := embedding.NewBuiltin()
+	check(err)
+	engine, err := loci.New(s, &loci.Options{Embedder: embedder})
 	check(err)
 	tenant, err := loci.NewTenant("default")
 	check(err)
@@ -24,7 +26,7 @@ func main() {
 
 	_, err = memory.StoreFact(ctx, loci.NewFact{Content: "Prefers window seats.", Tags: []string{"travel"}})
 	check(err)
-	result, err := memory.Search(ctx, loci.Query{Text: "which seat?", Limit: 3})
+	result, err := memory.Search(ctx, loci.Query{Text: "where do I like to sit?", Limit: 3})
 	check(err)
 	for _, m := range result.Matches {
 		fmt.Printf("%.2f %s\n", m.Score, m.Passage)

@@ -47,7 +47,8 @@ func (k Kind) HasPosition() bool { return k <= Character }
 // asked, on every store:
 //
 //   - text is brought to NFKC, letters to lower case, and marks are taken off
-//     Latin, Greek, Arabic and Hebrew letters (Zürich = zurich);
+//     Latin, Greek, Arabic and Hebrew letters (Zürich = zurich), traditional Chinese
+//     characters to simplified ones;
 //   - words follow Unicode's boundaries, and end at a colon, at an apostrophe and
 //     where the script changes to or from one searched in pairs;
 //   - compounds (user_id, getUserName, foo.bar, well-known, 5km) give the whole and

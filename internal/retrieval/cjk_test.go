@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -116,4 +117,31 @@ func (x *termCounts) rank(query []QueryWord, wanted int) float64 {
 		rank++
 	}
 	return float64(rank)
+}
+
+// Who writes traditional characters and who writes simplified ones find each other's
+// memories, and ask with the same function words.
+func TestTraditionalAndSimplified(t *testing.T) {
+	for traditional, simplified := range map[string]string{"過敏": "过敏", "我對什麼過敏？": "我对什么过敏？", "他們什麼時候來臺灣": "他们什么时候来台湾",
+		`"頭髮"`: `"头发"`, "後來": "后来", "龍": "龙", "請問圖書館在哪裡": "请问图书馆在哪里"} {
+		if got, want := Parse(traditional, 100), Parse(simplified, 100); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n%+v, and of %s\n%+v", traditional, got, simplified, want)
+		}
+	}
+	if got := Parse("会議は何時ですか", 100); slices.ContainsFunc(got.Words, func(w QueryWord) bool { return strings.Contains(w.Term, "时") }) {
+		t.Errorf("the Japanese question word has content: %+v", got)
+	}
+	pairs := 0
+	for i, form := range simplifiedForms() {
+		if form == 0 {
+			continue
+		}
+		pairs++
+		if again := simplified(rune(form)); again != rune(form) {
+			t.Errorf("%c becomes %c, and that %c", rune(firstHan+i), form, again)
+		}
+	}
+	if pairs != 2836 {
+		t.Errorf("%d characters have a simplified form; the table has 2836", pairs)
+	}
 }

@@ -48,7 +48,7 @@ func fold(text string) string {
 		case r == 'ـ': // stretches an Arabic word
 		default:
 			bare = unicode.In(r, bareScripts...)
-			b.WriteRune(r)
+			b.WriteRune(simplified(r))
 		}
 	}
 	return norm.NFC.String(b.String())

@@ -71,8 +71,8 @@ func koreanContent(unit []rune) (from, to int) {
 // longestFunctionWord is in characters.
 const longestFunctionWord = 5
 
-// functionWords are of Chinese, simplified and traditional, and of Japanese.
-var functionWords = wordSet(`
+// functionWords are of Chinese and of Japanese, in the form that text is folded to.
+var functionWords = wordSet(fold(`
 	的 了 吗 嗎 呢 吧 啊 呀 嘛 着 是 在 有 和 与 與 就 也 还 還 很 被 把 给 給 对 對 从 從 到
 	这 這 那 我 你 您 他 她 它 谁 誰 哪 几 幾 么 麼 个 個 们 們 请 請
 	什么 什麼 什么时候 什麼時候 什么样 什麼樣 为什么 為什麼 怎么 怎麼 怎么样 怎麼樣 怎样 怎樣 如何 哪里 哪裡 哪裏 哪儿 哪兒 哪个 哪個 哪些 哪天 哪年 哪位 多少 几个 幾個 多久
@@ -81,7 +81,7 @@ var functionWords = wordSet(`
 	は が の を に へ と も で や か よ ね な だ た て ん う
 	です ます でした ました ません ですか ますか でしたか ましたか ませんか という として について とは には では から まで より だけ など って たい たら れば
 	どこ どれ どの どんな だれ いつ なに なん なぜ どう どうして いくつ いくら どちら こと もの これ それ あれ この その あの ここ そこ ください している していた した して する いる いた ある あった ない
-	います いました あります ありました します しました 何 何時 誰 私 僕 俺 彼 彼女 あなた 教えて`)
+	います いました あります ありました します しました 何 何時 誰 私 僕 俺 彼 彼女 あなた 教えて`))
 
 // koreanWords are questions and pronouns; one of koreanEndings may follow.
 var koreanWords = wordSet(`무엇 뭐 뭘 무슨 누구 누가 어디 어느 언제 왜 어떻게 어떤 얼마 얼마나 몇 나 저 내 제 너 네 그 이 우리 당신 그녀 있 있었 했 하 인 것 거 수 좀`)

@@ -209,3 +209,68 @@ func scan(t *testing.T, dir string, parts [][]byte) (found []string) {
 	}
 	return found
 }
+
+// TestDeletedFilesLeaveNoBytes writes a file of several blocks, changes it in all the
+// ways there are until states of it are no longer kept, moves it and deletes the
+// directory it is in: nothing of any state is left, nor of its path.
+func TestDeletedFilesLeaveNoBytes(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	s, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "loci.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := 3
+	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical(), Revisions: &keep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := loci.NewTenant("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "u"}, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := m.Tree("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(tree.Write(ctx, "/keep/this", strings.Repeat("An ordinary line that stays.\n", 300), nil))
+	must(tree.Write(ctx, "/dirglimmerfax/nameplonk", strings.Repeat("The line of the wobblefrotz.\n", 500), nil))
+	gone := [][]byte{[]byte("wobblefrotz"), []byte("dirglimmerfax"), []byte("nameplonk")}
+	for i := range 8 {
+		word := fmt.Sprintf("grumplewick%d", i)
+		gone = append(gone, []byte(word))
+		must(tree.Append(ctx, "/dirglimmerfax/nameplonk", word))
+		must(tree.Insert(ctx, "/dirglimmerfax/nameplonk", int64(i*50), "inserted "+word))
+		if i > 0 {
+			must(tree.Update(ctx, "/dirglimmerfax/nameplonk", fmt.Sprintf("grumplewick%d", i-1), word))
+		}
+	}
+	gone = append(gone, []byte("movedkrill"))
+	must(nil, tree.Rename(ctx, "/dirglimmerfax", "/movedkrill"))
+	if found := scan(t, dir, gone); len(found) == 0 {
+		t.Fatal("the scan finds nothing before the delete")
+	}
+	must(tree.Delete(ctx, "/movedkrill"))
+	if found := scan(t, dir, gone); len(found) > 0 {
+		t.Errorf("after the delete: %v", found)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found := scan(t, dir, gone); len(found) > 0 {
+		t.Errorf("after the store closed: %v", found)
+	}
+	if found := scan(t, dir, [][]byte{[]byte("An ordinary line that stays."), []byte("keep\x00this")}); len(found) == 0 {
+		t.Error("the scan does not find a file that stays")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,7 @@ type scene struct {
 	log    *bytes.Buffer
 	victim *loci.Memory
 	ids    []loci.ID
+	files  []loci.ID // which are no memories: their ids lead nowhere by themselves
 	cursor []string
 }
 
@@ -98,6 +100,19 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	value := json.RawMessage(`{"` + canary + `":"` + canary + `","a":{"b":{"c":1}}}`)
 	if err := open.Items().Put(t.Context(), loci.Namespace{"user", "victim", canary}, canary, value, &loci.PutOptions{TTL: time.Hour}); err != nil {
 		t.Fatal(err)
+	}
+	for _, thread := range []string{"", "victim"} {
+		tree, err := open.Tree("", thread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"words of the file ", "more words "} {
+			file, err := tree.Append(t.Context(), "/"+canary+"/"+canary, line+canary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sc.files = append(sc.files, file.ID)
+		}
 	}
 	_, next, err := open.Facts(t.Context(), loci.FactQuery{History: true}, loci.Page{Limit: 2})
 	if err != nil || next == "" {
@@ -166,7 +181,7 @@ func (p *probe) checkIDs(method string, reply any) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	for _, id := range p.sc.ids {
+	for _, id := range slices.Concat(p.sc.ids, p.sc.files) {
 		if bytes.Contains(data, []byte(id.String())) {
 			p.t.Errorf("%s with %.40q shows id %s", method, p.sent, id)
 		}
@@ -196,6 +211,7 @@ func (p *probe) read(ctx context.Context) {
 		p.checkIDs("Events", events)
 	}
 	p.readLifecycle(ctx)
+	p.readFiles(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.Fact(ctx, id)
 		p.refused("Fact", f, err)
@@ -334,6 +350,7 @@ func (p *probe) refused(method string, reply any, err error) {
 func (p *probe) write(ctx context.Context) {
 	m, it := p.m, p.m.Items()
 	p.writeLifecycle(ctx)
+	p.changeFiles(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.ReviseFact(ctx, id, loci.FactRevision{Tags: &[]string{"taken"}})
 		p.refused("ReviseFact", f, err)

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/llm"
+)
+
+// noLLM is the provider that is none.
+const noLLM = "none"
+
+// checkLLM checks what only holds between the settings of the language model.
+func (c *config) checkLLM(bad *faults) {
+	if c.llm.Provider == noLLM || c.llm.Provider == "" {
+		return
+	}
+	where := c.origin["llm.provider"]
+	if _, err := llm.Open(c.llm); err != nil {
+		bad.add(where, err)
+	}
+	if c.origin["llm.key_env"] != "" && c.origin["llm.key_file"] != "" {
+		bad.add(c.origin["llm.key_file"], errors.New("llm.key_env and llm.key_file are both set: leave one of them out"))
+	}
+	if least := 4000 + c.completionTokens; min(c.tokensPerRun, c.tokensPerDay) < least {
+		bad.add(where, loci.Errorf(loci.Invalid, "llm.max_tokens_per_run and llm.max_tokens_per_day must be at least %d: a prompt of 4000 and llm.completion_tokens", least))
+	}
+}
+
+// completer makes the configured language model; nil: there is none. Its key is read
+// with every call.
+func (c *config) completer(env environ) (loci.Completer, error) {
+	if c.llm.Provider == noLLM || c.llm.Provider == "" {
+		return nil, nil //nolint:nilnil // no model is a configuration, too
+	}
+	config := c.llm
+	name := c.llmKeyEnv
+	if name == "" {
+		name = map[string]string{llm.OpenAI: "OPENAI_API_KEY", llm.Anthropic: "ANTHROPIC_API_KEY"}[config.Provider]
+	}
+	switch {
+	case c.llmKeyFile != "":
+		config.Key = llm.Key{Source: "the file of llm.key_file", Read: func() (string, error) {
+			data, err := readLimited(c.llmKeyFile, maxKeyBytes)
+			return string(data), err
+		}}
+	case env.get(name) != "" || c.llmKeyEnv != "":
+		// Missing, it fails the calls of the model and no other command.
+		config.Key = llm.Key{Source: "$" + name, Read: func() (string, error) {
+			if key := env.get(name); key != "" {
+				return key, nil
+			}
+			return "", errors.New("it is empty or not set")
+		}}
+	}
+	return llm.Open(config)
+}
+
+func (a *app) consolidateOptions() loci.ConsolidateOptions {
+	c := a.cfg
+	return loci.ConsolidateOptions{Completer: a.completer, TokensPerRun: int64(c.tokensPerRun), TokensPerDay: int64(c.tokensPerDay),
+		PromptTokens: int64(c.promptTokens), CompletionTokens: int64(c.completionTokens)}
+}
+
+type consolidateCmd struct {
+	DryRun bool `help:"Only say what would be done."`
+}
+
+// Help is shown below the usage.
+func (*consolidateCmd) Help() string {
+	return `Claims the episodes of the tenant that wait, asks the configured language model once for each agent's group of them, and
+writes the facts and rules that follow, with links to the episodes. What may be spent is in llm.max_tokens_per_run and
+llm.max_tokens_per_day. Without llm.provider it says what it would do. The MCP server does the same every
+llm.consolidate_every.
+
+    loci consolidate --dry-run
+    loci consolidate`
+}
+
+// Run consolidates the episodes of the tenant.
+func (c *consolidateCmd) Run(a *app) error {
+	if err := a.open(loci.ScopeWrite); err != nil {
+		return err
+	}
+	opts := a.consolidateOptions()
+	opts.DryRun = c.DryRun
+	report, err := a.engine.Consolidate(a.ctx, a.principal.Tenant(), opts)
+	if err != nil {
+		if report.Groups > 0 {
+			a.note("before it stopped: %d calls, %d episodes consolidated, %d tokens", report.Groups, report.Consolidated, report.Usage.Total())
+		}
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	if report.DryRun {
+		a.printf("to do: %d episodes in %d calls, at most about %d tokens\n", report.Episodes, report.Groups, report.EstimatedTokens)
+		if a.completer == nil {
+			a.note("no language model is configured: set llm.provider and llm.model")
+		}
+	} else {
+		a.printConsolidated(&report)
+	}
+	if report.TooLarge+report.Waiting > 0 {
+		a.printf("%d episodes fit in no prompt, %d wait for another attempt\n", report.TooLarge, report.Waiting)
+	}
+	return nil
+}
+
+func (a *app) printConsolidated(r *loci.ConsolidateReport) {
+	a.printf("%d episodes consolidated, %d failed, %d given up\n", r.Consolidated, r.Failed, r.DeadLettered)
+	a.printf("%d facts created, %d updated, %d rules created, %d confirmed\n", r.Created, r.Updated, r.Rules, r.Confirmed)
+	var skipped []string
+	for _, reason := range r.Reasons() {
+		skipped = append(skipped, strings.ReplaceAll(reason, "_", " "))
+	}
+	if len(skipped) > 0 {
+		a.printf("items of answers left out: %s\n", strings.Join(skipped, ", "))
+	}
+	a.printf("%d calls of %s took %d tokens\n", r.Groups, r.Model, r.Usage.Total())
+	if r.Budget != "" {
+		a.note("the budget of a %s is used up: the rest follows later", r.Budget)
+	}
+}

@@ -1,0 +1,376 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+type fileCmd struct {
+	Read    fileReadCmd    `cmd:"" help:"Print a file."`
+	List    fileListCmd    `cmd:"" help:"List a directory."`
+	Append  fileAppendCmd  `cmd:"" help:"Add lines to the end of a file."`
+	Write   fileWriteCmd   `cmd:"" help:"Create a file, or replace all of it."`
+	Update  fileUpdateCmd  `cmd:"" help:"Replace a text wherever it occurs in a file."`
+	Move    fileMoveCmd    `cmd:"" help:"Move a file or a directory."`
+	Delete  fileDeleteCmd  `cmd:"" help:"Erase a file, or a directory with all that is in it."`
+	History fileHistoryCmd `cmd:"" help:"List the versions of a file."`
+	Diff    fileDiffCmd    `cmd:"" help:"Compare two versions of a file."`
+	Restore fileRestoreCmd `cmd:"" help:"Give a file the content of an earlier version again."`
+	Export  fileExportCmd  `cmd:"" aliases:"mount-export" help:"Write the files into a directory."`
+	Import  fileImportCmd  `cmd:"" help:"Read files from a directory."`
+}
+
+// Help is shown below the usage.
+func (*fileCmd) Help() string {
+	return `The files are those of the tool memory: text files in directories, by path. With --thread they are those of that thread.
+
+    loci file append /notes/today "Met Ann."
+    loci file read /notes/today`
+}
+
+// A filePlace chooses a tree of files.
+type filePlace struct {
+	Memory string `placeholder:"NAME" help:"The name of the tree. Default: memory."`
+	place
+}
+
+// tree opens the store and a tree in it: that of the thread if the command names one.
+func (a *app) tree(p filePlace, key string, scopes ...loci.Scope) (*loci.Tree, error) {
+	m, err := a.memory(p.place, key, scopes...)
+	if err != nil {
+		return nil, err
+	}
+	thread := ""
+	if a.flags.Thread != nil {
+		thread = *a.flags.Thread
+	}
+	return m.Tree(p.Memory, thread)
+}
+
+// fileText is a text given as arguments; "-" alone is standard input, all of it.
+func (a *app) fileText(args []string) (string, error) {
+	if len(args) != 1 || args[0] != "-" {
+		return strings.Join(args, " "), nil
+	}
+	data, err := io.ReadAll(io.LimitReader(a.input(), int64(a.cfg.trees.MaxFileBytes)+1))
+	if err != nil {
+		return "", fileError("standard input", err)
+	}
+	return string(data), nil
+}
+
+// A fileJSON is a file or a directory as --json shows it.
+type fileJSON struct {
+	loci.FileInfo
+	Content *string `json:"content,omitempty"`
+}
+
+func (a *app) printFile(info loci.FileInfo) error {
+	if a.json {
+		return a.printJSON(fileJSON{FileInfo: info})
+	}
+	a.printf("%s\n", info.Path)
+	return nil
+}
+
+type fileReadCmd struct {
+	Path    string `arg:"" help:"The path of the file."`
+	Version int64  `placeholder:"N" help:"As it was in this version."`
+	Lines   string `placeholder:"FROM:TO" help:"Only these lines, counted from 1; an end left out is that of the file."`
+	filePlace
+}
+
+// Run prints a file as it is.
+func (c *fileReadCmd) Run(a *app) error {
+	if c.Version < 0 || c.Version > 0 && c.Lines != "" {
+		return loci.Errorf(loci.Invalid, "--version must be at least 1, and not with --lines")
+	}
+	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	var out fileJSON
+	content := ""
+	switch {
+	case c.Lines != "":
+		first, last, rangeErr := lineRange(c.Lines)
+		if rangeErr != nil {
+			return rangeErr
+		}
+		if out.FileInfo, err = tree.Stat(a.ctx, c.Path); err == nil {
+			content, err = tree.ReadLines(a.ctx, c.Path, first, last)
+		}
+	case c.Version > 0:
+		if out.FileInfo, err = tree.Stat(a.ctx, c.Path); err == nil {
+			content, err = tree.ReadVersion(a.ctx, c.Path, c.Version)
+			out.Version = c.Version
+		}
+	default:
+		content, out.FileInfo, err = tree.ReadInfo(a.ctx, c.Path)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		out.Content = &content
+		return a.printJSON(out)
+	}
+	a.printf("%s", a.text(content))
+	if isTerminal(a.rawOut) && content != "" && !strings.HasSuffix(content, "\n") {
+		a.printf("\n")
+	}
+	return nil
+}
+
+// lineRange reads FROM:TO.
+func lineRange(text string) (first, last int64, err error) {
+	from, to, _ := strings.Cut(text, ":")
+	first = 1
+	if from != "" {
+		if first, err = strconv.ParseInt(from, 10, 64); err != nil || first < 1 {
+			return 0, 0, loci.Errorf(loci.Invalid, "--lines %q: write FROM:TO, such as 10:20", text)
+		}
+	}
+	if to != "" {
+		if last, err = strconv.ParseInt(to, 10, 64); err != nil || last < first {
+			return 0, 0, loci.Errorf(loci.Invalid, "--lines %q: write FROM:TO, such as 10:20", text)
+		}
+	}
+	return first, last, nil
+}
+
+type fileListCmd struct {
+	Path      string `arg:"" optional:"" default:"/" help:"The directory. Default: /."`
+	Recursive bool   `short:"r" help:"With everything below it."`
+	filePlace
+}
+
+// Run lists a directory.
+func (c *fileListCmd) Run(a *app) error {
+	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	list := []loci.FileInfo{}
+	if c.Recursive {
+		err = tree.Walk(a.ctx, c.Path, func(f loci.FileInfo) bool { list = append(list, f); return true })
+	} else {
+		list, err = tree.List(a.ctx, c.Path)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Entries []loci.FileInfo `json:"entries"`
+		}{append([]loci.FileInfo{}, list...)})
+	}
+	t := table{head: []string{"BYTES", "LINES", "CHANGED", "PATH"}}
+	for _, f := range list {
+		bytes, lines, name := fmt.Sprint(f.Bytes), fmt.Sprint(f.Lines), f.Path
+		if f.Dir {
+			bytes, lines, name = "-", "-", name+"/"
+		}
+		t.add(bytes, lines, a.when(f.UpdatedAt), name)
+	}
+	t.print(a)
+	return nil
+}
+
+type fileAppendCmd struct {
+	Path           string   `arg:"" help:"The path of the file; it is made if it is not there."`
+	Content        []string `arg:"" help:"What to add; - reads it from standard input."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it adds once."`
+	filePlace
+}
+
+// Run appends to a file.
+func (c *fileAppendCmd) Run(a *app) error {
+	tree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	content, err := a.fileText(c.Content)
+	if err != nil {
+		return err
+	}
+	info, err := tree.Append(a.ctx, c.Path, content)
+	if err != nil {
+		return err
+	}
+	return a.printFile(info)
+}
+
+type fileWriteCmd struct {
+	Path           string   `arg:"" help:"The path of the file."`
+	Content        []string `arg:"" help:"All it should say; - reads it from standard input."`
+	Create         bool     `help:"Refuse if it is there already."`
+	IfVersion      int64    `placeholder:"N" help:"Refuse unless it is at this version."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it writes once."`
+	filePlace
+}
+
+// Run writes a file.
+func (c *fileWriteCmd) Run(a *app) error {
+	if c.IfVersion < 0 {
+		return loci.Errorf(loci.Invalid, "--if-version must be at least 1")
+	}
+	tree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	content, err := a.fileText(c.Content)
+	if err != nil {
+		return err
+	}
+	info, err := tree.Write(a.ctx, c.Path, content, &loci.WriteOptions{Create: c.Create, IfVersion: c.IfVersion})
+	if err != nil {
+		return err
+	}
+	return a.printFile(info)
+}
+
+type fileUpdateCmd struct {
+	Path           string `arg:"" help:"The path of the file."`
+	Old            string `arg:"" help:"The text to replace, as it is written."`
+	New            string `arg:"" help:"What to put in its place."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the command repeatable: with the same key it replaces once."`
+	filePlace
+}
+
+// Run replaces a text in a file.
+func (c *fileUpdateCmd) Run(a *app) error {
+	tree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	n, err := tree.Update(a.ctx, c.Path, c.Old, c.New)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]int{"replaced": n})
+	}
+	a.printf("%d replaced\n", n)
+	return nil
+}
+
+type fileMoveCmd struct {
+	From string `arg:"" help:"The path of the file or directory."`
+	To   string `arg:"" help:"Its new path, where there is nothing."`
+	filePlace
+}
+
+// Run moves a file or a directory.
+func (c *fileMoveCmd) Run(a *app) error {
+	tree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	if err := tree.Rename(a.ctx, c.From, c.To); err != nil {
+		return err
+	}
+	info, err := tree.Stat(a.ctx, c.To)
+	if err != nil {
+		return err
+	}
+	return a.printFile(info)
+}
+
+type fileDeleteCmd struct {
+	Path           string `arg:"" help:"The path; / is everything."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the command repeatable: with the same key it gives the same counts."`
+	filePlace
+}
+
+// Run deletes a file or a directory.
+func (c *fileDeleteCmd) Run(a *app) error {
+	tree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeDelete)
+	if err != nil {
+		return err
+	}
+	n, err := tree.Delete(a.ctx, c.Path)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(n)
+	}
+	a.printf("%d files and %d directories deleted\n", n.Files, n.Dirs)
+	return nil
+}
+
+type fileHistoryCmd struct {
+	Path string `arg:"" help:"The path of the file."`
+	filePlace
+}
+
+// Run lists versions.
+func (c *fileHistoryCmd) Run(a *app) error {
+	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	versions, err := tree.Versions(a.ctx, c.Path)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Versions []loci.FileVersion `json:"versions"`
+		}{versions})
+	}
+	t := table{head: []string{"VERSION", "BYTES", "LINES", "WRITTEN"}}
+	for _, v := range versions {
+		t.add(fmt.Sprint(v.Version), fmt.Sprint(v.Bytes), fmt.Sprint(v.Lines), a.when(v.WrittenAt))
+	}
+	t.print(a)
+	return nil
+}
+
+type fileDiffCmd struct {
+	Path string `arg:"" help:"The path of the file."`
+	From int64  `arg:"" help:"A version."`
+	To   int64  `arg:"" optional:"" help:"Another one. Default: the current one."`
+	filePlace
+}
+
+// Run compares versions.
+func (c *fileDiffCmd) Run(a *app) error {
+	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	diff, err := tree.Diff(a.ctx, c.Path, c.From, c.To)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"diff": diff})
+	}
+	a.printf("%s", a.text(diff))
+	return nil
+}
+
+type fileRestoreCmd struct {
+	Path    string `arg:"" help:"The path of the file."`
+	Version int64  `arg:"" help:"The version, as history shows it."`
+	filePlace
+}
+
+// Run restores a version.
+func (c *fileRestoreCmd) Run(a *app) error {
+	tree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	info, err := tree.Restore(a.ctx, c.Path, c.Version)
+	if err != nil {
+		return err
+	}
+	return a.printFile(info)
+}

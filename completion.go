@@ -1,0 +1,147 @@
+package loci
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// A Completer is a language model that answers a prompt. It is safe for concurrent
+// use and bounds the time and the size of an answer itself. Its errors are *[Error]s:
+// Invalid for what the operator has to correct (a key, the name of the model);
+// anything else may go by.
+type Completer interface {
+	Model() string // for messages and the audit log
+	Complete(ctx context.Context, p Prompt) (Completion, error)
+}
+
+// A Prompt is what a [Completer] answers.
+type Prompt struct {
+	System    string // what the model is to do
+	User      string // the data
+	MaxTokens int    // of the answer; at least 1
+}
+
+// A Completion is the answer to a prompt.
+type Completion struct {
+	Text      string
+	Truncated bool // the answer was cut at MaxTokens
+	Usage     Usage
+}
+
+// A Usage says how many tokens a call took.
+type Usage struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+	Estimated        bool  `json:"estimated,omitzero"` // the service did not say: see [EstimateTokens]
+}
+
+// Total is what counts against a budget.
+func (u Usage) Total() int64 { return u.PromptTokens + u.CompletionTokens }
+
+// EstimateTokens guesses how many tokens a text takes, rather too many than too
+// few: a token a 3 ASCII letters or spaces, 2 a 3 other ASCII characters, 3 a 2
+// other characters. English takes a token a 4 characters, UUIDs one a 1.6, Chinese
+// one a 1 to 1.5, as counted with o200k_base.
+func EstimateTokens(text string) int64 {
+	var sixths int64
+	for _, r := range text {
+		switch {
+		case r == ' ' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			sixths += 2
+		case r < 0x80:
+			sixths += 4
+		default:
+			sixths += 9
+		}
+	}
+	return (sixths + 5) / 6
+}
+
+// A ledger holds the tokens of one run and, through the audit log, those of all
+// processes on a day (UTC). Tokens are reserved before a call is made; what the call
+// took replaces the reservation. A process that dies in between leaves it standing.
+type ledger struct {
+	m      *Memory // of the whole tenant
+	model  string
+	perRun int64
+	perDay int64
+	spent  int64 // by this run, what is reserved included
+}
+
+// left is what may still be reserved, and which budget says so.
+func (l *ledger) left(ctx context.Context) (tokens int64, budget string, err error) {
+	day, err := l.day(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	if run, today := l.perRun-l.spent, l.perDay-day; today < run {
+		return today, "day", nil
+	}
+	return l.perRun - l.spent, "run", nil
+}
+
+// day sums the calls that were begun on the engine's day.
+func (l *ledger) day(ctx context.Context) (sum int64, err error) {
+	now := l.m.engine.now()
+	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}, Since: now.Truncate(24 * time.Hour)}
+	settled := map[ID]int64{}
+	for page := (Page{Limit: 1000}); ; {
+		events, next, err := l.m.engine.store.Events(ctx, l.m.view.Tenant, f, page)
+		if err != nil {
+			return 0, err
+		}
+		for i := range events { // newest first: what a call took comes before its reservation
+			var entry struct {
+				Call   ID    `json:"call"`
+				Tokens int64 `json:"tokens"`
+			}
+			if err := json.Unmarshal(events[i].Payload, &entry); err != nil {
+				return 0, &Error{Code: Internal, Op: "read ledger", Err: err}
+			}
+			took, known := settled[entry.Call]
+			switch {
+			case events[i].Type == EventSpent:
+				settled[entry.Call] = entry.Tokens
+			case known:
+				sum += took
+			default:
+				sum += entry.Tokens
+			}
+		}
+		if page.Cursor = next; next == "" {
+			return sum, nil
+		}
+	}
+}
+
+// reserve takes tokens out of both budgets, or none and says which one is too small.
+// The sum is read again after the reservation is written: of two processes that
+// reserve at once each sees the other's, and none goes beyond.
+func (l *ledger) reserve(ctx context.Context, tokens int64) (call ID, budget string, err error) {
+	left, budget, err := l.left(ctx)
+	if err != nil || tokens > left {
+		return ID{}, budget, err
+	}
+	call = l.m.engine.opts.NewID()
+	if err := l.note(ctx, EventReserved, map[string]any{"call": call, "tokens": tokens, "model": l.model}); err != nil {
+		return ID{}, "", err
+	}
+	l.spent += tokens
+	day, err := l.day(ctx)
+	if err == nil && day > l.perDay {
+		return ID{}, "day", l.settle(ctx, call, tokens, Usage{})
+	}
+	return call, "", err
+}
+
+// settle replaces a reservation by what the call took.
+func (l *ledger) settle(ctx context.Context, call ID, reserved int64, u Usage) error {
+	l.spent += u.Total() - reserved
+	return l.note(ctx, EventSpent, map[string]any{"call": call, "tokens": u.Total(), "prompt_tokens": u.PromptTokens,
+		"completion_tokens": u.CompletionTokens, "estimated": u.Estimated})
+}
+
+func (l *ledger) note(ctx context.Context, typ EventType, payload map[string]any) error {
+	return l.m.engine.store.Apply(ctx, l.m.view.Tenant, Change{Events: []Event{l.m.event(typ, &Record{}, l.m.engine.now(), payload)}})
+}

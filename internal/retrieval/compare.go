@@ -1,0 +1,200 @@
+package retrieval
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A Relation says what a text is to an older one.
+type Relation int
+
+// The relations of two texts. None but Same is reason enough to keep only one.
+const (
+	Unrelated Relation = iota
+	Same               // the same but for white space and letter case
+	Rephrased          // mostly the same words, none in place of another
+	Changed            // the same words but for a value: a number, a name, a date, a unit, a negation
+)
+
+// String names the relation.
+func (r Relation) String() string {
+	return [...]string{"unrelated", "same", "rephrased", "changed"}[r]
+}
+
+// Bounds of what is compared, and from where on texts have to do with one another.
+const (
+	maxCompared = 200 // words of each text; what is longer is not compared
+	minOverlap  = 0.5 // share of the words of content that both have
+	maxReplaced = 2   // words of content in place of others
+)
+
+// Compare says what a text is to an older one. It knows words, not meanings: where a
+// word stands in place of another one it says Changed, also if the two mean the same.
+func Compare(older, newer string) Relation {
+	if Fold(older) == Fold(newer) {
+		return Same
+	}
+	a, b := compared(older), compared(newer)
+	if len(a.words) == 0 || len(b.words) == 0 || len(a.words) > maxCompared || len(b.words) > maxCompared {
+		return Unrelated
+	}
+	common, onlyA, onlyB := difference(a.content, b.content)
+	values := hasValue(onlyA) && hasValue(onlyB)
+	// Words that are no values say what the two are about.
+	about, removed, added := len(nonValues(common)), len(nonValues(onlyA)), len(nonValues(onlyB))
+	overlap := 0.0
+	if about > 0 {
+		overlap = float64(about) / float64(about+max(removed, added))
+	}
+	switch {
+	case overlap < minOverlap:
+		return Unrelated
+	case a.negations%2 != b.negations%2, values:
+		return Changed
+	case len(onlyA) == 0 && len(onlyB) == 0 && len(a.words) == len(b.words) && !slices.Equal(a.content, b.content):
+		return Changed // who did it to whom, from where to where
+	case len(onlyA) > 0 && len(onlyB) > 0 && len(onlyA) <= maxReplaced && len(onlyB) <= maxReplaced && len(common) >= 2:
+		return Changed
+	}
+	return Rephrased
+}
+
+// Fold takes out what two ways of writing the same text differ in: white space and
+// letter case. Of a unit behind a number the case stays: 5 mW are not 5 MW.
+func Fold(text string) string {
+	words := strings.Fields(text)
+	for i, w := range words {
+		if !caseTells(words, i) {
+			words[i] = strings.ToLower(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// caseUnits are units, in small letters, that another case makes another unit.
+var caseUnits = wordSet("mw mhz mv ma mpa ms mb mbit mbps mbit/s mb/s mib kb kbps kb/s gb gbps gb/s gbit tb tbps pb ml mg")
+
+// caseTells reports whether a word is, or ends in, such a unit behind a number.
+func caseTells(words []string, i int) bool {
+	w := strings.TrimRight(words[i], ".,;:!?)")
+	number := strings.TrimLeft(w, "0123456789.,")
+	if !caseUnits[strings.ToLower(number)] {
+		return false
+	}
+	if len(number) < len(w) {
+		return true
+	}
+	return i > 0 && strings.TrimLeft(words[i-1], "0123456789.,") == ""
+}
+
+// A comparison is a text as it is compared.
+type comparison struct {
+	words     []string // all, folded
+	content   []string // without those that carry no content, stemmed; with negations left out
+	negations int
+}
+
+func compared(text string) (c comparison) {
+	words := splitValues(Fold(strings.ReplaceAll(text, "’", "'")))
+	for _, w := range words {
+		c.words = append(c.words, w)
+		switch {
+		case negations[w] || strings.HasSuffix(w, "n't"):
+			c.negations++
+		case !functionWordsCompared[w]:
+			c.content = append(c.content, comparedTerm(w))
+		}
+	}
+	return c
+}
+
+// Telling returns up to limit words of a text to find texts like it by: the longest of
+// those that carry content, since long words are the rarer ones.
+func Telling(text string, limit int) string {
+	words := slices.DeleteFunc(splitValues(Fold(text)), func(w string) bool { return functionWordsCompared[w] || negations[w] })
+	slices.Sort(words)
+	words = slices.Compact(words)
+	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
+	return strings.Join(words[:min(limit, len(words))], " ")
+}
+
+// splitValues cuts a text into words: punctuation goes, digits part from letters, and
+// characters that are not written in words stand alone.
+func splitValues(text string) (words []string) {
+	for _, field := range strings.Fields(text) {
+		field = strings.TrimFunc(field, func(r rune) bool {
+			return unicode.IsPunct(r) && !strings.ContainsRune("#%-+", r) || r == '`'
+		})
+		field = strings.TrimSuffix(field, "'s")
+		start, last := 0, rune(0)
+		for i, r := range field {
+			apart := unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+			if i > start && (apart || unicode.In(last, unicode.Han, unicode.Hiragana, unicode.Katakana) ||
+				unicode.IsDigit(r) && unicode.IsLetter(last) || unicode.IsLetter(r) && unicode.IsDigit(last)) {
+				words = append(words, field[start:i])
+				start = i
+			}
+			last = r
+		}
+		if start < len(field) {
+			words = append(words, field[start:])
+		}
+	}
+	return words
+}
+
+// comparedTerm stems words; values stay as they are.
+func comparedTerm(w string) string {
+	if isValue(w) {
+		return w
+	}
+	term, _ := Normalize(w)
+	return term
+}
+
+// isValue reports whether a word is a number, a date or a part of one.
+func isValue(w string) bool {
+	return numberWords[w] || strings.ContainsFunc(w, unicode.IsDigit)
+}
+
+func hasValue(words []string) bool { return slices.ContainsFunc(words, isValue) }
+
+func nonValues(words []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), isValue)
+}
+
+// difference counts each word as often as it comes.
+func difference(a, b []string) (common, onlyA, onlyB []string) {
+	left := map[string]int{}
+	for _, w := range b {
+		left[w]++
+	}
+	for _, w := range a {
+		if left[w] > 0 {
+			left[w]--
+			common = append(common, w)
+		} else {
+			onlyA = append(onlyA, w)
+		}
+	}
+	for _, w := range b {
+		if left[w] > 0 {
+			left[w]--
+			onlyB = append(onlyB, w)
+		}
+	}
+	return common, onlyA, onlyB
+}
+
+var (
+	negations = wordSet("not no never none nobody nothing neither nor cannot without nicht kein keine keinen nie niemals ohne ne pas jamais sans nunca sin non mai 不 没 没有")
+
+	numberWords = wordSet(`zero one two three four five six seven eight nine ten eleven twelve dozen twenty thirty forty fifty sixty seventy eighty ninety
+		hundred thousand million billion half twice first second third fourth fifth monday tuesday wednesday thursday friday saturday sunday
+		january february march april may june july august september october november december today tomorrow yesterday am pm`)
+
+	functionWordsCompared = wordSet(`a an the is are was were be been being to of in on at for with and or that this these those it its he she they his her
+		their my your our i we you me him them us do does did has have had will would shall should can could as by s
+		der die das ein eine ist sind und von zu im la le les un une el los las de des et y`)
+)

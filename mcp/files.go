@@ -1,0 +1,213 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tool"
+)
+
+// The files of the first tool of the family files are resources, too, and what the
+// connector says of each such tool's tree is a prompt.
+const (
+	resourceScheme   = "memory"
+	resourceTemplate = resourceScheme + ":///{+path}"
+	resourceType     = "text/plain; charset=utf-8"
+	resourcePage     = 500 // resources of a page
+)
+
+// fileMethods are what the server answers in addition when it has files.
+var fileMethods = map[string]bool{"resources/list": true, "resources/read": true, "resources/templates/list": true,
+	"prompts/list": true, "prompts/get": true}
+
+// addFiles registers resources and prompts for the tools of the family files.
+func (s *Server) addFiles() {
+	for _, t := range s.opts.Tools {
+		if t.Family != tool.FamilyFiles {
+			continue
+		}
+		if s.files == nil {
+			s.files = t
+			s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{Name: "file", Title: "Memory file", URITemplate: resourceTemplate,
+				Description: "A file of the memory; a directory is the list of what is in it.", MIMEType: resourceType}, s.readResource)
+		}
+		s.sdk.AddPrompt(&sdk.Prompt{Name: t.Name, Title: t.Title, Description: "What the memory holds, to begin a conversation with.",
+			Arguments: []*sdk.PromptArgument{
+				{Name: "content", Description: "tree: the names at the root (default); full: every file with its content"},
+				{Name: "max_chars", Description: "Most characters, 1 to 20000; default 4000"},
+			}}, s.prompt(t))
+	}
+}
+
+// fileCapabilities are what the server declares when it has files.
+func fileCapabilities(tools []*tool.Tool, c *sdk.ServerCapabilities) {
+	for _, t := range tools {
+		if t.Family == tool.FamilyFiles {
+			c.Resources, c.Prompts = &sdk.ResourceCapabilities{}, &sdk.PromptCapabilities{}
+		}
+	}
+}
+
+// tree opens the tree whose files are resources.
+func (s *Server) tree(ctx context.Context, r source, meta sdk.Meta) (*loci.Tree, error) {
+	c, err := s.caller(ctx, "resources", r, meta)
+	if err != nil {
+		return nil, err
+	}
+	return s.files.Tree(c)
+}
+
+// within runs a request for files as calls of tools run: after what came before it,
+// in one of the slots, and in bounded time.
+func (s *Server) within(ctx context.Context, r source, do func(context.Context) error) error {
+	if err := turnOf(r.GetExtra()).wait(ctx); err != nil {
+		return s.fileError(ctx, r, err)
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return s.fileError(ctx, r, ctx.Err())
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.files.Timeout)
+	defer cancel()
+	return s.fileError(ctx, r, do(ctx))
+}
+
+// fileError is how a request for files fails: with the words of the error, for
+// these are no calls of a model. Causes are logged, never shown.
+func (s *Server) fileError(ctx context.Context, r source, err error) error {
+	var protocol *jsonrpc.Error
+	if err == nil || errors.As(err, &protocol) {
+		return err
+	}
+	e := loci.AsError(err)
+	switch e.Code {
+	case loci.Internal, loci.Unavailable:
+		s.opts.Logger.ErrorContext(ctx, "resource failed", "request_id", requestID(r.GetExtra()), "code", string(e.Code), "op", e.Op, "cause", e.Err)
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error()}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Error()}
+}
+
+// listResources lists the files of the caller's tree, a page at a time. The order
+// is that of the store, directory by directory.
+func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest) (out *sdk.ListResourcesResult, err error) {
+	out = &sdk.ListResourcesResult{Resources: []*sdk.Resource{}}
+	out.CacheScope = "private"
+	err = s.within(ctx, r, func(ctx context.Context) error {
+		params := r.Params
+		if params == nil {
+			params = &sdk.ListResourcesParams{}
+		}
+		tree, err := s.tree(ctx, r, params.Meta)
+		if loci.ErrnoOf(err) == loci.ENOMEM {
+			return nil // clients list without being asked to: no thread, no files
+		}
+		if err != nil {
+			return err
+		}
+		list, next, err := tree.Files(ctx, loci.Page{Limit: resourcePage, Cursor: params.Cursor})
+		for _, f := range list {
+			out.Resources = append(out.Resources, &sdk.Resource{URI: resourceURI(f.Path), Name: f.Name, Title: f.Path, MIMEType: resourceType, Size: f.Bytes})
+		}
+		out.NextCursor = next
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// readResource reads a file; a directory is the list of what is in it.
+func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (out *sdk.ReadResourceResult, err error) {
+	err = s.within(ctx, r, func(ctx context.Context) error {
+		path, ok := resourcePath(r.Params.URI)
+		if !ok {
+			return sdk.ResourceNotFoundError(r.Params.URI)
+		}
+		tree, err := s.tree(ctx, r, r.Params.Meta)
+		if err != nil {
+			return err
+		}
+		text, err := tree.Read(ctx, path)
+		if loci.ErrnoOf(err) == loci.EISDIR {
+			text, err = directory(ctx, tree, path)
+		}
+		if loci.ErrnoOf(err) == loci.ENOENT {
+			return sdk.ResourceNotFoundError(r.Params.URI)
+		}
+		out = &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: resourceType, Text: s.files.Scrub(text)}}}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// directory writes the URIs of what is in a directory, a line each.
+func directory(ctx context.Context, tree *loci.Tree, path string) (string, error) {
+	list, err := tree.List(ctx, path)
+	var lines strings.Builder
+	for _, f := range list {
+		lines.WriteString(resourceURI(f.Path))
+		if f.Dir {
+			lines.WriteByte('/')
+		}
+		lines.WriteByte('\n')
+	}
+	return lines.String(), err
+}
+
+func resourceURI(path string) string {
+	return (&url.URL{Scheme: resourceScheme, Path: path}).String()
+}
+
+// resourcePath is the inverse of resourceURI.
+func resourcePath(uri string) (string, bool) {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != resourceScheme || u.Host != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
+		return "", false
+	}
+	path, err := loci.CleanPath(u.Path)
+	return path, err == nil
+}
+
+// prompt makes the handler of a tool's prompt.
+func (s *Server) prompt(t *tool.Tool) sdk.PromptHandler {
+	return func(ctx context.Context, r *sdk.GetPromptRequest) (out *sdk.GetPromptResult, err error) {
+		out = &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{}}
+		err = s.within(ctx, r, func(ctx context.Context) error {
+			o := loci.ConnectorOptions{Content: loci.ConnectorContent(r.Params.Arguments["content"])}
+			if text := r.Params.Arguments["max_chars"]; text != "" {
+				n, err := strconv.Atoi(text)
+				if err != nil || n == 0 {
+					n = -1 // the message is that of a number out of range
+				}
+				o.MaxChars = n
+			}
+			c, err := s.caller(ctx, t.Name, r, r.Params.Meta)
+			if err != nil {
+				return err
+			}
+			text, err := t.ConnectorText(ctx, c, o)
+			if text != "" {
+				out.Messages = append(out.Messages, &sdk.PromptMessage{Role: "user", Content: &sdk.TextContent{Text: text}})
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
+}

@@ -1,0 +1,198 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/memory"
+)
+
+// A flatTree is the tool memory, written down a second time from its rules: a map of
+// paths to contents, in which nil is a directory.
+type flatTree map[string]*string
+
+var (
+	slashes   = regexp.MustCompile(`[\\/]+`)
+	flatName  = regexp.MustCompile(`^[A-Za-z0-9_. -]+$`)
+	onlyBlank = regexp.MustCompile(`^ +$`)
+)
+
+func flatPath(path string) (clean, fault string) {
+	switch {
+	case path == "":
+		return "", "path is required"
+	case strings.Contains(path, ".."):
+		return "", `invalid path: ".." not allowed`
+	case strings.Contains(path, "$"):
+		return "", `invalid path: "$" not allowed`
+	}
+	clean = strings.Trim(slashes.ReplaceAllString(path, "/"), "/")
+	if clean == "" {
+		return "/", ""
+	}
+	for n, name := range strings.Split(clean, "/") {
+		if !flatName.MatchString(name) || name == "." || onlyBlank.MatchString(name) || len(name) > 255 {
+			return "", "invalid path segment: " + name
+		}
+		if n == 32 {
+			return "", "invalid path: more than 32 levels"
+		}
+	}
+	return "/" + clean, ""
+}
+
+// say is what the tool must answer; the result is JSON.
+func (f flatTree) say(command, path, content, old string) (result, message, code string) {
+	if !slices.Contains([]string{"read", "list", "append", "update", "delete"}, command) {
+		return "", "unknown command: " + clip(command, 64), "EINVAL"
+	}
+	if command == "list" && path == "" {
+		path = "/"
+	}
+	path, fault := flatPath(path)
+	if fault != "" {
+		return "", fault, "EINVAL"
+	}
+	at, there := f[path]
+	switch dir := there && at == nil || path == "/"; {
+	case command == "list":
+		return f.list(path, dir), "", ""
+	case command == "delete":
+		return f.delete(path), "", ""
+	case dir:
+		return "", "EISDIR: path is a directory", "EISDIR"
+	case command == "append":
+		return f.append(path, content, at)
+	case !there:
+		return "", "ENOENT: file not found", "ENOENT"
+	case command == "read":
+		return object("content", *at), "", ""
+	}
+	n := 0
+	if old != "" {
+		n = strings.Count(*at, old)
+		*at = strings.ReplaceAll(*at, old, content)
+	}
+	return object("replaced", n), "", ""
+}
+
+func (f flatTree) list(path string, dir bool) string {
+	entries := []any{}
+	var names []string
+	for p := range f {
+		if rest, in := strings.CutPrefix(p, strings.TrimSuffix(path, "/")+"/"); in && dir && !strings.Contains(rest, "/") {
+			names = append(names, rest)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		kind := "file"
+		if f[strings.TrimSuffix(path, "/")+"/"+name] == nil {
+			kind = "dir"
+		}
+		entries = append(entries, json.RawMessage(object("name", name, "kind", kind)))
+	}
+	return object("entries", entries)
+}
+
+func (f flatTree) delete(path string) string {
+	files, dirs := 0, 0
+	for p, content := range f {
+		if p == path || strings.HasPrefix(p, strings.TrimSuffix(path, "/")+"/") {
+			if content == nil {
+				dirs++
+			} else {
+				files++
+			}
+			delete(f, p)
+		}
+	}
+	return object("files", files, "dirs", dirs)
+}
+
+func (f flatTree) append(path, content string, at *string) (result, message, code string) {
+	names := strings.Split(path[1:], "/")
+	for n := 1; n < len(names); n++ {
+		if dir := "/" + strings.Join(names[:n], "/"); f[dir] != nil {
+			return "", "ENOTDIR: a parent of the path is a file", "ENOTDIR"
+		}
+	}
+	for n := 1; n < len(names); n++ {
+		f["/"+strings.Join(names[:n], "/")] = nil
+	}
+	if at != nil {
+		if *at != "" && !strings.HasSuffix(*at, "\n") && !strings.HasPrefix(content, "\n") {
+			content = "\n" + content
+		}
+		content = *at + content
+	}
+	f[path] = &content
+	return object("status", "ok"), "", ""
+}
+
+// FuzzMemoryTool calls the tool with three commands in a row, in a tree that is not
+// empty, and compares each reply with the model's.
+func FuzzMemoryTool(f *testing.F) {
+	f.Add("append", "/a/b", "x", "read", "/a/b", "", "delete", "/a", "")
+	f.Add("append", `a\\b//c/`, "x\n", "append", "/a/b/c", "y", "update", "/a/b/c", "x")
+	f.Add("append", "/dir/file", "\n", "list", "/dir/", "", "read", "dir", "x")
+	f.Add("fly", "/..", "", "list", "", "", "append", "/dir/file/x", "")
+	f.Add("update", "/dir/file", "o", "append", "/é", "x", "delete", "//", "")
+	f.Fuzz(func(t *testing.T, c1, p1, x1, c2, p2, x2, c3, p3, x3 string) {
+		engine, err := loci.New(memory.Open(), &loci.Options{KeepSecrets: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := setOver(t, engine, Config{KeepSecrets: true, Logger: slog.New(slog.DiscardHandler), Entries: []Instance{{Family: FamilyFiles}}})
+		tool, _ := set.Lookup("memory")
+		model := flatTree{}
+		u := user(t, "u")
+		for _, step := range [][3]string{{"append", "/dir/file", "one two one"}, {"append", "/dir/sub/x.md", ""}, {c1, p1, x1}, {c2, p2, x2}, {c3, p3, x3}} {
+			for i := range step {
+				step[i] = strings.ToValidUTF8(step[i], "\uFFFD")
+				if !utf8.ValidString(step[i]) || len(step[i]) > 20_000 {
+					t.Skip()
+				}
+			}
+			args := object("command", step[0], "path", step[1], "content", step[2], "oldContent", "o")
+			reply, err := tool.Call(t.Context(), u, json.RawMessage(args))
+			if err != nil {
+				t.Fatalf("%s: %v", args, err)
+			}
+			var got struct {
+				Path   string
+				OK     bool
+				Result json.RawMessage
+				Error  struct{ Message, Code string }
+			}
+			decode(t, []byte(reply.Text), &got)
+			result, message, code := model.say(step[0], step[1], step[2], "o")
+			message = clip(message, 1000)
+			if got.OK != (code == "") || got.Error.Code != code || !strings.HasPrefix(got.Error.Message, message) || !sameJSON(t, got.Result, result) {
+				t.Fatalf("%s:\n got %s\nwant %s %s %s", args, reply.Text, result, message, code)
+			}
+			if clean, err := loci.CleanPath(got.Path); got.OK && (err != nil || clean != got.Path) {
+				t.Fatalf("%s: path %q, cleaned again %q, %v", args, got.Path, clean, err)
+			}
+		}
+	})
+}
+
+// sameJSON compares two JSON objects regardless of the order of their keys.
+func sameJSON(t testing.TB, a json.RawMessage, b string) bool {
+	t.Helper()
+	if len(a) == 0 || b == "" {
+		return len(a) == 0 && b == ""
+	}
+	var x, y any
+	decode(t, a, &x)
+	decode(t, []byte(b), &y)
+	return fmt.Sprint(x) == fmt.Sprint(y)
+}

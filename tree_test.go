@@ -1,0 +1,205 @@
+package loci_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// newTree makes a handle of the shared tree of a name.
+func newTree(t testing.TB, e *loci.Engine, name string) *loci.Tree {
+	t.Helper()
+	tree, err := bind(t, e, "user", "ann").Tree(name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// treeCase is a step of a test and what it must say.
+type treeCase struct {
+	name string
+	do   func() error
+	want loci.Errno
+	text string // the message; empty: any
+}
+
+func TestTreeErrors(t *testing.T) {
+	eachStore(t, func(t *testing.T, store loci.Store) {
+		e := newEngine(t, store, loci.Options{Trees: loci.TreeLimits{MaxFileBytes: 10_000, MaxTreeBytes: 12_000, MaxEntries: 6, MaxDirEntries: 3}})
+		tree := newTree(t, e, "")
+		add := func(path string, bytes int) func() error {
+			return func() error { _, err := tree.Append(t.Context(), path, strings.Repeat("x", bytes)); return err }
+		}
+		for _, c := range []treeCase{
+			{"read nothing", func() error { _, err := tree.Read(t.Context(), "/a"); return err }, loci.ENOENT, "ENOENT: file not found"},
+			{"a file", add("/d/a", 5), "", ""},
+			{"read a directory", func() error { _, err := tree.Read(t.Context(), "/d"); return err }, loci.EISDIR, "EISDIR: path is a directory"},
+			{"read the root", func() error { _, err := tree.Read(t.Context(), "/"); return err }, loci.EISDIR, "EISDIR: path is a directory"},
+			{"append to the root", add("/", 1), loci.EISDIR, ""},
+			{"below a file", add("/d/a/b/c", 1), loci.ENOTDIR, ""},
+			{"read below a file", func() error { _, err := tree.Read(t.Context(), "/d/a/b"); return err }, loci.ENOENT, ""},
+			{"too large a file", add("/d/a", 10_000), loci.EFBIG, ""},
+			{"grown by an update", func() error { _, err := tree.Update(t.Context(), "/d/a", "x", strings.Repeat("y", 3000)); return err }, loci.EFBIG, ""},
+			{"large enough", add("/d/b", 9000), "", ""},
+			{"too large a tree", add("/d/a", 4000), loci.ENOSPC, ""},
+			{"a third child", add("/d/c", 1), "", ""},
+			{"too many children", add("/d/d", 1), loci.ENOSPC, ""},
+			{"more entries", add("/e/f", 1), "", ""},
+			{"too many entries", add("/e/g", 1), loci.ENOSPC, ""},
+			{"create over a file", func() error {
+				_, err := tree.Write(t.Context(), "/d/a", "", &loci.WriteOptions{Create: true})
+				return err
+			}, loci.EEXIST, ""},
+			{"another version", func() error {
+				_, err := tree.Write(t.Context(), "/d/a", "", &loci.WriteOptions{IfVersion: 9})
+				return err
+			}, loci.EAGAIN, ""},
+			{"no UTF-8", func() error { _, err := tree.Append(t.Context(), "/d/a", "\xff"); return err }, loci.EINVAL, ""},
+			{"insert beyond the end", func() error { _, err := tree.Insert(t.Context(), "/d/a", 2, "x"); return err }, loci.EINVAL, ""},
+			{"a version that is not kept", func() error { _, err := tree.Restore(t.Context(), "/d/a", 99); return err }, loci.ENOENT, ""},
+		} {
+			err := c.do()
+			if got := loci.ErrnoOf(err); got != c.want || c.text != "" && err.Error() != c.text {
+				t.Errorf("%s: %v (%s), want %s %s", c.name, err, got, c.want, c.text)
+			}
+		}
+		// What was refused has left nothing behind.
+		if n, bytes, err := tree.Totals(t.Context()); err != nil || n != (loci.TreeCounts{Files: 4, Dirs: 2}) || bytes != 9007 {
+			t.Errorf("the tree has %+v and %d bytes, %v", n, bytes, err)
+		}
+	})
+}
+
+func TestCleanPath(t *testing.T) {
+	long := strings.Repeat("n", 255)
+	for _, c := range []struct{ in, want, err string }{
+		{"a", "/a", ""}, {`\a\\b//c\`, "/a/b/c", ""}, {"/", "/", ""}, {"//", "/", ""}, {"/a.b/ c_-9/", "/a.b/ c_-9", ""},
+		{"/A", "/A", ""}, {".a", "/.a", ""}, {"/" + long, "/" + long, ""}, {strings.Repeat("/a", 32), strings.Repeat("/a", 32), ""},
+		{"", "", "path is required"},
+		{"/a/../b", "", `invalid path: ".." not allowed`}, {"a..b", "", `invalid path: ".." not allowed`},
+		{"/a$", "", `invalid path: "$" not allowed`}, {"/..$", "", `invalid path: ".." not allowed`},
+		{"/a/./b", "", "invalid path segment: ."}, {"/a:b", "", "invalid path segment: a:b"}, {"/é", "", "invalid path segment: é"},
+		{"/a\x00b", "", "invalid path segment: a\x00b"}, {"/a/ ", "", "invalid path segment:  "}, {"/" + long + "n", "", "invalid path segment: " + long + "n"},
+		{strings.Repeat("/a", 33), "", "invalid path: more than 32 levels"},
+	} {
+		got, err := loci.CleanPath(c.in)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if got != c.want || text != c.err {
+			t.Errorf("CleanPath(%q) = %q, %q; want %q, %q", c.in, got, text, c.want, c.err)
+		}
+		if again, err := loci.CleanPath(got); got != "" && (err != nil || again != got) {
+			t.Errorf("CleanPath(%q) = %q, %v: not the same again", got, again, err)
+		}
+	}
+}
+
+// TestTreeKeepsItsWriters lets many append to one file, delete what others fill, and
+// make files in one new directory: nothing acknowledged is lost.
+func TestTreeKeepsItsWriters(t *testing.T) {
+	eachStore(t, func(t *testing.T, store loci.Store) {
+		engines := []*loci.Engine{newEngine(t, store, loci.Options{}), newEngine(t, store, loci.Options{})} // as two processes would
+		const writers, lines = 8, 40
+		var all sync.WaitGroup
+		for w := range writers {
+			all.Go(func() {
+				tree := newTree(t, engines[w%2], "")
+				for n := range lines {
+					if _, err := tree.Append(t.Context(), "/log", fmt.Sprintf("%d-%d", w, n)); err != nil {
+						t.Errorf("append: %v", err)
+					}
+				}
+				if _, err := tree.Append(t.Context(), fmt.Sprintf("/new/deep/%d", w), "x"); err != nil {
+					t.Errorf("create: %v", err)
+				}
+				if _, err := tree.Append(t.Context(), "/gone/a", "x"); err != nil {
+					t.Errorf("append to what is deleted: %v", err)
+				}
+				if _, err := tree.Delete(t.Context(), "/gone"); err != nil {
+					t.Errorf("delete: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		tree := newTree(t, engines[0], "")
+		content, err := tree.Read(t.Context(), "/log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := map[string]int{}
+		for line := range strings.SplitSeq(content, "\n") {
+			w, n, _ := strings.Cut(line, "-")
+			if fmt.Sprint(next[w]) != n {
+				t.Fatalf("line %q of writer %s is not number %d", line, w, next[w])
+			}
+			next[w]++
+		}
+		if len(next) != writers {
+			t.Errorf("%d writers left lines, want %d", len(next), writers)
+		}
+		if n, _, err := tree.Totals(t.Context()); err != nil || n != (loci.TreeCounts{Files: 1 + writers, Dirs: 2}) {
+			t.Errorf("the tree has %+v, %v", n, err)
+		}
+	})
+}
+
+func TestTreeSearch(t *testing.T) {
+	eachStore(t, func(t *testing.T, store loci.Store) {
+		e := newEngine(t, store, loci.Options{})
+		tree := newTree(t, e, "")
+		filler := strings.Repeat("nothing of interest is said here\n", 400)
+		writeFile(t, tree, "/notes/long", filler+"the zebra sleeps\n"+filler)
+		writeFile(t, tree, "/other/short", "a zebra runs")
+		lines := func(q loci.TreeQuery) (found []string) {
+			t.Helper()
+			result, err := tree.Search(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range result.Matches {
+				if m.First <= 401 && 401 <= m.Last || m.File.Path == "/other/short" && m.First == 1 && m.Last == 1 {
+					found = append(found, m.File.Path)
+				} else {
+					t.Errorf("a match in lines %d to %d of %s", m.First, m.Last, m.File.Path)
+				}
+			}
+			slices.Sort(found)
+			return found
+		}
+		if got := lines(loci.TreeQuery{Text: "zebra"}); !slices.Equal(got, []string{"/notes/long", "/other/short"}) {
+			t.Errorf("found %q", got)
+		}
+		if got := lines(loci.TreeQuery{Text: "zebra", Path: "/other"}); !slices.Equal(got, []string{"/other/short"}) {
+			t.Errorf("below /other found %q", got)
+		}
+		if got := lines(loci.TreeQuery{Text: "zebra", Path: "/none"}); got != nil {
+			t.Errorf("below nothing found %q", got)
+		}
+		// Only the current version is searched, and nothing of it by other searches.
+		if _, err := tree.Update(t.Context(), "/other/short", "zebra", "horse"); err != nil {
+			t.Fatal(err)
+		}
+		if got := lines(loci.TreeQuery{Text: "zebra"}); !slices.Equal(got, []string{"/notes/long"}) {
+			t.Errorf("after the update found %q", got)
+		}
+		if r, err := bind(t, e, "user", "ann").Search(t.Context(), loci.Query{Text: "zebra"}); err != nil || len(r.Matches) > 0 {
+			t.Errorf("a search of memories found %d matches, %v", len(r.Matches), err)
+		}
+	})
+}
+
+func writeFile(t testing.TB, tree *loci.Tree, path, content string) loci.FileInfo {
+	t.Helper()
+	info, err := tree.Write(t.Context(), path, content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
