@@ -124,15 +124,26 @@ it("copies, prunes and deletes threads", async () => {
 
 it("takes metadata and state that JSON does not", async () => {
   const ring = { name: "ring" };
-  ring.self = ring;
+  ring.self = ring.other = ring;
   const metadata = { source: "loop", step: 1, parents: {}, odd: "a\0b", half: "\ud800", ring, when: new Map([["k", 1]]), big: Infinity };
   const checkpoint = { v: 4, id: "1ef0", ts: "2026-01-01T00:00:00.000Z", channel_values: { __proto__x: "v", constructor: "c" }, channel_versions: { __proto__x: 1, constructor: 2 }, versions_seen: {} };
   await checkpointer.put(thread("odd"), checkpoint, metadata, checkpoint.channel_versions);
   const tuple = await checkpointer.getTuple(thread("odd"));
   expect(tuple.checkpoint).toEqual(checkpoint);
   expect(tuple.metadata).toMatchObject({ odd: "a\0b", when: new Map([["k", 1]]) });
+  const emptied = { ...checkpoint, id: "1ef1", channel_values: {}, channel_versions: { constructor: 3 } };
+  await checkpointer.put(tuple.config, emptied, metadata, { constructor: 3 }); // a channel that holds nothing now
+  expect((await checkpointer.getTuple(thread("odd"))).checkpoint).toEqual(emptied);
   await expect(checkpointer.put({ configurable: {} }, checkpoint, metadata, {})).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("thread_id") });
   await expect(checkpointer.putWrites(thread("odd"), [["c", 1]], "t")).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("checkpoint_id") });
+});
+
+it("keeps the first of what a task wrote, and the last of its interrupts and errors", async () => {
+  const where = thread("writes", { checkpoint_ns: "", checkpoint_id: "1ef0" });
+  await checkpointer.put(thread("writes"), { v: 4, id: "1ef0", ts: "", channel_values: {}, channel_versions: {}, versions_seen: {} }, { source: "loop", step: 0, parents: {} }, {});
+  for (const n of [1, 2]) await checkpointer.putWrites(where, [["out", n], ["__interrupt__", n], ["__error__", n]], "task");
+  const { pendingWrites } = await checkpointer.getTuple(where);
+  expect(Object.fromEntries(pendingWrites.map(([, channel, value]) => [channel, value]))).toEqual({ out: 1, __interrupt__: 2, __error__: 2 });
 });
 
 it("remembers across threads with tools and the store", async () => {

@@ -115,6 +115,13 @@ describe("attempts", () => {
     await p.close();
   });
 
+  it("do not wait for a server that wants an hour", async () => {
+    const p = await proxy((_, __, response) => (response.writeHead(429, { "Retry-After": "3600" }).end(), "answered"));
+    await expect(client({ baseUrl: p.url }).info({ signal: AbortSignal.timeout(5000) })).rejects.toEqual(code("unavailable"));
+    expect(p.count()).toBe(1);
+    await p.close();
+  });
+
   it.each([
     [400, "unsupported"],
     [404, "unsupported"],

@@ -20,4 +20,5 @@ if ! cmp -s package-lock.json node_modules/.installed; then
 fi
 ./pack.sh
 node modules.mjs
+node ../../../sdk/js/node_modules/typescript/bin/tsc -p types
 node_modules/node/bin/node node_modules/vitest/vitest.mjs run "$@"

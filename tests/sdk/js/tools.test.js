@@ -110,6 +110,8 @@ describe("tools of the AI SDK", () => {
     const heard = [];
     const tools = await memoryTools(new LociClient({ baseUrl: broken.url, retries: 0 }), { onError: (e) => heard.push(e.code) });
     await broken.stop();
+    const reason = new Error("the user left");
+    await expect(tools.memory_save.execute({ content: "x" }, { abortSignal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const { text } = await generateText({ model: calling("memory_save", { content: "x" }), tools, prompt: "Remember", stopWhen: stepCountIs(3) });
     expect(text).toBe("Error: the memory cannot be reached now. Go on without it.");
     expect(heard).toEqual(["unavailable"]);
