@@ -201,7 +201,7 @@ func (t *Tree) outline(ctx context.Context, limit int) (string, error) {
 // cutOutline joins lines, of which the first is the root's, and cuts them to a
 // number of characters; children is how many there are in all.
 func cutOutline(lines []string, children, limit int) string {
-	chars := func(text string) int { return utf8.RuneCountInString(text) }
+	chars := utf8.RuneCountInString
 	whole := strings.Join(lines, "\n")
 	if len(lines) == children+1 && chars(whole) <= limit {
 		return whole

@@ -205,7 +205,7 @@ func (d *digestion) store(ctx context.Context, draft *factDraft, old *Record, ev
 		return skipTwice, nil
 	}
 	if holder != nil && normalise(holder.Text) == normalise(draft.Text) {
-		skip, err := d.confirm(holder, evidence)
+		skip, err := d.confirm(ctx, holder, evidence)
 		if skip == "" && err == nil {
 			d.slots[slot] = true
 		}
@@ -285,11 +285,11 @@ func (d *digestion) confirmation(ctx context.Context, item *digestItem, evidence
 	if skip != "" || err != nil {
 		return skip, err
 	}
-	return d.confirm(r, evidence)
+	return d.confirm(ctx, r, evidence)
 }
 
 // confirm starts the clock of a fact or a rule anew.
-func (d *digestion) confirm(old *Record, evidence []ID) (skip string, err error) {
+func (d *digestion) confirm(ctx context.Context, old *Record, evidence []ID) (skip string, err error) {
 	if d.touched[old.ID] {
 		return skipTwice, nil
 	}
@@ -297,7 +297,7 @@ func (d *digestion) confirm(old *Record, evidence []ID) (skip string, err error)
 	if r.Kind == KindRule {
 		err = reviveRule(&r, d.now)
 	} else {
-		err = d.m.reviveFact(context.Background(), &r, d.now)
+		err = d.m.reviveFact(ctx, &r, d.now)
 	}
 	if errors.Is(err, ErrConflict) {
 		return skipID, nil
@@ -333,7 +333,7 @@ func (d *digestion) newRule(ctx context.Context, item *digestItem, evidence []ID
 	}
 	for i := range near {
 		if near[i].Scope == body.Scope && normalise(near[i].Text) == normalise(draft.Text) {
-			return d.confirm(&near[i], evidence)
+			return d.confirm(ctx, &near[i], evidence)
 		}
 	}
 	id, err := d.m.addRule(ctx, &d.change, *draft, body, d.now)

@@ -125,11 +125,15 @@ func (m *Memory) own(now time.Time, butler string, kinds ...Kind) Filter {
 // sharingWords returns up to limit records that share the most telling words with the
 // beginning of a text, the best first.
 func (m *Memory) sharingWords(ctx context.Context, f Filter, text string, limit int) ([]Record, error) {
-	probe := plainWords(text)
-	if probe == "" {
+	return m.matching(ctx, f, Probe{Text: plainWords(text)}, limit)
+}
+
+// matching returns up to limit records that fit a probe by words, the best first.
+func (m *Memory) matching(ctx context.Context, f Filter, p Probe, limit int) ([]Record, error) {
+	if p.Text == "" {
 		return nil, nil
 	}
-	hits, err := m.engine.store.Match(ctx, m.view.Tenant, Probe{Text: probe}, f, limit)
+	hits, err := m.engine.store.Match(ctx, m.view.Tenant, p, f, limit)
 	if err != nil || len(hits) == 0 {
 		return nil, err
 	}

@@ -417,3 +417,63 @@ func TestConsolidateForgottenMeanwhile(t *testing.T) {
 		t.Errorf("%+v, %+v", r, facts)
 	}
 }
+
+// An answer that comes after the lease has gone to another attempt is worth nothing.
+func TestConsolidateLateAnswer(t *testing.T) {
+	c := newClock()
+	e := newEngine(t, openMemory(), quiet(c))
+	m := bind(t, e, "user", "u")
+	id := episode(t, m, "home", "something")
+	fact := func(content string) (loci.Completion, error) {
+		return loci.Completion{Text: fmt.Sprintf(`{"new_facts":[{"content":%q,"evidence":[%q]}]}`, content, id)}, nil
+	}
+	r := consolidate(t, e, loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+		c.advance(301 * time.Second)
+		consolidate(t, e, loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) { return fact("in time") })})
+		return fact("late")
+	})})
+	if facts := allFacts(t, m); len(facts) != 1 || facts[0].Content != "in time" || r.Consolidated != 0 || r.Created != 0 {
+		t.Errorf("%+v, %+v", r, facts)
+	}
+}
+
+// An episode that kills whoever reads it is a dead letter after five times.
+func TestConsolidateDeadlyEpisode(t *testing.T) {
+	c := newClock()
+	e := newEngine(t, openMemory(), quiet(c))
+	m := bind(t, e, "user", "u")
+	id, calls := episode(t, m, "home", "something"), 0
+	deadly := loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+		calls++
+		panic("killed")
+	})}
+	for range 6 {
+		func() {
+			defer func() { recover() }()
+			if r := consolidate(t, e, deadly); r.DeadLettered != 1 {
+				t.Errorf("%+v", r)
+			}
+		}()
+		c.advance(301 * time.Second)
+	}
+	if got := episodeNow(t, m, id); calls != 5 || got.Status != loci.DeadLetter || got.Attempts != 5 {
+		t.Errorf("%d calls, %+v", calls, got)
+	}
+}
+
+// An answer deals with a memory once: what comes first counts.
+func TestConsolidateNamesAMemoryOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		e := newEngine(t, s, quiet(newClock()))
+		m := bind(t, e, "user", "u")
+		old, id := save(t, m, "The car is a Saab 900."), episode(t, m, "home", "Bought a car")
+		answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+			return loci.Completion{Text: fmt.Sprintf(`{"updated_facts":[{"id":%[1]q,"content":"a Saab 9000","evidence":[%[2]q]},{"id":%[1]q,"content":"a Volvo","evidence":[%[2]q]}],
+				"confirmations":[{"id":%[1]q,"evidence":[%[2]q]}]}`, old, id)}, nil
+		})
+		r := consolidate(t, e, loci.ConsolidateOptions{Completer: answer})
+		if facts := allFacts(t, m); len(facts) != 2 || r.Updated != 1 || r.Confirmed != 0 || r.Skipped["twice"] != 2 || r.Consolidated != 1 {
+			t.Errorf("%+v, %+v", r, facts)
+		}
+	})
+}

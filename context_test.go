@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"regexp"
 	"slices"
@@ -192,15 +193,18 @@ func anyHostile(t *rapid.T, label string) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(hostile), 1, 4).Draw(t, label), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "glue")) + "."
 }
 
-// TestContextKeepsItsBudget makes contexts of random hostile memories, and counts
-// them by a tokenizer that the engine does not see. LOCI_LONG=1 makes 10,000.
+// TestContextKeepsItsBudget makes contexts of random hostile memories, counts them by
+// a tokenizer that the engine does not see, and makes them again: from the same store,
+// from one filled anew, and from a file. LOCI_LONG=1 makes 10,000, each of them in
+// a file, too.
 func TestContextKeepsItsBudget(t *testing.T) {
-	stores := 0
+	stores, file := 0, openSQLite(t)
 	for more := true; more; more = stores < long(1000, 10_000) {
 		rapid.Check(t, func(t *rapid.T) {
 			stores++
 			opts := loci.Options{Tokenizer: rapid.SampledFrom([]loci.Tokenizer{o200k, o200k, nil, jumpy{}}).Draw(t, "tokenizer")}
-			m := anyMemories(t, opts)
+			memories := anyMemories(t)
+			m := remember(t, openMemory(), opts, stores, memories)
 			q := loci.ContextQuery{Prompt: "zebras", Agent: "a", TokenBudget: new(rapid.OneOf(rapid.IntRange(0, 60), rapid.IntRange(0, 600)).Draw(t, "budget"))}
 			b, err := m.Context(t.Context(), q)
 			if err != nil {
@@ -214,9 +218,14 @@ func TestContextKeepsItsBudget(t *testing.T) {
 				t.Fatalf("%d tokens, said %d, of %d: %q", n, b.Tokens, *q.TokenBudget, b.Text)
 			}
 			checkFence(t, b)
-			again, err := m.Context(t.Context(), q)
-			if err != nil || again.Text != b.Text {
-				t.Fatalf("another text the second time: %q, %v", again.Text, err)
+			again := map[string]*loci.Memory{"the second time": m, "from a store filled anew": remember(t, openMemory(), opts, stores, memories)}
+			if stores%long(10, 1) == 0 {
+				again["from a file"] = remember(t, file, opts, stores, memories)
+			}
+			for what, m := range again {
+				if other, err := m.Context(t.Context(), q); err != nil || other.Text != b.Text {
+					t.Fatalf("another text %s: %q, %v; want %q", what, other.Text, err, b.Text)
+				}
 			}
 		})
 		if t.Failed() {
@@ -234,10 +243,33 @@ func (jumpy) Count(text string) int {
 	return len(text)/5 + strings.Count(text, "\n")*strings.Count(text, "\n")/3
 }
 
-func anyMemories(t *rapid.T, opts loci.Options) *loci.Memory {
-	c := newClock()
+// anyMemories draws what [remember] stores.
+func anyMemories(t *rapid.T) (memories []any) {
+	for range rapid.IntRange(0, 14).Draw(t, "memories") {
+		text := anyHostile(t, "text") + " zebras"
+		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		case 0:
+			memories = append(memories, loci.NewFact{Content: text, Importance: new(rapid.Float64Range(0, 10).Draw(t, "importance"))})
+		case 1:
+			memories = append(memories, loci.NewFact{Content: text, Subject: hostileLabel(t, "subject"), Predicate: hostileLabel(t, "predicate")})
+		case 2:
+			memories = append(memories, loci.NewRule{Content: text})
+		default:
+			memories = append(memories, loci.NewEpisode{Content: text, Butler: "a"})
+		}
+	}
+	return memories
+}
+
+// remember stores memories, the same each time for the same number: times and ids, too.
+func remember(t *rapid.T, s loci.Store, opts loci.Options, number int, memories []any) *loci.Memory {
+	c, made := newClock(), uint32(0)
 	opts.Now = c.now
-	e, err := loci.New(openMemory(), &opts)
+	opts.NewID = func() loci.ID {
+		made++
+		return loci.ID(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(make([]byte, 4, 16), uint64(number)), made))
+	}
+	e, err := loci.New(s, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,21 +277,18 @@ func anyMemories(t *rapid.T, opts loci.Options) *loci.Memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := e.Memory(loci.View{Tenant: tn, Namespace: loci.Namespace{"u"}, Actor: "tester"})
+	m, err := e.Memory(loci.View{Tenant: tn, Namespace: loci.Namespace{"u", fmt.Sprint(number)}, Actor: "tester"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range rapid.IntRange(0, 14).Draw(t, "memories") {
-		text := anyHostile(t, "text") + " zebras"
-		switch rapid.IntRange(0, 3).Draw(t, "kind") {
-		case 0:
-			_, err = m.StoreFact(t.Context(), loci.NewFact{Content: text, Importance: new(rapid.Float64Range(0, 10).Draw(t, "importance"))})
-		case 1:
-			_, err = m.StoreFact(t.Context(), loci.NewFact{Content: text, Subject: hostileLabel(t, "subject"), Predicate: hostileLabel(t, "predicate")})
-		case 2:
-			_, err = m.StoreRule(t.Context(), loci.NewRule{Content: text})
-		default:
-			_, err = m.StoreEpisode(t.Context(), loci.NewEpisode{Content: text, Butler: "a"})
+	for _, memory := range memories {
+		switch memory := memory.(type) {
+		case loci.NewFact:
+			_, err = m.StoreFact(t.Context(), memory)
+		case loci.NewRule:
+			_, err = m.StoreRule(t.Context(), memory)
+		case loci.NewEpisode:
+			_, err = m.StoreEpisode(t.Context(), memory)
 		}
 		if err != nil {
 			t.Fatal(err)

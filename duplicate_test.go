@@ -2,6 +2,8 @@ package loci_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +28,9 @@ func TestStoreFactCompares(t *testing.T) {
 		if err != nil || len(links) != 1 || links[0].Type != loci.LinkRelatedTo || links[0].To != old {
 			t.Errorf("links %v, %v", links, err)
 		}
+		if got := store(t, m, loci.NewFact{Content: "Now the database is PostgreSQL 18."}); got.RelatedTo != update.ID || got.PossibleUpdateOf != old {
+			t.Errorf("said again, and an update of another: %+v", got)
+		}
 		seats := save(t, m, "Prefers window seats")
 		if got := store(t, m, loci.NewFact{Content: "Prefers a window seat."}); got.Outcome != loci.Created || got.RelatedTo != seats {
 			t.Errorf("other words: %+v", got)
@@ -47,59 +52,130 @@ func TestStoreFactCompares(t *testing.T) {
 	})
 }
 
-// What Loci showed is not stored again and confirms nothing; a line more, and it is a
-// text like any other.
-func TestStoreFactKnowsItsOwnLines(t *testing.T) {
+// A note and a fact with a key are compared by what they say together; two keys are
+// about different things.
+func TestStoreFactComparesKeys(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, quiet(newClock())), "user", "u")
+		note := save(t, m, "My favorite color is blue")
+		color := loci.NewFact{Content: "green", Subject: "user", Predicate: "favorite_color"}
+		if got := store(t, m, color); got.PossibleUpdateOf != note || got.Outcome != loci.Created {
+			t.Errorf("another value: %+v", got)
+		}
+		color.Content = "My favorite color is blue."
+		got := store(t, m, color)
+		if got.RelatedTo != note || got.Outcome != loci.SupersededOld {
+			t.Errorf("the same: %+v", got)
+		}
+		color.Content = "green"
+		store(t, m, color)
+		food := loci.NewFact{Content: "green", Subject: "user", Predicate: "favorite_food"}
+		if got := store(t, m, food); !got.RelatedTo.IsZero() || !got.PossibleUpdateOf.IsZero() {
+			t.Errorf("another key: %+v", got)
+		}
+		if next := store(t, m, loci.NewFact{Content: "The user's favorite food is pizza"}); next.PossibleUpdateOf.IsZero() {
+			t.Errorf("a note about a key: %+v", next)
+		}
+	})
+}
+
+// What Loci showed is not stored again and confirms nothing; a line more, a word
+// changed, or a memory that is gone, and it is a text like any other.
+func TestStoreFactKnowsWhatWasShown(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		c := newClock()
 		e := newEngine(t, s, quiet(c))
 		m := bind(t, e, "user", "u")
 		tea := store(t, m, loci.NewFact{Content: "Likes tea.", Subject: "user", Predicate: "drink"}).ID
+		odd := save(t, m, "# Not a heading\n<b>but</b> a note")
+		gone := save(t, m, "was said and taken back")
+		if _, err := m.Forget(t.Context(), loci.KindFact, gone); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := m.StoreRule(t.Context(), loci.NewRule{Content: "Ask before booking."}); err != nil {
 			t.Fatal(err)
 		}
 		episode(t, m, "home", "Asked about seats.")
-		c.advance(time.Hour)
-		line := "- [user] [drink]: Likes tea. (confidence: 0.93)"
-		block := "# Memory Context\n\n## Key Facts\n" + line + "\n\n## Active Rules\n- Ask before booking. (maturity: candidate, effectiveness: 0.00)\n\n" +
-			"## Recent Episodes\n- [2026-01-02T03:04:05Z] Asked about seats.\n"
-		for _, text := range []string{line, block} {
-			if got := store(t, m, loci.NewFact{Content: text}); got.Outcome != loci.DuplicateOf || got.ID != tea {
-				t.Errorf("%q: %+v", text, got)
+		block := contextOf(t, m, loci.ContextQuery{Prompt: "tea, a note, booking, seats", Agent: "home"}).Text
+		if strings.Count(block, "\n- ") != 4 {
+			t.Fatalf("the context: %s", block)
+		}
+		c.advance(30 * 24 * time.Hour)
+		episode(t, m, "home", "Asked about seats.") // the first one has expired
+		for name, text := range map[string]string{
+			"a context": block, "a line": "- [user] [drink]: Likes tea. (confidence: 0.93)", "without scores": "- [user] [drink]: likes  TEA.",
+			"notes":     fmt.Sprintf(`[{"note_id":"note-%s","text":"# Not a heading\n<b>but</b> a note","score":1,"source":"user_memory"}]`, odd),
+			"facts":     fmt.Sprintf(`[{"namespace":["user","u"],"key":"%s","value":{"content":"Likes tea."},"score":0.5}]`, tea),
+			"memories":  fmt.Sprintf(`{"results":[{"type":"fact","id":"%s","content":"Likes tea.","score":0.5,"confidence":1}]}`, tea),
+			"a listing": fmt.Sprintf("note-%s\t2026-01-02\t\t# Not a heading <b>but</b> a note\n%s\t2026-01-02\t\t[user] [drink]: Likes tea.", odd, tea),
+		} {
+			before := len(allFacts(t, m))
+			got := store(t, m, loci.NewFact{Content: text})
+			if got.Outcome != loci.DuplicateOf || got.ID != tea && got.ID != odd || len(allFacts(t, m)) != before {
+				t.Errorf("%s: %+v", name, got)
 			}
 		}
 		if got := fact(t, m, tea); got.Version != 1 {
 			t.Errorf("it was confirmed: %+v", got)
 		}
-		for _, text := range []string{block + "And she likes cake.", "- Likes coffee. (confidence: 0.93)", "# Memory Context"} {
+		for name, text := range map[string]string{
+			"a memory more": "- [user] [drink]: Likes tea.\n- [user] [food]: Likes cake. (confidence: 0.93)",
+			"a line more":   block + "And she likes cake.", "another value": "- [user] [drink]: Likes coffee. (confidence: 0.93)",
+			"another key": "- [user] [food]: Likes tea. (confidence: 0.93)", "a heading alone": "# Memory Context",
+			"another text":     fmt.Sprintf(`{"results":[{"id":"%s","content":"Likes mate."}]}`, tea),
+			"an element more":  fmt.Sprintf(`[{"note_id":"note-%s","text":"# Not a heading\n<b>but</b> a note"},{"text":"She likes cake."}]`, odd),
+			"a column changed": fmt.Sprintf("%s\t2026-01-02\tLikes coffee.", tea),
+			"forgotten":        fmt.Sprintf(`[{"note_id":"note-%s","text":"was said and taken back"}]`, gone),
+			"nothing":          `{"results":[]}`, "a list": "- Likes tea.\n- Likes coffee.", "a number": "[1]", "too much": strings.Repeat("- [user] [drink]: Likes tea.\n", 41),
+		} {
 			if got := store(t, m, loci.NewFact{Content: text}); got.Outcome != loci.Created {
-				t.Errorf("%q: %+v", text, got)
+				t.Errorf("%s: %+v", name, got)
 			}
 		}
-		if got := store(t, bind(t, e, "user", "v"), loci.NewFact{Content: line}); got.Outcome != loci.Created {
+		if got := store(t, m, loci.NewFact{Content: block, Metadata: map[string]any{"kind": "prompt"}}); got.Outcome != loci.Created {
+			t.Errorf("with metadata: %+v", got)
+		}
+		if got := store(t, bind(t, e, "user", "v"), loci.NewFact{Content: block}); got.Outcome != loci.Created {
 			t.Errorf("of another namespace: %+v", got)
 		}
 	})
 }
 
 // BenchmarkStoreNote is a write into a namespace that holds some notes, with and
-// without the look at what is there.
+// without the look at what is there: notes of words as frequent as those of a language,
+// and notes of one form, in which nearly all words are frequent.
 func BenchmarkStoreNote(b *testing.B) {
-	for _, held := range []int{100, 5_000} {
-		for _, keep := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%d/compare=%t", held, !keep), func(b *testing.B) {
-				m := bind(b, newEngine(b, openMemory(), loci.Options{Now: time.Now, KeepDuplicates: keep}), "user", "u")
-				note := func(n int) string {
-					return fmt.Sprintf("Note %d says that topic %d goes with person %d", n, n%97, n%31)
+	r := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(r, 1.1, 4, 20_000)
+	for form, note := range map[string]func(n int) string{
+		"words": func(n int) string {
+			words := make([]string, 14)
+			for i := range words {
+				words[i] = fmt.Sprintf("w%x", zipf.Uint64()*2654435761%(1<<32))
+			}
+			return strings.Join(words, " ")
+		},
+		"form": func(n int) string {
+			return fmt.Sprintf("Note %d says that topic %d goes with person %d", n, n%97, n%31)
+		},
+	} {
+		for store, open := range map[string]func(b testing.TB) loci.Store{"memory": func(testing.TB) loci.Store { return openMemory() }, "sqlite": openFile} {
+			for _, held := range []int{100, 5_000} {
+				for _, keep := range []bool{false, true} {
+					b.Run(fmt.Sprintf("%s/%s/%d/compare=%t", form, store, held, !keep), func(b *testing.B) {
+						s := open(b)
+						m := bind(b, newEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: keep}), "user", "u")
+						fill := bind(b, newEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: true}), "user", "u")
+						for n := range held {
+							save(b, fill, note(n))
+						}
+						search(b, m, loci.Query{Text: "note"})
+						for n := 0; b.Loop(); n++ {
+							save(b, m, note(held+n))
+						}
+					})
 				}
-				for n := range held {
-					save(b, m, note(n))
-				}
-				b.ResetTimer()
-				for n := 0; b.Loop(); n++ {
-					save(b, m, note(held+n))
-				}
-			})
+			}
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (m *Memory) StoreEpisode(ctx context.Context, in NewEpisode) (ID, error) {
 		r := *draft
 		r.ID, r.CreatedAt, r.UpdatedAt, r.ExpiresAt = m.engine.opts.NewID(), now, now, now.Add(ttl)
 		return decision[ID]{reply: r.ID, record: r.ID, change: Change{
-			Put:    []Put{{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)}},
+			Put:    []Put{{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, &r)}},
 			Events: []Event{m.event(EventCreated, &r, now, map[string]any{"version": 1, "bytes": len(r.Text), "expires_at": r.ExpiresAt})}}}, nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -96,9 +97,10 @@ type Stored struct {
 	Outcome    Outcome `json:"outcome"`
 	Superseded ID      `json:"superseded,omitzero"` // the fact that gave way
 
-	// Of a new note, at most one of these: a memory of the namespace that says much
-	// the same, or the same but for a value such as a number, a name or a negation.
-	// Both are kept, with a link "related_to" from the new one.
+	// Memories of the namespace that a new one is near to: one that says much the same,
+	// and one that says the same but for a value such as a number, a name or a negation.
+	// All are kept, with a link "related_to" from the new one. A fact with a key is
+	// compared with notes, a note with both. With Options.KeepDuplicates nothing is.
 	RelatedTo        ID `json:"related_to,omitzero"`
 	PossibleUpdateOf ID `json:"possible_update_of,omitzero"`
 }
@@ -300,9 +302,14 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	}
 	d := &factDraft{Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes,
 		Sequence: e.redact(in.Sequence), Position: in.Position}, body}
-	d.Slot = e.factSlot(&d.Record, &body)
+	d.Slot, d.Heading = e.factSlot(&d.Record, &body), body.heading()
 	d.Passages = e.passages(text)
 	return d, nil
+}
+
+// heading is what a fact is searched by beside its text; "" of a note.
+func (b *factBody) heading() string {
+	return strings.TrimSpace(b.Subject + " " + b.Predicate)
 }
 
 func setBody(r *Record, body any) (err error) {

@@ -153,7 +153,7 @@ func (m *Memory) mark(ctx context.Context, op string, request any, id ID, rate f
 		if !put.SameText {
 			put.Revisions = *m.engine.opts.Revisions
 			r.Passages = m.engine.passages(r.Text)
-			put.Vectors = m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)
+			put.Vectors = m.engine.embed(ctx, m.view.Tenant, &r)
 		}
 		if err := setRule(&r, body); err != nil {
 			return none, err

@@ -18,17 +18,18 @@ func (e *Engine) passages(text string) []Span {
 	return spans
 }
 
-// embed returns vectors for passages of a text, in each space that is written: see
+// embed returns vectors for the passages of a record; see embedTexts.
+func (e *Engine) embed(ctx context.Context, t Tenant, r *Record) []Vectors {
+	return e.embedTexts(ctx, t, r.searched())
+}
+
+// embedTexts returns vectors of texts, in each space that is written: see
 // [Engine.writers]. All embedders are asked at once, so that two cost no more time
 // than one. One that does not answer is left out: a write is never refused for
 // want of a vector.
-func (e *Engine) embed(ctx context.Context, t Tenant, text string, passages []Span) []Vectors {
-	if e.own == nil || len(passages) == 0 {
+func (e *Engine) embedTexts(ctx context.Context, t Tenant, texts []string) []Vectors {
+	if e.own == nil || len(texts) == 0 {
 		return nil
-	}
-	texts := make([]string, len(passages))
-	for i, p := range passages {
-		texts[i] = p.Of(text)
 	}
 	encoders := e.writers(ctx, t)
 	made := make([]Vectors, len(encoders))
@@ -49,7 +50,7 @@ func (e *Engine) embed(ctx context.Context, t Tenant, text string, passages []Sp
 	}
 	others.Wait()
 	if !slices.Equal(encoders, e.writers(ctx, t)) {
-		return e.embed(ctx, t, text, passages) // with the first answer the embedder has learnt its dimensions
+		return e.embedTexts(ctx, t, texts) // with the first answer the embedder has learnt its dimensions
 	}
 	return slices.DeleteFunc(made, func(v Vectors) bool { return v.Rows == nil })
 }

@@ -197,7 +197,7 @@ func (it *Items) decidePut(ctx context.Context, r Record, old *Record, opts *Put
 		}
 	}
 	if !put.SameText {
-		put.Vectors = e.embed(ctx, it.m.view.Tenant, r.Text, r.Passages)
+		put.Vectors = e.embed(ctx, it.m.view.Tenant, &r)
 	}
 	put.Record = r
 	return decision[bool]{record: r.ID, change: Change{Put: []Put{put},

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // An ID names a record, an event or a link: a UUID, unique inside a tenant.
@@ -123,6 +125,7 @@ type Record struct {
 	Position int64  // from 0; 0 without a sequence
 
 	Text     string // what is searched, and shown as the memory's text; without Passages any bytes
+	Heading  string // searched with each passage and not shown as text: subject and predicate of a fact; see [Record.Searched]
 	Passages []Span // the parts of Text that are searched one by one
 	Tags     []string
 
@@ -152,6 +155,25 @@ func (s Span) Of(text string) string {
 		return ""
 	}
 	return text[s.Start:s.End]
+}
+
+// Searched returns a passage as it is searched, by words and by similarity: the words
+// of the record's heading, if it has one, lead each of its passages.
+func (r *Record) Searched(passage int) string {
+	text := r.Passages[passage].Of(r.Text)
+	if words := retrieval.Words(r.Heading); words != "" {
+		return words + ": " + text
+	}
+	return text
+}
+
+// searched are all passages as they are searched.
+func (r *Record) searched() []string {
+	texts := make([]string, len(r.Passages))
+	for i := range texts {
+		texts[i] = r.Searched(i)
+	}
+	return texts
 }
 
 // Expired reports whether the record is past its time at t.

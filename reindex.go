@@ -409,9 +409,7 @@ func (r *reindexing) refuse(ctx context.Context, record *Record, cause error) er
 func (r *reindexing) together(ctx context.Context, records []Record) ([]RecordVectors, error) {
 	var texts []string
 	for i := range records {
-		for _, p := range records[i].Passages {
-			texts = append(texts, p.Of(records[i].Text))
-		}
+		texts = append(texts, records[i].searched()...)
 	}
 	rows, err := r.c.inBatches(ctx, texts)
 	if err != nil {

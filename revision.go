@@ -93,7 +93,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 	put := Put{Record: r, SameText: r.Text == old.Text, Revisions: *e.opts.Revisions}
 	if !put.SameText {
 		put.Record.Passages = e.passages(r.Text)
-		put.Vectors = e.embed(ctx, m.view.Tenant, r.Text, put.Record.Passages)
+		put.Vectors = e.embed(ctx, m.view.Tenant, &put.Record)
 	}
 	fact, err := FactOf(&put.Record, now)
 	return decision[Fact]{reply: fact, record: r.ID, change: Change{Put: []Put{put},

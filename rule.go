@@ -149,7 +149,7 @@ func (m *Memory) addRule(ctx context.Context, c *Change, r Record, body ruleBody
 	if err := setRule(&r, body); err != nil {
 		return ID{}, err
 	}
-	c.Put = append(c.Put, Put{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
+	c.Put = append(c.Put, Put{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, &r)})
 	c.Events = append(c.Events, m.event(EventCreated, &r, now, map[string]any{"version": 1, "bytes": len(r.Text)}))
 	return r.ID, nil
 }

@@ -87,7 +87,7 @@ func (m *Memory) search(ctx context.Context, q Query, sequences []string) (Resul
 		return Result{}, err
 	}
 	if len(q.Kinds) == 0 {
-		q.Kinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
+		q.Kinds = memoryKinds
 	}
 	now := m.engine.now()
 	f := m.readable(now, q.Kinds...)

@@ -213,7 +213,7 @@ type Put struct {
 	// Ignored with SameText.
 	Vectors []Vectors
 
-	// SameText: Text and Passages are as stored; their vectors stay.
+	// SameText: Text, Heading and Passages are as stored; their vectors stay.
 	SameText bool
 
 	// Revisions is how many earlier states to keep, the replaced one included;
@@ -265,7 +265,21 @@ type Probe struct {
 	Text   string    // searched by keyword when not empty
 	Vector []float32 // of unit length, searched by similarity when not nil
 	Space  Space     // of Vector
+
+	// Quick asks for what can be had with little effort, for a write that looks around.
+	// Of Text only the [QuickWords] words count that the fewest passages hold, and none
+	// that more than [QuickHolders] do; a phrase and begin* restrict nothing. A store
+	// may pass over a namespace of more than [QuickRecords] records if it would have to
+	// read it first.
+	Quick bool
 }
+
+// Bounds of a quick [Probe].
+const (
+	QuickWords   = 8
+	QuickHolders = 512
+	QuickRecords = 2000
+)
 
 // A Hit is a record that fits a probe. Match returns the union of the best limit
 // records by keyword and the best limit by similarity, each record once with its

@@ -19,7 +19,7 @@ func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, no
 		return m.confirm(holder, draft.Tags, now)
 	}
 	var near nearness
-	if !draft.isKeyed() && !m.engine.opts.KeepDuplicates {
+	if !m.engine.opts.KeepDuplicates {
 		var err error
 		if near, err = m.compare(ctx, draft, now); err != nil {
 			return out, err
@@ -66,7 +66,7 @@ func (m *Memory) addFact(ctx context.Context, c *Change, draft *factDraft, old *
 	if err := setFact(&r, body); err != nil {
 		return reply, err
 	}
-	c.Put = append(c.Put, Put{Record: r, Vectors: e.embed(ctx, m.view.Tenant, r.Text, r.Passages)})
+	c.Put = append(c.Put, Put{Record: r, Vectors: e.embed(ctx, m.view.Tenant, &r)})
 	c.Events = append(c.Events, m.event(EventCreated, &r, now, payload))
 	return reply, nil
 }

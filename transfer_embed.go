@@ -27,9 +27,7 @@ func (in *importer) embed(ctx context.Context, drafts []imported) ([][]Vectors, 
 	var texts []string
 	for i := range drafts {
 		if d := &drafts[i]; d.fresh && wantsVectors(&d.Record) {
-			for _, p := range d.Passages {
-				texts = append(texts, p.Of(d.Text))
-			}
+			texts = append(texts, d.searched()...)
 		}
 	}
 	in.writers = in.writers[:0]

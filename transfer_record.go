@@ -122,6 +122,7 @@ func (m *Memory) importFact(r *Record) (*factBody, error) {
 	if clean == body {
 		r.Body = written
 	}
+	r.Heading = clean.heading()
 	return &clean, nil
 }
 

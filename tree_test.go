@@ -203,3 +203,118 @@ func writeFile(t testing.TB, tree *loci.Tree, path, content string) loci.FileInf
 	}
 	return info
 }
+
+// TestTreeLines compares reading and inserting of lines with the same done by hand.
+func TestTreeLines(t *testing.T) {
+	tree := newTree(t, newEngine(t, openMemory(), loci.Options{}), "")
+	long := strings.Repeat("x", 9000) // over several blocks
+	for n, content := range []string{"", "\n", "a", "a\n", "a\nb", "a\n\nb\n", long, "a\n" + long + "\nb\n" + long, strings.Repeat("some line\n", 2000)} {
+		path := fmt.Sprint("/", n)
+		writeFile(t, tree, path, content)
+		lines := strings.SplitAfter(content, "\n")
+		if lines[len(lines)-1] == "" {
+			lines = lines[:len(lines)-1]
+		}
+		for _, r := range [][2]int{{1, 1}, {1, 0}, {2, 2}, {2, 3}, {len(lines), 0}, {len(lines) / 2, len(lines)}, {1999, 5000}} {
+			first, last := r[0], r[1]
+			got, err := tree.ReadLines(t.Context(), path, int64(first), int64(last))
+			if first < 1 || first > max(len(lines), 1) || last != 0 && last < first {
+				if loci.ErrnoOf(err) != loci.EINVAL {
+					t.Errorf("%d: lines %v: %v", n, r, err)
+				}
+				continue
+			}
+			end := len(lines)
+			if last > 0 {
+				end = min(last, end)
+			}
+			if want := strings.Join(lines[min(first-1, end):end], ""); err != nil || got != want {
+				t.Errorf("%d: lines %v: %.60q, %v; want %.60q", n, r, got, err, want)
+			}
+		}
+		for at := range int64(min(len(lines), 3) + 1) {
+			want := slices.Clone(lines)
+			if at > 0 && !strings.HasSuffix(want[at-1], "\n") {
+				want[at-1] += "\n"
+			}
+			text := "new"
+			if int(at) < len(lines) {
+				text += "\n"
+			}
+			writeFile(t, tree, path, content)
+			if _, err := tree.Insert(t.Context(), path, at, "new"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := tree.Read(t.Context(), path); err != nil || got != strings.Join(slices.Insert(want, int(at), text), "") {
+				t.Errorf("%d: inserted after %d: %.60q, %v", n, at, got, err)
+			}
+		}
+	}
+}
+
+// TestRepeatedTreeRequests: with an idempotency key each change is made once.
+func TestRepeatedTreeRequests(t *testing.T) {
+	eachStore(t, func(t *testing.T, store loci.Store) {
+		e := newEngine(t, store, loci.Options{})
+		keyed := func(key string) *loci.Tree {
+			m := bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: loci.Namespace{"user", "ann"}, Actor: "tester", IdempotencyKey: key})
+			tree, err := m.Tree("", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tree
+		}
+		for range 3 {
+			if _, err := keyed("1").Append(t.Context(), "/d/a", "x x"); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := keyed("2").Update(t.Context(), "/d/a", "x", "xx"); err != nil || n != 2 {
+				t.Fatal(n, err)
+			}
+		}
+		if got, err := keyed("").Read(t.Context(), "/d/a"); err != nil || got != "xx xx" {
+			t.Errorf("the file says %q, %v", got, err)
+		}
+		for range 3 {
+			if n, err := keyed("3").Delete(t.Context(), "/d"); err != nil || n != (loci.TreeCounts{Files: 1, Dirs: 1}) {
+				t.Errorf("deleted %+v, %v", n, err)
+			}
+		}
+		if _, err := keyed("3").Append(t.Context(), "/d/a", "y"); loci.AsError(err).Code != loci.Conflict {
+			t.Errorf("another request with the key: %v", err)
+		}
+	})
+}
+
+// TestTreeKeepsNoSecrets: a credential is replaced also where an append, an update
+// or the seam of two appends makes it.
+func TestTreeKeepsNoSecrets(t *testing.T) {
+	const key = "AKIAIOSFODNN7EXAMPLE"
+	tree := newTree(t, newEngine(t, openMemory(), loci.Options{}), "")
+	if _, err := tree.Append(t.Context(), "/a", "the key is "+key); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, tree, "/b", "AKIA-IOSFODNN7EXAMPLE")
+	if _, err := tree.Update(t.Context(), "/b", "-", ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"-----BEGIN RSA PRIVATE KEY-----", "MIIEpAIBAAKCAQEA7bq" + strings.Repeat("Zx9", 12), "-----END RSA PRIVATE KEY-----"} {
+		if _, err := tree.Append(t.Context(), "/c", line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, secret := range map[string]string{"/a": key, "/b": key, "/c": "MIIEpAIBAAKCAQEA7bq"} {
+		if got, err := tree.Read(t.Context(), path); err != nil || strings.Contains(got, secret) {
+			t.Errorf("%s says %q, %v", path, got, err)
+		}
+		versions, err := tree.Versions(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range versions {
+			if got, err := tree.ReadVersion(t.Context(), path, v.Version); err != nil || strings.Contains(got, secret) {
+				t.Errorf("version %d of %s says %q, %v", v.Version, path, got, err)
+			}
+		}
+	}
+}

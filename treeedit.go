@@ -181,9 +181,9 @@ func (ed *treeEdit) room(old, size int) error {
 }
 
 // checkText refuses what no file may hold.
-func checkText(field, text string) error {
+func checkText(text string) error {
 	if !utf8.ValidString(text) {
-		return treeError(Invalid, EINVAL, "", "%s is not valid UTF-8", field)
+		return treeError(Invalid, EINVAL, "", "content is not valid UTF-8")
 	}
 	return nil
 }
@@ -276,50 +276,51 @@ func (ed *treeEdit) replace(e *entry, old []Record, content string) error {
 			return errBlockGone
 		}
 	}
-	front, rest := 0, content
-	for front < len(old) && strings.HasPrefix(rest, old[front].Text) {
-		rest = rest[len(old[front].Text):]
-		front++
-	}
-	back := len(old)
-	for back > front && strings.HasSuffix(rest, old[back-1].Text) {
-		back--
-		rest = rest[:len(rest)-len(old[back].Text)]
-	}
-	// Small leftovers go together with their neighbours: many small changes must not
-	// leave many small blocks.
-	for front > 0 && rest != "" && back < len(old) && len(rest)+len(old[front-1].Text) <= maxBlock {
-		front--
-		rest = old[front].Text + rest
-	}
-	for back < len(old) && rest != "" && len(rest)+len(old[back].Text) <= maxBlock {
-		rest += old[back].Text
-		back++
-	}
+	front, back, middle := compareBlocks(old, content)
+	gone := slices.Clone(old[front:back])
 	next := manifest{}
 	for i := range front {
-		next.add(e.manifest.Blocks[i].N, old[i].Version, old[i].Text)
-	}
-	gone := append([]Record{}, old[front:back]...)
-	if front == len(old) && front > 0 { // only something at the end is new
-		last := &old[front-1]
-		text := last.Text + rest
-		if end := cutBlock(text); end > len(last.Text) {
-			next = manifest{}
-			for i := range front - 1 {
-				next.add(e.manifest.Blocks[i].N, old[i].Version, old[i].Text)
+		r := &old[i]
+		if i == len(old)-1 { // only something at the end is new: the last block may take some of it
+			if end := cutBlock(r.Text + middle); end > len(r.Text) {
+				text := (r.Text + middle)[:end]
+				middle = middle[end-len(r.Text):]
+				ed.grow(r, text)
 			}
-			rest = text[end:]
-			ed.grow(last, text[:end])
-			next.add(e.manifest.Blocks[front-1].N, last.Version, text[:end])
 		}
+		next.add(r.Position, r.Version, r.Text)
 	}
-	ed.addBlocks(e, &next, rest)
+	ed.addBlocks(e, &next, middle)
 	for i := back; i < len(old); i++ {
-		next.add(e.manifest.Blocks[i].N, old[i].Version, old[i].Text)
+		next.add(old[i].Position, old[i].Version, old[i].Text)
 	}
 	ed.setManifest(e, next, gone)
 	return nil
+}
+
+// compareBlocks finds what of a content is new: the blocks before front and those
+// from back on stay, middle takes the place of those between.
+func compareBlocks(old []Record, content string) (front, back int, middle string) {
+	middle, back = content, len(old)
+	for front < len(old) && strings.HasPrefix(middle, old[front].Text) {
+		middle = middle[len(old[front].Text):]
+		front++
+	}
+	for back > front && strings.HasSuffix(middle, old[back-1].Text) {
+		back--
+		middle = middle[:len(middle)-len(old[back].Text)]
+	}
+	// Small leftovers go together with their neighbours: many small changes must not
+	// leave many small blocks.
+	for front > 0 && middle != "" && back < len(old) && len(middle)+len(old[front-1].Text) <= maxBlock {
+		front--
+		middle = old[front].Text + middle
+	}
+	for back < len(old) && middle != "" && len(middle)+len(old[back].Text) <= maxBlock {
+		middle += old[back].Text
+		back++
+	}
+	return front, back, middle
 }
 
 // setManifest gives a file its next state; gone are the records of the blocks that
@@ -392,15 +393,11 @@ func (ed *treeEdit) finish() error {
 // embed puts the new blocks into the change, with their vectors: all of them are
 // embedded in one call.
 func (ed *treeEdit) embed() {
-	var text strings.Builder
-	var spans []Span
+	var texts []string
 	for i := range ed.fresh {
-		for _, s := range ed.fresh[i].Record.Passages {
-			spans = append(spans, Span{s.Start + text.Len(), s.End + text.Len()})
-		}
-		text.WriteString(ed.fresh[i].Record.Text)
+		texts = append(texts, ed.fresh[i].Record.searched()...)
 	}
-	for _, v := range ed.t.m.engine.embed(ed.ctx, ed.t.m.view.Tenant, text.String(), spans) {
+	for _, v := range ed.t.m.engine.embedTexts(ed.ctx, ed.t.m.view.Tenant, texts) {
 		rows := v.Rows
 		for i := range ed.fresh {
 			n := len(ed.fresh[i].Record.Passages)

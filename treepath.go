@@ -9,7 +9,7 @@ import (
 // An Errno says what kind of failure a call on a [Tree] met, in the names that
 // programs with files know. It is the cause of the [*Error] that the call returns;
 // see [ErrnoOf].
-type Errno string
+type Errno string //nolint:errname // its values are known as error numbers
 
 // The kinds of failure there are.
 const (

@@ -13,7 +13,7 @@ import (
 func (t *Tree) Append(ctx context.Context, path, content string) (FileInfo, error) {
 	path, err := CleanPath(path)
 	if err == nil {
-		err = checkText("content", content)
+		err = checkText(content)
 	}
 	if err != nil {
 		return FileInfo{}, err
@@ -59,7 +59,7 @@ type WriteOptions struct {
 func (t *Tree) Write(ctx context.Context, path, content string, opts *WriteOptions) (FileInfo, error) {
 	path, err := CleanPath(path)
 	if err == nil {
-		err = checkText("content", content)
+		err = checkText(content)
 	}
 	if err != nil {
 		return FileInfo{}, err
@@ -90,7 +90,7 @@ func (t *Tree) WriteAll(ctx context.Context, files []FileContent, opts *WriteOpt
 		f := &clean[i]
 		path, err := CleanPath(f.Path)
 		if err == nil {
-			err = checkText("content", f.Content)
+			err = checkText(f.Content)
 		}
 		if err != nil {
 			return nil, inFile(f.Path, err)
@@ -151,7 +151,7 @@ func (ed *treeEdit) rewrite(e *entry, change func(old string) (string, error)) e
 	old := joinTexts(records)
 	content, err := change(old)
 	if err == nil {
-		err = checkText("content", content)
+		err = checkText(content)
 	}
 	if content = ed.t.m.engine.redact(content); err != nil || content == old {
 		return err
@@ -198,7 +198,7 @@ func (ed *treeEdit) present(path string) (*entry, error) {
 func (t *Tree) Update(ctx context.Context, path, old, content string) (replaced int, err error) {
 	path, err = CleanPath(path)
 	if err == nil {
-		err = checkText("content", content)
+		err = checkText(content)
 	}
 	if err != nil {
 		return 0, err
@@ -228,7 +228,7 @@ func (t *Tree) Update(ctx context.Context, path, old, content string) (replaced 
 // Insert puts content after a line of a file, as a line of its own; 0 is before the
 // first one. A line beyond the end is EINVAL. ENOENT, EISDIR, EFBIG or ENOSPC.
 func (t *Tree) Insert(ctx context.Context, path string, line int64, content string) (FileInfo, error) {
-	if err := checkText("content", content); err != nil {
+	if err := checkText(content); err != nil {
 		return FileInfo{}, err
 	}
 	return t.Edit(ctx, path, []any{"insert", line, content}, func(old string) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/remote"
 )
 
 // DefaultOllamaURL is where Ollama listens unless told otherwise.
@@ -26,11 +27,11 @@ func openOllama(c Config, model string) (loci.Embedder, error) {
 	if base == "" {
 		base = DefaultOllamaURL
 	}
-	client, err := newClient(base, "api/embed", "ollama.base_url", Key{})
+	client, err := remote.New(base, "api/embed", "ollama.base_url", Key{}, maxParallel)
 	if err != nil {
 		return nil, err
 	}
-	r := newRemote(c, "ollama:"+model, &ollama{model: model, dimensions: c.Dimensions}, client)
+	r := newService(c, "ollama:"+model, &ollama{model: model, dimensions: c.Dimensions}, client)
 	r.maxTexts = ollamaTexts
 	return withPrefixes(r, knownPrefixes(model).configured(c)), nil
 }
@@ -57,14 +58,14 @@ func (o *ollama) vectors(body []byte, _ int) ([][]float32, error) {
 	return answer.Embeddings, nil
 }
 
-func (o *ollama) refused(f failure) (*loci.Error, bool) {
+func (o *ollama) refused(f *remote.Failure) (*loci.Error, bool) {
 	switch {
-	case f.status == http.StatusNotFound && f.parsed:
-		return loci.Errorf(loci.Invalid, "has no such model (%s): run ollama pull %s", &f, o.model), false
-	case f.status == http.StatusNotFound:
-		return loci.Errorf(loci.Invalid, "does not know /api/embed (%s): correct ollama.base_url, or update Ollama to 0.3 or newer", &f), false
-	case f.says("does not support embed"):
-		return loci.Errorf(loci.Invalid, "is no embedding model (%s): choose one, such as nomic-embed-text", &f), false
+	case f.Status == http.StatusNotFound && f.Parsed:
+		return loci.Errorf(loci.Invalid, "has no such model (%s): run ollama pull %s", f, o.model), false
+	case f.Status == http.StatusNotFound:
+		return loci.Errorf(loci.Invalid, "does not know /api/embed (%s): correct ollama.base_url, or update Ollama to 0.3 or newer", f), false
+	case f.Says("does not support embed"):
+		return loci.Errorf(loci.Invalid, "is no embedding model (%s): choose one, such as nomic-embed-text", f), false
 	}
 	return nil, false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding/transformer"
+	"github.com/loci-memory/loci/internal/remote"
 )
 
 // Specs are the forms of [Config.Spec].
@@ -38,12 +39,9 @@ type Config struct {
 	RequestsPerMinute int // sent to a service at most; 0: no limit of ours
 }
 
-// A Key says where the key of a service is. It is read for each call, so that it
+// A Key says where the key of a service is. It is read for each request, so that it
 // can be changed without a restart, and is in no message.
-type Key struct {
-	Source string                 // such as "$OPENAI_API_KEY", for messages
-	Read   func() (string, error) // "": there is none
-}
+type Key = remote.Key
 
 // Open returns the embedder that c.Spec names, nil for "none". It opens no
 // connection: a service may be down, and tells its dimensions with its first

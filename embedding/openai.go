@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/remote"
 )
 
 // DefaultOpenAIURL is the base of OpenAI's own service.
@@ -39,7 +40,7 @@ func openOpenAI(c Config, model string) (loci.Embedder, error) {
 	if base == "" {
 		base = DefaultOpenAIURL
 	}
-	client, err := newClient(base, "embeddings", "openai.base_url", c.OpenAIKey)
+	client, err := remote.New(base, "embeddings", "openai.base_url", c.OpenAIKey, maxParallel)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func openOpenAI(c Config, model string) (loci.Embedder, error) {
 	if strings.TrimSuffix(base, "/") == DefaultOpenAIURL && c.Dimensions == 0 {
 		c.Dimensions = openAIDims[model]
 	}
-	r := newRemote(c, "openai:"+model, protocol, client)
+	r := newService(c, "openai:"+model, protocol, client)
 	r.maxTexts, r.maxTokens = openAITexts, openAITokens
 	return withPrefixes(r, knownPrefixes(model).configured(c)), nil
 }
@@ -121,16 +122,16 @@ func decodeRow(raw json.RawMessage) ([]float32, error) {
 	return row, nil
 }
 
-func (o *openAI) refused(f failure) (*loci.Error, bool) {
-	bad := f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity
+func (o *openAI) refused(f *remote.Failure) (*loci.Error, bool) {
+	bad := f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity
 	switch {
-	case bad && f.says("encoding_format"):
+	case bad && f.Says("encoding_format"):
 		o.plain.Store(true) // requests that were under way with it repeat without, too
 		return nil, true
-	case bad && o.dimensions > 0 && f.says("dimensions"):
-		return loci.Errorf(loci.Invalid, "does not offer %d dimensions (%s): change or remove embedding.dimensions", o.dimensions, &f), false
-	case f.code == "model_not_found" || f.status == http.StatusNotFound && f.parsed:
-		return loci.Errorf(loci.Invalid, "has no such model (%s): correct the name in embedder", &f), false
+	case bad && o.dimensions > 0 && f.Says("dimensions"):
+		return loci.Errorf(loci.Invalid, "does not offer %d dimensions (%s): change or remove embedding.dimensions", o.dimensions, f), false
+	case f.Code == "model_not_found" || f.Status == http.StatusNotFound && f.Parsed:
+		return loci.Errorf(loci.Invalid, "has no such model (%s): correct the name in embedder", f), false
 	}
 	return nil, false
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/remote"
 
 	"github.com/cenkalti/backoff/v5"
 )
@@ -29,7 +30,7 @@ func (e *refusedError) Unwrap() error { return e.err }
 const maxRefused = 2
 
 // post sends one request until it succeeds, is refused, or the time is over.
-func (r *remote) post(ctx context.Context, texts []string) ([][]float32, error) {
+func (r *service) post(ctx context.Context, texts []string) ([][]float32, error) {
 	wait := backoff.NewExponentialBackOff() // 1.5 times as long each time, with half of it up to chance
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 10*time.Second
 	var last error // why the attempts before failed
@@ -58,7 +59,7 @@ func (r *remote) post(ctx context.Context, texts []string) ([][]float32, error) 
 }
 
 // attempt makes one request and reads its answer.
-func (r *remote) attempt(ctx context.Context, texts []string) ([][]float32, error) {
+func (r *service) attempt(ctx context.Context, texts []string) ([][]float32, error) {
 	if r.limiter != nil {
 		if err := r.limiter.Wait(ctx); err != nil {
 			return nil, backoff.Permanent(&loci.Error{Code: loci.Unavailable, Err: err,
@@ -70,66 +71,71 @@ func (r *remote) attempt(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, backoff.Permanent(err)
 	}
 	// A number takes up to 24 bytes when it is written out.
-	answer, f, header, err := r.client.send(ctx, body, int64(len(texts))*loci.MaxDims*24+1<<20)
-	if err != nil {
+	limit := int64(len(texts))*loci.MaxDims*24 + 1<<20
+	answer, f, err := r.client.Post(ctx, body, limit, remote.Bearer)
+	switch {
+	case errors.Is(err, remote.ErrKey):
+		return nil, backoff.Permanent(err)
+	case errors.Is(err, remote.ErrTooLong):
+		return nil, backoff.Permanent(loci.Errorf(loci.Unavailable, "%s sent more than %d bytes for one request", r.client.Host(), limit))
+	case err != nil:
 		return nil, err
 	}
 	if f == nil {
 		rows, err := r.vectors(answer, len(texts))
 		if err != nil {
-			return nil, backoff.Permanent(r.broken("what is no list of vectors: is %s the address of such a service?", r.client.setting))
+			return nil, backoff.Permanent(r.broken("what is no list of vectors: is %s the address of such a service?", r.client.Setting))
 		}
 		if err := r.check(rows, len(texts)); err != nil {
 			return nil, backoff.Permanent(err)
 		}
 		return rows, nil
 	}
-	if !f.transient() {
-		return nil, r.refuse(*f)
+	if !f.Transient() || f.Status >= 500 && tooLong(f) { // some say 500 to a text that is too long
+		return nil, r.refuse(f)
 	}
-	err = loci.Errorf(loci.Unavailable, "%s at %s is overloaded or fails (%s)", r.model, r.client.host(), f)
-	if after := retryAfter(header, time.Now()); after > 0 {
-		err = loci.Errorf(loci.Unavailable, "%s at %s asks for a pause of %s (%s)", r.model, r.client.host(), after.Round(time.Millisecond), f)
+	err = loci.Errorf(loci.Unavailable, "%s at %s is overloaded or fails (%s)", r.model, r.client.Host(), f)
+	if after := f.After; after > 0 {
+		err = loci.Errorf(loci.Unavailable, "%s at %s asks for a pause of %s (%s)", r.model, r.client.Host(), after.Round(time.Millisecond), f)
 		return nil, errors.Join(err, &backoff.RetryAfterError{Duration: after})
 	}
 	return nil, err
 }
 
 // refuse explains a status that repeating does not change.
-func (r *remote) refuse(f failure) error {
+func (r *service) refuse(f *remote.Failure) error {
 	err, again := r.refused(f)
 	if again {
-		return loci.Errorf(loci.Unavailable, "%s at %s refused the form of the request (%s)", r.model, r.client.host(), &f)
+		return loci.Errorf(loci.Unavailable, "%s at %s refused the form of the request (%s)", r.model, r.client.Host(), f)
 	}
 	divisible := false
 	if err == nil {
 		err, divisible = r.commonRefusal(f)
 	}
-	err.Msg = r.model + " at " + r.client.host() + " " + err.Msg
+	err.Msg = r.model + " at " + r.client.Host() + " " + err.Msg
 	return backoff.Permanent(&refusedError{err, divisible})
 }
 
 // commonRefusal explains what means the same everywhere.
-func (r *remote) commonRefusal(f failure) (err *loci.Error, divisible bool) {
-	source := r.client.key.Source
-	switch {
-	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
-		if source == "" {
-			return loci.Errorf(loci.Invalid, "wants a key, and this embedder has none (%s)", &f), false
-		}
-		return loci.Errorf(loci.Invalid, "does not accept the key (%s): set %s to one that is valid there", &f, source), false
-	case f.status == http.StatusTooManyRequests:
-		return loci.Errorf(loci.Invalid, "says that the quota is used up (%s): look at the account's plan", &f), false
-	case f.status >= 300 && f.status < 400:
-		return loci.Errorf(loci.Invalid, "redirects (%s), which is not followed: set %s to the final address", &f, r.client.setting), false
-	case f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed:
-		return loci.Errorf(loci.Invalid, "is not there (%s): correct the model's name or %s", &f, r.client.setting), false
-	case f.tooLong():
-		return loci.Errorf(loci.TooLarge, "says it is too long for the model (%s): lower retrieval.chunk_size", &f), true
-	case f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity:
-		return loci.Errorf(loci.Invalid, "refuses the request (%s)", &f), true
+func (r *service) commonRefusal(f *remote.Failure) (err *loci.Error, divisible bool) {
+	if err := r.client.Refusal(f, "this embedder has none", "the model's name"); err != nil {
+		return err, false
 	}
-	return loci.Errorf(loci.Invalid, "refuses the request (%s)", &f), false
+	switch {
+	case f.Status == http.StatusTooManyRequests:
+		return f.UsedUp(), false
+	case tooLong(f):
+		return loci.Errorf(loci.TooLarge, "says it is too long for the model (%s): lower retrieval.chunk_size", f), true
+	case f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity:
+		return loci.Errorf(loci.Invalid, "refuses the request (%s)", f), true
+	}
+	return loci.Errorf(loci.Invalid, "refuses the request (%s)", f), false
+}
+
+// tooLong reports whether a text or a request passes a limit of the model.
+func tooLong(f *remote.Failure) bool {
+	return f.Status == http.StatusRequestEntityTooLarge ||
+		f.Says("context_length_exceeded", "context length", "maximum context", "too long", "max_tokens_per_request", "too many tokens", "maximum input length")
 }
 
 // textNumber says which text is meant, without a word of it.
@@ -138,7 +144,7 @@ func textNumber(place int, texts []string) string {
 }
 
 // explain makes an error of ours of what ended the attempts.
-func (r *remote) explain(err, last error) error {
+func (r *service) explain(err, last error) error {
 	var refusal *refusedError
 	if errors.As(err, &refusal) {
 		return refusal // fill may cut the request in two
@@ -146,18 +152,5 @@ func (r *remote) explain(err, last error) error {
 	if ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled); ended && last != nil {
 		err = last
 	}
-	var e *loci.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	msg := "does not answer"
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		msg = "did not answer in time"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		msg = "is not running: the connection was refused"
-	case errors.Is(err, errLinkLocal):
-		return &loci.Error{Code: loci.Invalid, Msg: r.client.setting + ": " + errLinkLocal.Error(), Err: err}
-	}
-	return &loci.Error{Code: loci.Unavailable, Msg: r.model + " at " + r.client.host() + " " + msg, Err: err}
+	return r.client.Explain(err, r.model+" at "+r.client.Host())
 }

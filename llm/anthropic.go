@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/remote"
 )
 
 // anthropicVersion is the version of the interface, which the service wants to be
@@ -35,7 +36,7 @@ func (anthropic) authorize(h http.Header, key string) {
 	}
 }
 
-func (anthropic) adapt(*failure) bool { return false }
+func (anthropic) adapt(*remote.Failure) bool { return false }
 
 func (anthropic) answer(body []byte) (loci.Completion, error) {
 	var a struct {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/remote"
 )
 
 // The providers there are.
@@ -36,11 +37,9 @@ type Config struct {
 	MaxReply int64         // bytes of an answer that are read; 0: 1 MiB
 }
 
-// A Key is read with every request, so that it can be changed while a process runs.
-type Key struct {
-	Source string                 // where it comes from, for messages, such as "$OPENAI_API_KEY"
-	Read   func() (string, error) // nil: there is none
-}
+// A Key says where the key of a service is. It is read for each request, so that it
+// can be changed without a restart, and is in no message.
+type Key = remote.Key
 
 // Open makes a completer. Nothing is sent yet. Invalid: the configuration is wrong.
 func Open(c Config) (loci.Completer, error) {
@@ -65,5 +64,9 @@ func Open(c Config) (loci.Completer, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = p.defaultURL()
 	}
-	return newRemote(c, p)
+	client, err := remote.New(c.BaseURL, p.path(), "llm.base_url", c.Key, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &service{protocol: p, config: c, client: client}, nil
 }

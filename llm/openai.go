@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/remote"
 )
 
 type message struct {
@@ -38,15 +39,11 @@ func (o *openAI) request(model string, p loci.Prompt) any {
 	return r
 }
 
-func (*openAI) authorize(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
-}
+func (*openAI) authorize(h http.Header, key string) { remote.Bearer(h, key) }
 
 // adapt answers the refusal of newer models of OpenAI.
-func (o *openAI) adapt(f *failure) bool {
-	return f.status == http.StatusBadRequest && f.says("max_completion_tokens") && o.newLimit.CompareAndSwap(false, true)
+func (o *openAI) adapt(f *remote.Failure) bool {
+	return f.Status == http.StatusBadRequest && f.Says("max_completion_tokens") && o.newLimit.CompareAndSwap(false, true)
 }
 
 func (*openAI) answer(body []byte) (loci.Completion, error) {

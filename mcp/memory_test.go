@@ -465,3 +465,20 @@ func TestInstructionsOfTheMemoryFamily(t *testing.T) {
 		t.Errorf("instructions: %s", text)
 	}
 }
+
+// People and models ask for the key of a fact, not for its value.
+func TestFactsAreFoundByTheirKey(t *testing.T) {
+	eachStore(t, func(t *testing.T, b *bench) {
+		id := b.ask("memory_store_fact", args{"subject": "user", "predicate": "favorite_color", "content": "blue"}).id("id")
+		b.ask("memory_store_fact", args{"subject": "user", "predicate": "homeTown", "content": "Kiel"})
+		for _, tool := range []string{"memory_search", "memory_recall"} {
+			in := args{"query": "what is my favorite color", "limit": 1}
+			if tool == "memory_recall" {
+				in = args{"topic": "favorite color", "limit": 1}
+			}
+			if got := b.ask(tool, in).ids(); !slices.Equal(got, []string{id}) {
+				t.Errorf("%s found %v", tool, got)
+			}
+		}
+	})
+}

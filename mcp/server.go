@@ -150,7 +150,7 @@ func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		if !methods[method] && !(s.files != nil && fileMethods[method]) && !strings.HasPrefix(method, "notifications/") {
+		if answered := methods[method] || s.files != nil && fileMethods[method]; !answered && !strings.HasPrefix(method, "notifications/") {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 		}
 		if call, ok := r.(*sdk.CallToolRequest); ok {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,13 +33,13 @@ func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
 	})
 }
 
-// A bench is an API over a real engine, with ids and times that repeat.
+// A bench is an API over a real engine, with a clock that a test moves.
 type bench struct {
 	*httptest.Server
 	t      *testing.T
 	engine *loci.Engine
 	log    *bytes.Buffer
-	now    time.Time
+	now    atomic.Int64 // milliseconds
 }
 
 func principal(t *testing.T, user string, scopes ...loci.Scope) loci.Principal {
@@ -59,12 +60,11 @@ func principal(t *testing.T, user string, scopes ...loci.Scope) loci.Principal {
 
 func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
 	t.Helper()
-	b := &bench{t: t, log: &bytes.Buffer{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	b := &bench{t: t, log: &bytes.Buffer{}}
+	b.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
 	logger := slog.New(slog.NewTextHandler(b.log, nil))
-	var ids byte
 	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical(), Logger: logger,
-		Now:   func() time.Time { b.now = b.now.Add(time.Millisecond); return b.now },
-		NewID: func() loci.ID { ids++; return loci.ID{0x01, 0x97, 0x0c, 0x3e, 0, ids, 0x70, ids, 0x80, 15: ids} }})
+		Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
 	if err != nil {
 		t.Fatal(err)
 	}

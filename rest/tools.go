@@ -78,7 +78,7 @@ func (a *API) callTool(ctx context.Context, c *caller, in *toolInput) (*toolOutp
 		_ = a.problem(ctx, c.RequestID, err) // logs what is not told
 		return &toolOutput{showReply(tool.ErrorReply(err), true)}, nil
 	}
-	return &toolOutput{showReply(reply, false)}, nil
+	return &toolOutput{showReply(reply, reply.Err != nil)}, nil
 }
 
 func showReply(r tool.Reply, refused bool) toolReply {

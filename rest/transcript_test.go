@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,7 @@ func TestTranscripts(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			eachStore(t, func(t *testing.T, s loci.Store) {
 				b := newBench(t, s, nil)
+				named := names{}
 				data, err := os.ReadFile(file)
 				if err != nil {
 					t.Fatal(err)
@@ -57,7 +59,7 @@ func TestTranscripts(t *testing.T) {
 					}
 					request, _, _ := strings.Cut(part, "\n< ")
 					out.WriteString(strings.TrimRight(request, "\n") + "\n")
-					b.play(&out, request)
+					b.play(&out, &named, request)
 				}
 				golden(t, filepath.Join("transcript", filepath.Base(file)), out.String())
 			})
@@ -65,14 +67,40 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// chance is what differs from run to run: what the audit log is sealed with.
-var chance = regexp.MustCompile(`"(payload_nonce|payload_digest|hash)": "[^"]*"`)
+// chance is what differs from run to run: what the audit log is sealed with, and
+// what has ids inside.
+var chance = regexp.MustCompile(`"(payload_nonce|payload_digest|hash|next_cursor)": "[^"]*"`)
+
+// names are those of the ids of a transcript, <id1> and so on, in the order in which
+// replies show them; requests call them so, too.
+type names []string
+
+var anID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+func (n *names) shown(text string) string {
+	return anID.ReplaceAllStringFunc(text, func(id string) string {
+		at := slices.Index(*n, id)
+		if at < 0 {
+			at = len(*n)
+			*n = append(*n, id)
+		}
+		return fmt.Sprintf("<id%d>", at+1)
+	})
+}
+
+func (n *names) ids(text string) string {
+	for i, id := range *n {
+		text = strings.ReplaceAll(text, fmt.Sprintf("<id%d>", i+1), id)
+	}
+	return text
+}
 
 // manyDigits are those of a score that another processor may round otherwise.
 var manyDigits = regexp.MustCompile(`(\d\.\d{6})\d+`)
 
 // play sends one request of a transcript and writes its reply.
-func (b *bench) play(out *strings.Builder, request string) {
+func (b *bench) play(out *strings.Builder, named *names, request string) {
+	b.now.Add(1000) // each request has a moment of its own
 	lines := strings.Split(strings.Trim(request, "\n"), "\n")
 	for len(lines) > 0 && (lines[0] == "" || lines[0][0] == ' ') { // what it is about
 		lines = lines[1:]
@@ -90,14 +118,14 @@ func (b *bench) play(out *strings.Builder, request string) {
 		}
 		headers = append(headers, line)
 	}
-	r := b.send(method, path, body, headers...)
+	r := b.send(method, named.ids(path), named.ids(body), headers...)
 	fmt.Fprintf(out, "\n< %d %s\n", r.status, r.header.Get("Content-Type"))
 	if strings.TrimSpace(r.body) != "" {
 		var shown bytes.Buffer
 		if err := json.Indent(&shown, []byte(r.body), "", "  "); err != nil {
 			b.t.Fatalf("%s %s: %s: %v", method, path, r.body, err)
 		}
-		text := chance.ReplaceAllString(strings.TrimSpace(shown.String()), `"$1": "…"`)
+		text := named.shown(chance.ReplaceAllString(strings.TrimSpace(shown.String()), `"$1": "…"`))
 		fmt.Fprintf(out, "%s\n", manyDigits.ReplaceAllString(text, "$1"))
 	}
 	out.WriteString("\n")

@@ -227,3 +227,16 @@ func TestMemoryHostileTexts(t *testing.T) {
 		t.Errorf("counts %s", r.Text)
 	}
 }
+
+// The reply of a store begins as it always does, and names a note that the fact may
+// correct.
+func TestStoredFactNamesWhatIsNear(t *testing.T) {
+	set, u := newSet(t, Instance{Family: FamilyMemory}, Instance{Tool: "manage_memory"}), general(t)
+	note := strings.TrimPrefix(ok(t, set, "manage_memory", u, `{"content":"My favorite color is blue"}`).Text, "created memory ")
+	got := ok(t, set, "memory_store_fact", u, `{"subject":"user","predicate":"favorite_color","content":"green"}`).Text
+	var stored storedFact
+	decode(t, []byte(got), &stored)
+	if want := `{"id":"` + stored.ID.String() + `","superseded_id":null,"outcome":"created","possible_update_of":"` + note + `"}`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

@@ -44,6 +44,15 @@ type storedFact struct {
 	ID           loci.ID      `json:"id"`
 	SupersededID *loci.ID     `json:"superseded_id"`
 	Outcome      loci.Outcome `json:"outcome"`
+
+	// Notes that are near to it, where there are any: see [loci.Stored].
+	RelatedTo        loci.ID `json:"related_to,omitzero"`
+	PossibleUpdateOf loci.ID `json:"possible_update_of,omitzero"`
+}
+
+// near is the id of a memory that the stored one is near to.
+func near(name string) result {
+	return result{name: name, schema: &jsonschema.Schema{Type: "string"}, optional: true}
 }
 
 // importance sets the range and the default of an importance.
@@ -85,9 +94,9 @@ func storeEpisode(b *base, t Tool, i Instance) *Tool {
 func storeFact(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Store fact", "Remember a fact as subject, predicate and content, such as user / favorite_color / blue. "+
 		"The content is the value or a statement of it. Only one fact holds for a subject and predicate in a scope: a new one supersedes the old, which stays in the history and is named in superseded_id. "+
-		"Use the same subject and predicate to correct a fact. Permanence: permanent (never fades), stable, standard, volatile, ephemeral.", i)
+		"Use the same subject and predicate to correct a fact. A note that says much the same, or another value, is kept and named in related_to or possible_update_of. Permanence: permanent (never fades), stable, standard, volatile, ephemeral.", i)
 	superseded := result{name: "superseded_id", schema: &jsonschema.Schema{Types: []string{"string", "null"}}}
-	s := spec{Tool: t, output: idOutput(superseded, outcome), adjust: func(properties map[string]*jsonschema.Schema) {
+	s := spec{Tool: t, output: idOutput(superseded, outcome, near("related_to"), near("possible_update_of")), adjust: func(properties map[string]*jsonschema.Schema) {
 		importance(properties["importance"])
 		choices(properties["permanence"], loci.Permanent, loci.Stable, loci.Standard, loci.Volatile, loci.Ephemeral)
 		properties["permanence"].Default = []byte(`"standard"`)
@@ -106,7 +115,7 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		reply := storedFact{ID: stored.ID, Outcome: stored.Outcome}
+		reply := storedFact{ID: stored.ID, Outcome: stored.Outcome, RelatedTo: stored.RelatedTo, PossibleUpdateOf: stored.PossibleUpdateOf}
 		if stored.Superseded != (loci.ID{}) {
 			reply.SupersededID = &stored.Superseded
 		}

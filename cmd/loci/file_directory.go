@@ -217,7 +217,7 @@ func (in *fileImport) look(name string, d fs.DirEntry) (fault string, err error)
 	_, pathErr := loci.CleanPath(in.target(name))
 	switch {
 	case pathErr != nil:
-		return pathErr.Error(), nil
+		return pathErr.Error(), nil //nolint:nilerr // listed with the others
 	case strings.ContainsRune(name, '\\'):
 		return "a name must not contain a backslash", nil
 	case d.IsDir():

@@ -80,9 +80,11 @@ func recordJSON(r *loci.Record, at time.Time) (memoryJSON, error) {
 
 // savedJSON is the reply to save and update.
 type savedJSON struct {
-	ID      string `json:"id"`
-	Outcome string `json:"outcome"` // created, duplicate_of or updated
-	Version int64  `json:"version,omitempty"`
+	ID               string `json:"id"`
+	Outcome          string `json:"outcome"` // created, duplicate_of or updated
+	Version          int64  `json:"version,omitempty"`
+	RelatedTo        string `json:"related_to,omitempty"`         // says much the same
+	PossibleUpdateOf string `json:"possible_update_of,omitempty"` // says the same but for a value
 }
 
 // A listing is a page of memories.

@@ -13,6 +13,7 @@ type saveCmd struct {
 // Help is shown below the usage.
 func (*saveCmd) Help() string {
 	return `Prints the id of the memory. Saying again what is remembered already confirms it and prints its old id.
+What is much like another memory, or may correct it, is saved and says so.
 
     loci save "Prefers window seats." --tag travel
     git log -1 --format=%B | loci save - --metadata repo=loci`
@@ -41,12 +42,27 @@ func (c *saveCmd) Run(a *app) error {
 		return err
 	}
 	id := shownID(stored.ID, true)
+	reply := savedJSON{ID: id, Outcome: string(stored.Outcome), RelatedTo: shownNear(stored.RelatedTo), PossibleUpdateOf: shownNear(stored.PossibleUpdateOf)}
 	if a.json {
-		return a.printJSON(savedJSON{ID: id, Outcome: string(stored.Outcome)})
+		return a.printJSON(reply)
 	}
 	a.printf("%s\n", id)
 	if stored.Outcome == loci.DuplicateOf {
-		a.note("remembered already: confirmed")
+		a.note("remembered already")
+	}
+	if reply.PossibleUpdateOf != "" {
+		a.note("may correct %s: if so, delete that one", reply.PossibleUpdateOf)
+	}
+	if reply.RelatedTo != "" {
+		a.note("much like %s", reply.RelatedTo)
 	}
 	return nil
+}
+
+// shownNear is the id of a memory that a new one is near to, as any command takes it.
+func shownNear(id loci.ID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.String()
 }

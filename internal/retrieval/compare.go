@@ -50,7 +50,7 @@ func Compare(older, newer string) Relation {
 	switch {
 	case overlap < minOverlap:
 		return Unrelated
-	case a.negations%2 != b.negations%2, values:
+	case a.negations%2 != b.negations%2, values, opposed(a.words, b.words):
 		return Changed
 	case len(onlyA) == 0 && len(onlyB) == 0 && len(a.words) == len(b.words) && !slices.Equal(a.content, b.content):
 		return Changed // who did it to whom, from where to where
@@ -73,7 +73,7 @@ func Fold(text string) string {
 }
 
 // caseUnits are units, in small letters, that another case makes another unit.
-var caseUnits = wordSet("mw mhz mv ma mpa ms mb mbit mbps mbit/s mb/s mib kb kbps kb/s gb gbps gb/s gbit tb tbps pb ml mg")
+var caseUnits = wordSet("m g t s h f k c b mw mhz mv ma mpa ms mb mbit mbps mbit/s mb/s mib kb kbps kb/s gb gbps gb/s gbit tb tbps pb ml mg")
 
 // caseTells reports whether a word is, or ends in, such a unit behind a number.
 func caseTells(words []string, i int) bool {
@@ -109,16 +109,6 @@ func compared(text string) (c comparison) {
 	return c
 }
 
-// Telling returns up to limit words of a text to find texts like it by: the longest of
-// those that carry content, since long words are the rarer ones.
-func Telling(text string, limit int) string {
-	words := slices.DeleteFunc(splitValues(Fold(text)), func(w string) bool { return functionWordsCompared[w] || negations[w] })
-	slices.Sort(words)
-	words = slices.Compact(words)
-	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
-	return strings.Join(words[:min(limit, len(words))], " ")
-}
-
 // splitValues cuts a text into words: punctuation goes, digits part from letters, and
 // characters that are not written in words stand alone.
 func splitValues(text string) (words []string) {
@@ -142,6 +132,19 @@ func splitValues(text string) (words []string) {
 		}
 	}
 	return words
+}
+
+// opposed reports whether one text has a word where the other has its opposite: words
+// too frequent to say what a text is about, which still turn it into another one.
+func opposed(a, b []string) bool {
+	for _, pair := range opposites {
+		for _, p := range [][2]string{pair, {pair[1], pair[0]}} {
+			if slices.Contains(a, p[0]) && !slices.Contains(a, p[1]) && slices.Contains(b, p[1]) && !slices.Contains(b, p[0]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // comparedTerm stems words; values stay as they are.
@@ -193,6 +196,9 @@ var (
 	numberWords = wordSet(`zero one two three four five six seven eight nine ten eleven twelve dozen twenty thirty forty fifty sixty seventy eighty ninety
 		hundred thousand million billion half twice first second third fourth fifth monday tuesday wednesday thursday friday saturday sunday
 		january february march april may june july august september october november december today tomorrow yesterday am pm`)
+
+	opposites = [][2]string{{"on", "off"}, {"in", "out"}, {"from", "to"}, {"for", "against"}, {"he", "she"}, {"his", "her"}, {"him", "her"}, {"my", "your"},
+		{"my", "his"}, {"my", "her"}, {"i", "you"}, {"i", "he"}, {"i", "she"}, {"this", "that"}, {"should", "can"}}
 
 	functionWordsCompared = wordSet(`a an the is are was were be been being to of in on at for with and or that this these those it its he she they his her
 		their my your our i we you me him them us do does did has have had will would shall should can could as by s

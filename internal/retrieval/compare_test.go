@@ -52,6 +52,10 @@ func TestCompare(t *testing.T) {
 		{"The disk has 16 GB", "The disk has 16 TB", Changed},
 		{"Take 5 mg of aspirin", "Take 5 ml of aspirin", Changed},
 
+		{"Pays for 5G at home", "Pays for 5g at home", Changed},
+		{"The dose is 5 g a day", "The dose is 5 G a day", Changed},
+		{"Costs 3M a year", "Costs 3m a year", Changed},
+
 		// Negation.
 		{"Bob likes tea", "Bob does not like tea", Changed},
 		{"Bob likes tea", "Bob doesn't like tea", Changed},
@@ -69,7 +73,10 @@ func TestCompare(t *testing.T) {
 		{"User prefers tea over water", "User prefers coffee over water", Changed},
 		{"The project uses C++ for parsing", "The project uses C# for parsing", Changed},
 		{"Bob likes tea", "Bob dislikes tea", Changed},
-		{"The light is on upstairs now", "The light is off upstairs now", Rephrased},
+		{"The light is on upstairs now", "The light is off upstairs now", Changed},
+		{"Flies from Berlin on Sundays", "Flies to Berlin on Sundays", Changed},
+		{"Voted for the proposal", "Voted against the proposal", Changed},
+		{"His dog is ill", "Her dog is ill", Changed},
 		{"Alice manages Bob", "Bob manages Alice", Changed},
 		{"Flies from Berlin to Kiel", "Flies from Kiel to Berlin", Changed},
 		{"Prefers window seats", "Prefers aisle seats", Changed},

@@ -161,7 +161,7 @@ func (d *tenant) put(p *loci.Put) {
 		next.Uses, next.UsedAt = old.Uses, old.UsedAt // Touch alone counts uses
 		next.revisions = old.revisions
 		if p.SameText {
-			next.Text, next.Passages, next.vectors = old.Text, old.Passages, old.vectors
+			next.Text, next.Heading, next.Passages, next.vectors = old.Text, old.Heading, old.Passages, old.vectors
 		}
 		if p.Revisions >= 0 {
 			next.revisions = append([]loci.Revision{{Version: old.Version, UpdatedAt: old.UpdatedAt, ReplacedAt: next.UpdatedAt,

@@ -222,11 +222,11 @@ func (t *tx) putHistory(n int64, history []loci.Revision) error {
 func (t *tx) insert(r *loci.Record, namespace, seq int64) (n int64, err error) {
 	c := columnsOf(r)
 	err = t.row(`INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body,
-		scope, status, confidence, decay_rate, decay_from, ends_at, due_at, sequence, position)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
+		scope, status, confidence, decay_rate, decay_from, ends_at, due_at, sequence, position, heading)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
 		[]any{r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt,
 			r.Uses, c.usedAt, []byte(r.Text), encodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body,
-			c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position}, &n)
+			c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, c.heading}, &n)
 	return n, conflictOr(err)
 }
 
@@ -258,8 +258,8 @@ func (t *tx) update(p *loci.Put, namespace, seq int64) (int64, error) {
 	if err != nil || p.SameText {
 		return n, conflictOr(err)
 	}
-	if err := t.exec("UPDATE record SET text = ?, passages = ?, passage_count = ? WHERE n = ?",
-		[]byte(r.Text), encodeSpans(r.Passages), len(r.Passages), n); err != nil {
+	if err := t.exec("UPDATE record SET text = ?, heading = ?, passages = ?, passage_count = ? WHERE n = ?",
+		[]byte(r.Text), c.heading, encodeSpans(r.Passages), len(r.Passages), n); err != nil {
 		return 0, err
 	}
 	return n, t.exec("DELETE FROM vector WHERE record = ?", n)
@@ -312,7 +312,7 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 type columns struct {
 	slot, expiresAt, usedAt, tags, attributes, body      any
 	scope, status, confidence, rate, from, endsAt, dueAt any
-	sequence, position                                   any
+	sequence, position, heading                          any
 }
 
 func columnsOf(r *loci.Record) (c columns) {
@@ -328,6 +328,9 @@ func columnsOf(r *loci.Record) (c columns) {
 	}
 	if r.Sequence != "" {
 		c.sequence, c.position = []byte(r.Sequence), r.Position
+	}
+	if r.Heading != "" {
+		c.heading = []byte(r.Heading)
 	}
 	if !r.Decay.IsZero() {
 		c.confidence, c.rate, c.from = r.Decay.Confidence, r.Decay.Rate, nullable(r.Decay.From)

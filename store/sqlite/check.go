@@ -67,6 +67,9 @@ func (f *file) checkRecords(ctx context.Context, findings []string) ([]string, e
 		if len(r.Passages) > 0 && !utf8.ValidString(r.Text) { // what is not searched may be bytes
 			report("has searched text that is not UTF-8")
 		}
+		if !utf8.ValidString(r.Heading) {
+			report("has a heading that is not UTF-8")
+		}
 		for i, p := range r.Passages {
 			if p.Start < 0 || p.End > len(r.Text) || p.Start >= p.End {
 				report("has passage %d outside of its text", i)

@@ -83,6 +83,37 @@ func TestFirstSchemaGetsAnActiveSpace(t *testing.T) {
 	}
 }
 
+// A fact with a key from before there were headings is found by it at once; its
+// vectors, made without, are to be made anew. Others keep theirs.
+func TestKeyedFactsGetAHeading(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	oldFile(t, path, true)
+	db, err := openDB(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("UPDATE record SET body = ? WHERE n = 1", []byte(`{"subject":"user","predicate":"favorite_color","validity":"active"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openFile(t, path)
+	everywhere := loci.Filter{Within: []loci.Namespace{{"u"}}}
+	hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "color", Vector: []float32{0, 1}, Space: loci.Space{Model: "most", Dims: 2}}, everywhere, 10)
+	if err != nil || len(hits) != 3 || hits[2].KeywordRank != 1 || hits[2].Embedded || !hits[0].Embedded || !hits[1].Embedded {
+		t.Errorf("hits %+v, %v", hits, err)
+	}
+	lacking, err := s.Unembedded(t.Context(), testTenant, loci.Space{Model: "most", Dims: 2}, loci.ID{}, 10)
+	if err != nil || len(lacking) != 1 || lacking[0].Heading != "user favorite_color" || lacking[0].Text != "walrus" {
+		t.Errorf("to be embedded: %+v, %v", lacking, err)
+	}
+	if found, err := s.Check(t.Context(), testTenant); len(found) > 0 || err != nil {
+		t.Errorf("check: %v, %v", found, err)
+	}
+}
+
 func TestVersionsCompareAsNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

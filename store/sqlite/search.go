@@ -22,6 +22,7 @@ type searchIndex struct {
 	names  map[int64]string     // namespace number → key
 	number map[string]int64     // key → namespace number
 	last   int64                // the highest shard number known
+	large  map[index.Key]bool   // too large for a quick search to load
 	used   map[index.Key]uint64 // when a loaded shard was searched last
 	tick   uint64
 	budget int // passages held before shards are dropped
@@ -78,7 +79,7 @@ func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
 		return false
 	}
 	for _, key := range x.known.Covered(filter) {
-		if !x.index.HasShard(key) {
+		if !x.index.HasShard(key) && (!p.Quick || !x.large[key]) {
 			return false
 		}
 	}
@@ -129,13 +130,38 @@ func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) 
 		}
 		x.seq = seq
 	}
-	return x.loadShards(ctx, tx, x.known.Covered(filter))
+	keys := x.known.Covered(filter)
+	if p.Quick {
+		if keys, err = x.quick(ctx, tx, keys); err != nil {
+			return err
+		}
+	}
+	return x.loadShards(ctx, tx, keys)
+}
+
+// quick leaves out the shards that would take long to load.
+func (x *searchIndex) quick(ctx context.Context, tx *sql.Tx, keys []index.Key) (out []index.Key, err error) {
+	for _, key := range keys {
+		if !x.index.HasShard(key) && !x.large[key] {
+			var records int // the index of the table answers that alone
+			if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM record WHERE namespace = ? AND kind = ? AND live AND passage_count > 0 LIMIT ?)",
+				x.number[key.Namespace], string(key.Kind), loci.QuickRecords+1).Scan(&records); err != nil {
+				return nil, err
+			}
+			x.large[key] = records > loci.QuickRecords
+		}
+		if x.index.HasShard(key) || !x.large[key] {
+			out = append(out, key)
+		}
+	}
+	return out, nil
 }
 
 // reset starts with an empty index of a space.
 func (x *searchIndex) reset(space loci.Space) {
 	x.index, x.seq = index.New(space), 0
 	x.known, x.names, x.number, x.last, x.used = nil, map[int64]string{}, map[string]int64{}, 0, map[index.Key]uint64{}
+	x.large = map[index.Key]bool{}
 }
 
 func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {

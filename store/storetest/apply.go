@@ -81,6 +81,7 @@ var applyCases = []testCase{
 		r.Slot, r.Live = "another", false
 		r.CreatedAt, r.ExpiresAt = at(-5), at(5)
 		r.Text, r.Passages = cut("entirely ", "different")
+		r.Heading = "another"
 		r.Tags, r.Attributes, r.Body = nil, nil, nil
 		b.put(r)
 		b.same("record", b.get(r.ID), &r)
@@ -278,6 +279,7 @@ func wipe(data json.RawMessage) {
 func fullRecord(n int) loci.Record {
 	r := record(n, "")
 	r.Text, r.Passages = cut("The walrus looked ", "through the telescope.")
+	r.Heading = "sailor favorite_hat"
 	r.Slot = "slot"
 	r.ExpiresAt = at(1_000_000)
 	r.Uses, r.UsedAt = 7, at(n+100)

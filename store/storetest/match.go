@@ -42,6 +42,48 @@ var matchCases = []testCase{
 		b.same("hits of 서울", b.found(words("서울")), ids(3))
 		b.same("hits of 大阪", b.found(words("大阪")), nil)
 	}},
+	{"a heading is searched with each passage", func(b *bench) {
+		keyed, plain := record(1, ""), record(2, "harbour blue")
+		keyed.Heading = "user favorite_color homeTown"
+		keyed.Text, keyed.Passages = cut("blue. ", "At the harbour.")
+		b.put(keyed, plain)
+		for _, query := range []string{"color", "favorite_color", "town", `"favorite color"`, "favor*"} {
+			b.same("hits of "+query, b.found(words(query)), ids(1))
+		}
+		for query, want := range map[string]int{"color blue": 0, "color harbour": 1} {
+			if hits := b.match(words(query), loci.Filter{}, 10); hits[0].ID != id(2) || hits[1].KeywordSpan != want || hits[1].KeywordRank != 1 {
+				b.Errorf("%s: %+v", query, hits)
+			}
+		}
+		again := next(keyed)
+		again.Heading, again.Text, again.Passages = "other", "words", nil
+		b.apply(changeOf(loci.Put{Record: again, SameText: true}))
+		b.same("hits after a put of the same text", b.found(words("color")), ids(1))
+		b.same("the record", b.get(id(1)).Heading, keyed.Heading)
+		again.Version++
+		again.Passages = whole("words")
+		b.apply(changeOf(loci.Put{Record: again}))
+		b.same("hits of the old heading", b.found(words("color")), nil)
+		b.same("hits of the new one", b.found(words("other")), ids(1))
+	}},
+	{"a quick search looks for rare words alone", func(b *bench) {
+		var frequent []loci.Record
+		for n := range loci.QuickHolders + 1 {
+			frequent = append(frequent, record(n+1, "harbour"))
+		}
+		b.apply(creation(frequent...))
+		rare := "walrus telescope zebra ostrich penguin giraffe antelope"
+		b.put(record(1001, "harbour "+rare), record(1002, "harbour "+rare+" crocodile"), record(1003, "harbour "+rare+" hippopotamus"), record(1004, rare+" "+rare))
+		quick := func(text string) loci.Probe { return loci.Probe{Text: text, Quick: true} }
+		b.same("hits of a frequent word", b.found(quick("harbour")), nil)
+		b.same("hits beside a frequent word", b.found(quick("harbour crocodile")), ids(1002))
+		b.same("hits of a phrase and a beginning", b.found(quick(`"harbour walrus" hippo* crocodile`)), ids(1004, 1003, 1002, 1001))
+		for _, h := range b.match(quick("crocodile hippopotamus "+rare), loci.Filter{}, 10) {
+			if plain := b.byID(words("crocodile hippopotamus walrus telescope zebra ostrich penguin giraffe"), 10)[h.ID]; h.Keyword != plain.Keyword {
+				b.Errorf("%s has the score %v; want %v, that of the %d rarest words", h.ID, h.Keyword, plain.Keyword, loci.QuickWords)
+			}
+		}
+	}},
 	{"similarity is the cosine of the best passage", func(b *bench) {
 		for n, s := range map[int]float64{1: 0.9, 2: -0.5, 3: 0.1, 4: 1} {
 			b.apply(changeOf(embedded(record(n, "text"), s)))

@@ -66,6 +66,7 @@ var (
 	modelKinds       = []loci.Kind{loci.KindFact, loci.KindItem}
 	modelLinks       = rapid.SampledFrom([]loci.LinkType{loci.LinkSupports, loci.LinkSupersedes})
 	modelScopes      = rapid.SampledFrom([]string{"", "global", "health"})
+	modelHeadings    = rapid.SampledFrom([]string{"", "", "walrus", "red_telescope"})
 	modelKeys        = rapid.SampledFrom([]string{"key 1", "key 2"})
 	modelConfidences = rapid.SampledFrom([]float64{0.05, 0.2, 0.5, 1})
 
@@ -182,6 +183,7 @@ func (m *machine) put(t *rapid.T, id loci.ID, old *loci.Record, now time.Time) l
 	}
 	if !p.SameText {
 		r.Text, r.Passages = m.text(t)
+		r.Heading = modelHeadings.Draw(t, "heading")
 		if len(r.Passages) > 0 && rapid.Bool().Draw(t, "embedded") {
 			p.Vectors = []loci.Vectors{m.rows(t, len(r.Passages))}
 			if more := m.rows(t, len(r.Passages)); more.Space != p.Vectors[0].Space && rapid.Bool().Draw(t, "two spaces") {
@@ -306,7 +308,7 @@ func (m *machine) look(t *rapid.T) {
 		p.Text = fmt.Sprintf(rapid.SampledFrom([]string{"%s", "%s", `"%s"`, "%s*", "%s wal*"}).Draw(t, "syntax"), p.Text)
 	}
 	if rapid.Bool().Draw(t, "by vector") {
-		p.Space = modelSpaces.Draw(t, "probe space")
+		p.Space, p.Quick = modelSpaces.Draw(t, "probe space"), rapid.Bool().Draw(t, "quick")
 		p.Vector = leaning(p.Space, modelCosine.Draw(t, "cosine"))
 	}
 	if rapid.IntRange(0, 2).Draw(t, "by slot") == 0 {

@@ -98,7 +98,7 @@ func (x *Index) SetExpiry(key Key, id loci.ID, at time.Time) {
 
 // entry is what the index knows of a record beside its words and vectors.
 type entry struct {
-	record   loci.Record // without Text, Passages and Body
+	record   loci.Record // without Text, Heading, Passages and Body
 	lazy     bool        // Attributes are left out for their size
 	passages []uint32    // in the shard, by ordinal
 	alive    bool
@@ -142,7 +142,7 @@ func newShard(key Key, space loci.Space) *shard {
 
 func (s *shard) add(r *loci.Record, codes [][]byte) {
 	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil}
-	e.record.Text, e.record.Passages, e.record.Body = "", nil, nil
+	e.record.Text, e.record.Heading, e.record.Passages, e.record.Body = "", "", nil, nil
 	e.record.Namespace, e.record.Kind = s.namespace, s.key.Kind // one copy for all
 	if len(r.Attributes) > maxAttributes {
 		e.record.Attributes, e.lazy = nil, true
@@ -154,9 +154,9 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 		e.record.Sequence = s.entries[n-1].record.Sequence
 	}
 	number := uint32(len(s.entries))
-	for i, span := range r.Passages {
+	for i := range r.Passages {
 		p := passage{entry: number, row: -1}
-		p.words, p.length = s.addText(span.Of(r.Text), uint32(len(s.passages)))
+		p.words, p.length = s.addText(r.Searched(i), uint32(len(s.passages)))
 		if e.embedded && i < len(codes) {
 			// A code of another size is damage that Check reports; the words are still searched.
 			if scale, code, err := vector.Split(codes[i], s.space.Dims); err == nil {

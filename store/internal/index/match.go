@@ -29,7 +29,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		}
 	}()
 	if p.Text != "" {
-		if err := s.scoreWords(p.Text); err != nil {
+		if err := s.scoreWords(p.Text, p.Quick); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (c *scratch) release() {
 // enough; elements that come back into view are as they were left.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]T, n)
+		return make([]T, n, n+n/4) // a shard grows by one record at a time
 	}
 	return s[:n]
 }

@@ -2,7 +2,9 @@ package index
 
 import (
 	"math"
+	"slices"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -19,7 +21,7 @@ const maxQueryTerms = 256
 
 // scoreWords computes BM25 with the statistics of all shards together, and finds
 // out what the phrases of the query leave over.
-func (s *search) scoreWords(query string) error {
+func (s *search) scoreWords(query string, quick bool) error {
 	passages, length := 0, uint64(0)
 	for _, sh := range s.shards {
 		passages += sh.livePassages
@@ -31,17 +33,18 @@ func (s *search) scoreWords(query string) error {
 	// Where all is stop words the average is 0, and so is every length.
 	b := bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages)}
 	q := retrieval.Parse(query, maxQueryTerms)
+	if quick {
+		q = retrieval.Query{Words: s.rarest(q.Words)}
+	}
 	lists := make([][]posting, len(s.shards))
 	for _, w := range q.Words {
-		holders := 0
 		for i, sh := range s.shards {
 			lists[i] = nil
 			if t, ok := sh.terms[w.Term]; ok {
 				lists[i] = sh.postings[t]
-				holders += int(sh.holders[t])
 			}
 		}
-		s.addLists(lists, holders, w.Weight, b)
+		s.addLists(lists, s.holders(w.Term), w.Weight, b)
 	}
 	for _, prefix := range q.Prefixes {
 		holders := 0
@@ -63,6 +66,30 @@ func (s *search) scoreWords(query string) error {
 		}
 	}
 	return nil
+}
+
+// holders is how many passages hold a term.
+func (s *search) holders(term string) (n int) {
+	for _, sh := range s.shards {
+		if t, ok := sh.terms[term]; ok {
+			n += int(sh.holders[t])
+		}
+	}
+	return n
+}
+
+// rarest are the words that a quick search looks for: what they cost is bounded, and
+// texts that are near to one another share some of them.
+func (s *search) rarest(words []retrieval.QueryWord) (rare []retrieval.QueryWord) {
+	held := map[string]int{}
+	for _, w := range words {
+		if n := s.holders(w.Term); n > 0 && n <= loci.QuickHolders {
+			held[w.Term] = n
+			rare = append(rare, w)
+		}
+	}
+	slices.SortStableFunc(rare, func(a, b retrieval.QueryWord) int { return held[a.Term] - held[b.Term] })
+	return rare[:min(len(rare), loci.QuickWords)]
 }
 
 // bm25 is what all terms of a search have in common.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/remote"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
@@ -28,15 +29,15 @@ type protocol interface {
 	vectors(body []byte, texts int) ([][]float32, error)
 	// refused turns a status that repeating does not change into an error. again
 	// says that the next request will be different and may work.
-	refused(f failure) (err *loci.Error, again bool)
+	refused(f *remote.Failure) (err *loci.Error, again bool)
 }
 
-// A remote embedder asks a service over HTTP. It cuts what it is given into
+// A service is an embedder that asks one a service over HTTP. It cuts what it is given into
 // requests the service accepts, repeats what may work the next time, and checks
 // every answer.
-type remote struct {
+type service struct {
 	protocol
-	client    *client
+	client    *remote.Client
 	model     string       // of the space, such as "openai:text-embedding-3-small"
 	dims      atomic.Int64 // 0: not known yet
 	timeout   time.Duration
@@ -62,8 +63,8 @@ const (
 	longestRest = 30 * time.Second
 )
 
-func newRemote(c Config, model string, p protocol, client *client) *remote {
-	r := &remote{protocol: p, client: client, model: model, timeout: c.Timeout}
+func newService(c Config, model string, p protocol, client *remote.Client) *service {
+	r := &service{protocol: p, client: client, model: model, timeout: c.Timeout}
 	if r.timeout <= 0 {
 		r.timeout = defaultTimeout
 	}
@@ -75,15 +76,15 @@ func newRemote(c Config, model string, p protocol, client *client) *remote {
 }
 
 // Model names the space.
-func (r *remote) Model() string { return r.model }
+func (r *service) Model() string { return r.model }
 
 // Dims is 0 until the service has answered once, unless it is configured or known.
-func (r *remote) Dims() int { return int(r.dims.Load()) }
+func (r *service) Dims() int { return int(r.dims.Load()) }
 
 // Embed returns one vector of unit length for each text; that of a blank text is
 // zero. An error says what to do about it: Unavailable may go by, Invalid and
 // TooLarge will not.
-func (r *remote) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+func (r *service) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if err := r.resting(); err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (r *remote) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return rows, err
 }
 
-func (r *remote) embed(ctx context.Context, texts []string) ([][]float32, error) {
+func (r *service) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	rows := make([][]float32, len(texts))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallel)
@@ -119,7 +120,7 @@ func (r *remote) embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
 // batches groups the texts that are not blank into requests, by their place.
-func (r *remote) batches(texts []string) (batches [][]int) {
+func (r *service) batches(texts []string) (batches [][]int) {
 	var batch []int
 	tokens := 0
 	for i, text := range texts {
@@ -153,7 +154,7 @@ func estimateTokens(text string) int {
 
 // fill embeds the texts of a batch. A request that is refused is cut in two: it
 // may be too large, and if a single text is to blame the error names it.
-func (r *remote) fill(ctx context.Context, texts []string, batch []int, rows [][]float32) error {
+func (r *service) fill(ctx context.Context, texts []string, batch []int, rows [][]float32) error {
 	part := make([]string, len(batch))
 	for i, place := range batch {
 		part[i] = texts[place]
@@ -183,7 +184,7 @@ func (r *remote) fill(ctx context.Context, texts []string, batch []int, rows [][
 }
 
 // check makes rows unit vectors, or says what is wrong with them.
-func (r *remote) check(rows [][]float32, texts int) error {
+func (r *service) check(rows [][]float32, texts int) error {
 	if len(rows) != texts {
 		return r.broken("%d vectors for %d texts", len(rows), texts)
 	}
@@ -202,14 +203,14 @@ func (r *remote) check(rows [][]float32, texts int) error {
 	return nil
 }
 
-func (r *remote) broken(format string, args ...any) error {
+func (r *service) broken(format string, args ...any) error {
 	e := loci.Errorf(loci.Unavailable, format, args...)
-	e.Msg = r.model + " at " + r.client.host() + " returned " + e.Msg
+	e.Msg = r.model + " at " + r.client.Host() + " returned " + e.Msg
 	return e
 }
 
 // resting returns the error of a service that was down a moment ago.
-func (r *remote) resting() error {
+func (r *service) resting() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Now().Before(r.rest.until) {
@@ -220,7 +221,7 @@ func (r *remote) resting() error {
 
 // learn begins or ends a rest. That a caller has gone says nothing about the
 // service, and neither does a deadline that was too short for any.
-func (r *remote) learn(caller context.Context, start time.Time, err error) {
+func (r *service) learn(caller context.Context, start time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
