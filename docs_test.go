@@ -323,6 +323,38 @@ func ExampleEngine_Memory() {
 	// Output: not_found
 }
 
+func ExampleSessions() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+
+	sessions := memory.Sessions()
+	said, err := loci.ParseMessages([]byte(`[{"role": "user", "content": "Which seat did I like?"},
+		{"role": "assistant", "content": "The window seat."}]`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	done, err := sessions.Append(ctx, "", said) // "": a new session
+	if err != nil {
+		log.Fatal(err)
+	}
+	history, err := sessions.History(ctx, done.Session, loci.HistoryQuery{Last: 50})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range history.Messages {
+		fmt.Println(m.Seq, m.Speaker()+":", m.Text())
+	}
+	found, err := sessions.Search(ctx, loci.SessionSearch{Text: "seat", Session: done.Session})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(found.Hits), done.Created)
+	// Output:
+	// 1 user: Which seat did I like?
+	// 2 assistant: The window seat.
+	// 2 true
+}
+
 func ExampleMemory_StoreFact() {
 	ctx := context.Background()
 	_, memory := exampleMemory(ctx)

@@ -48,6 +48,8 @@ type config struct {
 	dedupe, redact                    bool
 	idempotencyTTL, episodeTTL        time.Duration
 	episodeCap                        int
+	sessionMax                        int
+	sessionTimeout                    time.Duration
 	logLevel                          slog.Level
 
 	llm                                                        llm.Config

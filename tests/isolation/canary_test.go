@@ -101,6 +101,12 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	if err := open.Items().Put(t.Context(), loci.Namespace{"user", "victim", canary}, canary, value, &loci.PutOptions{TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
+	if err := storeSession(t.Context(), open); err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range must(open.Search(t.Context(), loci.Query{Kinds: []loci.Kind{loci.KindSession, loci.KindMessage}})).Matches {
+		sc.ids = append(sc.ids, match.Record.ID)
+	}
 	for _, thread := range []string{"", "victim"} {
 		tree, err := open.Tree("", thread)
 		if err != nil {
@@ -211,6 +217,7 @@ func (p *probe) read(ctx context.Context) {
 		p.checkIDs("Events", events)
 	}
 	p.readLifecycle(ctx)
+	p.readSessions(ctx)
 	p.readFiles(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.Fact(ctx, id)
@@ -350,6 +357,7 @@ func (p *probe) refused(method string, reply any, err error) {
 func (p *probe) write(ctx context.Context) {
 	m, it := p.m, p.m.Items()
 	p.writeLifecycle(ctx)
+	p.writeSessions(ctx)
 	p.changeFiles(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.ReviseFact(ctx, id, loci.FactRevision{Tags: &[]string{"taken"}})
