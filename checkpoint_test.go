@@ -191,6 +191,7 @@ func TestCheckpointValuesOfBranches(t *testing.T) {
 		put("c3", "c1", graphState{"x": "2", "y": "1"}, map[string]string{"x": "branch"}) // counts versions as c2 does
 		put("c4", "c2", graphState{"x": "2", "y": "1"}, nil)
 		put("c5", "c3", graphState{"x": "2", "y": "1"}, nil)
+		put("c2", "c1", graphState{"x": "2", "y": "1"}, nil)         // again, without what it has already
 		put("c6", "", graphState{"x": "1", "y": "1", "z": "9"}, nil) // a copy of c1 without a parent
 		for id, x := range map[string]string{"c1": "one", "c2": "main", "c3": "branch", "c4": "main", "c5": "branch", "c6": "one"} {
 			wantValues(t, getCheckpoint(t, m, "t", "", id), map[string]string{"x": x, "y": "same"})

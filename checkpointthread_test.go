@@ -2,8 +2,6 @@ package loci_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -134,7 +131,7 @@ func TestCopyThread(t *testing.T) {
 			}
 		}
 		_, err := m.Checkpoints().CopyThread(t.Context(), "t", "copy")
-		wantCode(t, err, loci.Conflict)
+		wantError(t, err, `conflict thread "copy" has checkpoints already`)
 		_, err = m.Checkpoints().CopyThread(t.Context(), "none", "other")
 		wantCode(t, err, loci.NotFound)
 		for _, pair := range [][2]string{{"t", "t"}, {"", "x"}, {"t", ""}} {
@@ -293,45 +290,6 @@ func TestPruneKeepsWhatTheLatestNeeds(t *testing.T) {
 		wantCode(t, err, loci.Invalid)
 		_, err = m.Checkpoints().Prune(t.Context(), []string{""}, loci.KeepLatest)
 		wantCode(t, err, loci.Invalid)
-	})
-}
-
-// While others prune and delete, whoever reads a checkpoint gets all of it.
-func TestCheckpointsArePutWhilePruned(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		ctx, stop := context.WithCancel(t.Context())
-		var others sync.WaitGroup
-		for range 2 {
-			others.Go(func() {
-				for ctx.Err() == nil {
-					if _, err := m.Checkpoints().Prune(ctx, []string{"t"}, loci.KeepLatest); err != nil && ctx.Err() == nil && !errors.Is(err, loci.ErrConflict) {
-						t.Errorf("prune: %v", err)
-					}
-				}
-			})
-		}
-		others.Go(func() {
-			for ctx.Err() == nil {
-				c, err := m.Checkpoints().Get(ctx, "t", "", "")
-				if err == nil && len(c.Values) != 2 {
-					t.Errorf("checkpoint %s has values %v", c.ID, values(c))
-				}
-				if err != nil && ctx.Err() == nil && !errors.Is(err, loci.ErrNotFound) {
-					t.Errorf("get: %v", err)
-				}
-			}
-		})
-		history(t, m, "t", "", 60, plain)
-		stop()
-		others.Wait()
-		wantValues(t, getCheckpoint(t, m, "t", "", "c59"), map[string]string{"same": "same of ", "step": "c59"})
-		if _, err := m.Checkpoints().Prune(t.Context(), []string{"t"}, loci.KeepLatest); err != nil {
-			t.Fatal(err)
-		}
-		if got := stored(t, m, s)[loci.KindCheckpointValue]; got != 2 {
-			t.Errorf("%d values are left, want 2", got)
-		}
 	})
 }
 

@@ -85,7 +85,7 @@ var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
 var partKinds = []Kind{KindCheckpoint, KindCheckpointValue, KindCheckpointWrite, KindCheckpointThread, KindFile, KindBlock}
 
 // exportedKinds are the kinds an export holds.
-var exportedKinds = append(slices.Clone(memoryKinds), KindFile, KindBlock)
+var exportedKinds = append(slices.Clone(memoryKinds), KindSession, KindMessage, KindFile, KindBlock)
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind

@@ -120,6 +120,15 @@ func setUp(t *testing.T, s loci.Store) *scene {
 			sc.files = append(sc.files, file.ID)
 		}
 	}
+	kept := loci.Checkpoint{Thread: canary, Namespace: canary, ID: canary, State: loci.Typed{Type: "json", Data: []byte(canary)},
+		Metadata: json.RawMessage(`{"run_id":"` + canary + `","note":"note 0 ` + canary + `"}`), Versions: map[string]string{canary: "1"},
+		Values: map[string]loci.Typed{canary: {Type: "json", Data: []byte(canary)}}}
+	if err := open.Checkpoints().Put(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := open.Checkpoints().PutWrites(t.Context(), canary, canary, canary, []loci.CheckpointWrite{{Task: canary, Channel: canary, Value: kept.State}}); err != nil {
+		t.Fatal(err)
+	}
 	_, next, err := open.Facts(t.Context(), loci.FactQuery{History: true}, loci.Page{Limit: 2})
 	if err != nil || next == "" {
 		t.Fatal(next, err)
@@ -477,6 +486,14 @@ func export(t *testing.T, m *loci.Memory) string {
 	t.Helper()
 	var out bytes.Buffer
 	if _, err := m.Export(t.Context(), &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Checkpoints are not part of an export.
+	page, err := m.Checkpoints().List(t.Context(), loci.CheckpointQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(&out).Encode(page); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
