@@ -71,7 +71,8 @@ func openAIForm() map[string]any {
 func storedProperties() map[string]any {
 	return map[string]any{"seq": map[string]any{"type": "integer", "description": "From 1, consecutive"},
 		"created_at": map[string]any{"type": "string", "format": "date-time"},
-		"type":       text("human, ai, system, tool, function, chat, generic, remove, or a chunk of a stream such as AIMessageChunk"),
+		"type": map[string]any{"type": "string", "examples": []string{string(loci.MessageHuman), string(loci.MessageAI)},
+			"description": "human, ai, system, tool, function, chat, generic, remove, or a chunk of a stream such as AIMessageChunk"},
 		"data":       map[string]any{"type": "object", "description": "content, id, name, tool_calls, tool_call_id and so on; whatever it holds is kept"}}
 }
 
@@ -134,11 +135,11 @@ type (
 	summariseSession struct {
 		ID   string `path:"session_id" maxLength:"256"`
 		Body struct {
-			ContextTokens int     `json:"context_tokens" doc:"The room a model has for the conversation, 100 to 10000000"`
+			ContextTokens int     `json:"context_tokens" example:"8000" doc:"The room a model has for the conversation, 100 to 10000000"`
 			Threshold     float64 `json:"threshold,omitempty" doc:"Of the room in use, above which a summary is due; absent: 0.85"`
 			Target        float64 `json:"target,omitempty" doc:"Of the room that is in use afterwards; absent: 0.5"`
 			Messages      int     `json:"messages,omitempty" doc:"That are not summarised yet, at least; absent: 6"`
-			SummaryTokens int     `json:"summary_tokens,omitempty" doc:"Most of the summary itself; absent: a tenth of context_tokens"`
+			SummaryTokens int     `json:"summary_tokens,omitempty" example:"800" doc:"Most of the summary itself; absent: a tenth of context_tokens"`
 		} `nameHint:"SummariseSession"`
 	}
 	retrieveForSession struct {
