@@ -99,8 +99,8 @@ export class Sessions {
     return this.#t.send({ method: "POST", path: "/v1/sessions", body: session, writes: true }, o);
   }
 
-  /** Lists sessions, the latest activity first, only active ones unless asked; `next` goes on. */
-  list(query: { include_expired?: boolean; limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ sessions: Session[]; next?: string }> {
+  /** Lists sessions, the latest activity first, only active ones unless asked; `next_cursor` goes on. */
+  list(query: { include_expired?: boolean; limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ sessions: Session[]; next_cursor?: string }> {
     return this.#t.send({ method: "GET", path: "/v1/sessions", query }, o);
   }
 
