@@ -50,6 +50,21 @@ describe("sessions", () => {
     expect(await c.sessions.clearAll()).toMatchObject({ sessions: 1 });
   });
 
+  it("are changed, summarised and searched for what a new message is about", async () => {
+    const c = client.as({ user: "long" });
+    await c.sessions.append("trip", Array.from({ length: 12 }, (_, i) => human(i === 1 ? "My passport number ends in 42." : `We talked about the weather, part ${i}, at some length and in no hurry.`)));
+    expect(await c.sessions.update("trip", { metadata: { topic: "travel" } })).toMatchObject({ metadata: { topic: "travel" } });
+    const done = await c.sessions.summarise("trip", { context_tokens: 200 });
+    expect(done).toMatchObject({ done: true, summary: { by: "extractive", epoch: 1 } });
+    expect(done.tokens_after).toBeLessThan(done.tokens_before);
+    expect((await c.sessions.get("trip")).summary).toEqual(done.summary);
+    expect(await c.sessions.summarise("trip", { context_tokens: 100_000 })).toMatchObject({ done: false });
+    const found = await c.sessions.retrieve("trip", { query: "Which passport number?", recent: 2 });
+    expect(found.shown).toContainEqual(expect.objectContaining({ seq: 2 }));
+    expect(found.text).toContain("ends in 42");
+    expect(found.tokens).toBeLessThanOrEqual(found.token_budget);
+  });
+
   it("keep the order of many writers: 16 clients, 1,000 messages, consecutive", async () => {
     const clients = Array.from({ length: 16 }, () => client.as({ user: "crowd" }));
     const share = clients.map((_, i) => Math.floor(1000 / 16) + (i < 1000 % 16 ? 1 : 0));
