@@ -259,7 +259,7 @@ var settings = []setting{
 		help: "Tokens that one consolidation may take, prompts and answers together.",
 		set:  func(c *config, v string) error { return setInt(&c.tokensPerRun, v, 5000, 1_000_000_000) }},
 	{key: "llm.max_tokens_per_day", form: integerForm, def: "400000",
-		help: "Tokens that all consolidations of a tenant may take on a day (UTC).",
+		help: "Tokens that all consolidations and summaries of a tenant may take on a day (UTC).",
 		set:  func(c *config, v string) error { return setInt(&c.tokensPerDay, v, 5000, 1_000_000_000) }},
 	{key: "llm.prompt_tokens", form: integerForm, def: "24000",
 		help: "Tokens of one prompt, as estimated.",
