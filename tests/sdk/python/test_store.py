@@ -1,12 +1,11 @@
-"""LociStore with LangGraph's interface, and the client below it."""
+"""LociStore with LangGraph's interface."""
 
 import asyncio
-import math
 
 import pytest
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
-from loci_memory import AsyncLoci, Loci, LociError
+from loci_memory import LociError
 from loci_memory.langgraph import LociStore
 
 
@@ -67,29 +66,3 @@ def test_refused_operations_raise(store):
     assert refused.value.code == "invalid"
     with pytest.raises(ValueError):
         store.batch([ListNamespacesOp(match_conditions=(MatchCondition("prefix", ("a",)), MatchCondition("prefix", ("b",))))])
-
-
-def test_clients(url, user):
-    with Loci(url, user=user) as memory:
-        assert memory.info()["name"]
-        memory.put_item(("n",), "k", {"text": "walrus"}, ttl=10)
-        assert memory.get_item(("n",), "k")["value"] == {"text": "walrus"} and memory.get_item(("n",), "x") is None
-        assert memory.search_items((), query="walrus")[0]["key"] == "k"
-        assert memory.list_namespaces() == [("n",)]
-        assert [r["op"] for r in memory.batch([{"op": "get", "namespace": ["n"], "key": "k"}])] == ["get"]
-        assert memory.search("walrus", types=["item"])["matches"]
-        assert memory.recall("walrus")["memories"] == []
-        assert memory.context("walrus", agent="ada", token_budget=100)["text"] is not None
-        tools = memory.list_tools()
-        assert tools and memory.call_tool(tools[0]["name"], {"no such argument": 1})["is_error"]
-        memory.delete_item(("n",), "k")
-        with pytest.raises((LociError, ValueError)):
-            memory.put_item(("n",), "k", {"n": math.nan})
-
-    async def run():
-        async with AsyncLoci(url, user=user) as other:
-            await other.put_item(("n",), "k", {"n": 1})
-            return await other.get_item(("n",), "k"), await other.get_item(("n",), "x"), await other.search(), await other.list_tools()
-
-    item, missing, found, listed = asyncio.run(run())
-    assert item["value"] == {"n": 1} and missing is None and len(found["matches"]) == 1 and listed == tools

@@ -54,44 +54,44 @@ class _SessionPage(TypedDict):
 
 
 class SessionPage(_SessionPage, total=False):
-    next: str  # goes on; absent at the end
+    next_cursor: str  # goes on; absent at the end
 
 
-class _Appended(TypedDict):
+class Appended(TypedDict):
     session_id: str
+    created: bool  # the session, by this append
     first_seq: int
     last_seq: int
-
-
-class Appended(_Appended, total=False):
-    count: int
-    created: bool  # the session, by this append
-    created_at: str
-    message_count: int
+    count: int  # how many were appended
+    created_at: str  # of the messages
+    message_count: int  # how many the session holds now
     trimmed: int  # messages erased, since the session keeps no more
 
 
 class _History(TypedDict):
+    session_id: str
     messages: list[Any]  # Message, or with format="openai" an OpenAI chat message
 
 
 class History(_History, total=False):
-    session_id: str
-    has_more: bool
-    next: Any
+    next: int  # goes on as after, or as before in descending order; absent at the end, and with last
 
 
-class Cleared(TypedDict, total=False):
-    messages: int
-
-
-class ClearedAll(TypedDict):
+class Cleared(TypedDict):
     sessions: int
-
-
-class Trimmed(TypedDict, total=False):
-    trimmed: int
     messages: int
+
+
+class Trimmed(TypedDict):
+    erased: int
+    message_count: int  # that are left
+
+
+class Imported(TypedDict):
+    session_id: str
+    imported: int
+    replaced: int  # messages that gave way
+    trimmed: int
 
 
 class SessionDocument(TypedDict):

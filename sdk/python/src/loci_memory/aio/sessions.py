@@ -7,11 +7,10 @@ from typing import Any, Literal
 
 from loci_memory.calls import sessions
 from loci_memory.replies import (
-    JSON,
     Appended,
     Cleared,
-    ClearedAll,
     History,
+    Imported,
     Message,
     Reminders,
     Session,
@@ -57,7 +56,7 @@ class AsyncSessions:
             page = await self.page(include_expired=include_expired, limit=500, cursor=cursor)
             for session in page["sessions"]:
                 yield session
-            cursor = page.get("next")
+            cursor = page.get("next_cursor")
             if not cursor:
                 return
 
@@ -81,7 +80,7 @@ class AsyncSessions:
         """Erases a session with its messages."""
         return await self._transport.run(sessions.clear(id), idempotency_key=idempotency_key)
 
-    async def clear_all(self, *, idempotency_key: str | None = None) -> ClearedAll:
+    async def clear_all(self, *, idempotency_key: str | None = None) -> Cleared:
         """Erases every session of the caller."""
         return await self._transport.run(sessions.clear_all(), idempotency_key=idempotency_key)
 
@@ -117,12 +116,12 @@ class AsyncSessions:
             found = await self.history(id, after=after, before=before, limit=page, order=order)
             for message in found["messages"]:
                 yield message
-            if not found.get("has_more", found.get("next") is not None) or not found["messages"]:
+            if "next" not in found:
                 return
             if order == "desc":
-                before = found["messages"][-1]["seq"]
+                before = found["next"]
             else:
-                after = found["messages"][-1]["seq"]
+                after = found["next"]
 
     async def export(self, id: str) -> SessionDocument:
         """Returns a session with all of its messages as one document."""
@@ -135,7 +134,7 @@ class AsyncSessions:
         id: str | None = None,
         mode: Literal["new", "append", "replace"] | None = None,
         idempotency_key: str | None = None,
-    ) -> JSON:
+    ) -> Imported:
         """Restores a document, whole or not at all. `mode` says what becomes of a session that is there (default new: a conflict)."""
         return await self._transport.run(sessions.import_document(document, id, mode), idempotency_key=idempotency_key)
 
@@ -143,17 +142,25 @@ class AsyncSessions:
         """Erases all but the newest messages; system messages stay, and no result of a tool without its call."""
         return await self._transport.run(sessions.trim(id, max_messages), idempotency_key=idempotency_key)
 
-    async def search(self, id: str, query: str, *, limit: int | None = None) -> SessionHits:
-        """Finds messages of a session by meaning and by words."""
-        return await self._transport.run(sessions.search(id, query, {"limit": limit}))
+    async def search(
+        self,
+        query: str,
+        *,
+        id: str | None = None,
+        mode: Literal["hybrid", "keyword", "semantic"] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> SessionHits:
+        """Finds messages by meaning and by words, in all sessions or in one. `limit` is 1 to 1000, default 10."""
+        return await self._transport.run(sessions.search(query, id, mode, limit, offset))
 
-    async def summarise(self, id: str, *, idempotency_key: str | None = None, **options: Any) -> Summarised:
-        """Summarises older messages if the conversation fills the model's room far enough; the history stays.
+    async def summarise(self, id: str, context_tokens: int, *, idempotency_key: str | None = None, **options: Any) -> Summarised:
+        """Summarises older messages if the conversation fills the room a model has, `context_tokens`, far enough. The messages stay.
 
-        `options` are those of the request, such as context_tokens.
+        `options` may have threshold, target, messages and summary_tokens.
         """
-        return await self._transport.run(sessions.summarise(id, options), idempotency_key=idempotency_key)
+        return await self._transport.run(sessions.summarise(id, context_tokens, options), idempotency_key=idempotency_key)
 
-    async def retrieve(self, id: str, query: str, *, token_budget: int | None = None) -> Reminders:
-        """Makes a text of the notes and older messages that matter for a new message, within a budget of tokens."""
-        return await self._transport.run(sessions.retrieve(id, query, token_budget))
+    async def retrieve(self, id: str, query: str, *, token_budget: int | None = None, recent: int | None = None) -> Reminders:
+        """Makes a text of the notes, and of the messages the model does not see any more, that matter for a new message."""
+        return await self._transport.run(sessions.retrieve(id, query, token_budget, recent))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, given, segment
-from loci_memory.replies import Appended, Cleared, ClearedAll, History, Reminders, Session, SessionDocument, SessionHits, SessionPage, Summarised, Trimmed
+from loci_memory.replies import Appended, Cleared, History, Imported, Reminders, Session, SessionDocument, SessionHits, SessionPage, Summarised, Trimmed
 
 BATCH = 1000  # messages of one append, as the server takes them
 
@@ -31,8 +31,8 @@ def clear(id: str) -> Call[Cleared]:
     return Call("DELETE", _path(id), once=True)
 
 
-def clear_all() -> Call[ClearedAll]:
-    return Call("DELETE", "/v1/sessions", query={"all": True}, once=True)
+def clear_all() -> Call[Cleared]:
+    return Call("DELETE", "/v1/sessions", query={"all": "true"}, once=True)
 
 
 def append(id: str, messages: Sequence[Mapping[str, Any]]) -> Call[Appended]:
@@ -48,15 +48,8 @@ def appends(id: str, messages: Sequence[Mapping[str, Any]], key: str | None) -> 
 def together(done: Sequence[Appended]) -> Appended:
     """What several appends have done."""
     first, last = done[0], done[-1]
-    if len(done) == 1:
-        return first
-    out: Appended = {**last, "first_seq": first["first_seq"]}
-    if "created" in first:
-        out["created"] = first["created"]
-    for total in ("count", "trimmed"):
-        if all(total in one for one in done):
-            out[total] = sum(one[total] for one in done)
-    return out
+    counts = {total: sum(one[total] for one in done) for total in ("count", "trimmed")}
+    return {**last, "created": first["created"], "first_seq": first["first_seq"], "count": counts["count"], "trimmed": counts["trimmed"]}
 
 
 def history(id: str, query: JSON) -> Call[History]:
@@ -67,7 +60,7 @@ def export(id: str) -> Call[SessionDocument]:
     return Call("GET", _path(id) + "/export")
 
 
-def import_document(document: Mapping[str, Any], id: str | None, mode: str | None) -> Call[JSON]:
+def import_document(document: Mapping[str, Any], id: str | None, mode: str | None) -> Call[Imported]:
     return Call("POST", "/v1/sessions/import", given(document=dict(document), id=id, mode=mode), once=True)
 
 
@@ -75,16 +68,17 @@ def trim(id: str, max_messages: int) -> Call[Trimmed]:
     return Call("POST", _path(id) + "/trim", {"max_messages": max_messages}, once=True)
 
 
-def search(id: str, query: str, fields: JSON) -> Call[SessionHits]:
-    return Call("POST", _path(id) + "/search", given(query=query, **fields))
+def search(query: str, id: str | None, mode: str | None, limit: int | None, offset: int | None) -> Call[SessionHits]:
+    path = "/v1/sessions" if id is None else _path(id)
+    return Call("POST", path + "/search", given(query=query, mode=mode, limit=limit, offset=offset))
 
 
-def summarise(id: str, fields: JSON) -> Call[Summarised]:
-    return Call("POST", _path(id) + "/summarise", given(**fields), once=True)
+def summarise(id: str, context_tokens: int, fields: JSON) -> Call[Summarised]:
+    return Call("POST", _path(id) + "/summarise", given(context_tokens=context_tokens, **fields), once=True)
 
 
-def retrieve(id: str, query: str, token_budget: int | None) -> Call[Reminders]:
-    return Call("POST", _path(id) + "/retrieve", given(query=query, token_budget=token_budget))
+def retrieve(id: str, query: str, token_budget: int | None, recent: int | None) -> Call[Reminders]:
+    return Call("POST", _path(id) + "/retrieve", given(query=query, token_budget=token_budget, recent=recent))
 
 
 def _path(id: str) -> str:

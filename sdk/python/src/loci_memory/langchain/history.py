@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage, ChatMessage, convert_to_messages, message_to_dict, messages_from_dict
-from pydantic_core import to_jsonable_python
+from pydantic_core import to_json
 
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.conversation import absent, arecent, recent
@@ -116,7 +117,7 @@ def to_stored(messages: Sequence[Any]) -> list[JSON]:
 
 def _plain(stored: JSON) -> JSON:
     try:
-        plain: JSON = to_jsonable_python(stored, serialize_unknown=True, bytes_mode="base64", inf_nan_mode="strings")
+        plain: JSON = json.loads(to_json(stored, serialize_unknown=True, bytes_mode="base64", inf_nan_mode="strings"))
     except ValueError as err:  # what contains itself
         raise LociError("invalid", f"a message cannot be written as JSON: {err}") from err
     return plain

@@ -61,7 +61,7 @@ def create_manage_memory_tool(
     place = _Place(namespace, client, async_client, url, settings, on_error)
 
     def steps(content: Any, action: str, metadata: JSON | None, id: uuid.UUID | None, config: RunnableConfig) -> _Steps:
-        _check(actions, action, id)
+        _check(action, id)
         labels = place.resolve(config)
         plain = to_jsonable_python(content)
         if labels is not None:
@@ -81,7 +81,7 @@ def create_manage_memory_tool(
     arguments = _arguments(
         name,
         content=(Annotated[Optional[what], Field(description="What to remember: one self-contained statement, or a JSON object")], None),
-        action=(Annotated[str, Field(json_schema_extra={"enum": list(actions)})], preset),
+        action=(Literal[actions], preset),
         id=(Annotated[Optional[uuid.UUID], Field(description="Of the memory to update or delete")], None),
         metadata=(Annotated[Optional[dict[str, Any]], Field(description='Labels for filters, such as {"category":"preference"}')], None),
     )
@@ -90,7 +90,9 @@ def create_manage_memory_tool(
         f"{verbs.capitalize()} a memory to persist across conversations.\n\n"
         f"Omit id when you create a memory; to update or delete one, pass its id from a search or an earlier reply.\n\n{instructions}"
     )
-    return _tool(manage, amanage, name, description, arguments, "content")
+    tool = _tool(manage, amanage, name, description, arguments, "content")
+    tool.handle_validation_error = lambda err: _wrong(err, actions)
+    return tool
 
 
 def create_search_memory_tool(
@@ -154,8 +156,21 @@ def _tool(
         waits, awaits, name=name, description=description, args_schema=arguments, infer_schema=False, response_format=response_format
     )
     tool.handle_tool_error = True  # what the model can mend, it is told
-    tool.handle_validation_error = True
+    tool.handle_validation_error = _wrong
     return tool
+
+
+def _wrong(err: Any, actions: tuple[str, ...] = ()) -> str:
+    """What a model is told of arguments that do not fit the schema."""
+    parts = []
+    for part in err.errors():
+        where = ".".join(str(step) for step in part["loc"])
+        parts.append(_invalid_action(part["input"], actions) if where == "action" else f"{where}: {part['msg']}")
+    return "Error: " + "; ".join(parts)
+
+
+def _invalid_action(action: Any, actions: tuple[str, ...]) -> str:
+    return f"Invalid action {action}. Must be one of {actions}."
 
 
 @dataclass(frozen=True)
@@ -231,9 +246,7 @@ class _Place:
         return ToolException("Error: the memory cannot be reached now. Go on without it.")
 
 
-def _check(actions: tuple[str, ...], action: str, id: uuid.UUID | None) -> None:
-    if action not in actions:
-        raise ToolException(f"Error: Invalid action {action}. Must be one of {actions}.")
+def _check(action: str, id: uuid.UUID | None) -> None:
     if action == "create" and id:
         raise ToolException("Error: You cannot provide a MEMORY ID when creating a MEMORY. Please try again, omitting the id argument.")
     if action != "create" and not id:

@@ -28,6 +28,7 @@ from langgraph.checkpoint.serde.types import TASKS
 
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.calls import JSON, Call, checkpoints
+from loci_memory.errors import LociError
 from loci_memory.sync.client import Loci
 
 _PAGE = 100
@@ -247,7 +248,9 @@ class LociSaver(BaseCheckpointSaver[str]):
 
 
 def _place(config: RunnableConfig) -> dict[str, str]:
-    configurable = config["configurable"]
+    configurable = config.get("configurable") or {}
+    if configurable.get("thread_id") in (None, ""):
+        raise LociError("invalid", "configurable has no thread_id", recovery='Call the graph with {"configurable": {"thread_id": …}}.')
     return {"thread_id": str(configurable["thread_id"]), "checkpoint_ns": configurable.get("checkpoint_ns") or ""}
 
 
@@ -288,9 +291,12 @@ def _filterable(metadata: JSON) -> JSON:
     out = {}
     for key, value in metadata.items():
         try:
-            out[key] = json.loads(json.dumps(value, allow_nan=False).replace("\\u0000", ""))
-        except (TypeError, ValueError):
+            text = json.dumps(value, allow_nan=False).replace("\\u0000", "")
+            plain = json.loads(text)
+            json.dumps([key, plain], ensure_ascii=False).encode()  # refuses half a surrogate pair
+        except (TypeError, ValueError, RecursionError):
             continue
+        out[key] = plain
     return out
 
 
