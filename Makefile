@@ -41,7 +41,7 @@ bench: build ## Measure against raw SQLite, in one run
 clients: build ## Drive bin/loci with the official MCP clients for Go, TypeScript and Python
 	tests/clients/run.sh
 
-sdk: ## Test the Python client against bin/loci, with LangGraph's conformance suite
+sdk-python: ## Test the Python client against bin/loci, with the frameworks it adapts to
 	tests/sdk/python/run.sh
 
 sdk-js: ## Test the JavaScript client against bin/loci, with the frameworks it adapts to

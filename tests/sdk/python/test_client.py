@@ -210,9 +210,15 @@ def test_attempts(answers, work, settings, outcome, attempts):
     assert (keys == {None}) == (asked[0][1] != "/v1/notes")
 
 
+def appended(n):
+    reply = {"session_id": "s", "created": n == 0, "first_seq": 1 + n, "last_seq": 2 + n, "count": 1, "trimmed": 0, "created_at": "", "message_count": n}
+    return 200, {}, json.dumps(reply)
+
+
 def test_long_appends_are_several_with_keys_of_their_own():
-    with Flaky(*[(200, {}, json.dumps({"session_id": "s", "created": n == 0, "first_seq": 1 + n, "last_seq": 2 + n, "count": 1, "trimmed": 0, "created_at": "", "message_count": n})) for n in range(3)]) as flaky:
-        done = Loci(flaky.url).sessions.append("s", [{"role": "user", "content": str(i)} for i in range(2001)], idempotency_key="k")
+    messages = [{"role": "user", "content": str(i)} for i in range(2001)]
+    with Flaky(*map(appended, range(3))) as flaky:
+        done = Loci(flaky.url).sessions.append("s", messages, idempotency_key="k")
     assert [key for _, _, key, _ in flaky.asked] == ["k", "k:1000", "k:2000"]
     assert [len(json.loads(body)["messages"]) for *_, body in flaky.asked] == [1000, 1000, 1]
     assert (done["created"], done["first_seq"], done["last_seq"], done["count"]) == (True, 1, 4, 3)

@@ -163,7 +163,8 @@ def test_settings_of_tools(url, user):
         name: str
         age: int | None = None
 
-    manage = create_manage_memory_tool("profiles", schema=Profile, actions_permitted=("update", "create"), instructions="Now.", name="profile", url=url, user=user)
+    words = {"name": "profile", "instructions": "Now.", "actions_permitted": ("update", "create")}
+    manage = create_manage_memory_tool("profiles", schema=Profile, url=url, user=user, **words)
     assert manage.name == "profile" and manage.description.endswith("Now.") and manage.description.startswith("Update or create a memory")
     call(manage, content={"name": "Ada", "age": 36})
     assert [item.value for item in LociStore(url, user=user).search(("profiles",))] == [{"content": {"name": "Ada", "age": 36}}]

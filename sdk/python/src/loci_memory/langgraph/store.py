@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp, TTLConfig
@@ -138,9 +138,15 @@ def _fields(item: JSON) -> JSON:
         "namespace": tuple(item["namespace"]),
         "key": item["key"],
         "value": item["value"],
-        "created_at": datetime.fromisoformat(item["created_at"].replace("Z", "+00:00")),
-        "updated_at": datetime.fromisoformat(item["updated_at"].replace("Z", "+00:00")),
+        "created_at": _time(item["created_at"]),
+        "updated_at": _time(item["updated_at"]),
     }
+
+
+def _time(text: str) -> datetime:
+    """A time in UTC. Python 3.10 reads fractions of a second only with three digits or six."""
+    seconds, _, fraction = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(seconds).replace(microsecond=int(fraction[:6].ljust(6, "0")), tzinfo=timezone.utc)
 
 
 def _item(item: JSON) -> Item:
