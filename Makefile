@@ -8,7 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients sdk sdk-js conformance openapi tokenizer transformer torture fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients sdk-python sdk-js conformance openapi tokenizer transformer torture fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
