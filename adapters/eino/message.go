@@ -80,7 +80,7 @@ func words(m *schema.Message) string {
 			texts = append(texts, text)
 		}
 	}
-	for _, p := range m.MultiContent { //nolint:staticcheck // programs still write it
+	for _, p := range m.MultiContent {
 		add(p.Text)
 	}
 	for _, p := range m.UserInputMultiContent {
@@ -126,7 +126,7 @@ func messageFromLoci(m loci.Message) (*schema.Message, error) {
 			}
 		}
 	}
-	takeOver(form["multi_content"], &out.MultiContent) //nolint:staticcheck // programs still write it
+	takeOver(form["multi_content"], &out.MultiContent)
 	takeOver(form["user_input_multi_content"], &out.UserInputMultiContent)
 	takeOver(form["assistant_output_multi_content"], &out.AssistantGenMultiContent)
 	takeOver(form["tool_name"], &out.ToolName)
