@@ -289,7 +289,8 @@ func TestForeignMessages(t *testing.T) {
 	said := must[[]loci.Message](t)(loci.ParseMessages([]byte(`[{"type":"human","data":{"content":["a",{"type":"text","text":"b"},{"type":"image_url","image_url":"x"},{"type":"audio","text":7}]}},
 		{"role":"assistant","content":"see","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"2","type":"function","function":{"name":"f","arguments":""}}]},
 		{"role":"tool","tool_call_id":"1","content":"{}"},{"role":"tool","tool_call_id":"2","content":"[]"},
-		{"type":"remove","data":{"id":"1"}},{"role":"developer","content":"c"},{"type":"AIMessageChunk","data":{"content":"e"}}]`)))
+		{"type":"remove","data":{"id":"1"}},{"role":"developer","content":"c"},{"type":"AIMessageChunk","data":{"content":"e"}},
+		{"type":"tool","data":{"content":"what is left","tool_call_id":"3","additional_kwargs":{"genkit":{"index":5}}}}]`)))
 	must[loci.Appended](t)(m.Sessions().Append(t.Context(), "s", said))
 	h := must[*adapter.History](t)(adapter.NewHistory(m, "s", &adapter.Options{Strict: true}))
 	want := []*ai.Message{ai.NewUserMessage(ai.NewTextPart("a"), ai.NewTextPart("b"), ai.NewMediaPart("", "x")),
@@ -297,7 +298,8 @@ func TestForeignMessages(t *testing.T) {
 			ai.NewToolRequestPart(&ai.ToolRequest{Name: "f", Ref: "2", Input: ""})),
 		ai.NewMessage(ai.RoleTool, nil, ai.NewToolResponsePart(&ai.ToolResponse{Ref: "1", Output: "{}"})),
 		ai.NewMessage(ai.RoleTool, nil, ai.NewToolResponsePart(&ai.ToolResponse{Ref: "2", Output: "[]"})),
-		ai.NewSystemTextMessage("c"), ai.NewModelTextMessage("e")}
+		ai.NewSystemTextMessage("c"), ai.NewModelTextMessage("e"),
+		ai.NewMessage(ai.RoleTool, nil, ai.NewToolResponsePart(&ai.ToolResponse{Ref: "3", Output: "what is left"}))}
 	got := must[[]*ai.Message](t)(h.Messages(t.Context()))
 	for i := range want {
 		if i >= len(got) || !reflect.DeepEqual(got[i], want[i]) {

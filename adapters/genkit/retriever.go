@@ -1,7 +1,6 @@
 package genkit
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -88,9 +87,7 @@ func (r *retriever) query(req *ai.RetrieverRequest) (loci.Query, error) {
 		return q, loci.Errorf(loci.Invalid, "the retriever's config is not JSON: %w", err)
 	}
 	var config RetrieveConfig
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&config); err != nil {
+	if err := json.Unmarshal(data, &config); err != nil { // Genkit has checked it by the schema
 		return q, loci.Errorf(loci.Invalid, `the retriever's config must be {"limit": …, "tags": […]}: %w`, err)
 	}
 	if config.Limit < 0 || config.Limit > 1000 {
