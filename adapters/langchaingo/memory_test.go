@@ -286,6 +286,9 @@ func TestRetriever(t *testing.T) {
 	if docs := must[[]schema.Document](t)(r.GetRelevantDocuments(t.Context(), "")); len(docs) != 0 {
 		t.Errorf("%d documents for nothing", len(docs))
 	}
+	if _, err := new(langchaingo.Retriever).GetRelevantDocuments(t.Context(), "seat"); !errors.Is(err, loci.ErrInvalid) {
+		t.Errorf("no memory: %v", err)
+	}
 	s.Close()
 	if docs := must[[]schema.Document](t)(r.GetRelevantDocuments(t.Context(), "seat")); docs == nil || len(docs) != 0 {
 		t.Errorf("%v", docs)

@@ -30,6 +30,9 @@ type Retriever struct {
 // metadata are those of the memory with "id", "kind" and "created_at" added; the score
 // is 0 to 1, comparable within one reply.
 func (r *Retriever) GetRelevantDocuments(ctx context.Context, query string) ([]schema.Document, error) {
+	if r.Memory == nil {
+		return nil, loci.Errorf(loci.Invalid, "memory must not be nil: get one from loci.Engine.Memory")
+	}
 	docs, err := r.search(ctx, query)
 	if err != nil {
 		return []schema.Document{}, r.Options.settle(ctx, Outcome{Op: opRetrieve, Err: err})
