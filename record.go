@@ -84,8 +84,9 @@ var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
 // partKinds are the kinds whose records mean something only together.
 var partKinds = []Kind{KindCheckpoint, KindCheckpointValue, KindCheckpointWrite, KindCheckpointThread, KindFile, KindBlock}
 
-// exportedKinds are the kinds an export holds.
-var exportedKinds = append(slices.Clone(memoryKinds), KindSession, KindMessage, KindFile, KindBlock)
+// exportedKinds are the kinds that an export lists; conversations follow in lines of
+// their own.
+var exportedKinds = append(slices.Clone(memoryKinds), KindFile, KindBlock)
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind

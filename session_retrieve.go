@@ -60,7 +60,7 @@ func (s *Sessions) Retrieve(ctx context.Context, id string, q RetrieveQuery) (Re
 	text, budget, err := check.check()
 	if err != nil {
 		e := *AsError(err)
-		e.Msg = strings.ReplaceAll(e.Msg, "trigger_prompt", "text")
+		e.Msg = strings.ReplaceAll(e.Msg, "trigger_prompt", "query")
 		return Retrieved{}, &e
 	}
 	if q.Recent < 0 {

@@ -37,12 +37,16 @@ type Options struct {
 	// logs of both, before it does. Nil: [loci.Engine.RecordElevation].
 	RecordElevation func(ctx context.Context, p loci.Principal, requestID, operation string) error
 
+	// Summaries has the language model that summarises sessions; what it says of
+	// lengths is the caller's to choose. Without one sentences are picked.
+	Summaries loci.SummaryOptions
+
 	Version string       // of the program; default "dev"
 	Logger  *slog.Logger // default slog.Default(); gets ids and causes, never content
 
 	MaxBody      int           // bytes of a request; default 1 MiB
 	MaxValueBody int           // bytes of a request that stores a value the caller made, such as an item; default 4 MiB
-	MaxBlobBody  int           // bytes of a request that stores a checkpoint; default 32 MiB
+	MaxBlobBody  int           // bytes of a request that stores a checkpoint or a whole session; default 32 MiB
 	Timeout      time.Duration // of a request; default 1 minute
 }
 
@@ -66,6 +70,8 @@ var groups = []func(*API){
 	(*API).noteRoutes,
 	(*API).eventRoutes,
 	(*API).checkpointRoutes,
+	(*API).sessionRoutes,
+	(*API).messageRoutes,
 }
 
 // New makes an API.

@@ -65,6 +65,8 @@ type endpoint struct {
 	value        bool       // its body may be as long as Options.MaxValueBody
 	blob         bool       // its body may be as long as Options.MaxBlobBody
 	status       int        // of success; 0: 200, or 204 without a body
+
+	reply *huma.Schema // of a body that is streamed
 }
 
 // What an operation's metadata say to the adapter and to describe.
@@ -94,6 +96,9 @@ func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *call
 		op.Description = strings.TrimSpace(op.Description + "\n\nNeeds the scope `" + string(e.scope) + "`.")
 	}
 	op.Responses["default"] = a.problemResponse()
+	if e.reply != nil {
+		op.Responses["200"] = &huma.Response{Content: map[string]*huma.MediaType{"application/json": {Schema: e.reply}}}
+	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		c, ok := ctx.Value(callerKey{}).(caller)
 		if !ok {

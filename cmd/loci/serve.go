@@ -77,7 +77,8 @@ func (a *app) announce(url string) error {
 func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	cfg := a.cfg
 	api, err := rest.New(rest.Options{Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
-		Logger: a.logger(), MaxBody: cfg.maxBody, MaxValueBody: cfg.maxValueBody, MaxBlobBody: cfg.maxBlobBody, Timeout: cfg.httpTimeout})
+		Logger: a.logger(), MaxBody: cfg.maxBody, MaxValueBody: cfg.maxValueBody, MaxBlobBody: cfg.maxBlobBody, Timeout: cfg.httpTimeout,
+		Summaries: loci.SummaryOptions{Completer: a.completer}})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,272 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci"
+)
+
+// messages are a JSON array of messages as it was sent, for the library to read: it
+// keeps every digit and key, and names the message and the field that is wrong.
+type messages struct{ json.RawMessage }
+
+// Schema is what huma asks a type for. The forms of a message are in the description
+// and not among what huma checks, which would only say that none of them fits.
+func (messages) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: messageSchema(r), Extensions: map[string]any{"minItems": 1, "maxItems": loci.MaxAppend}}
+}
+
+// document is a session as [loci.Sessions.Export] writes it.
+type document struct{ json.RawMessage }
+
+// Schema is what huma asks a type for.
+func (document) Schema(huma.Registry) *huma.Schema { return documentSchema() }
+
+// shownMessages are loci.StoredMessage values, or messages of OpenAI's chat.
+type shownMessages []any
+
+// Schema is what huma asks a type for.
+func (shownMessages) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, Extensions: map[string]any{"oneOf": []any{
+		object("A message in the form langchain", storedProperties(), "seq", "created_at", "type", "data"), openAIForm()}}}}
+}
+
+// object describes an object that may have more properties.
+func object(title string, properties map[string]any, required ...string) map[string]any {
+	return map[string]any{"type": "object", "title": title, "properties": properties, "required": required}
+}
+
+func text(description string) map[string]any {
+	return map[string]any{"type": "string", "description": description}
+}
+
+func oneOf(values ...string) map[string]any { return map[string]any{"type": "string", "enum": values} }
+
+// messageSchema describes the forms of a message that the library reads.
+func messageSchema(r huma.Registry) *huma.Schema {
+	const name = "Message"
+	if r.Map()[name] == nil {
+		r.Map()[name] = &huma.Schema{Type: huma.TypeObject, Description: "A message in any of three forms; each may have more properties.",
+			Extensions: map[string]any{"oneOf": []any{openAIForm(), langChainForm(), constructorForm()}}}
+	}
+	return &huma.Schema{Ref: "#/components/schemas/" + name}
+}
+
+func openAIForm() map[string]any {
+	call := object("A call of a tool", map[string]any{"id": text(""), "type": oneOf("function"),
+		"function": object("", map[string]any{"name": text(""), "arguments": text("A JSON object, as text")}, "name", "arguments")}, "function")
+	return object("A message of OpenAI's chat", map[string]any{
+		"role": oneOf("user", "assistant", "system", "developer", "tool", "function"),
+		"content": map[string]any{"oneOf": []any{map[string]any{"type": "string"},
+			map[string]any{"type": "array", "items": map[string]any{"type": "object"}}, map[string]any{"type": "null"}}},
+		"name": text("Of the speaker"), "tool_call_id": text("Of the call whose result this is; of the role tool"),
+		"tool_calls": map[string]any{"type": "array", "items": call}}, "role")
+}
+
+func storedProperties() map[string]any {
+	return map[string]any{"seq": map[string]any{"type": "integer", "description": "From 1, consecutive"},
+		"created_at": map[string]any{"type": "string", "format": "date-time"},
+		"type": map[string]any{"type": "string", "examples": []string{string(loci.MessageHuman), string(loci.MessageAI)},
+			"description": "human, ai, system, tool, function, chat, generic, remove, or a chunk of a stream such as AIMessageChunk"},
+		"data": map[string]any{"type": "object", "description": "content, id, name, tool_calls, tool_call_id and so on; whatever it holds is kept"}}
+}
+
+func langChainForm() map[string]any {
+	properties := storedProperties()
+	delete(properties, "seq")
+	delete(properties, "created_at")
+	return object("A message as LangChain stores it", properties, "type", "data")
+}
+
+func constructorForm() map[string]any {
+	return object("A message as LangChain serialises its objects", map[string]any{
+		"lc": map[string]any{"type": "integer"}, "type": oneOf("constructor"),
+		"id":     map[string]any{"type": "array", "items": text("such as langchain_core, messages, HumanMessage")},
+		"kwargs": map[string]any{"type": "object"}}, "lc", "type", "id", "kwargs")
+}
+
+func documentSchema() *huma.Schema {
+	described := object("", map[string]any{"format": oneOf(loci.SessionFormat), "version": map[string]any{"type": "integer"},
+		"session":  map[string]any{"type": "object", "description": "Its id, metadata and limits"},
+		"messages": map[string]any{"type": "array", "items": object("", storedProperties(), "type", "data")}}, "format", "version", "messages")
+	delete(described, "type")
+	delete(described, "title")
+	return &huma.Schema{Type: huma.TypeObject, Description: "A session with its messages", Extensions: described}
+}
+
+// The requests.
+type (
+	appendMessages struct {
+		ID   string `path:"session_id" maxLength:"256"`
+		Body struct {
+			Messages messages `json:"messages"`
+		} `nameHint:"NewMessages"`
+	}
+	historyInput struct {
+		ID     string `path:"session_id" maxLength:"256"`
+		After  int64  `query:"after" minimum:"0" doc:"Only messages with a greater number"`
+		Before int64  `query:"before" minimum:"0" doc:"Only messages with a smaller number; 0: no bound"`
+		Last   int    `query:"last" minimum:"1" maximum:"1000" doc:"Only the newest so many of them; then limit means nothing"`
+		Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"At most so many"`
+		Order  string `query:"order" enum:"asc,desc" default:"asc" doc:"asc: oldest first"`
+		Format string `query:"format" enum:"langchain,openai" default:"langchain" doc:"openai: the messages alone, as OpenAI's chat has them"`
+	}
+	trimSession struct {
+		ID   string `path:"session_id" maxLength:"256"`
+		Body struct {
+			MaxMessages int `json:"max_messages" doc:"How many messages to keep, 0 to 1000000"`
+		} `nameHint:"TrimSession"`
+	}
+	searchMessages struct {
+		Query  string    `json:"query" doc:"In plain words, with \"phrases\" and begin*"`
+		Mode   loci.Mode `json:"mode,omitempty" enum:"hybrid,keyword,semantic" doc:"Absent: hybrid"`
+		Limit  *int      `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
+		Offset int       `json:"offset,omitempty" doc:"0 to 10000"`
+	}
+	searchSession struct {
+		ID   string `path:"session_id" maxLength:"256"`
+		Body searchMessages
+	}
+	summariseSession struct {
+		ID   string `path:"session_id" maxLength:"256"`
+		Body struct {
+			ContextTokens int     `json:"context_tokens" example:"8000" doc:"The room a model has for the conversation, 100 to 10000000"`
+			Threshold     float64 `json:"threshold,omitempty" doc:"Of the room in use, above which a summary is due; absent: 0.85"`
+			Target        float64 `json:"target,omitempty" doc:"Of the room that is in use afterwards; absent: 0.5"`
+			Messages      int     `json:"messages,omitempty" doc:"That are not summarised yet, at least; absent: 6"`
+			SummaryTokens int     `json:"summary_tokens,omitempty" example:"800" doc:"Most of the summary itself; absent: a tenth of context_tokens"`
+		} `nameHint:"SummariseSession"`
+	}
+	retrieveForSession struct {
+		ID   string `path:"session_id" maxLength:"256"`
+		Body struct {
+			Query  string `json:"query" doc:"The new message; of a long one the first 16 KiB count"`
+			Budget *int   `json:"token_budget,omitempty" doc:"Most tokens of the text, 0 to 200000; absent: 1000"`
+			Recent int    `json:"recent,omitempty" doc:"How many of the newest messages the model sees anyway; absent: those the summary does not cover, else 20"`
+		} `nameHint:"RetrieveForSession"`
+	}
+)
+
+// The replies.
+type (
+	appended struct {
+		SessionID    string    `json:"session_id"`
+		Created      bool      `json:"created" doc:"The session, by this append"`
+		FirstSeq     int64     `json:"first_seq"`
+		LastSeq      int64     `json:"last_seq"`
+		Count        int64     `json:"count" doc:"How many were appended"`
+		CreatedAt    time.Time `json:"created_at" doc:"Of the messages"`
+		MessageCount int64     `json:"message_count" doc:"How many the session holds now"`
+		Trimmed      int64     `json:"trimmed" doc:"Messages erased, since the session keeps no more"`
+	}
+	history struct {
+		SessionID string        `json:"session_id"`
+		Messages  shownMessages `json:"messages" nullable:"false"`
+		Next      int64         `json:"next,omitempty" doc:"Goes on as after, or as before where the newest come first; absent at the end, and with last"`
+	}
+	historyOutput struct{ Body history }
+	hitsOutput    struct{ Body loci.SessionHits }
+)
+
+func (a *API) messageRoutes() {
+	const one = "/v1/sessions/{session_id}/"
+	route(a, endpoint{method: http.MethodPost, path: one + "messages", id: "append_messages", summary: "Append messages to a session", scope: loci.ScopeWrite,
+		writes: true, value: true, detail: "All of them or none, up to 1000. A session that is not there is created."}, a.appendMessages)
+	route(a, endpoint{method: http.MethodGet, path: one + "messages", id: "list_messages", summary: "Read the messages of a session", scope: loci.ScopeRead}, a.history)
+	route(a, endpoint{method: http.MethodPost, path: one + "trim", id: "trim_session", summary: "Erase the oldest messages of a session", scope: loci.ScopeDelete,
+		writes: true, detail: "System messages stay and count. What is kept never begins with the result of a tool call, and holds none whose call is gone."},
+		func(ctx context.Context, c *caller, in *trimSession) (*struct{ Body loci.Trimmed }, error) {
+			return within(a, c, func(m *loci.Memory) (*struct{ Body loci.Trimmed }, error) {
+				done, err := m.Sessions().Trim(ctx, in.ID, in.Body.MaxMessages)
+				return &struct{ Body loci.Trimmed }{done}, err
+			})
+		})
+	route(a, endpoint{method: http.MethodPost, path: "/v1/sessions/search", id: "search_sessions", summary: "Find messages of any session", scope: loci.ScopeRead},
+		func(ctx context.Context, c *caller, in *struct{ Body searchMessages }) (*hitsOutput, error) {
+			return a.searchMessages(ctx, c, "", &in.Body)
+		})
+	route(a, endpoint{method: http.MethodPost, path: one + "search", id: "search_session", summary: "Find messages of a session", scope: loci.ScopeRead,
+		detail: "A session that is not there has no messages."},
+		func(ctx context.Context, c *caller, in *searchSession) (*hitsOutput, error) {
+			return a.searchMessages(ctx, c, in.ID, &in.Body)
+		})
+	route(a, endpoint{method: http.MethodPost, path: one + "summarise", id: "summarise_session", summary: "Summarise the older messages of a session", scope: loci.ScopeWrite,
+		writes: true, detail: "Only if they take too much of the room a model has. The messages stay."}, a.summarise)
+	route(a, endpoint{method: http.MethodPost, path: one + "retrieve", id: "retrieve_for_session", summary: "Make a text of what matters for a new message", scope: loci.ScopeRead,
+		detail: "Of the notes, and of the messages of the session that the model does not see."}, a.retrieve)
+}
+
+func (a *API) appendMessages(ctx context.Context, c *caller, in *appendMessages) (*struct{ Body appended }, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{ Body appended }, error) {
+		read, err := loci.ParseMessages(in.Body.Messages.RawMessage)
+		if err != nil {
+			return nil, err
+		}
+		done, err := m.Sessions().Append(ctx, in.ID, read)
+		return &struct{ Body appended }{appended{SessionID: done.Session, Created: done.Created, FirstSeq: done.First, LastSeq: done.Last,
+			Count: done.Last - done.First + 1, CreatedAt: done.CreatedAt, MessageCount: done.Messages, Trimmed: done.Trimmed}}, err
+	})
+}
+
+func (a *API) history(ctx context.Context, c *caller, in *historyInput) (*historyOutput, error) {
+	return within(a, c, func(m *loci.Memory) (*historyOutput, error) {
+		page, err := m.Sessions().History(ctx, in.ID, loci.HistoryQuery{After: in.After, Before: in.Before, Last: in.Last, Limit: in.Limit,
+			NewestFirst: in.Order == "desc"})
+		if err != nil {
+			return nil, err
+		}
+		out := &historyOutput{history{SessionID: page.Session, Messages: make(shownMessages, len(page.Messages))}}
+		for i := range page.Messages {
+			stored := &page.Messages[i]
+			if page.More {
+				out.Body.Next = stored.Seq
+			}
+			if in.Format != "openai" {
+				out.Body.Messages[i] = stored
+				continue
+			}
+			if out.Body.Messages[i], err = stored.OpenAI(); err != nil {
+				e := *loci.AsError(err)
+				e.Msg = fmt.Sprintf("message %d: %s", stored.Seq, e.Msg)
+				if e.Code == loci.Unsupported {
+					e.Recovery = "Read it with the format langchain."
+				}
+				return nil, &e
+			}
+		}
+		return out, nil
+	})
+}
+
+func (a *API) searchMessages(ctx context.Context, c *caller, session string, in *searchMessages) (*hitsOutput, error) {
+	return within(a, c, func(m *loci.Memory) (*hitsOutput, error) {
+		limit, err := limitOf(in.Limit, loci.MaxSearchLimit)
+		if err != nil {
+			return nil, err
+		}
+		found, err := m.Sessions().Search(ctx, loci.SessionSearch{Text: in.Query, Session: session, Mode: in.Mode, Limit: limit, Offset: in.Offset})
+		return &hitsOutput{found}, err
+	})
+}
+
+func (a *API) summarise(ctx context.Context, c *caller, in *summariseSession) (*struct{ Body loci.Summarised }, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{ Body loci.Summarised }, error) {
+		o, b := a.opts.Summaries, &in.Body
+		o.ContextTokens, o.Threshold, o.Target, o.Messages, o.SummaryTokens = b.ContextTokens, b.Threshold, b.Target, b.Messages, b.SummaryTokens
+		done, err := m.Sessions().Summarise(ctx, in.ID, o)
+		return &struct{ Body loci.Summarised }{done}, err
+	})
+}
+
+func (a *API) retrieve(ctx context.Context, c *caller, in *retrieveForSession) (*struct{ Body loci.Retrieved }, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{ Body loci.Retrieved }, error) {
+		found, err := m.Sessions().Retrieve(ctx, in.ID, loci.RetrieveQuery{Text: in.Body.Query, TokenBudget: in.Body.Budget, Recent: in.Body.Recent})
+		return &struct{ Body loci.Retrieved }{found}, err
+	})
+}
