@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients sdk-python sdk-js conformance openapi tokenizer transformer torture fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients sdk-python sdk-js adapters conformance openapi tokenizer transformer torture fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,7 @@ test-long: ## Everything CI runs short, at its full length
 
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
+	@for dir in adapters/*/; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
 
 distill: ## Make the built-in model again and compare it (half an hour; Python)
 	tools/distill/run.sh
@@ -47,6 +48,9 @@ sdk-python: ## Test the Python client against bin/loci, with the frameworks it a
 
 sdk-js: ## Test the JavaScript client against bin/loci, with the frameworks it adapts to
 	tests/sdk/js/run.sh
+
+adapters: ## Test the adapters for Go frameworks, each a module of its own
+	@for dir in adapters/*/; do (cd "$$dir" && echo "$$dir" && $(GO) vet ./... && $(GO) test ./...) || exit 1; done
 
 conformance: ## Run the official MCP conformance suite
 	tests/conformance/run.sh
