@@ -108,7 +108,7 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 			params = &sdk.ListResourcesParams{}
 		}
 		tree, err := s.tree(ctx, r, params.Meta)
-		if loci.ErrnoOf(err) == loci.ENOMEM {
+		if loci.ErrnoOf(err) == loci.ENOTMEM {
 			return nil // clients list without being asked to: no thread, no files
 		}
 		if err != nil {

@@ -132,7 +132,7 @@ func refusedFile(args json.RawMessage, err error) Reply {
 	case parseErr != nil:
 		v.Error = &envelopeError{errArguments.Error(), loci.EINVAL}
 	case errors.As(err, &missing):
-		v.Error.Code = loci.ENOMEM
+		v.Error.Code = loci.ENOTMEM
 	}
 	r, encodeErr := objectReply(v)
 	if encodeErr != nil { // texts alone: cannot fail
@@ -256,7 +256,7 @@ func (p filesPlace) thread(c *call) (string, error) {
 	}
 	thread := c.Principal.Var(loci.VarThread)
 	if thread == "" {
-		return "", &loci.Error{Code: loci.Invalid, Err: loci.ENOMEM, Msg: "threadId is required for perThread scope",
+		return "", &loci.Error{Code: loci.Invalid, Err: loci.ENOTMEM, Msg: "threadId is required for perThread scope",
 			Recovery: "Choose a thread with the request, or use a tree that all threads share."}
 	}
 	return thread, nil
@@ -265,7 +265,7 @@ func (p filesPlace) thread(c *call) (string, error) {
 // tree opens the tree that the caller has.
 func (c *call) tree(place filesPlace) (*loci.Tree, error) {
 	if c.tool.base.engine == nil {
-		return nil, &loci.Error{Code: loci.Unavailable, Err: loci.ENOMEM, Msg: "memory is not configured"}
+		return nil, &loci.Error{Code: loci.Unavailable, Err: loci.ENOTMEM, Msg: "memory is not configured"}
 	}
 	thread, err := place.thread(c)
 	if err != nil {
@@ -299,7 +299,7 @@ func (t *Tool) Tree(c Caller) (*loci.Tree, error) {
 // of the family files gives a caller; tree and thread of the options are its own.
 // Without a thread a tool with the scope perThread tells of the tree of all.
 func (t *Tool) ConnectorText(ctx context.Context, c Caller, o loci.ConnectorOptions) (string, error) {
-	if _, err := t.Tree(c); err != nil && loci.ErrnoOf(err) != loci.ENOMEM {
+	if _, err := t.Tree(c); err != nil && loci.ErrnoOf(err) != loci.ENOTMEM {
 		return "", err
 	}
 	inner := &call{Caller: c, tool: t}
