@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/tool"
 )
 
-// The files of the first tool of the family files are resources, too, and what the
+// The files of the first tool of the families files and claude are resources, too, and what the
 // connector says of each such tool's tree is a prompt.
 const (
 	resourceScheme   = "memory"
@@ -27,10 +27,10 @@ const (
 var fileMethods = map[string]bool{"resources/list": true, "resources/read": true, "resources/templates/list": true,
 	"prompts/list": true, "prompts/get": true}
 
-// addFiles registers resources and prompts for the tools of the family files.
+// addFiles registers resources and prompts for the tools that have files.
 func (s *Server) addFiles() {
 	for _, t := range s.opts.Tools {
-		if t.Family != tool.FamilyFiles {
+		if !t.HasFiles() {
 			continue
 		}
 		if s.files == nil {
@@ -49,7 +49,7 @@ func (s *Server) addFiles() {
 // fileCapabilities are what the server declares when it has files.
 func fileCapabilities(tools []*tool.Tool, c *sdk.ServerCapabilities) {
 	for _, t := range tools {
-		if t.Family == tool.FamilyFiles {
+		if t.HasFiles() {
 			c.Resources, c.Prompts = &sdk.ResourceCapabilities{}, &sdk.PromptCapabilities{}
 		}
 	}

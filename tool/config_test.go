@@ -84,7 +84,7 @@ func TestConfigFaults(t *testing.T) {
 		{Config{Entries: []Instance{{Tool: "memory", Name: "Memory"}, {Family: "files", Scope: "thread"}, {Family: "notes", Memory: "x"}}}, []string{
 			"tools entry 1: name \"Memory\" must be 1 to 64 of a to z, 0 to 9 and _",
 			"tools entry 2: unknown scope \"thread\": must be one of global, perThread",
-			"tools entry 3: memory is for the tool memory of the family files only"}},
+			"tools entry 3: memory is for the tool memory of the families files and claude only"}},
 		{Config{Entries: []Instance{{Tool: "save"}}}, []string{`tools entry 1: unknown tool "save": must be one of ` + allNames}},
 		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files) or tool (one of ` + allNames + `)`}},
 		{Config{Entries: []Instance{{Family: "facts", Tool: "memory_recall"}}}, []string{
