@@ -27,6 +27,9 @@ type Options struct {
 	Engine *loci.Engine // required
 	Tools  *tool.Set    // that /v1/tools offers; nil: none
 
+	// Connectors are those of the agents of a graph, by the agent's id; nil: it has none.
+	Connectors map[string]*tool.Connector
+
 	// Principal is whom every request comes from, unless Identify is set.
 	Principal loci.Principal
 
@@ -66,6 +69,8 @@ var groups = []func(*API){
 	(*API).noteRoutes,
 	(*API).eventRoutes,
 	(*API).checkpointRoutes,
+	(*API).fileRoutes,
+	(*API).connectorRoutes,
 }
 
 // New makes an API.

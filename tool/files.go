@@ -243,7 +243,7 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 	return tree.Delete(ctx, f.path)
 }
 
-var errUnwired = &loci.Error{Code: loci.Unsupported, Err: loci.ENOTMEM, Msg: "memory is not connected",
+var errUnwired = &loci.Error{Code: loci.NotFound, Err: loci.ENOTMEM, Msg: "ENOTMEM: memory is not connected",
 	Recovery: "Ask the operator to connect the tool to a memory."}
 
 // filesPlace says which tree a tool works on.
