@@ -191,6 +191,7 @@ func TestCheckpointValuesOfBranches(t *testing.T) {
 		put("c3", "c1", graphState{"x": "2", "y": "1"}, map[string]string{"x": "branch"}) // counts versions as c2 does
 		put("c4", "c2", graphState{"x": "2", "y": "1"}, nil)
 		put("c5", "c3", graphState{"x": "2", "y": "1"}, nil)
+		put("c2", "c1", graphState{"x": "2", "y": "1"}, nil)         // again, without what it has already
 		put("c6", "", graphState{"x": "1", "y": "1", "z": "9"}, nil) // a copy of c1 without a parent
 		for id, x := range map[string]string{"c1": "one", "c2": "main", "c3": "branch", "c4": "main", "c5": "branch", "c6": "one"} {
 			wantValues(t, getCheckpoint(t, m, "t", "", id), map[string]string{"x": x, "y": "same"})
@@ -247,7 +248,9 @@ func TestCheckpointListAgainstReference(t *testing.T) {
 			all = append(all, r)
 			putCheckpoint(t, m, checkpoint(r.thread, r.namespace, r.id, "", `{"source":"`+r.source+`"}`, nil, nil))
 		}
-		slices.SortStableFunc(all, func(a, b row) int { return cmp.Or(strings.Compare(b.id, a.id), strings.Compare(a.namespace, b.namespace)) })
+		slices.SortStableFunc(all, func(a, b row) int {
+			return cmp.Or(strings.Compare(b.id, a.id), strings.Compare(a.namespace, b.namespace))
+		})
 		text := func(s string) *string { return &s }
 		for _, thread := range []string{"", "t0", "t1", "t"} {
 			for _, namespace := range []*string{nil, text(""), text("in"), text("in:1"), text("i")} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 )
@@ -164,16 +165,14 @@ func (c *Checkpoints) Get(ctx context.Context, thread, namespace, id string) (Sa
 			return saved[0], nil
 		}
 		// Between the two reads another call may have erased the checkpoint.
-		if attempt == 3 || !isErased(err) {
-			return SavedCheckpoint{}, err
+		if attempt == 3 || !errors.Is(err, errErased) {
+			return SavedCheckpoint{}, AsError(err)
 		}
 	}
 }
 
 // errErased says that the value of a checkpoint is not there.
-var errErased = &Error{Code: Internal, Op: "read checkpoint", Msg: "a value of this checkpoint is missing"}
-
-func isErased(err error) bool { return err == error(errErased) }
+var errErased = errors.New("a value of the checkpoint is missing")
 
 // load makes checkpoints of their records.
 func (c *Checkpoints) load(ctx context.Context, records []Record, values bool) ([]SavedCheckpoint, error) {
@@ -338,12 +337,12 @@ func (c *Checkpoints) listAll(ctx context.Context, q CheckpointQuery) (page Chec
 func (c *Checkpoints) add(ctx context.Context, page *CheckpointPage, size *int, r Record, q CheckpointQuery) error {
 	saved, err := c.load(ctx, []Record{r}, !q.WithoutValues)
 	if err != nil {
-		if isErased(err) {
+		if errors.Is(err, errErased) {
 			if still, lookErr := c.at(ctx, KindCheckpoint, r.Slot, Page{NoText: true}); lookErr == nil && still == nil {
 				return nil
 			}
 		}
-		return err
+		return AsError(err)
 	}
 	page.Checkpoints = append(page.Checkpoints, saved[0])
 	*size += len(saved[0].State.Data)

@@ -1,16 +1,18 @@
 package loci_test
 
 import (
-	"context"
-	"errors"
+	"bytes"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/sqlite"
 )
 
 // history puts n checkpoints of a thread and namespace, each the parent of the next,
@@ -129,7 +131,7 @@ func TestCopyThread(t *testing.T) {
 			}
 		}
 		_, err := m.Checkpoints().CopyThread(t.Context(), "t", "copy")
-		wantCode(t, err, loci.Conflict)
+		wantError(t, err, `conflict thread "copy" has checkpoints already`)
 		_, err = m.Checkpoints().CopyThread(t.Context(), "none", "other")
 		wantCode(t, err, loci.NotFound)
 		for _, pair := range [][2]string{{"t", "t"}, {"", "x"}, {"t", ""}} {
@@ -291,45 +293,6 @@ func TestPruneKeepsWhatTheLatestNeeds(t *testing.T) {
 	})
 }
 
-// While others prune and delete, whoever reads a checkpoint gets all of it.
-func TestCheckpointsArePutWhilePruned(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		ctx, stop := context.WithCancel(t.Context())
-		var others sync.WaitGroup
-		for range 2 {
-			others.Go(func() {
-				for ctx.Err() == nil {
-					if _, err := m.Checkpoints().Prune(ctx, []string{"t"}, loci.KeepLatest); err != nil && ctx.Err() == nil && !errors.Is(err, loci.ErrConflict) {
-						t.Errorf("prune: %v", err)
-					}
-				}
-			})
-		}
-		others.Go(func() {
-			for ctx.Err() == nil {
-				c, err := m.Checkpoints().Get(ctx, "t", "", "")
-				if err == nil && len(c.Values) != 2 {
-					t.Errorf("checkpoint %s has values %v", c.ID, values(c))
-				}
-				if err != nil && ctx.Err() == nil && !errors.Is(err, loci.ErrNotFound) {
-					t.Errorf("get: %v", err)
-				}
-			}
-		})
-		history(t, m, "t", "", 60, plain)
-		stop()
-		others.Wait()
-		wantValues(t, getCheckpoint(t, m, "t", "", "c59"), map[string]string{"same": "same of ", "step": "c59"})
-		if _, err := m.Checkpoints().Prune(t.Context(), []string{"t"}, loci.KeepLatest); err != nil {
-			t.Fatal(err)
-		}
-		if got := stored(t, m, s)[loci.KindCheckpointValue]; got != 2 {
-			t.Errorf("%d values are left, want 2", got)
-		}
-	})
-}
-
 func TestCheckpointsStayWithTheirHandle(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		e := newEngine(t, s, loci.Options{})
@@ -337,7 +300,7 @@ func TestCheckpointsStayWithTheirHandle(t *testing.T) {
 		history(t, m, "t", "", 2, func(int) string { return `{"run_id":"r"}` })
 		want := stored(t, m, s)
 		for name, other := range map[string]*loci.Memory{"another user": bind(t, e, "user", "bob"), "above": bind(t, e, "user"), "below": bind(t, e, "user", "ada", "x"),
-			"also": bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: loci.Namespace{"x"}, Also: []loci.Namespace{{"user", "ada"}}, Actor: "a"}),
+			"also":   bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: loci.Namespace{"x"}, Also: []loci.Namespace{{"user", "ada"}}, Actor: "a"}),
 			"tenant": bindView(t, e, loci.View{Tenant: tenant(t, "other"), Namespace: loci.Namespace{"user", "ada"}, Actor: "a"})} {
 			_, err := other.Checkpoints().Get(t.Context(), "t", "", "")
 			wantCode(t, err, loci.NotFound)
@@ -428,4 +391,59 @@ func TestCheckpointEventsAndRepeatedRequests(t *testing.T) {
 			t.Errorf("events are %q, want %q", got, want)
 		}
 	})
+}
+
+// What was erased, and what a put replaced, is in no file any more.
+func TestErasedCheckpointsLeaveNoBytes(t *testing.T) {
+	dir := t.TempDir()
+	s, err := sqlite.Open(filepath.Join(dir, "x"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := bind(t, newEngine(t, s, loci.Options{}), "u")
+	marked := func(mark string) loci.Checkpoint {
+		return checkpoint("t", "", "c1", "", `{"m":"meta`+mark+`"}`, graphState{"x": "1"}, map[string]string{"x": strings.Repeat("value"+mark, 2000)})
+	}
+	putCheckpoint(t, m, marked("replaced"))
+	putCheckpoint(t, m, marked("pruned"))
+	putWrites(t, m, "t", "c1", write("a", -1, "ch", "writereplaced"))
+	putWrites(t, m, "t", "c1", write("a", -1, "ch", "writepruned"))
+	next := checkpoint("t", "", "c2", "c1", `{"m":"metadeleted"}`, graphState{"x": "2"}, map[string]string{"x": "valuedeleted"})
+	putCheckpoint(t, m, next)
+	if found := inFiles(t, dir, "valuepruned") && inFiles(t, dir, "metapruned"); !found {
+		t.Fatal("the scan does not see what is there")
+	}
+	if _, err := m.Checkpoints().Prune(t.Context(), []string{"t"}, loci.KeepLatest); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Checkpoints().DeleteThread(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, mark := range []string{"replaced", "pruned", "deleted"} {
+		for _, part := range []string{"value", "meta", "write"} {
+			if inFiles(t, dir, part+mark) {
+				t.Errorf("%s%s is still in a file", part, mark)
+			}
+		}
+	}
+}
+
+// inFiles reports whether any file below a directory holds a text.
+func inFiles(t testing.TB, dir, text string) (found bool) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		found = found || bytes.Contains(data, []byte(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

@@ -107,9 +107,10 @@ func declared(t *testing.T, dir string) (tests, texts map[string]bool) {
 
 // TestRequirementsNameTests reads the page that says which test proves what. It
 // is written "`package`: TestOne, TestTwo; `other`: TestThree"; a case of
-// store/storetest stands in “quotes”.
+// store/storetest stands in “quotes”, as does one of a test file in JavaScript or
+// Python.
 func TestRequirementsNameTests(t *testing.T) {
-	part := regexp.MustCompile("`([a-z][a-z0-9/]*)`:|\\|\n?|“([^”]+)”|\\b((?:Test|Fuzz)[A-Z]\\w*)")
+	part := regexp.MustCompile("`([a-z][a-z0-9/]*|tests/[\\w./]+\\.(?:js|py))`:|\\|\n?|“([^”]+)”|\\b((?:Test|Fuzz)[A-Z]\\w*)")
 	tests, texts := map[string]map[string]bool{}, map[string]map[string]bool{}
 	named := 0
 	for n, line := range strings.Split(readFile(t, requirementsPage), "\n") {
@@ -117,6 +118,12 @@ func TestRequirementsNameTests(t *testing.T) {
 		for _, m := range part.FindAllStringSubmatch(line, -1) {
 			pkg, sentence, test := m[1], m[2], m[3]
 			switch {
+			case strings.HasSuffix(pkg, ".js") || strings.HasSuffix(pkg, ".py"):
+				dir = pkg
+				texts[dir] = map[string]bool{}
+				for _, name := range regexp.MustCompile(`["']([^"'\n]+)["']`).FindAllStringSubmatch(readFile(t, pkg), -1) {
+					texts[dir][name[1]] = true
+				}
 			case pkg != "":
 				dir = strings.TrimSuffix("./"+strings.TrimPrefix(pkg, "loci"), "/")
 				if tests[dir] == nil {
@@ -321,6 +328,38 @@ func ExampleEngine_Memory() {
 	_, err = bob.Fact(ctx, stored.ID)
 	fmt.Println(loci.AsError(err).Code)
 	// Output: not_found
+}
+
+func ExampleSessions() {
+	ctx := context.Background()
+	_, memory := exampleMemory(ctx)
+
+	sessions := memory.Sessions()
+	said, err := loci.ParseMessages([]byte(`[{"role": "user", "content": "Which seat did I like?"},
+		{"role": "assistant", "content": "The window seat."}]`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	done, err := sessions.Append(ctx, "", said) // "": a new session
+	if err != nil {
+		log.Fatal(err)
+	}
+	history, err := sessions.History(ctx, done.Session, loci.HistoryQuery{Last: 50})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range history.Messages {
+		fmt.Println(m.Seq, m.Speaker()+":", m.Text())
+	}
+	found, err := sessions.Search(ctx, loci.SessionSearch{Text: "seat", Session: done.Session})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(found.Hits), done.Created)
+	// Output:
+	// 1 user: Which seat did I like?
+	// 2 assistant: The window seat.
+	// 2 true
 }
 
 func ExampleMemory_StoreFact() {

@@ -159,7 +159,7 @@ func BenchmarkStoreNote(b *testing.B) {
 			return fmt.Sprintf("Note %d says that topic %d goes with person %d", n, n%97, n%31)
 		},
 	} {
-		for store, open := range map[string]func(b testing.TB) loci.Store{"memory": func(testing.TB) loci.Store { return openMemory() }, "sqlite": openFile} {
+		for store, open := range map[string]func(b testing.TB) loci.Store{"memory": func(testing.TB) loci.Store { return openMemory() }, "sqlite": openSQLite} {
 			for _, held := range []int{100, 5_000} {
 				for _, keep := range []bool{false, true} {
 					b.Run(fmt.Sprintf("%s/%s/%d/compare=%t", form, store, held, !keep), func(b *testing.B) {

@@ -27,6 +27,7 @@ const maxAbandoned = 16
 type encoder struct {
 	embedder  Embedder
 	abandoned atomic.Int32 // calls nobody waits for any more
+	resting   resting
 }
 
 // space is what the embedder makes vectors of; without dimensions as long as it

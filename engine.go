@@ -97,6 +97,12 @@ type Options struct {
 	EpisodeTTL time.Duration // how long an episode lives, at least 1 ms; default 7 days
 	EpisodeCap int           // episodes of one agent, beyond which upkeep erases consolidated ones; default 10,000
 
+	// SessionMaxMessages is how many messages a session keeps that says nothing else,
+	// up to 1,000,000; 0: all. SessionTimeout is after how much inactivity it is
+	// expired; 0: never. A change applies to a session with its next message.
+	SessionMaxMessages int
+	SessionTimeout     time.Duration
+
 	Trees TreeLimits // what a tree of files may hold
 
 	KeepDuplicates bool // store a memory again that says exactly what another one says
@@ -120,7 +126,8 @@ type Engine struct {
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → *generations
 
-	trees queues // of the writers of each tree
+	trees    queues // of the writers of each tree
+	sessions queues // of the writers of each session
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may
@@ -174,7 +181,7 @@ func New(s Store, opts *Options) (*Engine, error) {
 	case o.IdempotencyTTL < 0:
 		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
 	}
-	if err := cmp.Or(o.checkEpisodes(), o.checkRecall(), o.Trees.complete()); err != nil {
+	if err := cmp.Or(o.checkEpisodes(), o.checkSessions(), o.checkRecall(), o.Trees.complete()); err != nil {
 		return nil, err
 	}
 	if o.Embedder != nil {
@@ -192,6 +199,16 @@ func (o *Options) checkEpisodes() error {
 		return Errorf(Invalid, "episode TTL is %v; it must be at least 1ms", o.EpisodeTTL)
 	case o.EpisodeCap < 1:
 		return Errorf(Invalid, "episode cap is %d; it must be at least 1", o.EpisodeCap)
+	}
+	return nil
+}
+
+func (o *Options) checkSessions() error {
+	switch {
+	case o.SessionMaxMessages < 0 || o.SessionMaxMessages > maxMaxMessages:
+		return Errorf(Invalid, "session max messages is %d; it must be 0 to %d", o.SessionMaxMessages, maxMaxMessages)
+	case o.SessionTimeout < 0 || o.SessionTimeout > maxTimeoutSeconds*time.Second:
+		return Errorf(Invalid, "session timeout is %v; it must be 0 to ten years", o.SessionTimeout)
 	}
 	return nil
 }

@@ -28,6 +28,10 @@ func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
 		if err != nil {
 			return decision[ID]{}, err
 		}
+		if r.Kind == KindSession || r.Kind == KindMessage {
+			change, err := m.eraseInSession(ctx, &r, now)
+			return decision[ID]{change: change, reply: id}, err
+		}
 		if slices.Contains(partKinds, r.Kind) {
 			return decision[ID]{}, &Error{Code: Unsupported, Msg: fmt.Sprintf("a record of kind %q is erased with what belongs to it, not by its id", r.Kind),
 				Recovery: "Delete the thread, session or file it is part of."}
@@ -49,7 +53,7 @@ func (m *Memory) eraseChange(records []Record, now time.Time) (c Change) {
 // All, or at least one other condition.
 type EraseQuery struct {
 	All   bool
-	Kinds []Kind
+	Kinds []Kind // sessions and messages go together, and by kind alone
 	Tags  []string
 	Where Where
 
@@ -95,18 +99,24 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 	return erased, nil
 }
 
-// selectedIDs lists the ids of all that a filter selects.
+// selectedIDs lists the ids of all that a filter selects, those of sessions first:
+// when the erase stops half way, no session is left without some of its messages.
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
+	var others []ID
 	for cursor := ""; ; {
 		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor, NoText: true})
 		if err != nil {
 			return nil, err
 		}
 		for i := range records {
-			ids = append(ids, records[i].ID)
+			if records[i].Kind == KindSession {
+				ids = append(ids, records[i].ID)
+			} else {
+				others = append(others, records[i].ID)
+			}
 		}
 		if cursor = next; cursor == "" {
-			return ids, nil
+			return append(ids, others...), nil
 		}
 	}
 }
@@ -130,15 +140,21 @@ func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
 	if narrowed == q.All {
 		return Filter{}, Errorf(Invalid, "say what to erase: either everything, or a kind, tag or filter")
 	}
+	if !q.All && len(q.Kinds) == 0 {
+		q.Kinds = memoryKinds
+	}
+	if slices.Contains(q.Kinds, KindSession) || slices.Contains(q.Kinds, KindMessage) {
+		if len(tags) > 0 || !q.Where.IsZero() {
+			return Filter{}, Errorf(Invalid, "sessions have no tags and no metadata to filter by: erase them by kind alone")
+		}
+		q.Kinds = append(slices.Clone(q.Kinds), KindSession, KindMessage)
+	}
 	// A checkpoint without its values is worth nothing, nor is a file without its
 	// blocks, and the other way round: only everything takes them along.
 	for _, k := range q.Kinds {
 		if slices.Contains(partKinds, k) {
 			return Filter{}, Errorf(Invalid, "records of kind %q belong together: delete the thread, session or file they are part of, or erase everything", k)
 		}
-	}
-	if narrowed && len(q.Kinds) == 0 {
-		q.Kinds = memoryKinds
 	}
 	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: q.Kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
 }

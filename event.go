@@ -30,6 +30,9 @@ const (
 	EventDemoted  EventType = "demoted"  // a rule fell in maturity
 	EventInverted EventType = "inverted" // a rule became a warning against itself
 
+	EventAppended EventType = "appended" // messages were added to a session
+	EventTrimmed  EventType = "trimmed"  // the oldest messages of a session were erased
+
 	EventConsolidated EventType = "consolidated"  // an episode was digested
 	EventFailed       EventType = "failed"        // an attempt to digest an episode failed
 	EventDeadLettered EventType = "dead_lettered" // no attempt will follow
@@ -43,7 +46,8 @@ const (
 // EventTypes lists every type.
 var EventTypes = []EventType{EventCreated, EventUpdated, EventConfirmed, EventSuperseded, EventErased, EventImported, EventElevated,
 	EventFaded, EventExpired, EventRetracted, EventForgotten, EventLinked, EventHelpful, EventHarmful, EventPromoted, EventDemoted,
-	EventInverted, EventConsolidated, EventFailed, EventDeadLettered, EventClaimed, EventReleased, EventReserved, EventSpent}
+	EventInverted, EventAppended, EventTrimmed, EventConsolidated, EventFailed, EventDeadLettered, EventClaimed, EventReleased,
+	EventReserved, EventSpent}
 
 // An Event is one line of the audit log. It holds ids, times, sizes and actors,
 // never the text of a memory. An erase takes the payloads of earlier events about

@@ -29,9 +29,7 @@ func eachStore(t *testing.T, test func(t *testing.T, store loci.Store)) {
 func openMemory() loci.Store { return memory.Open() }
 
 // openSQLite opens a directory, so that there may be several tenants.
-func openSQLite(t *testing.T) loci.Store { return openFile(t) }
-
-func openFile(t testing.TB) loci.Store {
+func openSQLite(t testing.TB) loci.Store {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "x"), nil)
 	if err != nil {

@@ -469,7 +469,7 @@ func TestLifecycleEqualsItsReference(t *testing.T) {
 		operations int
 	}{
 		"memory": {func(*testing.T) loci.Store { return openMemory() }, 100_000},
-		"sqlite": {openSQLite, long(10_000, 100_000)},
+		"sqlite": {func(t *testing.T) loci.Store { return openSQLite(t) }, long(10_000, 100_000)},
 	} {
 		for table := range tables {
 			t.Run(fmt.Sprint(name, table), func(t *testing.T) {

@@ -64,6 +64,8 @@ const (
 	KindItem    Kind = "item"    // a JSON value under a key the caller chose
 	KindEpisode Kind = "episode" // something that happened; it expires
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
+	KindSession Kind = "session" // a conversation
+	KindMessage Kind = "message" // a message of a conversation
 	KindFile    Kind = "file"    // a file or a directory of a tree; see [Tree]
 	KindBlock   Kind = "block"   // a part of a file's content
 
@@ -74,13 +76,16 @@ const (
 	KindCheckpointThread Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
 )
 
-// memoryKinds are the kinds that stand for themselves: each record is one memory.
+// memoryKinds are the kinds that stand for themselves: each record is one memory. They
+// are looked for unless a query says otherwise; a conversation is searched as one, by
+// [Sessions.Search].
 var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
 
 // partKinds are the kinds whose records mean something only together.
 var partKinds = []Kind{KindCheckpoint, KindCheckpointValue, KindCheckpointWrite, KindCheckpointThread, KindFile, KindBlock}
 
-// exportedKinds are the kinds an export holds.
+// exportedKinds are the kinds that an export lists; conversations follow in lines of
+// their own.
 var exportedKinds = append(slices.Clone(memoryKinds), KindFile, KindBlock)
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and

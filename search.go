@@ -27,7 +27,7 @@ type Query struct {
 	Limit  int  // 1 to 1000; default 10
 	Offset int  // results to pass over, 0 to 10000
 
-	Kinds  []Kind   // default: facts, items, episodes and rules; for files see [Tree.Search]
+	Kinds  []Kind   // default: facts, items, episodes and rules; for files see [Tree.Search], for messages [Sessions.Search]
 	Scopes []string // of facts and rules, the agent of episodes; default: all
 	Tags   []string
 	Where  Where
@@ -89,8 +89,7 @@ func (m *Memory) search(ctx context.Context, q Query, sequences []string) (Resul
 	if len(q.Kinds) == 0 {
 		q.Kinds = memoryKinds
 	}
-	now := m.engine.now()
-	f := m.readable(now, q.Kinds...)
+	f := m.readable(m.engine.now(), q.Kinds...)
 	f.Sequences = sequences
 	f.Where, f.Scopes, f.MinConfidence = q.Where, q.Scopes, q.MinConfidence
 	var err error
@@ -100,6 +99,11 @@ func (m *Memory) search(ctx context.Context, q Query, sequences []string) (Resul
 	if strings.TrimSpace(q.Text) == "" {
 		return m.browse(ctx, f, q)
 	}
+	return m.searchIn(ctx, f, q)
+}
+
+// searchIn ranks what a filter selects for the words of a query.
+func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error) {
 	// A record may change between Match and reading it; then the ranking is made anew.
 	var p probing
 	for attempt := 0; ; attempt++ {
@@ -116,7 +120,7 @@ func (m *Memory) search(ctx context.Context, q Query, sequences []string) (Resul
 			return Result{}, err
 		}
 		if !stale || attempt == 3 {
-			return Result{Matches: matches, KeywordOnly: p.keywordOnly, At: now}, nil
+			return Result{Matches: matches, KeywordOnly: p.keywordOnly, At: f.At}, nil
 		}
 	}
 }

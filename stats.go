@@ -7,9 +7,11 @@ import (
 
 // Stats measure the memory of a handle.
 type Stats struct {
-	Facts Counts    `json:"facts"`
-	Items Counts    `json:"items"`
-	At    time.Time `json:"at"`
+	Facts    Counts    `json:"facts"`
+	Items    Counts    `json:"items"`
+	Sessions Counts    `json:"sessions"`
+	Messages Counts    `json:"messages"`
+	At       time.Time `json:"at"`
 }
 
 // Stats counts what the handle may read. Unembedded counts what has no vectors in
@@ -23,7 +25,7 @@ func (m *Memory) Stats(ctx context.Context) (s Stats, err error) {
 	for _, part := range []struct {
 		kind   Kind
 		counts *Counts
-	}{{KindFact, &s.Facts}, {KindItem, &s.Items}} {
+	}{{KindFact, &s.Facts}, {KindItem, &s.Items}, {KindSession, &s.Sessions}, {KindMessage, &s.Messages}} {
 		f := m.readable(s.At, part.kind)
 		f.NotLive, f.Space = true, space
 		if *part.counts, err = m.engine.store.Count(ctx, m.view.Tenant, f); err != nil {

@@ -87,6 +87,7 @@ type exporter struct {
 	m     *Memory
 	enc   *json.Encoder
 	reach Filter
+	order Order
 	end   exportLine
 }
 
@@ -107,6 +108,9 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 	if err := x.pages(ctx, x.record, progress); err != nil {
 		return x.end.Records, err
 	}
+	if err := x.sessions(ctx, progress); err != nil {
+		return x.end.Records, err
+	}
 	// Links come in a second run over the records, since either end of one may be
 	// the last record of all.
 	if err := x.pages(ctx, x.links, nil); err != nil {
@@ -121,7 +125,7 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 // pages calls write for each record in reach.
 func (x *exporter) pages(ctx context.Context, write func(context.Context, *Record) error, progress func(done int64)) error {
 	for cursor := ""; ; {
-		records, next, err := x.m.engine.store.Records(ctx, x.m.view.Tenant, x.reach, Page{Limit: x.m.engine.exportPage(), Cursor: cursor})
+		records, next, err := x.m.engine.store.Records(ctx, x.m.view.Tenant, x.reach, Page{Limit: x.m.engine.exportPage(), Cursor: cursor, Order: x.order})
 		if err != nil {
 			return err
 		}

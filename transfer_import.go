@@ -43,6 +43,9 @@ const maxSkipped = 20
 //     tenant holds that, it gets one that follows from the id and its namespace,
 //     and whatever in the input names the old id names the new one.
 //
+// A session is stored whole or not at all: where one of its id is there, it and its
+// messages stay as they are.
+//
 // Files of a [Tree] are known by their paths: one that is there with the same content
 // counts as Existing, with another one as a conflict. A directory counts, too.
 //
@@ -55,6 +58,9 @@ const maxSkipped = 20
 func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
 	in := importer{m: m, lines: map[ID]int{}, silent: map[*encoder]bool{}}
 	if err := in.read(r); err != nil {
+		return in.report, err
+	}
+	if err := in.joinSessions(); err != nil {
 		return in.report, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(in.trees)) {
@@ -101,7 +107,8 @@ type importer struct {
 type imported struct {
 	Record
 	history []Revision
-	fresh   bool // is not there yet, as far as was known before the first change
+	session *Record // of a message: its session, if the input holds it
+	fresh   bool    // is not there yet, as far as was known before the first change
 }
 
 // read checks the input.

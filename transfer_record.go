@@ -11,7 +11,10 @@ import (
 func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 	e := m.engine
 	r := &Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(in.Namespace...), Version: int64(in.Version), Live: in.Live,
-		Sequence: e.redact(in.Sequence), Position: in.Position, Text: e.redact(in.Text), Body: in.Body}
+		Sequence: in.Sequence, Position: in.Position, Text: e.redact(in.Text), Body: in.Body}
+	if r.Kind != KindMessage { // which names its session, and that keeps its id
+		r.Sequence = e.redact(r.Sequence)
+	}
 	switch {
 	case r.ID.IsZero():
 		return nil, Errorf(Invalid, "id is missing")
@@ -21,7 +24,7 @@ func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 		return nil, Errorf(Invalid, "created_at is missing")
 	case len(r.Text) > e.opts.MaxContent:
 		return nil, Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.MaxContent)
-	case !slices.Contains(memoryKinds, r.Kind):
+	case !slices.Contains(memoryKinds, r.Kind) && r.Kind != KindSession && r.Kind != KindMessage:
 		return nil, Errorf(Unsupported, "kind %q is not known to this build", r.Kind)
 	}
 	if r.Sequence != "" {
@@ -91,6 +94,10 @@ func (m *Memory) importSlot(r *Record, held bool) error {
 		return m.importRule(r)
 	case KindEpisode:
 		return m.importEpisode(r)
+	case KindSession:
+		return m.importSession(r)
+	case KindMessage:
+		return m.importMessage(r)
 	}
 	return nil
 }

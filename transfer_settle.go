@@ -36,7 +36,17 @@ func (m *Memory) settle(ctx context.Context, drafts []imported, seen *settled, n
 	if err != nil {
 		return nil, err
 	}
+	sessions := map[string]*Record{} // that are there, by namespace and id
 	for i := range drafts {
+		if drafts[i].Kind == KindMessage {
+			settled, err := m.settleMessage(ctx, &drafts[i], &fates[i], sessions)
+			if err != nil {
+				return nil, err
+			}
+			if settled {
+				continue
+			}
+		}
 		if err := m.settleOne(ctx, &drafts[i].Record, held[fates[i].id], &fates[i], seen, now); err != nil {
 			return nil, err
 		}
@@ -136,6 +146,12 @@ func saysSame(a, b *Record) bool {
 	}
 	if a.Kind == KindItem { // its text is part of its value
 		return a.Slot == b.Slot
+	}
+	if a.Kind == KindSession {
+		return sameSession(a, b)
+	}
+	if a.Kind == KindMessage {
+		return a.Slot == b.Slot && a.Text == b.Text
 	}
 	if a.Kind != KindFact {
 		return a.Text == b.Text && a.Scope == b.Scope

@@ -126,10 +126,34 @@ func TestSearchNotesReturnsAtMostTopK(t *testing.T) {
 }
 
 func TestSearchNotesWithConversation(t *testing.T) {
-	c := dial(t, newEngine(t), alice(t), notes)
-	c.ask("memory_save", args{"content": "User likes chocolates."})
-	if hits := c.ask("memory_search", args{"query": "chocolates", "include_conversation": true}).list(); len(hits) != 1 {
+	engine, who := newEngine(t), alice(t)
+	c := dial(t, engine, who, notes)
+	id := c.ask("memory_save", args{"content": "User likes chocolates."}).id("note_id")
+	in := args{"query": "chocolates", "include_conversation": true}
+	if hits := c.ask("memory_search", in).list(); len(hits) != 1 {
 		t.Errorf("notes come without a session, too: %v", hits)
+	}
+	m, err := engine.Memory(loci.View{Tenant: who.Tenant(), Namespace: loci.Namespace{"user", who.Var(loci.VarUser)}, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := loci.ParseMessages([]byte(`[{"role":"user","content":"No more chocolates for me."}]`))
+	if err == nil {
+		_, err = m.Sessions().Append(t.Context(), "tui", said)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits := c.ask("memory_search", in, sdk.Meta{"loci/session_id": "tui"}).list()
+	sources := map[any]any{}
+	for _, hit := range hits {
+		sources[hit["source"]] = hit["note_id"]
+	}
+	if len(hits) != 2 || sources["user_memory"] != id || sources["conversation"] != "" {
+		t.Errorf("hits %v", hits)
+	}
+	if hits := c.ask("memory_search", in, sdk.Meta{"loci/session_id": "other"}).list(); len(hits) != 1 {
+		t.Errorf("of another session: %v", hits)
 	}
 }
 

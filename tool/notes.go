@@ -1,9 +1,12 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +18,11 @@ import (
 // notePrefix tells the ids of notes from others; the rest is the fact's own id.
 const notePrefix = "note-"
 
-// sourceUserMemory is the source of a hit among the saved notes.
-const sourceUserMemory = "user_memory"
+// The sources of a hit: the saved notes, and what was said in this conversation.
+const (
+	sourceUserMemory   = "user_memory"
+	sourceConversation = "conversation"
+)
 
 type noteSearchInput struct {
 	Query               string   `json:"query" jsonschema:"Natural language search query"`
@@ -76,9 +82,20 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		var hits []json.RawMessage
+		var found []noteHit
 		for _, match := range r.Matches {
-			hit, err := encode(noteHit{noteID(match.Record.ID), b.scrubPassage(match.Passage, match.Record.Text), round(match.Score), sourceUserMemory})
+			found = append(found, noteHit{noteID(match.Record.ID), b.scrubPassage(match.Passage, match.Record.Text), round(match.Score), sourceUserMemory})
+		}
+		if in.IncludeConversation && len(in.Tags) == 0 { // a message has no tags
+			said, err := c.searchConversation(ctx, in.Query, in.TopK)
+			if err != nil {
+				return Reply{}, err
+			}
+			found = mergeHits(found, said, in.TopK)
+		}
+		var hits []json.RawMessage
+		for i := range found {
+			hit, err := encode(found[i])
 			if err != nil {
 				return Reply{}, err
 			}
@@ -86,6 +103,44 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		}
 		return b.listReply(hits, "results", hits), nil
 	})
+}
+
+// searchConversation searches what was said in the caller's session; a caller without
+// one, or without a place of its own, has said nothing.
+func (c *call) searchConversation(ctx context.Context, query string, limit int) (hits []noteHit, err error) {
+	session := cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))
+	if session == "" {
+		return nil, nil
+	}
+	// Sessions are in the caller's own place, wherever this tool keeps its notes.
+	m, err := c.memoryAt(nil)
+	var missing *loci.ConfigurationError
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.Sessions().Search(ctx, loci.SessionSearch{Text: query, Session: session, Limit: limit})
+	for _, hit := range found.Hits {
+		hits = append(hits, noteHit{"", c.tool.base.scrubPassage(hit.Passage, hit.Text), round(hit.Score), sourceConversation})
+	}
+	return hits, err
+}
+
+// mergeHits puts the hits of two sources in order of their scores, a note first where
+// they are equal, each text once, and keeps the best limit.
+func mergeHits(notes, said []noteHit, limit int) []noteHit {
+	all := slices.Concat(notes, said)
+	slices.SortStableFunc(all, func(a, b noteHit) int { return cmp.Compare(b.Score, a.Score) })
+	shown := map[string]bool{}
+	all = slices.DeleteFunc(all, func(h noteHit) bool {
+		text := strings.Join(strings.Fields(h.Text), " ")
+		repeated := shown[text]
+		shown[text] = true
+		return repeated
+	})
+	return all[:min(limit, len(all))]
 }
 
 func saveNote(b *base, t Tool, i Instance) *Tool {

@@ -142,10 +142,66 @@ func TestNoteIDs(t *testing.T) {
 }
 
 func TestNoteIncludeConversation(t *testing.T) {
-	set, u := newNotes(t), user(t, "u-1")
+	engine := newEngine(t, loci.Options{})
+	set, u := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes}}}), user(t, "u-1")
+	say := func(userID, session string, texts ...string) {
+		t.Helper()
+		m, err := engine.Memory(loci.View{Tenant: u.Principal.Tenant(), Namespace: loci.Namespace{"user", userID}, Actor: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts {
+			message, err := loci.ParseMessage([]byte(object("role", "user", "content", text)))
+			if err == nil {
+				_, err = m.Sessions().Append(t.Context(), session, []loci.Message{message})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	save(t, set, u, "Likes tea")
-	if hits := notes(t, set, u, `{"query":"tea","include_conversation":true}`); len(hits) != 1 || hits[0].Source != "user_memory" {
-		t.Errorf("hits %+v", hits)
+	save(t, set, u, "Tea at five", "drinks")
+	say("u-1", "now", "The tea is cold, my key is AKIAIOSFODNN7EXAMPLE", "Likes  tea", "What about coffee?")
+	say("u-1", "before", "Tea in an earlier session")
+	say("u-2", "now", "Tea of somebody else")
+	in := func(vars loci.Vars) Caller {
+		p, err := u.Principal.With(vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Caller{Principal: p}
+	}
+	for name, c := range map[string]struct {
+		caller Caller
+		args   string
+		want   []string
+	}{
+		"no session":        {u, `{"query":"tea","include_conversation":true}`, []string{"Likes tea", "Tea at five"}},
+		"not asked for":     {in(loci.Vars{loci.VarSession: "now"}), `{"query":"tea"}`, []string{"Likes tea", "Tea at five"}},
+		"the session":       {in(loci.Vars{loci.VarSession: "now"}), `{"query":"tea","include_conversation":true}`, []string{"Likes tea", "Tea at five", "The tea is cold, my key is [REDACTED]"}},
+		"the thread":        {in(loci.Vars{loci.VarThread: "before"}), `{"query":"tea","include_conversation":true}`, []string{"Likes tea", "Tea at five", "Tea in an earlier session"}},
+		"session first":     {in(loci.Vars{loci.VarThread: "before", loci.VarSession: "now"}), `{"query":"cold","include_conversation":true}`, []string{"The tea is cold, my key is [REDACTED]"}},
+		"an unknown one":    {in(loci.Vars{loci.VarSession: "never"}), `{"query":"tea","include_conversation":true}`, []string{"Likes tea", "Tea at five"}},
+		"messages, no tags": {in(loci.Vars{loci.VarSession: "now"}), `{"query":"tea","include_conversation":true,"tags":["drinks"]}`, []string{"Tea at five"}},
+	} {
+		var got []string
+		for _, hit := range notes(t, set, c.caller, c.args) {
+			got = append(got, hit.Text)
+			if (hit.Source == sourceConversation) != (hit.NoteID == "") || hit.Score < 0 || hit.Score > 1 {
+				t.Errorf("%s: hit %+v", name, hit)
+			}
+		}
+		slices.Sort(got)
+		if c.args == `{"query":"cold","include_conversation":true}` {
+			got = slices.DeleteFunc(got, func(text string) bool { return !strings.Contains(text, "cold") })
+		}
+		if got = slices.DeleteFunc(got, func(text string) bool { return text == "What about coffee?" }); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if hits := notes(t, set, in(loci.Vars{loci.VarSession: "now"}), `{"query":"tea","include_conversation":true,"top_k":2}`); len(hits) != 2 {
+		t.Errorf("top_k: %+v", hits)
 	}
 }
 

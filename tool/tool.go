@@ -252,13 +252,16 @@ type call struct {
 func (c *call) require(s loci.Scope) error { return c.Principal.Require(s) }
 
 // memory binds a handle to the caller's place.
-func (c *call) memory() (*loci.Memory, error) {
+func (c *call) memory() (*loci.Memory, error) { return c.memoryAt(c.tool.template) }
+
+// memoryAt is memory for another place than the tool's own.
+func (c *call) memoryAt(template loci.Template) (*loci.Memory, error) {
 	engine := c.tool.base.engine
 	if engine == nil {
 		return nil, &loci.Error{Code: loci.Unavailable, Msg: "memory is not configured",
 			Recovery: "Ask the operator to configure a store."}
 	}
-	namespace, err := c.tool.template.Resolve(c.Principal.Vars())
+	namespace, err := template.Resolve(c.Principal.Vars())
 	if err != nil {
 		return nil, err
 	}

@@ -106,8 +106,12 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 		EpisodeTTL:     cfg.episodeTTL,
 		EpisodeCap:     cfg.episodeCap,
 		KeepDuplicates: !cfg.dedupe,
-		KeepSecrets:    !cfg.redact,
-		Logger:         a.logger(),
+
+		SessionMaxMessages: cfg.sessionMax,
+		SessionTimeout:     cfg.sessionTimeout,
+
+		KeepSecrets: !cfg.redact,
+		Logger:      a.logger(),
 	}
 }
 

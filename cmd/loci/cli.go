@@ -13,6 +13,7 @@ type cli struct {
 	Update  updateCmd  `cmd:"" group:"memory" help:"Correct a memory."`
 	Delete  deleteCmd  `cmd:"" group:"memory" help:"Erase memories by id."`
 	Erase   eraseCmd   `cmd:"" group:"memory" help:"Erase many memories at once."`
+	Session sessionCmd `cmd:"" group:"memory" help:"Keep conversations: append, show, search, export, clear."`
 	File    fileCmd    `cmd:"" group:"memory" help:"Read and change the memory that is text files."`
 
 	Export      exportCmd      `cmd:"" group:"upkeep" help:"Write memories to a file."`

@@ -49,6 +49,8 @@ type config struct {
 	dedupe, redact                    bool
 	idempotencyTTL, episodeTTL        time.Duration
 	episodeCap                        int
+	sessionMax                        int
+	sessionTimeout                    time.Duration
 	logLevel                          slog.Level
 
 	graphFile string       // empty: the graph is in the configuration file, or there is none

@@ -13,7 +13,7 @@ type eraseCmd struct {
 	All    bool     `help:"Everything in the namespace."`
 	Tag    []string `sep:"none" short:"t" placeholder:"TAG" help:"Memories with this tag; may be repeated."`
 	Filter string   `placeholder:"JSON" help:"Memories whose metadata match."`
-	Kind   []string `sep:"none" placeholder:"KIND" values:"fact,item,rule,episode" help:"Memories of this kind: fact, item, rule or episode."`
+	Kind   []string `sep:"none" placeholder:"KIND" values:"fact,item,rule,episode,session" help:"Memories of this kind: fact, item, rule, episode or session, which goes with its messages."`
 	Expect *int64   `placeholder:"N" help:"How many memories must be selected; with any other number nothing is erased."`
 
 	TenantData   bool   `help:"Everything of the tenant, its audit log included. Needs the scope admin."`
@@ -41,7 +41,7 @@ func (c *eraseCmd) Run(a *app) error {
 	}
 	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
 	for _, name := range c.Kind {
-		if _, err := oneOf(name, string(loci.KindFact), string(loci.KindItem), string(loci.KindRule), string(loci.KindEpisode)); err != nil {
+		if _, err := oneOf(name, string(loci.KindFact), string(loci.KindItem), string(loci.KindRule), string(loci.KindEpisode), string(loci.KindSession)); err != nil {
 			return loci.Errorf(loci.Invalid, "--kind: %v", err)
 		}
 		q.Kinds = append(q.Kinds, loci.Kind(name))

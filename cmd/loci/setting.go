@@ -198,6 +198,12 @@ var settings = []setting{
 	{key: "context.tokenizer", form: textForm, def: token.Names[0], values: token.Names,
 		help: "What counts the tokens of a context: the vocabulary of the model that reads it.",
 		set:  func(c *config, v string) (err error) { c.tokenizer, err = oneOf(v, token.Names...); return err }},
+	{key: "sessions.max_messages", form: integerForm, def: "0",
+		help: "Messages a conversation keeps unless it says otherwise: the newest, and all system messages; 0: all.",
+		set:  func(c *config, v string) error { return setInt(&c.sessionMax, v, 0, 1_000_000) }},
+	{key: "sessions.timeout", form: durationForm, def: "0s",
+		help: "After how much inactivity a conversation is expired, which takes it out of the list until its next message; 0s: never.",
+		set:  func(c *config, v string) error { return setSessionTimeout(&c.sessionTimeout, v) }},
 	{key: "limits.max_content", form: integerForm, def: "262144",
 		help: "Bytes of one memory's text.",
 		set:  func(c *config, v string) error { return setInt(&c.maxContent, v, 1, 8<<20) }},
@@ -471,6 +477,15 @@ func setBool(field *bool, v string) error {
 		return fmt.Errorf("%q must be true or false", v)
 	}
 	return nil
+}
+
+// setSessionTimeout takes a duration, or 0 for none.
+func setSessionTimeout(field *time.Duration, v string) error {
+	if d, err := time.ParseDuration(v); err == nil && d == 0 {
+		*field = 0
+		return nil
+	}
+	return setDuration(field, v, 10*366*24*time.Hour)
 }
 
 func setDuration(field *time.Duration, v string, most time.Duration) error {

@@ -30,6 +30,8 @@ type statsJSON struct {
 	Namespace loci.Namespace `json:"namespace"`
 	Facts     loci.Counts    `json:"facts"`
 	Items     loci.Counts    `json:"items"`
+	Sessions  loci.Counts    `json:"sessions"`
+	Messages  loci.Counts    `json:"messages"`
 	Embedder  string         `json:"embedder"` // empty: none
 	Dims      int            `json:"dims,omitempty"`
 	Coverage  *float64       `json:"vector_coverage,omitempty"` // of live memories by what is searched, 0 to 1
@@ -55,7 +57,7 @@ func (c *statsCmd) Run(a *app) error {
 	}
 	space := a.engine.Space()
 	out := statsJSON{Store: shownURL(a.cfg.store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
-		Facts: s.Facts, Items: s.Items, Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
+		Facts: s.Facts, Items: s.Items, Sessions: s.Sessions, Messages: s.Messages, Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
 	if size, ok := storeSize(a.cfg.store); ok {
 		out.SizeBytes = &size
 	}
@@ -75,6 +77,7 @@ func (c *statsCmd) Run(a *app) error {
 	row("namespace", out.Namespace.String())
 	row("facts", countsText(out.Facts))
 	row("items", countsText(out.Items))
+	row("sessions", fmt.Sprintf("%d, with %d messages, %d bytes of text", out.Sessions.Records, out.Messages.Records, out.Messages.Bytes))
 	switch {
 	case space.IsZero():
 		row("embedder", "none")

@@ -101,6 +101,12 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	if err := open.Items().Put(t.Context(), loci.Namespace{"user", "victim", canary}, canary, value, &loci.PutOptions{TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
+	if err := storeSession(t.Context(), open); err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range must(open.Search(t.Context(), loci.Query{Kinds: []loci.Kind{loci.KindSession, loci.KindMessage}})).Matches {
+		sc.ids = append(sc.ids, match.Record.ID)
+	}
 	for _, thread := range []string{"", "victim"} {
 		tree, err := open.Tree("", thread)
 		if err != nil {
@@ -113,6 +119,15 @@ func setUp(t *testing.T, s loci.Store) *scene {
 			}
 			sc.files = append(sc.files, file.ID)
 		}
+	}
+	kept := loci.Checkpoint{Thread: canary, Namespace: canary, ID: canary, State: loci.Typed{Type: "json", Data: []byte(canary)},
+		Metadata: json.RawMessage(`{"run_id":"` + canary + `","note":"note 0 ` + canary + `"}`), Versions: map[string]string{canary: "1"},
+		Values: map[string]loci.Typed{canary: {Type: "json", Data: []byte(canary)}}}
+	if err := open.Checkpoints().Put(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := open.Checkpoints().PutWrites(t.Context(), canary, canary, canary, []loci.CheckpointWrite{{Task: canary, Channel: canary, Value: kept.State}}); err != nil {
+		t.Fatal(err)
 	}
 	_, next, err := open.Facts(t.Context(), loci.FactQuery{History: true}, loci.Page{Limit: 2})
 	if err != nil || next == "" {
@@ -211,6 +226,7 @@ func (p *probe) read(ctx context.Context) {
 		p.checkIDs("Events", events)
 	}
 	p.readLifecycle(ctx)
+	p.readSessions(ctx)
 	p.readFiles(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.Fact(ctx, id)
@@ -350,6 +366,7 @@ func (p *probe) refused(method string, reply any, err error) {
 func (p *probe) write(ctx context.Context) {
 	m, it := p.m, p.m.Items()
 	p.writeLifecycle(ctx)
+	p.writeSessions(ctx)
 	p.changeFiles(ctx)
 	for _, id := range p.sc.ids {
 		f, err := m.ReviseFact(ctx, id, loci.FactRevision{Tags: &[]string{"taken"}})
@@ -469,6 +486,14 @@ func export(t *testing.T, m *loci.Memory) string {
 	t.Helper()
 	var out bytes.Buffer
 	if _, err := m.Export(t.Context(), &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Checkpoints are not part of an export.
+	page, err := m.Checkpoints().List(t.Context(), loci.CheckpointQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(&out).Encode(page); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

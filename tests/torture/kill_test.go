@@ -35,6 +35,13 @@ const childEnv = "LOCI_TORTURE_STORE"
 const earlyEnv = "LOCI_TORTURE_ACKNOWLEDGE_EARLY"
 
 func TestMain(m *testing.M) {
+	if url, from := os.Getenv(childEnv), os.Getenv(sessionEnv); url != "" && from != "" {
+		if err := sessionChild(url, from); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if url := os.Getenv(childEnv); url != "" {
 		if err := child(url, os.Getenv(earlyEnv) != ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// sessionCmd is the group of commands about conversations.
+type sessionCmd struct {
+	Create    sessionCreateCmd    `cmd:"" help:"Make a session and print its id."`
+	Append    sessionAppendCmd    `cmd:"" help:"Add messages to a session; it is made if it is not there."`
+	Show      sessionShowCmd      `cmd:"" help:"Show the messages of a session."`
+	List      sessionListCmd      `cmd:"" help:"List sessions, the one with the latest activity first."`
+	Search    sessionSearchCmd    `cmd:"" help:"Find messages by meaning and by words."`
+	Summarise sessionSummariseCmd `cmd:"" help:"Summarise the older messages when a model has no room for them."`
+	Trim      sessionTrimCmd      `cmd:"" help:"Erase the oldest messages of a session."`
+	Clear     sessionClearCmd     `cmd:"" help:"Erase sessions with their messages."`
+	Export    sessionExportCmd    `cmd:"" help:"Write a session to a file."`
+	Import    sessionImportCmd    `cmd:"" help:"Read a session from a file."`
+}
+
+type sessionCreateCmd struct {
+	ID          string        `arg:"" optional:"" help:"Its id, up to 256 bytes. Default: a new UUID."`
+	Metadata    []string      `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail, or several as a JSON object; may be repeated."`
+	MaxMessages int           `placeholder:"N" help:"Keep no more than so many messages. Default: the setting sessions.max_messages."`
+	Timeout     time.Duration `placeholder:"DURATION" help:"Expired after so much inactivity, at least 1s. Default: the setting sessions.timeout."`
+	place
+}
+
+// Run makes a session.
+func (c *sessionCreateCmd) Run(a *app) error {
+	in := loci.NewSession{ID: c.ID, MaxMessages: c.MaxMessages, TimeoutSeconds: int64(c.Timeout / time.Second)}
+	if c.Timeout%time.Second != 0 || c.Timeout < 0 {
+		return loci.Errorf(loci.Invalid, "--timeout is %s; it must be whole seconds, such as 90s or 24h", c.Timeout)
+	}
+	metadata, err := parseMetadata(c.Metadata)
+	if err != nil {
+		return err
+	}
+	if metadata != nil {
+		if in.Metadata, err = json.Marshal(metadata); err != nil {
+			return loci.Errorf(loci.Invalid, "--metadata: %v", err)
+		}
+	}
+	m, err := a.memory(c.place, "", loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	s, err := m.Sessions().Create(a.ctx, in)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(s)
+	}
+	a.printf("%s\n", clean(s.ID, false))
+	return nil
+}
+
+type sessionAppendCmd struct {
+	ID             string   `arg:"" help:"The id of the session."`
+	Text           []string `arg:"" optional:"" help:"What was said; - reads it from standard input."`
+	Role           string   `default:"user" enum:"user,assistant,system" values:"user,assistant,system" help:"Who said it: user, assistant or system. Default: user."`
+	Messages       string   `placeholder:"FILE" help:"Append the messages of a file instead, or of standard input (-): a JSON array in the form of LangChain or OpenAI."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it appends once."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionAppendCmd) Help() string {
+	return `    loci session append trip "Which seat did I like?"
+    loci session append trip --role assistant "The window seat."
+    echo '[{"role":"user","content":"Thanks."}]' | loci session append trip --messages -`
+}
+
+// Run appends messages.
+func (c *sessionAppendCmd) Run(a *app) error {
+	messages, err := c.messages(a)
+	if err != nil {
+		return err
+	}
+	m, err := a.memory(c.place, c.IdempotencyKey, loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	done, err := m.Sessions().Append(a.ctx, c.ID, messages)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(done)
+	}
+	if done.First == done.Last {
+		a.printf("message %d\n", done.First)
+	} else {
+		a.printf("messages %d to %d\n", done.First, done.Last)
+	}
+	if done.Trimmed > 0 {
+		a.note("%d of the oldest messages were erased: the session keeps no more", done.Trimmed)
+	}
+	return nil
+}
+
+func (c *sessionAppendCmd) messages(a *app) ([]loci.Message, error) {
+	if (c.Messages == "") == (len(c.Text) == 0) {
+		return nil, loci.Errorf(loci.Invalid, "say what to append: either a text, or --messages FILE")
+	}
+	if c.Messages == "" {
+		text, err := a.words(c.Text, loci.MaxMessageBytes)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(map[string]string{"role": c.Role, "content": text})
+		if err != nil {
+			return nil, loci.Errorf(loci.Invalid, "the text is not valid: %v", err)
+		}
+		message, err := loci.ParseMessage(raw)
+		return []loci.Message{message}, err
+	}
+	file, err := a.openInput(c.Messages)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(file, 2*loci.MaxAppendBytes))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fileError(c.Messages, err)
+	}
+	return loci.ParseMessages(data)
+}
+
+// openInput opens a file to read; "-" is standard input.
+func (a *app) openInput(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(a.input()), nil
+	}
+	file, err := os.Open(path) //nolint:gosec // the file the user names
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	return file, nil
+}
+
+type sessionShowCmd struct {
+	ID     string `arg:"" help:"The id of the session."`
+	Last   int    `short:"n" default:"50" placeholder:"N" help:"The newest so many messages, 1 to 1000. Default: 50."`
+	After  int64  `placeholder:"SEQ" help:"Only messages after this number."`
+	Before int64  `placeholder:"SEQ" help:"Only messages before this number."`
+	All    bool   `help:"All messages, however many."`
+	Form   string `default:"stored" enum:"stored,openai" values:"stored,openai" help:"With --json: stored, as LangChain has it, or openai. Default: stored."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionShowCmd) Help() string {
+	return `In a pipe each message is a line: number, time, speaker and text, with tabs between them.
+
+    loci session show trip --last 10
+    loci session show trip --all --json --form openai`
+}
+
+// A sessionShown is a session as show --json writes it.
+type sessionShown struct {
+	Session  loci.Session      `json:"session"`
+	Messages []json.RawMessage `json:"messages"`
+}
+
+// Run shows messages.
+func (c *sessionShowCmd) Run(a *app) error {
+	if c.Last < 1 || c.Last > 1000 {
+		return loci.Errorf(loci.Invalid, "--last is %d; it must be 1 to 1000: for more, use --all", c.Last)
+	}
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	session, err := m.Sessions().Session(a.ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	out := sessionShown{Session: session, Messages: []json.RawMessage{}}
+	t := table{head: []string{"SEQ", "AGE", "SPEAKER", "TEXT"}}
+	q := loci.HistoryQuery{After: c.After, Before: c.Before, Last: c.Last}
+	if c.All {
+		q.Last, q.Limit = 0, 1000
+	}
+	for more := true; more; {
+		h, err := m.Sessions().History(a.ctx, c.ID, q)
+		if err != nil {
+			return err
+		}
+		for i := range h.Messages {
+			stored := &h.Messages[i]
+			q.After = stored.Seq
+			if !a.json {
+				t.add(fmt.Sprint(stored.Seq), a.when(stored.CreatedAt), stored.Speaker(), stored.Text())
+				continue
+			}
+			raw, err := c.form(stored)
+			if err != nil {
+				return err
+			}
+			out.Messages = append(out.Messages, raw)
+		}
+		more = h.More
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	if session.Summary != nil {
+		a.note("summary up to message %d: %s", session.Summary.Through, clean(session.Summary.Text, false))
+	}
+	t.print(a)
+	return nil
+}
+
+func (c *sessionShowCmd) form(stored *loci.StoredMessage) (json.RawMessage, error) {
+	if c.Form == "openai" {
+		return stored.OpenAI()
+	}
+	return json.Marshal(stored)
+}
+
+type sessionListCmd struct {
+	Limit  int    `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
+	All    bool   `help:"Also expired sessions."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionListCmd) Help() string {
+	return `In a pipe each session is a line: id, last activity, status, number of messages, with tabs between them.
+
+    loci session list --all`
+}
+
+// Run lists sessions.
+func (c *sessionListCmd) Run(a *app) error {
+	if c.Limit < 1 || c.Limit > 1000 {
+		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to 1000: for more, use --cursor", c.Limit)
+	}
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	sessions, next, err := m.Sessions().List(a.ctx, loci.SessionQuery{Expired: c.All}, loci.Page{Limit: c.Limit, Cursor: c.Cursor})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Sessions   []loci.Session `json:"sessions"`
+			NextCursor string         `json:"next_cursor,omitempty"`
+		}{append([]loci.Session{}, sessions...), next})
+	}
+	t := table{head: []string{"ID", "ACTIVE", "STATUS", "MESSAGES"}}
+	for i := range sessions {
+		s := &sessions[i]
+		t.add(s.ID, a.when(s.UpdatedAt), string(s.Status), fmt.Sprint(s.Messages))
+	}
+	t.print(a)
+	if next != "" {
+		a.note("there are more: --cursor %s", next)
+	}
+	return nil
+}
+
+type sessionSearchCmd struct {
+	Query []string `arg:"" help:"What to look for, in plain words; - reads it from standard input."`
+	In    string   `placeholder:"ID" help:"Only in this session. Default: in all of them."`
+	Limit int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
+	Mode  string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionSearchCmd) Help() string {
+	return `In a pipe each result is a line: score, session, number, speaker and passage, with tabs between them.
+
+    loci session search window seat --in trip`
+}
+
+// Run searches messages.
+func (c *sessionSearchCmd) Run(a *app) error {
+	text, err := a.words(c.Query, loci.MaxQueryBytes)
+	if err != nil {
+		return err
+	}
+	if c.Limit < 1 {
+		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
+	}
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	found, err := m.Sessions().Search(a.ctx, loci.SessionSearch{Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if found.KeywordOnly {
+		a.note("the embedder did not answer: these are results by keyword")
+	}
+	if a.json {
+		return a.printJSON(found)
+	}
+	t := table{head: []string{"SCORE", "SESSION", "SEQ", "SPEAKER", "PASSAGE"}}
+	for i := range found.Hits {
+		hit := &found.Hits[i]
+		t.add(fmt.Sprintf("%.3f", hit.Score), hit.Session, fmt.Sprint(hit.Seq), hit.Speaker, strings.TrimSpace(hit.Passage))
+	}
+	if len(t.rows) == 0 {
+		a.note("nothing found")
+	}
+	t.print(a)
+	return nil
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/loci-memory/loci"
+)
+
+type sessionSummariseCmd struct {
+	ID            string `arg:"" help:"The id of the session."`
+	ContextTokens int    `required:"" placeholder:"N" help:"The room a model has for the conversation, in tokens: 100 to 10000000."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionSummariseCmd) Help() string {
+	return `When six messages or more are not summarised yet and the conversation takes more than 85 % of the room, the oldest of them
+join the summary, until half of the room is in use. The messages stay. The language model of llm.provider writes the summary;
+without one it is made of the most telling sentences.
+
+    loci session summarise trip --context-tokens 8000`
+}
+
+// Run summarises.
+func (c *sessionSummariseCmd) Run(a *app) error {
+	m, err := a.memory(c.place, "", loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	done, err := m.Sessions().Summarise(a.ctx, c.ID, loci.SummaryOptions{ContextTokens: c.ContextTokens, Completer: a.completer})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(done)
+	}
+	if !done.Done {
+		a.note("nothing to summarise: %d tokens of %d are in use", done.Before, c.ContextTokens)
+		return nil
+	}
+	a.printf("%s\n", a.text(done.Summary.Text))
+	a.note("%d tokens before, %d after; it covers the messages up to %d", done.Before, done.After, done.Summary.Through)
+	return nil
+}
+
+type sessionTrimCmd struct {
+	ID          string `arg:"" help:"The id of the session."`
+	MaxMessages int    `arg:"" help:"How many messages to keep."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionTrimCmd) Help() string {
+	return `System messages stay and count. What is kept never begins with the result of a tool call and holds none whose call is gone.
+
+    loci session trim trip 100`
+}
+
+// Run trims a session.
+func (c *sessionTrimCmd) Run(a *app) error {
+	m, err := a.memory(c.place, "", loci.ScopeDelete)
+	if err != nil {
+		return err
+	}
+	done, err := m.Sessions().Trim(a.ctx, c.ID, c.MaxMessages)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(done)
+	}
+	a.printf("%d messages erased, %d kept\n", done.Erased, done.Messages)
+	return nil
+}
+
+type sessionClearCmd struct {
+	IDs []string `arg:"" optional:"" name:"id" help:"The ids of the sessions."`
+	All bool     `help:"All sessions of the user or organisation, expired ones too."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionClearCmd) Help() string {
+	return `    loci session clear trip
+    loci session clear --all`
+}
+
+// Run erases sessions.
+func (c *sessionClearCmd) Run(a *app) (err error) {
+	if c.All == (len(c.IDs) > 0) {
+		return loci.Errorf(loci.Invalid, "say what to erase: either ids of sessions, or --all")
+	}
+	m, err := a.memory(c.place, "", loci.ScopeDelete)
+	if err != nil {
+		return err
+	}
+	var done loci.Cleared
+	if c.All {
+		done, err = m.Sessions().ClearAll(a.ctx)
+	}
+	for _, id := range c.IDs {
+		one, clearErr := m.Sessions().Clear(a.ctx, id)
+		done.Sessions += one.Sessions
+		done.Messages += one.Messages
+		if err = clearErr; err != nil {
+			break
+		}
+	}
+	if err != nil {
+		if done.Sessions > 0 {
+			a.note("%d sessions were erased before it stopped", done.Sessions)
+		}
+		return err
+	}
+	if a.json {
+		return a.printJSON(done)
+	}
+	a.printf("%d sessions erased, with %d messages\n", done.Sessions, done.Messages)
+	return nil
+}
+
+type sessionExportCmd struct {
+	ID   string `arg:"" help:"The id of the session."`
+	File string `arg:"" optional:"" default:"-" help:"The file to write; - or nothing is standard output."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionExportCmd) Help() string {
+	return `Writes one JSON document. The file appears when it is complete, readable by its owner alone. loci export writes all sessions,
+with everything else.
+
+    loci session export trip trip.json
+    loci session export trip | loci --user bob session import -`
+}
+
+// Run exports a session.
+func (c *sessionExportCmd) Run(a *app) error {
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	if c.File == "-" {
+		return m.Sessions().Export(a.ctx, c.ID, a.out)
+	}
+	if err := writeFile(c.File, func(w io.Writer) error { return m.Sessions().Export(a.ctx, c.ID, w) }); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"session_id": c.ID, "file": c.File})
+	}
+	a.printf("exported session %s to %s\n", clean(c.ID, false), clean(c.File, false))
+	return nil
+}
+
+type sessionImportCmd struct {
+	File string `arg:"" help:"The file to read; - is standard input."`
+	ID   string `placeholder:"ID" help:"The id of the session. Default: the one in the file."`
+	Mode string `default:"new" enum:"new,append,replace" values:"new,append,replace" help:"What to do with a session that is there: new refuses, append adds to its end, replace erases it first. Default: new."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionImportCmd) Help() string {
+	return `The whole file is checked before anything is stored.
+
+    loci session import trip.json --id trip-2`
+}
+
+// Run imports a session.
+func (c *sessionImportCmd) Run(a *app) (err error) {
+	scopes := []loci.Scope{loci.ScopeWrite}
+	if c.Mode == string(loci.ImportReplace) {
+		scopes = append(scopes, loci.ScopeDelete)
+	}
+	file, err := a.openInput(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	m, err := a.memory(c.place, "", scopes...)
+	if err != nil {
+		return err
+	}
+	done, err := m.Sessions().Import(a.ctx, file, loci.SessionImport{ID: c.ID, Mode: loci.ImportMode(c.Mode)})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(done)
+	}
+	a.printf("%d messages imported into session %s\n", done.Imported, clean(done.Session, false))
+	if done.Replaced > 0 {
+		a.note("%d messages gave way", done.Replaced)
+	}
+	if done.Trimmed > 0 {
+		a.note("%d of the oldest messages were left out: the session keeps no more", done.Trimmed)
+	}
+	return nil
+}

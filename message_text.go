@@ -1,0 +1,167 @@
+package loci
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// Speaker returns who speaks, as a person would say it: the name in the message, else
+// user, assistant, system, tool and so on; of the types chat and generic the role.
+func (m Message) Speaker() string {
+	data := m.data()
+	if name, err := data.text("data", "name", false); err == nil && strings.TrimSpace(name) != "" && m.Type.base() != MessageTool {
+		return clip(name)
+	}
+	switch m.Type.base() {
+	case MessageHuman:
+		return "user"
+	case MessageAI:
+		return "assistant"
+	case MessageChat, MessageGeneric:
+		if role, err := data.text("data", "role", true); err == nil && strings.TrimSpace(role) != "" {
+			return clip(role)
+		}
+	}
+	return string(m.Type.base())
+}
+
+// Text returns the words of a message: its content, of blocks those of text, and the
+// tools it calls with their arguments.
+func (m Message) Text() string {
+	data := m.data()
+	var lines []string
+	add := func(text string) {
+		if strings.TrimSpace(text) != "" {
+			lines = append(lines, text)
+		}
+	}
+	var text string
+	var blocks []json.RawMessage
+	if raw := data["content"]; json.Unmarshal(raw, &text) == nil {
+		add(text)
+	} else if json.Unmarshal(raw, &blocks) == nil {
+		for _, raw := range blocks {
+			add(blockText(raw))
+		}
+	}
+	calls, _ := data.toolCalls("data")
+	for _, c := range calls {
+		args, err := decodeJSON(c.Args)
+		if object, ok := args.(map[string]any); ok && err == nil {
+			add(strings.TrimSpace(c.Name + ": " + flatten(object)))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// blockText is the text of a block of content; "" of one that holds none.
+func blockText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var block struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &block) == nil && (block.Type == "" || strings.HasSuffix(block.Type, "text")) { // text, input_text, output_text
+		return block.Text
+	}
+	return ""
+}
+
+// messageBody is what a record keeps of a message.
+type messageBody struct {
+	Message
+
+	// Prefix is how many bytes of the record's text say who speaks. They are searched
+	// and not shown.
+	Prefix int `json:"prefix,omitzero"`
+}
+
+// draftMessage checks a message, takes credentials out of it and makes its record,
+// all but its id, its place and its times.
+func (s *Sessions) draftMessage(in Message) (Record, error) {
+	e := s.m.engine
+	if err := in.Validate(); err != nil {
+		return Record{}, err
+	}
+	in, err := e.redactMessage(in)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{Kind: KindMessage, Namespace: s.messages(), Version: 1, Live: true}
+	return r, e.setMessage(&r, in)
+}
+
+// setMessage gives a record its message, and what is searched of it.
+func (e *Engine) setMessage(r *Record, m Message) (err error) {
+	body := messageBody{Message: m}
+	r.Status = string(m.Type.base())
+	r.Text, r.Passages = "", nil
+	if text := cutText(m.Text(), e.opts.MaxContent-MaxLabelBytes-2); text != "" {
+		speaker := e.redact(m.Speaker()) + ": "
+		body.Prefix = len(speaker)
+		r.Text = speaker + text
+		r.Passages = e.passages(r.Text)
+	}
+	if r.Body, err = encodeJSON(body); err != nil {
+		return &Error{Code: Internal, Op: "encode message", Err: err}
+	}
+	return nil
+}
+
+// cutText shortens a text to so many bytes of whole characters.
+func cutText(text string, most int) string {
+	if len(text) <= max(0, most) {
+		return text
+	}
+	end := max(0, most)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// redactMessage takes credentials out of a message. One that holds none stays as it
+// was written, key by key.
+func (e *Engine) redactMessage(m Message) (Message, error) {
+	if e.opts.KeepSecrets {
+		return m, nil
+	}
+	v, err := decodeJSON(m.Data)
+	if err != nil {
+		return m, Errorf(Invalid, "data is not JSON: %v", err)
+	}
+	before, err := encodeJSON(v)
+	if err != nil {
+		return m, Errorf(Invalid, "data is not JSON: %v", err)
+	}
+	after, err := encodeJSON(e.redactValue(v))
+	if err != nil {
+		return m, Errorf(Invalid, "data is not JSON: %v", err)
+	}
+	if !bytes.Equal(before, after) {
+		m.Data = after
+	}
+	return m, nil
+}
+
+// readMessage decodes a record of kind message.
+func readMessage(r *Record) (StoredMessage, error) {
+	var body messageBody
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		return StoredMessage{}, &Error{Code: Internal, Op: "read message", Err: err}
+	}
+	return StoredMessage{Seq: r.Position, CreatedAt: r.CreatedAt, Message: body.Message}, nil
+}
+
+// shown is a passage of a message's record without who speaks.
+func (b *messageBody) shown(r *Record, passage string) string {
+	if !strings.HasPrefix(r.Text, passage) { // a later one
+		return passage
+	}
+	return strings.TrimPrefix(passage, r.Text[:min(b.Prefix, len(r.Text))])
+}

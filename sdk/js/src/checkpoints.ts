@@ -1,0 +1,109 @@
+import { LociError } from "./errors.js";
+import type { CallOptions, Transport } from "./transport.js";
+
+/** A value as a serializer of LangGraph wrote it. */
+export interface TypedValue {
+  type: string;
+  /** Bytes in base64, at most 16 MiB of them. */
+  data: string;
+}
+
+export interface CheckpointWrite {
+  task_id: string;
+  task_path?: string;
+  /** The place among the writes of the task; below zero: written anew each time. */
+  idx: number;
+  channel: string;
+  value: TypedValue;
+}
+
+/** A checkpoint to store. */
+export interface NewCheckpoint {
+  thread_id: string;
+  checkpoint_ns?: string;
+  /** Those of later checkpoints compare greater. */
+  checkpoint_id: string;
+  parent_checkpoint_id?: string;
+  /** The version of the checkpoint's own format. */
+  format?: number;
+  /** The checkpoint without the values of its channels. */
+  checkpoint: TypedValue;
+  /** What filters match. */
+  metadata?: Record<string, unknown>;
+  metadata_typed?: TypedValue;
+  /** Of every channel. */
+  channel_versions?: Record<string, string>;
+  /** Those that are new; of others the value of the same version stays. */
+  channel_values?: Record<string, TypedValue>;
+}
+
+/** A checkpoint as it was read, with all values that are not empty. */
+export interface StoredCheckpoint extends NewCheckpoint {
+  /** In order of task path, task and idx. */
+  pending_writes: CheckpointWrite[];
+  created_at: string;
+}
+
+export interface ListCheckpoints {
+  /** Absent: every thread. */
+  thread_id?: string;
+  /** Empty: of the root graph; absent: of every graph. */
+  checkpoint_ns?: string;
+  checkpoint_id?: string;
+  /** Only ids below this one. */
+  before?: string;
+  filter?: Record<string, unknown>;
+  limit?: number;
+  cursor?: string;
+  /** Whether channel_values come with them; default yes. */
+  values?: boolean;
+}
+
+/** Checkpoints of LangGraph graphs. Most programs use `LociSaver` of loci-memory/langgraph. */
+export class Checkpoints {
+  readonly #t: Transport;
+  constructor(t: Transport) {
+    this.#t = t;
+  }
+
+  put(checkpoint: NewCheckpoint, o?: CallOptions): Promise<void> {
+    return this.#t.send({ method: "PUT", path: "/v1/checkpoints", body: checkpoint, writes: true }, o);
+  }
+
+  putWrites(place: { thread_id: string; checkpoint_ns?: string; checkpoint_id: string; writes: CheckpointWrite[] }, o?: CallOptions): Promise<void> {
+    return this.#t.send({ method: "POST", path: "/v1/checkpoints/writes", body: place, writes: true }, o);
+  }
+
+  /** Reads a checkpoint, by default the latest of a thread; undefined: there is none. */
+  async get(place: { thread_id: string; checkpoint_ns?: string; checkpoint_id?: string }, o?: CallOptions): Promise<StoredCheckpoint | undefined> {
+    try {
+      return await this.#t.send<StoredCheckpoint>({ method: "POST", path: "/v1/checkpoints/get", body: place }, o);
+    } catch (error) {
+      if (LociError.is(error) && error.code === "not_found") return undefined;
+      throw error;
+    }
+  }
+
+  /** A page of checkpoints; of one thread the greatest id comes first. */
+  list(query: ListCheckpoints = {}, o?: CallOptions): Promise<{ checkpoints: StoredCheckpoint[]; next_cursor?: string }> {
+    return this.#t.send({ method: "POST", path: "/v1/checkpoints/list", body: query }, o);
+  }
+
+  /** Copies the checkpoints of a thread to one that has none, and returns how many. */
+  async copyThread(from: string, to: string, o?: CallOptions): Promise<number> {
+    const body = { thread_id: from, target_thread_id: to };
+    return (await this.#t.send<{ copied: number }>({ method: "POST", path: "/v1/checkpoints/copy", body, writes: true }, o)).copied;
+  }
+
+  /** Erases old checkpoints of threads, or all of them ("delete"), and returns how many. */
+  async prune(threads: string[], strategy: "keep_latest" | "delete", o?: CallOptions): Promise<number> {
+    const body = { thread_ids: threads, strategy };
+    return (await this.#t.send<{ erased: number }>({ method: "POST", path: "/v1/checkpoints/prune", body, writes: true }, o)).erased;
+  }
+
+  /** Erases the checkpoints whose metadata name one of the runs as run_id, and returns how many. */
+  async deleteForRuns(runs: string[], o?: CallOptions): Promise<number> {
+    const request = { method: "POST", path: "/v1/checkpoints/delete_for_runs", body: { run_ids: runs }, writes: true } as const;
+    return (await this.#t.send<{ erased: number }>(request, o)).erased;
+  }
+}

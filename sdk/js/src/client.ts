@@ -1,0 +1,76 @@
+import { Checkpoints } from "./checkpoints.js";
+import { Items } from "./items.js";
+import { Notes, type ContextReply, type ContextRequest, type Event, type RecallReply, type RecallRequest, type SearchReply, type SearchRequest } from "./memories.js";
+import { Sessions } from "./sessions.js";
+import { Tools } from "./tools.js";
+import { Transport, type CallOptions, type ClientOptions, type Identity } from "./transport.js";
+
+/** What a server is. */
+export interface Info {
+  name: string;
+  version: string;
+  api: number;
+  families: string[];
+  tools: string[];
+  embedder?: string;
+}
+
+/**
+ * A client of a Loci server. Requests and results have the fields of the REST
+ * interface; every call throws a {@link LociError} when it fails. Calls that read
+ * are tried again when the server cannot be reached, and so are calls that write:
+ * each carries an idempotency key, so that nothing is stored twice.
+ */
+export class LociClient {
+  readonly sessions: Sessions;
+  readonly items: Items;
+  readonly checkpoints: Checkpoints;
+  readonly notes: Notes;
+  readonly tools: Tools;
+  readonly #options: ClientOptions;
+  readonly #t: Transport;
+
+  constructor(options: ClientOptions = {}) {
+    this.#options = { ...options };
+    this.#t = new Transport(options);
+    this.sessions = new Sessions(this.#t);
+    this.items = new Items(this.#t);
+    this.checkpoints = new Checkpoints(this.#t);
+    this.notes = new Notes(this.#t);
+    this.tools = new Tools(this.#t);
+  }
+
+  /** A client of the same server for someone else; what is absent stays. */
+  as(identity: Identity): LociClient {
+    return new LociClient({ ...this.#options, ...identity });
+  }
+
+  info(o?: CallOptions): Promise<Info> {
+    return this.#t.send({ method: "GET", path: "/v1/info" }, o);
+  }
+
+  /** Finds memories of every kind by meaning and by words. */
+  search(query: SearchRequest | string, o?: CallOptions): Promise<SearchReply> {
+    return this.#t.send({ method: "POST", path: "/v1/search", body: typeof query === "string" ? { query } : query }, o);
+  }
+
+  /** Recalls the facts and rules that matter for a topic. */
+  recall(query: RecallRequest | string, o?: CallOptions): Promise<RecallReply> {
+    const body = typeof query === "string" ? { topic: query } : query;
+    // With touch it counts uses, which one more attempt would count again.
+    return this.#t.send({ method: "POST", path: "/v1/recall", body, writes: body.touch === true }, o);
+  }
+
+  /** Makes a block of memories for the system prompt of an agent. */
+  context(query: ContextRequest | string, o?: CallOptions): Promise<ContextReply> {
+    return this.#t.send({ method: "POST", path: "/v1/context", body: typeof query === "string" ? { trigger_prompt: query } : query }, o);
+  }
+
+  /** A page of the audit log, newest first: who did what to which memory and when. */
+  events(
+    query: { limit?: number; cursor?: string; type?: string[]; entity?: string; since?: string; until?: string } = {},
+    o?: CallOptions,
+  ): Promise<{ events: Event[]; next_cursor?: string }> {
+    return this.#t.send({ method: "GET", path: "/v1/events", query }, o);
+  }
+}

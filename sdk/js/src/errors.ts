@@ -1,0 +1,92 @@
+/** The kinds of errors of a Loci server, and of what stands between it and this client. */
+export type ErrorCode =
+  | "invalid"
+  | "unauthenticated"
+  | "forbidden"
+  | "not_found"
+  | "conflict"
+  | "too_large"
+  | "unsupported"
+  | "unavailable"
+  | "internal";
+
+/** One thing that is wrong with a request. */
+export interface ErrorPart {
+  location: string;
+  message: string;
+}
+
+/** What a {@link LociError} is made of. */
+export interface ErrorFields {
+  /** What to do next, for a person or a model. */
+  recovery?: string | undefined;
+  /** The HTTP status; absent: no response came. */
+  status?: number | undefined;
+  /** The request's id, as in the server's log. */
+  requestId?: string | undefined;
+  /** The parts of the request that are wrong. */
+  parts?: ErrorPart[] | undefined;
+  cause?: unknown;
+}
+
+/**
+ * What every call of this package throws, apart from the reason of an
+ * `AbortSignal` of the caller's. Tell errors apart by {@link code}.
+ */
+export class LociError extends Error {
+  readonly code: ErrorCode;
+  readonly recovery: string;
+  readonly status: number | undefined;
+  readonly requestId: string | undefined;
+  readonly parts: ErrorPart[];
+
+  constructor(code: ErrorCode, message: string, fields: ErrorFields = {}) {
+    super(message, fields.cause === undefined ? undefined : { cause: fields.cause });
+    this.name = "LociError";
+    this.code = code;
+    this.recovery = fields.recovery ?? "";
+    this.status = fields.status;
+    this.requestId = fields.requestId;
+    this.parts = fields.parts ?? [];
+  }
+
+  /** Whether an error is one of these, also of another copy of this package. */
+  static is(error: unknown): error is LociError {
+    return error instanceof LociError || (error instanceof Error && error.name === "LociError" && "code" in error && "recovery" in error);
+  }
+}
+
+const codes: readonly string[] = ["invalid", "unauthenticated", "forbidden", "not_found", "conflict", "too_large", "unsupported", "unavailable", "internal"];
+
+/** The error in a problem document (RFC 9457) as Loci sends it; undefined: it is none. */
+export function errorOfProblem(problem: unknown, status?: number): LociError | undefined {
+  if (typeof problem !== "object" || problem === null) return undefined;
+  const p = problem as Record<string, unknown>;
+  if (typeof p.code !== "string" || !codes.includes(p.code)) return undefined;
+  const text = (v: unknown): string | undefined => (typeof v === "string" ? v : undefined);
+  return new LociError(p.code as ErrorCode, text(p.detail) ?? text(p.title) ?? p.code, {
+    recovery: text(p.recovery),
+    status: status ?? (typeof p.status === "number" ? p.status : undefined),
+    requestId: text(p.request_id),
+    parts: Array.isArray(p.errors) ? (p.errors as ErrorPart[]) : undefined,
+  });
+}
+
+/** The error of a response that is not of Loci's making: a proxy's, or another server's. */
+export function errorOfStatus(status: number, requestId?: string): LociError {
+  const fields = { status, requestId };
+  switch (true) {
+    case status === 401:
+      return new LociError("unauthenticated", "the server asks for authentication", { ...fields, recovery: "Give the client an apiKey." });
+    case status === 403:
+      return new LociError("forbidden", "the server refuses the request", fields);
+    case status === 413:
+      return new LociError("too_large", "the server or a proxy in front of it takes no request of this size", { ...fields, recovery: "Send less at once." });
+    case status === 408 || status === 429 || status >= 500:
+      return new LociError("unavailable", `the server answered ${status}`, { ...fields, recovery: "Try again later." });
+  }
+  return new LociError("unsupported", `what answered (${status}) is no Loci server, or one of another version`, {
+    ...fields,
+    recovery: "Check the client's baseUrl: GET /v1/info there says what the server is.",
+  });
+}

@@ -1,0 +1,148 @@
+import { errorOfProblem, LociError } from "./errors.js";
+import type { CallOptions, Transport } from "./transport.js";
+
+/** A JSON object under a key of a namespace. */
+export interface Item {
+  namespace: string[];
+  key: string;
+  value: Record<string, unknown>;
+  created_at: string;
+  updated_at: string;
+  expires_at?: string;
+  /** Of a search with a query, 0 to 1. */
+  score?: number;
+}
+
+export interface PutItem {
+  /** Relative to the caller's own; at least one label, none with a period. */
+  namespace: string[];
+  key: string;
+  value: Record<string, unknown>;
+  /** Paths of the value that are searched; absent: all of it, empty: nothing. */
+  index?: string[];
+  /** Minutes after the last write or refreshing read when it expires. */
+  ttl?: number;
+}
+
+export interface GetItem {
+  namespace: string[];
+  key: string;
+  /** Whether the read moves the expiry; default yes. */
+  refresh_ttl?: boolean;
+}
+
+export interface SearchItems {
+  /** Here and below; empty: everywhere. */
+  namespace_prefix: string[];
+  query?: string;
+  filter?: Record<string, unknown>;
+  /** 1 to 1000; default 10. */
+  limit?: number;
+  offset?: number;
+  refresh_ttl?: boolean;
+}
+
+export interface ListNamespaces {
+  /** Labels from the front; * stands for any one label. */
+  prefix?: string[];
+  suffix?: string[];
+  max_depth?: number;
+  /** 1 to 10000; default 100. */
+  limit?: number;
+  offset?: number;
+}
+
+export type ItemOperation =
+  | ({ op: "put" } & PutItem)
+  | ({ op: "get" } & GetItem)
+  | { op: "delete"; namespace: string[]; key: string }
+  | ({ op: "search" } & SearchItems)
+  | ({ op: "namespaces" } & ListNamespaces);
+
+/** What became of one operation of a batch: `error` says why it was not done. */
+export interface ItemOutcome {
+  op: ItemOperation["op"];
+  item?: Item;
+  items?: Item[];
+  namespaces?: string[][];
+  error?: LociError;
+}
+
+const most = 1000; // operations of a batch, as the server takes them
+const mostBytes = 3 << 20; // of a batch; the server takes 4 MiB
+
+/** Items: LangGraph's key-value store, searched by meaning and by words. */
+export class Items {
+  readonly #t: Transport;
+  constructor(t: Transport) {
+    this.#t = t;
+  }
+
+  put(item: PutItem, o?: CallOptions): Promise<void> {
+    return this.#t.send({ method: "PUT", path: "/v1/items", body: item, writes: true }, o);
+  }
+
+  /** Reads an item; undefined: there is none. */
+  async get(item: GetItem, o?: CallOptions): Promise<Item | undefined> {
+    const [got] = await this.batch([{ op: "get", ...item }], o);
+    if (got?.error) throw got.error;
+    return got?.item;
+  }
+
+  /** Erases an item. A key that names none is no error. */
+  delete(item: { namespace: string[]; key: string }, o?: CallOptions): Promise<void> {
+    return this.#t.send({ method: "POST", path: "/v1/items/delete", body: item, writes: true }, o);
+  }
+
+  async search(query: SearchItems, o?: CallOptions): Promise<Item[]> {
+    return (await this.#t.send<{ items: Item[] }>({ method: "POST", path: "/v1/items/search", body: query }, o)).items;
+  }
+
+  async namespaces(query: ListNamespaces = {}, o?: CallOptions): Promise<string[][]> {
+    return (await this.#t.send<{ namespaces: string[][] }>({ method: "POST", path: "/v1/items/namespaces", body: query }, o)).namespaces;
+  }
+
+  /**
+   * Does several things. Operations that read see what was there before; then those
+   * that write are done in their order, each for itself. More than 1000 operations,
+   * or 3 MiB of them, go in several requests.
+   */
+  async batch(operations: ItemOperation[], o: CallOptions = {}): Promise<ItemOutcome[]> {
+    const writes = (op: ItemOperation): boolean => op.op === "put" || op.op === "delete";
+    const order = operations.map((_, i) => i);
+    const results = new Array<ItemOutcome>(operations.length);
+    let part = 0;
+    for (const chunk of chunks([...order.filter((i) => !writes(operations[i]!)), ...order.filter((i) => writes(operations[i]!))], operations)) {
+      const call = o.idempotencyKey === undefined || part === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${part}` };
+      part++;
+      const request = { method: "POST", path: "/v1/items/batch", body: { operations: chunk.map((i) => operations[i]) }, writes: chunk.some((i) => writes(operations[i]!)) } as const;
+      const reply = await this.#t.send<{ results: (Omit<ItemOutcome, "error"> & { error?: unknown })[] }>(request, call);
+      chunk.forEach((at, i) => (results[at] = outcome(reply.results[i])));
+    }
+    return results;
+  }
+}
+
+function outcome(result: (Omit<ItemOutcome, "error"> & { error?: unknown }) | undefined): ItemOutcome {
+  if (result === undefined) throw new LociError("internal", "the server answered fewer operations than it was sent");
+  const { error, ...rest } = result;
+  if (error === undefined) return rest;
+  return { ...rest, error: errorOfProblem(error) ?? new LociError("internal", "the server gave no reason") };
+}
+
+function chunks(order: number[], operations: ItemOperation[]): number[][] {
+  const out: number[][] = [];
+  let bytes = 0;
+  for (const i of order) {
+    const size = Buffer.byteLength(JSON.stringify(operations[i]) ?? "");
+    const last = out.at(-1);
+    if (last === undefined || last.length >= most || bytes + size > mostBytes) {
+      out.push([i]);
+      bytes = size;
+    } else {
+      last.push(i);
+      bytes += size;
+    }
+  }
+  return out;
+}

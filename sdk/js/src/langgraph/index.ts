@@ -1,0 +1,2 @@
+export { LociSaver } from "./saver.js";
+export { LociStore, type LociStoreOptions } from "./store.js";

@@ -1,0 +1,144 @@
+import { segment, type CallOptions, type Transport } from "./transport.js";
+
+export type Mode = "hybrid" | "keyword" | "semantic";
+export type MemoryType = "fact" | "rule" | "episode" | "item";
+
+/** A memory as a search returns it: the field that its type names is there. */
+export interface FoundMemory {
+  type: MemoryType;
+  id: string;
+  /** The part of its text that fits best. */
+  passage: string;
+  /** 0 to 1, comparable within one reply. */
+  score: number;
+  fact?: Record<string, unknown>;
+  rule?: Record<string, unknown>;
+  episode?: Record<string, unknown>;
+  item?: Record<string, unknown>;
+  /** How the score came about. */
+  explain: Record<string, number | boolean>;
+}
+
+export interface SearchRequest {
+  /** In plain words, with "phrases" and begin*; absent: newest first. */
+  query?: string;
+  mode?: Mode;
+  types?: MemoryType[];
+  scopes?: string[];
+  tags?: string[];
+  /** Conditions on metadata and the fields of items, all of which must hold. */
+  filter?: Record<string, unknown>;
+  /** 0 to 1. */
+  min_confidence?: number;
+  /** 1 to 1000; default 10. */
+  limit?: number;
+  offset?: number;
+}
+
+export interface SearchReply {
+  /** Best first. */
+  matches: FoundMemory[];
+  /** The embedder did not answer: this is what the words found. */
+  keyword_only: boolean;
+}
+
+export interface RecallRequest {
+  topic: string;
+  mode?: Mode;
+  types?: Exclude<MemoryType, "item">[];
+  scopes?: string[];
+  min_confidence?: number;
+  /** 1 to 500; default 20. */
+  limit?: number;
+  /** Count a use of each memory returned. */
+  touch?: boolean;
+}
+
+export interface RecallReply {
+  memories: (FoundMemory & { confidence: number })[];
+  weights: Record<string, unknown>;
+  keyword_only: boolean;
+  at: string;
+}
+
+export interface ContextRequest {
+  trigger_prompt: string;
+  /** The agent; default: that of the caller. */
+  butler?: string;
+  /** The most tokens of the text, 0 to 200000; default 3000. */
+  token_budget?: number;
+}
+
+export interface ContextReply {
+  /** For the system prompt; empty if there is nothing to remember. */
+  text: string;
+  tokens: number;
+  token_budget: number;
+  tokenizer: string;
+  shown: Record<string, unknown>[];
+  omitted: Record<string, unknown>[];
+  keyword_only?: boolean;
+  at: string;
+}
+
+export interface Note {
+  /** note-<uuid>, or the id of a fact. */
+  id: string;
+  content: string;
+  value?: unknown;
+  subject?: string;
+  predicate?: string;
+  tags: string[];
+  metadata?: Record<string, unknown>;
+  validity: string;
+  superseded_by?: string;
+  version: number;
+  created_at: string;
+  updated_at: string;
+  confirmed_at: string;
+}
+
+export interface Event {
+  id: string;
+  seq: number;
+  event_type: string;
+  entity_type: string;
+  entity_id: string;
+  namespace: string[];
+  occurred_at: string;
+  actor: string;
+  request_id?: string;
+  payload?: unknown;
+}
+
+/** Notes: what is to be remembered, in plain words. */
+export class Notes {
+  readonly #t: Transport;
+  constructor(t: Transport) {
+    this.#t = t;
+  }
+
+  /** Saves a note. One that is remembered already is confirmed instead. */
+  save(note: { content: string; tags?: string[]; metadata?: Record<string, unknown> }, o?: CallOptions): Promise<{ id: string; outcome: "created" | "duplicate_of" }> {
+    return this.#t.send({ method: "POST", path: "/v1/notes", body: note, writes: true }, o);
+  }
+
+  /** Lists notes and facts, newest first; `next_cursor` goes on. */
+  list(query: { limit?: number; cursor?: string; tag?: string[]; history?: boolean } = {}, o?: CallOptions): Promise<{ notes: Note[]; next_cursor?: string }> {
+    return this.#t.send({ method: "GET", path: "/v1/notes", query }, o);
+  }
+
+  async get(id: string, o?: CallOptions): Promise<Note> {
+    return this.#t.send({ method: "GET", path: `/v1/notes/${segment("id", id)}` }, o);
+  }
+
+  /** Corrects a note; absent fields stay. `if_version` refuses the change unless this is its version. */
+  async update(id: string, change: { content?: string; tags?: string[]; metadata?: Record<string, unknown>; if_version?: number }, o?: CallOptions): Promise<Note> {
+    return this.#t.send({ method: "PATCH", path: `/v1/notes/${segment("id", id)}`, body: change, writes: true }, o);
+  }
+
+  /** Erases a note: its bytes leave the store. */
+  async delete(id: string, o?: CallOptions): Promise<void> {
+    return this.#t.send({ method: "DELETE", path: `/v1/notes/${segment("id", id)}`, writes: true }, o);
+  }
+}

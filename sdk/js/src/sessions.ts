@@ -1,0 +1,196 @@
+import { segment, type CallOptions, type Transport } from "./transport.js";
+
+/** A message in LangChain's stored form. */
+export interface StoredMessage {
+  /** human, ai, system, tool, function, chat, generic, remove. */
+  type: string;
+  /** content, id, name, tool_calls, tool_call_id, …; unknown fields survive. */
+  data: Record<string, unknown>;
+}
+
+/**
+ * A message to append: in LangChain's stored form, as its serialised constructor
+ * (`JSON.stringify(message)` of LangChain), or as an OpenAI chat message.
+ */
+export type NewMessage = StoredMessage | Record<string, unknown>;
+
+/** A message as it was read. */
+export interface HistoryMessage extends StoredMessage {
+  /** Consecutive from 1. */
+  seq: number;
+  created_at: string;
+}
+
+export interface Session {
+  id: string;
+  metadata?: Record<string, unknown>;
+  max_messages?: number;
+  timeout_seconds?: number;
+  status: "active" | "expired";
+  created_at: string;
+  updated_at: string;
+  message_count: number;
+  last_seq: number;
+  summary?: Record<string, unknown>;
+}
+
+export interface NewSession {
+  /** 1 to 256 bytes; absent: a new UUID. */
+  id?: string;
+  metadata?: Record<string, unknown>;
+  /** The newest messages that are kept; system messages always stay. */
+  max_messages?: number;
+  /** Inactive longer, it is expired. */
+  timeout_seconds?: number;
+}
+
+export interface HistoryQuery {
+  after?: number;
+  before?: number;
+  /** The newest so many, oldest first; 1 to 1000. */
+  last?: number;
+  /** Of a page, 1 to 1000; default 100. */
+  limit?: number;
+  order?: "asc" | "desc";
+}
+
+/** A page of a history; `has_more`: others follow the last message, or precede it in descending order. */
+export interface HistoryPage<M = HistoryMessage> {
+  messages: M[];
+  has_more?: boolean;
+  next?: unknown;
+}
+
+export interface Appended {
+  session_id: string;
+  first_seq: number;
+  last_seq: number;
+  count?: number;
+}
+
+export interface SessionHit {
+  session_id: string;
+  seq: number;
+  type: string;
+  speaker: string;
+  created_at: string;
+  passage: string;
+  score: number;
+}
+
+/** The document of an exported session. */
+export interface SessionDocument {
+  format: "loci.session";
+  version: number;
+  session: Record<string, unknown>;
+  messages: HistoryMessage[];
+}
+
+const batch = 1000; // messages of one append, as the server takes them
+
+/** Conversations: messages in order, under the id of a session. */
+export class Sessions {
+  readonly #t: Transport;
+  constructor(t: Transport) {
+    this.#t = t;
+  }
+
+  create(session: NewSession = {}, o?: CallOptions): Promise<Session> {
+    return this.#t.send({ method: "POST", path: "/v1/sessions", body: session, writes: true }, o);
+  }
+
+  /** Lists sessions, the latest activity first, only active ones unless asked; `next` goes on. */
+  list(query: { include_expired?: boolean; limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ sessions: Session[]; next?: string }> {
+    return this.#t.send({ method: "GET", path: "/v1/sessions", query }, o);
+  }
+
+  async get(id: string, o?: CallOptions): Promise<Session> {
+    return this.#t.send({ method: "GET", path: path(id) }, o);
+  }
+
+  async update(id: string, change: Omit<NewSession, "id">, o?: CallOptions): Promise<Session> {
+    return this.#t.send({ method: "PATCH", path: path(id), body: change, writes: true }, o);
+  }
+
+  /** Erases a session with its messages. */
+  async clear(id: string, o?: CallOptions): Promise<{ messages: number }> {
+    return this.#t.send({ method: "DELETE", path: path(id), writes: true }, o);
+  }
+
+  /** Erases every session of the caller. */
+  clearAll(o?: CallOptions): Promise<{ sessions: number }> {
+    return this.#t.send({ method: "DELETE", path: "/v1/sessions", query: { all: true }, writes: true }, o);
+  }
+
+  /**
+   * Appends messages in their order, all or nothing, and makes the session if there
+   * is none. Above 1000 messages it is several appends, each of them whole.
+   */
+  async append(id: string, messages: NewMessage[], o: CallOptions = {}): Promise<Appended> {
+    let done: Appended | undefined;
+    for (let from = 0; from === 0 || from < messages.length; from += batch) {
+      const call = o.idempotencyKey === undefined || from === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${from}` };
+      const body = { messages: messages.slice(from, from + batch) };
+      const next = await this.#t.send<Appended>({ method: "POST", path: `${path(id)}/messages`, body, writes: true }, call);
+      done = done === undefined ? next : { ...next, first_seq: done.first_seq, count: (done.count ?? 0) + (next.count ?? 0) };
+    }
+    return done!;
+  }
+
+  /** Reads one page of a history, also of an expired session, oldest first. */
+  async history(id: string, query: HistoryQuery = {}, o?: CallOptions): Promise<HistoryPage> {
+    return this.#t.send({ method: "GET", path: `${path(id)}/messages`, query: { ...query } }, o);
+  }
+
+  /** Reads one page of a history as OpenAI chat messages. */
+  async openai(id: string, query: HistoryQuery = {}, o?: CallOptions): Promise<HistoryPage<Record<string, unknown>>> {
+    return this.#t.send({ method: "GET", path: `${path(id)}/messages`, query: { ...query, format: "openai" } }, o);
+  }
+
+  /** Goes through a history page by page. */
+  async *messages(id: string, query: Omit<HistoryQuery, "last"> = {}, o?: CallOptions): AsyncGenerator<HistoryMessage, void, undefined> {
+    const q: HistoryQuery = { limit: 500, ...query };
+    for (;;) {
+      const page = await this.history(id, q, o);
+      yield* page.messages;
+      const last = page.messages.at(-1);
+      if (last === undefined || !(page.has_more ?? page.next !== undefined)) return;
+      if (q.order === "desc") q.before = last.seq;
+      else q.after = last.seq;
+    }
+  }
+
+  /** Returns a session with all of its messages as one document. */
+  async export(id: string, o?: CallOptions): Promise<SessionDocument> {
+    return this.#t.send({ method: "GET", path: `${path(id)}/export` }, o);
+  }
+
+  /** Restores a document, whole or not at all. */
+  import(document: SessionDocument, to: { id?: string; mode?: "new" | "append" | "replace" } = {}, o?: CallOptions): Promise<Record<string, unknown>> {
+    return this.#t.send({ method: "POST", path: "/v1/sessions/import", body: { document, ...to }, writes: true }, o);
+  }
+
+  /** Erases all but the newest messages; system messages stay. */
+  async trim(id: string, maxMessages: number, o?: CallOptions): Promise<Record<string, unknown>> {
+    return this.#t.send({ method: "POST", path: `${path(id)}/trim`, body: { max_messages: maxMessages }, writes: true }, o);
+  }
+
+  /** Finds messages by meaning and by words. */
+  async search(id: string, query: { query: string; limit?: number }, o?: CallOptions): Promise<{ results: SessionHit[]; keyword_only?: boolean }> {
+    return this.#t.send({ method: "POST", path: `${path(id)}/search`, body: query }, o);
+  }
+
+  /** Summarises older messages, if the session fills the model's context far enough. The history stays. */
+  async summarise(id: string, options: Record<string, unknown> = {}, o?: CallOptions): Promise<Record<string, unknown>> {
+    return this.#t.send({ method: "POST", path: `${path(id)}/summarise`, body: options, writes: true }, o);
+  }
+
+  /** Returns what notes and older messages say about a new message, within a budget of tokens. */
+  async retrieve(id: string, query: { query: string; token_budget?: number }, o?: CallOptions): Promise<Record<string, unknown>> {
+    return this.#t.send({ method: "POST", path: `${path(id)}/retrieve`, body: query }, o);
+  }
+}
+
+function path(id: string): string {
+  return `/v1/sessions/${segment("session id", id)}`;
+}

@@ -1,0 +1,230 @@
+import { errorOfProblem, errorOfStatus, LociError } from "./errors.js";
+
+/** Whose memory a client's calls are about, as far as its credential lets it choose. */
+export interface Identity {
+  /** Needs the scope delegate, unless it is the credential's own; so do {@link org}, {@link agent} and {@link butler}. */
+  user?: string;
+  org?: string;
+  agent?: string;
+  butler?: string;
+  thread?: string;
+  session?: string;
+  /** Needs the scopes admin and elevate; each call is recorded in both tenants. */
+  tenant?: string;
+}
+
+/** Options of a client. All are optional. */
+export interface ClientOptions extends Identity {
+  /** Default: the environment variable LOCI_URL, else http://127.0.0.1:7437. */
+  baseUrl?: string;
+  /** Sent as a bearer token. Default: the environment variable LOCI_API_KEY, else none. */
+  apiKey?: string;
+  /** Headers of every request. */
+  headers?: Record<string, string>;
+  /** Milliseconds of one attempt, 1 to 2147483647. Default 60000. */
+  timeout?: number;
+  /** Attempts after the first, 0 to 10. Default 3. */
+  retries?: number;
+  /** Default: the global fetch. */
+  fetch?: typeof fetch;
+}
+
+/** Options of one call. */
+export interface CallOptions {
+  signal?: AbortSignal;
+  /** Milliseconds of one attempt; default: the client's. */
+  timeout?: number;
+  /**
+   * Of a call that writes, 1 to 256 characters of ASCII: the server does it once,
+   * however often the same request comes within 24 hours. Default: a new one for
+   * each call, so that its retries double nothing.
+   */
+  idempotencyKey?: string;
+}
+
+/** A request as the resources make it. */
+export interface Request {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  path: string;
+  query?: Record<string, string | number | boolean | readonly string[] | undefined>;
+  body?: unknown;
+  /** It changes something, and gets an idempotency key. */
+  writes?: boolean;
+}
+
+const identityHeaders: Record<keyof Identity, string> = {
+  user: "Loci-User",
+  org: "Loci-Org",
+  agent: "Loci-Agent",
+  butler: "Loci-Butler",
+  thread: "Loci-Thread",
+  session: "Loci-Session",
+  tenant: "Loci-Tenant",
+};
+
+const longestWait = 30_000; // milliseconds; a server that wants more is not waited for
+const bodyLimit = 256 << 20; // bytes of a response
+
+/** Sends requests: headers, time limits, retries, errors. Its fields are private, so that no key ends in a log. */
+export class Transport {
+  readonly #base: string;
+  readonly #headers: Headers;
+  readonly #timeout: number;
+  readonly #retries: number;
+  readonly #fetch: typeof fetch;
+
+  constructor(o: ClientOptions) {
+    this.#base = baseOf(o.baseUrl ?? process.env.LOCI_URL ?? "http://127.0.0.1:7437");
+    this.#timeout = bounded("timeout", o.timeout ?? 60_000, 1, 2147483647);
+    this.#retries = bounded("retries", o.retries ?? 3, 0, 10);
+    this.#fetch = o.fetch ?? ((...given) => fetch(...given));
+    this.#headers = new Headers(o.headers);
+    const key = o.apiKey ?? process.env.LOCI_API_KEY;
+    if (key) this.#headers.set("Authorization", `Bearer ${headerValue("apiKey", key)}`);
+    for (const [field, header] of Object.entries(identityHeaders)) {
+      const value = o[field as keyof Identity];
+      if (value !== undefined) this.#headers.set(header, headerValue(field, value));
+    }
+    if (!this.#headers.has("User-Agent")) this.#headers.set("User-Agent", "loci-memory-js");
+  }
+
+  /** Sends a request, again where that is safe, and returns the body of the response; undefined: it has none. */
+  async send<T>(r: Request, o: CallOptions = {}): Promise<T> {
+    const url = this.#base + r.path + queryOf(r.query);
+    const headers = new Headers(this.#headers);
+    headers.set("Accept", "application/json");
+    if (r.writes) headers.set("Idempotency-Key", o.idempotencyKey === undefined ? crypto.randomUUID() : headerValue("idempotencyKey", o.idempotencyKey));
+    let body: string | null = null;
+    if (r.body !== undefined) {
+      headers.set("Content-Type", "application/json");
+      body = encode(r.body);
+    }
+    const timeout = o.timeout === undefined ? this.#timeout : bounded("timeout", o.timeout, 1, 2147483647);
+    for (let attempt = 0; ; attempt++) {
+      o.signal?.throwIfAborted();
+      const { result, error, wait } = await this.#attempt<T>(url, { method: r.method, headers, body, redirect: "error" }, timeout, o.signal);
+      if (error === undefined) return result as T;
+      if (wait === undefined || attempt >= this.#retries || wait > longestWait) throw error;
+      await sleep(Math.max(wait, Math.random() * Math.min(5000, 100 * 2 ** attempt)), o.signal);
+    }
+  }
+
+  /** Sends a request once. `wait` says that another attempt may succeed, and after how many milliseconds at least. */
+  async #attempt<T>(url: string, init: RequestInit, timeout: number, signal?: AbortSignal): Promise<{ result?: T; error?: LociError; wait?: number }> {
+    const late = AbortSignal.timeout(timeout);
+    let response: Response;
+    let text: string;
+    try {
+      response = await this.#fetch(url, { ...init, signal: signal ? AbortSignal.any([signal, late]) : late });
+      text = await readText(response);
+    } catch (cause) {
+      signal?.throwIfAborted();
+      if (LociError.is(cause)) return { error: cause };
+      const message = late.aborted ? `the server did not answer within ${timeout} ms` : "the server cannot be reached";
+      return { error: new LociError("unavailable", message, { cause, recovery: "See whether `loci serve` runs at the client's baseUrl." }), wait: 0 };
+    }
+    const { status } = response;
+    const id = response.headers.get("X-Request-Id") ?? undefined;
+    const value = parse(text);
+    if (response.ok) {
+      if (text === "" || value !== undefined) return { result: value as T };
+      return { error: errorOfStatus(status, id) };
+    }
+    const error = errorOfProblem(value, status) ?? errorOfStatus(status, id);
+    const again = status === 408 || status === 429 || status === 502 || status === 503 || status === 504;
+    return again ? { error, wait: retryAfter(response.headers.get("Retry-After")) } : { error };
+  }
+}
+
+/** A part of a path. Throws for what no address can hold. */
+export function segment(field: string, value: string): string {
+  if (value === "" || value === "." || value === "..") {
+    throw new LociError("invalid", `${field} must not be ${value === "" ? "empty" : `"${value}"`}`, { recovery: "Choose another one." });
+  }
+  return encodeURIComponent(wellFormed(field, value));
+}
+
+/** A header's value in UTF-8. Headers lose white space at their ends, so there may be none. */
+function headerValue(field: string, value: string): string {
+  if (typeof value !== "string" || value === "" || /[\u0000-\u001f\u007f]/.test(value) || value.trim() !== value) {
+    throw new LociError("invalid", `${field} must be a text that is not empty, without control characters and white space at its ends`);
+  }
+  return String.fromCharCode(...new TextEncoder().encode(wellFormed(field, value)));
+}
+
+/** Refuses half a surrogate pair, which would silently become another text. */
+function wellFormed(field: string, value: string): string {
+  if (/\p{Surrogate}/u.test(value)) throw new LociError("invalid", `${field} is not well-formed Unicode`);
+  return value;
+}
+
+function baseOf(given: string): string {
+  let url: URL;
+  try {
+    url = new URL(given);
+  } catch (cause) {
+    throw new LociError("invalid", "baseUrl is no URL", { cause, recovery: "Give one such as http://127.0.0.1:7437." });
+  }
+  if ((url.protocol !== "http:" && url.protocol !== "https:") || url.username || url.password || url.search || url.hash) {
+    throw new LociError("invalid", "baseUrl must be http or https, without a user, a query and a fragment", { recovery: "Give credentials as apiKey." });
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+function bounded(field: string, value: number, least: number, most: number): number {
+  if (!Number.isInteger(value) || value < least || value > most) throw new LociError("invalid", `${field} is ${value}; it must be an integer from ${least} to ${most}`);
+  return value;
+}
+
+function encode(body: unknown): string {
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    throw new LociError("invalid", "the request cannot be written as JSON", { cause, recovery: "Leave out cycles and BigInt values." });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // whoever asked says what that means
+  }
+}
+
+async function readText(response: Response): Promise<string> {
+  if (Number(response.headers.get("Content-Length") ?? 0) > bodyLimit) {
+    await response.body?.cancel();
+    throw new LociError("too_large", `the response is longer than ${bodyLimit} bytes`, { recovery: "Ask for less at once." });
+  }
+  return response.text();
+}
+
+function queryOf(query: Request["query"]): string {
+  const q = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value === undefined) continue;
+    for (const one of Array.isArray(value) ? value : [value]) q.append(name, String(one));
+  }
+  return q.size > 0 ? `?${q}` : "";
+}
+
+/** Milliseconds that a Retry-After header asks for: seconds or a date. */
+function retryAfter(header: string | null): number {
+  if (header === null) return 0;
+  const seconds = Number(header);
+  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now();
+  return Number.isFinite(wait) ? Math.max(0, wait) : 0;
+}
+
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    }
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}

@@ -1,0 +1,245 @@
+package loci_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// oddMessages hold what a careless copy loses: big numbers, order of keys, unknown keys, signs.
+func oddMessages() []loci.Message {
+	return []loci.Message{
+		spoken(loci.MessageSystem, "Be brief. <b>&amp;</b>"),
+		{Type: loci.MessageHuman, Data: json.RawMessage(`{"z":1,"content":[{"type":"text","text":"Look:"},{"type":"image_url","image_url":{"url":"data:,"}}],"a":12345678901234567890.10,"name":"Ann","x":{"<":"\u2028\ud83d\ude00"}}`)},
+		asks("c1", "c2"), answer("c1"), // c2 dangles
+		{Type: loci.MessageTool, Data: json.RawMessage(`{"content":"","tool_call_id":"c9","status":"error","artifact":{"rows":[1,2]}}`)},
+		{Type: loci.MessageGeneric, Data: json.RawMessage(`{"content":"x","role":"critic"}`)},
+	}
+}
+
+func exportedSession(t testing.TB, m *loci.Memory, id string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := m.Sessions().Export(t.Context(), id, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestSessionExportImport(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		c := newClock()
+		e := newEngine(t, s, loci.Options{Now: c.now})
+		m, other := bind(t, e, "u"), bind(t, e, "v")
+		if _, err := m.Sessions().Create(t.Context(), loci.NewSession{ID: "s", Metadata: json.RawMessage(`{"title":"Trip"}`), MaxMessages: 7, TimeoutSeconds: 3600}); err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, m, "s", spoken(loci.MessageHuman, "goes"))
+		appendTo(t, m, "s", oddMessages()...)
+		document := exportedSession(t, m, "s")
+		c.advance(time.Hour)
+		imported := func(m *loci.Memory, opts loci.SessionImport) loci.ImportedSession {
+			t.Helper()
+			done, err := m.Sessions().Import(t.Context(), strings.NewReader(document), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return done
+		}
+		if done := imported(other, loci.SessionImport{}); done != (loci.ImportedSession{Session: "s", Imported: 7}) {
+			t.Errorf("imported %+v", done)
+		}
+		was, is := historyOf(t, m, "s", loci.HistoryQuery{}), historyOf(t, other, "s", loci.HistoryQuery{})
+		if a, b := asJSON(t, was), asJSON(t, is); a != b || !strings.Contains(a, `"z":1,"content":[`) || !strings.Contains(a, "12345678901234567890.10") {
+			t.Errorf("was %s\nis  %s", a, b)
+		}
+		a, b := sessionOf(t, m, "s"), sessionOf(t, other, "s")
+		if !a.CreatedAt.Equal(b.CreatedAt) || string(a.Metadata) != string(b.Metadata) || a.MaxMessages != b.MaxMessages || a.TimeoutSeconds != b.TimeoutSeconds || b.Status != loci.SessionActive || a.LastSeq != b.LastSeq {
+			t.Errorf("was %+v, is %+v", a, b)
+		}
+		_, err := other.Sessions().Import(t.Context(), strings.NewReader(document), loci.SessionImport{})
+		wantCode(t, err, loci.Conflict)
+		if done := imported(other, loci.SessionImport{Mode: loci.ImportReplace}); done.Replaced != 7 || sessionOf(t, other, "s").Messages != 7 {
+			t.Errorf("replaced %+v", done)
+		}
+		if next := appendTo(t, other, "s", spoken(loci.MessageHuman, "on")); next.First != 8 || next.Trimmed != 2 { // the oldest, and a result without its call
+			t.Errorf("it goes on with %+v", next)
+		}
+		appendTo(t, other, "long", spoken(loci.MessageHuman, "first"))
+		if done := imported(other, loci.SessionImport{ID: "long", Mode: loci.ImportAppend}); done.Session != "long" || done.Imported != 7 {
+			t.Errorf("appended %+v", done)
+		}
+		if got := seqs(historyOf(t, other, "long", loci.HistoryQuery{})); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
+			t.Errorf("numbers %v", got)
+		}
+		// Without numbers, times and a session of its own: what a person writes.
+		document = `{"format":"loci.session","version":1,"messages":[{"role":"user","content":"hi"},{"type":"ai","data":{"content":"ho"}}]}`
+		fresh := imported(other, loci.SessionImport{})
+		if got := said(historyOf(t, other, fresh.Session, loci.HistoryQuery{})); !slices.Equal(got, []string{"1 hi", "2 ho"}) {
+			t.Errorf("history %q", got)
+		}
+	})
+}
+
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestSessionImportRefuses(t *testing.T) {
+	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	appendTo(t, m, "s", spoken(loci.MessageHuman, "one"), asks("c"))
+	good := exportedSession(t, m, "s")
+	for name, c := range map[string]struct {
+		from, to string
+		code     loci.Code
+		want     string
+	}{
+		"not JSON":       {`{"format"`, `{format`, loci.Invalid, "not JSON of an exported session"},
+		"format":         {"loci.session", "loci.other", loci.Invalid, `format is "loci.other"; it must be loci.session`},
+		"version":        {`"version":1`, `"version":2`, loci.Unsupported, "version is 2"},
+		"messages":       {`"messages":[`, `"letters":[`, loci.Invalid, "messages must be a list"},
+		"a type":         {`"type":"ai"`, `"type":"oracle"`, loci.Invalid, `messages[1]: type "oracle" is not known`},
+		"a content":      {`"content":"one"`, `"content":1`, loci.Invalid, "messages[0]: data.content must be a text or a list of blocks"},
+		"arguments":      {`"args":{"id":"c"}`, `"args":"c"`, loci.Invalid, "messages[1]: data.tool_calls[0].args must be a JSON object"},
+		"a number twice": {`"seq":2`, `"seq":1`, loci.Invalid, "messages[1]: seq is 1; it must be greater"},
+		"a number 0":     {`"seq":1`, `"seq":0`, loci.Invalid, "messages[0]: seq must be a whole number from 1"},
+		"half numbered":  {`"seq":2,`, ``, loci.Invalid, "messages[1]: seq must be in all messages, or in none"},
+		"a time":         {`"created_at":"2026-01-02T03:04:05.678Z","type":"ai"`, `"created_at":"yesterday","type":"ai"`, loci.Invalid, "messages[1]: created_at must be a time"},
+		"an id":          {`"id":"s"`, `"id":"` + strings.Repeat("s", 300) + `"`, loci.Invalid, "session_id is 300 bytes long"},
+		"a limit":        {`"last_seq":2`, `"last_seq":2,"max_messages":-1`, loci.Invalid, "max_messages is -1"},
+		"an odd field":   {`"type":"ai"`, `"type":"ai","extra":1`, loci.Invalid, "messages[1]: extra is no field of a stored message"},
+	} {
+		document := strings.Replace(good, c.from, c.to, 1)
+		if document == good {
+			t.Fatalf("%s: nothing was replaced in %s", name, good)
+		}
+		_, err := m.Sessions().Import(t.Context(), strings.NewReader(document), loci.SessionImport{Mode: loci.ImportReplace})
+		wantCode(t, err, c.code)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	_, err := m.Sessions().Import(t.Context(), strings.NewReader(good), loci.SessionImport{Mode: "merge"})
+	wantCode(t, err, loci.Invalid)
+	if exportedSession(t, m, "s") != good {
+		t.Error("a refused import changed something")
+	}
+}
+
+// A whole export holds the sessions and brings them back, with everything they need to go on.
+func TestExportHoldsSessions(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		e := newEngine(t, s, loci.Options{})
+		m, below := bind(t, e, "u"), bind(t, e, "u", "deep")
+		appendTo(t, m, "s", oddMessages()...)
+		appendTo(t, m, "two", spoken(loci.MessageHuman, "hi"))
+		appendTo(t, below, "s", spoken(loci.MessageHuman, "below"))
+		save(t, m, "a note")
+		file := exported(t, m)
+		target := openMemory()
+		other := bind(t, newEngine(t, target, loci.Options{}), "v")
+		for _, created := range []int64{12, 0} {
+			report, err := other.Import(t.Context(), strings.NewReader(file), nil)
+			if err != nil || report.Created != created || report.Created+report.Existing != 12 || report.Conflicts != 0 {
+				t.Fatalf("report %+v, %v", report, err)
+			}
+		}
+		if a, b := asJSON(t, historyOf(t, m, "s", loci.HistoryQuery{})), asJSON(t, historyOf(t, other, "s", loci.HistoryQuery{})); a != b {
+			t.Errorf("was %s\nis  %s", a, b)
+		}
+		if next := appendTo(t, other, "s", spoken(loci.MessageHuman, "on")); next.First != 7 || next.Messages != 7 {
+			t.Errorf("it goes on with %+v", next)
+		}
+		// Where the session went on, the file adds nothing to it; where another one has the id, neither.
+		if _, err := other.Sessions().Clear(t.Context(), "two"); err != nil {
+			t.Fatal(err)
+		}
+		later := newClock()
+		later.advance(time.Hour)
+		appendTo(t, bind(t, newEngine(t, target, loci.Options{Now: later.now}), "v"), "two", spoken(loci.MessageHuman, "another"))
+		report, err := other.Import(t.Context(), strings.NewReader(file), nil)
+		if err != nil || report.Created != 0 || report.Conflicts != 2 {
+			t.Errorf("report %+v, %v", report, err)
+		}
+		if got := said(historyOf(t, other, "two", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 another"}) {
+			t.Errorf("history %q", got)
+		}
+		if n := sessionOf(t, other, "s").Messages; n != 7 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
+
+// Erasing by id, and many at once, leaves no session that does not know its messages.
+func TestSessionEraseByID(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		appendTo(t, m, "s", spoken(loci.MessageHuman, "one"), spoken(loci.MessageHuman, "two"), spoken(loci.MessageHuman, "three"))
+		save(t, m, "a note")
+		byText := func(text string) loci.ID {
+			for _, match := range search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindMessage, loci.KindSession}}).Matches {
+				if match.Record.Text == text {
+					return match.Record.ID
+				}
+			}
+			t.Fatalf("no record says %q", text)
+			return loci.ID{}
+		}
+		if err := m.Erase(t.Context(), byText("user: two")); err != nil {
+			t.Fatal(err)
+		}
+		if got := said(historyOf(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 one", "3 three"}) || sessionOf(t, m, "s").Messages != 2 {
+			t.Errorf("history %q", got)
+		}
+		if err := m.Erase(t.Context(), byText("")); err != nil { // the session's record
+			t.Fatal(err)
+		}
+		if found := search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindMessage, loci.KindSession}}); len(found.Matches) > 0 {
+			t.Errorf("left: %q", texts(found))
+		}
+		for i := range 3 {
+			appendTo(t, m, fmt.Sprint(i), spoken(loci.MessageHuman, "x"))
+		}
+		_, err := m.CountErase(t.Context(), loci.EraseQuery{Kinds: []loci.Kind{loci.KindMessage}, Tags: []string{"t"}})
+		wantCode(t, err, loci.Invalid)
+		q := loci.EraseQuery{Kinds: []loci.Kind{loci.KindMessage}}
+		if q.Expect, err = m.CountErase(t.Context(), q); err != nil || q.Expect != 6 {
+			t.Fatal(q.Expect, err)
+		}
+		if _, err := m.EraseAll(t.Context(), q, nil); err != nil || len(allFacts(t, m)) != 1 {
+			t.Errorf("erase all: %v", err)
+		}
+		if next := appendTo(t, m, "1", spoken(loci.MessageHuman, "again")); !next.Created || next.First != 1 {
+			t.Errorf("appended %+v", next)
+		}
+	})
+}
+
+// What an erase that was stopped half way left of a session is gone with the next one of its id.
+func TestSessionBeginsClean(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		appendTo(t, m, "s", spoken(loci.MessageHuman, "old"), spoken(loci.MessageHuman, "older"))
+		r := search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindSession}}).Matches[0].Record
+		if err := s.Apply(t.Context(), tenant(t, "t"), loci.Change{Erase: []loci.Erase{{ID: r.ID, Version: r.Version}}}); err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, m, "s", spoken(loci.MessageHuman, "new"))
+		if got := said(historyOf(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, []string{"1 new"}) {
+			t.Errorf("history %q", got)
+		}
+	})
+}

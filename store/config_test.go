@@ -1,0 +1,81 @@
+package store_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store"
+)
+
+func remember(t *testing.T, c store.Config) (sessions *loci.Sessions, end func()) {
+	t.Helper()
+	s, err := store.OpenConfig(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := loci.New(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := loci.NewTenant("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := e.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "u"}, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Sessions(), func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A backend is chosen by name: what sqlite holds is there again after a restart, what
+// memory holds is not, and without a word it is memory.
+func TestBackends(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "conversations.db")
+	for _, c := range []struct {
+		config store.Config
+		stays  bool
+	}{
+		{store.Config{}, false},
+		{store.Config{Backend: store.BackendMemory}, false},
+		{store.Config{Backend: store.BackendSQLite, Path: path}, true},
+	} {
+		first, end := remember(t, c.config)
+		message, err := loci.ParseMessage([]byte(`{"role":"user","content":"hi"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Append(t.Context(), "s", []loci.Message{message}); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		second, end := remember(t, c.config)
+		h, err := second.History(t.Context(), "s", loci.HistoryQuery{})
+		if there := err == nil && len(h.Messages) == 1; there != c.stays || err != nil && !errors.Is(err, loci.ErrNotFound) {
+			t.Errorf("%+v: after a restart %+v, %v", c.config, h, err)
+		}
+		end()
+	}
+}
+
+func TestBackendFaults(t *testing.T) {
+	for _, c := range []struct {
+		config store.Config
+		code   error
+	}{
+		{store.Config{Backend: "sqlite"}, loci.ErrInvalid},
+		{store.Config{Backend: "memory", Path: "x.db"}, loci.ErrInvalid},
+		{store.Config{Path: "x.db"}, loci.ErrInvalid},
+		{store.Config{Backend: "redis"}, loci.ErrUnsupported},
+	} {
+		if _, err := store.OpenConfig(t.Context(), c.config, nil); !errors.Is(err, c.code) {
+			t.Errorf("%+v: %v", c.config, err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package erase
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store"
+)
+
+// TestClearedSessionsLeaveNoBytes trims a session, lets one trim itself, and clears
+// one with its metadata, its id and two summaries: of what went no byte is left, of what
+// stays there is.
+func TestClearedSessionsLeaveNoBytes(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	s, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "tenants"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lexical := embedding.NewLexical()
+	engine, err := loci.New(s, &loci.Options{Embedder: lexical})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := loci.NewTenant("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "u"}, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	say := func(session string, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			raw, err := json.Marshal(map[string]any{"role": "user", "content": text, "extra": "fieldwumpus"})
+			check(err)
+			message, err := loci.ParseMessage(raw)
+			check(err)
+			_, err = m.Sessions().Append(ctx, session, []loci.Message{message})
+			check(err)
+		}
+	}
+	gone := func(when string, secrets ...string) {
+		t.Helper()
+		var needles [][]byte
+		for _, secret := range secrets {
+			rows, err := lexical.Embed(ctx, []string{"user: " + secret})
+			check(err)
+			needles = append(needles, []byte(secret), vector.Quantize(rows[0])[4:])
+		}
+		if found := scan(t, dir, needles); len(found) > 0 {
+			t.Errorf("%s: %v", when, found)
+		}
+	}
+	const first, second, third = "Zanzibarquux prefers the wobblefrotz at dawn.", "Finally the snorblethwaite at noon.", "Nobody met the grumplewick at dusk."
+	say("trimmed", first, "An ordinary message.")
+	_, err = m.Sessions().Create(ctx, loci.NewSession{ID: "short", MaxMessages: 1})
+	check(err)
+	say("short", second)
+	_, err = m.Sessions().Create(ctx, loci.NewSession{ID: "idglimmerfax", Metadata: json.RawMessage(`{"k":"valuekrill"}`)})
+	check(err)
+	for i := range 12 {
+		say("idglimmerfax", third, fmt.Sprintf("Message %d is about the weather, which is good for the time of the year.", i))
+		_, err := m.Sessions().Summarise(ctx, "idglimmerfax", loci.SummaryOptions{ContextTokens: 700})
+		check(err)
+	}
+	shown, err := m.Sessions().Session(ctx, "idglimmerfax")
+	check(err)
+	if shown.Summary == nil || shown.Summary.Epoch < 2 {
+		t.Fatalf("summary %+v", shown.Summary)
+	}
+	if found := scan(t, dir, [][]byte{[]byte(first), []byte(second), []byte(third), []byte("valuekrill"), []byte("idglimmerfax")}); len(found) < 5 {
+		t.Fatalf("before: only %v", found)
+	}
+	_, err = m.Sessions().Trim(ctx, "trimmed", 1)
+	check(err)
+	gone("after a trim", first)
+	say("short", "What follows.")
+	gone("after an append beyond the limit", second)
+	_, err = m.Sessions().Clear(ctx, "idglimmerfax")
+	check(err)
+	gone("after a clear", third, "valuekrill", "idglimmerfax", "grumplewick")
+	check(s.Close())
+	gone("after the store closed", first, second, third, "valuekrill", "idglimmerfax")
+	if found := scan(t, dir, [][]byte{[]byte("An ordinary message."), []byte("What follows.")}); len(found) < 2 {
+		t.Errorf("what stays is not found: %v", found)
+	}
+}
