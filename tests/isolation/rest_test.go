@@ -68,7 +68,11 @@ func serve(t *testing.T, sc *scene, p loci.Principal) *surface {
 		t.Fatal(err)
 	}
 	identify := func(_ context.Context, h http.Header) (loci.Principal, error) { return server.Identify(p, h) }
-	api, err := rest.New(rest.Options{Engine: sc.engine, Tools: set, Identify: identify, Logger: logger})
+	connector, err := tool.NewConnector(sc.engine, tool.ConnectorConfig{Content: loci.ContentFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := rest.New(rest.Options{Engine: sc.engine, Tools: set, Connectors: map[string]*tool.Connector{"planner": connector}, Identify: identify, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +121,8 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 	case sc.Properties == nil && sc.values() != nil:
 		of := s.fill(sc.values(), name, sent, id, cursor)
 		return []any{map[string]any{sent: of[0]}}
+	case name == "messages":
+		return []any{[]any{map[string]string{"role": "user", "content": sent}}}
 	case sc.Type == nil || strings.Contains(kind, "object") && sc.Properties == nil:
 		return []any{map[string]any{"query": sent, "note_id": id, "content": sent, sent: sent}}
 	case strings.Contains(kind, "object"):
@@ -149,6 +155,8 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 		return []any{cursor}
 	case strings.Contains(kind, "string") && sc.Format == "byte":
 		return []any{base64.StdEncoding.EncodeToString([]byte(sent))}
+	case name == "path":
+		return []any{filePath(sent)}
 	case strings.HasPrefix(name, "target_") && kind == "string": // not where it comes from
 		return []any{sent + " copy"}
 	case strings.Contains(kind, "string"):
@@ -161,13 +169,18 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 	return nil
 }
 
+// filePath is where the victim has a file, if what is sent is the canary.
+func filePath(sent string) string { return "/" + sent + "/" + sent }
+
 // each calls do with a request for every operation and every way to fill it.
 func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, method, target, body string)) {
 	t.Helper()
 	// What stores comes before what reads it, and what removes it is the last.
 	rank := func(path string) int {
 		switch {
-		case strings.HasSuffix(path, "/delete") || strings.HasSuffix(path, "/batch"):
+		case path == "/v1/files":
+			return 3
+		case strings.HasSuffix(path, "/delete") || strings.HasSuffix(path, "/batch") || strings.HasSuffix(path, "/move"):
 			return 2
 		case s.api.Paths[path]["put"].OperationID != "":
 			return 0
@@ -176,13 +189,16 @@ func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, meth
 	}
 	paths := slices.SortedFunc(maps.Keys(s.api.Paths), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
 	for _, path := range paths {
-		for method, op := range s.api.Paths[path] {
+		methods := slices.SortedFunc(maps.Keys(s.api.Paths[path]), func(a, b string) int { return strings.Compare(b, a) }) // put, post, get, delete
+		for _, method := range methods {
+			op := s.api.Paths[path][method]
 			target := strings.ReplaceAll(path, "{id}", url.PathEscape(id))
 			target = strings.ReplaceAll(target, "{thread_id}", url.PathEscape(sent))
+			target = strings.ReplaceAll(target, "{agent}", "planner")
 			names := []string{"memory_search", "memory_save", "memory_update", "memory_delete"}
 			query := url.Values{}
 			for _, p := range op.Parameters {
-				if value := map[string]string{"cursor": cursor, "entity": id, "tag": sent, "history": "true"}[p.Name]; p.In == "query" && value != "" {
+				if value := map[string]string{"cursor": cursor, "entity": id, "tag": sent, "history": "true", "path": filePath(sent)}[p.Name]; p.In == "query" && value != "" {
 					query.Set(p.Name, value)
 				}
 			}
@@ -281,7 +297,7 @@ func TestEveryRouteFindsTheCanary(t *testing.T) {
 			})
 		}
 		for name, ok := range found {
-			if !ok && !slices.Contains([]string{"info", "list_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "save_note", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
+			if !ok && !slices.Contains([]string{"info", "list_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "update_file", "move_file", "list_file_versions", "save_note", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
 				t.Errorf("%s finds no canary", name)
 			}
 		}
