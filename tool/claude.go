@@ -281,6 +281,11 @@ func (c *call) claudeRename(ctx context.Context, tree *loci.Tree, in claudeInput
 	} else {
 		err = tree.Rename(ctx, from, to)
 	}
+	if e := loci.ErrnoOf(err); e == loci.ENOENT || e == loci.EINVAL { // the reference looks at the destination first
+		if _, there := tree.Stat(ctx, to); there == nil {
+			err = loci.EEXIST
+		}
+	}
 	switch loci.ErrnoOf(err) {
 	case loci.ENOENT:
 		return "", claudeError(loci.NotFound, err, "The path %s does not exist", in.OldPath)

@@ -55,6 +55,7 @@ func TestClaudeMemoryTool(t *testing.T) {
 		{`{"command":"rename","old_path":"/memories/d","new_path":"/memories/a.md"}`, "The destination /memories/a.md already exists", loci.Conflict},
 		{`{"command":"rename","old_path":"/memories/d","new_path":"/memories/d"}`, "The destination /memories/d already exists", loci.Conflict},
 		{`{"command":"rename","old_path":"/memories/none","new_path":"/memories/none"}`, "The path /memories/none does not exist", loci.NotFound},
+		{`{"command":"rename","old_path":"/memories/none","new_path":"/memories/a.md"}`, "The destination /memories/a.md already exists", loci.Conflict},
 		{`{"command":"rename","old_path":"/memories","new_path":"/memories/x"}`, "Cannot rename the /memories directory itself", loci.Invalid},
 		{`{"command":"rename","old_path":"/memories/d/e","new_path":"/memories/g/h"}`, "Successfully renamed /memories/d/e to /memories/g/h", ""},
 		{`{"command":"delete","path":"/memories/g"}`, "Successfully deleted /memories/g", ""},
