@@ -56,6 +56,21 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// The example works as its document says.
+func TestExample(t *testing.T) {
+	data, err := os.ReadFile("../examples/graph.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, ok := g.Agent("A"); !ok || len(a.Tools) != 2 || a.Connector == nil {
+		t.Errorf("%+v", a)
+	}
+}
+
 // A memory may be connected to an agent without a node between, and a connector may
 // wait for its memory.
 func TestConnectors(t *testing.T) {
