@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients sdk-python sdk-js adapters conformance openapi tokenizer transformer torture fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi tokenizer transformer torture fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench: build ## Measure against raw SQLite, in one run
 
 clients: build ## Drive bin/loci with the official MCP clients for Go, TypeScript and Python
 	tests/clients/run.sh
+
+anthropic: ## Let Anthropic's SDKs run their memory tool over loci serve
+	tests/anthropic/run.sh
 
 sdk-python: ## Test the Python client against bin/loci, with the frameworks it adapts to
 	tests/sdk/python/run.sh

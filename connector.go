@@ -46,6 +46,9 @@ type ConnectorOptions struct {
 	MaxChars  int              // characters of the text after its heading, 1 to 20,000; default 4000
 }
 
+// Validate reports what is wrong with the options.
+func (o ConnectorOptions) Validate() error { return o.complete() }
+
 func (o *ConnectorOptions) complete() error {
 	setDefault(&o.Placement, AfterSystem)
 	setDefault(&o.Content, ContentTree)

@@ -41,11 +41,12 @@ var mayImport = map[string][]string{
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
 	"tool":                  {"", "internal/secret"},
+	"graph":                 {"", "internal/jsonguard", "tool"},
 	"mcp":                   {"", "internal/jsonguard", "tool"},
 	"rest":                  {"", "internal/jsonguard", "internal/problem", "tool"},
 	"server":                {"", "internal/problem"},
 	"bench":                 {"", "embedding", "store"},
-	"cmd/loci":              {"", "bench", "embedding", "internal/token", "llm", "mcp", "rest", "server", "store", "tool"},
+	"cmd/loci":              {"", "bench", "embedding", "graph", "internal/token", "llm", "mcp", "rest", "server", "store", "tool"},
 }
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.

@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,6 +72,51 @@ func TestTreeErrors(t *testing.T) {
 		// What was refused has left nothing behind.
 		if n, bytes, err := tree.Totals(t.Context()); err != nil || n != (loci.TreeCounts{Files: 4, Dirs: 2}) || bytes != 9007 {
 			t.Errorf("the tree has %+v and %d bytes, %v", n, bytes, err)
+		}
+	})
+}
+
+func TestReplaceOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, store loci.Store) {
+		tree := newTree(t, newEngine(t, store, loci.Options{}), "")
+		for _, c := range []struct {
+			text, old, content string
+			after              string
+			line               int64   // that was changed
+			lines              []int64 // where the text is, if it is not there once
+		}{
+			{"a\nb\nc", "b", "B\nb", "a\nB\nb\nc", 2, nil},
+			{"a\nb\nc", "a\nb\nc", "", "", 1, nil},
+			{"a\nb\nc", "x", "y", "", 0, nil},
+			{"aaa", "aa", "b", "ba", 1, nil},
+			{"aaaa\n", "aa", "b", "", 0, []int64{1, 1, 1}},
+			{"\n\nx\n\nx", "\n\nx", "", "", 0, []int64{1, 3}},
+			{"\n\n\n\n", "\n\n", "", "", 0, []int64{1, 2, 3}},
+		} {
+			writeFile(t, tree, "/f", c.text)
+			done, err := tree.ReplaceOnce(t.Context(), "/f", c.old, c.content)
+			var o *loci.Occurrences
+			if c.line == 0 {
+				if !errors.As(err, &o) || !slices.Equal(o.Lines, c.lines) || loci.ErrnoOf(err) != loci.EINVAL {
+					t.Errorf("%q in %q: %+v, %v", c.old, c.text, o, err)
+				}
+				c.after = c.text
+			} else if err != nil || done.Line != c.line {
+				t.Errorf("%q in %q: line %d, %v", c.old, c.text, done.Line, err)
+			}
+			if got, err := tree.Read(t.Context(), "/f"); err != nil || got != c.after {
+				t.Errorf("%q in %q: now %q, %v", c.old, c.text, got, err)
+			}
+		}
+		writeFile(t, tree, "/many", strings.Repeat("x\n", 1000))
+		var o *loci.Occurrences
+		if _, err := tree.ReplaceOnce(t.Context(), "/many", "x", ""); !errors.As(err, &o) || len(o.Lines) != 100 {
+			t.Errorf("%v", err)
+		}
+		for path, want := range map[string]loci.Errno{"/none": loci.ENOENT, "/": loci.EISDIR} {
+			if _, err := tree.ReplaceOnce(t.Context(), path, "x", ""); loci.ErrnoOf(err) != want {
+				t.Errorf("%s: %v", path, err)
+			}
 		}
 	})
 }

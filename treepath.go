@@ -20,7 +20,7 @@ const (
 	EINVAL  Errno = "EINVAL"  // the path or an argument is wrong
 	EFBIG   Errno = "EFBIG"   // the file would be larger than a file may be
 	ENOSPC  Errno = "ENOSPC"  // the tree or the directory would hold more than it may
-	ENOMEM  Errno = "ENOMEM"  // there is no memory to use
+	ENOTMEM Errno = "ENOTMEM" // there is no memory to use
 	EACCES  Errno = "EACCES"  // the caller may not do this
 	EAGAIN  Errno = "EAGAIN"  // somebody else changed it first, or a part is down: try again
 	EIO     Errno = "EIO"     // a defect, or damage

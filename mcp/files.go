@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/tool"
 )
 
-// The files of the first tool of the family files are resources, too, and what the
+// The files of the first tool of the families files and claude are resources, too, and what the
 // connector says of each such tool's tree is a prompt.
 const (
 	resourceScheme   = "memory"
@@ -23,18 +24,25 @@ const (
 	resourcePage     = 500 // resources of a page
 )
 
-// fileMethods are what the server answers in addition when it has files.
-var fileMethods = map[string]bool{"resources/list": true, "resources/read": true, "resources/templates/list": true,
-	"prompts/list": true, "prompts/get": true}
+// What the server answers in addition when it has files, and when it has prompts.
+var (
+	resourceMethods = map[string]bool{"resources/list": true, "resources/read": true, "resources/templates/list": true}
+	promptMethods   = map[string]bool{"prompts/list": true, "prompts/get": true}
+)
 
-// addFiles registers resources and prompts for the tools of the family files.
+// connectorPrompt is the name of the prompt of a connector. No tool with files can have
+// it: theirs have no hyphens.
+const connectorPrompt = "memory-connector"
+
+// addFiles registers resources and prompts for the tools that have files.
 func (s *Server) addFiles() {
+	s.timeout = time.Duration(tool.DefaultSearchTimeout)
 	for _, t := range s.opts.Tools {
-		if t.Family != tool.FamilyFiles {
+		if !t.HasFiles() {
 			continue
 		}
 		if s.files == nil {
-			s.files = t
+			s.files, s.timeout = t, t.Timeout
 			s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{Name: "file", Title: "Memory file", URITemplate: resourceTemplate,
 				Description: "A file of the memory; a directory is the list of what is in it.", MIMEType: resourceType}, s.readResource)
 		}
@@ -43,13 +51,24 @@ func (s *Server) addFiles() {
 				{Name: "content", Description: "tree: the names at the root (default); full: every file with its content"},
 				{Name: "max_chars", Description: "Most characters, 1 to 20000; default 4000"},
 			}}, s.prompt(t))
+		s.prompts = true
+	}
+	if k := s.opts.Connector; k != nil {
+		s.prompts = true
+		s.sdk.AddPrompt(&sdk.Prompt{Name: connectorPrompt, Title: "Memory", Description: "What the memory holds, to begin a conversation with."},
+			func(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+				return s.say(ctx, connectorPrompt, r, k.Text)
+			})
 	}
 }
 
-// fileCapabilities are what the server declares when it has files.
-func fileCapabilities(tools []*tool.Tool, c *sdk.ServerCapabilities) {
-	for _, t := range tools {
-		if t.Family == tool.FamilyFiles {
+// fileCapabilities are what the server declares when it has files or a connector.
+func fileCapabilities(o *Options, c *sdk.ServerCapabilities) {
+	if o.Connector != nil {
+		c.Prompts = &sdk.PromptCapabilities{}
+	}
+	for _, t := range o.Tools {
+		if t.HasFiles() {
 			c.Resources, c.Prompts = &sdk.ResourceCapabilities{}, &sdk.PromptCapabilities{}
 		}
 	}
@@ -76,7 +95,7 @@ func (s *Server) within(ctx context.Context, r source, do func(context.Context) 
 	case <-ctx.Done():
 		return s.fileError(ctx, r, ctx.Err())
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.files.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.fileError(ctx, r, do(ctx))
 }
@@ -108,7 +127,7 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 			params = &sdk.ListResourcesParams{}
 		}
 		tree, err := s.tree(ctx, r, params.Meta)
-		if loci.ErrnoOf(err) == loci.ENOMEM {
+		if loci.ErrnoOf(err) == loci.ENOTMEM {
 			return nil // clients list without being asked to: no thread, no files
 		}
 		if err != nil {
@@ -184,9 +203,8 @@ func resourcePath(uri string) (string, bool) {
 
 // prompt makes the handler of a tool's prompt.
 func (s *Server) prompt(t *tool.Tool) sdk.PromptHandler {
-	return func(ctx context.Context, r *sdk.GetPromptRequest) (out *sdk.GetPromptResult, err error) {
-		out = &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{}}
-		err = s.within(ctx, r, func(ctx context.Context) error {
+	return func(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return s.say(ctx, t.Name, r, func(ctx context.Context, c tool.Caller) (string, error) {
 			o := loci.ConnectorOptions{Content: loci.ConnectorContent(r.Params.Arguments["content"])}
 			if text := r.Params.Arguments["max_chars"]; text != "" {
 				n, err := strconv.Atoi(text)
@@ -195,19 +213,27 @@ func (s *Server) prompt(t *tool.Tool) sdk.PromptHandler {
 				}
 				o.MaxChars = n
 			}
-			c, err := s.caller(ctx, t.Name, r, r.Params.Meta)
-			if err != nil {
-				return err
-			}
-			text, err := t.ConnectorText(ctx, c, o)
-			if text != "" {
-				out.Messages = append(out.Messages, &sdk.PromptMessage{Role: "user", Content: &sdk.TextContent{Text: text}})
-			}
-			return err
+			return t.ConnectorText(ctx, c, o)
 		})
-		if err != nil {
-			return nil, err
-		}
-		return out, nil
 	}
+}
+
+// say answers a request for a prompt with what text returns; nothing is no message.
+func (s *Server) say(ctx context.Context, name string, r *sdk.GetPromptRequest, text func(context.Context, tool.Caller) (string, error)) (*sdk.GetPromptResult, error) {
+	out := &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{}}
+	err := s.within(ctx, r, func(ctx context.Context) error {
+		c, err := s.caller(ctx, name, r, r.Params.Meta)
+		if err != nil {
+			return err
+		}
+		said, err := text(ctx, c)
+		if said != "" {
+			out.Messages = append(out.Messages, &sdk.PromptMessage{Role: "user", Content: &sdk.TextContent{Text: said}})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }

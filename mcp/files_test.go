@@ -184,7 +184,7 @@ func TestMemoryToolOfThreads(t *testing.T) {
 		perThread.Scope = tool.ScopePerThread
 		c := dial(t, engine, alice(t), perThread)
 		c.says(args{"path": "/a", "command": "read"},
-			`{"command":"read","path":"/a","ok":false,"error":{"message":"threadId is required for perThread scope","code":"ENOMEM"}}`)
+			`{"command":"read","path":"/a","ok":false,"error":{"message":"threadId is required for perThread scope","code":"ENOTMEM"}}`)
 		one, two := sdk.Meta{"loci/thread_id": "1"}, sdk.Meta{"loci/thread_id": "2"}
 		c.ask("memory", args{"path": "/a", "command": "append", "content": "x"}, one)
 		if a := c.ask("memory", args{"path": "/a", "command": "read"}, one); a.isError {
@@ -207,7 +207,7 @@ func TestMemoryToolOfThreads(t *testing.T) {
 func TestMemoryToolAlwaysRepliesInAnEnvelope(t *testing.T) {
 	in := args{"path": "/a", "command": "append", "content": "x"}
 	c := dial(t, nil, alice(t), files)
-	c.says(in, `{"command":"append","path":"/a","ok":false,"error":{"message":"memory is not configured","code":"ENOMEM"}}`)
+	c.says(in, `{"command":"append","path":"/a","ok":false,"error":{"message":"memory is not configured","code":"ENOTMEM"}}`)
 	reader, err := loci.NewPrincipal(alice(t).Tenant(), "test", loci.Vars{loci.VarUser: "alice"}, loci.ScopeRead)
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestMemoryToolAlwaysRepliesInAnEnvelope(t *testing.T) {
 	c = dial(t, newEngine(t), reader, files)
 	c.says(in, `{"command":"append","path":"/a","ok":false,"error":{"message":"this credential lacks the scope \"write\"","code":"EACCES"}}`)
 	c = dial(t, newEngine(t), newPrincipal(t, nil), files)
-	if a := c.ask("memory", in); !strings.Contains(a.text, `"ok":false`) || !strings.Contains(a.text, `"code":"ENOMEM"`) {
+	if a := c.ask("memory", in); !strings.Contains(a.text, `"ok":false`) || !strings.Contains(a.text, `"code":"ENOTMEM"`) {
 		t.Errorf("without a user: %s", a.text)
 	}
 	c = dialOptions(t, newEngine(t), mcp.Options{Principal: alice(t)}, tool.Config{Entries: []tool.Instance{files}, MaxArguments: 512})

@@ -18,6 +18,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,7 +29,12 @@ import (
 
 // Options configure a [Server]. The zero value of each field means its default.
 type Options struct {
-	Tools []*tool.Tool // in the order in which clients see them; at least one
+	// Tools, in the order in which clients see them; at least one, unless there is a
+	// connector.
+	Tools []*tool.Tool
+
+	// Connector, unless nil, is a prompt that says what it puts into conversations.
+	Connector *tool.Connector
 
 	// Principal is whom every request comes from, unless Identify is set.
 	Principal loci.Principal
@@ -59,6 +65,9 @@ type Server struct {
 	order map[string]int
 	slots chan struct{} // one for each tool call that runs
 	files *tool.Tool    // whose files are resources; nil: there are none
+
+	prompts bool          // whether there are some
+	timeout time.Duration // of requests for files and prompts
 }
 
 // New makes a server.
@@ -80,13 +89,13 @@ func New(o Options) (*Server, error) {
 		}
 		o.Identify = func(context.Context, Origin) (loci.Principal, error) { return o.Principal, nil }
 	}
-	if len(o.Tools) == 0 {
+	if len(o.Tools) == 0 && o.Connector == nil {
 		return nil, loci.Errorf(loci.Invalid, "an MCP server needs at least one tool")
 	}
 	s := &Server{opts: o, tools: map[string]*tool.Tool{}, order: map[string]int{}, slots: make(chan struct{}, o.Limits.InFlight)}
 	// What is not declared answers "method not found".
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
-	fileCapabilities(o.Tools, capabilities)
+	fileCapabilities(&o, capabilities)
 	s.sdk = sdk.NewServer(s.implementation(), &sdk.ServerOptions{
 		Instructions: o.Instructions,
 		// The SDK's own log names nothing an operator could act upon, and quotes input.
@@ -150,7 +159,7 @@ func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		if answered := methods[method] || s.files != nil && fileMethods[method]; !answered && !strings.HasPrefix(method, "notifications/") {
+		if answered := methods[method] || s.files != nil && resourceMethods[method] || s.prompts && promptMethods[method]; !answered && !strings.HasPrefix(method, "notifications/") {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 		}
 		if call, ok := r.(*sdk.CallToolRequest); ok {

@@ -27,6 +27,9 @@ type Options struct {
 	Engine *loci.Engine // required
 	Tools  *tool.Set    // that /v1/tools offers; nil: none
 
+	// Connectors are those of the agents of a graph, by the agent's id; nil: it has none.
+	Connectors map[string]*tool.Connector
+
 	// Principal is whom every request comes from, unless Identify is set.
 	Principal loci.Principal
 
@@ -72,6 +75,8 @@ var groups = []func(*API){
 	(*API).checkpointRoutes,
 	(*API).sessionRoutes,
 	(*API).messageRoutes,
+	(*API).fileRoutes,
+	(*API).connectorRoutes,
 }
 
 // New makes an API.

@@ -73,7 +73,13 @@ func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Engine: engine, Tools: set, Principal: principal(t, "a.b@example.org"), Logger: logger, Version: "test"}
+	connectors := map[string]*tool.Connector{"B": nil}
+	for id, cfg := range map[string]tool.ConnectorConfig{"A": {Content: loci.ContentFull, Scope: tool.ScopePerThread}, "C": {Unwired: true}} {
+		if connectors[id], err = tool.NewConnector(engine, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Options{Engine: engine, Tools: set, Connectors: connectors, Principal: principal(t, "a.b@example.org"), Logger: logger, Version: "test"}
 	if change != nil {
 		change(&o)
 	}

@@ -73,7 +73,10 @@ type Instance struct {
 	// content_and_artifact adds the raw objects in the structured form.
 	ResponseFormat string `json:"response_format,omitempty" yaml:"response_format,omitempty"`
 
-	// Of the tool memory of the family files: which tree it works on, the default being
+	// Unwired tools of files have no memory: every call is ENOTMEM.
+	Unwired bool `json:"-" yaml:"-"`
+
+	// Of the tool memory of the families files and claude: which tree it works on, the default being
 	// [loci.DefaultTreeName], so that several tools may share one; whether every thread
 	// has its own, global (the default) or perThread; and what clients show.
 	Memory      string `json:"memory,omitempty" yaml:"memory,omitempty"`

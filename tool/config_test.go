@@ -80,13 +80,13 @@ func TestConfigFaults(t *testing.T) {
 		cfg  Config
 		want []string
 	}{
-		{Config{Entries: []Instance{{Family: "memories"}}}, []string{`tools entry 1: unknown family "memories": must be one of facts, notes, memory, files`}},
+		{Config{Entries: []Instance{{Family: "memories"}}}, []string{`tools entry 1: unknown family "memories": must be one of facts, notes, memory, files, claude`}},
 		{Config{Entries: []Instance{{Tool: "memory", Name: "Memory"}, {Family: "files", Scope: "thread"}, {Family: "notes", Memory: "x"}}}, []string{
 			"tools entry 1: name \"Memory\" must be 1 to 64 of a to z, 0 to 9 and _",
 			"tools entry 2: unknown scope \"thread\": must be one of global, perThread",
-			"tools entry 3: memory is for the tool memory of the family files only"}},
+			"tools entry 3: memory is for the tool memory of the families files and claude only"}},
 		{Config{Entries: []Instance{{Tool: "save"}}}, []string{`tools entry 1: unknown tool "save": must be one of ` + allNames}},
-		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files) or tool (one of ` + allNames + `)`}},
+		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files, claude) or tool (one of ` + allNames + `)`}},
 		{Config{Entries: []Instance{{Family: "facts", Tool: "memory_recall"}}}, []string{
 			`tools entry 1: the family facts has no tool "memory_recall": must be one of manage_memory, search_memory`}},
 		{Config{Entries: []Instance{{Family: "facts", Prefix: "a b"}, {Tool: "manage_memory", Prefix: "x_"}}}, []string{
@@ -116,7 +116,7 @@ func TestConfigFaults(t *testing.T) {
 			`reply_cap is 255; it must be 256 to 1048576`, `max_arguments is -1; it must be 256 to 67108864`, `search_limit is 101; it must be 1 to 100`,
 			`top_k is 21; it must be 1 to 20`, `search_timeout is -1ns; it must be 1ms to 10m`, `write_timeout is 1h0m0s; it must be 1ms to 10m`}},
 		{Config{TopK: 99, Entries: []Instance{{Family: "x"}, {Tool: "memory_save", Name: "é"}}}, []string{ // all at once
-			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes, memory, files`,
+			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes, memory, files, claude`,
 			`tools entry 2: name "é" must be 1 to 64 letters, digits, _ or -`}},
 	} {
 		set, err := New(nil, c.cfg)

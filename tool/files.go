@@ -93,7 +93,7 @@ func filesTool(b *base, t Tool, i Instance) *Tool {
 	choices(schema.Properties["command"], commandRead, commandList, commandAppend, commandUpdate, commandDelete)
 	t.InputSchema, t.OutputSchema = schemaBytes(schema), schemaBytes(envelopeSchema())
 	t.envelope = refusedFile
-	t.files = &filesPlace{memory: i.Memory, perThread: i.Scope == ScopePerThread}
+	t.files = &filesPlace{memory: i.Memory, perThread: i.Scope == ScopePerThread, unwired: i.Unwired}
 	place := *t.files
 	t.bind = func(given arguments) (work, error) {
 		f, err := fileArguments(given)
@@ -132,7 +132,7 @@ func refusedFile(args json.RawMessage, err error) Reply {
 	case parseErr != nil:
 		v.Error = &envelopeError{errArguments.Error(), loci.EINVAL}
 	case errors.As(err, &missing):
-		v.Error.Code = loci.ENOMEM
+		v.Error.Code = loci.ENOTMEM
 	}
 	r, encodeErr := objectReply(v)
 	if encodeErr != nil { // texts alone: cannot fail
@@ -243,10 +243,14 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 	return tree.Delete(ctx, f.path)
 }
 
+var errUnwired = &loci.Error{Code: loci.NotFound, Err: loci.ENOTMEM, Msg: "ENOTMEM: memory is not connected",
+	Recovery: "Ask the operator to connect the tool to a memory."}
+
 // filesPlace says which tree a tool works on.
 type filesPlace struct {
 	memory    string
 	perThread bool
+	unwired   bool // there is none
 }
 
 // thread returns the thread whose tree the caller has; "" is the tree of all.
@@ -256,7 +260,7 @@ func (p filesPlace) thread(c *call) (string, error) {
 	}
 	thread := c.Principal.Var(loci.VarThread)
 	if thread == "" {
-		return "", &loci.Error{Code: loci.Invalid, Err: loci.ENOMEM, Msg: "threadId is required for perThread scope",
+		return "", &loci.Error{Code: loci.Invalid, Err: loci.ENOTMEM, Msg: "threadId is required for perThread scope",
 			Recovery: "Choose a thread with the request, or use a tree that all threads share."}
 	}
 	return thread, nil
@@ -264,8 +268,11 @@ func (p filesPlace) thread(c *call) (string, error) {
 
 // tree opens the tree that the caller has.
 func (c *call) tree(place filesPlace) (*loci.Tree, error) {
+	if place.unwired {
+		return nil, errUnwired
+	}
 	if c.tool.base.engine == nil {
-		return nil, &loci.Error{Code: loci.Unavailable, Err: loci.ENOMEM, Msg: "memory is not configured"}
+		return nil, &loci.Error{Code: loci.Unavailable, Err: loci.ENOTMEM, Msg: "memory is not configured"}
 	}
 	thread, err := place.thread(c)
 	if err != nil {
@@ -282,7 +289,11 @@ func (c *call) tree(place filesPlace) (*loci.Tree, error) {
 // configuration keeps them, for surfaces that show it without calling the tool.
 func (t *Tool) Scrub(text string) string { return t.base.scrub(text) }
 
-// Tree opens the tree that a tool of the family files gives a caller, for surfaces
+// HasFiles reports whether the tool works on a tree of files, so that [Tool.Tree] has
+// one to give.
+func (t *Tool) HasFiles() bool { return t.files != nil }
+
+// Tree opens the tree that a tool with files gives a caller, for surfaces
 // that show files in other ways. The caller needs the scope read. Unsupported: it is
 // a tool of another family.
 func (t *Tool) Tree(c Caller) (*loci.Tree, error) {
@@ -299,7 +310,7 @@ func (t *Tool) Tree(c Caller) (*loci.Tree, error) {
 // of the family files gives a caller; tree and thread of the options are its own.
 // Without a thread a tool with the scope perThread tells of the tree of all.
 func (t *Tool) ConnectorText(ctx context.Context, c Caller, o loci.ConnectorOptions) (string, error) {
-	if _, err := t.Tree(c); err != nil && loci.ErrnoOf(err) != loci.ENOMEM {
+	if _, err := t.Tree(c); err != nil && loci.ErrnoOf(err) != loci.ENOTMEM {
 		return "", err
 	}
 	inner := &call{Caller: c, tool: t}
@@ -318,7 +329,7 @@ func (t *Tool) ConnectorText(ctx context.Context, c Caller, o loci.ConnectorOpti
 func (i Instance) checkFiles(at int, applies bool) (faults []error) {
 	for _, field := range []struct{ name, value string }{{"scope", i.Scope}, {"memory", i.Memory}, {"title", i.Title}, {"description", i.Description}} {
 		if field.value != "" && !applies {
-			faults = append(faults, fault(at, "%s is for the tool memory of the family files only", field.name))
+			faults = append(faults, fault(at, "%s is for the tool memory of the families files and claude only", field.name))
 		}
 	}
 	switch {

@@ -22,6 +22,7 @@ var goldens = map[string]Config{
 	"notes":       {Entries: []Instance{{Family: FamilyNotes}}},
 	"memory":      {Entries: []Instance{{Family: FamilyMemory}}},
 	"files":       {Entries: []Instance{{Family: FamilyFiles}, {Tool: "memory", Name: "memory_write", Title: "Mem Write", Description: "Write memory tool"}}},
+	"claude":      {Entries: []Instance{{Family: FamilyClaude}}},
 	"facts_raw":   {Entries: []Instance{{Family: FamilyFacts, ResponseFormat: FormatContentAndArtifact}}},
 	"create_only": {Entries: []Instance{{Tool: "manage_memory", ActionsPermitted: []string{"create"}}}},
 	"update_only": {Entries: []Instance{{Tool: "manage_memory", ActionsPermitted: []string{"update"}}}},

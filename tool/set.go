@@ -17,10 +17,13 @@ const (
 	FamilyNotes  = "notes"  // memory_search, memory_save, memory_update, memory_delete
 	FamilyMemory = "memory" // memory_recall, memory_store_fact and others: episodes, facts and rules
 	FamilyFiles  = "files"  // memory: a tree of text files
+	FamilyClaude = "claude" // memory: the same tree, as Anthropic's memory tool
 )
 
 // Families lists the families there are.
-func Families() []string { return []string{FamilyFacts, FamilyNotes, FamilyMemory, FamilyFiles} }
+func Families() []string {
+	return []string{FamilyFacts, FamilyNotes, FamilyMemory, FamilyFiles, FamilyClaude}
+}
 
 // A builder makes one tool for an entry of the configuration.
 type builder struct {
@@ -51,6 +54,7 @@ var builders = []builder{
 	{"memory_forget", FamilyMemory, false, forgetMemory},
 	{"memory_stats", FamilyMemory, false, memoryStats},
 	{"memory", FamilyFiles, true, filesTool},
+	{"memory", FamilyClaude, true, claudeTool},
 }
 
 // base is what the tools of a set share.

@@ -48,6 +48,7 @@ type flags struct {
 	Thread   *string  `group:"global" placeholder:"ID" help:"${thread}"`
 	Session  *string  `group:"global" placeholder:"ID" help:"${session}"`
 	Tools    *string  `group:"global" placeholder:"LIST" help:"${tools}"`
+	Graph    *string  `group:"global" placeholder:"FILE" help:"${graph}"`
 	Embedder *string  `group:"global" placeholder:"SPEC" help:"${embedder}"`
 	Listen   *string  `group:"global" placeholder:"ADDRESS" help:"${listen}"`
 	LogLevel *string  `group:"global" placeholder:"LEVEL" help:"${log_level}"`
@@ -59,7 +60,7 @@ type flags struct {
 func (f *flags) given() map[string]string {
 	given := map[string]string{}
 	for key, value := range map[string]*string{"store": f.Store, "tenant": f.Tenant, "user": f.User, "org": f.Org,
-		"agent": f.Agent, "thread": f.Thread, "session": f.Session, "tools": f.Tools, "embedder": f.Embedder, "listen": f.Listen, "log.level": f.LogLevel} {
+		"agent": f.Agent, "thread": f.Thread, "session": f.Session, "tools": f.Tools, "graph": f.Graph, "embedder": f.Embedder, "listen": f.Listen, "log.level": f.LogLevel} {
 		if value != nil {
 			given[key] = *value
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/graph"
 	"github.com/loci-memory/loci/llm"
 )
 
@@ -51,6 +52,9 @@ type config struct {
 	sessionMax                        int
 	sessionTimeout                    time.Duration
 	logLevel                          slog.Level
+
+	graphFile string       // empty: the graph is in the configuration file, or there is none
+	graph     *graph.Graph // nil: none
 
 	llm                                                        llm.Config
 	llmKeyEnv, llmKeyFile                                      string
@@ -244,6 +248,7 @@ func (c *config) complete(env environ, bad *faults) {
 		w.Relevance+w.Importance+w.Recency+w.Confidence)
 	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
 	c.checkTools(bad)
+	c.checkGraph(bad)
 	c.checkLLM(bad)
 }
 

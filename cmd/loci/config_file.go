@@ -152,6 +152,10 @@ func (r *fileReader) value(s *setting, n *yaml.Node) {
 		r.tools(s, n)
 		return
 	}
+	if s.key == "graph" && n.Kind == yaml.MappingNode {
+		r.graph(s, n)
+		return
+	}
 	text, ok := r.scalarOrList(s, n)
 	if !ok {
 		return

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -102,6 +103,9 @@ func (x *examination) examine() {
 		x.fail("tools", err)
 	} else {
 		x.ok("tools", "%d entries", len(cfg.tools))
+	}
+	if ids := cfg.graph.IDs(); len(ids) > 0 {
+		x.ok("graph", "agents %s", strings.Join(ids, ", "))
 	}
 	if err := x.a.open(); err != nil {
 		x.fail("store", err)

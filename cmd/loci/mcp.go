@@ -2,30 +2,34 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/tool"
 )
 
-type mcpCmd struct{}
+type mcpCmd struct {
+	AgentNode string `placeholder:"ID" help:"Serve what this agent of the graph has, in place of the configured tools."`
+}
 
 // Help is shown below the usage.
 func (*mcpCmd) Help() string {
 	return `The agent's program starts this command and speaks the Model Context Protocol with it. The log goes to standard error.
 
-    loci mcp --user alice --tools notes`
+    loci mcp --user alice --tools notes
+    loci mcp --user alice --graph graph.json --agent-node A`
 }
 
 // Run serves until standard input ends or a signal comes.
-func (*mcpCmd) Run(a *app) error {
+func (c *mcpCmd) Run(a *app) error {
 	if err := a.open(); err != nil {
 		return err
 	}
-	set, err := tool.New(a.engine, a.cfg.toolConfig(a.logger()))
+	agent, err := c.agent(a)
 	if err != nil {
 		return err
 	}
-	server, err := mcp.New(mcp.Options{Tools: set.Tools(), Principal: a.principal, RecordElevation: a.engine.RecordElevation,
+	server, err := mcp.New(mcp.Options{Tools: agent.tools, Connector: agent.connector, Principal: a.principal, RecordElevation: a.engine.RecordElevation,
 		Version: buildVersion().Version, Logger: a.logger()})
 	if err != nil {
 		return err
@@ -43,4 +47,19 @@ func (*mcpCmd) Run(a *app) error {
 	stop()
 	<-done
 	return err
+}
+
+// agent is whose tools are served: those of an agent of the graph, or the configured ones.
+func (c *mcpCmd) agent(a *app) (agentNode, error) {
+	if c.AgentNode != "" {
+		return a.agentNode(c.AgentNode)
+	}
+	if a.cfg.graph != nil {
+		a.note("The tools are those of the setting tools: --agent-node chooses an agent of the graph, one of %s.", strings.Join(a.cfg.graph.IDs(), ", "))
+	}
+	set, err := tool.New(a.engine, a.cfg.toolConfig(a.logger()))
+	if err != nil {
+		return agentNode{}, err
+	}
+	return agentNode{tools: set.Tools()}, nil
 }

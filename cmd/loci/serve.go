@@ -76,19 +76,33 @@ func (a *app) announce(url string) error {
 // newServer makes the server with both surfaces.
 func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	cfg := a.cfg
-	api, err := rest.New(rest.Options{Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
-		Logger: a.logger(), MaxBody: cfg.maxBody, MaxValueBody: cfg.maxValueBody, MaxBlobBody: cfg.maxBlobBody, Timeout: cfg.httpTimeout,
-		Summaries: loci.SummaryOptions{Completer: a.completer, TokensPerDay: int64(cfg.tokensPerDay)}})
+	nodes, err := a.agentNodes()
+	if err != nil {
+		return nil, err
+	}
+	restOptions := rest.Options{Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
+		Connectors: map[string]*tool.Connector{}, Logger: a.logger(), MaxBody: cfg.maxBody, MaxValueBody: cfg.maxValueBody, MaxBlobBody: cfg.maxBlobBody, Timeout: cfg.httpTimeout,
+		Summaries: loci.SummaryOptions{Completer: a.completer, TokensPerDay: int64(cfg.tokensPerDay)}}
+	for _, n := range nodes {
+		restOptions.Connectors[n.id] = n.connector
+	}
+	api, err := rest.New(restOptions)
 	if err != nil {
 		return nil, err
 	}
 	opts := server.Options{REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.hosts, Origins: cfg.origins,
 		InFlight: cfg.maxRequests, Send: time.Minute + max(cfg.httpTimeout, cfg.readTimeout, cfg.writeTimeout), Drain: cfg.httpShutdown, Logger: a.logger()}
-	if opts.MCP, err = a.mcpHandler(set, a.principal); err != nil {
+	configured := agentNode{tools: set.Tools()}
+	if opts.MCP, err = a.mcpHandler(configured, a.principal); err != nil {
 		return nil, err
 	}
+	for _, n := range nodes {
+		if opts.Agents[n.id], err = a.mcpHandler(n, a.principal); err != nil {
+			return nil, err
+		}
+	}
 	agents := cfg.agents
-	if own := cfg.vars[loci.VarAgent]; len(agents) == 0 && own != "" {
+	if own := cfg.vars[loci.VarAgent]; len(agents) == 0 && own != "" && opts.Agents[own] == nil {
 		agents = []string{own}
 	}
 	for _, agent := range agents {
@@ -98,17 +112,17 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		if opts.Agents[agent], err = a.mcpHandler(set, p); err != nil {
+		if opts.Agents[agent], err = a.mcpHandler(configured, p); err != nil {
 			return nil, err
 		}
 	}
 	return server.New(opts)
 }
 
-// mcpHandler serves the tools to requests of a principal.
-func (a *app) mcpHandler(set *tool.Set, p loci.Principal) (http.Handler, error) {
+// mcpHandler serves what an agent has to requests of a principal.
+func (a *app) mcpHandler(n agentNode, p loci.Principal) (http.Handler, error) {
 	headers := identify(p)
-	s, err := mcp.New(mcp.Options{Tools: set.Tools(), RecordElevation: a.engine.RecordElevation, Version: buildVersion().Version, Logger: a.logger(),
+	s, err := mcp.New(mcp.Options{Tools: n.tools, Connector: n.connector, RecordElevation: a.engine.RecordElevation, Version: buildVersion().Version, Logger: a.logger(),
 		Identify: func(ctx context.Context, o mcp.Origin) (loci.Principal, error) { return headers(ctx, o.Header) },
 		Limits:   mcp.Limits{Line: a.cfg.maxValueBody}})
 	if err != nil {

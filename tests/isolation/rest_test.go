@@ -67,7 +67,11 @@ func serve(t *testing.T, sc *scene, p loci.Principal) *surface {
 		t.Fatal(err)
 	}
 	identify := func(_ context.Context, h http.Header) (loci.Principal, error) { return server.Identify(p, h) }
-	api, err := rest.New(rest.Options{Engine: sc.engine, Tools: set, Identify: identify, Logger: logger})
+	connector, err := tool.NewConnector(sc.engine, tool.ConnectorConfig{Content: loci.ContentFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := rest.New(rest.Options{Engine: sc.engine, Tools: set, Connectors: map[string]*tool.Connector{"planner": connector}, Identify: identify, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +122,8 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 	case sc.Properties == nil && sc.values() != nil:
 		of := s.fill(sc.values(), name, sent, id, cursor)
 		return []any{map[string]any{sent: of[0]}}
+	case name == "messages":
+		return []any{[]any{map[string]string{"role": "user", "content": sent}}}
 	case sc.Type == nil || strings.Contains(kind, "object") && sc.Properties == nil:
 		return []any{map[string]any{"query": sent, "note_id": id, "content": sent, sent: sent}}
 	case strings.Contains(kind, "object"):
@@ -152,6 +158,8 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 		return []any{"2026-01-02T03:04:05Z"}
 	case strings.Contains(kind, "string") && sc.Format == "byte":
 		return []any{base64.StdEncoding.EncodeToString([]byte(sent))}
+	case name == "path":
+		return []any{filePath(sent)}
 	case strings.HasPrefix(name, "target_") && kind == "string": // not where it comes from
 		return []any{sent + " copy"}
 	case strings.Contains(kind, "string"):
@@ -164,6 +172,9 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 	return nil
 }
 
+// filePath is where the victim has a file, if what is sent is the canary.
+func filePath(sent string) string { return "/" + sent + "/" + sent }
+
 // each calls do with a request for every operation and every way to fill it.
 func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, method, target, body string)) {
 	t.Helper()
@@ -173,7 +184,7 @@ func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, meth
 		switch {
 		case c.method == "delete" && !strings.Contains(c.path, "{"): // all of it
 			return 3
-		case c.method == "delete" || strings.HasSuffix(c.path, "/delete") || strings.HasSuffix(c.path, "/batch"):
+		case c.method == "delete" || strings.HasSuffix(c.path, "/delete") || strings.HasSuffix(c.path, "/batch") || strings.HasSuffix(c.path, "/move"):
 			return 2
 		case c.method == "put" || c.method == "post" && strings.HasSuffix(c.path, "/messages"):
 			return 0
@@ -191,11 +202,11 @@ func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, meth
 	})
 	for _, c := range calls {
 		op := s.api.Paths[c.path][c.method]
-		target := strings.NewReplacer("{id}", url.PathEscape(id), "{thread_id}", url.PathEscape(sent), "{session_id}", url.PathEscape(sent)).Replace(c.path)
+		target := strings.NewReplacer("{id}", url.PathEscape(id), "{thread_id}", url.PathEscape(sent), "{session_id}", url.PathEscape(sent), "{agent}", "planner").Replace(c.path)
 		names := []string{"memory_search", "memory_save", "memory_update", "memory_delete"}
 		query := url.Values{}
 		for _, p := range op.Parameters {
-			if value := map[string]string{"cursor": cursor, "entity": id, "tag": sent, "history": "true", "all": "true"}[p.Name]; p.In == "query" && value != "" {
+			if value := map[string]string{"cursor": cursor, "entity": id, "tag": sent, "history": "true", "all": "true", "path": filePath(sent)}[p.Name]; p.In == "query" && value != "" {
 				query.Set(p.Name, value)
 			}
 		}
@@ -295,7 +306,7 @@ func TestEveryRouteFindsTheCanary(t *testing.T) {
 			})
 		}
 		for name, ok := range found {
-			if !ok && !slices.Contains([]string{"info", "list_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "summarise_session", "trim_session", "save_note", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
+			if !ok && !slices.Contains([]string{"info", "list_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "summarise_session", "trim_session", "update_file", "move_file", "list_file_versions", "save_note", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
 				t.Errorf("%s finds no canary", name)
 			}
 		}
