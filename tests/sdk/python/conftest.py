@@ -6,19 +6,67 @@ import uuid
 
 import pytest
 
+from loci_memory import Loci
+
+
+class Server:
+    """`start` after a stop or a kill opens the same store at the same address."""
+
+    def __init__(self, directory):
+        self._store = "sqlite:" + str(directory / "memory.db")
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCI")}
+        self._environment |= {"LOCI_SCOPES": "read,write,delete,delegate", "XDG_CONFIG_HOME": str(directory)}
+        self._listen = "127.0.0.1:0"
+        self.start()
+
+    def start(self):
+        command = [os.environ["LOCI"], "serve", "--listen", self._listen, "--store", self._store, "--user", "nobody", "--tools", "notes,facts"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=self._environment, text=True)
+        self.url = self._process.stdout.readline().strip()
+        assert self.url, "loci serve did not start"
+        self._listen = self.url.removeprefix("http://")
+
+    def stop(self):
+        if self._process.poll() is None:
+            self._process.terminate()
+            assert self._process.wait(timeout=30) == 0
+
+    def kill(self):
+        """As kill -9 does: nothing is put in order before the end."""
+        self._process.kill()
+        self._process.wait(timeout=30)
+
 
 @pytest.fixture(scope="session")
 def url(tmp_path_factory):
-    store = "sqlite:" + str(tmp_path_factory.mktemp("loci") / "memory.db")
-    environment = {**os.environ, "LOCI_SCOPES": "read,write,delete,delegate", "LOCI_LISTEN": "127.0.0.1:0"}
-    command = [os.environ["LOCI"], "serve", "--store", store, "--user", "nobody"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
-    yield server.stdout.readline().strip()
-    server.terminate()
-    assert server.wait(timeout=30) == 0
+    """A server that stays up."""
+    server = Server(tmp_path_factory.mktemp("loci"))
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A server of the test's own, to stop and kill."""
+    server = Server(tmp_path)
+    yield server
+    server.stop()
 
 
 @pytest.fixture
 def user():
     """A memory of its own for each test."""
     return "user-" + uuid.uuid4().hex
+
+
+@pytest.fixture
+def memory(url, user):
+    with Loci(url, user=user) as memory:
+        yield memory
+
+
+@pytest.fixture
+def down():
+    """A client whose server is not there."""
+    with Loci("http://127.0.0.1:9", retries=0) as memory:
+        yield memory

@@ -1,13 +1,18 @@
-"""LociStore with LangGraph's interface, and the client below it."""
+"""LociStore with LangGraph's interface."""
 
 import asyncio
-import math
+import json
+import random
+import time
+from datetime import datetime, timezone
 
 import pytest
-from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
 
-from loci_memory import AsyncLoci, Loci, LociError
+from loci_memory import LociError
 from loci_memory.langgraph import LociStore
+from loci_memory.langgraph.store import _time
 
 
 @pytest.fixture
@@ -69,27 +74,119 @@ def test_refused_operations_raise(store):
         store.batch([ListNamespacesOp(match_conditions=(MatchCondition("prefix", ("a",)), MatchCondition("prefix", ("b",))))])
 
 
-def test_clients(url, user):
-    with Loci(url, user=user) as memory:
-        assert memory.info()["name"]
-        memory.put_item(("n",), "k", {"text": "walrus"}, ttl=10)
-        assert memory.get_item(("n",), "k")["value"] == {"text": "walrus"} and memory.get_item(("n",), "x") is None
-        assert memory.search_items((), query="walrus")[0]["key"] == "k"
-        assert memory.list_namespaces() == [("n",)]
-        assert [r["op"] for r in memory.batch([{"op": "get", "namespace": ["n"], "key": "k"}])] == ["get"]
-        assert memory.search("walrus", types=["item"])["matches"]
-        assert memory.recall("walrus")["memories"] == []
-        assert memory.context("walrus", agent="ada", token_budget=100)["text"] is not None
-        tools = memory.list_tools()
-        assert tools and memory.call_tool(tools[0]["name"], {"no such argument": 1})["is_error"]
-        memory.delete_item(("n",), "k")
-        with pytest.raises((LociError, ValueError)):
-            memory.put_item(("n",), "k", {"n": math.nan})
+LABELS = ("a", "b", "c d", "%", "ü/x")
 
-    async def run():
-        async with AsyncLoci(url, user=user) as other:
-            await other.put_item(("n",), "k", {"n": 1})
-            return await other.get_item(("n",), "k"), await other.get_item(("n",), "x"), await other.search(), await other.list_tools()
 
-    item, missing, found, listed = asyncio.run(run())
-    assert item["value"] == {"n": 1} and missing is None and len(found["matches"]) == 1 and listed == tools
+def random_namespace(rng, least=1):
+    return tuple(rng.choice(LABELS) for _ in range(rng.randint(least, 3)))
+
+
+def random_operation(rng):
+    namespace, key = random_namespace(rng), rng.choice(["k", "1", "a/b", ".."])
+    match rng.randrange(8):
+        case 0 | 1 | 2:
+            return PutOp(namespace, key, {"n": rng.randrange(4), "in": {"x": rng.choice([None, True, "s", 1.5])}, "list": [rng.randrange(2)]})
+        case 3:
+            return PutOp(namespace, key, None)
+        case 4:
+            return GetOp(namespace, key)
+        case 5 | 6:
+            conditions = [{"n": 1}, {"n": {"$gt": 1}}, {"n": {"$gte": 1, "$lt": 3}}, {"n": {"$ne": 2}}, {"in": {"x": "s"}}, {"list": [1]}, {"none": 1}, None]
+            return SearchOp(random_namespace(rng, 0), filter=rng.choice(conditions), limit=1000)
+        case _:
+            kinds = rng.sample(["prefix", "suffix"], rng.randrange(3))
+            path = [rng.choice([*LABELS, "*"]) for _ in range(rng.randint(1, 2))]
+            conditions = tuple(MatchCondition(kind, tuple(path)) for kind in kinds) or None
+            return ListNamespacesOp(conditions, max_depth=rng.choice([None, 1, 2]), limit=rng.choice([2, 1000]), offset=rng.choice([0, 1]))
+
+
+def seen(op, result):
+    """A result without what differs by design: times, and the order of a search without a query."""
+    if isinstance(op, SearchOp):
+        return sorted((item.namespace, item.key, json.dumps(item.value, sort_keys=True)) for item in result)
+    if isinstance(op, GetOp):
+        return result and (result.namespace, result.key, result.value)
+    return result
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equals_the_store_in_memory(store, seed):
+    rng, reference = random.Random(seed), InMemoryStore()
+    for _ in range(60):
+        ops = [random_operation(rng) for _ in range(rng.randint(1, 8))]
+        if any(isinstance(op, ListNamespacesOp) for op in ops):  # a read makes an empty namespace there, which the same batch lists
+            ops = [op for op in ops if not isinstance(op, GetOp)]
+        for op, ours, theirs in zip(ops, store.batch(ops), reference.batch(ops), strict=True):
+            assert seen(op, ours) == seen(op, theirs), (op, ours, theirs)
+        for namespace in [namespace for namespace, items in reference._data.items() if not items]:
+            del reference._data[namespace]  # it goes on listing those that hold nothing any more
+
+
+def test_an_overwrite_keeps_the_time_of_creation(store):
+    store.put(("a",), "k", {"n": 1})
+    first = store.get(("a",), "k")
+    time.sleep(0.01)
+    store.put(("a",), "k", {"n": 2})
+    second = store.get(("a",), "k")
+    assert second.created_at == first.created_at and second.updated_at > first.updated_at and first.created_at.tzinfo
+
+
+@pytest.mark.parametrize(("text", "microsecond"), [("2026-01-02T03:04:05Z", 0), ("2026-01-02T03:04:05.5Z", 500_000), ("2026-01-02T03:04:05.1234567Z", 123_456)])
+def test_times(text, microsecond):
+    assert _time(text) == datetime(2026, 1, 2, 3, 4, 5, microsecond, tzinfo=timezone.utc)
+
+
+def test_searches_by_meaning(store):
+    texts = {"apple": "red apple", "car": "red car", "green": "green apple", "blue": "blue car"}
+    for n, (key, text) in enumerate(texts.items()):
+        store.put(("t",), key, {"text": text, "color": text.split()[0], "n": n})
+    assert store.search(("t",), query="apple", filter={"color": "red"})[0].key == "apple"
+    assert {item.key for item in store.search(("t",), query="car", filter={"n": {"$gt": 0}})} == {"car", "green", "blue"}
+    assert len(store.search(("t",), query="")) == len(store.search(("t",))) == 4
+    pages = [item.key for offset in (0, 2) for item in store.search(("t",), query="red", limit=2, offset=offset)]
+    found = store.search(("t",), query="red")
+    assert pages == [item.key for item in found] and [item.score for item in found] == sorted((item.score for item in found), reverse=True)
+    store.put(("t",), "apple", {"text": "something about birds"})
+    assert store.search(("t",), query="red apple")[0].key != "apple"  # searched is what it says now
+    assert len(store.search(("t",), query="!@#$%^&*()" + "word " * 100)) == 4
+
+
+def test_only_indexed_paths_are_searched(store):
+    store.put(("t",), "one", {"title": "zebra", "notes": [{"text": "walrus"}], "rest": "penguin"}, index=["title", "notes[*].text"])
+    store.put(("t",), "other", {"title": "plain", "rest": "zebra walrus"}, index=["title"])
+    store.put(("t",), "none", {"title": "zebra walrus penguin"}, index=False)
+    for query in ("zebra", "walrus"):
+        assert store.search(("t",), query=query)[0].key == "one"
+    assert "none" not in [item.key for item in store.search(("t",), query="zebra walrus", limit=2)]
+    assert len(store.search(("t",))) == 3 and store.get(("t",), "none")
+
+
+def test_items_expire(url, user):
+    minutes = 1.5 / 60
+    store = LociStore(url, user=user, ttl={"default_ttl": minutes, "refresh_on_read": False})
+    store.put(("t",), "short", {"n": 1})
+    store.put(("t",), "kept", {"n": 1}, ttl=None)
+    store.put(("t",), "read", {"n": 1})
+    for _ in range(4):
+        time.sleep(0.5)
+        store.get(("t",), "read", refresh_ttl=True)
+        store.get(("t",), "short")
+    assert [store.get(("t",), key) is None for key in ("short", "kept", "read")] == [True, False, False]
+    assert {item.key for item in store.search(("t",))} == {"kept", "read"}
+
+
+@pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("langgraph", "x"), ("x" * 300,), ("\ud800",)])
+def test_namespaces_that_are_none(store, namespace):
+    with pytest.raises((InvalidNamespaceError, LociError)):
+        store.put(namespace, "k", {"n": 1})
+    with pytest.raises((ValueError, LociError)):
+        store.batch([PutOp(namespace, "k", {"n": 1})])
+    assert store.search(()) == []
+
+
+def test_no_namespace_leads_to_another_user(store, url):
+    store.put(("a",), "k", {"text": "mine"})
+    other = LociStore(url, user="another")
+    for namespace in ((), ("a",), ("user",), ("user", "another")):
+        assert other.search(namespace) == []
+    assert other.list_namespaces() == [] and other.get(("a",), "k") is None

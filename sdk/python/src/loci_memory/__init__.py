@@ -1,6 +1,12 @@
-"""Client of Loci, the memory of AI agents. `loci_memory.langgraph` has the saver and the store for LangGraph."""
+"""Client of Loci, the memory of AI agents.
 
-from loci_memory.client import AsyncLoci, Loci
+`loci_memory.langgraph` has a saver and a store for LangGraph, `loci_memory.langchain` a
+history and tools, `loci_memory.openai_agents` a session for the OpenAI Agents SDK.
+"""
+
+from loci_memory.aio.client import AsyncLoci
 from loci_memory.errors import LociError
+from loci_memory.remember import Remembered, aremember, remember
+from loci_memory.sync.client import Loci
 
-__all__ = ["AsyncLoci", "Loci", "LociError"]
+__all__ = ["AsyncLoci", "Loci", "LociError", "Remembered", "aremember", "remember"]

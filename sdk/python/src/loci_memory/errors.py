@@ -2,33 +2,77 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
+
+CODES = ("invalid", "unauthenticated", "forbidden", "not_found", "conflict", "too_large", "unsupported", "unavailable", "internal")
 
 
 class LociError(Exception):
     """A request that Loci refused, or that did not reach it.
 
     `code` is one of invalid, unauthenticated, forbidden, not_found, conflict,
-    too_large, unsupported, unavailable and internal; `recovery` says what to do next.
+    too_large, unsupported, unavailable and internal; `recovery` says what to do next,
+    `status` is that of HTTP (None: no response came), `request_id` names the request in
+    the server's log, `parts` are the places of the request that are wrong.
     """
 
-    def __init__(self, code: str, message: str, *, recovery: str = "", status: int | None = None, request_id: str = "") -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        recovery: str = "",
+        status: int | None = None,
+        request_id: str = "",
+        parts: list[dict[str, str]] | None = None,
+    ) -> None:
         super().__init__(f"{message} ({code})" if not recovery else f"{message} ({code}). {recovery}")
         self.code = code
         self.message = message
         self.recovery = recovery
         self.status = status
         self.request_id = request_id
+        self.parts = parts or []
 
 
 def error_of(response: httpx.Response) -> LociError:
-    """The error that a response is. What is no problem document of Loci comes from something in between."""
+    """The error that a response is: a problem document of Loci, or what stands between it and this client."""
     try:
         body = response.json()
     except ValueError:
         body = None
-    if not isinstance(body, dict):
-        body = {}
-    code = body.get("code") or ("unavailable" if response.status_code >= 500 else "invalid")
-    message = body.get("detail") or f"the server answered {response.status_code} {response.reason_phrase}"
-    return LociError(code, message, recovery=body.get("recovery", ""), status=response.status_code, request_id=body.get("request_id", ""))
+    problem = problem_of(body, response.status_code)
+    return problem or _foreign(response.status_code, response.headers.get("X-Request-Id", ""))
+
+
+def problem_of(body: Any, status: int | None = None) -> LociError | None:
+    """The error in a problem document (RFC 9457) as Loci writes it; None: it is none."""
+    if not isinstance(body, dict) or body.get("code") not in CODES:
+        return None
+    message = body.get("detail") or body.get("title") or body["code"]
+    return LociError(
+        body["code"],
+        message,
+        recovery=body.get("recovery", ""),
+        status=status or body.get("status"),
+        request_id=body.get("request_id", ""),
+        parts=body.get("errors"),
+    )
+
+
+def _foreign(status: int, request_id: str) -> LociError:
+    """A response that is not of Loci's making. It must not read as "there is no such thing"."""
+    if status == 401:
+        code, message, recovery = "unauthenticated", "the server asks for authentication", "Give the client an api_key."
+    elif status == 403:
+        code, message, recovery = "forbidden", "the server refuses the request", ""
+    elif status == 413:
+        code, message, recovery = "too_large", "the server or a proxy in front of it takes no request of this size", "Send less at once."
+    elif status in (408, 429) or status >= 500:
+        code, message, recovery = "unavailable", f"the server answered {status}", "Try again later."
+    else:
+        code, message = "unsupported", f"what answered ({status}) is no Loci server, or one of another version"
+        recovery = "Check the client's url: GET /v1/info there says what the server is."
+    return LociError(code, message, recovery=recovery, status=status, request_id=request_id)

@@ -26,10 +26,10 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import TASKS
 
-from loci_memory import calls
-from loci_memory.calls import JSON, Call
-from loci_memory.client import AsyncLoci, Loci
+from loci_memory.aio.client import AsyncLoci
+from loci_memory.calls import JSON, Call, checkpoints
 from loci_memory.errors import LociError
+from loci_memory.sync.client import Loci
 
 _PAGE = 100
 
@@ -96,7 +96,7 @@ class LociSaver(BaseCheckpointSaver[str]):
         }
         if parent := get_checkpoint_id(config):
             body["parent_checkpoint_id"] = parent
-        return calls.put_checkpoint(body), _config(place, checkpoint["id"])
+        return checkpoints.put(body), _config(place, checkpoint["id"])
 
     def _put_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> Call[None]:
         place = _place(config)
@@ -104,7 +104,7 @@ class LociSaver(BaseCheckpointSaver[str]):
             {"task_id": task_id, "task_path": task_path, "idx": WRITES_IDX_MAP.get(channel, idx), "channel": channel, "value": self._dump(value)}
             for idx, (channel, value) in enumerate(writes)
         ]
-        return calls.put_writes(place["thread_id"], place["checkpoint_ns"], config["configurable"]["checkpoint_id"], sent)
+        return checkpoints.put_writes(place["thread_id"], place["checkpoint_ns"], config["configurable"]["checkpoint_id"], sent)
 
     # What comes back.
 
@@ -133,19 +133,12 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Reads a checkpoint, the latest unless the configuration names one; None: there is none."""
-        saved = self._read(_get(config))
+        saved = self.client.run(_get(config))
         return self._tuple(saved, self._sends(saved)) if saved else None
-
-    def _read(self, call: Call[JSON]) -> JSON | None:
-        try:
-            return self.client.run(call)
-        except LociError as err:
-            _absent(err)
-            return None
 
     def _sends(self, saved: JSON) -> JSON | None:
         call = _get_sends(saved)
-        return self._read(call) if call else None
+        return self.client.run(call) if call else None
 
     def list(
         self, config: RunnableConfig | None, *, filter: dict[str, Any] | None = None, before: RunnableConfig | None = None, limit: int | None = None
@@ -154,7 +147,7 @@ class LociSaver(BaseCheckpointSaver[str]):
         query = _query(config, filter, before)
         left = limit
         while left is None or left > 0:
-            page = self.client.run(calls.list_checkpoints({**query, "limit": min(left or _PAGE, _PAGE)}))
+            page = self.client.run(checkpoints.page({**query, "limit": min(left or _PAGE, _PAGE)}))
             for saved in page["checkpoints"]:
                 yield self._tuple(saved, self._sends(saved))
             if left is not None:
@@ -177,37 +170,30 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Erases all checkpoints of a thread."""
-        self.client.run(calls.delete_thread(str(thread_id)))
+        self.client.run(checkpoints.delete_thread(str(thread_id)))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Erases the checkpoints whose metadata name one of the runs."""
         for part in _parts(run_ids, "run_ids"):
-            self.client.run(calls.delete_for_runs(part))
+            self.client.run(checkpoints.delete_for_runs(part))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies all checkpoints of a thread to one that has none."""
-        self.client.run(calls.copy_thread(str(source_thread_id), str(target_thread_id)))
+        self.client.run(checkpoints.copy_thread(str(source_thread_id), str(target_thread_id)))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Erases old checkpoints: all but what the latest of each namespace needs, or with delete all."""
         for part in _parts(thread_ids, "thread_ids"):
-            self.client.run(calls.prune(part, strategy))
+            self.client.run(checkpoints.prune(part, strategy))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple` for asyncio."""
-        saved = await self._aread(_get(config))
+        saved = await self.async_client.run(_get(config))
         return self._tuple(saved, await self._asends(saved)) if saved else None
-
-    async def _aread(self, call: Call[JSON]) -> JSON | None:
-        try:
-            return await self.async_client.run(call)
-        except LociError as err:
-            _absent(err)
-            return None
 
     async def _asends(self, saved: JSON) -> JSON | None:
         call = _get_sends(saved)
-        return await self._aread(call) if call else None
+        return await self.async_client.run(call) if call else None
 
     async def alist(
         self, config: RunnableConfig | None, *, filter: dict[str, Any] | None = None, before: RunnableConfig | None = None, limit: int | None = None
@@ -216,7 +202,7 @@ class LociSaver(BaseCheckpointSaver[str]):
         query = _query(config, filter, before)
         left = limit
         while left is None or left > 0:
-            page = await self.async_client.run(calls.list_checkpoints({**query, "limit": min(left or _PAGE, _PAGE)}))
+            page = await self.async_client.run(checkpoints.page({**query, "limit": min(left or _PAGE, _PAGE)}))
             for saved in page["checkpoints"]:
                 yield self._tuple(saved, await self._asends(saved))
             if left is not None:
@@ -239,21 +225,21 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     async def adelete_thread(self, thread_id: str) -> None:
         """`delete_thread` for asyncio."""
-        await self.async_client.run(calls.delete_thread(str(thread_id)))
+        await self.async_client.run(checkpoints.delete_thread(str(thread_id)))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """`delete_for_runs` for asyncio."""
         for part in _parts(run_ids, "run_ids"):
-            await self.async_client.run(calls.delete_for_runs(part))
+            await self.async_client.run(checkpoints.delete_for_runs(part))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """`copy_thread` for asyncio."""
-        await self.async_client.run(calls.copy_thread(str(source_thread_id), str(target_thread_id)))
+        await self.async_client.run(checkpoints.copy_thread(str(source_thread_id), str(target_thread_id)))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`prune` for asyncio."""
         for part in _parts(thread_ids, "thread_ids"):
-            await self.async_client.run(calls.prune(part, strategy))
+            await self.async_client.run(checkpoints.prune(part, strategy))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The next version of a channel: a number, and a random part that keeps branches of a thread apart."""
@@ -262,7 +248,9 @@ class LociSaver(BaseCheckpointSaver[str]):
 
 
 def _place(config: RunnableConfig) -> dict[str, str]:
-    configurable = config["configurable"]
+    configurable = config.get("configurable") or {}
+    if configurable.get("thread_id") in (None, ""):
+        raise LociError("invalid", "configurable has no thread_id", recovery='Call the graph with {"configurable": {"thread_id": …}}.')
     return {"thread_id": str(configurable["thread_id"]), "checkpoint_ns": configurable.get("checkpoint_ns") or ""}
 
 
@@ -270,21 +258,16 @@ def _config(place: dict[str, str], checkpoint_id: str) -> RunnableConfig:
     return {"configurable": {**place, "checkpoint_id": checkpoint_id}}
 
 
-def _get(config: RunnableConfig) -> Call[JSON]:
+def _get(config: RunnableConfig) -> Call[JSON | None]:
     place = _place(config)
-    return calls.get_checkpoint(place["thread_id"], place["checkpoint_ns"], get_checkpoint_id(config) or None)
+    return checkpoints.get(place["thread_id"], place["checkpoint_ns"], get_checkpoint_id(config) or None)
 
 
-def _get_sends(saved: JSON) -> Call[JSON] | None:
+def _get_sends(saved: JSON) -> Call[JSON | None] | None:
     """Before format 4 what a step sent to tasks is among the writes of the parent."""
     if saved.get("format", 0) >= 4 or not saved.get("parent_checkpoint_id"):
         return None
-    return calls.get_checkpoint(saved["thread_id"], saved["checkpoint_ns"], saved["parent_checkpoint_id"])
-
-
-def _absent(err: LociError) -> None:
-    if err.code != "not_found":
-        raise err
+    return checkpoints.get(saved["thread_id"], saved["checkpoint_ns"], saved["parent_checkpoint_id"])
 
 
 def _query(config: RunnableConfig | None, filter: dict[str, Any] | None, before: RunnableConfig | None) -> JSON:
@@ -308,9 +291,12 @@ def _filterable(metadata: JSON) -> JSON:
     out = {}
     for key, value in metadata.items():
         try:
-            out[key] = json.loads(json.dumps(value, allow_nan=False).replace("\\u0000", ""))
-        except (TypeError, ValueError):
+            text = json.dumps(value, allow_nan=False).replace("\\u0000", "")
+            plain = json.loads(text)
+            json.dumps([key, plain], ensure_ascii=False).encode()  # refuses half a surrogate pair
+        except (TypeError, ValueError, RecursionError):
             continue
+        out[key] = plain
     return out
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp, TTLConfig
 
-from loci_memory import calls
-from loci_memory.calls import JSON
-from loci_memory.client import AsyncLoci, Loci
-from loci_memory.errors import LociError
+from loci_memory.aio.client import AsyncLoci
+from loci_memory.calls import JSON, items
+from loci_memory.errors import LociError, problem_of
+from loci_memory.sync.client import Loci
 
 _BATCH = 1000  # operations of one request
 
@@ -51,14 +51,14 @@ class LociStore(BaseStore):
         """Does operations in few requests: reads see what was there before, of puts to one key the last counts."""
         plan = _Plan(list(ops))
         for part in plan.parts():
-            plan.take(part, self.client.run(calls.batch([op for _, op in part])))
+            plan.take(part, self.client.run(items.batch([op for _, op in part])))
         return plan.results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """`batch` for asyncio."""
         plan = _Plan(list(ops))
         for part in plan.parts():
-            plan.take(part, await self.async_client.run(calls.batch([op for _, op in part])))
+            plan.take(part, await self.async_client.run(items.batch([op for _, op in part])))
         return plan.results
 
 
@@ -83,7 +83,7 @@ class _Plan:
     def take(self, part: list[tuple[int, JSON]], outcomes: list[JSON]) -> None:
         for (i, op), outcome in zip(part, outcomes, strict=True):
             if error := outcome.get("error"):
-                raise LociError(error.get("code", "internal"), error.get("detail", ""), recovery=error.get("recovery", ""), status=error.get("status"))
+                raise problem_of(error) or LociError("internal", "an operation of the batch failed")
             if op["op"] == "get":
                 item = outcome.get("item")
                 self.results[i] = _item(item) if item else None
@@ -138,9 +138,15 @@ def _fields(item: JSON) -> JSON:
         "namespace": tuple(item["namespace"]),
         "key": item["key"],
         "value": item["value"],
-        "created_at": datetime.fromisoformat(item["created_at"].replace("Z", "+00:00")),
-        "updated_at": datetime.fromisoformat(item["updated_at"].replace("Z", "+00:00")),
+        "created_at": _time(item["created_at"]),
+        "updated_at": _time(item["updated_at"]),
     }
+
+
+def _time(text: str) -> datetime:
+    """A time in UTC. Python 3.10 reads fractions of a second only with three digits or six."""
+    seconds, _, fraction = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(seconds).replace(microsecond=int(fraction[:6].ljust(6, "0")), tzinfo=timezone.utc)
 
 
 def _item(item: JSON) -> Item:

@@ -1,0 +1,67 @@
+"""Items: JSON objects under keys in namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loci_memory.calls import items
+from loci_memory.replies import JSON, Item
+from loci_memory.transport import AsyncTransport
+
+
+class AsyncItems:
+    """JSON objects under keys, with the semantics of LangGraph's store. Namespaces begin at the caller's own."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def put(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        index: Sequence[str] | None = None,
+        ttl: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Stores a JSON object under a key. `index` names the paths that are searched (an empty list: none); `ttl` is in minutes."""
+        await self._transport.run(items.put(namespace, key, value, index, ttl), idempotency_key=idempotency_key)
+
+    async def get(self, namespace: Sequence[str], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        """Reads an item; None: there is none. Reading moves the expiry unless `refresh_ttl` is False."""
+        return await self._transport.run(items.get(namespace, key, refresh_ttl))
+
+    async def delete(self, namespace: Sequence[str], key: str, *, idempotency_key: str | None = None) -> None:
+        """Erases an item. A key that names none is no error."""
+        await self._transport.run(items.delete(namespace, key), idempotency_key=idempotency_key)
+
+    async def search(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        query: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        refresh_ttl: bool | None = None,
+    ) -> list[Item]:
+        """Finds items below a namespace by meaning and by words; without a query the newest. `limit` is 1 to 1000, default 10."""
+        return await self._transport.run(items.search(namespace_prefix, query, filter, limit, offset, refresh_ttl))
+
+    async def namespaces(
+        self,
+        *,
+        prefix: Sequence[str] | None = None,
+        suffix: Sequence[str] | None = None,
+        max_depth: int | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> list[tuple[str, ...]]:
+        """Lists namespaces that hold items, in order; * in a prefix or suffix stands for any one label."""
+        return await self._transport.run(items.namespaces(prefix, suffix, max_depth, limit, offset))
+
+    async def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[JSON]:
+        """Does up to 1000 operations at once; one that fails has an error in its result and keeps no other from being done."""
+        return await self._transport.run(items.batch(operations), idempotency_key=idempotency_key)

@@ -1,0 +1,166 @@
+"""Conversations: messages in order, under the id of a session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal
+
+from loci_memory.calls import sessions
+from loci_memory.replies import (
+    Appended,
+    Cleared,
+    History,
+    Imported,
+    Message,
+    Reminders,
+    Session,
+    SessionDocument,
+    SessionHits,
+    SessionPage,
+    Summarised,
+    Trimmed,
+)
+from loci_memory.transport import AsyncTransport
+
+
+class AsyncSessions:
+    """Conversations: messages in order, under the id of a session."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(
+        self,
+        id: str | None = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        max_messages: int | None = None,
+        timeout_seconds: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """Makes a session without messages; without an id it gets a UUID.
+
+        `max_messages` is how many of the newest messages are kept, and system messages always;
+        inactive for more than `timeout_seconds`, it is expired.
+        """
+        return await self._transport.run(sessions.create(id, metadata, max_messages, timeout_seconds), idempotency_key=idempotency_key)
+
+    async def page(self, *, include_expired: bool = False, limit: int | None = None, cursor: str | None = None) -> SessionPage:
+        """Reads a page of the sessions, the latest activity first; only active ones unless asked."""
+        return await self._transport.run(sessions.page(include_expired, limit, cursor))
+
+    async def all(self, *, include_expired: bool = False) -> AsyncIterator[Session]:
+        """Goes through the sessions, the latest activity first; only active ones unless asked."""
+        cursor: str | None = None
+        while True:
+            page = await self.page(include_expired=include_expired, limit=500, cursor=cursor)
+            for session in page["sessions"]:
+                yield session
+            cursor = page.get("next_cursor")
+            if not cursor:
+                return
+
+    async def get(self, id: str) -> Session:
+        """Reads a session, also an expired one."""
+        return await self._transport.run(sessions.get(id))
+
+    async def update(
+        self,
+        id: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        max_messages: int | None = None,
+        timeout_seconds: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """Changes a session; what is None stays."""
+        return await self._transport.run(sessions.update(id, metadata, max_messages, timeout_seconds), idempotency_key=idempotency_key)
+
+    async def clear(self, id: str, *, idempotency_key: str | None = None) -> Cleared:
+        """Erases a session with its messages."""
+        return await self._transport.run(sessions.clear(id), idempotency_key=idempotency_key)
+
+    async def clear_all(self, *, idempotency_key: str | None = None) -> Cleared:
+        """Erases every session of the caller."""
+        return await self._transport.run(sessions.clear_all(), idempotency_key=idempotency_key)
+
+    async def append(self, id: str, messages: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> Appended:
+        """Appends messages in their order, all or nothing, and makes the session if there is none.
+
+        Messages have LangChain's stored form, that of its serialised constructor, or OpenAI's
+        chat form. More than 1000 are several appends, each of them whole.
+        """
+        done = [await self._transport.run(call, idempotency_key=key) for call, key in sessions.appends(id, messages, idempotency_key)]
+        return sessions.together(done)
+
+    async def history(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+        order: Literal["asc", "desc"] | None = None,
+        format: Literal["langchain", "openai"] | None = None,
+    ) -> History:
+        """Reads a page of messages, also of an expired session, oldest first: those between two numbers, or the `last` so many."""
+        query = {"after": after, "before": before, "last": last, "limit": limit, "order": order, "format": format}
+        return await self._transport.run(sessions.history(id, query))
+
+    async def messages(
+        self, id: str, *, after: int | None = None, before: int | None = None, order: Literal["asc", "desc"] = "asc", page: int = 500
+    ) -> AsyncIterator[Message]:
+        """Goes through the messages of a session, `page` of them a request."""
+        while True:
+            found = await self.history(id, after=after, before=before, limit=page, order=order)
+            for message in found["messages"]:
+                yield message
+            if "next" not in found:
+                return
+            if order == "desc":
+                before = found["next"]
+            else:
+                after = found["next"]
+
+    async def export(self, id: str) -> SessionDocument:
+        """Returns a session with all of its messages as one document."""
+        return await self._transport.run(sessions.export(id))
+
+    async def import_document(
+        self,
+        document: Mapping[str, Any],
+        *,
+        id: str | None = None,
+        mode: Literal["new", "append", "replace"] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Imported:
+        """Restores a document, whole or not at all. `mode` says what becomes of a session that is there (default new: a conflict)."""
+        return await self._transport.run(sessions.import_document(document, id, mode), idempotency_key=idempotency_key)
+
+    async def trim(self, id: str, max_messages: int, *, idempotency_key: str | None = None) -> Trimmed:
+        """Erases all but the newest messages; system messages stay, and no result of a tool without its call."""
+        return await self._transport.run(sessions.trim(id, max_messages), idempotency_key=idempotency_key)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        id: str | None = None,
+        mode: Literal["hybrid", "keyword", "semantic"] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> SessionHits:
+        """Finds messages by meaning and by words, in all sessions or in one. `limit` is 1 to 1000, default 10."""
+        return await self._transport.run(sessions.search(query, id, mode, limit, offset))
+
+    async def summarise(self, id: str, context_tokens: int, *, idempotency_key: str | None = None, **options: Any) -> Summarised:
+        """Summarises older messages if the conversation fills the room a model has, `context_tokens`, far enough. The messages stay.
+
+        `options` may have threshold, target, messages and summary_tokens.
+        """
+        return await self._transport.run(sessions.summarise(id, context_tokens, options), idempotency_key=idempotency_key)
+
+    async def retrieve(self, id: str, query: str, *, token_budget: int | None = None, recent: int | None = None) -> Reminders:
+        """Makes a text of the notes, and of the messages the model does not see any more, that matter for a new message."""
+        return await self._transport.run(sessions.retrieve(id, query, token_budget, recent))

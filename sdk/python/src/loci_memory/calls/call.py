@@ -1,0 +1,58 @@
+"""What a request is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from loci_memory.errors import LociError
+
+T = TypeVar("T")
+JSON = dict[str, Any]
+
+
+def whole(reply: Any) -> Any:
+    """Reads a reply as it is."""
+    return reply
+
+
+def nothing(_: Any) -> None:
+    """Reads a reply without a body."""
+
+
+def field(name: str) -> Callable[[Any], Any]:
+    """Reads one field of a reply."""
+    return lambda reply: reply[name]
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request and how its reply is read.
+
+    It may be sent again when no reply came. One with `once` needs an idempotency key for
+    that, since a second time would change more than the first; `fragile` ones are not sent
+    again at all. Of an `optional` thing None is read where there is none.
+    """
+
+    method: str
+    path: str
+    body: JSON | None = None
+    query: Mapping[str, Any] | None = None
+    read: Callable[[Any], T] = whole
+    once: bool = False
+    fragile: bool = False
+    optional: bool = False
+
+
+def given(**fields: Any) -> JSON:
+    """The fields that are not None: an absent field has the server's default."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def segment(field: str, value: str) -> str:
+    """A part of a path."""
+    if value in ("", ".", ".."):
+        raise LociError("invalid", f"{field} must not be {value!r}: no address can hold it", recovery="Choose another one.")
+    return quote(value, safe="", errors="strict")

@@ -1,0 +1,89 @@
+"""Requests about conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loci_memory.calls.call import JSON, Call, given, segment
+from loci_memory.replies import Appended, Cleared, History, Imported, Reminders, Session, SessionDocument, SessionHits, SessionPage, Summarised, Trimmed
+
+BATCH = 1000  # messages of one append, as the server takes them
+
+
+def create(id: str | None, metadata: Mapping[str, Any] | None, max_messages: int | None, timeout_seconds: int | None) -> Call[Session]:
+    return Call("POST", "/v1/sessions", given(id=id, **_settings(metadata, max_messages, timeout_seconds)), once=True)
+
+
+def page(include_expired: bool, limit: int | None, cursor: str | None) -> Call[SessionPage]:
+    return Call("GET", "/v1/sessions", query=given(include_expired=include_expired or None, limit=limit, cursor=cursor))
+
+
+def get(id: str) -> Call[Session]:
+    return Call("GET", _path(id))
+
+
+def update(id: str, metadata: Mapping[str, Any] | None, max_messages: int | None, timeout_seconds: int | None) -> Call[Session]:
+    return Call("PATCH", _path(id), _settings(metadata, max_messages, timeout_seconds), once=True)
+
+
+def clear(id: str) -> Call[Cleared]:
+    return Call("DELETE", _path(id), once=True)
+
+
+def clear_all() -> Call[Cleared]:
+    return Call("DELETE", "/v1/sessions", query={"all": "true"}, once=True)
+
+
+def append(id: str, messages: Sequence[Mapping[str, Any]]) -> Call[Appended]:
+    return Call("POST", _path(id) + "/messages", {"messages": [dict(m) for m in messages]}, once=True)
+
+
+def appends(id: str, messages: Sequence[Mapping[str, Any]], key: str | None) -> list[tuple[Call[Appended], str | None]]:
+    """The appends that messages come to, each with its idempotency key; without messages one, which the server refuses."""
+    starts = range(0, max(len(messages), 1), BATCH)
+    return [(append(id, messages[at : at + BATCH]), f"{key}:{at}" if key and at else key) for at in starts]
+
+
+def together(done: Sequence[Appended]) -> Appended:
+    """What several appends have done."""
+    first, last = done[0], done[-1]
+    counts = {total: sum(one[total] for one in done) for total in ("count", "trimmed")}
+    return {**last, "created": first["created"], "first_seq": first["first_seq"], "count": counts["count"], "trimmed": counts["trimmed"]}
+
+
+def history(id: str, query: JSON) -> Call[History]:
+    return Call("GET", _path(id) + "/messages", query=given(**query))
+
+
+def export(id: str) -> Call[SessionDocument]:
+    return Call("GET", _path(id) + "/export")
+
+
+def import_document(document: Mapping[str, Any], id: str | None, mode: str | None) -> Call[Imported]:
+    return Call("POST", "/v1/sessions/import", given(document=dict(document), id=id, mode=mode), once=True)
+
+
+def trim(id: str, max_messages: int) -> Call[Trimmed]:
+    return Call("POST", _path(id) + "/trim", {"max_messages": max_messages}, once=True)
+
+
+def search(query: str, id: str | None, mode: str | None, limit: int | None, offset: int | None) -> Call[SessionHits]:
+    path = "/v1/sessions" if id is None else _path(id)
+    return Call("POST", path + "/search", given(query=query, mode=mode, limit=limit, offset=offset))
+
+
+def summarise(id: str, context_tokens: int, fields: JSON) -> Call[Summarised]:
+    return Call("POST", _path(id) + "/summarise", given(context_tokens=context_tokens, **fields), once=True)
+
+
+def retrieve(id: str, query: str, token_budget: int | None, recent: int | None) -> Call[Reminders]:
+    return Call("POST", _path(id) + "/retrieve", given(query=query, token_budget=token_budget, recent=recent))
+
+
+def _path(id: str) -> str:
+    return "/v1/sessions/" + segment("session id", id)
+
+
+def _settings(metadata: Mapping[str, Any] | None, max_messages: int | None, timeout_seconds: int | None) -> JSON:
+    return given(metadata=None if metadata is None else dict(metadata), max_messages=max_messages, timeout_seconds=timeout_seconds)

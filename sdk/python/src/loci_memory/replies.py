@@ -1,0 +1,280 @@
+"""What the server replies: dictionaries with the fields of the REST interface. A later server may add fields."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+JSON = dict[str, Any]
+
+
+class Info(TypedDict, total=False):
+    name: str
+    version: str
+    api: int
+    families: list[str]
+    tools: list[str]
+    embedder: str  # absent: search is by keyword only
+
+
+# Conversations.
+
+
+class StoredMessage(TypedDict):
+    """A message in LangChain's stored form."""
+
+    type: str  # human, ai, system, tool, function, chat, generic, remove
+    data: JSON  # content, id, name, tool_calls, …; unknown fields survive
+
+
+class Message(StoredMessage):
+    """A message as it was read."""
+
+    seq: int  # consecutive from 1
+    created_at: str
+
+
+class _Session(TypedDict):
+    id: str
+    status: Literal["active", "expired"]
+    created_at: str
+    updated_at: str  # of the last activity
+    message_count: int
+    last_seq: int
+
+
+class Session(_Session, total=False):
+    metadata: JSON
+    max_messages: int
+    timeout_seconds: int
+    summary: JSON
+
+
+class _SessionPage(TypedDict):
+    sessions: list[Session]
+
+
+class SessionPage(_SessionPage, total=False):
+    next_cursor: str  # goes on; absent at the end
+
+
+class Appended(TypedDict):
+    session_id: str
+    created: bool  # the session, by this append
+    first_seq: int
+    last_seq: int
+    count: int  # how many were appended
+    created_at: str  # of the messages
+    message_count: int  # how many the session holds now
+    trimmed: int  # messages erased, since the session keeps no more
+
+
+class _History(TypedDict):
+    session_id: str
+    messages: list[Any]  # Message, or with format="openai" an OpenAI chat message
+
+
+class History(_History, total=False):
+    next: int  # goes on as after, or as before in descending order; absent at the end, and with last
+
+
+class Cleared(TypedDict):
+    sessions: int
+    messages: int
+
+
+class Trimmed(TypedDict):
+    erased: int
+    message_count: int  # that are left
+
+
+class Imported(TypedDict):
+    session_id: str
+    imported: int
+    replaced: int  # messages that gave way
+    trimmed: int
+
+
+class SessionDocument(TypedDict):
+    """An exported session."""
+
+    format: str  # loci.session
+    version: int
+    session: JSON
+    messages: list[Message]
+
+
+class SessionHit(TypedDict):
+    session_id: str
+    seq: int
+    type: str
+    speaker: str
+    created_at: str
+    passage: str
+    score: float  # 0 to 1, comparable within one reply
+
+
+class SessionHits(TypedDict):
+    results: list[SessionHit]
+    keyword_only: bool  # the embedder did not answer: this is what the words found
+
+
+class Summarised(TypedDict, total=False):
+    session_id: str
+    done: bool  # a new summary was stored
+    summary: JSON
+    tokens_before: int
+    tokens_after: int
+
+
+class Reminders(TypedDict, total=False):
+    text: str  # for a model, beside the conversation
+    tokens: int
+    token_budget: int
+    tokenizer: str
+    shown: list[JSON]
+    keyword_only: bool
+
+
+# Memories.
+
+
+class _Item(TypedDict):
+    namespace: list[str]
+    key: str
+    value: JSON
+    created_at: str
+    updated_at: str
+
+
+class Item(_Item, total=False):
+    expires_at: str  # absent: never
+    score: float  # of a search with a query, 0 to 1
+
+
+class _Memory(TypedDict):
+    type: Literal["fact", "rule", "episode", "item"]  # the field of this name is there
+    id: str
+    passage: str
+    score: float  # 0 to 1, comparable within one reply
+    explain: JSON  # how the score came about
+
+
+class FoundMemory(_Memory, total=False):
+    fact: JSON
+    rule: JSON
+    episode: JSON
+    item: Item
+    confidence: float  # of a recalled one
+
+
+class Found(TypedDict):
+    matches: list[FoundMemory]  # best first
+    keyword_only: bool
+
+
+class Recalled(TypedDict):
+    memories: list[FoundMemory]  # best first
+    weights: JSON
+    keyword_only: bool
+    at: str
+
+
+class _Context(TypedDict):
+    text: str  # for the system prompt; empty if there is nothing to remember
+    tokens: int
+    token_budget: int
+    tokenizer: str
+    shown: list[JSON]
+    omitted: list[JSON]
+    at: str
+
+
+class Context(_Context, total=False):
+    weights: JSON
+    keyword_only: bool
+
+
+class _Note(TypedDict):
+    id: str  # note-<uuid>, or the id of a fact
+    content: str
+    tags: list[str]
+    validity: str
+    version: int
+    created_at: str
+    updated_at: str
+    confirmed_at: str
+
+
+class Note(_Note, total=False):
+    value: Any
+    subject: str
+    predicate: str
+    metadata: JSON
+    superseded_by: str
+
+
+class SavedNote(TypedDict):
+    id: str
+    outcome: Literal["created", "duplicate_of"]  # duplicate_of: it was there already, and was confirmed
+
+
+class _NotePage(TypedDict):
+    notes: list[Note]  # newest first
+
+
+class NotePage(_NotePage, total=False):
+    next_cursor: str
+
+
+class _Event(TypedDict):
+    id: str
+    seq: int
+    event_type: str
+    entity_type: str
+    entity_id: str
+    namespace: list[str]
+    occurred_at: str
+    actor: str
+
+
+class Event(_Event, total=False):
+    request_id: str
+    payload: Any
+
+
+class _EventPage(TypedDict):
+    events: list[Event]  # newest first
+
+
+class EventPage(_EventPage, total=False):
+    next_cursor: str
+
+
+class _Tool(TypedDict):
+    name: str
+    title: str
+    description: str  # for the model
+    family: str
+    input_schema: JSON
+    annotations: JSON
+
+
+class Tool(_Tool, total=False):
+    output_schema: JSON
+
+
+class _ToolReply(TypedDict):
+    text: str  # for the model
+    is_error: bool  # the tool refused the call; the text says why
+
+
+class ToolReply(_ToolReply, total=False):
+    structured: JSON
+
+
+class _CheckpointPage(TypedDict):
+    checkpoints: list[JSON]
+
+
+class CheckpointPage(_CheckpointPage, total=False):
+    next_cursor: str

@@ -1,0 +1,1 @@
+"""The client that waits for each reply."""

@@ -1,0 +1,68 @@
+# Made by generate.py from loci_memory/aio: change that and run it again.
+"""Items: JSON objects under keys in namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loci_memory.calls import items
+from loci_memory.replies import JSON, Item
+from loci_memory.transport import Transport
+
+
+class Items:
+    """JSON objects under keys, with the semantics of LangGraph's store. Namespaces begin at the caller's own."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def put(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        index: Sequence[str] | None = None,
+        ttl: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Stores a JSON object under a key. `index` names the paths that are searched (an empty list: none); `ttl` is in minutes."""
+        self._transport.run(items.put(namespace, key, value, index, ttl), idempotency_key=idempotency_key)
+
+    def get(self, namespace: Sequence[str], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        """Reads an item; None: there is none. Reading moves the expiry unless `refresh_ttl` is False."""
+        return self._transport.run(items.get(namespace, key, refresh_ttl))
+
+    def delete(self, namespace: Sequence[str], key: str, *, idempotency_key: str | None = None) -> None:
+        """Erases an item. A key that names none is no error."""
+        self._transport.run(items.delete(namespace, key), idempotency_key=idempotency_key)
+
+    def search(
+        self,
+        namespace_prefix: Sequence[str] = (),
+        *,
+        query: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        refresh_ttl: bool | None = None,
+    ) -> list[Item]:
+        """Finds items below a namespace by meaning and by words; without a query the newest. `limit` is 1 to 1000, default 10."""
+        return self._transport.run(items.search(namespace_prefix, query, filter, limit, offset, refresh_ttl))
+
+    def namespaces(
+        self,
+        *,
+        prefix: Sequence[str] | None = None,
+        suffix: Sequence[str] | None = None,
+        max_depth: int | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> list[tuple[str, ...]]:
+        """Lists namespaces that hold items, in order; * in a prefix or suffix stands for any one label."""
+        return self._transport.run(items.namespaces(prefix, suffix, max_depth, limit, offset))
+
+    def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[JSON]:
+        """Does up to 1000 operations at once; one that fails has an error in its result and keeps no other from being done."""
+        return self._transport.run(items.batch(operations), idempotency_key=idempotency_key)

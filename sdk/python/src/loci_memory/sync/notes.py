@@ -1,0 +1,63 @@
+# Made by generate.py from loci_memory/aio: change that and run it again.
+"""Notes: what is to be remembered, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loci_memory.calls import memories
+from loci_memory.replies import Note, NotePage, SavedNote
+from loci_memory.transport import Transport
+
+
+class Notes:
+    """Notes, and facts beside them."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def save(
+        self, content: str, *, tags: Sequence[str] | None = None, metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
+    ) -> SavedNote:
+        """Saves a note. One that is remembered already is confirmed instead."""
+        return self._transport.run(memories.save_note(content, tags, metadata), idempotency_key=idempotency_key)
+
+    def page(
+        self, *, tag: Sequence[str] | None = None, history: bool | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> NotePage:
+        """Reads a page of notes and facts, newest first; with `history` also those that are no longer valid."""
+        query = {"tag": None if tag is None else list(tag), "history": history, "limit": limit, "cursor": cursor}
+        return self._transport.run(memories.list_notes(query))
+
+    def all(self, *, tag: Sequence[str] | None = None, history: bool | None = None) -> Iterator[Note]:
+        """Goes through all notes and facts, newest first."""
+        cursor: str | None = None
+        while True:
+            page = self.page(tag=tag, history=history, limit=500, cursor=cursor)
+            for note in page["notes"]:
+                yield note
+            cursor = page.get("next_cursor")
+            if not cursor:
+                return
+
+    def get(self, id: str) -> Note:
+        """Reads a note or a fact."""
+        return self._transport.run(memories.get_note(id))
+
+    def update(
+        self,
+        id: str,
+        *,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        if_version: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Note:
+        """Corrects a note; what is None stays. `if_version` refuses the change unless this is its version."""
+        return self._transport.run(memories.update_note(id, content, tags, metadata, if_version), idempotency_key=idempotency_key)
+
+    def delete(self, id: str, *, idempotency_key: str | None = None) -> None:
+        """Erases a note: its bytes leave the store."""
+        self._transport.run(memories.delete_note(id), idempotency_key=idempotency_key)

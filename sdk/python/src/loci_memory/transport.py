@@ -1,0 +1,249 @@
+"""Sends requests: headers, time limits, attempts, errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+import httpx
+
+from loci_memory.calls import Call
+from loci_memory.errors import LociError, error_of
+
+DEFAULT_URL = "http://127.0.0.1:7437"
+DEFAULT_TIMEOUT = 60.0  # seconds; what a server gives a request by default
+DEFAULT_RETRIES = 3
+LONGEST_WAIT = 30.0  # seconds; a server that asks for more is not waited for
+BUSY = (408, 429, 502, 503, 504)  # answers after which another attempt may succeed
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may differ from call to call. `headers` are bytes, in the order they are sent."""
+
+    timeout: float = DEFAULT_TIMEOUT
+    retries: int = DEFAULT_RETRIES
+    headers: Mapping[str, bytes] = field(default_factory=dict)
+
+    def changed(self, *, timeout: float | None, retries: int | None, headers: Mapping[str, str] | None, **identity: str | None) -> Options:
+        """Options where what is None stays."""
+        names = {name.capitalize(): value for name, value in identity.items() if value is not None}
+        added = {**(headers or {}), **{"Loci-" + name: value for name, value in names.items()}}
+        out = replace(self, headers={**self.headers, **{name: _header(name, value) for name, value in added.items()}})
+        if timeout is not None:
+            if not 0 < timeout < float("inf"):
+                raise LociError("invalid", f"timeout is {timeout}; it must be a number of seconds above 0")
+            out = replace(out, timeout=timeout)
+        if retries is not None:
+            if not 0 <= retries <= 10:
+                raise LociError("invalid", f"retries is {retries}; it must be 0 to 10")
+            out = replace(out, retries=retries)
+        return out
+
+
+def first_options(api_key: str | None) -> Options:
+    """The options of a client before any are chosen."""
+    headers = {"User-Agent": "loci-memory-python", "Accept": "application/json"}
+    if key := api_key or os.environ.get("LOCI_API_KEY"):
+        headers["Authorization"] = "Bearer " + key
+    return Options().changed(timeout=None, retries=None, headers=headers)
+
+
+def _header(name: str, value: str) -> bytes:
+    """A header's value in UTF-8. Headers lose white space at their ends, so there may be none."""
+    if not value or value.strip() != value or any(c < " " or c == "\x7f" for c in value):
+        raise LociError("invalid", f"{name} must not be empty, nor have control characters or white space at its ends")
+    try:
+        return value.encode()
+    except UnicodeEncodeError as err:
+        raise LociError("invalid", f"{name} is not well-formed Unicode") from err
+
+
+def _settings(url: str | None, transport: Any) -> dict[str, Any]:
+    given = url or os.environ.get("LOCI_URL") or DEFAULT_URL
+    try:
+        base = httpx.URL(given)
+    except httpx.InvalidURL as err:
+        raise LociError("invalid", f"url is none: {err}", recovery=f"Give one such as {DEFAULT_URL}.") from err
+    if base.scheme not in ("http", "https") or not base.host or base.userinfo or base.query or base.fragment:
+        raise LociError("invalid", "url must be http or https, with a host and without a user, a query and a fragment", recovery="Give credentials as api_key.")
+    # What is on this machine is not asked for by way of a proxy of the environment.
+    here = base.host in ("localhost", "::1") or base.host.startswith("127.")
+    return {"base_url": base, "transport": transport, "trust_env": not here, "follow_redirects": False}
+
+
+class _Sending(Generic[T]):
+    """One call, from attempt to attempt."""
+
+    def __init__(self, call: Call[T], options: Options, idempotency_key: str | None) -> None:
+        self._call = call
+        self._options = options
+        self._attempts = 1 if call.fragile else 1 + options.retries
+        headers: dict[str, bytes] = dict(options.headers)
+        if call.once:
+            key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
+            headers["Idempotency-Key"] = _header("idempotency_key", key)
+        content = None
+        if call.body is not None:
+            headers["Content-Type"] = b"application/json"
+            content = _encode(call.body)
+        self.request: dict[str, Any] = {
+            "method": call.method,
+            "url": call.path,
+            "params": call.query,
+            "content": content,
+            "headers": headers,
+            "timeout": options.timeout,
+        }
+
+    def result(self, response: httpx.Response) -> T | _Wait:
+        """What the response says, or how long to wait for the next attempt. It raises where there is none."""
+        call = self._call
+        if response.is_success:
+            try:
+                return call.read(response.json() if response.content else None)
+            except ValueError as err:
+                raise error_of(response) from err
+        error = error_of(response)
+        if call.optional and error.code == "not_found":
+            return call.read(None)
+        if response.status_code in BUSY:
+            return self._again(error, _retry_after(response.headers.get("Retry-After")))
+        raise error
+
+    def unanswered(self, err: httpx.HTTPError) -> _Wait:
+        """How long to wait after an attempt without a response."""
+        late = isinstance(err, httpx.TimeoutException)
+        message = f"the server did not answer within {self._options.timeout:g} seconds" if late else "the server cannot be reached"
+        error = LociError("unavailable", message, recovery="See whether loci serve runs at the client's url.")
+        error.__cause__ = err
+        return self._again(error, 0)
+
+    def _again(self, error: LociError, least: float) -> _Wait:
+        self._attempts -= 1
+        if self._attempts <= 0 or least > LONGEST_WAIT:
+            raise error
+        made = self._options.retries - self._attempts
+        return _Wait(max(least, random.uniform(0, min(5.0, 0.1 * 2**made))))
+
+
+@dataclass(frozen=True)
+class _Wait:
+    seconds: float
+
+
+def _encode(body: Any) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as err:
+        raise LociError("invalid", f"the request cannot be written as JSON: {err}", recovery="Leave out what JSON cannot say, such as NaN.") from err
+
+
+def _retry_after(header: str | None) -> float:
+    """Seconds that a Retry-After header asks for: seconds or a date."""
+    if header is None:
+        return 0
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(timezone.utc)).total_seconds())
+    except (TypeError, ValueError):
+        return 0
+
+
+class Transport:
+    """Sends calls and waits for their replies. Several threads may share one."""
+
+    def __init__(self, url: str | None, options: Options, transport: httpx.BaseTransport | None) -> None:
+        self._http = httpx.Client(**_settings(url, transport))
+        self.options = options
+
+    def having(self, options: Options) -> Transport:
+        """The same connections with other options."""
+        out = object.__new__(Transport)
+        out._http, out.options = self._http, options
+        return out
+
+    def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
+        sending = _Sending(call, self.options, idempotency_key)
+        while True:
+            try:
+                response = self._http.request(**sending.request)
+            except httpx.HTTPError as err:
+                result: T | _Wait = sending.unanswered(err)
+            else:
+                result = sending.result(response)
+            if not isinstance(result, _Wait):
+                return result
+            time.sleep(result.seconds)
+
+    def close(self) -> None:
+        self._http.close()
+
+
+class _Connections:
+    """A pool of connections for each event loop: connections of one that has ended are of no use in the next."""
+
+    def __init__(self, url: str | None, transport: httpx.AsyncBaseTransport | None) -> None:
+        self._settings = _settings(url, transport)
+        self._of: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def here(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop not in self._of:
+                self._of[loop] = httpx.AsyncClient(**self._settings)
+            return self._of[loop]
+
+    async def close(self) -> None:
+        with self._lock:
+            client = self._of.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+
+class AsyncTransport:
+    """`Transport` for asyncio."""
+
+    def __init__(self, url: str | None, options: Options, transport: httpx.AsyncBaseTransport | None) -> None:
+        self._connections = _Connections(url, transport)
+        self.options = options
+
+    def having(self, options: Options) -> AsyncTransport:
+        """The same connections with other options."""
+        out = object.__new__(AsyncTransport)
+        out._connections, out.options = self._connections, options
+        return out
+
+    async def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
+        sending = _Sending(call, self.options, idempotency_key)
+        while True:
+            try:
+                response = await self._connections.here().request(**sending.request)
+            except httpx.HTTPError as err:
+                result: T | _Wait = sending.unanswered(err)
+            else:
+                result = sending.result(response)
+            if not isinstance(result, _Wait):
+                return result
+            await asyncio.sleep(result.seconds)
+
+    async def close(self) -> None:
+        """Closes the connections of the running loop."""
+        await self._connections.close()
