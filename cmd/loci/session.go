@@ -17,6 +17,7 @@ type sessionCmd struct {
 	Create    sessionCreateCmd    `cmd:"" help:"Make a session and print its id."`
 	Append    sessionAppendCmd    `cmd:"" help:"Add messages to a session; it is made if it is not there."`
 	Show      sessionShowCmd      `cmd:"" help:"Show the messages of a session."`
+	Change    sessionChangeCmd    `cmd:"" help:"Change the metadata and the limits of a session."`
 	List      sessionListCmd      `cmd:"" help:"List sessions, the one with the latest activity first."`
 	Search    sessionSearchCmd    `cmd:"" help:"Find messages by meaning and by words."`
 	Summarise sessionSummariseCmd `cmd:"" help:"Summarise the older messages when a model has no room for them."`
@@ -37,17 +38,12 @@ type sessionCreateCmd struct {
 // Run makes a session.
 func (c *sessionCreateCmd) Run(a *app) error {
 	in := loci.NewSession{ID: c.ID, MaxMessages: c.MaxMessages, TimeoutSeconds: int64(c.Timeout / time.Second)}
-	if c.Timeout%time.Second != 0 || c.Timeout < 0 {
-		return loci.Errorf(loci.Invalid, "--timeout is %s; it must be whole seconds, such as 90s or 24h", c.Timeout)
-	}
-	metadata, err := parseMetadata(c.Metadata)
-	if err != nil {
+	if err := checkTimeout(c.Timeout); err != nil {
 		return err
 	}
-	if metadata != nil {
-		if in.Metadata, err = json.Marshal(metadata); err != nil {
-			return loci.Errorf(loci.Invalid, "--metadata: %v", err)
-		}
+	var err error
+	if in.Metadata, err = sessionMetadata(c.Metadata); err != nil {
+		return err
 	}
 	m, err := a.memory(c.place, "", loci.ScopeWrite)
 	if err != nil {
@@ -62,6 +58,26 @@ func (c *sessionCreateCmd) Run(a *app) error {
 	}
 	a.printf("%s\n", clean(s.ID, false))
 	return nil
+}
+
+func checkTimeout(d time.Duration) error {
+	if d%time.Second != 0 || d < 0 {
+		return loci.Errorf(loci.Invalid, "--timeout is %s; it must be whole seconds, such as 90s or 24h", d)
+	}
+	return nil
+}
+
+// sessionMetadata reads --metadata; nil: it was not given.
+func sessionMetadata(given []string) (json.RawMessage, error) {
+	metadata, err := parseMetadata(given)
+	if err != nil || metadata == nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, loci.Errorf(loci.Invalid, "--metadata: %v", err)
+	}
+	return raw, nil
 }
 
 type sessionAppendCmd struct {

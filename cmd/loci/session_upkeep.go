@@ -3,9 +3,56 @@ package main
 import (
 	"errors"
 	"io"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
+
+type sessionChangeCmd struct {
+	ID          string         `arg:"" help:"The id of the session."`
+	Metadata    []string       `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail, or several as a JSON object, in place of the old ones; may be repeated."`
+	MaxMessages *int           `placeholder:"N" help:"Keep no more than so many messages, from the next append on. 0: as the setting sessions.max_messages says."`
+	Timeout     *time.Duration `placeholder:"DURATION" help:"Expired after so much inactivity, at least 1s. 0s: as the setting sessions.timeout says."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionChangeCmd) Help() string {
+	return `What is not given stays.
+
+    loci session change trip --metadata title=Lisbon --timeout 24h`
+}
+
+// Run changes a session.
+func (c *sessionChangeCmd) Run(a *app) error {
+	in := loci.SessionChange{MaxMessages: c.MaxMessages}
+	metadata, err := sessionMetadata(c.Metadata)
+	if err != nil {
+		return err
+	}
+	if metadata != nil {
+		in.Metadata = &metadata
+	}
+	if c.Timeout != nil {
+		if err := checkTimeout(*c.Timeout); err != nil {
+			return err
+		}
+		in.TimeoutSeconds = new(int64(*c.Timeout / time.Second))
+	}
+	m, err := a.memory(c.place, "", loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	changed, err := m.Sessions().Update(a.ctx, c.ID, in)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(changed)
+	}
+	a.printf("changed session %s\n", clean(c.ID, false))
+	return nil
+}
 
 type sessionSummariseCmd struct {
 	ID            string `arg:"" help:"The id of the session."`
