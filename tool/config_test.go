@@ -86,7 +86,7 @@ func TestConfigFaults(t *testing.T) {
 			"tools entry 2: unknown scope \"thread\": must be one of global, perThread",
 			"tools entry 3: memory is for the tool memory of the families files and claude only"}},
 		{Config{Entries: []Instance{{Tool: "save"}}}, []string{`tools entry 1: unknown tool "save": must be one of ` + allNames}},
-		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files) or tool (one of ` + allNames + `)`}},
+		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files, claude) or tool (one of ` + allNames + `)`}},
 		{Config{Entries: []Instance{{Family: "facts", Tool: "memory_recall"}}}, []string{
 			`tools entry 1: the family facts has no tool "memory_recall": must be one of manage_memory, search_memory`}},
 		{Config{Entries: []Instance{{Family: "facts", Prefix: "a b"}, {Tool: "manage_memory", Prefix: "x_"}}}, []string{
