@@ -19,7 +19,9 @@ type OccurrencesError struct {
 }
 
 // Error says how many there are.
-func (o *OccurrencesError) Error() string { return fmt.Sprintf("the text occurs %d times", len(o.Lines)) }
+func (o *OccurrencesError) Error() string {
+	return fmt.Sprintf("the text occurs %d times", len(o.Lines))
+}
 
 // Unwrap returns EINVAL.
 func (o *OccurrencesError) Unwrap() error { return EINVAL }
