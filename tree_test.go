@@ -95,7 +95,7 @@ func TestReplaceOnce(t *testing.T) {
 		} {
 			writeFile(t, tree, "/f", c.text)
 			done, err := tree.ReplaceOnce(t.Context(), "/f", c.old, c.content)
-			var o *loci.Occurrences
+			var o *loci.OccurrencesError
 			if c.line == 0 {
 				if !errors.As(err, &o) || !slices.Equal(o.Lines, c.lines) || loci.ErrnoOf(err) != loci.EINVAL {
 					t.Errorf("%q in %q: %+v, %v", c.old, c.text, o, err)
@@ -109,7 +109,7 @@ func TestReplaceOnce(t *testing.T) {
 			}
 		}
 		writeFile(t, tree, "/many", strings.Repeat("x\n", 1000))
-		var o *loci.Occurrences
+		var o *loci.OccurrencesError
 		if _, err := tree.ReplaceOnce(t.Context(), "/many", "x", ""); !errors.As(err, &o) || len(o.Lines) != 100 {
 			t.Errorf("%v", err)
 		}

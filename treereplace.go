@@ -12,24 +12,26 @@ type Replacement struct {
 	Line int64 `json:"line"` // where the replaced text began, from 1
 }
 
-// Occurrences is the cause of an error of [Tree.ReplaceOnce]: the text does not occur
+// OccurrencesError is the cause of an error of [Tree.ReplaceOnce]: the text does not occur
 // exactly once.
-type Occurrences struct {
+type OccurrencesError struct {
 	Lines []int64 // where each begins, from 1; none: there is no such text
 }
 
 // Error says how many there are.
-func (o *Occurrences) Error() string { return fmt.Sprintf("the text occurs %d times", len(o.Lines)) }
+func (o *OccurrencesError) Error() string {
+	return fmt.Sprintf("the text occurs %d times", len(o.Lines))
+}
 
 // Unwrap returns EINVAL.
-func (o *Occurrences) Unwrap() error { return EINVAL }
+func (o *OccurrencesError) Unwrap() error { return EINVAL }
 
-// maxOccurrences bounds the lines that an [Occurrences] lists.
+// maxOccurrences bounds the lines that an [OccurrencesError] lists.
 const maxOccurrences = 100
 
 // ReplaceOnce replaces a text that occurs exactly once in a file, as it is written.
 // Any other number of occurrences changes nothing and is an error whose cause is an
-// [*Occurrences]; it lists 100 lines at most. An empty old is EINVAL. ENOENT, EISDIR,
+// [*OccurrencesError]; it lists 100 lines at most. An empty old is EINVAL. ENOENT, EISDIR,
 // EFBIG or ENOSPC.
 func (t *Tree) ReplaceOnce(ctx context.Context, path, old, content string) (Replacement, error) {
 	path, err := CleanPath(path)
@@ -49,7 +51,7 @@ func (t *Tree) ReplaceOnce(ctx context.Context, path, old, content string) (Repl
 		}
 		err = ed.rewrite(e, func(text string) (string, error) {
 			if strings.Count(text, old) != 1 {
-				o := &Occurrences{occurrences(text, old)}
+				o := &OccurrencesError{occurrences(text, old)}
 				return "", &Error{Code: Invalid, Msg: o.Error(), Err: o, Recovery: "Read the file, and name a text that occurs once."}
 			}
 			before, after, _ := strings.Cut(text, old)

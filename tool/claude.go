@@ -205,7 +205,7 @@ const claudeEcho = 400
 
 func (c *call) claudeStrReplace(ctx context.Context, tree *loci.Tree, in claudeInput, path string) (string, error) {
 	done, err := tree.ReplaceOnce(ctx, path, in.OldStr, in.NewStr)
-	var o *loci.Occurrences
+	var o *loci.OccurrencesError
 	if errors.As(err, &o) {
 		old := in.OldStr
 		if short := clip(old, claudeEcho); short != old {
