@@ -66,7 +66,15 @@ type ledger struct {
 	model  string
 	perRun int64
 	perDay int64
-	spent  int64 // by this run, what is reserved included
+	spent  int64  // by this run, what is reserved included
+	usage  string // what the calls are for; "": consolidation
+}
+
+// A ledgerEntry is what a reservation, and what a call took, say.
+type ledgerEntry struct {
+	Call   ID     `json:"call"`
+	Tokens int64  `json:"tokens"`
+	For    string `json:"for,omitempty"` // absent: consolidation
 }
 
 // left is what may still be reserved, and which budget says so.
@@ -92,10 +100,7 @@ func (l *ledger) day(ctx context.Context) (sum int64, err error) {
 			return 0, err
 		}
 		for i := range events { // newest first: what a call took comes before its reservation
-			var entry struct {
-				Call   ID    `json:"call"`
-				Tokens int64 `json:"tokens"`
-			}
+			var entry ledgerEntry
 			if err := json.Unmarshal(events[i].Payload, &entry); err != nil {
 				return 0, &Error{Code: Internal, Op: "read ledger", Err: err}
 			}
@@ -143,5 +148,50 @@ func (l *ledger) settle(ctx context.Context, call ID, reserved int64, u Usage) e
 }
 
 func (l *ledger) note(ctx context.Context, typ EventType, payload map[string]any) error {
+	if l.usage != "" {
+		payload["for"] = l.usage
+	}
 	return l.m.engine.store.Apply(ctx, l.m.view.Tenant, Change{Events: []Event{l.m.event(typ, &Record{}, l.m.engine.now(), payload)}})
+}
+
+// completionTimeout bounds a call of a model: less than the lease of a consolidation,
+// so that what comes back may still be written down.
+const completionTimeout = 240 * time.Second
+
+// ask calls a model with a prompt of so many tokens, as estimated. The usage of a
+// call that failed is not known: as long as it may have been answered it counts as
+// estimated.
+func ask(ctx context.Context, model Completer, p Prompt, tokens int64) (Completion, error) {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	answer, err := model.Complete(ctx, p)
+	u := &answer.Usage
+	switch {
+	case err != nil && ctx.Err() != nil && u.Total() == 0:
+		*u = Usage{PromptTokens: tokens, CompletionTokens: int64(p.MaxTokens), Estimated: true}
+	case err == nil && (u.PromptTokens <= 0 || u.CompletionTokens < 0):
+		*u = Usage{PromptTokens: tokens, CompletionTokens: EstimateTokens(answer.Text), Estimated: true}
+	}
+	return answer, err
+}
+
+// ask makes a call of a model within the budgets. Unavailable: they are used up, and
+// there was no call.
+func (l *ledger) ask(ctx context.Context, model Completer, p Prompt) (Completion, error) {
+	tokens := EstimateTokens(p.System) + EstimateTokens(p.User)
+	cost := tokens + int64(p.MaxTokens)
+	call, budget, err := l.reserve(ctx, cost)
+	switch {
+	case err != nil:
+		return Completion{}, err
+	case budget != "":
+		return Completion{}, Errorf(Unavailable, "a call of %d tokens is more than the budget of the %s leaves", cost, budget)
+	}
+	answer, failure := ask(ctx, model, p, tokens)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if err := l.settle(last, call, cost, answer.Usage); err != nil {
+		return Completion{}, err
+	}
+	return answer, failure
 }

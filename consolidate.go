@@ -3,6 +3,7 @@ package loci
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -17,9 +18,8 @@ const (
 
 	consolidationBatch = 100 // episodes of one call at most
 	consolidationLease = 300 * time.Second
-	completionTimeout  = 240 * time.Second // less than the lease, so that what comes back may still be written down
-	maxDigestAttempts  = 5                 // failures after which an episode is a dead letter
-	leastPrompt        = 4_000             // tokens; room for the instructions, some memories and an episode
+	maxDigestAttempts  = 5     // failures after which an episode is a dead letter
+	leastPrompt        = 4_000 // tokens; room for the instructions, some memories and an episode
 )
 
 // retryAfter is how long an episode waits after its nth failed attempt.
@@ -110,15 +110,28 @@ func (e *Engine) Consolidate(ctx context.Context, t Tenant, opts ConsolidateOpti
 	return report, err
 }
 
-// ConsolidatedAt returns when a language model was last asked for a tenant, by any
-// process; zero: never.
+// ConsolidatedAt returns when a language model was last asked to consolidate for a
+// tenant, by any process; zero: never.
 func (e *Engine) ConsolidatedAt(ctx context.Context, t Tenant) (time.Time, error) {
 	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved}}
-	events, _, err := e.store.Events(ctx, t, f, Page{Limit: 1})
-	if err != nil || len(events) == 0 {
-		return time.Time{}, err
+	for page := (Page{Limit: 100}); ; {
+		events, next, err := e.store.Events(ctx, t, f, page)
+		if err != nil {
+			return time.Time{}, err
+		}
+		for i := range events {
+			var entry ledgerEntry
+			if err := json.Unmarshal(events[i].Payload, &entry); err != nil {
+				return time.Time{}, &Error{Code: Internal, Op: "read ledger", Err: err}
+			}
+			if entry.For == "" {
+				return events[i].At, nil
+			}
+		}
+		if page.Cursor = next; next == "" {
+			return time.Time{}, nil
+		}
 	}
-	return events[0].At, nil
 }
 
 // A consolidation is one run.
@@ -258,7 +271,7 @@ func (c *consolidation) attempt(ctx context.Context, m *Memory, g *group, lease 
 	c.report.Groups++
 	c.report.Episodes += len(g.episodes)
 	c.report.EstimatedTokens += cost
-	answer, failure := c.ask(ctx, p)
+	answer, failure := ask(ctx, c.opts.Completer, p.Prompt, p.tokens)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := c.ledger.settle(last, call, cost, answer.Usage); err != nil {
@@ -285,23 +298,6 @@ func (c *consolidation) attempt(ctx context.Context, m *Memory, g *group, lease 
 	c.report.Failed += failed
 	c.report.DeadLettered += dead
 	return "", err
-}
-
-// ask calls the model within a time that is shorter than the lease. The usage of a
-// call that failed is not known: as long as it may have been answered it counts as
-// estimated.
-func (c *consolidation) ask(ctx context.Context, p prompted) (Completion, error) {
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
-	defer cancel()
-	answer, err := c.opts.Completer.Complete(ctx, p.Prompt)
-	u := &answer.Usage
-	switch {
-	case err != nil && ctx.Err() != nil && u.Total() == 0:
-		*u = Usage{PromptTokens: p.tokens, CompletionTokens: c.opts.CompletionTokens, Estimated: true}
-	case err == nil && (u.PromptTokens <= 0 || u.CompletionTokens < 0):
-		*u = Usage{PromptTokens: p.tokens, CompletionTokens: EstimateTokens(answer.Text), Estimated: true}
-	}
-	return answer, err
 }
 
 // cost is the most a call is expected to take.

@@ -3,6 +3,8 @@ package loci_test
 import (
 	"encoding/json"
 	"errors"
+	"go/parser"
+	gotoken "go/token"
 	"io"
 	"io/fs"
 	"os"
@@ -77,6 +79,27 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 			if target := strings.TrimPrefix(strings.TrimPrefix(path, module), "/"); !slices.Contains(allowed, target) {
 				t.Errorf("%s imports %q, which it may not", name, target)
+			}
+		}
+	}
+}
+
+// TestAdaptersUseTheRootPackage: they are modules of their own, and stand for any other
+// program. Their tests may import what programs do.
+func TestAdaptersUseTheRootPackage(t *testing.T) {
+	paths, err := filepath.Glob("adapters/*/*.go")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no adapters: %v", err)
+	}
+	for _, path := range paths {
+		file, err := parser.ParseFile(gotoken.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			target, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/")
+			if ours && (!strings.HasSuffix(path, "_test.go") || strings.Contains(target, "internal/")) {
+				t.Errorf("%s imports %q, which it may not", filepath.ToSlash(path), target)
 			}
 		}
 	}

@@ -41,6 +41,7 @@ Reply with the summary alone, in the language of the conversation, as short plai
 func (w *summarising) complete(ctx context.Context, before string) (string, error) {
 	room := max(w.o.ContextTokens/2, w.o.ContextTokens-2*w.o.SummaryTokens-300)
 	count := w.s.m.engine.opts.Tokenizer.Count
+	budget := w.ledger()
 	for i := 0; i < w.take; {
 		var lines strings.Builder
 		for used := 0; i < w.take && (used == 0 || used+w.tokens[i] <= room); i++ {
@@ -52,7 +53,7 @@ func (w *summarising) complete(ctx context.Context, before string) (string, erro
 			}
 			lines.WriteString(line + "\n")
 		}
-		answer, err := w.o.Completer.Complete(ctx, Prompt{System: summaryInstructions, MaxTokens: w.o.SummaryTokens,
+		answer, err := budget.ask(ctx, w.o.Completer, Prompt{System: summaryInstructions, MaxTokens: w.o.SummaryTokens,
 			User: "# Summary so far\n\n" + fenceLines(before) + "\n\n# Messages\n\n" + lines.String()})
 		if err != nil {
 			return "", err
@@ -64,6 +65,13 @@ func (w *summarising) complete(ctx context.Context, before string) (string, erro
 		before = w.fit(text)
 	}
 	return before, nil
+}
+
+// ledger is what the calls of the model count in. Its events lie where those of
+// consolidation do, above the namespaces of users, and say no more than they.
+func (w *summarising) ledger() *ledger {
+	m := &Memory{engine: w.s.m.engine, view: View{Tenant: w.s.m.view.Tenant, Actor: "loci summarise", RequestID: w.s.m.view.RequestID}}
+	return &ledger{m: m, model: w.o.Completer.Model(), perRun: w.o.TokensPerDay, perDay: w.o.TokensPerDay, usage: "summary"}
 }
 
 // fit shortens a text by whole lines, then by characters, to the tokens of a summary.

@@ -42,6 +42,11 @@ type SummaryOptions struct {
 	// Completer writes the summary. Without one, and where it fails, the summary is
 	// made of the most telling sentences.
 	Completer Completer
+
+	// TokensPerDay is the budget of prompts and answers of the tenant on a day (UTC), by
+	// all processes and with those of [Engine.Consolidate]: what is beyond it is not
+	// asked. 0: 400,000.
+	TokensPerDay int64
 }
 
 // Summarised says what [Sessions.Summarise] did.
@@ -58,6 +63,7 @@ func (o *SummaryOptions) check() error {
 	setDefault(&o.Target, DefaultSummaryTarget)
 	setDefault(&o.Messages, DefaultSummaryMessages)
 	setDefault(&o.SummaryTokens, max(16, o.ContextTokens/10))
+	setDefault(&o.TokensPerDay, DefaultTokensPerDay)
 	switch {
 	case o.ContextTokens < 100 || o.ContextTokens > 10_000_000:
 		return Errorf(Invalid, "context_tokens is %d; it must be 100 to 10000000", o.ContextTokens)
@@ -65,6 +71,8 @@ func (o *SummaryOptions) check() error {
 		return Errorf(Invalid, "threshold is %v; it must be above 0, up to 1", o.Threshold)
 	case !(o.Target > 0 && o.Target < o.Threshold):
 		return Errorf(Invalid, "target is %v; it must be above 0 and below the threshold %v", o.Target, o.Threshold)
+	case o.TokensPerDay < 0:
+		return Errorf(Invalid, "tokens per day is %d; it must be at least 0", o.TokensPerDay)
 	case o.Messages < 1:
 		return Errorf(Invalid, "messages is %d; it must be at least 1", o.Messages)
 	case o.SummaryTokens < 16 || float64(o.SummaryTokens) > o.Target*float64(o.ContextTokens):

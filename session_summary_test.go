@@ -2,11 +2,13 @@ package loci_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -23,6 +25,7 @@ type writer struct {
 	prompts []loci.Prompt
 	err     error
 	before  func()
+	usage   loci.Usage
 }
 
 func (*writer) Model() string { return "writer-1" }
@@ -34,7 +37,7 @@ func (w *writer) Complete(_ context.Context, p loci.Prompt) (loci.Completion, er
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.prompts = append(w.prompts, p)
-	return loci.Completion{Text: fmt.Sprintf("Summary %d of the talk.", len(w.prompts))}, w.err
+	return loci.Completion{Text: fmt.Sprintf("Summary %d of the talk.", len(w.prompts)), Usage: w.usage}, w.err
 }
 
 // talk fills a session: a system message, then questions and answers of ten words each.
@@ -158,6 +161,64 @@ func TestSummariseWithAModel(t *testing.T) {
 	if done := summarise(t, m, o); !done.Done || done.Summary.By != loci.Extractive {
 		t.Errorf("summarised %+v", done.Summary)
 	}
+}
+
+// Calls for summaries and for consolidation have one budget a day; beyond it there is
+// no call. A summary is no consolidation.
+func TestSummaryCountsInTheDay(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		now := time.Date(2026, 1, 2, 23, 0, 0, 0, time.UTC)
+		e := newEngine(t, s, loci.Options{Tokenizer: wordTokens{}, Now: func() time.Time { return now }})
+		m, all := bind(t, e, "u"), bind(t, e)
+		spent := func() (sum int64) {
+			events, _, err := all.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventSpent}, Since: now.Truncate(24 * time.Hour)}, loci.Page{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ev := range events {
+				var entry struct {
+					Tokens int64
+					For    string
+				}
+				if err := json.Unmarshal(ev.Payload, &entry); err != nil || entry.For != "summary" || strings.Contains(string(ev.Payload), "Marta") {
+					t.Errorf("event %s, %v", ev.Payload, err)
+				}
+				sum += entry.Tokens
+			}
+			return sum
+		}
+		model := &writer{}
+		o := loci.SummaryOptions{ContextTokens: 150, Completer: model}
+		talk(t, m, 5)
+		if done := summarise(t, m, o); done.Summary.By != "writer-1" || spent() == 0 {
+			t.Errorf("summarised %+v, spent %d", done.Summary, spent())
+		}
+		if at, err := e.ConsolidatedAt(t.Context(), tenant(t, "t")); err != nil || !at.IsZero() {
+			t.Errorf("consolidated at %v, %v", at, err)
+		}
+		talk(t, m, 5)
+		o.TokensPerDay = spent() + 100
+		calls, before := len(model.prompts), spent()
+		if done := summarise(t, m, o); !done.Done || done.Summary.By != loci.Extractive || len(model.prompts) != calls || spent() != before {
+			t.Errorf("beyond the budget: summarised %+v with %d calls", done.Summary, len(model.prompts)-calls)
+		}
+		talk(t, m, 5)
+		now = now.Add(2 * time.Hour)
+		o.TokensPerDay, model.usage = 0, loci.Usage{PromptTokens: 5000, CompletionTokens: 10}
+		if done := summarise(t, m, o); done.Summary.By != "writer-1" {
+			t.Errorf("on the next day: summarised %+v", done.Summary)
+		}
+		// What a summary took is missing to consolidation.
+		episode(t, m, "home", "Moved to Kiel")
+		r := consolidate(t, e, loci.ConsolidateOptions{Completer: model, TokensPerDay: 8200})
+		if r.Budget != "day" || r.Groups != 0 {
+			t.Errorf("report %+v", r)
+		}
+		wantCode(t, func() error {
+			_, err := m.Sessions().Summarise(t.Context(), "s", loci.SummaryOptions{ContextTokens: 100, TokensPerDay: -1})
+			return err
+		}(), loci.Invalid)
+	})
 }
 
 // Of two who summarise at once one does, and the other gets its summary; a message

@@ -177,12 +177,36 @@ func checkJSON(body []byte) error {
 }
 
 // decode reads JSON. Numbers in values of any form stay as they are written; only
-// where huma checks a body against a schema they are floats, as it wants them.
+// where huma checks a body against a schema they are floats, as it wants them: those
+// that no float holds are infinite then, so that a value may have them.
 func decode(data []byte, v any) error {
-	if _, check := v.(*any); check {
-		return json.Unmarshal(data, v)
+	check, ok := v.(*any)
+	if ok && json.Unmarshal(data, v) == nil {
+		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	return d.Decode(v)
+	err := d.Decode(v)
+	if ok && err == nil {
+		*check = floats(*check)
+	}
+	return err
+}
+
+// floats makes floats of the numbers in a value.
+func floats(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		f, _ := v.Float64() // out of range: infinite
+		return f
+	case []any:
+		for i := range v {
+			v[i] = floats(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = floats(v[key])
+		}
+	}
+	return v
 }

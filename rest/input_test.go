@@ -101,6 +101,8 @@ func TestBadArguments(t *testing.T) {
 		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":[]}`, 400, "value must be a JSON object"},
 		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{},"ttl":0}`, 400, "ttl is 0"},
 		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{},"ttl":1e300}`, 400, "ttl is 1e+300"},
+		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{},"ttl":1e400}`, 400, "ttl"},
+		{"POST", "/v1/search", `{"limit":1e400}`, 400, "limit"},
 		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{},"index":["["]}`, 400, "index path"},
 		{"POST", "/v1/items/search", `{"namespace_prefix":[],"limit":0}`, 400, "limit is 0"},
 		{"POST", "/v1/items/search", `{"namespace_prefix":[],"limit":1001}`, 400, "limit is 1001"},

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -73,7 +74,7 @@ func storedProperties() map[string]any {
 		"created_at": map[string]any{"type": "string", "format": "date-time"},
 		"type": map[string]any{"type": "string", "examples": []string{string(loci.MessageHuman), string(loci.MessageAI)},
 			"description": "human, ai, system, tool, function, chat, generic, remove, or a chunk of a stream such as AIMessageChunk"},
-		"data":       map[string]any{"type": "object", "description": "content, id, name, tool_calls, tool_call_id and so on; whatever it holds is kept"}}
+		"data": map[string]any{"type": "object", "description": "content, id, name, tool_calls, tool_call_id and so on; whatever it holds is kept"}}
 }
 
 func langChainForm() map[string]any {
@@ -231,7 +232,12 @@ func (a *API) history(ctx context.Context, c *caller, in *historyInput) (*histor
 				continue
 			}
 			if out.Body.Messages[i], err = stored.OpenAI(); err != nil {
-				return nil, err
+				e := *loci.AsError(err)
+				e.Msg = fmt.Sprintf("message %d: %s", stored.Seq, e.Msg)
+				if e.Code == loci.Unsupported {
+					e.Recovery = "Read it with the format langchain."
+				}
+				return nil, &e
 			}
 		}
 		return out, nil

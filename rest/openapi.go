@@ -32,6 +32,7 @@ var requestHeaders = []requestHeader{
 	{"Loci-Org", "org", "The organisation to act for; needs the scope delegate."},
 	{"Loci-Agent", "agent", "The agent to act as; needs the scope delegate."},
 	{"Loci-Tenant", "tenant", "The tenant to act in; needs the scopes admin and elevate, and is recorded in both tenants."},
+	{"Loci-Encoding", "encoding", "percent: the values of the other Loci- headers are UTF-8 in percent-encoding, as encodeURIComponent writes it."},
 	{headerRequestID, "request_id", "Names the request in logs: up to 64 letters, digits and . _ -"},
 }
 

@@ -52,6 +52,20 @@ func TestIdentify(t *testing.T) {
 		{operator, []string{"Loci-Tenant: away", "Loci-User: bob"}, "forbidden"},
 		{delegate, []string{"Loci-User: "}, "invalid"},
 		{delegate, []string{"Loci-User: a", "Loci-User: b"}, "invalid"},
+		// As it is, unless the request says that it is encoded.
+		{delegate, []string{"Loci-User: Зоя 100%"}, "home Зоя 100% - bot - -"},
+		{delegate, []string{"Loci-User: a%20b"}, "home a%20b - bot - -"},
+		{delegate, []string{"Loci-User: a%20b", "Loci-Thread: %F0%9F%9A%80+%2541", "Loci-Encoding: percent"}, "home a b - bot 🚀+%41 -"},
+		{plain, []string{"Loci-Session: s", "Loci-Encoding: percent"}, "home alice - bot - s"},
+		{plain, []string{"Loci-Encoding: percent"}, "home alice - bot - -"},
+		{delegate, []string{"Loci-User: 100%", "Loci-Encoding: percent"}, "invalid"},
+		{delegate, []string{"Loci-User: Зоя", "Loci-Encoding: percent"}, "invalid"},
+		{delegate, []string{"Loci-User: %FF", "Loci-Encoding: percent"}, "invalid"},
+		{delegate, []string{"Loci-User: %00", "Loci-Encoding: percent"}, "invalid"},
+		{plain, []string{"Loci-User: %62ob", "Loci-Encoding: percent"}, "forbidden"},
+		{operator, []string{"Loci-Tenant: aw%61y", "Loci-Encoding: percent"}, "away<home alice - bot - -"},
+		{operator, []string{"Loci-Tenant: away%", "Loci-Encoding: percent"}, "invalid"},
+		{plain, []string{"Loci-User: alice", "Loci-Encoding: base64"}, "invalid"},
 		{delegate, []string{"Loci-Usr: bob"}, "invalid"},
 		{delegate, []string{"loci-user-id: bob"}, "invalid"},
 		{plain, []string{"Loci-Request-Id: x"}, "invalid"},
@@ -87,7 +101,7 @@ func TestIdentify(t *testing.T) {
 // TestHeadersAreChecked before any surface is asked, also by one that does not identify.
 func TestHeadersAreChecked(t *testing.T) {
 	s, _ := newServer(t, Options{})
-	for _, header := range []string{"Loci-Usr: bob", "Loci-User: ", "Loci-Request-Id: x"} {
+	for _, header := range []string{"Loci-Usr: bob", "Loci-User: ", "Loci-Request-Id: x", "Loci-Encoding: utf-8"} {
 		if w := ask(s, "POST", "/mcp", "", header); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":"invalid"`) {
 			t.Errorf("%s: %d %s", header, w.Code, w.Body)
 		}

@@ -78,7 +78,7 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	cfg := a.cfg
 	api, err := rest.New(rest.Options{Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
 		Logger: a.logger(), MaxBody: cfg.maxBody, MaxValueBody: cfg.maxValueBody, MaxBlobBody: cfg.maxBlobBody, Timeout: cfg.httpTimeout,
-		Summaries: loci.SummaryOptions{Completer: a.completer}})
+		Summaries: loci.SummaryOptions{Completer: a.completer, TokensPerDay: int64(cfg.tokensPerDay)}})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,8 @@ func (c *sessionSummariseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done, err := m.Sessions().Summarise(a.ctx, c.ID, loci.SummaryOptions{ContextTokens: c.ContextTokens, Completer: a.completer})
+	done, err := m.Sessions().Summarise(a.ctx, c.ID, loci.SummaryOptions{ContextTokens: c.ContextTokens, Completer: a.completer,
+		TokensPerDay: int64(a.cfg.tokensPerDay)})
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,53 @@ export interface Session {
   updated_at: string;
   message_count: number;
   last_seq: number;
-  summary?: Record<string, unknown>;
+  summary?: SessionSummary;
+}
+
+/** What stands for the older messages of a session; they stay. */
+export interface SessionSummary {
+  text: string;
+  /** The last message it covers. */
+  through_seq: number;
+  message_count: number;
+  /** Grows by one with each summary. */
+  epoch: number;
+  /** extractive, or the model that wrote it. */
+  by: string;
+  created_at: string;
+}
+
+export interface SummariseOptions {
+  /** The room a model has for the conversation, in tokens, 100 to 10,000,000. */
+  context_tokens: number;
+  /** Of that room in use, above which a summary is due; default 0.85. */
+  threshold?: number;
+  /** Of that room in use afterwards; default 0.5. */
+  target?: number;
+  /** Least messages that are not summarised yet; default 6. */
+  messages?: number;
+  /** Most of the summary itself; default a tenth of the room. */
+  summary_tokens?: number;
+}
+
+export interface RetrieveQuery {
+  /** The new message. */
+  query: string;
+  /** Most tokens of the text, 0 to 200,000; default 1000. */
+  token_budget?: number;
+  /** How many of the newest messages the model sees anyway; default those the summary does not cover, else 20. */
+  recent?: number;
+}
+
+export interface Retrieved {
+  /** For a prompt; what was stored is fenced in it. */
+  text: string;
+  tokens: number;
+  token_budget: number;
+  tokenizer: string;
+  /** What is in the text: a note, or a message of this session. */
+  shown: { note_id?: string; seq?: number; score: number }[] | null;
+  keyword_only?: boolean;
 }
 
 export interface NewSession {
@@ -99,8 +145,8 @@ export class Sessions {
     return this.#t.send({ method: "POST", path: "/v1/sessions", body: session, writes: true }, o);
   }
 
-  /** Lists sessions, the latest activity first, only active ones unless asked; `next` goes on. */
-  list(query: { include_expired?: boolean; limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ sessions: Session[]; next?: string }> {
+  /** Lists sessions, the latest activity first, only active ones unless asked; `next_cursor` goes on. */
+  list(query: { include_expired?: boolean; limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ sessions: Session[]; next_cursor?: string }> {
     return this.#t.send({ method: "GET", path: "/v1/sessions", query }, o);
   }
 
@@ -113,12 +159,12 @@ export class Sessions {
   }
 
   /** Erases a session with its messages. */
-  async clear(id: string, o?: CallOptions): Promise<{ messages: number }> {
+  async clear(id: string, o?: CallOptions): Promise<{ sessions: number; messages: number }> {
     return this.#t.send({ method: "DELETE", path: path(id), writes: true }, o);
   }
 
   /** Erases every session of the caller. */
-  clearAll(o?: CallOptions): Promise<{ sessions: number }> {
+  clearAll(o?: CallOptions): Promise<{ sessions: number; messages: number }> {
     return this.#t.send({ method: "DELETE", path: "/v1/sessions", query: { all: true }, writes: true }, o);
   }
 
@@ -181,12 +227,12 @@ export class Sessions {
   }
 
   /** Summarises older messages, if the session fills the model's context far enough. The history stays. */
-  async summarise(id: string, options: Record<string, unknown> = {}, o?: CallOptions): Promise<Record<string, unknown>> {
+  async summarise(id: string, options: SummariseOptions, o?: CallOptions): Promise<{ session_id: string; done: boolean; tokens_before: number; tokens_after: number; summary?: SessionSummary }> {
     return this.#t.send({ method: "POST", path: `${path(id)}/summarise`, body: options, writes: true }, o);
   }
 
   /** Returns what notes and older messages say about a new message, within a budget of tokens. */
-  async retrieve(id: string, query: { query: string; token_budget?: number }, o?: CallOptions): Promise<Record<string, unknown>> {
+  async retrieve(id: string, query: RetrieveQuery, o?: CallOptions): Promise<Retrieved> {
     return this.#t.send({ method: "POST", path: `${path(id)}/retrieve`, body: query }, o);
   }
 }

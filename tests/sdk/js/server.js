@@ -46,9 +46,3 @@ export async function startServer({ scopes = "read,write,delete,delegate", tools
     },
   });
 }
-
-/** Whether a server has a route. Tests of conversations wait for those of sessions. */
-export async function offers(server, path) {
-  const description = await (await fetch(`${server.url}/v1/openapi.json`)).json();
-  return path in description.paths;
-}

@@ -10,12 +10,9 @@ import { conversation } from "loci-memory/ai";
 import { fromStored, LociChatMessageHistory, toStored } from "loci-memory/langchain";
 import { LociSession } from "loci-memory/openai-agents";
 import { z } from "zod";
-import { offers, startServer } from "./server.js";
+import { startServer } from "./server.js";
 
 const server = await startServer();
-const offered = await offers(server, "/v1/sessions");
-if (!offered) await server.stop(); // nothing runs, nor does afterAll
-const withSessions = describe.skipIf(!offered);
 const client = new LociClient({ baseUrl: server.url, user: "talker" });
 const down = new LociClient({ baseUrl: "http://127.0.0.1:9", retries: 0 });
 afterAll(() => server.stop());
@@ -27,7 +24,7 @@ const all = async (id, query, c = client) => {
 };
 const human = (content) => ({ type: "human", data: { content } });
 
-withSessions("sessions", () => {
+describe("sessions", () => {
   it("are made, read, listed, trimmed and erased", async () => {
     const c = client.as({ user: "basics" });
     const made = await c.sessions.create({ metadata: { topic: "trains" } });
@@ -51,6 +48,21 @@ withSessions("sessions", () => {
     await c.sessions.append("odd/id ü?#%", [human("x")]);
     expect(await all("odd/id ü?#%", {}, c)).toHaveLength(1);
     expect(await c.sessions.clearAll()).toMatchObject({ sessions: 1 });
+  });
+
+  it("are changed, summarised and searched for what a new message is about", async () => {
+    const c = client.as({ user: "long" });
+    await c.sessions.append("trip", Array.from({ length: 12 }, (_, i) => human(i === 1 ? "My passport number ends in 42." : `We talked about the weather, part ${i}, at some length and in no hurry.`)));
+    expect(await c.sessions.update("trip", { metadata: { topic: "travel" } })).toMatchObject({ metadata: { topic: "travel" } });
+    const done = await c.sessions.summarise("trip", { context_tokens: 200 });
+    expect(done).toMatchObject({ done: true, summary: { by: "extractive", epoch: 1 } });
+    expect(done.tokens_after).toBeLessThan(done.tokens_before);
+    expect((await c.sessions.get("trip")).summary).toEqual(done.summary);
+    expect(await c.sessions.summarise("trip", { context_tokens: 100_000 })).toMatchObject({ done: false });
+    const found = await c.sessions.retrieve("trip", { query: "Which passport number?", recent: 2 });
+    expect(found.shown).toContainEqual(expect.objectContaining({ seq: 2 }));
+    expect(found.text).toContain("ends in 42");
+    expect(found.tokens).toBeLessThanOrEqual(found.token_budget);
   });
 
   it("keep the order of many writers: 16 clients, 1,000 messages, consecutive", async () => {
@@ -84,7 +96,7 @@ withSessions("sessions", () => {
   });
 });
 
-withSessions.each(["javascript", "python"])("messages that LangChain in %s wrote", (language) => {
+describe.each(["javascript", "python"])("messages that LangChain in %s wrote", (language) => {
   const { messages } = JSON.parse(readFileSync(join(import.meta.dirname, `../shared/${language}.json`), "utf8"));
 
   it("come back field by field", async () => {
@@ -109,7 +121,7 @@ withSessions.each(["javascript", "python"])("messages that LangChain in %s wrote
   });
 });
 
-withSessions("LociChatMessageHistory", () => {
+describe("LociChatMessageHistory", () => {
   it("keeps messages in their order, and forgets them", async () => {
     const history = new LociChatMessageHistory({ client, sessionId: "history" });
     expect(await history.getMessages()).toEqual([]);
@@ -144,7 +156,7 @@ withSessions("LociChatMessageHistory", () => {
   });
 });
 
-withSessions("LociSession of the OpenAI Agents SDK", () => {
+describe("LociSession of the OpenAI Agents SDK", () => {
   const items = [
     { type: "message", role: "user", content: [{ type: "input_text", text: "2 + 3?" }] },
     { type: "reasoning", id: "rs_1", content: [], rawContent: [{ type: "reasoning_text", text: "add" }], providerData: { encrypted: "…" } },
@@ -211,7 +223,7 @@ withSessions("LociSession of the OpenAI Agents SDK", () => {
   });
 });
 
-withSessions("a conversation of the AI SDK", () => {
+describe("a conversation of the AI SDK", () => {
   const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
 
   it("is loaded and saved around generateText", async () => {
