@@ -105,7 +105,7 @@ def test_other_options_share_connections(memory, user):
 def test_what_cannot_be_sent_is_refused(url, make):
     with pytest.raises(LociError) as refused:
         make(url)
-    assert refused.value.code == "invalid"
+    assert refused.value.code == "invalid" and refused.value.status is None  # it did not go out
 
 
 def test_errors_say_what_to_do(memory, down):
@@ -119,6 +119,15 @@ def test_errors_say_what_to_do(memory, down):
     with pytest.raises(LociError) as conflict:
         memory.notes.save("b", idempotency_key="key")
     assert conflict.value.code == "conflict"
+
+
+def test_this_machine_is_not_asked_for_through_a_proxy(url, user, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with Loci(url, user=user, retries=0) as memory:
+        assert memory.info()["name"] == "loci"
 
 
 class Flaky:

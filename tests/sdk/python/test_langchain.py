@@ -42,6 +42,7 @@ def test_a_history_keeps_messages_and_forgets_them(url, user):
     history.clear()
     history.clear()
     assert history.messages == []
+    assert LociChatMessageHistory(url=url, user=user).session_id != LociChatMessageHistory(url=url, user=user).session_id
 
 
 def test_a_history_of_asyncio(url, user):
@@ -156,6 +157,7 @@ def test_metadata_filters(tools):
 def test_a_model_is_told_what_it_did_wrong(tools, args, text):
     reply = call(tools[0], **args)
     assert reply.status == "error" and reply.content.startswith("Error: ") and text in reply.content
+    assert json.loads(call(tools[1], query="x").content) == []  # and nothing was done
 
 
 def test_settings_of_tools(url, user):

@@ -108,6 +108,8 @@ def test_what_other_programs_wrote_is_read(url, user):
                 {"type": "generic", "data": {"content": "x", "role": "critic"}},
             ],
         )
+        await memory.sessions.append("several", [{"type": "ai", "data": {"content": "a", "tool_calls": [call]}}])
+        assert [item["type"] for item in await LociSession("several", client=memory).get_items(1)] == ["function_call"]
         session = LociSession("s", client=memory)
         found, last = await session.get_items(), await session.get_items(1)
         with pytest.raises(LociError) as refused:

@@ -164,7 +164,7 @@ def test_special_writes_are_written_anew(saver):
 
 
 def test_metadata_that_json_cannot_say_comes_back(saver):
-    metadata = {"source": "loop", "step": 1, "parents": {}, "odd": {1, 2}, "nul": "a\x00b", "nan": float("nan")}
+    metadata = {"source": "loop", "step": 1, "parents": {}, "odd": {1, 2}, "nul": "a\x00b", "nan": float("nan"), "half": ["\ud800"]}
     config = saver.put({"configurable": {"thread_id": "m", "checkpoint_ns": ""}}, empty_checkpoint(), metadata, {})
     found = next(iter(saver.list(None, filter={"source": "loop", "nul": "ab"})))
     assert found.metadata["odd"] == {1, 2} and found.config == config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from loci_memory.sync.client import Loci
 
 
 class LociChatMessageHistory(BaseChatMessageHistory):
-    """Keeps the messages of a session in Loci.
+    """Keeps the messages of a session in Loci. Without a `session_id` it gets a UUID: a new conversation.
 
         RunnableWithMessageHistory(runnable, lambda session_id: LociChatMessageHistory(session_id))
 
@@ -34,7 +35,7 @@ class LociChatMessageHistory(BaseChatMessageHistory):
 
     def __init__(
         self,
-        session_id: str,
+        session_id: str | None = None,
         url: str | None = None,
         *,
         client: Loci | None = None,
@@ -44,7 +45,7 @@ class LociChatMessageHistory(BaseChatMessageHistory):
         on_error: OnError | None = None,
         **settings: Any,
     ) -> None:
-        self.session_id = session_id
+        self.session_id = session_id or str(uuid.uuid4())
         self.client = client or Loci(url, **settings)
         self.async_client = async_client or AsyncLoci(url, **settings)
         self.limit = limit
