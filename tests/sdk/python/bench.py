@@ -1,4 +1,4 @@
-"""Measures conversations of growing length, and checkpoints beside langgraph-checkpoint-sqlite, in one run.
+"""Measures conversations of growing length, and checkpoints beside the savers of LangGraph for SQLite and PostgreSQL, in one run.
 
 Each figure is the median and the 95th percentile of what the client waits, in milliseconds.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from conftest import Server
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from loci_memory import Loci
@@ -72,6 +73,7 @@ def main():
     parser.add_argument("--messages", type=int, nargs="+", default=[100, 1000, 10_000, 100_000])
     parser.add_argument("--checkpoints", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--times", type=int, default=100, help="how often each is measured")
+    parser.add_argument("--postgres", metavar="URL", help="an empty database for langgraph-checkpoint-postgres; absent: it is left out")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         server = Server(Path(directory))
@@ -81,6 +83,10 @@ def main():
             checkpoints("LociSaver", LociSaver(server.url, user=USER), given.checkpoints, given.times)
             with SqliteSaver.from_conn_string(str(Path(directory) / "langgraph.db")) as saver:
                 checkpoints("langgraph-checkpoint-sqlite", saver, given.checkpoints, given.times)
+            if given.postgres:
+                with PostgresSaver.from_conn_string(given.postgres) as saver:
+                    saver.setup()
+                    checkpoints("langgraph-checkpoint-postgres", saver, given.checkpoints, given.times)
         finally:
             server.stop()
 
