@@ -23,7 +23,7 @@ build: ## Write bin/loci
 test: build ## Pass the tests
 	$(GO) vet ./...
 	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v /cmd/)
-	$(GO) test -timeout 15m -run 'TestLifecycleEqualsItsReference|TestEightWritersOfOneKey' . # at their full length
+	$(GO) test -timeout 15m -run 'TestLifecycleEqualsItsReference|TestEightWritersOfOneKey|TestTreeKeepsItsWriters' . # at their full length
 	$(GO) test -timeout 15m ./cmd/... # its scripts start hundreds of processes, which the detector makes ten times as slow
 
 test-long: ## Everything CI runs short, at its full length
