@@ -22,9 +22,9 @@ build: ## Write bin/loci
 
 test: build ## Pass the tests
 	$(GO) vet ./...
-	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v /cmd/)
+	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/)
 	$(GO) test -timeout 15m -run 'TestLifecycleEqualsItsReference|TestEightWritersOfOneKey|TestTreeKeepsItsWriters' . # at their full length
-	$(GO) test -timeout 15m ./cmd/... # its scripts start hundreds of processes, which the detector makes ten times as slow
+	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
 test-long: ## Everything CI runs short, at its full length
 	LOCI_LONG=1 $(GO) test $(RACE) -timeout 120m ./...
