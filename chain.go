@@ -1,7 +1,6 @@
 package loci
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -36,6 +35,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 type Chain struct {
 	Head  Hash  // of the last event; zero: there is none
 	Start int64 // events up to this Seq are older than the chain: those of a file from before it
+	Names NameKey
 }
 
 // nonceBytes are enough that nobody guesses a short payload from its digest.
@@ -53,18 +53,38 @@ func (e *Event) payloadDigest() Hash {
 }
 
 // chained is the hash of an event after another. It covers every field but Seq,
-// which the order stands for, and the payload, for which its digest stands.
+// which the order stands for, and what an erase takes: the digest stands for the
+// payload, the mark for the namespace.
 func (e *Event) chained(before Hash) Hash {
+	return e.hashed("loci event 2", before, string(e.Mark), string(e.Former[:]))
+}
+
+// formerly is the hash of an event from before namespaces had marks.
+func (e *Event) formerly(before Hash) Hash {
+	return e.hashed("loci event 1", before, e.Namespace.former().Key())
+}
+
+func (e *Event) hashed(form string, before Hash, place string, more ...string) Hash {
 	at := binary.BigEndian.AppendUint64(nil, uint64(e.At.UnixMilli()))
-	return Hash([]byte(digest("loci event 1", string(before[:]), string(e.ID[:]), string(e.Type), string(e.Kind), string(e.Entity[:]),
-		e.Namespace.Key(), string(at), e.Actor, e.RequestID, string(e.Digest[:]))))
+	return Hash([]byte(digest(append([]string{form, string(before[:]), string(e.ID[:]), string(e.Type), string(e.Kind), string(e.Entity[:]),
+		place, string(at), e.Actor, e.RequestID, string(e.Digest[:])}, more...)...)))
 }
 
 // Seal makes the event the next of a chain whose last hash is before. Stores call
-// it inside the transaction that appends the event.
+// it inside the transaction that appends the event, when its mark is set.
 func (e *Event) Seal(before Hash) {
 	e.Digest = e.payloadDigest()
 	e.Hash = e.chained(before)
+}
+
+// Reseal seals an event from before namespaces had marks, whose hash is Former.
+// former is that of the event before it. What the old chain accuses, the new one
+// does, too: bringing a file up to date acquits nothing.
+func (e *Event) Reseal(before, former Hash) {
+	e.Hash = e.chained(before)
+	if e.formerly(former) != e.Former {
+		e.Hash[0] ^= 0xff
+	}
 }
 
 // A ChainReport says what [Engine.VerifyEvents] found.
@@ -104,7 +124,7 @@ func (e *Engine) VerifyEvents(ctx context.Context, t Tenant, known Hash) (ChainR
 			break
 		}
 	}
-	v.link(Hash{})
+	v.link(Hash{}, Hash{})
 	switch {
 	case !v.headSeen:
 		v.problem("the last event is missing: the log was cut short")
@@ -136,10 +156,13 @@ func (v *verifier) check(e *Event) {
 		v.report.Older++
 		return
 	}
-	v.link(e.Hash)
+	v.link(e.Hash, e.Former)
 	v.report.Events++
 	v.headSeen = v.headSeen || e.Hash == v.chain.Head
-	v.report.Found = v.report.Found || !v.known.IsZero() && e.Hash == v.known
+	v.report.Found = v.report.Found || !v.known.IsZero() && (e.Hash == v.known || e.Former == v.known)
+	if !e.Unnamed && v.chain.Names.Mark(e.Namespace) != e.Mark {
+		v.problem("event %d (%s): its namespace was changed", e.Seq, e.ID)
+	}
 	if e.payloadDigest() != e.Digest {
 		if len(e.Payload)+len(e.Nonce) == 0 && v.erased[e.Entity] {
 			v.report.Emptied++
@@ -153,10 +176,12 @@ func (v *verifier) check(e *Event) {
 	v.later = e
 }
 
-// link checks the event after the one with this hash.
-func (v *verifier) link(before Hash) {
+// link checks the event after the one with these hashes. The former one is proof as
+// long as the name is there that it covers: so a head that was noted before a file was
+// brought up to date goes on to prove what it did.
+func (v *verifier) link(before, former Hash) {
 	if e := v.later; e != nil {
-		if want := e.chained(before); !bytes.Equal(want[:], e.Hash[:]) {
+		if e.chained(before) != e.Hash || !e.Former.IsZero() && !e.Unnamed && e.formerly(former) != e.Former {
 			v.problem("event %d (%s): it was changed, or an event before it was changed, removed or put in", e.Seq, e.ID)
 		}
 	}

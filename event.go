@@ -68,6 +68,10 @@ type Event struct {
 	Nonce  []byte `json:"payload_nonce,omitempty"` // random; goes with the payload
 	Digest Hash   `json:"payload_digest,omitzero"` // of nonce and payload; stays
 	Hash   Hash   `json:"hash,omitzero"`           // of this event and the hash before; zero: older than the chain
+
+	Mark    Mark `json:"-"` // of the namespace, set by the store; stays
+	Unnamed bool `json:"-"` // the namespace holds no record and its name is gone; see [NameKey.Shown]
+	Former  Hash `json:"-"` // the hash of an event from before namespaces had marks; else zero
 }
 
 // An EventFilter selects events; the zero value of a condition selects all,

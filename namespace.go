@@ -1,6 +1,10 @@
 package loci
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,6 +133,145 @@ func ParseNamespace(text string) (Namespace, error) {
 	}
 	n := Namespace(parts)
 	return n, n.Validate()
+}
+
+// What a feature keeps for itself inside a namespace lies behind the empty label,
+// which no caller can name: no choice of labels meets it.
+const (
+	innerLabel    = ""
+	placeSessions = "sessions" // records of sessions
+	placeMessages = "messages" // two, so that a list of sessions does not pass by their messages
+	placeTree     = "tree"     // then the tree's name, and "global", or "thread" and the thread
+)
+
+// inner returns a place of a feature's own inside n.
+func (n Namespace) inner(labels ...string) Namespace {
+	return n.Child(append([]string{innerLabel}, labels...)...)
+}
+
+// Owner returns the namespace in which a feature made the place n; of any other
+// namespace, itself.
+func (n Namespace) Owner() Namespace {
+	if i := slices.Index(n, innerLabel); i >= 0 {
+		return n[:i]
+	}
+	return n
+}
+
+// is reports whether n is a feature's own place with these first labels.
+func (n Namespace) is(labels ...string) bool {
+	own := n[len(n.Owner()):]
+	return len(own) > len(labels) && slices.Equal(own[1:1+len(labels)], labels)
+}
+
+// isTree reports whether n is a place that [Memory.Tree] makes.
+func (n Namespace) isTree() bool {
+	own := n[len(n.Owner()):]
+	return n.is(placeTree) && (len(own) == 4 && own[3] == "global" || len(own) == 5 && own[3] == "thread")
+}
+
+// CheckPlace is Validate for what a store holds: a namespace of callers, or a place
+// that a feature made inside one. Its own labels do not count against the limit.
+func (n Namespace) CheckPlace() error {
+	owner := n.Owner()
+	if err := owner.Validate(); err != nil || len(owner) == len(n) {
+		return err
+	}
+	own := n[len(owner)+1:]
+	if !n.isTree() && (len(own) != 1 || own[0] != placeSessions && own[0] != placeMessages) {
+		return Errorf(Invalid, "namespace %s is no place of a session, a message or a file", n)
+	}
+	return own.Validate()
+}
+
+// PlaceOf returns where a record of a kind lies that a file or an export from before
+// has in the namespace n: until then a feature's places had no label of their own
+// before them, and a record was told by its kind. false: it stays. A tree's place can
+// be read in two ways; holds, when not nil, says which namespaces hold records, and of
+// two owners the one that does is taken, else the tree of a thread.
+func PlaceOf(kind Kind, n Namespace, holds func(Namespace) bool) (Namespace, bool) {
+	if slices.Contains(n, innerLabel) {
+		return n, false
+	}
+	at := func(back int, labels ...string) (Namespace, bool) {
+		k := len(n) - back
+		if k < 0 || !slices.Equal(n[k:k+len(labels)], labels) {
+			return n, false
+		}
+		return n[:k].inner(n[k:]...), true
+	}
+	switch kind {
+	case KindSession:
+		return at(1, placeSessions)
+	case KindMessage:
+		return at(1, placeMessages)
+	case KindFile, KindBlock:
+		thread, isThread := at(4, placeTree)
+		isThread = isThread && thread.isTree()
+		global, isGlobal := at(3, placeTree)
+		isGlobal = isGlobal && global.isTree()
+		if isGlobal && (!isThread || holds != nil && holds(global.Owner()) && !holds(thread.Owner())) {
+			return global, true
+		}
+		if isThread {
+			return thread, true
+		}
+	}
+	return n, false
+}
+
+// former is the inverse of [PlaceOf], but for what that cannot tell.
+func (n Namespace) former() Namespace {
+	owner := n.Owner()
+	if len(owner) == len(n) {
+		return n
+	}
+	return owner.Child(n[len(owner)+1:]...)
+}
+
+// A NameKey makes the marks of a tenant's namespaces. Each tenant has one of its own,
+// which goes with the tenant.
+type NameKey []byte
+
+// NewNameKey makes a key at random.
+func NewNameKey() NameKey {
+	key := make(NameKey, 32)
+	_, _ = rand.Read(key) // never fails
+	return key
+}
+
+// A Mark stands for a namespace whose name is not to be kept: [MarkBytes] for each
+// label. A mark begins with the mark of every namespace that contains its own.
+type Mark string
+
+// MarkBytes are the bytes of a [Mark] for each label.
+const MarkBytes = 16
+
+// Mark returns the mark of a namespace.
+func (k NameKey) Mark(n Namespace) Mark {
+	out := make([]byte, 0, MarkBytes*len(n))
+	for i := range n {
+		h := hmac.New(sha256.New, k)
+		h.Write([]byte(n[:i+1].Key()))
+		out = append(out, h.Sum(nil)[:MarkBytes]...)
+	}
+	return Mark(out)
+}
+
+// Shown returns how a namespace is shown whose name is gone: what the reader named
+// himself, the longest of the namespaces given that contains it, and behind that what
+// is left of the mark.
+func (k NameKey) Shown(m Mark, known []Namespace) Namespace {
+	var longest Namespace
+	for _, n := range known {
+		if len(n) >= len(longest) && strings.HasPrefix(string(m), string(k.Mark(n))) {
+			longest = n
+		}
+	}
+	if rest := m[MarkBytes*len(longest):]; rest != "" {
+		return longest.inner("erased", hex.EncodeToString([]byte(rest)))
+	}
+	return slices.Clone(longest)
 }
 
 // A Template is a namespace whose labels may be variables: a label that is

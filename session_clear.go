@@ -79,7 +79,7 @@ func (s *Sessions) ClearAll(ctx context.Context) (done Cleared, err error) {
 // message. A summary that covers the message goes with it.
 func (m *Memory) eraseInSession(ctx context.Context, r *Record, now time.Time) (c Change, err error) {
 	inner := *m
-	inner.view.Namespace = r.Namespace[:len(r.Namespace)-1]
+	inner.view.Namespace = r.Namespace.Owner()
 	s := inner.Sessions()
 	id := r.Slot
 	if r.Kind == KindMessage {

@@ -146,7 +146,7 @@ func (x *exporter) pages(ctx context.Context, write func(context.Context, *Recor
 // record writes a record and its earlier states.
 func (x *exporter) record(ctx context.Context, r *Record) error {
 	x.end.Records++
-	err := x.enc.Encode(exportLine{Type: "record", ID: r.ID, Kind: r.Kind, Namespace: r.Namespace[len(x.m.view.Namespace):], Slot: []byte(r.Slot),
+	err := x.enc.Encode(exportLine{Type: "record", ID: r.ID, Kind: r.Kind, Namespace: x.m.lineNamespace(r), Slot: []byte(r.Slot),
 		Version: int(r.Version), Live: r.Live, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
 		Sequence: r.Sequence, Position: r.Position, Text: r.Text, Tags: r.Tags, Attributes: r.Attributes, Body: r.Body})
 	if err != nil || r.Version == 1 {

@@ -10,7 +10,7 @@ import (
 // importRecord checks the line of a record.
 func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 	e := m.engine
-	r := &Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(in.Namespace...), Version: int64(in.Version), Live: in.Live,
+	r := &Record{ID: in.ID, Kind: in.Kind, Namespace: m.placeOf(in), Version: int64(in.Version), Live: in.Live,
 		Sequence: in.Sequence, Position: in.Position, Text: e.redact(in.Text), Body: in.Body}
 	if r.Kind != KindMessage { // which names its session, and that keeps its id
 		r.Sequence = e.redact(r.Sequence)
@@ -36,7 +36,11 @@ func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Namespace.Validate(); err != nil {
+	check := r.Namespace.Validate
+	if r.Kind == KindSession || r.Kind == KindMessage {
+		check = r.Namespace.CheckPlace
+	}
+	if err := check(); err != nil {
 		return nil, err
 	}
 	if r.Tags, err = e.tags(in.Tags); err != nil {
@@ -50,6 +54,22 @@ func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 	}
 	r.Passages = e.passages(r.Text)
 	return r, e.exportable(r.Text, r.Attributes, r.Body)
+}
+
+// placeOf returns where the record of a line goes.
+func (m *Memory) placeOf(line *exportLine) Namespace {
+	n, _ := PlaceOf(line.Kind, line.Namespace, nil)
+	return m.view.Namespace.Child(n...)
+}
+
+// lineNamespace is how an export writes where a record is: as it always did, without
+// the label that no caller can name, unless that could be read in another way.
+func (m *Memory) lineNamespace(r *Record) Namespace {
+	n := r.Namespace[len(m.view.Namespace):]
+	if again, ok := PlaceOf(r.Kind, n.former(), nil); ok && again.Equal(n) {
+		return n.former()
+	}
+	return n
 }
 
 func importTimes(r *Record, in *exportLine) (err error) {

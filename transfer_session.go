@@ -19,7 +19,7 @@ func (x *exporter) sessions(ctx context.Context, progress func(done int64)) erro
 	for _, n := range namespaces {
 		f.Within, f.Exact = []Namespace{n}, true
 		inner := *x.m
-		inner.view.Namespace = n[:len(n)-1]
+		inner.view.Namespace = n.Owner()
 		one := exporter{m: x.m, enc: x.enc, reach: f, order: SlotAscending}
 		err := one.pages(ctx, func(ctx context.Context, r *Record) error {
 			body, err := readSession(r)
@@ -51,7 +51,7 @@ func (m *Memory) importSession(r *Record) error {
 	switch {
 	case err != nil:
 		return Errorf(Invalid, "body is not that of a session: %v", err)
-	case len(r.Namespace) == 0 || r.Namespace[len(r.Namespace)-1] != "sessions":
+	case !r.Namespace.is(placeSessions):
 		return Errorf(Invalid, "namespace of the session must end with \"sessions\"")
 	}
 	if err := checkSessionID(b.ID); err != nil {
@@ -85,7 +85,7 @@ func (m *Memory) importMessage(r *Record) error {
 	switch {
 	case err != nil:
 		return Errorf(Invalid, "body is not that of a message: %v", err)
-	case len(r.Namespace) == 0 || r.Namespace[len(r.Namespace)-1] != "messages":
+	case !r.Namespace.is(placeMessages):
 		return Errorf(Invalid, "namespace of the message must end with \"messages\"")
 	case r.Position < 1 || r.Position > maxSeq:
 		return Errorf(Invalid, "position of the message is %d; it must be 1 to %d", r.Position, int64(maxSeq))
@@ -110,7 +110,7 @@ func sessionKey(r *Record) string {
 	if r.Kind == KindMessage {
 		id = r.Sequence
 	}
-	return digest(r.Namespace[:len(r.Namespace)-1].Key(), id)
+	return digest(r.Namespace.Owner().Key(), id)
 }
 
 // joinSessions gives each message its session and each session the number of its
@@ -167,7 +167,7 @@ func (m *Memory) settleMessage(ctx context.Context, d *imported, f *fate, sessio
 	there, looked := sessions[key]
 	if !looked {
 		inner := *m
-		inner.view.Namespace = d.Namespace[:len(d.Namespace)-1]
+		inner.view.Namespace = d.Namespace.Owner()
 		st, err := inner.Sessions().find(ctx, d.Sequence)
 		if err != nil {
 			return false, err

@@ -19,7 +19,7 @@ type importedTree struct {
 // again from what it says: totals, counts of children and ids follow from it.
 func (in *importer) treeRecord(line *exportLine) error {
 	m := in.m
-	r := Record{ID: line.ID, Kind: line.Kind, Namespace: m.view.Namespace.Child(line.Namespace...), Slot: string(line.Slot),
+	r := Record{ID: line.ID, Kind: line.Kind, Namespace: m.placeOf(line), Slot: string(line.Slot),
 		Version: int64(line.Version), Live: line.Live, Sequence: line.Sequence, Position: line.Position, Text: line.Text,
 		Status: statusFile, Attributes: line.Attributes, Body: line.Body}
 	switch {
@@ -29,7 +29,7 @@ func (in *importer) treeRecord(line *exportLine) error {
 		return Errorf(Invalid, "version is %d; it must be at least 1", r.Version)
 	case line.CreatedAt.IsZero():
 		return Errorf(Invalid, "created_at is missing")
-	case !isTreeNamespace(r.Namespace):
+	case !r.Namespace.isTree() || r.Namespace.CheckPlace() != nil:
 		return Errorf(Invalid, "namespace %s is not that of a tree of files", r.Namespace)
 	}
 	if err := importTimes(&r, line); err != nil {
@@ -60,15 +60,6 @@ func (in *importer) treeRecord(line *exportLine) error {
 		in.lastFile = &tree.entries[len(tree.entries)-1]
 	}
 	return nil
-}
-
-// isTreeNamespace reports whether a namespace is one that [Memory.Tree] makes.
-func isTreeNamespace(n Namespace) bool {
-	if n.Validate() != nil {
-		return false
-	}
-	k := len(n)
-	return k >= 3 && n[k-3] == "tree" && n[k-1] == "global" || k >= 4 && n[k-4] == "tree" && n[k-2] == "thread"
 }
 
 // A treeImport is one file or directory of an export, checked.

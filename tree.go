@@ -69,15 +69,12 @@ func (m *Memory) Tree(name, thread string) (*Tree, error) {
 	inner := *m
 	inner.view.Also = nil
 	if thread == "" {
-		inner.view.Namespace = m.view.Namespace.Child("tree", name, "global")
+		inner.view.Namespace = m.view.Namespace.inner(placeTree, name, "global")
 	} else {
 		if err := checkLabel("thread", thread); err != nil {
 			return nil, err
 		}
-		inner.view.Namespace = m.view.Namespace.Child("tree", name, "thread", thread)
-	}
-	if err := inner.view.Namespace.Validate(); err != nil {
-		return nil, err
+		inner.view.Namespace = m.view.Namespace.inner(placeTree, name, "thread", thread)
 	}
 	return &Tree{m: &inner, name: name, thread: thread, ancestors: m.view.Namespace}, nil
 }

@@ -35,7 +35,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	}
 	for _, e := range c.Events {
 		e.Seq = int64(len(data.events)) + 1
-		e.Namespace = slices.Clone(e.Namespace)
+		e.Mark, e.Namespace, e.Former = data.names.Mark(e.Namespace), nil, loci.Hash{}
 		e.Payload, e.Nonce = slices.Clone(e.Payload), slices.Clone(e.Nonce)
 		e.Seal(data.head)
 		data.head = e.Hash
@@ -136,6 +136,10 @@ func (d *tenant) erase(id loci.ID) {
 	old := d.records[id]
 	d.unslot(&old.Record)
 	delete(d.records, id)
+	mark := d.names.Mark(old.Namespace)
+	if d.places[mark].records--; d.places[mark].records == 0 {
+		delete(d.places, mark)
+	}
 	d.index.Remove(old.Namespace.Key(), id)
 	d.links = slices.DeleteFunc(d.links, func(l loci.Link) bool { return l.From == id || l.To == id })
 	for key, reply := range d.replies {
@@ -168,6 +172,13 @@ func (d *tenant) put(p *loci.Put) {
 				Text: old.Text, Tags: old.Tags, Attributes: old.Attributes}}, old.revisions...)
 			next.revisions = next.revisions[:min(p.Revisions, len(next.revisions))]
 		}
+	}
+	if d.records[next.ID] == nil {
+		mark := d.names.Mark(next.Namespace)
+		if d.places[mark] == nil {
+			d.places[mark] = &place{name: next.Namespace}
+		}
+		d.places[mark].records++
 	}
 	if p.History != nil {
 		next.revisions = cloneRevisions(p.History)

@@ -35,13 +35,21 @@ type tenant struct {
 	mu      sync.RWMutex
 	records map[loci.ID]*stored
 	slots   *btree.BTreeG[slot] // in order of namespace, kind and slot
-	events  []loci.Event
+	events  []loci.Event        // without the names of their namespaces
+	places  map[loci.Mark]*place
+	names   loci.NameKey
 	about   map[loci.ID][]int // places in events, by entity
 	head    loci.Hash         // of the last event
 	links   []loci.Link
 	replies map[string]loci.Reply
 	index   *index.Index
 	active  loci.Space
+}
+
+// place is a namespace; without records it has no name.
+type place struct {
+	name    loci.Namespace
+	records int
 }
 
 // stored is a record with what hangs on it.
@@ -67,7 +75,8 @@ func (s slot) before(o slot) bool {
 }
 
 func newTenant() *tenant {
-	return &tenant{records: map[loci.ID]*stored{}, slots: btree.NewBTreeGOptions(slot.before, btree.Options{NoLocks: true}), about: map[loci.ID][]int{}, replies: map[string]loci.Reply{}, index: index.New(loci.Space{})}
+	return &tenant{records: map[loci.ID]*stored{}, slots: btree.NewBTreeGOptions(slot.before, btree.Options{NoLocks: true}), about: map[loci.ID][]int{},
+		places: map[loci.Mark]*place{}, names: loci.NewNameKey(), replies: map[string]loci.Reply{}, index: index.New(loci.Space{})}
 }
 
 // tenant finds a tenant's data; a tenant without data is empty.

@@ -154,16 +154,32 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p
 	defer data.mu.RUnlock()
 	var out []loci.Event
 	for _, e := range slices.Backward(data.events) {
-		if before > 0 && e.Seq >= before || !f.Selects(&e) {
+		if before > 0 && e.Seq >= before {
+			continue
+		}
+		if data.name(&e, f.Within); !f.Selects(&e) {
 			continue
 		}
 		if len(out) == limit {
 			return out, page.EventCursor(out[limit-1].Seq), nil
 		}
-		e.Namespace, e.Payload, e.Nonce = slices.Clone(e.Namespace), slices.Clone(e.Payload), slices.Clone(e.Nonce)
+		e.Payload, e.Nonce = slices.Clone(e.Payload), slices.Clone(e.Nonce)
 		out = append(out, e)
 	}
 	return out, "", nil
+}
+
+// name gives an event the name of its namespace, if that holds records, else what
+// whoever asks for these places may know.
+func (d *tenant) name(e *loci.Event, within []loci.Namespace) {
+	if p := d.places[e.Mark]; p != nil || e.Mark == "" {
+		e.Namespace = loci.Namespace{}
+		if p != nil {
+			e.Namespace = slices.Clone(p.name)
+		}
+		return
+	}
+	e.Unnamed, e.Namespace = true, d.names.Shown(e.Mark, within)
 }
 
 // Chain implements [loci.EventLog].
@@ -174,5 +190,5 @@ func (s *Store) Chain(ctx context.Context, t loci.Tenant) (loci.Chain, error) {
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	return loci.Chain{Head: data.head}, nil
+	return loci.Chain{Head: data.head, Names: slices.Clone(data.names)}, nil
 }

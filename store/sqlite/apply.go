@@ -111,7 +111,7 @@ func (t *tx) erase(e loci.Erase) error {
 	if err != nil {
 		return err
 	}
-	t.erased = true
+	t.erased, t.left[namespace] = true, true
 	for _, step := range []struct {
 		query string
 		args  []any
@@ -136,22 +136,6 @@ func (t *tx) erase(e loci.Erase) error {
 	return t.exec("UPDATE meta SET value = ? WHERE key = 'erased_floor'", seq-erasedKept)
 }
 
-// namespace returns the number of a namespace, giving it one at first sight.
-func (t *tx) namespace(n loci.Namespace) (number int64, err error) {
-	key := n.Key()
-	if number, ok := t.namespaces[key]; ok {
-		return number, nil
-	}
-	err = t.row("SELECT n FROM namespace WHERE key = ?", []any{[]byte(key)}, &number)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = t.row("INSERT INTO namespace (key) VALUES (?) RETURNING n", []any{[]byte(key)}, &number)
-	}
-	if err == nil {
-		t.namespaces[key] = number
-	}
-	return number, err
-}
-
 // shard is a kind of record in a namespace, given by its number.
 type shard struct {
 	namespace int64
@@ -173,10 +157,11 @@ func (t *tx) putShard(r *loci.Record, namespace int64) error {
 
 func (t *tx) put(p *loci.Put) error {
 	r := &p.Record
-	namespace, err := t.namespace(r.Namespace)
+	at, err := t.place(r.Namespace, true)
 	if err != nil {
 		return err
 	}
+	namespace := at.n
 	if err := t.putShard(r, namespace); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 // event appends an event to the log and to the chain.
 func (t *tx) event(given *loci.Event) error {
-	namespace, err := t.namespace(given.Namespace)
+	at, err := t.place(given.Namespace, false)
 	if err != nil {
 		return err
 	}
@@ -23,6 +23,7 @@ func (t *tx) event(given *loci.Event) error {
 		t.headKnown = true
 	}
 	e := *given
+	e.Mark = at.mark
 	e.Seal(t.head)
 	var payload, nonce any
 	if len(e.Payload) > 0 {
@@ -31,8 +32,8 @@ func (t *tx) event(given *loci.Event) error {
 	if len(e.Nonce) > 0 {
 		nonce = e.Nonce
 	}
-	err = t.exec(`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, hash)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID[:], string(e.Type), string(e.Kind), e.Entity[:], namespace, e.At.UnixMilli(), e.Actor,
+	err = t.exec(`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID[:], string(e.Type), string(e.Kind), e.Entity[:], at.n, e.At.UnixMilli(), e.Actor,
 		e.RequestID, payload, nonce, e.Digest[:], e.Hash[:])
 	t.head, t.headMoved = e.Hash, true
 	return err
@@ -46,10 +47,15 @@ func (t *tx) saveHead() error {
 	return t.exec("UPDATE meta SET value = ? WHERE key = 'chain_head'", slices.Clone(t.head[:]))
 }
 
-// restartChain begins a new chain, all events being gone.
+// restartChain begins a new chain, all events being gone; the marks of namespaces
+// change, too.
 func (t *tx) restartChain() error {
 	t.head, t.headKnown, t.headMoved = loci.Hash{}, true, true
-	return t.exec("UPDATE meta SET value = 0 WHERE key = 'chain_start'")
+	if err := t.exec("UPDATE meta SET value = 0 WHERE key = 'chain_start'"); err != nil {
+		return err
+	}
+	t.names = loci.NewNameKey()
+	return t.exec("UPDATE meta SET value = ? WHERE key = 'name_key'", []byte(t.names))
 }
 
 // Chain implements [loci.EventLog].
@@ -60,7 +66,8 @@ func (s *Store) Chain(ctx context.Context, t loci.Tenant) (c loci.Chain, err err
 	}
 	defer s.release(f)
 	var head []byte
-	err = f.readRow(ctx, "SELECT (SELECT value FROM meta WHERE key = 'chain_head'), (SELECT value FROM meta WHERE key = 'chain_start')", nil, &head, &c.Start)
+	err = f.readRow(ctx, `SELECT (SELECT value FROM meta WHERE key = 'chain_head'), (SELECT value FROM meta WHERE key = 'chain_start'),
+		(SELECT value FROM meta WHERE key = 'name_key')`, nil, &head, &c.Start, (*[]byte)(&c.Names))
 	copy(c.Head[:], head)
 	return c, f.translate("read chain", err)
 }

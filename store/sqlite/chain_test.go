@@ -95,7 +95,7 @@ func TestTamperingWithTheLogIsFound(t *testing.T) {
 	if len(clean.Problems) > 0 || clean.Events != 6 || clean.Emptied != 1 || clean.Older != 0 {
 		t.Fatalf("before: %+v", clean)
 	}
-	const copyEvent = "INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, hash) SELECT id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, hash FROM event WHERE seq = 6"
+	const copyEvent = "INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed) SELECT id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed FROM event WHERE seq = 6"
 	for name, change := range map[string]string{
 		"actor":                         "UPDATE event SET actor = 'nobody' WHERE seq = 4",
 		"time":                          "UPDATE event SET occurred_at = occurred_at + 1 WHERE seq = 4",
@@ -107,15 +107,20 @@ func TestTamperingWithTheLogIsFound(t *testing.T) {
 		"payload for an emptied one":    "UPDATE event SET payload = CAST('{}' AS BLOB) WHERE seq = 2",
 		"digest":                        "UPDATE event SET digest = zeroblob(32) WHERE seq = 2",
 		"place":                         "INSERT INTO namespace (key) VALUES (x'7600'); UPDATE event SET namespace = (SELECT n FROM namespace WHERE key = x'7600') WHERE seq = 4",
+		"a place's name":                "UPDATE namespace SET key = x'7600' WHERE key = x'7500'",
+		"a place's mark":                "UPDATE namespace SET mark = zeroblob(16) WHERE key = x'7500'",
+		"a place's name and mark":       "UPDATE namespace SET key = CAST(x'0000' || zeroblob(16) AS BLOB), mark = zeroblob(16) WHERE key = x'7500'",
+		"the key of the names":          "UPDATE meta SET value = zeroblob(32) WHERE key = 'name_key'",
+		"an older hash put in":          "UPDATE event SET former = CAST(zeroblob(31) || x'01' AS BLOB) WHERE seq = 4",
 		"first removed":                 "DELETE FROM event WHERE seq = 1",
 		"one removed":                   "DELETE FROM event WHERE seq = 4",
 		"last removed":                  "DELETE FROM event WHERE seq = 6",
 		"all removed":                   "DELETE FROM event",
 		"two exchanged":                 "UPDATE event SET seq = 100 WHERE seq = 4; UPDATE event SET seq = 4 WHERE seq = 5; UPDATE event SET seq = 5 WHERE seq = 100",
 		"one put in":                    copyEvent,
-		"one put in without a hash":     copyEvent + "; UPDATE event SET hash = NULL WHERE seq = 7",
-		"last removed, head moved":      "DELETE FROM event WHERE seq = 6; UPDATE meta SET value = (SELECT hash FROM event WHERE seq = 5) WHERE key = 'chain_head'",
-		"declared older than the chain": "UPDATE event SET hash = NULL WHERE seq <= 3; UPDATE meta SET value = 3 WHERE key = 'chain_start'",
+		"one put in without a hash":     copyEvent + "; UPDATE event SET sealed = NULL WHERE seq = 7",
+		"last removed, head moved":      "DELETE FROM event WHERE seq = 6; UPDATE meta SET value = (SELECT sealed FROM event WHERE seq = 5) WHERE key = 'chain_head'",
+		"declared older than the chain": "UPDATE event SET sealed = NULL WHERE seq <= 3; UPDATE meta SET value = 3 WHERE key = 'chain_start'",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

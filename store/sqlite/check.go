@@ -78,7 +78,7 @@ func (f *file) checkRecords(ctx context.Context, findings []string) ([]string, e
 		if len(r.Attributes) > 0 && !json.Valid(r.Attributes) || len(r.Body) > 0 && !json.Valid(r.Body) {
 			report("has fields that are not JSON")
 		}
-		if r.Version < 1 || r.Namespace.Validate() != nil {
+		if r.Version < 1 || r.Namespace.CheckPlace() != nil {
 			report("has an impossible version or namespace")
 		}
 		return found < maxFindings

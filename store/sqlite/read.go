@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -330,17 +331,24 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, filter loci.EventFilt
 	if err != nil {
 		return nil, "", err
 	}
+	var names loci.NameKey
+	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'name_key'", nil, (*[]byte)(&names)); err != nil {
+		return nil, "", f.translate("list events", err)
+	}
 	var c conditions
-	c.within("e.namespace", filter.Within, false)
+	c.eventsWithin(filter.Within, names)
 	if before > 0 {
 		c.add("e.seq < ?", before)
 	}
 	if !filter.Entity.IsZero() {
 		c.add("e.entity = ?", filter.Entity[:])
 	}
-	query := "SELECT e.seq, e.id, e.type, e.kind, e.entity, s.key, e.occurred_at, e.actor, e.request_id, e.payload, e.nonce, e.digest, e.hash FROM event e JOIN namespace s ON s.n = e.namespace WHERE " + c.String() + " ORDER BY e.seq DESC"
+	query := selectEvents + " WHERE " + c.String() + " ORDER BY e.seq DESC"
 	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
 		e, err := scanEvent(rows)
+		if e.Unnamed {
+			e.Namespace = names.Shown(e.Mark, filter.Within)
+		}
 		if err != nil || !filter.Selects(&e) {
 			return true, err
 		}
@@ -357,16 +365,24 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, filter loci.EventFilt
 	return out, next, nil
 }
 
+// selectEvents is what scanEvent reads.
+const selectEvents = `SELECT e.seq, e.id, e.type, e.kind, e.entity, s.key, s.mark, e.occurred_at, e.actor, e.request_id, e.payload, e.nonce,
+	e.digest, e.former, e.sealed FROM event e JOIN namespace s ON s.n = e.namespace`
+
 func scanEvent(rows *sql.Rows) (e loci.Event, err error) {
-	var id, entity, key, payload, nonce, digest, hash sql.RawBytes
+	var id, entity, key, mark, payload, nonce, digest, former, sealed sql.RawBytes
 	var typ, kind string
 	var at int64
-	err = rows.Scan(&e.Seq, &id, &typ, &kind, &entity, &key, &at, &e.Actor, &e.RequestID, &payload, &nonce, &digest, &hash)
+	err = rows.Scan(&e.Seq, &id, &typ, &kind, &entity, &key, &mark, &at, &e.Actor, &e.RequestID, &payload, &nonce, &digest, &former, &sealed)
 	copy(e.ID[:], id)
 	copy(e.Entity[:], entity)
 	copy(e.Digest[:], digest)
-	copy(e.Hash[:], hash)
+	copy(e.Former[:], former)
+	copy(e.Hash[:], sealed)
 	e.Nonce = append([]byte(nil), nonce...)
-	e.Type, e.Kind, e.Namespace, e.At, e.Payload = loci.EventType(typ), loci.Kind(kind), loci.NamespaceFromKey(string(key)), milli(at), copyJSON(payload)
+	e.Type, e.Kind, e.At, e.Payload = loci.EventType(typ), loci.Kind(kind), milli(at), copyJSON(payload)
+	if e.Mark, e.Unnamed = loci.Mark(mark), bytes.HasPrefix(key, []byte(unnamed)); !e.Unnamed {
+		e.Namespace = loci.NamespaceFromKey(string(key))
+	}
 	return e, err
 }

@@ -42,6 +42,9 @@ var migrations = func() []string {
 	return steps
 }()
 
+// namesStep is the step that SQL alone cannot make; see [migrateNames].
+const namesStep = 7
+
 // prepare brings a freshly opened file to the present schema: write-ahead log,
 // version checks, migrations. Several processes may do so at once: whichever step
 // meets a lock, all of it is tried again, since each step is harmless twice.
@@ -186,6 +189,11 @@ func migrateStep(ctx context.Context, conn *sql.Conn, tenant string) (done bool,
 	}
 	if _, err := conn.ExecContext(ctx, migrations[version]); err != nil {
 		return false, fmt.Errorf("migration %d: %w", version+1, err)
+	}
+	if version+1 == namesStep {
+		if err := migrateNames(ctx, conn); err != nil {
+			return false, fmt.Errorf("migration %d: %w", namesStep, err)
+		}
 	}
 	if version == 0 {
 		if _, err := conn.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES ('tenant', ?), ('seq', 0), ('erased_floor', 0), ('scrub', 0)", tenant); err != nil {

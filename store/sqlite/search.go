@@ -22,6 +22,7 @@ type searchIndex struct {
 	names  map[int64]string     // namespace number → key
 	number map[string]int64     // key → namespace number
 	last   int64                // the highest shard number known
+	named  int64                // the count of names as of which that holds
 	large  map[index.Key]bool   // too large for a quick search to load
 	used   map[index.Key]uint64 // when a loaded shard was searched last
 	tick   uint64
@@ -106,10 +107,10 @@ func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) 
 	if x.index == nil || x.index.Space() != space {
 		x.reset(space)
 	}
-	var seq, floor, dropped int64
+	var seq, floor, named, dropped int64
 	const state = `SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor'),
-		coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0)`
-	if err := tx.QueryRowContext(ctx, state, space.Model, space.Dims).Scan(&seq, &floor, &dropped); err != nil {
+		(SELECT value FROM meta WHERE key = 'names'), coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0)`
+	if err := tx.QueryRowContext(ctx, state, space.Model, space.Dims).Scan(&seq, &floor, &named, &dropped); err != nil {
 		return err
 	}
 	if x.seq < dropped { // the space's vectors were removed, though their records stay
@@ -120,6 +121,9 @@ func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) 
 			x.index.DropShard(key)
 		}
 		x.known, x.names, x.number, x.last = nil, map[int64]string{}, map[string]int64{}, 0
+	}
+	if x.named != named { // a name came back, of a shard that is known without one
+		x.known, x.last, x.named = nil, 0, named
 	}
 	if err := x.learnShards(ctx, tx); err != nil {
 		return err
@@ -172,6 +176,9 @@ func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {
 		var kind string
 		if err := rows.Scan(&x.last, &kind, &namespace, &key); err != nil {
 			return err
+		}
+		if bytes.HasPrefix(key, []byte(unnamed)) { // nothing is there; what goes on to be known helps to remove it
+			return nil
 		}
 		x.names[namespace] = string(key)
 		x.number[string(key)] = namespace

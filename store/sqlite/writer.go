@@ -31,12 +31,17 @@ type tx struct {
 	stmts map[string]*sql.Stmt
 	seq   int64 // of this transaction; 0 until a write needs one
 
-	// Numbers of namespaces and spaces, and shards, that are known to be in the file,
-	// valid for the floor below which another process has erased the tenant.
-	namespaces map[string]int64
-	shards     map[shard]bool
-	spaces     map[loci.Space]int64
-	floor      int64
+	// Namespaces by key, numbers of spaces, and shards that are known to be in the file,
+	// valid for the floor below which another process has erased the tenant, and for
+	// the count of names that went or came.
+	places map[string]place
+	shards map[shard]bool
+	spaces map[loci.Space]int64
+	floor  int64
+	named  int64
+
+	names loci.NameKey   // of the tenant
+	left  map[int64]bool // namespaces that the job erased records of
 
 	active int64 // number of the active space; 0 for none
 
@@ -200,8 +205,12 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("SAVEPOINT job"); broken != nil {
 		return nil, broken
 	}
-	seq, erased, active, head, headKnown, headMoved := t.seq, t.erased, t.active, t.head, t.headKnown, t.headMoved
+	seq, erased, active, head, headKnown, headMoved, names := t.seq, t.erased, t.active, t.head, t.headKnown, t.headMoved, t.names
+	t.left = map[int64]bool{}
 	if err = t.guard(j.run); err == nil {
+		err = t.unname()
+	}
+	if err == nil {
 		return nil, t.exec("RELEASE job")
 	}
 	if isFull(err) {
@@ -210,26 +219,27 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("ROLLBACK TO job"); broken != nil {
 		return nil, broken
 	}
-	t.seq, t.erased, t.active, t.head, t.headKnown, t.headMoved = seq, erased, active, head, headKnown, headMoved
+	t.seq, t.erased, t.active, t.head, t.headKnown, t.headMoved, t.names = seq, erased, active, head, headKnown, headMoved, names
 	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
 }
 
 // forget empties what is remembered of the file.
 func (t *tx) forget() {
-	t.namespaces, t.shards, t.spaces = map[string]int64{}, map[shard]bool{}, map[loci.Space]int64{}
+	t.places, t.shards, t.spaces = map[string]place{}, map[shard]bool{}, map[loci.Space]int64{}
 }
 
 // look reads the active space, and forgets what is remembered of the file when the
-// tenant was erased meanwhile.
+// tenant was erased meanwhile, or the name of a namespace.
 func (t *tx) look() error {
-	var floor int64
-	const query = "SELECT (SELECT value FROM meta WHERE key = 'erased_floor'), (SELECT value FROM meta WHERE key = 'active_space')"
-	if err := t.row(query, nil, &floor, &t.active); err != nil {
+	var floor, named int64
+	const query = `SELECT (SELECT value FROM meta WHERE key = 'erased_floor'), (SELECT value FROM meta WHERE key = 'active_space'),
+		(SELECT value FROM meta WHERE key = 'names'), (SELECT value FROM meta WHERE key = 'name_key')`
+	if err := t.row(query, nil, &floor, &t.active, &named, (*[]byte)(&t.names)); err != nil {
 		return err
 	}
-	if floor != t.floor || len(t.namespaces) > 10_000 {
-		t.floor = floor
+	if floor != t.floor || named != t.named || len(t.places) > 10_000 {
+		t.floor, t.named = floor, named
 		t.forget()
 	}
 	return nil

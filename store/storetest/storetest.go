@@ -46,7 +46,7 @@ func Run(t *testing.T, target Target) {
 	before := goleak.IgnoreCurrent()
 	cases := slices.Concat(applyCases, slotCases, revisionCases, eraseCases, touchCases, roundTripCases, recordCases, orderCases,
 		filterCases, measureCases, linkCases, eventCases, idempotencyCases, matchCases, phraseCases, selectionCases, queryCases,
-		vectorCases, generationCases, lifecycleCases, chainCases, tenantCases, contextCases, concurrencyCases, closeCases)
+		vectorCases, generationCases, lifecycleCases, chainCases, nameCases, tenantCases, contextCases, concurrencyCases, closeCases)
 	if target.Reopen != nil {
 		cases = append(cases, reopenCases...)
 	}
