@@ -366,10 +366,6 @@ func TestSessionLimits(t *testing.T) {
 		"trim":           {func() error { _, err := m.Sessions().Trim(t.Context(), "s", -1); return err }, loci.Invalid, "max_messages is -1"},
 		"option":         {func() error { _, err := loci.New(openMemory(), &loci.Options{SessionMaxMessages: -1}); return err }, loci.Invalid, "session max messages is -1"},
 		"option timeout": {func() error { _, err := loci.New(openMemory(), &loci.Options{SessionTimeout: -1}); return err }, loci.Invalid, "session timeout is"},
-		"a deep namespace": {func() error {
-			_, err := bind(t, newEngine(t, openMemory(), loci.Options{}), slices.Repeat([]string{"n"}, 16)...).Sessions().Append(t.Context(), "s", []loci.Message{hi})
-			return err
-		}, loci.Invalid, "namespace has 17 labels"},
 	} {
 		err := c.call()
 		wantCode(t, err, c.code)
