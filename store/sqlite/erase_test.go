@@ -9,6 +9,7 @@ import (
 	mrand "math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,19 +56,22 @@ var testTenant = func() loci.Tenant {
 }()
 
 // eraseRun stores, changes and erases records at random until pages have been
-// split and merged many times, and returns what must not be found any more.
-func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
+// split and merged many times, and returns what must not be found any more, the
+// labels of namespaces apart.
+func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 	t.Helper()
 	ctx := context.Background()
 	rng := mrand.New(mrand.NewPCG(seed, 1))
 	type kept struct {
 		id       loci.ID
 		version  int64
+		place    loci.Namespace
+		label    []byte // of its own; empty: it shares a namespace
 		canaries [][]byte
 	}
 	var live []kept
 	at := time.UnixMilli(1_700_000_000_000).UTC()
-	record := func(id loci.ID, version int64) (loci.Put, [][]byte) {
+	record := func(id loci.ID, place loci.Namespace, version int64) (loci.Put, [][]byte) {
 		text := ""
 		mark := canary(t)
 		for n := 1 + rng.IntN(20); n > 0; n-- {
@@ -81,7 +85,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
 			row[i] = rng.Float32()*2 - 1
 		}
 		slot := canary(t)
-		r := loci.Record{ID: id, Kind: loci.KindFact, Namespace: loci.Namespace{"u"}, Slot: slot, Version: version, Live: true,
+		r := loci.Record{ID: id, Kind: loci.KindFact, Namespace: place, Slot: slot, Version: version, Live: true,
 			CreatedAt: at, UpdatedAt: at, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}, Attributes: []byte(`{"m":"` + mark + `"}`)}
 		return loci.Put{Record: r, Vectors: []loci.Vectors{{Space: loci.Space{Model: "m", Dims: 32}, Rows: [][]float32{row}}}, Revisions: 3},
 			[][]byte{[]byte(mark), []byte(slot), vector.Quantize(row)}
@@ -93,10 +97,10 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
 		}
 	}
 	// Of its event, the payload and the nonce go with the record.
-	event := func(id loci.ID) ([]loci.Event, [][]byte) {
+	event := func(id loci.ID, place loci.Namespace) ([]loci.Event, [][]byte) {
 		payload, nonce := []byte(`{"p":"`+canary(t)+`"}`), make([]byte, 16)
 		mustRead(t, nonce)
-		return []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: loci.Namespace{"u"}, At: at, Actor: "a",
+		return []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: place, At: at, Actor: "a",
 			Payload: payload, Nonce: nonce}}, [][]byte{payload, nonce}
 	}
 	for range 400 {
@@ -106,20 +110,30 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
 			if rng.IntN(2) == 0 {
 				mustRead(t, id[:])
 			}
-			put, canaries := record(id, 1)
-			events, told := event(id)
+			k := kept{id: id, version: 1, place: loci.Namespace{"u"}}
+			if rng.IntN(2) == 0 { // one of its own, of any length
+				own := canary(t)
+				k.label = []byte(own)
+				k.place = k.place.Child(own, strings.Repeat("x", 1+rng.IntN(200)))
+			}
+			put, canaries := record(id, k.place, 1)
+			events, told := event(id, k.place)
 			apply(loci.Change{Put: []loci.Put{put}, Events: events})
-			live = append(live, kept{id, 1, append(canaries, told...)})
+			k.canaries = append(canaries, told...)
+			live = append(live, k)
 		case n < 8:
 			k := &live[rng.IntN(len(live))]
 			k.version++
-			put, canaries := record(k.id, k.version)
-			events, told := event(k.id)
+			put, canaries := record(k.id, k.place, k.version)
+			events, told := event(k.id, k.place)
 			apply(loci.Change{Put: []loci.Put{put}, Events: events})
 			k.canaries = append(append(k.canaries, canaries...), told...)
 		default:
 			i := rng.IntN(len(live))
 			gone = append(gone, live[i].canaries...)
+			if len(live[i].label) > 0 {
+				labels = append(labels, live[i].label)
+			}
 			f := s.files[testTenant]
 			// Without waiting for the wiping each time: one at the end covers all.
 			if err := f.write(ctx, func(tx *tx) error { return tx.erase(loci.Erase{ID: live[i].id, Version: live[i].version}) }); err != nil {
@@ -128,7 +142,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone [][]byte) {
 			live = append(live[:i], live[i+1:]...)
 		}
 	}
-	return gone
+	return gone, labels
 }
 
 func mustRead(t *testing.T, b []byte) {
@@ -149,7 +163,10 @@ func TestEraseLeavesNoBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gone := eraseRun(t, s, seed)
+		gone, labels := eraseRun(t, s, seed)
+		if gone = append(gone, labels...); len(labels) == 0 {
+			t.Fatal("no label was to go")
+		}
 		f := s.files[testTenant]
 		f.startScrub()
 		<-f.scrub.done
@@ -192,7 +209,10 @@ func TestEraseNeedsTheWiping(t *testing.T) {
 		f.scrub.stopped = true // no pass will start
 		f.scrub.mu.Unlock()
 		s.release(f)
-		gone := eraseRun(t, s, seed)
+		gone, labels := eraseRun(t, s, seed)
+		if len(filesWith(t, dir, labels)) == 0 { // they are in the log, which the pass cuts
+			t.Fatal("no leftovers of labels without wiping: the scan finds nothing that it should")
+		}
 		if err := f.truncateLog(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +246,8 @@ func TestUnfinishedWipingGoesOn(t *testing.T) {
 		f.scrub.stopped = true
 		f.scrub.mu.Unlock()
 		s.release(f)
-		gone := eraseRun(t, s, seed)
+		gone, labels := eraseRun(t, s, seed)
+		gone = append(gone, labels...)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

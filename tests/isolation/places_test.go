@@ -1,0 +1,94 @@
+package isolation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// innerNames are the words that the places of features are made of, or could be.
+var innerNames = []string{"sessions", "messages", "checkpoints", "tree", "trees", "files", "memory", "global", "thread", "threads", "episodes",
+	"erased", "items", "//sessions", "%2Fsessions", "\x01sessions", " sessions", "{agent_id}"}
+
+// agentOf binds the handle of an agent of an organisation as every surface does; "" is the
+// organisation itself.
+func (sc *scene) agentOf(t *testing.T, org, agent string) *loci.Memory {
+	t.Helper()
+	p := must(loci.NewPrincipal(must(loci.NewTenant("home")), "key", loci.Vars{loci.VarOrg: org, loci.VarAgent: agent}, loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete))
+	return sc.bind(t, "home", must(loci.Template(nil).Resolve(p.Vars())), "")
+}
+
+// TestAgentsNamedLikePlaces gives an organisation conversations, files and checkpoints
+// full of canaries, and agents of it every name that these might lie under. They see,
+// export and erase nothing of it.
+func TestAgentsNamedLikePlaces(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		sc := setUp(t, s)
+		org := sc.agentOf(t, "acme", "")
+		if err := storeSession(t.Context(), org); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"", "sessions", "tree"} {
+			for _, thread := range []string{"", "global", canary} {
+				tree := must(org.Tree(name, thread))
+				must(tree.Write(t.Context(), "/"+canary, "words "+canary, nil))
+			}
+		}
+		kept := loci.Checkpoint{Thread: "thread", ID: canary, State: loci.Typed{Type: "json", Data: []byte(canary)}, Metadata: json.RawMessage(`{}`)}
+		if err := org.Checkpoints().Put(t.Context(), kept); err != nil {
+			t.Fatal(err)
+		}
+		before := export(t, org)
+		if n := strings.Count(before, canary); n < 10 { // the control
+			t.Fatalf("the organisation's export has the canary %d times", n)
+		}
+		for _, agent := range innerNames {
+			m := sc.agentOf(t, "acme", agent)
+			p := &probe{t: t, sc: sc, m: m, sent: agent, alone: true}
+			p.read(t.Context())
+			empty := func(what string, n int, err error) {
+				t.Helper()
+				if n != 0 || err != nil {
+					t.Errorf("the agent %q has %d %s, %v", agent, n, what, err)
+				}
+			}
+			sessions, _, err := m.Sessions().List(t.Context(), loci.SessionQuery{Expired: true}, loci.Page{})
+			empty("sessions", len(sessions), err)
+			_, err = m.Sessions().History(t.Context(), canary, loci.HistoryQuery{})
+			if e := loci.AsError(err); e == nil || e.Code != loci.NotFound {
+				t.Errorf("the agent %q reads a history: %v", agent, err)
+			}
+			events, _, err := m.Events(t.Context(), loci.EventFilter{}, loci.Page{})
+			empty("events", len(events), err)
+			var out bytes.Buffer
+			n, err := m.Export(t.Context(), &out, nil)
+			empty("exported records", int(n), err)
+			n, err = m.CountErase(t.Context(), loci.EraseQuery{All: true})
+			empty("records to erase", int(n), err)
+			stats, err := m.Stats(t.Context())
+			empty("messages", int(stats.Messages.Records), err)
+			// The agent uses what it has, and erases all of it.
+			must(m.StoreFact(t.Context(), loci.NewFact{Content: "of the agent " + agent}))
+			must(m.Sessions().Append(t.Context(), canary, must(loci.ParseMessages([]byte(`[{"role":"user","content":"own"}]`)))))
+			must(must(m.Tree("", "")).Write(t.Context(), "/own", "own", nil))
+			n = must(m.CountErase(t.Context(), loci.EraseQuery{All: true}))
+			must(m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: n}, nil))
+			must(m.Sessions().ClearAll(t.Context()))
+			must(m.Checkpoints().DeleteThread(t.Context(), "thread"))
+		}
+		if after := export(t, org); after != before {
+			t.Errorf("the organisation's memory changed:\n%s\n---\n%s", before, after)
+		}
+		report := must(sc.engine.VerifyEvents(t.Context(), must(loci.NewTenant("home")), loci.Hash{}))
+		for _, problem := range report.Problems {
+			t.Error(problem)
+		}
+		if n := must(org.CountErase(t.Context(), loci.EraseQuery{All: true})); n == 0 {
+			t.Error(fmt.Sprint("the organisation has ", n, " records to erase"))
+		}
+	})
+}
