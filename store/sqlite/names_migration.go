@@ -148,13 +148,18 @@ func (m *namesMigration) unname() error {
 }
 
 // seal makes the hashes of the chain anew. An event that the old chain accuses stays accused.
-func (m *namesMigration) seal() error {
+func (m *namesMigration) seal() (err error) {
 	var start int64
 	var head []byte
 	if err := m.conn.QueryRowContext(m.ctx, `SELECT (SELECT value FROM meta WHERE key = 'chain_start'),
 		(SELECT value FROM meta WHERE key = 'chain_head')`).Scan(&start, &head); err != nil {
 		return err
 	}
+	update, err := m.conn.PrepareContext(m.ctx, "UPDATE event SET sealed = ? WHERE seq = ?")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, update.Close()) }()
 	var before, former loci.Hash
 	for last, more := start, true; more; { // in parts: rows are read before they change
 		var events []loci.Event
@@ -170,7 +175,7 @@ func (m *namesMigration) seal() error {
 			e := &events[i]
 			e.Reseal(before, former)
 			before, former = e.Hash, e.Former
-			if err := m.exec("UPDATE event SET sealed = ? WHERE seq = ?", e.Hash[:], e.Seq); err != nil {
+			if _, err := update.ExecContext(m.ctx, e.Hash[:], e.Seq); err != nil {
 				return fmt.Errorf("event %d: %w", e.Seq, err)
 			}
 		}
