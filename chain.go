@@ -66,8 +66,9 @@ func (e *Event) formerly(before Hash) Hash {
 
 func (e *Event) hashed(form string, before Hash, place string, more ...string) Hash {
 	at := binary.BigEndian.AppendUint64(nil, uint64(e.At.UnixMilli()))
-	return Hash([]byte(digest(append([]string{form, string(before[:]), string(e.ID[:]), string(e.Type), string(e.Kind), string(e.Entity[:]),
-		place, string(at), e.Actor, e.RequestID, string(e.Digest[:])}, more...)...)))
+	parts := []string{form, string(before[:]), string(e.ID[:]), string(e.Type), string(e.Kind), string(e.Entity[:]),
+		place, string(at), e.Actor, e.RequestID, string(e.Digest[:])}
+	return Hash([]byte(digest(append(parts, more...)...)))
 }
 
 // Seal makes the event the next of a chain whose last hash is before. Stores call

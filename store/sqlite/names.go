@@ -35,7 +35,8 @@ func (t *tx) place(n loci.Namespace, named bool) (p place, err error) {
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		err = t.row("INSERT INTO namespace (key, mark) VALUES (?, ?) RETURNING n", []any{[]byte(name), []byte(p.mark)}, &p.n)
+		err = t.row("INSERT INTO namespace (key, mark) VALUES (?, ?) RETURNING n",
+			[]any{[]byte(name), []byte(p.mark)}, &p.n)
 	case err != nil:
 	case string(have) == key:
 		p.named = true
@@ -60,7 +61,8 @@ func (t *tx) namesChanged() error {
 func (t *tx) unname() error {
 	for n := range t.left {
 		var key, mark []byte
-		err := t.row("SELECT key, mark FROM namespace WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE namespace = ?1)", []any{n}, &key, &mark)
+		err := t.row(`SELECT key, mark FROM namespace
+			WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE namespace = ?1)`, []any{n}, &key, &mark)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && len(mark) == 0 { // the whole tenant has no name to lose
 			continue
 		}

@@ -13,7 +13,8 @@ import (
 // behind the label that no caller can name, namespaces get their marks, those without
 // records lose their names, and the chain of events is sealed again with marks in it.
 func migrateNames(ctx context.Context, conn *sql.Conn) error {
-	m := &namesMigration{ctx: ctx, conn: conn, names: loci.NewNameKey(), keys: map[int64]string{}, numbers: map[string]int64{}}
+	m := &namesMigration{ctx: ctx, conn: conn, names: loci.NewNameKey(),
+		keys: map[int64]string{}, numbers: map[string]int64{}}
 	for _, step := range []func() error{m.read, m.move, m.mark, m.seal, m.unname} {
 		if err := step(); err != nil {
 			return err
@@ -97,13 +98,15 @@ func (m *namesMigration) move() error {
 		key := to.Key()
 		if _, ok := m.numbers[key]; !ok {
 			var n int64
-			if err := m.conn.QueryRowContext(m.ctx, "INSERT INTO namespace (key) VALUES (?) RETURNING n", []byte(key)).Scan(&n); err != nil {
+			const insert = "INSERT INTO namespace (key) VALUES (?) RETURNING n"
+			if err := m.conn.QueryRowContext(m.ctx, insert, []byte(key)).Scan(&n); err != nil {
 				return err
 			}
 			m.keys[n], m.numbers[key] = key, n
 		}
 		for _, table := range []string{"record", "event"} {
-			if err := m.exec("UPDATE "+table+" SET namespace = ? WHERE namespace = ? AND kind = ?", m.numbers[key], s.n, s.kind); err != nil {
+			err := m.exec("UPDATE "+table+" SET namespace = ? WHERE namespace = ? AND kind = ?", m.numbers[key], s.n, s.kind)
+			if err != nil {
 				return err
 			}
 		}
@@ -118,7 +121,8 @@ func (m *namesMigration) move() error {
 // mark gives every namespace its mark.
 func (m *namesMigration) mark() error {
 	for n, key := range m.keys {
-		if err := m.exec("UPDATE namespace SET mark = ? WHERE n = ?", []byte(m.names.Mark(loci.NamespaceFromKey(key))), n); err != nil {
+		mark := m.names.Mark(loci.NamespaceFromKey(key))
+		if err := m.exec("UPDATE namespace SET mark = ? WHERE n = ?", []byte(mark), n); err != nil {
 			return err
 		}
 	}
@@ -135,7 +139,8 @@ func (m *namesMigration) unname() error {
 		err := rows.Scan(&n, &mark)
 		empty[n] = mark
 		return err
-	}, "SELECT n, mark FROM namespace WHERE mark <> x'' AND NOT EXISTS (SELECT 1 FROM record WHERE record.namespace = namespace.n)")
+	}, `SELECT n, mark FROM namespace
+		WHERE mark <> x'' AND NOT EXISTS (SELECT 1 FROM record WHERE record.namespace = namespace.n)`)
 	if err != nil || len(empty) == 0 {
 		return err
 	}

@@ -103,6 +103,23 @@ var nameCases = []testCase{
 		b.store = first
 		b.chained()
 	}},
+	{"who learns of a namespace while it has no name finds what comes later", func(b *bench) {
+		handles := b.handles()
+		place := loci.Namespace{"customers", "ada@example.com"}
+		old := placed(record(1, "walrus"), place...)
+		b.store = handles[0]
+		b.put(old, record(2, "walrus"))
+		b.apply(erasure(old))
+		b.store = handles[len(handles)-1]
+		b.same("hits without the name", b.found(words("walrus")), ids(2))
+		b.store = handles[0]
+		b.put(placed(record(3, "walrus"), place...))
+		for _, b.store = range handles {
+			in := loci.Filter{Within: []loci.Namespace{place}}
+			b.same("hits of what came", hitIDs(b.match(words("walrus"), in, 10)), ids(3))
+		}
+		b.store = handles[0]
+	}},
 	{"what features keep lies below its owner, and where no caller reaches", func(b *bench) {
 		owner := loci.Namespace{"org", "acme"}
 		inner := placed(record(1, "walrus"), "org", "acme", "", "sessions")
