@@ -280,6 +280,7 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 	if err := head.UnmarshalText([]byte(oldHead)); err != nil {
 		t.Fatal(err)
 	}
+	var forged []string
 	opened(t, path, func(e *loci.Engine, _ *loci.Memory) {
 		events, _, err := e.Store().Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
 		if err != nil {
@@ -287,7 +288,6 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 		}
 		slices.Reverse(events)
 		var before loci.Hash
-		var forged []string
 		for i := range events {
 			ev := &events[i]
 			if i == 10 {
@@ -297,8 +297,9 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 			before = ev.Hash
 			forged = append(forged, fmt.Sprintf("UPDATE event SET actor = '%s', sealed = x'%s' WHERE seq = %d", ev.Actor, ev.Hash, ev.Seq))
 		}
-		edit(t, path, append(forged, fmt.Sprintf("UPDATE meta SET value = x'%s' WHERE key = 'chain_head'", before))...)
+		forged = append(forged, fmt.Sprintf("UPDATE meta SET value = x'%s' WHERE key = 'chain_head'", before))
 	})
+	edit(t, path, forged...)
 	if report := verified(t, path, head); len(report.Problems) == 0 {
 		t.Errorf("not noticed: %+v", report)
 	}
