@@ -89,6 +89,8 @@ func termOf(low string) string {
 		return "user"
 	case low == "is":
 		return "="
+	case low == "has": // "does not have"
+		return "have"
 	}
 	return comparedTerm(low)
 }
@@ -321,7 +323,10 @@ func isUnit(w string) bool { return units[strings.ToLower(w)] }
 func isDated(w string) bool { return isValue(w) || dateWords[w] }
 
 // isAddress reports whether a word is a path, an address or a name with a sign in it.
-func isAddress(w string) bool { return strings.ContainsAny(w, "/@") }
+func isAddress(w string) bool {
+	dot := strings.IndexByte(w, '.')
+	return strings.ContainsAny(w, "/@") || dot > 0 && dot < len(w)-1
+}
 
 func antonym(pairs map[string]string, x, y string) bool {
 	if strings.Contains(" "+pairs[x]+" ", " "+y+" ") || strings.Contains(" "+pairs[y]+" ", " "+x+" ") {

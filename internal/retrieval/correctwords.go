@@ -25,7 +25,7 @@ var predicates = predicateWords(map[predicate]string{
 		founded married listen listens belong belongs owned led assigned written moved study studies studied headquartered
 		wohnt wohne wohnen lebt lebe arbeitet arbeite heißt heiße liegt habite habitons vit travaille travaillons appelle vive vivo trabaja trabajo
 		llama abita vivono lavora lavoro mora moro trabalha trabalho woont woon werkt werk живёт живет работает работаю живу 住`,
-	timing: `start starts begin begins end ends open opens close closes leave leaves depart departs arrive arrives land lands expire expires
+	timing: `wake wakes start starts begin begins end ends open opens close closes leave leaves depart departs arrive arrives land lands expire expires
 		cost costs weigh weighs measure measures last lasts scheduled planned due collected limited cached run runs happen happens meet meets
 		set priced valued capped beträgt kostet beginnt endet startet dauert wiegt coûte commence finit dure cuesta empieza comienza termina
 		costa inizia começa 在 kost begint начинается стоит`,
@@ -74,7 +74,7 @@ var (
 	selecting = wordSet(`favorit favourite favorite default primari primary main current next prefer preferred nativ native offici official
 		favorito favorita préféré préférée preferito preferita`)
 
-	attributes = wordSet(`name nickname surname color colour deadline price cost rent salary budget fee port host address phone email password pin code number
+	attributes = wordSet(`name host level nickname surname color colour deadline price cost rent salary budget fee port host address phone email password pin code number
 		birthday age size height width depth weight length version limit timeout interval threshold timezone region branch language framework database
 		db editor shell browser provider backend boss manager owner lead leader head captain ceo cto cfo president director chair maintainer reviewer
 		contact capital currency title role job employer school university status priority mode theme format license licence model engine
