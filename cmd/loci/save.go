@@ -42,6 +42,9 @@ func (c *saveCmd) Run(a *app) error {
 		return err
 	}
 	id := shownID(stored.ID, true)
+	if stored.Outcome == loci.DuplicateOf { // a text that only shows memories may show a fact with a key
+		id = shownNear(a, m, stored.ID)
+	}
 	reply := savedJSON{ID: id, Outcome: string(stored.Outcome), RelatedTo: shownNear(a, m, stored.RelatedTo),
 		PossibleUpdateOf: shownNear(a, m, stored.PossibleUpdateOf)}
 	if a.json {
