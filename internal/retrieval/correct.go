@@ -41,6 +41,11 @@ type word struct {
 
 func sameWord(a, b word) bool { return a.term == b.term }
 
+func isPredicate(w word) bool { return predicateOf(w) != noPredicate }
+
+// isPlace reports whether a verb adds nothing but where or when: is parked on.
+func isPlace(w word) bool { return predicateOf(w) == placing || predicateOf(w) == timing }
+
 func (w *word) isFunction() bool { return prepositions[w.low] || functionWordsCompared[w.low] }
 
 // sentenceOf takes a text apart. What only says that it is new, such as "now", goes.
@@ -127,7 +132,7 @@ func replaces(a, b sentence) bool {
 		return false // something more is said, or something else
 	}
 	slot := slot{before: a.words[:p], x: x, y: y, after: a.words[len(a.words)-s:]}
-	slot.verb = slices.IndexFunc(slot.before, func(w word) bool { return predicateOf(w) != noPredicate })
+	slot.verb = slices.IndexFunc(slot.before, isPredicate)
 	return slot.isValue()
 }
 
@@ -147,12 +152,14 @@ func (s *slot) isValue() bool {
 	}
 	if s.verb < 0 {
 		// "PostgreSQL 16", where the text is nothing more
-		return len(s.before) == 1 && len(s.after) == 0 && len(s.x) == 1 && len(s.y) == 1 && s.typed() && !identified[s.before[0].low]
+		return len(s.before) == 1 && len(s.after) == 0 && len(s.x) == 1 && len(s.y) == 1 &&
+			s.typed() && !identified[s.before[0].low]
 	}
 	if s.x[0].definite != s.y[0].definite || s.x[0].indefinite != s.y[0].indefinite {
 		return false // "is a nurse" and "is tall" are no values of one thing
 	}
-	if f := s.x[0].isFunction() || s.y[0].isFunction(); f && !s.typed() || prepositions[s.x[0].low] || prepositions[s.y[0].low] {
+	if f := s.x[0].isFunction() || s.y[0].isFunction(); f && !s.typed() ||
+		prepositions[s.x[0].low] || prepositions[s.y[0].low] {
 		return false // "on Monday" and "in room 4" neither
 	}
 	return s.valueOf(s.before[s.verb])
@@ -198,7 +205,7 @@ func (s *slot) valueOf(verb word) bool {
 // ofCopula decides what "is" says. Of a person many things are true at once, of a
 // deadline one.
 func (s *slot) ofCopula(said []word) bool {
-	said = slices.DeleteFunc(said, func(w word) bool { return predicateOf(w) == placing || predicateOf(w) == timing || isDated(w.low) })
+	said = slices.DeleteFunc(said, func(w word) bool { return isPlace(w) || isDated(w.low) })
 	between := s.between()
 	switch {
 	case s.typed():
@@ -206,7 +213,8 @@ func (s *slot) ofCopula(said []word) bool {
 	case len(said) > 0 || !s.alike():
 		return len(said) == 1 && s.attribute() && s.alike() && len(contentOf(s.after)) > 0 && !s.x[0].name
 	case len(between) > 0: // in Leeds, parked on, married to
-		return locating[between[len(between)-1].low] || slices.ContainsFunc(between, func(w word) bool { return predicateOf(w) == placing })
+		return locating[between[len(between)-1].low] ||
+			slices.ContainsFunc(between, func(w word) bool { return predicateOf(w) == placing })
 	case s.attribute():
 		return !slices.ContainsFunc(slices.Concat(s.x, s.y), func(w word) bool { return prepositions[w.low] })
 	}
@@ -217,7 +225,10 @@ func (s *slot) ofCopula(said []word) bool {
 // boss of somebody.
 func (s *slot) attribute() bool {
 	subject := s.before[:s.verb]
-	if slices.ContainsFunc(subject, func(w word) bool { return selecting[w.term] || strings.HasPrefix(w.low, "lieblings") }) {
+	if slices.ContainsFunc(subject, func(w word) bool {
+		return selecting[w.term] ||
+			strings.HasPrefix(w.low, "lieblings")
+	}) {
 		return true
 	}
 	return slices.ContainsFunc(subject, func(w word) bool { return attributes[w.low] || attributes[w.term] })
@@ -232,7 +243,8 @@ func (s *slot) subjectDefinite() bool {
 // version reports whether the slot is a number behind the one word that it is of:
 // PostgreSQL 16. A ticket 16 is another ticket.
 func (s *slot) version(said []word) bool {
-	return len(said) == 1 && s.before[len(s.before)-1].low == said[0].low && !identified[said[0].low] && hasDigit(s.x[0].low) && hasDigit(s.y[0].low)
+	return len(said) == 1 && s.before[len(s.before)-1].low == said[0].low &&
+		!identified[said[0].low] && hasDigit(s.x[0].low) && hasDigit(s.y[0].low)
 }
 
 // typed reports whether both sides are numbers, times, units or addresses.
@@ -242,7 +254,8 @@ func (s *slot) typed() bool {
 
 // unit reports whether the slot is the unit of the number before it.
 func (s *slot) unit() bool {
-	return len(s.before) > 0 && hasDigit(s.before[len(s.before)-1].low) && len(s.x) == 1 && len(s.y) == 1 && isUnit(s.x[0].low) && isUnit(s.y[0].low)
+	return len(s.before) > 0 && hasDigit(s.before[len(s.before)-1].low) &&
+		len(s.x) == 1 && len(s.y) == 1 && isUnit(s.x[0].low) && isUnit(s.y[0].low)
 }
 
 func isTyped(span []word) bool {
@@ -275,16 +288,17 @@ func (*slot) names(span []word) bool {
 // moves reports whether the newer text tells that what the older one says is no longer
 // so: the subject moved, changed, left.
 func moves(a, b sentence) bool {
-	j := slices.IndexFunc(a.words, func(w word) bool { return predicateOf(w) != noPredicate })
+	j := slices.IndexFunc(a.words, isPredicate)
 	k := slices.IndexFunc(b.words, func(w word) bool { return changing[w.term] || changing[w.low] })
-	if j < 1 || k < 1 || len(b.words) > maxMoved || slices.ContainsFunc(a.words, func(w word) bool { return sameWord(w, b.words[k]) }) {
+	if j < 1 || k < 1 || len(b.words) > maxMoved ||
+		slices.ContainsFunc(a.words, func(w word) bool { return sameWord(w, b.words[k]) }) {
 		return false
 	}
 	subject := subjectOf(b.words[:k])
 	if len(subject) == 0 || !slices.EqualFunc(subjectOf(a.words[:j]), subject, sameWord) {
 		return false
 	}
-	value := slices.DeleteFunc(contentOf(a.words[j+1:]), func(w word) bool { return predicateOf(w) == placing || predicateOf(w) == timing })
+	value := slices.DeleteFunc(contentOf(a.words[j+1:]), isPlace)
 	next := contentOf(b.words[k+1:])
 	if len(value) == 0 || len(next) == 0 {
 		return false
