@@ -58,10 +58,19 @@ func relation(older, newer *Record) retrieval.Relation {
 	if older.Heading == "" && newer.Heading == "" {
 		return r
 	}
-	return max(r, retrieval.Compare(keyedText(older), keyedText(newer)))
+	r = max(r, retrieval.Compare(keyedText(older), keyedText(newer)))
+	return max(r, retrieval.Compare(keyedValue(older), keyedValue(newer)))
 }
 
 // keyedText is the text of a fact, led by the words of its key.
 func keyedText(r *Record) string {
 	return strings.TrimSpace(retrieval.Words(r.Heading) + " " + r.Text)
+}
+
+// keyedValue is the text of a fact as what its key is: "user favorite color: blue".
+func keyedValue(r *Record) string {
+	if r.Heading == "" {
+		return r.Text
+	}
+	return retrieval.Words(r.Heading) + ": " + r.Text
 }

@@ -52,6 +52,29 @@ func TestStoreFactCompares(t *testing.T) {
 	})
 }
 
+// Notes of one form about different things correct nothing, and are not much like one
+// another; one about the same thing names it.
+func TestStoreFactComparesSubjects(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, quiet(newClock())), "user", "u")
+		ids := map[string]loci.ID{}
+		for i, name := range []string{"auth", "billing", "search", "mail", "reports", "gateway", "users", "orders", "images", "video", "chat", "metrics"} {
+			got := store(t, m, loci.NewFact{Content: fmt.Sprintf("service %s runs on port %d", name, 8000+i)})
+			if !got.PossibleUpdateOf.IsZero() || !got.RelatedTo.IsZero() {
+				t.Errorf("%s: %+v", name, got)
+			}
+			ids[name] = got.ID
+		}
+		if got := store(t, m, loci.NewFact{Content: "service mail runs on port 9003"}); got.PossibleUpdateOf != ids["mail"] {
+			t.Errorf("the same service: %+v, want %s", got, ids["mail"])
+		}
+		likes := save(t, m, "Bob likes tea")
+		if got := store(t, m, loci.NewFact{Content: "Bob no longer likes tea"}); got.PossibleUpdateOf != likes {
+			t.Errorf("a denial: %+v", got)
+		}
+	})
+}
+
 // A note and a fact with a key are compared by what they say together; two keys are
 // about different things.
 func TestStoreFactComparesKeys(t *testing.T) {

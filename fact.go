@@ -88,7 +88,7 @@ type Outcome string
 const (
 	Created       Outcome = "created"
 	SupersededOld Outcome = "superseded"   // created, and an older fact of the same key superseded
-	DuplicateOf   Outcome = "duplicate_of" // nothing new: the fact that says this already was confirmed
+	DuplicateOf   Outcome = "duplicate_of" // nothing new: a live memory says this already, or the text only shows memories
 )
 
 // Stored is the reply of [Memory.StoreFact].

@@ -60,6 +60,8 @@ func (s *Sessions) change(ctx context.Context, st *sessionState, now time.Time, 
 // order and with consecutive numbers. A session that is not there is created; id ""
 // makes a new one with a UUID. An expired session is active again. A session that
 // keeps only so many messages is trimmed by the same change: see [Sessions.Trim].
+// TooLarge: there is no room for the newest message, beside system messages or
+// without the call whose result it is; then nothing is stored.
 //
 // Up to 1000 messages of up to 1 MiB. Credentials in them are taken out as in any
 // memory. An embedder that is slow or down does not hold it up: the messages are
@@ -175,6 +177,9 @@ func (a *appending) decide(ctx context.Context, st *sessionState, now time.Time)
 	}
 	st.body.Count += int64(len(a.drafts))
 	gone, err := s.trimFor(ctx, st, a.headers, before)
+	if err == nil {
+		err = a.newestStays(st, gone)
+	}
 	if err != nil {
 		return 0, c, err
 	}
@@ -195,6 +200,29 @@ func (a *appending) decide(ctx context.Context, st *sessionState, now time.Time)
 		c.Events = append(c.Events, s.m.event(EventTrimmed, &st.record, now, map[string]any{"messages": len(gone), "to": gone[len(gone)-1].seq}))
 	}
 	return int64(len(gone)), c, nil
+}
+
+// newestStays refuses a batch whose newest message a trim takes at once, for whoever
+// is told that it was appended will look for it. System messages stay anyway.
+func (a *appending) newestStays(st *sessionState, gone []header) error {
+	i := len(a.headers) - 1
+	for i >= 0 && a.headers[i].system {
+		i--
+	}
+	if i < 0 || !slices.ContainsFunc(gone, func(h header) bool { return h.seq == a.headers[i].seq }) {
+		return nil
+	}
+	most, left := a.s.most(&st.body), st.body.Count
+	err := Errorf(TooLarge, "max_messages is %d, which has no room for messages[%d]: the result of a tool call does not stay without the call", most, i)
+	if left >= most { // and these are system messages: others would have gone before the newest
+		systems := "are system messages, which always stay"
+		if left == 1 {
+			systems = "is a system message, which always stays"
+		}
+		err = Errorf(TooLarge, "max_messages is %d, and %d of the messages %s: there is no room for messages[%d]", most, left, systems, i)
+	}
+	err.Recovery = "Raise max_messages of the session, or begin another session."
+	return err
 }
 
 // puts adds the messages that stay to a change.

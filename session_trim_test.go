@@ -2,6 +2,7 @@ package loci_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,18 +22,19 @@ func TestSessionKeepsTheNewest(t *testing.T) {
 		most     int
 		want     []int64
 		atOnce   bool // in parts it depends on what is there when
+		refused  bool // as an append: the newest would not stay
 	}{
-		"fits":                     {[]loci.Message{human, ai}, 2, []int64{1, 2}, false},
-		"the newest":               {[]loci.Message{human, ai, human, ai}, 2, []int64{3, 4}, false},
-		"system messages stay":     {[]loci.Message{system, human, ai, system, human}, 3, []int64{1, 4, 5}, false},
-		"… even too many":          {[]loci.Message{system, system, human}, 1, []int64{1, 2}, false},
-		"no result at the start":   {[]loci.Message{human, asks("c", "d"), answer("c"), answer("d"), ai}, 2, []int64{5}, false},
-		"a call and its result":    {[]loci.Message{human, asks("c"), answer("c"), ai}, 3, []int64{2, 3, 4}, false},
-		"a result that comes late": {[]loci.Message{asks("c"), human, answer("c"), ai}, 3, []int64{2, 4}, true},
-		"a call without result":    {[]loci.Message{asks("c"), human, asks("d")}, 2, []int64{2, 3}, false},
-		"a result without call":    {[]loci.Message{human, human, ai, answer("x"), ai}, 4, []int64{2, 3, 5}, true},
-		"nothing fits":             {[]loci.Message{asks("c"), answer("c")}, 1, nil, false},
-		"no function's result":     {[]loci.Message{ai, function, human}, 2, []int64{3}, false},
+		"fits":                     {[]loci.Message{human, ai}, 2, []int64{1, 2}, false, false},
+		"the newest":               {[]loci.Message{human, ai, human, ai}, 2, []int64{3, 4}, false, false},
+		"system messages stay":     {[]loci.Message{system, human, ai, system, human}, 3, []int64{1, 4, 5}, false, false},
+		"… even too many":          {[]loci.Message{system, system, human}, 1, []int64{1, 2}, false, true},
+		"no result at the start":   {[]loci.Message{human, asks("c", "d"), answer("c"), answer("d"), ai}, 2, []int64{5}, true, false},
+		"a call and its result":    {[]loci.Message{human, asks("c"), answer("c"), ai}, 3, []int64{2, 3, 4}, false, false},
+		"a result that comes late": {[]loci.Message{asks("c"), human, answer("c"), ai}, 3, []int64{2, 4}, true, false},
+		"a call without result":    {[]loci.Message{asks("c"), human, asks("d")}, 2, []int64{2, 3}, false, false},
+		"a result without call":    {[]loci.Message{human, human, ai, answer("x"), ai}, 4, []int64{2, 3, 5}, true, false},
+		"nothing fits":             {[]loci.Message{asks("c"), answer("c")}, 1, nil, false, true},
+		"no function's result":     {[]loci.Message{ai, function, human}, 2, []int64{3}, false, false},
 	}
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		for name, c := range cases {
@@ -47,7 +49,7 @@ func TestSessionKeepsTheNewest(t *testing.T) {
 				t.Errorf("%s, trimmed: kept %v, want %v", name, got, c.want)
 			}
 			for _, batch := range []int{1, 2, 5} {
-				if c.atOnce && batch < 5 {
+				if c.refused || c.atOnce && batch < 5 {
 					continue
 				}
 				m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: c.most}), name, fmt.Sprint(batch))
@@ -59,6 +61,70 @@ func TestSessionKeepsTheNewest(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// An append that the session's limit would erase at once is refused, with the limit,
+// and stores nothing: neither its messages nor a session of them.
+func TestSessionAppendKeepsItsNewest(t *testing.T) {
+	human, system := spoken(loci.MessageHuman, "h"), spoken(loci.MessageSystem, "s")
+	full := "max_messages is 2, and 2 of the messages are system messages, which always stay: there is no room for messages[%d]"
+	result := "max_messages is 2, which has no room for messages[%d]: the result of a tool call does not stay without the call"
+	cases := map[string]struct {
+		there, batch []loci.Message
+		refused      string
+		want         []int64 // are there afterwards
+	}{
+		"full of system messages":    {[]loci.Message{system, system}, []loci.Message{human}, fmt.Sprintf(full, 0), []int64{1, 2}},
+		"full with the batch":        {[]loci.Message{system}, []loci.Message{human, system}, fmt.Sprintf(full, 0), []int64{1}},
+		"two at once":                {[]loci.Message{system, system}, []loci.Message{human, human}, fmt.Sprintf(full, 1), []int64{1, 2}},
+		"a new session":              {nil, []loci.Message{system, system, human}, fmt.Sprintf(full, 2), nil},
+		"a result whose call goes":   {[]loci.Message{asks("c", "d"), answer("c")}, []loci.Message{answer("d")}, fmt.Sprintf(result, 0), []int64{1, 2}},
+		"a result that has no call":  {[]loci.Message{human, human}, []loci.Message{answer("x")}, fmt.Sprintf(result, 0), []int64{1, 2}},
+		"a call with many results":   {nil, []loci.Message{asks("c", "d"), answer("c"), answer("d")}, fmt.Sprintf(result, 2), nil},
+		"a system message has room":  {[]loci.Message{system, human}, []loci.Message{system}, "", []int64{1, 3}},
+		"… also where there is none": {[]loci.Message{system, system}, []loci.Message{system}, "", []int64{1, 2, 3}},
+		"the last place":             {[]loci.Message{system, human}, []loci.Message{human, human}, "", []int64{1, 4}},
+	}
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		for name, c := range cases {
+			m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: 2}), name)
+			if len(c.there) > 0 {
+				appendTo(t, m, "s", c.there...)
+			}
+			_, err := m.Sessions().Append(t.Context(), "s", c.batch)
+			if c.refused == "" && err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if c.refused != "" {
+				wantAdvice(t, name, err, loci.TooLarge, c.refused, "Raise max_messages")
+			}
+			h, err := m.Sessions().History(t.Context(), "s", loci.HistoryQuery{})
+			if got := seqs(h.Messages); !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) {
+				t.Errorf("%s: %v is there, %v; want %v", name, got, err, c.want)
+			}
+		}
+	})
+}
+
+// wantAdvice wants a code, a text and a remedy.
+func wantAdvice(t *testing.T, name string, err error, code loci.Code, text, recovery string) {
+	t.Helper()
+	if got := loci.AsError(err); got == nil || got.Code != code || got.Msg != text || !strings.Contains(got.Advice(), recovery) {
+		t.Errorf("%s: %v; want %s, %q and the advice %q", name, err, code, text, recovery)
+	}
+}
+
+// An import is held to the same: its newest message is there when it has been acknowledged.
+func TestSessionImportKeepsItsNewest(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: 1}), "u")
+		document := `{"format":"loci.session","version":1,"session":{"id":"s"},"messages":[
+			{"seq":3,"type":"system","data":{"content":"be kind"}},{"seq":7,"type":"human","data":{"content":"Hi"}}]}`
+		_, err := m.Sessions().Import(t.Context(), strings.NewReader(document), loci.SessionImport{})
+		wantAdvice(t, "import", err, loci.TooLarge,
+			"max_messages is 1, and 1 of the messages is a system message, which always stays: there is no room for messages[1]", "Raise max_messages")
+		_, err = m.Sessions().Session(t.Context(), "s")
+		wantCode(t, err, loci.NotFound)
 	})
 }
 
@@ -118,21 +184,56 @@ func TestSessionTrimProperties(t *testing.T) {
 			if len(batch) == 0 {
 				continue
 			}
-			all = append(all, batch...)
 			done, err := m.Sessions().Append(t.Context(), "s", batch)
-			if err != nil {
+			if errors.Is(err, loci.ErrTooLarge) {
+				checkRefused(t, m, all, batch, most)
+				continue
+			} else if err != nil {
 				t.Fatal(err)
 			}
+			all = append(all, batch...)
 			h, err := m.Sessions().History(t.Context(), "s", loci.HistoryQuery{Limit: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkKept(t, all, h.Messages, most, done.Trimmed > 0)
+			checkNewest(t, batch, h.Messages, done.Last)
 			if int64(len(h.Messages)) != done.Messages {
 				t.Fatalf("%d messages, counted %d", len(h.Messages), done.Messages)
 			}
 		}
 	})
+}
+
+// checkRefused: a refused append left no message, and there was a reason: no room beside
+// the system messages, or the newest was the result of a call.
+func checkRefused(t *rapid.T, m *loci.Memory, all, batch []loci.Message, most int) {
+	h, err := m.Sessions().History(t.Context(), "s", loci.HistoryQuery{Limit: 1000})
+	if len(h.Messages) > 0 && h.Messages[len(h.Messages)-1].Seq > int64(len(all)) {
+		t.Fatalf("refused, and yet there: %q, %v", said(h.Messages), err)
+	}
+	systems, newest := 0, loci.MessageSystem
+	for _, m := range slices.Concat(all, batch) {
+		if m.Type == loci.MessageSystem {
+			systems++
+		} else {
+			newest = m.Type
+		}
+	}
+	if systems < most && newest != loci.MessageTool {
+		t.Fatalf("refused a message of type %s beside %d system messages of %d at most", newest, systems, most)
+	}
+}
+
+// checkNewest: the message appended last can be read, and the last one that no rule keeps.
+func checkNewest(t *rapid.T, batch []loci.Message, kept []loci.StoredMessage, last int64) {
+	for back, others := int64(0), false; back < int64(len(batch)) && !others; back++ {
+		newest := batch[int64(len(batch))-1-back]
+		others = newest.Type != loci.MessageSystem
+		if (back == 0 || others) && !slices.ContainsFunc(kept, func(m loci.StoredMessage) bool { return m.Seq == last-back && m.Text() == newest.Text() }) {
+			t.Fatalf("message %d was acknowledged and is not there: %q", last-back, said(kept))
+		}
+	}
 }
 
 func checkKept(t *rapid.T, all []loci.Message, kept []loci.StoredMessage, most int, trimmed bool) {

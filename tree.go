@@ -100,6 +100,8 @@ type FileInfo struct {
 	Lines     int64     `json:"lines"`   // of a file: line ends, and an unended last line
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"` // of a file: of its content
+
+	Unchanged bool `json:"unchanged,omitempty"` // of what a write returns: the file said that already
 }
 
 // TreeCounts say how much there is, or was.

@@ -30,6 +30,32 @@ type treeCase struct {
 	text string // the message; empty: any
 }
 
+// A write that changes nothing says so, and keeps the version.
+func TestTreeSaysUnchanged(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		tree := newTree(t, newEngine(t, s, quiet(newClock())), "")
+		for i, c := range []struct {
+			do        func() (loci.FileInfo, error)
+			unchanged bool
+			version   int64
+		}{
+			{func() (loci.FileInfo, error) { return tree.Write(t.Context(), "/a", "one", nil) }, false, 1},
+			{func() (loci.FileInfo, error) { return tree.Write(t.Context(), "/a", "one", nil) }, true, 1},
+			{func() (loci.FileInfo, error) { return tree.Append(t.Context(), "/a", "two") }, false, 2},
+			{func() (loci.FileInfo, error) { return tree.Write(t.Context(), "/a", "one\ntwo", nil) }, true, 2},
+			{func() (loci.FileInfo, error) { return tree.Restore(t.Context(), "/a", 1) }, false, 3},
+			{func() (loci.FileInfo, error) { return tree.Restore(t.Context(), "/a", 1) }, true, 3},
+		} {
+			if info, err := c.do(); err != nil || info.Unchanged != c.unchanged || info.Version != c.version {
+				t.Errorf("step %d: unchanged %t at version %d, %v; want %t at %d", i, info.Unchanged, info.Version, err, c.unchanged, c.version)
+			}
+		}
+		if info, err := tree.Stat(t.Context(), "/a"); err != nil || info.Unchanged {
+			t.Errorf("a file that was only looked at: %+v, %v", info, err)
+		}
+	})
+}
+
 func TestTreeErrors(t *testing.T) {
 	eachStore(t, func(t *testing.T, store loci.Store) {
 		e := newEngine(t, store, loci.Options{Trees: loci.TreeLimits{MaxFileBytes: 10_000, MaxTreeBytes: 12_000, MaxEntries: 6, MaxDirEntries: 3}})

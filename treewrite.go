@@ -41,7 +41,7 @@ func (ed *treeEdit) done(e *entry, err error) (FileInfo, ID, error) {
 		return FileInfo{}, ID{}, err
 	}
 	info := e.info()
-	if ed.changed[e] {
+	if info.Unchanged = !ed.changed[e]; !info.Unchanged {
 		info.Version++
 	}
 	return info, e.record.ID, nil

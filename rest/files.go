@@ -32,6 +32,7 @@ type File struct {
 	Lines     int64     `json:"lines" doc:"Of a file"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
+	Unchanged bool      `json:"unchanged,omitempty" doc:"Of what a write returns: the file said that already"`
 }
 
 func showFile(f loci.FileInfo) File {
@@ -39,7 +40,7 @@ func showFile(f loci.FileInfo) File {
 	if f.Dir {
 		kind = "dir"
 	}
-	return File{f.Path, f.Name, kind, f.Version, f.Bytes, f.Lines, f.CreatedAt, f.UpdatedAt}
+	return File{f.Path, f.Name, kind, f.Version, f.Bytes, f.Lines, f.CreatedAt, f.UpdatedAt, f.Unchanged}
 }
 
 type fileOutput struct{ Body File }

@@ -50,7 +50,7 @@ type saveNote struct {
 
 type savedNote struct {
 	ID      string       `json:"id"`
-	Outcome loci.Outcome `json:"outcome" enum:"created,duplicate_of" doc:"duplicate_of: it was there already, and was confirmed"`
+	Outcome loci.Outcome `json:"outcome" enum:"created,duplicate_of" doc:"duplicate_of: nothing was stored, since the memory of this id says it already, or the text only shows memories"`
 }
 
 type savedOutput struct {
@@ -101,7 +101,7 @@ type notesOutput struct {
 
 func (a *API) noteRoutes() {
 	route(a, endpoint{method: http.MethodPost, path: "/v1/notes", id: "save_note", summary: "Save a note", scope: loci.ScopeWrite, writes: true,
-		status: http.StatusCreated, detail: "What is remembered already is confirmed and answered with 200 and its old id."}, a.saveNote)
+		status: http.StatusCreated, detail: "What is remembered already is answered with 200 and its old id, and a note said again is confirmed."}, a.saveNote)
 	route(a, endpoint{method: http.MethodGet, path: "/v1/notes", id: "list_notes", summary: "List notes and facts", scope: loci.ScopeRead}, a.listNotes)
 	route(a, endpoint{method: http.MethodGet, path: "/v1/notes/{id}", id: "get_note", summary: "Read a note or a fact", scope: loci.ScopeRead},
 		func(ctx context.Context, c *caller, in *oneNote) (*noteOutput, error) {

@@ -22,6 +22,8 @@ func spoken(n, size int) string {
 // TestMessageLimits: too much is refused by the limit it breaks.
 func TestMessageLimits(t *testing.T) {
 	b := newBench(t, memory.Open(), nil)
+	b.send("POST", "/v1/sessions", `{"id":"full","max_messages":1}`)
+	b.send("POST", "/v1/sessions/full/messages", `{"messages":[{"role":"system","content":"Be kind."}]}`)
 	for _, c := range []struct {
 		path, body string
 		status     int
@@ -42,6 +44,7 @@ func TestMessageLimits(t *testing.T) {
 		{"/search", `{"query":" "}`, 400, "query must not be empty"},
 		{"/search", `{"query":"x","limit":0}`, 400, "limit is 0"},
 		{"/s/trim", `{"max_messages":-1}`, 400, "max_messages is -1"},
+		{"/full/messages", spoken(1, 1), 413, "there is no room for messages[0]"},
 	} {
 		r := b.send("POST", "/v1/sessions"+c.path, c.body)
 		if r.status != c.status || !strings.Contains(r.body, c.detail) {

@@ -40,6 +40,17 @@ type managed struct {
 	Action  string `json:"action"`
 	ID      string `json:"id"`
 	Message string `json:"message"`
+
+	// Outcome tells of a create that stored nothing. The words of the message are fixed.
+	Outcome loci.Outcome `json:"outcome,omitempty"`
+}
+
+// notCreated is the outcome of a create that stored nothing; "" of any other.
+func notCreated(stored loci.Stored) loci.Outcome {
+	if stored.Outcome == loci.DuplicateOf {
+		return stored.Outcome
+	}
+	return ""
 }
 
 func manageMemory(b *base, t Tool, i Instance) *Tool {
@@ -62,7 +73,7 @@ func manageMemory(b *base, t Tool, i Instance) *Tool {
 		}
 	}
 	text := &jsonschema.Schema{Type: "string"}
-	s := spec{Tool: t, output: []result{{name: "action", schema: text}, {name: "id", schema: text}, {name: "message", schema: text}}}
+	s := spec{Tool: t, output: []result{{name: "action", schema: text}, {name: "id", schema: text}, {name: "message", schema: text}, duplicate}}
 	s.adjust = func(properties map[string]*jsonschema.Schema) {
 		action := properties["action"]
 		for _, a := range actions {
@@ -162,12 +173,13 @@ func manage(ctx context.Context, m *loci.Memory, in manageInput) (Reply, error) 
 		}
 	}
 	var err error
+	var outcome loci.Outcome
 	message := in.Action + "d memory "
 	switch in.Action {
 	case actionCreate:
 		var stored loci.Stored
 		stored, err = m.StoreFact(ctx, loci.NewFact{Content: in.Content.text, Value: in.Content.object, Metadata: in.Metadata})
-		id = stored.ID
+		id, outcome = stored.ID, notCreated(stored)
 	case actionUpdate:
 		revision := loci.FactRevision{Value: in.Content.object}
 		if in.Content.given && in.Content.object == nil {
@@ -188,7 +200,7 @@ func manage(ctx context.Context, m *loci.Memory, in manageInput) (Reply, error) 
 		return Reply{}, err
 	}
 	message += id.String()
-	structured, err := encode(managed{in.Action, id.String(), message})
+	structured, err := encode(managed{in.Action, id.String(), message, outcome})
 	return Reply{Text: message, Structured: structured}, err
 }
 

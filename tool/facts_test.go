@@ -22,6 +22,12 @@ func TestCreateNewFact(t *testing.T) {
 	if m := want.FindStringSubmatch(string(reply.Structured)); m == nil || m[1] != m[2] || reply.Text != "created memory "+m[1] {
 		t.Fatalf("text %q, structured %s", reply.Text, reply.Structured)
 	}
+	// The words of the reply are fixed; that nothing was created is in its structured form.
+	id = want.FindStringSubmatch(string(reply.Structured))[1]
+	again := ok(t, set, "manage_memory", u, `{"content":"likes  TEA"}`)
+	if again.Text != "created memory "+id || string(again.Structured) != `{"action":"create","id":"`+id+`","message":"created memory `+id+`","outcome":"duplicate_of"}` {
+		t.Errorf("the same again: text %q, structured %s", again.Text, again.Structured)
+	}
 	refused(t, set, "manage_memory", u, `{}`, loci.Invalid, "content must not be empty")
 	refused(t, set, "manage_memory", u, `{"content":" \n"}`, loci.Invalid, "content must not be empty")
 	refused(t, set, "manage_memory", u, object("content", "x", "id", someID), loci.Invalid,

@@ -16,6 +16,9 @@ var kinds = []loci.Kind{loci.KindEpisode, loci.KindFact, loci.KindRule}
 // outcome tells in every reply of a tool that stores what the write did.
 var outcome = result{name: "outcome", schema: &jsonschema.Schema{Type: "string"}}
 
+// duplicate is the outcome where only a create that stored nothing tells of it.
+var duplicate = result{name: outcome.name, schema: outcome.schema, optional: true}
+
 // idOutput describes a reply that names a memory.
 func idOutput(more ...result) []result {
 	return append([]result{{name: "id", schema: &jsonschema.Schema{Type: "string"}}}, more...)

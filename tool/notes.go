@@ -59,6 +59,13 @@ type noteChange struct {
 	Message string `json:"message"`
 }
 
+// savedNote is the structured reply of memory_save, which also tells of a save that
+// stored nothing. The text is fixed.
+type savedNote struct {
+	noteChange
+	Outcome loci.Outcome `json:"outcome,omitempty"`
+}
+
 func searchNotes(b *base, t Tool, i Instance) *Tool {
 	t.Title = "Search notes"
 	t.Description = describe("Search your persistent memory for relevant information. Use this when you need to recall user preferences, past decisions, stored facts, or anything previously saved. Results are ranked by relevance using semantic similarity and keyword matching. By default searches only your saved notes; set include_conversation to true to also search the current conversation history.", i)
@@ -148,7 +155,7 @@ func saveNote(b *base, t Tool, i Instance) *Tool {
 	t.Description = describe("Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference.", i)
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.scopes = []loci.Scope{loci.ScopeWrite}
-	s := spec{Tool: t, output: noteOutput(), adjust: func(properties map[string]*jsonschema.Schema) {
+	s := spec{Tool: t, output: append(noteOutput(), duplicate), adjust: func(properties map[string]*jsonschema.Schema) {
 		properties["tags"].MaxItems = new(loci.MaxTags)
 	}}
 	return declare(s, func(ctx context.Context, c *call, in noteSaveInput) (Reply, error) {
@@ -160,7 +167,12 @@ func saveNote(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		return objectReply(noteChange{noteID(stored.ID), "Note saved successfully."})
+		saved := noteChange{noteID(stored.ID), "Note saved successfully."}
+		reply, err := objectReply(saved)
+		if err == nil {
+			reply.Structured, err = encode(savedNote{saved, notCreated(stored)})
+		}
+		return reply, err
 	})
 }
 

@@ -18,6 +18,10 @@ func TestNoteSave(t *testing.T) {
 	if !want.MatchString(reply.Text) || reply.Text != string(reply.Structured) {
 		t.Fatalf("text %s, structured %s", reply.Text, reply.Structured)
 	}
+	again := ok(t, set, "memory_save", u, `{"content":"user's name  is shantanu"}`)
+	if again.Text != reply.Text || string(again.Structured) != strings.TrimSuffix(reply.Text, "}")+`,"outcome":"duplicate_of"}` {
+		t.Errorf("the same again: text %s, structured %s", again.Text, again.Structured)
+	}
 	for _, blank := range []string{"", " ", "\n\t"} {
 		refused(t, set, "memory_save", u, object("content", blank), loci.Invalid, "content must not be empty")
 	}

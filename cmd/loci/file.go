@@ -74,6 +74,9 @@ func (a *app) printFile(info loci.FileInfo) error {
 		return a.printJSON(fileJSON{FileInfo: info})
 	}
 	a.printf("%s\n", info.Path)
+	if info.Unchanged {
+		a.note("unchanged: the file says that already")
+	}
 	return nil
 }
 

@@ -42,7 +42,11 @@ func (c *saveCmd) Run(a *app) error {
 		return err
 	}
 	id := shownID(stored.ID, true)
-	reply := savedJSON{ID: id, Outcome: string(stored.Outcome), RelatedTo: shownNear(stored.RelatedTo), PossibleUpdateOf: shownNear(stored.PossibleUpdateOf)}
+	if stored.Outcome == loci.DuplicateOf { // a text that only shows memories may show a fact with a key
+		id = shownNear(a, m, stored.ID)
+	}
+	reply := savedJSON{ID: id, Outcome: string(stored.Outcome), RelatedTo: shownNear(a, m, stored.RelatedTo),
+		PossibleUpdateOf: shownNear(a, m, stored.PossibleUpdateOf)}
 	if a.json {
 		return a.printJSON(reply)
 	}
@@ -59,10 +63,11 @@ func (c *saveCmd) Run(a *app) error {
 	return nil
 }
 
-// shownNear is the id of a memory that a new one is near to, as any command takes it.
-func shownNear(id loci.ID) string {
+// shownNear is the id of a memory that a new one is near to, as list shows it.
+func shownNear(a *app, m *loci.Memory, id loci.ID) string {
 	if id.IsZero() {
 		return ""
 	}
-	return id.String()
+	near, err := m.Fact(a.ctx, id)
+	return shownID(id, err == nil && near.IsNote()) // without "note-" any command takes it, too
 }

@@ -14,7 +14,7 @@ const (
 	Unrelated Relation = iota
 	Same               // the same but for white space and letter case
 	Rephrased          // mostly the same words, none in place of another
-	Changed            // the same words but for a value: a number, a name, a date, a unit, a negation
+	Changed            // of the same subject the same but for its value: a number, a name, a date, a unit, a negation
 )
 
 // String names the relation.
@@ -26,11 +26,11 @@ func (r Relation) String() string {
 const (
 	maxCompared = 200 // words of each text; what is longer is not compared
 	minOverlap  = 0.5 // share of the words of content that both have
-	maxReplaced = 2   // words of content in place of others
 )
 
-// Compare says what a text is to an older one. It knows words, not meanings: where a
-// word stands in place of another one it says Changed, also if the two mean the same.
+// Compare says what a text is to an older one. It knows words, not meanings: where it
+// says Changed, both are about one subject (see [corrects]); two that differ in more
+// than that are Unrelated, however much they look alike.
 func Compare(older, newer string) Relation {
 	if Fold(older) == Fold(newer) {
 		return Same
@@ -39,23 +39,21 @@ func Compare(older, newer string) Relation {
 	if len(a.words) == 0 || len(b.words) == 0 || len(a.words) > maxCompared || len(b.words) > maxCompared {
 		return Unrelated
 	}
+	if corrects(older, newer) {
+		return Changed
+	}
 	common, onlyA, onlyB := difference(a.content, b.content)
-	values := hasValue(onlyA) && hasValue(onlyB)
 	// Words that are no values say what the two are about.
 	about, removed, added := len(nonValues(common)), len(nonValues(onlyA)), len(nonValues(onlyB))
-	overlap := 0.0
-	if about > 0 {
-		overlap = float64(about) / float64(about+max(removed, added))
-	}
 	switch {
-	case overlap < minOverlap:
+	case about == 0 || float64(about)/float64(about+max(removed, added)) < minOverlap:
 		return Unrelated
-	case a.negations%2 != b.negations%2, values, opposed(a.words, b.words):
-		return Changed
+	case len(onlyA) > 0 && len(onlyB) > 0:
+		return Unrelated // each says what the other does not
+	case a.negations%2 != b.negations%2, opposed(a.words, b.words):
+		return Unrelated
 	case len(onlyA) == 0 && len(onlyB) == 0 && len(a.words) == len(b.words) && !slices.Equal(a.content, b.content):
-		return Changed // who did it to whom, from where to where
-	case len(onlyA) > 0 && len(onlyB) > 0 && len(onlyA) <= maxReplaced && len(onlyB) <= maxReplaced && len(common) >= 2:
-		return Changed
+		return Unrelated // who did it to whom, from where to where
 	}
 	return Rephrased
 }
@@ -160,8 +158,6 @@ func comparedTerm(w string) string {
 func isValue(w string) bool {
 	return numberWords[w] || strings.ContainsFunc(w, unicode.IsDigit)
 }
-
-func hasValue(words []string) bool { return slices.ContainsFunc(words, isValue) }
 
 func nonValues(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), isValue)

@@ -215,7 +215,7 @@ class Note(_Note, total=False):
 
 class SavedNote(TypedDict):
     id: str
-    outcome: Literal["created", "duplicate_of"]  # duplicate_of: it was there already, and was confirmed
+    outcome: Literal["created", "duplicate_of"]  # duplicate_of: nothing was stored, it was there already
 
 
 class _NotePage(TypedDict):
