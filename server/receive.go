@@ -139,9 +139,6 @@ func (s *Server) receive(next http.Handler) http.Handler {
 			}
 			r.Body = content
 		}
-		// The time to send a request is over; that of the reply is another one. What has no
-		// connection has no deadline either.
-		_ = deadline(time.Time{})
 		next.ServeHTTP(w, r)
 	})
 }

@@ -122,6 +122,17 @@ func (s *Server) coming(t *testing.T, want int) {
 	}
 }
 
+// wait receives what must come.
+func wait[T any](t *testing.T, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(patience):
+		t.Fatal("what must come does not")
+	}
+	return v
+}
+
 // TestSlowBodiesTakeNoSlot: whoever sends the begin of a body and waits keeps nobody
 // from being answered, however many do.
 func TestSlowBodiesTakeNoSlot(t *testing.T) {
@@ -243,7 +254,7 @@ func TestBodiesAreBounded(t *testing.T) {
 // TestOverlongBody: a surface learns of it at once, and says so in its own way.
 func TestOverlongBody(t *testing.T) {
 	read := make(chan int64, 1)
-	_, address := listening(t, Options{MaxBody: 1000, REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	_, address := listening(t, Options{MaxBody: 1000, Receive: time.Hour, Grace: time.Hour, Send: time.Hour, REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
@@ -263,10 +274,31 @@ func TestOverlongBody(t *testing.T) {
 		{chunked + "3e9\r\n" + strings.Repeat(" ", 1001), 413, 1001},
 		{chunked + "3e8\r\n" + strings.Repeat(" ", 1000) + "\r\n0\r\n\r\n", 200, 1000},
 	} {
-		status, body, _, _ := answer(t, raw(t, address, c.sent))
-		if n := <-read; status != c.status || n != c.bytes {
-			t.Errorf("%.120q: %d %s, %d bytes, want %d", c.sent, status, body, n, c.bytes)
+		status, body, _, closed := answer(t, raw(t, address, c.sent))
+		if n := wait(t, read); status != c.status || n != c.bytes || closed != (status == 413) {
+			t.Errorf("%.120q: %d %s (closed: %v), %d bytes, want %d", c.sent, status, body, closed, n, c.bytes)
 		}
+	}
+}
+
+// TestGivingWayIsFinal: a body that had to give way gets no more time, no room, and is
+// not taken for whole, whatever comes of it at that moment.
+func TestGivingWayIsFinal(t *testing.T) {
+	i := &intake{most: 1, mostBytes: 1 << 20}
+	evicted := 0
+	b := &body{evict: func() { evicted++ }}
+	i.enter(b)
+	if !i.grow(b, 100<<10) {
+		t.Error("there was no room")
+	}
+	other := &body{evict: func() { evicted++ }}
+	i.enter(other)
+	if !i.grow(other, 164<<10) {
+		t.Error("there was no room for the other")
+	}
+	i.extend(b, func() { t.Error("it gets more time") })
+	if i.grow(b, 2<<20) || i.arrived(b) || evicted != 1 || other.gone || i.held != 100<<10 {
+		t.Errorf("evicted %d times, %d bytes are held", evicted, i.held)
 	}
 }
 
@@ -301,7 +333,7 @@ func TestSlowReaderLosesItsSlot(t *testing.T) {
 			t.Error("nobody reads, and all is sent")
 		})})
 	raw(t, address, "GET /v1/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	<-begun
+	wait(t, begun)
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		response, err := http.Post("http://"+address+"/v1/y", "application/json", strings.NewReader("{}"))
 		if err != nil {
@@ -353,7 +385,7 @@ func TestListenersTakeNoSlot(t *testing.T) {
 	_, address := listening(t, Options{InFlight: 1, MCP: stream})
 	for range 8 {
 		c := raw(t, address, "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
-		<-open
+		wait(t, open)
 		defer c.Close()
 	}
 	answered(t, address, "POST", "/mcp", "{}")

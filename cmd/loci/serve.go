@@ -91,7 +91,7 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 		return nil, err
 	}
 	opts := server.Options{REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.hosts, Origins: cfg.origins,
-		InFlight: cfg.maxRequests, Send: time.Minute + max(cfg.httpTimeout, cfg.readTimeout, cfg.writeTimeout), Drain: cfg.httpShutdown, Logger: a.logger()}
+		InFlight: cfg.maxRequests, MaxBody: int64(max(cfg.maxBody, cfg.maxValueBody, cfg.maxBlobBody)), Send: time.Minute + max(cfg.httpTimeout, cfg.readTimeout, cfg.writeTimeout), Drain: cfg.httpShutdown, Logger: a.logger()}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, a.principal); err != nil {
 		return nil, err
