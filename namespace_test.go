@@ -226,7 +226,7 @@ func TestWhoARequestIsAbout(t *testing.T) {
 		{all, "user_id=U", "user_id=U org_id=o agent_id=a butler=b project=p", forbidden},
 		{all, "user_id=u", "user_id=u org_id=o agent_id=a butler=b project=p", "user_id=u org_id=o agent_id=a butler=b project=p"},
 		{all, "project=P", "user_id=u org_id=o agent_id=a butler=b project=P", forbidden},
-		{all, "butler=B", "org_id=o agent_id=a butler=B", forbidden},
+		{all, "butler=B", "user_id=u org_id=o agent_id=a butler=B thread_id=t session_id=s project=p", forbidden},
 		{all, "agent_id=A", "org_id=o agent_id=A", forbidden},
 		{all, "org_id=O", "org_id=O", forbidden},
 		// Naming one's own is naming somebody: the memory of an organisation is not that of its user.

@@ -157,8 +157,9 @@ func breadth(name string) int {
 // credential that is narrower and that the request does not name. From broad to narrow
 // there are the organisation, the agent, the butler, the user, the thread and session.
 // So a request that names an organisation or an agent carries no user but one that it
-// names as well, and one that names a user keeps the organisation and agent. Several
-// calls of With are one request.
+// names as well, and one that names a user keeps the organisation and agent. A butler
+// says who acts and not whose memory it is: naming one replaces no other variable.
+// Several calls of With are one request.
 //
 // A thread and a session may always be chosen: they only select inside what the
 // principal owns already. For the rest the request needs the scope delegate, unless it
@@ -176,7 +177,9 @@ func (p Principal) With(chosen Vars) (Principal, error) {
 				Recovery: "Leave " + name + " out, or use a credential with the scope delegate."}
 		}
 		vars[name] = chosen[name]
-		broadest = min(broadest, breadth(name))
+		if name != VarButler {
+			broadest = min(broadest, breadth(name))
+		}
 	}
 	for _, name := range p.vars.Names() {
 		switch {
