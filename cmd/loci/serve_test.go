@@ -117,7 +117,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("no description: %.200s", reply)
 	}
 	code, stderr := stop()
-	if code != exitOK || strings.Contains(stderr, "tea") || !strings.Contains(stderr, "route=/mcp") {
+	if code != exitOK || strings.Contains(stderr, "Likes") || !strings.Contains(stderr, "route=/mcp") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for tenant, want := range map[string]string{"default": `"from":"default"`, "away": `"to":"away"`} {
