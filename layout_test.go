@@ -110,7 +110,7 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 // outside of the places that know who the caller is. A store may name the tenants
 // it finds in its own files.
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
-	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal)\(`)
+	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal)\(|\.AtAgent\(`)
 	may := regexp.MustCompile(`^(cmd/loci|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|^store/sqlite/sqlite\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -298,15 +298,19 @@ func variable(label string) (name string, ok bool) {
 }
 
 // Resolve fills the variables from vars. A variable that is not set is a
-// [*ConfigurationError].
+// [*ConfigurationError]. So is an empty one: it does not lead to the default place of
+// somebody else.
 func (t Template) Resolve(vars Vars) (Namespace, error) {
 	if t == nil {
+		_, user := vars[VarUser]
+		_, org := vars[VarOrg]
+		_, agent := vars[VarAgent]
 		switch {
-		case vars.Get(VarUser) != "":
+		case user:
 			t = Template{"user", "{user_id}"}
-		case vars.Get(VarOrg) != "" && vars.Get(VarAgent) != "":
+		case org && agent:
 			t = Template{"org", "{org_id}", "{agent_id}"}
-		case vars.Get(VarOrg) != "":
+		case org:
 			t = Template{"org", "{org_id}"}
 		default:
 			return nil, &ConfigurationError{Key: VarUser, Available: vars.Names()}

@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -144,7 +145,7 @@ func TestTemplates(t *testing.T) {
 func TestPrincipalRules(t *testing.T) {
 	home, other := tenant(t, "home"), tenant(t, "other")
 	make1 := func(scopes ...loci.Scope) loci.Principal {
-		p, err := loci.NewPrincipal(home, "key-1", loci.Vars{"user_id": "u", "org_id": ""}, scopes...)
+		p, err := loci.NewPrincipal(home, "key-1", loci.Vars{"user_id": "u"}, scopes...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +159,10 @@ func TestPrincipalRules(t *testing.T) {
 	}{
 		{"a thread", nil, loci.Vars{"thread_id": "t1", "session_id": "s1"}, ""},
 		{"the own value", nil, loci.Vars{"user_id": "u"}, ""},
-		{"nothing", nil, loci.Vars{"user_id": ""}, ""},
+		{"nothing", nil, loci.Vars{}, ""},
+		{"an empty user", nil, loci.Vars{"user_id": ""}, loci.Invalid},
+		{"an empty thread", nil, loci.Vars{"thread_id": ""}, loci.Invalid},
+		{"an empty user by delegation", []loci.Scope{loci.ScopeDelegate}, loci.Vars{"user_id": "", "org_id": "o"}, loci.Invalid},
 		{"another user", nil, loci.Vars{"user_id": "v"}, loci.Forbidden},
 		{"another user as admin", []loci.Scope{loci.ScopeAdmin, loci.ScopeElevate}, loci.Vars{"user_id": "v"}, loci.Forbidden},
 		{"an org where none is set", nil, loci.Vars{"org_id": "o"}, loci.Forbidden},
@@ -177,7 +181,7 @@ func TestPrincipalRules(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		default:
 			for name, value := range c.chosen {
-				if value != "" && q.Var(name) != value {
+				if q.Var(name) != value {
 					t.Errorf("%s: %s is %q", c.name, name, q.Var(name))
 				}
 			}
@@ -208,6 +212,123 @@ func TestPrincipalRules(t *testing.T) {
 	wantCode(t, err, loci.Forbidden)
 	if want := `this credential lacks the scope "write"`; err == nil || err.Error() != want {
 		t.Errorf("message %v, want %s", err, want)
+	}
+}
+
+// TestWhoARequestIsAbout: who names somebody takes nobody along whom the credential
+// adds, but for what is broader; and only the scope delegate names anybody else.
+func TestWhoARequestIsAbout(t *testing.T) {
+	all := "user_id=u org_id=o agent_id=a butler=b thread_id=t session_id=s project=p"
+	const forbidden = "forbidden"
+	for _, c := range []struct{ own, chosen, delegate, plain string }{
+		{all, "", all, all},
+		{all, "thread_id=T", "user_id=u org_id=o agent_id=a butler=b thread_id=T session_id=s project=p", "user_id=u org_id=o agent_id=a butler=b thread_id=T session_id=s project=p"},
+		{all, "user_id=U", "user_id=U org_id=o agent_id=a butler=b project=p", forbidden},
+		{all, "user_id=u", "user_id=u org_id=o agent_id=a butler=b project=p", "user_id=u org_id=o agent_id=a butler=b project=p"},
+		{all, "project=P", "user_id=u org_id=o agent_id=a butler=b project=P", forbidden},
+		{all, "butler=B", "user_id=u org_id=o agent_id=a butler=B thread_id=t session_id=s project=p", forbidden},
+		{all, "agent_id=A", "org_id=o agent_id=A", forbidden},
+		{all, "org_id=O", "org_id=O", forbidden},
+		// Naming one's own is naming somebody: the memory of an organisation is not that of its user.
+		{all, "org_id=o", "org_id=o", forbidden},
+		{all, "agent_id=a", "org_id=o agent_id=a", forbidden},
+		{"user_id=u org_id=o agent_id=a", "org_id=o agent_id=a user_id=u", "org_id=o agent_id=a user_id=u", "org_id=o agent_id=a user_id=u"},
+		{"org_id=o", "org_id=o", "org_id=o", "org_id=o"},
+		{"org_id=o agent_id=a thread_id=t", "org_id=o agent_id=a", "org_id=o agent_id=a", "org_id=o agent_id=a"},
+		{"user_id=default", "org_id=O agent_id=A", "org_id=O agent_id=A", forbidden},
+		{"user_id=default", "org_id=O user_id=U", "org_id=O user_id=U", forbidden},
+		{all, "org_id=O session_id=S", "org_id=O session_id=S", forbidden},
+	} {
+		for want, scopes := range map[*string][]loci.Scope{&c.delegate: {loci.ScopeDelegate}, &c.plain: {loci.ScopeAdmin, loci.ScopeElevate}} {
+			p, err := loci.NewPrincipal(tenant(t, "t"), "s", pairs(c.own), scopes...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.With(pairs(c.chosen))
+			switch {
+			case *want == forbidden:
+				wantCode(t, err, loci.Forbidden)
+			case err != nil || !reflect.DeepEqual(got.Vars(), pairs(*want)):
+				t.Errorf("%s with %s (%v): %v, %v", c.own, c.chosen, scopes, got.Vars(), err)
+			}
+			if !reflect.DeepEqual(p.Vars(), pairs(c.own)) {
+				t.Errorf("%s changed the principal itself", c.chosen)
+			}
+		}
+	}
+}
+
+func pairs(text string) loci.Vars {
+	vars := loci.Vars{}
+	for _, pair := range strings.Fields(text) {
+		name, value, _ := strings.Cut(pair, "=")
+		vars[name] = value
+	}
+	return vars
+}
+
+// TestOneRequestNamesInSeveralSteps: what an earlier step named, and the agent of the
+// address, stay; another request of the same credential knows nothing of it.
+func TestOneRequestNamesInSeveralSteps(t *testing.T) {
+	p, err := loci.NewPrincipal(tenant(t, "t"), "s", pairs("user_id=u agent_id=a"), loci.ScopeDelegate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := p.AtAgent("planner")
+	if err != nil || !reflect.DeepEqual(at.Vars(), pairs("user_id=u agent_id=planner")) || p.Var("agent_id") != "a" {
+		t.Fatalf("%v, %v; the credential: %v", at.Vars(), err, p.Vars())
+	}
+	for _, c := range []struct {
+		of    loci.Principal
+		steps []string
+		want  string
+	}{
+		{p, []string{"user_id=U", "org_id=O"}, "user_id=U org_id=O"},
+		{p, []string{"org_id=O", "user_id=U"}, "user_id=U org_id=O"},
+		{p, []string{"org_id=O", "agent_id=A"}, "agent_id=A org_id=O"},
+		{p, []string{"agent_id=A", "org_id=O"}, "agent_id=A org_id=O"},
+		{p, []string{"org_id=O"}, "org_id=O"},
+		{at, []string{"org_id=O"}, "org_id=O agent_id=planner"},
+		{at, []string{"user_id=U"}, "user_id=U agent_id=planner"},
+		{at, []string{"agent_id=A"}, "agent_id=A"},
+		{at, []string{"thread_id=T"}, "user_id=u agent_id=planner thread_id=T"},
+	} {
+		got := c.of
+		for _, step := range c.steps {
+			if got, err = got.With(pairs(step)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !reflect.DeepEqual(got.Vars(), pairs(c.want)) {
+			t.Errorf("%v: %v, want %s", c.steps, got.Vars(), c.want)
+		}
+	}
+	if _, err := p.AtAgent(""); !errors.Is(err, loci.ErrInvalid) {
+		t.Errorf("an address of no agent: %v", err)
+	}
+}
+
+// TestEmptyVariableIsNobody: it neither makes a principal nor leads to the memory of
+// whoever comes next.
+func TestEmptyVariableIsNobody(t *testing.T) {
+	for _, name := range []string{"user_id", "org_id", "agent_id", "butler", "thread_id", "session_id", "project"} {
+		_, err := loci.NewPrincipal(tenant(t, "t"), "s", loci.Vars{"user_id": "u", "org_id": "o", name: ""})
+		if wantCode(t, err, loci.Invalid); err != nil && !strings.HasPrefix(err.Error(), name+" must not be empty") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, c := range []struct {
+		vars loci.Vars
+		key  string
+	}{
+		{loci.Vars{"user_id": "", "org_id": "o", "agent_id": "a"}, "user_id"},
+		{loci.Vars{"org_id": "o", "agent_id": ""}, "agent_id"},
+		{loci.Vars{"org_id": ""}, "org_id"},
+	} {
+		var missing *loci.ConfigurationError
+		if n, err := loci.Template(nil).Resolve(c.vars); !errors.As(err, &missing) || missing.Key != c.key {
+			t.Errorf("%v leads to %q, %v", c.vars, n, err)
+		}
 	}
 }
 

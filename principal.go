@@ -2,6 +2,7 @@ package loci
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,8 @@ const (
 	VarSession = "session_id"
 )
 
-// Vars names who and where the caller is. Empty values count as not set.
+// Vars names who and where the caller is. A variable that is not known is left out: an
+// empty value is refused, and never taken for another one.
 type Vars map[string]string
 
 // Get returns the value of a variable, or "".
@@ -71,11 +73,12 @@ type Principal struct {
 	subject string
 	vars    Vars
 	scopes  []Scope
-	from    Tenant // where an elevated principal comes from; zero otherwise
+	from    Tenant   // where an elevated principal comes from; zero otherwise
+	named   []string // the variables that the request named; of a credential those that its address names
 }
 
 // NewPrincipal makes a principal; vars and scopes are copied. subject names the
-// credential in audit events.
+// credential in audit events. A variable with an empty value is Invalid.
 func NewPrincipal(tenant Tenant, subject string, vars Vars, scopes ...Scope) (Principal, error) {
 	if tenant.IsZero() {
 		return Principal{}, Errorf(Invalid, "a principal needs a tenant")
@@ -83,16 +86,11 @@ func NewPrincipal(tenant Tenant, subject string, vars Vars, scopes ...Scope) (Pr
 	if err := checkLabel("subject", subject); err != nil {
 		return Principal{}, err
 	}
-	own := Vars{}
-	for name, value := range vars {
-		if value == "" {
-			continue
-		}
-		if err := checkLabel(name, value); err != nil {
-			return Principal{}, err
-		}
-		own[name] = value
+	if err := checkVars(vars); err != nil {
+		return Principal{}, err
 	}
+	own := Vars{}
+	maps.Copy(own, vars)
 	return Principal{tenant: tenant, subject: subject, vars: own, scopes: slices.Clone(scopes)}, nil
 }
 
@@ -123,25 +121,94 @@ func (p Principal) Require(s Scope) error {
 	return Errorf(Forbidden, "this credential lacks the scope %q", s)
 }
 
-// With returns the principal for one request that chooses some variables itself.
-// A thread and a session may always be chosen: they only select inside what the
-// principal owns already. Any other variable needs the scope delegate unless the
-// request repeats the credential's own value. An empty value is ignored.
-func (p Principal) With(chosen Vars) (Principal, error) {
-	vars := Vars{}
-	maps.Copy(vars, p.vars)
-	for _, name := range chosen.Names() {
-		value := chosen[name]
-		if err := checkLabel(name, value); err != nil {
-			return Principal{}, err
+// checkVars refuses what no namespace can hold, the first by name.
+func checkVars(vars Vars) error {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if vars[name] == "" {
+			return Errorf(Invalid, "%s must not be empty: leave it out, or say who is meant", name)
 		}
-		if name != VarThread && name != VarSession && value != p.vars[name] && !p.May(ScopeDelegate) {
+		if err := checkLabel(name, vars[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// breadth orders the variables: one with a smaller number is about more than those with
+// a greater one. What an operator has made up is somebody's, like a user.
+func breadth(name string) int {
+	switch name {
+	case VarOrg:
+		return 0
+	case VarAgent:
+		return 1
+	case VarButler:
+		return 2
+	case VarThread, VarSession:
+		return 4
+	}
+	return 3
+}
+
+// With returns the principal for one request that chooses some variables itself.
+//
+// A request that names somebody is about whom it names, and not about anybody whom the
+// credential adds: besides its own value a choice replaces every variable of the
+// credential that is narrower and that the request does not name. From broad to narrow
+// there are the organisation, the agent, the butler, the user, the thread and session.
+// So a request that names an organisation or an agent carries no user but one that it
+// names as well, and one that names a user keeps the organisation and agent. A butler
+// says who acts and not whose memory it is: naming one replaces no other variable.
+// Several calls of With are one request.
+//
+// A thread and a session may always be chosen: they only select inside what the
+// principal owns already. For the rest the request needs the scope delegate, unless it
+// is still about exactly whom the credential is about. An empty value is Invalid.
+func (p Principal) With(chosen Vars) (Principal, error) {
+	if err := checkVars(chosen); err != nil {
+		return Principal{}, err
+	}
+	names := chosen.Names()
+	named := slices.Concat(p.named, names)
+	vars, broadest := Vars{}, math.MaxInt
+	for _, name := range names {
+		if chosen[name] != p.vars[name] && !p.mayChoose(name) {
 			return Principal{}, &Error{Code: Forbidden, Msg: name + " of this credential cannot be changed by a request",
 				Recovery: "Leave " + name + " out, or use a credential with the scope delegate."}
 		}
-		vars[name] = value
+		vars[name] = chosen[name]
+		if name != VarButler {
+			broadest = min(broadest, breadth(name))
+		}
 	}
-	p.vars = vars
+	for _, name := range p.vars.Names() {
+		switch {
+		case vars[name] != "":
+		case slices.Contains(named, name) || breadth(name) <= broadest:
+			vars[name] = p.vars[name]
+		case !p.mayChoose(name):
+			return Principal{}, &Error{Code: Forbidden, Msg: "a request of this credential is about its own " + name + ", which this one leaves out",
+				Recovery: "Name " + name + " as well, or use a credential with the scope delegate."}
+		}
+	}
+	p.vars, p.named = vars, named
+	return p, nil
+}
+
+// mayChoose reports whether a request may choose a variable, or be without it.
+func (p Principal) mayChoose(name string) bool {
+	return name == VarThread || name == VarSession || p.May(ScopeDelegate)
+}
+
+// AtAgent returns the principal of an address that belongs to an agent: each request
+// there names the agent by coming there, and nobody else.
+func (p Principal) AtAgent(agent string) (Principal, error) {
+	if err := checkLabel(VarAgent, agent); err != nil {
+		return Principal{}, err
+	}
+	p.vars = maps.Clone(p.vars)
+	p.vars[VarAgent] = agent
+	p.named = append(slices.Clip(p.named), VarAgent)
 	return p, nil
 }
 

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -70,7 +69,9 @@ func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Met
 	if err != nil {
 		return tool.Caller{}, err
 	}
-	c.IdempotencyKey = cmp.Or(own[metaIdempotency], origin.Header.Get("Idempotency-Key"))
+	if c.IdempotencyKey, err = idempotencyKey(own, origin.Header); err != nil {
+		return tool.Caller{}, err
+	}
 	name, elevate := own[metaTenant]
 	if elevate {
 		to, bad := loci.NewTenant(name)
@@ -95,6 +96,22 @@ func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Met
 		}
 	}
 	return c, nil
+}
+
+// idempotencyKey is that of _meta, else that of the HTTP request.
+func idempotencyKey(own map[string]string, h http.Header) (string, error) {
+	key, ok := own[metaIdempotency]
+	where := "_meta key " + metaIdempotency
+	if sent := h.Values("Idempotency-Key"); !ok && len(sent) > 0 {
+		key, ok, where = sent[0], true, "the header Idempotency-Key"
+		if len(sent) > 1 {
+			return "", loci.Errorf(loci.Invalid, "%s comes %d times: send one", where, len(sent))
+		}
+	}
+	if ok && key == "" {
+		return "", loci.Errorf(loci.Invalid, "%s must not be empty: leave it out, or choose a key of 1 to 256 bytes", where)
+	}
+	return key, nil
 }
 
 // metadata sorts the keys of Loci in a request's _meta.

@@ -67,7 +67,7 @@ func value(h http.Header, name string) (string, error) {
 }
 
 // Identify returns the principal of one request: what its headers choose, as far
-// as p may choose it. Whoever acts for an elevated principal records it first.
+// as p may choose it ([loci.Principal.With]). Whoever acts for an elevated principal records it first.
 func Identify(p loci.Principal, h http.Header) (loci.Principal, error) {
 	if err := checkHeaders(h); err != nil {
 		return loci.Principal{}, err
@@ -92,6 +92,9 @@ func Identify(p loci.Principal, h http.Header) (loci.Principal, error) {
 	}
 	vars := loci.Vars{}
 	for name, variable := range varHeaders {
+		if h.Get(name) == "" {
+			continue
+		}
 		if vars[variable], err = value(h, name); err != nil {
 			return loci.Principal{}, err
 		}

@@ -42,6 +42,13 @@ func TestIdentify(t *testing.T) {
 		{plain, []string{"Loci-Tenant: home"}, "forbidden"},
 		{plain, []string{"Loci-Tenant: " + strings.Repeat("x", 300)}, "forbidden"},
 		{delegate, []string{"Loci-User: bob", "Loci-Org: acme", "Loci-Agent: other"}, "home bob acme other - -"},
+		{delegate, []string{"Loci-User: bob"}, "home bob - bot - -"},
+		{delegate, []string{"Loci-Org: acme"}, "home - acme - - -"}, // and no user of the credential
+		{delegate, []string{"Loci-Agent: other"}, "home - - other - -"},
+		{delegate, []string{"Loci-Org: acme", "Loci-Agent: other", "Loci-Thread: t"}, "home - acme other t -"},
+		{delegate, []string{"Loci-Org: acme", "Loci-User: alice"}, "home alice acme - - -"},
+		{delegate, []string{"Loci-Butler: other"}, "home alice - bot - -"},
+		{plain, []string{"Loci-Agent: bot"}, "forbidden"}, // it would be about alice no more
 		{delegate, []string{"Loci-Tenant: away"}, "forbidden"},
 		{delegate, []string{"Loci-User: " + strings.Repeat("x", 257)}, "invalid"},
 		{delegate, []string{"Loci-User: \xff"}, "invalid"},

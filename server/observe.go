@@ -32,9 +32,11 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		r.Header.Set(headerRequestID, id)
 		w.Header().Set(headerRequestID, id)
 		body := &counted{ReadCloser: r.Body}
+		r = r.WithContext(r.Context()) // a copy: net/http looks at the body of its own after the reply
 		r.Body = body
-		out := &response{ResponseWriter: w}
+		out := &response{ResponseWriter: w, server: s, begun: begun}
 		defer func() {
+			defer out.extend(0) // for what net/http still has to send
 			if p := recover(); p != nil {
 				if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 					panic(p)
@@ -55,11 +57,21 @@ func (s *Server) observe(next http.Handler) http.Handler {
 // clipMethod shortens a method that a stranger made up.
 func clipMethod(method string) string { return method[:min(len(method), 16)] }
 
-// A response counts what is sent.
+// A response counts what is sent, and gives up a reader that does not take it in time:
+// until then it would hold the slot of a request.
 type response struct {
 	http.ResponseWriter
+	server *Server
+	begun  time.Time
 	status int
 	n      int64
+}
+
+// extend sets how long the next bytes may take.
+func (r *response) extend(bytes int) {
+	now := time.Now()
+	// What has no connection has no deadline either.
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(r.server.pace(now, int64(bytes), r.server.opts.Send-now.Sub(r.begun)))
 }
 
 func (r *response) WriteHeader(status int) {
@@ -73,6 +85,7 @@ func (r *response) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
+	r.extend(len(p))
 	n, err := r.ResponseWriter.Write(p)
 	r.n += int64(n)
 	return n, err
@@ -80,6 +93,7 @@ func (r *response) Write(p []byte) (int, error) {
 
 // Flush is for responses that come in parts.
 func (r *response) Flush() {
+	r.extend(0)
 	_ = http.NewResponseController(r.ResponseWriter).Flush() // what cannot be flushed comes with the rest
 }
 
@@ -99,10 +113,12 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 // limit runs only so many requests at once. The health of the server is not among
-// them: it is asked when there is much to do.
+// them: it is asked when there is much to do. Neither is a client that listens at an
+// address of MCP, for as long as it likes: nothing is done for it.
 func (s *Server) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != healthPath {
+		listens := r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
+		if r.URL.Path != healthPath && !listens {
 			select {
 			case s.slots <- struct{}{}:
 				defer func() { <-s.slots }()

@@ -8,7 +8,10 @@ import (
 	"github.com/loci-memory/loci/internal/problem"
 )
 
-const healthPath = "/healthz"
+const (
+	healthPath = "/healthz"
+	mcpPath    = "/mcp"
+)
 
 // routes sends requests to the surfaces.
 func (s *Server) routes() http.Handler {
@@ -27,9 +30,9 @@ func (s *Server) routes() http.Handler {
 		mux.Handle("/v1/", s.opts.REST)
 	}
 	if s.opts.MCP != nil {
-		mux.Handle("/mcp", s.opts.MCP)
+		mux.Handle(mcpPath, s.opts.MCP)
 	}
-	mux.HandleFunc("/mcp/{agent}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(mcpPath+"/{agent}", func(w http.ResponseWriter, r *http.Request) {
 		agent := r.PathValue("agent")
 		if h := s.opts.Agents[agent]; h != nil {
 			h.ServeHTTP(w, r)

@@ -31,9 +31,23 @@ type Options struct {
 
 	InFlight int           // requests that run at once, beyond which one is told to come back; default 256
 	Receive  time.Duration // for a whole request to come in; default 30 s
-	Send     time.Duration // from the last byte of a request's head to the last of its response; default 2 min
-	Idle     time.Duration // between requests of a connection; default 2 min
-	Drain    time.Duration // for running requests after the end has come; default 15 s
+
+	// A body comes in before its request runs. There are Bodies that come in at once, by
+	// default 1024, of at most MaxBody bytes each, by default 32 MiB; all requests together
+	// hold BodyBytes, by default 256 MiB, besides the first 64 KiB of each. Where there is
+	// no room, the body that has been coming for longest gives way.
+	Bodies    int
+	MaxBody   int64
+	BodyBytes int64
+
+	// A sender of bodies and a reader of replies must move Rate bytes a second after
+	// Grace, by default 8 KiB and 10 s; who is slower is cut off.
+	Grace time.Duration
+	Rate  int
+
+	Send  time.Duration // from the last byte of a request's head to the last of its response; default 2 min
+	Idle  time.Duration // between requests of a connection; default 2 min
+	Drain time.Duration // for running requests after the end has come; default 15 s
 
 	Logger *slog.Logger // default slog.Default(); gets ids and sizes, never content
 }
@@ -45,22 +59,30 @@ type Server struct {
 	hosts   map[string]bool
 	origins map[string]bool
 	slots   chan struct{} // one for each request that runs
+	intake  *intake
 }
 
 // New makes a server.
 func New(o Options) (*Server, error) {
 	o.InFlight = cmp.Or(o.InFlight, 256)
 	o.Receive = cmp.Or(o.Receive, 30*time.Second)
+	o.Bodies = cmp.Or(o.Bodies, 1024)
+	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
+	o.BodyBytes = cmp.Or(o.BodyBytes, 256<<20)
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
+	o.Rate = cmp.Or(o.Rate, 8<<10)
 	o.Send = cmp.Or(o.Send, 2*time.Minute)
 	o.Idle = cmp.Or(o.Idle, 2*time.Minute)
 	o.Drain = cmp.Or(o.Drain, 15*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.InFlight < 1 || o.Receive < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 {
+	if o.InFlight < 1 || o.Bodies < 1 || o.MaxBody < 1 || o.BodyBytes < 1 || o.Rate < 1 ||
+		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 {
 		return nil, loci.Errorf(loci.Invalid, "limits of a server must not be negative")
 	}
-	s := &Server{opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, slots: make(chan struct{}, o.InFlight)}
+	s := &Server{opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, slots: make(chan struct{}, o.InFlight),
+		intake: &intake{most: o.Bodies, mostBytes: o.BodyBytes}}
 	for _, h := range o.Hosts {
 		name, err := CheckHost(h)
 		if err != nil {
@@ -74,7 +96,7 @@ func New(o Options) (*Server, error) {
 		}
 		s.origins[strings.ToLower(origin)] = true
 	}
-	s.handler = s.observe(s.guard(s.limit(s.routes())))
+	s.handler = s.observe(s.guard(s.receive(s.limit(s.routes()))))
 	return s, nil
 }
 

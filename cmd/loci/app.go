@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 
@@ -133,20 +134,42 @@ func (a *app) close() error {
 
 // A place is the flag that chooses another namespace than the caller's own.
 type place struct {
-	Namespace *string `placeholder:"PATH" help:"The namespace, as in user/alice or org/acme/bot, instead of the one of the user or the organisation. Empty: the whole tenant."`
+	Namespace *string `placeholder:"PATH" help:"The namespace, as in user/alice or org/acme/bot, instead of the one of the user or the organisation. Above one's own, and empty for the whole tenant, it needs the scope admin."`
 }
 
 // namespace returns where a command works.
 func (a *app) namespace(p place) (loci.Namespace, error) {
-	if p.Namespace != nil {
-		return loci.ParseNamespace(*p.Namespace)
-	}
 	n, err := loci.Template(nil).Resolve(a.principal.Vars())
+	if p.Namespace != nil {
+		chosen, bad := loci.ParseNamespace(*p.Namespace)
+		if bad == nil && (err == nil && holdsMore(chosen, n) || holdsMany(chosen)) {
+			bad = a.wholeTenant(chosen)
+		}
+		return chosen, bad
+	}
 	if err != nil && a.principal.Var(loci.VarUser) == "" {
 		return nil, &loci.Error{Code: loci.Invalid, Msg: "whose memory? Neither a user nor an organisation is set", Err: err,
 			Recovery: "Set --user or --org, or the place itself with --namespace."}
 	}
 	return n, err
+}
+
+// holdsMore says that a place lies above one's own.
+func holdsMore(n, own loci.Namespace) bool { return n.Contains(own) && !n.Equal(own) }
+
+// holdsMany says that a place is that of all users or all organisations, whoever asks.
+func holdsMany(n loci.Namespace) bool {
+	return len(n) == 0 || len(n) == 1 && (n[0] == "user" || n[0] == "org")
+}
+
+// wholeTenant refuses a place that is not one's own alone to who may not operate on the
+// tenant as a whole.
+func (a *app) wholeTenant(n loci.Namespace) error {
+	if a.principal.May(loci.ScopeAdmin) {
+		return nil
+	}
+	return &loci.Error{Code: loci.Forbidden, Msg: fmt.Sprintf("the namespace %q holds the memory of others, too, and this credential lacks the scope \"admin\"", n),
+		Recovery: "Choose one's own namespace or one below it, or set LOCI_SCOPES with admin."}
 }
 
 // memory opens the store and binds a handle to a namespace of it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,8 +30,11 @@ type config struct {
 	store  string
 	tenant loci.Tenant
 	vars   loci.Vars
+	named  loci.Vars // by the layer that is read; choose makes vars of them
 	scopes []loci.Scope
-	tools  []toolEntry
+
+	defaultUser bool
+	tools       []toolEntry
 
 	embedding       embedding.Config
 	keyEnv, keyFile string // where the key of the service is: the file counts if both are set
@@ -110,13 +114,16 @@ func loadConfig(env environ, file *string, flags map[string]string) (*config, er
 	c := defaults()
 	var bad faults
 	c.readFile(env, file, &bad)
+	c.choose()
 	c.readEnv(env, &bad)
+	c.choose()
 	for i := range settings {
 		s := &settings[i]
 		if value, ok := flags[s.key]; ok {
 			c.put(s, value, "--"+s.flag, &bad)
 		}
 	}
+	c.choose()
 	c.complete(env, &bad)
 	if err := bad.err(); err != nil {
 		return nil, err
@@ -128,7 +135,7 @@ func loadConfig(env environ, file *string, flags map[string]string) (*config, er
 // come from the table, so that the reference cannot say anything else; settings
 // whose default depends on the machine or on others are completed later.
 func defaults() *config {
-	c := &config{vars: loci.Vars{}, origin: map[string]string{}}
+	c := &config{vars: loci.Vars{}, named: loci.Vars{}, origin: map[string]string{}}
 	for i := range settings {
 		s := &settings[i]
 		if s.def == "" || slices.Contains([]string{"store", "user", "llm.base_url", "llm.key_env"}, s.key) {
@@ -139,6 +146,25 @@ func defaults() *config {
 		}
 	}
 	return c
+}
+
+// choose lays the identity that a layer names over that of the layers before. As with a
+// request ([loci.Principal.With]) who is named takes nobody along whom another layer
+// added: an organisation no user and agent, neither of them a conversation. An agent
+// takes the user along here, though: whoever configures both says who acts for whom.
+func (c *config) choose() {
+	narrower := []string{}
+	switch {
+	case c.named[loci.VarOrg] != "":
+		narrower = []string{loci.VarUser, loci.VarAgent, loci.VarThread, loci.VarSession}
+	case c.named[loci.VarUser] != "":
+		narrower = []string{loci.VarThread, loci.VarSession}
+	}
+	for _, name := range narrower {
+		delete(c.vars, name)
+	}
+	maps.Copy(c.vars, c.named)
+	clear(c.named)
 }
 
 // put sets a value and remembers where it was written.
@@ -155,7 +181,7 @@ func (c *config) readEnv(env environ, bad *faults) {
 	for i := range settings {
 		s := &settings[i]
 		known = append(known, strings.TrimPrefix(s.env(), envPrefix))
-		if value, ok := env.lookup(s.env()); ok && (value != "" || s.identity()) {
+		if value, ok := env.lookup(s.env()); ok && (value != "" || s.emptyCounts()) {
 			c.put(s, value, "$"+s.env(), bad)
 		}
 	}
@@ -224,7 +250,7 @@ func (c *config) complete(env environ, bad *faults) {
 	if c.origin["store"] == "" {
 		c.store = "sqlite:" + filepath.Join(dataDir(env), "loci", "loci.db")
 	}
-	if c.origin["user"] == "" && c.vars[loci.VarOrg] == "" {
+	if c.defaultUser && c.vars[loci.VarUser] == "" && c.vars[loci.VarOrg] == "" {
 		c.vars[loci.VarUser] = "default"
 	}
 	vector, keyword := c.origin["retrieval.vector_weight"], c.origin["retrieval.keyword_weight"]

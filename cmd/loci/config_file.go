@@ -160,7 +160,7 @@ func (r *fileReader) value(s *setting, n *yaml.Node) {
 	if !ok {
 		return
 	}
-	if s.form == textForm && text == "" && !s.identity() {
+	if s.form == textForm && text == "" && !s.emptyCounts() {
 		r.fault(n, "%s must not be empty: give a value or remove the line", s.key)
 		return
 	}

@@ -35,9 +35,18 @@ func TestConfigValues(t *testing.T) {
 	}{
 		{name: "default user", get: func(c *config) any { return c.vars[loci.VarUser] }, want: "default"},
 		{name: "an organisation has no default user", file: "org: acme", get: func(c *config) any { return c.vars[loci.VarUser] }, want: ""},
-		{name: "an empty organisation is none", file: `org: ""`, get: func(c *config) any { return c.vars[loci.VarUser] }, want: "default"},
-		{name: "an empty user is none", file: `user: ""`, get: func(c *config) any { return c.vars[loci.VarUser] }, want: ""},
-		{name: "an empty variable is no user", env: environ{"LOCI_USER="}, get: func(c *config) any { return c.vars[loci.VarUser] }, want: ""},
+		{name: "no default user", file: "default_user: false", get: identityOf, want: ""},
+		{name: "a user and no default", file: "default_user: false\nuser: a", get: identityOf, want: "user_id=a"},
+		{name: "a user of an organisation", file: "user: a\norg: acme\nagent: b", get: identityOf, want: "agent_id=b org_id=acme user_id=a"},
+		{name: "an organisation nearer than the user", file: "user: a\nagent: b\nthread: t\nsession: s", flags: map[string]string{"org": "acme"},
+			get: identityOf, want: "org_id=acme"},
+		{name: "an organisation between", file: "user: a\nthread: t", env: environ{"LOCI_ORG=acme"}, flags: map[string]string{"agent": "b"},
+			get: identityOf, want: "agent_id=b org_id=acme"},
+		{name: "an organisation and a user nearer", file: "user: a\nagent: b", env: environ{"LOCI_ORG=acme"}, flags: map[string]string{"user": "c"},
+			get: identityOf, want: "org_id=acme user_id=c"},
+		{name: "a user nearer", file: "org: acme\nagent: b\nthread: t\nuser: a", flags: map[string]string{"user": "c"}, get: identityOf, want: "agent_id=b org_id=acme user_id=c"},
+		{name: "an agent acts for the user", file: "user: a", flags: map[string]string{"agent": "b"}, get: identityOf, want: "agent_id=b user_id=a"},
+		{name: "an agent acts for the default user", flags: map[string]string{"agent": "b"}, get: identityOf, want: "agent_id=b user_id=default"},
 		{name: "an empty variable is no store", file: "store: 'memory:'", env: environ{"LOCI_STORE="}, get: func(c *config) any { return c.store }, want: "memory:"},
 		{name: "the last of two variables", env: environ{"LOCI_USER=a", "LOCI_USER=b"}, get: func(c *config) any { return c.vars[loci.VarUser] }, want: "b"},
 		{name: "flags win", file: "user: a", env: environ{"LOCI_USER=b"}, flags: map[string]string{"user": "c"}, get: func(c *config) any { return c.vars[loci.VarUser] }, want: "c"},
@@ -224,4 +233,36 @@ func FuzzConfigFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// identityOf shows whose memory a configuration means.
+func identityOf(c *config) any {
+	shown := []string{}
+	for _, name := range c.vars.Names() {
+		shown = append(shown, name+"="+c.vars[name])
+	}
+	return strings.Join(shown, " ")
+}
+
+// TestEmptyIdentityIsRefused in every layer, for each part of it: it must not end in
+// the memory of somebody else.
+func TestEmptyIdentityIsRefused(t *testing.T) {
+	for _, key := range []string{"tenant", "user", "org", "agent", "thread", "session"} {
+		file := filepath.Join(t.TempDir(), "loci.yaml")
+		if err := os.WriteFile(file, []byte(key+`: ""`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		variable := "LOCI_" + strings.ToUpper(key)
+		for where, load := range map[string]func() (*config, error){
+			file + ":1":    func() (*config, error) { return loadConfig(nil, &file, nil) },
+			"$" + variable: func() (*config, error) { return loadConfig(environ{variable + "=", "HOME=" + t.TempDir()}, nil, nil) },
+			"--" + key: func() (*config, error) {
+				return loadConfig(environ{"HOME=" + t.TempDir()}, nil, map[string]string{key: ""})
+			},
+		} {
+			if c, err := load(); err == nil || !strings.Contains(err.Error(), where) || !strings.Contains(err.Error(), "must not be empty") {
+				t.Errorf("%s empty: %v, %v", where, c, err)
+			}
+		}
+	}
 }

@@ -27,8 +27,12 @@ a project of somebody else, who must not choose whose memory is used.
 Everything that is wrong is reported at once, in a file with its line and column: unknown names, values of the wrong
 type, names that are set twice. The exit code is then 2.
 
-In the environment, lists are separated by commas. An empty variable counts as not set, but for the identity (user,
-org, agent, thread, session) and the prefixes of texts: there it says that there is none.
+In the environment, lists are separated by commas. An empty variable counts as not set, but for prefixes of texts, where it
+says that there is none, and for the identity (tenant, user, org, agent, thread, session), where it is refused.
+
+Of the file, the environment and the flags, in this order, each takes of those before it what it does not set itself. Where one
+names an organisation, though, a user, an agent, a thread and a session of those before it count no more; where one names a user,
+a thread and a session.
 
 A key is never in the configuration itself: it comes from an environment variable or a file that the configuration names.
 

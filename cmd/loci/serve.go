@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"time"
 
@@ -91,7 +90,9 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 		return nil, err
 	}
 	opts := server.Options{REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.hosts, Origins: cfg.origins,
-		InFlight: cfg.maxRequests, Send: time.Minute + max(cfg.httpTimeout, cfg.readTimeout, cfg.writeTimeout), Drain: cfg.httpShutdown, Logger: a.logger()}
+		InFlight: cfg.maxRequests, MaxBody: int64(max(cfg.maxBody, cfg.maxValueBody, cfg.maxBlobBody)),
+		Send: time.Minute + max(cfg.httpTimeout, cfg.readTimeout, cfg.writeTimeout), Drain: cfg.httpShutdown,
+		Logger: a.logger()}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, a.principal); err != nil {
 		return nil, err
@@ -106,9 +107,7 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 		agents = []string{own}
 	}
 	for _, agent := range agents {
-		vars := maps.Clone(cfg.vars)
-		vars[loci.VarAgent] = agent
-		p, err := loci.NewPrincipal(cfg.tenant, actor, vars, cfg.scopes...)
+		p, err := a.principal.AtAgent(agent)
 		if err != nil {
 			return nil, err
 		}

@@ -117,12 +117,12 @@ func TestServe(t *testing.T) {
 		t.Errorf("no description: %.200s", reply)
 	}
 	code, stderr := stop()
-	if code != exitOK || strings.Contains(stderr, "tea") || !strings.Contains(stderr, "route=/mcp") {
+	if code != exitOK || strings.Contains(stderr, "Likes") || !strings.Contains(stderr, "route=/mcp") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for tenant, want := range map[string]string{"default": `"from":"default"`, "away": `"to":"away"`} {
 		var stdout, stderr bytes.Buffer
-		run(t.Context(), []string{store, "--tenant=" + tenant, "--json", "events", "--namespace=", "--type=elevated"}, strings.NewReader(""), &stdout, &stderr, environ{"HOME=" + t.TempDir()})
+		run(t.Context(), []string{store, "--tenant=" + tenant, "--json", "events", "--namespace=", "--type=elevated"}, strings.NewReader(""), &stdout, &stderr, environ{"HOME=" + t.TempDir(), "LOCI_SCOPES=read,admin"})
 		if strings.Count(stdout.String(), want) != 2 || !strings.Contains(stdout.String(), "save_note") || !strings.Contains(stdout.String(), "memory_search") {
 			t.Errorf("the log of %s: %s%s", tenant, &stdout, &stderr)
 		}

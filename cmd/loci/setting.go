@@ -50,10 +50,11 @@ func (s *setting) env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.key, ".", "_"))
 }
 
-// identity settings can be set to nothing: an empty user is no user. So can
-// prefixes. An empty variable of any other setting counts as not set.
-func (s *setting) identity() bool {
-	return slices.Contains([]string{"user", "org", "agent", "thread", "session", "embedding.query_prefix", "embedding.document_prefix"}, s.key)
+// emptyCounts says that an empty environment variable counts: as a fault for the
+// identity, where it must not end in another memory, and as no prefix for prefixes. That
+// of any other setting counts as not set.
+func (s *setting) emptyCounts() bool {
+	return slices.Contains([]string{"tenant", "user", "org", "agent", "thread", "session", "embedding.query_prefix", "embedding.document_prefix"}, s.key)
 }
 
 var settings = []setting{
@@ -64,10 +65,13 @@ var settings = []setting{
 		help: "The tenant: the hard wall between memories.",
 		set:  func(c *config, v string) (err error) { c.tenant, err = loci.NewTenant(v); return err }},
 	{key: "user", flag: "user", form: textForm, def: "default, unless org is set",
-		help: "The user whose memory it is. Empty: no user.",
+		help: "The user whose memory it is.",
 		set:  setVar(loci.VarUser)},
+	{key: "default_user", form: booleanForm, def: "true",
+		help: "Whether it is the user default where neither user nor org is set; false: nobody, so that each request must say whose memory it means.",
+		set:  func(c *config, v string) error { return setBool(&c.defaultUser, v) }},
 	{key: "org", flag: "org", form: textForm,
-		help: "The organisation, for memory that belongs to no single user.",
+		help: "The organisation, for memory that belongs to no single user. Where it is named, a user that is configured farther off counts no more.",
 		set:  setVar(loci.VarOrg)},
 	{key: "agent", flag: "agent", form: textForm,
 		help: "The agent that acts.",
@@ -335,13 +339,14 @@ func setVariableName(field *string, v string) error {
 
 func setVar(name string) func(*config, string) error {
 	return func(c *config, v string) error {
-		if v != "" {
-			// A label of a namespace; its limits are those of every variable.
-			if err := (loci.Namespace{v}).Validate(); err != nil {
-				return err
-			}
+		if v == "" {
+			return errors.New("must not be empty: leave it out, or say who is meant")
 		}
-		c.vars[name] = v
+		// A label of a namespace; its limits are those of every variable.
+		if err := (loci.Namespace{v}).Validate(); err != nil {
+			return err
+		}
+		c.named[name] = v
 		return nil
 	}
 }

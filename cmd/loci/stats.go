@@ -19,7 +19,7 @@ type statsCmd struct {
 // Help is shown below the usage.
 func (*statsCmd) Help() string {
 	return `    loci stats
-    loci stats --namespace "" --json`
+    LOCI_SCOPES=read,admin loci stats --namespace "" --json`
 }
 
 // statsJSON is what stats shows.

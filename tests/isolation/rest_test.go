@@ -66,12 +66,11 @@ func serve(t *testing.T, sc *scene, p loci.Principal) *surface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	identify := func(_ context.Context, h http.Header) (loci.Principal, error) { return server.Identify(p, h) }
 	connector, err := tool.NewConnector(sc.engine, tool.ConnectorConfig{Content: loci.ContentFull})
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := rest.New(rest.Options{Engine: sc.engine, Tools: set, Connectors: map[string]*tool.Connector{"planner": connector}, Identify: identify, Logger: logger})
+	api, err := rest.New(rest.Options{Engine: sc.engine, Tools: set, Connectors: map[string]*tool.Connector{"planner": connector}, Identify: restIdentify(p), Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +83,11 @@ func serve(t *testing.T, sc *scene, p loci.Principal) *surface {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// restIdentify lets headers choose, as the program does.
+func restIdentify(p loci.Principal) func(context.Context, http.Header) (loci.Principal, error) {
+	return func(_ context.Context, h http.Header) (loci.Principal, error) { return server.Identify(p, h) }
 }
 
 func (s *surface) send(method, target, body string, headers ...string) *httptest.ResponseRecorder {
