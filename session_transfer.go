@@ -165,6 +165,8 @@ func (s *Sessions) readDocument(r io.Reader) (*sessionImport, error) {
 		return nil, Errorf(Invalid, "not JSON of an exported session, nor a list of messages: %s", jsonform.Fault(err))
 	}
 	switch {
+	case into != any(&document) && len(document.Messages) == 0:
+		return nil, Errorf(Invalid, "the list of messages is empty: there is nothing to import")
 	case document.Format != SessionFormat:
 		return nil, Errorf(Invalid, "format is %q; it must be %s", clip(document.Format), SessionFormat)
 	case document.Version != SessionVersion:

@@ -170,6 +170,7 @@ func TestSessionImportOfAList(t *testing.T) {
 		`[{"role":"user","content":"fine"},{"role":"oracle","content":"x"}]`: "messages[1]: Invalid role",
 		`[5]`:    "messages[0]: a message must be a JSON object",
 		`[{]`:    "not JSON of an exported session, nor a list of messages: invalid character",
+		`[]`:     "the list of messages is empty",
 		`"text"`: "not JSON of an exported session, nor a list of messages: the value must be an object, got a string",
 		``:       "unexpected end of JSON input",
 	} {
