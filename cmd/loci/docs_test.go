@@ -249,6 +249,21 @@ func TestEmbeddersAreInTheirTable(t *testing.T) {
 	}
 }
 
+// TestFiguresNameTheirCommit: each table of benchmarks follows a line that says what it
+// was measured on.
+func TestFiguresNameTheirCommit(t *testing.T) {
+	page := documents(t)["docs/benchmarks.md"]
+	tables := regexp.MustCompile(`(?m)^([^|\n]*)\n\n\|[^\n]*\n\|[-|]+$`).FindAllStringSubmatch(page, -1)
+	if n := strings.Count(page, "|\n|---"); len(tables) != n || n == 0 {
+		t.Errorf("%d tables, %d of them after a line of text", n, len(tables))
+	}
+	for _, m := range tables {
+		if !regexp.MustCompile(`on commit \S+`).MatchString(m[1]) {
+			t.Errorf("docs/benchmarks.md: a table does not say on which commit it was measured: %q", m[1])
+		}
+	}
+}
+
 // sources are the files that tests and scripts consist of, joined.
 func sources(t *testing.T) string {
 	t.Helper()
