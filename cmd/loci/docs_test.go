@@ -125,8 +125,13 @@ func unknown(root *kong.Node, line string) string {
 
 // flagOf finds a flag of a command or of one above it.
 func flagOf(node *kong.Node, name string) *kong.Flag {
+	flags := []*kong.Flag{}
+	if node.DefaultCmd != nil { // that of loci bench alone
+		flags = append(flags, node.DefaultCmd.Flags...)
+	}
 	for ; node != nil; node = node.Parent {
-		for _, f := range node.Flags {
+		flags = append(flags, node.Flags...)
+		for _, f := range flags {
 			if name == "--"+f.Name || f.Short != 0 && name == "-"+string(f.Short) {
 				return f
 			}
