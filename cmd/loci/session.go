@@ -241,7 +241,7 @@ func (c *sessionShowCmd) form(stored *loci.StoredMessage) (json.RawMessage, erro
 	if c.Form == "openai" {
 		return stored.OpenAI()
 	}
-	return json.Marshal(stored)
+	return jsonform.Marshal(stored)
 }
 
 type sessionListCmd struct {

@@ -237,7 +237,7 @@ func TestFilesSpeakPlainly(t *testing.T) {
 			p := &place{t, p.dir}
 			all := changed(t, c.document)
 			for i := range all {
-				if i >= len(wrongKinds)+len(brokenDocuments) && i%(len(all)/40+1) != 0 {
+				if i >= len(wrongKinds)+len(brokenDocuments) && i%(len(all)/15+1) != 0 {
 					continue // a process each: some of the many
 				}
 				file := p.write(name+".json", c.before+all[i]+c.after)
@@ -271,7 +271,7 @@ func TestArgumentsSpeakPlainly(t *testing.T) {
 		said, _ := p.run("", append([]string{"--json"}, args...)...)
 		plain(t, strings.Join(args, " "), said)
 	}
-	for _, setting := range []string{"LOCI_MAX_CONTENT=x", "LOCI_LOG_LEVEL=x", "LOCI_SESSIONS_TIMEOUT=x", "LOCI_TOOLS={", "LOCI_SCOPES=x", "LOCI_RETRIEVAL_VECTOR_WEIGHT=x", "LOCI_DEDUPE=x"} {
+	for _, setting := range []string{"LOCI_LIMITS_MAX_CONTENT=x", "LOCI_LOG_LEVEL=x", "LOCI_SESSIONS_TIMEOUT=x", "LOCI_TOOLS={", "LOCI_SCOPES=x", "LOCI_RETRIEVAL_VECTOR_WEIGHT=x", "LOCI_DEDUPE=x"} {
 		c := p.command("list")
 		c.Env = append(c.Env, setting)
 		out, err := c.CombinedOutput()

@@ -37,8 +37,8 @@ func memories() string {
 			n, kind, at, at, strings.ReplaceAll(rest, "AT", at)))
 	}
 	for n := range 4 {
-		record(10+n, "fact", fmt.Sprintf(`"text":"Fact %d.","body":{"importance":5,"confidence":1,"validity":"active","permanence":"standard","valid_from":"AT","confirmed_at":"AT"}`, n))
-		record(20+n, "rule", fmt.Sprintf(`"text":"Rule %d.","body":{"confidence":0.5,"maturity":"candidate","last_confirmed_at":"AT","last_applied_at":"AT"}`, n))
+		record(10+n, "fact", fmt.Sprintf(`"text":"Fact %d.","body":{"importance":5,"confidence":1,"validity":"active","permanence":"standard","scope":"global","valid_from":"AT","confirmed_at":"AT"}`, n))
+		record(20+n, "rule", fmt.Sprintf(`"text":"Rule %d.","body":{"confidence":0.5,"maturity":"candidate","permanence":"standard","scope":"global","last_confirmed_at":"AT","last_applied_at":"AT"}`, n))
 		record(30+n, "episode", fmt.Sprintf(`"text":"Episode %d.","expires_at":"2099-01-02T03:04:05Z","body":{"importance":5,"consolidation_status":"pending","butler":"general"}`, n))
 	}
 	return strings.Join(append(lines, fmt.Sprintf(`{"type":"end","records":%d}`, len(lines)-1), ""), "\n")
@@ -54,14 +54,14 @@ func TestTimesHaveOneForm(t *testing.T) {
 		p.must(fmt.Sprintf("line %d\n", i), "file", "write", "/notes/today", "-")
 	}
 	const fact = "0197a0e0-0000-7000-8000-000000000010"
-	for _, args := range [][]string{{"list"}, {"get", fact}, {"events"}, {"search", "Fact"}, {"recall", "Fact"}, {"context", "Episode"}, {"session", "list"}, {"session", "show", "trip"},
+	for _, args := range [][]string{{"list"}, {"get", fact}, {"events"}, {"search", "Fact"}, {"recall", "Fact"}, {"--agent=general", "context", "Episode"}, {"session", "list"}, {"session", "show", "trip"},
 		{"session", "export", "trip", "-"}, {"export", "-"}, {"stats"}, {"file", "list", "/notes"}, {"file", "history", "/notes/today"}} {
 		for _, json := range []string{"--json", "--json=false"} {
 			said, ok := p.run("", append([]string{json}, args...)...)
 			if !ok {
 				t.Errorf("loci %q: %s", args, said)
 			}
-			if sameTimes(t, strings.Join(args, " "), said) == 0 && json == "--json" && !slices.Contains([]string{"search", "recall", "context"}, args[0]) {
+			if sameTimes(t, strings.Join(args, " "), said) == 0 && json == "--json" && !slices.Contains([]string{"search", "recall", "--agent=general"}, args[0]) {
 				t.Errorf("loci %q says no time:\n%.300s", args, said)
 			}
 		}
