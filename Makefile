@@ -37,8 +37,8 @@ check: ## Lint
 distill: ## Make the built-in model again and compare it (half an hour; Python)
 	tools/distill/run.sh
 
-bench: build ## Measure against raw SQLite, in one run
-	bin/loci bench
+bench: build ## Measure against raw SQLite, in one run; prints a table for docs/benchmarks.md
+	bin/loci bench --markdown
 
 clients: build ## Drive bin/loci with the official MCP clients for Go, TypeScript and Python
 	tests/clients/run.sh

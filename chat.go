@@ -2,6 +2,8 @@ package loci
 
 import (
 	"encoding/json"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // A ChatMessage is a message of a conversation as a program keeps it. What Loci does
@@ -36,7 +38,7 @@ func (c *ChatMessage) System() bool { return c.Role == "system" || c.Role == "de
 func ParseChat(list json.RawMessage) ([]ChatMessage, error) {
 	var all []json.RawMessage
 	if err := json.Unmarshal(list, &all); err != nil {
-		return nil, Errorf(Invalid, "messages must be a JSON list: %w", err)
+		return nil, Errorf(Invalid, "messages must be a JSON list: %s", jsonform.Fault(err))
 	}
 	out := make([]ChatMessage, len(all))
 	for i, source := range all {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // digestInstructions are the same for every group.
@@ -40,7 +42,7 @@ type prompted struct {
 // episodeLine shows an episode to the model. JSON escapes what could end the line, a
 // quotation or a tag.
 func episodeLine(r *Record) string {
-	return jsonLine(map[string]any{"id": r.ID, "at": r.CreatedAt.Format(time.RFC3339), "content": r.Text})
+	return jsonLine(map[string]any{"id": r.ID, "at": jsonform.Time(r.CreatedAt), "content": r.Text})
 }
 
 // memoryLine shows a fact or a rule to the model.
@@ -70,7 +72,7 @@ func (c *consolidation) prompt(ctx context.Context, m *Memory, g *group) (prompt
 	for i := range g.episodes {
 		episodes.WriteString(episodeLine(&g.episodes[i]))
 	}
-	head := jsonLine(map[string]any{"agent": g.butler, "now": c.engine.now().Format(time.RFC3339)})
+	head := jsonLine(map[string]any{"agent": g.butler, "now": jsonform.Time(c.engine.now())})
 	room := c.opts.PromptTokens - EstimateTokens(digestInstructions+head+episodes.String())
 	known, err := m.known(ctx, g, room)
 	if err != nil {

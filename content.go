@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/secret"
 )
 
@@ -26,7 +27,7 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		}
 		value, err = encodeJSON(object)
 		if err != nil {
-			return "", nil, Errorf(Invalid, "content is not JSON: %v", err)
+			return "", nil, Errorf(Invalid, "content is not JSON: %s", jsonform.Fault(err))
 		}
 		text = flatten(object)
 	} else {
@@ -53,7 +54,7 @@ func checkMetadata(metadata map[string]any) error {
 	}
 	data, err := encodeJSON(metadata)
 	if err != nil {
-		return Errorf(Invalid, "metadata is not JSON: %v", err)
+		return Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}
 	if len(data) > MaxMetadataBytes {
 		return Errorf(TooLarge, "metadata has %d bytes; the limit is %d: shorten it", len(data), MaxMetadataBytes)
@@ -68,7 +69,7 @@ func (e *Engine) redactJSON(object map[string]any) (map[string]any, error) {
 	}
 	v, err := plainJSON(object)
 	if err != nil {
-		return nil, Errorf(Invalid, "not JSON: %v", err)
+		return nil, Errorf(Invalid, "not JSON: %s", jsonform.Fault(err))
 	}
 	return e.redactValue(v).(map[string]any), nil
 }

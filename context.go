@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // DefaultTokenBudget is how many tokens a context has unless its query says otherwise.
@@ -175,9 +177,6 @@ func (q *ContextQuery) check() (prompt string, budget int, err error) {
 	return prompt, budget, checkLabel("butler", q.Agent)
 }
 
-// contextTime is how a context writes a moment: always as long.
-const contextTime = "2006-01-02T15:04:05.000Z07:00"
-
 // contextLine is the line of a memory, cleaned and fenced.
 func contextLine(r *Record, at time.Time, clean func(string) string) (string, error) {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
@@ -196,5 +195,5 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 		rule, err := RuleOf(r, at)
 		return "- " + fence(clean(rule.Content)) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
 	}
-	return "- [" + r.CreatedAt.UTC().Format(contextTime) + "] " + fence(clean(r.Text)) + "\n", nil
+	return "- [" + jsonform.Time(r.CreatedAt) + "] " + fence(clean(r.Text)) + "\n", nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -208,7 +209,7 @@ func joinAttributes(value json.RawMessage, metadata map[string]any) (json.RawMes
 	}
 	data, err := encodeJSON(all)
 	if err != nil {
-		return nil, Errorf(Invalid, "metadata is not JSON: %v", err)
+		return nil, Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}
 	return data, nil
 }
@@ -313,7 +314,7 @@ func (b *factBody) heading() string {
 }
 
 func setBody(r *Record, body any) (err error) {
-	r.Body, err = json.Marshal(body)
+	r.Body, err = jsonform.Marshal(body)
 	if err != nil {
 		return &Error{Code: Internal, Op: "encode " + string(r.Kind), Err: err}
 	}

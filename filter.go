@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // A Filter selects records. All conditions must hold; the zero value of a
@@ -143,7 +145,7 @@ func ParseWhere(filter map[string]any) (Where, error) {
 		}
 		want, err := plainJSON(filter[key])
 		if err != nil {
-			return Where{}, Errorf(Invalid, "filter is not JSON: %v", err)
+			return Where{}, Errorf(Invalid, "filter is not JSON: %s", jsonform.Fault(err))
 		}
 		if err := checkOperators(want, 0); err != nil {
 			return Where{}, err

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // MaxKeyBytes bounds the key of an item.
@@ -158,7 +160,7 @@ func (it *Items) draft(n Namespace, key string, value json.RawMessage, opts *Put
 	}
 	attributes, err := encodeJSON(object)
 	if err != nil {
-		return nil, Errorf(Invalid, "value is not JSON: %v", err)
+		return nil, Errorf(Invalid, "value is not JSON: %s", jsonform.Fault(err))
 	}
 	paths, err := parsePaths(opts.Index)
 	if err != nil {

@@ -22,7 +22,9 @@ const module = "github.com/loci-memory/loci"
 // A package that is missing here, or an edge that is, is refused: write it down
 // with a reason in ARCHITECTURE.md first.
 var mayImport = map[string][]string{
-	"":                      {"internal/retrieval", "internal/secret"},
+	"":                      {"internal/jsonform", "internal/retrieval", "internal/secret"},
+	"internal/jsonform":     {},
+	"internal/oserror":      {""},
 	"internal/retrieval":    {},
 	"internal/remote":       {""},
 	"internal/secret":       {},
@@ -32,21 +34,21 @@ var mayImport = map[string][]string{
 	"internal/vector":       {},
 	"internal/wordpiece":    {},
 	"embedding":             {"", "embedding/transformer", "internal/remote", "internal/retrieval", "internal/vector", "internal/wordpiece"},
-	"embedding/transformer": {"", "internal/wordpiece"},
+	"embedding/transformer": {"", "internal/jsonform", "internal/oserror", "internal/wordpiece"},
 	"llm":                   {"", "internal/remote"},
 	"store":                 {"", "store/memory", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/sqlite":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
+	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/internal/index":  {"", "internal/retrieval", "internal/vector"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
-	"tool":                  {"", "internal/secret"},
-	"graph":                 {"", "internal/jsonguard", "tool"},
-	"mcp":                   {"", "internal/jsonguard", "tool"},
-	"rest":                  {"", "internal/jsonguard", "internal/problem", "tool"},
+	"tool":                  {"", "internal/jsonform", "internal/secret"},
+	"graph":                 {"", "internal/jsonform", "internal/jsonguard", "tool"},
+	"mcp":                   {"", "internal/jsonform", "internal/jsonguard", "tool"},
+	"rest":                  {"", "internal/jsonform", "internal/jsonguard", "internal/problem", "tool"},
 	"server":                {"", "internal/problem"},
 	"bench":                 {"", "embedding", "store"},
-	"cmd/loci":              {"", "bench", "embedding", "graph", "internal/token", "llm", "mcp", "rest", "server", "store", "tool"},
+	"cmd/loci":              {"", "bench", "embedding", "graph", "internal/jsonform", "internal/oserror", "internal/token", "llm", "mcp", "rest", "server", "store", "tool"},
 }
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // openAIRole keeps a role that LangChain has no type for, under the key that
@@ -54,7 +56,7 @@ func openAIMessage(object fields) (Message, error) {
 	data["additional_kwargs"], data["response_metadata"] = kwargs, map[string]any{}
 	encoded, err := encodeJSON(data)
 	if err != nil {
-		return Message{}, Errorf(Invalid, "a message is not JSON: %v", err)
+		return Message{}, Errorf(Invalid, "a message is not JSON: %s", jsonform.Fault(err))
 	}
 	m, err := newMessage(typ, encoded, "data")
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // Speaker returns who speaks, as a person would say it: the name in the message, else
@@ -107,7 +109,7 @@ func (e *Engine) setMessage(r *Record, m Message) (err error) {
 		r.Text = speaker + text
 		r.Passages = e.passages(r.Text)
 	}
-	if r.Body, err = encodeJSON(body); err != nil {
+	if r.Body, err = jsonform.Marshal(body); err != nil {
 		return &Error{Code: Internal, Op: "encode message", Err: err}
 	}
 	return nil
@@ -133,15 +135,15 @@ func (e *Engine) redactMessage(m Message) (Message, error) {
 	}
 	v, err := decodeJSON(m.Data)
 	if err != nil {
-		return m, Errorf(Invalid, "data is not JSON: %v", err)
+		return m, Errorf(Invalid, "data is not JSON: %s", jsonform.Fault(err))
 	}
 	before, err := encodeJSON(v)
 	if err != nil {
-		return m, Errorf(Invalid, "data is not JSON: %v", err)
+		return m, Errorf(Invalid, "data is not JSON: %s", jsonform.Fault(err))
 	}
 	after, err := encodeJSON(e.redactValue(v))
 	if err != nil {
-		return m, Errorf(Invalid, "data is not JSON: %v", err)
+		return m, Errorf(Invalid, "data is not JSON: %s", jsonform.Fault(err))
 	}
 	if !bytes.Equal(before, after) {
 		m.Data = after

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // sessionBody is the part of a session that only its own files read.
@@ -183,7 +185,7 @@ func (s *Sessions) put(st *sessionState, now time.Time, active bool) (Put, error
 		r.EndsAt = s.m.engine.sessionEnd(&st.body, r.UpdatedAt)
 	}
 	r.CreatedAt = r.UpdatedAt
-	body, err := encodeJSON(st.body)
+	body, err := jsonform.Marshal(st.body)
 	if err != nil {
 		return Put{}, &Error{Code: Internal, Op: "encode session", Err: err}
 	}

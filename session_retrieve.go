@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // Defaults of [Sessions.Retrieve].
@@ -116,7 +118,7 @@ func (s *Sessions) remind(ctx context.Context, id, text string, recent int, w *r
 			return false, err
 		}
 		w.add(Reminder{Seq: hit.Seq, Score: hit.Score},
-			"- ["+hit.CreatedAt.UTC().Format(contextTime)+"] "+fence(w.clean(hit.Speaker)+": "+w.clean(hit.Passage)))
+			"- ["+jsonform.Time(hit.CreatedAt)+"] "+fence(w.clean(hit.Speaker)+": "+w.clean(hit.Passage)))
 	}
 	return notes.KeywordOnly || said.KeywordOnly, nil
 }

@@ -2,10 +2,13 @@ package loci
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"time"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // The format of an exported session: one JSON object {"format", "version",
@@ -45,7 +48,7 @@ func (s *Sessions) Export(ctx context.Context, id string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	head, err := encodeJSON(sessionDocument{ID: shown.ID, Metadata: shown.Metadata, MaxMessages: shown.MaxMessages, TimeoutSeconds: shown.TimeoutSeconds,
+	head, err := jsonform.Marshal(sessionDocument{ID: shown.ID, Metadata: shown.Metadata, MaxMessages: shown.MaxMessages, TimeoutSeconds: shown.TimeoutSeconds,
 		Status: shown.Status, CreatedAt: shown.CreatedAt, UpdatedAt: shown.UpdatedAt, Messages: shown.Messages, Last: shown.LastSeq, Summary: shown.Summary})
 	if err != nil {
 		return &Error{Code: Internal, Op: "encode session", Err: err}
@@ -60,7 +63,7 @@ func (s *Sessions) Export(ctx context.Context, id string, w io.Writer) error {
 			return err
 		}
 		for i := range part.Messages {
-			line, err := encodeJSON(part.Messages[i])
+			line, err := jsonform.Marshal(part.Messages[i])
 			if err != nil {
 				return &Error{Code: Internal, Op: "encode message", Err: err}
 			}
@@ -97,7 +100,8 @@ type ImportedSession struct {
 	Trimmed  int64  `json:"trimmed"`  // messages left out or erased, since the session keeps no more
 }
 
-// Import reads what [Sessions.Export] wrote, up to 256 MiB with 100,000 messages.
+// Import reads what [Sessions.Export] wrote, up to 256 MiB with 100,000 messages, or a
+// JSON array of messages in the forms of [ParseMessage].
 // The whole document is checked before anything is stored, all of it or nothing, and
 // a fault is named with its message and field. Numbers and times are kept; where the
 // messages follow others they get new numbers, and the session stays as it is
@@ -147,16 +151,22 @@ func (s *Sessions) readDocument(r io.Reader) (*sessionImport, error) {
 	if len(data) > MaxImportBytes {
 		return nil, Errorf(TooLarge, "the document has more than %d bytes: import it in parts, with mode append", MaxImportBytes)
 	}
-	var document struct {
+	document := struct {
 		Format   string            `json:"format"`
 		Version  int               `json:"version"`
 		Session  sessionDocument   `json:"session"`
 		Messages []json.RawMessage `json:"messages"`
+	}{}
+	into := any(&document)
+	if list := bytes.TrimSpace(data); len(list) > 0 && list[0] == '[' { // as other programs keep a conversation
+		document.Format, document.Version, into = SessionFormat, SessionVersion, &document.Messages
 	}
-	if err := json.Unmarshal(data, &document); err != nil {
-		return nil, Errorf(Invalid, "not JSON of an exported session: %v", err)
+	if err := json.Unmarshal(data, into); err != nil {
+		return nil, Errorf(Invalid, "not JSON of an exported session, nor a list of messages: %s", jsonform.Fault(err))
 	}
 	switch {
+	case into != any(&document) && len(document.Messages) == 0:
+		return nil, Errorf(Invalid, "the list of messages is empty: there is nothing to import")
 	case document.Format != SessionFormat:
 		return nil, Errorf(Invalid, "format is %q; it must be %s", clip(document.Format), SessionFormat)
 	case document.Version != SessionVersion:

@@ -139,6 +139,49 @@ func TestSessionImportRefuses(t *testing.T) {
 	}
 }
 
+// TestSessionImportOfAList: what other programs keep is a list of messages and nothing
+// else, in any form that an append reads.
+func TestSessionImportOfAList(t *testing.T) {
+	forms := map[string]string{
+		"LangChain":  `[{"type":"human","data":{"content":"hi"}},{"type":"ai","data":{"content":"ho"}}]`,
+		"serialised": `[{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{"content":"hi"}},{"role":"assistant","content":"ho"}]`,
+		"OpenAI":     " \n[{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"assistant\",\"content\":\"ho\"}]\n",
+	}
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		for name, list := range forms {
+			done, err := m.Sessions().Import(t.Context(), strings.NewReader(list), loci.SessionImport{})
+			if err != nil || done.Imported != 2 || len(done.Session) != 36 {
+				t.Fatalf("%s: %+v, %v", name, done, err)
+			}
+			if got := said(historyOf(t, m, done.Session, loci.HistoryQuery{})); !slices.Equal(got, []string{"1 hi", "2 ho"}) {
+				t.Errorf("%s: history %q", name, got)
+			}
+			if done, err = m.Sessions().Import(t.Context(), strings.NewReader(list), loci.SessionImport{ID: "all", Mode: loci.ImportAppend}); err != nil || done.Session != "all" {
+				t.Fatalf("%s: %+v, %v", name, done, err)
+			}
+		}
+		if got := sessionOf(t, m, "all").Messages; got != int64(2*len(forms)) {
+			t.Errorf("%d messages were appended", got)
+		}
+	})
+	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	for list, want := range map[string]string{
+		`[{"role":"user","content":"fine"},{"role":"oracle","content":"x"}]`: "messages[1]: Invalid role",
+		`[5]`:    "messages[0]: a message must be a JSON object",
+		`[{]`:    "not JSON of an exported session, nor a list of messages: invalid character",
+		`[]`:     "the list of messages is empty",
+		`"text"`: "not JSON of an exported session, nor a list of messages: the value must be an object, got a string",
+		``:       "unexpected end of JSON input",
+	} {
+		_, err := m.Sessions().Import(t.Context(), strings.NewReader(list), loci.SessionImport{})
+		wantCode(t, err, loci.Invalid)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", list, err, want)
+		}
+	}
+}
+
 // A whole export holds the sessions and brings them back, with everything they need to go on.
 func TestExportHoldsSessions(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {

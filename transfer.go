@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // The export format: one JSON object a line. The first line is the header, then
@@ -85,10 +87,51 @@ func (e *Engine) exportPage() int {
 // An exporter writes an export.
 type exporter struct {
 	m     *Memory
-	enc   *json.Encoder
+	enc   lineWriter
 	reach Filter
 	order Order
 	end   exportLine
+}
+
+// A lineWriter writes values as lines of JSON.
+type lineWriter struct{ w io.Writer }
+
+// Encode writes a line.
+func (l lineWriter) Encode(v any) error {
+	data, err := jsonform.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = l.w.Write(append(data, '\n'))
+	return err
+}
+
+// exportedBody is the body of a record, with its times in the form of the export's
+// others: bodies of older builds have them without zeros at the end. One that cannot
+// be read stays as it is, for the import to name what is wrong with it.
+func exportedBody(r *Record) json.RawMessage {
+	var body any
+	var err error
+	switch r.Kind {
+	case KindFact:
+		body, err = readFact(r)
+	case KindRule:
+		body, err = readRule(r)
+	case KindEpisode:
+		body, err = readEpisode(r)
+	case KindSession:
+		body, err = readSession(r)
+	default:
+		return r.Body
+	}
+	if err != nil {
+		return r.Body
+	}
+	data, err := jsonform.Marshal(body)
+	if err != nil {
+		return r.Body
+	}
+	return data
 }
 
 // Export writes the memories in and below the handle's namespace to w, newest
@@ -99,9 +142,8 @@ type exporter struct {
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {
 	out := bufio.NewWriter(w)
 	now := m.engine.now()
-	x := &exporter{m: m, enc: json.NewEncoder(out), end: exportLine{Type: "end"},
+	x := &exporter{m: m, enc: lineWriter{out}, end: exportLine{Type: "end"},
 		reach: Filter{Within: []Namespace{m.view.Namespace}, Kinds: exportedKinds, At: now, NotLive: true}}
-	x.enc.SetEscapeHTML(false)
 	if err := x.enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now}); err != nil {
 		return 0, err
 	}
@@ -148,7 +190,7 @@ func (x *exporter) record(ctx context.Context, r *Record) error {
 	x.end.Records++
 	err := x.enc.Encode(exportLine{Type: "record", ID: r.ID, Kind: r.Kind, Namespace: x.m.lineNamespace(r), Slot: []byte(r.Slot),
 		Version: int(r.Version), Live: r.Live, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
-		Sequence: r.Sequence, Position: r.Position, Text: r.Text, Tags: r.Tags, Attributes: r.Attributes, Body: r.Body})
+		Sequence: r.Sequence, Position: r.Position, Text: r.Text, Tags: r.Tags, Attributes: r.Attributes, Body: exportedBody(r)})
 	if err != nil || r.Version == 1 {
 		return err
 	}

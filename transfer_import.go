@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // An ImportReport says what an import did with each record.
@@ -167,7 +169,7 @@ func (in *importer) choose(line []byte) bool {
 func (in *importer) exportLine(data []byte) error {
 	var line exportLine
 	if err := json.Unmarshal(data, &line); err != nil {
-		return Errorf(Invalid, "not JSON of an export: %v", err)
+		return Errorf(Invalid, "not JSON of an export: %s", jsonform.Fault(err))
 	}
 	if in.ended {
 		return Errorf(Invalid, "nothing may follow the line of type \"end\"")

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // MCPMemoryFormat names the JSONL file of the MCP reference memory server.
@@ -27,7 +29,7 @@ type mcpLine struct {
 func (m *Memory) importMCP(line []byte) ([]imported, error) {
 	var in mcpLine
 	if err := json.Unmarshal(line, &in); err != nil {
-		return nil, Errorf(Invalid, "not JSON of an entity or a relation: %v", err)
+		return nil, Errorf(Invalid, "not JSON of an entity or a relation: %s", jsonform.Fault(err))
 	}
 	switch in.Type {
 	case "entity":

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // importRecord checks the line of a record.
@@ -93,7 +95,7 @@ func (m *Memory) importSlot(r *Record, held bool) error {
 	case KindItem:
 		var body itemBody
 		if err := json.Unmarshal(r.Body, &body); err != nil {
-			return Errorf(Invalid, "body is not that of an item: %v", err)
+			return Errorf(Invalid, "body is not that of an item: %s", jsonform.Fault(err))
 		}
 		if len(r.Attributes) == 0 {
 			return Errorf(Invalid, "attributes of the item are missing")
@@ -127,7 +129,7 @@ func (m *Memory) importSlot(r *Record, held bool) error {
 func (m *Memory) importFact(r *Record) (*factBody, error) {
 	body, err := readFact(r)
 	if err != nil {
-		return nil, Errorf(Invalid, "body is not that of a fact: %v", err)
+		return nil, Errorf(Invalid, "body is not that of a fact: %s", jsonform.Fault(err))
 	}
 	if err := cmp.Or(checkImportance(body.Importance), checkConfidence(body.Confidence)); err != nil {
 		return nil, err
@@ -157,7 +159,7 @@ func (m *Memory) importFact(r *Record) (*factBody, error) {
 func (m *Memory) importRule(r *Record) error {
 	body, err := readRule(r)
 	if err != nil {
-		return Errorf(Invalid, "body is not that of a rule: %v", err)
+		return Errorf(Invalid, "body is not that of a rule: %s", jsonform.Fault(err))
 	}
 	body.Scope, body.Original = m.engine.redact(body.Scope), m.engine.redact(body.Original)
 	for i := range body.Reasons {
@@ -184,7 +186,7 @@ func (m *Memory) importRule(r *Record) error {
 func (m *Memory) importEpisode(r *Record) error {
 	body, err := readEpisode(r)
 	if err != nil {
-		return Errorf(Invalid, "body is not that of an episode: %v", err)
+		return Errorf(Invalid, "body is not that of an episode: %s", jsonform.Fault(err))
 	}
 	body.Butler, body.Session = m.engine.redact(body.Butler), m.engine.redact(body.Session)
 	body.Lease, body.LeasedUntil = ID{}, time.Time{} // of a process at work on the store it comes from

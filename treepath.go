@@ -56,9 +56,9 @@ const (
 	MaxPathNameBytes = 255 // bytes of a segment
 )
 
-// CleanPath brings a path of a [Tree] to its one stored form: a backslash counts as
-// a slash, several slashes as one, the leading one is added, a trailing one removed.
-// Each segment is 1 to 255 of the characters A–Z, a–z, 0–9, "_", "-", space and
+// CleanPath brings a path of a [Tree] to its one stored form: several slashes count as
+// one, the leading one is added, a trailing one removed. A backslash is refused: to
+// one reader it parts names, to another it is a part of a name. Each segment is 1 to 255 of the characters A–Z, a–z, 0–9, "_", "-", space and
 // ".", is not "." alone and not of spaces alone; there are at most 32. Letter case
 // counts. "/" is the root; the empty path is none. An error has the Errno EINVAL.
 func CleanPath(path string) (string, error) {
@@ -71,9 +71,12 @@ func CleanPath(path string) (string, error) {
 	if strings.Contains(path, "$") {
 		return "", treeError(Invalid, EINVAL, "", `invalid path: "$" not allowed`)
 	}
+	if strings.Contains(path, `\`) {
+		return "", treeError(Invalid, EINVAL, "Write / between names.", `invalid path: "\" not allowed`)
+	}
 	var clean strings.Builder
 	levels := 0
-	for name := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
+	for name := range strings.SplitSeq(path, "/") {
 		if name == "" {
 			continue
 		}

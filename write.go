@@ -8,6 +8,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // maxAttempts bounds how often a write is decided anew after a conflict. Each
@@ -163,7 +165,7 @@ func (m *Memory) event(typ EventType, r *Record, now time.Time, payload map[stri
 	e := Event{ID: m.engine.opts.NewID(), Type: typ, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: now,
 		Actor: m.view.Actor, RequestID: m.view.RequestID}
 	if len(payload) > 0 {
-		e.Payload, _ = json.Marshal(payload) // strings, numbers, times and ids only: cannot fail
+		e.Payload, _ = jsonform.Marshal(payload) // strings, numbers, times and ids only: cannot fail
 		e.Nonce = newNonce()
 	}
 	return e

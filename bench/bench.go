@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -62,6 +63,30 @@ func Run(ctx context.Context, opts Options, row func(Row)) (err error) {
 		return nil
 	}
 	return startups(ctx, opts, row)
+}
+
+// PrintMarkdown runs and writes a table for a document, below a line that says what was
+// measured and where: figures without these tell nobody anything.
+func PrintMarkdown(ctx context.Context, opts Options, commit string, w io.Writer) error {
+	p := &printer{w: w}
+	p.line("Measured %s on commit %s with `loci bench --markdown`: %s/%s, %d cores%s, %s.\n", time.Now().UTC().Format(time.DateOnly), commit,
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version())
+	p.line("| figure | Loci | baseline | ratio | against | allocations | KiB allocated | MiB held |\n|---|---|---|---|---|---|---|---|")
+	err := Run(ctx, opts, func(r Row) {
+		p.line("| %s | %s | %s | %.2f | %s | %.0f | %.1f | %.0f |", r.Name, round(r.Loci), round(r.Baseline), r.Ratio, r.Against, r.Allocs, r.Bytes/1024, r.HeapMiB)
+	})
+	return errors.Join(err, p.err)
+}
+
+// processor names the processor, where the system tells.
+func processor() string {
+	data, _ := os.ReadFile("/proc/cpuinfo") // not there: the name is left out
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return " of " + strings.TrimSpace(value)
+		}
+	}
+	return ""
 }
 
 // Print runs and writes a table.

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/tool"
 )
@@ -83,7 +84,7 @@ func Parse(data []byte) (*Graph, error) {
 			return nil, loci.Errorf(loci.Invalid, "the graph is refused: %s", f)
 		}
 		if err := json.Unmarshal(text, &value); err != nil {
-			return nil, loci.Errorf(loci.Invalid, "not JSON: %w", err)
+			return nil, loci.Errorf(loci.Invalid, "not JSON: %s", jsonform.Fault(err))
 		}
 	} else if err := yaml.Load(text, &value); err != nil {
 		return nil, loci.Errorf(loci.Invalid, "neither JSON nor YAML: %w", err)

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,13 +39,37 @@ func (s *Server) Handler() http.Handler {
 		case err != nil:
 			return // the client is gone
 		}
-		if e, f := guard(body, s.opts.Limits.Depth); f != nil {
-			refuseHTTP(w, http.StatusBadRequest, e.id, f)
+		if id, f := s.checkBody(body); f != nil {
+			refuseHTTP(w, http.StatusBadRequest, id, f)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(w, r)
 	})
+}
+
+// checkBody refuses what the SDK would: it answers in the words of its own types. id
+// is that of the message, where one can be named.
+func (s *Server) checkBody(body []byte) (id json.RawMessage, f *fault) {
+	e, f := guard(body, s.opts.Limits.Depth)
+	if f != nil {
+		return e.id, f
+	}
+	if body = bytes.TrimSpace(body); body[0] != '[' {
+		_, f = e.message()
+		return e.id, f
+	}
+	var elements []json.RawMessage
+	if json.Unmarshal(body, &elements) != nil || len(elements) == 0 {
+		return nil, faultEmpty
+	}
+	for _, element := range elements {
+		part, _ := guard(element, s.opts.Limits.Depth) // is part of what was checked
+		if _, f = part.message(); f != nil {
+			return part.id, f
+		}
+	}
+	return nil, nil
 }
 
 var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)

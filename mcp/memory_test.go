@@ -229,7 +229,7 @@ func TestStoreEpisode(t *testing.T) {
 		id := a.id("id")
 		a.want(`{"id":"` + id + `","outcome":"created"}`)
 		has(t, b.get("episode", id), args{"content": "User asked about recipes", "butler": "general", "importance": 5.0, "session_id": "s-1",
-			"expires_at": "2026-03-08T12:00:00Z", "consolidation_status": "pending"})
+			"expires_at": "2026-03-08T12:00:00.000Z", "consolidation_status": "pending"})
 		id = b.episode("User revealed severe allergy", args{"importance": 9.0, "session_id": "s-2"})
 		has(t, b.get("episode", id), args{"importance": 9.0, "session_id": "s-2"})
 
@@ -301,7 +301,7 @@ func TestGetMemory(t *testing.T) {
 		got := b.get("fact", id)
 		has(t, got, args{"subject": "user", "predicate": "diet", "content": "No chocolates", "importance": 7.5, "permanence": "standard", "decay_rate": 0.008,
 			"confidence": 1.0, "effective_confidence": 1.0, "validity": "active", "scope": "global", "reference_count": 1.0,
-			"last_confirmed_at": "2026-03-01T12:00:00Z", "created_at": "2026-03-01T12:00:00Z"})
+			"last_confirmed_at": "2026-03-01T12:00:00.000Z", "created_at": "2026-03-01T12:00:00.000Z"})
 		for _, absent := range []string{"confirmed_at", "supersedes", "embedding", "vector"} {
 			if _, there := got[absent]; there {
 				t.Errorf("%s is in %v", absent, got)
@@ -323,7 +323,7 @@ func TestConfirmMemory(t *testing.T) {
 		for kind, id := range ids {
 			b.ask("memory_confirm", args{"type": kind, "id": id}).want(`{"confirmed":true}`)
 			got := b.get(kind, id)
-			has(t, got, args{"validity": "active", "effective_confidence": got["confidence"], "last_confirmed_at": "2026-03-21T12:00:00Z"})
+			has(t, got, args{"validity": "active", "effective_confidence": got["confidence"], "last_confirmed_at": "2026-03-21T12:00:00.000Z"})
 			b.ask("memory_forget", args{"type": kind, "id": id})
 			if a := b.ask("memory_confirm", args{"type": kind, "id": id}); a.data["code"] != "conflict" {
 				t.Errorf("confirming a forgotten %s: %s", kind, a.text)
@@ -346,7 +346,7 @@ func TestMarkHelpful(t *testing.T) {
 		has(t, b.get("rule", id), args{"success_count": 4.0, "maturity": "candidate"})
 		a := b.ask("memory_mark_helpful", args{"rule_id": id})
 		has(t, a.data, args{"type": "rule", "id": id, "content": "Be brief", "success_count": 5.0, "applied_count": 5.0, "maturity": "established",
-			"effectiveness_score": loci.Effectiveness(5, 0), "last_applied_at": "2026-03-01T12:00:00Z"})
+			"effectiveness_score": loci.Effectiveness(5, 0), "last_applied_at": "2026-03-01T12:00:00.000Z"})
 		b.advance(30 * day)
 		for range 10 {
 			a = b.ask("memory_mark_helpful", args{"rule_id": id})

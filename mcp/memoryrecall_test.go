@@ -119,7 +119,7 @@ func TestUsesAreCounted(t *testing.T) {
 		eventually(t, func() bool { return b.get("fact", id)["reference_count"].(float64) >= 3 }, "two recalls and a get")
 		before := b.get("fact", id)["reference_count"].(float64)
 		eventually(t, func() bool { return b.get("fact", id)["reference_count"].(float64) > before }, "another get")
-		has(t, b.get("fact", id), args{"last_referenced_at": "2026-03-01T12:00:00Z", "version": 1.0})
+		has(t, b.get("fact", id), args{"last_referenced_at": "2026-03-01T12:00:00.000Z", "version": 1.0})
 	})
 }
 

@@ -5,6 +5,9 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 var (
@@ -42,6 +45,9 @@ func (e *envelope) message() (jsonrpc.Message, *fault) {
 		if e.params != nil && e.params[0] != '{' {
 			return nil, faultParams
 		}
+		if f := checkParams(method, e.params); f != nil {
+			return nil, f
+		}
 		return &jsonrpc.Request{ID: id, Method: method, Params: e.params}, nil
 	}
 	if !id.IsValid() || (e.result == nil) == (e.err == nil) {
@@ -56,6 +62,37 @@ func (e *envelope) message() (jsonrpc.Message, *fault) {
 		r.Error = &refused
 	}
 	return r, nil
+}
+
+// paramsOf makes what the SDK decodes the params of a method into.
+var paramsOf = map[string]func() any{
+	"initialize":     func() any { return new(sdk.InitializeParams) },
+	"ping":           func() any { return new(sdk.PingParams) },
+	"tools/list":     func() any { return new(sdk.ListToolsParams) },
+	"tools/call":     func() any { return new(sdk.CallToolParamsRaw) },
+	"prompts/list":   func() any { return new(sdk.ListPromptsParams) },
+	"prompts/get":    func() any { return new(sdk.GetPromptParams) },
+	"resources/list": func() any { return new(sdk.ListResourcesParams) },
+	"resources/read": func() any { return new(sdk.ReadResourceParams) },
+
+	"resources/templates/list": func() any { return new(sdk.ListResourceTemplatesParams) },
+	"resources/subscribe":      func() any { return new(sdk.SubscribeParams) },
+	"resources/unsubscribe":    func() any { return new(sdk.UnsubscribeParams) },
+	"completion/complete":      func() any { return new(sdk.CompleteParams) },
+	"logging/setLevel":         func() any { return new(sdk.SetLoggingLevelParams) },
+}
+
+// checkParams refuses params that the SDK could not decode: what it says of them
+// names types of Go.
+func checkParams(method string, params json.RawMessage) *fault {
+	into := paramsOf[method]
+	if into == nil || params == nil {
+		return nil
+	}
+	if err := json.Unmarshal(params, into()); err != nil {
+		return &fault{jsonrpc.CodeInvalidParams, "params", "params of " + method + ": " + jsonform.Fault(err)}
+	}
+	return nil
 }
 
 // requestID decodes the id; a message without one has the zero ID.

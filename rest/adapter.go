@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/problem"
 )
@@ -176,6 +177,16 @@ func checkJSON(body []byte) error {
 	return loci.Errorf(loci.Invalid, "the body is not valid JSON")
 }
 
+// encode writes JSON.
+func encode(w io.Writer, v any) error {
+	data, err := jsonform.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
 // decode reads JSON. Numbers in values of any form stay as they are written; only
 // where huma checks a body against a schema they are floats, as it wants them: those
 // that no float holds are infinite then, so that a value may have them.
@@ -190,7 +201,10 @@ func decode(data []byte, v any) error {
 	if ok && err == nil {
 		*check = floats(*check)
 	}
-	return err
+	if err != nil {
+		return errors.New(jsonform.Fault(err))
+	}
+	return nil
 }
 
 // floats makes floats of the numbers in a value.

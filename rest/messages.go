@@ -22,11 +22,15 @@ func (messages) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: messageSchema(r), Extensions: map[string]any{"minItems": 1, "maxItems": loci.MaxAppend}}
 }
 
-// document is a session as [loci.Sessions.Export] writes it.
+// document is a session as [loci.Sessions.Export] writes it, or a list of messages.
 type document struct{ json.RawMessage }
 
 // Schema is what huma asks a type for.
-func (document) Schema(huma.Registry) *huma.Schema { return documentSchema() }
+func (document) Schema(r huma.Registry) *huma.Schema {
+	list := &huma.Schema{Type: huma.TypeArray, Description: "The messages alone",
+		Extensions: map[string]any{"items": messageSchema(r), "maxItems": loci.MaxImportMessages}}
+	return &huma.Schema{OneOf: []*huma.Schema{documentSchema(), list}}
+}
 
 // shownMessages are loci.StoredMessage values, or messages of OpenAI's chat.
 type shownMessages []any

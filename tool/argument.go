@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // maxDepth bounds how deep arguments nest. Deeper ones cost a parser far more
@@ -67,7 +68,7 @@ func parseArguments(args json.RawMessage, limit int) (arguments, error) {
 		given = append(given, a)
 	}
 	if err != nil {
-		return nil, loci.Errorf(loci.Invalid, "arguments are not valid JSON: %w", err)
+		return nil, loci.Errorf(loci.Invalid, "arguments are not valid JSON: %s", jsonform.Fault(err))
 	}
 	return given, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 type searchInput struct {
@@ -101,7 +102,7 @@ func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	f := found{Namespace: item.Namespace, Key: item.Key, CreatedAt: stamp(item.CreatedAt), UpdatedAt: stamp(item.UpdatedAt)}
+	f := found{Namespace: item.Namespace, Key: item.Key, CreatedAt: jsonform.Time(item.CreatedAt), UpdatedAt: jsonform.Time(item.UpdatedAt)}
 	if scored {
 		f.Score = new(round(match.Score))
 	}

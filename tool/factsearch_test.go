@@ -19,7 +19,7 @@ func TestTextQuerySearch(t *testing.T) {
 
 	reply := ok(t, set, "search_memory", u, `{"query":"preference for dark mode","limit":1}`)
 	want := `[{"namespace":["user","u-1"],"key":"` + id + `","value":{"category":"preference","content":"A preference for dark mode <at night>"},` +
-		`"created_at":"2026-03-04T04:06:07.890+00:00","updated_at":"2026-03-04T04:06:07.890+00:00","score":1}]`
+		`"created_at":"2026-03-04T04:06:07.890Z","updated_at":"2026-03-04T04:06:07.890Z","score":1}]`
 	if reply.Text != want || reply.Structured != nil {
 		t.Fatalf("text:\n got %s\nwant %s\nstructured %s", reply.Text, want, reply.Structured)
 	}

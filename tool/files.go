@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -185,7 +186,9 @@ func fileArguments(given arguments) (f filesCall, err error) {
 	if f.command == commandList && f.path == "" {
 		f.path = "/"
 	}
-	clean, pathErr := loci.CleanPath(f.path)
+	// The tool memory has always read a backslash as a slash, and models rely on it;
+	// every other place refuses one.
+	clean, pathErr := loci.CleanPath(strings.ReplaceAll(f.path, `\`, "/"))
 	if pathErr == nil {
 		f.path = clean
 	}

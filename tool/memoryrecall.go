@@ -9,6 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // excerptBytes is how long a content may be that a list shows whole. Of a longer one
@@ -123,7 +124,7 @@ func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (jso
 	r, x := &found.Record, found.Explain
 	x.Relevance, x.Importance, x.Recency, x.Confidence = round(x.Relevance), round(x.Importance), round(x.Recency), round(x.Confidence)
 	out := recalled{Type: r.Kind, ID: r.ID, Content: b.scrub(r.Text), Score: round(found.Score), Confidence: round(found.Confidence),
-		Scope: b.scrub(cmp.Or(r.Scope, loci.GlobalScope)), Tags: b.scrubList(r.Tags), CreatedAt: stamp(r.CreatedAt), Explain: x}
+		Scope: b.scrub(cmp.Or(r.Scope, loci.GlobalScope)), Tags: b.scrubList(r.Tags), CreatedAt: jsonform.Time(r.CreatedAt), Explain: x}
 	if len(r.Text) > excerptBytes {
 		out.Content, out.Excerpt = b.scrubPassage(found.Passage, r.Text), true
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/secret"
 )
 
@@ -88,13 +88,11 @@ func objectReply(v any) (Reply, error) {
 // encode writes compact JSON. Characters that are invisible or turn the direction
 // of text are escaped: a stored text cannot hide anything from who reads a reply.
 func encode(v any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false) // a reply is no web page, and escapes cost tokens
-	if err := e.Encode(v); err != nil {
+	data, err := jsonform.Marshal(v)
+	if err != nil {
 		return nil, &loci.Error{Code: loci.Internal, Op: "encode reply", Err: err}
 	}
-	return showHidden(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), nil
+	return showHidden(data), nil
 }
 
 // showHidden escapes hidden characters in JSON, where they occur in strings only.
@@ -193,9 +191,6 @@ func (b *base) scrubJSON(data json.RawMessage) (json.RawMessage, error) {
 	}
 	return encode(b.scrubValue(v))
 }
-
-// stamp writes a time as ISO 8601 with offset and milliseconds.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000-07:00") }
 
 // round keeps four decimals: more tell a reader nothing and cost tokens.
 func round(score float64) float64 { return math.Round(min(max(score, 0), 1)*1e4) / 1e4 }

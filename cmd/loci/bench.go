@@ -14,9 +14,10 @@ type benchCmd struct {
 }
 
 type speedCmd struct {
-	Sizes []int         `placeholder:"N" help:"Notes in the store when searching. Default: 1000,10000,100000."`
-	Time  time.Duration `default:"2s" help:"How long each figure is measured."`
-	Dir   string        `type:"existingdir" help:"Where the files are made. Default: a temporary directory."`
+	Sizes    []int         `placeholder:"N" help:"Notes in the store when searching. Default: 1000,10000,100000."`
+	Time     time.Duration `default:"2s" help:"How long each figure is measured."`
+	Markdown bool          `help:"Write a Markdown table with the commit and the machine, to paste into docs/benchmarks.md."`
+	Dir      string        `type:"existingdir" help:"Where the files are made. Default: a temporary directory."`
 }
 
 // Help is shown below the usage.
@@ -34,7 +35,12 @@ func (c *speedCmd) Run(a *app) error {
 		return &loci.Error{Code: loci.Unavailable, Msg: "this program cannot find its own file", Err: err}
 	}
 	opts := bench.Options{Sizes: c.Sizes, Time: c.Time, Dir: c.Dir, Binary: binary}
-	if !a.json {
+	switch {
+	case c.Markdown && a.json:
+		return loci.Errorf(loci.Invalid, "--markdown and --json exclude each other: give one")
+	case c.Markdown:
+		return bench.PrintMarkdown(a.ctx, opts, buildVersion().Version, a.rawOut)
+	case !a.json:
 		return bench.Print(a.ctx, opts, a.rawOut)
 	}
 	var rows []bench.Row

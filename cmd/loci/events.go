@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 type eventsCmd struct {
@@ -57,7 +58,7 @@ func (c *eventsCmd) Run(a *app) error {
 	}
 	t := table{head: []string{"TIME", "TYPE", "KIND", "MEMORY", "ACTOR", "DETAILS"}}
 	for _, e := range events {
-		t.add(timestamp(e.At), string(e.Type), string(e.Kind), e.Entity.String(), e.Actor, string(e.Payload))
+		t.add(jsonform.Time(e.At), string(e.Type), string(e.Kind), e.Entity.String(), e.Actor, string(e.Payload))
 	}
 	t.print(a)
 	if next != "" {

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/oserror"
 )
 
 // The exit codes; scripts rely on them.
@@ -69,7 +70,7 @@ func (a *app) report(err error) int {
 	out := errorJSON{Error: e.Error(), Code: string(e.Code), Recovery: e.Advice()}
 	if e.Code == loci.Internal && e.Err != nil {
 		// Whoever runs the command is the operator: nobody else could read a log.
-		out.Cause = e.Err.Error()
+		out.Cause = cause(e.Err)
 	}
 	a.reportAs(out)
 	if code, ok := exitCodes[e.Code]; ok {
@@ -94,20 +95,20 @@ func (a *app) reportAs(e errorJSON) {
 	}
 }
 
+// cause is what lies behind an internal error, without the types of Go that package
+// json names.
+func cause(err error) string {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return jsonform.Fault(err)
+	}
+	return err.Error()
+}
+
 // fileError tells what went wrong with a file or a stream.
 func fileError(name string, err error) error {
-	code := loci.Unavailable
-	switch {
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return err
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
-		code = loci.Invalid
-	case errors.Is(err, fs.ErrPermission):
-		code = loci.Forbidden
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	return &loci.Error{Code: code, Msg: name + ": " + err.Error(), Err: err, Recovery: "Check the path, its permissions and the free space."}
+	return oserror.Of(name, err)
 }

@@ -218,8 +218,6 @@ func (in *fileImport) look(name string, d fs.DirEntry) (fault string, err error)
 	switch {
 	case pathErr != nil:
 		return pathErr.Error(), nil //nolint:nilerr // listed with the others
-	case strings.ContainsRune(name, '\\'):
-		return "a name must not contain a backslash", nil
 	case d.IsDir():
 		in.empty[name] = true
 		return "", nil

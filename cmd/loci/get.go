@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 type getCmd struct {
@@ -62,7 +63,7 @@ func (c *getCmd) Run(a *app) error {
 	a.printFact(out.memoryJSON)
 	if c.History {
 		for _, r := range *out.History {
-			a.printf("\n%s\n%s\n", a.style(dim, "version "+rank(int(r.Version))+", until "+timestamp(r.ReplacedAt)), a.text(r.Text))
+			a.printf("\n%s\n%s\n", a.style(dim, "version "+rank(int(r.Version))+", until "+jsonform.Time(r.ReplacedAt)), a.text(r.Text))
 		}
 	}
 	if c.Links {
@@ -92,9 +93,9 @@ func (a *app) printFact(m memoryJSON) {
 		field("metadata", string(data))
 	}
 	field("version", rank(int(m.Version)))
-	field("created", timestamp(m.CreatedAt))
-	field("updated", timestamp(m.UpdatedAt))
-	field("confirmed", timestamp(m.ConfirmedAt))
+	field("created", jsonform.Time(m.CreatedAt))
+	field("updated", jsonform.Time(m.UpdatedAt))
+	field("confirmed", jsonform.Time(m.ConfirmedAt))
 	if m.Validity != loci.Active {
 		field("validity", string(m.Validity))
 		field("superseded by", m.SupersededBy)

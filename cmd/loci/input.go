@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // An interruptible reader gives up waiting when its context ends: a read of a
@@ -125,16 +126,16 @@ func parseObject(what, text string) (map[string]any, error) {
 	d.UseNumber()
 	var object map[string]any
 	err := d.Decode(&object)
-	if err == nil {
-		if _, after := d.Token(); !errors.Is(after, io.EOF) {
-			err = errors.New("something follows the object")
-		}
-	}
-	if err == nil && object == nil {
-		err = errors.New("it is null")
-	}
+	fault := ""
 	if err != nil {
-		return nil, loci.Errorf(loci.Invalid, "%s must be a JSON object such as {\"topic\":\"travel\"}: %v", what, err)
+		fault = jsonform.Fault(err)
+	} else if _, after := d.Token(); !errors.Is(after, io.EOF) {
+		fault = "something follows the object"
+	} else if object == nil {
+		fault = "it is null"
+	}
+	if fault != "" {
+		return nil, loci.Errorf(loci.Invalid, "%s must be a JSON object such as {\"topic\":\"travel\"}: %s", what, fault)
 	}
 	return object, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 
 	"golang.org/x/term"
 	"golang.org/x/text/width"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // isTerminal reports whether a stream is one.
@@ -52,12 +55,19 @@ func (a *app) style(code, text string) string {
 
 // printJSON writes a value as JSON: indented for people, one line for programs.
 func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
-	if isTerminal(a.rawOut) {
-		enc.SetIndent("", "  ")
+	data, err := jsonform.Marshal(v)
+	if err != nil {
+		return err
 	}
-	return enc.Encode(v)
+	if isTerminal(a.rawOut) {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, data, "", "  "); err != nil {
+			return err
+		}
+		data = indented.Bytes()
+	}
+	a.printf("%s\n", data)
+	return nil
 }
 
 // printf writes to standard output; run reports a failure when it flushes.
@@ -230,11 +240,8 @@ func (a *app) when(at time.Time) string {
 	if isTerminal(a.rawOut) {
 		return age(at, time.Now())
 	}
-	return timestamp(at)
+	return jsonform.Time(at)
 }
-
-// timestamp is ISO 8601 in UTC with milliseconds.
-func timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 // progress returns a function that shows how far long work is, and one that
 // clears what it showed. Nothing is shown unless standard error is a terminal.

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/internal/jsonform"
 	"time"
 	"unicode/utf8"
 
@@ -77,7 +79,7 @@ func TestParseTime(t *testing.T) {
 		"2026-01-31": "2026-01-31T00:00:00.000Z", "2026-01-31T10:00:00+02:00": "2026-01-31T08:00:00.000Z",
 		"90m": "2026-03-01T10:30:00.000Z", "7d": "2026-02-22T12:00:00.000Z",
 	} {
-		if got, err := parseTime("--since", text, now); err != nil || timestamp(got) != want {
+		if got, err := parseTime("--since", text, now); err != nil || jsonform.Time(got) != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}

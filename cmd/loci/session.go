@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 // sessionCmd is the group of commands about conversations.
@@ -75,7 +76,7 @@ func sessionMetadata(given []string) (json.RawMessage, error) {
 	}
 	raw, err := json.Marshal(metadata)
 	if err != nil {
-		return nil, loci.Errorf(loci.Invalid, "--metadata: %v", err)
+		return nil, loci.Errorf(loci.Invalid, "--metadata: %s", jsonform.Fault(err))
 	}
 	return raw, nil
 }
@@ -135,7 +136,7 @@ func (c *sessionAppendCmd) messages(a *app) ([]loci.Message, error) {
 		}
 		raw, err := json.Marshal(map[string]string{"role": c.Role, "content": text})
 		if err != nil {
-			return nil, loci.Errorf(loci.Invalid, "the text is not valid: %v", err)
+			return nil, loci.Errorf(loci.Invalid, "the text is not valid: %s", jsonform.Fault(err))
 		}
 		message, err := loci.ParseMessage(raw)
 		return []loci.Message{message}, err
@@ -240,7 +241,7 @@ func (c *sessionShowCmd) form(stored *loci.StoredMessage) (json.RawMessage, erro
 	if c.Form == "openai" {
 		return stored.OpenAI()
 	}
-	return json.Marshal(stored)
+	return jsonform.Marshal(stored)
 }
 
 type sessionListCmd struct {

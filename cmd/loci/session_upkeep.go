@@ -211,9 +211,11 @@ type sessionImportCmd struct {
 
 // Help is shown below the usage.
 func (*sessionImportCmd) Help() string {
-	return `The whole file is checked before anything is stored.
+	return `The file is what loci session export wrote, or a JSON array of messages in the form of LangChain or OpenAI. The whole file is
+checked before anything is stored.
 
-    loci session import trip.json --id trip-2`
+    loci session import trip.json --id trip-2
+    echo '[{"role":"user","content":"Hi."}]' | loci session import - --id hi`
 }
 
 // Run imports a session.

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/oserror"
 )
 
 // weightsFile is the one form of weights that is read.
@@ -63,6 +65,9 @@ func (r *reader) problem(format string, args ...any) {
 // openDirectory reads everything but the weights.
 func openDirectory(path string) (*directory, error) {
 	info, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, oserror.Of("local model "+path, err)
+	}
 	if err != nil || !info.IsDir() {
 		return nil, &loci.Error{Code: loci.Invalid, Err: err,
 			Msg: fmt.Sprintf("local model %s: there is no such directory", path)}
@@ -103,11 +108,12 @@ func (r *reader) read(name string, required bool, v any) bool {
 		return false
 	}
 	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, v)
-	}
 	if err != nil {
-		r.problem("%s cannot be read: %v", name, err)
+		r.problem("%s", oserror.Of(name+" cannot be read", err).Msg)
+		return false
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		r.problem("%s cannot be read: %s", name, jsonform.Fault(err))
 		return false
 	}
 	sum := sha256.Sum256(data)
@@ -244,7 +250,7 @@ func (r *reader) readTensors() {
 	}
 	file, err := openTensors(path)
 	if err != nil {
-		r.problem("%s cannot be read: %v", weightsFile, err)
+		r.problem("%s", oserror.Of(weightsFile+" cannot be read", err).Msg)
 		return
 	}
 	if len(r.problems) > 0 {

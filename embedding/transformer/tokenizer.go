@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/wordpiece"
 )
 
@@ -72,7 +73,7 @@ func (r *reader) readTokenizer() {
 	}
 	var ids map[string]int32
 	if err := json.Unmarshal(f.Model.Vocabulary, &ids); err != nil {
-		r.problem("tokenizer.json: its vocabulary cannot be read: %v", err)
+		r.problem("tokenizer.json: its vocabulary cannot be read: %s", jsonform.Fault(err))
 		return
 	}
 	tokens := make([]string, len(ids))

@@ -3,11 +3,13 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"os"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/oserror"
 )
 
 // primary returns SQLite's primary result code of an error, or 0.
@@ -51,6 +53,10 @@ func (f *file) translate(op string, err error) error {
 	case sqlite3.SQLITE_READONLY:
 		e.Msg, e.Recovery = "the memory file "+f.path+" or its directory is read-only", "Allow this user to write to the file and its directory."
 	case sqlite3.SQLITE_CANTOPEN:
+		if cause := f.refused(); cause != nil {
+			cause.Op, cause.Code, cause.Err = op, loci.Unavailable, errors.Join(err, cause.Err)
+			return cause
+		}
 		e.Msg, e.Recovery = "the memory file "+f.path+" cannot be opened", "Check that its directory exists and may be read and written."
 	case sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		e.Msg, e.Recovery = "access to the memory file "+f.path+" is denied", "Allow this user to read and write it."
@@ -66,6 +72,17 @@ func (f *file) translate(op string, err error) error {
 		e.Code, e.Msg = loci.Internal, "the memory file "+f.path+" failed"
 	}
 	return e
+}
+
+// refused asks the operating system why the file cannot be opened, which SQLite does
+// not tell: too many open files are no missing directory.
+func (f *file) refused() *loci.Error {
+	c, err := os.Open(f.path)
+	if err != nil {
+		return oserror.Of("the memory file "+f.path+" cannot be opened", err)
+	}
+	_ = c.Close() // only opened
+	return nil
 }
 
 // conflictOr turns a broken uniqueness rule into a conflict.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/oserror"
 )
 
 // Pragmas of the connections. The writer's wait for a lock is short because
@@ -122,8 +123,9 @@ func createPrivate(path string) error {
 	case errors.Is(err, os.ErrExist):
 		return nil
 	case err != nil:
-		return &loci.Error{Code: loci.Unavailable, Msg: "the memory file " + path + " cannot be made", Err: err,
-			Recovery: "Check that its directory exists and may be written, or choose another store path."}
+		refused := oserror.Of("the memory file "+path+" cannot be made", err)
+		refused.Code = loci.Unavailable
+		return refused
 	}
 	return c.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/oserror"
 )
 
 // plainName is a tenant's name that can stand in a file name as it is, on every
@@ -53,7 +54,9 @@ func (s *Store) tenantNames() ([]string, error) {
 	}
 	entries, err := os.ReadDir(s.path)
 	if err != nil {
-		return nil, &loci.Error{Code: loci.Unavailable, Msg: "the directory " + s.path + " cannot be read", Err: err}
+		refused := oserror.Of("the directory "+s.path+" cannot be read", err)
+		refused.Code = loci.Unavailable
+		return nil, refused
 	}
 	var names []string
 	for _, e := range entries {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/oserror"
 )
 
 // DefaultTenant is the only tenant of a store that is a single file.
@@ -82,8 +83,9 @@ func Open(path string, opts *Options) (*Store, error) {
 		dir = filepath.Dir(s.path)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, &loci.Error{Code: loci.Unavailable, Msg: "the directory " + dir + " cannot be made", Err: err,
-			Recovery: "Make it by hand, or choose another store path."}
+		refused := oserror.Of("the directory "+dir+" cannot be made", err)
+		refused.Code = loci.Unavailable
+		return nil, refused
 	}
 	return s, nil
 }

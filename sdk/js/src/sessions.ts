@@ -211,8 +211,8 @@ export class Sessions {
     return this.#t.send({ method: "GET", path: `${path(id)}/export` }, o);
   }
 
-  /** Restores a document, whole or not at all. */
-  import(document: SessionDocument, to: { id?: string; mode?: "new" | "append" | "replace" } = {}, o?: CallOptions): Promise<Record<string, unknown>> {
+  /** Restores a document, or stores a list of messages in the form of LangChain or OpenAI; whole or not at all. */
+  import(document: SessionDocument | object[], to: { id?: string; mode?: "new" | "append" | "replace" } = {}, o?: CallOptions): Promise<Record<string, unknown>> {
     return this.#t.send({ method: "POST", path: "/v1/sessions/import", body: { document, ...to }, writes: true }, o);
   }
 

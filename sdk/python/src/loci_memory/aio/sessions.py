@@ -129,13 +129,16 @@ class AsyncSessions:
 
     async def import_document(
         self,
-        document: Mapping[str, Any],
+        document: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         id: str | None = None,
         mode: Literal["new", "append", "replace"] | None = None,
         idempotency_key: str | None = None,
     ) -> Imported:
-        """Restores a document, whole or not at all. `mode` says what becomes of a session that is there (default new: a conflict)."""
+        """Restores a document, or stores a list of messages in the form of LangChain or OpenAI; whole or not at all.
+
+        `mode` says what becomes of a session that is there (default new: a conflict).
+        """
         return await self._transport.run(sessions.import_document(document, id, mode), idempotency_key=idempotency_key)
 
     async def trim(self, id: str, max_messages: int, *, idempotency_key: str | None = None) -> Trimmed:

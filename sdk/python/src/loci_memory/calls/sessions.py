@@ -60,8 +60,9 @@ def export(id: str) -> Call[SessionDocument]:
     return Call("GET", _path(id) + "/export")
 
 
-def import_document(document: Mapping[str, Any], id: str | None, mode: str | None) -> Call[Imported]:
-    return Call("POST", "/v1/sessions/import", given(document=dict(document), id=id, mode=mode), once=True)
+def import_document(document: Mapping[str, Any] | Sequence[Mapping[str, Any]], id: str | None, mode: str | None) -> Call[Imported]:
+    form = dict(document) if isinstance(document, Mapping) else list(document)
+    return Call("POST", "/v1/sessions/import", given(document=form, id=id, mode=mode), once=True)
 
 
 def trim(id: str, max_messages: int) -> Call[Trimmed]:

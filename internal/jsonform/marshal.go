@@ -1,0 +1,251 @@
+// Package jsonform writes JSON in the one form that every reply and export has, and
+// says in plain words what is wrong with JSON that came.
+package jsonform
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// layout has three digits of a second, always: so text order is time order.
+const layout = "2006-01-02T15:04:05.000Z"
+
+// Time writes a time in UTC with milliseconds.
+func Time(t time.Time) string { return t.UTC().Format(layout) }
+
+// Marshal is [json.Marshal] with two differences: <, > and & stay as they are, and
+// each [time.Time] has the form of [Time]; encoding/json drops zeros at the end of a
+// second, which puts 12:00:00.1Z after 12:00:00.12Z. Types that write their own JSON
+// keep it.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := write(&b, reflect.ValueOf(v)); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+var (
+	timeType      = reflect.TypeFor[time.Time]()
+	marshalerType = reflect.TypeFor[json.Marshaler]()
+	writerType    = reflect.TypeFor[encoding.TextMarshaler]()
+	ownTypes      = sync.Map{} // of reflect.Type: whether values of it may hold times
+)
+
+// plain writes a value that holds no time.
+func plain(b *bytes.Buffer, v any) error {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the line end
+	return nil
+}
+
+func write(b *bytes.Buffer, v reflect.Value) error {
+	if !v.IsValid() {
+		b.WriteString("null")
+		return nil
+	}
+	if v.Type() == timeType {
+		return writeTime(b, v)
+	}
+	if !holdsTimes(v.Type()) {
+		return plain(b, v.Interface())
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			b.WriteString("null")
+			return nil
+		}
+		return write(b, v.Elem())
+	case reflect.Struct:
+		return writeStruct(b, v)
+	case reflect.Slice, reflect.Array:
+		return writeList(b, v)
+	case reflect.Map:
+		return writeMap(b, v)
+	}
+	return plain(b, v.Interface())
+}
+
+// writeTime refuses the years that a reader could not read, as encoding/json does.
+func writeTime(b *bytes.Buffer, v reflect.Value) error {
+	t, _ := v.Interface().(time.Time)
+	if y := t.UTC().Year(); y < 0 || y > 9999 {
+		return fmt.Errorf("a time is in the year %d; it must be 0 to 9999", y)
+	}
+	b.WriteString(`"` + Time(t) + `"`)
+	return nil
+}
+
+func writeList(b *bytes.Buffer, v reflect.Value) error {
+	if v.Kind() == reflect.Slice && v.IsNil() {
+		b.WriteString("null")
+		return nil
+	}
+	b.WriteByte('[')
+	for i := range v.Len() {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := write(b, v.Index(i)); err != nil {
+			return err
+		}
+	}
+	b.WriteByte(']')
+	return nil
+}
+
+// writeMap lets encoding/json sort and write the names.
+func writeMap(b *bytes.Buffer, v reflect.Value) error {
+	if v.IsNil() {
+		b.WriteString("null")
+		return nil
+	}
+	values := reflect.MakeMapWithSize(reflect.MapOf(v.Type().Key(), reflect.TypeFor[json.RawMessage]()), v.Len())
+	for entries := v.MapRange(); entries.Next(); {
+		var value bytes.Buffer
+		if err := write(&value, entries.Value()); err != nil {
+			return err
+		}
+		values.SetMapIndex(entries.Key(), reflect.ValueOf(json.RawMessage(value.Bytes())))
+	}
+	return plain(b, values.Interface())
+}
+
+func writeStruct(b *bytes.Buffer, v reflect.Value) error {
+	b.WriteByte('{')
+	empty := true
+	for _, f := range fieldsOf(v.Type()) {
+		value, err := v.FieldByIndexErr(f.index)
+		if err != nil || f.omitZero && isZero(value) || f.omitEmpty && isEmpty(value) { // err: inside an embedded nil pointer
+			continue
+		}
+		if !empty {
+			b.WriteByte(',')
+		}
+		empty = false
+		b.Write(f.name)
+		if err := write(b, value); err != nil {
+			return err
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}
+
+func isZero(v reflect.Value) bool {
+	if z, ok := v.Interface().(interface{ IsZero() bool }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+		return z.IsZero()
+	}
+	return v.IsZero()
+}
+
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Struct:
+		return false
+	case reflect.Slice, reflect.Map, reflect.Array, reflect.String:
+		return v.Len() == 0
+	}
+	return v.IsZero()
+}
+
+// A field is a member of an object.
+type field struct {
+	name                []byte // as JSON, with the colon
+	index               []int
+	omitEmpty, omitZero bool
+}
+
+var structs sync.Map // of reflect.Type: []field
+
+// fieldsOf are the members that encoding/json writes for a struct: of two with one
+// name, the one that is embedded less deeply.
+func fieldsOf(t reflect.Type) []field {
+	if known, ok := structs.Load(t); ok {
+		fields, _ := known.([]field)
+		return fields
+	}
+	var fields []field
+	at := map[string]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		embedded := f.Anonymous && name == "" && inner.Kind() == reflect.Struct // its own members are listed, too
+		if name == "-" && options == "" || embedded || !f.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		quoted, _ := json.Marshal(name) // a text: cannot fail
+		made := field{name: append(quoted, ':'), index: f.Index}
+		for option := range strings.SplitSeq(options, ",") {
+			made.omitEmpty = made.omitEmpty || option == "omitempty"
+			made.omitZero = made.omitZero || option == "omitzero"
+		}
+		if i, twice := at[name]; !twice {
+			at[name] = len(fields)
+			fields = append(fields, made)
+		} else if len(made.index) < len(fields[i].index) {
+			fields[i] = made
+		}
+	}
+	structs.Store(t, fields)
+	return fields
+}
+
+// holdsTimes reports whether values of a type may hold times that this package must
+// write; what stands in an interface is known by its value alone.
+func holdsTimes(t reflect.Type) bool {
+	if known, ok := ownTypes.Load(t); ok {
+		holds, _ := known.(bool)
+		return holds
+	}
+	holds := findTimes(t, map[reflect.Type]bool{})
+	ownTypes.Store(t, holds)
+	return holds
+}
+
+func findTimes(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == timeType {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer:
+		return findTimes(t.Elem(), seen)
+	}
+	if p := reflect.PointerTo(t); p.Implements(marshalerType) || p.Implements(writerType) {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return findTimes(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); (f.IsExported() || f.Anonymous) && findTimes(f.Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}

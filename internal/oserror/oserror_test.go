@@ -1,0 +1,43 @@
+package oserror_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/oserror"
+)
+
+// TestReasonsAreTrue: each refusal has its own words and a remedy that can help.
+func TestReasonsAreTrue(t *testing.T) {
+	for errno, want := range map[syscall.Errno]struct {
+		code        loci.Code
+		says, helps string
+	}{
+		syscall.ENOENT:       {loci.Invalid, "no such file or directory", "path"},
+		syscall.EMFILE:       {loci.Unavailable, "too many open files in this process", "ulimit"},
+		syscall.ENFILE:       {loci.Unavailable, "too many open files on this machine", "system"},
+		syscall.ENOSPC:       {loci.Unavailable, "no space left", "Free some space"},
+		syscall.EDQUOT:       {loci.Unavailable, "quota", "Free some space"},
+		syscall.EROFS:        {loci.Unavailable, "read-only", "mount"},
+		syscall.EACCES:       {loci.Forbidden, "permission denied", "Allow"},
+		syscall.EPERM:        {loci.Forbidden, "permission denied", "Allow"},
+		syscall.ENOTDIR:      {loci.Invalid, "no directory", "path"},
+		syscall.EISDIR:       {loci.Invalid, "is a directory", "file"},
+		syscall.ELOOP:        {loci.Invalid, "circle", "links"},
+		syscall.ENAMETOOLONG: {loci.Invalid, "too long", "shorter"},
+		syscall.EIO:          {loci.Unavailable, "failed", "disk"},
+		syscall.EPIPE:        {loci.Unavailable, "broken pipe", "path"},
+	} {
+		e := oserror.Of("notes.txt", &fs.PathError{Op: "open", Path: "notes.txt", Err: errno})
+		if e.Code != want.code || !strings.HasPrefix(e.Msg, "notes.txt: ") || !strings.Contains(e.Msg, want.says) || !strings.Contains(e.Recovery, want.helps) || !errors.Is(e, errno) {
+			t.Errorf("%v: %s %q %q", errno, e.Code, e.Msg, e.Recovery)
+		}
+	}
+	if e := oserror.Of("x", errors.New("path escapes from parent")); !strings.Contains(e.Msg, "path escapes from parent") {
+		t.Errorf("another error: %q", e.Msg)
+	}
+}
