@@ -166,6 +166,12 @@ func (s *Store) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p
 	return out, "", nil
 }
 
+// Untold implements [loci.EventLog]: nothing here was written by an older build.
+func (s *Store) Untold(ctx context.Context, t loci.Tenant, _ []loci.ID) ([]loci.ID, error) {
+	_, err := s.tenant(ctx, t)
+	return nil, err
+}
+
 // Chain implements [loci.EventLog].
 func (s *Store) Chain(ctx context.Context, t loci.Tenant) (loci.Chain, error) {
 	data, err := s.tenant(ctx, t)

@@ -36,6 +36,9 @@ func (t *tx) apply(c *loci.Change) error {
 	if err := t.checkActive(c); err != nil {
 		return err
 	}
+	if err := t.checkTold(c); err != nil {
+		return err
+	}
 	if err := t.putReply(c); err != nil {
 		return err
 	}
@@ -120,7 +123,7 @@ func (t *tx) erase(e loci.Erase) error {
 		{"DELETE FROM link WHERE from_id = ?", []any{e.ID[:]}},
 		{"DELETE FROM link WHERE to_id = ?", []any{e.ID[:]}},
 		{"DELETE FROM reply WHERE record = ?", []any{e.ID[:]}},
-		{"UPDATE event SET payload = NULL, nonce = NULL WHERE entity = ? AND payload IS NOT NULL", []any{e.ID[:]}},
+		{"UPDATE event SET payload = NULL, nonce = NULL WHERE entity = ? AND (payload IS NOT NULL OR nonce IS NOT NULL)", []any{e.ID[:]}},
 		{"INSERT INTO erased (seq, id, namespace) VALUES (?, ?, ?)", []any{seq, e.ID[:], namespace}},
 	} {
 		if err := t.exec(step.query, step.args...); err != nil {
