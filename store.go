@@ -146,6 +146,17 @@ type Change struct {
 	Active *Space
 }
 
+// MakesRoom reports whether the change erases and adds no record and no text, so that
+// it is to work on a full disk. So does the event that comes before what an elevated
+// principal does, such as an erase.
+func (c *Change) MakesRoom() bool {
+	if slices.ContainsFunc(c.Put, func(p Put) bool { return p.Record.Version < 2 || p.History != nil || !p.SameText && p.Record.Text != "" }) {
+		return false
+	}
+	other := func(e Event) bool { return e.Type != EventElevated }
+	return len(c.Erase) > 0 || len(c.Put)+len(c.Links) == 0 && !slices.ContainsFunc(c.Events, other)
+}
+
 // FitsSpace reports whether the change may be made while a space is the active one:
 // the engine took it for that, or every put that brings vectors brings some of it.
 func (c *Change) FitsSpace(active Space) bool {

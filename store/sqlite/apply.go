@@ -25,7 +25,11 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	err = f.write(ctx, func(tx *tx) error { return tx.apply(&c) })
+	write := f.write
+	if c.MakesRoom() {
+		write = f.erase
+	}
+	err = write(ctx, func(tx *tx) error { return tx.apply(&c) })
 	if err == nil && len(c.Erase) > 0 {
 		err = f.awaitScrub(ctx)
 	}

@@ -42,6 +42,8 @@ type Store struct {
 	single bool
 	opts   Options
 
+	ballast *ballast
+
 	mu     sync.Mutex
 	idle   *sync.Cond // signalled when a file loses its last user
 	files  map[loci.Tenant]*file
@@ -85,8 +87,13 @@ func Open(path string, opts *Options) (*Store, error) {
 		return nil, &loci.Error{Code: loci.Unavailable, Msg: "the directory " + dir + " cannot be made", Err: err,
 			Recovery: "Make it by hand, or choose another store path."}
 	}
+	s.ballast = newBallast(s)
 	return s, nil
 }
+
+// Warnings says what the operator should know about the disk, in sentences: that the
+// reserve for deleting is missing, or that little is free.
+func (s *Store) Warnings() []string { return s.ballast.warnings() }
 
 // acquire opens a tenant's file and keeps it open until release.
 func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
@@ -227,7 +234,7 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		return err
 	}
 	defer s.release(f)
-	err = f.write(ctx, func(tx *tx) error {
+	err = f.erase(ctx, func(tx *tx) error {
 		seq, err := tx.nextSeq()
 		if err != nil {
 			return err

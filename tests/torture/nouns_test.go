@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -25,8 +26,8 @@ func nounsChild(url string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("begun")
 	for {
+		fmt.Print(".")
 		if err := anyNoun(context.Background(), m); err != nil {
 			return err
 		}
@@ -107,10 +108,10 @@ func TestKilledWritersLeaveAWholeLog(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pipe.Read(make([]byte, 1)); err != nil {
+		if _, err := io.ReadFull(pipe, make([]byte, 1+rand.IntN(60))); err != nil { // so many steps, and a part of one
 			t.Fatal(err, failure.String())
 		}
-		time.Sleep(rand.N(100 * time.Millisecond)) // any moment will do
+		time.Sleep(rand.N(10 * time.Millisecond))
 		_ = cmd.Process.Signal(syscall.SIGKILL)
 		if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 			t.Fatalf("the child was not killed: %v %s", err, failure.String())
