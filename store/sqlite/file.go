@@ -124,6 +124,12 @@ func createPrivate(path string) error {
 	c, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
+		// What a link without a target leads to would be made by whoever opens it, for
+		// all to read.
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return &loci.Error{Code: loci.Unavailable, Msg: "the memory file " + path + " is a link to a file that does not exist", Err: err,
+				Recovery: "Remove the link, or choose another store path."}
+		}
 		return nil
 	case err != nil:
 		return &loci.Error{Code: loci.Unavailable, Msg: "the memory file " + path + " cannot be made", Err: err,
