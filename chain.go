@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 )
 
 // A Hash is a SHA-256 hash; the zero Hash is none.
@@ -105,27 +106,36 @@ const maxProblems = 20
 // is as it was written, that none was removed and that none came in between.
 // known, when not zero, is a head noted earlier: that it is missing is a problem,
 // too. Without one a log that was rewritten from some point to its end, hashes and
-// all, goes unnoticed. Events may be written meanwhile.
+// all, goes unnoticed. Others may write and erase meanwhile.
 func (e *Engine) VerifyEvents(ctx context.Context, t Tenant, known Hash) (ChainReport, error) {
+	report, err := e.verifyOnce(ctx, t, known)
+	if err == nil && len(report.Problems) > 0 {
+		// The tenant may have been erased in the middle. What is really there is found again.
+		report, err = e.verifyOnce(ctx, t, known)
+	}
+	return report, err
+}
+
+func (e *Engine) verifyOnce(ctx context.Context, t Tenant, known Hash) (ChainReport, error) {
 	chain, err := e.store.Chain(ctx, t)
 	if err != nil {
 		return ChainReport{}, err
 	}
-	v := verifier{chain: chain, known: known, erased: map[ID]bool{}, headSeen: chain.Head.IsZero()}
+	v := verifier{chain: chain, known: known, erased: map[ID]bool{}, alongside: map[string]bool{}, headSeen: chain.Head.IsZero()}
 	v.report.Head, v.report.Problems = chain.Head, []string{}
-	for page := (Page{Limit: 1000}); ; {
-		events, next, err := e.store.Events(ctx, t, EventFilter{Within: []Namespace{{}}}, page)
-		if err != nil {
-			return ChainReport{}, err
-		}
+	err = e.eachEvent(ctx, t, func(events []Event) (more bool, err error) {
 		for i := range events {
 			v.check(&events[i])
 		}
-		if page.Cursor = next; next == "" {
-			break
-		}
+		return true, e.acquit(ctx, t, &v)
+	})
+	if err != nil {
+		return ChainReport{}, err
 	}
 	v.link(Hash{}, Hash{})
+	if err := e.erasedSince(ctx, t, &v); err != nil {
+		return ChainReport{}, err
+	}
 	switch {
 	case !v.headSeen:
 		v.problem("the last event is missing: the log was cut short")
@@ -135,15 +145,105 @@ func (e *Engine) VerifyEvents(ctx context.Context, t Tenant, known Hash) (ChainR
 	return v.report, nil
 }
 
+// eachEvent calls do with the events of a tenant, newest first, page by page, until
+// it says that no more are needed.
+func (e *Engine) eachEvent(ctx context.Context, t Tenant, do func(events []Event) (more bool, err error)) error {
+	for page := (Page{Limit: 1000}); ; {
+		events, next, err := e.store.Events(ctx, t, EventFilter{Within: []Namespace{{}}}, page)
+		if err != nil {
+			return err
+		}
+		more, err := do(events)
+		if page.Cursor = next; err != nil || !more || next == "" {
+			return err
+		}
+	}
+}
+
+// acquit takes those events off the list of open ones whose records an older build
+// erased together with others and without an event of their own.
+func (e *Engine) acquit(ctx context.Context, t Tenant, v *verifier) error {
+	var ids []ID
+	for i := v.acquitted; i < len(v.open); i++ {
+		if v.open[i].along {
+			ids = append(ids, v.open[i].entity)
+		}
+	}
+	if len(ids) > 0 {
+		untold, err := e.store.Untold(ctx, t, ids)
+		if err != nil {
+			return err
+		}
+		gone := make(map[ID]bool, len(untold))
+		for _, id := range untold {
+			gone[id] = true
+		}
+		before := len(v.open)
+		v.open = slices.DeleteFunc(v.open, func(o openEvent) bool { return o.along && gone[o.entity] })
+		v.report.Emptied += int64(before - len(v.open))
+	}
+	v.acquitted = len(v.open)
+	return nil
+}
+
+// erasedSince settles the open events: the records of some were erased after their
+// erased events would have been read, by events that are in the log by now and
+// continue what was read.
+func (e *Engine) erasedSince(ctx context.Context, t Tenant, v *verifier) error {
+	if len(v.open) == 0 {
+		return nil
+	}
+	since := verifier{chain: v.chain, erased: map[ID]bool{}}
+	err := e.eachEvent(ctx, t, func(events []Event) (more bool, err error) {
+		for i := range events {
+			if events[i].Seq <= v.newest.Seq {
+				return false, nil
+			}
+			since.follow(&events[i])
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	since.link(v.newest.Hash, v.newest.Former)
+	v.report.Problems = append(v.report.Problems, since.report.Problems...)
+	for _, o := range v.open {
+		if o.emptied && since.erased[o.entity] {
+			v.report.Emptied++
+			continue
+		}
+		v.problem("event %d (%s): its payload was changed", o.seq, o.id)
+	}
+	v.report.Problems = v.report.Problems[:min(len(v.report.Problems), maxProblems)]
+	return nil
+}
+
 // A verifier reads a log from its end to its start.
 type verifier struct {
-	chain    Chain
-	known    Hash
-	report   ChainReport
-	erased   map[ID]bool // entities that an event read so far erased
-	headSeen bool
-	later    *Event // the event after the one to come
+	chain     Chain
+	known     Hash
+	report    ChainReport
+	erased    map[ID]bool     // entities that an event read so far erased
+	alongside map[string]bool // families of which an event read so far may have erased parts; see [family]
+	open      []openEvent     // whose payloads are not what was written, and no event read so far says why
+	acquitted int             // how many of them the store was asked about
+	headSeen  bool
+	newest    *Event
+	later     *Event // the event after the one to come
 }
+
+// An openEvent is one whose payload is missing or another one.
+type openEvent struct {
+	seq     int64
+	id      ID
+	entity  ID
+	emptied bool // it is missing, as after an erase
+	along   bool // it is missing, and an older build may have erased the record without an event
+}
+
+// maxOpen bounds the open events that are looked at a second time.
+const maxOpen = 100_000
 
 func (v *verifier) problem(format string, args ...any) {
 	if len(v.report.Problems) < maxProblems {
@@ -157,7 +257,6 @@ func (v *verifier) check(e *Event) {
 		v.report.Older++
 		return
 	}
-	v.link(e.Hash, e.Former)
 	v.report.Events++
 	v.headSeen = v.headSeen || e.Hash == v.chain.Head
 	v.report.Found = v.report.Found || !v.known.IsZero() && (e.Hash == v.known || e.Former == v.known)
@@ -165,14 +264,36 @@ func (v *verifier) check(e *Event) {
 		v.problem("event %d (%s): its namespace was changed", e.Seq, e.ID)
 	}
 	if e.payloadDigest() != e.Digest {
-		if len(e.Payload)+len(e.Nonce) == 0 && v.erased[e.Entity] {
-			v.report.Emptied++
-		} else {
-			v.problem("event %d (%s): its payload was changed", e.Seq, e.ID)
-		}
+		v.missing(e)
 	}
+	if where, _, ends := family(e); ends {
+		v.alongside[where] = true
+	}
+	v.follow(e)
+}
+
+// missing judges an event whose payload is not the one it was written with.
+func (v *verifier) missing(e *Event) {
+	emptied := len(e.Payload)+len(e.Nonce) == 0
+	where, part, _ := family(e)
+	switch {
+	case emptied && v.erased[e.Entity]:
+		v.report.Emptied++
+	case len(v.open) == maxOpen:
+		v.problem("event %d (%s): its payload was changed", e.Seq, e.ID)
+	default:
+		v.open = append(v.open, openEvent{e.Seq, e.ID, e.Entity, emptied, emptied && part && v.alongside[where]})
+	}
+}
+
+// follow checks the event after this one, and notes what this one erased.
+func (v *verifier) follow(e *Event) {
+	v.link(e.Hash, e.Former)
 	if e.Type == EventErased {
 		v.erased[e.Entity] = true
+	}
+	if v.newest == nil {
+		v.newest = e
 	}
 	v.later = e
 }
@@ -186,4 +307,23 @@ func (v *verifier) link(before, former Hash) {
 			v.problem("event %d (%s): it was changed, or an event before it was changed, removed or put in", e.Seq, e.ID)
 		}
 	}
+}
+
+// family names what belonged together in builds that erased parts without an event
+// about each: the checkpoints of a namespace with their threads, values and writes, and
+// the sessions of a namespace with their messages; "": the event is about nothing of
+// the kind. part: it is about a part. ends: what it tells of may have taken parts along.
+func family(e *Event) (name string, part, ends bool) {
+	switch e.Kind {
+	case KindCheckpointWrite, KindCheckpointValue, KindCheckpointThread:
+		return "checkpoints " + string(e.Mark), true, e.Type == EventErased
+	case KindCheckpoint:
+		return "checkpoints " + string(e.Mark), false, e.Type == EventErased || e.Type == EventUpdated
+	case KindMessage, KindSession:
+		if len(e.Mark) >= MarkBytes {
+			above := e.Mark[:len(e.Mark)-MarkBytes] // they lie beside each other
+			return "sessions " + string(above), e.Kind == KindMessage, e.Type == EventErased || e.Type == EventTrimmed
+		}
+	}
+	return "", false, false
 }

@@ -2,6 +2,7 @@ package loci
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -72,6 +73,46 @@ type Event struct {
 	Mark    Mark `json:"-"` // of the namespace, set by the store; stays
 	Unnamed bool `json:"-"` // the namespace holds no record and its name is gone; see [NameKey.Shown]
 	Former  Hash `json:"-"` // the hash of an event from before namespaces had marks; else zero
+}
+
+// Quiet returns the records that the change erases and that no erased event of its
+// own names.
+func (c *Change) Quiet() (quiet []ID) {
+	if len(c.Erase) == 0 {
+		return nil
+	}
+	told := make(map[ID]bool, len(c.Events))
+	for i := range c.Events {
+		if c.Events[i].Type == EventErased {
+			told[c.Events[i].Entity] = true
+		}
+	}
+	for _, e := range c.Erase {
+		if !told[e.ID] {
+			quiet = append(quiet, e.ID)
+		}
+	}
+	return quiet
+}
+
+// An UntoldError is the cause of the Conflict with which a store refuses a change
+// that would take the details of events about a record and leave no event that says
+// why: afterwards nobody could tell the erase from a change of the log. The engine
+// adds the events and applies the change again.
+type UntoldError struct{ IDs []ID }
+
+// Error says how many records it is about.
+func (u *UntoldError) Error() string {
+	return fmt.Sprintf("the log tells of %d records that the change erases without an event", len(u.IDs))
+}
+
+// RefuseUntold is the error for a change with these untold erases, or nil for none.
+func RefuseUntold(ids []ID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	u := &UntoldError{ids}
+	return &Error{Code: Conflict, Op: "apply", Msg: u.Error(), Err: u}
 }
 
 // An EventFilter selects events; the zero value of a condition selects all,

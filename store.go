@@ -49,7 +49,9 @@ type RecordStore interface {
 	// Conflict: a version is not the expected one, a slot is taken, an end of a link
 	// is not there, or the idempotency key is stored already; the engine reads again
 	// and decides anew. The events continue the tenant's chain in the order given;
-	// the payloads of earlier events about an erased record go with it.
+	// the payloads of earlier events about an erased record go with it. Conflict with
+	// an [UntoldError] as its cause: there are such payloads, and the change has no
+	// erased event about the record.
 	// After a change that erases, the store also removes leftover copies of the
 	// erased bytes from its files as soon as it can.
 	Apply(ctx context.Context, t Tenant, c Change) error
@@ -122,6 +124,11 @@ type EventLog interface {
 
 	// Chain returns where the tenant's chain of events begins and ends.
 	Chain(ctx context.Context, t Tenant) (Chain, error)
+
+	// Untold returns those of some ids whose records an older build may have erased
+	// without an event: they are gone, and as far as the store still knows what it
+	// erased, they are among it. None where every build refused such changes.
+	Untold(ctx context.Context, t Tenant, ids []ID) ([]ID, error)
 }
 
 // A Change is everything one write does, as a value: a store applies it whole or
@@ -137,6 +144,17 @@ type Change struct {
 	// the vectors of Put; zero for none. Conflict: [Change.FitsSpace] refuses the one
 	// it is. So a generation that became active in between misses no vector.
 	Active *Space
+}
+
+// MakesRoom reports whether the change erases and adds no record and no text, so that
+// it is to work on a full disk. So does the event that comes before what an elevated
+// principal does, such as an erase.
+func (c *Change) MakesRoom() bool {
+	if slices.ContainsFunc(c.Put, func(p Put) bool { return p.Record.Version < 2 || p.History != nil || !p.SameText && p.Record.Text != "" }) {
+		return false
+	}
+	other := func(e Event) bool { return e.Type != EventElevated }
+	return len(c.Erase) > 0 || len(c.Put)+len(c.Links) == 0 && !slices.ContainsFunc(c.Events, other)
 }
 
 // FitsSpace reports whether the change may be made while a space is the active one:

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -77,7 +78,7 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 			return d.reply, nil
 		}
 		d.change.expect(active)
-		err = e.store.Apply(ctx, m.view.Tenant, d.change)
+		err = m.apply(ctx, &d.change, now)
 		if err == nil {
 			return d.reply, nil
 		}
@@ -87,6 +88,28 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 	}
 	return reply, &Error{Code: Conflict, Op: op, Msg: "too many others are changing this memory at the same time",
 		Recovery: "Try again."}
+}
+
+// apply applies a change. When the log has details of records that go with others,
+// such as the writes of a checkpoint, which only the store knows, it tells of each.
+func (m *Memory) apply(ctx context.Context, c *Change, now time.Time) error {
+	err := m.engine.store.Apply(ctx, m.view.Tenant, *c)
+	var untold *UntoldError
+	if !errors.As(err, &untold) {
+		return err
+	}
+	for part := range slices.Chunk(untold.IDs, 500) {
+		f := Filter{Within: []Namespace{{}}, IDs: part, NotLive: true}
+		records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: len(part), NoText: true})
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			r := &records[i]
+			c.Events = append(c.Events, m.event(EventErased, r, now, map[string]any{"version": r.Version}))
+		}
+	}
+	return m.engine.store.Apply(ctx, m.view.Tenant, *c)
 }
 
 // expectedSpace is the active space that a write makes vectors for; anew reads it

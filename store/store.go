@@ -35,7 +35,11 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 	case ok && scheme == "memory" && rest == "":
 		return memory.Open(), nil
 	case ok && scheme == "sqlite":
-		return sqlite.Open(rest, &sqlite.Options{Logger: opts.Logger})
+		s, err := sqlite.Open(rest, &sqlite.Options{Logger: opts.Logger})
+		if err != nil {
+			return nil, err // and not a nil *sqlite.Store, which is no nil Store
+		}
+		return s, nil
 	}
 	return nil, loci.Errorf(loci.Unsupported, "store %q: write memory: or sqlite:PATH (PostgreSQL and MongoDB are not part of this build)", redactURL(url))
 }

@@ -181,6 +181,9 @@ func FuzzMemoryTool(f *testing.F) {
 			if clean, err := loci.CleanPath(got.Path); got.OK && (err != nil || clean != got.Path) {
 				t.Fatalf("%s: path %q, cleaned again %q, %v", args, got.Path, clean, err)
 			}
+			if report, err := engine.VerifyEvents(t.Context(), u.Principal.Tenant(), loci.Hash{}); err != nil || len(report.Problems) > 0 {
+				t.Fatalf("%s: the log of a healthy store: %+v, %v", args, report, err)
+			}
 		}
 	})
 }

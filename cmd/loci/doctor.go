@@ -119,6 +119,7 @@ func (x *examination) examine() {
 	}
 	x.ok("store", "%s", shownURL(cfg.store))
 	x.permissions()
+	x.disk()
 	x.damage()
 	x.embedder()
 	x.generations(generations)
@@ -146,6 +147,21 @@ func (x *examination) permissions() {
 		}
 	}
 	x.ok("permissions", "%s is closed to others", path)
+}
+
+// disk passes on what a store in files says of the room it has.
+func (x *examination) disk() {
+	s, ok := x.a.store.(interface{ Warnings() []string })
+	if !ok {
+		return
+	}
+	found := s.Warnings()
+	for _, sentence := range found {
+		x.warn("disk", "%s", sentence)
+	}
+	if len(found) == 0 {
+		x.ok("disk", "there is room, and a reserve for deleting")
+	}
 }
 
 // damage asks the store to check each tenant's data.

@@ -73,6 +73,9 @@ func (d *tenant) check(c *loci.Change) error {
 		}
 		gone[e.ID] = true
 	}
+	if err := loci.RefuseUntold(d.untold(c.Quiet())); err != nil {
+		return err
+	}
 	for i := range c.Put {
 		r := &c.Put[i].Record
 		var have int64
@@ -93,6 +96,16 @@ func (d *tenant) check(c *loci.Change) error {
 		return err
 	}
 	return d.checkSlots(c, gone)
+}
+
+// untold returns those of some ids that events have details of.
+func (d *tenant) untold(ids []loci.ID) (untold []loci.ID) {
+	for _, id := range ids {
+		if slices.ContainsFunc(d.about[id], func(n int) bool { return len(d.events[n].Payload)+len(d.events[n].Nonce) > 0 }) {
+			untold = append(untold, id)
+		}
+	}
+	return untold
 }
 
 // checkLinks makes sure that after the change both ends of its links are there.

@@ -182,6 +182,12 @@ func (d *tenant) name(e *loci.Event, within []loci.Namespace) {
 	e.Unnamed, e.Namespace = true, d.names.Shown(e.Mark, within)
 }
 
+// Untold implements [loci.EventLog]: nothing here was written by an older build.
+func (s *Store) Untold(ctx context.Context, t loci.Tenant, _ []loci.ID) ([]loci.ID, error) {
+	_, err := s.tenant(ctx, t)
+	return nil, err
+}
+
 // Chain implements [loci.EventLog].
 func (s *Store) Chain(ctx context.Context, t loci.Tenant) (loci.Chain, error) {
 	data, err := s.tenant(ctx, t)

@@ -25,7 +25,11 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	err = f.write(ctx, func(tx *tx) error { return tx.apply(&c) })
+	write := f.write
+	if c.MakesRoom() {
+		write = f.erase
+	}
+	err = write(ctx, func(tx *tx) error { return tx.apply(&c) })
 	if err == nil && len(c.Erase) > 0 {
 		err = f.awaitScrub(ctx)
 	}
@@ -34,6 +38,9 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 
 func (t *tx) apply(c *loci.Change) error {
 	if err := t.checkActive(c); err != nil {
+		return err
+	}
+	if err := t.checkTold(c); err != nil {
 		return err
 	}
 	if err := t.putReply(c); err != nil {
@@ -120,7 +127,7 @@ func (t *tx) erase(e loci.Erase) error {
 		{"DELETE FROM link WHERE from_id = ?", []any{e.ID[:]}},
 		{"DELETE FROM link WHERE to_id = ?", []any{e.ID[:]}},
 		{"DELETE FROM reply WHERE record = ?", []any{e.ID[:]}},
-		{"UPDATE event SET payload = NULL, nonce = NULL WHERE entity = ? AND payload IS NOT NULL", []any{e.ID[:]}},
+		{"UPDATE event SET payload = NULL, nonce = NULL WHERE entity = ? AND (payload IS NOT NULL OR nonce IS NOT NULL)", []any{e.ID[:]}},
 		{"INSERT INTO erased (seq, id, namespace) VALUES (?, ?, ?)", []any{seq, e.ID[:], namespace}},
 	} {
 		if err := t.exec(step.query, step.args...); err != nil {

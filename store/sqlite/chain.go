@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
 	"slices"
 
 	"github.com/loci-memory/loci"
@@ -56,6 +59,50 @@ func (t *tx) restartChain() error {
 	}
 	t.names = loci.NewNameKey()
 	return t.exec("UPDATE meta SET value = ? WHERE key = 'name_key'", []byte(t.names))
+}
+
+// checkTold refuses a change that takes the details of events and does not say so.
+// It comes before any of the erases, which cost much more.
+func (t *tx) checkTold(c *loci.Change) error {
+	var untold []loci.ID
+	for _, id := range c.Quiet() {
+		var told bool
+		err := t.row("SELECT EXISTS (SELECT 1 FROM event WHERE entity = ? AND (payload IS NOT NULL OR nonce IS NOT NULL))", []any{id[:]}, &told)
+		if err != nil {
+			return err
+		}
+		if told {
+			untold = append(untold, id)
+		}
+	}
+	return loci.RefuseUntold(untold)
+}
+
+// Untold implements [loci.EventLog]. The list of erased rows is cut now and then: what
+// was erased before that only has to be gone.
+func (s *Store) Untold(ctx context.Context, t loci.Tenant, ids []loci.ID) (untold []loci.ID, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(f)
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = hex.EncodeToString(id[:])
+	}
+	list, err := json.Marshal(names)
+	if err != nil {
+		return nil, &loci.Error{Code: loci.Internal, Op: "look for erased records", Err: err}
+	}
+	err = f.readRows(ctx, `SELECT unhex(value) FROM json_each(?1) WHERE unhex(value) NOT IN (SELECT id FROM record WHERE id IN (SELECT unhex(value) FROM json_each(?1)))
+		AND ((SELECT value FROM meta WHERE key = 'erased_floor') > 0 OR unhex(value) IN (SELECT id FROM erased))`, []any{string(list)},
+		func(rows *sql.Rows) (bool, error) {
+			var data []byte
+			err := rows.Scan(&data)
+			untold = append(untold, loci.ID(data))
+			return true, err
+		})
+	return untold, f.translate("look for erased records", err)
 }
 
 // Chain implements [loci.EventLog].

@@ -1,8 +1,10 @@
 package sqlite_test
 
 import (
+	"compress/gzip"
 	"database/sql"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,4 +202,102 @@ func TestAnOlderFileIsBroughtUpToDate(t *testing.T) {
 			t.Errorf("%v, %v", found, err)
 		}
 	})
+}
+
+// quietErases unpacks a file that an earlier build wrote. It put checkpoints with
+// writes into threads, copied some in parts, deleted threads and pruned one; it
+// imported sessions, trimmed one and cleared another; and it erased a note. Writes,
+// threads and imported messages went without an erased event of their own.
+func quietErases(t *testing.T) (path string) {
+	t.Helper()
+	packed, err := os.Open(filepath.Join("testdata", "quiet-erases.db.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = packed.Close() }()
+	r, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "x.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What an earlier build erased without saying so is no damage; a payload that was
+// taken from a record that is there, or of which nobody knows an erase, is.
+func TestErasesThatAnEarlierBuildKeptQuiet(t *testing.T) {
+	t.Parallel()
+	clean := quietErases(t)
+	if r := verified(t, clean, loci.Hash{}); len(r.Problems) > 0 || r.Events != 71 || r.Emptied != 30 {
+		t.Fatalf("a healthy file: %+v", r)
+	}
+	// The list of what was erased is cut from time to time.
+	edit(t, clean, "DELETE FROM erased", "UPDATE meta SET value = 1 WHERE key = 'erased_floor'")
+	if r := verified(t, clean, loci.Hash{}); len(r.Problems) > 0 || r.Emptied != 30 {
+		t.Fatalf("with a list of erased records that was cut: %+v", r)
+	}
+	const empty = "UPDATE event SET payload = NULL, nonce = NULL WHERE seq = "
+	for name, change := range map[string]string{
+		"of a write that is there":        empty + "20",
+		"of a thread that is there":       empty + "35",
+		"of a message that is there":      empty + "60",
+		"of a checkpoint that is there":   empty + "22",
+		"of a session that is there":      empty + "65",
+		"of a note that is there":         empty + "69",
+		"of a write, and the write":       empty + "20; DELETE FROM record WHERE id = (SELECT entity FROM event WHERE seq = 20)",
+		"of a message, and the message":   empty + "60; DELETE FROM record WHERE id = (SELECT entity FROM event WHERE seq = 60)",
+		"of a note, and the note":         empty + "69; DELETE FROM record WHERE id = (SELECT entity FROM event WHERE seq = 69)",
+		"another one for a deleted write": "UPDATE event SET payload = CAST('{}' AS BLOB) WHERE seq = 2",
+		"a nonce for a deleted write":     "UPDATE event SET nonce = CAST('{}' AS BLOB) WHERE seq = 2",
+		"of the last erase":               empty + "71",
+		"of the erase of a checkpoint":    empty + "42",
+		"no erase after it":               "DELETE FROM event WHERE seq > 3; UPDATE meta SET value = (SELECT hash FROM event WHERE seq = 3) WHERE key = 'chain_head'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := quietErases(t)
+			edit(t, path, strings.Split(change, "; ")...)
+			r := verified(t, path, loci.Hash{})
+			if len(r.Problems) == 0 || !strings.Contains(r.Problems[0], "payload was changed") {
+				t.Errorf("not noticed: %+v", r)
+			}
+		})
+	}
+}
+
+// What is left of such a file is erased with an event for each.
+func TestErasesInAnEarlierFileAreTold(t *testing.T) {
+	t.Parallel()
+	path := quietErases(t)
+	opened(t, path, func(e *loci.Engine, m *loci.Memory) {
+		for _, thread := range []string{"there", "pruned", "copy there"} {
+			if _, err := m.Checkpoints().DeleteThread(t.Context(), thread); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := m.Sessions().ClearAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for seq, entity := range map[string]string{"a write": "01a20129-530e-7750-99cb-a4a37014bcd0", "a thread": "01a20129-5328-72ae-b670-95dd17b498a0",
+			"a message": "a2344cf7-5a0f-5292-aad8-5a27077d60f2"} {
+			id, err := loci.ParseID(entity)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events, _, err := e.Store().Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}, Entity: id}, loci.Page{})
+			if err != nil || len(events) != 2 || events[0].Type != loci.EventErased || len(events[0].Payload) == 0 || len(events[1].Payload) > 0 {
+				t.Errorf("events of %s: %+v, %v", seq, events, err)
+			}
+		}
+	})
+	if r := verified(t, path, loci.Hash{}); len(r.Problems) > 0 {
+		t.Errorf("%+v", r)
+	}
 }

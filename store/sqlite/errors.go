@@ -29,7 +29,17 @@ func isBusy(err error) bool {
 	return false
 }
 
-func isFull(err error) bool { return primary(err) == sqlite3.SQLITE_FULL }
+// isFull reports whether there was no room: for the file, its log, or the log's index.
+func isFull(err error) bool {
+	var e *sqlite.Error
+	return primary(err) == sqlite3.SQLITE_FULL || errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
+}
+
+// full is the error for what does not fit on the disk.
+func (f *file) full(cause error) *loci.Error {
+	return &loci.Error{Code: loci.Unavailable, Err: cause, Msg: "the disk that holds " + f.path + " is full; nothing was stored",
+		Recovery: "Free some space or delete memories, then try again."}
+}
 
 // translate turns what the driver returns into a coded error that names the file
 // and the remedy.
@@ -45,11 +55,14 @@ func (f *file) translate(op string, err error) error {
 		return loci.AsError(err)
 	}
 	e := &loci.Error{Code: loci.Unavailable, Op: op, Err: err}
+	if isFull(err) {
+		e = f.full(err)
+		e.Op = op
+		return e
+	}
 	switch primary(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		e.Msg, e.Recovery = "the memory file "+f.path+" is locked by another process", "Try again; if it persists, find the process that holds the file open for writing."
-	case sqlite3.SQLITE_FULL:
-		e.Msg, e.Recovery = "the disk that holds "+f.path+" is full; nothing was stored", "Free some space or delete memories, then try again."
 	case sqlite3.SQLITE_READONLY:
 		e.Msg, e.Recovery = "the memory file "+f.path+" or its directory is read-only", "Allow this user to write to the file and its directory."
 	case sqlite3.SQLITE_CANTOPEN:

@@ -164,7 +164,8 @@ func TestFullDisk(t *testing.T) {
 	s := openFile(t, filepath.Join(dir, "x.db"))
 	first := save(t, s, "the first")
 	f := s.files[testTenant]
-	f.ballast.wait()
+	var free int64 = 1 << 40
+	s.ballast.free = func(string) (int64, bool) { return free, true }
 	if _, err := os.Stat(filepath.Join(dir, ballastName)); err != nil {
 		t.Fatalf("no ballast: %v", err)
 	}
@@ -175,6 +176,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	limit(60)
+	free = ballastSize // once the ballast is gone
 	stored := 1
 	var err error
 	for err == nil && stored < 1000 {
@@ -192,8 +194,17 @@ func TestFullDisk(t *testing.T) {
 	if err := s.Apply(context.Background(), testTenant, loci.Change{Erase: []loci.Erase{{ID: first, Version: 1}}}); err != nil {
 		t.Errorf("erase on a full disk: %v", err)
 	}
-	limit(100_000)
+	if err := s.Apply(context.Background(), testTenant, note(strings.Repeat("filler ", 5000))); err == nil {
+		t.Error("a save took what the ballast gave back")
+	}
+	free = 1 << 40
+	if err := f.erase(context.Background(), func(tx *tx) error { return tx.limitPages(maxPages) }); err != nil {
+		t.Fatal(err)
+	}
 	save(t, s, "room again")
+	if info, err := os.Stat(filepath.Join(dir, ballastName)); err != nil || info.Size() != ballastSize {
+		t.Errorf("the ballast is not restored: %v", err)
+	}
 }
 
 func TestLockedFile(t *testing.T) {

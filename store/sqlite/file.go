@@ -49,13 +49,13 @@ type file struct {
 
 	search  searchIndex
 	scrub   scrubber
-	ballast ballast
+	ballast *ballast
 }
 
 func newFile(s *Store, t loci.Tenant) *file {
 	path := s.fileName(t)
 	f := &file{tenant: t, path: path, log: s.opts.Logger, queue: make(chan *job), closing: make(chan struct{}), writerDone: make(chan struct{}),
-		ballast: ballast{path: filepath.Join(filepath.Dir(path), ballastName)}}
+		ballast: s.ballast}
 	f.search.budget = s.opts.IndexPassages
 	f.scrub.init()
 	return f
@@ -67,7 +67,7 @@ func openDB(path string, pragmas []string) (*sql.DB, error) {
 	if err := registerFunctions(); err != nil {
 		return nil, err
 	}
-	query := url.Values{"_pragma": pragmas}
+	query := url.Values{"_pragma": pragmas, "mode": {"rw"}} // [createPrivate] makes files, SQLite none
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: query.Encode()}
 	if !strings.HasPrefix(u.Path, "/") {
 		u.Path = "/" + u.Path // C:/… on Windows
@@ -79,7 +79,12 @@ func openDB(path string, pragmas []string) (*sql.DB, error) {
 func (f *file) ready(ctx context.Context) error {
 	f.opening.Do(func() {
 		// Detached: a caller that gives up must not leave a half-open file to the others.
-		f.openErr = f.open(context.WithoutCancel(ctx))
+		ctx = context.WithoutCancel(ctx)
+		if f.openErr = f.open(ctx); isFull(f.openErr) { // the log of an earlier process needs room, too
+			f.closeDBs()
+			f.ballast.release()
+			f.openErr = f.open(ctx)
+		}
 		if f.openErr != nil {
 			f.closeDBs()
 		}
@@ -111,7 +116,6 @@ func (f *file) open(ctx context.Context) (err error) {
 	if unwiped { // a process ended before it had wiped what it erased
 		f.startScrub()
 	}
-	f.ballast.keep(f.log)
 	return nil
 }
 
@@ -121,6 +125,12 @@ func createPrivate(path string) error {
 	c, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
+		// What a link without a target leads to would be made by whoever opens it, for
+		// all to read.
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return &loci.Error{Code: loci.Unavailable, Msg: "the memory file " + path + " is a link to a file that does not exist", Err: err,
+				Recovery: "Remove the link, or choose another store path."}
+		}
 		return nil
 	case err != nil:
 		refused := oserror.Of("the memory file "+path+" cannot be made", err)
@@ -140,7 +150,6 @@ func (f *file) close() {
 	f.scrub.stop()
 	close(f.closing)
 	<-f.writerDone
-	f.ballast.wait()
 	f.closeDBs()
 }
 

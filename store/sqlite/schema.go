@@ -69,11 +69,11 @@ func prepareOnce(ctx context.Context, conn *sql.Conn, tenant string) error {
 	if err := checkVersion(ctx, conn, minimumSQLite); err != nil {
 		return err
 	}
-	if err := useWAL(ctx, conn); err != nil {
+	version, err := readVersion(ctx, conn) // before anything is written: the file may not be ours
+	if err != nil {
 		return err
 	}
-	version, err := readVersion(ctx, conn)
-	if err != nil {
+	if err := useWAL(ctx, conn); err != nil {
 		return err
 	}
 	if version < len(migrations) {

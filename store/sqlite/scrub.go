@@ -109,15 +109,20 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'scrub'", nil, &pending); err != nil || pending == 0 {
 		return err
 	}
-	if err := f.write(ctx, func(t *tx) error { return t.wipePages() }); err != nil {
+	if err := f.erase(ctx, func(t *tx) error { return t.wipePages() }); err != nil {
 		return err
 	}
-	if err := f.truncateLog(ctx); err != nil {
+	err := f.truncateLog(ctx)
+	if isFull(err) {
+		f.ballast.release()
+		err = f.truncateLog(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	// Only now, and only if nothing was erased meanwhile: a process that ends
 	// before this line starts over at the next open.
-	return f.write(ctx, func(t *tx) error {
+	return f.erase(ctx, func(t *tx) error {
 		return t.exec("UPDATE meta SET value = 0 WHERE key = 'scrub' AND value = ?", pending)
 	})
 }

@@ -43,6 +43,8 @@ type Store struct {
 	single bool
 	opts   Options
 
+	ballast *ballast
+
 	mu     sync.Mutex
 	idle   *sync.Cond // signalled when a file loses its last user
 	files  map[loci.Tenant]*file
@@ -87,8 +89,13 @@ func Open(path string, opts *Options) (*Store, error) {
 		refused.Code = loci.Unavailable
 		return nil, refused
 	}
+	s.ballast = newBallast(s)
 	return s, nil
 }
+
+// Warnings says what the operator should know about the disk, in sentences: that the
+// reserve for deleting is missing, or that little is free.
+func (s *Store) Warnings() []string { return s.ballast.warnings() }
 
 // acquire opens a tenant's file and keeps it open until release.
 func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
@@ -229,7 +236,7 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		return err
 	}
 	defer s.release(f)
-	err = f.write(ctx, func(tx *tx) error {
+	err = f.erase(ctx, func(tx *tx) error {
 		seq, err := tx.nextSeq()
 		if err != nil {
 			return err

@@ -212,7 +212,7 @@ func (s *Store) DropVectors(ctx context.Context, t loci.Tenant, space loci.Space
 		return 0, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
 	}
 	var dropped int64
-	err = f.write(ctx, func(tx *tx) error {
+	err = f.erase(ctx, func(tx *tx) error {
 		var number int64
 		err := tx.row("SELECT n FROM space WHERE model = ? AND dims = ?", []any{space.Model, space.Dims}, &number)
 		if errors.Is(err, sql.ErrNoRows) {

@@ -17,11 +17,13 @@ const maxBatch = 256
 
 // A job is one write waiting for its turn.
 type job struct {
-	run  func(*tx) error
-	done chan error
+	run    func(*tx) error
+	erases bool // it makes room, and may use what the ballast gives back
+	done   chan error
 	// taken decides between the writer, who starts the job, and its caller, who
 	// stops waiting: whoever sets it first.
 	taken atomic.Bool
+	begun bool // by the writer, who alone looks at it
 }
 
 // tx is a write transaction on the file's one writing connection.
@@ -57,7 +59,15 @@ type tx struct {
 // durable. Jobs that wait together share one commit. A context that ends before
 // the job has started takes it back; after that the outcome is awaited.
 func (f *file) write(ctx context.Context, run func(*tx) error) error {
-	j := &job{run: run, done: make(chan error, 1)}
+	return f.do(ctx, &job{run: run, done: make(chan error, 1)})
+}
+
+// erase is write for what makes room.
+func (f *file) erase(ctx context.Context, run func(*tx) error) error {
+	return f.do(ctx, &job{run: run, erases: true, done: make(chan error, 1)})
+}
+
+func (f *file) do(ctx context.Context, j *job) error {
 	select {
 	case f.queue <- j:
 	case <-ctx.Done():
@@ -117,9 +127,83 @@ func (f *file) gather(first *job) []*job {
 	return batch
 }
 
-// commitBatch runs jobs in one transaction, each inside a savepoint so that one
-// that fails takes back its own work alone.
+// commitBatch runs jobs and tells their callers. What makes room goes on where the disk
+// is full: it alone may use what the ballast gives back, until there is room again.
 func (f *file) commitBatch(t *tx, batch []*job) {
+	var erasing, others []*job
+	for _, j := range batch {
+		if j.erases {
+			erasing = append(erasing, j)
+		} else {
+			others = append(others, j)
+		}
+	}
+	if len(others) > 0 && !f.ballast.ready() {
+		f.commitErasing(t, erasing)
+		f.commitWithin(t, others)
+		return
+	}
+	outcome, err := f.commit(t, batch)
+	if !isFull(err) {
+		finish(batch, outcome, err)
+		return
+	}
+	f.ballast.release()
+	finish(others, nil, err)
+	f.commitErasing(t, erasing)
+}
+
+// commitErasing runs jobs that make room.
+func (f *file) commitErasing(t *tx, jobs []*job) {
+	if len(jobs) == 0 {
+		return
+	}
+	outcome, err := f.commit(t, jobs)
+	if isFull(err) { // nothing else wrote in between, so there was something to give back
+		f.ballast.release()
+		outcome, err = f.commit(t, jobs)
+	}
+	finish(jobs, outcome, err)
+}
+
+// commitWithin runs jobs while there is no reserve: in the room that deletes left
+// in the file, which must not grow, and the log is cut afterwards.
+func (f *file) commitWithin(t *tx, jobs []*job) {
+	var pages, unused int64
+	err := t.row("SELECT (SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count)", nil, &pages, &unused)
+	if err == nil && (unused == 0 || !f.ballast.spare()) {
+		err = f.full(nil)
+	}
+	if err == nil {
+		err = t.limitPages(pages)
+	}
+	if err != nil {
+		finish(jobs, nil, err)
+		return
+	}
+	outcome, err := f.commit(t, jobs)
+	if limit := t.limitPages(maxPages); limit != nil {
+		f.logError("lift the limit of pages", limit)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := f.truncateLog(ctx); err != nil && ctx.Err() == nil {
+		f.logError("cut the log", err)
+	}
+	finish(jobs, outcome, err)
+}
+
+// maxPages is SQLite's own limit.
+const maxPages = 4294967294
+
+func (t *tx) limitPages(n int64) error {
+	_, err := t.conn.ExecContext(context.Background(), fmt.Sprint("PRAGMA max_page_count = ", n))
+	return err
+}
+
+// commit runs jobs in one transaction, each inside a savepoint so that one
+// that fails takes back its own work alone. The error is everybody's.
+func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
 	err := f.begin(t, batch)
 	if err == nil {
@@ -128,17 +212,15 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 		}
 	}
 	if err != nil {
-		finish(batch, nil, err)
-		return
+		return nil, err
 	}
 	outcome := make(map[*job]error, len(batch))
-	var started []*job
 	var broken error
 	for _, j := range batch {
-		if !j.taken.CompareAndSwap(false, true) {
+		if !j.begun && !j.taken.CompareAndSwap(false, true) {
 			continue // its caller stopped waiting
 		}
-		started = append(started, j)
+		j.begun = true
 		if broken == nil {
 			outcome[j], broken = t.runJob(j)
 		}
@@ -153,18 +235,16 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 		broken = t.exec("COMMIT")
 	}
 	if broken != nil {
-		if isFull(broken) {
-			f.ballast.release()
-		}
 		t.forget()
 		if err := t.exec("ROLLBACK"); err != nil {
 			f.log.Debug("rollback after a failed commit", "file", f.path, "error", err)
 		}
+		return nil, broken
 	}
-	if broken == nil && t.erased {
+	if t.erased {
 		f.startScrub() // before anybody is told, so that who waits for the wiping finds it under way
 	}
-	finish(started, outcome, broken)
+	return outcome, nil
 }
 
 // finish tells every caller its outcome; err, when set, is everybody's.
@@ -192,7 +272,7 @@ func (f *file) begin(t *tx, batch []*job) error {
 
 func allTaken(batch []*job) bool {
 	for _, j := range batch {
-		if !j.taken.Load() {
+		if j.begun || !j.taken.Load() {
 			return false
 		}
 	}

@@ -81,6 +81,10 @@ var calls = []struct {
 		_, err := s.Chain(ctx, t)
 		return err
 	}},
+	{"Untold", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
+		_, err := s.Untold(ctx, t, ids(1))
+		return err
+	}},
 	{"Check", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
 		_, err := s.Check(ctx, t)
 		return err

@@ -149,6 +149,28 @@ var chainCases = []testCase{
 		}
 		b.same("the event of another record", after[1], before[0])
 	}},
+	{"an erase that would take payloads and tells nobody is refused, and names what it is about", func(b *bench) {
+		a, plain, quiet := record(1, ""), record(2, ""), record(3, "")
+		b.apply(creation(a))
+		c := creation(plain, quiet)
+		c.Events[0].Payload = nil
+		c.Events[1].Payload, c.Events[1].Nonce = nil, []byte("a nonce")
+		b.apply(c)
+		gone := erasure(a, plain, quiet)
+		events := gone.Events
+		gone.Events = []loci.Event{event(loci.EventUpdated, a)}
+		b.conflict("an erase without an erased event", gone)
+		var untold *loci.UntoldError
+		if err := b.store.Apply(b.Context(), b.tenant, gone); !errors.As(err, &untold) || !slices.Equal(untold.IDs, ids(1, 3)) {
+			b.Errorf("the refusal is %v with %v; want one about the first and the third record", err, untold)
+		}
+		gone.Events = []loci.Event{events[0], events[2]}
+		b.apply(gone)
+		b.chained()
+		told, err := b.store.Untold(b.Context(), b.tenant, ids(4))
+		b.must("Untold", err)
+		b.same("never there", told, nil)
+	}},
 	{"an erased tenant's chain begins anew", func(b *bench) {
 		b.stockMore()
 		before, err := b.store.Chain(b.Context(), b.tenant)

@@ -74,6 +74,14 @@ func TestKilledAppendsAreThereOnce(t *testing.T) {
 	next := make([]int, 4) // of each worker: what was not acknowledged
 	for range max(10, *cycles/10) {
 		appendAndKill(t, url, next)
+		after, _, err := openMemory(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logIsWhole(t, after)
+		if err := after.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s, m, err := openMemory(url)
 	if err != nil {

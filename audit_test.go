@@ -1,0 +1,382 @@
+package loci_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// logIsWhole requires that the audit log of a tenant accuses nobody.
+func logIsWhole(t testing.TB, e *loci.Engine, tn loci.Tenant) {
+	t.Helper()
+	report, err := e.VerifyEvents(context.WithoutCancel(t.Context()), tn, loci.Hash{})
+	if err != nil || len(report.Problems) > 0 {
+		t.Fatalf("the log of a healthy store: %+v, %v", report, err)
+	}
+}
+
+// A desk is what the operations of the test below work on.
+type desk struct {
+	*testing.T
+	clock *clock
+	e     *loci.Engine
+	m     *loci.Memory // of the namespace u
+	tree  *loci.Tree
+	ids   map[string]loci.ID
+	kept  bytes.Buffer // an export
+}
+
+func (d *desk) ok(_ any, err error) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *desk) fact(name, content, subject string) {
+	d.Helper()
+	stored, err := d.m.StoreFact(d.Context(), loci.NewFact{Content: content, Subject: subject, Predicate: map[bool]string{true: "p"}[subject != ""]})
+	d.ok(nil, err)
+	d.ids[name] = stored.ID
+}
+
+// wrote puts checkpoints with writes, of one task with two and one that is written anew.
+func (d *desk) wrote(thread string, n int) {
+	d.Helper()
+	history(d, d.m, thread, "", n, func(i int) string { return fmt.Sprintf(`{"run_id":"r%d"}`, i%2) })
+	history(d, d.m, thread, "in:1", 1, plain)
+	for range 2 {
+		putWrites(d, d.m, thread, "c00", write("more", 0, "ch", "v"), write("more", 1, "ch", "v"), write("more", -1, "ch", "anew"))
+	}
+}
+
+func (d *desk) session(id string, messages int) {
+	d.Helper()
+	for i := range messages {
+		appendTo(d, d.m, id, spoken(loci.MessageHuman, fmt.Sprint("message ", i)))
+	}
+}
+
+// An operation is something that is done to a store; method is the one of the library
+// that the table below must not forget.
+type operation struct {
+	method string
+	do     func(d *desk)
+}
+
+var factOperations = []operation{
+	{"Memory.StoreFact", func(d *desk) { d.fact("note", "a note", "") }},
+	{"Memory.StoreFact", func(d *desk) { d.fact("note", "a note", "") }}, // confirms
+	{"Memory.StoreFact", func(d *desk) { d.fact("old", "lives in Bonn", "ann") }},
+	{"Memory.StoreFact", func(d *desk) { d.fact("new", "lives in Kiel", "ann") }}, // supersedes
+	{"Memory.ReviseFact", func(d *desk) {
+		text := "another note"
+		_, err := d.m.ReviseFact(d.Context(), d.ids["note"], loci.FactRevision{Content: &text})
+		d.ok(nil, err)
+	}},
+	{"Memory.Confirm", func(d *desk) { d.ok(nil, d.m.Confirm(d.Context(), loci.KindFact, d.ids["note"])) }},
+	{"Memory.Link", func(d *desk) { d.ok(nil, d.m.Link(d.Context(), d.ids["note"], loci.LinkSupports, d.ids["new"])) }},
+	{"Memory.CountUse", func(d *desk) { d.m.CountUse(d.Context(), loci.KindFact, d.ids["note"]) }},
+	{"Memory.Recall", func(d *desk) { d.ok(d.m.Recall(d.Context(), loci.RecallQuery{Topic: "note"})) }},
+	{"Memory.Forget", func(d *desk) { d.ok(d.m.Forget(d.Context(), loci.KindFact, d.ids["new"])) }},
+	{"Memory.Erase", func(d *desk) { d.ok(nil, d.m.Erase(d.Context(), d.ids["old"])) }},
+	{"Memory.EraseFact", func(d *desk) { d.ok(nil, d.m.EraseFact(d.Context(), d.ids["new"])) }},
+	{"Memory.StoreRule", func(d *desk) {
+		id, err := d.m.StoreRule(d.Context(), loci.NewRule{Content: "ask first"})
+		d.ok(nil, err)
+		d.ids["rule"] = id
+	}},
+	{"Memory.MarkHelpful", func(d *desk) { d.ok(d.m.MarkHelpful(d.Context(), d.ids["rule"])) }},
+	{"Memory.MarkHarmful", func(d *desk) {
+		for range 6 {
+			d.ok(d.m.MarkHarmful(d.Context(), d.ids["rule"], "it went wrong"))
+		}
+	}},
+	{"Memory.Erase", func(d *desk) { d.ok(nil, d.m.Erase(d.Context(), d.ids["rule"])) }},
+	{"Memory.StoreEpisode", func(d *desk) { d.ids["episode"] = episode(d, d.m, "home", "tea was drunk") }},
+	{"Memory.ConcludeEpisode", func(d *desk) { d.ok(d.m.ConcludeEpisode(d.Context(), d.ids["episode"], loci.Failed)) }},
+	{"Engine.Consolidate", func(d *desk) {
+		id := episode(d, d.m, "home", "coffee was drunk")
+		f := &fakeModel{t: d.T, reply: says(`{"new_facts":[{"content":"Drinks coffee.","evidence":[%q]}]}`, id)}
+		d.ok(d.e.Consolidate(d.Context(), tenant(d, "t"), loci.ConsolidateOptions{Completer: f.completer()}))
+		d.ok(nil, d.m.Erase(d.Context(), id))
+	}},
+}
+
+var itemOperations = []operation{
+	{"Items.Put", func(d *desk) {
+		put(d, d.m, loci.Namespace{"u", "x"}, "k", `{"a":1}`, nil)
+		put(d, d.m, loci.Namespace{"u", "x"}, "k", `{"a":2}`, nil)
+		put(d, d.m, loci.Namespace{"u", "y"}, "l", `{"a":1}`, nil)
+	}},
+	{"Items.Delete", func(d *desk) { d.ok(nil, d.m.Items().Delete(d.Context(), loci.Namespace{"u", "x"}, "k")) }},
+}
+
+var sessionOperations = []operation{
+	{"Sessions.Create", func(d *desk) { d.ok(d.m.Sessions().Create(d.Context(), loci.NewSession{ID: "made", MaxMessages: 3})) }},
+	{"Sessions.Append", func(d *desk) { d.session("made", 5) }}, // trims
+	{"Sessions.Append", func(d *desk) { d.session("s", 5) }},
+	{"Sessions.Update", func(d *desk) {
+		metadata := json.RawMessage(`{"k":"v"}`)
+		d.ok(d.m.Sessions().Update(d.Context(), "s", loci.SessionChange{Metadata: &metadata}))
+	}},
+	{"Sessions.Summarise", func(d *desk) {
+		talk(d, d.m, 20)
+		summarise(d, d.m, loci.SummaryOptions{Completer: &writer{}, ContextTokens: 200})
+	}},
+	{"Memory.Export", func(d *desk) { d.ok(d.m.Export(d.Context(), &d.kept, nil)) }},
+	{"Memory.Import", func(d *desk) { // each into a place of its own, and once more
+		for _, place := range []string{"copy", "copy", "trimmed", "cleared", "replaced", "single", "appended"} {
+			d.ok(bind(d, d.e, place).Import(d.Context(), bytes.NewReader(d.kept.Bytes()), nil))
+		}
+	}},
+	{"Sessions.Trim", func(d *desk) { d.ok(bind(d, d.e, "trimmed").Sessions().Trim(d.Context(), "s", 1)) }},
+	{"Sessions.Append", func(d *desk) {
+		limit := 2
+		m := bind(d, d.e, "appended")
+		d.ok(m.Sessions().Update(d.Context(), "s", loci.SessionChange{MaxMessages: &limit}))
+		appendTo(d, m, "s", spoken(loci.MessageHuman, "and one"))
+	}},
+	{"Sessions.Clear", func(d *desk) { d.ok(bind(d, d.e, "cleared").Sessions().Clear(d.Context(), "s")) }},
+	{"Sessions.ClearAll", func(d *desk) { d.ok(bind(d, d.e, "cleared").Sessions().ClearAll(d.Context())) }},
+	{"Sessions.Import", func(d *desk) {
+		m := bind(d, d.e, "replaced")
+		for _, mode := range []loci.ImportMode{loci.ImportReplace, loci.ImportAppend, loci.ImportReplace} {
+			var b bytes.Buffer
+			d.ok(nil, m.Sessions().Export(d.Context(), "s", &b))
+			d.ok(m.Sessions().Import(d.Context(), &b, loci.SessionImport{Mode: mode}))
+		}
+	}},
+	{"Memory.Erase", func(d *desk) { // one message, with what it belongs to
+		m := bind(d, d.e, "single", "messages")
+		events, _, err := m.Events(d.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventImported}}, loci.Page{})
+		d.ok(nil, err)
+		d.ok(nil, m.Erase(d.Context(), events[0].Entity))
+	}},
+	{"Memory.EraseAll", func(d *desk) { d.everything("single", loci.EraseQuery{Kinds: []loci.Kind{loci.KindSession}}) }},
+}
+
+var checkpointOperations = []operation{
+	{"Checkpoints.Put", func(d *desk) { d.wrote("t", 4) }},
+	{"Checkpoints.PutWrites", func(d *desk) {
+		putWrites(d, d.m, "never", "later", write("a", 0, "ch", "of a checkpoint that never came"))
+	}},
+	{"Checkpoints.Put", func(d *desk) { // over one that is there, with another value
+		in := checkpoint("t", "", "c00", "", `{}`, graphState{"same": "1", "step": "0"}, map[string]string{"step": "another"})
+		putCheckpoint(d, d.m, in)
+	}},
+	{"Checkpoints.CopyThread", func(d *desk) { d.ok(d.m.Checkpoints().CopyThread(d.Context(), "t", "copy")) }},
+	{"Checkpoints.DeleteForRuns", func(d *desk) { d.ok(d.m.Checkpoints().DeleteForRuns(d.Context(), []string{"r1"})) }},
+	{"Checkpoints.Prune", func(d *desk) { d.ok(d.m.Checkpoints().Prune(d.Context(), []string{"t"}, loci.KeepLatest)) }},
+	{"Checkpoints.Prune", func(d *desk) { d.ok(d.m.Checkpoints().Prune(d.Context(), []string{"t"}, loci.DeleteAll)) }},
+	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(d.m.Checkpoints().DeleteThread(d.Context(), "copy")) }},
+	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(d.m.Checkpoints().DeleteThread(d.Context(), "never")) }},
+	{"Checkpoints.Put", func(d *desk) { d.wrote("t", 2) }}, // the same thread again
+	{"Checkpoints.CopyThread", func(d *desk) { // more than goes in one change
+		var writes []loci.CheckpointWrite
+		for i := range 5100 {
+			writes = append(writes, write("many", i, "ch", "v"))
+		}
+		putWrites(d, d.m, "t", "c00", writes...)
+		d.ok(d.m.Checkpoints().CopyThread(d.Context(), "t", "large"))
+	}},
+	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(d.m.Checkpoints().DeleteThread(d.Context(), "large")) }},
+	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(d.m.Checkpoints().DeleteThread(d.Context(), "t")) }},
+	{"Checkpoints.Put", func(d *desk) { d.wrote("last", 1) }},
+}
+
+var treeOperations = []operation{
+	{"Tree.Write", func(d *desk) {
+		for i := range 4 {
+			d.ok(d.tree.Write(d.Context(), "/a/b", strings.Repeat(fmt.Sprint("line ", i, "\n"), 2000), nil))
+		}
+	}},
+	{"Tree.WriteAll", func(d *desk) {
+		d.ok(d.tree.WriteAll(d.Context(), []loci.FileContent{{Path: "/c/d", Content: "x"}, {Path: "/c/e", Content: "one\ntwo\n"}}, nil))
+	}},
+	{"Tree.Append", func(d *desk) { d.ok(d.tree.Append(d.Context(), "/a/b", "more")) }},
+	{"Tree.Edit", func(d *desk) {
+		d.ok(d.tree.Edit(d.Context(), "/a/b", "cut", func(old string) (string, error) { return old[:len(old)/2], nil }))
+	}},
+	{"Tree.Update", func(d *desk) { d.ok(d.tree.Update(d.Context(), "/a/b", "line", "row")) }},
+	{"Tree.Insert", func(d *desk) { d.ok(d.tree.Insert(d.Context(), "/c/e", 1, "between")) }},
+	{"Tree.ReplaceOnce", func(d *desk) { d.ok(d.tree.ReplaceOnce(d.Context(), "/c/e", "two", "three")) }},
+	{"Tree.MakeDir", func(d *desk) { d.ok(nil, d.tree.MakeDir(d.Context(), "/f")) }},
+	{"Tree.Rename", func(d *desk) { d.ok(nil, d.tree.Rename(d.Context(), "/c", "/f/c")) }},
+	{"Tree.Restore", func(d *desk) {
+		versions, err := d.tree.Versions(d.Context(), "/a/b")
+		d.ok(nil, err)
+		d.ok(d.tree.Restore(d.Context(), "/a/b", versions[len(versions)-1].Version))
+	}},
+	{"Memory.Import", func(d *desk) {
+		var b bytes.Buffer
+		d.ok(d.m.Export(d.Context(), &b, nil))
+		d.ok(bind(d, d.e, "files").Import(d.Context(), &b, nil))
+	}},
+	{"Tree.Delete", func(d *desk) { d.ok(d.tree.Delete(d.Context(), "/f")) }},
+	{"Tree.Delete", func(d *desk) { d.ok(d.tree.Delete(d.Context(), "/")) }},
+}
+
+var upkeepOperations = []operation{
+	{"Engine.SweepTenant", func(d *desk) {
+		d.fact("fades", "will fade", "bob")
+		put(d, d.m, loci.Namespace{"u", "x"}, "ends", `{"a":1}`, &loci.PutOptions{TTL: time.Hour})
+		episode(d, d.m, "home", "will expire")
+		for range 3 {
+			d.clock.advance(200 * dayLong)
+			d.ok(d.e.SweepTenant(d.Context(), tenant(d, "t")))
+		}
+	}},
+	{"Engine.Sweep", func(d *desk) { d.ok(d.e.Sweep(d.Context())) }},
+	{"Memory.Import", func(d *desk) { // what the sweep took comes back under its id, and goes again
+		d.ok(bind(d, d.e, "copy").Import(d.Context(), bytes.NewReader(d.kept.Bytes()), nil))
+		d.clock.advance(200 * dayLong)
+		d.ok(d.e.Sweep(d.Context()))
+	}},
+	{"Engine.Backfill", func(d *desk) { d.ok(d.e.Backfill(d.Context(), tenant(d, "t"), nil)) }},
+	{"Engine.Reindex", func(d *desk) { d.ok(d.e.Reindex(d.Context(), tenant(d, "t"), nil)) }},
+	{"Engine.RecordElevation", func(d *desk) {
+		p, err := loci.NewPrincipal(tenant(d, "t"), "root", nil, loci.ScopeAdmin, loci.ScopeElevate)
+		d.ok(nil, err)
+		p, err = p.Elevate(tenant(d, "other"))
+		d.ok(nil, err)
+		d.ok(nil, d.e.RecordElevation(d.Context(), p, "r", "erase"))
+	}},
+	{"Memory.EraseAll", func(d *desk) {
+		d.wrote("again", 2)
+		d.ok(d.tree.Write(d.Context(), "/again", "x", nil))
+		for _, place := range []string{"trimmed", "replaced", ""} {
+			d.everything(place, loci.EraseQuery{All: true})
+		}
+	}},
+}
+
+// everything erases what a query selects in a place; "" is the whole tenant.
+func (d *desk) everything(place string, q loci.EraseQuery) {
+	d.Helper()
+	m := bind(d, d.e)
+	if place != "" {
+		m = bind(d, d.e, place)
+	}
+	n, err := m.CountErase(d.Context(), q)
+	d.ok(nil, err)
+	if q.Expect = n; n == 0 {
+		d.Errorf("nothing to erase in %q", place)
+	}
+	d.ok(m.EraseAll(d.Context(), q, nil))
+}
+
+// Whatever is done, the log accuses nobody: every operation there is, one after the
+// other, and the log is verified after each.
+func TestNoOperationMakesTheLogAccuse(t *testing.T) {
+	all := slices.Concat(factOperations, itemOperations, sessionOperations, checkpointOperations, treeOperations, upkeepOperations)
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		d := &desk{T: t, clock: newClock(), ids: map[string]loci.ID{}}
+		opts := quiet(d.clock)
+		revisions := 1
+		opts.Tokenizer = wordTokens{}
+		opts.EpisodeCap, opts.Revisions, opts.Embedder = 1, &revisions, &wordEmbedder{model: "words"}
+		d.e = newEngine(t, s, opts)
+		d.m = bind(t, d.e, "u")
+		tree, err := d.m.Tree("files", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.tree = tree
+		for i, op := range all {
+			op.do(d)
+			report, err := d.e.VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{})
+			if err != nil || len(report.Problems) > 0 {
+				t.Fatalf("operation %d, %s: %+v, %v", i, op.method, report, err)
+			}
+		}
+		logIsWhole(t, d.e, tenant(t, "other"))
+	})
+}
+
+// Every method that may write is in the table above; those that only read are here.
+func TestTheTableOfOperationsIsComplete(t *testing.T) {
+	have := map[string]bool{}
+	for _, op := range slices.Concat(factOperations, itemOperations, sessionOperations, checkpointOperations, treeOperations, upkeepOperations) {
+		have[op.method] = true
+	}
+	for _, reads := range []string{"Memory: AsOf Checkpoints Connect ConnectorText Context CountErase Episode Episodes Events Export Fact Facts History Items" +
+		" Lifecycle Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View",
+		"Items: Get Namespaces Search", "Checkpoints: Get List", "Sessions: Export History List Retrieve Search Session",
+		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
+		"Engine: ConsolidatedAt Generations Lagging Memory PlanSweep Space Store VerifyEvents"} {
+		noun, methods, _ := strings.Cut(reads, ": ")
+		for _, method := range strings.Fields(methods) {
+			have[noun+"."+method] = true
+		}
+	}
+	for _, value := range []any{&loci.Memory{}, &loci.Items{}, &loci.Checkpoints{}, &loci.Sessions{}, &loci.Tree{}, &loci.Engine{}} {
+		noun := reflect.TypeOf(value)
+		for i := range noun.NumMethod() {
+			if name := noun.Elem().Name() + "." + noun.Method(i).Name; !have[name] {
+				t.Errorf("%s is in no table: say what it does to the log", name)
+			}
+		}
+	}
+}
+
+// betweenPages does something after the first page of events was read.
+type betweenPages struct {
+	loci.Store
+	once func()
+}
+
+func (b *betweenPages) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p loci.Page) ([]loci.Event, string, error) {
+	events, next, err := b.Store.Events(ctx, t, f, p)
+	if do := b.once; do != nil {
+		b.once = nil
+		do()
+	}
+	return events, next, err
+}
+
+// What others erase while the log is read is no problem of the log; what they
+// take away without an erase is.
+func TestErasesDuringAVerification(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		between := &betweenPages{Store: s}
+		e := newEngine(t, between, loci.Options{})
+		m := bind(t, e, "u")
+		first := save(t, m, "the first")
+		var more loci.Change
+		for range 1001 { // so that the log has two pages
+			more.Events = append(more.Events, loci.Event{ID: loci.NewID(), Type: loci.EventUpdated, Kind: loci.KindFact, Entity: loci.NewID(), At: time.UnixMilli(1)})
+		}
+		if err := s.Apply(t.Context(), tenant(t, "t"), more); err != nil {
+			t.Fatal(err)
+		}
+		always := func() {
+			if err := m.Erase(t.Context(), first); err != nil {
+				t.Error(err)
+			}
+			first = save(t, m, "another")
+		}
+		between.once = always
+		report, err := e.VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{})
+		if err != nil || len(report.Problems) > 0 || report.Emptied != 1 || report.Events != 1002 {
+			t.Errorf("with an erase: %+v, %v", report, err)
+		}
+		between.once = func() {
+			if err := s.EraseTenant(t.Context(), tenant(t, "t")); err != nil {
+				t.Error(err)
+			}
+			save(t, m, "anew")
+		}
+		if report, err = e.VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 || report.Events != 1 {
+			t.Errorf("with the tenant erased: %+v, %v", report, err)
+		}
+	})
+}

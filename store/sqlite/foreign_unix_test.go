@@ -1,0 +1,101 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// What lies at the ballast's place and is not Loci's is neither written nor removed,
+// nor is what it leads to; saving goes on, and the warnings say it.
+func TestForeignBallast(t *testing.T) {
+	t.Parallel()
+	for name, plant := range map[string]func(target, ballast string) error{
+		"a link":               os.Symlink,
+		"a link to nothing":    func(target, ballast string) error { return os.Symlink(target+".missing", ballast) },
+		"a hard link":          os.Link,
+		"a file of the user's": func(_, ballast string) error { return os.WriteFile(ballast, []byte("mine"), 0o600) },
+		"one as large as ours": func(_, ballast string) error {
+			return os.WriteFile(ballast, append(make([]byte, ballastSize-1), 1), 0o600)
+		},
+		"a directory": func(_, ballast string) error { return os.Mkdir(ballast, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			target, ballast := filepath.Join(t.TempDir(), "target"), filepath.Join(dir, ballastName)
+			if err := os.WriteFile(target, []byte("precious"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := plant(target, ballast); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.Lstat(ballast)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, _ := os.ReadFile(ballast) // a directory has none
+			s := openFile(t, filepath.Join(dir, "x.db"))
+			save(t, s, "a note")
+			s.ballast.release()
+			if got, err := os.ReadFile(target); err != nil || string(got) != "precious" {
+				t.Errorf("the target holds %q, %v", got, err)
+			}
+			if _, err := os.Stat(target + ".missing"); err == nil {
+				t.Error("the target of the link was made")
+			}
+			after, err := os.Lstat(ballast)
+			if err != nil || !os.SameFile(before, after) || after.Size() != before.Size() {
+				t.Fatalf("what was there is now %v, %v", after, err)
+			}
+			if got, _ := os.ReadFile(ballast); !bytes.Equal(got, content) {
+				t.Error("what was there was written")
+			}
+			if said := strings.Join(s.Warnings(), " "); !strings.Contains(said, "left alone") {
+				t.Errorf("warnings %q", said)
+			}
+		})
+	}
+}
+
+// Neither the file nor SQLite's beside it are made through a link.
+func TestLinksAtTheStoresFiles(t *testing.T) {
+	t.Parallel()
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		dir, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
+		path := filepath.Join(dir, "x.db")
+		if err := os.Symlink(target, path+suffix); err != nil {
+			t.Fatal(err)
+		}
+		s := openFile(t, path)
+		wantCode(t, s.Apply(t.Context(), testTenant, note("x")), loci.Unavailable, path)
+		if _, err := os.Lstat(target); err == nil {
+			t.Errorf("x.db%s: the target of the link was made", suffix)
+		}
+	}
+}
+
+// A database of another program stays as it is, byte by byte.
+func TestAnotherProgramsFileIsNotTouched(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	exec1(t, path, "CREATE TABLE x (y)")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openFile(t, path)
+	wantCode(t, s.Apply(t.Context(), testTenant, note("x")), loci.Unsupported, "another program")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file was written: %v", err)
+	}
+}
