@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/secret"
 )
 
@@ -15,6 +16,9 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 	if len(value) > 0 {
 		if text != "" {
 			return "", nil, Errorf(Invalid, "content is given twice, as text and as an object: give one")
+		}
+		if err := checkJSON("content", value); err != nil {
+			return "", nil, err
 		}
 		v, err := decodeJSON(value)
 		object, ok := v.(map[string]any)
@@ -44,12 +48,32 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 	return text, value, nil
 }
 
+// maxDepth is how deep a JSON value may nest; package json reads no more.
+const maxDepth = 10_000
+
+// checkJSON refuses JSON that could not be stored as it was sent: what decoders
+// replace or drop without a word. What is no JSON is left to whoever decodes it.
+func checkJSON(what string, data []byte) error {
+	switch jsonguard.CheckStored(data, maxDepth, nil) {
+	case jsonguard.UTF8:
+		return Errorf(Invalid, "%s is not valid UTF-8", what)
+	case jsonguard.Surrogate:
+		return Errorf(Invalid, `%s has a text with half of a surrogate pair, such as \ud800: write the whole character`, what)
+	case jsonguard.Duplicate:
+		return Errorf(Invalid, "%s has an object with the same name twice: give it once", what)
+	}
+	return nil
+}
+
 func checkMetadata(metadata map[string]any) error {
 	if _, ok := metadata["content"]; ok {
 		return Errorf(Invalid, "metadata.content is reserved for the text itself: use another key")
 	}
 	if len(metadata) == 0 {
 		return nil
+	}
+	if len(metadata) > MaxMetadataNames {
+		return Errorf(Invalid, "metadata has %d names; the limit is %d: leave some out", len(metadata), MaxMetadataNames)
 	}
 	data, err := encodeJSON(metadata)
 	if err != nil {
@@ -94,6 +118,9 @@ func (e *Engine) redactValue(v any) any {
 // tags redacts and checks the tags of a fact; redaction comes first, since
 // credentials are not known by their lower-case form.
 func (e *Engine) tags(tags []string) ([]string, error) {
+	if len(tags) > MaxTags {
+		return CheckTags(tags) // which says so
+	}
 	clean := make([]string, len(tags))
 	for i, tag := range tags {
 		clean[i] = e.redact(tag)
@@ -120,6 +147,9 @@ func (e *Engine) redactField(key string, value any) any {
 // CheckTags brings tags to their stored form: trimmed, lower case, each once, in
 // the order given. At most 16 tags of 1 to 64 characters.
 func CheckTags(tags []string) ([]string, error) {
+	if len(tags) > MaxTags { // before they are compared with one another
+		return nil, Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
+	}
 	var out []string
 	for i, tag := range tags {
 		valid := utf8.ValidString(tag) // asked first: ToLower replaces what is not
@@ -136,9 +166,6 @@ func CheckTags(tags []string) ([]string, error) {
 		if !slices.Contains(out, tag) {
 			out = append(out, tag)
 		}
-	}
-	if len(out) > MaxTags {
-		return nil, Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(out), MaxTags)
 	}
 	return out, nil
 }

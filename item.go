@@ -145,6 +145,9 @@ func (it *Items) draft(n Namespace, key string, value json.RawMessage, opts *Put
 	if opts.TTL < 0 {
 		return nil, Errorf(Invalid, "ttl must not be negative")
 	}
+	if err := checkJSON("value", value); err != nil {
+		return nil, err
+	}
 	v, err := decodeJSON(value)
 	object, ok := v.(map[string]any)
 	if err != nil || !ok {

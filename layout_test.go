@@ -22,7 +22,7 @@ const module = "github.com/loci-memory/loci"
 // A package that is missing here, or an edge that is, is refused: write it down
 // with a reason in ARCHITECTURE.md first.
 var mayImport = map[string][]string{
-	"":                      {"internal/retrieval", "internal/secret"},
+	"":                      {"internal/jsonguard", "internal/retrieval", "internal/secret"},
 	"internal/retrieval":    {},
 	"internal/remote":       {""},
 	"internal/secret":       {},
@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"store/internal/index":  {"", "internal/retrieval", "internal/vector"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
-	"tool":                  {"", "internal/secret"},
+	"tool":                  {"", "internal/jsonguard", "internal/secret"},
 	"graph":                 {"", "internal/jsonguard", "tool"},
 	"mcp":                   {"", "internal/jsonguard", "tool"},
 	"rest":                  {"", "internal/jsonguard", "internal/problem", "tool"},

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // The format of an exported session: one JSON object {"format", "version",
@@ -153,12 +155,17 @@ func (s *Sessions) readDocument(r io.Reader) (*sessionImport, error) {
 		Session  sessionDocument   `json:"session"`
 		Messages []json.RawMessage `json:"messages"`
 	}
-	if err := json.Unmarshal(data, &document); err != nil {
+	if err := checkJSON("the document", data); err != nil {
+		return nil, err
+	}
+	if err := jsonguard.Unmarshal(data, &document); err != nil {
 		return nil, Errorf(Invalid, "not JSON of an exported session: %v", err)
 	}
 	switch {
 	case document.Format != SessionFormat:
 		return nil, Errorf(Invalid, "format is %q; it must be %s", clip(document.Format), SessionFormat)
+	case document.Version < 1:
+		return nil, Errorf(Invalid, "version is %d; it must be 1 to %d", document.Version, SessionVersion)
 	case document.Version != SessionVersion:
 		return nil, Errorf(Unsupported, "version is %d: this build reads %s up to version %d", document.Version, SessionFormat, SessionVersion)
 	case document.Messages == nil:

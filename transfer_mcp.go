@@ -2,8 +2,9 @@ package loci
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // MCPMemoryFormat names the JSONL file of the MCP reference memory server.
@@ -26,7 +27,10 @@ type mcpLine struct {
 // came from is kept as metadata.
 func (m *Memory) importMCP(line []byte) ([]imported, error) {
 	var in mcpLine
-	if err := json.Unmarshal(line, &in); err != nil {
+	if err := checkJSON("the line", line); err != nil {
+		return nil, err
+	}
+	if err := jsonguard.Unmarshal(line, &in); err != nil {
 		return nil, Errorf(Invalid, "not JSON of an entity or a relation: %v", err)
 	}
 	switch in.Type {

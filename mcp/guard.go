@@ -21,6 +21,7 @@ var faults = map[jsonguard.Fault]*fault{
 	jsonguard.JSON:      {jsonrpc.CodeParseError, "json", "the message is not valid JSON: send one JSON-RPC message a line"},
 	jsonguard.NUL:       {jsonrpc.CodeInvalidRequest, "nul", `a text contains the NUL character \u0000: leave it out`},
 	jsonguard.Depth:     {jsonrpc.CodeInvalidRequest, "depth", "the message nests too deep: flatten it"},
+	jsonguard.Surrogate: {jsonrpc.CodeInvalidRequest, "surrogate", `a text contains half of a surrogate pair, such as \ud800: write the whole character`},
 	jsonguard.Duplicate: {jsonrpc.CodeInvalidRequest, "duplicate_name", "an object has the same name twice"},
 }
 
@@ -49,7 +50,7 @@ func (e *envelope) member(name []byte) *json.RawMessage {
 // guard checks a line and splits its top level.
 func guard(line []byte, maxDepth int) (e envelope, f *fault) {
 	found := jsonguard.Check(line, maxDepth, func(name, value []byte) {
-		if m := e.member(name); m != nil {
+		if m := e.member(name); m != nil && value != nil {
 			*m = value
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -124,6 +125,9 @@ func tagOf(path string) string {
 	return tag
 }
 
+// maxParts bounds the faults that a reply names: a request may have one a byte.
+const maxParts = 20
+
 // showError makes a problem of what huma itself refuses.
 func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
 	model, ok := v.(*huma.ErrorModel)
@@ -132,9 +136,16 @@ func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
 	}
 	var parts []problem.Part
 	var first string
+	code := loci.Invalid
 	for _, e := range model.Errors {
-		if e == nil {
+		if e == nil || len(parts) == maxParts {
 			continue
+		}
+		if limit, ok := strings.CutPrefix(e.Message, "expected length <= "); ok && strings.HasPrefix(e.Location, "body.") {
+			e.Message = "has more characters than its limit " + limit + ": shorten it"
+			if n, err := strconv.Atoi(limit); err == nil && n >= loci.MaxQueryBytes && first == "" {
+				code = loci.TooLarge // a text, and not a name
+			}
 		}
 		parts = append(parts, problem.Part{Location: e.Location, Message: e.Message})
 		if first == "" {
@@ -148,7 +159,7 @@ func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
 	if model.Status >= http.StatusInternalServerError {
 		return a.problem(ctx.Context(), id, errors.New(first)), nil
 	}
-	p := problem.Of(&loci.Error{Code: loci.Invalid, Msg: first, Recovery: "Correct what is named; /v1/openapi.json describes every request."})
+	p := problem.Of(&loci.Error{Code: code, Msg: first, Recovery: "Correct what is named; /v1/openapi.json describes every request."})
 	p.RequestID, p.Errors = id, parts
 	return p, nil
 }

@@ -49,13 +49,15 @@ type scan struct {
 // Check looks for the first fault of a text. maxDepth is how many levels of
 // objects and lists it may have. member, unless nil, is called for each member of
 // an object at the top, in order, also when a fault comes after it; name and value
-// are parts of the text, or of a copy.
+// are parts of the text, or of a copy. The value of a name that comes again is nil.
 func Check(text []byte, maxDepth int, member func(name, value []byte)) Fault {
 	return check(text, maxDepth, scan{member: member})
 }
 
 // CheckStored is Check for what a program keeps, where a text may contain NUL.
-func CheckStored(text []byte, maxDepth int) Fault { return check(text, maxDepth, scan{nul: true}) }
+func CheckStored(text []byte, maxDepth int, member func(name, value []byte)) Fault {
+	return check(text, maxDepth, scan{nul: true, member: member})
+}
 
 func check(text []byte, maxDepth int, s scan) Fault {
 	if !utf8.Valid(text) {
@@ -81,6 +83,9 @@ func (s *scan) run() Fault {
 			}
 			if n := len(s.open); n > 0 && s.open[n-1].wantName {
 				if !s.addName(s.text[i:end+1], escaped) {
+					if n == 1 && s.member != nil {
+						s.member(s.name, nil)
+					}
 					return Duplicate
 				}
 			}
@@ -202,4 +207,33 @@ func (s *scan) endValue(i int) {
 		s.member(s.name, bytes.TrimSpace(s.text[s.value:i]))
 	}
 	s.value = 0
+}
+
+// Count is how many elements or members a list or an object has that is valid JSON.
+func Count(value []byte) (n int) {
+	level, filled := 0, false
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '"':
+			i, _, _ = endOfString(value, i)
+		case '{', '[':
+			if level++; level == 1 {
+				continue
+			}
+		case '}', ']':
+			level--
+			continue
+		case ',':
+			if level == 1 {
+				n++
+			}
+		}
+		filled = true
+	}
+	if filled {
+		n++
+	}
+	return n
 }

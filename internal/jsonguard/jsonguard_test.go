@@ -35,10 +35,10 @@ func TestSurrogates(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.text, got, c.want)
 		}
 	}
-	if got := jsonguard.CheckStored([]byte(`{"a":"\u0000"}`), 64); got != "" {
+	if got := jsonguard.CheckStored([]byte(`{"a":"\u0000"}`), 64, nil); got != "" {
 		t.Errorf("NUL in what a program keeps: %q", got)
 	}
-	if got := jsonguard.CheckStored([]byte(`{"a":"\u0000\ud800"}`), 64); got != jsonguard.Surrogate {
+	if got := jsonguard.CheckStored([]byte(`{"a":"\u0000\ud800"}`), 64, nil); got != jsonguard.Surrogate {
 		t.Errorf("half a pair in what a program keeps: %q", got)
 	}
 }
