@@ -118,7 +118,7 @@ func (e *Engine) redactValue(v any) any {
 // tags redacts and checks the tags of a fact; redaction comes first, since
 // credentials are not known by their lower-case form.
 func (e *Engine) tags(tags []string) ([]string, error) {
-	if len(tags) > MaxTags {
+	if len(tags) > maxGivenTags {
 		return CheckTags(tags) // which says so
 	}
 	clean := make([]string, len(tags))
@@ -144,11 +144,15 @@ func (e *Engine) redactField(key string, value any) any {
 	return text
 }
 
+// maxGivenTags bounds what may be given, some of it more than once.
+const maxGivenTags = 4 * MaxTags
+
 // CheckTags brings tags to their stored form: trimmed, lower case, each once, in
 // the order given. At most 16 tags of 1 to 64 characters.
 func CheckTags(tags []string) ([]string, error) {
-	if len(tags) > MaxTags { // before they are compared with one another
-		return nil, Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
+	tooMany := Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
+	if len(tags) > maxGivenTags { // before any is looked at
+		return nil, tooMany
 	}
 	var out []string
 	for i, tag := range tags {
@@ -164,6 +168,9 @@ func CheckTags(tags []string) ([]string, error) {
 			return nil, Errorf(Invalid, "tags[%d] is not valid text", i)
 		}
 		if !slices.Contains(out, tag) {
+			if len(out) == MaxTags { // before more are compared with one another
+				return nil, tooMany
+			}
 			out = append(out, tag)
 		}
 	}

@@ -51,7 +51,7 @@ func (a *API) describe() error {
 	api := a.huma.OpenAPI()
 	api.Components.Parameters = map[string]*huma.Param{}
 	add := func(h requestHeader) *huma.Param {
-		api.Components.Parameters[h.component] = &huma.Param{Name: h.name, In: "header", Description: h.help, 
+		api.Components.Parameters[h.component] = &huma.Param{Name: h.name, In: "header", Description: h.help,
 			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &h.most}}
 		if h.least > 0 {
 			api.Components.Parameters[h.component].Schema.MinLength = &h.least
