@@ -37,15 +37,25 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		if strings.TrimSpace(text) == "" {
 			return "", nil, Errorf(Invalid, "content must not be empty")
 		}
+		if err := e.checkSize(len(text)); err != nil { // before it is searched for secrets
+			return "", nil, err
+		}
 		if !utf8.ValidString(text) {
 			return "", nil, Errorf(Invalid, "content is not valid UTF-8")
 		}
 		text = e.redact(text)
 	}
-	if size := max(len(text), len(value)); size > e.opts.MaxContent {
-		return "", nil, Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", size, e.opts.MaxContent)
+	if err := e.checkSize(max(len(text), len(value))); err != nil {
+		return "", nil, err
 	}
 	return text, value, nil
+}
+
+func (e *Engine) checkSize(bytes int) error {
+	if bytes > e.opts.MaxContent {
+		return Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", bytes, e.opts.MaxContent)
+	}
+	return nil
 }
 
 // maxDepth is how deep a JSON value may nest; package json reads no more.

@@ -30,8 +30,8 @@ var bounds = map[string]bound{
 	"content":              {characters: wholeBody, entries: loci.MaxMessageParts, members: largest},
 	"old_content":          {characters: wholeBody},
 	"trigger_prompt":       {characters: wholeBody}, // the first 16 KiB count
-	"query":                {characters: wholeBody}, // of a session the first 16 KiB count
-	"topic":                {characters: loci.MaxQueryBytes},
+	"query":                {characters: wholeBody}, // of which a search takes 16 KiB, and says so
+	"topic":                {characters: wholeBody},
 	"cursor":               {characters: 20_000},
 	"tag":                  {characters: 256},
 	"tags":                 {characters: 256, entries: loci.MaxTags},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -136,16 +135,9 @@ func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
 	}
 	var parts []problem.Part
 	var first string
-	code := loci.Invalid
 	for _, e := range model.Errors {
 		if e == nil || len(parts) == maxParts {
 			continue
-		}
-		if limit, ok := strings.CutPrefix(e.Message, "expected length <= "); ok && strings.HasPrefix(e.Location, "body.") {
-			e.Message = "has more characters than its limit " + limit + ": shorten it"
-			if n, err := strconv.Atoi(limit); err == nil && n >= loci.MaxQueryBytes && first == "" {
-				code = loci.TooLarge // a text, and not a name
-			}
 		}
 		parts = append(parts, problem.Part{Location: e.Location, Message: e.Message})
 		if first == "" {
@@ -159,7 +151,7 @@ func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
 	if model.Status >= http.StatusInternalServerError {
 		return a.problem(ctx.Context(), id, errors.New(first)), nil
 	}
-	p := problem.Of(&loci.Error{Code: code, Msg: first, Recovery: "Correct what is named; /v1/openapi.json describes every request."})
+	p := problem.Of(&loci.Error{Code: loci.Invalid, Msg: first, Recovery: "Correct what is named; /v1/openapi.json describes every request."})
 	p.RequestID, p.Errors = id, parts
 	return p, nil
 }
