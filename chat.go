@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
+
+// MaxChatMessages bounds the messages of a conversation that a memory is put into.
+const MaxChatMessages = 10_000
 
 // A ChatMessage is a message of a conversation as a program keeps it. What Loci does
 // not know of it stays as it is.
@@ -36,6 +40,12 @@ func (c *ChatMessage) System() bool { return c.Role == "system" || c.Role == "de
 // messages, {"role", "content"}, or in that in which LangChain stores them, {"type",
 // "data"}.
 func ParseChat(list json.RawMessage) ([]ChatMessage, error) {
+	if err := checkJSON("messages", list); err != nil {
+		return nil, err
+	}
+	if json.Valid(list) && jsonguard.Count(list) > MaxChatMessages {
+		return nil, Errorf(Invalid, "messages has more than %d entries: leave the oldest out", MaxChatMessages)
+	}
 	var all []json.RawMessage
 	if err := json.Unmarshal(list, &all); err != nil {
 		return nil, Errorf(Invalid, "messages must be a JSON list: %s", jsonform.Fault(err))
@@ -51,7 +61,7 @@ func ParseChat(list json.RawMessage) ([]ChatMessage, error) {
 				Content json.RawMessage `json:"content"`
 			} `json:"data"`
 		}
-		err := json.Unmarshal(source, &read)
+		err := jsonguard.Unmarshal(source, &read)
 		switch {
 		case err == nil && read.Role != "":
 			out[i] = ChatMessage{Role: read.Role, Content: read.Content, Source: source}

@@ -183,6 +183,9 @@ func (in *Checkpoint) checkMetadata() error {
 		return Errorf(TooLarge, "metadata has %d bytes; the limit is %d", max(len(in.Metadata), len(in.TypedMetadata.Data)), MaxCheckpointMetadata)
 	}
 	if len(in.Metadata) > 0 {
+		if err := checkJSON("metadata", in.Metadata); err != nil {
+			return err
+		}
 		v, err := decodeJSON(in.Metadata)
 		if _, ok := v.(map[string]any); err != nil || !ok {
 			return Errorf(Invalid, "metadata must be a JSON object")

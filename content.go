@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/secret"
 )
 
@@ -16,6 +17,9 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 	if len(value) > 0 {
 		if text != "" {
 			return "", nil, Errorf(Invalid, "content is given twice, as text and as an object: give one")
+		}
+		if err := checkJSON("content", value); err != nil {
+			return "", nil, err
 		}
 		v, err := decodeJSON(value)
 		object, ok := v.(map[string]any)
@@ -34,15 +38,42 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		if strings.TrimSpace(text) == "" {
 			return "", nil, Errorf(Invalid, "content must not be empty")
 		}
+		if err := e.checkSize(len(text)); err != nil { // before it is searched for secrets
+			return "", nil, err
+		}
 		if !utf8.ValidString(text) {
 			return "", nil, Errorf(Invalid, "content is not valid UTF-8")
 		}
 		text = e.redact(text)
 	}
-	if size := max(len(text), len(value)); size > e.opts.MaxContent {
-		return "", nil, Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", size, e.opts.MaxContent)
+	if err := e.checkSize(max(len(text), len(value))); err != nil {
+		return "", nil, err
 	}
 	return text, value, nil
+}
+
+func (e *Engine) checkSize(bytes int) error {
+	if bytes > e.opts.MaxContent {
+		return Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", bytes, e.opts.MaxContent)
+	}
+	return nil
+}
+
+// maxDepth is how deep a JSON value may nest; package json reads no more.
+const maxDepth = 10_000
+
+// checkJSON refuses JSON that could not be stored as it was sent: what decoders
+// replace or drop without a word. What is no JSON is left to whoever decodes it.
+func checkJSON(what string, data []byte) error {
+	switch jsonguard.CheckStored(data, maxDepth, nil) {
+	case jsonguard.UTF8:
+		return Errorf(Invalid, "%s is not valid UTF-8", what)
+	case jsonguard.Surrogate:
+		return Errorf(Invalid, `%s has a text with half of a surrogate pair, such as \ud800: write the whole character`, what)
+	case jsonguard.Duplicate:
+		return Errorf(Invalid, "%s has an object with the same name twice: give it once", what)
+	}
+	return nil
 }
 
 func checkMetadata(metadata map[string]any) error {
@@ -51,6 +82,9 @@ func checkMetadata(metadata map[string]any) error {
 	}
 	if len(metadata) == 0 {
 		return nil
+	}
+	if len(metadata) > MaxMetadataNames {
+		return Errorf(Invalid, "metadata has %d names; the limit is %d: leave some out", len(metadata), MaxMetadataNames)
 	}
 	data, err := encodeJSON(metadata)
 	if err != nil {
@@ -95,6 +129,9 @@ func (e *Engine) redactValue(v any) any {
 // tags redacts and checks the tags of a fact; redaction comes first, since
 // credentials are not known by their lower-case form.
 func (e *Engine) tags(tags []string) ([]string, error) {
+	if len(tags) > maxGivenTags {
+		return CheckTags(tags) // which says so
+	}
 	clean := make([]string, len(tags))
 	for i, tag := range tags {
 		clean[i] = e.redact(tag)
@@ -118,9 +155,16 @@ func (e *Engine) redactField(key string, value any) any {
 	return text
 }
 
+// maxGivenTags bounds what may be given, some of it more than once.
+const maxGivenTags = 4 * MaxTags
+
 // CheckTags brings tags to their stored form: trimmed, lower case, each once, in
 // the order given. At most 16 tags of 1 to 64 characters.
 func CheckTags(tags []string) ([]string, error) {
+	tooMany := Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
+	if len(tags) > maxGivenTags { // before any is looked at
+		return nil, tooMany
+	}
 	var out []string
 	for i, tag := range tags {
 		valid := utf8.ValidString(tag) // asked first: ToLower replaces what is not
@@ -135,11 +179,11 @@ func CheckTags(tags []string) ([]string, error) {
 			return nil, Errorf(Invalid, "tags[%d] is not valid text", i)
 		}
 		if !slices.Contains(out, tag) {
+			if len(out) == MaxTags { // before more are compared with one another
+				return nil, tooMany
+			}
 			out = append(out, tag)
 		}
-	}
-	if len(out) > MaxTags {
-		return nil, Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(out), MaxTags)
 	}
 	return out, nil
 }

@@ -30,6 +30,8 @@ const (
 	MaxTags               = 16
 	MaxTagCharacters      = 64
 	MaxMetadataBytes      = 64 << 10
+	MaxMetadataNames      = 10_000
+	MaxScopes             = 100 // that a search may name
 )
 
 // An Embedder turns texts into vectors of unit length. It is safe for concurrent

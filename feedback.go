@@ -27,11 +27,11 @@ const (
 	invertedScore        = 0.3
 )
 
-// maxReasons and maxReasonBytes bound what a rule keeps of its harms.
-const (
-	maxReasons     = 20
-	maxReasonBytes = 1 << 10
-)
+// MaxReasonBytes bounds the reason why a rule did harm.
+const MaxReasonBytes = 1 << 10
+
+// maxReasons bounds how many of them a rule keeps.
+const maxReasons = 20
 
 // promoted is the maturity a rule rises to, one step at most.
 func promoted(b *ruleBody, age time.Duration) Maturity {
@@ -92,8 +92,8 @@ func (m *Memory) MarkHarmful(ctx context.Context, id ID, reason string) (Rule, e
 	switch {
 	case !utf8.ValidString(reason) || strings.ContainsRune(reason, 0):
 		return Rule{}, Errorf(Invalid, "reason is not valid text")
-	case len(reason) > maxReasonBytes:
-		return Rule{}, Errorf(TooLarge, "reason has %d bytes; the limit is %d: shorten it", len(reason), maxReasonBytes)
+	case len(reason) > MaxReasonBytes:
+		return Rule{}, Errorf(TooLarge, "reason has %d bytes; the limit is %d: shorten it", len(reason), MaxReasonBytes)
 	}
 	return m.mark(ctx, "mark harmful", map[string]any{"id": id, "reason": reason}, id, func(r *Record, b *ruleBody, now time.Time) ([]Event, error) {
 		b.Harms++

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -135,10 +136,22 @@ type condition struct {
 
 var operators = []string{"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"}
 
-// ParseWhere checks a filter object. Keys are data: they never become part of a
-// query language.
+// MaxConditions bounds the values in a filter, at all levels together: each is
+// compared with every record that is looked at.
+const MaxConditions = 100
+
+// maxFilterDepth is how deep they lie.
+const maxFilterDepth = 16
+
+// ParseWhere checks a filter object: at most [MaxConditions] values, in up to 16
+// levels. Keys are data: they never become part of a query language.
 func ParseWhere(filter map[string]any) (Where, error) {
 	var w Where
+	tooMany := Errorf(Invalid, "filter has more than %d conditions: leave some out", MaxConditions)
+	if countValues(reflect.ValueOf(filter), 0) > MaxConditions {
+		return w, tooMany
+	}
+	values := 0
 	for _, key := range slices.Sorted(maps.Keys(filter)) {
 		if strings.HasPrefix(key, "$") {
 			return Where{}, Errorf(Invalid, "filter: operator %s needs a field, as in {\"field\": {\"%s\": value}}", key, key)
@@ -150,9 +163,37 @@ func ParseWhere(filter map[string]any) (Where, error) {
 		if err := checkOperators(want, 0); err != nil {
 			return Where{}, err
 		}
+		if values += countValues(reflect.ValueOf(want), 1); values > MaxConditions { // a struct shows what it has only now
+			return Where{}, tooMany
+		}
 		w.conditions = append(w.conditions, condition{key, want})
 	}
 	return w, nil
+}
+
+// countValues counts the scalars, lists and objects in a value, up to a few more than
+// MaxConditions. What nests deeper than a filter may is for checkOperators to refuse.
+func countValues(v reflect.Value, depth int) (n int) {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if depth > maxFilterDepth+1 {
+		return 1
+	}
+	if depth > 0 {
+		n = 1
+	}
+	switch {
+	case v.Kind() == reflect.Map:
+		for members := v.MapRange(); n <= MaxConditions && members.Next(); {
+			n += countValues(members.Value(), depth+1)
+		}
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8: // bytes are one value
+		for i := 0; n <= MaxConditions && i < v.Len(); i++ {
+			n += countValues(v.Index(i), depth+1)
+		}
+	}
+	return n
 }
 
 // plainJSON brings a value to the form json.Decoder with UseNumber gives.
@@ -191,8 +232,8 @@ func encodeJSON(v any) ([]byte, error) {
 }
 
 func checkOperators(want any, depth int) error {
-	if depth > 16 {
-		return Errorf(Invalid, "filter is nested deeper than 16 levels: flatten it")
+	if depth > maxFilterDepth {
+		return Errorf(Invalid, "filter is nested deeper than %d levels: flatten it", maxFilterDepth)
 	}
 	switch w := want.(type) {
 	case []any:

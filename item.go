@@ -147,13 +147,16 @@ func (it *Items) draft(n Namespace, key string, value json.RawMessage, opts *Put
 	if opts.TTL < 0 {
 		return nil, Errorf(Invalid, "ttl must not be negative")
 	}
+	if len(value) > e.opts.MaxContent {
+		return nil, Errorf(TooLarge, "value has %d bytes; the limit is %d: store less in one item", len(value), e.opts.MaxContent)
+	}
+	if err := checkJSON("value", value); err != nil {
+		return nil, err
+	}
 	v, err := decodeJSON(value)
 	object, ok := v.(map[string]any)
 	if err != nil || !ok {
 		return nil, Errorf(Invalid, "value must be a JSON object")
-	}
-	if len(value) > e.opts.MaxContent {
-		return nil, Errorf(TooLarge, "value has %d bytes; the limit is %d: store less in one item", len(value), e.opts.MaxContent)
 	}
 	if object, err = e.redactJSON(object); err != nil {
 		return nil, err

@@ -22,16 +22,16 @@ type step struct {
 
 type pathList []path
 
-// maxPaths and maxPathBytes bound what one item may ask to be searched, and with it
+// MaxIndexPaths and MaxIndexPathBytes bound what one item may ask to be searched, and with it
 // the text that comes of it: each path picks any part of the value once at most.
 const (
-	maxPaths     = 64
-	maxPathBytes = 1024
+	MaxIndexPaths     = 64   // paths
+	MaxIndexPathBytes = 1024 // bytes of one
 )
 
 func parsePaths(sources []string) (pathList, error) {
-	if len(sources) > maxPaths {
-		return nil, Errorf(TooLarge, "index has %d paths; the limit is %d: leave some out", len(sources), maxPaths)
+	if len(sources) > MaxIndexPaths {
+		return nil, Errorf(TooLarge, "index has %d paths; the limit is %d: leave some out", len(sources), MaxIndexPaths)
 	}
 	var list pathList
 	for _, source := range sources {
@@ -46,7 +46,7 @@ func parsePaths(sources []string) (pathList, error) {
 
 func parsePath(source string) (path, error) {
 	bad := Errorf(Invalid, "index path %q: write names joined by periods, [0], [*], * or {a,b}", source)
-	if source == "" || len(source) > maxPathBytes {
+	if source == "" || len(source) > MaxIndexPathBytes {
 		return nil, bad
 	}
 	if source == "$" {

@@ -22,7 +22,7 @@ const module = "github.com/loci-memory/loci"
 // A package that is missing here, or an edge that is, is refused: write it down
 // with a reason in ARCHITECTURE.md first.
 var mayImport = map[string][]string{
-	"":                      {"internal/jsonform", "internal/retrieval", "internal/secret"},
+	"":                      {"internal/jsonform", "internal/jsonguard", "internal/retrieval", "internal/secret"},
 	"internal/jsonform":     {},
 	"internal/oserror":      {""},
 	"internal/retrieval":    {},
@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"store/internal/index":  {"", "internal/retrieval", "internal/vector"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
-	"tool":                  {"", "internal/jsonform", "internal/secret"},
+	"tool":                  {"", "internal/jsonform", "internal/jsonguard", "internal/secret"},
 	"graph":                 {"", "internal/jsonform", "internal/jsonguard", "tool"},
 	"mcp":                   {"", "internal/jsonform", "internal/jsonguard", "tool"},
 	"rest":                  {"", "internal/jsonform", "internal/jsonguard", "internal/problem", "tool"},

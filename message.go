@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
-// MaxMessageBytes bounds a message as JSON.
-const MaxMessageBytes = 1 << 20
+// Limits on a message.
+const (
+	MaxMessageBytes = 1 << 20 // bytes as JSON
+	MaxMessageParts = 10_000  // blocks of its content, calls of tools
+)
 
 // A MessageType says who speaks in a message, in LangChain's words.
 type MessageType string
@@ -126,8 +127,8 @@ func messageObject(data []byte) (fields, error) {
 	if len(data) > MaxMessageBytes {
 		return nil, Errorf(TooLarge, "a message has %d bytes; the limit is %d: shorten it, or keep large parts elsewhere", len(data), MaxMessageBytes)
 	}
-	if !utf8.Valid(data) {
-		return nil, Errorf(Invalid, "a message is not valid UTF-8")
+	if err := checkJSON("a message", data); err != nil {
+		return nil, err
 	}
 	var object fields
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
@@ -168,7 +169,7 @@ func constructedMessage(object fields) (Message, error) {
 	if typ, err := object.text("", "type", true); err != nil || typ != "constructor" {
 		return Message{}, Errorf(Invalid, `type must be "constructor" where lc is given`)
 	}
-	if json.Unmarshal(object["id"], &id) != nil || len(id) == 0 {
+	if json.Unmarshal(object["id"], &id) != nil || len(id) == 0 || len(id) > MaxLabels {
 		return Message{}, Errorf(Invalid, `id must be a list of names such as ["langchain_core", "messages", "HumanMessage"]`)
 	}
 	typ, ok := messageClasses[id[len(id)-1]]
@@ -202,8 +203,8 @@ func (m Message) Validate() error {
 	if size := len(m.Data) + len(m.Type); size > MaxMessageBytes {
 		return Errorf(TooLarge, "a message has %d bytes; the limit is %d: shorten it, or keep large parts elsewhere", size, MaxMessageBytes)
 	}
-	if !utf8.Valid(m.Data) {
-		return Errorf(Invalid, "data is not valid UTF-8")
+	if err := checkJSON("data", m.Data); err != nil {
+		return err
 	}
 	_, err := newMessage(m.Type, m.Data, "data")
 	return err
@@ -272,6 +273,9 @@ func (f fields) content(place string, optional bool) error {
 	if !ok || json.Unmarshal(raw, &blocks) != nil || blocks == nil {
 		return Errorf(Invalid, "%s.content must be a text or a list of blocks", place)
 	}
+	if len(blocks) > MaxMessageParts {
+		return Errorf(Invalid, "%s.content has %d blocks; the limit is %d: split the message", place, len(blocks), MaxMessageParts)
+	}
 	for i, block := range blocks {
 		var text *string
 		var object fields
@@ -301,6 +305,9 @@ func (f fields) toolCalls(place string) ([]toolCall, error) {
 	if json.Unmarshal(f.orNull("tool_calls"), &list) != nil {
 		return nil, Errorf(Invalid, "%s.tool_calls must be a list", place)
 	}
+	if len(list) > MaxMessageParts {
+		return nil, Errorf(Invalid, "%s.tool_calls has %d entries; the limit is %d: split the message", place, len(list), MaxMessageParts)
+	}
 	calls := make([]toolCall, len(list))
 	for i, raw := range list {
 		at := fmt.Sprintf("%s.tool_calls[%d]", place, i)
@@ -328,6 +335,9 @@ func (f fields) invalidToolCalls(place string) error {
 	var list []json.RawMessage
 	if json.Unmarshal(f.orNull("invalid_tool_calls"), &list) != nil {
 		return Errorf(Invalid, "%s.invalid_tool_calls must be a list", place)
+	}
+	if len(list) > MaxMessageParts {
+		return Errorf(Invalid, "%s.invalid_tool_calls has %d entries; the limit is %d: split the message", place, len(list), MaxMessageParts)
 	}
 	for i, raw := range list {
 		at := fmt.Sprintf("%s.invalid_tool_calls[%d]", place, i)
@@ -367,9 +377,13 @@ func (m Message) calls() (ids []string) {
 	}
 	var invalid []toolCallID
 	if json.Unmarshal(data.orNull("invalid_tool_calls"), &invalid) == nil {
+		known := map[string]bool{"": true}
+		for _, id := range ids {
+			known[id] = true
+		}
 		for _, c := range invalid {
-			if c.ID != "" && !slices.Contains(ids, c.ID) {
-				ids = append(ids, c.ID)
+			if !known[c.ID] {
+				ids, known[c.ID] = append(ids, c.ID), true
 			}
 		}
 	}

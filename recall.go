@@ -161,7 +161,7 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	case !(*q.MinConfidence >= 0 && *q.MinConfidence <= 1):
 		return Query{}, Errorf(Invalid, "min_confidence is %v; it must be 0 to 1", *q.MinConfidence)
 	}
-	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit}
+	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, Scopes: q.Scopes, Kinds: q.Kinds}
 	return words, words.check()
 }
 

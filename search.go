@@ -139,9 +139,16 @@ func (q *Query) check() error {
 		return Errorf(TooLarge, "query has %d bytes; the limit is %d: shorten it", len(q.Text), MaxQueryBytes)
 	case !utf8.ValidString(q.Text):
 		return Errorf(Invalid, "query is not valid UTF-8")
+	case len(q.Scopes) > MaxScopes: // each is compared with those of every record
+		return Errorf(Invalid, "scopes has %d entries; the limit is %d: leave some out", len(q.Scopes), MaxScopes)
+	case len(q.Kinds) > maxKinds:
+		return Errorf(Invalid, "types has %d entries; the limit is %d: name each once", len(q.Kinds), maxKinds)
 	}
 	return nil
 }
+
+// maxKinds is more than there are kinds.
+const maxKinds = 32
 
 // browse answers a search without words: newest first.
 func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) {
@@ -287,6 +294,9 @@ func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches [
 
 // Events lists the audit events of the handle's namespace, newest first.
 func (m *Memory) Events(ctx context.Context, f EventFilter, page Page) (events []Event, next string, err error) {
+	if len(f.Types) > len(EventTypes) {
+		return nil, "", Errorf(Invalid, "types has %d entries; there are %d: name each once", len(f.Types), len(EventTypes))
+	}
 	f.Within = []Namespace{m.view.Namespace}
 	return m.engine.store.Events(ctx, m.view.Tenant, f, page)
 }

@@ -151,6 +151,9 @@ func (e *Engine) sessionMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
+	if err := checkJSON("metadata", raw); err != nil {
+		return nil, err
+	}
 	v, err := decodeJSON(raw)
 	object, ok := v.(map[string]any)
 	if err != nil || !ok {

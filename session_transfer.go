@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // The format of an exported session: one JSON object {"format", "version",
@@ -161,7 +162,10 @@ func (s *Sessions) readDocument(r io.Reader) (*sessionImport, error) {
 	if list := bytes.TrimSpace(data); len(list) > 0 && list[0] == '[' { // as other programs keep a conversation
 		document.Format, document.Version, into = SessionFormat, SessionVersion, &document.Messages
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := checkJSON("the document", data); err != nil {
+		return nil, err
+	}
+	if err := jsonguard.Unmarshal(data, into); err != nil {
 		return nil, Errorf(Invalid, "not JSON of an exported session, nor a list of messages: %s", jsonform.Fault(err))
 	}
 	switch {
@@ -169,6 +173,8 @@ func (s *Sessions) readDocument(r io.Reader) (*sessionImport, error) {
 		return nil, Errorf(Invalid, "the list of messages is empty: there is nothing to import")
 	case document.Format != SessionFormat:
 		return nil, Errorf(Invalid, "format is %q; it must be %s", clip(document.Format), SessionFormat)
+	case document.Version < 1:
+		return nil, Errorf(Invalid, "version is %d; it must be 1 to %d", document.Version, SessionVersion)
 	case document.Version != SessionVersion:
 		return nil, Errorf(Unsupported, "version is %d: this build reads %s up to version %d", document.Version, SessionFormat, SessionVersion)
 	case document.Messages == nil:

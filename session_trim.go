@@ -151,6 +151,7 @@ func (s *Sessions) plan(ctx context.Context, st *sessionState, batch []header, m
 		from = 1
 	}
 	before := b.Last + 1 - int64(len(batch))
+	enough := 0 // so many are read before it is worth planning again, which looks at all of them
 	for {
 		if more {
 			page := Page{Limit: int(min(1000, excess+16)), Order: SlotAscending, NoText: true}
@@ -166,7 +167,7 @@ func (s *Sessions) plan(ctx context.Context, st *sessionState, batch []header, m
 			}
 			read = append(read, part...)
 		}
-		if whole && more {
+		if more && (whole || len(read) < enough) {
 			continue
 		}
 		all := read
@@ -175,6 +176,7 @@ func (s *Sessions) plan(ctx context.Context, st *sessionState, batch []header, m
 		}
 		p := planTrim(all, excess, whole)
 		if more && !p.settled {
+			enough = 2 * len(read)
 			continue
 		}
 		b.Count -= int64(len(p.drop))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // An ImportReport says what an import did with each record.
@@ -168,7 +169,10 @@ func (in *importer) choose(line []byte) bool {
 // exportLine checks a line of an export.
 func (in *importer) exportLine(data []byte) error {
 	var line exportLine
-	if err := json.Unmarshal(data, &line); err != nil {
+	if err := checkJSON("the line", data); err != nil {
+		return err
+	}
+	if err := jsonguard.Unmarshal(data, &line); err != nil {
 		return Errorf(Invalid, "not JSON of an export: %s", jsonform.Fault(err))
 	}
 	if in.ended {
@@ -176,6 +180,9 @@ func (in *importer) exportLine(data []byte) error {
 	}
 	switch line.Type {
 	case "header":
+		if line.Version < 1 {
+			return Errorf(Invalid, "version is %d; it must be 1 to %d", line.Version, ExportVersion)
+		}
 		if line.Format != ExportFormat || line.Version != ExportVersion {
 			return Errorf(Unsupported, "format %s version %d: this build reads %s up to version %d", line.Format, line.Version, ExportFormat, ExportVersion)
 		}

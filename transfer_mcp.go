@@ -2,10 +2,10 @@ package loci
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // MCPMemoryFormat names the JSONL file of the MCP reference memory server.
@@ -28,7 +28,10 @@ type mcpLine struct {
 // came from is kept as metadata.
 func (m *Memory) importMCP(line []byte) ([]imported, error) {
 	var in mcpLine
-	if err := json.Unmarshal(line, &in); err != nil {
+	if err := checkJSON("the line", line); err != nil {
+		return nil, err
+	}
+	if err := jsonguard.Unmarshal(line, &in); err != nil {
 		return nil, Errorf(Invalid, "not JSON of an entity or a relation: %s", jsonform.Fault(err))
 	}
 	switch in.Type {

@@ -170,13 +170,11 @@ func (c *conn) trackLocked(r *jsonrpc.Request, in incoming, own *turn) *fault {
 
 // cancel notes that the client expects no reply; the SDK stops the work.
 func (c *conn) cancel(params json.RawMessage) {
-	var p struct {
-		RequestID json.RawMessage `json:"requestId"`
-	}
-	if json.Unmarshal(params, &p) != nil || p.RequestID == nil {
+	var p map[string]json.RawMessage // a struct would take "requestid" for the id
+	if json.Unmarshal(params, &p) != nil || p["requestId"] == nil {
 		return
 	}
-	id, f := (&envelope{id: p.RequestID}).requestID()
+	id, f := (&envelope{id: p["requestId"]}).requestID()
 	if f != nil {
 		return
 	}

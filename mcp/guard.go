@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -21,8 +22,11 @@ var faults = map[jsonguard.Fault]*fault{
 	jsonguard.JSON:      {jsonrpc.CodeParseError, "json", "the message is not valid JSON: send one JSON-RPC message a line"},
 	jsonguard.NUL:       {jsonrpc.CodeInvalidRequest, "nul", `a text contains the NUL character \u0000: leave it out`},
 	jsonguard.Depth:     {jsonrpc.CodeInvalidRequest, "depth", "the message nests too deep: flatten it"},
+	jsonguard.Surrogate: {jsonrpc.CodeInvalidRequest, "surrogate", `a text contains half of a surrogate pair, such as \ud800: write the whole character`},
 	jsonguard.Duplicate: {jsonrpc.CodeInvalidRequest, "duplicate_name", "an object has the same name twice"},
 }
+
+var faultCase = &fault{jsonrpc.CodeInvalidRequest, "name", "a name of the message differs from that of the protocol in letter case: write it in lower case"}
 
 // An envelope is the top level of a JSON-RPC message, not decoded further.
 type envelope struct{ version, id, method, params, result, err json.RawMessage }
@@ -48,10 +52,16 @@ func (e *envelope) member(name []byte) *json.RawMessage {
 
 // guard checks a line and splits its top level.
 func guard(line []byte, maxDepth int) (e envelope, f *fault) {
+	var misspelt *fault
 	found := jsonguard.Check(line, maxDepth, func(name, value []byte) {
-		if m := e.member(name); m != nil {
+		if m := e.member(name); m != nil && value != nil {
 			*m = value
+		} else if m == nil && e.member(bytes.ToLower(name)) != nil {
+			misspelt = faultCase
 		}
 	})
-	return e, faults[found]
+	if f = faults[found]; f == nil {
+		f = misspelt
+	}
+	return e, f
 }

@@ -29,10 +29,15 @@ func (s *Server) Handler() http.Handler {
 			inner.ServeHTTP(w, r)
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.opts.Limits.Line)))
+		var body []byte
 		var tooLarge *http.MaxBytesError
+		tooLong := r.ContentLength > int64(s.opts.Limits.Line) // refused without waiting for it
+		var err error
+		if !tooLong {
+			body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.opts.Limits.Line)))
+		}
 		switch {
-		case errors.As(err, &tooLarge):
+		case tooLong, errors.As(err, &tooLarge):
 			refuseHTTP(w, http.StatusRequestEntityTooLarge, nil, &fault{jsonrpc.CodeInvalidRequest, "line",
 				fmt.Sprintf("the message is longer than %d bytes: send less at once", s.opts.Limits.Line)})
 			return

@@ -22,6 +22,9 @@ const (
 	metaTenant      = metaPrefix + "tenant"
 )
 
+// maxMeta bounds the keys of a request's _meta.
+const maxMeta = 100
+
 // chosen are the variables a request may choose; [loci.Principal.With] decides
 // whether this one may.
 var chosen = []string{loci.VarThread, loci.VarSession, loci.VarUser, loci.VarOrg, loci.VarAgent, loci.VarButler}
@@ -117,8 +120,11 @@ func idempotencyKey(own map[string]string, h http.Header) (string, error) {
 // metadata sorts the keys of Loci in a request's _meta.
 func metadata(meta sdk.Meta) (vars loci.Vars, own map[string]string, err error) {
 	vars, own = loci.Vars{}, map[string]string{}
+	if len(meta) > maxMeta {
+		return nil, nil, loci.Errorf(loci.Invalid, "_meta has %d keys; the limit is %d: leave some out", len(meta), maxMeta)
+	}
 	for key, value := range meta {
-		if !strings.HasPrefix(key, metaPrefix) {
+		if len(key) < len(metaPrefix) || !strings.EqualFold(key[:len(metaPrefix)], metaPrefix) {
 			continue
 		}
 		text, ok := value.(string)

@@ -44,6 +44,8 @@ func TestRequestChoosesWhatItMay(t *testing.T) {
 		{"own tenant", sdk.Meta{"loci/tenant": "default"}, "forbidden", "forbidden"},
 		{"empty tenant", sdk.Meta{"loci/tenant": ""}, "forbidden", "forbidden"},
 		{"misspelt", sdk.Meta{"loci/userid": "bob"}, "invalid", "invalid"},
+		{"another letter case", sdk.Meta{"LOCI/user_id": "alice"}, "invalid", "invalid"},
+		{"another letter case of a name", sdk.Meta{"loci/User_id": "alice"}, "invalid", "invalid"},
 		{"a number", sdk.Meta{"loci/thread_id": 7}, "invalid", "invalid"},
 		{"null", sdk.Meta{"loci/user_id": nil}, "invalid", "invalid"},
 		{"too long", sdk.Meta{"loci/thread_id": strings.Repeat("x", 300)}, "invalid", "invalid"},

@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 const (
@@ -40,7 +42,7 @@ func (s *Server) greeting(params json.RawMessage) (json.RawMessage, error) {
 	var asked struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	if err := json.Unmarshal(params, &asked); err != nil {
+	if err := jsonguard.Unmarshal(params, &asked); err != nil {
 		return nil, err
 	}
 	agreed := revisionLastLegacy

@@ -72,12 +72,12 @@ func (s *Server) changes(r *jsonrpc.Request) bool {
 	if r.Method != "tools/call" {
 		return false
 	}
-	var call struct {
-		Name string `json:"name"`
-	}
-	if json.Unmarshal(r.Params, &call) != nil {
+	// A struct would take "NAME" for the name, which the SDK does not.
+	var params map[string]json.RawMessage
+	var name string
+	if json.Unmarshal(r.Params, &params) != nil || json.Unmarshal(params["name"], &name) != nil {
 		return false // the SDK refuses it
 	}
-	t := s.tools[call.Name]
+	t := s.tools[name]
 	return t != nil && !t.Annotations.ReadOnly
 }

@@ -125,13 +125,17 @@ func guardBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 			return err
 		}
 	}
+	tooLong := loci.Errorf(loci.TooLarge, "the body is longer than %d bytes: send less at once", limit)
+	if limit > 0 && r.ContentLength > limit {
+		return tooLong // without waiting for it
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge) && limit == 0:
 		return loci.Errorf(loci.Invalid, "this request takes no body: leave it out")
 	case errors.As(err, &tooLarge):
-		return loci.Errorf(loci.TooLarge, "the body is longer than %d bytes: send less at once", limit)
+		return tooLong
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return problem.At(http.StatusRequestTimeout, loci.Errorf(loci.Unavailable, "the body did not come in time"))
 	case err != nil:
@@ -169,6 +173,8 @@ func checkJSON(body []byte) error {
 		return loci.Errorf(loci.Invalid, "the body is not valid UTF-8")
 	case jsonguard.NUL:
 		return loci.Errorf(loci.Invalid, `a text in the body contains the NUL character \u0000: leave it out`)
+	case jsonguard.Surrogate:
+		return loci.Errorf(loci.Invalid, `a text in the body contains half of a surrogate pair, such as \ud800: write the whole character`)
 	case jsonguard.Depth:
 		return loci.Errorf(loci.Invalid, "the body nests deeper than %d levels: flatten it", maxDepth)
 	case jsonguard.Duplicate:
@@ -189,11 +195,15 @@ func encode(w io.Writer, v any) error {
 
 // decode reads JSON. Numbers in values of any form stay as they are written; only
 // where huma checks a body against a schema they are floats, as it wants them: those
-// that no float holds are infinite then, so that a value may have them.
+// that no float holds are infinite then, so that a value may have them. Names are
+// exact, which they are neither to huma nor to package json.
 func decode(data []byte, v any) error {
 	check, ok := v.(*any)
 	if ok && json.Unmarshal(data, v) == nil {
 		return nil
+	}
+	if err := jsonguard.CheckNames(data, v); err != nil {
+		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/problem"
 )
 
@@ -63,7 +64,7 @@ func (o *operation) UnmarshalJSON(data []byte) error {
 	var named struct {
 		Op string `json:"op"`
 	}
-	if err := json.Unmarshal(data, &named); err != nil {
+	if err := jsonguard.Unmarshal(data, &named); err != nil {
 		return err
 	}
 	o.op, o.raw = named.Op, append(json.RawMessage{}, data...)

@@ -117,6 +117,9 @@ func New(o Options) (*API, error) {
 	for _, routes := range groups {
 		routes(a)
 	}
+	if err := a.bind(); err != nil {
+		return nil, err
+	}
 	return a, a.describe()
 }
 

@@ -124,6 +124,9 @@ func tagOf(path string) string {
 	return tag
 }
 
+// maxParts bounds the faults that a reply names: a request may have one a byte.
+const maxParts = 20
+
 // showError makes a problem of what huma itself refuses.
 func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
 	model, ok := v.(*huma.ErrorModel)
@@ -133,7 +136,7 @@ func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
 	var parts []problem.Part
 	var first string
 	for _, e := range model.Errors {
-		if e == nil {
+		if e == nil || len(parts) == maxParts {
 			continue
 		}
 		parts = append(parts, problem.Part{Location: e.Location, Message: e.Message})

@@ -20,6 +20,10 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Add("Vary", "Origin")
+		if err := checkHeaderSize(r); err != nil {
+			refuse(w, r, problem.At(http.StatusRequestHeaderFieldsTooLarge, err))
+			return
+		}
 		if err := s.checkHost(r.Host); err != nil {
 			refuse(w, r, problem.At(http.StatusMisdirectedRequest, err))
 			return
@@ -45,6 +49,27 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// maxHeader bounds the head of a request: its line and its headers, in bytes. Beyond
+// maxServerHeader package http refuses it, before any handler and in words of its own.
+const (
+	maxHeader       = 64 << 10
+	maxServerHeader = 1 << 20
+)
+
+func checkHeaderSize(r *http.Request) error {
+	size := len(r.Method) + len(r.RequestURI) + len(r.Host)
+	for name, values := range r.Header {
+		for _, v := range values {
+			size += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	if size <= maxHeader {
+		return nil
+	}
+	return &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf("the address and the headers have %d bytes; the limit is %d", size, maxHeader),
+		Recovery: "Send shorter headers, and what is long in the body of a request."}
 }
 
 // allowedHeaders are those that a page of another origin may send.

@@ -332,3 +332,48 @@ func TestListenerFails(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What is too long before a body is a problem like any other, short of what package
+// http reads at all.
+func TestLongHeadersAreAProblem(t *testing.T) {
+	s, _ := newServer(t, Options{})
+	l, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	for _, c := range []struct {
+		path, header string
+		status       int
+	}{
+		{"/v1/x", strings.Repeat("h", 60<<10), 200},
+		{"/v1/x", strings.Repeat("h", 65<<10), 431},
+		{"/v1/x", strings.Repeat("h", 900<<10), 431},
+		{"/v1/x?q=" + strings.Repeat("q", 70<<10), "", 431},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close = true
+		r.Header.Set("X-Long", c.header)
+		reply, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(reply.Body)
+		_ = reply.Body.Close()
+		if err != nil || reply.StatusCode != c.status {
+			t.Errorf("%d bytes: %d %.200s, %v; want %d", len(c.header)+len(c.path), reply.StatusCode, body, err, c.status)
+		}
+		if c.status == 431 && (reply.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(body), "the limit is 65536")) {
+			t.Errorf("%d bytes: %v %.200s", len(c.header)+len(c.path), reply.Header, body)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // maxDepth bounds how deep arguments nest. Deeper ones cost a parser far more
@@ -34,64 +33,35 @@ func parseArguments(args json.RawMessage, limit int) (arguments, error) {
 	if len(args) > limit {
 		return nil, loci.Errorf(loci.TooLarge, "arguments have %d bytes; the limit is %d: send less at once", len(args), limit)
 	}
-	if !utf8.Valid(args) {
-		return nil, loci.Errorf(loci.Invalid, "arguments are not valid UTF-8")
-	}
-	if depth(args) > maxDepth {
-		return nil, loci.Errorf(loci.Invalid, "arguments nest deeper than %d levels: flatten them", maxDepth)
-	}
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || string(args) == "null" {
 		return nil, nil
 	}
-	if !json.Valid(args) {
-		return nil, loci.Errorf(loci.Invalid, "arguments are not valid JSON: pass one JSON object")
-	}
-	if args[0] != '{' {
+	var given arguments
+	twice := "an object of the arguments has the same name twice: give it once"
+	fault := jsonguard.CheckStored(args, maxDepth, func(name, value []byte) {
+		a := argument{string(name), value}
+		if value == nil {
+			twice = fmt.Sprintf("argument %q is given twice: give it once", clip(a.name, 64))
+		}
+		given = append(given, a)
+	})
+	if fault == "" && args[0] != '{' {
 		return nil, loci.Errorf(loci.Invalid, "arguments must be a JSON object, got %s", kindOf(args))
 	}
-	var given arguments
-	seen := map[string]bool{}
-	d := json.NewDecoder(bytes.NewReader(args))
-	_, err := d.Token() // the opening brace
-	for err == nil && d.More() {
-		var name json.Token
-		var a argument
-		if name, err = d.Token(); err == nil {
-			err = d.Decode(&a.value)
-		}
-		a.name, _ = name.(string)
-		if seen[a.name] {
-			return nil, loci.Errorf(loci.Invalid, "argument %q is given twice: give it once", clip(a.name, 64))
-		}
-		seen[a.name] = true
-		given = append(given, a)
+	switch fault {
+	case "":
+		return given, nil
+	case jsonguard.UTF8:
+		return nil, loci.Errorf(loci.Invalid, "arguments are not valid UTF-8")
+	case jsonguard.Depth:
+		return nil, loci.Errorf(loci.Invalid, "arguments nest deeper than %d levels: flatten them", maxDepth)
+	case jsonguard.Surrogate:
+		return nil, loci.Errorf(loci.Invalid, `a text of the arguments contains half of a surrogate pair, such as \ud800: write the whole character`)
+	case jsonguard.Duplicate:
+		return nil, loci.Errorf(loci.Invalid, "%s", twice)
 	}
-	if err != nil {
-		return nil, loci.Errorf(loci.Invalid, "arguments are not valid JSON: %s", jsonform.Fault(err))
-	}
-	return given, nil
-}
-
-// depth returns how deep brackets nest. It looks at nothing else, so that it costs
-// one pass whatever comes.
-func depth(data []byte) (deepest int) {
-	level, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch b := data[i]; {
-		case quoted && b == '\\':
-			i++
-		case b == '"':
-			quoted = !quoted
-		case quoted:
-		case b == '{' || b == '[':
-			level++
-			deepest = max(deepest, level)
-		case b == '}' || b == ']':
-			level--
-		}
-	}
-	return deepest
+	return nil, loci.Errorf(loci.Invalid, "arguments are not valid JSON: pass one JSON object")
 }
 
 // content is an argument that is a text or a JSON object.

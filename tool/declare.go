@@ -32,7 +32,7 @@ func declare[In any](s spec, handle func(context.Context, *call, In) (Reply, err
 		s.adjust(schema.Properties)
 	}
 	t := s.Tool
-	t.InputSchema = schemaBytes(schema)
+	t.takes(schema)
 	if s.output != nil {
 		t.OutputSchema = schemaBytes(outputSchema(s.output))
 	}
@@ -44,6 +44,12 @@ func declare[In any](s spec, handle func(context.Context, *call, In) (Reply, err
 		return func(ctx context.Context, c *call) (Reply, error) { return handle(ctx, c, in) }, nil
 	}
 	return &t
+}
+
+// takes sets the schema of the arguments, with their bounds.
+func (t *Tool) takes(schema *jsonschema.Schema) {
+	bindBounds(schema, t.base.cfg.MaxArguments)
+	t.arguments, t.InputSchema = schema, schemaBytes(schema)
 }
 
 // inputSchema derives the schema of the arguments, in as few words as will do.

@@ -51,7 +51,7 @@ func TestTextQuerySearch(t *testing.T) {
 		refused(t, set, "search_memory", u, args, loci.Invalid, message)
 	}
 	refused(t, set, "search_memory", u, object("query", strings.Repeat("x", loci.MaxQueryBytes+1)), loci.TooLarge,
-		"query has 16385 bytes; the limit is 16384: shorten it")
+		"query has 16385 characters; the limit is 16384: shorten it")
 }
 
 // put stores an item below the caller's place.

@@ -92,7 +92,8 @@ func filesTool(b *base, t Tool, i Instance) *Tool {
 	t.scopes = []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
 	schema := inputSchema[filesInput]()
 	choices(schema.Properties["command"], commandRead, commandList, commandAppend, commandUpdate, commandDelete)
-	t.InputSchema, t.OutputSchema = schemaBytes(schema), schemaBytes(envelopeSchema())
+	t.takes(schema)
+	t.OutputSchema = schemaBytes(envelopeSchema())
 	t.envelope = refusedFile
 	t.files = &filesPlace{memory: i.Memory, perThread: i.Scope == ScopePerThread, unwired: i.Unwired}
 	place := *t.files

@@ -82,7 +82,7 @@ func TestMemoryArguments(t *testing.T) {
 		{"memory_get", object("type", "fact", "id", strings.Repeat("é", 101)), loci.NotFound, `no fact with id "` + strings.Repeat("é", 100) + `"`},
 		{"memory_confirm", object("type", "rule", "id", someID), loci.NotFound, `no rule with id "` + someID + `"`},
 		{"memory_mark_helpful", `{"rule_id":7}`, loci.Invalid, "rule_id must be a string, got the number 7: write it in quotes"},
-		{"memory_mark_harmful", object("rule_id", someID, "reason", strings.Repeat("x", 1025)), loci.TooLarge, "reason has 1025 bytes; the limit is 1024: shorten it"},
+		{"memory_mark_harmful", object("rule_id", someID, "reason", strings.Repeat("x", 1025)), loci.TooLarge, "reason has 1025 characters; the limit is 1024: shorten it"},
 		{"memory_context", `{"trigger_prompt":"x","butler":"general","token_budget":-1}`, loci.Invalid, "token_budget is -1; it must be 0 to 200000"},
 		{"memory_context", `{"trigger_prompt":"","butler":"general"}`, loci.Invalid, "trigger_prompt must not be empty"},
 		{"memory_context", `{"trigger_prompt":"x","butler":"other"}`, loci.Forbidden, `butler "other" is refused: it is not this credential's own`},

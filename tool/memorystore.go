@@ -100,7 +100,7 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 		importance(properties["importance"])
 		choices(properties["permanence"], loci.Permanent, loci.Stable, loci.Standard, loci.Volatile, loci.Ephemeral)
 		properties["permanence"].Default = []byte(`"standard"`)
-		scopeAndTags(properties)
+		scopeDefault(properties)
 	}}
 	return declare(s, func(ctx context.Context, c *call, in factInput) (Reply, error) {
 		if in.Subject == "" || in.Predicate == "" { // the engine would take it for a note
@@ -126,7 +126,7 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 func storeRule(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Store rule", "Remember a rule for how to behave, learned from experience, such as \"Always confirm before sending messages\". "+
 		"It starts as a candidate with confidence 0.5; it rises or falls with "+i.Prefix+"memory_mark_helpful and "+i.Prefix+"memory_mark_harmful.", i)
-	s := spec{Tool: t, output: idOutput(outcome), adjust: scopeAndTags}
+	s := spec{Tool: t, output: idOutput(outcome), adjust: scopeDefault}
 	return declare(s, func(ctx context.Context, c *call, in ruleInput) (Reply, error) {
 		m, err := c.memory()
 		if err != nil {
@@ -140,7 +140,6 @@ func storeRule(b *base, t Tool, i Instance) *Tool {
 	})
 }
 
-func scopeAndTags(properties map[string]*jsonschema.Schema) {
+func scopeDefault(properties map[string]*jsonschema.Schema) {
 	properties["scope"].Default = []byte(`"global"`)
-	properties["tags"].MaxItems = new(loci.MaxTags)
 }

@@ -75,7 +75,6 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["top_k"], 1, maxTopK, b.cfg.TopK)
 		properties["include_conversation"].Default = json.RawMessage("false")
-		properties["tags"].MaxItems = new(loci.MaxTags)
 	}}
 	return declare(s, func(ctx context.Context, c *call, in noteSearchInput) (Reply, error) {
 		if strings.TrimSpace(in.Query) == "" {
@@ -155,10 +154,7 @@ func saveNote(b *base, t Tool, i Instance) *Tool {
 	t.Description = describe("Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference.", i)
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.scopes = []loci.Scope{loci.ScopeWrite}
-	s := spec{Tool: t, output: append(noteOutput(), duplicate), adjust: func(properties map[string]*jsonschema.Schema) {
-		properties["tags"].MaxItems = new(loci.MaxTags)
-	}}
-	return declare(s, func(ctx context.Context, c *call, in noteSaveInput) (Reply, error) {
+	return declare(spec{Tool: t, output: append(noteOutput(), duplicate)}, func(ctx context.Context, c *call, in noteSaveInput) (Reply, error) {
 		m, err := c.notes()
 		if err != nil {
 			return Reply{}, err

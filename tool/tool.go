@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/loci-memory/loci"
 )
 
@@ -50,10 +52,11 @@ type Tool struct {
 	InputSchema  json.RawMessage // of the arguments
 	OutputSchema json.RawMessage // of Reply.Structured and of [ErrorReply]; nil: the tool replies in text alone
 
-	base     *base
-	scopes   []loci.Scope // the caller needs one of them
-	template loci.Template
-	bind     func(arguments) (work, error)
+	base      *base
+	scopes    []loci.Scope // the caller needs one of them
+	template  loci.Template
+	arguments *jsonschema.Schema // what InputSchema shows
+	bind      func(arguments) (work, error)
 
 	// envelope turns every failure into a reply, for a tool whose replies all have one
 	// form; it then checks all arguments itself. Nil: failures are errors.
@@ -121,6 +124,9 @@ func (t *Tool) Call(ctx context.Context, c Caller, args json.RawMessage) (reply 
 		if err := refuseTenant(c.Principal, given); err != nil {
 			return Reply{}, err
 		}
+	}
+	if err := checkBounds(t.arguments, given); err != nil {
+		return Reply{}, err
 	}
 	w, err := t.bind(given)
 	if err != nil {

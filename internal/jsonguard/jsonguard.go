@@ -18,6 +18,7 @@ const (
 	JSON      Fault = "json"           // not one JSON value
 	NUL       Fault = "nul"            // a string contains the character NUL
 	Depth     Fault = "depth"          // nests too deep
+	Surrogate Fault = "surrogate"      // half of a pair of surrogates, such as \ud800, which no UTF-8 holds
 	Duplicate Fault = "duplicate_name" // an object has one name twice
 )
 
@@ -40,6 +41,7 @@ type scan struct {
 	open   []opened
 	names  [][]byte
 	member func(name, value []byte)
+	nul    bool   // strings may contain NUL
 	name   []byte // of the top-level member at hand
 	value  int    // where its value starts; 0: none is open
 }
@@ -47,8 +49,17 @@ type scan struct {
 // Check looks for the first fault of a text. maxDepth is how many levels of
 // objects and lists it may have. member, unless nil, is called for each member of
 // an object at the top, in order, also when a fault comes after it; name and value
-// are parts of the text, or of a copy.
+// are parts of the text, or of a copy. The value of a name that comes again is nil.
 func Check(text []byte, maxDepth int, member func(name, value []byte)) Fault {
+	return check(text, maxDepth, scan{member: member})
+}
+
+// CheckStored is Check for what a program keeps, where a text may contain NUL.
+func CheckStored(text []byte, maxDepth int, member func(name, value []byte)) Fault {
+	return check(text, maxDepth, scan{nul: true, member: member})
+}
+
+func check(text []byte, maxDepth int, s scan) Fault {
 	if !utf8.Valid(text) {
 		return UTF8
 	}
@@ -58,7 +69,7 @@ func Check(text []byte, maxDepth int, member func(name, value []byte)) Fault {
 	// Most texts nest less than this and have fewer names open at once.
 	var levels [16]opened
 	var names [32][]byte
-	s := scan{text: text, limit: maxDepth, open: levels[:0], names: names[:0], member: member}
+	s.text, s.limit, s.open, s.names = text, maxDepth, levels[:0], names[:0]
 	return s.run()
 }
 
@@ -66,12 +77,15 @@ func (s *scan) run() Fault {
 	for i := 0; i < len(s.text); i++ {
 		switch s.text[i] {
 		case '"':
-			end, escaped, ok := endOfString(s.text, i)
-			if !ok {
-				return NUL
+			end, escaped, fault := endOfString(s.text, i)
+			if fault != "" && (fault != NUL || !s.nul) {
+				return fault
 			}
 			if n := len(s.open); n > 0 && s.open[n-1].wantName {
 				if !s.addName(s.text[i:end+1], escaped) {
+					if n == 1 && s.member != nil {
+						s.member(s.name, nil)
+					}
 					return Duplicate
 				}
 			}
@@ -100,20 +114,50 @@ func (s *scan) run() Fault {
 	return ""
 }
 
-// endOfString finds the end of the string that starts at i. ok is false when it
-// holds an escaped NUL, which databases and C libraries take for the end of a text.
-func endOfString(text []byte, i int) (end int, escaped, ok bool) {
+// endOfString finds the end of the string that starts at i, and what no string may
+// hold: an escaped NUL, which databases and C libraries take for the end of a text,
+// and half a pair of surrogates, which decoders replace without a word.
+func endOfString(text []byte, i int) (end int, escaped bool, found Fault) {
 	for end = i + 1; text[end] != '"'; end++ {
 		if text[end] != '\\' {
 			continue
 		}
 		escaped = true
 		end++
-		if text[end] == 'u' && string(text[end+1:end+5]) == "0000" {
-			return end, escaped, false
+		if text[end] != 'u' {
+			continue
+		}
+		unit := hex4(text[end+1:])
+		end += 4
+		switch {
+		case unit == 0 && found == "":
+			found = NUL
+		case unit >= 0xd800 && unit < 0xdc00 && text[end+1] == '\\' && text[end+2] == 'u':
+			if low := hex4(text[end+3:]); low < 0xdc00 || low > 0xdfff {
+				return end, escaped, Surrogate
+			}
+			end += 6
+		case unit >= 0xd800 && unit < 0xe000:
+			return end, escaped, Surrogate
 		}
 	}
-	return end, escaped, true
+	return end, escaped, found
+}
+
+// hex4 reads the four digits that valid JSON has after \u.
+func hex4(digits []byte) (unit rune) {
+	for _, d := range digits[:4] {
+		switch {
+		case d <= '9':
+			d -= '0'
+		case d <= 'F':
+			d -= 'A' - 10
+		default:
+			d -= 'a' - 10
+		}
+		unit = unit<<4 | rune(d)
+	}
+	return unit
 }
 
 // addName records a name of the innermost object; false: it is there already.
@@ -163,4 +207,33 @@ func (s *scan) endValue(i int) {
 		s.member(s.name, bytes.TrimSpace(s.text[s.value:i]))
 	}
 	s.value = 0
+}
+
+// Count is how many elements or members a list or an object has that is valid JSON.
+func Count(value []byte) (n int) {
+	level, filled := 0, false
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '"':
+			i, _, _ = endOfString(value, i)
+		case '{', '[':
+			if level++; level == 1 {
+				continue
+			}
+		case '}', ']':
+			level--
+			continue
+		case ',':
+			if level == 1 {
+				n++
+			}
+		}
+		filled = true
+	}
+	if filled {
+		n++
+	}
+	return n
 }

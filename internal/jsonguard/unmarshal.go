@@ -1,0 +1,215 @@
+package jsonguard
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Unmarshal is [json.Unmarshal] for which names are what they are: it refuses a name
+// that is one of a struct but for its letter case, where that package would take the
+// last of "content" and "CONTENT". Names that are like none stay ignored.
+func Unmarshal(data []byte, v any) error {
+	if err := CheckNames(data, v); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// CheckNames looks for what [Unmarshal] refuses. What is not JSON is left to the
+// decoder to name.
+func CheckNames(data []byte, v any) error {
+	t := reflect.TypeOf(v)
+	if t == nil || !json.Valid(data) {
+		return nil
+	}
+	return (&walk{text: data}).value(t)
+}
+
+// A walk goes through a text that is valid JSON, beside the type it is for.
+type walk struct {
+	text []byte
+	at   int
+}
+
+// space passes over white space and what stands between values.
+func (w *walk) space() byte {
+	for strings.IndexByte(" \t\r\n,:", w.text[w.at]) >= 0 {
+		w.at++
+	}
+	return w.text[w.at]
+}
+
+// value walks through one value, which lies in one of type t.
+func (w *walk) value(t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	first := w.space()
+	switch kind := t.Kind(); {
+	case decodesItself(t):
+	case first == '{' && kind == reflect.Struct:
+		return w.members(namesOf(t))
+	case first == '{' && kind == reflect.Map:
+		return w.members(&names{each: t.Elem()})
+	case first == '[' && (kind == reflect.Slice || kind == reflect.Array):
+		w.at++
+		for w.space() != ']' {
+			if err := w.value(t.Elem()); err != nil {
+				return err
+			}
+		}
+		w.at++
+		return nil
+	}
+	w.skip()
+	return nil
+}
+
+// members walks through an object.
+func (w *walk) members(known *names) error {
+	w.at++
+	for w.space() != '}' {
+		begin := w.at
+		w.skip()
+		t, err := known.find(w.text[begin:w.at])
+		if err != nil {
+			return err
+		}
+		w.space()
+		if t == nil {
+			w.skip()
+		} else if err := w.value(t); err != nil {
+			return err
+		}
+	}
+	w.at++
+	return nil
+}
+
+// skip passes over one value.
+func (w *walk) skip() {
+	for level := 0; ; w.at++ {
+		switch w.text[w.at] {
+		case '"':
+			w.at, _, _ = endOfString(w.text, w.at)
+		case '{', '[':
+			level++
+			continue
+		case '}', ']':
+			level--
+		default: // a number or a word, or what stands between the values inside
+			for level == 0 && w.at+1 < len(w.text) && strings.IndexByte(" \t\r\n,:]}", w.text[w.at+1]) < 0 {
+				w.at++
+			}
+		}
+		if level == 0 {
+			w.at++
+			return
+		}
+	}
+}
+
+// names are those of the members of an object.
+type names struct {
+	each reflect.Type // any name, with values of this type; nil: the fields are all there are
+	own  map[string]reflect.Type
+}
+
+// find returns the type of a member, whose name is in quotes; nil: there is none.
+func (n *names) find(quoted []byte) (reflect.Type, error) {
+	if n.each != nil {
+		return n.each, nil
+	}
+	name := string(quoted[1 : len(quoted)-1])
+	if strings.Contains(name, `\`) {
+		if err := json.Unmarshal(quoted, &name); err != nil {
+			return nil, err
+		}
+	}
+	if t, ok := n.own[name]; ok {
+		return t, nil
+	}
+	for own := range n.own {
+		if strings.EqualFold(own, name) {
+			return nil, &NameError{clip(name), own}
+		}
+	}
+	return nil, nil
+}
+
+// A NameError is about a name that differs from a known one by letter case alone.
+type NameError struct{ Name, Known string }
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("the name %q is unknown: write it %q", e.Name, e.Known)
+}
+
+// Advice says that the text is made for callers.
+func (e *NameError) Advice() string { return fmt.Sprintf("write it %q", e.Known) }
+
+func clip(name string) string {
+	if len(name) <= 64 {
+		return name
+	}
+	end := 64
+	for !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + "…"
+}
+
+var known sync.Map // reflect.Type → *names
+
+// namesOf returns the names that package json knows a struct by.
+func namesOf(t reflect.Type) *names {
+	if n, ok := known.Load(t); ok {
+		return n.(*names)
+	}
+	n := &names{own: map[string]reflect.Type{}}
+	n.add(t)
+	known.Store(t, n)
+	return n
+}
+
+// add adds the fields of a struct; a name of an outer one hides those of inner ones.
+func (n *names) add(t reflect.Type) {
+	var inner []reflect.Type
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		of := f.Type
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		switch {
+		case f.Tag.Get("json") == "-", !f.IsExported() && !f.Anonymous:
+		case f.Anonymous && name == "" && of.Kind() == reflect.Struct:
+			inner = append(inner, of)
+		default:
+			if name == "" {
+				name = f.Name
+			}
+			if _, hidden := n.own[name]; !hidden {
+				n.own[name] = f.Type
+			}
+		}
+	}
+	for _, of := range inner {
+		n.add(of)
+	}
+}
+
+var (
+	ofJSON = reflect.TypeFor[json.Unmarshaler]()
+	ofText = reflect.TypeFor[interface{ UnmarshalText(text []byte) error }]()
+)
+
+// decodesItself reports whether a type reads its own JSON.
+func decodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(ofJSON) || p.Implements(ofText)
+}

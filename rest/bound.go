@@ -1,0 +1,193 @@
+package rest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci"
+)
+
+// A bound is how large a value of a request may be.
+type bound struct {
+	characters int // of a text, and of each text of a list
+	entries    int // of a list
+	members    int // of an object
+}
+
+// wholeBody stands for as many characters as a body may have bytes: what the text may
+// be is the library's to say, which knows the engine's options.
+const wholeBody = -1
+
+// largest is what an object may have by the limit on its bytes.
+const largest = loci.MaxMessageBytes / 4
+
+// bounds are those of the values of requests by name, for those that say none in
+// their own declaration. They are declared here alone: the description shows them, and
+// what is larger is refused with the schema, before anything looks into it.
+var bounds = map[string]bound{
+	"content":              {characters: wholeBody, entries: loci.MaxMessageParts, members: largest},
+	"old_content":          {characters: wholeBody},
+	"trigger_prompt":       {characters: wholeBody}, // the first 16 KiB count
+	"query":                {characters: wholeBody}, // of which a search takes 16 KiB, and says so
+	"topic":                {characters: wholeBody},
+	"cursor":               {characters: 20_000},
+	"tag":                  {characters: 256},
+	"tags":                 {characters: 256, entries: loci.MaxTags},
+	"type":                 {characters: 256, entries: len(loci.EventTypes)},
+	"types":                {entries: 16},
+	"scopes":               {characters: loci.MaxLabelBytes, entries: loci.MaxScopes},
+	"butler":               {characters: loci.MaxLabelBytes},
+	"filter":               {members: loci.MaxConditions},
+	"metadata":             {characters: wholeBody, entries: largest, members: loci.MaxMetadataNames},
+	"value":                {characters: wholeBody, entries: largest, members: largest},
+	"messages":             {characters: wholeBody, entries: loci.MaxChatMessages, members: largest},
+	"arguments":            {characters: wholeBody, entries: largest, members: largest},
+	"namespace":            {characters: loci.MaxLabelBytes, entries: loci.MaxLabels},
+	"namespace_prefix":     {characters: loci.MaxLabelBytes, entries: loci.MaxLabels},
+	"prefix":               {characters: loci.MaxLabelBytes, entries: loci.MaxLabels},
+	"suffix":               {characters: loci.MaxLabelBytes, entries: loci.MaxLabels},
+	"key":                  {characters: loci.MaxKeyBytes},
+	"index":                {characters: loci.MaxIndexPathBytes, entries: loci.MaxIndexPaths},
+	"thread_id":            {characters: loci.MaxThreadBytes},
+	"thread_ids":           {characters: loci.MaxThreadBytes},
+	"target_thread_id":     {characters: loci.MaxThreadBytes},
+	"run_ids":              {characters: loci.MaxThreadBytes},
+	"checkpoint_ns":        {characters: loci.MaxGraphBytes},
+	"checkpoint_id":        {characters: loci.MaxCheckpointID},
+	"parent_checkpoint_id": {characters: loci.MaxCheckpointID},
+	"before":               {characters: loci.MaxCheckpointID},
+	"channel":              {characters: loci.MaxChannelBytes},
+	"channel_values":       {members: loci.MaxCheckpointChannels},
+	"channel_versions":     {characters: loci.MaxVersionBytes, members: loci.MaxCheckpointChannels},
+	"writes":               {entries: loci.MaxCheckpointChannels},
+	"task_id":              {characters: loci.MaxTaskBytes},
+	"task_path":            {characters: loci.MaxTaskPathBytes},
+	"data":                 {characters: (loci.MaxCheckpointValue + 2) / 3 * 4, members: largest},
+
+	// Of a message and of a session as a document; what more they may be is the library's
+	// to say.
+	"id":           {characters: loci.MaxMessageBytes, entries: loci.MaxLabels},
+	"name":         {characters: loci.MaxMessageBytes},
+	"tool_call_id": {characters: loci.MaxMessageBytes},
+	"tool_calls":   {entries: loci.MaxMessageParts, members: largest},
+	"function":     {members: largest},
+	"kwargs":       {members: largest},
+	"session":      {members: largest},
+	"document":     {members: largest},
+	"lc":           {},
+}
+
+// A binder puts bounds into the schemas of requests.
+type binder struct {
+	schemas map[string]*huma.Schema
+	most    int // characters of a text, for wholeBody
+	done    map[*huma.Schema]bool
+	missing []string // names without a bound
+}
+
+// bind puts bounds into what every request may hold. A value without one is a mistake
+// in this package.
+func (a *API) bind() error {
+	api := a.huma.OpenAPI()
+	b := &binder{schemas: api.Components.Schemas.Map(), most: a.opts.MaxValueBody, done: map[*huma.Schema]bool{}}
+	for _, item := range api.Paths {
+		for _, op := range operationsOf(item) {
+			for _, p := range op.Parameters {
+				b.schema(p.Name, p.Schema)
+			}
+			if op.RequestBody == nil {
+				continue
+			}
+			for _, m := range op.RequestBody.Content {
+				b.schema("arguments", m.Schema) // a body with names of its own is the only one beside them
+			}
+		}
+	}
+	if len(b.missing) > 0 {
+		slices.Sort(b.missing)
+		return loci.Errorf(loci.Internal, "no bound is declared for %s", strings.Join(slices.Compact(b.missing), ", "))
+	}
+	return nil
+}
+
+// of returns a limit of a name.
+func (b *binder) of(name string, limit func(bound) int) *int {
+	n := limit(bounds[name])
+	switch n {
+	case wholeBody:
+		n = b.most
+	case 0:
+		b.missing = append(b.missing, name)
+	}
+	return &n
+}
+
+func characters(b bound) int { return b.characters }
+func entries(b bound) int    { return b.entries }
+func members(b bound) int    { return b.members }
+
+func (b *binder) schema(name string, s *huma.Schema) {
+	if s != nil && s.Ref != "" {
+		s = b.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+	}
+	if s == nil || b.done[s] {
+		return
+	}
+	b.done[s] = true
+	_, typed := s.Extensions["properties"]
+	switch {
+	case s.Type == huma.TypeString && s.MaxLength == nil && s.Enum == nil && s.Format != "uuid" && s.Format != "date-time":
+		s.MaxLength = b.of(name, characters)
+	case s.Type == huma.TypeArray && s.MaxItems == nil && s.Extensions["maxItems"] == nil:
+		s.MaxItems = b.of(name, entries)
+	case s.Type == huma.TypeObject && s.MaxProperties == nil && (s.AdditionalProperties != false || typed):
+		s.MaxProperties = b.of(name, members)
+	case s.Type == "" && s.OneOf == nil && s.MaxLength == nil: // anything
+		s.MaxLength, s.MaxItems, s.MaxProperties = b.of(name, characters), b.of(name, entries), b.of(name, members)
+	}
+	b.schema(name, s.Items)
+	if each, ok := s.AdditionalProperties.(*huma.Schema); ok && each.Type != "" || ok && each.Ref != "" {
+		b.schema(name, each)
+	}
+	for member, p := range s.Properties {
+		b.schema(member, p)
+	}
+	for _, form := range s.OneOf {
+		b.schema(name, form)
+	}
+	b.described(name, s.Extensions)
+	s.PrecomputeMessages()
+}
+
+// described is schema for what is only described, and checked by the library.
+func (b *binder) described(name string, s map[string]any) {
+	switch s["type"] {
+	case "string":
+		if s["enum"] == nil && s["format"] == nil {
+			s["maxLength"] = *b.of(name, characters)
+		}
+	case "array":
+		if s["maxItems"] == nil {
+			s["maxItems"] = *b.of(name, entries)
+		}
+	case "object":
+		s["maxProperties"] = *b.of(name, members)
+	}
+	if items, ok := s["items"].(map[string]any); ok {
+		b.described(name, items)
+	}
+	properties, _ := s["properties"].(map[string]any)
+	for member, p := range properties {
+		if p, ok := p.(map[string]any); ok {
+			b.described(member, p)
+		}
+	}
+	forms, _ := s["oneOf"].([]any)
+	for _, form := range forms {
+		if form, ok := form.(map[string]any); ok {
+			b.described(name, form)
+		}
+	}
+}
