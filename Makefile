@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi tokenizer transformer torture powercut fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis supply notice sbom tokenizer transformer torture powercut fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,19 @@ conformance: ## Run the official MCP conformance suite
 
 openapi: ## Check what the HTTP interface says of itself with a validator of others
 	tests/openapi/run.sh
+
+schemathesis: ## Let Schemathesis send what the HTTP interface says it takes, and what it does not
+	tests/schemathesis/run.sh
+
+supply: ## Look for known vulnerabilities, refused licences and modules that cannot be tidied
+	tests/supply/run.sh
+
+notice: ## Write NOTICE: the licences of what is in the program
+	cd tools/checks && $(GO) run ./licences -write ../..
+
+sbom: build ## Write bin/loci.cdx.json: what is in bin/loci, for programs (CycloneDX)
+	cd tools/checks && $(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -version '$(VERSION)' -output ../../bin/loci.cdx.json ../../bin/loci
+	@grep -q '"bomFormat": "CycloneDX"' bin/loci.cdx.json && grep -q '"name": "modernc.org/sqlite"' bin/loci.cdx.json
 
 tokenizer: ## Compare the tokenizer with the reference implementation
 	tests/tokenizer/run.sh
