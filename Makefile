@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi tokenizer transformer torture fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis supply notice sbom tokenizer transformer torture powercut fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ test: build ## Pass the tests
 
 test-long: ## Everything CI runs short, at its full length
 	LOCI_LONG=1 $(GO) test $(RACE) -timeout 120m ./...
-	$(GO) test -timeout 120m -run TestKill -count 1 ./tests/torture -cycles 10000
+	tests/torture/run.sh long
 
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
@@ -61,14 +61,30 @@ conformance: ## Run the official MCP conformance suite
 openapi: ## Check what the HTTP interface says of itself with a validator of others
 	tests/openapi/run.sh
 
+schemathesis: ## Let Schemathesis send what the HTTP interface says it takes, and what it does not
+	tests/schemathesis/run.sh
+
+supply: ## Look for known vulnerabilities, refused licences and modules that cannot be tidied
+	tests/supply/run.sh
+
+notice: ## Write NOTICE: the licences of what is in the program
+	cd tools/checks && $(GO) run ./licences -write ../..
+
+sbom: build ## Write bin/loci.cdx.json: what is in bin/loci, for programs (CycloneDX)
+	cd tools/checks && $(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -version '$(VERSION)' -output ../../bin/loci.cdx.json ../../bin/loci
+	@grep -q '"bomFormat": "CycloneDX"' bin/loci.cdx.json && grep -q '"name": "modernc.org/sqlite"' bin/loci.cdx.json
+
 tokenizer: ## Compare the tokenizer with the reference implementation
 	tests/tokenizer/run.sh
 
 transformer: ## Compare the vectors of a sentence transformer with a reference
 	tests/transformer/run.sh
 
-torture: build ## Kill the server 10,000 times in the middle of writes
-	$(GO) test -timeout 120m -run TestKill -count 1 ./tests/torture -cycles 10000
+torture: ## Kill the server 10,000 times in the middle of writes, and look at 5,000 states after power cuts
+	tests/torture/run.sh long
+
+powercut: ## Look at what power cuts may leave, in short (strace)
+	tests/torture/run.sh
 
 fuzz: ## Fuzz every target for a minute
 	@$(GO) list ./... | while read -r pkg; do \

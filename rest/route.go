@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -65,6 +66,7 @@ type endpoint struct {
 	value        bool       // its body may be as long as Options.MaxValueBody
 	blob         bool       // its body may be as long as Options.MaxBlobBody
 	status       int        // of success; 0: 200, or 204 without a body
+	also         int        // another status of success, with the same body; 0: none
 
 	reply *huma.Schema // of a body that is streamed
 }
@@ -116,6 +118,10 @@ func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *call
 		}
 		return out, nil
 	})
+	if e.also != 0 {
+		same := op.Responses[strconv.Itoa(e.status)]
+		op.Responses[strconv.Itoa(e.also)] = &huma.Response{Description: http.StatusText(e.also), Content: same.Content}
+	}
 }
 
 // tagOf is the group of a path: its first part after /v1.

@@ -15,11 +15,15 @@ import (
 	"github.com/loci-memory/loci/internal/oserror"
 )
 
-// Pragmas of the connections. The writer's wait for a lock is short because
-// begin repeats it. FULL: an acknowledged write survives a power cut. Temporary
-// data stays in memory: a spilled journal would leave erased text on another disk.
+// synchronous is FULL so that an acknowledged write survives a power cut. It is a
+// variable for the test of that, which must notice a build with NORMAL (-ldflags -X).
+var synchronous = "FULL"
+
+// Pragmas of the connections. The writer's wait for a lock is short because begin
+// repeats it. Temporary data stays in memory: a spilled journal would leave erased
+// text on another disk.
 var (
-	writerPragmas = []string{"busy_timeout(250)", "synchronous(FULL)", "foreign_keys(ON)", "secure_delete(ON)",
+	writerPragmas = []string{"busy_timeout(250)", "synchronous(" + synchronous + ")", "foreign_keys(ON)", "secure_delete(ON)",
 		"temp_store(MEMORY)", "journal_size_limit(67108864)", "cache_size(-8000)", "mmap_size(0)"}
 	readerPragmas = []string{"busy_timeout(30000)", "query_only(ON)", "temp_store(MEMORY)", "cache_size(-4000)", "mmap_size(0)"}
 )

@@ -1,12 +1,13 @@
-// Compares the results of the suite with not-applicable.txt.
-// node evaluate.mjs DIRECTORY...: one directory of results for each revision.
+// Compares the results of the suite with lists of what does not apply.
+// node evaluate.mjs LIST[,LIST] DIRECTORY...: one directory of results for each revision.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-const excuses = readFileSync(new URL("not-applicable.txt", import.meta.url), "utf8")
+const [lists, ...directories] = process.argv.slice(2);
+const excuses = lists.split(",").flatMap((list) => readFileSync(new URL(list, import.meta.url), "utf8")
   .split("\n").map((line) => line.trim()).filter((line) => line && !line.startsWith("#"))
-  .map((pattern) => ({ pattern, used: false }));
+  .map((pattern) => ({ list, pattern, used: false })));
 
 function excused(scenario, check) {
   for (const excuse of excuses) {
@@ -21,7 +22,7 @@ function excused(scenario, check) {
 }
 
 let passed = 0, failed = 0, left = 0;
-for (const directory of process.argv.slice(2)) {
+for (const directory of directories) {
   let scenarios = 0;
   for (const entry of readdirSync(directory).sort()) {
     const scenario = entry.replace(/^server-/, "").replace(/-\d{4}-\d{2}-\d{2}T[\d-]+Z$/, "");
@@ -45,7 +46,7 @@ for (const directory of process.argv.slice(2)) {
 for (const excuse of excuses) {
   if (!excuse.used) {
     failed++;
-    console.log(`FAIL not-applicable.txt: nothing fails for ${excuse.pattern}: remove the line`);
+    console.log(`FAIL ${excuse.list}: nothing fails for ${excuse.pattern}: remove the line`);
   }
 }
 console.log(`${passed} passed, ${failed} failed, ${left} not applicable`);

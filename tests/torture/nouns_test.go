@@ -1,131 +1,293 @@
 package torture
 
 import (
-	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"net/url"
+	"slices"
 	"strings"
-	"syscall"
-	"testing"
-	"time"
 
 	"github.com/loci-memory/loci"
 )
 
-// nounsEnv makes the child do everything there is to do to checkpoints, sessions,
-// trees and items.
-const nounsEnv = "LOCI_TORTURE_NOUNS"
+// An op is one write over HTTP. Only its worker changes what it changes, one write at
+// a time, so that what may be there after a crash is known: the value last
+// acknowledged, or the one under way.
+type op struct {
+	n      int    // counts from 0 over all workers; the request says it in its User-Agent
+	key    string // "item/…", "file/…", "session/…", "thread/…"; a note's is known when it is saved
+	value  string // what observe returns afterwards; empty: nothing is there
+	method string
+	path   string
+	body   any
+	done   func() // changes what the worker knows
+}
 
-func nounsChild(url string) error {
-	_, m, err := openMemory(url)
+// A worker makes ops over every noun.
+type worker struct {
+	name    string
+	rng     *rand.Rand
+	notes   []string // keys
+	item    string
+	file    string
+	talk    []string // names of the messages in the session
+	session int      // which one: a cleared session is followed by another
+	thread  []saved  // oldest first
+}
+
+// saved is a checkpoint with how many pending writes it has.
+type saved struct {
+	id, name string
+	writes   int
+}
+
+func newWorker(name string, seed uint64) *worker {
+	return &worker{name: name, rng: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// next makes the write with number n.
+func (w *worker) next(n int) *op {
+	name := fmt.Sprintf("%s-n%d", w.name, n)
+	kinds := []func(string) *op{w.note, w.putItem, w.writeFile, w.append, w.checkpoint}
+	o := kinds[w.rng.IntN(len(kinds))](name)
+	o.n = n
+	return o
+}
+
+func (w *worker) note(name string) *op {
+	text := content(name)
+	if len(w.notes) > 2 {
+		key := w.notes[w.rng.IntN(len(w.notes))]
+		path := "/v1/notes/" + strings.TrimPrefix(key, "note/")
+		switch w.rng.IntN(3) {
+		case 0:
+			return &op{key: key, value: text, method: "PATCH", path: path, body: map[string]any{"content": text}}
+		case 1:
+			return &op{key: key, method: "DELETE", path: path,
+				done: func() { w.notes = slices.DeleteFunc(w.notes, func(k string) bool { return k == key }) }}
+		}
+	}
+	return &op{value: text, method: "POST", path: "/v1/notes", body: map[string]any{"content": text}}
+}
+
+func (w *worker) putItem(name string) *op {
+	key, at := "item/"+w.name, map[string]any{"namespace": []string{"torture"}, "key": w.name}
+	if w.item != "" && w.rng.IntN(4) == 0 {
+		return &op{key: key, method: "POST", path: "/v1/items/delete", body: at, done: func() { w.item = "" }}
+	}
+	at["value"] = map[string]string{"text": content(name)}
+	return &op{key: key, value: content(name), method: "PUT", path: "/v1/items", body: at, done: func() { w.item = name }}
+}
+
+func (w *worker) writeFile(name string) *op {
+	path := "/" + w.name + ".md"
+	o := &op{key: "file" + path, value: content(name), method: "PUT", path: "/v1/files/content",
+		body: map[string]any{"path": path, "content": content(name)}}
+	switch choice := w.rng.IntN(4); {
+	case w.file == "" || choice == 0:
+	case choice == 1:
+		o.value, o.method, o.path, o.body = "", "DELETE", "/v1/files?path="+url.QueryEscape(path), nil
+	default: // part of it: the file is cut into blocks
+		o.value = strings.ReplaceAll(w.file, "ends.", "ends there. "+name+" ends.")
+		if len(o.value) > 20_000 {
+			o.value = content(name)
+			break
+		}
+		o.method, o.path = "POST", "/v1/files/update"
+		o.body = map[string]any{"path": path, "old_content": "ends.", "content": "ends there. " + name + " ends."}
+	}
+	o.done = func() { w.file = o.value }
+	return o
+}
+
+func (w *worker) append(name string) *op {
+	id := fmt.Sprintf("%s-s%d", w.name, w.session)
+	path := "/v1/sessions/" + id
+	if len(w.talk) > 8 {
+		return &op{key: "session/" + id, method: "DELETE", path: path, done: func() { w.talk, w.session = nil, w.session+1 }}
+	}
+	talk := append(slices.Clone(w.talk), content(name+"a"), content(name+"b"))
+	message := func(text string) map[string]string { return map[string]string{"role": "user", "content": text} }
+	return &op{key: "session/" + id, value: strings.Join(talk, "\n"), method: "POST", path: path + "/messages",
+		body: map[string]any{"messages": []any{message(content(name + "a")), message(content(name + "b"))}}, done: func() { w.talk = talk }}
+}
+
+func (w *worker) checkpoint(name string) *op {
+	thread := slices.Clone(w.thread)
+	o := &op{key: "thread/" + w.name, done: func() { w.thread = thread }}
+	typed := func(text string) map[string]string {
+		return map[string]string{"type": "bytes", "data": base64.StdEncoding.EncodeToString([]byte(text))}
+	}
+	switch choice := w.rng.IntN(4); {
+	case len(thread) > 0 && choice == 0:
+		thread[len(thread)-1].writes++
+		last := thread[len(thread)-1]
+		o.method, o.path = "POST", "/v1/checkpoints/writes"
+		o.body = map[string]any{"thread_id": w.name, "checkpoint_id": last.id, "writes": []any{
+			map[string]any{"task_id": fmt.Sprintf("task%d", last.writes), "idx": 0, "channel": "text", "value": typed(content(name))}}}
+	case (choice == 1 || len(thread) > 5) && w.mayDelete(thread):
+		o.method, o.path = "DELETE", "/v1/threads/"+w.name+"/checkpoints"
+		thread = nil
+	default:
+		c := saved{id: fmt.Sprintf("%06d", len(thread)), name: name}
+		body := map[string]any{"thread_id": w.name, "checkpoint_id": c.id, "checkpoint": typed(name), "metadata": map[string]any{"name": name},
+			"channel_versions": map[string]string{"text": name}, "channel_values": map[string]any{"text": typed(content(name))}}
+		if len(thread) > 0 {
+			body["parent_checkpoint_id"] = thread[len(thread)-1].id
+		}
+		thread = append(thread, c)
+		o.method, o.path, o.body = "PUT", "/v1/checkpoints", body
+	}
+	o.value = showThread(thread)
+	return o
+}
+
+
+func (*worker) mayDelete(thread []saved) bool {
+	return len(thread) > 0
+}
+
+func showThread(thread []saved) string {
+	var b strings.Builder
+	for _, c := range thread {
+		fmt.Fprintf(&b, "%s=%s+%d ", c.id, c.name, c.writes)
+	}
+	return b.String()
+}
+
+// acknowledged is called with the reply of an op: a saved note gets its key.
+func (w *worker) acknowledged(o *op, reply []byte) error {
+	if o.key == "" {
+		var note struct{ ID string }
+		if err := json.Unmarshal(reply, &note); err != nil || note.ID == "" {
+			return fmt.Errorf("a saved note was answered with %.200s: %w", reply, err)
+		}
+		o.key = "note/" + note.ID
+		w.notes = append(w.notes, o.key)
+	}
+	if o.done != nil {
+		o.done()
+	}
+	return nil
+}
+
+// observe reads what a key holds, in the form of [op.value].
+func observe(ctx context.Context, m *loci.Memory, key string) (string, error) {
+	kind, name, _ := strings.Cut(key, "/")
+	read := map[string]func(context.Context, *loci.Memory, string) (string, error){
+		"note": readNote, "item": readItem, "file": readFile, "session": readSession, "thread": readThread}[kind]
+	value, err := read(ctx, m, name)
+	if errors.Is(err, loci.ErrNotFound) {
+		return "", nil
+	}
+	return value, err
+}
+
+func readNote(ctx context.Context, m *loci.Memory, name string) (string, error) {
+	id, err := loci.ParseID(strings.TrimPrefix(name, "note-"))
 	if err != nil {
-		return err
+		return "", err
 	}
-	for {
-		fmt.Print(".")
-		if err := anyNoun(context.Background(), m); err != nil {
-			return err
-		}
-	}
+	f, err := m.Fact(ctx, id)
+	return f.Content, err
 }
 
-// anyNoun does one thing, chosen at random. What it finds may be gone: an earlier
-// child was killed, or an earlier step erased it.
-func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
-	thread, id := fmt.Sprint("t", rand.IntN(3)), fmt.Sprint("c", rand.IntN(4))
-	typed := loci.Typed{Type: "json", Data: []byte(fmt.Sprint(rand.IntN(1000)))}
-	c, s := m.Checkpoints(), m.Sessions()
-	switch rand.IntN(12) {
-	case 0, 1:
-		err = c.Put(ctx, loci.Checkpoint{Thread: thread, ID: id, State: typed, Versions: map[string]string{"ch": string(typed.Data)},
-			Values: map[string]loci.Typed{"ch": typed}})
-	case 2, 3:
-		err = c.PutWrites(ctx, thread, "", id, []loci.CheckpointWrite{{Task: string(typed.Data), Channel: "ch", Value: typed},
-			{Task: "error", Index: -1, Channel: "ch", Value: typed}})
-	case 4:
-		_, err = c.DeleteThread(ctx, thread)
-	case 5:
-		_, err = c.Prune(ctx, []string{thread}, loci.KeepLatest)
-	case 6:
-		_, err = c.CopyThread(ctx, thread, "copy of "+thread)
-		if err == nil {
-			_, err = c.DeleteThread(ctx, "copy of "+thread)
-		}
-	case 7:
-		var messages []loci.Message
-		if messages, err = loci.ParseMessages([]byte(`[{"role":"user","content":"a"},{"role":"user","content":"b"}]`)); err == nil {
-			_, err = s.Append(ctx, thread, messages)
-		}
-	case 8:
-		var export bytes.Buffer
-		if _, err = m.Export(ctx, &export, nil); err == nil {
-			_, err = s.ClearAll(ctx)
-		}
-		if err == nil {
-			_, err = m.Import(ctx, &export, nil) // messages that have events of their own
-		}
-	case 9:
-		_, err = s.Trim(ctx, thread, 1)
-	case 10:
-		err = m.Items().Put(ctx, append(m.View().Namespace, "x"), id, []byte(`{"a":1}`), nil)
-		if err == nil {
-			err = m.Items().Delete(ctx, append(m.View().Namespace, "x"), id)
-		}
-	case 11:
-		var tree *loci.Tree
-		if tree, err = m.Tree("files", ""); err == nil {
-			_, err = tree.Write(ctx, "/"+thread+"/"+id, strings.Repeat(string(typed.Data), 500), nil)
-		}
-		if err == nil && rand.IntN(3) == 0 {
-			_, err = tree.Delete(ctx, "/"+thread)
-		}
+func readItem(ctx context.Context, m *loci.Memory, name string) (string, error) {
+	it, err := m.Items().Get(ctx, append(slices.Clone(m.View().Namespace), "torture"), name, false)
+	if err != nil {
+		return "", err
 	}
-	if code := loci.AsError(err); err != nil && (code.Code == loci.NotFound || code.Code == loci.Conflict) {
-		return nil
-	}
-	return err
+	var value struct{ Text string }
+	return value.Text, json.Unmarshal(it.Value, &value)
 }
 
-// TestKilledWritersLeaveAWholeLog kills a process that does everything there is to do
-// to every noun; each time the log and the file accuse nobody.
-func TestKilledWritersLeaveAWholeLog(t *testing.T) {
-	dir := t.TempDir()
-	for i := range max(10, *cycles/5) {
-		url := "sqlite:" + filepath.Join(dir, fmt.Sprint(i/20, ".db")) // so that no log gets long
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childEnv+"="+url, nounsEnv+"=1")
-		var failure bytes.Buffer
-		cmd.Stderr = &failure
-		pipe, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(pipe, make([]byte, 1+rand.IntN(60))); err != nil { // so many steps, and a part of one
-			t.Fatal(err, failure.String())
-		}
-		time.Sleep(rand.N(10 * time.Millisecond))
-		_ = cmd.Process.Signal(syscall.SIGKILL)
-		if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
-			t.Fatalf("the child was not killed: %v %s", err, failure.String())
-		}
-		s, m, err := openMemory(url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		logIsWhole(t, s)
-		if findings, err := s.Check(t.Context(), m.View().Tenant); err != nil || len(findings) > 0 {
-			t.Errorf("cycle %d: check: %v %v", i, findings, err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
+func readFile(ctx context.Context, m *loci.Memory, name string) (string, error) {
+	tree, err := m.Tree("memory", "")
+	if err != nil {
+		return "", err
+	}
+	return tree.Read(ctx, "/"+name)
+}
+
+func readSession(ctx context.Context, m *loci.Memory, name string) (string, error) {
+	h, err := m.Sessions().History(ctx, name, loci.HistoryQuery{Limit: 1000})
+	if err != nil {
+		return "", err
+	}
+	texts := make([]string, len(h.Messages))
+	for i, message := range h.Messages {
+		texts[i] = message.Text()
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+func readThread(ctx context.Context, m *loci.Memory, name string) (string, error) {
+	page, err := m.Checkpoints().List(ctx, loci.CheckpointQuery{Thread: name, Limit: 1000})
+	if err != nil {
+		return "", err
+	}
+	var thread []saved
+	for _, c := range slices.Backward(page.Checkpoints) { // the greatest id comes first
+		if name := string(c.State.Data); string(c.Values["text"].Data) == content(name) {
+			thread = append(thread, saved{c.ID, name, len(c.Writes)})
+		} else {
+			thread = append(thread, saved{c.ID, name + " with the value of another", len(c.Writes)})
 		}
 	}
+	return showThread(thread), nil
+}
+
+// expected is what each key may hold.
+type expected map[string]map[string]bool
+
+// begin takes down that an op is under way, and is called before [expected.done].
+func (x expected) begin(o *op) {
+	if o.key == "" {
+		return // nobody knows yet what it is called
+	}
+	if x[o.key] == nil {
+		x[o.key] = map[string]bool{"": true}
+	}
+	x[o.key][o.value] = true
+}
+
+func (x expected) done(o *op) { x[o.key] = map[string]bool{o.value: true} }
+
+// verify compares a store with what is expected, and proves its audit log.
+func (x expected) verify(ctx context.Context, e *loci.Engine, m *loci.Memory) (wrong []string, err error) {
+	for _, key := range slices.Sorted(maps.Keys(x)) {
+		got, err := observe(ctx, m, key)
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s cannot be read: %v", key, err))
+		} else if !x[key][got] {
+			wrong = append(wrong, fmt.Sprintf("%s holds %q; it may hold %q", key, brief(got), briefs(x[key])))
+		}
+	}
+	report, err := e.VerifyEvents(ctx, m.View().Tenant, loci.Hash{})
+	if err != nil {
+		return wrong, err
+	}
+	for _, problem := range report.Problems {
+		wrong = append(wrong, "the audit log: "+problem)
+	}
+	return wrong, nil
+}
+
+func brief(value string) string {
+	if len(value) > 120 {
+		return fmt.Sprintf("%s … (%d bytes)", value[:120], len(value))
+	}
+	return value
+}
+
+func briefs(values map[string]bool) (out []string) {
+	for _, value := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, brief(value))
+	}
+	return out
 }
