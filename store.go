@@ -150,7 +150,9 @@ type Change struct {
 // it is to work on a full disk. So does the event that comes before what an elevated
 // principal does, such as an erase.
 func (c *Change) MakesRoom() bool {
-	if slices.ContainsFunc(c.Put, func(p Put) bool { return p.Record.Version < 2 || p.History != nil || !p.SameText && p.Record.Text != "" }) {
+	if slices.ContainsFunc(c.Put, func(p Put) bool {
+		return p.Record.Version < 2 || p.History != nil || !p.SameText && p.Record.Text != ""
+	}) {
 		return false
 	}
 	other := func(e Event) bool { return e.Type != EventElevated }
