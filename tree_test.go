@@ -156,7 +156,7 @@ func TestTreeKeepsItsWriters(t *testing.T) {
 		const writers = 16
 		lines := 1000
 		if _, file := store.(*sqlite.Store); file || raced {
-			lines = long(40, 1000)
+			lines = long(unraced(40, 12), 1000)
 		}
 		var all sync.WaitGroup
 		for w := range writers {
