@@ -3,6 +3,7 @@ package loci_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -225,6 +226,28 @@ func TestImportEmbedsInBatches(t *testing.T) {
 		h.setDown(false)
 		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 450 || err != nil {
 			t.Errorf("%d records embedded later, %v", n, err)
+		}
+	})
+}
+
+// TestImportKeepsTheBody of a fact as it was written, also by an older build: one that
+// names nothing that got another id comes back byte for byte.
+func TestImportKeepsTheBody(t *testing.T) {
+	c := newClock()
+	from := bind(t, newEngine(t, memory.Open(), loci.Options{Now: c.now}), "u")
+	store(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
+	c.advance(time.Second)
+	store(t, from, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
+	now := exported(t, from)
+	older := regexp.MustCompile(`,"closed_at":"[^"]*"`).ReplaceAllString(now, "")
+	if older == now {
+		t.Fatalf("no fact was closed: %s", now)
+	}
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		wantReport(t, imports(t, m, older), 2, 0, 0)
+		if got := exported(t, m); got != older {
+			t.Errorf("comes back as\n%s\nwent out as\n%s", got, older)
 		}
 	})
 }
