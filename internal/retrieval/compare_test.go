@@ -77,6 +77,12 @@ func TestCompare(t *testing.T) {
 		{"Flies from Berlin on Sundays", "Flies to Berlin on Sundays", Changed},
 		{"Voted for the proposal", "Voted against the proposal", Changed},
 		{"His dog is ill", "Her dog is ill", Changed},
+		// Both words of a pair in one text are no opposite of the other.
+		{"The lift goes up at night", "The lift goes up and down at night", Rephrased},
+		{"The lift goes up and down at night", "The lift goes up at night", Rephrased},
+		{"The lift goes up and down at night", "The lift goes down at night", Rephrased},
+		{"The lift goes up and down at night", "At night the lift goes down and up", Changed},
+		{"The lift goes up at night", "The lift goes down at night", Changed},
 		{"Alice manages Bob", "Bob manages Alice", Changed},
 		{"Flies from Berlin to Kiel", "Flies from Kiel to Berlin", Changed},
 		{"Prefers window seats", "Prefers aisle seats", Changed},

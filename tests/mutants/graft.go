@@ -130,12 +130,10 @@ func mutantReach(n int) {
 	}
 	f, err := os.OpenFile(mutantReached, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		panic(err)
+		return // a test that runs as another user, who reaches nothing
 	}
 	defer f.Close()
-	if _, err := f.WriteString(strconv.Itoa(n) + "\n"); err != nil {
-		panic(err)
-	}
+	_, _ = f.WriteString(strconv.Itoa(n) + "\n")
 }
 `
 
