@@ -42,6 +42,8 @@ type garden struct {
 	fset  *token.FileSet
 	files map[string]*gardenFile
 	count int // of functions
+
+	refused map[int]bool // mutants that do not compile
 }
 
 type gardenFile struct {
@@ -55,7 +57,7 @@ type gardenFile struct {
 type lineOf struct{ until, mutant int }
 
 func newGarden(root, dir string) *garden {
-	return &garden{root: root, dir: dir, fset: token.NewFileSet(), files: map[string]*gardenFile{}}
+	return &garden{root: root, dir: dir, fset: token.NewFileSet(), files: map[string]*gardenFile{}, refused: map[int]bool{}}
 }
 
 func (g *garden) file(path string) (*gardenFile, error) {

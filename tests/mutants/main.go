@@ -168,10 +168,13 @@ func try(ctx context.Context, g *garden, binaries map[string]binary, n int, m *m
 		if b, refused, err = g.build(ctx, m.dir); err != nil {
 			return err
 		}
-		if slices.Contains(refused, n) {
-			return errors.New("it does not compile")
-		}
 		binaries[m.dir] = b
+		for _, n := range refused {
+			g.refused[n] = true
+		}
+	}
+	if g.refused[n] {
+		return errors.New("it does not compile")
 	}
 	result, out, err := b.run(ctx, n, "", runExpression(m.test), patience)
 	if err != nil {
