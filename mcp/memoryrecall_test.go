@@ -152,7 +152,7 @@ func (b *bench) wantUses(t *testing.T, id string, want int64) {
 		}
 	}
 	if uses != want {
-		t.Errorf("%d uses are counted, want %d", uses, want)
+		t.Fatalf("%d uses are counted, want %d", uses, want)
 	}
 }
 
