@@ -15,6 +15,8 @@ var elsewhere = map[string]string{
 	"4.1–4.2 Without memory nothing changes, with it tools go on working": "tests/sdk",
 	"Several processes on one file":                                       "tests/processes",
 	"append and update under concurrency":                                 "races: what is lost depends on luck",
+	"Forget a fact":                                                       "none yet: the fault that was tried was not noticed",
+	"Search understands a paraphrase, without a network":                  "none yet: the fault that was tried does not compile",
 	"Vectors of different models never mix":                               "none yet: the fault that was tried ends the stack",
 	"Words decide where the embedder knows none of a query":               "none yet: the fault that was tried was not noticed",
 	"No acknowledged write is lost to kill -9":                            "tests/torture has a build that acknowledges early",
