@@ -8,8 +8,10 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # itself, translated from C, is left out of it: the tests take half the time.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
 
+RANDOM_MUTANTS ?= 200
+
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis supply notice sbom tokenizer transformer torture powercut fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +25,7 @@ build: ## Write bin/loci
 test: build ## Pass the tests
 	$(GO) vet ./...
 	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/)
-	$(GO) test -timeout 15m -run 'TestLifecycleEqualsItsReference|TestEightWritersOfOneKey|TestTreeKeepsItsWriters' . # at their full length
+	$(GO) test -timeout 15m . ./store/... # at their full length
 	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
 test-long: ## Everything CI runs short, at its full length
@@ -85,6 +87,18 @@ torture: ## Kill the server 10,000 times in the middle of writes, and look at 5,
 
 powercut: ## Look at what power cuts may leave, in short (strace)
 	tests/torture/run.sh
+
+flaky: ## Run every package ten times, shuffled, on a busy machine
+	tests/flaky.sh
+
+mutants: ## Make every fault of tests/mutants/table.txt and see its test fail
+	$(GO) run ./tests/mutants
+
+mutants-random: ## Make random faults (RANDOM_MUTANTS of each package) and see how many are noticed
+	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with tool,mcp .
+	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with mcp,rest tool
+	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) store/sqlite
+	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with store/memory,. internal/retrieval
 
 fuzz: ## Fuzz every target for a minute
 	@$(GO) list ./... | while read -r pkg; do \

@@ -251,13 +251,16 @@ func TestCheckpointListAgainstReference(t *testing.T) {
 		slices.SortStableFunc(all, func(a, b row) int {
 			return cmp.Or(strings.Compare(b.id, a.id), strings.Compare(a.namespace, b.namespace))
 		})
-		text := func(s string) *string { return &s }
+		text, asked := func(s string) *string { return &s }, 0
 		for _, thread := range []string{"", "t0", "t1", "t"} {
 			for _, namespace := range []*string{nil, text(""), text("in"), text("in:1"), text("i")} {
 				for _, before := range []string{"", "c07", "c12x", "c"} {
 					for _, id := range []string{"", "c03"} {
 						for _, source := range []string{"", "loop"} {
 							for _, limit := range []int{1, 7, 100} {
+								if asked++; raced && asked%8 != 0 {
+									continue
+								}
 								q := loci.CheckpointQuery{Thread: thread, Namespace: namespace, Before: before, ID: id, Limit: limit}
 								if source != "" {
 									q.Where, _ = loci.ParseWhere(map[string]any{"source": source})

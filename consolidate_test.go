@@ -475,5 +475,13 @@ func TestConsolidateNamesAMemoryOnce(t *testing.T) {
 		if facts := allFacts(t, m); len(facts) != 2 || r.Updated != 1 || r.Confirmed != 0 || r.Skipped["twice"] != 2 || r.Consolidated != 1 {
 			t.Errorf("%+v, %+v", r, facts)
 		}
+		tea, again := save(t, m, "Likes tea."), episode(t, m, "home", "Drinks tea")
+		answer = func(context.Context, loci.Prompt) (loci.Completion, error) {
+			return loci.Completion{Text: fmt.Sprintf(`{"confirmations":[{"id":%[1]q,"evidence":[%[2]q]},{"id":%[1]q,"evidence":[%[2]q]}]}`, tea, again)}, nil
+		}
+		r = consolidate(t, e, loci.ConsolidateOptions{Completer: answer})
+		if r.Confirmed != 1 || r.Skipped["twice"] != 1 || r.Consolidated != 1 || fact(t, m, tea).Version != 2 {
+			t.Errorf("confirmed twice: %+v, %+v", r, fact(t, m, tea))
+		}
 	})
 }

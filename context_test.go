@@ -199,7 +199,7 @@ func anyHostile(t *rapid.T, label string) string {
 // a file, too.
 func TestContextKeepsItsBudget(t *testing.T) {
 	stores, file := 0, openSQLite(t)
-	for more := true; more; more = stores < long(1000, 10_000) {
+	for more := true; more; more = stores < long(unraced(1000, 60), 10_000) {
 		rapid.Check(t, func(t *rapid.T) {
 			stores++
 			opts := loci.Options{Tokenizer: rapid.SampledFrom([]loci.Tokenizer{o200k, o200k, nil, jumpy{}}).Draw(t, "tokenizer")}

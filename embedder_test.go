@@ -2,7 +2,6 @@ package loci_test
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,15 +95,15 @@ func TestQueriesAreEmbeddedAsQueries(t *testing.T) {
 	})
 }
 
-// patience records how long it is waited for.
+// patience records until when it is waited for, and when it was asked.
 type patience struct {
 	wordEmbedder
-	waits []time.Duration
+	deadlines, asked []time.Time
 }
 
 func (p *patience) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	deadline, _ := ctx.Deadline()
-	p.waits = append(p.waits, time.Until(deadline).Round(time.Second))
+	p.deadlines, p.asked = append(p.deadlines, deadline), append(p.asked, time.Now())
 	return p.wordEmbedder.Embed(ctx, texts)
 }
 
@@ -113,13 +112,21 @@ func TestBatchesMayTakeLonger(t *testing.T) {
 		p := &patience{wordEmbedder: wordEmbedder{model: "p"}}
 		p.setDown(true)
 		e := newEngine(t, s, loci.Options{Embedder: p})
+		begun := []time.Time{time.Now()}
 		save(t, bind(t, e, "u"), "a text")
 		p.setDown(false)
+		begun = append(begun, time.Now())
 		if _, err := e.Backfill(t.Context(), tenant(t, "t"), nil); err != nil {
 			t.Fatal(err)
 		}
-		if want := []time.Duration{5 * time.Second, 2 * time.Minute}; !slices.Equal(p.waits, want) {
-			t.Errorf("waited up to %v; want %v", p.waits, want)
+		want := []time.Duration{5 * time.Second, 2 * time.Minute}
+		if len(p.deadlines) != len(want) {
+			t.Fatalf("%d calls, want %d", len(p.deadlines), len(want))
+		}
+		for i, d := range p.deadlines { // set between the two moments, however slow the machine is
+			if d.Before(begun[i].Add(want[i])) || d.After(p.asked[i].Add(want[i])) {
+				t.Errorf("call %d, begun at %v, is waited for until %v; want %v", i, begun[i], d, want[i])
+			}
 		}
 	})
 }

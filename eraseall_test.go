@@ -56,7 +56,7 @@ func TestEraseAllGuards(t *testing.T) {
 // they erase is not counted twice.
 func TestEraseAllSparesWhatComesLater(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
+		e := newEngine(t, s, loci.Options{KeepDuplicates: true})
 		m, elsewhere := bind(t, e, "u"), bind(t, e, "v")
 		const count = 450
 		var ids []loci.ID
@@ -92,7 +92,7 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 
 func TestEraseAllStopsHalfWay(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		m := bind(t, newEngine(t, s, loci.Options{KeepDuplicates: true}), "u")
 		for i := range 300 {
 			save(t, m, fmt.Sprint("old ", i))
 		}

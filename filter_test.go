@@ -21,9 +21,10 @@ func parseFilter(t testing.TB, text string) map[string]any {
 
 // TestWhere is the comparison of LangGraph's stores, and where ours is stricter.
 func TestWhere(t *testing.T) {
+	const vast = "1234567890123456789012345678901234567890123456789012345678901234567890" // longer than what is compared by value
 	const doc = `{"s":"abc","n":5,"f":5.0,"big":9007199254740993,"t":true,"z":null,"date":"2026-03-01","num":"10",
 		"o":{"a":1,"b":{"c":[1,2]}},"l":[1,"x",{"k":2}],"e":[],"$weird":1,"a.b":2,"x'; DROP TABLE record; --":3,
-		"huge":12345678901234567890123456789012345678901234567890,"exp":1e400}`
+		"huge":12345678901234567890123456789012345678901234567890,"exp":1e400,"vast":` + vast + `}`
 	for _, c := range []struct {
 		filter string
 		want   bool
@@ -34,6 +35,8 @@ func TestWhere(t *testing.T) {
 		{`{"big":9007199254740993}`, true}, {`{"big":9007199254740992}`, false}, {`{"big":{"$gt":9007199254740992}}`, true},
 		{`{"huge":12345678901234567890123456789012345678901234567890}`, true},
 		{`{"huge":12345678901234567890123456789012345678901234567891}`, false},
+		{`{"vast":` + vast + `}`, true}, {`{"vast":` + vast + `0}`, false}, {`{"vast":{"$ne":` + vast + `}}`, false},
+		{`{"vast":{"$gte":` + vast + `}}`, false}, // no order
 		{`{"exp":1e400}`, true}, {`{"exp":{"$gt":1e399}}`, true}, {`{"exp":{"$lt":1e999999999}}`, true},
 		{`{"t":true}`, true}, {`{"t":1}`, false}, {`{"t":false}`, false}, {`{"t":"true"}`, false},
 		{`{"z":null}`, true}, {`{"missing":null}`, true}, {`{"missing":1}`, false}, {`{"z":0}`, false}, {`{"z":false}`, false}, {`{"z":""}`, false},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -353,12 +354,15 @@ func TestReindexWhileOthersWrite(t *testing.T) {
 		all := newModels()
 		m := bind(t, all.engine(t, s, all.one), "u") // knows nothing of what is built
 		save(t, m, "first")
-		ctx, stop := context.WithCancel(t.Context())
+		var switched atomic.Bool
 		var wg sync.WaitGroup
 		saved := make([]int, 3)
 		for w := range saved {
 			wg.Go(func() {
-				for ctx.Err() == nil {
+				for after := 0; after < 3; { // some after the switch
+					if switched.Load() {
+						after++
+					}
 					if _, err := m.StoreFact(t.Context(), loci.NewFact{Content: fmt.Sprintf("note %d of %d", saved[w], w)}); err != nil {
 						t.Error(err)
 						return
@@ -368,8 +372,7 @@ func TestReindexWhileOthersWrite(t *testing.T) {
 			})
 		}
 		r, err := all.engine(t, s, all.two).Reindex(t.Context(), tenant(t, "t"), nil)
-		time.Sleep(20 * time.Millisecond) // some after the switch
-		stop()
+		switched.Store(true)
 		wg.Wait()
 		if err != nil || !r.Switched {
 			t.Fatalf("%+v, %v", r, err)

@@ -358,6 +358,17 @@ func TestLinksNeedReadableEnds(t *testing.T) {
 		if err != nil || len(links) != 6 || len(eventTypes(t, m, a)) != 7 {
 			t.Errorf("%d links, %d events, %v", len(links), len(eventTypes(t, m, a)), err)
 		}
+		// What holds no more may be named, such as by what supersedes it.
+		ended := save(t, m, "no longer")
+		if gone, err := m.Forget(t.Context(), loci.KindFact, ended); err != nil || !gone {
+			t.Fatal(gone, err)
+		}
+		if err := m.Link(t.Context(), a, loci.LinkSupersedes, ended); err != nil {
+			t.Error("to what is not live:", err)
+		}
+		if links, err := m.Links(t.Context(), ended); err != nil || len(links) != 1 || links[0].From != a {
+			t.Errorf("links of what is not live: %+v, %v", links, err)
+		}
 		if fact(t, m, a).Validity != loci.Active {
 			t.Error("a link superseded a fact")
 		}

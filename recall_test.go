@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -264,21 +265,31 @@ func TestRecallScopes(t *testing.T) {
 	})
 }
 
-// A toucher is a store whose Touch is slow or fails.
+// A toucher is a store whose Touch fails, or waits until it is let go. It says when it
+// was called, and what came of it.
 type toucher struct {
 	loci.Store
-	delay time.Duration
-	err   error
-	done  chan int // gets the number of touches that were made
+	err    error
+	called chan int // how many touches
+	hold   chan struct{}
+	done   chan error
 }
 
-func (s *toucher) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
-	time.Sleep(s.delay)
-	if s.err != nil {
-		return s.err
+func newToucher(s loci.Store, err error) *toucher {
+	return &toucher{s, err, make(chan int, 1), make(chan struct{}), make(chan error, 1)}
+}
+
+func (s *toucher) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) (err error) {
+	s.called <- len(touches)
+	if err = s.err; err == nil {
+		select {
+		case <-s.hold:
+			err = s.Store.Touch(ctx, t, touches)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
-	err := s.Store.Touch(ctx, t, touches)
-	s.done <- len(touches)
+	s.done <- err
 	return err
 }
 
@@ -302,27 +313,56 @@ func TestRecallCountsUses(t *testing.T) {
 			t.Errorf("recency %v", r.Explain.Recency)
 		}
 
-		slow := &toucher{Store: s, delay: 300 * time.Millisecond, done: make(chan int, 1)}
-		m = bind(t, newEngine(t, slow, loci.Options{Now: c.now}), "u")
-		ctx, cancel := context.WithCancel(t.Context())
-		if r, err := m.Recall(ctx, loci.RecallQuery{Topic: "zebra", Touch: true}); err != nil || len(r.Memories) != 1 {
-			t.Error(err)
-		}
-		select {
-		case <-slow.done:
-			t.Fatal("the read waited for the write")
-		default:
-		}
-		cancel() // the caller goes away
-		if n := <-slow.done; n != 1 || fact(t, m, id).Uses != 3 {
-			t.Errorf("%d touches, %d uses", n, fact(t, m, id).Uses)
-		}
-		broken := &toucher{Store: s, err: errors.New("disk full")}
-		m = bind(t, newEngine(t, broken, loci.Options{Now: c.now}), "u")
-		if r := recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true}); len(r.Memories) != 1 {
-			t.Error("a failure to count a use lost the answer")
-		}
 	})
+}
+
+// TestRecallWaitsForNoWriter: uses are counted beside the read. A busy writer delays
+// it for a moment only, a caller that goes away does not stop it, and a failure is
+// nothing to who reads.
+func TestRecallWaitsForNoWriter(t *testing.T) {
+	each := map[string]func(t *testing.T) loci.Store{
+		"memory": func(*testing.T) loci.Store { return openMemory() },
+		"sqlite": func(t *testing.T) loci.Store { return openSQLite(t) },
+	}
+	for name, open := range each {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t)
+				id := save(t, bind(t, newEngine(t, s, loci.Options{}), "u"), "zebra")
+				slow := newToucher(s, nil)
+				m := bind(t, newEngine(t, slow, loci.Options{}), "u")
+				ctx, cancel := context.WithCancel(t.Context())
+				begun := time.Now()
+				if r, err := m.Recall(ctx, loci.RecallQuery{Topic: "zebra", Touch: true}); err != nil || len(r.Memories) != 1 {
+					t.Error(err)
+				}
+				if took := time.Since(begun); took != 50*time.Millisecond {
+					t.Errorf("the read waited %v for the write", took)
+				}
+				synctest.Wait()
+				select {
+				case n := <-slow.called:
+					if n != 1 {
+						t.Errorf("%d touches", n)
+					}
+				default:
+					t.Fatal("nothing is counted")
+				}
+				cancel() // the caller goes away
+				synctest.Wait()
+				close(slow.hold)
+				if err := <-slow.done; err != nil || fact(t, m, id).Uses != 1 {
+					t.Errorf("%d uses, %v", fact(t, m, id).Uses, err)
+				}
+				broken := newToucher(s, errors.New("disk full"))
+				m = bind(t, newEngine(t, broken, loci.Options{}), "u")
+				if r := recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true}); len(r.Memories) != 1 {
+					t.Error("a failure to count a use lost the answer")
+				}
+				synctest.Wait()
+			})
+		})
+	}
 }
 
 func TestRecallRefuses(t *testing.T) {

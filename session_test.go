@@ -125,8 +125,8 @@ func TestSessionConcurrentAppends(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		const appenders = 16
 		each := 1000
-		if t.Name() != "TestSessionConcurrentAppends/memory" || testing.Short() {
-			each = 60
+		if t.Name() != "TestSessionConcurrentAppends/memory" || testing.Short() || raced {
+			each = unraced(60, 20)
 		}
 		m := bind(t, newEngine(t, s, loci.Options{}), "u")
 		var group sync.WaitGroup

@@ -289,3 +289,51 @@ func callsOf(text string) (ids []string) {
 	}
 	return ids
 }
+
+// A result is found with its call however many messages are between: a trim reads on
+// until it knows the results of every call that goes.
+func TestSessionTrimReadsOn(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		const most = 60
+		m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: most}), "u")
+		all := []loci.Message{asks("far")}
+		for range most - 2 {
+			all = append(all, spoken(loci.MessageHuman, "h"))
+		}
+		appendTo(t, m, "s", append(all, answer("far"))...)
+		appendTo(t, m, "s", spoken(loci.MessageHuman, "one more")) // the call goes, its result is the 60th
+		want := make([]int64, 0, most)
+		for seq := int64(2); seq < most; seq++ {
+			want = append(want, seq)
+		}
+		if got := seqs(historyOf(t, m, "s", loci.HistoryQuery{Limit: 1000})); !slices.Equal(got, append(want, most+1)) {
+			t.Errorf("kept %v", got)
+		}
+	})
+}
+
+// Calls that share an id make a session one to look at as a whole, for as long as two
+// of them are in it.
+func TestSessionTrimWithOneIDTwice(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: 5}), "u")
+		human := spoken(loci.MessageHuman, "h")
+		appendTo(t, m, "s", human, asks("c"), human, answer("c"), asks("c"))
+		for i, want := range [][]int64{
+			{2, 3, 4, 5, 6}, // the first message goes
+			{3, 5, 7},       // the first call goes, and with it every result of the id
+			{3, 5, 7, 8},
+			{3, 5, 7, 8, 9},
+			{5, 7, 8, 9, 10},
+		} {
+			next := human
+			if i == 0 {
+				next = answer("c")
+			}
+			appendTo(t, m, "s", next)
+			if got := seqs(historyOf(t, m, "s", loci.HistoryQuery{})); !slices.Equal(got, want) {
+				t.Errorf("after %d more: kept %v, want %v", i+1, got, want)
+			}
+		}
+	})
+}

@@ -3,6 +3,7 @@ package loci_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -100,7 +101,7 @@ func TestLinksAreMoved(t *testing.T) {
 func TestIDsFollow(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now})
+		e := newEngine(t, s, loci.Options{Now: c.now, KeepDuplicates: true}) // nobody compares the notes
 		from := bind(t, e, "from")
 		old := store(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
 		for i := range 250 { // what names and what is named come in different changes
@@ -194,7 +195,7 @@ func TestImportsMeet(t *testing.T) {
 
 func TestImportEmbedsInBatches(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
-		source := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
+		source := bind(t, newEngine(t, memory.Open(), loci.Options{KeepDuplicates: true}), "u")
 		for i := range 450 {
 			save(t, source, fmt.Sprint("note ", i))
 		}
@@ -225,6 +226,28 @@ func TestImportEmbedsInBatches(t *testing.T) {
 		h.setDown(false)
 		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 450 || err != nil {
 			t.Errorf("%d records embedded later, %v", n, err)
+		}
+	})
+}
+
+// TestImportKeepsTheBody of a fact as it was written, also by an older build: one that
+// names nothing that got another id comes back byte for byte.
+func TestImportKeepsTheBody(t *testing.T) {
+	c := newClock()
+	from := bind(t, newEngine(t, memory.Open(), loci.Options{Now: c.now}), "u")
+	store(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
+	c.advance(time.Second)
+	store(t, from, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
+	now := exported(t, from)
+	older := regexp.MustCompile(`,"closed_at":"[^"]*"`).ReplaceAllString(now, "")
+	if older == now {
+		t.Fatalf("no fact was closed: %s", now)
+	}
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+		wantReport(t, imports(t, m, older), 2, 0, 0)
+		if got := exported(t, m); got != older {
+			t.Errorf("comes back as\n%s\nwent out as\n%s", got, older)
 		}
 	})
 }

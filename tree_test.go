@@ -182,7 +182,7 @@ func TestTreeKeepsItsWriters(t *testing.T) {
 		const writers = 16
 		lines := 1000
 		if _, file := store.(*sqlite.Store); file || raced {
-			lines = long(40, 1000)
+			lines = long(unraced(40, 12), 1000)
 		}
 		var all sync.WaitGroup
 		for w := range writers {
@@ -401,4 +401,39 @@ func TestTreeKeepsNoSecrets(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTreeBlocksAreEmbedded: the blocks that an edit makes have their vectors at once,
+// those of a new file as well as those that an edit makes anew.
+func TestTreeBlocksAreEmbedded(t *testing.T) {
+	eachStore(t, func(t *testing.T, store loci.Store) {
+		w := &wordEmbedder{model: "w"}
+		e := newEngine(t, store, loci.Options{Embedder: w})
+		tree := newTree(t, e, "")
+		filler := strings.Repeat("nothing of interest is said here\n", 400)
+		writeFile(t, tree, "/long", filler+"zebra sleeps\n"+filler)
+		check := func(word string) {
+			t.Helper()
+			if e.Lagging(tenant(t, "t")) {
+				t.Error("vectors are missing")
+			}
+			r, err := tree.Search(t.Context(), loci.TreeQuery{Text: word, Mode: loci.Semantic, Limit: 1})
+			if err != nil || len(r.Matches) != 1 || !strings.Contains(r.Matches[0].Passage, word) {
+				t.Errorf("%s is not found by its vector: %+v, %v", word, r.Matches, err)
+			}
+		}
+		check("zebra")
+		if _, err := tree.Update(t.Context(), "/long", "zebra", "gorilla"); err != nil {
+			t.Fatal(err)
+		}
+		check("gorilla")
+		if _, err := tree.Append(t.Context(), "/long", filler+"a walrus\n"); err != nil {
+			t.Fatal(err)
+		}
+		check("walrus")
+		before := w.texts
+		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 0 || err != nil || w.texts != before {
+			t.Errorf("%d records were stored without vectors, %v", n, err)
+		}
+	})
 }

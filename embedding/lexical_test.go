@@ -157,7 +157,11 @@ func TestTimeIsLinear(t *testing.T) {
 			return best
 		}
 		// Quadratic time would make it 64 times; the margin is for a busy machine.
-		if small, large := took(32<<10), took(256<<10); large > 30*small+50*time.Millisecond {
+		small, large := took(32<<10), took(256<<10)
+		for tries := 0; tries < 5 && large > 30*small+50*time.Millisecond; tries++ {
+			small, large = min(small, took(32<<10)), min(large, took(256<<10))
+		}
+		if large > 30*small+50*time.Millisecond {
 			t.Errorf("%s: 32 KiB took %v, 256 KiB %v", name, small, large)
 		}
 	}

@@ -1,10 +1,13 @@
 package mcp_test
 
 import (
+	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/tool"
@@ -187,6 +190,38 @@ func TestNamespaceFromTheConfigurationAtCallTime(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%v: not found in %v", c.vars, c.want)
+		}
+	}
+}
+
+// TestNamespaceOfEachCall: one connection, and every call names whose memory it is.
+func TestNamespaceOfEachCall(t *testing.T) {
+	c := dial(t, newEngine(t), newPrincipal(t, nil, loci.ScopeDelegate), facts)
+	whose := []struct {
+		meta      sdk.Meta
+		namespace []any
+		id        string
+	}{
+		{meta: sdk.Meta{"loci/user_id": "u-123"}, namespace: []any{"user", "u-123"}},
+		{meta: sdk.Meta{"loci/org_id": "acme", "loci/agent_id": "alpha"}, namespace: []any{"org", "acme", "alpha"}},
+		{meta: sdk.Meta{"loci/org_id": "acme"}, namespace: []any{"org", "acme"}},
+		{meta: sdk.Meta{"loci/user_id": "a/b:c"}, namespace: []any{"user", "a/b:c"}},
+	}
+	for i := range whose {
+		whose[i].id = c.ask("manage_memory", args{"content": fmt.Sprint("A fact of caller ", i)}, whose[i].meta).id("id")
+	}
+	for round := range 2 { // nothing of a call is left for the next one
+		for i, w := range whose {
+			found := map[any]any{}
+			for _, hit := range c.ask("search_memory", args{"query": "fact"}, w.meta).list() {
+				found[hit["key"]] = hit["namespace"]
+			}
+			for k, other := range whose {
+				below := len(other.namespace) >= len(w.namespace) && reflect.DeepEqual(other.namespace[:len(w.namespace)], w.namespace)
+				if got, there := found[other.id]; there != below || there && !reflect.DeepEqual(got, other.namespace) {
+					t.Errorf("round %d: call %d finds the fact of call %d in %v: %v", round, i, k, got, there)
+				}
+			}
 		}
 	}
 }

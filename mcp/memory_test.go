@@ -361,7 +361,7 @@ func TestMarkHarmful(t *testing.T) {
 		id := b.rule("Be brief", nil)
 		b.ask("memory_mark_helpful", args{"rule_id": id})
 		a := b.ask("memory_mark_harmful", args{"rule_id": id, "reason": "caused incorrect response"})
-		has(t, a.data, args{"harmful_count": 1.0, "applied_count": 2.0, "effectiveness_score": loci.Effectiveness(1, 1), "maturity": "candidate"})
+		has(t, a.data, args{"harmful_count": 1.0, "applied_count": 2.0, "effectiveness_score": 0.1996007984031936, "maturity": "candidate"})
 		b.ask("memory_mark_harmful", args{"rule_id": id, "reason": "left out the date"})
 		a = b.ask("memory_mark_harmful", args{"rule_id": id})
 		has(t, a.data, args{"maturity": "anti_pattern", "original_content": "Be brief",

@@ -106,33 +106,54 @@ func TestRecall(t *testing.T) {
 	})
 }
 
-// TestUsesAreCounted by recall and get, and by nothing else.
+// TestUsesAreCounted by recall and get, once each, and by nothing else.
 func TestUsesAreCounted(t *testing.T) {
 	eachStore(t, func(t *testing.T, b *bench) {
 		id := b.fact("user", "diet", "No chocolates", nil)
-		for range 2 {
-			b.ask("memory_recall", args{"topic": "chocolates"})
-		}
 		b.ask("memory_search", args{"query": "chocolates"})
 		b.ask("memory_stats", nil)
 		b.ask("memory_context", args{"trigger_prompt": "chocolates", "butler": "general"})
-		eventually(t, func() bool { return b.get("fact", id)["reference_count"].(float64) >= 3 }, "two recalls and a get")
-		before := b.get("fact", id)["reference_count"].(float64)
-		eventually(t, func() bool { return b.get("fact", id)["reference_count"].(float64) > before }, "another get")
-		has(t, b.get("fact", id), args{"last_referenced_at": "2026-03-01T12:00:00.000Z", "version": 1.0})
+		b.wantUses(t, id, 0)
+		for n := range int64(2) {
+			b.ask("memory_recall", args{"topic": "chocolates"})
+			b.wantUses(t, id, n+1)
+		}
+		b.get("fact", id)
+		b.wantUses(t, id, 3)
+		has(t, b.get("fact", id), args{"reference_count": 4.0, "last_referenced_at": "2026-03-01T12:00:00.000Z", "version": 1.0})
+		b.wantUses(t, id, 4)
 	})
 }
 
-// eventually waits for what is written off the read path.
-func eventually(t *testing.T, done func() bool, what string) {
+// wantUses waits until a fact has so many uses, read where reading counts none: they
+// are written off the read path.
+func (b *bench) wantUses(t *testing.T, id string, want int64) {
 	t.Helper()
-	for range 500 {
-		if done() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	tenant, err := loci.NewTenant("default")
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Errorf("not counted: %s", what)
+	m, err := b.engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "alice"}, Actor: "reader"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := loci.ParseID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uses int64
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		f, err := m.Fact(t.Context(), parsed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if uses = f.Uses; uses >= want {
+			break
+		}
+	}
+	if uses != want {
+		t.Fatalf("%d uses are counted, want %d", uses, want)
+	}
 }
 
 func TestContextWithinBudget(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/tool"
 )
 
-const patience = 10 * time.Second // for what takes milliseconds on an idle machine
+const patience = 2 * time.Minute // for what takes milliseconds on an idle machine
 
 // A wire is a raw client: it writes lines and reads lines.
 type wire struct {

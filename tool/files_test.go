@@ -199,3 +199,54 @@ func sameJSON(t testing.TB, a json.RawMessage, b string) bool {
 	decode(t, []byte(b), &y)
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
+
+// TestBadPathsOfFiles: every command refuses them alike, in an envelope that says which
+// part of the path is wrong, and nothing is made of them.
+func TestBadPathsOfFiles(t *testing.T) {
+	set, u := setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{{Family: FamilyFiles}}}), user(t, "u")
+	memory, _ := set.Lookup("memory")
+	long := strings.Repeat("n", 256)
+	for path, message := range map[string]string{
+		"/../x":                         `invalid path: ".." not allowed`,
+		"..":                            `invalid path: ".." not allowed`,
+		`/a\..\b`:                       `invalid path: ".." not allowed`,
+		"/a..b":                         `invalid path: ".." not allowed`,
+		"/$HOME":                        `invalid path: "$" not allowed`,
+		"/a/./b":                        "invalid path segment: .",
+		"/a/ /b":                        "invalid path segment:  ",
+		"/a:b":                          "invalid path segment: a:b",
+		"/a*":                           "invalid path segment: a*",
+		"/%2e%2e":                       "invalid path segment: %2e%2e",
+		"/~":                            "invalid path segment: ~",
+		"/caf\u00e9":                    "invalid path segment: caf\u00e9",
+		"/" + long:                      "invalid path segment: " + long,
+		strings.Repeat("/a", 33):        "invalid path: more than 32 levels",
+		strings.Repeat("/a", 32) + "/b": "invalid path: more than 32 levels",
+	} {
+		for _, command := range []string{"read", "list", "append", "update", "delete"} {
+			var got envelope
+			r, err := memory.Call(t.Context(), u, []byte(fileArgumentsOf(command, path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			decode(t, r.Structured, &got)
+			if got.OK || got.Error == nil || got.Error.Code != loci.EINVAL || got.Error.Message != message || got.Command != command || got.Path != path {
+				t.Errorf("%s %q: %s; want %s", command, path, r.Text, message)
+			}
+		}
+	}
+	if r, err := memory.Call(t.Context(), u, []byte(`{"command":"list","path":"/"}`)); err != nil || !strings.Contains(r.Text, `"entries":[]`) {
+		t.Errorf("left behind: %s, %v", r.Text, err)
+	}
+}
+
+// fileArgumentsOf are the arguments that a command takes, with a path.
+func fileArgumentsOf(command, path string) string {
+	switch command {
+	case "append":
+		return object("command", command, "path", path, "content", "x")
+	case "update":
+		return object("command", command, "path", path, "content", "x", "oldContent", "x")
+	}
+	return object("command", command, "path", path)
+}

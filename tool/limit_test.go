@@ -15,17 +15,16 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// remote is an embedder whose other side misbehaves.
+// remote is an embedder whose other side misbehaves. A call may go on after its
+// caller has given up, so nobody changes what it does.
 type remote struct {
 	words
 	do func(ctx context.Context) error
 }
 
 func (r *remote) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if r.do != nil {
-		if err := r.do(ctx); err != nil {
-			return nil, err
-		}
+	if err := r.do(ctx); err != nil {
+		return nil, err
 	}
 	return r.words.Embed(ctx, texts)
 }
@@ -148,24 +147,26 @@ func TestCallerGoesAway(t *testing.T) {
 
 // Without its embedder the memory still answers, by keyword.
 func TestEmbedderDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		embedder := &remote{}
-		hang := make(chan struct{})
-		defer close(hang)
-		set, u := setOver(t, newEngine(t, loci.Options{Embedder: embedder, Logger: slog.New(slog.DiscardHandler)}), Config{Entries: bothFamilies}), user(t, "u-1")
-		for _, down := range []func(context.Context) error{
-			func(context.Context) error { return fmt.Errorf("connection refused") },
-			func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-			func(context.Context) error { <-hang; return nil }, // heeds no context
-		} {
-			embedder.do = down
-			id := save(t, set, u, "Likes green tea")
-			same(t, "notes", texts(notes(t, set, u, `{"query":"tea"}`)), []string{"Likes green tea"})
-			same(t, "facts", contents(t, search(t, set, u, `{"query":"tea"}`)), []string{"Likes green tea"})
-			ok(t, set, "memory_update", u, object("note_id", id, "content", "Likes black tea"))
-			ok(t, set, "memory_delete", u, object("note_id", id))
-		}
-	})
+	for name, down := range map[string]func(ctx context.Context, hang chan struct{}) error{
+		"refuses":           func(context.Context, chan struct{}) error { return fmt.Errorf("connection refused") },
+		"heeds the context": func(ctx context.Context, _ chan struct{}) error { <-ctx.Done(); return ctx.Err() },
+		"heeds no context":  func(_ context.Context, hang chan struct{}) error { <-hang; return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hang := make(chan struct{})
+				defer close(hang)
+				embedder := &remote{do: func(ctx context.Context) error { return down(ctx, hang) }}
+				engine := newEngine(t, loci.Options{Embedder: embedder, Logger: slog.New(slog.DiscardHandler)})
+				set, u := setOver(t, engine, Config{Entries: bothFamilies}), user(t, "u-1")
+				id := save(t, set, u, "Likes green tea")
+				same(t, "notes", texts(notes(t, set, u, `{"query":"tea"}`)), []string{"Likes green tea"})
+				same(t, "facts", contents(t, search(t, set, u, `{"query":"tea"}`)), []string{"Likes green tea"})
+				ok(t, set, "memory_update", u, object("note_id", id, "content", "Likes black tea"))
+				ok(t, set, "memory_delete", u, object("note_id", id))
+			})
+		})
+	}
 }
 
 // A panic costs its own call and nothing else.
@@ -191,6 +192,53 @@ func TestPanic(t *testing.T) {
 	if _, err := broken.Call(t.Context(), u, nil); loci.AsError(err).Code != loci.Internal {
 		t.Errorf("%v", err)
 	}
+}
+
+// A tool whose replies are all envelopes says in one whatever goes wrong: before the
+// arguments are read, in a store, and when time is up or something breaks.
+func TestEnvelopeOfEveryFailure(t *testing.T) {
+	type reply struct {
+		Command, Path string
+		OK            bool
+		Error         *struct{ Message, Code string }
+	}
+	files := Config{Entries: []Instance{{Family: FamilyFiles}}}
+	call := func(t *testing.T, set *Set, c Caller, args string) (out reply) {
+		t.Helper()
+		memory, there := set.Lookup("memory")
+		if !there {
+			t.Fatal("there is no tool memory")
+		}
+		r, err := memory.Call(t.Context(), c, []byte(args))
+		if err != nil || r.Text != string(r.Structured) {
+			t.Fatalf("%s: error %v, reply %q and %s", args, err, r.Text, r.Structured)
+		}
+		decode(t, r.Structured, &out)
+		return out
+	}
+	read := `{"command":"read","path":"/a"}`
+	check := func(t *testing.T, what string, got reply, code, message string) {
+		t.Helper()
+		if got.OK || got.Error == nil || got.Error.Code != code || !strings.Contains(got.Error.Message, message) {
+			t.Errorf("%s: %+v, error %+v; want %s: %s", what, got, got.Error, code, message)
+		}
+	}
+	set := setOver(t, newEngine(t, loci.Options{}), files)
+	check(t, "not permitted", call(t, set, user(t, "u", loci.ScopeDelegate), read), "EACCES", "scope")
+	check(t, "no JSON", call(t, set, user(t, "u"), `{`), "EINVAL", "invalid arguments")
+	got := call(t, set, user(t, "u"), read)
+	check(t, "not there", got, "ENOENT", "file not found")
+	if got.Command != "read" || got.Path != "/a" {
+		t.Errorf("the envelope is of %q %q", got.Command, got.Path)
+	}
+	broken, _ := slowEngine(t, func() { panic("the wheels came off") })
+	check(t, "panic", call(t, setOver(t, broken, files), user(t, "u"), read), "EIO", "internal error")
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		defer close(hang)
+		slow, _ := slowEngine(t, func() { <-hang })
+		check(t, "out of time", call(t, setOver(t, slow, files), user(t, "u"), read), "EAGAIN", "timed out")
+	})
 }
 
 // However large the results are, the text is whole JSON below the cap, and the
@@ -258,6 +306,35 @@ func TestReplyCapIsExact(t *testing.T) {
 	b.cfg.ReplyCap = 21
 	if r := b.listReply(results, "x", results); r.Text != `["12345","1234567",1]` || string(r.Structured) != `{"x":["12345","1234567",1]}` {
 		t.Errorf("%s, %s", r.Text, r.Structured)
+	}
+}
+
+// The cap is used to its last byte by replies that are one object, too: what is just
+// as long as the cap is whole, and one byte less leaves out a whole result and says so.
+func TestReplyCapOfObjectsIsExact(t *testing.T) {
+	results := []json.RawMessage{[]byte(`"1234567890123456"`), []byte(`"23456789"`), []byte(`3`)}
+	all := `{"results":["1234567890123456","23456789",3]}`
+	two := `{"results":["1234567890123456","23456789"],"dropped":1}`
+	for limit, want := range map[int]string{
+		len(all) + 1: all,
+		len(all):     all,
+		// One byte less, and there is no room for "dropped" beside the second one either.
+		len(all) - 1: `{"results":["1234567890123456"],"dropped":2}`,
+	} {
+		b := &base{cfg: Config{ReplyCap: limit}}
+		if r := b.resultsReply(results); r.Text != want || string(r.Structured) != want {
+			t.Errorf("cap %d: %s; want %s", limit, r.Text, want)
+		}
+	}
+	long := append(results[:2:2], []byte(`"34567890123456"`))
+	for limit, want := range map[int]string{
+		len(two):     two,
+		len(two) - 1: `{"results":["1234567890123456"],"dropped":2}`,
+	} {
+		b := &base{cfg: Config{ReplyCap: limit}}
+		if r := b.resultsReply(long); r.Text != want {
+			t.Errorf("cap %d: %s; want %s", limit, r.Text, want)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestInterrupted: a command that waits for input gives up at once, and nothing
@@ -51,7 +50,10 @@ func TestSignal(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond) // it shows by nothing that it waits
+	// More than a pipe holds: when it is written, the program reads.
+	if _, err := in.Write(bytes.Repeat([]byte(" "), 256<<10)); err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

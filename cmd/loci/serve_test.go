@@ -206,7 +206,7 @@ func TestServeIsTerminated(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("it did not end")
 	}
 }

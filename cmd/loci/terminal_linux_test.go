@@ -50,7 +50,7 @@ func onTerminal(t *testing.T, env environ, typed string, args ...string) (shown 
 	_, _ = io.WriteString(screen, "\nEND\n")
 	var b strings.Builder
 	buf := make([]byte, 4096)
-	for deadline := time.Now().Add(5 * time.Second); !strings.Contains(b.String(), "\nEND"); {
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(b.String(), "\nEND"); {
 		n, err := keyboard.Read(buf)
 		b.Write(buf[:n])
 		if err != nil || time.Now().After(deadline) {

@@ -156,8 +156,7 @@ func mustRead(t *testing.T, b []byte) {
 // merged at random, and scans every file for what they said.
 func TestEraseLeavesNoBytes(t *testing.T) {
 	t.Parallel()
-	seeds := 12
-	for seed := range uint64(seeds) {
+	for seed := range uint64(eraseSeeds) {
 		dir := t.TempDir()
 		s, err := Open(filepath.Join(dir, "x.db"), nil)
 		if err != nil {

@@ -1,0 +1,51 @@
+package loci_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// A brokenLedger is a store that fails to read what models have taken, from a look on.
+type brokenLedger struct {
+	loci.Store
+	looks, good int
+}
+
+func (s *brokenLedger) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p loci.Page) ([]loci.Event, string, error) {
+	if slices.Contains(f.Types, loci.EventReserved) {
+		if s.looks++; s.looks > s.good {
+			return nil, "", errors.New("disk on fire")
+		}
+	}
+	return s.Store.Events(ctx, t, f, p)
+}
+
+// TestConsolidateNeedsItsLedger: as long as nobody knows what is left of a budget, no
+// model is asked, whenever counting begins to fail.
+func TestConsolidateNeedsItsLedger(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		episode(t, bind(t, newEngine(t, s, quiet(newClock())), "user", "u"), "home", "something")
+		for good := range 4 {
+			asked := 0
+			answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+				asked++
+				return loci.Completion{Text: "{}"}, nil
+			})
+			broken := &brokenLedger{Store: s, good: good}
+			_, err := newEngine(t, broken, quiet(newClock())).Consolidate(t.Context(), tenant(t, "t"), loci.ConsolidateOptions{Completer: answer})
+			if broken.looks <= good {
+				if good < 3 {
+					t.Errorf("only %d looks: before, and after a reservation", broken.looks)
+				}
+				continue
+			}
+			if err == nil || asked > 0 {
+				t.Errorf("counting failed at look %d, and the model was asked %d times: %v", good+1, asked, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,16 @@
+//go:build race
+
+package sqlite
+
+import "flag"
+
+// Models are drawn less often than without the detector, which makes everything some
+// twenty times as slow: `make test` runs them at their full length without it.
+func init() {
+	if err := flag.Set("rapid.checks", "10"); err != nil {
+		panic(err)
+	}
+}
+
+// eraseSeeds is how many times a random file is erased from and scanned.
+const eraseSeeds = 3

@@ -1,0 +1,332 @@
+// Mutants changes the program in small ways and sees whether tests notice.
+//
+//	go run ./tests/mutants                        every mutant of table.txt
+//	go run ./tests/mutants -for 2m -slice abc123  as many as fit into the time, from a place the text chooses
+//	go run ./tests/mutants -random 200 tool       random ones of packages, killed by their own tests
+//
+// The tree is not touched: builds get an overlay.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// tableFile is from the root of the module.
+const tableFile = "tests/mutants/table.txt"
+
+type options struct {
+	only, slice, skip string
+	within            time.Duration
+	random, workers   int
+	seed              uint64
+	from, with        string
+	packages          []string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.only, "only", "", "only mutants whose requirement or test matches this `expression`")
+	flag.StringVar(&o.slice, "slice", "", "begin at a place that this `text` chooses, such as a commit")
+	flag.DurationVar(&o.within, "for", 0, "begin no more mutants after this time")
+	flag.IntVar(&o.random, "random", 0, "this many random mutants of each package named")
+	flag.StringVar(&o.skip, "skip", "", "tests that random mutants are not tried on, an `expression`")
+	flag.StringVar(&o.from, "files", "", "random mutants only of files that match this `expression`")
+	flag.StringVar(&o.with, "with", "", "packages whose tests are tried, too, on random mutants, with commas between them")
+	flag.IntVar(&o.workers, "workers", 2, "how many tests run at once")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the choice of random mutants")
+	flag.Parse()
+	o.packages = flag.Args()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("finding the module: %w", err)
+	}
+	root := strings.TrimSpace(string(out))
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if o.random > 0 {
+		for _, pkg := range o.packages {
+			if err := runRandom(ctx, root, dir, pkg, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return runTable(ctx, root, dir, o)
+}
+
+// readMutants reads the table and finds every mutant in the tree.
+func readMutants(root string) ([]*mutant, error) {
+	all, err := readTable(filepath.Join(root, tableFile))
+	if err != nil {
+		return nil, err
+	}
+	t, err := readTree(root)
+	if err != nil {
+		return nil, err
+	}
+	var faults []error
+	for _, m := range all {
+		if err := t.locate(m); err != nil {
+			faults = append(faults, fmt.Errorf("%s:%d: %s: %w", tableFile, m.line, m.requirement, err))
+		}
+	}
+	return all, errors.Join(faults...)
+}
+
+func runTable(ctx context.Context, root, dir string, o options) error {
+	begun := time.Now()
+	all, err := readMutants(root)
+	if err != nil {
+		return err
+	}
+	if o.only != "" {
+		only, err := regexp.Compile(o.only)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(m *mutant) bool { return !only.MatchString(m.requirement + " " + m.test) })
+	}
+	slices.SortStableFunc(all, func(x, y *mutant) int { return strings.Compare(x.dir, y.dir) }) // a package is built once
+	if o.slice != "" && len(all) > 0 {
+		h := fnv.New64a()
+		h.Write([]byte(o.slice))
+		n := int(h.Sum64() % uint64(len(all)))
+		all = slices.Concat(all[n:], all[:n])
+	}
+	g := newGarden(root, dir)
+	for i, m := range all {
+		if m.whole {
+			continue
+		}
+		if n, err := g.plant(i+1, m.change); err != nil {
+			return err
+		} else if n == 0 {
+			m.whole = true
+		}
+	}
+	var faults []error
+	tried := 0
+	binaries := map[string]binary{}
+	for i, m := range all {
+		if ctx.Err() != nil || o.within > 0 && time.Since(begun) > o.within {
+			break
+		}
+		tried++
+		if err := try(ctx, g, binaries, i+1, m); err != nil {
+			err = fmt.Errorf("%s:%d: %s: %w", tableFile, m.line, m.requirement, err)
+			fmt.Fprintln(os.Stderr, err)
+			faults = append(faults, err)
+		}
+	}
+	fmt.Fprintf(os.Stderr, "%d of %d mutants tried in %s, %d not noticed\n", tried, len(all), time.Since(begun).Round(time.Second), len(faults))
+	if len(faults) > 0 {
+		return fmt.Errorf("%d mutants were not noticed by their tests", len(faults))
+	}
+	return ctx.Err()
+}
+
+// patience is how long a test may take with a mutant in the program. A mutant must
+// make its test fail, not hang.
+const patience = 5 * time.Minute
+
+// try runs the test of a mutant; nil: it failed, as it must.
+func try(ctx context.Context, g *garden, binaries map[string]binary, n int, m *mutant) error {
+	if m.whole {
+		return tryWhole(ctx, g, m)
+	}
+	b, built := binaries[m.dir]
+	if !built {
+		var refused []int
+		var err error
+		if b, refused, err = g.build(ctx, m.dir); err != nil {
+			return err
+		}
+		binaries[m.dir] = b
+		for _, n := range refused {
+			g.refused[n] = true
+		}
+	}
+	if g.refused[n] {
+		return errors.New("it does not compile")
+	}
+	result, out, err := b.run(ctx, n, "", runExpression(m.test), patience)
+	if err != nil {
+		return err
+	}
+	return judge(m, result, out)
+}
+
+func judge(m *mutant, result outcome, out string) error {
+	name, _, _ := strings.Cut(m.test, "/")
+	switch {
+	case result == stuck:
+		return fmt.Errorf("%s hangs instead of failing", m.test)
+	case result == passed:
+		return fmt.Errorf("%s passes all the same", m.test)
+	case !strings.Contains(out, "--- FAIL: "+name) && !strings.Contains(out, "panic: "):
+		return fmt.Errorf("%s did not run to its end:\n%.1000s", m.test, out)
+	}
+	return nil
+}
+
+// tryWhole runs a test of a program that is built with this mutant alone; programs
+// that the test builds have it, too.
+func tryWhole(ctx context.Context, g *garden, m *mutant) error {
+	data, err := os.ReadFile(filepath.Join(g.root, m.change.path))
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(g.dir, "whole.go")
+	changed := slices.Concat(data[:m.change.start], []byte(m.change.text), data[m.change.end:])
+	if err := os.WriteFile(file, changed, 0o600); err != nil {
+		return err
+	}
+	overlay, err := writeOverlay(filepath.Join(g.dir, "whole.json"), map[string]string{filepath.Join(g.root, m.change.path): file})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-run", runExpression(m.test), ".")
+	cmd.Dir = filepath.Join(g.root, m.dir)
+	cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay, "GOWORK=off")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return judge(m, stuck, string(out))
+	case err == nil:
+		return judge(m, passed, string(out))
+	case errors.As(err, &exit):
+		return judge(m, failed, string(out))
+	}
+	return err
+}
+
+// runRandom tries random mutants of a package on the package's own tests.
+func runRandom(ctx context.Context, root, dir, pkg string, o options) error {
+	begun := time.Now()
+	g := newGarden(root, filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")))
+	if err := os.MkdirAll(g.dir, 0o700); err != nil {
+		return err
+	}
+	changes, err := g.changesOf(pkg)
+	if err != nil {
+		return err
+	}
+	if o.from != "" {
+		from, err := regexp.Compile(o.from)
+		if err != nil {
+			return err
+		}
+		changes = slices.DeleteFunc(changes, func(c change) bool { return !from.MatchString(c.path) })
+	}
+	r := rand.New(rand.NewPCG(o.seed, 1))
+	r.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+	whole := len(changes)
+	changes = changes[:min(o.random, len(changes))]
+	functions := make([]int, len(changes))
+	for i, c := range changes {
+		if functions[i], err = g.plant(i+1, c); err != nil {
+			return err
+		}
+	}
+	var skip *regexp.Regexp
+	if o.skip != "" {
+		if skip, err = regexp.Compile(o.skip); err != nil {
+			return err
+		}
+	}
+	var refused []int
+	var suites []suite
+	for _, dir := range append([]string{pkg}, strings.FieldsFunc(o.with, func(r rune) bool { return r == ',' })...) {
+		b, more, err := g.build(ctx, dir)
+		if err != nil {
+			return err
+		}
+		tests, err := b.survey(ctx, skip)
+		if err != nil {
+			return err
+		}
+		refused = append(refused, more...)
+		suites = append(suites, suite{b, tests})
+		fmt.Fprintf(os.Stderr, "%s: %d tests, ready after %s\n", dir, len(tests), time.Since(begun).Round(time.Second))
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d of %d mutants, %d do not compile\n", pkg, len(changes), whole, len(refused))
+	counts := map[string]int{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range o.workers {
+		all.Go(func() {
+			for i := range next {
+				verdict, by, err := killBy(ctx, suites, i+1, functions[i])
+				if err != nil {
+					verdict = "error: " + err.Error()
+				}
+				mu.Lock()
+				counts[verdict]++
+				if verdict != "killed" || by == "no end" {
+					fmt.Fprintf(os.Stderr, "%s %s\n", verdict+" "+by, g.describe(changes[i]))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range changes {
+		if slices.Contains(refused, i+1) {
+			continue
+		}
+		if ctx.Err() != nil || o.within > 0 && time.Since(begun) > o.within {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	fmt.Fprintf(os.Stderr, "%s: of %d mutants %v: %.0f %% killed, in %s\n", pkg, sum, counts,
+		100*float64(counts["killed"])/float64(max(sum, 1)), time.Since(begun).Round(time.Second))
+	return ctx.Err()
+}
+
+// describe says where a change is and shows its line before and after.
+func (g *garden) describe(c change) string {
+	data := g.files[c.path].data
+	from := strings.LastIndexByte(string(data[:c.start]), '\n') + 1
+	to := c.end + strings.IndexByte(string(data[c.end:]), '\n')
+	line := strings.Count(string(data[:c.start]), "\n") + 1
+	return fmt.Sprintf("%s:%d\n\t- %s\n\t+ %s", c.path, line, strings.TrimSpace(string(data[from:to])),
+		strings.TrimSpace(string(data[from:c.start])+c.text+string(data[c.end:to])))
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// otherOperators is what stands in place of an operator in a mutant.
+var otherOperators = map[token.Token][]string{
+	token.LSS: {"<=", ">="}, token.LEQ: {"<", ">"}, token.GTR: {">=", "<="}, token.GEQ: {">", "<"},
+	token.EQL: {"!="}, token.NEQ: {"=="}, token.LAND: {"||"}, token.LOR: {"&&"},
+	token.ADD: {"-"}, token.SUB: {"+"}, token.MUL: {"/"}, token.QUO: {"*"}, token.REM: {"*"},
+}
+
+// changesOf lists every change the mutator knows for a package: other operators,
+// conditions turned round, numbers one higher, statements left out.
+func (g *garden) changesOf(pkg string) ([]change, error) {
+	entries, err := os.ReadDir(filepath.Join(g.root, pkg))
+	if err != nil {
+		return nil, err
+	}
+	var all []change
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == "doc.go" {
+			continue
+		}
+		f, err := g.file(filepath.ToSlash(filepath.Join(pkg, name)))
+		if err != nil {
+			return nil, err
+		}
+		if ignored(f.data) {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
+				all = append(all, g.changesIn(filepath.ToSlash(filepath.Join(pkg, name)), fn)...)
+			}
+		}
+	}
+	return all, nil
+}
+
+// ignored reports whether a file is for some systems only.
+func ignored(data []byte) bool {
+	head, _, _ := strings.Cut(string(data), "\npackage ")
+	return strings.Contains(head, "//go:build")
+}
+
+func (g *garden) changesIn(path string, fn *ast.FuncDecl) (out []change) {
+	put := func(from, to token.Pos, text string) {
+		out = append(out, change{path, g.offset(from), g.offset(to), text})
+	}
+	without := func(n ast.Node) { put(n.Pos(), n.End(), "{}") }
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			for _, op := range otherOperators[n.Op] {
+				put(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), op)
+			}
+		case *ast.IfStmt:
+			put(n.Cond.Pos(), n.Cond.End(), "!("+g.text(path, n.Cond)+")")
+		case *ast.BasicLit:
+			if v, err := strconv.Atoi(n.Value); n.Kind == token.INT && err == nil {
+				put(n.Pos(), n.End(), strconv.Itoa(v+1))
+			}
+		case *ast.Ident:
+			switch n.Name {
+			case "true":
+				put(n.Pos(), n.End(), "false")
+			case "false":
+				put(n.Pos(), n.End(), "true")
+			}
+		case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt:
+			without(n)
+		case *ast.AssignStmt:
+			if n.Tok != token.DEFINE {
+				without(n)
+			}
+		case *ast.BranchStmt:
+			if n.Tok == token.CONTINUE || n.Tok == token.BREAK {
+				without(n)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+func (g *garden) text(path string, n ast.Node) string {
+	return string(g.files[path].data[g.offset(n.Pos()):g.offset(n.End())])
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const requirementsPage = "docs/requirements.md"
+
+// elsewhere are requirements no fault is made for here, and why: their tests start
+// processes or are written in other languages.
+var elsewhere = map[string]string{
+	"4.1–4.2 Without memory nothing changes, with it tools go on working": "tests/sdk",
+	"Several processes on one file":                                       "tests/processes",
+	"append and update under concurrency":                                 "races: what is lost depends on luck",
+	"Forget a fact":                                                       "none yet: the fault that was tried was not noticed",
+	"Search understands a paraphrase, without a network":                  "none yet: the fault that was tried does not compile",
+	"Vectors of different models never mix":                               "none yet: the fault that was tried ends the stack",
+	"Words decide where the embedder knows none of a query":               "none yet: the fault that was tried was not noticed",
+	"No acknowledged write is lost to kill -9":                            "tests/torture has a build that acknowledges early",
+}
+
+// TestTable: every fault is of one place in the tree and of a test that there is, and
+// each requirement has one.
+func TestTable(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readMutants(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, m := range all {
+		have[m.requirement] = true
+	}
+	page, err := os.ReadFile(filepath.Join(root, requirementsPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requirements, named := 0, false
+	for line := range strings.Lines(string(page)) {
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			named = false
+		case !named: // the head of a table
+			named = true
+		case strings.HasPrefix(line, "|--"), strings.HasPrefix(line, "| R"):
+		default:
+			name := strings.TrimSpace(strings.Split(line, "|")[1])
+			requirements++
+			if !have[name] && elsewhere[name] == "" {
+				t.Errorf("no fault in %s breaks %q", tableFile, name)
+			}
+		}
+	}
+	if requirements < 100 {
+		t.Errorf("%d requirements: is %s still written in the form that is read?", requirements, requirementsPage)
+	}
+}
+
+// TestLocate: text is found wherever it is, once, whatever white space is around it.
+func TestLocate(t *testing.T) {
+	tr := &tree{
+		sources: map[string]string{"a/a.go": "package a\n\nfunc f() {\n\tif x {\n\t\treturn\n\t}\n}\n", "b/b.go": "package b // twice twice\n"},
+		tests:   map[string][]string{"TestOne": {"a"}, "TestTwo": {"a", "b"}},
+	}
+	for name, c := range map[string]struct {
+		m     mutant
+		fault string
+	}{
+		"found":            {mutant{test: "TestOne", old: []string{"if x {", "return"}}, ""},
+		"gone":             {mutant{test: "TestOne", old: []string{"if y {"}}, "is found 0 times"},
+		"not unique":       {mutant{test: "TestOne", old: []string{"twice"}}, "is found 2 times"},
+		"no such test":     {mutant{test: "TestNone", old: []string{"if x {"}}, "is in 0 packages"},
+		"two of the name":  {mutant{test: "TestTwo", old: []string{"if x {"}}, "is in 2 packages"},
+		"one of them":      {mutant{dir: "b", test: "TestTwo", old: []string{"if x {"}}, ""},
+		"not there":        {mutant{dir: "c", test: "TestTwo", old: []string{"if x {"}}, "there is no TestTwo in c"},
+		"without old text": {mutant{test: "TestOne"}, "needs a requirement"},
+	} {
+		c.m.requirement = "r"
+		err := tr.locate(&c.m)
+		switch {
+		case c.fault == "" && err != nil, c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)):
+			t.Errorf("%s: %v; want %q", name, err, c.fault)
+		case c.fault == "" && c.m.change.path != "a/a.go":
+			t.Errorf("%s: found in %s", name, c.m.change.path)
+		}
+	}
+}
