@@ -156,9 +156,13 @@ var sessionOperations = []operation{
 		}
 	}},
 	{"Memory.Erase", func(d *desk) { // one message, with what it belongs to
-		m := bind(d, d.e, "single", "messages")
+		m := bind(d, d.e, "single")
 		events, _, err := m.Events(d.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventImported}}, loci.Page{})
 		d.ok(nil, err)
+		events = slices.DeleteFunc(events, func(e loci.Event) bool { return e.Kind != loci.KindMessage })
+		if len(events) == 0 {
+			d.Fatal("no event tells of an imported message")
+		}
 		d.ok(nil, m.Erase(d.Context(), events[0].Entity))
 	}},
 	{"Memory.EraseAll", func(d *desk) { d.everything("single", loci.EraseQuery{Kinds: []loci.Kind{loci.KindSession}}) }},

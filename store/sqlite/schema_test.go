@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,7 +12,9 @@ import (
 
 func TestOldSQLiteIsRefused(t *testing.T) {
 	t.Parallel()
-	db, err := openDB(filepath.Join(t.TempDir(), "x.db"), nil)
+	path := filepath.Join(t.TempDir(), "x.db")
+	emptyFile(t, path)
+	db, err := openDB(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,10 +30,19 @@ func TestOldSQLiteIsRefused(t *testing.T) {
 	wantCode(t, checkVersion(t.Context(), conn, "99.0.0"), loci.Unsupported, "99.0.0 or newer")
 }
 
+// emptyFile makes the file that the store makes itself before SQLite opens it.
+func emptyFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // oldFile makes a file as the first released schema has it: records with vectors in
 // two spaces, the second of which covers more of them.
 func oldFile(t *testing.T, path string, vectors bool) {
 	t.Helper()
+	emptyFile(t, path)
 	db, err := openDB(path, []string{"foreign_keys(ON)"})
 	if err != nil {
 		t.Fatal(err)
