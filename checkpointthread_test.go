@@ -386,7 +386,7 @@ func TestCheckpointEventsAndRepeatedRequests(t *testing.T) {
 		for _, e := range events {
 			got = append(got, string(e.Type)+" "+string(e.Kind))
 		}
-		want := []string{"erased checkpoint", "created checkpoint_write", "updated checkpoint", "created checkpoint"}
+		want := []string{"erased checkpoint_write", "erased checkpoint", "created checkpoint_write", "updated checkpoint", "created checkpoint"}
 		if !slices.Equal(got, want) {
 			t.Errorf("events are %q, want %q", got, want)
 		}

@@ -227,7 +227,7 @@ func TestFactLimits(t *testing.T) {
 		"reserved":       {loci.NewFact{Content: "a", Metadata: map[string]any{"content": 1}}, loci.Invalid, "metadata.content is reserved for the text itself: use another key"},
 		"big metadata":   {loci.NewFact{Content: "a", Metadata: map[string]any{"k": long}}, loci.TooLarge, "metadata has 70008 bytes; the limit is 65536: shorten it"},
 		"big beside one": {loci.NewFact{Value: json.RawMessage(`{"a":1}`), Metadata: map[string]any{"k": long}}, loci.TooLarge, "metadata has 70008 bytes; the limit is 65536: shorten it"},
-		"no JSON":        {loci.NewFact{Content: "a", Metadata: map[string]any{"k": func() {}}}, loci.Invalid, "metadata is not JSON: json: unsupported type: func()"},
+		"no JSON":        {loci.NewFact{Content: "a", Metadata: map[string]any{"k": func() {}}}, loci.Invalid, "metadata is not JSON: it holds something that JSON has no form for, such as a function or an infinite number"},
 		"long sequence":  {loci.NewFact{Content: "a", Sequence: long[:257]}, loci.Invalid, "sequence is 257 bytes long; the limit is 256: shorten it"},
 		"bad sequence":   {loci.NewFact{Content: "a", Sequence: "a\x00"}, loci.Invalid, "sequence must not contain a NUL character"},
 		"no sequence":    {loci.NewFact{Content: "a", Position: 3}, loci.Invalid, "position 3 needs a sequence: name it"},

@@ -277,7 +277,8 @@ func TestSessionBeginsClean(t *testing.T) {
 		m := bind(t, newEngine(t, s, loci.Options{}), "u")
 		appendTo(t, m, "s", spoken(loci.MessageHuman, "old"), spoken(loci.MessageHuman, "older"))
 		r := search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindSession}}).Matches[0].Record
-		if err := s.Apply(t.Context(), tenant(t, "t"), loci.Change{Erase: []loci.Erase{{ID: r.ID, Version: r.Version}}}); err != nil {
+		gone := loci.Event{ID: loci.NewID(), Type: loci.EventErased, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: r.UpdatedAt, Actor: "tester"}
+		if err := s.Apply(t.Context(), tenant(t, "t"), loci.Change{Erase: []loci.Erase{{ID: r.ID, Version: r.Version}}, Events: []loci.Event{gone}}); err != nil {
 			t.Fatal(err)
 		}
 		appendTo(t, m, "s", spoken(loci.MessageHuman, "new"))

@@ -2,6 +2,7 @@ package loci
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -125,6 +126,11 @@ func exportedBody(r *Record) json.RawMessage {
 		return r.Body
 	}
 	if err != nil {
+		return r.Body
+	}
+	// What an older build wrote reads back to the same text. Any other body is in the
+	// form already, or was made elsewhere and stays as it was written.
+	if written, err := encodeJSON(body); err != nil || !bytes.Equal(written, r.Body) {
 		return r.Body
 	}
 	data, err := jsonform.Marshal(body)

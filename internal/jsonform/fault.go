@@ -20,6 +20,8 @@ func Fault(err error) string {
 		inner  *json.MarshalerError
 		moment *time.ParseError
 		said   interface{ Advice() string } // an error that was made for callers
+		typ    *json.UnsupportedTypeError
+		value  *json.UnsupportedValueError
 	)
 	switch {
 	case errors.As(err, &inner):
@@ -30,6 +32,8 @@ func Fault(err error) string {
 		return fmt.Sprintf("%s, at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), syntax.Offset)
 	case errors.As(err, &moment):
 		return fmt.Sprintf("%.64q is no time: write it as 2026-01-02T03:04:05.678Z", strings.Trim(moment.Value, `"`))
+	case errors.As(err, &typ), errors.As(err, &value):
+		return "it holds something that JSON has no form for, such as a function or an infinite number"
 	case errors.As(err, &said):
 		return err.Error()
 	case errors.Is(err, io.EOF):
