@@ -12,6 +12,7 @@
 # cache directory ($LOCI_TEST_CACHE).
 set -euo pipefail
 cd "$(dirname "$0")"
+here=$PWD
 root=$(cd ../.. && pwd)
 cache=${LOCI_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/loci-tests}
 
@@ -38,7 +39,8 @@ for _ in $(seq 200); do
 	sleep 0.05
 done
 [ -s "$work/url" ] || { echo "the server did not start:" >&2; cat "$work/log" >&2; exit 1; }
-"$venv/bin/schemathesis" --config-file schemathesis.toml run "$(cat "$work/url")/v1/openapi.json" --checks all --no-color \
+cd "$work" # where it keeps what it found
+"$venv/bin/schemathesis" --config-file "$here/schemathesis.toml" run "$(cat "$work/url")/v1/openapi.json" --checks all --no-color \
 	--max-examples "${1-20}" ${2:+--seed "$2"} --generation-database none --continue-on-failure
 # Whatever it was sent, the memory is sound.
 kill "$server"
