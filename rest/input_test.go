@@ -55,6 +55,8 @@ func TestBadBodies(t *testing.T) {
 		"two keys":         {"POST", "/v1/search", `{}`, []string{"Idempotency-Key: a", "Idempotency-Key: b"}, 400, "comes 2 times"},
 		"empty key":        {"POST", "/v1/search", `{}`, []string{"Idempotency-Key: "}, 400, "must not be empty"},
 		"long key":         {"POST", "/v1/search", `{}`, []string{"Idempotency-Key: " + strings.Repeat("k", 257)}, 400, "257"},
+		"long batch key":   {"POST", "/v1/items/batch", `{"operations":[{"op":"get","namespace":[],"key":"k"}]}`, []string{"Idempotency-Key: " + strings.Repeat("k", 257)}, 400, "257"},
+		"long tool key":    {"POST", "/v1/tools/memory_search", `{"query":"x"}`, []string{"Idempotency-Key: " + strings.Repeat("k", 257)}, 400, "257"},
 	} {
 		r := b.sendWith(c.method, c.path, c.body, c.headers)
 		if r.status != c.status || !strings.Contains(r.body, c.detail) || (c.detail == "") != (r.body == "") {

@@ -27,8 +27,8 @@ type document struct{ json.RawMessage }
 
 // Schema is what huma asks a type for.
 func (document) Schema(r huma.Registry) *huma.Schema {
-	list := &huma.Schema{Type: huma.TypeArray, Description: "The messages alone",
-		Extensions: map[string]any{"items": messageSchema(r), "maxItems": loci.MaxImportMessages}}
+	list := &huma.Schema{Type: huma.TypeArray, Description: "The messages alone", Items: messageSchema(r),
+		Extensions: map[string]any{"minItems": 1, "maxItems": loci.MaxImportMessages}}
 	return &huma.Schema{OneOf: []*huma.Schema{documentSchema(), list}}
 }
 
@@ -96,7 +96,7 @@ func constructorForm() map[string]any {
 }
 
 func documentSchema() *huma.Schema {
-	described := object("", map[string]any{"format": oneOf(loci.SessionFormat), "version": map[string]any{"type": "integer"},
+	described := object("", map[string]any{"format": oneOf(loci.SessionFormat), "version": map[string]any{"type": "integer", "enum": []int{loci.SessionVersion}},
 		"session":  map[string]any{"type": "object", "description": "Its id, metadata and limits"},
 		"messages": map[string]any{"type": "array", "items": object("", storedProperties(), "type", "data")}}, "format", "version", "messages")
 	delete(described, "type")

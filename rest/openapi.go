@@ -25,25 +25,29 @@ func (a *API) problemResponse() *huma.Response {
 // A requestHeader is a header that every request may have.
 type requestHeader struct {
 	name, component, help string
-	least, most           int // characters; an empty header is not the same as none
+	least, most           int   // characters; an empty header is not the same as none
+	values                []any // that there are; nil: any
 }
 
 // mostEncoded is a label in percent-encoding.
 const mostEncoded = 3 * loci.MaxLabelBytes
 
+// mostHeader is what package server takes of all headers together.
+const mostHeader = 64 << 10
+
 var requestHeaders = []requestHeader{
-	{"Loci-Thread", "thread", "The thread of conversation.", 1, mostEncoded},
-	{"Loci-Session", "session", "The session of conversation.", 1, mostEncoded},
-	{"Loci-User", "user", "The user to act for; needs the scope delegate.", 1, mostEncoded},
-	{"Loci-Org", "org", "The organisation to act for; needs the scope delegate.", 1, mostEncoded},
-	{"Loci-Agent", "agent", "The agent to act as; needs the scope delegate.", 1, mostEncoded},
-	{"Loci-Tenant", "tenant", "The tenant to act in; needs the scopes admin and elevate, and is recorded in both tenants.", 1, mostEncoded},
-	{"Loci-Encoding", "encoding", "percent: the values of the other Loci- headers are UTF-8 in percent-encoding, as encodeURIComponent writes it.", 1, len("percent")},
-	{headerRequestID, "request_id", "Names the request in logs: up to 64 letters, digits and . _ -", 0, 64},
+	{"Loci-Thread", "thread", "The thread of conversation.", 1, mostEncoded, nil},
+	{"Loci-Session", "session", "The session of conversation.", 1, mostEncoded, nil},
+	{"Loci-User", "user", "The user to act for; needs the scope delegate.", 1, mostEncoded, nil},
+	{"Loci-Org", "org", "The organisation to act for; needs the scope delegate.", 1, mostEncoded, nil},
+	{"Loci-Agent", "agent", "The agent to act as; needs the scope delegate.", 1, mostEncoded, nil},
+	{"Loci-Tenant", "tenant", "The tenant to act in; needs the scopes admin and elevate, and is recorded in both tenants.", 1, mostEncoded, nil},
+	{"Loci-Encoding", "encoding", "percent: the values of the other Loci- headers are UTF-8 in percent-encoding, as encodeURIComponent writes it.", 1, len("percent"), []any{"percent"}},
+	{headerRequestID, "request_id", "Names the request in logs: up to 64 letters, digits and . _ -; any other is replaced.", 0, mostHeader, nil},
 }
 
 var idempotencyHeader = requestHeader{"Idempotency-Key", "idempotency_key",
-	"Makes a write repeatable: the same key and request get the first reply again, another request is refused with 409.", 1, 256}
+	"Makes a write repeatable: the same key and request get the first reply again, another request is refused with 409.", 1, 256, nil}
 
 // describe completes the OpenAPI document with what no type says, and makes its
 // two forms.
@@ -52,7 +56,7 @@ func (a *API) describe() error {
 	api.Components.Parameters = map[string]*huma.Param{}
 	add := func(h requestHeader) *huma.Param {
 		api.Components.Parameters[h.component] = &huma.Param{Name: h.name, In: "header", Description: h.help,
-			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &h.most}}
+			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &h.most, Enum: h.values}}
 		if h.least > 0 {
 			api.Components.Parameters[h.component].Schema.MinLength = &h.least
 		}

@@ -35,8 +35,11 @@ func (a *API) caller(r *http.Request) (caller, error) {
 		return c, loci.Errorf(loci.Invalid, "the header Idempotency-Key comes %d times: send one", len(keys))
 	}
 	if len(keys) == 1 {
-		if c.IdempotencyKey = keys[0]; c.IdempotencyKey == "" {
+		switch c.IdempotencyKey = keys[0]; {
+		case c.IdempotencyKey == "":
 			return c, loci.Errorf(loci.Invalid, "the header Idempotency-Key must not be empty: leave it out, or choose a key of 1 to 256 bytes")
+		case len(c.IdempotencyKey) > idempotencyHeader.most: // parts of a request have keys of their own, which are short
+			return c, loci.Errorf(loci.Invalid, "the header Idempotency-Key is %d bytes long; the limit is %d", len(c.IdempotencyKey), idempotencyHeader.most)
 		}
 	}
 	var err error

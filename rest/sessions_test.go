@@ -41,6 +41,8 @@ func TestMessageLimits(t *testing.T) {
 		{"/" + strings.Repeat("%C3%A9", 129) + "/messages", spoken(1, 1), 400, "session_id is 258 bytes long"},
 		{"/import", `{"document":{"format":"loci.session","version":2,"messages":[]}}`, 501, "version is 2"},
 		{"/import", `{"document":[]}`, 400, "the list of messages is empty"},
+		{"/import", `{"document":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]}`, 200, `"imported":2`},
+		{"/import", `{"document":[{"type":"ai","data":{}}]}`, 400, "content must be a text or a list of blocks"},
 		{"/search", `{"query":" "}`, 400, "query must not be empty"},
 		{"/search", `{"query":"x","limit":0}`, 400, "limit is 0"},
 		{"/s/trim", `{"max_messages":-1}`, 400, "max_messages is -1"},

@@ -12,24 +12,23 @@ import (
 	"github.com/loci-memory/loci/internal/problem"
 )
 
+// methods are those that some surface takes. Of any other it is the method that is wrong,
+// not a header; no surface does anything for it.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+
 // guard refuses requests of strangers: to another host than ours, which is how a
 // web page reaches a server behind a name of its own, and of pages that are not
 // allowed to ask. It also refuses headers that mean nothing.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
 		h.Add("Vary", "Origin")
-		if err := checkHeaderSize(r); err != nil {
-			refuse(w, r, problem.At(http.StatusRequestHeaderFieldsTooLarge, err))
-			return
-		}
 		if err := s.checkHost(r.Host); err != nil {
 			refuse(w, r, problem.At(http.StatusMisdirectedRequest, err))
 			return
 		}
 		foreign, err := s.checkOrigin(r)
-		if err == nil {
+		if err == nil && slices.Contains(methods, r.Method) {
 			err = checkHeaders(r.Header)
 		}
 		if err != nil {

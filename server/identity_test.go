@@ -114,3 +114,13 @@ func TestHeadersAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A method that nothing here takes is refused for itself, whatever the headers are.
+func TestUnknownMethodsAreRefusedFirst(t *testing.T) {
+	s, _ := newServer(t, Options{})
+	for _, method := range []string{"TRACE", "CONNECT", "PURGE"} {
+		if w := ask(s, method, "/healthz", "", "Loci-Encoding: utf-8"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %d %v %s", method, w.Code, w.Header(), w.Body)
+		}
+	}
+}

@@ -21,16 +21,19 @@ const headerRequestID = "X-Request-Id"
 
 var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// observe names each request, logs it, and keeps a panic from ending more than it.
+// observe names each request, logs it, refuses one with too long a head, and keeps a
+// panic from ending more than it.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
+		tooLong := checkHeaderSize(r) // of what was sent: the name below may be shorter
 		id := r.Header.Get(headerRequestID)
 		if !validRequestID.MatchString(id) {
 			id = strings.ToLower(rand.Text()[:16])
 		}
 		r.Header.Set(headerRequestID, id)
 		w.Header().Set(headerRequestID, id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		body := &counted{ReadCloser: r.Body}
 		r = r.WithContext(r.Context()) // a copy: net/http looks at the body of its own after the reply
 		r.Body = body
@@ -50,6 +53,10 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			s.opts.Logger.InfoContext(r.Context(), "request", "request_id", id, "method", clipMethod(r.Method), "route", r.Pattern,
 				"status", out.status, "bytes_in", body.n, "bytes_out", out.n, "duration_ms", time.Since(begun).Milliseconds())
 		}()
+		if tooLong != nil {
+			refuse(out, r, problem.At(http.StatusRequestHeaderFieldsTooLarge, tooLong))
+			return
+		}
 		next.ServeHTTP(out, r)
 	})
 }

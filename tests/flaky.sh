@@ -2,11 +2,13 @@
 # Looks for tests that depend on luck.
 #
 #   tests/flaky.sh               every package ten times, shuffled, while the machine is busy
-#   tests/flaky.sh changed       each package changed since the base three times, shuffled,
-#                                under the race detector, within LOCI_FLAKY_SECONDS (600)
+#   tests/flaky.sh changed       each test changed since the base three times, shuffled, under
+#                                the race detector, what changed last first, within
+#                                LOCI_FLAKY_SECONDS (180), a quarter of them for a package
 #   tests/flaky.sh PACKAGE...    these ten times
 #
-# The base is LOCI_BASE, or the last merge, or the last tag, or twenty commits ago.
+# The base is LOCI_BASE, or where the branch left origin/main, or the last tag when it is
+# near, or twenty landings ago.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,17 +42,24 @@ base() {
   fi
 }
 
-# changed lists the packages with a file that differs from the base.
+# changed prints each package with tests that differ from the base, what changed last
+# first, and their names.
 changed() {
-  git diff --name-only --diff-filter=d "$(base)" -- '*.go' 'testdata' '*/testdata/*' |
-    sed -e 's|/testdata/.*||' -e 's|^testdata/.*||' -e 's|[^/]*\.go$||' -e 's|/$||' | sort -u |
-    while read -r dir; do
-      case "$dir" in
-        adapters/*) ;; # modules of their own
-        store/storetest) go list ./store/memory ./store/sqlite ;; # whose tests it is
-        *) go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "./$dir" ;;
-      esac
-    done | sort -u
+  local from file
+  from=$(base)
+  {
+    git diff --name-only --diff-filter=d HEAD -- '*_test.go'
+    git log --format= --name-only "$from"..HEAD -- '*_test.go'
+  } | awk '!seen[$0]++' | while read -r file; do
+    case "$file" in adapters/* | tools/*) continue ;; esac # modules of their own
+    [ -f "$file" ] || continue
+    # Of a hunk in the middle of a test git names the test.
+    git diff -U0 "$from" -- "$file" |
+      sed -nE "s|^(\\+\|@@ .* @@ )func (Test[A-Z0-9_][A-Za-z0-9_]*)\\(.*testing\\.T\\).*|./$(dirname "$file") \\2|p"
+  done | awk 'seen[$0]++ { next }
+    !($1 in tests) { order[++n] = $1 }
+    { tests[$1] = tests[$1] (tests[$1] == "" ? "" : "|") $2 }
+    END { for (i = 1; i <= n; i++) print order[i], tests[order[i]] }'
 }
 
 failed=()
@@ -69,25 +78,50 @@ report() {
   fi
 }
 
+# thrice runs tests of a package three times, shuffled, until there is no time left.
+thrice() {
+  local package=$1 tests=$2 race=("${@:3}") status
+  echo "== $package"
+  go test -c -o "$work/test" "${race[@]}" "$package" || { failed+=("$package"); return; }
+  local until=$(($(date +%s) + seconds / 4))
+  until=$((until < end ? until : end))
+  for _ in 1 2 3; do
+    status=0
+    (cd "$package" && TMPDIR=$work/tmp timeout "$((until > $(date +%s) ? until - $(date +%s) : 1))" \
+      "$work/test" -test.shuffle=on -test.run "^($tests)\$" >"$work/out" 2>&1) || status=$?
+    case $status in
+      0) tail -n 1 "$work/out" ;;
+      124) left+=("$package"); return ;;
+      *) cat "$work/out"; failed+=("$package"); return ;;
+    esac
+  done
+}
+
 if [ "${1:-}" = changed ]; then
   race=()
   if command -v "$(go env CC)" >/dev/null; then
     race=(-race -gcflags=modernc.org/sqlite/lib=-race=false)
   fi
-  end=$(($(date +%s) + ${LOCI_FLAKY_SECONDS:-600}))
+  work=$(mktemp -d)
+  trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+  mkdir "$work/tmp"
+  seconds=${LOCI_FLAKY_SECONDS:-180}
+  end=$(($(date +%s) + seconds))
   left=()
-  for package in $(changed); do
+  list=$(changed)
+  while read -r package tests; do
+    [ -n "$package" ] || continue
     if [ "$(date +%s)" -ge "$end" ]; then
       left+=("$package")
       continue
     fi
     case "$package" in
-      */cmd/* | */tests/*) again "$package" 3 -timeout 15m ;; # the detector makes what they start ten times as slow
-      *) again "$package" 3 -timeout 15m "${race[@]}" ;;
+      ./cmd/* | ./tests/*) thrice "$package" "$tests" ;; # the detector makes what they start ten times as slow
+      *) thrice "$package" "$tests" "${race[@]}" ;;
     esac
-  done
+  done <<<"$list"
   if [ "${#left[@]}" -gt 0 ]; then
-    echo "no time was left for: ${left[*]}" >&2
+    echo "no time was left for, or for three runs of: ${left[*]}" >&2
   fi
   report
   exit

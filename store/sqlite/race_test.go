@@ -2,7 +2,11 @@
 
 package sqlite
 
-import "flag"
+import (
+	"flag"
+
+	_ "pgregory.net/rapid" // whose flag must be there first
+)
 
 // Models are drawn less often than without the detector, which makes everything some
 // twenty times as slow: `make test` runs them at their full length without it.

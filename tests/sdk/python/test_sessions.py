@@ -56,7 +56,8 @@ def test_documents(memory):
     assert memory.sessions.export("copy")["messages"] == document["messages"]
     memory.sessions.import_document(document, id="copy", mode="append")
     assert seqs(memory.sessions.messages("copy")) == [1, 2, 3, 4]
-    assert memory.sessions.import_document([{"role": "user", "content": "a"}, {"type": "ai", "data": {"content": "b"}}], id="copy", mode="append")["imported"] == 2
+    messages = [{"role": "user", "content": "a"}, {"type": "ai", "data": {"content": "b"}}]
+    assert memory.sessions.import_document(messages, id="copy", mode="append")["imported"] == 2
     document["messages"][1]["data"] = 7
     with pytest.raises(LociError) as refused:
         memory.sessions.import_document(document, id="bad")
