@@ -101,7 +101,7 @@ func answered(t *testing.T, address, method, path, body string) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if data, err := io.ReadAll(response.Body); err != nil || response.StatusCode != 200 {
+	if data, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%s %s: %d %s, %v", method, path, response.StatusCode, data, err)
 	}
 }
@@ -340,7 +340,7 @@ func TestSlowReaderLosesItsSlot(t *testing.T) {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		if response.StatusCode == 200 {
+		if response.StatusCode == http.StatusOK {
 			break
 		}
 		if time.Now().After(end) {

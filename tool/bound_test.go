@@ -102,8 +102,8 @@ func TestBoundsAreEnforced(t *testing.T) {
 		decode(t, tool.InputSchema, &schema)
 		for name, s := range schema.Properties {
 			forms := []any{s}
-			if any, ok := s["anyOf"].([]any); ok {
-				forms = any
+			if several, ok := s["anyOf"].([]any); ok {
+				forms = several
 			}
 			for _, form := range forms {
 				for over, refused := range []bool{false, true} {

@@ -139,7 +139,7 @@ func TestFaultsAreInPlainWords(t *testing.T) {
 		}
 	}
 	_, notWritten := json.Marshal(map[string]any{"a": json.RawMessage("{")})
-	_, noType := json.Marshal(make(chan int))
+	_, noType := json.Marshal(any(make(chan int)))
 	for _, err := range []error{notWritten, noType, io.EOF, io.ErrUnexpectedEOF, errors.New("reflect.Value of struct {")} {
 		if got := jsonform.Fault(err); got == "" || goWords.MatchString(got) {
 			t.Errorf("%v: %q", err, got)

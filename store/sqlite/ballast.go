@@ -37,8 +37,8 @@ func newBallast(s *Store) *ballast {
 	dir := s.path
 	if s.single {
 		dir = filepath.Dir(s.path)
-		if real, err := filepath.EvalSymlinks(s.path); err == nil { // the disk that holds the data
-			dir = filepath.Dir(real)
+		if file, err := filepath.EvalSymlinks(s.path); err == nil { // the disk that holds the data
+			dir = filepath.Dir(file)
 		}
 	}
 	return &ballast{path: filepath.Join(dir, ballastName), log: s.opts.Logger, free: freeBytes}

@@ -9,6 +9,7 @@ import (
 	mrand "math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 			put, canaries := record(id, k.place, 1)
 			events, told := event(id, k.place)
 			apply(loci.Change{Put: []loci.Put{put}, Events: events})
-			k.canaries = append(canaries, told...)
+			k.canaries = slices.Concat(canaries, told)
 			live = append(live, k)
 		case n < 8:
 			k := &live[rng.IntN(len(live))]

@@ -147,7 +147,6 @@ func (w *worker) checkpoint(name string) *op {
 	return o
 }
 
-
 func (*worker) mayDelete(thread []saved) bool {
 	return len(thread) > 0
 }
