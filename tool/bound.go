@@ -91,7 +91,7 @@ func (b bound) bind(schema *jsonschema.Schema) {
 	}
 }
 
-// checkBounds refuses what is larger than the schema says. It goes over each value
+// checkBounds refuses what is larger, or emptier, than the schema says. It goes over each value
 // once, whatever it holds; what is of another type than it should be is left to the
 // decoder.
 func checkBounds(schema *jsonschema.Schema, given arguments) error {
@@ -114,6 +114,8 @@ func checkBounds(schema *jsonschema.Schema, given arguments) error {
 
 func checkBound(schema *jsonschema.Schema, name string, value json.RawMessage) error {
 	switch first := value[0]; {
+	case string(value) == `""` && schema.MinLength != nil:
+		return loci.Errorf(loci.Invalid, "%s must not be empty: leave it out, or name one", name)
 	case first == '"' && schema.MaxLength != nil && len(value)-2 > *schema.MaxLength:
 		var text string
 		if err := json.Unmarshal(value, &text); err != nil {

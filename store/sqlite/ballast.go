@@ -151,10 +151,12 @@ func (b *ballast) spare() bool {
 // lowRoom is how much should be free, or [Store.Warnings] says so.
 const lowRoom = 64 << 20
 
-// warnings says what is wrong with the reserve, in sentences.
-func (b *ballast) warnings() (found []string) {
+// warnings says what is wrong with the reserve, in sentences. written is whether there
+// has been a write, which makes it.
+func (b *ballast) warnings(written bool) (found []string) {
 	f, err := b.own(os.O_RDONLY)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && !written:
 	case errors.Is(err, fs.ErrNotExist):
 		found = append(found, fmt.Sprintf("%s is missing: when the disk is full, deleting may fail. The next write makes it if %d MiB are free", b.path, (ballastSize+ballastMargin)>>20))
 	case err != nil:

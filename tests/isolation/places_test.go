@@ -18,7 +18,11 @@ var innerNames = []string{"sessions", "messages", "checkpoints", "tree", "trees"
 // organisation itself.
 func (sc *scene) agentOf(t *testing.T, org, agent string) *loci.Memory {
 	t.Helper()
-	p := must(loci.NewPrincipal(must(loci.NewTenant("home")), "key", loci.Vars{loci.VarOrg: org, loci.VarAgent: agent}, loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete))
+	vars := loci.Vars{loci.VarOrg: org}
+	if agent != "" {
+		vars[loci.VarAgent] = agent
+	}
+	p := must(loci.NewPrincipal(must(loci.NewTenant("home")), "key", vars, loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete))
 	return sc.bind(t, "home", must(loci.Template(nil).Resolve(p.Vars())), "")
 }
 
