@@ -37,13 +37,30 @@ var requestHeaders = []requestHeader{
 	{"Loci-User", "user", "The user to act for; needs the scope delegate.", 1, mostEncoded},
 	{"Loci-Org", "org", "The organisation to act for; needs the scope delegate.", 1, mostEncoded},
 	{"Loci-Agent", "agent", "The agent to act as; needs the scope delegate.", 1, mostEncoded},
-	{"Loci-Tenant", "tenant", "The tenant to act in; needs the scopes admin and elevate, and is recorded in both tenants.", 1, mostEncoded},
-	{"Loci-Encoding", "encoding", "percent: the values of the other Loci- headers are UTF-8 in percent-encoding, as encodeURIComponent writes it.", 1, len("percent")},
+	{
+		"Loci-Tenant",
+		"tenant",
+		"The tenant to act in; needs the scopes admin and elevate, and is recorded in both tenants.",
+		1,
+		mostEncoded,
+	},
+	{
+		"Loci-Encoding",
+		"encoding",
+		"percent: the values of the other Loci- headers are UTF-8 in percent-encoding, as encodeURIComponent writes it.",
+		1,
+		len("percent"),
+	},
 	{headerRequestID, "request_id", "Names the request in logs: up to 64 letters, digits and . _ -", 0, 64},
 }
 
-var idempotencyHeader = requestHeader{"Idempotency-Key", "idempotency_key",
-	"Makes a write repeatable: the same key and request get the first reply again, another request is refused with 409.", 1, 256}
+var idempotencyHeader = requestHeader{
+	"Idempotency-Key",
+	"idempotency_key",
+	"Makes a write repeatable: the same key and request get the first reply again, another request is refused with 409.",
+	1,
+	256,
+}
 
 // describe completes the OpenAPI document with what no type says, and makes its
 // two forms.

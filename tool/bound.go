@@ -122,11 +122,23 @@ func checkBound(schema *jsonschema.Schema, name string, value json.RawMessage) e
 			return loci.Errorf(loci.Invalid, "%s is not valid JSON: %w", name, err)
 		}
 		if n := utf8.RuneCountInString(text); n > *schema.MaxLength {
-			return loci.Errorf(loci.TooLarge, "%s has %d characters; the limit is %d: shorten it", name, n, *schema.MaxLength)
+			return loci.Errorf(
+				loci.TooLarge,
+				"%s has %d characters; the limit is %d: shorten it",
+				name,
+				n,
+				*schema.MaxLength,
+			)
 		}
 	case first == '[' && schema.MaxItems != nil:
 		if n := jsonguard.Count(value); n > *schema.MaxItems {
-			return loci.Errorf(loci.Invalid, "%s has %d entries; the limit is %d: leave some out", name, n, *schema.MaxItems)
+			return loci.Errorf(
+				loci.Invalid,
+				"%s has %d entries; the limit is %d: leave some out",
+				name,
+				n,
+				*schema.MaxItems,
+			)
 		}
 		var entries []json.RawMessage
 		if err := json.Unmarshal(value, &entries); err != nil {
@@ -139,7 +151,13 @@ func checkBound(schema *jsonschema.Schema, name string, value json.RawMessage) e
 		}
 	case first == '{' && schema.MaxProperties != nil:
 		if n := jsonguard.Count(value); n > *schema.MaxProperties {
-			return loci.Errorf(loci.Invalid, "%s has %d members; the limit is %d: leave some out", name, n, *schema.MaxProperties)
+			return loci.Errorf(
+				loci.Invalid,
+				"%s has %d members; the limit is %d: leave some out",
+				name,
+				n,
+				*schema.MaxProperties,
+			)
 		}
 	}
 	return nil

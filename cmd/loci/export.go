@@ -65,7 +65,11 @@ type exported struct{ name, begin string }
 // is room that somebody made for the export.
 func (x exported) checkPlace(path string) error {
 	refuse := func(why string) error {
-		return &loci.Error{Code: loci.Conflict, Msg: printable(path) + why, Recovery: "Choose another name, or move it away."}
+		return &loci.Error{
+			Code:     loci.Conflict,
+			Msg:      printable(path) + why,
+			Recovery: "Choose another name, or move it away.",
+		}
 	}
 	info, err := os.Lstat(path)
 	switch {

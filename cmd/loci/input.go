@@ -133,7 +133,11 @@ func parseObject(what, text string) (map[string]any, error) {
 	case jsonguard.Depth:
 		return nil, loci.Errorf(loci.Invalid, "%s nests deeper than %d levels: flatten it", what, maxObjectDepth)
 	case jsonguard.Surrogate:
-		return nil, loci.Errorf(loci.Invalid, `%s contains half of a surrogate pair, such as \ud800: write the whole character`, what)
+		return nil, loci.Errorf(
+			loci.Invalid,
+			`%s contains half of a surrogate pair, such as \ud800: write the whole character`,
+			what,
+		)
 	case jsonguard.Duplicate:
 		return nil, loci.Errorf(loci.Invalid, "%s has the same name twice in an object: give it once", what)
 	}
@@ -150,7 +154,12 @@ func parseObject(what, text string) (map[string]any, error) {
 		fault = "it is null"
 	}
 	if fault != "" {
-		return nil, loci.Errorf(loci.Invalid, "%s must be a JSON object such as {\"topic\":\"travel\"}: %s", what, fault)
+		return nil, loci.Errorf(
+			loci.Invalid,
+			"%s must be a JSON object such as {\"topic\":\"travel\"}: %s",
+			what,
+			fault,
+		)
 	}
 	return object, nil
 }

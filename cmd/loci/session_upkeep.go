@@ -49,7 +49,8 @@ func (c *sessionChangeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	same := unread == nil && before.MaxMessages == changed.MaxMessages && before.TimeoutSeconds == changed.TimeoutSeconds &&
+	same := unread == nil && before.MaxMessages == changed.MaxMessages &&
+		before.TimeoutSeconds == changed.TimeoutSeconds &&
 		bytes.Equal(before.Metadata, changed.Metadata)
 	if a.json {
 		return a.printJSON(struct {
@@ -203,7 +204,11 @@ func (c *sessionExportCmd) Run(a *app) error {
 	if c.File == "-" {
 		return m.Sessions().Export(a.ctx, c.ID, a.out)
 	}
-	if err := writeFile(c.File, sessionExport, func(w io.Writer) error { return m.Sessions().Export(a.ctx, c.ID, w) }); err != nil {
+	if err := writeFile(
+		c.File,
+		sessionExport,
+		func(w io.Writer) error { return m.Sessions().Export(a.ctx, c.ID, w) },
+	); err != nil {
 		return err
 	}
 	if a.json {

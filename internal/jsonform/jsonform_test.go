@@ -94,7 +94,9 @@ func TestMarshalRefuses(t *testing.T) {
 }
 
 // goWords is what no caller should read: types and functions of Go.
-var goWords = regexp.MustCompile(`\*?\b[a-z]\w*\.[A-Z]\w+|struct \{|Go (value|struct)|map\[|interface \{|json:|Time\.|\[\]`)
+var goWords = regexp.MustCompile(
+	`\*?\b[a-z]\w*\.[A-Z]\w+|struct \{|Go (value|struct)|map\[|interface \{|json:|Time\.|\[\]`,
+)
 
 // TestFaultsAreInPlainWords has each way in which reading JSON fails.
 func TestFaultsAreInPlainWords(t *testing.T) {

@@ -88,7 +88,11 @@ func TestSmallDisk(t *testing.T) {
 			s = open()
 		}
 		for n, id := range saved[:20] {
-			if err := s.Apply(t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}}); err != nil {
+			if err := s.Apply(
+				t.Context(),
+				testTenant,
+				loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}},
+			); err != nil {
 				t.Fatalf("round %d, delete %d: %v (%v)", round, n, err, errors.Unwrap(err))
 			}
 		}

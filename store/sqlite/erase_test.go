@@ -101,8 +101,22 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 	event := func(id loci.ID, place loci.Namespace) ([]loci.Event, [][]byte) {
 		payload, nonce := []byte(`{"p":"`+canary(t)+`"}`), make([]byte, 16)
 		mustRead(t, nonce)
-		return []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: place, At: at, Actor: "a",
-			Payload: payload, Nonce: nonce}}, [][]byte{payload, nonce}
+		return []loci.Event{
+				{
+					ID:        loci.NewID(),
+					Type:      loci.EventCreated,
+					Kind:      loci.KindFact,
+					Entity:    id,
+					Namespace: place,
+					At:        at,
+					Actor:     "a",
+					Payload:   payload,
+					Nonce:     nonce,
+				},
+			}, [][]byte{
+				payload,
+				nonce,
+			}
 	}
 	for range 400 {
 		switch n := rng.IntN(10); {

@@ -47,7 +47,22 @@ func record(t *testing.T, binary string, writes int) *recording {
 		t.Fatal(err)
 	}
 	trace := filepath.Join(home, "trace")
-	command := []string{"strace", "-f", "--seccomp-bpf", "-y", "-xx", "-s", "16777216", "-e", "signal=none", "-e", "trace=" + traced, "-o", trace, binary}
+	command := []string{
+		"strace",
+		"-f",
+		"--seccomp-bpf",
+		"-y",
+		"-xx",
+		"-s",
+		"16777216",
+		"-e",
+		"signal=none",
+		"-e",
+		"trace=" + traced,
+		"-o",
+		trace,
+		binary,
+	}
 	s := serve(t, home, append(command, serveArgs(filepath.Join(dir, "loci.db"))...)...)
 	ended := false
 	t.Cleanup(func() {

@@ -25,7 +25,9 @@ import (
 func buildLoci(t *testing.T, args ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "loci")
-	cmd := exec.Command("go", append(append([]string{"build", "-o", binary}, args...), "github.com/loci-memory/loci/cmd/loci")...)
+	cmd := exec.Command(
+		"go",
+		append(append([]string{"build", "-o", binary}, args...), "github.com/loci-memory/loci/cmd/loci")...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}

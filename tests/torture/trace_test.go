@@ -276,9 +276,25 @@ func TestTraceIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []step{{call: "create", path: "/d/f"}, {call: "request", match: 12}, {call: "write", path: "/d/f", off: 10, data: []byte("ab")},
-		{call: "sync", path: "/d/f", match: 3}, {call: "write", path: "/d/f", off: 12, data: []byte("c")}, {call: "synced", path: "/d/f", match: 3},
-		{call: "reply", match: 12}, {call: "sync", path: "/d", match: 7}, {call: "synced", path: "/d", match: 7}, {call: "truncate", path: "/d/f"}}
+	want := []step{
+		{call: "create", path: "/d/f"},
+		{call: "request", match: 12},
+		{call: "write", path: "/d/f", off: 10, data: []byte("ab")},
+		{
+			call:  "sync",
+			path:  "/d/f",
+			match: 3,
+		},
+		{call: "write", path: "/d/f", off: 12, data: []byte("c")},
+		{call: "synced", path: "/d/f", match: 3},
+		{
+			call:  "reply",
+			match: 12,
+		},
+		{call: "sync", path: "/d", match: 7},
+		{call: "synced", path: "/d", match: 7},
+		{call: "truncate", path: "/d/f"},
+	}
 	if !slices.EqualFunc(got, want, func(a, b step) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}

@@ -14,8 +14,10 @@ import (
 // goWords finds what a caller should never read: types, functions and packages of
 // Go. Names of files and hosts are taken out first.
 var (
-	goWords = regexp.MustCompile(`\bloci\.[A-Z]\w*|\*?\b[a-z]\w*\.[A-Z]\w+|struct ?\{|Go (value|struct|type)|map\[|interface ?\{|(^|[^.\w])(json|yaml):|` +
-		`strconv|reflect|Time\.Unmarshal|\[\](byte|string|int|any)|<nil>|%![a-zA-Z(]|0x[0-9a-f]{6,}|goroutine`)
+	goWords = regexp.MustCompile(
+		`\bloci\.[A-Z]\w*|\*?\b[a-z]\w*\.[A-Z]\w+|struct ?\{|Go (value|struct|type)|map\[|interface ?\{|(^|[^.\w])(json|yaml):|` +
+			`strconv|reflect|Time\.Unmarshal|\[\](byte|string|int|any)|<nil>|%![a-zA-Z(]|0x[0-9a-f]{6,}|goroutine`,
+	)
 	fileNames = regexp.MustCompile(`[\w/.-]*loci-words-[\w/.-]*|/[\w/.-]*Test[\w/.-]+`)
 )
 
@@ -28,8 +30,27 @@ func plain(t *testing.T, what, said string) {
 }
 
 // wrongKinds are a value of each kind of JSON, and some that only look right.
-var wrongKinds = []string{`[]`, `{}`, `"x"`, `""`, `5`, `-1`, `1.5`, `1e999`, `true`, `null`, `[[]]`, `[5]`, `["x"]`, `[null]`, `{"x":5}`, `{"x":{}}`, `{"type":5}`,
-	`"2026-13-45T00:00:00Z"`, `99999999999999999999`}
+var wrongKinds = []string{
+	`[]`,
+	`{}`,
+	`"x"`,
+	`""`,
+	`5`,
+	`-1`,
+	`1.5`,
+	`1e999`,
+	`true`,
+	`null`,
+	`[[]]`,
+	`[5]`,
+	`["x"]`,
+	`[null]`,
+	`{"x":5}`,
+	`{"x":{}}`,
+	`{"type":5}`,
+	`"2026-13-45T00:00:00Z"`,
+	`99999999999999999999`,
+}
 
 // brokenDocuments are no JSON at all.
 var brokenDocuments = []string{``, `{`, `[`, `{"a":}`, `x`, `"`, `{"a":1}{`, `[1,]`, `nul`}
