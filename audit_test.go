@@ -43,7 +43,10 @@ func (d *desk) ok(_ any, err error) {
 
 func (d *desk) fact(name, content, subject string) {
 	d.Helper()
-	stored, err := d.m.StoreFact(d.Context(), loci.NewFact{Content: content, Subject: subject, Predicate: map[bool]string{true: "p"}[subject != ""]})
+	stored, err := d.m.StoreFact(
+		d.Context(),
+		loci.NewFact{Content: content, Subject: subject, Predicate: map[bool]string{true: "p"}[subject != ""]},
+	)
 	d.ok(nil, err)
 	d.ids[name] = stored.ID
 }
@@ -54,7 +57,15 @@ func (d *desk) wrote(thread string, n int) {
 	history(d, d.m, thread, "", n, func(i int) string { return fmt.Sprintf(`{"run_id":"r%d"}`, i%2) })
 	history(d, d.m, thread, "in:1", 1, plain)
 	for range 2 {
-		putWrites(d, d.m, thread, "c00", write("more", 0, "ch", "v"), write("more", 1, "ch", "v"), write("more", -1, "ch", "anew"))
+		putWrites(
+			d,
+			d.m,
+			thread,
+			"c00",
+			write("more", 0, "ch", "v"),
+			write("more", 1, "ch", "v"),
+			write("more", -1, "ch", "anew"),
+		)
 	}
 }
 
@@ -121,7 +132,10 @@ var itemOperations = []operation{
 }
 
 var sessionOperations = []operation{
-	{"Sessions.Create", func(d *desk) { d.ok(d.m.Sessions().Create(d.Context(), loci.NewSession{ID: "made", MaxMessages: 3})) }},
+	{
+		"Sessions.Create",
+		func(d *desk) { d.ok(d.m.Sessions().Create(d.Context(), loci.NewSession{ID: "made", MaxMessages: 3})) },
+	},
 	{"Sessions.Append", func(d *desk) { d.session("made", 5) }}, // trims
 	{"Sessions.Append", func(d *desk) { d.session("s", 5) }},
 	{"Sessions.Update", func(d *desk) {
@@ -157,7 +171,11 @@ var sessionOperations = []operation{
 	}},
 	{"Memory.Erase", func(d *desk) { // one message, with what it belongs to
 		m := bind(d, d.e, "single")
-		events, _, err := m.Events(d.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventImported}}, loci.Page{})
+		events, _, err := m.Events(
+			d.Context(),
+			loci.EventFilter{Types: []loci.EventType{loci.EventImported}},
+			loci.Page{},
+		)
 		d.ok(nil, err)
 		events = slices.DeleteFunc(events, func(e loci.Event) bool { return e.Kind != loci.KindMessage })
 		if len(events) == 0 {
@@ -165,7 +183,10 @@ var sessionOperations = []operation{
 		}
 		d.ok(nil, m.Erase(d.Context(), events[0].Entity))
 	}},
-	{"Memory.EraseAll", func(d *desk) { d.everything("single", loci.EraseQuery{Kinds: []loci.Kind{loci.KindSession}}) }},
+	{
+		"Memory.EraseAll",
+		func(d *desk) { d.everything("single", loci.EraseQuery{Kinds: []loci.Kind{loci.KindSession}}) },
+	},
 }
 
 var checkpointOperations = []operation{
@@ -174,7 +195,15 @@ var checkpointOperations = []operation{
 		putWrites(d, d.m, "never", "later", write("a", 0, "ch", "of a checkpoint that never came"))
 	}},
 	{"Checkpoints.Put", func(d *desk) { // over one that is there, with another value
-		in := checkpoint("t", "", "c00", "", `{}`, graphState{"same": "1", "step": "0"}, map[string]string{"step": "another"})
+		in := checkpoint(
+			"t",
+			"",
+			"c00",
+			"",
+			`{}`,
+			graphState{"same": "1", "step": "0"},
+			map[string]string{"step": "another"},
+		)
 		putCheckpoint(d, d.m, in)
 	}},
 	{"Checkpoints.CopyThread", func(d *desk) { d.ok(d.m.Checkpoints().CopyThread(d.Context(), "t", "copy")) }},
@@ -204,7 +233,13 @@ var treeOperations = []operation{
 		}
 	}},
 	{"Tree.WriteAll", func(d *desk) {
-		d.ok(d.tree.WriteAll(d.Context(), []loci.FileContent{{Path: "/c/d", Content: "x"}, {Path: "/c/e", Content: "one\ntwo\n"}}, nil))
+		d.ok(
+			d.tree.WriteAll(
+				d.Context(),
+				[]loci.FileContent{{Path: "/c/d", Content: "x"}, {Path: "/c/e", Content: "one\ntwo\n"}},
+				nil,
+			),
+		)
 	}},
 	{"Tree.Append", func(d *desk) { d.ok(d.tree.Append(d.Context(), "/a/b", "more")) }},
 	{"Tree.Edit", func(d *desk) {
@@ -281,7 +316,14 @@ func (d *desk) everything(place string, q loci.EraseQuery) {
 // Whatever is done, the log accuses nobody: every operation there is, one after the
 // other, and the log is verified after each.
 func TestNoOperationMakesTheLogAccuse(t *testing.T) {
-	all := slices.Concat(factOperations, itemOperations, sessionOperations, checkpointOperations, treeOperations, upkeepOperations)
+	all := slices.Concat(
+		factOperations,
+		itemOperations,
+		sessionOperations,
+		checkpointOperations,
+		treeOperations,
+		upkeepOperations,
+	)
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		d := &desk{T: t, clock: newClock(), ids: map[string]loci.ID{}}
 		opts := quiet(d.clock)
@@ -338,7 +380,12 @@ type betweenPages struct {
 	once func()
 }
 
-func (b *betweenPages) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p loci.Page) ([]loci.Event, string, error) {
+func (b *betweenPages) Events(
+	ctx context.Context,
+	t loci.Tenant,
+	f loci.EventFilter,
+	p loci.Page,
+) ([]loci.Event, string, error) {
 	events, next, err := b.Store.Events(ctx, t, f, p)
 	if do := b.once; do != nil {
 		b.once = nil
@@ -357,7 +404,16 @@ func TestErasesDuringAVerification(t *testing.T) {
 		first := save(t, m, "the first")
 		var more loci.Change
 		for range 1001 { // so that the log has two pages
-			more.Events = append(more.Events, loci.Event{ID: loci.NewID(), Type: loci.EventUpdated, Kind: loci.KindFact, Entity: loci.NewID(), At: time.UnixMilli(1)})
+			more.Events = append(
+				more.Events,
+				loci.Event{
+					ID:     loci.NewID(),
+					Type:   loci.EventUpdated,
+					Kind:   loci.KindFact,
+					Entity: loci.NewID(),
+					At:     time.UnixMilli(1),
+				},
+			)
 		}
 		if err := s.Apply(t.Context(), tenant(t, "t"), more); err != nil {
 			t.Fatal(err)
@@ -379,7 +435,12 @@ func TestErasesDuringAVerification(t *testing.T) {
 			}
 			save(t, m, "anew")
 		}
-		if report, err = e.VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 || report.Events != 1 {
+		if report, err = e.VerifyEvents(
+			t.Context(),
+			tenant(t, "t"),
+			loci.Hash{},
+		); err != nil || len(report.Problems) > 0 ||
+			report.Events != 1 {
 			t.Errorf("with the tenant erased: %+v, %v", report, err)
 		}
 	})

@@ -25,7 +25,11 @@ func TestTagsAreBoundedFirst(t *testing.T) {
 		tags := many(n)
 		return testing.AllocsPerRun(3, func() {
 			_, err := loci.CheckTags(tags)
-			if want := fmt.Sprintf("tags has %d entries; the limit is 16: leave some out", n); err == nil || err.Error() != want {
+			if want := fmt.Sprintf(
+				"tags has %d entries; the limit is 16: leave some out",
+				n,
+			); err == nil ||
+				err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}
 		})
@@ -63,7 +67,10 @@ func TestFiltersAreBounded(t *testing.T) {
 		"an operator": {"a": map[string]any{"$eq": list(99)}}, "numbers": {"a": make([]float64, 100)}, "a struct": {"a": point{make([]int, 100)}},
 		"raw": {"a": json.RawMessage("[" + strings.Repeat("1,", 100) + "1]")}, "a million": {"a": list(1_000_000)},
 	} {
-		if _, err := loci.ParseWhere(filter); err == nil || err.Error() != "filter has more than 100 conditions: leave some out" {
+		if _, err := loci.ParseWhere(
+			filter,
+		); err == nil ||
+			err.Error() != "filter has more than 100 conditions: leave some out" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -89,14 +96,21 @@ func TestSearchesAreBounded(t *testing.T) {
 		if (err != nil) != (n > loci.MaxScopes) {
 			t.Errorf("%d scopes: %v", n, err)
 		}
-		if _, err = m.Recall(t.Context(), loci.RecallQuery{Topic: "x", Scopes: scopes}); (err != nil) != (n > loci.MaxScopes) {
+		if _, err = m.Recall(
+			t.Context(),
+			loci.RecallQuery{Topic: "x", Scopes: scopes},
+		); (err != nil) != (n > loci.MaxScopes) {
 			t.Errorf("recall of %d scopes: %v", n, err)
 		}
 	}
 	if _, err := m.Search(t.Context(), loci.Query{Kinds: make([]loci.Kind, 33)}); err == nil {
 		t.Error("33 kinds are searched")
 	}
-	if _, _, err := m.Events(t.Context(), loci.EventFilter{Types: make([]loci.EventType, len(loci.EventTypes)+1)}, loci.Page{}); err == nil {
+	if _, _, err := m.Events(
+		t.Context(),
+		loci.EventFilter{Types: make([]loci.EventType, len(loci.EventTypes)+1)},
+		loci.Page{},
+	); err == nil {
 		t.Error("events of more types than there are")
 	}
 }
@@ -148,7 +162,12 @@ func TestJSONIsStoredAsSent(t *testing.T) {
 		}
 	}
 	for _, name := range []string{`{"TYPE":"entity","name":"n"}`, `{"type":"entity","Name":"n"}`, `{"type":"header","format":"loci.export","version":1,"Version":1}`} {
-		if _, err := m.Import(ctx, strings.NewReader(name+"\n"), nil); err == nil || !strings.Contains(err.Error(), "is unknown: write it") {
+		if _, err := m.Import(
+			ctx,
+			strings.NewReader(name+"\n"),
+			nil,
+		); err == nil ||
+			!strings.Contains(err.Error(), "is unknown: write it") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -162,11 +181,19 @@ func TestVersionsOfImports(t *testing.T) {
 	}
 	m := bind(t, e, "user", "u")
 	for version, want := range map[int]loci.Code{-1: loci.Invalid, 0: loci.Invalid, 2: loci.Unsupported} {
-		_, err := m.Import(t.Context(), strings.NewReader(fmt.Sprintf(`{"type":"header","format":"loci.export","version":%d}`+"\n", version)), nil)
+		_, err := m.Import(
+			t.Context(),
+			strings.NewReader(fmt.Sprintf(`{"type":"header","format":"loci.export","version":%d}`+"\n", version)),
+			nil,
+		)
 		if loci.AsError(err).Code != want {
 			t.Errorf("export of version %d: %v", version, err)
 		}
-		_, err = m.Sessions().Import(t.Context(), bytes.NewReader([]byte(fmt.Sprintf(`{"format":"loci.session","version":%d,"messages":[]}`, version))), loci.SessionImport{})
+		_, err = m.Sessions().Import(
+			t.Context(),
+			bytes.NewReader([]byte(fmt.Sprintf(`{"format":"loci.session","version":%d,"messages":[]}`, version))),
+			loci.SessionImport{},
+		)
 		if loci.AsError(err).Code != want {
 			t.Errorf("session of version %d: %v", version, err)
 		}
@@ -187,7 +214,8 @@ func TestPartsOfMessagesAreBounded(t *testing.T) {
 			}
 			parts := strings.TrimSuffix(strings.Repeat(part+",", n), ",")
 			_, err := loci.ParseMessage([]byte(`{"type":"ai","data":{` + fmt.Sprintf(data, parts) + `}}`))
-			if (err != nil) != (n > loci.MaxMessageParts) || err != nil && !strings.Contains(err.Error(), "; the limit is 10000: split the message") {
+			if (err != nil) != (n > loci.MaxMessageParts) ||
+				err != nil && !strings.Contains(err.Error(), "; the limit is 10000: split the message") {
 				t.Errorf("%d %s: %v", n, name, err)
 			}
 		}

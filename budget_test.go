@@ -15,7 +15,12 @@ type brokenLedger struct {
 	looks, good int
 }
 
-func (s *brokenLedger) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p loci.Page) ([]loci.Event, string, error) {
+func (s *brokenLedger) Events(
+	ctx context.Context,
+	t loci.Tenant,
+	f loci.EventFilter,
+	p loci.Page,
+) ([]loci.Event, string, error) {
 	if slices.Contains(f.Types, loci.EventReserved) {
 		if s.looks++; s.looks > s.good {
 			return nil, "", errors.New("disk on fire")
@@ -36,7 +41,15 @@ func TestConsolidateNeedsItsLedger(t *testing.T) {
 				return loci.Completion{Text: "{}"}, nil
 			})
 			broken := &brokenLedger{Store: s, good: good}
-			_, err := newEngine(t, broken, quiet(newClock())).Consolidate(t.Context(), tenant(t, "t"), loci.ConsolidateOptions{Completer: answer})
+			_, err := newEngine(
+				t,
+				broken,
+				quiet(newClock()),
+			).Consolidate(
+				t.Context(),
+				tenant(t, "t"),
+				loci.ConsolidateOptions{Completer: answer},
+			)
 			if broken.looks <= good {
 				if good < 3 {
 					t.Errorf("only %d looks: before, and after a reservation", broken.looks)

@@ -121,7 +121,13 @@ func (e *Engine) verifyOnce(ctx context.Context, t Tenant, known Hash) (ChainRep
 	if err != nil {
 		return ChainReport{}, err
 	}
-	v := verifier{chain: chain, known: known, erased: map[ID]bool{}, alongside: map[string]bool{}, headSeen: chain.Head.IsZero()}
+	v := verifier{
+		chain:     chain,
+		known:     known,
+		erased:    map[ID]bool{},
+		alongside: map[string]bool{},
+		headSeen:  chain.Head.IsZero(),
+	}
 	v.report.Head, v.report.Problems = chain.Head, []string{}
 	err = e.eachEvent(ctx, t, func(events []Event) (more bool, err error) {
 		for i := range events {

@@ -477,7 +477,13 @@ func TestConsolidateNamesAMemoryOnce(t *testing.T) {
 		}
 		tea, again := save(t, m, "Likes tea."), episode(t, m, "home", "Drinks tea")
 		answer = func(context.Context, loci.Prompt) (loci.Completion, error) {
-			return loci.Completion{Text: fmt.Sprintf(`{"confirmations":[{"id":%[1]q,"evidence":[%[2]q]},{"id":%[1]q,"evidence":[%[2]q]}]}`, tea, again)}, nil
+			return loci.Completion{
+				Text: fmt.Sprintf(
+					`{"confirmations":[{"id":%[1]q,"evidence":[%[2]q]},{"id":%[1]q,"evidence":[%[2]q]}]}`,
+					tea,
+					again,
+				),
+			}, nil
 		}
 		r = consolidate(t, e, loci.ConsolidateOptions{Completer: answer})
 		if r.Confirmed != 1 || r.Skipped["twice"] != 1 || r.Consolidated != 1 || fact(t, m, tea).Version != 2 {

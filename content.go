@@ -54,7 +54,12 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 
 func (e *Engine) checkSize(bytes int) error {
 	if bytes > e.opts.MaxContent {
-		return Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", bytes, e.opts.MaxContent)
+		return Errorf(
+			TooLarge,
+			"content has %d bytes; the limit is %d: split it into several memories",
+			bytes,
+			e.opts.MaxContent,
+		)
 	}
 	return nil
 }
@@ -69,7 +74,11 @@ func checkJSON(what string, data []byte) error {
 	case jsonguard.UTF8:
 		return Errorf(Invalid, "%s is not valid UTF-8", what)
 	case jsonguard.Surrogate:
-		return Errorf(Invalid, `%s has a text with half of a surrogate pair, such as \ud800: write the whole character`, what)
+		return Errorf(
+			Invalid,
+			`%s has a text with half of a surrogate pair, such as \ud800: write the whole character`,
+			what,
+		)
 	case jsonguard.Duplicate:
 		return Errorf(Invalid, "%s has an object with the same name twice: give it once", what)
 	}
@@ -84,7 +93,12 @@ func checkMetadata(metadata map[string]any) error {
 		return nil
 	}
 	if len(metadata) > MaxMetadataNames {
-		return Errorf(Invalid, "metadata has %d names; the limit is %d: leave some out", len(metadata), MaxMetadataNames)
+		return Errorf(
+			Invalid,
+			"metadata has %d names; the limit is %d: leave some out",
+			len(metadata),
+			MaxMetadataNames,
+		)
 	}
 	data, err := encodeJSON(metadata)
 	if err != nil {

@@ -65,7 +65,11 @@ func TestStoreFactComparesSubjects(t *testing.T) {
 			}
 			ids[name] = got.ID
 		}
-		if got := store(t, m, loci.NewFact{Content: "service mail runs on port 9003"}); got.PossibleUpdateOf != ids["mail"] {
+		if got := store(
+			t,
+			m,
+			loci.NewFact{Content: "service mail runs on port 9003"},
+		); got.PossibleUpdateOf != ids["mail"] {
 			t.Errorf("the same service: %+v, want %s", got, ids["mail"])
 		}
 		likes := save(t, m, "Bob likes tea")

@@ -163,7 +163,10 @@ func ParseWhere(filter map[string]any) (Where, error) {
 		if err := checkOperators(want, 0); err != nil {
 			return Where{}, err
 		}
-		if values += countValues(reflect.ValueOf(want), 1); values > MaxConditions { // a struct shows what it has only now
+		if values += countValues(
+			reflect.ValueOf(want),
+			1,
+		); values > MaxConditions { // a struct shows what it has only now
 			return Where{}, tooMany
 		}
 		w.conditions = append(w.conditions, condition{key, want})

@@ -48,7 +48,22 @@ var mayImport = map[string][]string{
 	"rest":                  {"", "internal/jsonform", "internal/jsonguard", "internal/problem", "tool"},
 	"server":                {"", "internal/problem"},
 	"bench":                 {"", "embedding", "store"},
-	"cmd/loci":              {"", "bench", "embedding", "graph", "internal/jsonform", "internal/oserror", "internal/token", "llm", "mcp", "rest", "server", "store", "tool"},
+	"cmd/loci": {
+		"",
+		"bench",
+		"embedding",
+		"graph",
+		"internal/jsonform",
+		"internal/jsonguard",
+		"internal/oserror",
+		"internal/token",
+		"llm",
+		"mcp",
+		"rest",
+		"server",
+		"store",
+		"tool",
+	},
 }
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.

@@ -95,11 +95,19 @@ func TestExportsFromBeforeOwnPlaces(t *testing.T) {
 		}
 		again := exported(t, m)
 		other := bind(t, e, "copy")
-		if report, err := other.Import(t.Context(), strings.NewReader(again), nil); err != nil || report.Conflicts > 0 || report.Created == 0 {
+		if report, err := other.Import(
+			t.Context(),
+			strings.NewReader(again),
+			nil,
+		); err != nil || report.Conflicts > 0 ||
+			report.Created == 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		for _, m := range []*loci.Memory{m, other} {
-			if got := said(historyOf(t, m, "board", loci.HistoryQuery{})); len(got) != 2 || !strings.Contains(got[0], "board") {
+			if got := said(
+				historyOf(t, m, "board", loci.HistoryQuery{}),
+			); len(got) != 2 ||
+				!strings.Contains(got[0], "board") {
 				t.Errorf("history %q", got)
 			}
 			agent := bind(t, e, m.View().Namespace.Child("sessions")...)
@@ -115,7 +123,11 @@ func TestExportsFromBeforeOwnPlaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, err := tree.Read(t.Context(), "/plan.md"); err != nil || text != "The plan of a thread, once more." {
+			if text, err := tree.Read(
+				t.Context(),
+				"/plan.md",
+			); err != nil ||
+				text != "The plan of a thread, once more." {
 				t.Errorf("the plan is %q, %v", text, err)
 			}
 		}
@@ -171,7 +183,14 @@ func used(t *testing.T, vars loci.Vars, session, name string) (home loci.Namespa
 	if _, err := m.StoreFact(ctx, loci.NewFact{Content: "a fact"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Items().Put(ctx, home, "k", json.RawMessage(`{"a":1}`), nil); err != nil && loci.AsError(err).Code != loci.Invalid {
+	if err := m.Items().Put(
+		ctx,
+		home,
+		"k",
+		json.RawMessage(`{"a":1}`),
+		nil,
+	); err != nil &&
+		loci.AsError(err).Code != loci.Invalid {
 		t.Fatal(err)
 	}
 	if _, err := m.StoreEpisode(ctx, loci.NewEpisode{Content: "an episode", Butler: "b", Session: "s"}); err != nil {
@@ -220,7 +239,7 @@ func FuzzPlacesOfPrincipals(f *testing.F) {
 				t.Errorf("%q of %q is in or above the memory of %q", []string(x), []string(home), []string(other))
 			}
 			for _, y := range others {
-				if x.Contains(y) && !x.Equal(home) && !(home.Equal(other) && x.Equal(y)) {
+				if x.Contains(y) && !x.Equal(home) && (!home.Equal(other) || !x.Equal(y)) {
 					t.Errorf("%q of %q contains %q of %q", []string(x), []string(home), []string(y), []string(other))
 				}
 			}

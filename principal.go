@@ -187,8 +187,11 @@ func (p Principal) With(chosen Vars) (Principal, error) {
 		case slices.Contains(named, name) || breadth(name) <= broadest:
 			vars[name] = p.vars[name]
 		case !p.mayChoose(name):
-			return Principal{}, &Error{Code: Forbidden, Msg: "a request of this credential is about its own " + name + ", which this one leaves out",
-				Recovery: "Name " + name + " as well, or use a credential with the scope delegate."}
+			return Principal{}, &Error{
+				Code:     Forbidden,
+				Msg:      "a request of this credential is about its own " + name + ", which this one leaves out",
+				Recovery: "Name " + name + " as well, or use a credential with the scope delegate.",
+			}
 		}
 	}
 	p.vars, p.named = vars, named

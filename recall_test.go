@@ -333,7 +333,11 @@ func TestRecallWaitsForNoWriter(t *testing.T) {
 				m := bind(t, newEngine(t, slow, loci.Options{}), "u")
 				ctx, cancel := context.WithCancel(t.Context())
 				begun := time.Now()
-				if r, err := m.Recall(ctx, loci.RecallQuery{Topic: "zebra", Touch: true}); err != nil || len(r.Memories) != 1 {
+				if r, err := m.Recall(
+					ctx,
+					loci.RecallQuery{Topic: "zebra", Touch: true},
+				); err != nil ||
+					len(r.Memories) != 1 {
 					t.Error(err)
 				}
 				if took := time.Since(begun); took != 50*time.Millisecond {

@@ -69,11 +69,31 @@ func Run(ctx context.Context, opts Options, row func(Row)) (err error) {
 // measured and where: figures without these tell nobody anything.
 func PrintMarkdown(ctx context.Context, opts Options, commit string, w io.Writer) error {
 	p := &printer{w: w}
-	p.line("Measured %s on commit %s with `loci bench --markdown`: %s/%s, %d cores%s, %s.\n", time.Now().UTC().Format(time.DateOnly), commit,
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version())
-	p.line("| figure | Loci | baseline | ratio | against | allocations | KiB allocated | MiB held |\n|---|---|---|---|---|---|---|---|")
+	p.line(
+		"Measured %s on commit %s with `loci bench --markdown`: %s/%s, %d cores%s, %s.\n",
+		time.Now().UTC().Format(time.DateOnly),
+		commit,
+		runtime.GOOS,
+		runtime.GOARCH,
+		runtime.NumCPU(),
+		processor(),
+		runtime.Version(),
+	)
+	p.line(
+		"| figure | Loci | baseline | ratio | against | allocations | KiB allocated | MiB held |\n|---|---|---|---|---|---|---|---|",
+	)
 	err := Run(ctx, opts, func(r Row) {
-		p.line("| %s | %s | %s | %.2f | %s | %.0f | %.1f | %.0f |", r.Name, round(r.Loci), round(r.Baseline), r.Ratio, r.Against, r.Allocs, r.Bytes/1024, r.HeapMiB)
+		p.line(
+			"| %s | %s | %s | %.2f | %s | %.0f | %.1f | %.0f |",
+			r.Name,
+			round(r.Loci),
+			round(r.Baseline),
+			r.Ratio,
+			r.Against,
+			r.Allocs,
+			r.Bytes/1024,
+			r.HeapMiB,
+		)
 	})
 	return errors.Join(err, p.err)
 }

@@ -118,7 +118,14 @@ func TestRepetitions(t *testing.T) {
 			}
 			wantRows(t, rows, []string{"text"})
 			always := serve(t, fail)
-			_, err = openAI(t, always, func(c *embedding.Config) { c.Timeout = 5 * time.Second }).Embed(t.Context(), []string{"text"})
+			_, err = openAI(
+				t,
+				always,
+				func(c *embedding.Config) { c.Timeout = 5 * time.Second },
+			).Embed(
+				t.Context(),
+				[]string{"text"},
+			)
 			wantError(t, err, loci.Unavailable)
 			if n := len(always.requests()); n < 2 || n > 8 {
 				t.Errorf("%d requests", n)

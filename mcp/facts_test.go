@@ -208,7 +208,13 @@ func TestNamespaceOfEachCall(t *testing.T) {
 		{meta: sdk.Meta{"loci/user_id": "a/b:c"}, namespace: []any{"user", "a/b:c"}},
 	}
 	for i := range whose {
-		whose[i].id = c.ask("manage_memory", args{"content": fmt.Sprint("A fact of caller ", i)}, whose[i].meta).id("id")
+		whose[i].id = c.ask(
+			"manage_memory",
+			args{"content": fmt.Sprint("A fact of caller ", i)},
+			whose[i].meta,
+		).id(
+			"id",
+		)
 	}
 	for round := range 2 { // nothing of a call is left for the next one
 		for i, w := range whose {
@@ -217,7 +223,8 @@ func TestNamespaceOfEachCall(t *testing.T) {
 				found[hit["key"]] = hit["namespace"]
 			}
 			for k, other := range whose {
-				below := len(other.namespace) >= len(w.namespace) && reflect.DeepEqual(other.namespace[:len(w.namespace)], w.namespace)
+				below := len(other.namespace) >= len(w.namespace) &&
+					reflect.DeepEqual(other.namespace[:len(w.namespace)], w.namespace)
 				if got, there := found[other.id]; there != below || there && !reflect.DeepEqual(got, other.namespace) {
 					t.Errorf("round %d: call %d finds the fact of call %d in %v: %v", round, i, k, got, there)
 				}

@@ -18,15 +18,27 @@ type fault struct {
 
 // faults are what [jsonguard.Check] finds, as the protocol says it.
 var faults = map[jsonguard.Fault]*fault{
-	jsonguard.UTF8:      {jsonrpc.CodeParseError, "utf8", "the message is not valid UTF-8"},
-	jsonguard.JSON:      {jsonrpc.CodeParseError, "json", "the message is not valid JSON: send one JSON-RPC message a line"},
-	jsonguard.NUL:       {jsonrpc.CodeInvalidRequest, "nul", `a text contains the NUL character \u0000: leave it out`},
-	jsonguard.Depth:     {jsonrpc.CodeInvalidRequest, "depth", "the message nests too deep: flatten it"},
-	jsonguard.Surrogate: {jsonrpc.CodeInvalidRequest, "surrogate", `a text contains half of a surrogate pair, such as \ud800: write the whole character`},
+	jsonguard.UTF8: {jsonrpc.CodeParseError, "utf8", "the message is not valid UTF-8"},
+	jsonguard.JSON: {
+		jsonrpc.CodeParseError,
+		"json",
+		"the message is not valid JSON: send one JSON-RPC message a line",
+	},
+	jsonguard.NUL:   {jsonrpc.CodeInvalidRequest, "nul", `a text contains the NUL character \u0000: leave it out`},
+	jsonguard.Depth: {jsonrpc.CodeInvalidRequest, "depth", "the message nests too deep: flatten it"},
+	jsonguard.Surrogate: {
+		jsonrpc.CodeInvalidRequest,
+		"surrogate",
+		`a text contains half of a surrogate pair, such as \ud800: write the whole character`,
+	},
 	jsonguard.Duplicate: {jsonrpc.CodeInvalidRequest, "duplicate_name", "an object has the same name twice"},
 }
 
-var faultCase = &fault{jsonrpc.CodeInvalidRequest, "name", "a name of the message differs from that of the protocol in letter case: write it in lower case"}
+var faultCase = &fault{
+	jsonrpc.CodeInvalidRequest,
+	"name",
+	"a name of the message differs from that of the protocol in letter case: write it in lower case",
+}
 
 // An envelope is the top level of a JSON-RPC message, not decoded further.
 type envelope struct{ version, id, method, params, result, err json.RawMessage }

@@ -112,7 +112,11 @@ func idempotencyKey(own map[string]string, h http.Header) (string, error) {
 		}
 	}
 	if ok && key == "" {
-		return "", loci.Errorf(loci.Invalid, "%s must not be empty: leave it out, or choose a key of 1 to 256 bytes", where)
+		return "", loci.Errorf(
+			loci.Invalid,
+			"%s must not be empty: leave it out, or choose a key of 1 to 256 bytes",
+			where,
+		)
 	}
 	return key, nil
 }
@@ -121,7 +125,12 @@ func idempotencyKey(own map[string]string, h http.Header) (string, error) {
 func metadata(meta sdk.Meta) (vars loci.Vars, own map[string]string, err error) {
 	vars, own = loci.Vars{}, map[string]string{}
 	if len(meta) > maxMeta {
-		return nil, nil, loci.Errorf(loci.Invalid, "_meta has %d keys; the limit is %d: leave some out", len(meta), maxMeta)
+		return nil, nil, loci.Errorf(
+			loci.Invalid,
+			"_meta has %d keys; the limit is %d: leave some out",
+			len(meta),
+			maxMeta,
+		)
 	}
 	for key, value := range meta {
 		if len(key) < len(metaPrefix) || !strings.EqualFold(key[:len(metaPrefix)], metaPrefix) {

@@ -120,7 +120,11 @@ func TestUsesAreCounted(t *testing.T) {
 		}
 		b.get("fact", id)
 		b.wantUses(t, id, 3)
-		has(t, b.get("fact", id), args{"reference_count": 4.0, "last_referenced_at": "2026-03-01T12:00:00.000Z", "version": 1.0})
+		has(
+			t,
+			b.get("fact", id),
+			args{"reference_count": 4.0, "last_referenced_at": "2026-03-01T12:00:00.000Z", "version": 1.0},
+		)
 		b.wantUses(t, id, 4)
 	})
 }

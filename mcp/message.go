@@ -79,7 +79,7 @@ var paramsOf = map[string]func() any{
 	"resources/subscribe":      func() any { return new(sdk.SubscribeParams) },
 	"resources/unsubscribe":    func() any { return new(sdk.UnsubscribeParams) },
 	"completion/complete":      func() any { return new(sdk.CompleteParams) },
-	"logging/setLevel":         func() any { return new(sdk.SetLoggingLevelParams) },
+	"logging/setLevel":         func() any { return new(sdk.SetLoggingLevelParams) }, //nolint:staticcheck // clients still send it
 }
 
 // checkParams refuses params that the SDK could not decode: what it says of them

@@ -174,7 +174,10 @@ func checkJSON(body []byte) error {
 	case jsonguard.NUL:
 		return loci.Errorf(loci.Invalid, `a text in the body contains the NUL character \u0000: leave it out`)
 	case jsonguard.Surrogate:
-		return loci.Errorf(loci.Invalid, `a text in the body contains half of a surrogate pair, such as \ud800: write the whole character`)
+		return loci.Errorf(
+			loci.Invalid,
+			`a text in the body contains half of a surrogate pair, such as \ud800: write the whole character`,
+		)
 	case jsonguard.Depth:
 		return loci.Errorf(loci.Invalid, "the body nests deeper than %d levels: flatten it", maxDepth)
 	case jsonguard.Duplicate:

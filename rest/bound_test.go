@@ -51,7 +51,8 @@ func (l *looker) look(schema map[string]any, place string) {
 	if items, ok := schema["items"].(map[string]any); ok {
 		l.look(items, place+"[]")
 	}
-	if each, ok := schema["additionalProperties"].(map[string]any); ok && len(each) > 0 { // {} is data, bounded by its bytes
+	if each, ok := schema["additionalProperties"].(map[string]any); ok &&
+		len(each) > 0 { // {} is data, bounded by its bytes
 		l.look(each, place+".*")
 	}
 	properties, _ := schema["properties"].(map[string]any)
@@ -98,7 +99,8 @@ func TestEveryRequestHasBounds(t *testing.T) {
 	for name, p := range d.Components.Parameters {
 		schema := p.(map[string]any)["schema"].(map[string]any)
 		l.look(schema, name)
-		if header := p.(map[string]any)["name"].(string); strings.HasPrefix(header, "Loci-") && schema["minLength"] != 1.0 {
+		if header := p.(map[string]any)["name"].(string); strings.HasPrefix(header, "Loci-") &&
+			schema["minLength"] != 1.0 {
 			t.Errorf("%s may be empty, says its schema: %v", header, schema)
 		}
 	}
@@ -143,7 +145,16 @@ func TestBoundsOfRequests(t *testing.T) {
 	} {
 		r := b.send(c.method, c.path, c.body)
 		if r.status != c.status || !strings.Contains(r.body, c.detail) {
-			t.Errorf("%s %s %.60s: %d %.300s; want %d with %q", c.method, c.path, c.body, r.status, r.body, c.status, c.detail)
+			t.Errorf(
+				"%s %s %.60s: %d %.300s; want %d with %q",
+				c.method,
+				c.path,
+				c.body,
+				r.status,
+				r.body,
+				c.status,
+				c.detail,
+			)
 		}
 		if len(r.body) > 8<<10 {
 			t.Errorf("%s %s %.60s: the reply has %d bytes", c.method, c.path, c.body, len(r.body))
@@ -198,12 +209,16 @@ func TestDeclaredLengthIsRefusedAtOnce(t *testing.T) {
 	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = io.WriteString(conn, "POST /v1/notes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9000000000000000000\r\n\r\n")
+	_, err = io.WriteString(
+		conn,
+		"POST /v1/notes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9000000000000000000\r\n\r\n",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	reply, err := io.ReadAll(conn) // the server closes the connection
-	if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 413 ") || !strings.Contains(string(reply), "application/problem+json") {
+	if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 413 ") ||
+		!strings.Contains(string(reply), "application/problem+json") {
 		t.Errorf("%s, %v", reply, err)
 	}
 }

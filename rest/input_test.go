@@ -127,6 +127,7 @@ func TestBadArguments(t *testing.T) {
 		{"POST", "/v1/recall", `{"topic":"x","min_confidence":-1}`, 400, "min_confidence is -1"},
 		{"POST", "/v1/context", `{"trigger_prompt":" "}`, 400, "trigger_prompt"},
 		{"POST", "/v1/context", `{"trigger_prompt":"x","token_budget":200001}`, 400, "token_budget is 200001"},
+		{"POST", "/v1/context", `{"trigger_prompt":"x","butler":""}`, 400, "butler"},
 		{"POST", "/v1/notes", `{"content":" "}`, 400, "content"},
 		{"POST", "/v1/notes", `{"content":"x","tags":["a","b","c","d","e","f","g","h","i","j","k","l","m","n","o","p","q"]}`, 400, "tags"},
 		{"POST", "/v1/notes", `{"content":"x","metadata":{"content":1}}`, 400, "content"},

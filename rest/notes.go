@@ -100,11 +100,41 @@ type notesOutput struct {
 }
 
 func (a *API) noteRoutes() {
-	route(a, endpoint{method: http.MethodPost, path: "/v1/notes", id: "save_note", summary: "Save a note", scope: loci.ScopeWrite, writes: true,
-		status: http.StatusCreated, also: http.StatusOK,
-		detail: "What is remembered already is answered with 200 and its old id, and a note said again is confirmed."}, a.saveNote)
-	route(a, endpoint{method: http.MethodGet, path: "/v1/notes", id: "list_notes", summary: "List notes and facts", scope: loci.ScopeRead}, a.listNotes)
-	route(a, endpoint{method: http.MethodGet, path: "/v1/notes/{id}", id: "get_note", summary: "Read a note or a fact", scope: loci.ScopeRead},
+	route(
+		a,
+		endpoint{
+			method:  http.MethodPost,
+			path:    "/v1/notes",
+			id:      "save_note",
+			summary: "Save a note",
+			scope:   loci.ScopeWrite,
+			writes:  true,
+			status:  http.StatusCreated,
+			also:    http.StatusOK,
+			detail:  "What is remembered already is answered with 200 and its old id, and a note said again is confirmed.",
+		},
+		a.saveNote,
+	)
+	route(
+		a,
+		endpoint{
+			method:  http.MethodGet,
+			path:    "/v1/notes",
+			id:      "list_notes",
+			summary: "List notes and facts",
+			scope:   loci.ScopeRead,
+		},
+		a.listNotes,
+	)
+	route(
+		a,
+		endpoint{
+			method:  http.MethodGet,
+			path:    "/v1/notes/{id}",
+			id:      "get_note",
+			summary: "Read a note or a fact",
+			scope:   loci.ScopeRead,
+		},
 		func(ctx context.Context, c *caller, in *oneNote) (*noteOutput, error) {
 			return noteCall(a, c, in, func(m *loci.Memory, id loci.ID) (loci.Fact, error) { return m.Fact(ctx, id) })
 		})

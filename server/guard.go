@@ -67,8 +67,11 @@ func checkHeaderSize(r *http.Request) error {
 	if size <= maxHeader {
 		return nil
 	}
-	return &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf("the address and the headers have %d bytes; the limit is %d", size, maxHeader),
-		Recovery: "Send shorter headers, and what is long in the body of a request."}
+	return &loci.Error{
+		Code:     loci.TooLarge,
+		Msg:      fmt.Sprintf("the address and the headers have %d bytes; the limit is %d", size, maxHeader),
+		Recovery: "Send shorter headers, and what is long in the body of a request.",
+	}
 }
 
 // allowedHeaders are those that a page of another origin may send.

@@ -145,7 +145,11 @@ func (s *Server) receive(next http.Handler) http.Handler {
 
 // take reads a whole body. One that is too long for every surface is not read whole:
 // they say so when they read it, each in its own way.
-func (s *Server) take(r *http.Request, b *body, deadline func(time.Time) error) (content io.ReadCloser, whole bool, p *problem.Problem) {
+func (s *Server) take(
+	r *http.Request,
+	b *body,
+	deadline func(time.Time) error,
+) (content io.ReadCloser, whole bool, p *problem.Problem) {
 	most := s.opts.MaxBody
 	if r.ContentLength > most {
 		return &overlong{limit: most}, false, nil
@@ -165,7 +169,9 @@ func (s *Server) take(r *http.Request, b *body, deadline func(time.Time) error) 
 			return &overlong{content: bytes.NewReader(in.Bytes()), limit: most}, false, nil
 		}
 		if n > 0 && !s.intake.grow(b, size) {
-			return nil, false, problem.Of(loci.Errorf(loci.Unavailable, "the server holds as many bytes of requests as it can"))
+			return nil, false, problem.Of(
+				loci.Errorf(loci.Unavailable, "the server holds as many bytes of requests as it can"),
+			)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -183,8 +189,11 @@ func (s *Server) take(r *http.Request, b *body, deadline func(time.Time) error) 
 
 // late is what a slow sender is told.
 func late() *problem.Problem {
-	return problem.At(http.StatusRequestTimeout, &loci.Error{Code: loci.Unavailable, Msg: "the body did not come in time",
-		Recovery: "Send the request again, all of it at once."})
+	return problem.At(
+		http.StatusRequestTimeout,
+		&loci.Error{Code: loci.Unavailable, Msg: "the body did not come in time",
+			Recovery: "Send the request again, all of it at once."},
+	)
 }
 
 // pace is when more than size bytes must have been moved, of what began at a time and

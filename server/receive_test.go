@@ -56,7 +56,10 @@ func raw(t *testing.T, address, sent string) net.Conn {
 }
 
 func head(length int64) string {
-	return fmt.Sprintf("POST /v1/x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", length)
+	return fmt.Sprintf(
+		"POST /v1/x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		length,
+	)
 }
 
 // answer reads a reply; closed says that nothing can follow it.
@@ -83,7 +86,9 @@ func answer(t *testing.T, c net.Conn) (status int, body string, header http.Head
 func tooSlow(t *testing.T, c net.Conn) {
 	t.Helper()
 	status, body, header, closed := answer(t, c)
-	if status != 408 || header.Get("Content-Type") != problem.ContentType || !strings.Contains(body, "did not come in time") || !closed {
+	if status != 408 || header.Get("Content-Type") != problem.ContentType ||
+		!strings.Contains(body, "did not come in time") ||
+		!closed {
 		t.Errorf("%d %s (closed: %v): %s", status, header.Get("Content-Type"), closed, body)
 	}
 }
@@ -101,7 +106,7 @@ func answered(t *testing.T, address, method, path, body string) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if data, err := io.ReadAll(response.Body); err != nil || response.StatusCode != 200 {
+	if data, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%s %s: %d %s, %v", method, path, response.StatusCode, data, err)
 	}
 }
@@ -150,7 +155,10 @@ func TestSlowBodiesTakeNoSlot(t *testing.T) {
 // TestSlowBodyIsCutOff with a problem, and its connection with it: who waits, and who
 // sends too little, with a length or in chunks.
 func TestSlowBodyIsCutOff(t *testing.T) {
-	_, address := listening(t, Options{Grace: 50 * time.Millisecond, Rate: 1 << 20, Receive: time.Hour, Send: time.Hour})
+	_, address := listening(
+		t,
+		Options{Grace: 50 * time.Millisecond, Rate: 1 << 20, Receive: time.Hour, Send: time.Hour},
+	)
 	tooSlow(t, raw(t, address, head(100)+"{"))
 	tooSlow(t, raw(t, address, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"))
 	trickle := raw(t, address, head(1<<20))
@@ -254,14 +262,23 @@ func TestBodiesAreBounded(t *testing.T) {
 // TestOverlongBody: a surface learns of it at once, and says so in its own way.
 func TestOverlongBody(t *testing.T) {
 	read := make(chan int64, 1)
-	_, address := listening(t, Options{MaxBody: 1000, Receive: time.Hour, Grace: time.Hour, Send: time.Hour, REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n, err := io.Copy(io.Discard, r.Body)
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			w.WriteHeader(http.StatusRequestEntityTooLarge)
-		}
-		read <- n
-	})})
+	_, address := listening(
+		t,
+		Options{
+			MaxBody: 1000,
+			Receive: time.Hour,
+			Grace:   time.Hour,
+			Send:    time.Hour,
+			REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				n, err := io.Copy(io.Discard, r.Body)
+				var tooLarge *http.MaxBytesError
+				if errors.As(err, &tooLarge) {
+					w.WriteHeader(http.StatusRequestEntityTooLarge)
+				}
+				read <- n
+			}),
+		},
+	)
 	chunked := "POST /v1/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, c := range []struct {
 		sent   string
@@ -304,12 +321,19 @@ func TestGivingWayIsFinal(t *testing.T) {
 
 // TestBodyIsCutShort: a client that goes away is no request.
 func TestBodyIsCutShort(t *testing.T) {
-	_, address := listening(t, Options{REST: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("half a request was run") })})
+	_, address := listening(
+		t,
+		Options{REST: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("half a request was run") })},
+	)
 	c := raw(t, address, head(100)+"{")
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if status, body, _, closed := answer(t, c); status != 400 || !strings.Contains(body, "did not come whole") || !closed {
+	if status, body, _, closed := answer(
+		t,
+		c,
+	); status != 400 || !strings.Contains(body, "did not come whole") ||
+		!closed {
 		t.Errorf("%d %s", status, body)
 	}
 }
@@ -340,7 +364,7 @@ func TestSlowReaderLosesItsSlot(t *testing.T) {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		if response.StatusCode == 200 {
+		if response.StatusCode == http.StatusOK {
 			break
 		}
 		if time.Now().After(end) {

@@ -368,9 +368,17 @@ func TestLongHeadersAreAProblem(t *testing.T) {
 		body, err := io.ReadAll(reply.Body)
 		_ = reply.Body.Close()
 		if err != nil || reply.StatusCode != c.status {
-			t.Errorf("%d bytes: %d %.200s, %v; want %d", len(c.header)+len(c.path), reply.StatusCode, body, err, c.status)
+			t.Errorf(
+				"%d bytes: %d %.200s, %v; want %d",
+				len(c.header)+len(c.path),
+				reply.StatusCode,
+				body,
+				err,
+				c.status,
+			)
 		}
-		if c.status == 431 && (reply.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(body), "the limit is 65536")) {
+		if c.status == 431 &&
+			(reply.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(body), "the limit is 65536")) {
 			t.Errorf("%d bytes: %v %.200s", len(c.header)+len(c.path), reply.Header, body)
 		}
 	}

@@ -42,7 +42,12 @@ func TestWaysInWhichOpenFails(t *testing.T) {
 			t.Errorf("%s: %v; want %s", name, err, c.code)
 		}
 	}
-	if s, err := store.OpenConfig(t.Context(), store.Config{Backend: store.BackendSQLite, Path: file + "/x.db"}, nil); s != nil || err == nil {
+	if s, err := store.OpenConfig(
+		t.Context(),
+		store.Config{Backend: store.BackendSQLite, Path: file + "/x.db"},
+		nil,
+	); s != nil ||
+		err == nil {
 		t.Errorf("by configuration: %v, %v", s, err)
 	}
 }

@@ -57,7 +57,10 @@ func parseArguments(args json.RawMessage, limit int) (arguments, error) {
 	case jsonguard.Depth:
 		return nil, loci.Errorf(loci.Invalid, "arguments nest deeper than %d levels: flatten them", maxDepth)
 	case jsonguard.Surrogate:
-		return nil, loci.Errorf(loci.Invalid, `a text of the arguments contains half of a surrogate pair, such as \ud800: write the whole character`)
+		return nil, loci.Errorf(
+			loci.Invalid,
+			`a text of the arguments contains half of a surrogate pair, such as \ud800: write the whole character`,
+		)
 	case jsonguard.Duplicate:
 		return nil, loci.Errorf(loci.Invalid, "%s", twice)
 	}

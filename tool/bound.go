@@ -91,7 +91,7 @@ func (b bound) bind(schema *jsonschema.Schema) {
 	}
 }
 
-// checkBounds refuses what is larger than the schema says. It goes over each value
+// checkBounds refuses what is larger, or emptier, than the schema says. It goes over each value
 // once, whatever it holds; what is of another type than it should be is left to the
 // decoder.
 func checkBounds(schema *jsonschema.Schema, given arguments) error {
@@ -114,17 +114,31 @@ func checkBounds(schema *jsonschema.Schema, given arguments) error {
 
 func checkBound(schema *jsonschema.Schema, name string, value json.RawMessage) error {
 	switch first := value[0]; {
+	case string(value) == `""` && schema.MinLength != nil:
+		return loci.Errorf(loci.Invalid, "%s must not be empty: leave it out, or name one", name)
 	case first == '"' && schema.MaxLength != nil && len(value)-2 > *schema.MaxLength:
 		var text string
 		if err := json.Unmarshal(value, &text); err != nil {
 			return loci.Errorf(loci.Invalid, "%s is not valid JSON: %w", name, err)
 		}
 		if n := utf8.RuneCountInString(text); n > *schema.MaxLength {
-			return loci.Errorf(loci.TooLarge, "%s has %d characters; the limit is %d: shorten it", name, n, *schema.MaxLength)
+			return loci.Errorf(
+				loci.TooLarge,
+				"%s has %d characters; the limit is %d: shorten it",
+				name,
+				n,
+				*schema.MaxLength,
+			)
 		}
 	case first == '[' && schema.MaxItems != nil:
 		if n := jsonguard.Count(value); n > *schema.MaxItems {
-			return loci.Errorf(loci.Invalid, "%s has %d entries; the limit is %d: leave some out", name, n, *schema.MaxItems)
+			return loci.Errorf(
+				loci.Invalid,
+				"%s has %d entries; the limit is %d: leave some out",
+				name,
+				n,
+				*schema.MaxItems,
+			)
 		}
 		var entries []json.RawMessage
 		if err := json.Unmarshal(value, &entries); err != nil {
@@ -137,7 +151,13 @@ func checkBound(schema *jsonschema.Schema, name string, value json.RawMessage) e
 		}
 	case first == '{' && schema.MaxProperties != nil:
 		if n := jsonguard.Count(value); n > *schema.MaxProperties {
-			return loci.Errorf(loci.Invalid, "%s has %d members; the limit is %d: leave some out", name, n, *schema.MaxProperties)
+			return loci.Errorf(
+				loci.Invalid,
+				"%s has %d members; the limit is %d: leave some out",
+				name,
+				n,
+				*schema.MaxProperties,
+			)
 		}
 	}
 	return nil

@@ -64,7 +64,12 @@ func TestEveryArgumentHasABound(t *testing.T) {
 			t.Errorf("%s has no bound", place)
 		}
 	}
-	if got := unbounded(map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "string"}}}, "x"); len(got) != 2 {
+	if got := unbounded(
+		map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "string"}}},
+		"x",
+	); len(
+		got,
+	) != 2 {
 		t.Errorf("the walk finds %v", got)
 	}
 }
@@ -102,8 +107,8 @@ func TestBoundsAreEnforced(t *testing.T) {
 		decode(t, tool.InputSchema, &schema)
 		for name, s := range schema.Properties {
 			forms := []any{s}
-			if any, ok := s["anyOf"].([]any); ok {
-				forms = any
+			if several, ok := s["anyOf"].([]any); ok {
+				forms = several
 			}
 			for _, form := range forms {
 				for over, refused := range []bool{false, true} {
@@ -117,7 +122,8 @@ func TestBoundsAreEnforced(t *testing.T) {
 						err = reply.Err
 					}
 					said := fmt.Sprint(err)
-					if got := strings.HasPrefix(said, name+" has ") && !strings.Contains(said, " bytes;"); got != refused {
+					if got := strings.HasPrefix(said, name+" has ") &&
+						!strings.Contains(said, " bytes;"); got != refused {
 						t.Errorf("%s, %s with %d over its bound: %.200s", tool.Name, name, over, said)
 					}
 				}
@@ -158,8 +164,24 @@ func TestArgumentsAreStoredAsSent(t *testing.T) {
 	refused(t, set, "memory_save", u, `{"content":"a\ud800"}`, loci.Invalid, half)
 	refused(t, set, "memory_save", u, `{"content":"a","tags":["\udc00"]}`, loci.Invalid, half)
 	refused(t, set, "manage_memory", u, `{"content":"a","metadata":{"\ud800":1}}`, loci.Invalid, half)
-	refused(t, set, "memory_save", u, `{"content":"a","CONTENT":"b"}`, loci.Invalid, `unknown argument "CONTENT": this tool takes content, tags`)
-	refused(t, set, "manage_memory", u, `{"content":{"a":1,"a":2}}`, loci.Invalid, "an object of the arguments has the same name twice: give it once")
+	refused(
+		t,
+		set,
+		"memory_save",
+		u,
+		`{"content":"a","CONTENT":"b"}`,
+		loci.Invalid,
+		`unknown argument "CONTENT": this tool takes content, tags`,
+	)
+	refused(
+		t,
+		set,
+		"manage_memory",
+		u,
+		`{"content":{"a":1,"a":2}}`,
+		loci.Invalid,
+		"an object of the arguments has the same name twice: give it once",
+	)
 	ok(t, set, "memory_save", u, `{"content":"a \ud83d\ude00"}`)
 	if got := contents(t, search(t, set, u, `{"query":""}`)); !slices.Equal(got, []string{"a 😀"}) {
 		t.Errorf("stored %q", got)

@@ -65,9 +65,17 @@ func claudeTool(b *base, t Tool, i Instance) *Tool {
 	t.scopes = []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
 	schema := inputSchema[claudeInput]()
 	choices(schema.Properties["command"], claudeCommands...)
-	schema.Properties["view_range"] = &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "integer"}, MinItems: new(2),
-		Description: "first and last line of a file, from 1; -1: the end"}
-	schema.Properties["insert_line"] = &jsonschema.Schema{Type: "integer", Minimum: number(0), Description: "after which; 0: the start"}
+	schema.Properties["view_range"] = &jsonschema.Schema{
+		Type:        "array",
+		Items:       &jsonschema.Schema{Type: "integer"},
+		MinItems:    new(2),
+		Description: "first and last line of a file, from 1; -1: the end",
+	}
+	schema.Properties["insert_line"] = &jsonschema.Schema{
+		Type:        "integer",
+		Minimum:     number(0),
+		Description: "after which; 0: the start",
+	}
 	t.takes(schema)
 	t.files = &filesPlace{memory: i.Memory, perThread: i.Scope == ScopePerThread, unwired: i.Unwired}
 	place := *t.files

@@ -73,7 +73,15 @@ func manageMemory(b *base, t Tool, i Instance) *Tool {
 		}
 	}
 	text := &jsonschema.Schema{Type: "string"}
-	s := spec{Tool: t, output: []result{{name: "action", schema: text}, {name: "id", schema: text}, {name: "message", schema: text}, duplicate}}
+	s := spec{
+		Tool: t,
+		output: []result{
+			{name: "action", schema: text},
+			{name: "id", schema: text},
+			{name: "message", schema: text},
+			duplicate,
+		},
+	}
 	s.adjust = func(properties map[string]*jsonschema.Schema) {
 		action := properties["action"]
 		for _, a := range actions {

@@ -25,7 +25,10 @@ func TestCreateNewFact(t *testing.T) {
 	// The words of the reply are fixed; that nothing was created is in its structured form.
 	id = want.FindStringSubmatch(string(reply.Structured))[1]
 	again := ok(t, set, "manage_memory", u, `{"content":"likes  TEA"}`)
-	if again.Text != "created memory "+id || string(again.Structured) != `{"action":"create","id":"`+id+`","message":"created memory `+id+`","outcome":"duplicate_of"}` {
+	if again.Text != "created memory "+id ||
+		string(
+			again.Structured,
+		) != `{"action":"create","id":"`+id+`","message":"created memory `+id+`","outcome":"duplicate_of"}` {
 		t.Errorf("the same again: text %q, structured %s", again.Text, again.Structured)
 	}
 	refused(t, set, "manage_memory", u, `{}`, loci.Invalid, "content must not be empty")

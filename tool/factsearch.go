@@ -102,7 +102,12 @@ func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	f := found{Namespace: item.Namespace, Key: item.Key, CreatedAt: jsonform.Time(item.CreatedAt), UpdatedAt: jsonform.Time(item.UpdatedAt)}
+	f := found{
+		Namespace: item.Namespace,
+		Key:       item.Key,
+		CreatedAt: jsonform.Time(item.CreatedAt),
+		UpdatedAt: jsonform.Time(item.UpdatedAt),
+	}
 	if scored {
 		f.Score = new(round(match.Score))
 	}

@@ -181,7 +181,12 @@ func FuzzMemoryTool(f *testing.F) {
 			if clean, err := loci.CleanPath(got.Path); got.OK && (err != nil || clean != got.Path) {
 				t.Fatalf("%s: path %q, cleaned again %q, %v", args, got.Path, clean, err)
 			}
-			if report, err := engine.VerifyEvents(t.Context(), u.Principal.Tenant(), loci.Hash{}); err != nil || len(report.Problems) > 0 {
+			if report, err := engine.VerifyEvents(
+				t.Context(),
+				u.Principal.Tenant(),
+				loci.Hash{},
+			); err != nil ||
+				len(report.Problems) > 0 {
 				t.Fatalf("%s: the log of a healthy store: %+v, %v", args, report, err)
 			}
 		}
@@ -230,12 +235,19 @@ func TestBadPathsOfFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			decode(t, r.Structured, &got)
-			if got.OK || got.Error == nil || got.Error.Code != loci.EINVAL || got.Error.Message != message || got.Command != command || got.Path != path {
+			if got.OK || got.Error == nil || got.Error.Code != loci.EINVAL || got.Error.Message != message ||
+				got.Command != command ||
+				got.Path != path {
 				t.Errorf("%s %q: %s; want %s", command, path, r.Text, message)
 			}
 		}
 	}
-	if r, err := memory.Call(t.Context(), u, []byte(`{"command":"list","path":"/"}`)); err != nil || !strings.Contains(r.Text, `"entries":[]`) {
+	if r, err := memory.Call(
+		t.Context(),
+		u,
+		[]byte(`{"command":"list","path":"/"}`),
+	); err != nil ||
+		!strings.Contains(r.Text, `"entries":[]`) {
 		t.Errorf("left behind: %s, %v", r.Text, err)
 	}
 }

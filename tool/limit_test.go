@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -326,7 +327,7 @@ func TestReplyCapOfObjectsIsExact(t *testing.T) {
 			t.Errorf("cap %d: %s; want %s", limit, r.Text, want)
 		}
 	}
-	long := append(results[:2:2], []byte(`"34567890123456"`))
+	long := append(slices.Clone(results[:2]), []byte(`"34567890123456"`))
 	for limit, want := range map[int]string{
 		len(two):     two,
 		len(two) - 1: `{"results":["1234567890123456"],"dropped":2}`,

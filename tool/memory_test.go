@@ -54,6 +54,7 @@ func TestMemoryArguments(t *testing.T) {
 		{"memory_store_episode", `{"content":"x","butler":"general","importance":1e999}`, loci.Invalid, "importance must be a number, got the number 1e999: pass a number"},
 		{"memory_store_episode", `{"content":"x","butler":"general","importance":[9]}`, loci.Invalid, "importance must be a number, got a list: pass a number"},
 		{"memory_store_episode", object("content", "x", "butler", "general", "session_id", long), loci.Invalid, "session_id is 257 bytes long; the limit is 256: shorten it"},
+		{"memory_store_episode", `{"content":"x","butler":"general","session_id":""}`, loci.Invalid, "session_id must not be empty: leave it out, or name one"},
 		{"memory_store_episode", `{"content":"x","butler":"general","ttl":1}`, loci.Invalid, `unknown argument "ttl": this tool takes content, butler, session_id, importance`},
 		{"memory_store_fact", `{"subject":"s","predicate":"p"}`, loci.Invalid, "argument content is missing: pass a string"},
 		{"memory_store_fact", `{"subject":"","predicate":"p","content":"c"}`, loci.Invalid, "subject and predicate must not be empty"},

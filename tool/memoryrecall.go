@@ -122,9 +122,28 @@ func (b *base) recall(c *call, name, scope string, q loci.RecallQuery, run func(
 // showRecalled writes a memory that was found.
 func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (json.RawMessage, error) {
 	r, x := &found.Record, found.Explain
-	x.Relevance, x.Importance, x.Recency, x.Confidence = round(x.Relevance), round(x.Importance), round(x.Recency), round(x.Confidence)
-	out := recalled{Type: r.Kind, ID: r.ID, Content: b.scrub(r.Text), Score: round(found.Score), Confidence: round(found.Confidence),
-		Scope: b.scrub(cmp.Or(r.Scope, loci.GlobalScope)), Tags: b.scrubList(r.Tags), CreatedAt: jsonform.Time(r.CreatedAt), Explain: x}
+	x.Relevance, x.Importance, x.Recency, x.Confidence = round(
+		x.Relevance,
+	), round(
+		x.Importance,
+	), round(
+		x.Recency,
+	), round(
+		x.Confidence,
+	)
+	out := recalled{
+		Type:       r.Kind,
+		ID:         r.ID,
+		Content:    b.scrub(r.Text),
+		Score:      round(found.Score),
+		Confidence: round(found.Confidence),
+		Scope: b.scrub(
+			cmp.Or(r.Scope, loci.GlobalScope),
+		),
+		Tags:      b.scrubList(r.Tags),
+		CreatedAt: jsonform.Time(r.CreatedAt),
+		Explain:   x,
+	}
 	if len(r.Text) > excerptBytes {
 		out.Content, out.Excerpt = b.scrubPassage(found.Passage, r.Text), true
 	}

@@ -73,7 +73,10 @@ func storeEpisode(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Store episode", "Record something that happened in this session: what the user asked, said or decided, and how it ended. "+
 		"Episodes are raw observations of one agent; they expire after some days and are the material for lasting facts and rules. "+
 		"For what stays true use "+i.Prefix+"memory_store_fact.", i)
-	s := spec{Tool: t, output: idOutput(outcome), adjust: func(properties map[string]*jsonschema.Schema) { importance(properties["importance"]) }}
+	s := spec{Tool: t, output: idOutput(outcome), adjust: func(properties map[string]*jsonschema.Schema) {
+		importance(properties["importance"])
+		properties["session_id"].MinLength = new(1) // an empty one would be taken for the current one
+	}}
 	return declare(s, func(ctx context.Context, c *call, in episodeInput) (Reply, error) {
 		if err := c.asButler(in.Butler); err != nil {
 			return Reply{}, err

@@ -154,22 +154,25 @@ func saveNote(b *base, t Tool, i Instance) *Tool {
 	t.Description = describe("Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference.", i)
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.scopes = []loci.Scope{loci.ScopeWrite}
-	return declare(spec{Tool: t, output: append(noteOutput(), duplicate)}, func(ctx context.Context, c *call, in noteSaveInput) (Reply, error) {
-		m, err := c.notes()
-		if err != nil {
-			return Reply{}, err
-		}
-		stored, err := m.StoreFact(ctx, loci.NewFact{Content: in.Content, Tags: in.Tags})
-		if err != nil {
-			return Reply{}, err
-		}
-		saved := noteChange{noteID(stored.ID), "Note saved successfully."}
-		reply, err := objectReply(saved)
-		if err == nil {
-			reply.Structured, err = encode(savedNote{saved, notCreated(stored)})
-		}
-		return reply, err
-	})
+	return declare(
+		spec{Tool: t, output: append(noteOutput(), duplicate)},
+		func(ctx context.Context, c *call, in noteSaveInput) (Reply, error) {
+			m, err := c.notes()
+			if err != nil {
+				return Reply{}, err
+			}
+			stored, err := m.StoreFact(ctx, loci.NewFact{Content: in.Content, Tags: in.Tags})
+			if err != nil {
+				return Reply{}, err
+			}
+			saved := noteChange{noteID(stored.ID), "Note saved successfully."}
+			reply, err := objectReply(saved)
+			if err == nil {
+				reply.Structured, err = encode(savedNote{saved, notCreated(stored)})
+			}
+			return reply, err
+		},
+	)
 }
 
 func updateNote(b *base, t Tool, i Instance) *Tool {

@@ -19,7 +19,8 @@ func TestNoteSave(t *testing.T) {
 		t.Fatalf("text %s, structured %s", reply.Text, reply.Structured)
 	}
 	again := ok(t, set, "memory_save", u, `{"content":"user's name  is shantanu"}`)
-	if again.Text != reply.Text || string(again.Structured) != strings.TrimSuffix(reply.Text, "}")+`,"outcome":"duplicate_of"}` {
+	if again.Text != reply.Text ||
+		string(again.Structured) != strings.TrimSuffix(reply.Text, "}")+`,"outcome":"duplicate_of"}` {
 		t.Errorf("the same again: text %s, structured %s", again.Text, again.Structured)
 	}
 	for _, blank := range []string{"", " ", "\n\t"} {

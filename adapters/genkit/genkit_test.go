@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firebase/genkit/go/ai"
 	"github.com/firebase/genkit/go/core"
@@ -23,6 +24,9 @@ import (
 	"github.com/loci-memory/loci/store"
 )
 
+// now is a moment whose digits of a second end in zeros.
+func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
 // open opens a file of Loci as one process would, for the user alice.
 func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 	t.Helper()
@@ -31,7 +35,7 @@ func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	engine, err := loci.New(s, &loci.Options{Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(s, &loci.Options{Logger: slog.New(slog.DiscardHandler), Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +151,9 @@ func TestRetriever(t *testing.T) {
 	docs := must[[]*ai.Document](t)(ask(alice, notes, "favourite seat", nil))
 	if len(docs) != 2 || docs[0].Content[0].Text != "alice favourite seat: Window." || docs[0].Metadata["year"] != 2024.0 || docs[0].Metadata["kind"] != "fact" {
 		t.Fatalf("%+v", docs)
+	}
+	if at := docs[0].Metadata["created_at"]; at != "2026-01-02T03:04:05.000Z" {
+		t.Errorf("created_at is %v", at)
 	}
 	for _, config := range []any{adapter.RetrieveConfig{Limit: 1}, &adapter.RetrieveConfig{Tags: []string{"pets"}}, map[string]any{"limit": 1}} {
 		if one := must[[]*ai.Document](t)(ask(alice, notes, "favourite seat", config)); len(one) != 1 {

@@ -13,6 +13,9 @@ import (
 	"github.com/loci-memory/loci"
 )
 
+// timeLayout is how all of Loci writes a time: its order as text is its order in time.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
 // RetrieverOptions say what a retriever finds. The zero value finds facts and notes.
 type RetrieverOptions struct {
 	// Query is what is asked for besides the text. Kinds are facts unless it names
@@ -140,6 +143,6 @@ func document(match *loci.Match) (*ai.Document, error) {
 		}
 	}
 	metadata["id"], metadata["kind"] = match.Record.ID.String(), string(match.Record.Kind)
-	metadata["created_at"], metadata["score"] = match.Record.CreatedAt.UTC().Format(time.RFC3339Nano), match.Score
+	metadata["created_at"], metadata["score"] = match.Record.CreatedAt.UTC().Format(timeLayout), match.Score
 	return ai.DocumentFromText(text, metadata), nil
 }

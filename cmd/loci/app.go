@@ -168,8 +168,14 @@ func (a *app) wholeTenant(n loci.Namespace) error {
 	if a.principal.May(loci.ScopeAdmin) {
 		return nil
 	}
-	return &loci.Error{Code: loci.Forbidden, Msg: fmt.Sprintf("the namespace %q holds the memory of others, too, and this credential lacks the scope \"admin\"", n),
-		Recovery: "Choose one's own namespace or one below it, or set LOCI_SCOPES with admin."}
+	return &loci.Error{
+		Code: loci.Forbidden,
+		Msg: fmt.Sprintf(
+			"the namespace %q holds the memory of others, too, and this credential lacks the scope \"admin\"",
+			n,
+		),
+		Recovery: "Choose one's own namespace or one below it, or set LOCI_SCOPES with admin.",
+	}
 }
 
 // memory opens the store and binds a handle to a namespace of it.

@@ -151,16 +151,22 @@ func (x *examination) permissions() {
 
 // disk passes on what a store in files says of the room it has.
 func (x *examination) disk() {
-	s, ok := x.a.store.(interface{ Warnings() []string })
+	s, ok := x.a.store.(interface {
+		Warnings(ctx context.Context) ([]string, error)
+	})
 	if !ok {
 		return
 	}
-	found := s.Warnings()
+	found, err := s.Warnings(x.a.ctx)
+	if err != nil {
+		x.fail("disk", err)
+		return
+	}
 	for _, sentence := range found {
 		x.warn("disk", "%s", sentence)
 	}
 	if len(found) == 0 {
-		x.ok("disk", "there is room, and a reserve for deleting")
+		x.ok("disk", "there is room to delete")
 	}
 }
 

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/loci-memory/loci"
 )
@@ -35,7 +38,7 @@ func (c *exportCmd) Run(a *app) error {
 		return err
 	}
 	var n int64
-	err = writeFile(c.File, func(w io.Writer) error {
+	err = writeFile(c.File, storeExport, func(w io.Writer) error {
 		n, err = m.Export(a.ctx, w, show)
 		return err
 	})
@@ -50,9 +53,57 @@ func (c *exportCmd) Run(a *app) error {
 	return nil
 }
 
+// What an export may take the place of: one of the same kind, known by how it begins.
+var (
+	storeExport   = exported{"export of Loci", `"format":"loci.export"`}
+	sessionExport = exported{"export of a session", `"format":"loci.session"`}
+)
+
+type exported struct{ name, begin string }
+
+// checkPlace refuses a place where something lies that Loci did not make. An empty file
+// is room that somebody made for the export.
+func (x exported) checkPlace(path string) error {
+	refuse := func(why string) error {
+		return &loci.Error{
+			Code:     loci.Conflict,
+			Msg:      printable(path) + why,
+			Recovery: "Choose another name, or move it away.",
+		}
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fileError(path, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return refuse(" is a link: an export follows none")
+	case !info.Mode().IsRegular():
+		return refuse(" is no file")
+	case info.Size() == 0:
+		return nil
+	}
+	f, err := os.Open(path) //nolint:gosec // the file the user names
+	if err != nil {
+		return fileError(path, err)
+	}
+	begin, err := io.ReadAll(io.LimitReader(f, 128))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fileError(path, err)
+	}
+	if !strings.Contains(string(begin), x.begin) {
+		return refuse(" is there and is no " + x.name)
+	}
+	return nil
+}
+
 // writeFile writes a file beside its place and moves it there when it is whole
 // and on the disk, so that nobody meets half of it.
-func writeFile(path string, write func(io.Writer) error) (err error) {
+func writeFile(path string, over exported, write func(io.Writer) error) (err error) {
+	if err := over.checkPlace(path); err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // its mode is 0600
 	if err != nil {
 		return fileError(path, err)

@@ -63,7 +63,11 @@ func (c *getCmd) Run(a *app) error {
 	a.printFact(out.memoryJSON)
 	if c.History {
 		for _, r := range *out.History {
-			a.printf("\n%s\n%s\n", a.style(dim, "version "+rank(int(r.Version))+", until "+jsonform.Time(r.ReplacedAt)), a.text(r.Text))
+			a.printf(
+				"\n%s\n%s\n",
+				a.style(dim, "version "+rank(int(r.Version))+", until "+jsonform.Time(r.ReplacedAt)),
+				a.text(r.Text),
+			)
 		}
 	}
 	if c.Links {

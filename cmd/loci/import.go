@@ -1,7 +1,7 @@
 package main
 
 import (
-	"os"
+	"errors"
 
 	"github.com/loci-memory/loci"
 )
@@ -22,20 +22,16 @@ anything is stored. It may be repeated: what is there already is left alone.
 }
 
 // Run imports into a namespace.
-func (c *importCmd) Run(a *app) error {
-	in := a.input()
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return fileError(c.File, err)
-		}
-		defer func() { _ = f.Close() }() // only read
-		in = f
-	}
-	m, err := a.importTarget(c)
+func (c *importCmd) Run(a *app) (err error) {
+	m, err := a.importTarget(c) // first whether the caller may at all
 	if err != nil {
 		return err
 	}
+	in, err := a.openInput(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
 	show, end := a.progress("importing")
 	defer end()
 	report, err := m.Import(a.ctx, in, show)

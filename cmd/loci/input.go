@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // An interruptible reader gives up waiting when its context ends: a read of a
@@ -120,8 +121,26 @@ func parseMetadata(values []string) (map[string]any, error) {
 	return all, nil
 }
 
-// parseObject reads one JSON object; large numbers stay exact.
+// maxObjectDepth is how deep an object of the command line nests, as with tools.
+const maxObjectDepth = 64
+
+// parseObject reads one JSON object; large numbers stay exact. What decoders would
+// change without a word is refused.
 func parseObject(what, text string) (map[string]any, error) {
+	switch jsonguard.CheckStored([]byte(text), maxObjectDepth, nil) {
+	case jsonguard.UTF8:
+		return nil, loci.Errorf(loci.Invalid, "%s is not valid UTF-8", what)
+	case jsonguard.Depth:
+		return nil, loci.Errorf(loci.Invalid, "%s nests deeper than %d levels: flatten it", what, maxObjectDepth)
+	case jsonguard.Surrogate:
+		return nil, loci.Errorf(
+			loci.Invalid,
+			`%s contains half of a surrogate pair, such as \ud800: write the whole character`,
+			what,
+		)
+	case jsonguard.Duplicate:
+		return nil, loci.Errorf(loci.Invalid, "%s has the same name twice in an object: give it once", what)
+	}
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
 	var object map[string]any
@@ -135,7 +154,12 @@ func parseObject(what, text string) (map[string]any, error) {
 		fault = "it is null"
 	}
 	if fault != "" {
-		return nil, loci.Errorf(loci.Invalid, "%s must be a JSON object such as {\"topic\":\"travel\"}: %s", what, fault)
+		return nil, loci.Errorf(
+			loci.Invalid,
+			"%s must be a JSON object such as {\"topic\":\"travel\"}: %s",
+			what,
+			fault,
+		)
 	}
 	return object, nil
 }

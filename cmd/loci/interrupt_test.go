@@ -69,7 +69,7 @@ func TestExportInterrupted(t *testing.T) {
 	if err := os.WriteFile(dir+"/out", []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := writeFile(dir+"/out", func(w io.Writer) error {
+	err := writeFile(dir+"/out", storeExport, func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half")
 		return context.Canceled
 	})

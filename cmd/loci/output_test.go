@@ -4,12 +4,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/loci-memory/loci/internal/jsonform"
 	"time"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 )
 
 func TestClean(t *testing.T) {

@@ -122,8 +122,16 @@ func TestServe(t *testing.T) {
 	}
 	for tenant, want := range map[string]string{"default": `"from":"default"`, "away": `"to":"away"`} {
 		var stdout, stderr bytes.Buffer
-		run(t.Context(), []string{store, "--tenant=" + tenant, "--json", "events", "--namespace=", "--type=elevated"}, strings.NewReader(""), &stdout, &stderr, environ{"HOME=" + t.TempDir(), "LOCI_SCOPES=read,admin"})
-		if strings.Count(stdout.String(), want) != 2 || !strings.Contains(stdout.String(), "save_note") || !strings.Contains(stdout.String(), "memory_search") {
+		run(
+			t.Context(),
+			[]string{store, "--tenant=" + tenant, "--json", "events", "--namespace=", "--type=elevated"},
+			strings.NewReader(""),
+			&stdout,
+			&stderr,
+			environ{"HOME=" + t.TempDir(), "LOCI_SCOPES=read,admin"},
+		)
+		if strings.Count(stdout.String(), want) != 2 || !strings.Contains(stdout.String(), "save_note") ||
+			!strings.Contains(stdout.String(), "memory_search") {
 			t.Errorf("the log of %s: %s%s", tenant, &stdout, &stderr)
 		}
 	}

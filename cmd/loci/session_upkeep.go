@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"time"
@@ -43,12 +44,23 @@ func (c *sessionChangeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	before, unread := m.Sessions().Session(a.ctx, c.ID)
 	changed, err := m.Sessions().Update(a.ctx, c.ID, in)
 	if err != nil {
 		return err
 	}
+	same := unread == nil && before.MaxMessages == changed.MaxMessages &&
+		before.TimeoutSeconds == changed.TimeoutSeconds &&
+		bytes.Equal(before.Metadata, changed.Metadata)
 	if a.json {
-		return a.printJSON(changed)
+		return a.printJSON(struct {
+			loci.Session
+			Unchanged bool `json:"unchanged,omitempty"`
+		}{changed, same})
+	}
+	if same {
+		a.printf("session %s has these values already: nothing was changed\n", clean(c.ID, false))
+		return nil
 	}
 	a.printf("changed session %s\n", clean(c.ID, false))
 	return nil
@@ -192,7 +204,11 @@ func (c *sessionExportCmd) Run(a *app) error {
 	if c.File == "-" {
 		return m.Sessions().Export(a.ctx, c.ID, a.out)
 	}
-	if err := writeFile(c.File, func(w io.Writer) error { return m.Sessions().Export(a.ctx, c.ID, w) }); err != nil {
+	if err := writeFile(
+		c.File,
+		sessionExport,
+		func(w io.Writer) error { return m.Sessions().Export(a.ctx, c.ID, w) },
+	); err != nil {
 		return err
 	}
 	if a.json {
@@ -224,15 +240,15 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 	if c.Mode == string(loci.ImportReplace) {
 		scopes = append(scopes, loci.ScopeDelete)
 	}
+	m, err := a.memory(c.place, "", scopes...) // first whether the caller may at all
+	if err != nil {
+		return err
+	}
 	file, err := a.openInput(c.File)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	m, err := a.memory(c.place, "", scopes...)
-	if err != nil {
-		return err
-	}
 	done, err := m.Sessions().Import(a.ctx, file, loci.SessionImport{ID: c.ID, Mode: loci.ImportMode(c.Mode)})
 	if err != nil {
 		return err

@@ -94,7 +94,9 @@ func TestMarshalRefuses(t *testing.T) {
 }
 
 // goWords is what no caller should read: types and functions of Go.
-var goWords = regexp.MustCompile(`\*?\b[a-z]\w*\.[A-Z]\w+|struct \{|Go (value|struct)|map\[|interface \{|json:|Time\.|\[\]`)
+var goWords = regexp.MustCompile(
+	`\*?\b[a-z]\w*\.[A-Z]\w+|struct \{|Go (value|struct)|map\[|interface \{|json:|Time\.|\[\]`,
+)
 
 // TestFaultsAreInPlainWords has each way in which reading JSON fails.
 func TestFaultsAreInPlainWords(t *testing.T) {
@@ -139,7 +141,7 @@ func TestFaultsAreInPlainWords(t *testing.T) {
 		}
 	}
 	_, notWritten := json.Marshal(map[string]any{"a": json.RawMessage("{")})
-	_, noType := json.Marshal(make(chan int))
+	_, noType := json.Marshal(any(make(chan int)))
 	for _, err := range []error{notWritten, noType, io.EOF, io.ErrUnexpectedEOF, errors.New("reflect.Value of struct {")} {
 		if got := jsonform.Fault(err); got == "" || goWords.MatchString(got) {
 			t.Errorf("%v: %q", err, got)

@@ -127,7 +127,8 @@ func writeStruct(b *bytes.Buffer, v reflect.Value) error {
 	empty := true
 	for _, f := range fieldsOf(v.Type()) {
 		value, err := v.FieldByIndexErr(f.index)
-		if err != nil || f.omitZero && isZero(value) || f.omitEmpty && isEmpty(value) { // err: inside an embedded nil pointer
+		if err != nil || f.omitZero && isZero(value) ||
+			f.omitEmpty && isEmpty(value) { // err: inside an embedded nil pointer
 			continue
 		}
 		if !empty {

@@ -21,11 +21,31 @@ type reason struct {
 // seem to, such as too many open files, have a remedy of their own.
 var reasons = []reason{
 	{fs.ErrNotExist, loci.Invalid, "no such file or directory", "Check the path."},
-	{syscall.EMFILE, loci.Unavailable, "too many open files in this process", "Raise the limit of open files (ulimit -n), or do less at once."},
-	{syscall.ENFILE, loci.Unavailable, "too many open files on this machine", "Close some programs, or raise the limit of the system."},
+	{
+		syscall.EMFILE,
+		loci.Unavailable,
+		"too many open files in this process",
+		"Raise the limit of open files (ulimit -n), or do less at once.",
+	},
+	{
+		syscall.ENFILE,
+		loci.Unavailable,
+		"too many open files on this machine",
+		"Close some programs, or raise the limit of the system.",
+	},
 	{syscall.ENOSPC, loci.Unavailable, "no space left on the disk", "Free some space, then try again."},
-	{syscall.EDQUOT, loci.Unavailable, "the quota of this user on the disk is used up", "Free some space, then try again."},
-	{syscall.EROFS, loci.Unavailable, "the file system is read-only", "Choose a path on another one, or mount this one for writing."},
+	{
+		syscall.EDQUOT,
+		loci.Unavailable,
+		"the quota of this user on the disk is used up",
+		"Free some space, then try again.",
+	},
+	{
+		syscall.EROFS,
+		loci.Unavailable,
+		"the file system is read-only",
+		"Choose a path on another one, or mount this one for writing.",
+	},
 	{fs.ErrPermission, loci.Forbidden, "permission denied", "Allow this user to use it, with its directories."},
 	{syscall.ENOTDIR, loci.Invalid, "a part of the path is no directory", "Check the path."},
 	{syscall.EISDIR, loci.Invalid, "it is a directory", "Name a file."},
@@ -49,5 +69,10 @@ func Of(what string, err error) *loci.Error {
 	if errors.As(err, &path) {
 		says = path.Err.Error() // the system's own words, without the path again
 	}
-	return &loci.Error{Code: loci.Unavailable, Msg: what + ": " + says, Err: err, Recovery: "Check the path, its permissions and the free space."}
+	return &loci.Error{
+		Code:     loci.Unavailable,
+		Msg:      what + ": " + says,
+		Err:      err,
+		Recovery: "Check the path, its permissions and the free space.",
+	}
 }

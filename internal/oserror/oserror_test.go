@@ -33,11 +33,19 @@ func TestReasonsAreTrue(t *testing.T) {
 		syscall.EPIPE:        {loci.Unavailable, "broken pipe", "path"},
 	} {
 		e := oserror.Of("notes.txt", &fs.PathError{Op: "open", Path: "notes.txt", Err: errno})
-		if e.Code != want.code || !strings.HasPrefix(e.Msg, "notes.txt: ") || !strings.Contains(e.Msg, want.says) || !strings.Contains(e.Recovery, want.helps) || !errors.Is(e, errno) {
+		if e.Code != want.code || !strings.HasPrefix(e.Msg, "notes.txt: ") || !strings.Contains(e.Msg, want.says) ||
+			!strings.Contains(e.Recovery, want.helps) ||
+			!errors.Is(e, errno) {
 			t.Errorf("%v: %s %q %q", errno, e.Code, e.Msg, e.Recovery)
 		}
 	}
-	if e := oserror.Of("x", errors.New("path escapes from parent")); !strings.Contains(e.Msg, "path escapes from parent") {
+	if e := oserror.Of(
+		"x",
+		errors.New("path escapes from parent"),
+	); !strings.Contains(
+		e.Msg,
+		"path escapes from parent",
+	) {
 		t.Errorf("another error: %q", e.Msg)
 	}
 }

@@ -261,7 +261,7 @@ func (s *slot) unit() bool {
 func isTyped(span []word) bool {
 	content := contentOf(span)
 	for i, w := range content {
-		if !isDated(w.low) && !isAddress(w.low) && !(i > 0 && isUnit(w.low)) {
+		if !isDated(w.low) && !isAddress(w.low) && (i == 0 || !isUnit(w.low)) {
 			return false
 		}
 	}

@@ -83,7 +83,15 @@ func TestHintsAreRight(t *testing.T) {
 	}
 	for i, name := range []string{"tuned on", "held back", "written later"} {
 		s := parts[i]
-		t.Logf("%s: precision %.3f (%d wrong), recall %.3f (%d of %d)", name, s.precision(), s.wrong, s.recall(), s.right, s.right+s.missed)
+		t.Logf(
+			"%s: precision %.3f (%d wrong), recall %.3f (%d of %d)",
+			name,
+			s.precision(),
+			s.wrong,
+			s.recall(),
+			s.right,
+			s.right+s.missed,
+		)
 		if s.precision() < 0.95 || s.recall() < 0.6 {
 			t.Errorf("%s: precision %.3f, recall %.3f; the floors are 0.95 and 0.6", name, s.precision(), s.recall())
 		}

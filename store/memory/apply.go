@@ -101,7 +101,10 @@ func (d *tenant) check(c *loci.Change) error {
 // untold returns those of some ids that events have details of.
 func (d *tenant) untold(ids []loci.ID) (untold []loci.ID) {
 	for _, id := range ids {
-		if slices.ContainsFunc(d.about[id], func(n int) bool { return len(d.events[n].Payload)+len(d.events[n].Nonce) > 0 }) {
+		if slices.ContainsFunc(
+			d.about[id],
+			func(n int) bool { return len(d.events[n].Payload)+len(d.events[n].Nonce) > 0 },
+		) {
 			untold = append(untold, id)
 		}
 	}

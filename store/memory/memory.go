@@ -75,8 +75,15 @@ func (s slot) before(o slot) bool {
 }
 
 func newTenant() *tenant {
-	return &tenant{records: map[loci.ID]*stored{}, slots: btree.NewBTreeGOptions(slot.before, btree.Options{NoLocks: true}), about: map[loci.ID][]int{},
-		places: map[loci.Mark]*place{}, names: loci.NewNameKey(), replies: map[string]loci.Reply{}, index: index.New(loci.Space{})}
+	return &tenant{
+		records: map[loci.ID]*stored{},
+		slots:   btree.NewBTreeGOptions(slot.before, btree.Options{NoLocks: true}),
+		about:   map[loci.ID][]int{},
+		places:  map[loci.Mark]*place{},
+		names:   loci.NewNameKey(),
+		replies: map[string]loci.Reply{},
+		index:   index.New(loci.Space{}),
+	}
 }
 
 // tenant finds a tenant's data; a tenant without data is empty.

@@ -37,8 +37,8 @@ func newBallast(s *Store) *ballast {
 	dir := s.path
 	if s.single {
 		dir = filepath.Dir(s.path)
-		if real, err := filepath.EvalSymlinks(s.path); err == nil { // the disk that holds the data
-			dir = filepath.Dir(real)
+		if file, err := filepath.EvalSymlinks(s.path); err == nil { // the disk that holds the data
+			dir = filepath.Dir(file)
 		}
 	}
 	return &ballast{path: filepath.Join(dir, ballastName), log: s.opts.Logger, free: freeBytes}
@@ -64,7 +64,13 @@ func (b *ballast) ready() bool {
 	}
 	err = b.make()
 	if err != nil {
-		b.log.Warn("the ballast file cannot be made; deletes may fail when the disk is full", "file", b.path, "error", err)
+		b.log.Warn(
+			"the ballast file cannot be made; deletes may fail when the disk is full",
+			"file",
+			b.path,
+			"error",
+			err,
+		)
 	}
 	return err == nil || known // without the file, what is free is the reserve
 }
@@ -151,22 +157,53 @@ func (b *ballast) spare() bool {
 // lowRoom is how much should be free, or [Store.Warnings] says so.
 const lowRoom = 64 << 20
 
-// warnings says what is wrong with the reserve, in sentences.
-func (b *ballast) warnings() (found []string) {
+// warnings says what is wrong with the reserve, in sentences. written is whether there
+// has been a write, which makes it.
+func (b *ballast) warnings(written bool) (found []string) {
 	f, err := b.own(os.O_RDONLY)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && !written:
 	case errors.Is(err, fs.ErrNotExist):
-		found = append(found, fmt.Sprintf("%s is missing: when the disk is full, deleting may fail. The next write makes it if %d MiB are free", b.path, (ballastSize+ballastMargin)>>20))
+		found = append(
+			found,
+			fmt.Sprintf(
+				"%s is missing: when the disk is full, deleting may fail. The next write makes it if %d MiB are free",
+				b.path,
+				(ballastSize+ballastMargin)>>20,
+			),
+		)
 	case err != nil:
-		found = append(found, fmt.Sprintf("%s is a link or a file of somebody else's, and left alone: when the disk is full, deleting may fail. Move it away, so that Loci can keep %d MiB there", b.path, ballastSize>>20))
+		found = append(
+			found,
+			fmt.Sprintf(
+				"%s is a link or a file of somebody else's, and left alone: when the disk is full, deleting may fail. Move it away, so that Loci can keep %d MiB there",
+				b.path,
+				ballastSize>>20,
+			),
+		)
 	default:
 		if info, err := f.Stat(); err == nil && !whole(info) {
-			found = append(found, fmt.Sprintf("%s has %d bytes of %d: when the disk is full, deleting may fail", b.path, info.Size(), ballastSize))
+			found = append(
+				found,
+				fmt.Sprintf(
+					"%s has %d bytes of %d: when the disk is full, deleting may fail",
+					b.path,
+					info.Size(),
+					ballastSize,
+				),
+			)
 		}
 		_ = f.Close() // it was only read
 	}
 	if free, known := b.free(filepath.Dir(b.path)); known && free < lowRoom {
-		found = append(found, fmt.Sprintf("only %.1f MiB are free on the disk that holds %s: free some space, or delete memories", float64(free)/(1<<20), filepath.Dir(b.path)))
+		found = append(
+			found,
+			fmt.Sprintf(
+				"only %.1f MiB are free on the disk that holds %s: free some space, or delete memories",
+				float64(free)/(1<<20),
+				filepath.Dir(b.path),
+			),
+		)
 	}
 	return found
 }

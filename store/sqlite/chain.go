@@ -35,9 +35,22 @@ func (t *tx) event(given *loci.Event) error {
 	if len(e.Nonce) > 0 {
 		nonce = e.Nonce
 	}
-	err = t.exec(`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID[:], string(e.Type), string(e.Kind), e.Entity[:], at.n, e.At.UnixMilli(), e.Actor,
-		e.RequestID, payload, nonce, e.Digest[:], e.Hash[:])
+	err = t.exec(
+		`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID[:],
+		string(e.Type),
+		string(e.Kind),
+		e.Entity[:],
+		at.n,
+		e.At.UnixMilli(),
+		e.Actor,
+		e.RequestID,
+		payload,
+		nonce,
+		e.Digest[:],
+		e.Hash[:],
+	)
 	t.head, t.headMoved = e.Hash, true
 	return err
 }
@@ -67,7 +80,11 @@ func (t *tx) checkTold(c *loci.Change) error {
 	var untold []loci.ID
 	for _, id := range c.Quiet() {
 		var told bool
-		err := t.row("SELECT EXISTS (SELECT 1 FROM event WHERE entity = ? AND (payload IS NOT NULL OR nonce IS NOT NULL))", []any{id[:]}, &told)
+		err := t.row(
+			"SELECT EXISTS (SELECT 1 FROM event WHERE entity = ? AND (payload IS NOT NULL OR nonce IS NOT NULL))",
+			[]any{id[:]},
+			&told,
+		)
 		if err != nil {
 			return err
 		}
@@ -94,8 +111,11 @@ func (s *Store) Untold(ctx context.Context, t loci.Tenant, ids []loci.ID) (untol
 	if err != nil {
 		return nil, &loci.Error{Code: loci.Internal, Op: "look for erased records", Err: err}
 	}
-	err = f.readRows(ctx, `SELECT unhex(value) FROM json_each(?1) WHERE unhex(value) NOT IN (SELECT id FROM record WHERE id IN (SELECT unhex(value) FROM json_each(?1)))
-		AND ((SELECT value FROM meta WHERE key = 'erased_floor') > 0 OR unhex(value) IN (SELECT id FROM erased))`, []any{string(list)},
+	err = f.readRows(
+		ctx,
+		`SELECT unhex(value) FROM json_each(?1) WHERE unhex(value) NOT IN (SELECT id FROM record WHERE id IN (SELECT unhex(value) FROM json_each(?1)))
+		AND ((SELECT value FROM meta WHERE key = 'erased_floor') > 0 OR unhex(value) IN (SELECT id FROM erased))`,
+		[]any{string(list)},
 		func(rows *sql.Rows) (bool, error) {
 			var data []byte
 			err := rows.Scan(&data)
@@ -113,8 +133,15 @@ func (s *Store) Chain(ctx context.Context, t loci.Tenant) (c loci.Chain, err err
 	}
 	defer s.release(f)
 	var head []byte
-	err = f.readRow(ctx, `SELECT (SELECT value FROM meta WHERE key = 'chain_head'), (SELECT value FROM meta WHERE key = 'chain_start'),
-		(SELECT value FROM meta WHERE key = 'name_key')`, nil, &head, &c.Start, (*[]byte)(&c.Names))
+	err = f.readRow(
+		ctx,
+		`SELECT (SELECT value FROM meta WHERE key = 'chain_head'), (SELECT value FROM meta WHERE key = 'chain_start'),
+		(SELECT value FROM meta WHERE key = 'name_key')`,
+		nil,
+		&head,
+		&c.Start,
+		(*[]byte)(&c.Names),
+	)
 	copy(c.Head[:], head)
 	return c, f.translate("read chain", err)
 }

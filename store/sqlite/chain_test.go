@@ -291,8 +291,14 @@ func TestErasesInAnEarlierFileAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			events, _, err := e.Store().Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}, Entity: id}, loci.Page{})
-			if err != nil || len(events) != 2 || events[0].Type != loci.EventErased || len(events[0].Payload) == 0 || len(events[1].Payload) > 0 {
+			events, _, err := e.Store().Events(
+				t.Context(),
+				defaultTenant(t),
+				loci.EventFilter{Within: []loci.Namespace{{}}, Entity: id},
+				loci.Page{},
+			)
+			if err != nil || len(events) != 2 || events[0].Type != loci.EventErased || len(events[0].Payload) == 0 ||
+				len(events[1].Payload) > 0 {
 				t.Errorf("events of %s: %+v, %v", seq, events, err)
 			}
 		}

@@ -59,7 +59,8 @@ func withoutDescriptors(t *testing.T, dir string) {
 			err = s.Apply(context.Background(), testTenant, note("more"))
 		}
 		e := loci.AsError(err)
-		if e == nil || e.Code != loci.Unavailable || !strings.Contains(e.Msg, "too many open files") || !strings.Contains(e.Advice(), "ulimit") {
+		if e == nil || e.Code != loci.Unavailable || !strings.Contains(e.Msg, "too many open files") ||
+			!strings.Contains(e.Advice(), "ulimit") {
 			t.Errorf("%s: %v: %s", name, err, e.Advice())
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // smallDisk mounts a file system of 12 MiB. Where that is not permitted the same is
 // played with limits that are injected.
-func smallDisk(t *testing.T) (dir string, real bool) {
+func smallDisk(t *testing.T) (dir string, mounted bool) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
@@ -55,11 +55,11 @@ func pretend(t *testing.T, s *Store, dir string) {
 // On a full disk every delete succeeds, also after a restart; then saves do.
 func TestSmallDisk(t *testing.T) {
 	t.Parallel()
-	dir, real := smallDisk(t)
+	dir, mounted := smallDisk(t)
 	path := filepath.Join(dir, "x.db")
 	open := func() *Store {
 		s := openFile(t, path)
-		if !real {
+		if !mounted {
 			pretend(t, s, dir)
 		}
 		return s
@@ -88,7 +88,11 @@ func TestSmallDisk(t *testing.T) {
 			s = open()
 		}
 		for n, id := range saved[:20] {
-			if err := s.Apply(t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}}); err != nil {
+			if err := s.Apply(
+				t.Context(),
+				testTenant,
+				loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}},
+			); err != nil {
 				t.Fatalf("round %d, delete %d: %v (%v)", round, n, err, errors.Unwrap(err))
 			}
 		}

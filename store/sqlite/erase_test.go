@@ -9,6 +9,7 @@ import (
 	mrand "math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,8 +101,22 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 	event := func(id loci.ID, place loci.Namespace) ([]loci.Event, [][]byte) {
 		payload, nonce := []byte(`{"p":"`+canary(t)+`"}`), make([]byte, 16)
 		mustRead(t, nonce)
-		return []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: place, At: at, Actor: "a",
-			Payload: payload, Nonce: nonce}}, [][]byte{payload, nonce}
+		return []loci.Event{
+				{
+					ID:        loci.NewID(),
+					Type:      loci.EventCreated,
+					Kind:      loci.KindFact,
+					Entity:    id,
+					Namespace: place,
+					At:        at,
+					Actor:     "a",
+					Payload:   payload,
+					Nonce:     nonce,
+				},
+			}, [][]byte{
+				payload,
+				nonce,
+			}
 	}
 	for range 400 {
 		switch n := rng.IntN(10); {
@@ -119,7 +134,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 			put, canaries := record(id, k.place, 1)
 			events, told := event(id, k.place)
 			apply(loci.Change{Put: []loci.Put{put}, Events: events})
-			k.canaries = append(canaries, told...)
+			k.canaries = slices.Concat(canaries, told)
 			live = append(live, k)
 		case n < 8:
 			k := &live[rng.IntN(len(live))]

@@ -37,8 +37,12 @@ func isFull(err error) bool {
 
 // full is the error for what does not fit on the disk.
 func (f *file) full(cause error) *loci.Error {
-	return &loci.Error{Code: loci.Unavailable, Err: cause, Msg: "the disk that holds " + f.path + " is full; nothing was stored",
-		Recovery: "Free some space or delete memories, then try again."}
+	return &loci.Error{
+		Code:     loci.Unavailable,
+		Err:      cause,
+		Msg:      "the disk that holds " + f.path + " is full; nothing was stored",
+		Recovery: "Free some space or delete memories, then try again.",
+	}
 }
 
 // translate turns what the driver returns into a coded error that names the file

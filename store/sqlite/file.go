@@ -23,9 +23,23 @@ var synchronous = "FULL"
 // repeats it. Temporary data stays in memory: a spilled journal would leave erased
 // text on another disk.
 var (
-	writerPragmas = []string{"busy_timeout(250)", "synchronous(" + synchronous + ")", "foreign_keys(ON)", "secure_delete(ON)",
-		"temp_store(MEMORY)", "journal_size_limit(67108864)", "cache_size(-8000)", "mmap_size(0)"}
-	readerPragmas = []string{"busy_timeout(30000)", "query_only(ON)", "temp_store(MEMORY)", "cache_size(-4000)", "mmap_size(0)"}
+	writerPragmas = []string{
+		"busy_timeout(250)",
+		"synchronous(" + synchronous + ")",
+		"foreign_keys(ON)",
+		"secure_delete(ON)",
+		"temp_store(MEMORY)",
+		"journal_size_limit(67108864)",
+		"cache_size(-8000)",
+		"mmap_size(0)",
+	}
+	readerPragmas = []string{
+		"busy_timeout(30000)",
+		"query_only(ON)",
+		"temp_store(MEMORY)",
+		"cache_size(-4000)",
+		"mmap_size(0)",
+	}
 )
 
 // maxReaders bounds the reading connections of a file.
@@ -132,8 +146,12 @@ func createPrivate(path string) error {
 		// What a link without a target leads to would be made by whoever opens it, for
 		// all to read.
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			return &loci.Error{Code: loci.Unavailable, Msg: "the memory file " + path + " is a link to a file that does not exist", Err: err,
-				Recovery: "Remove the link, or choose another store path."}
+			return &loci.Error{
+				Code:     loci.Unavailable,
+				Msg:      "the memory file " + path + " is a link to a file that does not exist",
+				Err:      err,
+				Recovery: "Remove the link, or choose another store path.",
+			}
 		}
 		return nil
 	case err != nil:

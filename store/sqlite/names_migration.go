@@ -105,7 +105,12 @@ func (m *namesMigration) move() error {
 			m.keys[n], m.numbers[key] = key, n
 		}
 		for _, table := range []string{"record", "event"} {
-			err := m.exec("UPDATE "+table+" SET namespace = ? WHERE namespace = ? AND kind = ?", m.numbers[key], s.n, s.kind)
+			err := m.exec(
+				"UPDATE "+table+" SET namespace = ? WHERE namespace = ? AND kind = ?",
+				m.numbers[key],
+				s.n,
+				s.kind,
+			)
 			if err != nil {
 				return err
 			}

@@ -93,7 +93,11 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 	path := oldFile(t)
 	opened(t, path, func(e *loci.Engine, _ *loci.Memory) {
 		org := in(t, e, "org", "acme")
-		if s := said(t, org); len(s) != 2 || !strings.Contains(s[0], "board meets") || !strings.Contains(s[1], "minutes") {
+		if s := said(
+			t,
+			org,
+		); len(s) != 2 || !strings.Contains(s[0], "board meets") ||
+			!strings.Contains(s[1], "minutes") {
 			t.Errorf("the organisation said %q", s)
 		}
 		if s := said(t, in(t, e)); len(s) != 1 || !strings.Contains(s[0], "top") {
@@ -131,7 +135,12 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 		if _, err := org.Checkpoints().Get(t.Context(), "t", "", "1"); err != nil {
 			t.Error(err)
 		}
-		if _, err := org.Items().Get(t.Context(), loci.Namespace{"org", "acme", "sessions", "shared"}, "drink", false); err != nil {
+		if _, err := org.Items().Get(
+			t.Context(),
+			loci.Namespace{"org", "acme", "sessions", "shared"},
+			"drink",
+			false,
+		); err != nil {
 			t.Error(err)
 		}
 		found := got[loci.SessionHits](t)(org.Sessions().Search(t.Context(), loci.SessionSearch{Text: "minutes"}))
@@ -264,7 +273,12 @@ func TestBringingUpToDateAcquitsNothing(t *testing.T) {
 				q.Expect = got[int64](t)(all.CountErase(t.Context(), q))
 				got[int64](t)(all.EraseAll(t.Context(), q, nil))
 			})
-			if report := verified(t, path, known); len(report.Problems) == 0 && name != "payload" { // which the erase took
+			if report := verified(
+				t,
+				path,
+				known,
+			); len(report.Problems) == 0 &&
+				name != "payload" { // which the erase took
 				t.Errorf("no longer noticed: %+v", report)
 			}
 		})
@@ -282,7 +296,12 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 	}
 	var forged []string
 	opened(t, path, func(e *loci.Engine, _ *loci.Memory) {
-		events, _, err := e.Store().Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
+		events, _, err := e.Store().Events(
+			t.Context(),
+			defaultTenant(t),
+			loci.EventFilter{Within: []loci.Namespace{{}}},
+			loci.Page{Limit: 1000},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +314,10 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 			}
 			ev.Seal(before)
 			before = ev.Hash
-			forged = append(forged, fmt.Sprintf("UPDATE event SET actor = '%s', sealed = x'%s' WHERE seq = %d", ev.Actor, ev.Hash, ev.Seq))
+			forged = append(
+				forged,
+				fmt.Sprintf("UPDATE event SET actor = '%s', sealed = x'%s' WHERE seq = %d", ev.Actor, ev.Hash, ev.Seq),
+			)
 		}
 		forged = append(forged, fmt.Sprintf("UPDATE meta SET value = x'%s' WHERE key = 'chain_head'", before))
 	})
@@ -322,9 +344,17 @@ func TestTheOldHashesAreSealed(t *testing.T) {
 func TestTheStepIsWholeOrNotThere(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
-	edit(t, path, "CREATE TRIGGER fault BEFORE UPDATE OF value ON meta WHEN OLD.key = 'chain_head' BEGIN SELECT RAISE(ABORT, 'fault'); END")
+	edit(
+		t,
+		path,
+		"CREATE TRIGGER fault BEFORE UPDATE OF value ON meta WHEN OLD.key = 'chain_head' BEGIN SELECT RAISE(ABORT, 'fault'); END",
+	)
 	s := got[*sqlite.Store](t)(sqlite.Open(path, nil))
-	if _, err := s.Chain(t.Context(), defaultTenant(t)); err == nil || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "migration 7") {
+	if _, err := s.Chain(
+		t.Context(),
+		defaultTenant(t),
+	); err == nil ||
+		!strings.Contains(fmt.Sprint(errors.Unwrap(err)), "migration 7") {
 		t.Errorf("error %v; want one of the step", err)
 	}
 	if err := s.Close(); err != nil {
@@ -332,7 +362,13 @@ func TestTheStepIsWholeOrNotThere(t *testing.T) {
 	}
 	db := got[*sql.DB](t)(sql.Open("sqlite", "file:"+filepath.ToSlash(path)))
 	var version, old int
-	if err := db.QueryRow("SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(hash) FROM event)").Scan(&version, &old); err != nil || version != 6 || old != 24 {
+	if err := db.QueryRow(
+		"SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(hash) FROM event)",
+	).Scan(
+		&version,
+		&old,
+	); err != nil || version != 6 ||
+		old != 24 {
 		t.Errorf("version %d, %d hashes, %v; want 6 and 24", version, old, err)
 	}
 	if err := db.Close(); err != nil {
@@ -352,8 +388,10 @@ func TestAnOlderBuildWritesNoMore(t *testing.T) {
 	verified(t, path, loci.Hash{})
 	db := got[*sql.DB](t)(sql.Open("sqlite", "file:"+filepath.ToSlash(path)))
 	defer func() { _ = db.Close() }()
-	_, err := db.Exec(`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, hash)
-		VALUES (x'00', 'created', 'fact', x'00', 1, 0, 'a', '', NULL, NULL, x'00', x'00')`)
+	_, err := db.Exec(
+		`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, hash)
+		VALUES (x'00', 'created', 'fact', x'00', 1, 0, 'a', '', NULL, NULL, x'00', x'00')`,
+	)
 	if err == nil || !strings.Contains(err.Error(), "no column named hash") {
 		t.Errorf("error %v", err)
 	}

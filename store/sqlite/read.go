@@ -373,7 +373,23 @@ func scanEvent(rows *sql.Rows) (e loci.Event, err error) {
 	var id, entity, key, mark, payload, nonce, digest, former, sealed sql.RawBytes
 	var typ, kind string
 	var at int64
-	err = rows.Scan(&e.Seq, &id, &typ, &kind, &entity, &key, &mark, &at, &e.Actor, &e.RequestID, &payload, &nonce, &digest, &former, &sealed)
+	err = rows.Scan(
+		&e.Seq,
+		&id,
+		&typ,
+		&kind,
+		&entity,
+		&key,
+		&mark,
+		&at,
+		&e.Actor,
+		&e.RequestID,
+		&payload,
+		&nonce,
+		&digest,
+		&former,
+		&sealed,
+	)
 	copy(e.ID[:], id)
 	copy(e.Entity[:], entity)
 	copy(e.Digest[:], digest)

@@ -94,8 +94,14 @@ func Open(path string, opts *Options) (*Store, error) {
 }
 
 // Warnings says what the operator should know about the disk, in sentences: that the
-// reserve for deleting is missing, or that little is free.
-func (s *Store) Warnings() []string { return s.ballast.warnings() }
+// reserve for deleting is missing, or that little is free. While nothing was written
+// there is nothing to delete, and no reserve.
+func (s *Store) Warnings(ctx context.Context) ([]string, error) {
+	for _, err := range s.Tenants(ctx) {
+		return s.ballast.warnings(true), err
+	}
+	return s.ballast.warnings(false), nil
+}
 
 // acquire opens a tenant's file and keeps it open until release.
 func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {

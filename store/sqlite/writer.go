@@ -170,7 +170,12 @@ func (f *file) commitErasing(t *tx, jobs []*job) {
 // in the file, which must not grow, and the log is cut afterwards.
 func (f *file) commitWithin(t *tx, jobs []*job) {
 	var pages, unused int64
-	err := t.row("SELECT (SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count)", nil, &pages, &unused)
+	err := t.row(
+		"SELECT (SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count)",
+		nil,
+		&pages,
+		&unused,
+	)
 	if err == nil && (unused == 0 || !f.ballast.spare()) {
 		err = f.full(nil)
 	}

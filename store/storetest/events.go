@@ -15,7 +15,9 @@ var eventCases = []testCase{
 		full := loci.Event{ID: loci.NewID(), Type: loci.EventImported, Kind: loci.KindItem, Entity: id(9), Namespace: loci.Namespace{"a/b", "日本"}, At: at(3),
 			Actor: "ключ 🦭 '\"", RequestID: strings.Repeat("r", 200), Payload: json.RawMessage(`{"version":3,"ids":["x"]}`), Nonce: []byte("0123456789abcdef")}
 		bare := loci.Event{ID: loci.NewID(), Type: "t", At: time.Date(1969, 12, 31, 23, 59, 59, 1_000_000, time.UTC)}
-		b.apply(loci.Change{Put: creation(placed(record(9, ""), full.Namespace...)).Put, Events: []loci.Event{full, bare}})
+		b.apply(
+			loci.Change{Put: creation(placed(record(9, ""), full.Namespace...)).Put, Events: []loci.Event{full, bare}},
+		)
 		got := b.events(loci.EventFilter{})
 		if len(got) != 2 || got[0].Seq <= got[1].Seq {
 			b.Fatalf("events %v; want two, the later one first", got)

@@ -161,7 +161,12 @@ var chainCases = []testCase{
 		gone.Events = []loci.Event{event(loci.EventUpdated, a)}
 		b.conflict("an erase without an erased event", gone)
 		var untold *loci.UntoldError
-		if err := b.store.Apply(b.Context(), b.tenant, gone); !errors.As(err, &untold) || !slices.Equal(untold.IDs, ids(1, 3)) {
+		if err := b.store.Apply(
+			b.Context(),
+			b.tenant,
+			gone,
+		); !errors.As(err, &untold) ||
+			!slices.Equal(untold.IDs, ids(1, 3)) {
 			b.Errorf("the refusal is %v with %v; want one about the first and the third record", err, untold)
 		}
 		gone.Events = []loci.Event{events[0], events[2]}

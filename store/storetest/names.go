@@ -46,9 +46,17 @@ var nameCases = []testCase{
 		b.chained()
 	}},
 	{"an event alone brings no name", func(b *bench) {
-		b.apply(loci.Change{Events: []loci.Event{event(loci.EventUpdated, placed(record(1, ""), "customers", "ada@example.com"))}})
+		b.apply(
+			loci.Change{
+				Events: []loci.Event{event(loci.EventUpdated, placed(record(1, ""), "customers", "ada@example.com"))},
+			},
+		)
 		b.named("without records", 0, loci.Namespace{"customers", "ada@example.com"})
-		if got := b.events(loci.EventFilter{Within: []loci.Namespace{{"customers", "ada@example.com"}}}); len(got) != 1 {
+		if got := b.events(
+			loci.EventFilter{Within: []loci.Namespace{{"customers", "ada@example.com"}}},
+		); len(
+			got,
+		) != 1 {
 			b.Errorf("%d events; want 1", len(got))
 		}
 		b.chained()
@@ -78,7 +86,13 @@ var nameCases = []testCase{
 		place := loci.Namespace{"customers", "ada@example.com"}
 		filter := loci.Filter{Within: []loci.Namespace{place}}
 		for n := 1; n < 12; n += 3 {
-			a, c, d := placed(record(n, "walrus"), place...), placed(record(n+1, "walrus"), place...), placed(record(n+2, "walrus"), place...)
+			a, c, d := placed(
+				record(n, "walrus"),
+				place...), placed(
+				record(n+1, "walrus"),
+				place...), placed(
+				record(n+2, "walrus"),
+				place...)
 			b.store = second
 			b.put(a)
 			b.same("hits of the first", hitIDs(b.match(words("walrus"), filter, 10)), ids(n))
@@ -88,7 +102,11 @@ var nameCases = []testCase{
 			b.put(c)
 			for _, b.store = range handles {
 				b.same("hits of the second", hitIDs(b.match(words("walrus"), filter, 10)), ids(n+1))
-				b.same("namespaces", sure(b.store.Namespaces(b.Context(), b.tenant, loci.Filter{Within: everywhere})), []loci.Namespace{place})
+				b.same(
+					"namespaces",
+					sure(b.store.Namespaces(b.Context(), b.tenant, loci.Filter{Within: everywhere})),
+					[]loci.Namespace{place},
+				)
 			}
 			b.store = second
 			b.apply(erasure(c))

@@ -44,9 +44,34 @@ type testCase struct {
 // goroutines that the stores left behind.
 func Run(t *testing.T, target Target) {
 	before := goleak.IgnoreCurrent()
-	cases := slices.Concat(applyCases, slotCases, revisionCases, eraseCases, touchCases, roundTripCases, recordCases, orderCases,
-		filterCases, measureCases, linkCases, eventCases, idempotencyCases, matchCases, phraseCases, selectionCases, queryCases,
-		vectorCases, generationCases, lifecycleCases, chainCases, nameCases, tenantCases, contextCases, concurrencyCases, closeCases)
+	cases := slices.Concat(
+		applyCases,
+		slotCases,
+		revisionCases,
+		eraseCases,
+		touchCases,
+		roundTripCases,
+		recordCases,
+		orderCases,
+		filterCases,
+		measureCases,
+		linkCases,
+		eventCases,
+		idempotencyCases,
+		matchCases,
+		phraseCases,
+		selectionCases,
+		queryCases,
+		vectorCases,
+		generationCases,
+		lifecycleCases,
+		chainCases,
+		nameCases,
+		tenantCases,
+		contextCases,
+		concurrencyCases,
+		closeCases,
+	)
 	if target.Reopen != nil {
 		cases = append(cases, reopenCases...)
 	}

@@ -13,7 +13,13 @@ import (
 )
 
 // Labels of namespaces that say who or what it is about.
-var names = []string{"customers-quorblix", "ada.zimblefrotz@example.com", "shelf-grumplewick", "book-snorblethwaite", "thread-glimmerfax"}
+var names = []string{
+	"customers-quorblix",
+	"ada.zimblefrotz@example.com",
+	"shelf-grumplewick",
+	"book-snorblethwaite",
+	"thread-glimmerfax",
+}
 
 // full uses every kind of memory in namespaces of these names.
 func full(ctx context.Context, e *loci.Engine, tenant loci.Tenant) (err error) {
@@ -21,7 +27,9 @@ func full(ctx context.Context, e *loci.Engine, tenant loci.Tenant) (err error) {
 	n := 0
 	m := func() *loci.Memory { // each write with a remembered reply
 		n++
-		bound, bindErr := e.Memory(loci.View{Tenant: tenant, Namespace: place, Actor: "test", IdempotencyKey: strings.Repeat("k", n)})
+		bound, bindErr := e.Memory(
+			loci.View{Tenant: tenant, Namespace: place, Actor: "test", IdempotencyKey: strings.Repeat("k", n)},
+		)
 		if bindErr != nil {
 			panic(bindErr)
 		}
@@ -64,7 +72,17 @@ func full(ctx context.Context, e *loci.Engine, tenant loci.Tenant) (err error) {
 		_, failure = tree.Append(ctx, "/a", "One line.")
 		check(failure)
 	}
-	check(m().Checkpoints().Put(ctx, loci.Checkpoint{Thread: names[4], ID: "1", State: loci.Typed{Type: "json", Data: []byte(`{}`)}, Metadata: json.RawMessage(`{}`)}))
+	check(
+		m().Checkpoints().Put(
+			ctx,
+			loci.Checkpoint{
+				Thread:   names[4],
+				ID:       "1",
+				State:    loci.Typed{Type: "json", Data: []byte(`{}`)},
+				Metadata: json.RawMessage(`{}`),
+			},
+		),
+	)
 	return err
 }
 
@@ -116,7 +134,12 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 		}
 		queries := []loci.EraseQuery{{All: true}}
 		if way == "by kind" {
-			queries = append([]loci.EraseQuery{{Kinds: []loci.Kind{loci.KindFact, loci.KindRule}}, {Kinds: []loci.Kind{loci.KindSession}}}, queries...)
+			queries = append(
+				[]loci.EraseQuery{
+					{Kinds: []loci.Kind{loci.KindFact, loci.KindRule}},
+					{Kinds: []loci.Kind{loci.KindSession}},
+				},
+				queries...)
 		}
 		for _, q := range queries {
 			if q.Expect, err = m.CountErase(ctx, q); err == nil {
@@ -130,7 +153,8 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 			t.Errorf("%s: %v", way, found)
 		}
 		control := scan(t, dir, [][]byte{[]byte("kept-wumpus"), []byte("label-krill")})
-		if want := map[bool]int{true: 0, false: 2}[way == "from the top"]; len(control) < want || want == 0 && len(control) > 0 {
+		if want := map[bool]int{true: 0, false: 2}[way == "from the top"]; len(control) < want ||
+			want == 0 && len(control) > 0 {
 			t.Errorf("%s: what stays is found as %v", way, control)
 		}
 		// A use without a record brings nothing back, nor does a look.
@@ -138,7 +162,13 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 			if _, err := handle(labels...).Search(ctx, loci.Query{Text: "first"}); err != nil {
 				t.Fatal(err)
 			}
-			if events, _, err := handle(labels...).Events(ctx, loci.EventFilter{}, loci.Page{}); err != nil || len(events) == 0 {
+			if events, _, err := handle(
+				labels...).Events(
+				ctx,
+				loci.EventFilter{},
+				loci.Page{},
+			); err != nil ||
+				len(events) == 0 {
 				t.Errorf("%s: who knows the name has %d events, %v", way, len(events), err)
 			}
 		}
@@ -171,7 +201,12 @@ func TestLabelsLeaveNoEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := func() string {
-			events, _, err := s.Events(ctx, tenant, loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
+			events, _, err := s.Events(
+				ctx,
+				tenant,
+				loci.EventFilter{Within: []loci.Namespace{{}}},
+				loci.Page{Limit: 1000},
+			)
 			if err != nil || len(events) < 10 {
 				t.Fatal(len(events), err)
 			}

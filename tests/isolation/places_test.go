@@ -11,14 +11,38 @@ import (
 )
 
 // innerNames are the words that the places of features are made of, or could be.
-var innerNames = []string{"sessions", "messages", "checkpoints", "tree", "trees", "files", "memory", "global", "thread", "threads", "episodes",
-	"erased", "items", "//sessions", "%2Fsessions", "\x01sessions", " sessions", "{agent_id}"}
+var innerNames = []string{
+	"sessions",
+	"messages",
+	"checkpoints",
+	"tree",
+	"trees",
+	"files",
+	"memory",
+	"global",
+	"thread",
+	"threads",
+	"episodes",
+	"erased",
+	"items",
+	"//sessions",
+	"%2Fsessions",
+	"\x01sessions",
+	" sessions",
+	"{agent_id}",
+}
 
 // agentOf binds the handle of an agent of an organisation as every surface does; "" is the
 // organisation itself.
 func (sc *scene) agentOf(t *testing.T, org, agent string) *loci.Memory {
 	t.Helper()
-	p := must(loci.NewPrincipal(must(loci.NewTenant("home")), "key", loci.Vars{loci.VarOrg: org, loci.VarAgent: agent}, loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete))
+	vars := loci.Vars{loci.VarOrg: org}
+	if agent != "" {
+		vars[loci.VarAgent] = agent
+	}
+	p := must(
+		loci.NewPrincipal(must(loci.NewTenant("home")), "key", vars, loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete),
+	)
 	return sc.bind(t, "home", must(loci.Template(nil).Resolve(p.Vars())), "")
 }
 
@@ -38,7 +62,12 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 				must(tree.Write(t.Context(), "/"+canary, "words "+canary, nil))
 			}
 		}
-		kept := loci.Checkpoint{Thread: "thread", ID: canary, State: loci.Typed{Type: "json", Data: []byte(canary)}, Metadata: json.RawMessage(`{}`)}
+		kept := loci.Checkpoint{
+			Thread:   "thread",
+			ID:       canary,
+			State:    loci.Typed{Type: "json", Data: []byte(canary)},
+			Metadata: json.RawMessage(`{}`),
+		}
 		if err := org.Checkpoints().Put(t.Context(), kept); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +102,13 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 			empty("messages", int(stats.Messages.Records), err)
 			// The agent uses what it has, and erases all of it.
 			must(m.StoreFact(t.Context(), loci.NewFact{Content: "of the agent " + agent}))
-			must(m.Sessions().Append(t.Context(), canary, must(loci.ParseMessages([]byte(`[{"role":"user","content":"own"}]`)))))
+			must(
+				m.Sessions().Append(
+					t.Context(),
+					canary,
+					must(loci.ParseMessages([]byte(`[{"role":"user","content":"own"}]`))),
+				),
+			)
 			must(must(m.Tree("", "")).Write(t.Context(), "/own", "own", nil))
 			n = must(m.CountErase(t.Context(), loci.EraseQuery{All: true}))
 			must(m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: n}, nil))

@@ -70,7 +70,15 @@ func serve(t *testing.T, sc *scene, p loci.Principal) *surface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := rest.New(rest.Options{Engine: sc.engine, Tools: set, Connectors: map[string]*tool.Connector{"planner": connector}, Identify: restIdentify(p), Logger: logger})
+	api, err := rest.New(
+		rest.Options{
+			Engine:     sc.engine,
+			Tools:      set,
+			Connectors: map[string]*tool.Connector{"planner": connector},
+			Identify:   restIdentify(p),
+			Logger:     logger,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,13 @@ type gardenFile struct {
 type lineOf struct{ until, mutant int }
 
 func newGarden(root, dir string) *garden {
-	return &garden{root: root, dir: dir, fset: token.NewFileSet(), files: map[string]*gardenFile{}, refused: map[int]bool{}}
+	return &garden{
+		root:    root,
+		dir:     dir,
+		fset:    token.NewFileSet(),
+		files:   map[string]*gardenFile{},
+		refused: map[int]bool{},
+	}
 }
 
 func (g *garden) file(path string) (*gardenFile, error) {

@@ -45,7 +45,12 @@ func main() {
 	flag.IntVar(&o.random, "random", 0, "this many random mutants of each package named")
 	flag.StringVar(&o.skip, "skip", "", "tests that random mutants are not tried on, an `expression`")
 	flag.StringVar(&o.from, "files", "", "random mutants only of files that match this `expression`")
-	flag.StringVar(&o.with, "with", "", "packages whose tests are tried, too, on random mutants, with commas between them")
+	flag.StringVar(
+		&o.with,
+		"with",
+		"",
+		"packages whose tests are tried, too, on random mutants, with commas between them",
+	)
 	flag.IntVar(&o.workers, "workers", 2, "how many tests run at once")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the choice of random mutants")
 	flag.Parse()
@@ -113,7 +118,10 @@ func runTable(ctx context.Context, root, dir string, o options) error {
 		}
 		all = slices.DeleteFunc(all, func(m *mutant) bool { return !only.MatchString(m.requirement + " " + m.test) })
 	}
-	slices.SortStableFunc(all, func(x, y *mutant) int { return strings.Compare(x.dir, y.dir) }) // a package is built once
+	slices.SortStableFunc(
+		all,
+		func(x, y *mutant) int { return strings.Compare(x.dir, y.dir) },
+	) // a package is built once
 	if o.slice != "" && len(all) > 0 {
 		h := fnv.New64a()
 		h.Write([]byte(o.slice))
@@ -145,7 +153,14 @@ func runTable(ctx context.Context, root, dir string, o options) error {
 			faults = append(faults, err)
 		}
 	}
-	fmt.Fprintf(os.Stderr, "%d of %d mutants tried in %s, %d not noticed\n", tried, len(all), time.Since(begun).Round(time.Second), len(faults))
+	fmt.Fprintf(
+		os.Stderr,
+		"%d of %d mutants tried in %s, %d not noticed\n",
+		tried,
+		len(all),
+		time.Since(begun).Round(time.Second),
+		len(faults),
+	)
 	if len(faults) > 0 {
 		return fmt.Errorf("%d mutants were not noticed by their tests", len(faults))
 	}
@@ -208,7 +223,10 @@ func tryWhole(ctx context.Context, g *garden, m *mutant) error {
 	if err := os.WriteFile(file, changed, 0o600); err != nil {
 		return err
 	}
-	overlay, err := writeOverlay(filepath.Join(g.dir, "whole.json"), map[string]string{filepath.Join(g.root, m.change.path): file})
+	overlay, err := writeOverlay(
+		filepath.Join(g.dir, "whole.json"),
+		map[string]string{filepath.Join(g.root, m.change.path): file},
+	)
 	if err != nil {
 		return err
 	}

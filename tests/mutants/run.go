@@ -31,7 +31,19 @@ func (g *garden) build(ctx context.Context, pkg string) (binary, []int, error) {
 			return binary{}, nil, err
 		}
 		b := binary{filepath.Join(g.dir, strings.ReplaceAll(pkg, "/", "_")+".test"), filepath.Join(g.root, pkg)}
-		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-gcflags=-e", "-o", b.path, ".")
+		cmd := exec.CommandContext(
+			ctx,
+			"go",
+			"test",
+			"-c",
+			"-vet=off",
+			"-overlay",
+			overlay,
+			"-gcflags=-e",
+			"-o",
+			b.path,
+			".",
+		)
 		cmd.Dir = b.dir
 		out, err := cmd.CombinedOutput()
 		if err == nil {
@@ -67,7 +79,12 @@ const (
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)|^panic: |^fatal error: `)
 
 // run runs the tests of an expression, with a mutant or with 0, which is none.
-func (b binary) run(ctx context.Context, mutant int, reached, tests string, limit time.Duration) (outcome, string, error) {
+func (b binary) run(
+	ctx context.Context,
+	mutant int,
+	reached, tests string,
+	limit time.Duration,
+) (outcome, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, b.path, "-test.run", tests, "-test.failfast")

@@ -40,7 +40,11 @@ func readTable(path string) ([]*mutant, error) {
 			return nil, fmt.Errorf("%s:%d: a mutant begins with \"mutant: \"", path, i+1)
 		case key == "test":
 			m.test = value
-			if dir, test, ok := strings.Cut(value, " "); ok && !strings.HasPrefix(dir, "Test") && !strings.HasPrefix(dir, "Fuzz") {
+			if dir, test, ok := strings.Cut(
+				value,
+				" ",
+			); ok && !strings.HasPrefix(dir, "Test") &&
+				!strings.HasPrefix(dir, "Fuzz") {
 				m.dir, m.test = dir, test
 			}
 		case key == "whole":
@@ -76,7 +80,8 @@ func readTree(root string) (*tree, error) {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if strings.HasPrefix(d.Name(), ".") && rel != "." || d.Name() == "testdata" || d.Name() == "node_modules" || rel == "tests/mutants" {
+			if strings.HasPrefix(d.Name(), ".") && rel != "." || d.Name() == "testdata" || d.Name() == "node_modules" ||
+				rel == "tests/mutants" {
 				return filepath.SkipDir
 			}
 			return nil

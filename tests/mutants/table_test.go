@@ -65,8 +65,11 @@ func TestTable(t *testing.T) {
 // TestLocate: text is found wherever it is, once, whatever white space is around it.
 func TestLocate(t *testing.T) {
 	tr := &tree{
-		sources: map[string]string{"a/a.go": "package a\n\nfunc f() {\n\tif x {\n\t\treturn\n\t}\n}\n", "b/b.go": "package b // twice twice\n"},
-		tests:   map[string][]string{"TestOne": {"a"}, "TestTwo": {"a", "b"}},
+		sources: map[string]string{
+			"a/a.go": "package a\n\nfunc f() {\n\tif x {\n\t\treturn\n\t}\n}\n",
+			"b/b.go": "package b // twice twice\n",
+		},
+		tests: map[string][]string{"TestOne": {"a"}, "TestTwo": {"a", "b"}},
 	}
 	for name, c := range map[string]struct {
 		m     mutant

@@ -23,7 +23,15 @@ import (
 func TestServeUnderTheRaceDetector(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "loci")
-	build := exec.Command("go", "build", "-race", "-gcflags=modernc.org/sqlite/lib=-race=false", "-o", binary, "github.com/loci-memory/loci/cmd/loci")
+	build := exec.Command(
+		"go",
+		"build",
+		"-race",
+		"-gcflags=modernc.org/sqlite/lib=-race=false",
+		"-o",
+		binary,
+		"github.com/loci-memory/loci/cmd/loci",
+	)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("a build with the race detector needs a C compiler (apt-get install gcc): %v\n%s", err, out)
 	}
@@ -59,8 +67,18 @@ func TestServeUnderTheRaceDetector(t *testing.T) {
 			for i := range rounds {
 				name := fmt.Sprintf("rest%d-%d", n, i)
 				post(t, "POST", url+"/v1/notes", map[string]any{"content": name + " likes tea"})
-				post(t, "PUT", url+"/v1/items", map[string]any{"namespace": []string{"n"}, "key": name, "value": map[string]string{"text": name}})
-				post(t, "POST", url+"/v1/sessions/shared/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": name}}})
+				post(
+					t,
+					"PUT",
+					url+"/v1/items",
+					map[string]any{"namespace": []string{"n"}, "key": name, "value": map[string]string{"text": name}},
+				)
+				post(
+					t,
+					"POST",
+					url+"/v1/sessions/shared/messages",
+					map[string]any{"messages": []any{map[string]string{"role": "user", "content": name}}},
+				)
 				post(t, "POST", url+"/v1/files/append", map[string]any{"path": "/shared.md", "content": name})
 				post(t, "POST", url+"/v1/search", map[string]any{"query": "tea " + name})
 			}
@@ -133,7 +151,8 @@ func post(t *testing.T, method, url string, body any) {
 	}
 	defer response.Body.Close()
 	reply, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= 300 || bytes.Contains(reply, []byte(`"isError":true`)) || bytes.Contains(reply, []byte(`"error":`)) {
+	if err != nil || response.StatusCode >= 300 || bytes.Contains(reply, []byte(`"isError":true`)) ||
+		bytes.Contains(reply, []byte(`"error":`)) {
 		t.Errorf("%s %s: %v %d %s", method, url, err, response.StatusCode, reply)
 	}
 }

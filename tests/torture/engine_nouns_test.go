@@ -42,11 +42,20 @@ func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
 	c, s := m.Checkpoints(), m.Sessions()
 	switch rand.IntN(12) {
 	case 0, 1:
-		err = c.Put(ctx, loci.Checkpoint{Thread: thread, ID: id, State: typed, Versions: map[string]string{"ch": string(typed.Data)},
-			Values: map[string]loci.Typed{"ch": typed}})
+		err = c.Put(
+			ctx,
+			loci.Checkpoint{Thread: thread, ID: id, State: typed, Versions: map[string]string{"ch": string(typed.Data)},
+				Values: map[string]loci.Typed{"ch": typed}},
+		)
 	case 2, 3:
-		err = c.PutWrites(ctx, thread, "", id, []loci.CheckpointWrite{{Task: string(typed.Data), Channel: "ch", Value: typed},
-			{Task: "error", Index: -1, Channel: "ch", Value: typed}})
+		err = c.PutWrites(
+			ctx,
+			thread,
+			"",
+			id,
+			[]loci.CheckpointWrite{{Task: string(typed.Data), Channel: "ch", Value: typed},
+				{Task: "error", Index: -1, Channel: "ch", Value: typed}},
+		)
 	case 4:
 		_, err = c.DeleteThread(ctx, thread)
 	case 5:
@@ -58,7 +67,9 @@ func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
 		}
 	case 7:
 		var messages []loci.Message
-		if messages, err = loci.ParseMessages([]byte(`[{"role":"user","content":"a"},{"role":"user","content":"b"}]`)); err == nil {
+		if messages, err = loci.ParseMessages(
+			[]byte(`[{"role":"user","content":"a"},{"role":"user","content":"b"}]`),
+		); err == nil {
 			_, err = s.Append(ctx, thread, messages)
 		}
 	case 8:

@@ -81,7 +81,14 @@ func (w *worker) putItem(name string) *op {
 		return &op{key: key, method: "POST", path: "/v1/items/delete", body: at, done: func() { w.item = "" }}
 	}
 	at["value"] = map[string]string{"text": content(name)}
-	return &op{key: key, value: content(name), method: "PUT", path: "/v1/items", body: at, done: func() { w.item = name }}
+	return &op{
+		key:    key,
+		value:  content(name),
+		method: "PUT",
+		path:   "/v1/items",
+		body:   at,
+		done:   func() { w.item = name },
+	}
 }
 
 func (w *worker) writeFile(name string) *op {
@@ -109,12 +116,25 @@ func (w *worker) append(name string) *op {
 	id := fmt.Sprintf("%s-s%d", w.name, w.session)
 	path := "/v1/sessions/" + id
 	if len(w.talk) > 8 {
-		return &op{key: "session/" + id, method: "DELETE", path: path, done: func() { w.talk, w.session = nil, w.session+1 }}
+		return &op{
+			key:    "session/" + id,
+			method: "DELETE",
+			path:   path,
+			done:   func() { w.talk, w.session = nil, w.session+1 },
+		}
 	}
 	talk := append(slices.Clone(w.talk), content(name+"a"), content(name+"b"))
 	message := func(text string) map[string]string { return map[string]string{"role": "user", "content": text} }
-	return &op{key: "session/" + id, value: strings.Join(talk, "\n"), method: "POST", path: path + "/messages",
-		body: map[string]any{"messages": []any{message(content(name + "a")), message(content(name + "b"))}}, done: func() { w.talk = talk }}
+	return &op{
+		key:    "session/" + id,
+		value:  strings.Join(talk, "\n"),
+		method: "POST",
+		path:   path + "/messages",
+		body: map[string]any{
+			"messages": []any{message(content(name + "a")), message(content(name + "b"))},
+		},
+		done: func() { w.talk = talk },
+	}
 }
 
 func (w *worker) checkpoint(name string) *op {
@@ -129,14 +149,28 @@ func (w *worker) checkpoint(name string) *op {
 		last := thread[len(thread)-1]
 		o.method, o.path = "POST", "/v1/checkpoints/writes"
 		o.body = map[string]any{"thread_id": w.name, "checkpoint_id": last.id, "writes": []any{
-			map[string]any{"task_id": fmt.Sprintf("task%d", last.writes), "idx": 0, "channel": "text", "value": typed(content(name))}}}
+			map[string]any{
+				"task_id": fmt.Sprintf("task%d", last.writes),
+				"idx":     0,
+				"channel": "text",
+				"value":   typed(content(name)),
+			},
+		}}
 	case (choice == 1 || len(thread) > 5) && w.mayDelete(thread):
 		o.method, o.path = "DELETE", "/v1/threads/"+w.name+"/checkpoints"
 		thread = nil
 	default:
 		c := saved{id: fmt.Sprintf("%06d", len(thread)), name: name}
-		body := map[string]any{"thread_id": w.name, "checkpoint_id": c.id, "checkpoint": typed(name), "metadata": map[string]any{"name": name},
-			"channel_versions": map[string]string{"text": name}, "channel_values": map[string]any{"text": typed(content(name))}}
+		body := map[string]any{
+			"thread_id":     w.name,
+			"checkpoint_id": c.id,
+			"checkpoint":    typed(name),
+			"metadata":      map[string]any{"name": name},
+			"channel_versions": map[string]string{
+				"text": name,
+			},
+			"channel_values": map[string]any{"text": typed(content(name))},
+		}
 		if len(thread) > 0 {
 			body["parent_checkpoint_id"] = thread[len(thread)-1].id
 		}
@@ -146,7 +180,6 @@ func (w *worker) checkpoint(name string) *op {
 	o.value = showThread(thread)
 	return o
 }
-
 
 func (*worker) mayDelete(thread []saved) bool {
 	return len(thread) > 0

@@ -20,6 +20,11 @@ import (
 //
 // Debian and its like: apt-get install strace.
 
+// traced are the system calls that change files, and those that carry requests. One that
+// changes a file and parse does not know is an error.
+const traced = "read,write,pwrite64,pwritev,pwritev2,writev,fsync,fdatasync,sync_file_range,ftruncate,truncate,fallocate," +
+	"rename,renameat,renameat2,unlink,unlinkat,open,openat,creat,link,linkat"
+
 var states = flag.Int("states", 300, "how many states after a power cut are looked at")
 
 // A recording is what a server did while workers wrote to it.
@@ -42,7 +47,22 @@ func record(t *testing.T, binary string, writes int) *recording {
 		t.Fatal(err)
 	}
 	trace := filepath.Join(home, "trace")
-	command := []string{"strace", "-f", "--seccomp-bpf", "-y", "-xx", "-s", "16777216", "-e", "signal=none", "-e", "trace=" + traced, "-o", trace, binary}
+	command := []string{
+		"strace",
+		"-f",
+		"--seccomp-bpf",
+		"-y",
+		"-xx",
+		"-s",
+		"16777216",
+		"-e",
+		"signal=none",
+		"-e",
+		"trace=" + traced,
+		"-o",
+		trace,
+		binary,
+	}
 	s := serve(t, home, append(command, serveArgs(filepath.Join(dir, "loci.db"))...)...)
 	ended := false
 	t.Cleanup(func() {
@@ -202,4 +222,18 @@ func TestPowerCutNoticesLostWrites(t *testing.T) {
 		t.Fatalf("a build with synchronous=NORMAL lost nothing in %d states", looked)
 	}
 	t.Logf("caught after %d states: %s", looked, wrong[0])
+}
+
+func parseFile(t *testing.T, path, dir string) []step {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	steps, err := parse(f, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return steps
 }

@@ -25,7 +25,9 @@ import (
 func buildLoci(t *testing.T, args ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "loci")
-	cmd := exec.Command("go", append(append([]string{"build", "-o", binary}, args...), "github.com/loci-memory/loci/cmd/loci")...)
+	cmd := exec.Command(
+		"go",
+		append(append([]string{"build", "-o", binary}, args...), "github.com/loci-memory/loci/cmd/loci")...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
@@ -169,7 +171,7 @@ func reopen(file string) (loci.Store, *loci.Engine, *loci.Memory, error) {
 func (x expected) check(file string) (wrong []string, err error) {
 	s, e, m, err := reopen(file)
 	if err != nil {
-		return []string{"the file does not open: " + err.Error()}, nil
+		return []string{"the file does not open: " + err.Error()}, nil //nolint:nilerr // it is the finding
 	}
 	if wrong, err = x.verify(context.Background(), e, m); err != nil {
 		return wrong, err

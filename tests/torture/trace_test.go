@@ -6,18 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-// traced are the system calls that change files, and those that carry requests. One that
-// changes a file and is not understood below is an error.
-const traced = "read,write,pwrite64,pwritev,pwritev2,writev,fsync,fdatasync,sync_file_range,ftruncate,truncate,fallocate," +
-	"rename,renameat,renameat2,unlink,unlinkat,open,openat,creat,link,linkat"
 
 // A step is one thing that a traced program did, in order.
 type step struct {
@@ -282,9 +276,25 @@ func TestTraceIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []step{{call: "create", path: "/d/f"}, {call: "request", match: 12}, {call: "write", path: "/d/f", off: 10, data: []byte("ab")},
-		{call: "sync", path: "/d/f", match: 3}, {call: "write", path: "/d/f", off: 12, data: []byte("c")}, {call: "synced", path: "/d/f", match: 3},
-		{call: "reply", match: 12}, {call: "sync", path: "/d", match: 7}, {call: "synced", path: "/d", match: 7}, {call: "truncate", path: "/d/f"}}
+	want := []step{
+		{call: "create", path: "/d/f"},
+		{call: "request", match: 12},
+		{call: "write", path: "/d/f", off: 10, data: []byte("ab")},
+		{
+			call:  "sync",
+			path:  "/d/f",
+			match: 3,
+		},
+		{call: "write", path: "/d/f", off: 12, data: []byte("c")},
+		{call: "synced", path: "/d/f", match: 3},
+		{
+			call:  "reply",
+			match: 12,
+		},
+		{call: "sync", path: "/d", match: 7},
+		{call: "synced", path: "/d", match: 7},
+		{call: "truncate", path: "/d/f"},
+	}
 	if !slices.EqualFunc(got, want, func(a, b step) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
@@ -293,18 +303,4 @@ func TestTraceIsRead(t *testing.T) {
 			t.Errorf("%s was passed over", unknown)
 		}
 	}
-}
-
-func parseFile(t *testing.T, path, dir string) []step {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	steps, err := parse(f, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return steps
 }

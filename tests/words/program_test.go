@@ -58,9 +58,15 @@ func (p *place) write(name, text string) string {
 }
 
 func (p *place) command(args ...string) *exec.Cmd {
-	c := exec.CommandContext(p.t.Context(), program, append([]string{"--store=sqlite:" + filepath.Join(p.dir, "loci.db")}, args...)...)
+	c := exec.CommandContext(
+		p.t.Context(),
+		program,
+		append([]string{"--store=sqlite:" + filepath.Join(p.dir, "loci.db")}, args...)...)
 	c.Dir = p.dir
-	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") }), "HOME="+p.dir)
+	c.Env = append(
+		slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") }),
+		"HOME="+p.dir,
+	)
 	return c
 }
 

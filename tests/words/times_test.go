@@ -30,16 +30,51 @@ func sameTimes(t *testing.T, what, said string) (found int) {
 // seconds, tenths, hundredths, another zone.
 func memories() string {
 	lines := []string{`{"type":"header","format":"loci.export","version":1,"exported_at":"2026-01-02T03:04:05Z"}`}
-	forms := []string{"2026-01-02T03:04:05Z", "2026-01-02T03:04:05.1Z", "2026-01-02T03:04:05.12Z", "2026-01-02T04:04:05.3+01:00"}
+	forms := []string{
+		"2026-01-02T03:04:05Z",
+		"2026-01-02T03:04:05.1Z",
+		"2026-01-02T03:04:05.12Z",
+		"2026-01-02T04:04:05.3+01:00",
+	}
 	record := func(n int, kind, rest string) {
 		at := forms[n%len(forms)]
-		lines = append(lines, fmt.Sprintf(`{"type":"record","id":"0197a0e0-0000-7000-8000-0000000000%02d","kind":%q,"version":1,"live":true,"created_at":%q,"updated_at":%q,%s}`,
-			n, kind, at, at, strings.ReplaceAll(rest, "AT", at)))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				`{"type":"record","id":"0197a0e0-0000-7000-8000-0000000000%02d","kind":%q,"version":1,"live":true,"created_at":%q,"updated_at":%q,%s}`,
+				n,
+				kind,
+				at,
+				at,
+				strings.ReplaceAll(rest, "AT", at),
+			),
+		)
 	}
 	for n := range 4 {
-		record(10+n, "fact", fmt.Sprintf(`"text":"Fact %d.","body":{"importance":5,"confidence":1,"validity":"active","permanence":"standard","scope":"global","valid_from":"AT","confirmed_at":"AT"}`, n))
-		record(20+n, "rule", fmt.Sprintf(`"text":"Rule %d.","body":{"confidence":0.5,"maturity":"candidate","permanence":"standard","scope":"global","last_confirmed_at":"AT","last_applied_at":"AT"}`, n))
-		record(30+n, "episode", fmt.Sprintf(`"text":"Episode %d.","expires_at":"2099-01-02T03:04:05Z","body":{"importance":5,"consolidation_status":"pending","butler":"general"}`, n))
+		record(
+			10+n,
+			"fact",
+			fmt.Sprintf(
+				`"text":"Fact %d.","body":{"importance":5,"confidence":1,"validity":"active","permanence":"standard","scope":"global","valid_from":"AT","confirmed_at":"AT"}`,
+				n,
+			),
+		)
+		record(
+			20+n,
+			"rule",
+			fmt.Sprintf(
+				`"text":"Rule %d.","body":{"confidence":0.5,"maturity":"candidate","permanence":"standard","scope":"global","last_confirmed_at":"AT","last_applied_at":"AT"}`,
+				n,
+			),
+		)
+		record(
+			30+n,
+			"episode",
+			fmt.Sprintf(
+				`"text":"Episode %d.","expires_at":"2099-01-02T03:04:05Z","body":{"importance":5,"consolidation_status":"pending","butler":"general"}`,
+				n,
+			),
+		)
 	}
 	return strings.Join(append(lines, fmt.Sprintf(`{"type":"end","records":%d}`, len(lines)-1), ""), "\n")
 }
@@ -49,7 +84,12 @@ func memories() string {
 func TestTimesHaveOneForm(t *testing.T) {
 	p := newPlace(t)
 	p.must(memories(), "import", "-")
-	p.must(strings.ReplaceAll(documents["session"], `"session":{"id":"s"`, `"session":{"id":"trip"`), "session", "import", "-")
+	p.must(
+		strings.ReplaceAll(documents["session"], `"session":{"id":"s"`, `"session":{"id":"trip"`),
+		"session",
+		"import",
+		"-",
+	)
 	for i := range 12 {
 		p.must(fmt.Sprintf("line %d\n", i), "file", "write", "/notes/today", "-")
 	}
@@ -61,7 +101,8 @@ func TestTimesHaveOneForm(t *testing.T) {
 			if !ok {
 				t.Errorf("loci %q: %s", args, said)
 			}
-			if sameTimes(t, strings.Join(args, " "), said) == 0 && json == "--json" && !slices.Contains([]string{"search", "recall", "--agent=general"}, args[0]) {
+			if sameTimes(t, strings.Join(args, " "), said) == 0 && json == "--json" &&
+				!slices.Contains([]string{"search", "recall", "--agent=general"}, args[0]) {
 				t.Errorf("loci %q says no time:\n%.300s", args, said)
 			}
 		}

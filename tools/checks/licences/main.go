@@ -25,8 +25,22 @@ import (
 )
 
 // permissive are the licences that ask for notice and nothing more.
-var permissive = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-3-Clause-Clear", "ISC", "MIT", "MIT-0", "Unlicense", "CC0-1.0",
-	"BlueOak-1.0.0", "Zlib", "0BSD", "PSF-2.0", "Python-2.0"}
+var permissive = []string{
+	"Apache-2.0",
+	"BSD-2-Clause",
+	"BSD-3-Clause",
+	"BSD-3-Clause-Clear",
+	"ISC",
+	"MIT",
+	"MIT-0",
+	"Unlicense",
+	"CC0-1.0",
+	"BlueOak-1.0.0",
+	"Zlib",
+	"0BSD",
+	"PSF-2.0",
+	"Python-2.0",
+}
 
 // excused are files of modules that are not what they seem, with the reason. One that
 // excuses nothing is an error.
@@ -64,8 +78,11 @@ func run(root string, write bool) error {
 		return err
 	}
 	notice, refused := &bytes.Buffer{}, []error{}
-	fmt.Fprint(notice, "Loci is under the Apache License 2.0 (LICENSE). The program contains, besides, what is named here with\n"+
-		"its licences, for each platform that it is built for. Written by `make notice`.\n")
+	fmt.Fprint(
+		notice,
+		"Loci is under the Apache License 2.0 (LICENSE). The program contains, besides, what is named here with\n"+
+			"its licences, for each platform that it is built for. Written by `make notice`.\n",
+	)
 	for _, m := range modules {
 		if err := m.describe(notice); err != nil {
 			refused = append(refused, err)
@@ -102,7 +119,14 @@ func inProgram(root string) ([]module, error) {
 	found := map[string]module{}
 	for _, platform := range platforms {
 		goos, arch, _ := strings.Cut(platform, "/")
-		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/loci")
+		cmd := exec.Command(
+			"go",
+			"list",
+			"-deps",
+			"-f",
+			"{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}",
+			"./cmd/loci",
+		)
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
@@ -123,7 +147,9 @@ func inProgram(root string) ([]module, error) {
 		return nil, err
 	}
 	standard := module{"the standard library of Go", "", strings.TrimSpace(string(goroot))}
-	return append([]module{standard}, slices.SortedFunc(maps.Values(found), func(a, b module) int { return strings.Compare(a.Path, b.Path) })...), nil
+	return append(
+		[]module{standard},
+		slices.SortedFunc(maps.Values(found), func(a, b module) int { return strings.Compare(a.Path, b.Path) })...), nil
 }
 
 // named are the files that say on what terms a module comes.
@@ -158,7 +184,13 @@ func (m module) describe(w io.Writer) error {
 				return fmt.Errorf("%s %s: %s has %s, which is refused", m.Path, m.Version, e.Name(), id)
 			}
 		}
-		fmt.Fprintf(w, "\n%s: %s\n\n%s\n", e.Name(), strings.Join(ids, ", "), bytes.TrimSpace(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))))
+		fmt.Fprintf(
+			w,
+			"\n%s: %s\n\n%s\n",
+			e.Name(),
+			strings.Join(ids, ", "),
+			bytes.TrimSpace(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))),
+		)
 	}
 	if !licensed {
 		return fmt.Errorf("%s %s has no licence", m.Path, m.Version)
