@@ -312,6 +312,77 @@ func TestSessionTrimReadsOn(t *testing.T) {
 	})
 }
 
+// A trim of more messages than the store gives at once misses none between two pages
+// and takes none twice, also where results without calls make it look at all of them.
+func TestSessionTrimOverPages(t *testing.T) {
+	const all, most = 3100, 1050
+	for name, c := range map[string]struct {
+		at   map[int]loci.Message
+		gone []int64 // of the newest, most and as many more
+	}{
+		"coherent":     {map[int]loci.Message{1001: asks("a"), 2000: answer("a"), 2001: asks("b"), 3001: answer("b"), 3002: asks("c"), 3003: answer("c")}, []int64{3001}},
+		"not coherent": {map[int]loci.Message{1: answer("x"), 1001: asks("a"), 3000: asks("b"), 3001: asks("c"), 3002: answer("c"), 3003: answer("b"), 3090: answer("a"), 3091: answer("x")}, []int64{3090, 3091}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachStore(t, func(t *testing.T, s loci.Store) {
+				m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: all}), "u")
+				messages := make([]loci.Message, all)
+				for i := range messages {
+					messages[i] = spoken(loci.MessageHuman, "h")
+					if other, ok := c.at[i+1]; ok {
+						messages[i] = other
+					}
+				}
+				for part := range slices.Chunk(messages, loci.MaxAppend) {
+					appendTo(t, m, "s", part...)
+				}
+				if _, err := m.Sessions().Trim(t.Context(), "s", most); err != nil {
+					t.Fatal(err)
+				}
+				var want []int64
+				for seq := int64(all - most + 1); seq <= all; seq++ {
+					if !slices.Contains(c.gone, seq) {
+						want = append(want, seq)
+					}
+				}
+				var got []int64
+				for after := int64(0); ; after = got[len(got)-1] {
+					page := seqs(historyOf(t, m, "s", loci.HistoryQuery{After: after, Limit: 1000}))
+					if got = append(got, page...); len(page) < 1000 {
+						break
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%d are left, want %d: %v … %v", len(got), len(want), got[:5], got[max(0, len(got)-105):])
+				}
+			})
+		})
+	}
+}
+
+// A second result of one call is known as one however far back the first is: when the
+// call goes, both go.
+func TestSessionTrimKnowsASecondResult(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		for _, between := range []int{1, 18, 19, 20, 21, 1019, 1020, 1021} {
+			const most = 2000
+			m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: most}), fmt.Sprint(between))
+			said := slices.Repeat([]loci.Message{spoken(loci.MessageHuman, "h")}, 1021)
+			appendTo(t, m, "s", asks("c"), answer("c"))
+			for part := range slices.Chunk(said[:between], loci.MaxAppend) {
+				appendTo(t, m, "s", part...)
+			}
+			appendTo(t, m, "s", answer("c"))
+			if _, err := m.Sessions().Trim(t.Context(), "s", between+2); err != nil { // the call goes
+				t.Fatal(err)
+			}
+			if n := sessionOf(t, m, "s").Messages; n != int64(between) {
+				t.Errorf("%d messages between the results: %d are left", between, n)
+			}
+		}
+	})
+}
+
 // Calls that share an id make a session one to look at as a whole, for as long as two
 // of them are in it.
 func TestSessionTrimWithOneIDTwice(t *testing.T) {
