@@ -315,14 +315,15 @@ func TestSessionTrimReadsOn(t *testing.T) {
 // A trim of more messages than the store gives at once misses none between two pages
 // and takes none twice, also where results without calls make it look at all of them.
 func TestSessionTrimOverPages(t *testing.T) {
-	const all, most = 3100, 1050
+	const all = 3100
 	for name, c := range map[string]struct {
+		most int
 		at   map[int]loci.Message
-		gone []int64 // of the newest, most and as many more
+		gone []int64 // beside the oldest
 	}{
-		"coherent":              {map[int]loci.Message{1001: asks("a"), 2000: answer("a"), 2001: asks("b"), 3001: answer("b"), 3002: asks("c"), 3003: answer("c")}, []int64{3001}},
-		"results without calls": {map[int]loci.Message{1: answer("x"), 3091: answer("x")}, []int64{3091}},
-		"both":                  {map[int]loci.Message{1: answer("x"), 1001: asks("a"), 3000: asks("b"), 3001: asks("c"), 3002: answer("c"), 3003: answer("b"), 3090: answer("a"), 3091: answer("x")}, []int64{3090, 3091}},
+		"coherent":              {1050, map[int]loci.Message{1001: asks("a"), 2000: answer("a"), 2001: asks("b"), 3001: answer("b"), 3002: asks("c"), 3003: answer("c")}, []int64{3001}},
+		"results without calls": {2600, map[int]loci.Message{1: answer("x"), 3091: answer("x")}, []int64{3091}},
+		"both":                  {1050, map[int]loci.Message{1: answer("x"), 1001: asks("a"), 3000: asks("b"), 3001: asks("c"), 3002: answer("c"), 3003: answer("b"), 3090: answer("a"), 3091: answer("x")}, []int64{3090, 3091}},
 	} {
 		eachStore(t, func(t *testing.T, s loci.Store) {
 			m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: all}), name)
@@ -333,10 +334,10 @@ func TestSessionTrimOverPages(t *testing.T) {
 			for part := range slices.Chunk(messages, loci.MaxAppend) {
 				appendTo(t, m, "s", part...)
 			}
-			less := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: most}), name)
+			less := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: c.most}), name)
 			appendTo(t, less, "s", spoken(loci.MessageHuman, "h"))
 			var want, got []int64
-			for seq := int64(all + 1 - most + 1); seq <= all+1; seq++ {
+			for seq := int64(all + 1 - c.most + 1); seq <= all+1; seq++ {
 				if !slices.Contains(c.gone, seq) {
 					want = append(want, seq)
 				}
