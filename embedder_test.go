@@ -130,7 +130,8 @@ func TestSearchAsksWhatTheEmbedderKnows(t *testing.T) {
 		save(t, m, "harbour boat")
 		save(t, m, "mountain")
 		got := search(t, m, loci.Query{Text: "harbour boat"}).Matches
-		if len(got) == 0 || math.Abs(got[0].Explain.VectorPart-weight*known) > 1e-9 || math.Abs(got[0].Explain.KeywordPart-(1-weight*known)) > 1e-9 {
+		if len(got) == 0 || math.Abs(got[0].Explain.VectorPart-weight*known) > 1e-9 ||
+			math.Abs(got[0].Explain.KeywordPart-(1-weight*known)) > 1e-9 {
 			t.Errorf("known %v: %+v", known, got)
 		}
 	}

@@ -321,9 +321,11 @@ func TestSessionTrimOverPages(t *testing.T) {
 		at   map[int]loci.Message
 		gone []int64 // beside the oldest
 	}{
-		"coherent":              {1050, map[int]loci.Message{1001: asks("a"), 2000: answer("a"), 2001: asks("b"), 3001: answer("b"), 3002: asks("c"), 3003: answer("c")}, []int64{3001}},
+		"coherent": {1050, map[int]loci.Message{1001: asks("a"), 2000: answer("a"), 2001: asks("b"), 3001: answer("b"),
+			3002: asks("c"), 3003: answer("c")}, []int64{3001}},
 		"results without calls": {2600, map[int]loci.Message{1: answer("x"), 3091: answer("x")}, []int64{3091}},
-		"both":                  {1050, map[int]loci.Message{1: answer("x"), 1001: asks("a"), 3000: asks("b"), 3001: asks("c"), 3002: answer("c"), 3003: answer("b"), 3090: answer("a"), 3091: answer("x")}, []int64{3090, 3091}},
+		"both": {1050, map[int]loci.Message{1: answer("x"), 1001: asks("a"), 3000: asks("b"), 3001: asks("c"),
+			3002: answer("c"), 3003: answer("b"), 3090: answer("a"), 3091: answer("x")}, []int64{3090, 3091}},
 	} {
 		eachStore(t, func(t *testing.T, s loci.Store) {
 			m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: all}), name)
@@ -346,7 +348,8 @@ func TestSessionTrimOverPages(t *testing.T) {
 				part = seqs(historyOf(t, m, "s", loci.HistoryQuery{After: part[len(part)-1], Limit: 1000}))
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: %d are left from %d, want %d from %d; of the last %v", name, len(got), got[0], len(want), want[0], got[max(0, len(got)-105):])
+				t.Errorf("%s: %d are left from %d, want %d from %d; the last are %v",
+					name, len(got), got[0], len(want), want[0], got[max(0, len(got)-105):])
 			}
 		})
 	}

@@ -153,7 +153,8 @@ func runTable(ctx context.Context, root, dir string, o options) error {
 			fmt.Fprintln(os.Stderr, err)
 			faults = append(faults, err)
 		} else if o.verbose {
-			fmt.Fprintf(os.Stderr, "%s:%d: %s: %s fails, as it must, after %s\n", tableFile, m.line, m.requirement, m.test, time.Since(from).Round(time.Millisecond))
+			fmt.Fprintf(os.Stderr, "%s:%d: %s: %s fails, as it must, after %s\n",
+				tableFile, m.line, m.requirement, m.test, time.Since(from).Round(time.Millisecond))
 		}
 	}
 	fmt.Fprintf(os.Stderr, "%d of %d mutants tried in %s, %d not noticed\n", tried, len(all), time.Since(begun).Round(time.Second), len(faults))
@@ -236,7 +237,8 @@ func judge(m *mutant, result outcome, out string) error {
 		return fmt.Errorf("%s passes all the same", m.test)
 	case strings.Contains(out, "[build failed]"):
 		return fmt.Errorf("it does not compile:\n%.1000s", out)
-	case !strings.Contains(out, "--- FAIL: "+name) && !strings.Contains(out, "panic: ") && !strings.Contains(out, "fatal error: "):
+	case !strings.Contains(out, "--- FAIL: "+name) && !strings.Contains(out, "panic: ") &&
+		!strings.Contains(out, "fatal error: "):
 		return fmt.Errorf("%s did not run to its end:\n%.1000s", m.test, out)
 	}
 	return nil

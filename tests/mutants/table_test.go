@@ -51,7 +51,8 @@ func TestTable(t *testing.T) {
 			name := strings.TrimSpace(strings.Split(line, "|")[1])
 			requirements++
 			if have[name] == (elsewhere[name] != "") {
-				t.Errorf("a fault in %s breaks %q: %t; a reason why there can be none: %q. Want one of both", tableFile, name, have[name], elsewhere[name])
+				t.Errorf("a fault in %s breaks %q: %t; a reason why there can be none: %q. Want one of both",
+					tableFile, name, have[name], elsewhere[name])
 			}
 			left = slices.DeleteFunc(left, func(l string) bool { return l == name })
 		}
