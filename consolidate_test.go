@@ -401,6 +401,33 @@ func TestConsolidateBudgets(t *testing.T) {
 	})
 }
 
+// A call that takes more than is left is not made, though a smaller one might be.
+func TestConsolidateBudgetHoldsBeforeACall(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		for _, c := range []struct {
+			spare  int64 // tokens beyond what two calls take
+			groups int
+			budget string
+		}{{-200, 1, "run"}, {200, 2, ""}} {
+			if err := s.EraseTenant(t.Context(), tenant(t, "t")); err != nil {
+				t.Fatal(err)
+			}
+			e := newEngine(t, s, quiet(newClock()))
+			for _, user := range []string{"a", "b"} {
+				episode(t, bind(t, e, "user", user), "home", strings.Repeat("something ", 1200))
+			}
+			f := &fakeModel{t: t, reply: says(`{"new_facts":[]}`)} // a call takes 1,100 tokens
+			opts := loci.ConsolidateOptions{Completer: f.completer(), DryRun: true}
+			plan := consolidate(t, e, opts)
+			opts.DryRun, opts.TokensPerRun = false, plan.EstimatedTokens/2+1100+c.spare
+			r := consolidate(t, e, opts)
+			if plan.Groups != 2 || r.Budget != c.budget || r.Groups != c.groups || int(f.calls.Load()) != c.groups {
+				t.Errorf("%+d tokens: %+v, %d calls", c.spare, r, f.calls.Load())
+			}
+		}
+	})
+}
+
 // An episode that is forgotten while the model reads it is no evidence any more.
 func TestConsolidateForgottenMeanwhile(t *testing.T) {
 	e := newEngine(t, openMemory(), quiet(newClock()))

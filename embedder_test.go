@@ -2,6 +2,7 @@ package loci_test
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -105,6 +106,35 @@ func (p *patience) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	deadline, _ := ctx.Deadline()
 	p.deadlines, p.asked = append(p.deadlines, deadline), append(p.asked, time.Now())
 	return p.wordEmbedder.Embed(ctx, texts)
+}
+
+// A halfKnown embedder knows as much of a text as it says.
+type halfKnown struct {
+	wordEmbedder
+	known float64
+}
+
+func (h *halfKnown) Knows(text string) float64 {
+	if text != "harbour boat" {
+		return 1
+	}
+	return h.known
+}
+
+// A search gives similarity the weight that the embedder's knowledge of the query leaves.
+func TestSearchAsksWhatTheEmbedderKnows(t *testing.T) {
+	for _, known := range []float64{1, 0.5, 0} {
+		h := &halfKnown{wordEmbedder{model: "one"}, known}
+		weight := 0.8
+		m := bind(t, newEngine(t, openMemory(), loci.Options{Embedder: h, VectorWeight: &weight}), "u")
+		save(t, m, "harbour boat")
+		save(t, m, "mountain")
+		got := search(t, m, loci.Query{Text: "harbour boat"}).Matches
+		if len(got) == 0 || math.Abs(got[0].Explain.VectorPart-weight*known) > 1e-9 ||
+			math.Abs(got[0].Explain.KeywordPart-(1-weight*known)) > 1e-9 {
+			t.Errorf("known %v: %+v", known, got)
+		}
+	}
 }
 
 func TestBatchesMayTakeLonger(t *testing.T) {

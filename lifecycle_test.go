@@ -156,12 +156,14 @@ func TestConfirmRefuses(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		c := newClock()
+		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
 		episode, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "Berlin", Butler: "b"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: store(t, m, keyed("Berlin")).ID, loci.KindRule: storeRule(t, m, "Berlin"), loci.KindEpisode: episode} {
+			c.set(newClock().now().Add(time.Hour))
 			for other := range map[loci.Kind]bool{loci.KindFact: true, loci.KindRule: true, loci.KindEpisode: true} {
 				if other != kind {
 					if changed, err := m.Forget(t.Context(), other, id); changed || err != nil {
@@ -169,7 +171,7 @@ func TestForget(t *testing.T) {
 					}
 				}
 			}
-			if elsewhere, err := bind(t, newEngine(t, s, loci.Options{}), "v").Forget(t.Context(), kind, id); elsewhere || err != nil {
+			if elsewhere, err := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "v").Forget(t.Context(), kind, id); elsewhere || err != nil {
 				t.Errorf("%s of another namespace: %v, %v", kind, elsewhere, err)
 			}
 			for _, want := range []bool{true, false} {
@@ -188,7 +190,7 @@ func TestForget(t *testing.T) {
 				t.Errorf("%s is still found", kind)
 			}
 		}
-		if f := allFacts(t, m)[0]; f.Validity != loci.Retracted || f.Content != "Berlin" {
+		if f := allFacts(t, m)[0]; f.Validity != loci.Retracted || f.Content != "Berlin" || !f.RetractedAt.Equal(c.now().Truncate(time.Millisecond)) {
 			t.Errorf("forgotten fact: %+v", f)
 		}
 		if e, err := m.Episode(t.Context(), episode); err != nil || e.ForgottenAt.IsZero() {

@@ -131,6 +131,26 @@ func TestDownEmbedderEndsTheReindex(t *testing.T) {
 }
 
 // What was made before the embedder went down need not be made again.
+// What an embedder made of a batch before it went down in the middle is stored.
+func TestReindexStopsInTheMiddleOfABatch(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		saveMany(t, s, 100, func(i int) bool { return i == 70 })
+		p := newPicky("bad")
+		p.left = 10 // 64 notes, 36 and one of them bad, a question whether it is there, one by one: 6, and the next
+		e := newEngine(t, s, loci.Options{Embedder: p})
+		r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
+		wantCode(t, err, loci.Unavailable)
+		if r.Embedded != 70 || r.Switched {
+			t.Errorf("%+v", r)
+		}
+		wantCovered(t, s, map[string]int64{"one": 100, "two": 70})
+		p.setDown(false)
+		if r, err = e.Reindex(t.Context(), tenant(t, "t"), nil); err != nil || r.Lacking != 30 || r.Embedded != 29 || !r.Switched {
+			t.Errorf("then %+v, %v", r, err)
+		}
+	})
+}
+
 func TestReindexGoesOnWhereItStopped(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		old := saveMany(t, s, 200, func(int) bool { return false })

@@ -312,6 +312,68 @@ func TestSessionTrimReadsOn(t *testing.T) {
 	})
 }
 
+// A trim of more messages than the store gives at once misses none between two pages
+// and takes none twice, also where results without calls make it look at all of them.
+func TestSessionTrimOverPages(t *testing.T) {
+	const all = 3100
+	for name, c := range map[string]struct {
+		most int
+		at   map[int]loci.Message
+		gone []int64 // beside the oldest
+	}{
+		"coherent": {1050, map[int]loci.Message{1001: asks("a"), 2000: answer("a"), 2001: asks("b"), 3001: answer("b"),
+			3002: asks("c"), 3003: answer("c")}, []int64{3001}},
+		"results without calls": {2600, map[int]loci.Message{1: answer("x"), 3091: answer("x")}, []int64{3091}},
+		"both": {1050, map[int]loci.Message{1: answer("x"), 1001: asks("a"), 3000: asks("b"), 3001: asks("c"),
+			3002: answer("c"), 3003: answer("b"), 3090: answer("a"), 3091: answer("x")}, []int64{3090, 3091}},
+	} {
+		eachStore(t, func(t *testing.T, s loci.Store) {
+			m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: all}), name)
+			messages := slices.Repeat([]loci.Message{spoken(loci.MessageHuman, "h")}, all)
+			for seq, other := range c.at {
+				messages[seq-1] = other
+			}
+			for part := range slices.Chunk(messages, loci.MaxAppend) {
+				appendTo(t, m, "s", part...)
+			}
+			less := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: c.most}), name)
+			appendTo(t, less, "s", spoken(loci.MessageHuman, "h"))
+			var want, got []int64
+			for seq := int64(all + 1 - c.most + 1); seq <= all+1; seq++ {
+				if !slices.Contains(c.gone, seq) {
+					want = append(want, seq)
+				}
+			}
+			for part := []int64{0}; len(part) > 0; got = append(got, part...) {
+				part = seqs(historyOf(t, m, "s", loci.HistoryQuery{After: part[len(part)-1], Limit: 1000}))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %d are left from %d, want %d from %d; the last are %v",
+					name, len(got), got[0], len(want), want[0], got[max(0, len(got)-105):])
+			}
+		})
+	}
+}
+
+// A second result of one call is known as one however far back the first is: when the
+// call goes, both go.
+func TestSessionTrimKnowsASecondResult(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		human := spoken(loci.MessageHuman, "h")
+		for _, between := range []int{1, 18, 19, 20, 1017, 1018, 1019, 1020} {
+			m := bind(t, newEngine(t, s, loci.Options{SessionMaxMessages: between + 2}), fmt.Sprint(between))
+			appendTo(t, m, "s", asks("c"), answer("c"))
+			for part := range slices.Chunk(slices.Repeat([]loci.Message{human}, between), loci.MaxAppend) {
+				appendTo(t, m, "s", part...)
+			}
+			appendTo(t, m, "s", answer("c"), human) // the call goes
+			if n := sessionOf(t, m, "s").Messages; n != int64(between+1) {
+				t.Errorf("%d messages between the results: %d are left", between, n)
+			}
+		}
+	})
+}
+
 // Calls that share an id make a session one to look at as a whole, for as long as two
 // of them are in it.
 func TestSessionTrimWithOneIDTwice(t *testing.T) {

@@ -62,6 +62,8 @@ func TestMemoryInAnotherTenantNeedsElevation(t *testing.T) {
 			}
 		}
 		operator := butler(t, "general", loci.ScopeAdmin, loci.ScopeElevate)
+		unrecorded := b.as(t, operator).ask("memory_store_fact", calls("")["memory_store_fact"], there)
+		unrecorded.refused(loci.Forbidden, "requests cannot choose their tenant here")
 		c := dialOptions(t, b.engine, mcp.Options{Principal: operator, RecordElevation: b.engine.RecordElevation},
 			tool.Config{Entries: []tool.Instance{lifecycle}, Logger: slog.New(slog.DiscardHandler)})
 		id := c.ask("memory_store_fact", calls("")["memory_store_fact"], there).id("id")

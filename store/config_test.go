@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -68,13 +69,14 @@ func TestBackendFaults(t *testing.T) {
 	for _, c := range []struct {
 		config store.Config
 		code   error
+		says   string
 	}{
-		{store.Config{Backend: "sqlite"}, loci.ErrInvalid},
-		{store.Config{Backend: "memory", Path: "x.db"}, loci.ErrInvalid},
-		{store.Config{Path: "x.db"}, loci.ErrInvalid},
-		{store.Config{Backend: "redis"}, loci.ErrUnsupported},
+		{store.Config{Backend: "sqlite"}, loci.ErrInvalid, `backend "sqlite" needs a path`},
+		{store.Config{Backend: "memory", Path: "x.db"}, loci.ErrInvalid, `backend "memory" keeps no file`},
+		{store.Config{Path: "x.db"}, loci.ErrInvalid, "path is set"},
+		{store.Config{Backend: "redis"}, loci.ErrUnsupported, `backend "redis" is not known`},
 	} {
-		if _, err := store.OpenConfig(t.Context(), c.config, nil); !errors.Is(err, c.code) {
+		if _, err := store.OpenConfig(t.Context(), c.config, nil); !errors.Is(err, c.code) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c.config, err)
 		}
 	}

@@ -31,6 +31,8 @@ func TestCreateNewFact(t *testing.T) {
 		) != `{"action":"create","id":"`+id+`","message":"created memory `+id+`","outcome":"duplicate_of"}` {
 		t.Errorf("the same again: text %q, structured %s", again.Text, again.Structured)
 	}
+	create(t, set, u, `{"content":"Drives a Fiat","metadata":{"category":"car"}}`)
+	same(t, "stored with metadata", contents(t, search(t, set, u, `{"query":"Fiat","filter":{"category":"car"}}`)), []string{"Drives a Fiat"})
 	refused(t, set, "manage_memory", u, `{}`, loci.Invalid, "content must not be empty")
 	refused(t, set, "manage_memory", u, `{"content":" \n"}`, loci.Invalid, "content must not be empty")
 	refused(t, set, "manage_memory", u, object("content", "x", "id", someID), loci.Invalid,

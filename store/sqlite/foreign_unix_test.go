@@ -17,9 +17,15 @@ import (
 func TestForeignBallast(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(target, ballast string) error{
-		"a link":               os.Symlink,
-		"a link to nothing":    func(target, ballast string) error { return os.Symlink(target+".missing", ballast) },
-		"a hard link":          os.Link,
+		"a link":            os.Symlink,
+		"a link to nothing": func(target, ballast string) error { return os.Symlink(target+".missing", ballast) },
+		"a hard link":       os.Link,
+		"a hard link to zeros": func(target, ballast string) error {
+			if err := os.WriteFile(target+".zeros", make([]byte, ballastSize), 0o600); err != nil {
+				return err
+			}
+			return os.Link(target+".zeros", ballast)
+		},
 		"a file of the user's": func(_, ballast string) error { return os.WriteFile(ballast, []byte("mine"), 0o600) },
 		"one as large as ours": func(_, ballast string) error {
 			return os.WriteFile(ballast, append(make([]byte, ballastSize-1), 1), 0o600)

@@ -32,6 +32,7 @@ type options struct {
 	only, slice, skip string
 	within            time.Duration
 	random, workers   int
+	verbose           bool
 	seed              uint64
 	from, with        string
 	packages          []string
@@ -41,16 +42,12 @@ func main() {
 	var o options
 	flag.StringVar(&o.only, "only", "", "only mutants whose requirement or test matches this `expression`")
 	flag.StringVar(&o.slice, "slice", "", "begin at a place that this `text` chooses, such as a commit")
-	flag.DurationVar(&o.within, "for", 0, "begin no more mutants after this time")
+	flag.DurationVar(&o.within, "for", 0, "end after this time, with as many mutants as fit into it")
+	flag.BoolVar(&o.verbose, "v", false, "print every mutant and how long it took")
 	flag.IntVar(&o.random, "random", 0, "this many random mutants of each package named")
 	flag.StringVar(&o.skip, "skip", "", "tests that random mutants are not tried on, an `expression`")
 	flag.StringVar(&o.from, "files", "", "random mutants only of files that match this `expression`")
-	flag.StringVar(
-		&o.with,
-		"with",
-		"",
-		"packages whose tests are tried, too, on random mutants, with commas between them",
-	)
+	flag.StringVar(&o.with, "with", "", "packages whose tests are tried, too, on random mutants, with commas between them")
 	flag.IntVar(&o.workers, "workers", 2, "how many tests run at once")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the choice of random mutants")
 	flag.Parse()
@@ -107,6 +104,11 @@ func readMutants(root string) ([]*mutant, error) {
 
 func runTable(ctx context.Context, root, dir string, o options) error {
 	begun := time.Now()
+	if o.within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.within)
+		defer cancel()
+	}
 	all, err := readMutants(root)
 	if err != nil {
 		return err
@@ -118,10 +120,7 @@ func runTable(ctx context.Context, root, dir string, o options) error {
 		}
 		all = slices.DeleteFunc(all, func(m *mutant) bool { return !only.MatchString(m.requirement + " " + m.test) })
 	}
-	slices.SortStableFunc(
-		all,
-		func(x, y *mutant) int { return strings.Compare(x.dir, y.dir) },
-	) // a package is built once
+	slices.SortStableFunc(all, func(x, y *mutant) int { return strings.Compare(x.dir, y.dir) }) // a package is built once
 	if o.slice != "" && len(all) > 0 {
 		h := fnv.New64a()
 		h.Write([]byte(o.slice))
@@ -141,61 +140,92 @@ func runTable(ctx context.Context, root, dir string, o options) error {
 	}
 	var faults []error
 	tried := 0
-	binaries := map[string]binary{}
+	t := &trial{g, map[string]binary{}, map[string]error{}}
 	for i, m := range all {
-		if ctx.Err() != nil || o.within > 0 && time.Since(begun) > o.within {
-			break
+		from := time.Now()
+		err := t.try(ctx, i+1, m)
+		if ctx.Err() != nil {
+			break // whatever it says: it had no time
 		}
 		tried++
-		if err := try(ctx, g, binaries, i+1, m); err != nil {
+		if err != nil {
 			err = fmt.Errorf("%s:%d: %s: %w", tableFile, m.line, m.requirement, err)
 			fmt.Fprintln(os.Stderr, err)
 			faults = append(faults, err)
+		} else if o.verbose {
+			fmt.Fprintf(os.Stderr, "%s:%d: %s: %s fails, as it must, after %s\n",
+				tableFile, m.line, m.requirement, m.test, time.Since(from).Round(time.Millisecond))
 		}
 	}
-	fmt.Fprintf(
-		os.Stderr,
-		"%d of %d mutants tried in %s, %d not noticed\n",
-		tried,
-		len(all),
-		time.Since(begun).Round(time.Second),
-		len(faults),
-	)
+	fmt.Fprintf(os.Stderr, "%d of %d mutants tried in %s, %d not noticed\n", tried, len(all), time.Since(begun).Round(time.Second), len(faults))
 	if len(faults) > 0 {
 		return fmt.Errorf("%d mutants were not noticed by their tests", len(faults))
+	}
+	if tried == 0 && len(all) > 0 {
+		return errors.New("not one mutant was tried: the time is over before the tests are built")
+	}
+	if o.within > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil // as many as fit
 	}
 	return ctx.Err()
 }
 
 // patience is how long a test may take with a mutant in the program. A mutant must
 // make its test fail, not hang.
-const patience = 5 * time.Minute
+const patience = 2 * time.Minute
 
-// try runs the test of a mutant; nil: it failed, as it must.
-func try(ctx context.Context, g *garden, binaries map[string]binary, n int, m *mutant) error {
-	if m.whole {
-		return tryWhole(ctx, g, m)
-	}
-	b, built := binaries[m.dir]
-	if !built {
-		var refused []int
-		var err error
-		if b, refused, err = g.build(ctx, m.dir); err != nil {
+// A trial is a run over mutants.
+type trial struct {
+	g        *garden
+	binaries map[string]binary
+	sound    map[string]error // tests that were run without a mutant: what is wrong with them
+}
+
+// try runs the test of a mutant; nil: it failed, as it must, and passes without one.
+func (t *trial) try(ctx context.Context, n int, m *mutant) error {
+	run := func(n int) (outcome, string, error) { return t.g.runWhole(ctx, n > 0, m) }
+	if !m.whole {
+		b, err := t.binary(ctx, m.dir)
+		if err != nil {
 			return err
 		}
-		binaries[m.dir] = b
-		for _, n := range refused {
-			g.refused[n] = true
+		if t.g.refused[n] {
+			return errors.New("it does not compile")
 		}
+		run = func(n int) (outcome, string, error) { return b.run(ctx, n, "", runExpression(m.test), patience) }
 	}
-	if g.refused[n] {
-		return errors.New("it does not compile")
+	result, out, err := run(n)
+	if err == nil {
+		err = judge(m, result, out)
 	}
-	result, out, err := b.run(ctx, n, "", runExpression(m.test), patience)
 	if err != nil {
 		return err
 	}
-	return judge(m, result, out)
+	key := m.dir + " " + m.test
+	if _, ok := t.sound[key]; !ok {
+		result, out, err := run(0)
+		if err == nil && result != passed {
+			err = fmt.Errorf("%s fails without it, too:\n%.1000s", m.test, out)
+		}
+		t.sound[key] = err
+	}
+	return t.sound[key]
+}
+
+// binary builds the tests of a package once.
+func (t *trial) binary(ctx context.Context, dir string) (binary, error) {
+	if b, built := t.binaries[dir]; built {
+		return b, nil
+	}
+	b, refused, err := t.g.build(ctx, dir)
+	if err != nil {
+		return b, err
+	}
+	t.binaries[dir] = b
+	for _, n := range refused {
+		t.g.refused[n] = true
+	}
+	return b, nil
 }
 
 func judge(m *mutant, result outcome, out string) error {
@@ -205,48 +235,55 @@ func judge(m *mutant, result outcome, out string) error {
 		return fmt.Errorf("%s hangs instead of failing", m.test)
 	case result == passed:
 		return fmt.Errorf("%s passes all the same", m.test)
-	case !strings.Contains(out, "--- FAIL: "+name) && !strings.Contains(out, "panic: "):
+	case strings.Contains(out, "[build failed]"):
+		return fmt.Errorf("it does not compile:\n%.1000s", out)
+	case !strings.Contains(out, "--- FAIL: "+name) && !strings.Contains(out, "panic: ") &&
+		!strings.Contains(out, "fatal error: "):
 		return fmt.Errorf("%s did not run to its end:\n%.1000s", m.test, out)
 	}
 	return nil
 }
 
-// tryWhole runs a test of a program that is built with this mutant alone; programs
-// that the test builds have it, too.
-func tryWhole(ctx context.Context, g *garden, m *mutant) error {
-	data, err := os.ReadFile(filepath.Join(g.root, m.change.path))
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(g.dir, "whole.go")
-	changed := slices.Concat(data[:m.change.start], []byte(m.change.text), data[m.change.end:])
-	if err := os.WriteFile(file, changed, 0o600); err != nil {
-		return err
-	}
-	overlay, err := writeOverlay(
-		filepath.Join(g.dir, "whole.json"),
-		map[string]string{filepath.Join(g.root, m.change.path): file},
-	)
-	if err != nil {
-		return err
-	}
+// runWhole runs a test of a program that is built with this mutant alone, or with
+// none; programs that the test builds have it, too.
+func (g *garden) runWhole(ctx context.Context, changed bool, m *mutant) (outcome, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-run", runExpression(m.test), ".")
 	cmd.Dir = filepath.Join(g.root, m.dir)
-	cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay, "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.WaitDelay = time.Second
+	if changed {
+		overlay, err := g.overlayOf(m.change)
+		if err != nil {
+			return passed, "", err
+		}
+		cmd.Env = append(cmd.Env, "GOFLAGS=-overlay="+overlay)
+	}
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return judge(m, stuck, string(out))
+		return stuck, string(out), nil
 	case err == nil:
-		return judge(m, passed, string(out))
-	case errors.As(err, &exit):
-		return judge(m, failed, string(out))
+		return passed, string(out), nil
+	case errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay):
+		return failed, string(out), nil
 	}
-	return err
+	return passed, "", err
+}
+
+// overlayOf writes the overlay of one change and returns its path.
+func (g *garden) overlayOf(c change) (string, error) {
+	data, err := os.ReadFile(filepath.Join(g.root, c.path))
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(g.dir, "whole.go")
+	if err := os.WriteFile(file, slices.Concat(data[:c.start], []byte(c.text), data[c.end:]), 0o600); err != nil {
+		return "", err
+	}
+	return writeOverlay(filepath.Join(g.dir, "whole.json"), map[string]string{filepath.Join(g.root, c.path): file})
 }
 
 // runRandom tries random mutants of a package on the package's own tests.

@@ -315,7 +315,8 @@ func TestFilterComesBeforeLimit(t *testing.T) {
 		x.Upsert(r, codes(r, uint64(i)))
 	}
 	hits, err := x.Match(loci.Probe{Text: "zebra", Vector: make([]float32, space.Dims), Space: space}, loci.Filter{Within: []loci.Namespace{{"u"}}, Tags: []string{"odd"}}, 1, nil)
-	if err != nil || len(hits) != 1 || hits[0].KeywordRank != 1 || hits[0].VectorRank != 1 {
+	if err != nil || len(hits) != 1 || hits[0].ID != record(57, nil).ID ||
+		hits[0].KeywordRank != 1 || hits[0].VectorRank != 1 {
 		t.Errorf("hits %+v, %v", hits, err)
 	}
 }
