@@ -12,24 +12,20 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/tree"
 )
-
-// logIsWhole requires that the audit log of a tenant accuses nobody.
-func logIsWhole(t testing.TB, e *loci.Engine, tn loci.Tenant) {
-	t.Helper()
-	report, err := e.VerifyEvents(context.WithoutCancel(t.Context()), tn, loci.Hash{})
-	if err != nil || len(report.Problems) > 0 {
-		t.Fatalf("the log of a healthy store: %+v, %v", report, err)
-	}
-}
 
 // A desk is what the operations of the test below work on.
 type desk struct {
 	*testing.T
-	clock *clock
+	clock *locitest.Clock
 	e     *loci.Engine
 	m     *loci.Memory // of the namespace u
-	tree  *loci.Tree
+	tree  *tree.Tree
 	ids   map[string]loci.ID
 	kept  bytes.Buffer // an export
 }
@@ -54,25 +50,17 @@ func (d *desk) fact(name, content, subject string) {
 // wrote puts checkpoints with writes, of one task with two and one that is written anew.
 func (d *desk) wrote(thread string, n int) {
 	d.Helper()
-	history(d, d.m, thread, "", n, func(i int) string { return fmt.Sprintf(`{"run_id":"r%d"}`, i%2) })
-	history(d, d.m, thread, "in:1", 1, plain)
+	locitest.CheckpointHistory(d, d.m, thread, "", n, func(i int) string { return fmt.Sprintf(`{"run_id":"r%d"}`, i%2) })
+	locitest.CheckpointHistory(d, d.m, thread, "in:1", 1, locitest.PlainState)
 	for range 2 {
-		putWrites(
-			d,
-			d.m,
-			thread,
-			"c00",
-			write("more", 0, "ch", "v"),
-			write("more", 1, "ch", "v"),
-			write("more", -1, "ch", "anew"),
-		)
+		locitest.PutWrites(d, d.m, thread, "c00", locitest.Write("more", 0, "ch", "v"), locitest.Write("more", 1, "ch", "v"), locitest.Write("more", -1, "ch", "anew"))
 	}
 }
 
 func (d *desk) session(id string, messages int) {
 	d.Helper()
 	for i := range messages {
-		appendTo(d, d.m, id, spoken(loci.MessageHuman, fmt.Sprint("message ", i)))
+		locitest.AppendTo(d, d.m, id, locitest.Spoken(session.MessageHuman, fmt.Sprint("message ", i)))
 	}
 }
 
@@ -112,70 +100,63 @@ var factOperations = []operation{
 		}
 	}},
 	{"Memory.Erase", func(d *desk) { d.ok(nil, d.m.Erase(d.Context(), d.ids["rule"])) }},
-	{"Memory.StoreEpisode", func(d *desk) { d.ids["episode"] = episode(d, d.m, "home", "tea was drunk") }},
+	{"Memory.StoreEpisode", func(d *desk) { d.ids["episode"] = locitest.Episode(d, d.m, "home", "tea was drunk") }},
 	{"Memory.ConcludeEpisode", func(d *desk) { d.ok(d.m.ConcludeEpisode(d.Context(), d.ids["episode"], loci.Failed)) }},
 	{"Engine.Consolidate", func(d *desk) {
-		id := episode(d, d.m, "home", "coffee was drunk")
+		id := locitest.Episode(d, d.m, "home", "coffee was drunk")
 		f := &fakeModel{t: d.T, reply: says(`{"new_facts":[{"content":"Drinks coffee.","evidence":[%q]}]}`, id)}
-		d.ok(d.e.Consolidate(d.Context(), tenant(d, "t"), loci.ConsolidateOptions{Completer: f.completer()}))
+		d.ok(d.e.Consolidate(d.Context(), locitest.Tenant(d, "t"), loci.ConsolidateOptions{Completer: f.completer()}))
 		d.ok(nil, d.m.Erase(d.Context(), id))
 	}},
 }
 
 var itemOperations = []operation{
 	{"Items.Put", func(d *desk) {
-		put(d, d.m, loci.Namespace{"u", "x"}, "k", `{"a":1}`, nil)
-		put(d, d.m, loci.Namespace{"u", "x"}, "k", `{"a":2}`, nil)
-		put(d, d.m, loci.Namespace{"u", "y"}, "l", `{"a":1}`, nil)
+		locitest.PutItem(d, d.m, loci.Namespace{"u", "x"}, "k", `{"a":1}`, nil)
+		locitest.PutItem(d, d.m, loci.Namespace{"u", "x"}, "k", `{"a":2}`, nil)
+		locitest.PutItem(d, d.m, loci.Namespace{"u", "y"}, "l", `{"a":1}`, nil)
 	}},
-	{"Items.Delete", func(d *desk) { d.ok(nil, d.m.Items().Delete(d.Context(), loci.Namespace{"u", "x"}, "k")) }},
+	{"Items.Delete", func(d *desk) { d.ok(nil, item.Of(d.m).Delete(d.Context(), loci.Namespace{"u", "x"}, "k")) }},
 }
 
 var sessionOperations = []operation{
-	{
-		"Sessions.Create",
-		func(d *desk) { d.ok(d.m.Sessions().Create(d.Context(), loci.NewSession{ID: "made", MaxMessages: 3})) },
-	},
+	{"Sessions.Create", func(d *desk) { d.ok(session.Of(d.m).Create(d.Context(), session.New{ID: "made", MaxMessages: 3})) }},
 	{"Sessions.Append", func(d *desk) { d.session("made", 5) }}, // trims
 	{"Sessions.Append", func(d *desk) { d.session("s", 5) }},
 	{"Sessions.Update", func(d *desk) {
 		metadata := json.RawMessage(`{"k":"v"}`)
-		d.ok(d.m.Sessions().Update(d.Context(), "s", loci.SessionChange{Metadata: &metadata}))
+		d.ok(session.Of(d.m).Update(d.Context(), "s", session.Change{Metadata: &metadata}))
 	}},
 	{"Sessions.Summarise", func(d *desk) {
-		talk(d, d.m, 20)
-		summarise(d, d.m, loci.SummaryOptions{Completer: &writer{}, ContextTokens: 200})
+		locitest.Talk(d, d.m, 20)
+		locitest.Summarise(d, d.m, session.SummaryOptions{Completer: &locitest.Writer{}, ContextTokens: 200})
 	}},
 	{"Memory.Export", func(d *desk) { d.ok(d.m.Export(d.Context(), &d.kept, nil)) }},
 	{"Memory.Import", func(d *desk) { // each into a place of its own, and once more
 		for _, place := range []string{"copy", "copy", "trimmed", "cleared", "replaced", "single", "appended"} {
-			d.ok(bind(d, d.e, place).Import(d.Context(), bytes.NewReader(d.kept.Bytes()), nil))
+			d.ok(locitest.Bind(d, d.e, place).Import(d.Context(), bytes.NewReader(d.kept.Bytes()), nil))
 		}
 	}},
-	{"Sessions.Trim", func(d *desk) { d.ok(bind(d, d.e, "trimmed").Sessions().Trim(d.Context(), "s", 1)) }},
+	{"Sessions.Trim", func(d *desk) { d.ok(session.Of(locitest.Bind(d, d.e, "trimmed")).Trim(d.Context(), "s", 1)) }},
 	{"Sessions.Append", func(d *desk) {
 		limit := 2
-		m := bind(d, d.e, "appended")
-		d.ok(m.Sessions().Update(d.Context(), "s", loci.SessionChange{MaxMessages: &limit}))
-		appendTo(d, m, "s", spoken(loci.MessageHuman, "and one"))
+		m := locitest.Bind(d, d.e, "appended")
+		d.ok(session.Of(m).Update(d.Context(), "s", session.Change{MaxMessages: &limit}))
+		locitest.AppendTo(d, m, "s", locitest.Spoken(session.MessageHuman, "and one"))
 	}},
-	{"Sessions.Clear", func(d *desk) { d.ok(bind(d, d.e, "cleared").Sessions().Clear(d.Context(), "s")) }},
-	{"Sessions.ClearAll", func(d *desk) { d.ok(bind(d, d.e, "cleared").Sessions().ClearAll(d.Context())) }},
+	{"Sessions.Clear", func(d *desk) { d.ok(session.Of(locitest.Bind(d, d.e, "cleared")).Clear(d.Context(), "s")) }},
+	{"Sessions.ClearAll", func(d *desk) { d.ok(session.Of(locitest.Bind(d, d.e, "cleared")).ClearAll(d.Context())) }},
 	{"Sessions.Import", func(d *desk) {
-		m := bind(d, d.e, "replaced")
-		for _, mode := range []loci.ImportMode{loci.ImportReplace, loci.ImportAppend, loci.ImportReplace} {
+		m := locitest.Bind(d, d.e, "replaced")
+		for _, mode := range []session.ImportMode{session.ImportReplace, session.ImportAppend, session.ImportReplace} {
 			var b bytes.Buffer
-			d.ok(nil, m.Sessions().Export(d.Context(), "s", &b))
-			d.ok(m.Sessions().Import(d.Context(), &b, loci.SessionImport{Mode: mode}))
+			d.ok(nil, session.Of(m).Export(d.Context(), "s", &b))
+			d.ok(session.Of(m).Import(d.Context(), &b, session.Import{Mode: mode}))
 		}
 	}},
 	{"Memory.Erase", func(d *desk) { // one message, with what it belongs to
-		m := bind(d, d.e, "single")
-		events, _, err := m.Events(
-			d.Context(),
-			loci.EventFilter{Types: []loci.EventType{loci.EventImported}},
-			loci.Page{},
-		)
+		m := locitest.Bind(d, d.e, "single")
+		events, _, err := m.Events(d.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventImported}}, loci.Page{})
 		d.ok(nil, err)
 		events = slices.DeleteFunc(events, func(e loci.Event) bool { return e.Kind != loci.KindMessage })
 		if len(events) == 0 {
@@ -192,37 +173,29 @@ var sessionOperations = []operation{
 var checkpointOperations = []operation{
 	{"Checkpoints.Put", func(d *desk) { d.wrote("t", 4) }},
 	{"Checkpoints.PutWrites", func(d *desk) {
-		putWrites(d, d.m, "never", "later", write("a", 0, "ch", "of a checkpoint that never came"))
+		locitest.PutWrites(d, d.m, "never", "later", locitest.Write("a", 0, "ch", "of a checkpoint that never came"))
 	}},
 	{"Checkpoints.Put", func(d *desk) { // over one that is there, with another value
-		in := checkpoint(
-			"t",
-			"",
-			"c00",
-			"",
-			`{}`,
-			graphState{"same": "1", "step": "0"},
-			map[string]string{"step": "another"},
-		)
-		putCheckpoint(d, d.m, in)
+		in := locitest.Checkpoint("t", "", "c00", "", `{}`, locitest.GraphState{"same": "1", "step": "0"}, map[string]string{"step": "another"})
+		locitest.PutCheckpoint(d, d.m, in)
 	}},
-	{"Checkpoints.CopyThread", func(d *desk) { d.ok(d.m.Checkpoints().CopyThread(d.Context(), "t", "copy")) }},
-	{"Checkpoints.DeleteForRuns", func(d *desk) { d.ok(d.m.Checkpoints().DeleteForRuns(d.Context(), []string{"r1"})) }},
-	{"Checkpoints.Prune", func(d *desk) { d.ok(d.m.Checkpoints().Prune(d.Context(), []string{"t"}, loci.KeepLatest)) }},
-	{"Checkpoints.Prune", func(d *desk) { d.ok(d.m.Checkpoints().Prune(d.Context(), []string{"t"}, loci.DeleteAll)) }},
-	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(d.m.Checkpoints().DeleteThread(d.Context(), "copy")) }},
-	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(d.m.Checkpoints().DeleteThread(d.Context(), "never")) }},
+	{"Checkpoints.CopyThread", func(d *desk) { d.ok(checkpoint.Of(d.m).CopyThread(d.Context(), "t", "copy")) }},
+	{"Checkpoints.DeleteForRuns", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteForRuns(d.Context(), []string{"r1"})) }},
+	{"Checkpoints.Prune", func(d *desk) { d.ok(checkpoint.Of(d.m).Prune(d.Context(), []string{"t"}, checkpoint.KeepLatest)) }},
+	{"Checkpoints.Prune", func(d *desk) { d.ok(checkpoint.Of(d.m).Prune(d.Context(), []string{"t"}, checkpoint.DeleteAll)) }},
+	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThread(d.Context(), "copy")) }},
+	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThread(d.Context(), "never")) }},
 	{"Checkpoints.Put", func(d *desk) { d.wrote("t", 2) }}, // the same thread again
 	{"Checkpoints.CopyThread", func(d *desk) { // more than goes in one change
-		var writes []loci.CheckpointWrite
+		var writes []checkpoint.Write
 		for i := range 5100 {
-			writes = append(writes, write("many", i, "ch", "v"))
+			writes = append(writes, locitest.Write("many", i, "ch", "v"))
 		}
-		putWrites(d, d.m, "t", "c00", writes...)
-		d.ok(d.m.Checkpoints().CopyThread(d.Context(), "t", "large"))
+		locitest.PutWrites(d, d.m, "t", "c00", writes...)
+		d.ok(checkpoint.Of(d.m).CopyThread(d.Context(), "t", "large"))
 	}},
-	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(d.m.Checkpoints().DeleteThread(d.Context(), "large")) }},
-	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(d.m.Checkpoints().DeleteThread(d.Context(), "t")) }},
+	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThread(d.Context(), "large")) }},
+	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThread(d.Context(), "t")) }},
 	{"Checkpoints.Put", func(d *desk) { d.wrote("last", 1) }},
 }
 
@@ -233,13 +206,7 @@ var treeOperations = []operation{
 		}
 	}},
 	{"Tree.WriteAll", func(d *desk) {
-		d.ok(
-			d.tree.WriteAll(
-				d.Context(),
-				[]loci.FileContent{{Path: "/c/d", Content: "x"}, {Path: "/c/e", Content: "one\ntwo\n"}},
-				nil,
-			),
-		)
+		d.ok(d.tree.WriteAll(d.Context(), []tree.FileContent{{Path: "/c/d", Content: "x"}, {Path: "/c/e", Content: "one\ntwo\n"}}, nil))
 	}},
 	{"Tree.Append", func(d *desk) { d.ok(d.tree.Append(d.Context(), "/a/b", "more")) }},
 	{"Tree.Edit", func(d *desk) {
@@ -258,7 +225,7 @@ var treeOperations = []operation{
 	{"Memory.Import", func(d *desk) {
 		var b bytes.Buffer
 		d.ok(d.m.Export(d.Context(), &b, nil))
-		d.ok(bind(d, d.e, "files").Import(d.Context(), &b, nil))
+		d.ok(locitest.Bind(d, d.e, "files").Import(d.Context(), &b, nil))
 	}},
 	{"Tree.Delete", func(d *desk) { d.ok(d.tree.Delete(d.Context(), "/f")) }},
 	{"Tree.Delete", func(d *desk) { d.ok(d.tree.Delete(d.Context(), "/")) }},
@@ -267,25 +234,25 @@ var treeOperations = []operation{
 var upkeepOperations = []operation{
 	{"Engine.SweepTenant", func(d *desk) {
 		d.fact("fades", "will fade", "bob")
-		put(d, d.m, loci.Namespace{"u", "x"}, "ends", `{"a":1}`, &loci.PutOptions{TTL: time.Hour})
-		episode(d, d.m, "home", "will expire")
+		locitest.PutItem(d, d.m, loci.Namespace{"u", "x"}, "ends", `{"a":1}`, &item.PutOptions{TTL: time.Hour})
+		locitest.Episode(d, d.m, "home", "will expire")
 		for range 3 {
-			d.clock.advance(200 * dayLong)
-			d.ok(d.e.SweepTenant(d.Context(), tenant(d, "t")))
+			d.clock.Advance(200 * dayLong)
+			d.ok(d.e.SweepTenant(d.Context(), locitest.Tenant(d, "t")))
 		}
 	}},
 	{"Engine.Sweep", func(d *desk) { d.ok(d.e.Sweep(d.Context())) }},
 	{"Memory.Import", func(d *desk) { // what the sweep took comes back under its id, and goes again
-		d.ok(bind(d, d.e, "copy").Import(d.Context(), bytes.NewReader(d.kept.Bytes()), nil))
-		d.clock.advance(200 * dayLong)
+		d.ok(locitest.Bind(d, d.e, "copy").Import(d.Context(), bytes.NewReader(d.kept.Bytes()), nil))
+		d.clock.Advance(200 * dayLong)
 		d.ok(d.e.Sweep(d.Context()))
 	}},
-	{"Engine.Backfill", func(d *desk) { d.ok(d.e.Backfill(d.Context(), tenant(d, "t"), nil)) }},
-	{"Engine.Reindex", func(d *desk) { d.ok(d.e.Reindex(d.Context(), tenant(d, "t"), nil)) }},
+	{"Engine.Backfill", func(d *desk) { d.ok(d.e.Backfill(d.Context(), locitest.Tenant(d, "t"), nil)) }},
+	{"Engine.Reindex", func(d *desk) { d.ok(d.e.Reindex(d.Context(), locitest.Tenant(d, "t"), nil)) }},
 	{"Engine.RecordElevation", func(d *desk) {
-		p, err := loci.NewPrincipal(tenant(d, "t"), "root", nil, loci.ScopeAdmin, loci.ScopeElevate)
+		p, err := loci.NewPrincipal(locitest.Tenant(d, "t"), "root", nil, loci.ScopeAdmin, loci.ScopeElevate)
 		d.ok(nil, err)
-		p, err = p.Elevate(tenant(d, "other"))
+		p, err = p.Elevate(locitest.Tenant(d, "other"))
 		d.ok(nil, err)
 		d.ok(nil, d.e.RecordElevation(d.Context(), p, "r", "erase"))
 	}},
@@ -301,9 +268,9 @@ var upkeepOperations = []operation{
 // everything erases what a query selects in a place; "" is the whole tenant.
 func (d *desk) everything(place string, q loci.EraseQuery) {
 	d.Helper()
-	m := bind(d, d.e)
+	m := locitest.Bind(d, d.e)
 	if place != "" {
-		m = bind(d, d.e, place)
+		m = locitest.Bind(d, d.e, place)
 	}
 	n, err := m.CountErase(d.Context(), q)
 	d.ok(nil, err)
@@ -316,35 +283,28 @@ func (d *desk) everything(place string, q loci.EraseQuery) {
 // Whatever is done, the log accuses nobody: every operation there is, one after the
 // other, and the log is verified after each.
 func TestNoOperationMakesTheLogAccuse(t *testing.T) {
-	all := slices.Concat(
-		factOperations,
-		itemOperations,
-		sessionOperations,
-		checkpointOperations,
-		treeOperations,
-		upkeepOperations,
-	)
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		d := &desk{T: t, clock: newClock(), ids: map[string]loci.ID{}}
-		opts := quiet(d.clock)
+	all := slices.Concat(factOperations, itemOperations, sessionOperations, checkpointOperations, treeOperations, upkeepOperations)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		d := &desk{T: t, clock: locitest.NewClock(), ids: map[string]loci.ID{}}
+		opts := locitest.Quiet(d.clock)
 		revisions := 1
-		opts.Tokenizer = wordTokens{}
-		opts.EpisodeCap, opts.Revisions, opts.Embedder = 1, &revisions, &wordEmbedder{model: "words"}
-		d.e = newEngine(t, s, opts)
-		d.m = bind(t, d.e, "u")
-		tree, err := d.m.Tree("files", "")
+		opts.Tokenizer = locitest.WordTokens{}
+		opts.EpisodeCap, opts.Revisions, opts.Embedder = 1, &revisions, &locitest.WordEmbedder{Name: "words"}
+		d.e = locitest.NewEngine(t, s, opts)
+		d.m = locitest.Bind(t, d.e, "u")
+		fileTree, err := tree.Of(d.m, "files", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.tree = tree
+		d.tree = fileTree
 		for i, op := range all {
 			op.do(d)
-			report, err := d.e.VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{})
+			report, err := d.e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{})
 			if err != nil || len(report.Problems) > 0 {
 				t.Fatalf("operation %d, %s: %+v, %v", i, op.method, report, err)
 			}
 		}
-		logIsWhole(t, d.e, tenant(t, "other"))
+		locitest.LogIsWhole(t, d.e, locitest.Tenant(t, "other"))
 	})
 }
 
@@ -355,7 +315,9 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 		have[op.method] = true
 	}
 	for _, reads := range []string{"Memory: AsOf Checkpoints Connect ConnectorText Context CountErase Episode Episodes Events Export Fact Facts History Items" +
-		" Lifecycle Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View",
+		" Lifecycle Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
+		" At CleanImported DecideRevision Complete Count Erasure Event Free Limits Log Namespace Namespaces NewID Now Passages Record Records" +
+		" Redact RedactValue SearchWhere Space Tokenizer Touch Turn Unkeyed Vectors VectorsSoon", // of features
 		"Items: Get Namespaces Search", "Checkpoints: Get List", "Sessions: Export History List Retrieve Search Session",
 		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
 		"Engine: ConsolidatedAt Generations Lagging Memory PlanSweep Space Store VerifyEvents"} {
@@ -364,10 +326,11 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 			have[noun+"."+method] = true
 		}
 	}
-	for _, value := range []any{&loci.Memory{}, &loci.Items{}, &loci.Checkpoints{}, &loci.Sessions{}, &loci.Tree{}, &loci.Engine{}} {
+	for prefix, value := range map[string]any{"Memory": &loci.Memory{}, "Items": &item.Handle{}, "Checkpoints": &checkpoint.Handle{},
+		"Sessions": &session.Handle{}, "Tree": &tree.Tree{}, "Engine": &loci.Engine{}} {
 		noun := reflect.TypeOf(value)
 		for i := range noun.NumMethod() {
-			if name := noun.Elem().Name() + "." + noun.Method(i).Name; !have[name] {
+			if name := prefix + "." + noun.Method(i).Name; !have[name] {
 				t.Errorf("%s is in no table: say what it does to the log", name)
 			}
 		}
@@ -397,11 +360,11 @@ func (b *betweenPages) Events(
 // What others erase while the log is read is no problem of the log; what they
 // take away without an erase is.
 func TestErasesDuringAVerification(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		between := &betweenPages{Store: s}
-		e := newEngine(t, between, loci.Options{})
-		m := bind(t, e, "u")
-		first := save(t, m, "the first")
+		e := locitest.NewEngine(t, between, loci.Options{})
+		m := locitest.Bind(t, e, "u")
+		first := locitest.Save(t, m, "the first")
 		var more loci.Change
 		for range 1001 { // so that the log has two pages
 			more.Events = append(
@@ -415,32 +378,27 @@ func TestErasesDuringAVerification(t *testing.T) {
 				},
 			)
 		}
-		if err := s.Apply(t.Context(), tenant(t, "t"), more); err != nil {
+		if err := s.Apply(t.Context(), locitest.Tenant(t, "t"), more); err != nil {
 			t.Fatal(err)
 		}
 		always := func() {
 			if err := m.Erase(t.Context(), first); err != nil {
 				t.Error(err)
 			}
-			first = save(t, m, "another")
+			first = locitest.Save(t, m, "another")
 		}
 		between.once = always
-		report, err := e.VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{})
+		report, err := e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{})
 		if err != nil || len(report.Problems) > 0 || report.Emptied != 1 || report.Events != 1002 {
 			t.Errorf("with an erase: %+v, %v", report, err)
 		}
 		between.once = func() {
-			if err := s.EraseTenant(t.Context(), tenant(t, "t")); err != nil {
+			if err := s.EraseTenant(t.Context(), locitest.Tenant(t, "t")); err != nil {
 				t.Error(err)
 			}
-			save(t, m, "anew")
+			locitest.Save(t, m, "anew")
 		}
-		if report, err = e.VerifyEvents(
-			t.Context(),
-			tenant(t, "t"),
-			loci.Hash{},
-		); err != nil || len(report.Problems) > 0 ||
-			report.Events != 1 {
+		if report, err = e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 || report.Events != 1 {
 			t.Errorf("with the tenant erased: %+v, %v", report, err)
 		}
 	})

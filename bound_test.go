@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/tree"
 )
 
 // Refusing too many tags is one pass over them: each more costs the same, and what
@@ -85,11 +89,11 @@ func TestFiltersAreBounded(t *testing.T) {
 
 // A search names at most so many scopes and kinds: each is compared with every record.
 func TestSearchesAreBounded(t *testing.T) {
-	e, err := loci.New(memory.Open(), nil)
+	e, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := bind(t, e, "user", "u")
+	m := locitest.Bind(t, e, "user", "u")
 	for _, n := range []int{loci.MaxScopes, loci.MaxScopes + 1} {
 		scopes := strings.Split(strings.Repeat("s", n), "")
 		_, err := m.Search(t.Context(), loci.Query{Text: "x", Scopes: scopes})
@@ -118,33 +122,33 @@ func TestSearchesAreBounded(t *testing.T) {
 // What could not be stored as it was sent is refused wherever a program hands over
 // JSON, and what a program keeps may hold NUL as it always could.
 func TestJSONIsStoredAsSent(t *testing.T) {
-	e, err := loci.New(memory.Open(), nil)
+	e, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, ctx := bind(t, e, "user", "u"), t.Context()
+	m, ctx := locitest.Bind(t, e, "user", "u"), t.Context()
 	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
-	put := func(value string) error { return m.Items().Put(ctx, m.View().Namespace, "k", raw(value), nil) }
+	put := func(value string) error { return item.Of(m).Put(ctx, m.View().Namespace, "k", raw(value), nil) }
 	for name, store := range map[string]func(value string) error{
 		"item": put,
 		"fact": func(v string) error { _, err := m.StoreFact(ctx, loci.NewFact{Value: raw(v)}); return err },
 		"session": func(v string) error {
-			_, err := m.Sessions().Create(ctx, loci.NewSession{Metadata: raw(v)})
+			_, err := session.Of(m).Create(ctx, session.New{Metadata: raw(v)})
 			return err
 		},
 		"message": func(v string) error {
-			_, err := loci.ParseMessage(raw(`{"type":"human","data":{"content":"","x":` + v + `}}`))
+			_, err := session.ParseMessage(raw(`{"type":"human","data":{"content":"","x":` + v + `}}`))
 			return err
 		},
 		"messages": func(v string) error {
-			return loci.Message{Type: loci.MessageHuman, Data: raw(`{"content":"","x":` + v + `}`)}.Validate()
+			return session.Message{Type: session.MessageHuman, Data: raw(`{"content":"","x":` + v + `}`)}.Validate()
 		},
 		"chat": func(v string) error {
-			_, err := loci.ParseChat(raw(`[{"role":"user","content":"","x":` + v + `}]`))
+			_, err := tree.ParseChat(raw(`[{"role":"user","content":"","x":` + v + `}]`))
 			return err
 		},
 		"import": func(v string) error {
-			_, err := m.Sessions().Import(ctx, strings.NewReader(`{"format":"loci.session","version":1,"messages":[],"session":{"metadata":`+v+`}}`), loci.SessionImport{})
+			_, err := session.Of(m).Import(ctx, strings.NewReader(`{"format":"loci.session","version":1,"messages":[],"session":{"metadata":`+v+`}}`), session.Import{})
 			return err
 		},
 		"lines": func(v string) error {
@@ -175,11 +179,11 @@ func TestJSONIsStoredAsSent(t *testing.T) {
 
 // A version that no program ever wrote is the caller's fault; one from the future is not.
 func TestVersionsOfImports(t *testing.T) {
-	e, err := loci.New(memory.Open(), nil)
+	e, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := bind(t, e, "user", "u")
+	m := locitest.Bind(t, e, "user", "u")
 	for version, want := range map[int]loci.Code{-1: loci.Invalid, 0: loci.Invalid, 2: loci.Unsupported} {
 		_, err := m.Import(
 			t.Context(),
@@ -189,11 +193,7 @@ func TestVersionsOfImports(t *testing.T) {
 		if loci.AsError(err).Code != want {
 			t.Errorf("export of version %d: %v", version, err)
 		}
-		_, err = m.Sessions().Import(
-			t.Context(),
-			bytes.NewReader([]byte(fmt.Sprintf(`{"format":"loci.session","version":%d,"messages":[]}`, version))),
-			loci.SessionImport{},
-		)
+		_, err = session.Of(m).Import(t.Context(), bytes.NewReader([]byte(fmt.Sprintf(`{"format":"loci.session","version":%d,"messages":[]}`, version))), session.Import{})
 		if loci.AsError(err).Code != want {
 			t.Errorf("session of version %d: %v", version, err)
 		}
@@ -207,15 +207,14 @@ func TestPartsOfMessagesAreBounded(t *testing.T) {
 		"invalid_tool_calls": `"content":"","invalid_tool_calls":[%s]`,
 		"content":            `"content":[%s]`,
 	} {
-		for _, n := range []int{loci.MaxMessageParts, loci.MaxMessageParts + 1} {
+		for _, n := range []int{session.MaxMessageParts, session.MaxMessageParts + 1} {
 			part := `{"name":"f","args":{}}`
 			if name != "tool_calls" {
 				part = `{"type":"text"}`
 			}
 			parts := strings.TrimSuffix(strings.Repeat(part+",", n), ",")
-			_, err := loci.ParseMessage([]byte(`{"type":"ai","data":{` + fmt.Sprintf(data, parts) + `}}`))
-			if (err != nil) != (n > loci.MaxMessageParts) ||
-				err != nil && !strings.Contains(err.Error(), "; the limit is 10000: split the message") {
+			_, err := session.ParseMessage([]byte(`{"type":"ai","data":{` + fmt.Sprintf(data, parts) + `}}`))
+			if (err != nil) != (n > session.MaxMessageParts) || err != nil && !strings.Contains(err.Error(), "; the limit is 10000: split the message") {
 				t.Errorf("%d %s: %v", n, name, err)
 			}
 		}

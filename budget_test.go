@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // A brokenLedger is a store that fails to read what models have taken, from a look on.
@@ -32,8 +33,8 @@ func (s *brokenLedger) Events(
 // TestConsolidateNeedsItsLedger: as long as nobody knows what is left of a budget, no
 // model is asked, whenever counting begins to fail.
 func TestConsolidateNeedsItsLedger(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		episode(t, bind(t, newEngine(t, s, quiet(newClock())), "user", "u"), "home", "something")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		locitest.Episode(t, locitest.Bind(t, locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock())), "user", "u"), "home", "something")
 		for good := range 4 {
 			asked := 0
 			answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
@@ -41,15 +42,7 @@ func TestConsolidateNeedsItsLedger(t *testing.T) {
 				return loci.Completion{Text: "{}"}, nil
 			})
 			broken := &brokenLedger{Store: s, good: good}
-			_, err := newEngine(
-				t,
-				broken,
-				quiet(newClock()),
-			).Consolidate(
-				t.Context(),
-				tenant(t, "t"),
-				loci.ConsolidateOptions{Completer: answer},
-			)
+			_, err := locitest.NewEngine(t, broken, locitest.Quiet(locitest.NewClock())).Consolidate(t.Context(), locitest.Tenant(t, "t"), loci.ConsolidateOptions{Completer: answer})
 			if broken.looks <= good {
 				if good < 3 {
 					t.Errorf("only %d looks: before, and after a reservation", broken.looks)

@@ -195,3 +195,20 @@ func (l *ledger) ask(ctx context.Context, model Completer, p Prompt) (Completion
 	}
 	return answer, failure
 }
+
+// A Budget is what the calls of a model for one purpose may take on a day (UTC), over
+// all processes.
+type Budget struct {
+	Tokens int64
+	For    string // the purpose, for the audit log
+	Actor  string // who calls, for the audit log
+}
+
+// Complete asks a language model within a budget, and writes down what the call took.
+// The events lie above the namespaces of users and say nothing of the prompt.
+// Unavailable: the budget is used up, and there was no call.
+func (m *Memory) Complete(ctx context.Context, model Completer, b Budget, p Prompt) (Completion, error) {
+	above := &Memory{engine: m.engine, view: View{Tenant: m.view.Tenant, Actor: b.Actor, RequestID: m.view.RequestID}}
+	l := &ledger{m: above, model: model.Model(), perRun: b.Tokens, perDay: b.Tokens, usage: b.For}
+	return l.ask(ctx, model, p)
+}

@@ -58,7 +58,7 @@ type digestion struct {
 // attempt in the meantime are no evidence any more. When none is left nothing is
 // written.
 func (m *Memory) applyDigest(ctx context.Context, g *group, reply modelReply, lease ID) (digested, error) {
-	return commit(ctx, m, "consolidate", nil, func(now time.Time) (out decision[digested], err error) {
+	return Commit(ctx, m, "consolidate", nil, func(now time.Time) (out Decision[digested], err error) {
 		d := &digestion{m: m, butler: g.butler, now: now, evidence: map[string]ID{}, touched: map[ID]bool{}, slots: map[string]bool{},
 			done: digested{Skipped: map[string]int{}}}
 		var episodes Change
@@ -78,13 +78,13 @@ func (m *Memory) applyDigest(ctx context.Context, g *group, reply modelReply, le
 		}
 		items := len(reply.newFacts) + len(reply.updatedFacts) + len(reply.newRules) + len(reply.confirmations)
 		if d.done.unusable = items > 0 && len(d.change.Put) == 0; d.done.unusable {
-			out.reply = d.done
+			out.Reply = d.done
 			return out, nil
 		}
 		d.done.Consolidated = len(episodes.Put)
 		d.change.Put = append(d.change.Put, episodes.Put...)
 		d.change.Events = append(d.change.Events, episodes.Events...)
-		out.change, out.reply = d.change, d.done
+		out.Change, out.Reply = d.change, d.done
 		return out, nil
 	})
 }

@@ -15,7 +15,7 @@ type claims struct {
 // claim leases those of the episodes that are still due. The store refuses the change
 // when one of them has changed since it was read, so no two attempts hold the same.
 func (m *Memory) claim(ctx context.Context, episodes []Record, lease ID) (claims, error) {
-	return commit(ctx, m, "claim episodes", nil, func(now time.Time) (d decision[claims], err error) {
+	return Commit(ctx, m, "claim episodes", nil, func(now time.Time) (d Decision[claims], err error) {
 		err = m.eachEpisode(ctx, episodes, now, func(r Record, body episodeBody) error {
 			if !body.due(now) {
 				return nil
@@ -31,13 +31,13 @@ func (m *Memory) claim(ctx context.Context, episodes []Record, lease ID) (claims
 			} else {
 				body.Lease, body.LeasedUntil = lease, now.Add(consolidationLease)
 			}
-			if err := m.putEpisode(&d.change, &r, body, typ, now); err != nil {
+			if err := m.putEpisode(&d.Change, &r, body, typ, now); err != nil {
 				return err
 			}
 			if typ == EventDeadLettered {
-				d.reply.dead++
+				d.Reply.dead++
 			} else {
-				d.reply.episodes = append(d.reply.episodes, r)
+				d.Reply.episodes = append(d.Reply.episodes, r)
 			}
 			return nil
 		})
@@ -47,13 +47,13 @@ func (m *Memory) claim(ctx context.Context, episodes []Record, lease ID) (claims
 
 // release gives leased episodes back: there was no attempt.
 func (m *Memory) release(ctx context.Context, episodes []Record, lease ID) error {
-	_, err := commit(ctx, m, "release episodes", nil, func(now time.Time) (d decision[ID], err error) {
+	_, err := Commit(ctx, m, "release episodes", nil, func(now time.Time) (d Decision[ID], err error) {
 		err = m.eachEpisode(ctx, episodes, now, func(r Record, body episodeBody) error {
 			if body.Lease != lease {
 				return nil
 			}
 			body.Lease, body.LeasedUntil = ID{}, time.Time{}
-			return m.putEpisode(&d.change, &r, body, EventReleased, now)
+			return m.putEpisode(&d.Change, &r, body, EventReleased, now)
 		})
 		return d, err
 	})
@@ -64,7 +64,7 @@ func (m *Memory) release(ctx context.Context, episodes []Record, lease ID) error
 // episode by now.
 func (m *Memory) failEpisodes(ctx context.Context, episodes []Record, lease ID) (failed, dead int, err error) {
 	type counts struct{ failed, dead int }
-	done, err := commit(ctx, m, "fail episodes", nil, func(now time.Time) (d decision[counts], err error) {
+	done, err := Commit(ctx, m, "fail episodes", nil, func(now time.Time) (d Decision[counts], err error) {
 		err = m.eachEpisode(ctx, episodes, now, func(r Record, body episodeBody) error {
 			if body.Lease != lease {
 				return nil
@@ -72,12 +72,12 @@ func (m *Memory) failEpisodes(ctx context.Context, episodes []Record, lease ID) 
 			outcome, typ := Failed, EventFailed
 			if body.Attempts+1 >= maxDigestAttempts {
 				outcome, typ = DeadLetter, EventDeadLettered
-				d.reply.dead++
+				d.Reply.dead++
 			} else {
-				d.reply.failed++
+				d.Reply.failed++
 			}
 			body.conclude(outcome, now)
-			return m.putEpisode(&d.change, &r, body, typ, now)
+			return m.putEpisode(&d.Change, &r, body, typ, now)
 		})
 		return d, err
 	})

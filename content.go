@@ -2,7 +2,9 @@ package loci
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,10 +20,10 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		if text != "" {
 			return "", nil, Errorf(Invalid, "content is given twice, as text and as an object: give one")
 		}
-		if err := checkJSON("content", value); err != nil {
+		if err := CheckJSON("content", value); err != nil {
 			return "", nil, err
 		}
-		v, err := decodeJSON(value)
+		v, err := DecodeJSON(value)
 		object, ok := v.(map[string]any)
 		if err != nil || !ok || len(object) == 0 {
 			return "", nil, Errorf(Invalid, "content must be a text or a non-empty JSON object")
@@ -29,11 +31,11 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		if object, err = e.redactJSON(object); err != nil {
 			return "", nil, err
 		}
-		value, err = encodeJSON(object)
+		value, err = EncodeJSON(object)
 		if err != nil {
 			return "", nil, Errorf(Invalid, "content is not JSON: %s", jsonform.Fault(err))
 		}
-		text = flatten(object)
+		text = Flatten(object)
 	} else {
 		if strings.TrimSpace(text) == "" {
 			return "", nil, Errorf(Invalid, "content must not be empty")
@@ -69,7 +71,7 @@ const maxDepth = 10_000
 
 // checkJSON refuses JSON that could not be stored as it was sent: what decoders
 // replace or drop without a word. What is no JSON is left to whoever decodes it.
-func checkJSON(what string, data []byte) error {
+func CheckJSON(what string, data []byte) error {
 	switch jsonguard.CheckStored(data, maxDepth, nil) {
 	case jsonguard.UTF8:
 		return Errorf(Invalid, "%s is not valid UTF-8", what)
@@ -100,7 +102,7 @@ func checkMetadata(metadata map[string]any) error {
 			MaxMetadataNames,
 		)
 	}
-	data, err := encodeJSON(metadata)
+	data, err := EncodeJSON(metadata)
 	if err != nil {
 		return Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}
@@ -200,4 +202,36 @@ func CheckTags(tags []string) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// flatten writes a JSON value as text for search: a string as it is, an object as
+// "name: value" lines in order of name, a list one element a line.
+func Flatten(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	case []any:
+		var lines []string
+		for _, sub := range v {
+			if text := Flatten(sub); text != "" {
+				lines = append(lines, text)
+			}
+		}
+		return strings.Join(lines, "\n")
+	case map[string]any:
+		var lines []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if text := Flatten(v[name]); text != "" {
+				lines = append(lines, name+": "+text)
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	return ""
 }

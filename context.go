@@ -96,7 +96,7 @@ const contextCandidates = 100
 // A budget too small for the headings gives the empty text. An embedder that does
 // not answer leaves what the keywords find.
 func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, error) {
-	prompt, budget, err := q.check()
+	prompt, budget, err := q.Check()
 	if err != nil {
 		return ContextBlock{}, err
 	}
@@ -146,7 +146,9 @@ var contextSections = [...]struct {
 
 // check returns the prompt as plain words, for a prompt is no query: what it quotes
 // need not be in a memory.
-func (q *ContextQuery) check() (prompt string, budget int, err error) {
+// Check refuses a query out of range, and returns its prompt cut to [MaxQueryBytes] and
+// its budget.
+func (q *ContextQuery) Check() (prompt string, budget int, err error) {
 	budget = DefaultTokenBudget
 	if q.TokenBudget != nil {
 		budget = *q.TokenBudget
@@ -174,7 +176,7 @@ func (q *ContextQuery) check() (prompt string, budget int, err error) {
 	case strings.TrimSpace(prompt) == "":
 		return "", 0, Errorf(Invalid, "trigger_prompt must not be empty")
 	}
-	return prompt, budget, checkLabel("butler", q.Agent)
+	return prompt, budget, CheckLabel("butler", q.Agent)
 }
 
 // contextLine is the line of a memory, cleaned and fenced.
@@ -186,14 +188,14 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 		if err != nil {
 			return "", err
 		}
-		line := "- " + fence(clean(f.Content))
+		line := "- " + Fence(clean(f.Content))
 		if !f.IsNote() {
-			line = "- [" + fenceLabel(clean(f.Subject)) + "] [" + fenceLabel(clean(f.Predicate)) + "]: " + fence(clean(f.Content))
+			line = "- [" + fenceLabel(clean(f.Subject)) + "] [" + fenceLabel(clean(f.Predicate)) + "]: " + Fence(clean(f.Content))
 		}
 		return line + " (confidence: " + number(f.EffectiveConfidence) + ")\n", nil
 	case KindRule:
 		rule, err := RuleOf(r, at)
-		return "- " + fence(clean(rule.Content)) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
+		return "- " + Fence(clean(rule.Content)) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
 	}
-	return "- [" + jsonform.Time(r.CreatedAt) + "] " + fence(clean(r.Text)) + "\n", nil
+	return "- [" + jsonform.Time(r.CreatedAt) + "] " + Fence(clean(r.Text)) + "\n", nil
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // bpe is a real tokenizer, here by the way of its tokens.
@@ -44,16 +45,16 @@ func contextOf(t testing.TB, m *loci.Memory, q loci.ContextQuery) loci.ContextBl
 const emptyContext = "# Memory Context\n\n## Key Facts\n\n## Active Rules\n\n## Recent Episodes\n"
 
 func TestContextFormat(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now, Tokenizer: o200k}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Tokenizer: o200k}), "u")
 		if got := contextOf(t, m, loci.ContextQuery{Prompt: "diet", Agent: "health"}); got.Text != emptyContext || got.Tokens != o200k.Count(emptyContext) {
 			t.Errorf("of nothing: %q, %d tokens", got.Text, got.Tokens)
 		}
-		store(t, m, loci.NewFact{Content: "diet: no peanuts", Subject: "user", Predicate: "allergy", Scope: "health", Importance: new(9.0)})
-		c.advance(9 * dayLong)
-		store(t, m, loci.NewFact{Content: "the diet begins\non Monday"})
-		store(t, m, loci.NewFact{Content: "a diet at work", Subject: "user", Predicate: "x", Scope: "work"})
+		locitest.StoreFact(t, m, loci.NewFact{Content: "diet: no peanuts", Subject: "user", Predicate: "allergy", Scope: "health", Importance: new(9.0)})
+		c.Advance(9 * dayLong)
+		locitest.StoreFact(t, m, loci.NewFact{Content: "the diet begins\non Monday"})
+		locitest.StoreFact(t, m, loci.NewFact{Content: "a diet at work", Subject: "user", Predicate: "x", Scope: "work"})
 		rule := addRule(t, m, loci.NewRule{Content: "Ask before changing the diet"})
 		for range 5 {
 			if _, err := m.MarkHelpful(t.Context(), rule); err != nil {
@@ -81,12 +82,12 @@ func TestContextFormat(t *testing.T) {
 		for _, q := range []loci.ContextQuery{{Agent: "a"}, {Prompt: "*", Agent: "a"}, {Prompt: "x"}, {Prompt: "x\xff", Agent: "a"},
 			{Prompt: "x", Agent: "a", TokenBudget: new(-1)}, {Prompt: "x", Agent: "a", TokenBudget: new(loci.MaxTokenBudget + 1)}} {
 			_, err := m.Context(t.Context(), q)
-			wantCode(t, err, loci.Invalid)
+			locitest.WantCode(t, err, loci.Invalid)
 		}
 		if got := contextOf(t, m, loci.ContextQuery{Prompt: strings.Repeat("diet ä ", loci.MaxQueryBytes), Agent: "health"}); got.Text != want {
 			t.Error("a long prompt gives another context")
 		}
-		if fact(t, m, got.Shown[0].ID).Uses != 0 {
+		if locitest.Fact(t, m, got.Shown[0].ID).Uses != 0 {
 			t.Error("a context counts as a use")
 		}
 	})
@@ -116,16 +117,16 @@ func TestContextQuotas(t *testing.T) {
 		"nothing but headings":         {[]int{6}, []int{5}, []int{8}, 12, "", "too_long too_long too_long"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clk := newClock()
-			s := openMemory()
-			m := bind(t, newEngine(t, s, loci.Options{Now: clk.now, Tokenizer: wordCounter{},
+			clk := locitest.NewClock()
+			s := locitest.OpenMemory()
+			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: clk.Now, Tokenizer: wordCounter{},
 				RecallWeights: loci.RecallWeights{Importance: 0.9, Relevance: 0.1}}), "u")
 			for i, n := range c.facts {
-				store(t, m, loci.NewFact{Content: words(n), Subject: fmt.Sprint("f", i), Predicate: "p", Importance: new(9 - float64(i))})
+				locitest.StoreFact(t, m, loci.NewFact{Content: words(n), Subject: fmt.Sprint("f", i), Predicate: "p", Importance: new(9 - float64(i))})
 			}
 			for i, n := range slices.Backward(c.rules) {
 				addRule(t, m, loci.NewRule{Content: words(n), Tags: []string{fmt.Sprint("r", i)}})
-				clk.advance(time.Second)
+				clk.Advance(time.Second)
 			}
 			for i, n := range c.episodes {
 				addEpisode(t, m, loci.NewEpisode{Content: words(n), Butler: "a", Importance: new(9 - float64(i)), Tags: []string{fmt.Sprint("e", i)}})
@@ -136,7 +137,7 @@ func TestContextQuotas(t *testing.T) {
 				r := recordOf(t, s, item.ID)
 				name := strings.Join(r.Tags, "")
 				if r.Kind == loci.KindFact {
-					name = fact(t, m, r.ID).Subject
+					name = locitest.Fact(t, m, r.ID).Subject
 				}
 				shown = append(shown, name)
 			}
@@ -198,13 +199,13 @@ func anyHostile(t *rapid.T, label string) string {
 // from one filled anew, and from a file. LOCI_LONG=1 makes 10,000, each of them in
 // a file, too.
 func TestContextKeepsItsBudget(t *testing.T) {
-	stores, file := 0, openSQLite(t)
-	for more := true; more; more = stores < long(unraced(1000, 60), 10_000) {
+	stores, file := 0, locitest.OpenSQLite(t)
+	for more := true; more; more = stores < locitest.Long(locitest.Unraced(1000, 60), 10_000) {
 		rapid.Check(t, func(t *rapid.T) {
 			stores++
 			opts := loci.Options{Tokenizer: rapid.SampledFrom([]loci.Tokenizer{o200k, o200k, nil, jumpy{}}).Draw(t, "tokenizer")}
 			memories := anyMemories(t)
-			m := remember(t, openMemory(), opts, stores, memories)
+			m := remember(t, locitest.OpenMemory(), opts, stores, memories)
 			q := loci.ContextQuery{Prompt: "zebras", Agent: "a", TokenBudget: new(rapid.OneOf(rapid.IntRange(0, 60), rapid.IntRange(0, 600)).Draw(t, "budget"))}
 			b, err := m.Context(t.Context(), q)
 			if err != nil {
@@ -218,8 +219,8 @@ func TestContextKeepsItsBudget(t *testing.T) {
 				t.Fatalf("%d tokens, said %d, of %d: %q", n, b.Tokens, *q.TokenBudget, b.Text)
 			}
 			checkFence(t, b)
-			again := map[string]*loci.Memory{"the second time": m, "from a store filled anew": remember(t, openMemory(), opts, stores, memories)}
-			if stores%long(10, 1) == 0 {
+			again := map[string]*loci.Memory{"the second time": m, "from a store filled anew": remember(t, locitest.OpenMemory(), opts, stores, memories)}
+			if stores%locitest.Long(10, 1) == 0 {
 				again["from a file"] = remember(t, file, opts, stores, memories)
 			}
 			for what, m := range again {
@@ -263,8 +264,8 @@ func anyMemories(t *rapid.T) (memories []any) {
 
 // remember stores memories, the same each time for the same number: times and ids, too.
 func remember(t *rapid.T, s loci.Store, opts loci.Options, number int, memories []any) *loci.Memory {
-	c, made := newClock(), uint32(0)
-	opts.Now = c.now
+	c, made := locitest.NewClock(), uint32(0)
+	opts.Now = c.Now
 	opts.NewID = func() loci.ID {
 		made++
 		return loci.ID(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(make([]byte, 4, 16), uint64(number)), made))
@@ -293,7 +294,7 @@ func remember(t *rapid.T, s loci.Store, opts loci.Options, number int, memories 
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.advance(time.Minute)
+		c.Advance(time.Minute)
 	}
 	return m
 }
@@ -312,9 +313,9 @@ func hostileLabel(t *rapid.T, label string) string {
 // Two stores give the same bytes, at any time of the day.
 func TestContextIsTheSameEverywhere(t *testing.T) {
 	var all []string
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c, next := newClock(), uint8(0)
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now, Tokenizer: o200k, Embedder: &wordEmbedder{model: "w"},
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c, next := locitest.NewClock(), uint8(0)
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Tokenizer: o200k, Embedder: &locitest.WordEmbedder{Name: "w"},
 			NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
 		zoo(t, m, c)
 		for _, budget := range []int{0, 1, 17, 40, 120, 3000} {
@@ -332,9 +333,9 @@ func TestContextIsTheSameEverywhere(t *testing.T) {
 
 // BenchmarkContext fills the usual budget from 2,000 facts.
 func BenchmarkContext(b *testing.B) {
-	m := bind(b, newEngine(b, openMemory(), loci.Options{Tokenizer: o200k, Embedder: &wordEmbedder{model: "w"}}), "u")
+	m := locitest.Bind(b, locitest.NewEngine(b, locitest.OpenMemory(), loci.Options{Tokenizer: o200k, Embedder: &locitest.WordEmbedder{Name: "w"}}), "u")
 	for i := range 2000 {
-		save(b, m, fmt.Sprintf("The zebra number %d %s stands in the grass.", i, strings.Repeat("and its herd ", i%40)))
+		locitest.Save(b, m, fmt.Sprintf("The zebra number %d %s stands in the grass.", i, strings.Repeat("and its herd ", i%40)))
 	}
 	q := loci.ContextQuery{Prompt: "Where is the zebra?", Agent: "a"}
 	contextOf(b, m, q)

@@ -34,17 +34,17 @@ func (p Permanence) Rate() (float64, error) {
 	if rate, ok := decayRates[p]; ok {
 		return rate, nil
 	}
-	return 0, oneOfError("permanence", string(p), Ephemeral, Permanent, Stable, Standard, Volatile)
+	return 0, OneOf("permanence", string(p), Ephemeral, Permanent, Stable, Standard, Volatile)
 }
 
 // oneOfError says which words a field takes; want is sorted.
-func oneOfError[T ~string](field, have string, want ...T) error {
+func OneOf[T ~string](field, have string, want ...T) error {
 	quoted := make([]string, len(want))
 	for i, w := range want {
 		quoted[i] = "'" + string(w) + "'"
 	}
 	slices.Sort(quoted)
-	return Errorf(Invalid, "Invalid %s: '%s'. Must be one of [%s]", field, clip(have), strings.Join(quoted, ", "))
+	return Errorf(Invalid, "Invalid %s: '%s'. Must be one of [%s]", field, ClipLabel(have), strings.Join(quoted, ", "))
 }
 
 // A Decay is the curve that the confidence in a record follows. The zero Decay is

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"pgregory.net/rapid"
 )
 
@@ -19,7 +20,7 @@ func TestPermanences(t *testing.T) {
 	if want := "Invalid permanence: 'x'. Must be one of ['ephemeral', 'permanent', 'stable', 'standard', 'volatile']"; err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}
-	wantCode(t, err, loci.Invalid)
+	locitest.WantCode(t, err, loci.Invalid)
 }
 
 // TestBelowIsTheFirstMillisecond: the closed form and the formula agree on the

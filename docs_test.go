@@ -20,7 +20,10 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 	stores "github.com/loci-memory/loci/store"
+	"github.com/loci-memory/loci/tree"
 )
 
 // requirementsPage is the one page that speaks of requirements by name.
@@ -220,7 +223,8 @@ func exampleMemory(ctx context.Context) (*loci.Engine, *loci.Memory) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	engine, err := loci.New(s, &loci.Options{Embedder: embedder})
+	engine, err := loci.New(s, &loci.Options{Embedder: embedder,
+		Features: []loci.Feature{item.Feature{}, session.Feature{}, tree.Feature{}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -258,12 +262,12 @@ func ExampleEngine_Memory() {
 	// Output: not_found
 }
 
-func ExampleSessions() {
+func Example_sessions() {
 	ctx := context.Background()
 	_, memory := exampleMemory(ctx)
 
-	sessions := memory.Sessions()
-	said, err := loci.ParseMessages([]byte(`[{"role": "user", "content": "Which seat did I like?"},
+	sessions := session.Of(memory)
+	said, err := session.ParseMessages([]byte(`[{"role": "user", "content": "Which seat did I like?"},
 		{"role": "assistant", "content": "The window seat."}]`))
 	if err != nil {
 		log.Fatal(err)
@@ -272,14 +276,14 @@ func ExampleSessions() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	history, err := sessions.History(ctx, done.Session, loci.HistoryQuery{Last: 50})
+	history, err := sessions.History(ctx, done.Session, session.HistoryQuery{Last: 50})
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, m := range history.Messages {
 		fmt.Println(m.Seq, m.Speaker()+":", m.Text())
 	}
-	found, err := sessions.Search(ctx, loci.SessionSearch{Text: "seat", Session: done.Session})
+	found, err := sessions.Search(ctx, session.Search{Text: "seat", Session: done.Session})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -386,25 +390,25 @@ func ExampleMemory_Search() {
 	// Output: 1.00 = 0.50 words + 0.50 similarity: Prefers window seats.
 }
 
-func ExampleMemory_Items() {
+func Example_items() {
 	ctx := context.Background()
 	_, memory := exampleMemory(ctx)
 
-	items := memory.Items()
+	items := item.Of(memory)
 	place := loci.Namespace{"user", "alice", "settings"}
 	value := json.RawMessage(`{"theme":"dark","note":"set on the phone"}`)
-	if err := items.Put(ctx, place, "editor", value, &loci.PutOptions{Index: []string{"note"}}); err != nil {
+	if err := items.Put(ctx, place, "editor", value, &item.PutOptions{Index: []string{"note"}}); err != nil {
 		log.Fatal(err)
 	}
-	item, err := items.Get(ctx, place, "editor", true)
+	entry, err := items.Get(ctx, place, "editor", true)
 	if err != nil {
 		log.Fatal(err)
 	}
-	found, err := items.Search(ctx, loci.ItemQuery{Prefix: loci.Namespace{"user", "alice"}, Text: "phone"})
+	found, err := items.Search(ctx, item.Query{Prefix: loci.Namespace{"user", "alice"}, Text: "phone"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(string(item.Value), len(found))
+	fmt.Println(string(entry.Value), len(found))
 	// Output: {"note":"set on the phone","theme":"dark"} 1
 }
 
@@ -516,26 +520,26 @@ func ExampleEmbedder() {
 }
 
 // The example of docs/files.md.
-func ExampleMemory_Connect() {
+func Example_connect() {
 	ctx := context.Background()
 	_, memory := exampleMemory(ctx)
 
-	tree, err := memory.Tree("", "") // the tree that all threads share
+	files, err := tree.Of(memory, "", "") // the tree that all threads share
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := tree.Append(ctx, "/notes/today", "Met Ann."); err != nil {
+	if _, err := files.Append(ctx, "/notes/today", "Met Ann."); err != nil {
 		log.Fatal(err)
 	}
-	messages, err := loci.ParseChat([]byte(`[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi."}]`))
+	messages, err := tree.ParseChat([]byte(`[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi."}]`))
 	if err != nil {
 		log.Fatal(err)
 	}
-	messages, err = memory.Connect(ctx, messages, loci.ConnectorOptions{Content: loci.ContentFull})
+	messages, err = tree.Connect(ctx, memory, messages, tree.ConnectorOptions{Content: tree.ContentFull})
 	if err != nil {
 		log.Fatal(err)
 	}
-	list, err := loci.FormatChat(messages)
+	list, err := tree.FormatChat(messages)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,45 +8,46 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // A note that is much like another one is stored, linked and reported; only one that
 // is the same is not. What another namespace holds plays no part.
 func TestStoreFactCompares(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, quiet(newClock()))
-		m, other := bind(t, e, "user", "u"), bind(t, e, "user", "v")
-		old := save(t, m, "The database is PostgreSQL 16")
-		update := store(t, m, loci.NewFact{Content: "The database is PostgreSQL 18"})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock()))
+		m, other := locitest.Bind(t, e, "user", "u"), locitest.Bind(t, e, "user", "v")
+		old := locitest.Save(t, m, "The database is PostgreSQL 16")
+		update := locitest.StoreFact(t, m, loci.NewFact{Content: "The database is PostgreSQL 18"})
 		if update.Outcome != loci.Created || update.PossibleUpdateOf != old || !update.RelatedTo.IsZero() {
 			t.Errorf("an update: %+v", update)
 		}
-		if got := fact(t, m, old); got.Validity != loci.Active {
+		if got := locitest.Fact(t, m, old); got.Validity != loci.Active {
 			t.Errorf("the old one is %s", got.Validity)
 		}
-		links, err := s.Links(t.Context(), tenant(t, "t"), update.ID)
+		links, err := s.Links(t.Context(), locitest.Tenant(t, "t"), update.ID)
 		if err != nil || len(links) != 1 || links[0].Type != loci.LinkRelatedTo || links[0].To != old {
 			t.Errorf("links %v, %v", links, err)
 		}
-		if got := store(t, m, loci.NewFact{Content: "Now the database is PostgreSQL 18."}); got.RelatedTo != update.ID || got.PossibleUpdateOf != old {
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Now the database is PostgreSQL 18."}); got.RelatedTo != update.ID || got.PossibleUpdateOf != old {
 			t.Errorf("said again, and an update of another: %+v", got)
 		}
-		seats := save(t, m, "Prefers window seats")
-		if got := store(t, m, loci.NewFact{Content: "Prefers a window seat."}); got.Outcome != loci.Created || got.RelatedTo != seats {
+		seats := locitest.Save(t, m, "Prefers window seats")
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Prefers a window seat."}); got.Outcome != loci.Created || got.RelatedTo != seats {
 			t.Errorf("other words: %+v", got)
 		}
-		if got := store(t, m, loci.NewFact{Content: "Collects stamps"}); got != (loci.Stored{ID: got.ID, Outcome: loci.Created}) {
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Collects stamps"}); got != (loci.Stored{ID: got.ID, Outcome: loci.Created}) {
 			t.Errorf("something else: %+v", got)
 		}
-		if got := store(t, other, loci.NewFact{Content: "The database is PostgreSQL 17"}); !got.PossibleUpdateOf.IsZero() {
+		if got := locitest.StoreFact(t, other, loci.NewFact{Content: "The database is PostgreSQL 17"}); !got.PossibleUpdateOf.IsZero() {
 			t.Errorf("another namespace: %+v", got)
 		}
-		if a, b := save(t, m, "The laser has 5 mW"), save(t, m, "The laser has 5 MW"); a == b {
+		if a, b := locitest.Save(t, m, "The laser has 5 mW"), locitest.Save(t, m, "The laser has 5 MW"); a == b {
 			t.Error("units were merged")
 		}
-		opts := quiet(newClock())
+		opts := locitest.Quiet(locitest.NewClock())
 		opts.KeepDuplicates = true
-		if got := store(t, bind(t, newEngine(t, s, opts), "user", "u"), loci.NewFact{Content: "Collects stamps."}); !got.RelatedTo.IsZero() {
+		if got := locitest.StoreFact(t, locitest.Bind(t, locitest.NewEngine(t, s, opts), "user", "u"), loci.NewFact{Content: "Collects stamps."}); !got.RelatedTo.IsZero() {
 			t.Errorf("without comparing: %+v", got)
 		}
 	})
@@ -55,25 +56,21 @@ func TestStoreFactCompares(t *testing.T) {
 // Notes of one form about different things correct nothing, and are not much like one
 // another; one about the same thing names it.
 func TestStoreFactComparesSubjects(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, quiet(newClock())), "user", "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock())), "user", "u")
 		ids := map[string]loci.ID{}
 		for i, name := range []string{"auth", "billing", "search", "mail", "reports", "gateway", "users", "orders", "images", "video", "chat", "metrics"} {
-			got := store(t, m, loci.NewFact{Content: fmt.Sprintf("service %s runs on port %d", name, 8000+i)})
+			got := locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprintf("service %s runs on port %d", name, 8000+i)})
 			if !got.PossibleUpdateOf.IsZero() || !got.RelatedTo.IsZero() {
 				t.Errorf("%s: %+v", name, got)
 			}
 			ids[name] = got.ID
 		}
-		if got := store(
-			t,
-			m,
-			loci.NewFact{Content: "service mail runs on port 9003"},
-		); got.PossibleUpdateOf != ids["mail"] {
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "service mail runs on port 9003"}); got.PossibleUpdateOf != ids["mail"] {
 			t.Errorf("the same service: %+v, want %s", got, ids["mail"])
 		}
-		likes := save(t, m, "Bob likes tea")
-		if got := store(t, m, loci.NewFact{Content: "Bob no longer likes tea"}); got.PossibleUpdateOf != likes {
+		likes := locitest.Save(t, m, "Bob likes tea")
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Bob no longer likes tea"}); got.PossibleUpdateOf != likes {
 			t.Errorf("a denial: %+v", got)
 		}
 	})
@@ -82,25 +79,25 @@ func TestStoreFactComparesSubjects(t *testing.T) {
 // A note and a fact with a key are compared by what they say together; two keys are
 // about different things.
 func TestStoreFactComparesKeys(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, quiet(newClock())), "user", "u")
-		note := save(t, m, "My favorite color is blue")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock())), "user", "u")
+		note := locitest.Save(t, m, "My favorite color is blue")
 		color := loci.NewFact{Content: "green", Subject: "user", Predicate: "favorite_color"}
-		if got := store(t, m, color); got.PossibleUpdateOf != note || got.Outcome != loci.Created {
+		if got := locitest.StoreFact(t, m, color); got.PossibleUpdateOf != note || got.Outcome != loci.Created {
 			t.Errorf("another value: %+v", got)
 		}
 		color.Content = "My favorite color is blue."
-		got := store(t, m, color)
+		got := locitest.StoreFact(t, m, color)
 		if got.RelatedTo != note || got.Outcome != loci.SupersededOld {
 			t.Errorf("the same: %+v", got)
 		}
 		color.Content = "green"
-		store(t, m, color)
+		locitest.StoreFact(t, m, color)
 		food := loci.NewFact{Content: "green", Subject: "user", Predicate: "favorite_food"}
-		if got := store(t, m, food); !got.RelatedTo.IsZero() || !got.PossibleUpdateOf.IsZero() {
+		if got := locitest.StoreFact(t, m, food); !got.RelatedTo.IsZero() || !got.PossibleUpdateOf.IsZero() {
 			t.Errorf("another key: %+v", got)
 		}
-		if next := store(t, m, loci.NewFact{Content: "The user's favorite food is pizza"}); next.PossibleUpdateOf.IsZero() {
+		if next := locitest.StoreFact(t, m, loci.NewFact{Content: "The user's favorite food is pizza"}); next.PossibleUpdateOf.IsZero() {
 			t.Errorf("a note about a key: %+v", next)
 		}
 	})
@@ -109,26 +106,26 @@ func TestStoreFactComparesKeys(t *testing.T) {
 // What Loci showed is not stored again and confirms nothing; a line more, a word
 // changed, or a memory that is gone, and it is a text like any other.
 func TestStoreFactKnowsWhatWasShown(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, quiet(c))
-		m := bind(t, e, "user", "u")
-		tea := store(t, m, loci.NewFact{Content: "Likes tea.", Subject: "user", Predicate: "drink"}).ID
-		odd := save(t, m, "# Not a heading\n<b>but</b> a note")
-		gone := save(t, m, "was said and taken back")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, locitest.Quiet(c))
+		m := locitest.Bind(t, e, "user", "u")
+		tea := locitest.StoreFact(t, m, loci.NewFact{Content: "Likes tea.", Subject: "user", Predicate: "drink"}).ID
+		odd := locitest.Save(t, m, "# Not a heading\n<b>but</b> a note")
+		gone := locitest.Save(t, m, "was said and taken back")
 		if _, err := m.Forget(t.Context(), loci.KindFact, gone); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := m.StoreRule(t.Context(), loci.NewRule{Content: "Ask before booking."}); err != nil {
 			t.Fatal(err)
 		}
-		episode(t, m, "home", "Asked about seats.")
+		locitest.Episode(t, m, "home", "Asked about seats.")
 		block := contextOf(t, m, loci.ContextQuery{Prompt: "tea, a note, booking, seats", Agent: "home"}).Text
 		if strings.Count(block, "\n- ") != 4 {
 			t.Fatalf("the context: %s", block)
 		}
-		c.advance(30 * 24 * time.Hour)
-		episode(t, m, "home", "Asked about seats.") // the first one has expired
+		c.Advance(30 * 24 * time.Hour)
+		locitest.Episode(t, m, "home", "Asked about seats.") // the first one has expired
 		for name, text := range map[string]string{
 			"a context": block, "a line": "- [user] [drink]: Likes tea. (confidence: 0.93)", "without scores": "- [user] [drink]: likes  TEA.",
 			"notes":     fmt.Sprintf(`[{"note_id":"note-%s","text":"# Not a heading\n<b>but</b> a note","score":1,"source":"user_memory"}]`, odd),
@@ -136,13 +133,13 @@ func TestStoreFactKnowsWhatWasShown(t *testing.T) {
 			"memories":  fmt.Sprintf(`{"results":[{"type":"fact","id":"%s","content":"Likes tea.","score":0.5,"confidence":1}]}`, tea),
 			"a listing": fmt.Sprintf("note-%s\t2026-01-02\t\t# Not a heading <b>but</b> a note\n%s\t2026-01-02\t\t[user] [drink]: Likes tea.", odd, tea),
 		} {
-			before := len(allFacts(t, m))
-			got := store(t, m, loci.NewFact{Content: text})
-			if got.Outcome != loci.DuplicateOf || got.ID != tea && got.ID != odd || len(allFacts(t, m)) != before {
+			before := len(locitest.AllFacts(t, m))
+			got := locitest.StoreFact(t, m, loci.NewFact{Content: text})
+			if got.Outcome != loci.DuplicateOf || got.ID != tea && got.ID != odd || len(locitest.AllFacts(t, m)) != before {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
-		if got := fact(t, m, tea); got.Version != 1 {
+		if got := locitest.Fact(t, m, tea); got.Version != 1 {
 			t.Errorf("it was confirmed: %+v", got)
 		}
 		for name, text := range map[string]string{
@@ -155,14 +152,14 @@ func TestStoreFactKnowsWhatWasShown(t *testing.T) {
 			"forgotten":        fmt.Sprintf(`[{"note_id":"note-%s","text":"was said and taken back"}]`, gone),
 			"nothing":          `{"results":[]}`, "a list": "- Likes tea.\n- Likes coffee.", "a number": "[1]", "too much": strings.Repeat("- [user] [drink]: Likes tea.\n", 41),
 		} {
-			if got := store(t, m, loci.NewFact{Content: text}); got.Outcome != loci.Created {
+			if got := locitest.StoreFact(t, m, loci.NewFact{Content: text}); got.Outcome != loci.Created {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
-		if got := store(t, m, loci.NewFact{Content: block, Metadata: map[string]any{"kind": "prompt"}}); got.Outcome != loci.Created {
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: block, Metadata: map[string]any{"kind": "prompt"}}); got.Outcome != loci.Created {
 			t.Errorf("with metadata: %+v", got)
 		}
-		if got := store(t, bind(t, e, "user", "v"), loci.NewFact{Content: block}); got.Outcome != loci.Created {
+		if got := locitest.StoreFact(t, locitest.Bind(t, e, "user", "v"), loci.NewFact{Content: block}); got.Outcome != loci.Created {
 			t.Errorf("of another namespace: %+v", got)
 		}
 	})
@@ -186,19 +183,19 @@ func BenchmarkStoreNote(b *testing.B) {
 			return fmt.Sprintf("Note %d says that topic %d goes with person %d", n, n%97, n%31)
 		},
 	} {
-		for store, open := range map[string]func(b testing.TB) loci.Store{"memory": func(testing.TB) loci.Store { return openMemory() }, "sqlite": openSQLite} {
+		for store, open := range map[string]func(b testing.TB) loci.Store{"memory": func(testing.TB) loci.Store { return locitest.OpenMemory() }, "sqlite": locitest.OpenSQLite} {
 			for _, held := range []int{100, 5_000} {
 				for _, keep := range []bool{false, true} {
 					b.Run(fmt.Sprintf("%s/%s/%d/compare=%t", form, store, held, !keep), func(b *testing.B) {
 						s := open(b)
-						m := bind(b, newEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: keep}), "user", "u")
-						fill := bind(b, newEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: true}), "user", "u")
+						m := locitest.Bind(b, locitest.NewEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: keep}), "user", "u")
+						fill := locitest.Bind(b, locitest.NewEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: true}), "user", "u")
 						for n := range held {
-							save(b, fill, note(n))
+							locitest.Save(b, fill, note(n))
 						}
-						search(b, m, loci.Query{Text: "note"})
+						locitest.Search(b, m, loci.Query{Text: "note"})
 						for n := 0; b.Loop(); n++ {
-							save(b, m, note(held+n))
+							locitest.Save(b, m, note(held+n))
 						}
 					})
 				}

@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // A lateEmbedder learns its dimensions from the first answer, as remote ones do.
 type lateEmbedder struct {
-	wordEmbedder
+	locitest.WordEmbedder
 	dims atomic.Int64
 }
 
 func (l *lateEmbedder) Dims() int { return int(l.dims.Load()) }
 
 func (l *lateEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	rows, err := l.wordEmbedder.Embed(ctx, texts)
+	rows, err := l.WordEmbedder.Embed(ctx, texts)
 	if err == nil {
 		l.dims.Store(int64(len(rows[0])))
 	}
@@ -27,19 +28,19 @@ func (l *lateEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, 
 }
 
 func TestDimensionsComeLate(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		late := &lateEmbedder{wordEmbedder: wordEmbedder{model: "late"}}
-		late.setDown(true)
-		e := newEngine(t, s, loci.Options{Embedder: late})
-		m := bind(t, e, "u")
-		save(t, m, "written while nobody answered")
-		if r := search(t, m, loci.Query{Text: "answered"}); len(r.Matches) != 1 || !r.KeywordOnly {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		late := &lateEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "late"}}
+		late.SetDown(true)
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: late})
+		m := locitest.Bind(t, e, "u")
+		locitest.Save(t, m, "written while nobody answered")
+		if r := locitest.Search(t, m, loci.Query{Text: "answered"}); len(r.Matches) != 1 || !r.KeywordOnly {
 			t.Fatalf("by keyword: %d matches, keyword only: %v", len(r.Matches), r.KeywordOnly)
 		}
 		if stats, err := m.Stats(t.Context()); err != nil || stats.Facts.Unembedded != 1 {
 			t.Errorf("stats without dimensions: %+v, %v", stats.Facts, err)
 		}
-		late.setDown(false)
+		late.SetDown(false)
 		if stats, err := m.Stats(t.Context()); err != nil || stats.Facts.Unembedded != 1 {
 			t.Errorf("stats: %+v, %v", stats.Facts, err)
 		}
@@ -47,17 +48,17 @@ func TestDimensionsComeLate(t *testing.T) {
 			t.Errorf("space = %+v", e.Space())
 		}
 		// Another engine that knows no dimensions yet counts and fills in by itself.
-		again := &lateEmbedder{wordEmbedder: wordEmbedder{model: "late"}}
-		e = newEngine(t, s, loci.Options{Embedder: again})
-		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 1 || err != nil {
+		again := &lateEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "late"}}
+		e = locitest.NewEngine(t, s, loci.Options{Embedder: again})
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 1 || err != nil {
 			t.Fatalf("backfill: %d, %v", n, err)
 		}
-		e = newEngine(t, s, loci.Options{Embedder: &lateEmbedder{wordEmbedder: wordEmbedder{model: "late"}}})
-		m = bind(t, e, "u")
+		e = locitest.NewEngine(t, s, loci.Options{Embedder: &lateEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "late"}}})
+		m = locitest.Bind(t, e, "u")
 		if stats, err := m.Stats(t.Context()); err != nil || stats.Facts.Unembedded != 0 {
 			t.Errorf("stats of a new engine: %+v, %v", stats.Facts, err)
 		}
-		if r := search(t, m, loci.Query{Text: "nobody", Mode: loci.Semantic}); len(r.Matches) != 1 {
+		if r := locitest.Search(t, m, loci.Query{Text: "nobody", Mode: loci.Semantic}); len(r.Matches) != 1 {
 			t.Errorf("by similarity: %d matches", len(r.Matches))
 		}
 	})
@@ -65,7 +66,7 @@ func TestDimensionsComeLate(t *testing.T) {
 
 // A swappedEmbedder gives vectors of queries another direction.
 type swappedEmbedder struct {
-	wordEmbedder
+	locitest.WordEmbedder
 	short bool
 }
 
@@ -81,36 +82,36 @@ func (q *swappedEmbedder) EmbedQuery(ctx context.Context, query string) ([]float
 }
 
 func TestQueriesAreEmbeddedAsQueries(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		q := &swappedEmbedder{wordEmbedder: wordEmbedder{model: "q"}}
-		m := bind(t, newEngine(t, s, loci.Options{Embedder: q}), "u")
-		save(t, m, "query")
-		save(t, m, "zebra")
-		r := search(t, m, loci.Query{Text: "nothing", Mode: loci.Semantic})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		q := &swappedEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "q"}}
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Embedder: q}), "u")
+		locitest.Save(t, m, "query")
+		locitest.Save(t, m, "zebra")
+		r := locitest.Search(t, m, loci.Query{Text: "nothing", Mode: loci.Semantic})
 		if len(r.Matches) == 0 || r.Matches[0].Record.Text != "query" || r.Matches[0].Explain.Similarity < 0.5 {
 			t.Errorf("the query was embedded as a document: %+v", r.Matches)
 		}
 		q.short = true
 		_, err := m.Search(t.Context(), loci.Query{Text: "nothing", Mode: loci.Semantic})
-		wantCode(t, err, loci.Unavailable)
+		locitest.WantCode(t, err, loci.Unavailable)
 	})
 }
 
 // patience records until when it is waited for, and when it was asked.
 type patience struct {
-	wordEmbedder
+	locitest.WordEmbedder
 	deadlines, asked []time.Time
 }
 
 func (p *patience) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	deadline, _ := ctx.Deadline()
 	p.deadlines, p.asked = append(p.deadlines, deadline), append(p.asked, time.Now())
-	return p.wordEmbedder.Embed(ctx, texts)
+	return p.WordEmbedder.Embed(ctx, texts)
 }
 
 // A halfKnown embedder knows as much of a text as it says.
 type halfKnown struct {
-	wordEmbedder
+	locitest.WordEmbedder
 	known float64
 }
 
@@ -124,12 +125,12 @@ func (h *halfKnown) Knows(text string) float64 {
 // A search gives similarity the weight that the embedder's knowledge of the query leaves.
 func TestSearchAsksWhatTheEmbedderKnows(t *testing.T) {
 	for _, known := range []float64{1, 0.5, 0} {
-		h := &halfKnown{wordEmbedder{model: "one"}, known}
+		h := &halfKnown{locitest.WordEmbedder{Name: "one"}, known}
 		weight := 0.8
-		m := bind(t, newEngine(t, openMemory(), loci.Options{Embedder: h, VectorWeight: &weight}), "u")
-		save(t, m, "harbour boat")
-		save(t, m, "mountain")
-		got := search(t, m, loci.Query{Text: "harbour boat"}).Matches
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: h, VectorWeight: &weight}), "u")
+		locitest.Save(t, m, "harbour boat")
+		locitest.Save(t, m, "mountain")
+		got := locitest.Search(t, m, loci.Query{Text: "harbour boat"}).Matches
 		if len(got) == 0 || math.Abs(got[0].Explain.VectorPart-weight*known) > 1e-9 ||
 			math.Abs(got[0].Explain.KeywordPart-(1-weight*known)) > 1e-9 {
 			t.Errorf("known %v: %+v", known, got)
@@ -138,15 +139,15 @@ func TestSearchAsksWhatTheEmbedderKnows(t *testing.T) {
 }
 
 func TestBatchesMayTakeLonger(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		p := &patience{wordEmbedder: wordEmbedder{model: "p"}}
-		p.setDown(true)
-		e := newEngine(t, s, loci.Options{Embedder: p})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		p := &patience{WordEmbedder: locitest.WordEmbedder{Name: "p"}}
+		p.SetDown(true)
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: p})
 		begun := []time.Time{time.Now()}
-		save(t, bind(t, e, "u"), "a text")
-		p.setDown(false)
+		locitest.Save(t, locitest.Bind(t, e, "u"), "a text")
+		p.SetDown(false)
 		begun = append(begun, time.Now())
-		if _, err := e.Backfill(t.Context(), tenant(t, "t"), nil); err != nil {
+		if _, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); err != nil {
 			t.Fatal(err)
 		}
 		want := []time.Duration{5 * time.Second, 2 * time.Minute}

@@ -99,13 +99,9 @@ type Options struct {
 	EpisodeTTL time.Duration // how long an episode lives, at least 1 ms; default 7 days
 	EpisodeCap int           // episodes of one agent, beyond which upkeep erases consolidated ones; default 10,000
 
-	// SessionMaxMessages is how many messages a session keeps that says nothing else,
-	// up to 1,000,000; 0: all. SessionTimeout is after how much inactivity it is
-	// expired; 0: never. A change applies to a session with its next message.
-	SessionMaxMessages int
-	SessionTimeout     time.Duration
-
-	Trees TreeLimits // what a tree of files may hold
+	// Features are the kinds of memory from packages of their own, such as package
+	// session, with their options. Facts, rules and episodes are always there.
+	Features []Feature
 
 	KeepDuplicates bool // store a memory again that says exactly what another one says
 	KeepSecrets    bool // store credentials as written instead of "[REDACTED]"
@@ -117,7 +113,7 @@ type Options struct {
 
 // An Engine is the memory of every tenant of one store. It is safe for
 // concurrent use and keeps no state of its own but its options, what it has seen of
-// each tenant's vectors, and who waits to change a tree: several engines, in several processes, may share
+// each tenant's vectors, and who waits for a turn: several engines, in several processes, may share
 // a store.
 type Engine struct {
 	store Store
@@ -128,8 +124,7 @@ type Engine struct {
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → *generations
 
-	trees    queues // of the writers of each tree
-	sessions queues // of the writers of each session
+	turns queues // of the writers of one thing; see [Memory.Turn]
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may
@@ -183,7 +178,7 @@ func New(s Store, opts *Options) (*Engine, error) {
 	case o.IdempotencyTTL < 0:
 		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
 	}
-	if err := cmp.Or(o.checkEpisodes(), o.checkSessions(), o.checkRecall(), o.Trees.complete()); err != nil {
+	if err := cmp.Or(o.checkEpisodes(), o.checkRecall(), o.checkFeatures()); err != nil {
 		return nil, err
 	}
 	if o.Embedder != nil {
@@ -201,16 +196,6 @@ func (o *Options) checkEpisodes() error {
 		return Errorf(Invalid, "episode TTL is %v; it must be at least 1ms", o.EpisodeTTL)
 	case o.EpisodeCap < 1:
 		return Errorf(Invalid, "episode cap is %d; it must be at least 1", o.EpisodeCap)
-	}
-	return nil
-}
-
-func (o *Options) checkSessions() error {
-	switch {
-	case o.SessionMaxMessages < 0 || o.SessionMaxMessages > maxMaxMessages:
-		return Errorf(Invalid, "session max messages is %d; it must be 0 to %d", o.SessionMaxMessages, maxMaxMessages)
-	case o.SessionTimeout < 0 || o.SessionTimeout > maxTimeoutSeconds*time.Second:
-		return Errorf(Invalid, "session timeout is %v; it must be 0 to ten years", o.SessionTimeout)
 	}
 	return nil
 }
@@ -325,7 +310,7 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 	if v.Tenant.IsZero() {
 		return nil, Errorf(Invalid, "a view needs a tenant")
 	}
-	if err := checkLabel("actor", v.Actor); err != nil {
+	if err := CheckLabel("actor", v.Actor); err != nil {
 		return nil, err
 	}
 	for _, n := range append([]Namespace{v.Namespace}, v.Also...) {
@@ -340,13 +325,13 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 	// What a program says of itself is kept with everything it stores: a short part
 	// of it is enough to tell programs apart.
 	for _, text := range []*string{&v.RequestID, &v.Source.Kind, &v.Source.Client, &v.Source.Tool} {
-		*text = e.redact(clip(*text))
+		*text = e.redact(ClipLabel(*text))
 	}
 	return &Memory{engine: e, view: v}, nil
 }
 
 // clip shortens a text to MaxLabelBytes of valid UTF-8 without NUL.
-func clip(text string) string {
+func ClipLabel(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if len(text) <= MaxLabelBytes {
 		return text

@@ -78,7 +78,7 @@ func readEpisode(r *Record) (body episodeBody, err error) {
 // setEpisode encodes the body of an episode and derives what filters ask for.
 func setEpisode(r *Record, body episodeBody) error {
 	r.Scope, r.Status = body.Butler, string(body.Status)
-	return setBody(r, body)
+	return SetBody(r, body)
 }
 
 // EpisodeOf decodes a record of kind episode.
@@ -109,10 +109,10 @@ func (m *Memory) StoreEpisode(ctx context.Context, in NewEpisode) (ID, error) {
 	if err != nil {
 		return ID{}, err
 	}
-	return commit(ctx, m, "store episode", in, func(now time.Time) (decision[ID], error) {
+	return Commit(ctx, m, "store episode", in, func(now time.Time) (Decision[ID], error) {
 		r := *draft
 		r.ID, r.CreatedAt, r.UpdatedAt, r.ExpiresAt = m.engine.opts.NewID(), now, now, now.Add(ttl)
-		return decision[ID]{reply: r.ID, record: r.ID, change: Change{
+		return Decision[ID]{Reply: r.ID, Record: r.ID, Change: Change{
 			Put:    []Put{{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, &r)}},
 			Events: []Event{m.event(EventCreated, &r, now, map[string]any{"version": 1, "bytes": len(r.Text), "expires_at": r.ExpiresAt})}}}, nil
 	})
@@ -130,11 +130,11 @@ func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
 		return nil, 0, Errorf(Invalid, "ttl is %v; it must be at least 1ms", in.TTL)
 	}
 	body := episodeBody{Butler: e.redact(in.Butler), Session: e.redact(in.Session), Importance: DefaultImportance, Status: Pending, Source: m.view.Source}
-	if err := checkLabel("butler", body.Butler); err != nil {
+	if err := CheckLabel("butler", body.Butler); err != nil {
 		return nil, 0, err
 	}
 	if body.Session != "" {
-		if err := checkLabel("session_id", body.Session); err != nil {
+		if err := CheckLabel("session_id", body.Session); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -160,11 +160,11 @@ func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStat
 	types := map[EpisodeStatus]EventType{Consolidated: EventConsolidated, Failed: EventFailed, DeadLetter: EventDeadLettered}
 	typ, ok := types[outcome]
 	if !ok {
-		return Episode{}, oneOfError("outcome", string(outcome), Consolidated, Failed, DeadLetter)
+		return Episode{}, OneOf("outcome", string(outcome), Consolidated, Failed, DeadLetter)
 	}
 	request := map[string]any{"id": id, "outcome": outcome}
-	return commit(ctx, m, "conclude episode", request, func(now time.Time) (decision[Episode], error) {
-		var none decision[Episode]
+	return Commit(ctx, m, "conclude episode", request, func(now time.Time) (Decision[Episode], error) {
+		var none Decision[Episode]
 		r, err := m.one(ctx, m.writable(now, KindEpisode), id)
 		if err != nil {
 			return none, err
@@ -182,7 +182,7 @@ func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStat
 			return none, err
 		}
 		episode, err := EpisodeOf(&r)
-		return decision[Episode]{reply: episode, record: id, change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
+		return Decision[Episode]{Reply: episode, Record: id, Change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
 			Events: []Event{m.event(typ, &r, now, map[string]any{"attempts": body.Attempts})}}}, err
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 func nan() float64 { return math.NaN() }
@@ -33,10 +34,10 @@ func episodes(t testing.TB, m *loci.Memory, q loci.EpisodeQuery) []loci.Episode 
 
 // TestEpisodesExpireAtTheirMillisecond looks at every read there is.
 func TestEpisodesExpireAtTheirMillisecond(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now})
-		m := bind(t, e, "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
+		m := locitest.Bind(t, e, "u")
 		id := storeEpisode(t, m, "general", "User asked about recipes")
 		got, err := m.Episode(t.Context(), id)
 		if err != nil || got.Importance != 5 || got.Status != loci.Pending || !got.ExpiresAt.Equal(got.CreatedAt.Add(7*dayLong)) || got.Butler != "general" {
@@ -53,19 +54,19 @@ func TestEpisodesExpireAtTheirMillisecond(t *testing.T) {
 				n++
 			}
 			n += len(episodes(t, m, loci.EpisodeQuery{})) + len(episodes(t, m, loci.EpisodeQuery{History: true}))
-			n += len(search(t, m, loci.Query{Text: "recipes"}).Matches) + len(search(t, m, loci.Query{}).Matches)
-			return n + int(count(exported(t, m), `"kind":"episode"`))
+			n += len(locitest.Search(t, m, loci.Query{Text: "recipes"}).Matches) + len(locitest.Search(t, m, loci.Query{}).Matches)
+			return n + int(locitest.CountLines(locitest.Exported(t, m), `"kind":"episode"`))
 		}
 		for _, step := range []struct {
 			at   time.Time
 			want int
 		}{{got.ExpiresAt.Add(-time.Millisecond), 8}, {got.ExpiresAt, 0}, {got.ExpiresAt.Add(-time.Millisecond), 8}, {got.ExpiresAt.Add(dayLong), 0}} {
-			c.set(step.at)
+			c.Set(step.at)
 			if n := reads(); n != step.want {
 				t.Errorf("%d of 8 reads find it at %v; want %d", n, step.at, step.want)
 			}
 		}
-		wantCode(t, m.Link(t.Context(), id, loci.LinkSupports, save(t, m, "x")), loci.NotFound)
+		locitest.WantCode(t, m.Link(t.Context(), id, loci.LinkSupports, locitest.Save(t, m, "x")), loci.NotFound)
 		if report, err := e.Sweep(t.Context()); err != nil || report.Expired != 1 {
 			t.Errorf("sweep: %+v, %v", report, err)
 		}
@@ -76,14 +77,14 @@ func TestEpisodesExpireAtTheirMillisecond(t *testing.T) {
 }
 
 func TestEpisodeInputIsChecked(t *testing.T) {
-	m := bind(t, newEngine(t, openMemory(), loci.Options{EpisodeTTL: time.Hour}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{EpisodeTTL: time.Hour}), "u")
 	number := func(x float64) *float64 { return &x }
 	for name, in := range map[string]loci.NewEpisode{
 		"no butler": {Content: "x"}, "blank": {Content: " ", Butler: "b"}, "importance": {Content: "x", Butler: "b", Importance: number(11)},
 		"ttl": {Content: "x", Butler: "b", TTL: -1}, "short ttl": {Content: "x", Butler: "b", TTL: 1},
 	} {
 		_, err := m.StoreEpisode(t.Context(), in)
-		if wantCode(t, err, loci.Invalid); err == nil {
+		if locitest.WantCode(t, err, loci.Invalid); err == nil {
 			t.Error(name)
 		}
 	}
@@ -93,14 +94,14 @@ func TestEpisodeInputIsChecked(t *testing.T) {
 		t.Errorf("%+v, %v, %v", got, err, readErr)
 	}
 	for _, o := range []loci.Options{{EpisodeTTL: -1}, {EpisodeCap: -1}} {
-		_, err := loci.New(openMemory(), &o)
-		wantCode(t, err, loci.Invalid)
+		_, err := loci.New(locitest.OpenMemory(), &o)
+		locitest.WantCode(t, err, loci.Invalid)
 	}
 }
 
 func TestConcludeEpisode(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		conclude := func(id loci.ID, outcomes ...loci.EpisodeStatus) (e loci.Episode, err error) {
 			for _, o := range outcomes {
 				if e, err = m.ConcludeEpisode(t.Context(), id, o); err != nil {
@@ -124,20 +125,20 @@ func TestConcludeEpisode(t *testing.T) {
 				t.Errorf("%v: %+v, %v, %v", row.outcomes, e, err, eventTypes(t, m, id))
 			}
 			_, err = conclude(id, loci.Failed)
-			wantCode(t, err, loci.Conflict) // final
+			locitest.WantCode(t, err, loci.Conflict) // final
 		}
 		_, err := conclude(storeEpisode(t, m, "b", "x"), loci.Pending)
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 	})
 }
 
 // TestEpisodeCap: the oldest consolidated ones go, and only those, however many
 // sweep at once.
 func TestEpisodeCap(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now, EpisodeCap: 10})
-		m := bind(t, e, "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, EpisodeCap: 10})
+		m := locitest.Bind(t, e, "u")
 		for n := range 30 { // agent a: 30, the even ones consolidated; b: 12, none; c: 10, all
 			for butler, most := range map[string]int{"a": 30, "b": 12, "c": 10} {
 				if n >= most {
@@ -150,9 +151,9 @@ func TestEpisodeCap(t *testing.T) {
 					}
 				}
 			}
-			c.advance(time.Second)
+			c.Advance(time.Second)
 		}
-		plan, err := e.PlanSweep(t.Context(), tenant(t, "t"))
+		plan, err := e.PlanSweep(t.Context(), locitest.Tenant(t, "t"))
 		if err != nil || plan.Capped != 15 || !plan.DryRun {
 			t.Errorf("plan: %+v, %v", plan, err)
 		}
@@ -184,15 +185,15 @@ func TestEpisodeCap(t *testing.T) {
 
 // TestEpisodeCapErasesTheOldest of those it may.
 func TestEpisodeCapErasesTheOldest(t *testing.T) {
-	c := newClock()
-	e := newEngine(t, openMemory(), loci.Options{Now: c.now, EpisodeCap: 3})
-	m := bind(t, e, "u")
+	c := locitest.NewClock()
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now, EpisodeCap: 3})
+	m := locitest.Bind(t, e, "u")
 	for n := range 6 {
 		id := storeEpisode(t, m, "a", fmt.Sprint(n))
 		if _, err := m.ConcludeEpisode(t.Context(), id, loci.Consolidated); err != nil {
 			t.Fatal(err)
 		}
-		c.advance(time.Second)
+		c.Advance(time.Second)
 	}
 	if _, err := e.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
@@ -207,21 +208,21 @@ func TestEpisodeCapErasesTheOldest(t *testing.T) {
 }
 
 func TestLifecycleStats(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now, EpisodeTTL: 20 * 365 * dayLong})
-		m := bind(t, e, "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, EpisodeTTL: 20 * 365 * dayLong})
+		m := locitest.Bind(t, e, "u")
 		keyedAt := func(scope, subject string) loci.ID {
-			return store(t, m, loci.NewFact{Content: "x " + subject, Subject: subject, Predicate: "p", Scope: scope}).ID
+			return locitest.StoreFact(t, m, loci.NewFact{Content: "x " + subject, Subject: subject, Predicate: "p", Scope: scope}).ID
 		}
 		keyedAt("", "expires")
-		c.advance(300 * dayLong)
+		c.Advance(300 * dayLong)
 		keyedAt("health", "fades")
 		storeRule(t, m, "candidate")
 		if _, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "gone", Butler: "health", TTL: dayLong}); err != nil {
 			t.Fatal(err)
 		}
-		c.advance(250 * dayLong)
+		c.Advance(250 * dayLong)
 		keyedAt("home", "old")
 		keyedAt("home", "old")
 		if _, err := m.Forget(t.Context(), loci.KindFact, keyedAt("home", "wrong")); err != nil {
@@ -230,16 +231,16 @@ func TestLifecycleStats(t *testing.T) {
 		if _, err := m.Forget(t.Context(), loci.KindRule, storeRule(t, m, "wrong")); err != nil {
 			t.Fatal(err)
 		}
-		save(t, m, "a note")
+		locitest.Save(t, m, "a note")
 		storeEpisode(t, m, "home", "x")
-		c.advance(90 * time.Minute)
+		c.Advance(90 * time.Minute)
 		for scope, want := range map[string]loci.LifecycleStats{
 			"": {Facts: loci.FactStats{Total: 6, Active: 2, Fading: 1, Superseded: 1, Expired: 1, Retracted: 1},
 				Rules: loci.RuleStats{Total: 2, Candidate: 1, Forgotten: 1}, Episodes: loci.EpisodeStats{Total: 2, Unconsolidated: 1, Expired: 1, BacklogHours: 1.5}},
 			"health": {Facts: loci.FactStats{Total: 3, Active: 1, Fading: 1, Expired: 1}, Rules: loci.RuleStats{Total: 2, Candidate: 1, Forgotten: 1},
 				Episodes: loci.EpisodeStats{Total: 1, Expired: 1}},
 		} {
-			want.At = c.now().Truncate(time.Millisecond)
+			want.At = c.Now().Truncate(time.Millisecond)
 			if got, err := m.Lifecycle(t.Context(), scope); err != nil || got != want {
 				t.Errorf("scope %q:\n%+v\nwant\n%+v, %v", scope, got, want, err)
 			}

@@ -23,20 +23,21 @@ func (m *Memory) EraseFact(ctx context.Context, id ID) error {
 
 func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
 	request := map[string]any{"id": id}
-	return commit(ctx, m, "erase", request, func(now time.Time) (decision[ID], error) {
+	return Commit(ctx, m, "erase", request, func(now time.Time) (Decision[ID], error) {
 		r, err := m.one(ctx, m.writable(now, kinds...), id)
 		if err != nil {
-			return decision[ID]{}, err
+			return Decision[ID]{}, err
 		}
-		if r.Kind == KindSession || r.Kind == KindMessage {
-			change, err := m.eraseInSession(ctx, &r, now)
-			return decision[ID]{change: change, reply: id}, err
+		feature := m.engine.featureOf(r.Kind)
+		if owner, ok := feature.(Eraser); ok {
+			change, err := owner.EraseRecord(ctx, m, &r, now)
+			return Decision[ID]{Change: change, Reply: id}, err
 		}
-		if slices.Contains(partKinds, r.Kind) {
-			return decision[ID]{}, &Error{Code: Unsupported, Msg: fmt.Sprintf("a record of kind %q is erased with what belongs to it, not by its id", r.Kind),
+		if feature != nil {
+			return Decision[ID]{}, &Error{Code: Unsupported, Msg: fmt.Sprintf("a record of kind %q is erased with what belongs to it, not by its id", r.Kind),
 				Recovery: "Delete the thread, session or file it is part of."}
 		}
-		return decision[ID]{change: m.eraseChange([]Record{r}, now), reply: id}, nil
+		return Decision[ID]{Change: m.eraseChange([]Record{r}, now), Reply: id}, nil
 	})
 }
 
@@ -84,9 +85,9 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 	for part := range slices.Chunk(ids, 200) {
 		batch := f
 		batch.IDs = part
-		n, err := commit(ctx, m.plain(), "erase all", nil, func(now time.Time) (decision[int], error) {
+		n, err := Commit(ctx, m.plain(), "erase all", nil, func(now time.Time) (Decision[int], error) {
 			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(part)})
-			return decision[int]{change: m.eraseChange(current, now), reply: len(current)}, err
+			return Decision[int]{Change: m.eraseChange(current, now), Reply: len(current)}, err
 		})
 		if err != nil {
 			return erased, err
@@ -99,17 +100,18 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 	return erased, nil
 }
 
-// selectedIDs lists the ids of all that a filter selects, those of sessions first:
+// selectedIDs lists the ids of all that a filter selects, owners before their parts:
 // when the erase stops half way, no session is left without some of its messages.
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
 	var others []ID
+	owners := m.engine.owners()
 	for cursor := ""; ; {
 		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor, NoText: true})
 		if err != nil {
 			return nil, err
 		}
 		for i := range records {
-			if records[i].Kind == KindSession {
+			if slices.Contains(owners, records[i].Kind) {
 				ids = append(ids, records[i].ID)
 			} else {
 				others = append(others, records[i].ID)
@@ -141,22 +143,27 @@ func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
 		return Filter{}, Errorf(Invalid, "say what to erase: either everything, or a kind, tag or filter")
 	}
 	if !q.All && len(q.Kinds) == 0 {
-		q.Kinds = memoryKinds
+		q.Kinds = m.engine.memoryKinds()
 	}
-	if slices.Contains(q.Kinds, KindSession) || slices.Contains(q.Kinds, KindMessage) {
-		if len(tags) > 0 || !q.Where.IsZero() {
-			return Filter{}, Errorf(Invalid, "sessions have no tags and no metadata to filter by: erase them by kind alone")
-		}
-		q.Kinds = append(slices.Clone(q.Kinds), KindSession, KindMessage)
-	}
-	// A checkpoint without its values is worth nothing, nor is a file without its
-	// blocks, and the other way round: only everything takes them along.
+	kinds := slices.Clone(q.Kinds)
 	for _, k := range q.Kinds {
-		if slices.Contains(partKinds, k) {
+		feature := m.engine.featureOf(k)
+		if feature == nil {
+			continue
+		}
+		// A checkpoint without its values is worth nothing, nor is a file without its
+		// blocks, and the other way round: only everything takes them along.
+		if _, ok := feature.(Eraser); !ok {
 			return Filter{}, Errorf(Invalid, "records of kind %q belong together: delete the thread, session or file they are part of, or erase everything", k)
 		}
+		if len(tags) > 0 || !q.Where.IsZero() {
+			return Filter{}, Errorf(Invalid, "%ss have no tags and no metadata to filter by: erase them by kind alone", k)
+		}
+		for _, part := range feature.Kinds() {
+			kinds = append(kinds, part.Kind)
+		}
 	}
-	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: q.Kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
+	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
 }
 
 // plain is the handle without an idempotency key, for the inner steps of a call

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 func TestEraseAllGuards(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		for i := range 5 {
-			store(t, m, loci.NewFact{Content: fmt.Sprint("note ", i), Tags: []string{fmt.Sprint("t", i%2)}})
+			locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprint("note ", i), Tags: []string{fmt.Sprint("t", i%2)}})
 		}
 		w, err := loci.ParseWhere(map[string]any{"content": "note 3"})
 		if err != nil {
@@ -34,8 +35,8 @@ func TestEraseAllGuards(t *testing.T) {
 			"a condition's hits": {loci.EraseQuery{Where: w, Expect: 2}, loci.Conflict},
 		} {
 			n, err := m.EraseAll(t.Context(), c.q, nil)
-			wantCode(t, err, c.code)
-			if n != 0 || len(allFacts(t, m)) != 5 {
+			locitest.WantCode(t, err, c.code)
+			if n != 0 || len(locitest.AllFacts(t, m)) != 5 {
 				t.Fatalf("%s: erased %d", name, n)
 			}
 		}
@@ -46,7 +47,7 @@ func TestEraseAllGuards(t *testing.T) {
 		if q.Expect, err = m.CountErase(t.Context(), q); q.Expect != 3 || err != nil {
 			t.Errorf("count: %d, %v", q.Expect, err)
 		}
-		if n, err := m.EraseAll(t.Context(), q, nil); n != 3 || err != nil || len(allFacts(t, m)) != 1 {
+		if n, err := m.EraseAll(t.Context(), q, nil); n != 3 || err != nil || len(locitest.AllFacts(t, m)) != 1 {
 			t.Errorf("by tag: %d, %v", n, err)
 		}
 	})
@@ -55,21 +56,21 @@ func TestEraseAllGuards(t *testing.T) {
 // What others store while an EraseAll runs was not counted, so it stays; and what
 // they erase is not counted twice.
 func TestEraseAllSparesWhatComesLater(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{KeepDuplicates: true})
-		m, elsewhere := bind(t, e, "u"), bind(t, e, "v")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true})
+		m, elsewhere := locitest.Bind(t, e, "u"), locitest.Bind(t, e, "v")
 		const count = 450
 		var ids []loci.ID
 		for i := range count {
-			ids = append(ids, save(t, m, fmt.Sprint("old ", i)))
+			ids = append(ids, locitest.Save(t, m, fmt.Sprint("old ", i)))
 		}
-		save(t, elsewhere, "not mine")
+		locitest.Save(t, elsewhere, "not mine")
 		var later []loci.ID
 		var steps []int64
 		n, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: count}, func(done int64) {
 			steps = append(steps, done)
 			for range 3 {
-				later = append(later, save(t, m, fmt.Sprint("new ", len(later))))
+				later = append(later, locitest.Save(t, m, fmt.Sprint("new ", len(later))))
 			}
 			for _, id := range ids { // one that is still there goes by another hand
 				if m.Erase(t.Context(), id) == nil {
@@ -80,26 +81,26 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 		if err != nil || n >= count || n < count-3 {
 			t.Errorf("erased %d of %d in steps %v, %v", n, count, steps, err)
 		}
-		left := allFacts(t, m)
+		left := locitest.AllFacts(t, m)
 		if len(left) != len(later) {
 			t.Errorf("%d memories are left, %d were stored meanwhile", len(left), len(later))
 		}
-		if len(allFacts(t, elsewhere)) != 1 {
+		if len(locitest.AllFacts(t, elsewhere)) != 1 {
 			t.Error("another namespace lost its memory")
 		}
 	})
 }
 
 func TestEraseAllStopsHalfWay(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{KeepDuplicates: true}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true}), "u")
 		for i := range 300 {
-			save(t, m, fmt.Sprint("old ", i))
+			locitest.Save(t, m, fmt.Sprint("old ", i))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		n, err := m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: 300}, func(int64) { cancel() })
-		wantCode(t, err, loci.Unavailable)
-		if n != 200 || len(allFacts(t, m)) != 100 {
+		locitest.WantCode(t, err, loci.Unavailable)
+		if n != 200 || len(locitest.AllFacts(t, m)) != 100 {
 			t.Errorf("erased %d", n)
 		}
 	})

@@ -149,7 +149,7 @@ func setFact(r *Record, body factBody) error {
 	}
 	r.Scope, r.Status = cmp.Or(body.Scope, GlobalScope), string(body.Validity)
 	r.schedule(Decay{Confidence: body.Confidence, Rate: rate, From: body.ConfirmedAt}, body.Validity)
-	return setBody(r, body)
+	return SetBody(r, body)
 }
 
 // FactOf decodes a record of kind fact, with its validity and confidence as they
@@ -178,13 +178,13 @@ func splitAttributes(attributes json.RawMessage) (value json.RawMessage, metadat
 	if len(attributes) == 0 {
 		return nil, nil, nil
 	}
-	v, err := decodeJSON(attributes)
+	v, err := DecodeJSON(attributes)
 	object, ok := v.(map[string]any)
 	if err != nil || !ok {
 		return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
 	}
 	if content, ok := object["content"]; ok {
-		if value, err = encodeJSON(content); err != nil {
+		if value, err = EncodeJSON(content); err != nil {
 			return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
 		}
 		delete(object, "content")
@@ -207,7 +207,7 @@ func joinAttributes(value json.RawMessage, metadata map[string]any) (json.RawMes
 	if len(value) > 0 {
 		all["content"] = value
 	}
-	data, err := encodeJSON(all)
+	data, err := EncodeJSON(all)
 	if err != nil {
 		return nil, Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}
@@ -240,7 +240,7 @@ func (m *Memory) StoreFact(ctx context.Context, in NewFact) (Stored, error) {
 	// Most notes are new, so the first attempt does not look for one that says the
 	// same: the store refuses it if there is one, and the next attempt looks.
 	look := draft.isKeyed()
-	return commit(ctx, m, "store fact", in, func(now time.Time) (decision[Stored], error) {
+	return Commit(ctx, m, "store fact", in, func(now time.Time) (Decision[Stored], error) {
 		d, err := m.decideFact(ctx, draft, look, now)
 		look = true
 		return d, err
@@ -272,7 +272,7 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if err := cmp.Or(checkImportance(body.Importance), checkConfidence(body.Confidence)); err != nil {
 		return nil, err
 	}
-	if body.ValidFrom, err = importTime("valid_from", in.ValidFrom); err != nil {
+	if body.ValidFrom, err = CheckTime("valid_from", in.ValidFrom); err != nil {
 		return nil, err
 	}
 	if body.Subject != "" {
@@ -280,7 +280,7 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 		body.Scope = e.redact(in.Scope)
 		setDefault(&body.Scope, GlobalScope)
 		for _, f := range [][2]string{{"subject", in.Subject}, {"predicate", in.Predicate}, {"scope", body.Scope}} {
-			if err := checkLabel(f[0], f[1]); err != nil {
+			if err := CheckLabel(f[0], f[1]); err != nil {
 				return nil, err
 			}
 		}
@@ -289,7 +289,7 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 		return nil, err
 	}
 	if in.Sequence != "" { // the rest of the place is checked with the change
-		if err := checkLabel("sequence", in.Sequence); err != nil {
+		if err := CheckLabel("sequence", in.Sequence); err != nil {
 			return nil, err
 		}
 	}
@@ -313,7 +313,7 @@ func (b *factBody) heading() string {
 	return strings.TrimSpace(b.Subject + " " + b.Predicate)
 }
 
-func setBody(r *Record, body any) (err error) {
+func SetBody(r *Record, body any) (err error) {
 	r.Body, err = jsonform.Marshal(body)
 	if err != nil {
 		return &Error{Code: Internal, Op: "encode " + string(r.Kind), Err: err}
@@ -381,4 +381,35 @@ func (m *Memory) Facts(ctx context.Context, q FactQuery, page Page) (facts []Fac
 		}
 	}
 	return facts, next, nil
+}
+
+// FactValue shows a fact as the JSON object {"content": …, metadata…}: its content is
+// the fact's JSON value, else its text.
+func FactValue(r *Record) (json.RawMessage, error) {
+	value, metadata, err := splitAttributes(r.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	if value == nil {
+		if value, err = EncodeJSON(r.Text); err != nil {
+			return nil, &Error{Code: Internal, Op: "read fact", Err: err}
+		}
+	}
+	return joinAttributes(value, metadata)
+}
+
+// RevisionOfValue is the revision that gives a fact the value that [FactValue] shows.
+func RevisionOfValue(value json.RawMessage) (FactRevision, error) {
+	content, metadata, err := splitAttributes(value)
+	if err != nil {
+		return FactRevision{}, Errorf(Invalid, "value must be a JSON object")
+	}
+	in := FactRevision{Metadata: &metadata}
+	var text string
+	if json.Unmarshal(content, &text) == nil && content != nil {
+		in.Content = &text
+	} else {
+		in.Value = content
+	}
+	return in, nil
 }

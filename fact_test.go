@@ -9,26 +9,28 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 )
 
 // token looks like a credential without this file holding one.
 var token = "AKIA" + "QYLPMN5HFIQR7XYA"
 
 func TestDuplicatesAreConfirmed(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "user", "u")
-		first := store(t, m, loci.NewFact{Content: "Likes  Tea", Tags: []string{"Food", " food "}})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "user", "u")
+		first := locitest.StoreFact(t, m, loci.NewFact{Content: "Likes  Tea", Tags: []string{"Food", " food "}})
 		if first.Outcome != loci.Created {
 			t.Fatalf("first: %+v", first)
 		}
-		before := fact(t, m, first.ID)
-		c.advance(time.Hour)
-		again := store(t, m, loci.NewFact{Content: "likes tea\n", Tags: []string{"drink", "food"}})
+		before := locitest.Fact(t, m, first.ID)
+		c.Advance(time.Hour)
+		again := locitest.StoreFact(t, m, loci.NewFact{Content: "likes tea\n", Tags: []string{"drink", "food"}})
 		if again.Outcome != loci.DuplicateOf || again.ID != first.ID {
 			t.Fatalf("again: %+v", again)
 		}
-		after := fact(t, m, first.ID)
+		after := locitest.Fact(t, m, first.ID)
 		if after.Content != "Likes  Tea" || !slices.Equal(after.Tags, []string{"food", "drink"}) || after.Version != 2 {
 			t.Errorf("confirmed: %+v", after)
 		}
@@ -41,47 +43,47 @@ func TestDuplicatesAreConfirmed(t *testing.T) {
 			"a keyed fact":    {Content: "likes tea", Subject: "u", Predicate: "likes"},
 			"an object of it": {Value: json.RawMessage(`{"x":"likes tea"}`)},
 		} {
-			if got := store(t, m, other); got.Outcome != loci.Created {
+			if got := locitest.StoreFact(t, m, other); got.Outcome != loci.Created {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
-		if got := store(t, bind(t, newEngine(t, s, loci.Options{Now: c.now}), "user", "v"), loci.NewFact{Content: "likes tea"}); got.Outcome != loci.Created {
+		if got := locitest.StoreFact(t, locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "user", "v"), loci.NewFact{Content: "likes tea"}); got.Outcome != loci.Created {
 			t.Errorf("another namespace: %+v", got)
 		}
-		kept := bind(t, newEngine(t, s, loci.Options{Now: c.now, KeepDuplicates: true}), "user", "k")
-		if a, b := save(t, kept, "same"), save(t, kept, "same"); a == b {
+		kept := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, KeepDuplicates: true}), "user", "k")
+		if a, b := locitest.Save(t, kept, "same"), locitest.Save(t, kept, "same"); a == b {
 			t.Error("KeepDuplicates does not keep")
 		}
 	})
 }
 
 func TestConfirmStopsAtTheTagLimit(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		var tags []string
 		for i := range loci.MaxTags {
 			tags = append(tags, strings.Repeat("t", i+1))
 		}
-		id := store(t, m, loci.NewFact{Content: "x", Tags: tags}).ID
-		store(t, m, loci.NewFact{Content: "x", Tags: []string{"one more"}})
-		if got := fact(t, m, id).Tags; !slices.Equal(got, tags) {
+		id := locitest.StoreFact(t, m, loci.NewFact{Content: "x", Tags: tags}).ID
+		locitest.StoreFact(t, m, loci.NewFact{Content: "x", Tags: []string{"one more"}})
+		if got := locitest.Fact(t, m, id).Tags; !slices.Equal(got, tags) {
 			t.Errorf("tags: %v", got)
 		}
 	})
 }
 
 func TestKeyedFactsSupersede(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
-		old := store(t, m, loci.NewFact{Content: "Berlin", Subject: "Ann", Predicate: "lives in"})
-		c.advance(time.Minute)
-		other := store(t, m, loci.NewFact{Content: "Rome", Subject: "Ann", Predicate: "lives in", Scope: "dreams"})
-		next := store(t, m, loci.NewFact{Content: "Berlin", Subject: "Ann", Predicate: "lives in"})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		old := locitest.StoreFact(t, m, loci.NewFact{Content: "Berlin", Subject: "Ann", Predicate: "lives in"})
+		c.Advance(time.Minute)
+		other := locitest.StoreFact(t, m, loci.NewFact{Content: "Rome", Subject: "Ann", Predicate: "lives in", Scope: "dreams"})
+		next := locitest.StoreFact(t, m, loci.NewFact{Content: "Berlin", Subject: "Ann", Predicate: "lives in"})
 		if next.Outcome != loci.SupersededOld || next.Superseded != old.ID || other.Outcome != loci.Created {
 			t.Fatalf("next %+v, other scope %+v", next, other)
 		}
-		was, is := fact(t, m, old.ID), fact(t, m, next.ID)
+		was, is := locitest.Fact(t, m, old.ID), locitest.Fact(t, m, next.ID)
 		if was.Validity != loci.Superseded || was.SupersededBy != next.ID || !was.ValidUntil.Equal(is.ValidFrom) || was.Content != "Berlin" {
 			t.Errorf("old: %+v", was)
 		}
@@ -105,10 +107,10 @@ func TestKeyedFactsSupersede(t *testing.T) {
 			t.Errorf("live: %v, %v", live, err)
 		}
 		_, err = m.ReviseFact(t.Context(), old.ID, loci.FactRevision{Tags: &[]string{"x"}})
-		wantCode(t, err, loci.NotFound) // no longer live
+		locitest.WantCode(t, err, loci.NotFound) // no longer live
 		// Parts of a key are not joined: another split is another key.
-		a := store(t, m, loci.NewFact{Content: "1", Subject: "a b", Predicate: "c"})
-		b := store(t, m, loci.NewFact{Content: "2", Subject: "a", Predicate: "b c"})
+		a := locitest.StoreFact(t, m, loci.NewFact{Content: "1", Subject: "a b", Predicate: "c"})
+		b := locitest.StoreFact(t, m, loci.NewFact{Content: "2", Subject: "a", Predicate: "b c"})
 		if a.Outcome != loci.Created || b.Outcome != loci.Created {
 			t.Errorf("keys collide: %+v, %+v", a, b)
 		}
@@ -116,29 +118,29 @@ func TestKeyedFactsSupersede(t *testing.T) {
 }
 
 func TestRevise(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
 		keep := 2
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now, Revisions: &keep}), "u")
-		id := store(t, m, loci.NewFact{Content: "v1", Tags: []string{"a"}, Metadata: map[string]any{"n": 1}}).ID
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Revisions: &keep}), "u")
+		id := locitest.StoreFact(t, m, loci.NewFact{Content: "v1", Tags: []string{"a"}, Metadata: map[string]any{"n": 1}}).ID
 		text, tags, meta := "v2", []string{"b"}, map[string]any{"big": json.Number("9007199254740993")}
 		for i, in := range []loci.FactRevision{
 			{Content: &text}, {Tags: &tags}, {Metadata: &meta}, {Value: json.RawMessage(`{"html":"<b> & co","line":"one\ntwo"}`), IfVersion: 4},
 		} {
-			c.advance(time.Second)
-			before := fact(t, m, id)
+			c.Advance(time.Second)
+			before := locitest.Fact(t, m, id)
 			got, err := m.ReviseFact(t.Context(), id, in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if stored := fact(t, m, id); !reflect.DeepEqual(got, stored) {
+			if stored := locitest.Fact(t, m, id); !reflect.DeepEqual(got, stored) {
 				t.Errorf("step %d returns %+v, stored is %+v", i, got, stored)
 			}
 			if got.Version != int64(i)+2 || !got.UpdatedAt.Equal(before.UpdatedAt.Add(time.Second)) || !got.CreatedAt.Equal(before.CreatedAt) {
 				t.Errorf("step %d: %+v", i, got)
 			}
 		}
-		got := fact(t, m, id)
+		got := locitest.Fact(t, m, id)
 		if got.Content != `{"html":"<b> & co","line":"one\ntwo"}` || string(got.Value) != got.Content || !slices.Equal(got.Tags, tags) || !reflect.DeepEqual(got.Metadata, meta) {
 			t.Errorf("in the end: %+v", got)
 		}
@@ -148,16 +150,16 @@ func TestRevise(t *testing.T) {
 			t.Errorf("revisions: %+v, %v", revisions, err)
 		}
 		_, err = m.ReviseFact(t.Context(), id, loci.FactRevision{IfVersion: 5})
-		wantCode(t, err, loci.Invalid) // nothing to change
+		locitest.WantCode(t, err, loci.Invalid) // nothing to change
 		_, err = m.ReviseFact(t.Context(), id, loci.FactRevision{Content: &text, IfVersion: 4})
-		wantCode(t, err, loci.Conflict)
+		locitest.WantCode(t, err, loci.Conflict)
 		_, err = m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new(" \n")})
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 		_, err = m.ReviseFact(t.Context(), id, loci.FactRevision{Content: &text, Value: json.RawMessage(`{"a":1}`)})
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 		_, err = m.ReviseFact(t.Context(), loci.NewID(), loci.FactRevision{Content: &text})
-		wantCode(t, err, loci.NotFound)
-		if got := fact(t, m, id); got.Version != 5 {
+		locitest.WantCode(t, err, loci.NotFound)
+		if got := locitest.Fact(t, m, id); got.Version != 5 {
 			t.Errorf("a refused revision changed something: %+v", got)
 		}
 	})
@@ -166,43 +168,43 @@ func TestRevise(t *testing.T) {
 // A note corrected into the words of another keeps its id; the words have one
 // holder, and both stay reachable.
 func TestReviseIntoATwin(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		a, b := save(t, m, "tea"), save(t, m, "coffee")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		a, b := locitest.Save(t, m, "tea"), locitest.Save(t, m, "coffee")
 		if _, err := m.ReviseFact(t.Context(), b, loci.FactRevision{Content: new("Tea")}); err != nil {
 			t.Fatal(err)
 		}
-		if got := store(t, m, loci.NewFact{Content: "TEA"}); got.ID != a || got.Outcome != loci.DuplicateOf {
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "TEA"}); got.ID != a || got.Outcome != loci.DuplicateOf {
 			t.Errorf("said again: %+v", got)
 		}
-		if got := store(t, m, loci.NewFact{Content: "coffee"}); got.Outcome != loci.Created {
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "coffee"}); got.Outcome != loci.Created {
 			t.Errorf("the old words are still taken: %+v", got)
 		}
 	})
 }
 
 func TestStructuredContent(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		id := store(t, m, loci.NewFact{Value: json.RawMessage(`{"note":"R&D budget\nzebra\ttiger","b":[1,"lion"]}`), Metadata: map[string]any{"k": "v"}}).ID
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		id := locitest.StoreFact(t, m, loci.NewFact{Value: json.RawMessage(`{"note":"R&D budget\nzebra\ttiger","b":[1,"lion"]}`), Metadata: map[string]any{"k": "v"}}).ID
 		for _, word := range []string{"R&D", "budget", "zebra", "tiger", "lion"} {
-			if r := search(t, m, loci.Query{Text: word}); len(r.Matches) != 1 || r.Matches[0].Record.ID != id {
+			if r := locitest.Search(t, m, loci.Query{Text: word}); len(r.Matches) != 1 || r.Matches[0].Record.ID != id {
 				t.Errorf("%q is not found", word)
 			}
 		}
-		got := fact(t, m, id)
+		got := locitest.Fact(t, m, id)
 		if want := `{"b":[1,"lion"],"note":"R&D budget\nzebra\ttiger"}`; string(got.Value) != want || got.Content != want || got.Metadata["k"] != "v" {
 			t.Errorf("got %+v", got)
 		}
 		for _, bad := range []string{`[]`, `{}`, `1`, `"x"`, `null`, `{`, `{"a":1} {"b":2}`, `{"a":1}]`} {
 			_, err := m.StoreFact(t.Context(), loci.NewFact{Value: json.RawMessage(bad)})
-			wantCode(t, err, loci.Invalid)
+			locitest.WantCode(t, err, loci.Invalid)
 		}
 	})
 }
 
 func TestFactLimits(t *testing.T) {
-	m := bind(t, newEngine(t, openSQLite(t), loci.Options{MaxContent: 1000}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{MaxContent: 1000}), "u")
 	long := strings.Repeat("x", 70_000)
 	tags := func(n int) (out []string) {
 		for i := range n {
@@ -238,74 +240,74 @@ func TestFactLimits(t *testing.T) {
 		"bad tag":        {loci.NewFact{Content: "a", Tags: []string{"a\xff"}}, loci.Invalid, "tags[0] is not valid text"},
 	} {
 		_, err := m.StoreFact(t.Context(), c.in)
-		wantCode(t, err, c.code)
+		locitest.WantCode(t, err, c.code)
 		if err == nil || err.Error() != c.text {
 			t.Errorf("%s: error %v, want %s", name, err, c.text)
 		}
 	}
-	if facts := allFacts(t, m); len(facts) > 0 {
+	if facts := locitest.AllFacts(t, m); len(facts) > 0 {
 		t.Errorf("refused facts are stored: %v", facts)
 	}
-	store(t, m, loci.NewFact{Content: long[:1000], Tags: append(tags(16), "T", " tt ")})
+	locitest.StoreFact(t, m, loci.NewFact{Content: long[:1000], Tags: append(tags(16), "T", " tt ")})
 }
 
 func TestRedactionOnEveryWritePath(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
-		m := bind(t, e, "u")
-		id := store(t, m, loci.NewFact{Content: "key " + token, Tags: []string{token}, Metadata: map[string]any{"a": []any{map[string]any{token: "x", "y": "is " + token}}}}).ID
-		store(t, m, loci.NewFact{Content: "a fact " + token, Subject: token, Predicate: "p " + token, Scope: token})
-		store(t, m, loci.NewFact{Value: json.RawMessage(`{"k ` + token + `":{"n":["` + token + `"]}}`)})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		m := locitest.Bind(t, e, "u")
+		id := locitest.StoreFact(t, m, loci.NewFact{Content: "key " + token, Tags: []string{token}, Metadata: map[string]any{"a": []any{map[string]any{token: "x", "y": "is " + token}}}}).ID
+		locitest.StoreFact(t, m, loci.NewFact{Content: "a fact " + token, Subject: token, Predicate: "p " + token, Scope: token})
+		locitest.StoreFact(t, m, loci.NewFact{Value: json.RawMessage(`{"k ` + token + `":{"n":["` + token + `"]}}`)})
 		meta, tags := map[string]any{token: token}, []string{token}
 		if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("now " + token), Metadata: &meta, Tags: &tags}); err != nil {
 			t.Fatal(err)
 		}
-		put(t, m, loci.Namespace{"u", "n"}, "k", `{"deep":[{"`+token+`":"`+token+`"}]}`, nil)
-		if got := fact(t, m, id).Content; got != "now [REDACTED]" {
+		locitest.PutItem(t, m, loci.Namespace{"u", "n"}, "k", `{"deep":[{"`+token+`":"`+token+`"}]}`, nil)
+		if got := locitest.Fact(t, m, id).Content; got != "now [REDACTED]" {
 			t.Errorf("content is %q", got)
 		}
-		if out := exported(t, m); strings.Contains(strings.ToLower(out), strings.ToLower(token)) {
+		if out := locitest.Exported(t, m); strings.Contains(strings.ToLower(out), strings.ToLower(token)) {
 			t.Errorf("a credential is stored: %s", out)
 		}
-		kept := bind(t, newEngine(t, s, loci.Options{KeepSecrets: true}), "k")
-		save(t, kept, "key "+token)
-		out := exported(t, kept)
+		kept := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{KeepSecrets: true}), "k")
+		locitest.Save(t, kept, "key "+token)
+		out := locitest.Exported(t, kept)
 		if !strings.Contains(out, token) {
 			t.Error("KeepSecrets does not keep")
 		}
-		into := bind(t, e, "imported")
+		into := locitest.Bind(t, e, "imported")
 		if _, err := into.Import(t.Context(), strings.NewReader(out), nil); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(exported(t, into), token) {
+		if strings.Contains(locitest.Exported(t, into), token) {
 			t.Error("an import brings a credential in")
 		}
-		if got := store(t, into, loci.NewFact{Content: "key " + token}); got.Outcome != loci.DuplicateOf {
+		if got := locitest.StoreFact(t, into, loci.NewFact{Content: "key " + token}); got.Outcome != loci.DuplicateOf {
 			t.Errorf("what was redacted on import is not met again: %+v", got)
 		}
 	})
 }
 
 func TestErase(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
-		m, other := bind(t, e, "u"), bind(t, e, "v")
-		old := store(t, m, loci.NewFact{Content: "one", Subject: "s", Predicate: "p"})
-		next := store(t, m, loci.NewFact{Content: "two", Subject: "s", Predicate: "p"})
-		wantCode(t, other.Erase(t.Context(), old.ID), loci.NotFound)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		m, other := locitest.Bind(t, e, "u"), locitest.Bind(t, e, "v")
+		old := locitest.StoreFact(t, m, loci.NewFact{Content: "one", Subject: "s", Predicate: "p"})
+		next := locitest.StoreFact(t, m, loci.NewFact{Content: "two", Subject: "s", Predicate: "p"})
+		locitest.WantCode(t, other.Erase(t.Context(), old.ID), loci.NotFound)
 		if err := m.EraseFact(t.Context(), old.ID); err != nil {
 			t.Fatal(err)
 		}
 		_, err := m.Fact(t.Context(), old.ID)
-		wantCode(t, err, loci.NotFound)
+		locitest.WantCode(t, err, loci.NotFound)
 		_, err = m.Revisions(t.Context(), old.ID)
-		wantCode(t, err, loci.NotFound)
-		wantCode(t, m.Erase(t.Context(), old.ID), loci.NotFound)
+		locitest.WantCode(t, err, loci.NotFound)
+		locitest.WantCode(t, m.Erase(t.Context(), old.ID), loci.NotFound)
 		if links, err := m.Links(t.Context(), next.ID); err != nil || len(links) > 0 {
 			t.Errorf("links: %v, %v", links, err)
 		}
-		put(t, m, loci.Namespace{"u", "n"}, "k", `{"a":1}`, nil)
-		items, err := m.Items().Search(t.Context(), loci.ItemQuery{Prefix: loci.Namespace{"u", "n"}})
+		locitest.PutItem(t, m, loci.Namespace{"u", "n"}, "k", `{"a":1}`, nil)
+		items, err := item.Of(m).Search(t.Context(), item.Query{Prefix: loci.Namespace{"u", "n"}})
 		if err != nil || len(items) != 1 {
 			t.Fatalf("items: %v, %v", items, err)
 		}

@@ -128,8 +128,8 @@ func (m *Memory) warning(b *ruleBody) string {
 
 // mark changes the counts of a rule; rate returns the events of it.
 func (m *Memory) mark(ctx context.Context, op string, request any, id ID, rate func(*Record, *ruleBody, time.Time) ([]Event, error)) (Rule, error) {
-	return commit(ctx, m, op, request, func(now time.Time) (decision[Rule], error) {
-		var none decision[Rule]
+	return Commit(ctx, m, op, request, func(now time.Time) (Decision[Rule], error) {
+		var none Decision[Rule]
 		old, err := m.one(ctx, m.writable(now, KindRule), id)
 		if err != nil {
 			return none, err
@@ -160,6 +160,6 @@ func (m *Memory) mark(ctx context.Context, op string, request any, id ID, rate f
 		}
 		put.Record = r
 		rule, err := RuleOf(&r, now)
-		return decision[Rule]{reply: rule, record: id, change: Change{Put: []Put{put}, Events: events}}, err
+		return Decision[Rule]{Reply: rule, Record: id, Change: Change{Put: []Put{put}, Events: events}}, err
 	})
 }

@@ -11,7 +11,7 @@ import (
 // line, a heading, a list item, a quotation, a table or a fence of code, it has no
 // tag or special token of a model, and nothing in it is invisible or changes the
 // direction of writing. What it says stays readable.
-func fence(text string) string {
+func Fence(text string) string {
 	text = inline(visible(text))
 	if strings.IndexAny(text, "#-+*>=|[~`_:") == 0 {
 		return `\` + text

@@ -36,7 +36,7 @@ func TestFence(t *testing.T) {
 		`\# kept as written`:                `\# kept as written`,
 		"ANTI-PATTERN: Do NOT do this. Why": "ANTI-PATTERN: Do NOT do this. Why",
 	} {
-		if got := fence(text); got != want {
+		if got := Fence(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}

@@ -205,12 +205,12 @@ func plainJSON(v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeJSON(data)
+	return DecodeJSON(data)
 }
 
 // decodeJSON reads one JSON value and nothing after it. It keeps numbers as
 // written, so that large integers stay exact.
-func decodeJSON(data []byte) (v any, err error) {
+func DecodeJSON(data []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
@@ -224,7 +224,7 @@ func decodeJSON(data []byte) (v any, err error) {
 
 // encodeJSON is json.Marshal without the escapes for HTML: <, > and & stay as
 // they are.
-func encodeJSON(v any) ([]byte, error) {
+func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -283,7 +283,7 @@ func (w Where) Match(r *Record) bool {
 	}
 	doc := map[string]any{}
 	if len(r.Attributes) > 0 {
-		v, err := decodeJSON(r.Attributes)
+		v, err := DecodeJSON(r.Attributes)
 		object, ok := v.(map[string]any)
 		if err != nil || !ok {
 			return false

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 func parseFilter(t testing.TB, text string) map[string]any {
@@ -58,7 +59,7 @@ func TestWhere(t *testing.T) {
 	} {
 		w, err := loci.ParseWhere(parseFilter(t, c.filter))
 		if strings.HasPrefix(c.filter, `{"$`) {
-			wantCode(t, err, loci.Invalid)
+			locitest.WantCode(t, err, loci.Invalid)
 			continue
 		}
 		if err != nil {
@@ -121,13 +122,13 @@ func TestWhereRefuses(t *testing.T) {
 		deep:                              "filter is nested deeper than 16 levels: flatten it",
 	} {
 		_, err := loci.ParseWhere(parseFilter(t, filter))
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 		if err == nil || err.Error() != want {
 			t.Errorf("%.60s: error %v, want %s", filter, err, want)
 		}
 	}
 	_, err := loci.ParseWhere(map[string]any{"a": func() {}})
-	wantCode(t, err, loci.Invalid)
+	locitest.WantCode(t, err, loci.Invalid)
 }
 
 func TestWhereKeepsNoCallerMemory(t *testing.T) {

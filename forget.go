@@ -12,7 +12,7 @@ func memoryKind(kind Kind) error {
 	case KindFact, KindRule, KindEpisode:
 		return nil
 	}
-	return oneOfError("type", string(kind), KindFact, KindRule, KindEpisode)
+	return OneOf("type", string(kind), KindFact, KindRule, KindEpisode)
 }
 
 // Confirm says of a fact or a rule that it still holds: its clock starts anew, so
@@ -28,10 +28,10 @@ func (m *Memory) Confirm(ctx context.Context, kind Kind, id ID) error {
 		return Errorf(Invalid, "Episodes cannot be confirmed — they don't have confidence decay")
 	}
 	request := map[string]any{"type": kind, "id": id}
-	_, err := commit(ctx, m, "confirm", request, func(now time.Time) (decision[ID], error) {
+	_, err := Commit(ctx, m, "confirm", request, func(now time.Time) (Decision[ID], error) {
 		r, err := m.one(ctx, m.writable(now, kind), id)
 		if err != nil {
-			return decision[ID]{}, err
+			return Decision[ID]{}, err
 		}
 		if kind == KindFact {
 			err = m.reviveFact(ctx, &r, now)
@@ -39,10 +39,10 @@ func (m *Memory) Confirm(ctx context.Context, kind Kind, id ID) error {
 			err = reviveRule(&r, now)
 		}
 		if err != nil {
-			return decision[ID]{}, err
+			return Decision[ID]{}, err
 		}
 		r.Version++
-		return decision[ID]{reply: id, record: id, change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
+		return Decision[ID]{Reply: id, Record: id, Change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
 			Events: []Event{m.event(EventConfirmed, &r, now, map[string]any{"version": r.Version})}}}, nil
 	})
 	return err
@@ -95,19 +95,19 @@ func (m *Memory) Forget(ctx context.Context, kind Kind, id ID) (bool, error) {
 		return false, err
 	}
 	request := map[string]any{"type": kind, "id": id}
-	return commit(ctx, m, "forget", request, func(now time.Time) (decision[bool], error) {
+	return Commit(ctx, m, "forget", request, func(now time.Time) (Decision[bool], error) {
 		r, err := m.one(ctx, m.writable(now, kind), id)
 		if errors.Is(err, ErrNotFound) {
-			return decision[bool]{}, nil
+			return Decision[bool]{}, nil
 		}
 		if err != nil {
-			return decision[bool]{}, err
+			return Decision[bool]{}, err
 		}
 		return m.decideForget(r, now)
 	})
 }
 
-func (m *Memory) decideForget(r Record, now time.Time) (d decision[bool], err error) {
+func (m *Memory) decideForget(r Record, now time.Time) (d Decision[bool], err error) {
 	was := r.Live
 	r.Version++
 	r.Live, r.Slot = false, ""
@@ -142,6 +142,6 @@ func (m *Memory) decideForget(r Record, now time.Time) (d decision[bool], err er
 			return d, err
 		}
 	}
-	return decision[bool]{reply: true, record: r.ID, change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
+	return Decision[bool]{Reply: true, Record: r.ID, Change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
 		Events: []Event{m.event(typ, &r, now, map[string]any{"version": r.Version})}}}, nil
 }

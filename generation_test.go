@@ -14,23 +14,24 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
 
 // models are the embedders there are in a test; the second stands for what became
 // of the first after a change of the configuration.
 type models struct {
-	one, two, three *wordEmbedder
+	one, two, three *locitest.WordEmbedder
 	unavailable     bool // none is made for another's space
 }
 
 func newModels() *models {
-	return &models{one: &wordEmbedder{model: "one"}, two: &wordEmbedder{model: "two"}, three: &wordEmbedder{model: "three"}}
+	return &models{one: &locitest.WordEmbedder{Name: "one"}, two: &locitest.WordEmbedder{Name: "two"}, three: &locitest.WordEmbedder{Name: "three"}}
 }
 
 func (m *models) embedderFor(s loci.Space) (loci.Embedder, error) {
-	for _, w := range []*wordEmbedder{m.one, m.two, m.three} {
-		if w.model == s.Model && !m.unavailable {
+	for _, w := range []*locitest.WordEmbedder{m.one, m.two, m.three} {
+		if w.Name == s.Model && !m.unavailable {
 			return w, nil
 		}
 	}
@@ -38,21 +39,21 @@ func (m *models) embedderFor(s loci.Space) (loci.Embedder, error) {
 }
 
 func (m *models) engine(t testing.TB, s loci.Store, e loci.Embedder) *loci.Engine {
-	return newEngine(t, s, loci.Options{Embedder: e, EmbedderFor: m.embedderFor})
+	return locitest.NewEngine(t, s, loci.Options{Embedder: e, EmbedderFor: m.embedderFor})
 }
 
-func spaceOf(w *wordEmbedder) loci.Space { return loci.Space{Model: w.model, Dims: w.Dims()} }
+func spaceOf(w *locitest.WordEmbedder) loci.Space { return loci.Space{Model: w.Name, Dims: w.Dims()} }
 
-func wantActive(t testing.TB, s loci.Store, w *wordEmbedder) {
+func wantActive(t testing.TB, s loci.Store, w *locitest.WordEmbedder) {
 	t.Helper()
-	if got, err := s.ActiveSpace(t.Context(), tenant(t, "t")); err != nil || got != spaceOf(w) {
-		t.Errorf("the active space is %s, want %s; %v", got, w.model, err)
+	if got, err := s.ActiveSpace(t.Context(), locitest.Tenant(t, "t")); err != nil || got != spaceOf(w) {
+		t.Errorf("the active space is %s, want %s; %v", got, w.Name, err)
 	}
 }
 
 func wantCovered(t testing.TB, s loci.Store, want map[string]int64) {
 	t.Helper()
-	spaces, err := s.Spaces(t.Context(), tenant(t, "t"))
+	spaces, err := s.Spaces(t.Context(), locitest.Tenant(t, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,37 +70,37 @@ func wantCovered(t testing.TB, s loci.Store, want map[string]int64) {
 // and while the new vectors are made; what is written meanwhile is found by
 // similarity on both sides of the switch.
 func TestSearchGoesOnAcrossGenerations(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		before := bind(t, all.engine(t, s, all.one), "u")
+		before := locitest.Bind(t, all.engine(t, s, all.one), "u")
 		for i := range 150 {
-			save(t, before, fmt.Sprintf("note %d on zebra%d and lion%d", i, i%7, i%11))
+			locitest.Save(t, before, fmt.Sprintf("note %d on zebra%d and lion%d", i, i%7, i%11))
 		}
 		query := loci.Query{Text: "zebra3 lion5", Limit: 20}
-		want := search(t, before, query)
+		want := locitest.Search(t, before, query)
 		if want.KeywordOnly || !want.Matches[0].Explain.Embedded {
 			t.Fatalf("no search by similarity: %+v", want.Matches[0].Explain)
 		}
 		e := all.engine(t, s, all.two)
-		after := bind(t, e, "u")
+		after := locitest.Bind(t, e, "u")
 		same := func(when string) {
 			t.Helper()
 			for _, m := range []*loci.Memory{before, after} {
-				if got := search(t, m, query); !reflect.DeepEqual(got, want) {
-					t.Fatalf("%s: search says\n%v, not\n%v", when, texts(got), texts(want))
+				if got := locitest.Search(t, m, query); !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s: search says\n%v, not\n%v", when, locitest.Texts(got), locitest.Texts(want))
 				}
 			}
 		}
 		same("before")
 		steps := 0
-		report, err := e.Reindex(t.Context(), tenant(t, "t"), &loci.ReindexOptions{Progress: func(done, total int64) {
+		report, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{Progress: func(done, total int64) {
 			if steps++; done < total {
 				same("while it is built")
 			}
 			if steps == 1 { // by either process, and of no effect on the query
-				save(t, before, "xylophone")
-				save(t, after, "accordion")
-				want = search(t, before, query)
+				locitest.Save(t, before, "xylophone")
+				locitest.Save(t, after, "accordion")
+				want = locitest.Search(t, before, query)
 			}
 		}})
 		if err != nil || !report.Switched || report.From != spaceOf(all.one) || report.To != spaceOf(all.two) || report.Lacking != 150 || report.Embedded != 151 || report.Dropped != 152 {
@@ -112,16 +113,16 @@ func TestSearchGoesOnAcrossGenerations(t *testing.T) {
 		}
 		for _, m := range []*loci.Memory{before, after} {
 			for _, word := range []string{"xylophone", "accordion", "zebra3"} {
-				r := search(t, m, loci.Query{Text: word, Mode: loci.Semantic, Limit: 3})
+				r := locitest.Search(t, m, loci.Query{Text: word, Mode: loci.Semantic, Limit: 3})
 				if len(r.Matches) == 0 || !strings.Contains(r.Matches[0].Record.Text, word) {
 					t.Errorf("%q is not found by similarity", word)
 				}
 			}
-			if r := search(t, m, query); !reflect.DeepEqual(r, search(t, bind(t, all.engine(t, s, all.two), "u"), query)) {
+			if r := locitest.Search(t, m, query); !reflect.DeepEqual(r, locitest.Search(t, locitest.Bind(t, all.engine(t, s, all.two), "u"), query)) {
 				t.Error("engines of different configurations find different things")
 			}
 		}
-		again, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
+		again, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
 		if err != nil || again.Switched || again.Embedded != 0 || again.Dropped != 0 {
 			t.Errorf("a second time: %+v, %v", again, err)
 		}
@@ -130,32 +131,32 @@ func TestSearchGoesOnAcrossGenerations(t *testing.T) {
 
 // A write while a generation is built brings vectors of both, an import too.
 func TestWritesFeedBothGenerations(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		old := bind(t, all.engine(t, s, all.one), "u")
-		save(t, old, "old")
+		old := locitest.Bind(t, all.engine(t, s, all.one), "u")
+		locitest.Save(t, old, "old")
 		e := all.engine(t, s, all.two)
-		m := bind(t, e, "u")
-		id := save(t, m, "zebra")
+		m := locitest.Bind(t, e, "u")
+		id := locitest.Save(t, m, "zebra")
 		wantCovered(t, s, map[string]int64{"one": 2, "two": 1})
 		if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("lion")}); err != nil {
 			t.Fatal(err)
 		}
-		put(t, m, loci.Namespace{"u"}, "k", `{"text":"xylophone"}`, nil)
-		imports(t, bind(t, e, "elsewhere"), exported(t, m))
+		locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"text":"xylophone"}`, nil)
+		imports(t, locitest.Bind(t, e, "elsewhere"), locitest.Exported(t, m))
 		wantCovered(t, s, map[string]int64{"one": 6, "two": 5})
-		all.one.setDown(true) // neither failure fails a write
-		save(t, m, "without one")
-		if !e.Lagging(tenant(t, "t")) {
+		all.one.SetDown(true) // neither failure fails a write
+		locitest.Save(t, m, "without one")
+		if !e.Lagging(locitest.Tenant(t, "t")) {
 			t.Error("what search lacks is not noticed")
 		}
-		all.one.setDown(false)
-		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 1 || err != nil || e.Lagging(tenant(t, "t")) {
+		all.one.SetDown(false)
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 1 || err != nil || e.Lagging(locitest.Tenant(t, "t")) {
 			t.Errorf("backfill of what is searched: %d, %v", n, err)
 		}
-		all.two.setDown(true)
-		save(t, m, "without two")
-		if e.Lagging(tenant(t, "t")) {
+		all.two.SetDown(true)
+		locitest.Save(t, m, "without two")
+		if e.Lagging(locitest.Tenant(t, "t")) {
 			t.Error("search lacks nothing")
 		}
 		wantCovered(t, s, map[string]int64{"one": 8, "two": 6})
@@ -163,7 +164,7 @@ func TestWritesFeedBothGenerations(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCovered(t, s, map[string]int64{"one": 7, "two": 5})
-		generations, err := e.Generations(t.Context(), tenant(t, "t"))
+		generations, err := e.Generations(t.Context(), locitest.Tenant(t, "t"))
 		want := []loci.Generation{{Space: spaceOf(all.one), Active: true, Vectors: 7}, {Space: spaceOf(all.two), Wanted: true, Vectors: 5, Lacking: 2}}
 		if err != nil || !reflect.DeepEqual(generations, want) {
 			t.Errorf("generations %+v, %v", generations, err)
@@ -173,30 +174,30 @@ func TestWritesFeedBothGenerations(t *testing.T) {
 
 // A switch in the middle of an import, or of a write, leaves no gap behind.
 func TestSwitchInTheMiddleOfAWrite(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		source := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
+		source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u")
 		for i := range 250 {
-			save(t, source, fmt.Sprint("note ", i))
+			locitest.Save(t, source, fmt.Sprint("note ", i))
 		}
-		h := &hooked{wordEmbedder: wordEmbedder{model: "one"}}
+		h := &hooked{WordEmbedder: locitest.WordEmbedder{Name: "one"}}
 		e := all.engine(t, s, h)
-		m := bind(t, e, "u")
-		save(t, m, "first")
-		reindex := func(w *wordEmbedder) {
-			if _, err := all.engine(t, s, w).Reindex(t.Context(), tenant(t, "t"), nil); err != nil {
+		m := locitest.Bind(t, e, "u")
+		locitest.Save(t, m, "first")
+		reindex := func(w *locitest.WordEmbedder) {
+			if _, err := all.engine(t, s, w).Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil {
 				t.Error(err)
 			}
 		}
 		h.do = func() { reindex(all.two) }
-		wantReport(t, imports(t, m, exported(t, source)), 250, 0, 0)
+		wantReport(t, imports(t, m, locitest.Exported(t, source)), 250, 0, 0)
 		wantActive(t, s, all.two)
 		wantCovered(t, s, map[string]int64{"two": 251})
 		reindex(all.one)
 		h.do = func() { reindex(all.two) }
-		save(t, m, "last")
+		locitest.Save(t, m, "last")
 		wantCovered(t, s, map[string]int64{"two": 252})
-		if e.Lagging(tenant(t, "t")) {
+		if e.Lagging(locitest.Tenant(t, "t")) {
 			t.Error("vectors are said to be missing")
 		}
 	})
@@ -204,29 +205,29 @@ func TestSwitchInTheMiddleOfAWrite(t *testing.T) {
 
 // Without the old embedder, search is by keyword, flagged, until the switch.
 func TestFormerEmbedderUnavailable(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		save(t, bind(t, all.engine(t, s, all.one), "u"), "zebra")
+		locitest.Save(t, locitest.Bind(t, all.engine(t, s, all.one), "u"), "zebra")
 		all.unavailable = true
 		e := all.engine(t, s, all.two)
-		m := bind(t, e, "u")
-		save(t, m, "zebra lion")
-		if e.Lagging(tenant(t, "t")) {
+		m := locitest.Bind(t, e, "u")
+		locitest.Save(t, m, "zebra lion")
+		if e.Lagging(locitest.Tenant(t, "t")) {
 			t.Error("it waits for an embedder that cannot be had")
 		}
-		r := search(t, m, loci.Query{Text: "zebra"})
+		r := locitest.Search(t, m, loci.Query{Text: "zebra"})
 		if !r.KeywordOnly || len(r.Matches) != 2 || r.Matches[0].Explain.Embedded {
 			t.Errorf("keyword only %v, %d matches", r.KeywordOnly, len(r.Matches))
 		}
 		_, err := m.Search(t.Context(), loci.Query{Text: "zebra", Mode: loci.Semantic})
-		wantCode(t, err, loci.Unavailable)
-		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 0 || err != nil {
+		locitest.WantCode(t, err, loci.Unavailable)
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 0 || err != nil {
 			t.Errorf("backfill: %d, %v", n, err)
 		}
-		if report, err := e.Reindex(t.Context(), tenant(t, "t"), nil); err != nil || report.Embedded != 1 {
+		if report, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil || report.Embedded != 1 {
 			t.Errorf("%+v, %v", report, err)
 		}
-		if r := search(t, m, loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 2 {
+		if r := locitest.Search(t, m, loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 2 {
 			t.Errorf("%d matches", len(r.Matches))
 		}
 	})
@@ -236,46 +237,46 @@ func TestFormerEmbedderUnavailable(t *testing.T) {
 func TestEmbedderForMustFit(t *testing.T) {
 	all := newModels()
 	s := memory.Open()
-	save(t, bind(t, all.engine(t, s, all.one), "u"), "zebra")
-	e := newEngine(t, s, loci.Options{Embedder: all.two, EmbedderFor: func(loci.Space) (loci.Embedder, error) { return all.three, nil }})
-	if r := search(t, bind(t, e, "u"), loci.Query{Text: "zebra"}); !r.KeywordOnly {
+	locitest.Save(t, locitest.Bind(t, all.engine(t, s, all.one), "u"), "zebra")
+	e := locitest.NewEngine(t, s, loci.Options{Embedder: all.two, EmbedderFor: func(loci.Space) (loci.Embedder, error) { return all.three, nil }})
+	if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra"}); !r.KeywordOnly {
 		t.Error("the vectors of one model were compared with those of another")
 	}
 }
 
 // Processes of different configurations: the one that another overtook goes along.
 func TestConfigurationsDoNotFight(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
 		one, two, three := all.engine(t, s, all.one), all.engine(t, s, all.two), all.engine(t, s, all.three)
-		save(t, bind(t, one, "u"), "zebra")
+		locitest.Save(t, locitest.Bind(t, one, "u"), "zebra")
 		for _, e := range []*loci.Engine{one, two, three} {
-			save(t, bind(t, e, "u"), "from "+e.Space().Model)
+			locitest.Save(t, locitest.Bind(t, e, "u"), "from "+e.Space().Model)
 		}
 		background := &loci.ReindexOptions{Background: true}
-		if r, err := two.Reindex(t.Context(), tenant(t, "t"), background); err != nil || !r.Switched || r.Left {
+		if r, err := two.Reindex(t.Context(), locitest.Tenant(t, "t"), background); err != nil || !r.Switched || r.Left {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		for range 2 {
 			for _, e := range []*loci.Engine{one, three} {
-				if r, err := e.Reindex(t.Context(), tenant(t, "t"), background); err != nil || !r.Left || r.Switched {
+				if r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), background); err != nil || !r.Left || r.Switched {
 					t.Errorf("%s: %+v, %v", e.Space().Model, r, err)
 				}
-				m := bind(t, e, "u")
-				save(t, m, "later, from "+e.Space().Model)
-				if r := search(t, m, loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) == 0 {
+				m := locitest.Bind(t, e, "u")
+				locitest.Save(t, m, "later, from "+e.Space().Model)
+				if r := locitest.Search(t, m, loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) == 0 {
 					t.Errorf("%s finds nothing by similarity", e.Space().Model)
 				}
 			}
 		}
 		wantActive(t, s, all.two)
-		wantCovered(t, s, map[string]int64{"two": 6, "three": 1})                                 // the one from before it was overtaken
-		if r, err := three.Reindex(t.Context(), tenant(t, "t"), nil); err != nil || !r.Switched { // because somebody says so
+		wantCovered(t, s, map[string]int64{"two": 6, "three": 1})                                          // the one from before it was overtaken
+		if r, err := three.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil || !r.Switched { // because somebody says so
 			t.Errorf("%+v, %v", r, err)
 		}
 		wantActive(t, s, all.three)
 		wantCovered(t, s, map[string]int64{"three": 6})
-		if r, err := two.Reindex(t.Context(), tenant(t, "t"), background); err != nil || !r.Left {
+		if r, err := two.Reindex(t.Context(), locitest.Tenant(t, "t"), background); err != nil || !r.Left {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -284,18 +285,18 @@ func TestConfigurationsDoNotFight(t *testing.T) {
 // A switch in the middle of a build in the background ends it, and what it had made
 // goes.
 func TestOvertakenInTheMiddle(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		m := bind(t, all.engine(t, s, all.one), "u")
+		m := locitest.Bind(t, all.engine(t, s, all.one), "u")
 		for i := range 100 {
-			save(t, m, fmt.Sprint("note ", i))
+			locitest.Save(t, m, fmt.Sprint("note ", i))
 		}
 		two, three := all.engine(t, s, all.two), all.engine(t, s, all.three)
 		first := true
-		r, err := two.Reindex(t.Context(), tenant(t, "t"), &loci.ReindexOptions{Background: true, Progress: func(int64, int64) {
+		r, err := two.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{Background: true, Progress: func(int64, int64) {
 			if first {
 				first = false
-				if _, err := three.Reindex(t.Context(), tenant(t, "t"), &loci.ReindexOptions{Background: true}); err != nil {
+				if _, err := three.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{Background: true}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -310,17 +311,17 @@ func TestOvertakenInTheMiddle(t *testing.T) {
 
 // Two explicit ones at once: the same is made once whole; of two different, one wins.
 func TestReindexAtOnce(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		m := bind(t, all.engine(t, s, all.one), "u")
+		m := locitest.Bind(t, all.engine(t, s, all.one), "u")
 		for i := range 200 {
-			save(t, m, fmt.Sprint("note ", i))
+			locitest.Save(t, m, fmt.Sprint("note ", i))
 		}
 		var wg sync.WaitGroup
 		for range 3 {
 			e := all.engine(t, s, all.two)
 			wg.Go(func() {
-				if _, err := e.Reindex(t.Context(), tenant(t, "t"), nil); err != nil {
+				if _, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil {
 					t.Error(err)
 				}
 			})
@@ -329,9 +330,9 @@ func TestReindexAtOnce(t *testing.T) {
 		wantActive(t, s, all.two)
 		wantCovered(t, s, map[string]int64{"two": 200})
 		errs := make([]error, 2)
-		for i, w := range []*wordEmbedder{all.one, all.three} {
+		for i, w := range []*locitest.WordEmbedder{all.one, all.three} {
 			e := all.engine(t, s, w)
-			wg.Go(func() { _, errs[i] = e.Reindex(t.Context(), tenant(t, "t"), nil) })
+			wg.Go(func() { _, errs[i] = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil) })
 		}
 		wg.Wait()
 		if errs[0] != nil && errs[1] != nil {
@@ -339,10 +340,10 @@ func TestReindexAtOnce(t *testing.T) {
 		}
 		for _, err := range errs {
 			if err != nil {
-				wantCode(t, err, loci.Conflict)
+				locitest.WantCode(t, err, loci.Conflict)
 			}
 		}
-		if r := search(t, m, loci.Query{Text: "note", Mode: loci.Semantic, Limit: 1000}); len(r.Matches) != 200 {
+		if r := locitest.Search(t, m, loci.Query{Text: "note", Mode: loci.Semantic, Limit: 1000}); len(r.Matches) != 200 {
 			t.Errorf("%d of 200 are found by similarity", len(r.Matches))
 		}
 	})
@@ -350,10 +351,10 @@ func TestReindexAtOnce(t *testing.T) {
 
 // The switch waits for nobody that writes without pause, and misses none of it.
 func TestReindexWhileOthersWrite(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		m := bind(t, all.engine(t, s, all.one), "u") // knows nothing of what is built
-		save(t, m, "first")
+		m := locitest.Bind(t, all.engine(t, s, all.one), "u") // knows nothing of what is built
+		locitest.Save(t, m, "first")
 		var switched atomic.Bool
 		var wg sync.WaitGroup
 		saved := make([]int, 3)
@@ -371,13 +372,13 @@ func TestReindexWhileOthersWrite(t *testing.T) {
 				}
 			})
 		}
-		r, err := all.engine(t, s, all.two).Reindex(t.Context(), tenant(t, "t"), nil)
+		r, err := all.engine(t, s, all.two).Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
 		switched.Store(true)
 		wg.Wait()
 		if err != nil || !r.Switched {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		missing, err := s.Unembedded(t.Context(), tenant(t, "t"), spaceOf(all.two), loci.ID{}, 1000)
+		missing, err := s.Unembedded(t.Context(), locitest.Tenant(t, "t"), spaceOf(all.two), loci.ID{}, 1000)
 		if err != nil || len(missing) > 0 {
 			t.Errorf("%d of %v lack vectors of the active space, %v", len(missing), saved, err)
 		}
@@ -398,13 +399,13 @@ func (r *racing) SwitchSpace(ctx context.Context, t loci.Tenant, from, to loci.S
 }
 
 func TestSwitchGetsThrough(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		old := bind(t, all.engine(t, s, all.one), "u")
-		save(t, old, "first")
+		old := locitest.Bind(t, all.engine(t, s, all.one), "u")
+		locitest.Save(t, old, "first")
 		r := &racing{Store: s}
-		r.write = func() { save(t, old, fmt.Sprint("note ", r.tries)) }
-		report, err := all.engine(t, r, all.two).Reindex(t.Context(), tenant(t, "t"), nil)
+		r.write = func() { locitest.Save(t, old, fmt.Sprint("note ", r.tries)) }
+		report, err := all.engine(t, r, all.two).Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
 		if err != nil || !report.Switched || r.tries > 6 {
 			t.Errorf("%+v, %v after %d tries", report, err, r.tries)
 		}
@@ -414,18 +415,18 @@ func TestSwitchGetsThrough(t *testing.T) {
 
 // Without an embedder the active generation stays as it is.
 func TestNoEmbedderLeavesGenerationsAlone(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
-		save(t, bind(t, all.engine(t, s, all.one), "u"), "zebra")
-		e := newEngine(t, s, loci.Options{EmbedderFor: all.embedderFor})
-		save(t, bind(t, e, "u"), "lion")
-		if r := search(t, bind(t, e, "u"), loci.Query{Text: "zebra"}); r.KeywordOnly || len(r.Matches) != 1 {
+		locitest.Save(t, locitest.Bind(t, all.engine(t, s, all.one), "u"), "zebra")
+		e := locitest.NewEngine(t, s, loci.Options{EmbedderFor: all.embedderFor})
+		locitest.Save(t, locitest.Bind(t, e, "u"), "lion")
+		if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra"}); r.KeywordOnly || len(r.Matches) != 1 {
 			t.Errorf("%+v", r)
 		}
-		_, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
-		wantCode(t, err, loci.Unsupported)
+		_, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+		locitest.WantCode(t, err, loci.Unsupported)
 		wantActive(t, s, all.one)
-		stats, err := bind(t, e, "u").Stats(t.Context())
+		stats, err := locitest.Bind(t, e, "u").Stats(t.Context())
 		if err != nil || stats.Facts.Unembedded != 1 {
 			t.Errorf("%+v, %v", stats.Facts, err)
 		}
@@ -434,34 +435,34 @@ func TestNoEmbedderLeavesGenerationsAlone(t *testing.T) {
 
 // A stuck embedder does not heed its context.
 type stuck struct {
-	wordEmbedder
+	locitest.WordEmbedder
 	release chan struct{}
 }
 
 func (s *stuck) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	<-s.release
-	return s.wordEmbedder.Embed(ctx, texts)
+	return s.WordEmbedder.Embed(ctx, texts)
 }
 
 func TestStuckEmbedderHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &stuck{wordEmbedder: wordEmbedder{model: "stuck"}, release: make(chan struct{})}
-		e := newEngine(t, memory.Open(), loci.Options{Embedder: w})
-		m := bind(t, e, "u")
+		w := &stuck{WordEmbedder: locitest.WordEmbedder{Name: "stuck"}, release: make(chan struct{})}
+		e := locitest.NewEngine(t, memory.Open(), loci.Options{Embedder: w})
+		m := locitest.Bind(t, e, "u")
 		begun := time.Now()
 		for i := range 20 {
-			save(t, m, fmt.Sprint("zebra ", i))
+			locitest.Save(t, m, fmt.Sprint("zebra ", i))
 		}
 		// Five seconds each, until so many are stuck that it is not asked any more.
 		if took := time.Since(begun); took != 16*5*time.Second {
 			t.Errorf("20 writes took %v", took)
 		}
-		if r := search(t, m, loci.Query{Text: "zebra", Limit: 100}); len(r.Matches) != 20 || !r.KeywordOnly {
+		if r := locitest.Search(t, m, loci.Query{Text: "zebra", Limit: 100}); len(r.Matches) != 20 || !r.KeywordOnly {
 			t.Errorf("%d matches", len(r.Matches))
 		}
 		close(w.release)
 		synctest.Wait()
-		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 20 || err != nil {
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 20 || err != nil {
 			t.Errorf("backfill: %d, %v", n, err)
 		}
 	})
@@ -476,9 +477,9 @@ func TestUselessEmbedders(t *testing.T) {
 		"not finite": func() [][]float32 { return [][]float32{slices.Repeat([]float32{float32(nan())}, 64)} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(t, memory.Open(), loci.Options{Embedder: useless{&wordEmbedder{model: "w"}, reply}})
-			save(t, bind(t, e, "u"), "zebra")
-			if r := search(t, bind(t, e, "u"), loci.Query{Text: "zebra"}); !r.KeywordOnly || len(r.Matches) != 1 || !e.Lagging(tenant(t, "t")) {
+			e := locitest.NewEngine(t, memory.Open(), loci.Options{Embedder: useless{&locitest.WordEmbedder{Name: "w"}, reply}})
+			locitest.Save(t, locitest.Bind(t, e, "u"), "zebra")
+			if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra"}); !r.KeywordOnly || len(r.Matches) != 1 || !e.Lagging(locitest.Tenant(t, "t")) {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -486,7 +487,7 @@ func TestUselessEmbedders(t *testing.T) {
 }
 
 type useless struct {
-	*wordEmbedder
+	*locitest.WordEmbedder
 	reply func() [][]float32
 }
 

@@ -6,27 +6,28 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // A fact is found by its subject and predicate, by words and by similarity, and shows
 // its content alone: written, corrected, imported, or given its vectors later.
 func TestFactsAreFoundByTheirKey(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		words := &wordEmbedder{model: "words"}
-		e := newEngine(t, s, loci.Options{Embedder: words})
-		m := bind(t, e, "u")
-		save(t, m, "likes the sea")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		words := &locitest.WordEmbedder{Name: "words"}
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: words})
+		m := locitest.Bind(t, e, "u")
+		locitest.Save(t, m, "likes the sea")
 		finds := func(what string, m *loci.Memory, content string) {
 			t.Helper()
 			for _, mode := range []loci.Mode{loci.Keyword, loci.Semantic, loci.Hybrid} {
-				r := search(t, m, loci.Query{Text: "favorite color", Mode: mode})
+				r := locitest.Search(t, m, loci.Query{Text: "favorite color", Mode: mode})
 				if len(r.Matches) == 0 || r.Matches[0].Record.Text != content || r.Matches[0].Passage != content || r.Matches[0].Explain.Similarity < 0.5 && mode != loci.Keyword {
 					t.Errorf("%s, %s: %+v", what, mode, r.Matches)
 				}
 			}
 		}
 		color := loci.NewFact{Content: "blue", Subject: "user", Predicate: "favorite_color"}
-		id := store(t, m, color).ID
+		id := locitest.StoreFact(t, m, color).ID
 		finds("written", m, "blue")
 		content := "green"
 		if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: &content}); err != nil {
@@ -34,11 +35,11 @@ func TestFactsAreFoundByTheirKey(t *testing.T) {
 		}
 		finds("corrected", m, "green")
 
-		words.setDown(true)
+		words.SetDown(true)
 		color.Content = "red"
-		store(t, m, color)
-		words.setDown(false)
-		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 1 || err != nil {
+		locitest.StoreFact(t, m, color)
+		words.SetDown(false)
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 1 || err != nil {
 			t.Fatalf("backfill: %d, %v", n, err)
 		}
 		finds("its vectors made later", m, "red")
@@ -50,7 +51,7 @@ func TestFactsAreFoundByTheirKey(t *testing.T) {
 		if strings.Contains(file.String(), "favorite color") {
 			t.Error("the export holds what can be derived")
 		}
-		other := bind(t, newEngine(t, openMemory(), loci.Options{Embedder: words}), "v")
+		other := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: words}), "v")
 		if _, err := other.Import(t.Context(), &file, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -60,11 +61,11 @@ func TestFactsAreFoundByTheirKey(t *testing.T) {
 
 // Each passage of a long fact is led by the heading.
 func TestEveryPassageHasTheHeading(t *testing.T) {
-	words := &wordEmbedder{model: "words"}
-	m := bind(t, newEngine(t, openMemory(), loci.Options{Embedder: words}), "u")
-	id := store(t, m, loci.NewFact{Content: strings.Repeat("The train goes at noon. ", 80) + "Bring a walrus.", Subject: "trip", Predicate: "travelPlan"}).ID
-	save(t, m, "A walrus swims in the harbour.")
-	r := search(t, m, loci.Query{Text: "travel plan walrus", Mode: loci.Keyword})
+	words := &locitest.WordEmbedder{Name: "words"}
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: words}), "u")
+	id := locitest.StoreFact(t, m, loci.NewFact{Content: strings.Repeat("The train goes at noon. ", 80) + "Bring a walrus.", Subject: "trip", Predicate: "travelPlan"}).ID
+	locitest.Save(t, m, "A walrus swims in the harbour.")
+	r := locitest.Search(t, m, loci.Query{Text: "travel plan walrus", Mode: loci.Keyword})
 	if len(r.Matches) != 2 || r.Matches[0].Record.ID != id || !strings.HasSuffix(r.Matches[0].Passage, "walrus.") || strings.Contains(r.Matches[0].Passage, "ravel") {
 		t.Errorf("%+v", r.Matches)
 	}

@@ -8,32 +8,34 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 )
 
 // withKey binds a handle whose one write may be repeated.
 func withKey(t testing.TB, e *loci.Engine, actor, key string, labels ...string) *loci.Memory {
 	t.Helper()
-	return bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: labels, Actor: actor, IdempotencyKey: key})
+	return locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: labels, Actor: actor, IdempotencyKey: key})
 }
 
 func TestRepeatedRequests(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now, KeepDuplicates: true})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, KeepDuplicates: true})
 		in := loci.NewFact{Content: "x", Metadata: map[string]any{"big": json.Number("9007199254740993")}}
-		first := store(t, withKey(t, e, "a", "k", "u"), in)
-		save(t, bind(t, e, "u"), "something else")
-		c.advance(23 * time.Hour)
-		if again := store(t, withKey(t, e, "a", "k", "u"), in); again != first {
+		first := locitest.StoreFact(t, withKey(t, e, "a", "k", "u"), in)
+		locitest.Save(t, locitest.Bind(t, e, "u"), "something else")
+		c.Advance(23 * time.Hour)
+		if again := locitest.StoreFact(t, withKey(t, e, "a", "k", "u"), in); again != first {
 			t.Errorf("repeated: %+v, first %+v", again, first)
 		}
 		_, err := withKey(t, e, "a", "k", "u").StoreFact(t.Context(), loci.NewFact{Content: "y"})
-		wantCode(t, err, loci.Conflict)
-		wantCode(t, withKey(t, e, "a", "k", "u").Erase(t.Context(), first.ID), loci.Conflict) // another operation
-		if other := store(t, withKey(t, e, "a", "k", "v"), in); other.ID == first.ID {
+		locitest.WantCode(t, err, loci.Conflict)
+		locitest.WantCode(t, withKey(t, e, "a", "k", "u").Erase(t.Context(), first.ID), loci.Conflict) // another operation
+		if other := locitest.StoreFact(t, withKey(t, e, "a", "k", "v"), in); other.ID == first.ID {
 			t.Error("another user's key is not his own")
 		}
-		if other := store(t, withKey(t, e, "b", "k", "u"), in); other.ID == first.ID {
+		if other := locitest.StoreFact(t, withKey(t, e, "b", "k", "u"), in); other.ID == first.ID {
 			t.Error("another actor's key is not his own")
 		}
 		revise := loci.FactRevision{Content: new("z")}
@@ -41,25 +43,25 @@ func TestRepeatedRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.advance(time.Minute)
-		if _, err := bind(t, e, "u").ReviseFact(t.Context(), first.ID, loci.FactRevision{Content: new("later")}); err != nil {
+		c.Advance(time.Minute)
+		if _, err := locitest.Bind(t, e, "u").ReviseFact(t.Context(), first.ID, loci.FactRevision{Content: new("later")}); err != nil {
 			t.Fatal(err)
 		}
 		two, err := withKey(t, e, "a", "r", "u").ReviseFact(t.Context(), first.ID, revise)
 		if err != nil || !reflect.DeepEqual(one, two) {
 			t.Errorf("repeated revision: %+v, first %+v, %v", two, one, err)
 		}
-		c.advance(time.Hour)
-		if late := store(t, withKey(t, e, "a", "k", "u"), in); late.ID == first.ID {
+		c.Advance(time.Hour)
+		if late := locitest.StoreFact(t, withKey(t, e, "a", "k", "u"), in); late.ID == first.ID {
 			t.Error("a reply outlives its time")
 		}
 	})
 }
 
 func TestRepliesGoWithTheirRecord(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
-		first := store(t, withKey(t, e, "a", "k", "u"), loci.NewFact{Content: "x"})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		first := locitest.StoreFact(t, withKey(t, e, "a", "k", "u"), loci.NewFact{Content: "x"})
 		erase := withKey(t, e, "a", "e", "u")
 		if err := erase.Erase(t.Context(), first.ID); err != nil {
 			t.Fatal(err)
@@ -67,7 +69,7 @@ func TestRepliesGoWithTheirRecord(t *testing.T) {
 		if err := erase.Erase(t.Context(), first.ID); err != nil {
 			t.Errorf("a repeated erase: %v", err)
 		}
-		if again := store(t, withKey(t, e, "a", "k", "u"), loci.NewFact{Content: "x"}); again.ID == first.ID {
+		if again := locitest.StoreFact(t, withKey(t, e, "a", "k", "u"), loci.NewFact{Content: "x"}); again.ID == first.ID {
 			t.Error("the reply outlives the record")
 		}
 	})
@@ -75,27 +77,27 @@ func TestRepliesGoWithTheirRecord(t *testing.T) {
 
 // A delete of nothing changes nothing, with a key that is used again a day later, too.
 func TestRepeatedNothing(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
 		for range 3 {
 			m := withKey(t, e, "a", "k", "u")
 			for range 2 {
-				if err := m.Items().Delete(t.Context(), loci.Namespace{"u", "n"}, "none"); err != nil {
+				if err := item.Of(m).Delete(t.Context(), loci.Namespace{"u", "n"}, "none"); err != nil {
 					t.Fatal(err)
 				}
 			}
-			c.advance(25 * time.Hour)
+			c.Advance(25 * time.Hour)
 		}
 	})
 }
 
 func TestRefusedRequestsLeaveNoReply(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
 		m := withKey(t, e, "a", "k", "u")
 		id := loci.NewID()
-		wantCode(t, m.Erase(t.Context(), id), loci.NotFound)
+		locitest.WantCode(t, m.Erase(t.Context(), id), loci.NotFound)
 		if _, err := m.StoreFact(t.Context(), loci.NewFact{Content: "x"}); err != nil {
 			t.Errorf("a refused request used up its key: %v", err)
 		}
@@ -103,8 +105,8 @@ func TestRefusedRequestsLeaveNoReply(t *testing.T) {
 }
 
 func TestOneKeyAtTheSameTime(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{KeepDuplicates: true})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true})
 		var mu sync.Mutex
 		ids := map[loci.ID]bool{}
 		var wg sync.WaitGroup
@@ -121,21 +123,21 @@ func TestOneKeyAtTheSameTime(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := len(allFacts(t, bind(t, e, "u"))); n != 1 || len(ids) != 1 {
+		if n := len(locitest.AllFacts(t, locitest.Bind(t, e, "u"))); n != 1 || len(ids) != 1 {
 			t.Errorf("%d records, %d replies", n, len(ids))
 		}
 	})
 }
 
 func TestManySaveTheSameNote(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
 		for _, keyed := range []bool{false, true} {
 			in := loci.NewFact{Content: "the same"}
 			if keyed {
 				in.Subject, in.Predicate = "s", "p"
 			}
-			m := bind(t, e, "u", in.Subject+"x")
+			m := locitest.Bind(t, e, "u", in.Subject+"x")
 			var wg sync.WaitGroup
 			for range 16 {
 				wg.Go(func() {
@@ -149,7 +151,7 @@ func TestManySaveTheSameNote(t *testing.T) {
 			if err != nil || len(live) != 1 {
 				t.Errorf("keyed %v: %d live facts, %v", keyed, len(live), err)
 			}
-			if all := allFacts(t, m); keyed && len(all) != 16 {
+			if all := locitest.AllFacts(t, m); keyed && len(all) != 16 {
 				t.Errorf("history has %d facts", len(all))
 			}
 		}
@@ -158,9 +160,9 @@ func TestManySaveTheSameNote(t *testing.T) {
 
 // Every increment that was acknowledged is in the end state.
 func TestNoLostUpdate(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		id := store(t, m, loci.NewFact{Content: "counter", Metadata: map[string]any{"n": 0}}).ID
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		id := locitest.StoreFact(t, m, loci.NewFact{Content: "counter", Metadata: map[string]any{"n": 0}}).ID
 		const writers, each = 8, 10
 		var wg sync.WaitGroup
 		for range writers {
@@ -180,7 +182,7 @@ func TestNoLostUpdate(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if f := fact(t, m, id); f.Metadata["n"] != json.Number("80") || f.Version != 81 {
+		if f := locitest.Fact(t, m, id); f.Metadata["n"] != json.Number("80") || f.Version != 81 {
 			t.Errorf("in the end %v at version %d", f.Metadata, f.Version)
 		}
 	})
@@ -188,11 +190,11 @@ func TestNoLostUpdate(t *testing.T) {
 
 // TestLifecycleWritesRepeat: the same request twice does its work once.
 func TestLifecycleWritesRepeat(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
-		m := bind(t, e, "u")
-		factID, ruleID, episodeID := store(t, m, keyed("Berlin")).ID, storeRule(t, m, "x"), storeEpisode(t, m, "b", "x")
-		wrongID := save(t, m, "to forget")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		m := locitest.Bind(t, e, "u")
+		factID, ruleID, episodeID := locitest.StoreFact(t, m, keyed("Berlin")).ID, storeRule(t, m, "x"), storeEpisode(t, m, "b", "x")
+		wrongID := locitest.Save(t, m, "to forget")
 		for name, write := range map[string]func(m *loci.Memory) (any, error){
 			"episode": func(m *loci.Memory) (any, error) {
 				return m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "e", Butler: "b"})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/loci-memory/loci/internal/retrieval"
 )
@@ -53,4 +55,68 @@ func (e *Engine) embedTexts(ctx context.Context, t Tenant, texts []string) []Vec
 		return e.embedTexts(ctx, t, texts) // with the first answer the embedder has learnt its dimensions
 	}
 	return slices.DeleteFunc(made, func(v Vectors) bool { return v.Rows == nil })
+}
+
+// embedPatience is how long a write that must not wait does wait for vectors, whatever the embedder.
+const embedPatience = 500 * time.Millisecond
+
+// embedRest is how long such writes leave an embedder alone that did not answer one.
+const embedRest = 30 * time.Second
+
+// resting is until when such writes leave an embedder alone, in Unix milliseconds.
+type resting struct{ until atomic.Int64 }
+
+// embedInPassing makes the vectors of records that must not wait for them: as many
+// as there is patience for. The others follow by [Engine.Backfill].
+func (e *Engine) embedInPassing(ctx context.Context, t Tenant, records []Record) [][]Vectors {
+	vectors := make([][]Vectors, len(records))
+	if e.own == nil {
+		return vectors
+	}
+	encoders := e.writers(ctx, t)
+	for _, c := range encoders {
+		e.embedPart(ctx, t, c, records, vectors)
+	}
+	if !slices.Equal(encoders, e.writers(ctx, t)) { // with the first answer the embedder has learnt its dimensions
+		clear(vectors)
+		e.generations(t).setLagging(true)
+	}
+	return vectors
+}
+
+// embedPart adds the vectors of one encoder, a few records a call, until the patience is over.
+func (e *Engine) embedPart(ctx context.Context, t Tenant, c *encoder, records []Record, vectors [][]Vectors) {
+	begun := time.Now() // a duration, not a date: not the engine's clock
+	for i := 0; i < len(records); {
+		left := embedPatience - time.Since(begun)
+		if left <= 0 || begun.UnixMilli() < c.resting.until.Load() {
+			e.generations(t).lag(c)
+			return
+		}
+		var texts []string
+		end := i
+		for ; end < len(records) && (end == i || len(texts)+len(records[end].Passages) <= 16); end++ {
+			for _, p := range records[end].Passages {
+				texts = append(texts, p.Of(records[end].Text))
+			}
+		}
+		if len(texts) == 0 {
+			i = end
+			continue
+		}
+		rows, err := c.vectors(ctx, texts, left)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.resting.until.Store(time.Now().Add(embedRest).UnixMilli())
+			}
+			e.lag(ctx, t, c, err)
+			return
+		}
+		for ; i < end; i++ {
+			if n := len(records[i].Passages); n > 0 {
+				vectors[i] = append(vectors[i], Vectors{Space: c.space(), Rows: rows[:n:n]})
+				rows = rows[n:]
+			}
+		}
+	}
 }

@@ -3,23 +3,15 @@ package loci_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/sqlite"
 )
-
-// long chooses between the length of a test in CI and its full length.
-func long(short, full int) int {
-	if os.Getenv("LOCI_LONG") != "" {
-		return full
-	}
-	return short
-}
 
 // TestTenYears lets ten years pass in steps from a millisecond to a month, with
 // confirmations, sweeps and a clock that jumps back now and then. At every step each
@@ -27,10 +19,10 @@ func long(short, full int) int {
 // the page on scoring, and walked over to the millisecond.
 func TestTenYears(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	c := newClock()
-	c.set(c.now().Truncate(time.Millisecond))
-	e := newEngine(t, openMemory(), loci.Options{Now: c.now})
-	m := bind(t, e, "u")
+	c := locitest.NewClock()
+	c.Set(c.Now().Truncate(time.Millisecond))
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now})
+	m := locitest.Bind(t, e, "u")
 	// Days until fading and expiry, in milliseconds rounded up: ln(c/threshold)/rate.
 	lives := map[loci.Permanence][2]time.Duration{loci.Stable: {69_527_717_818, 129_415_634_218}, loci.Standard: {17_381_929_455, 32_353_908_555},
 		loci.Volatile: {4_635_181_188, 8_627_708_948}, loci.Ephemeral: {1_390_554_357, 2_588_312_685}, loci.Permanent: {}}
@@ -42,11 +34,11 @@ func TestTenYears(t *testing.T) {
 	}
 	var all []*life
 	for p, l := range lives {
-		id := store(t, m, loci.NewFact{Content: "fact " + string(p), Subject: string(p), Predicate: "is", Permanence: p}).ID
-		all = append(all, &life{id, c.now(), l[0] * time.Millisecond, l[1] * time.Millisecond})
+		id := locitest.StoreFact(t, m, loci.NewFact{Content: "fact " + string(p), Subject: string(p), Predicate: "is", Permanence: p}).ID
+		all = append(all, &life{id, c.Now(), l[0] * time.Millisecond, l[1] * time.Millisecond})
 	}
 	at := func(l *life) loci.Validity {
-		since := c.now().Sub(l.confirmed)
+		since := c.Now().Sub(l.confirmed)
 		switch {
 		case l.ends == 0 || since < l.fades:
 			return loci.Active
@@ -58,42 +50,42 @@ func TestTenYears(t *testing.T) {
 	check := func() {
 		t.Helper()
 		for _, l := range all {
-			if got := fact(t, m, l.id); got.Validity != at(l) {
-				t.Fatalf("%s at %v, confirmed at %v: %s; want %s", got.Content, c.now(), l.confirmed, got.Validity, at(l))
+			if got := locitest.Fact(t, m, l.id); got.Validity != at(l) {
+				t.Fatalf("%s at %v, confirmed at %v: %s; want %s", got.Content, c.Now(), l.confirmed, got.Validity, at(l))
 			}
 		}
 	}
-	end := c.now().AddDate(10, 0, 0)
-	for steps := 0; c.now().Before(end); steps++ {
+	end := c.Now().AddDate(10, 0, 0)
+	for steps := 0; c.Now().Before(end); steps++ {
 		l := all[r.IntN(len(all))]
 		switch r.IntN(8) {
 		case 0: // to a boundary, a millisecond before and at it
 			boundary := l.confirmed.Add([]time.Duration{l.fades, l.ends}[r.IntN(2)])
-			if boundary.After(c.now()) && boundary.Before(end) {
-				c.set(boundary.Add(-time.Millisecond))
+			if boundary.After(c.Now()) && boundary.Before(end) {
+				c.Set(boundary.Add(-time.Millisecond))
 				check()
-				c.set(boundary)
+				c.Set(boundary)
 			}
 		case 1:
 			if err := m.Confirm(t.Context(), loci.KindFact, l.id); err != nil {
 				t.Fatal(err)
 			}
-			l.confirmed = maxTime(l.confirmed, c.now())
+			l.confirmed = maxTime(l.confirmed, c.Now())
 		case 2:
 			if _, err := e.Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		case 3:
 			back := time.Duration(r.Int64N(int64(40 * dayLong))).Truncate(time.Millisecond)
-			c.advance(-back)
+			c.Advance(-back)
 			check()
 			if _, err := e.Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			check()
-			c.advance(back)
+			c.Advance(back)
 		default:
-			c.advance(time.Duration(r.Int64N(int64(30*dayLong))).Truncate(time.Millisecond) + time.Millisecond)
+			c.Advance(time.Duration(r.Int64N(int64(30*dayLong))).Truncate(time.Millisecond) + time.Millisecond)
 		}
 		check()
 	}
@@ -113,7 +105,7 @@ func TestTenYears(t *testing.T) {
 			}
 		}
 	}
-	if report, err := e.VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
+	if report, err := e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -127,8 +119,8 @@ func maxTime(a, b time.Time) time.Time {
 
 // TestProvenTakesThirtyDays over the years, whatever the clock did in between.
 func TestProvenTakesThirtyDays(t *testing.T) {
-	c := newClock()
-	m := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u")
+	c := locitest.NewClock()
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now}), "u")
 	id := storeRule(t, m, "x")
 	born := rule(t, m, id).CreatedAt
 	for range 20 {
@@ -140,7 +132,7 @@ func TestProvenTakesThirtyDays(t *testing.T) {
 		at   time.Duration
 		want loci.Maturity
 	}{{-3650 * dayLong, loci.Established}, {30*dayLong - time.Millisecond, loci.Established}, {30 * dayLong, loci.Proven}, {0, loci.Proven}} {
-		c.set(born.Add(step.at))
+		c.Set(born.Add(step.at))
 		if got, err := m.MarkHelpful(t.Context(), id); err != nil || got.Maturity != step.want {
 			t.Errorf("%v after its birth: %s, %v; want %s", step.at, got.Maturity, err, step.want)
 		}
@@ -151,13 +143,13 @@ func TestProvenTakesThirtyDays(t *testing.T) {
 // end all of them are one chain with the events that belong to it.
 func TestEightWritersOfOneKey(t *testing.T) {
 	const writers = 8
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{Now: time.Now}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: time.Now}), "u")
 		rounds := 1000
 		if _, file := s.(*sqlite.Store); file {
-			rounds = long(100, 1000) // a round syncs eight transactions to the disk
+			rounds = locitest.Long(100, 1000) // a round syncs eight transactions to the disk
 		}
-		if raced {
+		if locitest.Raced {
 			rounds /= 10 // the whole of it runs without the detector
 		}
 		for round := range rounds {
@@ -190,7 +182,7 @@ func TestEightWritersOfOneKey(t *testing.T) {
 			}
 		}
 		wantEventsOfChain(t, m, chain)
-		if report, err := newEngine(t, s, loci.Options{}).VerifyEvents(t.Context(), tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
+		if report, err := locitest.NewEngine(t, s, loci.Options{}).VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
 			t.Errorf("%+v, %v", report, err)
 		}
 	})

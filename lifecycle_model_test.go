@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // A plainFact, plainRule and plainEpisode are what the reference knows. It is
@@ -111,7 +112,7 @@ func (r *plainRule) mark(helpful bool, now time.Time) {
 type play struct {
 	*testing.T
 	r     *rand.Rand
-	clock *clock
+	clock *locitest.Clock
 	e     *loci.Engine
 	m     *loci.Memory
 	ref   reference
@@ -119,11 +120,11 @@ type play struct {
 }
 
 func newPlay(t *testing.T, s loci.Store, seed uint64) *play {
-	c := newClock()
-	c.set(c.now().Truncate(time.Millisecond))
+	c := locitest.NewClock()
+	c.Set(c.Now().Truncate(time.Millisecond))
 	p := &play{T: t, r: rand.New(rand.NewPCG(seed, 7)), clock: c}
-	p.e = newEngine(t, s, loci.Options{Now: c.now, EpisodeCap: 5, ChunkSize: 64})
-	p.m = bind(t, p.e, "u")
+	p.e = locitest.NewEngine(t, s, loci.Options{Now: c.Now, EpisodeCap: 5, ChunkSize: 64})
+	p.m = locitest.Bind(t, p.e, "u")
 	return p
 }
 
@@ -147,7 +148,7 @@ func pick[T any](p *play, from []T) (one T, ok bool) {
 	return from[p.r.IntN(len(from))], true
 }
 
-func (p *play) now() time.Time { return p.clock.now() }
+func (p *play) now() time.Time { return p.clock.Now() }
 
 var modelRates = map[loci.Permanence]float64{"permanent": 0, "stable": 0.002, "standard": 0.008, "volatile": 0.03, "ephemeral": 0.1}
 
@@ -313,7 +314,7 @@ func (p *play) episode() {
 // sweep changes nothing that can be read but episodes: expired ones go, and of each
 // agent the oldest consolidated ones beyond five.
 func (p *play) sweep() {
-	_, err := p.e.SweepTenant(p.Context(), tenant(p, "t"))
+	_, err := p.e.SweepTenant(p.Context(), locitest.Tenant(p, "t"))
 	p.ok("sweep", err, "")
 	now := p.now()
 	for _, butler := range []string{"a", "b"} {
@@ -340,7 +341,7 @@ func (p *play) compare() {
 	p.Helper()
 	now := p.now()
 	facts := map[loci.ID]loci.Fact{}
-	for _, f := range allFacts(p, p.m) {
+	for _, f := range locitest.AllFacts(p, p.m) {
 		facts[f.ID] = f
 	}
 	var live []loci.ID
@@ -383,7 +384,7 @@ func (p *play) compare() {
 func (p *play) compareSearch(live []loci.ID) {
 	p.Helper()
 	var got []loci.ID
-	for _, h := range search(p, p.m, loci.Query{Text: "word0 word1 word2 word3 word4", Kinds: []loci.Kind{loci.KindFact}, Limit: 1000}).Matches {
+	for _, h := range locitest.Search(p, p.m, loci.Query{Text: "word0 word1 word2 word3 word4", Kinds: []loci.Kind{loci.KindFact}, Limit: 1000}).Matches {
 		got = append(got, h.Record.ID)
 	}
 	if !sameIDs(got, live) {
@@ -418,7 +419,7 @@ func (p *play) told() {
 			p.Fatalf("events of %s: %v; want %v", id, got, events)
 		}
 	}
-	logIsWhole(p, p.e, tenant(p, "t"))
+	locitest.LogIsWhole(p, p.e, locitest.Tenant(p, "t"))
 }
 
 func (p *play) run(operations int) {
@@ -439,15 +440,15 @@ func (p *play) run(operations int) {
 		case n < 86:
 			p.sweep()
 		case n < 88: // back a little; later operations catch up
-			p.clock.advance(-time.Duration(p.r.Int64N(int64(12 * time.Hour))).Truncate(time.Millisecond))
+			p.clock.Advance(-time.Duration(p.r.Int64N(int64(12 * time.Hour))).Truncate(time.Millisecond))
 		default:
-			p.clock.advance(time.Duration(p.r.Int64N(int64(9 * dayLong))).Truncate(time.Millisecond))
+			p.clock.Advance(time.Duration(p.r.Int64N(int64(9 * dayLong))).Truncate(time.Millisecond))
 		}
 		if p.done%20 == 0 {
 			p.compare()
 		}
 		if p.done < 50 || p.done%20 == 0 { // a longer log is looked at less often, for the time it takes
-			logIsWhole(p, p.e, tenant(p, "t"))
+			locitest.LogIsWhole(p, p.e, locitest.Tenant(p, "t"))
 		}
 	}
 	p.compare()
@@ -460,15 +461,15 @@ func (p *play) run(operations int) {
 func TestLifecycleEqualsItsReference(t *testing.T) {
 	const game, tables = 500, 4
 	share := 1
-	if raced {
+	if locitest.Raced {
 		share = 10
 	}
 	for name, c := range map[string]struct {
 		open       func(t *testing.T) loci.Store
 		operations int
 	}{
-		"memory": {func(*testing.T) loci.Store { return openMemory() }, 100_000},
-		"sqlite": {func(t *testing.T) loci.Store { return openSQLite(t) }, long(10_000, 100_000)},
+		"memory": {func(*testing.T) loci.Store { return locitest.OpenMemory() }, 100_000},
+		"sqlite": {func(t *testing.T) loci.Store { return locitest.OpenSQLite(t) }, locitest.Long(10_000, 100_000)},
 	} {
 		for table := range tables {
 			t.Run(fmt.Sprint(name, table), func(t *testing.T) {

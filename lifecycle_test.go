@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 const dayLong = 24 * time.Hour
@@ -24,7 +25,7 @@ func seen(t testing.TB, m *loci.Memory, id loci.ID) (listed, found, confident bo
 	}
 	has := func(q loci.Query) bool {
 		q.Text = "Berlin"
-		return slices.ContainsFunc(search(t, m, q).Matches, func(h loci.Match) bool { return h.Record.ID == id })
+		return slices.ContainsFunc(locitest.Search(t, m, q).Matches, func(h loci.Match) bool { return h.Record.ID == id })
 	}
 	listed = slices.ContainsFunc(facts, func(f loci.Fact) bool { return f.ID == id })
 	return listed, has(loci.Query{}), has(loci.Query{MinConfidence: loci.ActiveConfidence})
@@ -33,12 +34,12 @@ func seen(t testing.TB, m *loci.Memory, id loci.ID) (listed, found, confident bo
 // TestFactsFadeAndExpireAtTheMillisecond walks over both boundaries and back: no
 // sweep is needed for a state to be right, and none changes it.
 func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now})
-		m := bind(t, e, "u")
-		id := store(t, m, keyed("Berlin")).ID
-		f := fact(t, m, id)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
+		m := locitest.Bind(t, e, "u")
+		id := locitest.StoreFact(t, m, keyed("Berlin")).ID
+		f := locitest.Fact(t, m, id)
 		if f.Permanence != loci.Standard || f.DecayRate != 0.008 || f.Confidence != 1 || f.EffectiveConfidence != 1 || f.Importance != 5 || !f.ConfirmedAt.Equal(f.CreatedAt) {
 			t.Errorf("new fact: %+v", f)
 		}
@@ -53,13 +54,13 @@ func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
 				{fades.Add(-time.Millisecond), loci.Active, true, true}, {fades, loci.Fading, true, false},
 				{ends.Add(-time.Millisecond), loci.Fading, true, false}, {ends, loci.Expired, false, false}, {fades, loci.Fading, true, false}, // a clock set back
 			} {
-				c.set(step.at)
+				c.Set(step.at)
 				if sweep {
 					if _, err := e.Sweep(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
-				got := fact(t, m, id)
+				got := locitest.Fact(t, m, id)
 				listed, found, confident := seen(t, m, id)
 				if got.Validity != step.want || listed != step.live || found != step.live || confident != step.confident {
 					t.Errorf("swept %v, at %v: %s, listed %v, found %v, with confidence %v; want %+v", sweep, step.at, got.Validity, listed, found, confident, step)
@@ -73,13 +74,13 @@ func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
 }
 
 func TestConfirmStartsTheClockAnew(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now})
-		m := bind(t, e, "u")
-		id, ruleID := store(t, m, keyed("Berlin")).ID, storeRule(t, m, "Ask")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
+		m := locitest.Bind(t, e, "u")
+		id, ruleID := locitest.StoreFact(t, m, keyed("Berlin")).ID, storeRule(t, m, "Ask")
 		for _, days := range []int{1, 250, 1000} { // active, fading, expired
-			c.advance(time.Duration(days) * dayLong)
+			c.Advance(time.Duration(days) * dayLong)
 			if days == 1000 {
 				if _, err := e.Sweep(t.Context()); err != nil {
 					t.Fatal(err)
@@ -90,8 +91,8 @@ func TestConfirmStartsTheClockAnew(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			now := c.now().Truncate(time.Millisecond)
-			if f := fact(t, m, id); f.Validity != loci.Active || f.EffectiveConfidence != 1 || !f.ConfirmedAt.Equal(now) {
+			now := c.Now().Truncate(time.Millisecond)
+			if f := locitest.Fact(t, m, id); f.Validity != loci.Active || f.EffectiveConfidence != 1 || !f.ConfirmedAt.Equal(now) {
 				t.Errorf("fact after %d days: %+v", days, f)
 			}
 			if r := rule(t, m, ruleID); r.Validity != loci.Active || r.EffectiveConfidence != 0.5 || !r.ConfirmedAt.Equal(now) {
@@ -101,10 +102,10 @@ func TestConfirmStartsTheClockAnew(t *testing.T) {
 				t.Errorf("not found after %d days and a confirmation", days)
 			}
 		}
-		last := fact(t, m, id).ConfirmedAt
-		c.advance(-dayLong)
-		if err := m.Confirm(t.Context(), loci.KindFact, id); err != nil || !fact(t, m, id).ConfirmedAt.Equal(last) {
-			t.Errorf("a clock set back shortened a life: %v, %v", err, fact(t, m, id).ConfirmedAt)
+		last := locitest.Fact(t, m, id).ConfirmedAt
+		c.Advance(-dayLong)
+		if err := m.Confirm(t.Context(), loci.KindFact, id); err != nil || !locitest.Fact(t, m, id).ConfirmedAt.Equal(last) {
+			t.Errorf("a clock set back shortened a life: %v, %v", err, locitest.Fact(t, m, id).ConfirmedAt)
 		}
 		if want := []loci.EventType{"created", "confirmed", "confirmed", "faded", "expired", "confirmed", "confirmed"}; !slices.Equal(eventTypes(t, m, id), want) {
 			t.Errorf("events %v", eventTypes(t, m, id))
@@ -113,57 +114,57 @@ func TestConfirmStartsTheClockAnew(t *testing.T) {
 }
 
 func TestConfirmRefuses(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
 		err := m.Confirm(t.Context(), loci.KindEpisode, loci.NewID())
-		if wantCode(t, err, loci.Invalid); err.Error() != "Episodes cannot be confirmed — they don't have confidence decay" {
+		if locitest.WantCode(t, err, loci.Invalid); err.Error() != "Episodes cannot be confirmed — they don't have confidence decay" {
 			t.Error(err)
 		}
 		err = m.Confirm(t.Context(), "x", loci.NewID())
-		if wantCode(t, err, loci.Invalid); err.Error() != "Invalid type: 'x'. Must be one of ['episode', 'fact', 'rule']" {
+		if locitest.WantCode(t, err, loci.Invalid); err.Error() != "Invalid type: 'x'. Must be one of ['episode', 'fact', 'rule']" {
 			t.Error(err)
 		}
-		wantCode(t, m.Confirm(t.Context(), loci.KindFact, loci.NewID()), loci.NotFound)
-		old := store(t, m, keyed("Berlin")).ID
-		wantCode(t, m.Confirm(t.Context(), loci.KindRule, old), loci.NotFound)
-		now := store(t, m, keyed("Rome")).ID
-		wantCode(t, m.Confirm(t.Context(), loci.KindFact, old), loci.Conflict)
-		c.advance(1000 * dayLong) // expired: its key goes to a new fact, and comes back with that one's retraction
-		next := store(t, m, keyed("Oslo"))
+		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindFact, loci.NewID()), loci.NotFound)
+		old := locitest.StoreFact(t, m, keyed("Berlin")).ID
+		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindRule, old), loci.NotFound)
+		now := locitest.StoreFact(t, m, keyed("Rome")).ID
+		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindFact, old), loci.Conflict)
+		c.Advance(1000 * dayLong) // expired: its key goes to a new fact, and comes back with that one's retraction
+		next := locitest.StoreFact(t, m, keyed("Oslo"))
 		if next.Outcome != loci.Created || !next.Superseded.IsZero() {
 			t.Errorf("an expired fact was superseded: %+v", next)
 		}
 		err = m.Confirm(t.Context(), loci.KindFact, now)
-		if wantCode(t, err, loci.Conflict); !strings.Contains(err.Error(), "holds the key") {
+		if locitest.WantCode(t, err, loci.Conflict); !strings.Contains(err.Error(), "holds the key") {
 			t.Error(err)
 		}
-		if f := fact(t, m, now); f.Validity != loci.Expired {
+		if f := locitest.Fact(t, m, now); f.Validity != loci.Expired {
 			t.Errorf("the expired fact is %s", f.Validity)
 		}
 		if ok, err := m.Forget(t.Context(), loci.KindFact, next.ID); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		wantCode(t, m.Confirm(t.Context(), loci.KindFact, next.ID), loci.Conflict)
-		if err := m.Confirm(t.Context(), loci.KindFact, now); err != nil || fact(t, m, now).Validity != loci.Active || !fact(t, m, now).ValidUntil.IsZero() {
-			t.Errorf("the key is free: %v, %+v", err, fact(t, m, now))
+		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindFact, next.ID), loci.Conflict)
+		if err := m.Confirm(t.Context(), loci.KindFact, now); err != nil || locitest.Fact(t, m, now).Validity != loci.Active || !locitest.Fact(t, m, now).ValidUntil.IsZero() {
+			t.Errorf("the key is free: %v, %+v", err, locitest.Fact(t, m, now))
 		}
-		if again := store(t, m, keyed("Bern")); again.Superseded != now {
+		if again := locitest.StoreFact(t, m, keyed("Bern")); again.Superseded != now {
 			t.Errorf("the key was not taken: %+v", again)
 		}
 	})
 }
 
 func TestForget(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
 		episode, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "Berlin", Butler: "b"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: store(t, m, keyed("Berlin")).ID, loci.KindRule: storeRule(t, m, "Berlin"), loci.KindEpisode: episode} {
-			c.set(newClock().now().Add(time.Hour))
+		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: locitest.StoreFact(t, m, keyed("Berlin")).ID, loci.KindRule: storeRule(t, m, "Berlin"), loci.KindEpisode: episode} {
+			c.Set(locitest.NewClock().Now().Add(time.Hour))
 			for other := range map[loci.Kind]bool{loci.KindFact: true, loci.KindRule: true, loci.KindEpisode: true} {
 				if other != kind {
 					if changed, err := m.Forget(t.Context(), other, id); changed || err != nil {
@@ -171,7 +172,7 @@ func TestForget(t *testing.T) {
 					}
 				}
 			}
-			if elsewhere, err := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "v").Forget(t.Context(), kind, id); elsewhere || err != nil {
+			if elsewhere, err := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "v").Forget(t.Context(), kind, id); elsewhere || err != nil {
 				t.Errorf("%s of another namespace: %v, %v", kind, elsewhere, err)
 			}
 			for _, want := range []bool{true, false} {
@@ -186,11 +187,11 @@ func TestForget(t *testing.T) {
 			if want := []loci.EventType{"created", typ}; !slices.Equal(eventTypes(t, m, id), want) {
 				t.Errorf("events of %s: %v", kind, eventTypes(t, m, id))
 			}
-			if hits := search(t, m, loci.Query{Text: "Berlin", Kinds: []loci.Kind{kind}}); len(hits.Matches) > 0 {
+			if hits := locitest.Search(t, m, loci.Query{Text: "Berlin", Kinds: []loci.Kind{kind}}); len(hits.Matches) > 0 {
 				t.Errorf("%s is still found", kind)
 			}
 		}
-		if f := allFacts(t, m)[0]; f.Validity != loci.Retracted || f.Content != "Berlin" || !f.RetractedAt.Equal(c.now().Truncate(time.Millisecond)) {
+		if f := locitest.AllFacts(t, m)[0]; f.Validity != loci.Retracted || f.Content != "Berlin" || !f.RetractedAt.Equal(c.Now().Truncate(time.Millisecond)) {
 			t.Errorf("forgotten fact: %+v", f)
 		}
 		if e, err := m.Episode(t.Context(), episode); err != nil || e.ForgottenAt.IsZero() {
@@ -201,28 +202,28 @@ func TestForget(t *testing.T) {
 			t.Errorf("forgotten rule: %+v, %v", rules, err)
 		}
 		_, err = m.MarkHelpful(t.Context(), rules[0].ID)
-		wantCode(t, err, loci.Conflict)
-		wantCode(t, m.Confirm(t.Context(), loci.KindRule, rules[0].ID), loci.Conflict)
+		locitest.WantCode(t, err, loci.Conflict)
+		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindRule, rules[0].ID), loci.Conflict)
 		_, err = m.Forget(t.Context(), loci.KindItem, episode)
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 	})
 }
 
 // TestHistory: a superseded fact is a record of its own, and both times answer.
 func TestHistory(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
-		start := c.now().Truncate(time.Millisecond)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		start := c.Now().Truncate(time.Millisecond)
 		on := func(day int) time.Time { return start.Add(time.Duration(day) * dayLong) }
-		berlin := store(t, m, keyed("Berlin")).ID
-		c.set(on(10))
+		berlin := locitest.StoreFact(t, m, keyed("Berlin")).ID
+		c.Set(on(10))
 		backdated := keyed("Rome")
 		backdated.ValidFrom = on(5) // learned on day 10, true since day 5
-		rome := store(t, m, backdated).ID
-		c.set(on(20))
-		oslo := store(t, m, keyed("Oslo")).ID
-		c.set(on(30))
+		rome := locitest.StoreFact(t, m, backdated).ID
+		c.Set(on(20))
+		oslo := locitest.StoreFact(t, m, keyed("Oslo")).ID
+		c.Set(on(30))
 		if _, err := m.Forget(t.Context(), loci.KindFact, oslo); err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +256,7 @@ func TestHistory(t *testing.T) {
 				t.Errorf("history: %v, %v", texts, err)
 			}
 		}
-		if f := fact(t, m, berlin); !f.ValidUntil.Equal(on(5)) || !f.ClosedAt.Equal(on(10)) || f.Validity != loci.Superseded {
+		if f := locitest.Fact(t, m, berlin); !f.ValidUntil.Equal(on(5)) || !f.ClosedAt.Equal(on(10)) || f.Validity != loci.Superseded {
 			t.Errorf("the first: %+v", f)
 		}
 	})
@@ -263,14 +264,14 @@ func TestHistory(t *testing.T) {
 
 // TestAsOfKnowsEarlierWords: a corrected fact answers with what it said then.
 func TestAsOfKnowsEarlierWords(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
-		id := save(t, m, "one")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		id := locitest.Save(t, m, "one")
 		var times []time.Time
 		for _, text := range []string{"two", "three"} {
-			times = append(times, c.now())
-			c.advance(time.Hour)
+			times = append(times, c.Now())
+			c.Advance(time.Hour)
 			if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: &text}); err != nil {
 				t.Fatal(err)
 			}
@@ -285,11 +286,11 @@ func TestAsOfKnowsEarlierWords(t *testing.T) {
 }
 
 func TestAsOfPages(t *testing.T) {
-	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	want := map[string]bool{}
 	for i, name := range []string{"a", "b", "c", "d", "e"} {
 		for _, text := range []string{"old ", "new "}[min(i, 1):] { // so that a page ends inside of one of the store's
-			store(t, m, loci.NewFact{Content: text + name, Subject: name, Predicate: "p"})
+			locitest.StoreFact(t, m, loci.NewFact{Content: text + name, Subject: name, Predicate: "p"})
 		}
 		want["new "+name] = true
 	}
@@ -315,13 +316,13 @@ func TestAsOfPages(t *testing.T) {
 
 // TestAClockSetBackHarmsNothing: supersession follows the order of writes.
 func TestAClockSetBackHarmsNothing(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
-		old := store(t, m, keyed("Berlin")).ID
-		c.advance(-365 * dayLong)
-		next := store(t, m, keyed("Rome"))
-		was, is := fact(t, m, old), fact(t, m, next.ID)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		old := locitest.StoreFact(t, m, keyed("Berlin")).ID
+		c.Advance(-365 * dayLong)
+		next := locitest.StoreFact(t, m, keyed("Rome"))
+		was, is := locitest.Fact(t, m, old), locitest.Fact(t, m, next.ID)
 		if next.Superseded != old || was.ValidUntil.Before(was.ValidFrom) || is.ValidFrom.Before(was.ValidUntil) || was.ClosedAt.Before(was.CreatedAt) {
 			t.Errorf("old %+v, new %+v", was, is)
 		}
@@ -332,12 +333,12 @@ func TestAClockSetBackHarmsNothing(t *testing.T) {
 }
 
 func TestLinksNeedReadableEnds(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
-		m := bind(t, e, "u")
-		a, b := save(t, m, "a"), storeRule(t, m, "b")
-		theirs, shared := save(t, bind(t, e, "v"), "c"), save(t, bind(t, e, "org"), "d")
-		reader := bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: loci.Namespace{"u"}, Also: []loci.Namespace{{"org"}}, Actor: "tester"})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		m := locitest.Bind(t, e, "u")
+		a, b := locitest.Save(t, m, "a"), storeRule(t, m, "b")
+		theirs, shared := locitest.Save(t, locitest.Bind(t, e, "v"), "c"), locitest.Save(t, locitest.Bind(t, e, "org"), "d")
+		reader := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"u"}, Also: []loci.Namespace{{"org"}}, Actor: "tester"})
 		for _, typ := range []loci.LinkType{loci.LinkDerivedFrom, loci.LinkSupports, loci.LinkContradicts, loci.LinkSupersedes, loci.LinkRelatedTo} {
 			for range 2 { // the second time it is there
 				if err := m.Link(t.Context(), a, typ, b); err != nil {
@@ -348,12 +349,12 @@ func TestLinksNeedReadableEnds(t *testing.T) {
 		if err := reader.Link(t.Context(), a, loci.LinkSupports, shared); err != nil {
 			t.Error(err)
 		}
-		wantCode(t, reader.Link(t.Context(), shared, loci.LinkSupports, a), loci.NotFound) // may be read, not written
-		wantCode(t, m.Link(t.Context(), a, loci.LinkSupports, theirs), loci.NotFound)
-		wantCode(t, m.Link(t.Context(), theirs, loci.LinkSupports, a), loci.NotFound)
-		wantCode(t, m.Link(t.Context(), a, loci.LinkSupports, a), loci.Invalid)
+		locitest.WantCode(t, reader.Link(t.Context(), shared, loci.LinkSupports, a), loci.NotFound) // may be read, not written
+		locitest.WantCode(t, m.Link(t.Context(), a, loci.LinkSupports, theirs), loci.NotFound)
+		locitest.WantCode(t, m.Link(t.Context(), theirs, loci.LinkSupports, a), loci.NotFound)
+		locitest.WantCode(t, m.Link(t.Context(), a, loci.LinkSupports, a), loci.Invalid)
 		err := m.Link(t.Context(), a, "likes", b)
-		if wantCode(t, err, loci.Invalid); err.Error() != "Invalid link type: 'likes'. Must be one of ['contradicts', 'derived_from', 'related_to', 'supersedes', 'supports']" {
+		if locitest.WantCode(t, err, loci.Invalid); err.Error() != "Invalid link type: 'likes'. Must be one of ['contradicts', 'derived_from', 'related_to', 'supersedes', 'supports']" {
 			t.Error(err)
 		}
 		links, err := m.Links(t.Context(), a)
@@ -361,7 +362,7 @@ func TestLinksNeedReadableEnds(t *testing.T) {
 			t.Errorf("%d links, %d events, %v", len(links), len(eventTypes(t, m, a)), err)
 		}
 		// What holds no more may be named, such as by what supersedes it.
-		ended := save(t, m, "no longer")
+		ended := locitest.Save(t, m, "no longer")
 		if gone, err := m.Forget(t.Context(), loci.KindFact, ended); err != nil || !gone {
 			t.Fatal(gone, err)
 		}
@@ -371,14 +372,14 @@ func TestLinksNeedReadableEnds(t *testing.T) {
 		if links, err := m.Links(t.Context(), ended); err != nil || len(links) != 1 || links[0].From != a {
 			t.Errorf("links of what is not live: %+v, %v", links, err)
 		}
-		if fact(t, m, a).Validity != loci.Active {
+		if locitest.Fact(t, m, a).Validity != loci.Active {
 			t.Error("a link superseded a fact")
 		}
 	})
 }
 
 func TestFactInputIsChecked(t *testing.T) {
-	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	number := func(x float64) *float64 { return &x }
 	for name, in := range map[string]loci.NewFact{
 		"importance above":  {Content: "x", Importance: number(10.1)},
@@ -389,31 +390,31 @@ func TestFactInputIsChecked(t *testing.T) {
 		"confidence below":  {Content: "x", Confidence: 0.04},
 	} {
 		_, err := m.StoreFact(t.Context(), in)
-		if wantCode(t, err, loci.Invalid); err == nil {
+		if locitest.WantCode(t, err, loci.Invalid); err == nil {
 			t.Error(name)
 		}
 	}
-	id := store(t, m, loci.NewFact{Content: "x", Importance: number(0), Permanence: loci.Ephemeral, Confidence: 0.05}).ID
-	if f := fact(t, m, id); f.Importance != 0 || f.Permanence != loci.Ephemeral || f.Validity != loci.Fading {
+	id := locitest.StoreFact(t, m, loci.NewFact{Content: "x", Importance: number(0), Permanence: loci.Ephemeral, Confidence: 0.05}).ID
+	if f := locitest.Fact(t, m, id); f.Importance != 0 || f.Permanence != loci.Ephemeral || f.Validity != loci.Fading {
 		t.Errorf("%+v", f)
 	}
-	if f := fact(t, m, save(t, m, "a note")); f.Permanence != loci.Permanent || f.DecayRate != 0 {
+	if f := locitest.Fact(t, m, locitest.Save(t, m, "a note")); f.Permanence != loci.Permanent || f.DecayRate != 0 {
 		t.Errorf("a note decays: %+v", f)
 	}
 }
 
 // TestRevisingConfirms: a corrected fact is a confirmed one; an expired one is gone.
 func TestRevisingConfirms(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
-		id := store(t, m, keyed("Berlin")).ID
-		c.advance(300 * dayLong)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		id := locitest.StoreFact(t, m, keyed("Berlin")).ID
+		c.Advance(300 * dayLong)
 		if f, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Bern")}); err != nil || f.Validity != loci.Active || f.EffectiveConfidence != 1 {
 			t.Errorf("%+v, %v", f, err)
 		}
-		c.advance(500 * dayLong)
+		c.Advance(500 * dayLong)
 		_, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Rome")})
-		wantCode(t, err, loci.NotFound)
+		locitest.WantCode(t, err, loci.NotFound)
 	})
 }

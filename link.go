@@ -23,7 +23,7 @@ func (t LinkType) check() error {
 	case LinkDerivedFrom, LinkSupports, LinkContradicts, LinkSupersedes, LinkRelatedTo:
 		return nil
 	}
-	return oneOfError("link type", string(t), LinkDerivedFrom, LinkSupports, LinkContradicts, LinkSupersedes, LinkRelatedTo)
+	return OneOf("link type", string(t), LinkDerivedFrom, LinkSupports, LinkContradicts, LinkSupersedes, LinkRelatedTo)
 }
 
 // A Link joins two records of a tenant. The same link put twice is there once.
@@ -46,8 +46,8 @@ func (m *Memory) Link(ctx context.Context, from ID, typ LinkType, to ID) error {
 		return Errorf(Invalid, "a memory cannot be linked to itself: name another one")
 	}
 	request := map[string]any{"from": from, "type": typ, "to": to}
-	_, err := commit(ctx, m, "link", request, func(now time.Time) (decision[ID], error) {
-		var none decision[ID]
+	_, err := Commit(ctx, m, "link", request, func(now time.Time) (Decision[ID], error) {
+		var none Decision[ID]
 		r, err := m.one(ctx, m.writable(now), from)
 		if err != nil {
 			return none, err
@@ -63,10 +63,10 @@ func (m *Memory) Link(ctx context.Context, from ID, typ LinkType, to ID) error {
 		}
 		for _, l := range have {
 			if l.From == from && l.Type == typ && l.To == to {
-				return decision[ID]{reply: from, record: from}, nil
+				return Decision[ID]{Reply: from, Record: from}, nil
 			}
 		}
-		return decision[ID]{reply: from, record: from, change: Change{Links: []Link{{From: from, Type: typ, To: to, At: now}},
+		return Decision[ID]{Reply: from, Record: from, Change: Change{Links: []Link{{From: from, Type: typ, To: to, At: now}},
 			Events: []Event{m.event(EventLinked, &r, now, map[string]any{"type": typ, "to": to})}}}, nil
 	})
 	return err

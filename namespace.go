@@ -25,7 +25,7 @@ type Tenant struct{ name string }
 // NewTenant checks a tenant's name: 1 to 256 bytes of valid UTF-8 without NUL.
 // Names compare byte for byte.
 func NewTenant(name string) (Tenant, error) {
-	if err := checkLabel("tenant", name); err != nil {
+	if err := CheckLabel("tenant", name); err != nil {
 		return Tenant{}, err
 	}
 	return Tenant{name}, nil
@@ -37,7 +37,7 @@ func (t Tenant) String() string { return t.name }
 // IsZero reports whether t names no tenant.
 func (t Tenant) IsZero() bool { return t.name == "" }
 
-func checkLabel(field, s string) error {
+func CheckLabel(field, s string) error {
 	switch {
 	case s == "":
 		return Errorf(Invalid, "%s must not be empty", field)
@@ -63,7 +63,7 @@ func (n Namespace) Validate() error {
 		return Errorf(Invalid, "namespace has %d labels; the limit is %d", len(n), MaxLabels)
 	}
 	for i, label := range n {
-		if err := checkLabel(fmt.Sprintf("namespace label %d", i+1), label); err != nil {
+		if err := CheckLabel(fmt.Sprintf("namespace label %d", i+1), label); err != nil {
 			return err
 		}
 	}
@@ -137,15 +137,11 @@ func ParseNamespace(text string) (Namespace, error) {
 
 // What a feature keeps for itself inside a namespace lies behind the empty label,
 // which no caller can name: no choice of labels meets it.
-const (
-	innerLabel    = ""
-	placeSessions = "sessions" // records of sessions
-	placeMessages = "messages" // two, so that a list of sessions does not pass by their messages
-	placeTree     = "tree"     // then the tree's name, and "global", or "thread" and the thread
-)
+const innerLabel = ""
 
-// inner returns a place of a feature's own inside n.
-func (n Namespace) inner(labels ...string) Namespace {
+// Inner returns a place inside n of a feature's own, which no caller can name. Its
+// labels do not count against the limit of a namespace.
+func (n Namespace) Inner(labels ...string) Namespace {
 	return n.Child(append([]string{innerLabel}, labels...)...)
 }
 
@@ -167,7 +163,7 @@ func (n Namespace) is(labels ...string) bool {
 // isTree reports whether n is a place that [Memory.Tree] makes.
 func (n Namespace) isTree() bool {
 	own := n[len(n.Owner()):]
-	return n.is(placeTree) && (len(own) == 4 && own[3] == "global" || len(own) == 5 && own[3] == "thread")
+	return n.is("tree") && (len(own) == 4 && own[3] == "global" || len(own) == 5 && own[3] == "thread")
 }
 
 // CheckPlace is Validate for what a store holds: a namespace of callers, or a place
@@ -178,8 +174,8 @@ func (n Namespace) CheckPlace() error {
 		return err
 	}
 	own := n[len(owner)+1:]
-	if !n.isTree() && (len(own) != 1 || own[0] != placeSessions && own[0] != placeMessages) {
-		return Errorf(Invalid, "namespace %s is no place of a session, a message or a file", n)
+	if len(own) == 0 {
+		return n.Validate()
 	}
 	return own.Validate()
 }
@@ -198,17 +194,17 @@ func PlaceOf(kind Kind, n Namespace, holds func(Namespace) bool) (Namespace, boo
 		if k < 0 || !slices.Equal(n[k:k+len(labels)], labels) {
 			return n, false
 		}
-		return n[:k].inner(n[k:]...), true
+		return n[:k].Inner(n[k:]...), true
 	}
 	switch kind {
 	case KindSession:
-		return at(1, placeSessions)
+		return at(1, "sessions")
 	case KindMessage:
-		return at(1, placeMessages)
+		return at(1, "messages")
 	case KindFile, KindBlock:
-		thread, isThread := at(4, placeTree)
+		thread, isThread := at(4, "tree")
 		isThread = isThread && thread.isTree()
-		global, isGlobal := at(3, placeTree)
+		global, isGlobal := at(3, "tree")
 		isGlobal = isGlobal && global.isTree()
 		if isGlobal && (!isThread || holds != nil && holds(global.Owner()) && !holds(thread.Owner())) {
 			return global, true
@@ -269,7 +265,7 @@ func (k NameKey) Shown(m Mark, known []Namespace) Namespace {
 		}
 	}
 	if rest := m[MarkBytes*len(longest):]; rest != "" {
-		return longest.inner("erased", hex.EncodeToString([]byte(rest)))
+		return longest.Inner("erased", hex.EncodeToString([]byte(rest)))
 	}
 	return slices.Clone(longest)
 }

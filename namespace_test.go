@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // anyLabel draws labels with everything that might be taken for syntax.
@@ -143,7 +144,7 @@ func TestTemplates(t *testing.T) {
 }
 
 func TestPrincipalRules(t *testing.T) {
-	home, other := tenant(t, "home"), tenant(t, "other")
+	home, other := locitest.Tenant(t, "home"), locitest.Tenant(t, "other")
 	make1 := func(scopes ...loci.Scope) loci.Principal {
 		p, err := loci.NewPrincipal(home, "key-1", loci.Vars{"user_id": "u"}, scopes...)
 		if err != nil {
@@ -176,7 +177,7 @@ func TestPrincipalRules(t *testing.T) {
 		q, err := p.With(c.chosen)
 		switch {
 		case c.code != "":
-			wantCode(t, err, c.code)
+			locitest.WantCode(t, err, c.code)
 		case err != nil:
 			t.Errorf("%s: %v", c.name, err)
 		default:
@@ -195,7 +196,7 @@ func TestPrincipalRules(t *testing.T) {
 	}
 	for _, scopes := range [][]loci.Scope{nil, {loci.ScopeAdmin}, {loci.ScopeElevate}, {loci.ScopeDelegate, loci.ScopeWrite}} {
 		_, err := make1(scopes...).Elevate(other)
-		wantCode(t, err, loci.Forbidden)
+		locitest.WantCode(t, err, loci.Forbidden)
 	}
 	admin := make1(loci.ScopeAdmin, loci.ScopeElevate)
 	if _, err := admin.Elevate(loci.Tenant{}); err == nil {
@@ -209,7 +210,7 @@ func TestPrincipalRules(t *testing.T) {
 		t.Error(err)
 	}
 	err = admin.Require(loci.ScopeWrite)
-	wantCode(t, err, loci.Forbidden)
+	locitest.WantCode(t, err, loci.Forbidden)
 	if want := `this credential lacks the scope "write"`; err == nil || err.Error() != want {
 		t.Errorf("message %v, want %s", err, want)
 	}
@@ -240,14 +241,14 @@ func TestWhoARequestIsAbout(t *testing.T) {
 		{all, "org_id=O session_id=S", "org_id=O session_id=S", forbidden},
 	} {
 		for want, scopes := range map[*string][]loci.Scope{&c.delegate: {loci.ScopeDelegate}, &c.plain: {loci.ScopeAdmin, loci.ScopeElevate}} {
-			p, err := loci.NewPrincipal(tenant(t, "t"), "s", pairs(c.own), scopes...)
+			p, err := loci.NewPrincipal(locitest.Tenant(t, "t"), "s", pairs(c.own), scopes...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := p.With(pairs(c.chosen))
 			switch {
 			case *want == forbidden:
-				wantCode(t, err, loci.Forbidden)
+				locitest.WantCode(t, err, loci.Forbidden)
 			case err != nil || !reflect.DeepEqual(got.Vars(), pairs(*want)):
 				t.Errorf("%s with %s (%v): %v, %v", c.own, c.chosen, scopes, got.Vars(), err)
 			}
@@ -270,7 +271,7 @@ func pairs(text string) loci.Vars {
 // TestOneRequestNamesInSeveralSteps: what an earlier step named, and the agent of the
 // address, stay; another request of the same credential knows nothing of it.
 func TestOneRequestNamesInSeveralSteps(t *testing.T) {
-	p, err := loci.NewPrincipal(tenant(t, "t"), "s", pairs("user_id=u agent_id=a"), loci.ScopeDelegate)
+	p, err := loci.NewPrincipal(locitest.Tenant(t, "t"), "s", pairs("user_id=u agent_id=a"), loci.ScopeDelegate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,8 +313,8 @@ func TestOneRequestNamesInSeveralSteps(t *testing.T) {
 // whoever comes next.
 func TestEmptyVariableIsNobody(t *testing.T) {
 	for _, name := range []string{"user_id", "org_id", "agent_id", "butler", "thread_id", "session_id", "project"} {
-		_, err := loci.NewPrincipal(tenant(t, "t"), "s", loci.Vars{"user_id": "u", "org_id": "o", name: ""})
-		if wantCode(t, err, loci.Invalid); err != nil && !strings.HasPrefix(err.Error(), name+" must not be empty") {
+		_, err := loci.NewPrincipal(locitest.Tenant(t, "t"), "s", loci.Vars{"user_id": "u", "org_id": "o", name: ""})
+		if locitest.WantCode(t, err, loci.Invalid); err != nil && !strings.HasPrefix(err.Error(), name+" must not be empty") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -334,7 +335,7 @@ func TestEmptyVariableIsNobody(t *testing.T) {
 
 func TestPrincipalIsImmutable(t *testing.T) {
 	vars, scopes := loci.Vars{"user_id": "u"}, []loci.Scope{loci.ScopeRead}
-	p, err := loci.NewPrincipal(tenant(t, "t"), "s", vars, scopes...)
+	p, err := loci.NewPrincipal(locitest.Tenant(t, "t"), "s", vars, scopes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,16 +347,16 @@ func TestPrincipalIsImmutable(t *testing.T) {
 }
 
 func TestViewIsImmutable(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
 		labels, also := loci.Namespace{"user", "a"}, []loci.Namespace{{"shared", "a"}}
-		m := bindView(t, e, loci.View{Tenant: tenant(t, "t"), Namespace: labels, Also: also, Actor: "x"})
-		save(t, bind(t, e, "user", "b"), "secret of b")
-		save(t, bind(t, e, "shared", "b"), "shared of b")
+		m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: labels, Also: also, Actor: "x"})
+		locitest.Save(t, locitest.Bind(t, e, "user", "b"), "secret of b")
+		locitest.Save(t, locitest.Bind(t, e, "shared", "b"), "shared of b")
 		labels[1], also[0][1] = "b", "b"
 		view := m.View()
 		view.Namespace[1], view.Also[0][1] = "b", "b"
-		if facts := allFacts(t, m); len(facts) > 0 {
+		if facts := locitest.AllFacts(t, m); len(facts) > 0 {
 			t.Errorf("a bound handle was moved: %v", facts)
 		}
 	})
@@ -364,11 +365,11 @@ func TestViewIsImmutable(t *testing.T) {
 // TestSourcesAreBounded: what a client says of itself goes into every record and
 // event, so it cannot be a book, nor break the text around it.
 func TestSourcesAreBounded(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		long := strings.Repeat("é", 300) + "\x00\xff"
-		e := newEngine(t, s, loci.Options{})
-		m := bindView(t, e, loci.View{Tenant: tenant(t, "default"), Namespace: loci.Namespace{"user", "u"}, Actor: "a", RequestID: long, Source: loci.Source{Client: long}})
-		f := fact(t, m, save(t, m, "Likes tea."))
+		e := locitest.NewEngine(t, s, loci.Options{})
+		m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "default"), Namespace: loci.Namespace{"user", "u"}, Actor: "a", RequestID: long, Source: loci.Source{Client: long}})
+		f := locitest.Fact(t, m, locitest.Save(t, m, "Likes tea."))
 		events, _, err := m.Events(t.Context(), loci.EventFilter{}, loci.Page{})
 		if err != nil {
 			t.Fatal(err)
@@ -378,7 +379,7 @@ func TestSourcesAreBounded(t *testing.T) {
 				t.Errorf("%d bytes are kept: %q", len(text), text)
 			}
 		}
-		_, err = e.Memory(loci.View{Tenant: tenant(t, "default"), Actor: long})
-		wantCode(t, err, loci.Invalid)
+		_, err = e.Memory(loci.View{Tenant: locitest.Tenant(t, "default"), Actor: long})
+		locitest.WantCode(t, err, loci.Invalid)
 	})
 }

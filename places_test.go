@@ -10,38 +10,43 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/tree"
 )
 
 // TestNoCallerNamesAnInnerPlace tries to get below the label that features keep their
 // own records behind, by everything that takes a namespace.
 func TestNoCallerNamesAnInnerPlace(t *testing.T) {
-	e := newEngine(t, openMemory(), loci.Options{})
-	m := bind(t, e, "org", "acme")
-	appendTo(t, m, "s", spoken(loci.MessageHuman, "secret"))
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
+	m := locitest.Bind(t, e, "org", "acme")
+	locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "secret"))
 	inner := loci.Namespace{"org", "acme", "", "sessions"}
 	fact := `{"type":"header","format":"loci.export","version":1}
 {"type":"record","id":"01900000-0000-7000-8000-000000000001","kind":"fact","namespace":["","sessions"],"version":1,"live":true,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","text":"x","body":{"validity":"active","valid_from":"2026-01-01T00:00:00Z","confirmed_at":"2026-01-01T00:00:00Z"}}
 {"type":"end","records":1}`
 	for name, call := range map[string]func() error{
 		"a handle": func() error {
-			_, err := e.Memory(loci.View{Tenant: tenant(t, "t"), Namespace: inner, Actor: "a"})
+			_, err := e.Memory(loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: inner, Actor: "a"})
 			return err
 		},
 		"the label alone": func() error {
-			_, err := e.Memory(loci.View{Tenant: tenant(t, "t"), Namespace: loci.Namespace{""}, Actor: "a"})
+			_, err := e.Memory(loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{""}, Actor: "a"})
 			return err
 		},
 		"what is also read": func() error {
-			_, err := e.Memory(loci.View{Tenant: tenant(t, "t"), Namespace: loci.Namespace{"a"}, Also: []loci.Namespace{inner}, Actor: "a"})
+			_, err := e.Memory(loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"a"}, Also: []loci.Namespace{inner}, Actor: "a"})
 			return err
 		},
 		"the text":            func() error { _, err := loci.ParseNamespace("org/acme//sessions"); return err },
 		"a template":          func() error { _, err := loci.ParseTemplate(inner); return err },
 		"a template in code":  func() error { _, err := loci.Template{"org", "", "sessions"}.Resolve(nil); return err },
-		"an item":             func() error { return m.Items().Put(t.Context(), inner, "k", json.RawMessage(`{}`), nil) },
-		"an item that is got": func() error { _, err := m.Items().Get(t.Context(), inner, "k", false); return err },
-		"items":               func() error { _, err := m.Items().Search(t.Context(), loci.ItemQuery{Prefix: inner}); return err },
-		"a tree's name":       func() error { _, err := m.Tree("a\x00b", ""); return err },
+		"an item":             func() error { return item.Of(m).Put(t.Context(), inner, "k", json.RawMessage(`{}`), nil) },
+		"an item that is got": func() error { _, err := item.Of(m).Get(t.Context(), inner, "k", false); return err },
+		"items":               func() error { _, err := item.Of(m).Search(t.Context(), item.Query{Prefix: inner}); return err },
+		"a tree's name":       func() error { _, err := tree.Of(m, "a\x00b", ""); return err },
 		"an import":           func() error { _, err := m.Import(t.Context(), strings.NewReader(fact), nil); return err },
 		"an import of a fact where sessions are": func() error {
 			_, err := m.Import(t.Context(), strings.NewReader(strings.Replace(fact, `"",`, `"","tree",`, 1)), nil)
@@ -61,17 +66,17 @@ func TestNoCallerNamesAnInnerPlace(t *testing.T) {
 // TestADeepNamespaceHoldsSessions has as many labels as there may be: what a feature
 // adds for itself does not count.
 func TestADeepNamespaceHoldsSessions(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), slices.Repeat([]string{"n"}, loci.MaxLabels)...)
-		appendTo(t, m, "s", spoken(loci.MessageHuman, "hi"))
-		tree, err := m.Tree("a", "b")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), slices.Repeat([]string{"n"}, loci.MaxLabels)...)
+		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "hi"))
+		fileTree, err := tree.Of(m, "a", "b")
 		if err == nil {
-			_, err = tree.Write(t.Context(), "/x", "y", nil)
+			_, err = fileTree.Write(t.Context(), "/x", "y", nil)
 		}
-		if got := said(historyOf(t, m, "s", loci.HistoryQuery{})); err != nil || len(got) != 1 {
+		if got := locitest.Said(locitest.HistoryOf(t, m, "s", session.HistoryQuery{})); err != nil || len(got) != 1 {
 			t.Errorf("history %q, %v", got, err)
 		}
-		if found, err := s.Check(t.Context(), tenant(t, "t")); err != nil || len(found) > 0 {
+		if found, err := s.Check(t.Context(), locitest.Tenant(t, "t")); err != nil || len(found) > 0 {
 			t.Errorf("check: %v, %v", found, err)
 		}
 	})
@@ -84,34 +89,26 @@ func TestExportsFromBeforeOwnPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
-		m := bind(t, e, "org", "new")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		m := locitest.Bind(t, e, "org", "new")
 		for range 2 {
 			report, err := m.Import(t.Context(), strings.NewReader(string(data)), nil)
 			if err != nil || report.Conflicts > 0 {
 				t.Fatalf("%+v, %v", report, err)
 			}
 		}
-		again := exported(t, m)
-		other := bind(t, e, "copy")
-		if report, err := other.Import(
-			t.Context(),
-			strings.NewReader(again),
-			nil,
-		); err != nil || report.Conflicts > 0 ||
-			report.Created == 0 {
+		again := locitest.Exported(t, m)
+		other := locitest.Bind(t, e, "copy")
+		if report, err := other.Import(t.Context(), strings.NewReader(again), nil); err != nil || report.Conflicts > 0 || report.Created == 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		for _, m := range []*loci.Memory{m, other} {
-			if got := said(
-				historyOf(t, m, "board", loci.HistoryQuery{}),
-			); len(got) != 2 ||
-				!strings.Contains(got[0], "board") {
+			if got := locitest.Said(locitest.HistoryOf(t, m, "board", session.HistoryQuery{})); len(got) != 2 || !strings.Contains(got[0], "board") {
 				t.Errorf("history %q", got)
 			}
-			agent := bind(t, e, m.View().Namespace.Child("sessions")...)
-			list, _, err := agent.Sessions().List(t.Context(), loci.SessionQuery{}, loci.Page{})
+			agent := locitest.Bind(t, e, m.View().Namespace.Child("sessions")...)
+			list, _, err := session.Of(agent).List(t.Context(), session.Query{}, loci.Page{})
 			if err != nil || len(list) != 1 || list[0].ID != "own" {
 				t.Errorf("the agent's sessions: %+v, %v", list, err)
 			}
@@ -119,15 +116,11 @@ func TestExportsFromBeforeOwnPlaces(t *testing.T) {
 			if err != nil || len(facts) != 1 {
 				t.Errorf("the agent's facts: %+v, %v", facts, err)
 			}
-			tree, err := m.Tree("notes", "thread 7")
+			fileTree, err := tree.Of(m, "notes", "thread 7")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, err := tree.Read(
-				t.Context(),
-				"/plan.md",
-			); err != nil ||
-				text != "The plan of a thread, once more." {
+			if text, err := fileTree.Read(t.Context(), "/plan.md"); err != nil || text != "The plan of a thread, once more." {
 				t.Errorf("the plan is %q, %v", text, err)
 			}
 		}
@@ -137,76 +130,69 @@ func TestExportsFromBeforeOwnPlaces(t *testing.T) {
 // TestExportsTellTreesApart moves the trees whose places could be read in two ways once
 // the label of their own is left out.
 func TestExportsTellTreesApart(t *testing.T) {
-	e := newEngine(t, openMemory(), loci.Options{})
-	m, below := bind(t, e, "a"), bind(t, e, "a", "tree")
-	trees := func(m, below *loci.Memory) (out []*loci.Tree) {
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
+	m, below := locitest.Bind(t, e, "a"), locitest.Bind(t, e, "a", "tree")
+	trees := func(m, below *loci.Memory) (out []*tree.Tree) {
 		for _, c := range []struct {
 			m            *loci.Memory
 			name, thread string
 		}{{m, "tree", "global"}, {below, "thread", ""}, {m, "thread", ""}, {m, "global", "tree"}} {
-			tree, err := c.m.Tree(c.name, c.thread)
+			fileTree, err := tree.Of(c.m, c.name, c.thread)
 			if err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, tree)
+			out = append(out, fileTree)
 		}
 		return out
 	}
-	for i, tree := range trees(m, below) {
-		if _, err := tree.Write(t.Context(), "/x", fmt.Sprint("tree ", i), nil); err != nil {
+	for i, fileTree := range trees(m, below) {
+		if _, err := fileTree.Write(t.Context(), "/x", fmt.Sprint("tree ", i), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	other := bind(t, e, "b")
-	if _, err := other.Import(t.Context(), strings.NewReader(exported(t, m)), nil); err != nil {
+	other := locitest.Bind(t, e, "b")
+	if _, err := other.Import(t.Context(), strings.NewReader(locitest.Exported(t, m)), nil); err != nil {
 		t.Fatal(err)
 	}
-	for i, tree := range trees(other, bind(t, e, "b", "tree")) {
-		if text, err := tree.Read(t.Context(), "/x"); err != nil || text != fmt.Sprint("tree ", i) {
+	for i, fileTree := range trees(other, locitest.Bind(t, e, "b", "tree")) {
+		if text, err := fileTree.Read(t.Context(), "/x"); err != nil || text != fmt.Sprint("tree ", i) {
 			t.Errorf("tree %d holds %q, %v", i, text, err)
 		}
 	}
 }
 
 // used lets a principal use every feature, and returns where its records are.
-func used(t *testing.T, vars loci.Vars, session, name string) (home loci.Namespace, places []loci.Namespace, ok bool) {
-	p, err := loci.NewPrincipal(tenant(t, "t"), "key", vars, loci.ScopeWrite)
+func used(t *testing.T, vars loci.Vars, talk, name string) (home loci.Namespace, places []loci.Namespace, ok bool) {
+	p, err := loci.NewPrincipal(locitest.Tenant(t, "t"), "key", vars, loci.ScopeWrite)
 	if err != nil {
 		return nil, nil, false
 	}
 	if home, err = loci.Template(nil).Resolve(p.Vars()); err != nil {
 		return nil, nil, false
 	}
-	s := openMemory()
-	m := bind(t, newEngine(t, s, loci.Options{}), home...)
+	s := locitest.OpenMemory()
+	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), home...)
 	ctx := t.Context()
 	if _, err := m.StoreFact(ctx, loci.NewFact{Content: "a fact"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Items().Put(
-		ctx,
-		home,
-		"k",
-		json.RawMessage(`{"a":1}`),
-		nil,
-	); err != nil &&
-		loci.AsError(err).Code != loci.Invalid {
+	if err := item.Of(m).Put(ctx, home, "k", json.RawMessage(`{"a":1}`), nil); err != nil && loci.AsError(err).Code != loci.Invalid {
 		t.Fatal(err)
 	}
 	if _, err := m.StoreEpisode(ctx, loci.NewEpisode{Content: "an episode", Butler: "b", Session: "s"}); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = m.Sessions().Append(ctx, session, []loci.Message{spoken(loci.MessageHuman, "hi")}) // an id may be refused
-	for _, tree := range [][2]string{{"", ""}, {name, ""}, {"", vars[loci.VarThread]}, {name, vars[loci.VarThread]}} {
-		if tree, err := m.Tree(tree[0], tree[1]); err == nil {
-			if _, err := tree.Write(ctx, "/x", "y", nil); err != nil {
+	_, _ = session.Of(m).Append(ctx, talk, []session.Message{locitest.Spoken(session.MessageHuman, "hi")}) // an id may be refused
+	for _, fileTree := range [][2]string{{"", ""}, {name, ""}, {"", vars[loci.VarThread]}, {name, vars[loci.VarThread]}} {
+		if fileTree, err := tree.Of(m, fileTree[0], fileTree[1]); err == nil {
+			if _, err := fileTree.Write(ctx, "/x", "y", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	_ = m.Checkpoints().Put(ctx, loci.Checkpoint{Thread: vars[loci.VarThread], Namespace: name, ID: "1",
-		State: loci.Typed{Type: "json", Data: []byte(`{}`)}, Metadata: json.RawMessage(`{}`)})
-	places, err = s.Namespaces(ctx, tenant(t, "t"), loci.Filter{Within: []loci.Namespace{{}}, NotLive: true})
+	_ = checkpoint.Of(m).Put(ctx, checkpoint.Checkpoint{Thread: vars[loci.VarThread], Namespace: name, ID: "1",
+		State: checkpoint.Typed{Type: "json", Data: []byte(`{}`)}, Metadata: json.RawMessage(`{}`)})
+	places, err = s.Namespaces(ctx, locitest.Tenant(t, "t"), loci.Filter{Within: []loci.Namespace{{}}, NotLive: true})
 	if err != nil {
 		t.Fatal(err)
 	}

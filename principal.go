@@ -83,7 +83,7 @@ func NewPrincipal(tenant Tenant, subject string, vars Vars, scopes ...Scope) (Pr
 	if tenant.IsZero() {
 		return Principal{}, Errorf(Invalid, "a principal needs a tenant")
 	}
-	if err := checkLabel("subject", subject); err != nil {
+	if err := CheckLabel("subject", subject); err != nil {
 		return Principal{}, err
 	}
 	if err := checkVars(vars); err != nil {
@@ -127,7 +127,7 @@ func checkVars(vars Vars) error {
 		if vars[name] == "" {
 			return Errorf(Invalid, "%s must not be empty: leave it out, or say who is meant", name)
 		}
-		if err := checkLabel(name, vars[name]); err != nil {
+		if err := CheckLabel(name, vars[name]); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (p Principal) mayChoose(name string) bool {
 // AtAgent returns the principal of an address that belongs to an agent: each request
 // there names the agent by coming there, and nobody else.
 func (p Principal) AtAgent(agent string) (Principal, error) {
-	if err := checkLabel(VarAgent, agent); err != nil {
+	if err := CheckLabel(VarAgent, agent); err != nil {
 		return Principal{}, err
 	}
 	p.vars = maps.Clone(p.vars)

@@ -149,7 +149,7 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 		}
 	}
 	for _, scope := range q.Scopes {
-		if err := checkLabel("scope", scope); err != nil {
+		if err := CheckLabel("scope", scope); err != nil {
 			return Query{}, err
 		}
 	}
@@ -162,7 +162,7 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 		return Query{}, Errorf(Invalid, "min_confidence is %v; it must be 0 to 1", *q.MinConfidence)
 	}
 	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, Scopes: q.Scopes, Kinds: q.Kinds}
-	return words, words.check()
+	return words, words.Check()
 }
 
 // matchScopes asks the store for the best Limit by each signal. The scope of an

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 func recall(t testing.TB, m *loci.Memory, q loci.RecallQuery) loci.RecallResult {
@@ -49,13 +50,13 @@ func addEpisode(t testing.TB, m *loci.Memory, in loci.NewEpisode) loci.ID {
 }
 
 // zoo stores memories of every kind about zebras that differ in all components.
-func zoo(t testing.TB, m *loci.Memory, c *clock) {
+func zoo(t testing.TB, m *loci.Memory, c *locitest.Clock) {
 	t.Helper()
 	for i := range 12 {
 		word := []string{"zebra", "zebra crossing", "a striped zebra in the zoo"}[i%3]
 		switch i % 4 {
 		case 0, 1:
-			store(t, m, loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p", Importance: new(float64(i % 11)),
+			locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p", Importance: new(float64(i % 11)),
 				Permanence: []loci.Permanence{loci.Volatile, loci.Permanent}[i%2]})
 		case 2:
 			id := addRule(t, m, loci.NewRule{Content: fmt.Sprintf("%s rule %d", word, i), Scope: []string{"", "health"}[i/4%2]})
@@ -67,27 +68,27 @@ func zoo(t testing.TB, m *loci.Memory, c *clock) {
 		default:
 			addEpisode(t, m, loci.NewEpisode{Content: fmt.Sprintf("%s episode %d", word, i), Butler: []string{"health", "other"}[i/4%2], Importance: new(float64(i % 11))})
 		}
-		c.advance(7 * time.Hour)
+		c.Advance(7 * time.Hour)
 	}
 	recall(t, m, loci.RecallQuery{Topic: "crossing", Touch: true})
-	c.advance(30 * time.Hour)
+	c.Advance(30 * time.Hour)
 }
 
 // TestRecallEqualsTheFormula recomputes scores and order from what the store says
 // and the formulas of docs/scoring.md, written a second time.
 func TestRecallEqualsTheFormula(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
 		weights := loci.RecallWeights{Relevance: 0.25, Importance: 0.25, Recency: 0.3, Confidence: 0.2}
-		e := newEngine(t, s, loci.Options{Now: c.now, RecallWeights: weights})
-		m := bind(t, e, "u")
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, RecallWeights: weights})
+		m := locitest.Bind(t, e, "u")
 		zoo(t, m, c)
-		now := c.now().Truncate(time.Millisecond)
+		now := c.Now().Truncate(time.Millisecond)
 		maturities := map[string]float64{"proven": 1, "established": 0.9, "candidate": 0.8, "anti_pattern": 1}
 		kinds := []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode}
 		for _, limit := range []int{1, 3, 5, 20} {
 			f := loci.Filter{Within: []loci.Namespace{{"u"}}, Kinds: kinds, At: now, MinConfidence: 0.2}
-			hits, err := s.Match(t.Context(), tenant(t, "t"), loci.Probe{Text: "zebra crossing"}, f, limit)
+			hits, err := s.Match(t.Context(), locitest.Tenant(t, "t"), loci.Probe{Text: "zebra crossing"}, f, limit)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +99,7 @@ func TestRecallEqualsTheFormula(t *testing.T) {
 				importance, used, confidence := 5.0, time.Time{}, 1.0
 				switch r := recordOf(t, s, h.ID); r.Kind {
 				case loci.KindFact:
-					fact := fact(t, m, h.ID)
+					fact := locitest.Fact(t, m, h.ID)
 					importance, used, confidence = fact.Importance, fact.UsedAt, fact.EffectiveConfidence
 				case loci.KindRule:
 					rule, err := m.Rule(t.Context(), h.ID)
@@ -137,7 +138,7 @@ func TestRecallEqualsTheFormula(t *testing.T) {
 
 func recordOf(t testing.TB, s loci.Store, id loci.ID) loci.Record {
 	t.Helper()
-	records, _, err := s.Records(t.Context(), tenant(t, "t"), loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}, NotLive: true}, loci.Page{})
+	records, _, err := s.Records(t.Context(), locitest.Tenant(t, "t"), loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}, NotLive: true}, loci.Page{})
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -146,15 +147,15 @@ func recordOf(t testing.TB, s loci.Store, id loci.ID) loci.Record {
 
 // Ties go by age, then by id.
 func TestRecallTies(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c, next := newClock(), byte(200)
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now, NewID: func() loci.ID { next--; return loci.ID{next} },
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c, next := locitest.NewClock(), byte(200)
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, NewID: func() loci.ID { next--; return loci.ID{next} },
 			RecallWeights: loci.RecallWeights{Importance: 1}}), "u")
 		for i := range 4 {
 			if i == 2 {
-				c.advance(time.Second)
+				c.Advance(time.Second)
 			}
-			store(t, m, loci.NewFact{Content: "zebra", Subject: fmt.Sprint(i), Predicate: "p", Tags: []string{fmt.Sprint("t", i)}})
+			locitest.StoreFact(t, m, loci.NewFact{Content: "zebra", Subject: fmt.Sprint(i), Predicate: "p", Tags: []string{fmt.Sprint("t", i)}})
 		}
 		var order []string
 		for _, r := range recall(t, m, loci.RecallQuery{Topic: "zebra"}).Memories {
@@ -168,10 +169,10 @@ func TestRecallTies(t *testing.T) {
 
 // A proven rule comes before a candidate of equal relevance, and an anti-pattern too.
 func TestMaturityWeighs(t *testing.T) {
-	c := newClock()
-	m := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u")
+	c := locitest.NewClock()
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now}), "u")
 	proven, bad := addRule(t, m, loci.NewRule{Content: "feed the zebra"}), addRule(t, m, loci.NewRule{Content: "ride the zebra"})
-	c.advance(31 * dayLong)
+	c.Advance(31 * dayLong)
 	for range 16 {
 		if _, err := m.MarkHelpful(t.Context(), proven); err != nil {
 			t.Fatal(err)
@@ -196,24 +197,24 @@ func TestMaturityWeighs(t *testing.T) {
 }
 
 func TestRecallFindsOnlyWhatHolds(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
-		store(t, m, loci.NewFact{Content: "zebra expired", Subject: "a", Predicate: "p", Permanence: loci.Ephemeral})
-		store(t, m, loci.NewFact{Content: "zebra old", Subject: "b", Predicate: "p"})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		locitest.StoreFact(t, m, loci.NewFact{Content: "zebra expired", Subject: "a", Predicate: "p", Permanence: loci.Ephemeral})
+		locitest.StoreFact(t, m, loci.NewFact{Content: "zebra old", Subject: "b", Predicate: "p"})
 		addEpisode(t, m, loci.NewEpisode{Content: "zebra expired episode", Butler: "b"})
-		c.advance(10 * dayLong)
-		store(t, m, loci.NewFact{Content: "zebra fading", Subject: "c", Predicate: "p", Permanence: loci.Ephemeral})
-		store(t, m, loci.NewFact{Content: "zebra new", Subject: "b", Predicate: "p"})
-		c.advance(20 * dayLong)
-		gone, forgotten := save(t, m, "zebra retracted"), addRule(t, m, loci.NewRule{Content: "zebra forgotten"})
+		c.Advance(10 * dayLong)
+		locitest.StoreFact(t, m, loci.NewFact{Content: "zebra fading", Subject: "c", Predicate: "p", Permanence: loci.Ephemeral})
+		locitest.StoreFact(t, m, loci.NewFact{Content: "zebra new", Subject: "b", Predicate: "p"})
+		c.Advance(20 * dayLong)
+		gone, forgotten := locitest.Save(t, m, "zebra retracted"), addRule(t, m, loci.NewRule{Content: "zebra forgotten"})
 		tomb := addEpisode(t, m, loci.NewEpisode{Content: "zebra forgotten episode", Butler: "b"})
 		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: gone, loci.KindRule: forgotten, loci.KindEpisode: tomb} {
 			if ok, err := m.Forget(t.Context(), kind, id); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 		}
-		put(t, m, loci.Namespace{"u"}, "item", `{"text":"zebra item"}`, nil)
+		locitest.PutItem(t, m, loci.Namespace{"u"}, "item", `{"text":"zebra item"}`, nil)
 		all := loci.RecallQuery{Topic: "zebra", Kinds: []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode}}
 		if got := recalled(recall(t, m, all)); !slices.Equal(got, []string{"zebra new"}) {
 			t.Errorf("recalled %q", got)
@@ -226,15 +227,15 @@ func TestRecallFindsOnlyWhatHolds(t *testing.T) {
 }
 
 func TestRecallScopes(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		for _, scope := range []string{"global", "health", "work"} {
-			store(t, m, loci.NewFact{Content: "zebra fact " + scope, Subject: "s", Predicate: "p", Scope: scope})
+			locitest.StoreFact(t, m, loci.NewFact{Content: "zebra fact " + scope, Subject: "s", Predicate: "p", Scope: scope})
 			addRule(t, m, loci.NewRule{Content: "zebra rule " + scope, Scope: scope})
 			addEpisode(t, m, loci.NewEpisode{Content: "zebra episode " + scope, Butler: scope})
 		}
-		save(t, m, "zebra note")
-		save(t, bind(t, newEngine(t, s, loci.Options{}), "v"), "zebra of somebody else")
+		locitest.Save(t, m, "zebra note")
+		locitest.Save(t, locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "v"), "zebra of somebody else")
 		for want, scopes := range map[int][]string{10: nil, 6: {"health"}, 4: {"global"}, 9: {"health", "work"}} {
 			for range 2 {
 				r, err := m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "zebra", Scopes: scopes})
@@ -294,19 +295,19 @@ func (s *toucher) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch
 }
 
 func TestRecallCountsUses(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
-		id, other := save(t, m, "zebra"), save(t, m, "lion")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		id, other := locitest.Save(t, m, "zebra"), locitest.Save(t, m, "lion")
 		recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true})
 		recall(t, m, loci.RecallQuery{Topic: "zebra"})
 		if _, err := m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "zebra", Touch: true}); err != nil {
 			t.Fatal(err)
 		}
 		m.CountUse(t.Context(), loci.KindFact, id)
-		bind(t, newEngine(t, s, loci.Options{Now: c.now}), "v").CountUse(t.Context(), loci.KindFact, id) // may not read it
-		f := fact(t, m, id)
-		if f.Uses != 2 || !f.UsedAt.Equal(c.now().Truncate(time.Millisecond)) || f.Version != 1 || fact(t, m, other).Uses != 0 {
+		locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "v").CountUse(t.Context(), loci.KindFact, id) // may not read it
+		f := locitest.Fact(t, m, id)
+		if f.Uses != 2 || !f.UsedAt.Equal(c.Now().Truncate(time.Millisecond)) || f.Version != 1 || locitest.Fact(t, m, other).Uses != 0 {
 			t.Errorf("uses %d at %v, version %d", f.Uses, f.UsedAt, f.Version)
 		}
 		if r := recall(t, m, loci.RecallQuery{Topic: "zebra"}).Memories[0]; r.Explain.Recency != 1 {
@@ -321,16 +322,16 @@ func TestRecallCountsUses(t *testing.T) {
 // nothing to who reads.
 func TestRecallWaitsForNoWriter(t *testing.T) {
 	each := map[string]func(t *testing.T) loci.Store{
-		"memory": func(*testing.T) loci.Store { return openMemory() },
-		"sqlite": func(t *testing.T) loci.Store { return openSQLite(t) },
+		"memory": func(*testing.T) loci.Store { return locitest.OpenMemory() },
+		"sqlite": func(t *testing.T) loci.Store { return locitest.OpenSQLite(t) },
 	}
 	for name, open := range each {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := open(t)
-				id := save(t, bind(t, newEngine(t, s, loci.Options{}), "u"), "zebra")
+				id := locitest.Save(t, locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u"), "zebra")
 				slow := newToucher(s, nil)
-				m := bind(t, newEngine(t, slow, loci.Options{}), "u")
+				m := locitest.Bind(t, locitest.NewEngine(t, slow, loci.Options{}), "u")
 				ctx, cancel := context.WithCancel(t.Context())
 				begun := time.Now()
 				if r, err := m.Recall(
@@ -355,11 +356,11 @@ func TestRecallWaitsForNoWriter(t *testing.T) {
 				cancel() // the caller goes away
 				synctest.Wait()
 				close(slow.hold)
-				if err := <-slow.done; err != nil || fact(t, m, id).Uses != 1 {
-					t.Errorf("%d uses, %v", fact(t, m, id).Uses, err)
+				if err := <-slow.done; err != nil || locitest.Fact(t, m, id).Uses != 1 {
+					t.Errorf("%d uses, %v", locitest.Fact(t, m, id).Uses, err)
 				}
 				broken := newToucher(s, errors.New("disk full"))
-				m = bind(t, newEngine(t, broken, loci.Options{}), "u")
+				m = locitest.Bind(t, locitest.NewEngine(t, broken, loci.Options{}), "u")
 				if r := recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true}); len(r.Memories) != 1 {
 					t.Error("a failure to count a use lost the answer")
 				}
@@ -370,13 +371,13 @@ func TestRecallWaitsForNoWriter(t *testing.T) {
 }
 
 func TestRecallRefuses(t *testing.T) {
-	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	for _, q := range []loci.RecallQuery{
 		{}, {Topic: " "}, {Topic: "x", Limit: -1}, {Topic: "x", Limit: 501}, {Topic: "x", MinConfidence: new(1.5)}, {Topic: "x", MinConfidence: new(math.NaN())},
 		{Topic: "x", Scopes: []string{""}}, {Topic: "x\xff"}, {Topic: "x", Kinds: []loci.Kind{loci.KindItem}},
 	} {
 		_, err := m.Recall(t.Context(), q)
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 	}
 	_, err := m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "x", Mode: "fuzzy"})
 	if want := "Invalid mode: 'fuzzy'. Must be one of ['hybrid', 'keyword', 'semantic']"; err == nil || err.Error() != want {
@@ -387,23 +388,23 @@ func TestRecallRefuses(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	_, err = m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "x", Mode: loci.Semantic})
-	wantCode(t, err, loci.Unsupported)
+	locitest.WantCode(t, err, loci.Unsupported)
 	for _, o := range []loci.Options{
 		{RecallWeights: loci.RecallWeights{Relevance: 0.5}}, {RecallWeights: loci.RecallWeights{Relevance: 2, Importance: -1}},
 		{RecallWeights: loci.RecallWeights{Relevance: math.NaN()}}, {MaturityWeights: loci.MaturityWeights{Proven: 1.1}},
 		{RecallMinConfidence: new(-0.1)}, {ContextQuotas: loci.ContextQuotas{Facts: 0.9}},
 	} {
-		_, err := loci.New(openMemory(), &o)
-		wantCode(t, err, loci.Invalid)
+		_, err := loci.New(locitest.OpenMemory(), &o)
+		locitest.WantCode(t, err, loci.Invalid)
 	}
 }
 
 // Search by similarity too: both ranks enter, and another store gives the same.
 func TestStoresRecallTheSame(t *testing.T) {
 	var all [][]string
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c, next := newClock(), uint8(0)
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now, Embedder: &wordEmbedder{model: "w"}, NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c, next := locitest.NewClock(), uint8(0)
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}, NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
 		zoo(t, m, c)
 		var out []string
 		for _, mode := range []loci.Mode{loci.Hybrid, loci.Keyword, loci.Semantic} {

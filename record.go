@@ -3,7 +3,6 @@ package loci
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,7 +27,7 @@ func ParseID(s string) (ID, error) {
 }
 
 // derivedID is the same UUID for the same parts, for imports that may be repeated.
-func derivedID(space ID, parts ...string) ID {
+func DerivedID(space ID, parts ...string) ID {
 	var data []byte
 	for _, p := range parts {
 		data = append(append(data, p...), 0)
@@ -75,18 +74,6 @@ const (
 	KindCheckpointWrite  Kind = "checkpoint_write"  // of a task, after a checkpoint
 	KindCheckpointThread Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
 )
-
-// memoryKinds are the kinds that stand for themselves: each record is one memory. They
-// are looked for unless a query says otherwise; a conversation is searched as one, by
-// [Sessions.Search].
-var memoryKinds = []Kind{KindFact, KindItem, KindEpisode, KindRule}
-
-// partKinds are the kinds whose records mean something only together.
-var partKinds = []Kind{KindCheckpoint, KindCheckpointValue, KindCheckpointWrite, KindCheckpointThread, KindFile, KindBlock}
-
-// exportedKinds are the kinds that an export lists; conversations follow in lines of
-// their own.
-var exportedKinds = append(slices.Clone(memoryKinds), KindFile, KindBlock)
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
 // the rest as JSON that only the kind itself reads. So a new field of a kind

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // A picky embedder refuses texts with a word in it, like one that is too long, and
 // whole batches that hold one.
 type picky struct {
-	wordEmbedder
+	locitest.WordEmbedder
 	refuses string
 	left    int // calls until it goes down; 0: never
 	calls   int
@@ -23,7 +24,7 @@ func (p *picky) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 	p.calls++
 	if p.left > 0 {
 		if p.left--; p.left == 0 {
-			p.setDown(true)
+			p.SetDown(true)
 		}
 	}
 	for _, text := range texts {
@@ -31,30 +32,30 @@ func (p *picky) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 			return nil, errors.New("text too long")
 		}
 	}
-	return p.wordEmbedder.Embed(ctx, texts)
+	return p.WordEmbedder.Embed(ctx, texts)
 }
 
 func newPicky(refuses string) *picky {
-	return &picky{wordEmbedder: wordEmbedder{model: "two"}, refuses: refuses}
+	return &picky{WordEmbedder: locitest.WordEmbedder{Name: "two"}, refuses: refuses}
 }
 
 // saveMany saves n notes with the old embedder; bad says which hold the word "bad".
 func saveMany(t *testing.T, s loci.Store, n int, bad func(i int) bool) *loci.Memory {
 	t.Helper()
 	all := newModels()
-	m := bind(t, all.engine(t, s, all.one), "u")
+	m := locitest.Bind(t, all.engine(t, s, all.one), "u")
 	for i := range n {
 		word := "good"
 		if bad(i) {
 			word = "bad"
 		}
-		save(t, m, fmt.Sprintf("%s note %d", word, i))
+		locitest.Save(t, m, fmt.Sprintf("%s note %d", word, i))
 	}
 	return m
 }
 
 func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for _, c := range []struct {
 			name     string
 			bad      func(i int) bool
@@ -67,27 +68,27 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 			{"too many", func(i int) bool { return i%10 == 0 }, 15, false},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				if err := s.EraseTenant(t.Context(), tenant(t, "t")); err != nil {
+				if err := s.EraseTenant(t.Context(), locitest.Tenant(t, "t")); err != nil {
 					t.Fatal(err)
 				}
 				m := saveMany(t, s, 150, c.bad)
 				p := newPicky("bad")
-				e := newEngine(t, s, loci.Options{Embedder: p})
-				r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
+				e := locitest.NewEngine(t, s, loci.Options{Embedder: p})
+				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
 				if r.Refused != c.refused || r.Embedded != 150-c.refused || r.Switched != c.switched || (err == nil) != c.switched {
 					t.Errorf("%+v, %v", r, err)
 				}
 				if !c.switched {
-					wantCode(t, err, loci.Unavailable)
+					locitest.WantCode(t, err, loci.Unavailable)
 					wantCovered(t, s, map[string]int64{"one": 150, "two": 135})
 					return
 				}
-				found := search(t, bind(t, e, "u"), loci.Query{Text: "bad note", Mode: loci.Keyword, Limit: 200})
+				found := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "bad note", Mode: loci.Keyword, Limit: 200})
 				if len(found.Matches) != 150 {
 					t.Errorf("%d found by keyword", len(found.Matches))
 				}
 				calls := p.calls
-				if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 0 || !errors.Is(err, loci.ErrUnavailable) {
+				if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 0 || !errors.Is(err, loci.ErrUnavailable) {
 					t.Errorf("backfill: %d, %v", n, err)
 				}
 				if p.calls > calls+20 {
@@ -102,28 +103,28 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 // An embedder that refuses everything one after the other is down, and is not asked
 // for every memory there is.
 func TestDownEmbedderEndsTheReindex(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		saveMany(t, s, 200, func(int) bool { return false })
 		down := newPicky("")
-		down.setDown(true)
-		e := newEngine(t, s, loci.Options{Embedder: down})
-		r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
-		wantCode(t, err, loci.Unavailable)
+		down.SetDown(true)
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: down})
+		r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+		locitest.WantCode(t, err, loci.Unavailable)
 		if down.calls > 2 || r.Embedded != 0 || r.Switched {
 			t.Errorf("%d calls, %+v", down.calls, r)
 		}
 		// Down while the texts of a batch are tried one by one.
 		p := newPicky("note 3")
 		p.left = 6 // a batch, a question whether it is there, three notes
-		r, err = newEngine(t, s, loci.Options{Embedder: p}).Reindex(t.Context(), tenant(t, "t"), nil)
-		wantCode(t, err, loci.Unavailable)
+		r, err = locitest.NewEngine(t, s, loci.Options{Embedder: p}).Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+		locitest.WantCode(t, err, loci.Unavailable)
 		if p.calls > 10 || r.Embedded != 3 {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
 		wantCovered(t, s, map[string]int64{"one": 200, "two": 3})
 		all := newPicky("note")
-		_, err = newEngine(t, s, loci.Options{Embedder: all}).Reindex(t.Context(), tenant(t, "t"), nil)
-		wantCode(t, err, loci.Unavailable)
+		_, err = locitest.NewEngine(t, s, loci.Options{Embedder: all}).Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+		locitest.WantCode(t, err, loci.Unavailable)
 		if all.calls > 100 {
 			t.Errorf("%d calls of one that refuses everything", all.calls)
 		}
@@ -133,52 +134,52 @@ func TestDownEmbedderEndsTheReindex(t *testing.T) {
 // What was made before the embedder went down need not be made again.
 // What an embedder made of a batch before it went down in the middle is stored.
 func TestReindexStopsInTheMiddleOfABatch(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		saveMany(t, s, 100, func(i int) bool { return i == 70 })
 		p := newPicky("bad")
 		p.left = 10 // 64 notes, 36 and one of them bad, a question whether it is there, one by one: 6, and the next
-		e := newEngine(t, s, loci.Options{Embedder: p})
-		r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
-		wantCode(t, err, loci.Unavailable)
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: p})
+		r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+		locitest.WantCode(t, err, loci.Unavailable)
 		if r.Embedded != 70 || r.Switched {
 			t.Errorf("%+v", r)
 		}
 		wantCovered(t, s, map[string]int64{"one": 100, "two": 70})
-		p.setDown(false)
-		if r, err = e.Reindex(t.Context(), tenant(t, "t"), nil); err != nil || r.Lacking != 30 || r.Embedded != 29 || !r.Switched {
+		p.SetDown(false)
+		if r, err = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil || r.Lacking != 30 || r.Embedded != 29 || !r.Switched {
 			t.Errorf("then %+v, %v", r, err)
 		}
 	})
 }
 
 func TestReindexGoesOnWhereItStopped(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		old := saveMany(t, s, 200, func(int) bool { return false })
 		p := newPicky("")
 		p.left = 3
-		e := newEngine(t, s, loci.Options{Embedder: p, EmbedderFor: newModels().embedderFor})
-		r, err := e.Reindex(t.Context(), tenant(t, "t"), nil)
-		wantCode(t, err, loci.Unavailable)
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: p, EmbedderFor: newModels().embedderFor})
+		r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+		locitest.WantCode(t, err, loci.Unavailable)
 		if r.Embedded != 128 || r.Switched {
 			t.Errorf("%+v", r)
 		}
-		m := bind(t, e, "u")
+		m := locitest.Bind(t, e, "u")
 		for _, handle := range []*loci.Memory{old, m} {
-			if got := search(t, handle, loci.Query{Text: "note 77", Mode: loci.Semantic, Limit: 1}); got.Matches[0].Record.Text != "good note 77" {
-				t.Errorf("half way found %v", texts(got))
+			if got := locitest.Search(t, handle, loci.Query{Text: "note 77", Mode: loci.Semantic, Limit: 1}); got.Matches[0].Record.Text != "good note 77" {
+				t.Errorf("half way found %v", locitest.Texts(got))
 			}
 		}
-		p.setDown(false)
+		p.SetDown(false)
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err = e.Reindex(ctx, tenant(t, "t"), &loci.ReindexOptions{Progress: func(int64, int64) { cancel() }})
-		wantCode(t, err, loci.Unavailable)
-		p.texts = 0
-		plan, err := e.Reindex(t.Context(), tenant(t, "t"), &loci.ReindexOptions{DryRun: true})
-		if err != nil || plan.Lacking != 8 || plan.Bytes != 8*int64(len("good note 199")) || plan.Embedded != 0 || p.texts > 0 {
+		_, err = e.Reindex(ctx, locitest.Tenant(t, "t"), &loci.ReindexOptions{Progress: func(int64, int64) { cancel() }})
+		locitest.WantCode(t, err, loci.Unavailable)
+		p.Embedded = 0
+		plan, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{DryRun: true})
+		if err != nil || plan.Lacking != 8 || plan.Bytes != 8*int64(len("good note 199")) || plan.Embedded != 0 || p.Embedded > 0 {
 			t.Errorf("dry run: %+v, %v", plan, err)
 		}
-		if r, err = e.Reindex(t.Context(), tenant(t, "t"), nil); err != nil || r.Embedded != 8 || !r.Switched || p.texts != 8 {
-			t.Errorf("%+v, %v; %d texts", r, err, p.texts)
+		if r, err = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil || r.Embedded != 8 || !r.Switched || p.Embedded != 8 {
+			t.Errorf("%+v, %v; %d texts", r, err, p.Embedded)
 		}
 	})
 }

@@ -23,23 +23,23 @@ func (m *Memory) ReviseFact(ctx context.Context, id ID, in FactRevision) (Fact, 
 		return Fact{}, Errorf(Invalid, "nothing to change: set content, value, tags or metadata")
 	}
 	request := map[string]any{"id": id, "revision": in}
-	return commit(ctx, m, "revise fact", request, func(now time.Time) (decision[Fact], error) {
+	return Commit(ctx, m, "revise fact", request, func(now time.Time) (Decision[Fact], error) {
 		old, err := m.one(ctx, m.writable(now, KindFact), id)
 		if err == nil && (!old.Live || old.Ended(now)) {
 			err = notFound(id)
 		}
 		if err != nil {
-			return decision[Fact]{}, err
+			return Decision[Fact]{}, err
 		}
 		if in.IfVersion != 0 && in.IfVersion != old.Version {
-			return decision[Fact]{}, Errorf(Conflict, "the memory is at version %d, not %d: read it again", old.Version, in.IfVersion)
+			return Decision[Fact]{}, Errorf(Conflict, "the memory is at version %d, not %d: read it again", old.Version, in.IfVersion)
 		}
-		return m.decideRevision(ctx, old, in, now)
+		return m.DecideRevision(ctx, old, in, now)
 	})
 }
 
-func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision, now time.Time) (decision[Fact], error) {
-	var none decision[Fact]
+func (m *Memory) DecideRevision(ctx context.Context, old Record, in FactRevision, now time.Time) (Decision[Fact], error) {
+	var none Decision[Fact]
 	e := m.engine
 	r := old
 	r.Version++
@@ -96,7 +96,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 		put.Vectors = e.embed(ctx, m.view.Tenant, &put.Record)
 	}
 	fact, err := FactOf(&put.Record, now)
-	return decision[Fact]{reply: fact, record: r.ID, change: Change{Put: []Put{put},
+	return Decision[Fact]{Reply: fact, Record: r.ID, Change: Change{Put: []Put{put},
 		Events: []Event{m.event(EventUpdated, &r, now, map[string]any{"version": r.Version, "bytes": len(r.Text)})}}}, err
 }
 

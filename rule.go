@@ -88,7 +88,7 @@ func setRule(r *Record, body ruleBody) error {
 	}
 	r.Scope, r.Status = body.Scope, string(body.Maturity)
 	r.schedule(Decay{Confidence: body.Confidence, Rate: rate, From: body.ConfirmedAt}, body.Validity)
-	return setBody(r, body)
+	return SetBody(r, body)
 }
 
 // RuleOf decodes a record of kind rule, as it is at a moment.
@@ -117,9 +117,9 @@ func (m *Memory) StoreRule(ctx context.Context, in NewRule) (ID, error) {
 	if err != nil {
 		return ID{}, err
 	}
-	return commit(ctx, m, "store rule", in, func(now time.Time) (d decision[ID], err error) {
-		d.reply, err = m.addRule(ctx, &d.change, *draft, body, now)
-		d.record = d.reply
+	return Commit(ctx, m, "store rule", in, func(now time.Time) (d Decision[ID], err error) {
+		d.Reply, err = m.addRule(ctx, &d.Change, *draft, body, now)
+		d.Record = d.Reply
 		return d, err
 	})
 }
@@ -137,7 +137,7 @@ func (m *Memory) draftRule(in NewRule) (*Record, ruleBody, error) {
 	}
 	body := ruleBody{Scope: cmp.Or(e.redact(in.Scope), GlobalScope), Maturity: Candidate, Confidence: ruleConfidence, Permanence: Standard,
 		Validity: Active, Source: m.view.Source}
-	if err := checkLabel("scope", body.Scope); err != nil {
+	if err := CheckLabel("scope", body.Scope); err != nil {
 		return nil, ruleBody{}, err
 	}
 	return &Record{Kind: KindRule, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Passages: e.passages(text), Tags: tags}, body, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 func storeRule(t testing.TB, m *loci.Memory, content string) loci.ID {
@@ -42,8 +43,8 @@ func eventTypes(t testing.TB, m *loci.Memory, id loci.ID) (types []loci.EventTyp
 }
 
 func TestNewRules(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		r := rule(t, m, storeRule(t, m, "Always ask first"))
 		if r.Maturity != loci.Candidate || r.Confidence != 0.5 || r.EffectiveConfidence != 0.5 || r.Scope != "global" || r.DecayRate != 0.008 ||
 			r.Successes+r.Harms+r.Applied != 0 || r.Effectiveness != 0 || r.Importance != 5 || r.Validity != loci.Active || !r.AppliedAt.IsZero() {
@@ -51,13 +52,13 @@ func TestNewRules(t *testing.T) {
 		}
 		for name, in := range map[string]loci.NewRule{"blank": {Content: " "}, "scope": {Content: "x", Scope: strings.Repeat("s", 257)}} {
 			_, err := m.StoreRule(t.Context(), in)
-			wantCode(t, err, loci.Invalid)
+			locitest.WantCode(t, err, loci.Invalid)
 			if err == nil {
 				t.Error(name)
 			}
 		}
-		_, err := bind(t, newEngine(t, s, loci.Options{}), "v").MarkHelpful(t.Context(), r.ID)
-		wantCode(t, err, loci.NotFound)
+		_, err := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "v").MarkHelpful(t.Context(), r.ID)
+		locitest.WantCode(t, err, loci.NotFound)
 	})
 }
 
@@ -94,8 +95,8 @@ func TestMaturity(t *testing.T) {
 		{"---+++++++++++++++++++++++++", a}, // never back
 		{"d+++++++++++++++++------", c},     // proven, established, candidate: a step a call
 	} {
-		c := newClock()
-		m := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u")
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now}), "u")
 		id := storeRule(t, m, "Do it")
 		var s, h int64
 		prev := loci.Candidate
@@ -110,17 +111,17 @@ func TestMaturity(t *testing.T) {
 				h++
 				got, err = m.MarkHarmful(t.Context(), id, "")
 			case 'd':
-				c.advance(30 * 24 * time.Hour)
+				c.Advance(30 * 24 * time.Hour)
 				continue
 			case 'm':
-				c.advance(30*24*time.Hour - time.Millisecond)
+				c.Advance(30*24*time.Hour - time.Millisecond)
 				continue
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			score := float64(s) / (float64(s) + 4*float64(h) + 0.01)
-			if got.Successes != s || got.Harms != h || got.Applied != s+h || got.Effectiveness != score || !got.AppliedAt.Equal(c.now().Truncate(time.Millisecond)) {
+			if got.Successes != s || got.Harms != h || got.Applied != s+h || got.Effectiveness != score || !got.AppliedAt.Equal(c.Now().Truncate(time.Millisecond)) {
 				t.Fatalf("%s: %+v after %d and %d", row.marks, got, s, h)
 			}
 			prev = got.Maturity
@@ -132,12 +133,12 @@ func TestMaturity(t *testing.T) {
 }
 
 func TestAntiPatterns(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now, Embedder: &wordEmbedder{model: "w"}}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}}), "u")
 		id := storeRule(t, m, "reboot the server")
 		for i, reason := range []string{"it lost data", " ", "it took an hour"} {
-			c.advance(time.Minute)
+			c.Advance(time.Minute)
 			if _, err := m.MarkHarmful(t.Context(), id, reason); err != nil {
 				t.Fatal(i, err)
 			}
@@ -150,15 +151,15 @@ func TestAntiPatterns(t *testing.T) {
 		if want := []loci.EventType{"created", "marked_harmful", "marked_harmful", "marked_harmful", "inverted"}; !slices.Equal(eventTypes(t, m, id), want) {
 			t.Errorf("events: %v", eventTypes(t, m, id))
 		}
-		if hits := search(t, m, loci.Query{Text: "problems hour"}); len(hits.Matches) != 1 || !hits.Matches[0].Explain.Embedded {
+		if hits := locitest.Search(t, m, loci.Query{Text: "problems hour"}); len(hits.Matches) != 1 || !hits.Matches[0].Explain.Embedded {
 			t.Errorf("the warning is not indexed anew: %+v", hits)
 		}
 		before := got.Content
 		if got, _ = m.MarkHarmful(t.Context(), id, "again"); got.Content != before || len(got.Reasons) != 3 || got.Harms != 4 {
 			t.Errorf("inverted twice: %+v", got)
 		}
-		c.advance(100 * 365 * 24 * time.Hour)
-		if got = rule(t, m, id); got.Validity != loci.Active || got.EffectiveConfidence != 0.5 || len(search(t, m, loci.Query{Text: "reboot"}).Matches) != 1 {
+		c.Advance(100 * 365 * 24 * time.Hour)
+		if got = rule(t, m, id); got.Validity != loci.Active || got.EffectiveConfidence != 0.5 || len(locitest.Search(t, m, loci.Query{Text: "reboot"}).Matches) != 1 {
 			t.Errorf("it decayed: %+v", got)
 		}
 
@@ -175,8 +176,8 @@ func TestAntiPatterns(t *testing.T) {
 }
 
 func TestMarksOfSeveralCallersAllCount(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		id := storeRule(t, m, "x")
 		errs := make(chan error)
 		for w := range 8 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // tables reads the tables of a document: for each its rows, without head and rule.
@@ -51,11 +52,11 @@ func TestScoringPage(t *testing.T) {
 		if rate, err := permanence.Rate(); err != nil || rate != decimal(t, row[1]) {
 			t.Errorf("%v: rate %v, %v", row, rate, err)
 		}
-		c := newClock()
-		m := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u")
-		id := store(t, m, loci.NewFact{Content: "x", Permanence: permanence, Confidence: confidence}).ID
-		c.advance(time.Duration(decimal(t, row[3]) * float64(dayLong)))
-		f := fact(t, m, id)
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now}), "u")
+		id := locitest.StoreFact(t, m, loci.NewFact{Content: "x", Permanence: permanence, Confidence: confidence}).ID
+		c.Advance(time.Duration(decimal(t, row[3]) * float64(dayLong)))
+		f := locitest.Fact(t, m, id)
 		if got := strconv.FormatFloat(f.EffectiveConfidence, 'f', 4, 64); got != row[4] || string(f.Validity) != row[5] {
 			t.Errorf("%v: %s, %s", row, got, f.Validity)
 		}
@@ -99,7 +100,7 @@ func checkRecallTables(t *testing.T, relevance, recency, score [][]string) {
 	for _, row := range relevance {
 		same(row, loci.Relevance(rank(row[0]), rank(row[1]), rank(row[2])))
 	}
-	now := newClock().now()
+	now := locitest.NewClock().Now()
 	for _, row := range recency {
 		same(row, loci.Recency(now.Add(-time.Duration(decimal(t, row[0])*float64(dayLong))), now))
 	}

@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -79,18 +80,14 @@ type Result struct {
 // mode Hybrid the candidates that follow another one in its sequence then get a
 // share of its score: (score + NeighbourShare·score before it) / (1 + NeighbourShare);
 // no score changes where none follows. Ties: newer first, then by id.
-func (m *Memory) Search(ctx context.Context, q Query) (Result, error) { return m.search(ctx, q, nil) }
-
-// search is Search among what is part of one of the sequences; nil: among all.
-func (m *Memory) search(ctx context.Context, q Query, sequences []string) (Result, error) {
-	if err := q.check(); err != nil {
+func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
+	if err := q.Check(); err != nil {
 		return Result{}, err
 	}
 	if len(q.Kinds) == 0 {
-		q.Kinds = memoryKinds
+		q.Kinds = m.engine.memoryKinds()
 	}
 	f := m.readable(m.engine.now(), q.Kinds...)
-	f.Sequences = sequences
 	f.Where, f.Scopes, f.MinConfidence = q.Where, q.Scopes, q.MinConfidence
 	var err error
 	if f.Tags, err = CheckTags(q.Tags); err != nil {
@@ -98,6 +95,15 @@ func (m *Memory) search(ctx context.Context, q Query, sequences []string) (Resul
 	}
 	if strings.TrimSpace(q.Text) == "" {
 		return m.browse(ctx, f, q)
+	}
+	return m.searchIn(ctx, f, q)
+}
+
+// SearchWhere ranks what a filter selects, inside of what the handle may read, for the
+// words of a query; of the query only Text, Mode, Limit and Offset count.
+func (m *Memory) SearchWhere(ctx context.Context, f Filter, q Query) (Result, error) {
+	if err := cmp.Or(q.Check(), m.inView(f)); err != nil {
+		return Result{}, err
 	}
 	return m.searchIn(ctx, f, q)
 }
@@ -125,7 +131,8 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 	}
 }
 
-func (q *Query) check() error {
+// Check puts defaults in the place of zeros and refuses what is out of range.
+func (q *Query) Check() error {
 	setDefault(&q.Mode, Hybrid)
 	setDefault(&q.Limit, 10)
 	switch {

@@ -11,18 +11,19 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 func TestSearchFindsByWordsAndMeaning(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now, Embedder: &wordEmbedder{model: "w"}, ChunkSize: 64, ChunkOverlap: new(8)})
-		m := bind(t, e, "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}, ChunkSize: 64, ChunkOverlap: new(8)})
+		m := locitest.Bind(t, e, "u")
 		filler := strings.Repeat("Nothing of interest stands in this sentence. ", 8)
-		long := save(t, m, filler+"The zebra crossed the river. "+filler)
-		save(t, m, "a lion in the grass")
+		long := locitest.Save(t, m, filler+"The zebra crossed the river. "+filler)
+		locitest.Save(t, m, "a lion in the grass")
 		for _, mode := range []loci.Mode{loci.Hybrid, loci.Keyword, loci.Semantic} {
-			r := search(t, m, loci.Query{Text: "zebra river", Mode: mode})
+			r := locitest.Search(t, m, loci.Query{Text: "zebra river", Mode: mode})
 			if len(r.Matches) == 0 || r.Matches[0].Record.ID != long || !strings.Contains(r.Matches[0].Passage, "zebra crossed") || r.KeywordOnly {
 				t.Errorf("%s: %d matches, passage %q", mode, len(r.Matches), r.Matches[0].Passage)
 			}
@@ -38,36 +39,36 @@ func TestSearchFindsByWordsAndMeaning(t *testing.T) {
 			{Text: "x", Mode: "fuzzy"}, {Limit: -1}, {Limit: 1001}, {Offset: -1}, {Offset: 10_001}, {Text: "a\xff"}, {Tags: []string{" "}},
 		} {
 			_, err := m.Search(t.Context(), q)
-			wantCode(t, err, loci.Invalid)
+			locitest.WantCode(t, err, loci.Invalid)
 		}
 		_, err := m.Search(t.Context(), loci.Query{Mode: "x"})
 		if want := "Invalid mode: 'x'. Must be one of ['hybrid', 'keyword', 'semantic']"; err == nil || err.Error() != want {
 			t.Errorf("error %v", err)
 		}
 		_, err = m.Search(t.Context(), loci.Query{Text: strings.Repeat("x", loci.MaxQueryBytes+1)})
-		wantCode(t, err, loci.TooLarge)
+		locitest.WantCode(t, err, loci.TooLarge)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err = m.Search(ctx, loci.Query{Text: "zebra", Mode: loci.Keyword})
-		wantCode(t, err, loci.Unavailable)
+		locitest.WantCode(t, err, loci.Unavailable)
 	})
 }
 
 func TestPagesJoin(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
 		for i := range 60 {
 			if i%3 == 0 {
-				c.advance(time.Second)
+				c.Advance(time.Second)
 			}
-			save(t, m, fmt.Sprintf("zebra %s number %d", strings.Repeat("stripe ", i%5), i))
+			locitest.Save(t, m, fmt.Sprintf("zebra %s number %d", strings.Repeat("stripe ", i%5), i))
 		}
 		for _, text := range []string{"", "zebra stripe"} {
-			whole := texts(search(t, m, loci.Query{Text: text, Limit: 1000}))
+			whole := locitest.Texts(locitest.Search(t, m, loci.Query{Text: text, Limit: 1000}))
 			var joined []string
 			for offset := 0; ; offset += 7 {
-				page := texts(search(t, m, loci.Query{Text: text, Limit: 7, Offset: offset}))
+				page := locitest.Texts(locitest.Search(t, m, loci.Query{Text: text, Limit: 7, Offset: offset}))
 				if len(page) == 0 {
 					break
 				}
@@ -76,7 +77,7 @@ func TestPagesJoin(t *testing.T) {
 			if len(whole) != 60 || !slices.Equal(joined, whole) {
 				t.Errorf("%q: pages give %d of %d, in another order or not at all", text, len(joined), len(whole))
 			}
-			if r := search(t, m, loci.Query{Text: text, Limit: 1000, Offset: 10_000}); len(r.Matches) > 0 {
+			if r := locitest.Search(t, m, loci.Query{Text: text, Limit: 1000, Offset: 10_000}); len(r.Matches) > 0 {
 				t.Error("there is something behind the end")
 			}
 		}
@@ -84,36 +85,36 @@ func TestPagesJoin(t *testing.T) {
 }
 
 func TestEmbedderOutOfOrder(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		w := &wordEmbedder{model: "w"}
-		e := newEngine(t, s, loci.Options{Embedder: w})
-		m := bind(t, e, "u")
-		w.setDown(true)
-		id := save(t, m, strings.Repeat("the quick brown fox jumps over the lazy dog. ", 2000))
-		if !e.Lagging(tenant(t, "t")) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		w := &locitest.WordEmbedder{Name: "w"}
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: w})
+		m := locitest.Bind(t, e, "u")
+		w.SetDown(true)
+		id := locitest.Save(t, m, strings.Repeat("the quick brown fox jumps over the lazy dog. ", 2000))
+		if !e.Lagging(locitest.Tenant(t, "t")) {
 			t.Error("a write without vectors is not noticed")
 		}
-		r := search(t, m, loci.Query{Text: "fox"})
+		r := locitest.Search(t, m, loci.Query{Text: "fox"})
 		if len(r.Matches) != 1 || !r.KeywordOnly || r.Matches[0].Score != 1 {
 			t.Errorf("keyword search: %d matches, keyword only %v", len(r.Matches), r.KeywordOnly)
 		}
 		_, err := m.Search(t.Context(), loci.Query{Text: "fox", Mode: loci.Semantic})
-		wantCode(t, err, loci.Unavailable)
-		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 0 || err == nil {
+		locitest.WantCode(t, err, loci.Unavailable)
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 0 || err == nil {
 			t.Errorf("backfill: %d, %v", n, err)
 		}
-		w.setDown(false)
-		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 1 || err != nil || e.Lagging(tenant(t, "t")) {
+		w.SetDown(false)
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 1 || err != nil || e.Lagging(locitest.Tenant(t, "t")) {
 			t.Errorf("backfill: %d, %v", n, err)
 		}
-		r = search(t, m, loci.Query{Text: "quick brown", Mode: loci.Semantic})
+		r = locitest.Search(t, m, loci.Query{Text: "quick brown", Mode: loci.Semantic})
 		if len(r.Matches) != 1 || r.Matches[0].Record.ID != id || !r.Matches[0].Explain.Embedded {
 			t.Errorf("semantic search: %+v", len(r.Matches))
 		}
-		plain := bind(t, newEngine(t, s, loci.Options{}), "u")
+		plain := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		_, err = plain.Search(t.Context(), loci.Query{Text: "fox", Mode: loci.Semantic})
-		wantCode(t, err, loci.Unsupported)
-		if r := search(t, plain, loci.Query{Text: "fox"}); r.KeywordOnly || len(r.Matches) != 1 {
+		locitest.WantCode(t, err, loci.Unsupported)
+		if r := locitest.Search(t, plain, loci.Query{Text: "fox"}); r.KeywordOnly || len(r.Matches) != 1 {
 			t.Errorf("without an embedder: %+v", r.KeywordOnly)
 		}
 	})
@@ -121,26 +122,26 @@ func TestEmbedderOutOfOrder(t *testing.T) {
 
 // Vectors of one model never meet a query of another.
 func TestSpacesDoNotMix(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		one := newEngine(t, s, loci.Options{Embedder: &wordEmbedder{model: "one"}})
-		two := newEngine(t, s, loci.Options{Embedder: &wordEmbedder{model: "two"}})
-		save(t, bind(t, one, "u"), "zebra")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		one := locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "one"}})
+		two := locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "two"}})
+		locitest.Save(t, locitest.Bind(t, one, "u"), "zebra")
 		// Nobody can make the embedder of the other space.
 		alone := func(e, other *loci.Engine) {
 			t.Helper()
 			for range 2 {
-				_, err := bind(t, other, "u").Search(t.Context(), loci.Query{Text: "zebra", Mode: loci.Semantic})
-				wantCode(t, err, loci.Unavailable)
-				if r := search(t, bind(t, other, "u"), loci.Query{Text: "zebra"}); len(r.Matches) != 1 || r.Matches[0].Explain.Embedded || !r.KeywordOnly {
+				_, err := locitest.Bind(t, other, "u").Search(t.Context(), loci.Query{Text: "zebra", Mode: loci.Semantic})
+				locitest.WantCode(t, err, loci.Unavailable)
+				if r := locitest.Search(t, locitest.Bind(t, other, "u"), loci.Query{Text: "zebra"}); len(r.Matches) != 1 || r.Matches[0].Explain.Embedded || !r.KeywordOnly {
 					t.Errorf("hybrid: %+v", r)
 				}
-				if r := search(t, bind(t, e, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 1 || r.Matches[0].Score < 0.99 {
+				if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 1 || r.Matches[0].Score < 0.99 {
 					t.Errorf("the own vector is lost: %+v", r)
 				}
 			}
 		}
 		alone(one, two)
-		if r, err := two.Reindex(t.Context(), tenant(t, "t"), nil); r.Embedded != 1 || err != nil {
+		if r, err := two.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); r.Embedded != 1 || err != nil {
 			t.Fatalf("reindex: %+v, %v", r, err)
 		}
 		alone(two, one)
@@ -149,11 +150,11 @@ func TestSpacesDoNotMix(t *testing.T) {
 
 // Searches while the records change return no text that does not fit the query.
 func TestSearchWhileRecordsChange(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		var ids []loci.ID
 		for i := range 20 {
-			ids = append(ids, save(t, m, fmt.Sprintf("zebra %d", i)))
+			ids = append(ids, locitest.Save(t, m, fmt.Sprintf("zebra %d", i)))
 		}
 		done := make(chan struct{})
 		var wg sync.WaitGroup
@@ -175,7 +176,7 @@ func TestSearchWhileRecordsChange(t *testing.T) {
 				running = false
 			default:
 			}
-			for _, match := range search(t, m, loci.Query{Text: "zebra", Limit: 20}).Matches {
+			for _, match := range locitest.Search(t, m, loci.Query{Text: "zebra", Limit: 20}).Matches {
 				if !strings.Contains(match.Record.Text, "zebra") || !strings.Contains(match.Passage, "zebra") {
 					t.Fatalf("found %q", match.Record.Text)
 				}
@@ -187,15 +188,15 @@ func TestSearchWhileRecordsChange(t *testing.T) {
 
 // A query of ten thousand words is answered, from the first of them.
 func TestLongQueries(t *testing.T) {
-	m := bind(t, newEngine(t, openSQLite(t), loci.Options{}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{}), "u")
 	for i := range 200 {
-		save(t, m, fmt.Sprintf("word%d and %s", i, strings.Repeat("filler ", i%7)))
+		locitest.Save(t, m, fmt.Sprintf("word%d and %s", i, strings.Repeat("filler ", i%7)))
 	}
 	var b strings.Builder
 	for i := 0; b.Len() < loci.MaxQueryBytes-10; i++ {
 		fmt.Fprintf(&b, "word%d ", i)
 	}
-	if r := search(t, m, loci.Query{Text: b.String(), Limit: 1000, Offset: 0}); len(r.Matches) != 200 {
+	if r := locitest.Search(t, m, loci.Query{Text: b.String(), Limit: 1000, Offset: 0}); len(r.Matches) != 200 {
 		t.Errorf("%d matches", len(r.Matches))
 	}
 }

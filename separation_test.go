@@ -7,16 +7,18 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 )
 
 // trace is what one user sees: texts, scores and their parts, counts and lists.
 func trace(t *testing.T, e *loci.Engine, tn loci.Tenant, user string) string {
 	t.Helper()
-	m := bindView(t, e, loci.View{Tenant: tn, Namespace: loci.Namespace{"user", user}, Actor: "x"})
+	m := locitest.BindView(t, e, loci.View{Tenant: tn, Namespace: loci.Namespace{"user", user}, Actor: "x"})
 	var b strings.Builder
 	for _, q := range []string{"zebra", "zebra tea stripe", "tea", "not there", ""} {
 		for _, mode := range []loci.Mode{loci.Hybrid, loci.Keyword, loci.Semantic} {
-			for _, match := range search(t, m, loci.Query{Text: q, Mode: mode, Limit: 3}).Matches {
+			for _, match := range locitest.Search(t, m, loci.Query{Text: q, Mode: mode, Limit: 3}).Matches {
 				explain, err := json.Marshal(match.Explain)
 				if err != nil {
 					t.Fatal(err)
@@ -29,7 +31,7 @@ func trace(t *testing.T, e *loci.Engine, tn loci.Tenant, user string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespaces, err := m.Items().Namespaces(t.Context(), loci.NamespaceQuery{})
+	namespaces, err := item.Of(m).Namespaces(t.Context(), item.NamespaceQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +43,13 @@ func trace(t *testing.T, e *loci.Engine, tn loci.Tenant, user string) string {
 // what a user sees: no score, no order, no count.
 func TestOthersMoveNothing(t *testing.T) {
 	twins := []string{"a:b", "a/b", "a%", "A", "a", "a_", "ab", "é", "e\u0301", "*", "a b", "{user_id}", "a%2Fb"}
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{Embedder: &wordEmbedder{model: "w"}})
-		home, away := tenant(t, "home"), tenant(t, "Home")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "w"}})
+		home, away := locitest.Tenant(t, "home"), locitest.Tenant(t, "Home")
 		own := func(tn loci.Tenant, user string, times int) {
-			m := bindView(t, e, loci.View{Tenant: tn, Namespace: loci.Namespace{"user", user}, Actor: "x"})
+			m := locitest.BindView(t, e, loci.View{Tenant: tn, Namespace: loci.Namespace{"user", user}, Actor: "x"})
 			for i := range times {
-				save(t, m, fmt.Sprintf("zebra %s %d of tea", strings.Repeat("stripe ", i%4), i))
+				locitest.Save(t, m, fmt.Sprintf("zebra %s %d of tea", strings.Repeat("stripe ", i%4), i))
 			}
 		}
 		own(home, "a", 6)
@@ -62,20 +64,20 @@ func TestOthersMoveNothing(t *testing.T) {
 			t.Errorf("others moved what a user sees:\n%s\n---\n%s", alone, crowded)
 		}
 		for i, user := range twins {
-			m := bindView(t, e, loci.View{Tenant: home, Namespace: loci.Namespace{"user", user}, Actor: "x"})
+			m := locitest.BindView(t, e, loci.View{Tenant: home, Namespace: loci.Namespace{"user", user}, Actor: "x"})
 			want := 2 + i
 			if user == "a" {
 				want = 6
 			}
-			if n := len(allFacts(t, m)); n != want {
+			if n := len(locitest.AllFacts(t, m)); n != want {
 				t.Errorf("user %q has %d memories, want %d", user, n, want)
 			}
 		}
 		_, err := e.Memory(loci.View{Tenant: home, Namespace: loci.Namespace{"user", "user\x00"}, Actor: "x"})
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 		_, err = loci.NewTenant("home\x00")
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 		_, err = e.Memory(loci.View{Namespace: loci.Namespace{"user", "a"}, Actor: "x"})
-		wantCode(t, err, loci.Invalid)
+		locitest.WantCode(t, err, loci.Invalid)
 	})
 }

@@ -6,19 +6,20 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // TestAnswersAreFoundByTheirQuestions stores a conversation and asks for what was
 // said in words that only the question before it has.
 func TestAnswersAreFoundByTheirQuestions(t *testing.T) {
 	talk := []string{"Good morning!", "Hello there.", "Which town did you travel to this summer?", "To Lisbon.", "Lovely! What did the children do?", "They swam a lot.", "A summer of mine was rainy.", "The harbour is closed."}
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		none := 0.0
-		plain := newEngine(t, s, loci.Options{Embedder: &wordEmbedder{model: "w"}, NeighbourShare: &none})
-		m := bind(t, newEngine(t, s, loci.Options{Embedder: &wordEmbedder{model: "w"}}), "u")
+		plain := locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "w"}, NeighbourShare: &none})
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "w"}}), "u")
 		ids := map[string]loci.ID{}
 		for i, text := range talk {
-			ids[text] = store(t, m, loci.NewFact{Content: text, Sequence: "talk", Position: int64(i)}).ID
+			ids[text] = locitest.StoreFact(t, m, loci.NewFact{Content: text, Sequence: "talk", Position: int64(i)}).ID
 		}
 		q := loci.Query{Text: "summer town travel", Limit: 10}
 		place := func(r loci.Result) (int, loci.Match) {
@@ -30,18 +31,18 @@ func TestAnswersAreFoundByTheirQuestions(t *testing.T) {
 			t.Fatalf("not found: %+v", r.Matches)
 			return 0, loci.Match{}
 		}
-		before, _ := place(search(t, bind(t, plain, "u"), q))
-		if n, match := place(search(t, m, q)); n >= before || match.Explain.NeighbourPart <= 0 {
+		before, _ := place(locitest.Search(t, locitest.Bind(t, plain, "u"), q))
+		if n, match := place(locitest.Search(t, m, q)); n >= before || match.Explain.NeighbourPart <= 0 {
 			t.Errorf("place %d, %d without neighbours; %+v", n, before, match.Explain)
 		}
 		for _, mode := range []loci.Mode{loci.Semantic, loci.Hybrid} {
 			q.Mode = mode
-			if _, match := place(search(t, bind(t, plain, "u"), q)); match.Explain.NeighbourPart != 0 {
+			if _, match := place(locitest.Search(t, locitest.Bind(t, plain, "u"), q)); match.Explain.NeighbourPart != 0 {
 				t.Errorf("share 0, %s: %+v", mode, match.Explain)
 			}
 		}
 		q.Mode = loci.Semantic
-		if _, match := place(search(t, m, q)); match.Explain.NeighbourPart != 0 {
+		if _, match := place(locitest.Search(t, m, q)); match.Explain.NeighbourPart != 0 {
 			t.Errorf("by similarity alone: %+v", match.Explain)
 		}
 		// Where it stands is part of a fact, through revisions and an export.
@@ -49,19 +50,19 @@ func TestAnswersAreFoundByTheirQuestions(t *testing.T) {
 		if _, err := m.ReviseFact(t.Context(), ids["To Lisbon."], loci.FactRevision{Content: &revised}); err != nil {
 			t.Fatal(err)
 		}
-		other := bind(t, newEngine(t, openMemory(), loci.Options{}), "v")
-		if _, err := other.Import(t.Context(), strings.NewReader(exported(t, m)), nil); err != nil {
+		other := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "v")
+		if _, err := other.Import(t.Context(), strings.NewReader(locitest.Exported(t, m)), nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, in := range []*loci.Memory{m, other} {
 			found := false
-			for _, f := range allFacts(t, in) {
+			for _, f := range locitest.AllFacts(t, in) {
 				if f.Content == revised {
 					found = f.Sequence == "talk" && f.Position == 3
 				}
 			}
 			if !found {
-				t.Errorf("facts of %v: %+v", in.View().Namespace, allFacts(t, in))
+				t.Errorf("facts of %v: %+v", in.View().Namespace, locitest.AllFacts(t, in))
 			}
 		}
 	})
@@ -69,13 +70,13 @@ func TestAnswersAreFoundByTheirQuestions(t *testing.T) {
 
 // The same words at another place of a conversation were said twice.
 func TestAPlaceIsPartOfANote(t *testing.T) {
-	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	for _, c := range []struct {
 		sequence string
 		position int64
 		want     loci.Outcome
 	}{{"", 0, loci.Created}, {"", 0, loci.DuplicateOf}, {"s", 0, loci.Created}, {"s", 1, loci.Created}, {"t", 1, loci.Created}, {"s", 1, loci.DuplicateOf}} {
-		if got := store(t, m, loci.NewFact{Content: "Yes.", Sequence: c.sequence, Position: c.position}); got.Outcome != c.want {
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Yes.", Sequence: c.sequence, Position: c.position}); got.Outcome != c.want {
 			t.Errorf("%q %d: %s, want %s", c.sequence, c.position, got.Outcome, c.want)
 		}
 	}
@@ -83,16 +84,16 @@ func TestAPlaceIsPartOfANote(t *testing.T) {
 
 // An import is checked like a write.
 func TestImportRefusesABadPlace(t *testing.T) {
-	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
-	store(t, m, loci.NewFact{Content: "Yes.", Sequence: "s", Position: 7})
-	good := exported(t, m)
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	locitest.StoreFact(t, m, loci.NewFact{Content: "Yes.", Sequence: "s", Position: 7})
+	good := locitest.Exported(t, m)
 	for bad, want := range map[string]string{
 		`"sequence":"s","position":-7`: "line 2: position is -7", `"position":7`: "line 2: position 7 needs a sequence",
 		`"sequence":"` + strings.Repeat("s", 257) + `"`: "line 2: sequence is 257 bytes", `"sequence":"\u0000"`: "line 2: sequence must not",
 	} {
 		text := strings.Replace(good, `"sequence":"s","position":7`, bad, 1)
-		_, err := bind(t, newEngine(t, openMemory(), loci.Options{}), "v").Import(t.Context(), strings.NewReader(text), nil)
-		wantCode(t, err, loci.Invalid)
+		_, err := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "v").Import(t.Context(), strings.NewReader(text), nil)
+		locitest.WantCode(t, err, loci.Invalid)
 		if text == good || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", bad, err)
 		}
@@ -101,8 +102,8 @@ func TestImportRefusesABadPlace(t *testing.T) {
 
 func TestTheNeighbourShareHasARange(t *testing.T) {
 	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
-		_, err := loci.New(openMemory(), &loci.Options{NeighbourShare: &share})
-		wantCode(t, err, loci.Invalid)
+		_, err := loci.New(locitest.OpenMemory(), &loci.Options{NeighbourShare: &share})
+		locitest.WantCode(t, err, loci.Invalid)
 		if err == nil || !strings.Contains(err.Error(), "neighbour share") {
 			t.Errorf("%v: error %v", share, err)
 		}
@@ -111,7 +112,7 @@ func TestTheNeighbourShareHasARange(t *testing.T) {
 
 // knowingEmbedder says how much of a text it knows.
 type knowingEmbedder struct {
-	wordEmbedder
+	locitest.WordEmbedder
 	known float64
 }
 
@@ -120,22 +121,22 @@ func (k *knowingEmbedder) Knows(string) float64 { return k.known }
 // The weight of similarity falls to what the embedder knows of the query; what it
 // says is checked.
 func TestTheEmbedderSaysWhatItKnows(t *testing.T) {
-	e := &knowingEmbedder{wordEmbedder: wordEmbedder{model: "w"}}
-	m := bind(t, newEngine(t, openMemory(), loci.Options{Embedder: e}), "u")
+	e := &knowingEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "w"}}
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: e}), "u")
 	for _, text := range []string{"zebra", "zebra tea", "tea"} {
-		save(t, m, text)
+		locitest.Save(t, m, text)
 	}
 	for _, known := range []float64{1, 0.5, 0} {
 		want := known * loci.DefaultVectorWeight
 		e.known = known
-		x := search(t, m, loci.Query{Text: "zebra"}).Matches[0].Explain
+		x := locitest.Search(t, m, loci.Query{Text: "zebra"}).Matches[0].Explain
 		if diff := x.VectorPart - want; diff > 1e-9 || diff < -1e-9 {
 			t.Errorf("known %v: %+v", known, x)
 		}
 	}
 	for _, known := range []float64{-1, 1.5} {
 		e.known = known
-		if r := search(t, m, loci.Query{Text: "zebra"}); !r.KeywordOnly {
+		if r := locitest.Search(t, m, loci.Query{Text: "zebra"}); !r.KeywordOnly {
 			t.Errorf("known %v was taken", known)
 		}
 	}

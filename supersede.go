@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, now time.Time) (decision[Stored], error) {
-	var out decision[Stored]
+func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, now time.Time) (Decision[Stored], error) {
+	var out Decision[Stored]
 	var holder *Record
 	if look {
 		var err error
@@ -26,15 +26,15 @@ func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, no
 		}
 	}
 	if !near.shown.IsZero() {
-		return decision[Stored]{reply: Stored{ID: near.shown, Outcome: DuplicateOf}, record: near.shown}, nil
+		return Decision[Stored]{Reply: Stored{ID: near.shown, Outcome: DuplicateOf}, Record: near.shown}, nil
 	}
 	var err error
-	out.reply, err = m.addFact(ctx, &out.change, draft, holder, now)
-	out.record = out.reply.ID
-	out.reply.RelatedTo, out.reply.PossibleUpdateOf = near.related, near.updates
+	out.Reply, err = m.addFact(ctx, &out.Change, draft, holder, now)
+	out.Record = out.Reply.ID
+	out.Reply.RelatedTo, out.Reply.PossibleUpdateOf = near.related, near.updates
 	for _, to := range []ID{near.related, near.updates} {
 		if !to.IsZero() {
-			out.change.Links = append(out.change.Links, Link{From: out.record, Type: LinkRelatedTo, To: to, At: now})
+			out.Change.Links = append(out.Change.Links, Link{From: out.Record, Type: LinkRelatedTo, To: to, At: now})
 		}
 	}
 	return out, err
@@ -85,11 +85,11 @@ func (m *Memory) slotHolder(ctx context.Context, r *Record) (*Record, error) {
 }
 
 // confirm answers a note said again with the old one, whose clock starts anew.
-func (m *Memory) confirm(old *Record, tags []string, now time.Time) (decision[Stored], error) {
+func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[Stored], error) {
 	r := *old
 	body, err := readFact(&r)
 	if err != nil {
-		return decision[Stored]{}, err
+		return Decision[Stored]{}, err
 	}
 	r.Version++
 	body.ConfirmedAt, body.Validity = laterOf(now, body.ConfirmedAt), Active
@@ -100,11 +100,11 @@ func (m *Memory) confirm(old *Record, tags []string, now time.Time) (decision[St
 		}
 	}
 	if err := setFact(&r, body); err != nil {
-		return decision[Stored]{}, err
+		return Decision[Stored]{}, err
 	}
-	return decision[Stored]{
-		reply: Stored{ID: r.ID, Outcome: DuplicateOf}, record: r.ID,
-		change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
+	return Decision[Stored]{
+		Reply: Stored{ID: r.ID, Outcome: DuplicateOf}, Record: r.ID,
+		Change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
 			Events: []Event{m.event(EventConfirmed, &r, now, map[string]any{"version": r.Version})}},
 	}, nil
 }

@@ -108,7 +108,7 @@ func dueBy(now time.Time) Filter {
 
 func (m *Memory) eraseExpired(ctx context.Context) (n int64, err error) {
 	for {
-		erased, err := commit(ctx, m, "sweep", nil, func(now time.Time) (decision[int], error) {
+		erased, err := Commit(ctx, m, "sweep", nil, func(now time.Time) (Decision[int], error) {
 			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, expiredBy(now), Page{Limit: sweepBatch})
 			change := m.eraseChange(records, now)
 			for i := range records {
@@ -116,7 +116,7 @@ func (m *Memory) eraseExpired(ctx context.Context) (n int64, err error) {
 					change.Events = append(change.Events, m.event(EventExpired, r, now, map[string]any{"since": r.ExpiresAt}))
 				}
 			}
-			return decision[int]{change: change, reply: len(records)}, err
+			return Decision[int]{Change: change, Reply: len(records)}, err
 		})
 		n += int64(erased)
 		if err != nil || erased == 0 {
@@ -128,8 +128,8 @@ func (m *Memory) eraseExpired(ctx context.Context) (n int64, err error) {
 // noteTransitions writes down what decay has brought about since it was last done.
 func (m *Memory) noteTransitions(ctx context.Context, report *SweepReport) error {
 	for {
-		done, err := commit(ctx, m, "sweep", nil, func(now time.Time) (decision[[]Event], error) {
-			var d decision[[]Event]
+		done, err := Commit(ctx, m, "sweep", nil, func(now time.Time) (Decision[[]Event], error) {
+			var d Decision[[]Event]
 			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, dueBy(now), Page{Limit: sweepBatch})
 			if err != nil {
 				return d, err
@@ -139,10 +139,10 @@ func (m *Memory) noteTransitions(ctx context.Context, report *SweepReport) error
 				if err != nil {
 					return d, err
 				}
-				d.change.Put = append(d.change.Put, put)
-				d.change.Events = append(d.change.Events, events...)
+				d.Change.Put = append(d.Change.Put, put)
+				d.Change.Events = append(d.Change.Events, events...)
 			}
-			d.reply = d.change.Events
+			d.Reply = d.Change.Events
 			return d, nil
 		})
 		if err != nil || len(done) == 0 {
@@ -248,16 +248,16 @@ func (m *Memory) eraseOldest(ctx context.Context, f Filter, most int64) (n int64
 	live := f
 	live.Statuses = nil
 	for {
-		erased, err := commit(ctx, m, "sweep", nil, func(now time.Time) (decision[int64], error) {
+		erased, err := Commit(ctx, m, "sweep", nil, func(now time.Time) (Decision[int64], error) {
 			// Listed before they are counted: what another sweep erases in between it
 			// erases of this list, which is a conflict, or before the count.
 			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: sweepBatch, Order: OldestFirst})
 			if err != nil {
-				return decision[int64]{}, err
+				return Decision[int64]{}, err
 			}
 			have, err := m.engine.store.Count(ctx, m.view.Tenant, live)
 			records = records[:min(int64(len(records)), max(0, have.Records-most))]
-			return decision[int64]{change: m.eraseChange(records, now), reply: int64(len(records))}, err
+			return Decision[int64]{Change: m.eraseChange(records, now), Reply: int64(len(records))}, err
 		})
 		n += erased
 		if err != nil || erased == 0 {

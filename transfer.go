@@ -84,13 +84,12 @@ func (e *Engine) exportPage() int {
 	return max(1, min(500, 32<<20/e.opts.MaxContent))
 }
 
-// An exporter writes an export.
-type exporter struct {
-	m     *Memory
-	enc   lineWriter
-	reach Filter
-	order Order
-	end   exportLine
+// An Exporter writes an export.
+type Exporter struct {
+	m        *Memory
+	enc      lineWriter
+	progress func(done int64) // may be nil
+	end      exportLine
 }
 
 // A lineWriter writes values as lines of JSON.
@@ -119,8 +118,6 @@ func exportedBody(r *Record) json.RawMessage {
 		body, err = readRule(r)
 	case KindEpisode:
 		body, err = readEpisode(r)
-	case KindSession:
-		body, err = readSession(r)
 	default:
 		return r.Body
 	}
@@ -156,20 +153,23 @@ func sameNames(a, b []byte) bool {
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {
 	out := bufio.NewWriter(w)
 	now := m.engine.now()
-	x := &exporter{m: m, enc: lineWriter{out}, end: exportLine{Type: "end"},
-		reach: Filter{Within: []Namespace{m.view.Namespace}, Kinds: exportedKinds, At: now, NotLive: true}}
+	x := &Exporter{m: m, enc: lineWriter{out}, progress: progress, end: exportLine{Type: "end"}}
+	reach := Filter{Within: []Namespace{m.view.Namespace}, Kinds: m.engine.memoryKinds(), At: now, NotLive: true}
 	if err := x.enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now}); err != nil {
 		return 0, err
 	}
-	if err := x.pages(ctx, x.record, progress); err != nil {
+	if err := x.Each(ctx, m, reach, NewestFirst, x.Write); err != nil {
 		return x.end.Records, err
 	}
-	if err := x.sessions(ctx, progress); err != nil {
-		return x.end.Records, err
+	for _, f := range m.engine.transferers() {
+		if err := f.Lines(ctx, m, x); err != nil {
+			return x.end.Records, err
+		}
 	}
 	// Links come in a second run over the records, since either end of one may be
 	// the last record of all.
-	if err := x.pages(ctx, x.links, nil); err != nil {
+	links := func(ctx context.Context, r *Record) error { return x.links(ctx, reach, r) }
+	if err := x.Each(ctx, m, reach, NewestFirst, links); err != nil {
 		return x.end.Records, err
 	}
 	if err := x.enc.Encode(x.end); err != nil {
@@ -178,20 +178,21 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 	return x.end.Records, out.Flush()
 }
 
-// pages calls write for each record in reach.
-func (x *exporter) pages(ctx context.Context, write func(context.Context, *Record) error, progress func(done int64)) error {
+// Each calls do for each record that a filter selects in the reach of a handle, page
+// by page in an order.
+func (x *Exporter) Each(ctx context.Context, m *Memory, f Filter, order Order, do func(context.Context, *Record) error) error {
 	for cursor := ""; ; {
-		records, next, err := x.m.engine.store.Records(ctx, x.m.view.Tenant, x.reach, Page{Limit: x.m.engine.exportPage(), Cursor: cursor, Order: x.order})
+		records, next, err := m.Records(ctx, f, Page{Limit: m.engine.exportPage(), Cursor: cursor, Order: order})
 		if err != nil {
 			return err
 		}
 		for i := range records {
-			if err := write(ctx, &records[i]); err != nil {
+			if err := do(ctx, &records[i]); err != nil {
 				return err
 			}
 		}
-		if progress != nil {
-			progress(x.end.Records)
+		if x.progress != nil {
+			x.progress(x.end.Records)
 		}
 		if cursor = next; cursor == "" {
 			return nil
@@ -199,8 +200,8 @@ func (x *exporter) pages(ctx context.Context, write func(context.Context, *Recor
 	}
 }
 
-// record writes a record and its earlier states.
-func (x *exporter) record(ctx context.Context, r *Record) error {
+// Write writes a record and its earlier states.
+func (x *Exporter) Write(ctx context.Context, r *Record) error {
 	x.end.Records++
 	err := x.enc.Encode(exportLine{Type: "record", ID: r.ID, Kind: r.Kind, Namespace: x.m.lineNamespace(r), Slot: []byte(r.Slot),
 		Version: int(r.Version), Live: r.Live, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
@@ -227,7 +228,7 @@ func (x *exporter) record(ctx context.Context, r *Record) error {
 
 // links writes the links from a record to others in reach. One that leaves it
 // would lead nowhere in another store.
-func (x *exporter) links(ctx context.Context, r *Record) error {
+func (x *Exporter) links(ctx context.Context, reach Filter, r *Record) error {
 	all, err := x.m.engine.store.Links(ctx, x.m.view.Tenant, r.ID)
 	if err != nil {
 		return err
@@ -238,7 +239,7 @@ func (x *exporter) links(ctx context.Context, r *Record) error {
 		for _, l := range part {
 			ends = append(ends, l.To)
 		}
-		there, err := x.m.present(ctx, x.reach, ends)
+		there, err := x.m.present(ctx, reach, ends)
 		if err != nil {
 			return err
 		}

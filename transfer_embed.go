@@ -9,7 +9,7 @@ func wantsVectors(r *Record) bool { return r.Live && len(r.Passages) > 0 }
 // others get none. When an embedder does not answer, this batch and the rest of
 // the import go without its vectors: a dead one would hold up every call for as long
 // as one may take.
-func (in *importer) embed(ctx context.Context, drafts []imported) ([][]Vectors, error) {
+func (in *importer) embed(ctx context.Context, drafts []*Imported) ([][]Vectors, error) {
 	e, t := in.m.engine, in.m.view.Tenant
 	vectors := make([][]Vectors, len(drafts))
 	if e.own == nil {
@@ -26,7 +26,7 @@ func (in *importer) embed(ctx context.Context, drafts []imported) ([][]Vectors, 
 	}
 	var texts []string
 	for i := range drafts {
-		if d := &drafts[i]; d.fresh && wantsVectors(&d.Record) {
+		if d := drafts[i]; d.fresh && wantsVectors(&d.Record) {
 			texts = append(texts, d.searched()...)
 		}
 	}
@@ -42,7 +42,7 @@ func (in *importer) embed(ctx context.Context, drafts []imported) ([][]Vectors, 
 			continue
 		}
 		for i := range drafts {
-			if d := &drafts[i]; d.fresh && wantsVectors(&d.Record) {
+			if d := drafts[i]; d.fresh && wantsVectors(&d.Record) {
 				n := len(d.Passages)
 				vectors[i] = append(vectors[i], Vectors{Space: c.space(), Rows: rows[:n:n]})
 				rows = rows[n:]

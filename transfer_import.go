@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"time"
 
@@ -59,27 +58,33 @@ const maxSkipped = 20
 // in memory. Once the embedder does not answer, everything from there on is stored
 // without vectors; they follow by [Engine.Backfill].
 func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
-	in := importer{m: m, lines: map[ID]int{}, silent: map[*encoder]bool{}}
+	in := importer{m: m, takers: map[Kind]Taker{}, rank: map[Kind]int{}, lines: map[ID]int{}, silent: map[*encoder]bool{}}
 	if err := in.read(r); err != nil {
 		return in.report, err
 	}
-	if err := in.joinSessions(); err != nil {
+	for _, t := range in.ordered {
+		if err := t.Check(); err != nil {
+			return in.report, err
+		}
+	}
+	// Owners come after their parts: an import that was stopped half way leaves no
+	// session without some of its messages.
+	slices.SortStableFunc(in.drafts, func(a, b *Imported) int { return in.rank[a.Kind] - in.rank[b.Kind] })
+	if err := in.store(ctx, progress); err != nil {
 		return in.report, err
 	}
-	for _, key := range slices.Sorted(maps.Keys(in.trees)) {
-		files, err := in.checkTree(in.trees[key])
+	for _, t := range in.ordered {
+		err := t.Store(ctx, func(report ImportReport) {
+			in.count(report)
+			if progress != nil {
+				progress(in.report.Created + in.report.Existing + in.report.Conflicts)
+			}
+		})
 		if err != nil {
 			return in.report, err
 		}
-		if len(files) > 0 {
-			in.checked = append(in.checked, files)
-		}
 	}
-	err := in.store(ctx, progress)
-	if err == nil {
-		err = in.storeTrees(ctx, progress)
-	}
-	return in.report, err
+	return in.report, nil
 }
 
 // An importer is an import under way.
@@ -88,30 +93,22 @@ type importer struct {
 	report    ImportReport
 	parse     func(line []byte) error // of the format
 	n         int                     // the line
-	drafts    []imported
+	drafts    []*Imported             // what the kernel stores
+	last      *Imported               // whose earlier states follow
+	records   int64                   // lines of them
+	takers    map[Kind]Taker          // of the features' kinds seen so far
+	ordered   []Taker                 // the same, each once
+	rank      map[Kind]int            // parts before their owners
 	links     []Link
 	lines     map[ID]int // where each id of an export was read
 	revisions int64      // lines of them
 	ended     bool
-
-	trees       map[string]*importedTree // by key of their namespace
-	treeRecords int64                    // lines of them
-	lastFile    *imported                // whose revisions follow; nil: the record before was no file
-	checked     [][]*treeImport          // the files of each tree
 
 	ids map[ID]ID // what ids of the input became, where that differs
 
 	active  Space             // the active space that vectors are made for
 	writers []*encoder        // that make them
 	silent  map[*encoder]bool // did not answer
-}
-
-// imported is a record to import, with its earlier states.
-type imported struct {
-	Record
-	history []Revision
-	session *Record // of a message: its session, if the input holds it
-	fresh   bool    // is not there yet, as far as was known before the first change
 }
 
 // read checks the input.
@@ -169,7 +166,7 @@ func (in *importer) choose(line []byte) bool {
 // exportLine checks a line of an export.
 func (in *importer) exportLine(data []byte) error {
 	var line exportLine
-	if err := checkJSON("the line", data); err != nil {
+	if err := CheckJSON("the line", data); err != nil {
 		return err
 	}
 	if err := jsonguard.Unmarshal(data, &line); err != nil {
@@ -195,18 +192,18 @@ func (in *importer) exportLine(data []byte) error {
 		return in.link(&line)
 	case "end":
 		in.ended = true
-		return in.count(&line)
+		return in.complete(&line)
 	}
 	return Errorf(Invalid, "type %q: must be header, record, revision, link or end", line.Type)
 }
 
-// count compares what was read with what the end line says was written.
-func (in *importer) count(line *exportLine) error {
+// complete compares what was read with what the end line says was written.
+func (in *importer) complete(line *exportLine) error {
 	for _, c := range []struct {
 		field     string
 		want, got int64
 	}{
-		{"records", line.Records, int64(len(in.drafts)) + in.treeRecords},
+		{"records", line.Records, in.records},
 		{"revision_lines", line.RevisionLines, in.revisions},
 		{"links", line.Links, int64(len(in.links))},
 	} {
@@ -221,36 +218,44 @@ func (in *importer) record(line *exportLine) error {
 	if at, ok := in.lines[line.ID]; ok {
 		return Errorf(Invalid, "id %s was in line %d already", line.ID, at)
 	}
-	in.lastFile = nil
-	if line.Kind == KindFile || line.Kind == KindBlock {
-		return in.treeRecord(line)
-	}
-	r, err := in.m.importRecord(line)
+	d, err := in.m.importRecord(line)
 	if err != nil {
 		return err
 	}
-	d := imported{Record: *r, history: []Revision{}}
+	d.Line = in.n
+	taker, err := in.taker(d.Kind)
+	if err != nil {
+		return err
+	}
+	kept := false
+	if taker != nil {
+		kept, err = taker.Take(d)
+	} else {
+		err = in.m.importOwn(d, len(line.Slot) > 0)
+	}
+	if err != nil {
+		return err
+	}
 	for _, v := range line.Revisions {
-		if err := in.m.importRevision(&d, v); err != nil {
+		if err := in.m.importRevision(d, v); err != nil {
 			return err
 		}
 	}
-	in.lines[r.ID] = in.n
-	in.drafts = append(in.drafts, d)
+	in.records++
+	in.lines[d.ID], in.last = in.n, d
+	if !kept {
+		in.drafts = append(in.drafts, d)
+	}
 	return nil
 }
 
 // revision adds an earlier state to the record before it.
 func (in *importer) revision(line *exportLine) error {
-	before := in.lastFile
-	if before == nil && len(in.drafts) > 0 {
-		before = &in.drafts[len(in.drafts)-1]
-	}
-	if before == nil || before.ID != line.ID {
+	if in.last == nil || in.last.ID != line.ID {
 		return Errorf(Invalid, "id %s is not that of the record before it", line.ID)
 	}
 	in.revisions++
-	return in.m.importRevision(before, Revision{Version: int64(line.Version), UpdatedAt: line.UpdatedAt,
+	return in.m.importRevision(in.last, Revision{Version: int64(line.Version), UpdatedAt: line.UpdatedAt,
 		ReplacedAt: line.ReplacedAt, Text: line.Text, Tags: line.Tags, Attributes: line.Attributes})
 }
 
@@ -263,14 +268,14 @@ func (in *importer) link(line *exportLine) error {
 		return Errorf(Invalid, "from, to or created_at of the link is missing")
 	}
 	var err error
-	l.At, err = importTime("created_at", line.CreatedAt)
+	l.At, err = CheckTime("created_at", line.CreatedAt)
 	in.links = append(in.links, l)
 	return err
 }
 
 // importTime brings a time to the form of stores. One outside of the years that
 // can be written again would spoil every later export.
-func importTime(field string, t time.Time) (time.Time, error) {
+func CheckTime(field string, t time.Time) (time.Time, error) {
 	if t.IsZero() {
 		return time.Time{}, nil
 	}

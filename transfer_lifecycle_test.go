@@ -7,35 +7,36 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // TestImportedMemoriesLiveOn: what a store filters by comes back with the body, so
 // that an imported memory fades, expires and is confirmed as the original would.
 func TestImportedMemoriesLiveOn(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now})
-		from, to := bind(t, newEngine(t, openMemory(), loci.Options{Now: c.now}), "u"), bind(t, e, "u")
-		factID := store(t, from, loci.NewFact{Content: "Berlin", Subject: "Ann", Predicate: "lives in", Scope: "health", Permanence: loci.Volatile}).ID
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
+		from, to := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now}), "u"), locitest.Bind(t, e, "u")
+		factID := locitest.StoreFact(t, from, loci.NewFact{Content: "Berlin", Subject: "Ann", Predicate: "lives in", Scope: "health", Permanence: loci.Volatile}).ID
 		ruleID := storeRule(t, from, "Ask about Berlin")
 		episodeID := storeEpisode(t, from, "health", "Asked about Berlin")
 		if _, err := from.MarkHelpful(t.Context(), ruleID); err != nil {
 			t.Fatal(err)
 		}
-		if report, err := to.Import(t.Context(), strings.NewReader(exported(t, from)), nil); err != nil || report.Created != 3 {
+		if report, err := to.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)), nil); err != nil || report.Created != 3 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		for _, days := range []int{0, 60, 140, 200} {
-			c.set(newClock().now().Add(time.Duration(days) * dayLong))
+			c.Set(locitest.NewClock().Now().Add(time.Duration(days) * dayLong))
 			for scope, kinds := range map[string][]loci.Kind{"health": {loci.KindFact, loci.KindEpisode}, "global": {loci.KindRule}} {
 				for _, kind := range kinds {
 					q := loci.Query{Text: "Berlin", Kinds: []loci.Kind{kind}, Scopes: []string{scope}, MinConfidence: 0.2}
-					if a, b := len(search(t, from, q).Matches), len(search(t, to, q).Matches); a != b {
+					if a, b := len(locitest.Search(t, from, q).Matches), len(locitest.Search(t, to, q).Matches); a != b {
 						t.Errorf("day %d: %d %s found in the original, %d in the copy", days, a, kind, b)
 					}
 				}
 			}
-			if a, b := fact(t, from, factID), fact(t, to, factID); !reflect.DeepEqual(a, b) {
+			if a, b := locitest.Fact(t, from, factID), locitest.Fact(t, to, factID); !reflect.DeepEqual(a, b) {
 				t.Errorf("day %d: %+v, copy %+v", days, a, b)
 			}
 			if a, b := rule(t, from, ruleID), rule(t, to, ruleID); !reflect.DeepEqual(a, b) {
@@ -46,7 +47,7 @@ func TestImportedMemoriesLiveOn(t *testing.T) {
 			t.Errorf("sweep of the copy: %+v, %v", report, err)
 		}
 		_, err := to.Episode(t.Context(), episodeID)
-		wantCode(t, err, loci.NotFound)
+		locitest.WantCode(t, err, loci.NotFound)
 	})
 }
 
@@ -66,7 +67,7 @@ func TestImportRefusesImpossibleLives(t *testing.T) {
 		"episode/butler":     `{"importance":5,"consolidation_status":"pending"}`,
 		"plan/kind":          `{}`,
 	} {
-		m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 		kind, field, _ := strings.Cut(name, "/")
 		expires := ""
 		if field != "expires_at" {
@@ -83,14 +84,14 @@ func TestImportRefusesImpossibleLives(t *testing.T) {
 
 // TestForgottenIsReadAsRetracted: an older word for it.
 func TestForgottenIsReadAsRetracted(t *testing.T) {
-	m := bind(t, newEngine(t, openMemory(), loci.Options{}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	_, err := m.Import(t.Context(), strings.NewReader(`{"type":"header","format":"loci.export","version":1}
 {"type":"record","id":"01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77","kind":"fact","version":1,"live":true,"created_at":"2026-01-01T00:00:00Z","text":"x","body":{"validity":"forgotten"}}
 {"type":"end","records":1}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := allFacts(t, m)[0]; f.Validity != loci.Retracted || len(search(t, m, loci.Query{Text: "x"}).Matches) > 0 {
+	if f := locitest.AllFacts(t, m)[0]; f.Validity != loci.Retracted || len(locitest.Search(t, m, loci.Query{Text: "x"}).Matches) > 0 {
 		t.Errorf("%+v", f)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -32,7 +33,7 @@ func wantReport(t testing.TB, got loci.ImportReport, created, existing, conflict
 func link(t testing.TB, s loci.Store, from loci.ID, typ loci.LinkType, to loci.ID, at time.Time) loci.Link {
 	t.Helper()
 	l := loci.Link{From: from, Type: typ, To: to, At: at.UTC().Truncate(time.Millisecond)}
-	if err := s.Apply(t.Context(), tenant(t, "t"), loci.Change{Links: []loci.Link{l}}); err != nil {
+	if err := s.Apply(t.Context(), locitest.Tenant(t, "t"), loci.Change{Links: []loci.Link{l}}); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -61,23 +62,23 @@ func withoutLinks(file string) string {
 }
 
 func TestLinksAreMoved(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
 		source := memory.Open()
-		e := newEngine(t, source, loci.Options{Now: c.now})
-		from := bind(t, e, "from")
-		a, b := save(t, from, "first"), save(t, from, "second")
-		outside := save(t, bind(t, e, "other"), "third")
-		derived := link(t, source, b, loci.LinkDerivedFrom, a, c.now())
-		again := link(t, source, a, loci.LinkContradicts, b, c.now().Add(time.Hour))
-		link(t, source, a, loci.LinkSupports, outside, c.now())
-		link(t, source, outside, loci.LinkSupports, a, c.now())
-		file := exported(t, from)
+		e := locitest.NewEngine(t, source, loci.Options{Now: c.Now})
+		from := locitest.Bind(t, e, "from")
+		a, b := locitest.Save(t, from, "first"), locitest.Save(t, from, "second")
+		outside := locitest.Save(t, locitest.Bind(t, e, "other"), "third")
+		derived := link(t, source, b, loci.LinkDerivedFrom, a, c.Now())
+		again := link(t, source, a, loci.LinkContradicts, b, c.Now().Add(time.Hour))
+		link(t, source, a, loci.LinkSupports, outside, c.Now())
+		link(t, source, outside, loci.LinkSupports, a, c.Now())
+		file := locitest.Exported(t, from)
 		if strings.Contains(file, outside.String()) {
 			t.Errorf("a link leaves the export:\n%s", file)
 		}
-		into := newEngine(t, s, loci.Options{Now: c.now})
-		m := bind(t, into, "x")
+		into := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
+		m := locitest.Bind(t, into, "x")
 		wantReport(t, imports(t, m, withoutLinks(file)), 2, 0, 0)
 		wantLinks(t, m, a)
 		for range 2 { // also for records that are there already
@@ -85,38 +86,38 @@ func TestLinksAreMoved(t *testing.T) {
 			wantLinks(t, m, a, derived, again)
 			wantLinks(t, m, b, derived, again)
 		}
-		if got := exported(t, m); got != file {
+		if got := locitest.Exported(t, m); got != file {
 			t.Errorf("comes back as\n%s\nwent out as\n%s", got, file)
 		}
 		// An end that is elsewhere, or nowhere, takes no link.
-		lost := bind(t, into, "y")
-		stray := save(t, lost, "elsewhere")
+		lost := locitest.Bind(t, into, "y")
+		stray := locitest.Save(t, lost, "elsewhere")
 		twisted := strings.ReplaceAll(file, `"to":"`+b.String(), `"to":"`+stray.String())
-		z := bind(t, into, "z")
+		z := locitest.Bind(t, into, "z")
 		imports(t, z, twisted)
 		wantLinks(t, lost, stray)
 	})
 }
 
 func TestIDsFollow(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now, KeepDuplicates: true}) // nobody compares the notes
-		from := bind(t, e, "from")
-		old := store(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, KeepDuplicates: true}) // nobody compares the notes
+		from := locitest.Bind(t, e, "from")
+		old := locitest.StoreFact(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
 		for i := range 250 { // what names and what is named come in different changes
-			c.advance(time.Second)
-			save(t, from, fmt.Sprint("note ", i))
+			c.Advance(time.Second)
+			locitest.Save(t, from, fmt.Sprint("note ", i))
 		}
-		c.advance(time.Second)
-		current := store(t, from, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
-		at := c.now()
+		c.Advance(time.Second)
+		current := locitest.StoreFact(t, from, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
+		at := c.Now()
 		link(t, s, old.ID, loci.LinkRelatedTo, current.ID, at)
-		file := exported(t, from)
-		into := bind(t, e, "into")
+		file := locitest.Exported(t, from)
+		into := locitest.Bind(t, e, "into")
 		check := func() {
 			t.Helper()
-			facts := allFacts(t, into)
+			facts := locitest.AllFacts(t, into)
 			now, before := facts[0], facts[len(facts)-1]
 			if len(facts) != 252 || now.ID == current.ID || before.ID == old.ID {
 				t.Fatalf("%d facts, ids %s and %s", len(facts), now.ID, before.ID)
@@ -136,16 +137,16 @@ func TestIDsFollow(t *testing.T) {
 		}
 		wantReport(t, imports(t, into, file), 252, 0, 0)
 		check()
-		first := exported(t, into)
+		first := locitest.Exported(t, into)
 		for range 2 {
 			wantReport(t, imports(t, into, file), 0, 252, 0)
 			check()
 			// The ids are free from now on, and still not taken up.
-			if _, err := from.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: int64(len(allFacts(t, from)))}, nil); err != nil {
+			if _, err := from.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: int64(len(locitest.AllFacts(t, from)))}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := exported(t, into); got != first {
+		if got := locitest.Exported(t, into); got != first {
 			t.Error("a repeated import changed something")
 		}
 	})
@@ -153,7 +154,7 @@ func TestIDsFollow(t *testing.T) {
 
 // A hooked embedder does something while it is asked for vectors.
 type hooked struct {
-	wordEmbedder
+	locitest.WordEmbedder
 	do    func()
 	calls []int // the texts of each
 }
@@ -164,50 +165,50 @@ func (h *hooked) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		h.do = nil
 		do()
 	}
-	return h.wordEmbedder.Embed(ctx, texts)
+	return h.WordEmbedder.Embed(ctx, texts)
 }
 
 // Another import of the same file may take the ids, or be quicker, at any moment.
 func TestImportsMeet(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		source := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
-		store(t, source, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
-		store(t, source, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
-		file := exported(t, source)
-		h := &hooked{wordEmbedder: wordEmbedder{model: "w"}}
-		e := newEngine(t, s, loci.Options{Embedder: h})
-		plain := newEngine(t, s, loci.Options{})
-		other, m := bind(t, plain, "other"), bind(t, e, "mine")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u")
+		locitest.StoreFact(t, source, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
+		locitest.StoreFact(t, source, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
+		file := locitest.Exported(t, source)
+		h := &hooked{WordEmbedder: locitest.WordEmbedder{Name: "w"}}
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: h})
+		plain := locitest.NewEngine(t, s, loci.Options{})
+		other, m := locitest.Bind(t, plain, "other"), locitest.Bind(t, e, "mine")
 		h.do = func() { imports(t, other, file) }
 		wantReport(t, imports(t, m, file), 2, 0, 0)
 		for _, place := range []*loci.Memory{other, m} {
-			live := search(t, place, loci.Query{}).Matches[0].Record.ID
-			now := fact(t, place, live)
-			if before := fact(t, place, now.Supersedes); before.SupersededBy != live {
+			live := locitest.Search(t, place, loci.Query{}).Matches[0].Record.ID
+			now := locitest.Fact(t, place, live)
+			if before := locitest.Fact(t, place, now.Supersedes); before.SupersededBy != live {
 				t.Errorf("superseded by %s, not %s", before.SupersededBy, live)
 			}
 		}
-		same := bind(t, plain, "same")
+		same := locitest.Bind(t, plain, "same")
 		h.do = func() { imports(t, same, file) }
-		wantReport(t, imports(t, bind(t, e, "same"), file), 0, 2, 0)
+		wantReport(t, imports(t, locitest.Bind(t, e, "same"), file), 0, 2, 0)
 	})
 }
 
 func TestImportEmbedsInBatches(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		source := bind(t, newEngine(t, memory.Open(), loci.Options{KeepDuplicates: true}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{KeepDuplicates: true}), "u")
 		for i := range 450 {
-			save(t, source, fmt.Sprint("note ", i))
+			locitest.Save(t, source, fmt.Sprint("note ", i))
 		}
-		file := exported(t, source)
-		h := &hooked{wordEmbedder: wordEmbedder{model: "w"}}
-		e := newEngine(t, s, loci.Options{Embedder: h})
-		m := bind(t, e, "m")
+		file := locitest.Exported(t, source)
+		h := &hooked{WordEmbedder: locitest.WordEmbedder{Name: "w"}}
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: h})
+		m := locitest.Bind(t, e, "m")
 		imports(t, m, file)
 		if want := []int{64, 64, 64, 8, 64, 64, 64, 8, 50}; !slices.Equal(h.calls, want) {
 			t.Errorf("calls of %d texts, want %d", h.calls, want)
 		}
-		if e.Lagging(tenant(t, "t")) {
+		if e.Lagging(locitest.Tenant(t, "t")) {
 			t.Error("vectors are missing")
 		}
 		h.calls = nil
@@ -215,16 +216,16 @@ func TestImportEmbedsInBatches(t *testing.T) {
 		if len(h.calls) > 0 {
 			t.Errorf("calls of %d texts for what is there already", h.calls)
 		}
-		h.setDown(true)
-		wantReport(t, imports(t, bind(t, e, "again"), file), 450, 0, 0)
+		h.SetDown(true)
+		wantReport(t, imports(t, locitest.Bind(t, e, "again"), file), 450, 0, 0)
 		if len(h.calls) != 1 {
 			t.Errorf("%d calls of an embedder that does not answer", len(h.calls))
 		}
-		if !e.Lagging(tenant(t, "t")) {
+		if !e.Lagging(locitest.Tenant(t, "t")) {
 			t.Error("nobody knows that vectors are missing")
 		}
-		h.setDown(false)
-		if n, err := e.Backfill(t.Context(), tenant(t, "t"), nil); n != 450 || err != nil {
+		h.SetDown(false)
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 450 || err != nil {
 			t.Errorf("%d records embedded later, %v", n, err)
 		}
 	})
@@ -233,20 +234,20 @@ func TestImportEmbedsInBatches(t *testing.T) {
 // TestImportKeepsTheBody of a fact as it was written, also by an older build: one that
 // names nothing that got another id comes back byte for byte.
 func TestImportKeepsTheBody(t *testing.T) {
-	c := newClock()
-	from := bind(t, newEngine(t, memory.Open(), loci.Options{Now: c.now}), "u")
-	store(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
-	c.advance(time.Second)
-	store(t, from, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
-	now := exported(t, from)
+	c := locitest.NewClock()
+	from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{Now: c.Now}), "u")
+	locitest.StoreFact(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
+	c.Advance(time.Second)
+	locitest.StoreFact(t, from, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
+	now := locitest.Exported(t, from)
 	older := regexp.MustCompile(`,"closed_at":"[^"]*"`).ReplaceAllString(now, "")
 	if older == now {
 		t.Fatalf("no fact was closed: %s", now)
 	}
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
 		wantReport(t, imports(t, m, older), 2, 0, 0)
-		if got := exported(t, m); got != older {
+		if got := locitest.Exported(t, m); got != older {
 			t.Errorf("comes back as\n%s\nwent out as\n%s", got, older)
 		}
 	})

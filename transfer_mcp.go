@@ -26,9 +26,9 @@ type mcpLine struct {
 // importMCP turns a line into notes: one for each observation, and one for a
 // relation, in words, so that search finds them as it finds any note. What they
 // came from is kept as metadata.
-func (m *Memory) importMCP(line []byte) ([]imported, error) {
+func (m *Memory) importMCP(line []byte) ([]*Imported, error) {
 	var in mcpLine
-	if err := checkJSON("the line", line); err != nil {
+	if err := CheckJSON("the line", line); err != nil {
 		return nil, err
 	}
 	if err := jsonguard.Unmarshal(line, &in); err != nil {
@@ -46,12 +46,12 @@ func (m *Memory) importMCP(line []byte) ([]imported, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []imported{{Record: *r, history: []Revision{}}}, nil
+		return []*Imported{{Record: *r, History: []Revision{}}}, nil
 	}
 	return nil, Errorf(Invalid, "type %q: must be entity or relation", in.Type)
 }
 
-func (m *Memory) importEntity(in *mcpLine) (records []imported, err error) {
+func (m *Memory) importEntity(in *mcpLine) (records []*Imported, err error) {
 	if strings.TrimSpace(in.Name) == "" {
 		return nil, Errorf(Invalid, "name of the entity is missing")
 	}
@@ -71,7 +71,7 @@ func (m *Memory) importEntity(in *mcpLine) (records []imported, err error) {
 		if err != nil {
 			return nil, Errorf(AsError(err).Code, "observations[%d]: %s", i, err)
 		}
-		records = append(records, imported{Record: *r, history: []Revision{}})
+		records = append(records, &Imported{Record: *r, History: []Revision{}})
 	}
 	return records, nil
 }
@@ -85,7 +85,7 @@ func (m *Memory) importNote(content string, metadata map[string]any) (*Record, e
 	}
 	r := &d.Record
 	now := m.engine.now()
-	r.ID = derivedID(ID{}, MCPMemoryFormat, r.Namespace.Key(), r.Text, string(r.Attributes))
+	r.ID = DerivedID(ID{}, MCPMemoryFormat, r.Namespace.Key(), r.Text, string(r.Attributes))
 	r.CreatedAt, r.UpdatedAt = now, now
 	body := d.body
 	body.ValidFrom, body.ConfirmedAt, body.Source = now, now, Source{Kind: "import", Client: MCPMemoryFormat}

@@ -3,20 +3,15 @@ package loci
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
-// importRecord checks the line of a record.
-func (m *Memory) importRecord(in *exportLine) (*Record, error) {
-	e := m.engine
-	r := &Record{ID: in.ID, Kind: in.Kind, Namespace: m.placeOf(in), Version: int64(in.Version), Live: in.Live,
-		Sequence: in.Sequence, Position: in.Position, Text: e.redact(in.Text), Body: in.Body}
-	if r.Kind != KindMessage { // which names its session, and that keeps its id
-		r.Sequence = e.redact(r.Sequence)
-	}
+// importRecord checks what every record of an export must have.
+func (m *Memory) importRecord(in *exportLine) (*Imported, error) {
+	r := Record{ID: in.ID, Kind: in.Kind, Namespace: m.placeOf(in), Slot: string(in.Slot), Version: int64(in.Version),
+		Live: in.Live, Sequence: in.Sequence, Position: in.Position, Text: in.Text, Tags: in.Tags, Attributes: in.Attributes, Body: in.Body}
 	switch {
 	case r.ID.IsZero():
 		return nil, Errorf(Invalid, "id is missing")
@@ -24,38 +19,41 @@ func (m *Memory) importRecord(in *exportLine) (*Record, error) {
 		return nil, Errorf(Invalid, "version is %d; it must be at least 1", r.Version)
 	case in.CreatedAt.IsZero():
 		return nil, Errorf(Invalid, "created_at is missing")
-	case len(r.Text) > e.opts.MaxContent:
-		return nil, Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.MaxContent)
-	case !slices.Contains(memoryKinds, r.Kind) && r.Kind != KindSession && r.Kind != KindMessage:
-		return nil, Errorf(Unsupported, "kind %q is not known to this build", r.Kind)
+	}
+	if err := importTimes(&r, in); err != nil {
+		return nil, err
+	}
+	return &Imported{Record: r, History: []Revision{}}, r.Namespace.CheckPlace()
+}
+
+// CleanImported checks what a record to import holds as a write of it would: its text
+// and attributes are redacted and bounded, its tags brought to their form, its passages
+// cut. Its sequence is redacted unless it names another record.
+func (m *Memory) CleanImported(d *Imported, sequenceIsName bool) (err error) {
+	e, r := m.engine, &d.Record
+	r.Text = e.redact(r.Text)
+	if !sequenceIsName {
+		r.Sequence = e.redact(r.Sequence)
+	}
+	if len(r.Text) > e.opts.MaxContent {
+		return Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.MaxContent)
 	}
 	if r.Sequence != "" {
-		if err := checkLabel("sequence", r.Sequence); err != nil {
-			return nil, err
+		if err := CheckLabel("sequence", r.Sequence); err != nil {
+			return err
 		}
 	}
-	err := cmp.Or(r.checkSequence(), importTimes(r, in))
-	if err != nil {
-		return nil, err
+	if err := r.checkSequence(); err != nil {
+		return err
 	}
-	check := r.Namespace.Validate
-	if r.Kind == KindSession || r.Kind == KindMessage {
-		check = r.Namespace.CheckPlace
+	if r.Tags, err = e.tags(r.Tags); err != nil {
+		return err
 	}
-	if err := check(); err != nil {
-		return nil, err
-	}
-	if r.Tags, err = e.tags(in.Tags); err != nil {
-		return nil, err
-	}
-	if r.Attributes, err = m.redactAttributes(in.Attributes); err != nil {
-		return nil, err
-	}
-	if err := m.importSlot(r, len(in.Slot) > 0); err != nil {
-		return nil, err
+	if r.Attributes, err = m.redactAttributes(r.Attributes); err != nil {
+		return err
 	}
 	r.Passages = e.passages(r.Text)
-	return r, e.exportable(r.Text, r.Attributes, r.Body)
+	return e.exportable(r.Text, r.Attributes, r.Body)
 }
 
 // placeOf returns where the record of a line goes.
@@ -80,30 +78,26 @@ func importTimes(r *Record, in *exportLine) (err error) {
 		to      *time.Time
 		written time.Time
 	}{{"created_at", &r.CreatedAt, in.CreatedAt}, {"updated_at", &r.UpdatedAt, in.UpdatedAt}, {"expires_at", &r.ExpiresAt, in.ExpiresAt}} {
-		if *t.to, err = importTime(t.field, t.written); err != nil {
+		if *t.to, err = CheckTime(t.field, t.written); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// importSlot makes sure that the kind can read the record, and computes its slot
-// anew: redaction may have changed what the slot is made of, and only a live
+// importOwn makes sure that the kernel's own kind can read the record, and computes
+// its slot again: redaction may have changed what the slot is made of, and only a live
 // record may hold one.
-func (m *Memory) importSlot(r *Record, held bool) error {
+func (m *Memory) importOwn(d *Imported, held bool) error {
+	if err := m.CleanImported(d, false); err != nil {
+		return err
+	}
+	r := &d.Record
+	if err := r.Namespace.Validate(); err != nil {
+		return err
+	}
+	r.Slot = ""
 	switch r.Kind {
-	case KindItem:
-		var body itemBody
-		if err := json.Unmarshal(r.Body, &body); err != nil {
-			return Errorf(Invalid, "body is not that of an item: %s", jsonform.Fault(err))
-		}
-		if len(r.Attributes) == 0 {
-			return Errorf(Invalid, "attributes of the item are missing")
-		}
-		if err := checkKey(body.Key); err != nil {
-			return err
-		}
-		r.Slot, r.Live = itemSlot(body.Key), true
 	case KindFact:
 		body, err := m.importFact(r)
 		if err != nil {
@@ -116,10 +110,6 @@ func (m *Memory) importSlot(r *Record, held bool) error {
 		return m.importRule(r)
 	case KindEpisode:
 		return m.importEpisode(r)
-	case KindSession:
-		return m.importSession(r)
-	case KindMessage:
-		return m.importMessage(r)
 	}
 	return nil
 }
@@ -139,7 +129,7 @@ func (m *Memory) importFact(r *Record) (*factBody, error) {
 	case Superseded, Retracted:
 		r.Live = false
 	default:
-		return nil, oneOfError("validity", string(body.Validity), Active, Fading, Superseded, Expired, Retracted)
+		return nil, OneOf("validity", string(body.Validity), Active, Fading, Superseded, Expired, Retracted)
 	}
 	clean, written := body, r.Body
 	for _, field := range []*string{&clean.Subject, &clean.Predicate, &clean.Scope} {
@@ -168,7 +158,7 @@ func (m *Memory) importRule(r *Record) error {
 	switch body.Maturity {
 	case Candidate, Established, Proven, AntiPattern:
 	default:
-		return oneOfError("maturity", string(body.Maturity), Candidate, Established, Proven, AntiPattern)
+		return OneOf("maturity", string(body.Maturity), Candidate, Established, Proven, AntiPattern)
 	}
 	switch {
 	case body.Successes < 0 || body.Harms < 0 || body.Applied < 0:
@@ -176,7 +166,7 @@ func (m *Memory) importRule(r *Record) error {
 	case len(body.Original) > m.engine.opts.MaxContent:
 		return Errorf(TooLarge, "original_content has %d bytes; the limit is %d", len(body.Original), m.engine.opts.MaxContent)
 	}
-	if err := cmp.Or(checkConfidence(body.Confidence), checkLabel("scope", body.Scope)); err != nil {
+	if err := cmp.Or(checkConfidence(body.Confidence), CheckLabel("scope", body.Scope)); err != nil {
 		return err
 	}
 	return setRule(r, body)
@@ -193,28 +183,28 @@ func (m *Memory) importEpisode(r *Record) error {
 	switch body.Status {
 	case Pending, Consolidated, Failed, DeadLetter:
 	default:
-		return oneOfError("consolidation_status", string(body.Status), Pending, Consolidated, Failed, DeadLetter)
+		return OneOf("consolidation_status", string(body.Status), Pending, Consolidated, Failed, DeadLetter)
 	}
 	if r.ExpiresAt.IsZero() {
 		return Errorf(Invalid, "expires_at of the episode is missing")
 	}
-	if err := cmp.Or(checkImportance(body.Importance), checkLabel("butler", body.Butler)); err != nil {
+	if err := cmp.Or(checkImportance(body.Importance), CheckLabel("butler", body.Butler)); err != nil {
 		return err
 	}
 	return setEpisode(r, body)
 }
 
 // importRevision checks an earlier state of a record and adds it.
-func (m *Memory) importRevision(d *imported, v Revision) (err error) {
-	n := len(d.history)
-	if v.Version < 1 || v.Version >= d.Version || n > 0 && v.Version >= d.history[n-1].Version {
+func (m *Memory) importRevision(d *Imported, v Revision) (err error) {
+	n := len(d.History)
+	if v.Version < 1 || v.Version >= d.Version || n > 0 && v.Version >= d.History[n-1].Version {
 		return Errorf(Invalid, "revisions[%d].version is %d: versions must fall and stay below the record's %d", n, v.Version, d.Version)
 	}
 	v.Text = m.engine.redact(v.Text)
-	if v.UpdatedAt, err = importTime("updated_at", v.UpdatedAt); err != nil {
+	if v.UpdatedAt, err = CheckTime("updated_at", v.UpdatedAt); err != nil {
 		return err
 	}
-	if v.ReplacedAt, err = importTime("replaced_at", v.ReplacedAt); err != nil {
+	if v.ReplacedAt, err = CheckTime("replaced_at", v.ReplacedAt); err != nil {
 		return err
 	}
 	if v.Tags, err = m.engine.tags(v.Tags); err != nil {
@@ -223,7 +213,7 @@ func (m *Memory) importRevision(d *imported, v Revision) (err error) {
 	if v.Attributes, err = m.redactAttributes(v.Attributes); err != nil {
 		return err
 	}
-	d.history = append(d.history, v)
+	d.History = append(d.History, v)
 	return m.engine.exportable(v.Text, v.Attributes, nil)
 }
 
@@ -231,7 +221,7 @@ func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, 
 	if len(attributes) == 0 {
 		return nil, nil
 	}
-	v, err := decodeJSON(attributes)
+	v, err := DecodeJSON(attributes)
 	object, ok := v.(map[string]any)
 	if err != nil || !ok {
 		return nil, Errorf(Invalid, "attributes must be a JSON object")
@@ -239,5 +229,5 @@ func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, 
 	if object, err = m.engine.redactJSON(object); err != nil {
 		return nil, err
 	}
-	return encodeJSON(object)
+	return EncodeJSON(object)
 }

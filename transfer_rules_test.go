@@ -9,27 +9,29 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/store/memory"
 )
 
 // What is there stays, and what it displaces is named.
 func TestImportConflicts(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		source := newEngine(t, memory.Open(), loci.Options{})
-		from := bind(t, source, "u")
-		city := store(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
-		same := store(t, from, loci.NewFact{Content: "Tea", Subject: "ann", Predicate: "drinks"})
-		note := save(t, from, "A note")
-		put(t, from, loci.Namespace{"u"}, "k", `{"a":1}`, nil)
-		put(t, from, loci.Namespace{"u"}, "l", `{"a":1}`, nil)
-		file := exported(t, from)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		source := locitest.NewEngine(t, memory.Open(), loci.Options{})
+		from := locitest.Bind(t, source, "u")
+		city := locitest.StoreFact(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
+		same := locitest.StoreFact(t, from, loci.NewFact{Content: "Tea", Subject: "ann", Predicate: "drinks"})
+		note := locitest.Save(t, from, "A note")
+		locitest.PutItem(t, from, loci.Namespace{"u"}, "k", `{"a":1}`, nil)
+		locitest.PutItem(t, from, loci.Namespace{"u"}, "l", `{"a":1}`, nil)
+		file := locitest.Exported(t, from)
 
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		there := store(t, m, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
-		tea := store(t, m, loci.NewFact{Content: "tea", Subject: "ann", Predicate: "drinks", Tags: []string{"hot"}})
-		save(t, m, "a  note")
-		put(t, m, loci.Namespace{"u"}, "k", `{"a":2}`, nil)
-		put(t, m, loci.Namespace{"u"}, "l", `{"a":1}`, &loci.PutOptions{Index: []string{}})
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		there := locitest.StoreFact(t, m, loci.NewFact{Content: "Oslo", Subject: "ann", Predicate: "lives_in"})
+		tea := locitest.StoreFact(t, m, loci.NewFact{Content: "tea", Subject: "ann", Predicate: "drinks", Tags: []string{"hot"}})
+		locitest.Save(t, m, "a  note")
+		locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"a":2}`, nil)
+		locitest.PutItem(t, m, loci.Namespace{"u"}, "l", `{"a":1}`, &item.PutOptions{Index: []string{}})
 		before := lines(t, m)
 		for range 2 {
 			report := imports(t, m, file)
@@ -66,10 +68,10 @@ func TestImportConflicts(t *testing.T) {
 }
 
 func TestImportOverRevised(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
-		id, kept := save(t, m, "one"), save(t, m, "two")
-		file := exported(t, m)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		id, kept := locitest.Save(t, m, "one"), locitest.Save(t, m, "two")
+		file := locitest.Exported(t, m)
 		if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("three")}); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +83,7 @@ func TestImportOverRevised(t *testing.T) {
 		if want := id.String() + ": its id is held by " + id.String(); len(report.Skipped) != 1 || !strings.HasPrefix(report.Skipped[0], want) {
 			t.Errorf("skipped %q", report.Skipped)
 		}
-		if got := fact(t, m, id).Content; got != "three" {
+		if got := locitest.Fact(t, m, id).Content; got != "three" {
 			t.Errorf("content %q", got)
 		}
 	})
@@ -89,13 +91,13 @@ func TestImportOverRevised(t *testing.T) {
 
 // Many conflicts are counted, few are named.
 func TestManyImportConflicts(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		from, m := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u"), bind(t, newEngine(t, s, loci.Options{}), "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		from, m := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u"), locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		for i := range 250 {
-			put(t, from, loci.Namespace{"u"}, fmt.Sprint(i), `{"a":1}`, nil)
-			put(t, m, loci.Namespace{"u"}, fmt.Sprint(i), `{"a":2}`, nil)
+			locitest.PutItem(t, from, loci.Namespace{"u"}, fmt.Sprint(i), `{"a":1}`, nil)
+			locitest.PutItem(t, m, loci.Namespace{"u"}, fmt.Sprint(i), `{"a":2}`, nil)
 		}
-		report := imports(t, m, exported(t, from))
+		report := imports(t, m, locitest.Exported(t, from))
 		wantReport(t, report, 0, 0, 250)
 		if len(report.Skipped) != 20 {
 			t.Errorf("%d are named", len(report.Skipped))
@@ -105,38 +107,38 @@ func TestManyImportConflicts(t *testing.T) {
 
 // What has expired is in nobody's way, although the store may still keep it.
 func TestImportOverExpired(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		from := bind(t, newEngine(t, memory.Open(), loci.Options{Now: c.now}), "u")
-		put(t, from, loci.Namespace{"u"}, "k", `{"a":1}`, nil)
-		m := bind(t, newEngine(t, s, loci.Options{Now: c.now}), "u")
-		put(t, m, loci.Namespace{"u"}, "k", `{"a":2}`, &loci.PutOptions{TTL: time.Minute})
-		c.advance(time.Hour)
-		wantReport(t, imports(t, m, exported(t, from)), 1, 0, 0)
-		if it, err := m.Items().Get(t.Context(), loci.Namespace{"u"}, "k", false); err != nil || string(it.Value) != `{"a":1}` {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{Now: c.Now}), "u")
+		locitest.PutItem(t, from, loci.Namespace{"u"}, "k", `{"a":1}`, nil)
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"a":2}`, &item.PutOptions{TTL: time.Minute})
+		c.Advance(time.Hour)
+		wantReport(t, imports(t, m, locitest.Exported(t, from)), 1, 0, 0)
+		if it, err := item.Of(m).Get(t.Context(), loci.Namespace{"u"}, "k", false); err != nil || string(it.Value) != `{"a":1}` {
 			t.Errorf("%s, %v", it.Value, err)
 		}
-		wantReport(t, imports(t, m, exported(t, from)), 0, 1, 0)
+		wantReport(t, imports(t, m, locitest.Exported(t, from)), 0, 1, 0)
 	})
 }
 
 func TestImportRedactsKeys(t *testing.T) {
 	const secret = "AKIA" + "IOSFODNN7EXAMPLE"
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		in := loci.NewFact{Content: "x", Subject: "key " + secret, Predicate: "is " + secret, Scope: "of " + secret}
-		from := bind(t, newEngine(t, memory.Open(), loci.Options{KeepSecrets: true}), "u")
-		store(t, from, in)
-		file := exported(t, from)
+		from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{KeepSecrets: true}), "u")
+		locitest.StoreFact(t, from, in)
+		file := locitest.Exported(t, from)
 		if !strings.Contains(file, secret) {
 			t.Fatal("there is nothing to redact")
 		}
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		imports(t, m, file)
-		if got := exported(t, m); strings.Contains(got, secret) {
+		if got := locitest.Exported(t, m); strings.Contains(got, secret) {
 			t.Errorf("a credential came in: %s", got)
 		}
 		in.Content = "y" // meets the imported fact under the redacted key
-		if stored := store(t, m, in); stored.Outcome != loci.SupersededOld {
+		if stored := locitest.StoreFact(t, m, in); stored.Outcome != loci.SupersededOld {
 			t.Errorf("outcome %s", stored.Outcome)
 		}
 	})
@@ -145,19 +147,19 @@ func TestImportRedactsKeys(t *testing.T) {
 // Whatever may be stored can be exported and read again, however long it and its
 // history are: JSON writes six bytes for one of these.
 func TestLongRecordsAreMoved(t *testing.T) {
-	size := unraced(17<<20/6, 1<<20/6)
+	size := locitest.Unraced(17<<20/6, 1<<20/6)
 	o := loci.Options{MaxContent: size, ChunkSize: 8192, KeepSecrets: true}
 	long := "x" + strings.Repeat("\x01", size-1)
-	from := bind(t, newEngine(t, memory.Open(), o), "u")
-	id := save(t, from, long)
+	from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), o), "u")
+	id := locitest.Save(t, from, long)
 	if _, err := from.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("short")}); err != nil {
 		t.Fatal(err)
 	}
-	file := exported(t, from)
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		m := bind(t, newEngine(t, s, o), "u")
+	file := locitest.Exported(t, from)
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, o), "u")
 		wantReport(t, imports(t, m, file), 1, 0, 0)
-		if exported(t, m) != file {
+		if locitest.Exported(t, m) != file {
 			t.Error("comes back otherwise")
 		}
 		revisions, err := m.Revisions(t.Context(), id)
@@ -170,11 +172,11 @@ func TestLongRecordsAreMoved(t *testing.T) {
 // What would come out in too long a line is not let in: JSON writes twice as many
 // bytes for one of these.
 func TestImportOfTooMuch(t *testing.T) {
-	m := bind(t, newEngine(t, openMemory(), loci.Options{KeepSecrets: true}), "u") // it never comes to a store
-	put(t, m, loci.Namespace{"u"}, "k", `{"a":"b"}`, &loci.PutOptions{Index: []string{}})
-	long := strings.Replace(exported(t, m), `"a":"b"`, `"a":"`+strings.Repeat("\u2028", 10<<20/3)+`"`, 1)
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{KeepSecrets: true}), "u") // it never comes to a store
+	locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"a":"b"}`, &item.PutOptions{Index: []string{}})
+	long := strings.Replace(locitest.Exported(t, m), `"a":"b"`, `"a":"`+strings.Repeat("\u2028", 10<<20/3)+`"`, 1)
 	_, err := m.Import(t.Context(), strings.NewReader(long), nil)
-	wantCode(t, err, loci.TooLarge)
+	locitest.WantCode(t, err, loci.TooLarge)
 	if err == nil || !strings.Contains(err.Error(), "too much for one memory") {
 		t.Errorf("error %v", err)
 	}
@@ -182,21 +184,21 @@ func TestImportOfTooMuch(t *testing.T) {
 
 // A record line may hold its revisions itself.
 func TestImportOfInlineRevisions(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		from := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
-		id := save(t, from, "one")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u")
+		id := locitest.Save(t, from, "one")
 		if _, err := from.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("two")}); err != nil {
 			t.Fatal(err)
 		}
-		all := strings.Split(exported(t, from), "\n")
+		all := strings.Split(locitest.Exported(t, from), "\n")
 		var v loci.Revision
 		if err := json.Unmarshal([]byte(all[2]), &v); err != nil {
 			t.Fatal(err)
 		}
 		inline := strings.TrimSuffix(all[1], "}") + `,"revisions":[` + string(must(json.Marshal(v))) + "]}"
-		m := bind(t, newEngine(t, s, loci.Options{}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		imports(t, m, all[0]+"\n"+inline+"\n"+`{"type":"end","records":1}`)
-		if got, want := exported(t, m), strings.Join(all, "\n"); got != want {
+		if got, want := locitest.Exported(t, m), strings.Join(all, "\n"); got != want {
 			t.Errorf("comes back as\n%s\nwent out as\n%s", got, want)
 		}
 	})

@@ -30,35 +30,58 @@ type holder struct {
 func newSettled() *settled { return &settled{ids: map[ID]*Record{}, slots: map[string]holder{}} }
 
 // settle finds out what becomes of drafts, of which seen came before.
-func (m *Memory) settle(ctx context.Context, drafts []imported, seen *settled, now time.Time) ([]fate, error) {
+func (in *importer) settle(ctx context.Context, drafts []*Imported, seen *settled, now time.Time) ([]fate, error) {
 	fates := make([]fate, len(drafts))
-	held, err := m.settleIDs(ctx, drafts, fates)
+	held, err := in.m.settleIDs(ctx, drafts, fates)
 	if err != nil {
 		return nil, err
 	}
-	sessions := map[string]*Record{} // that are there, by namespace and id
+	outcomes, err := in.outcomes(ctx, drafts)
+	if err != nil {
+		return nil, err
+	}
 	for i := range drafts {
-		if drafts[i].Kind == KindMessage {
-			settled, err := m.settleMessage(ctx, &drafts[i], &fates[i], sessions)
-			if err != nil {
-				return nil, err
-			}
-			if settled {
-				continue
-			}
+		if o := outcomes[i]; o.Decided {
+			fates[i].existing, fates[i].conflict = o.Existing, o.Conflict
+			continue
 		}
-		if err := m.settleOne(ctx, &drafts[i].Record, held[fates[i].id], &fates[i], seen, now); err != nil {
+		if err := in.settleOne(ctx, &drafts[i].Record, held[fates[i].id], &fates[i], seen, now); err != nil {
 			return nil, err
 		}
 	}
 	return fates, nil
 }
 
+// outcomes asks the features about their drafts.
+func (in *importer) outcomes(ctx context.Context, drafts []*Imported) ([]Verdict, error) {
+	outcomes := make([]Verdict, len(drafts))
+	for _, t := range in.ordered {
+		var own []*Imported
+		var at []int
+		for i, d := range drafts {
+			if in.takers[d.Kind] == t {
+				own, at = append(own, d), append(at, i)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		decided, err := t.Settle(ctx, own)
+		if err != nil {
+			return nil, err
+		}
+		for i, o := range decided {
+			outcomes[at[i]] = o
+		}
+	}
+	return outcomes, nil
+}
+
 // settleIDs gives each draft an id: its own, or, when another namespace holds that
 // one, one derived from it. A draft that was given a derived id before keeps it,
 // even when its own has become free, so that a repeated import meets itself. It
 // returns the records of the drafts' namespaces that are there under these ids.
-func (m *Memory) settleIDs(ctx context.Context, drafts []imported, fates []fate) (map[ID]*Record, error) {
+func (m *Memory) settleIDs(ctx context.Context, drafts []*Imported, fates []fate) (map[ID]*Record, error) {
 	held := map[ID]*Record{}
 	open := make([]int, len(drafts))
 	for i := range drafts {
@@ -68,7 +91,7 @@ func (m *Memory) settleIDs(ctx context.Context, drafts []imported, fates []fate)
 		var ids []ID
 		next := map[int]ID{}
 		for _, i := range open {
-			next[i] = derivedID(fates[i].id, drafts[i].Namespace.Key())
+			next[i] = DerivedID(fates[i].id, drafts[i].Namespace.Key())
 			ids = append(ids, fates[i].id, next[i])
 		}
 		there, err := m.present(ctx, Filter{Within: []Namespace{{}}, NotLive: true}, ids)
@@ -96,19 +119,19 @@ func (m *Memory) settleIDs(ctx context.Context, drafts []imported, fates []fate)
 
 // settleOne decides about a draft whose id is settled; held is the record there is
 // under that id.
-func (m *Memory) settleOne(ctx context.Context, r, held *Record, f *fate, seen *settled, now time.Time) error {
+func (in *importer) settleOne(ctx context.Context, r, held *Record, f *fate, seen *settled, now time.Time) error {
 	if held == nil {
 		held = seen.ids[f.id]
 	}
 	if held != nil {
-		f.meet(r, "id", holder{f.id, held})
+		in.meet(f, r, "id", holder{f.id, held})
 		return nil
 	}
 	if r.Slot != "" {
 		slot := digest(r.Namespace.Key(), string(r.Kind), r.Slot)
 		there, taken := seen.slots[slot]
 		if !taken {
-			present, err := m.slotHolder(ctx, r)
+			present, err := in.m.slotHolder(ctx, r)
 			if err != nil {
 				return err
 			}
@@ -119,7 +142,7 @@ func (m *Memory) settleOne(ctx context.Context, r, held *Record, f *fate, seen *
 			}
 		}
 		if taken {
-			if f.meet(r, "key", there); f.existing {
+			if in.meet(f, r, "key", there); f.existing {
 				f.id = there.id
 			}
 			return nil
@@ -131,8 +154,8 @@ func (m *Memory) settleOne(ctx context.Context, r, held *Record, f *fate, seen *
 }
 
 // meet compares a draft with the record that is in its place.
-func (f *fate) meet(r *Record, place string, there holder) {
-	if saysSame(r, there.r) {
+func (in *importer) meet(f *fate, r *Record, place string, there holder) {
+	if in.saysSame(r, there.r) {
 		f.existing = true
 		return
 	}
@@ -140,18 +163,15 @@ func (f *fate) meet(r *Record, place string, there holder) {
 }
 
 // saysSame reports whether two records of a namespace say the same about the same.
-func saysSame(a, b *Record) bool {
-	if a.Kind != b.Kind || !bytes.Equal(a.Attributes, b.Attributes) {
+func (in *importer) saysSame(a, b *Record) bool {
+	if a.Kind != b.Kind {
 		return false
 	}
-	if a.Kind == KindItem { // its text is part of its value
-		return a.Slot == b.Slot
+	if t := in.takers[a.Kind]; t != nil {
+		return t.Same(a, b)
 	}
-	if a.Kind == KindSession {
-		return sameSession(a, b)
-	}
-	if a.Kind == KindMessage {
-		return a.Slot == b.Slot && a.Text == b.Text
+	if !bytes.Equal(a.Attributes, b.Attributes) {
+		return false
 	}
 	if a.Kind != KindFact {
 		return a.Text == b.Text && a.Scope == b.Scope

@@ -38,8 +38,8 @@ func (in *importer) store(ctx context.Context, progress func(done int64)) error 
 
 // batches cuts drafts into changes: of up to 200 records, and of 4 MiB of text,
 // for which there may be vectors of a hundred.
-func batches(drafts []imported) iter.Seq[[]imported] {
-	return func(yield func([]imported) bool) {
+func batches(drafts []*Imported) iter.Seq[[]*Imported] {
+	return func(yield func([]*Imported) bool) {
 		start, size := 0, 0
 		for i := range drafts {
 			if i-start == 200 || i > start && size+len(drafts[i].Text) > 4<<20 {
@@ -62,7 +62,7 @@ func (in *importer) settleAll(ctx context.Context) error {
 	in.ids = map[ID]ID{}
 	seen := newSettled()
 	for part := range batches(in.drafts) {
-		fates, err := in.m.settle(ctx, part, seen, in.m.engine.now())
+		fates, err := in.settle(ctx, part, seen, in.m.engine.now())
 		if err != nil {
 			return err
 		}
@@ -87,21 +87,17 @@ func (in *importer) became(id ID) ID {
 // storeBatch stores the drafts that are not there yet, in one change. When ids
 // were taken in the meantime, all of them are settled anew: what the import has
 // stored already it finds where it is.
-func (in *importer) storeBatch(ctx context.Context, drafts []imported) error {
+func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) error {
 	for range maxAttempts {
 		vectors, err := in.embed(ctx, drafts) // once, however often the change is decided anew
 		if err != nil {
 			return err
 		}
-		report, err := commit(ctx, in.m.plain(), "import", nil, func(now time.Time) (decision[ImportReport], error) {
+		report, err := Commit(ctx, in.m.plain(), "import", nil, func(now time.Time) (Decision[ImportReport], error) {
 			return in.decide(ctx, drafts, vectors, now)
 		})
 		if err == nil {
-			in.report.Created += report.Created
-			in.report.Existing += report.Existing
-			in.report.Conflicts += report.Conflicts
-			in.report.Skipped = append(in.report.Skipped, report.Skipped...)
-			in.report.Skipped = in.report.Skipped[:min(len(in.report.Skipped), maxSkipped)]
+			in.count(report)
 		}
 		if !errors.Is(err, errMoved) {
 			return err
@@ -113,12 +109,21 @@ func (in *importer) storeBatch(ctx context.Context, drafts []imported) error {
 	return &Error{Code: Conflict, Op: "import", Msg: "others are importing the same memories at the same time", Recovery: "Import again."}
 }
 
+// count adds what became of some records.
+func (in *importer) count(report ImportReport) {
+	in.report.Created += report.Created
+	in.report.Existing += report.Existing
+	in.report.Conflicts += report.Conflicts
+	in.report.Skipped = append(in.report.Skipped, report.Skipped...)
+	in.report.Skipped = in.report.Skipped[:min(len(in.report.Skipped), maxSkipped)]
+}
+
 // decide makes the change of a batch.
-func (in *importer) decide(ctx context.Context, drafts []imported, vectors [][]Vectors, now time.Time) (d decision[ImportReport], err error) {
+func (in *importer) decide(ctx context.Context, drafts []*Imported, vectors [][]Vectors, now time.Time) (d Decision[ImportReport], err error) {
 	if active, err := in.m.expectedSpace(ctx, false); err != nil || active != in.active {
 		return d, cmp.Or(err, errMoved) // the vectors are not of the space they were made for
 	}
-	fates, err := in.m.settle(ctx, drafts, newSettled(), now)
+	fates, err := in.settle(ctx, drafts, newSettled(), now)
 	if err != nil {
 		return d, err
 	}
@@ -128,17 +133,17 @@ func (in *importer) decide(ctx context.Context, drafts []imported, vectors [][]V
 		}
 		switch {
 		case f.conflict != "":
-			d.reply.Conflicts++
-			d.reply.Skipped = append(d.reply.Skipped, f.conflict)
+			d.Reply.Conflicts++
+			d.Reply.Skipped = append(d.Reply.Skipped, f.conflict)
 			continue
 		case f.existing:
-			d.reply.Existing++
+			d.Reply.Existing++
 			continue
 		}
 		if f.expired != nil {
 			gone := in.m.eraseChange([]Record{*f.expired}, now)
-			d.change.Erase = append(d.change.Erase, gone.Erase...)
-			d.change.Events = append(d.change.Events, gone.Events...)
+			d.Change.Erase = append(d.Change.Erase, gone.Erase...)
+			d.Change.Events = append(d.Change.Events, gone.Events...)
 		}
 		r := drafts[i].Record
 		r.ID = f.id
@@ -148,9 +153,9 @@ func (in *importer) decide(ctx context.Context, drafts []imported, vectors [][]V
 		if wantsVectors(&r) {
 			in.lag(vectors[i])
 		}
-		d.reply.Created++
-		d.change.Put = append(d.change.Put, Put{Record: r, History: drafts[i].history, Vectors: vectors[i]})
-		d.change.Events = append(d.change.Events, in.m.event(EventImported, &r, now, map[string]any{"bytes": len(r.Text)}))
+		d.Reply.Created++
+		d.Change.Put = append(d.Change.Put, Put{Record: r, History: drafts[i].History, Vectors: vectors[i]})
+		d.Change.Events = append(d.Change.Events, in.m.event(EventImported, &r, now, map[string]any{"bytes": len(r.Text)}))
 	}
 	return d, nil
 }
@@ -178,7 +183,7 @@ func (in *importer) follow(r *Record) error {
 	if moved == body {
 		return nil
 	}
-	return setBody(r, moved)
+	return SetBody(r, moved)
 }
 
 // storeLinks stores those of the links whose ends are both there.
@@ -187,13 +192,13 @@ func (in *importer) storeLinks(ctx context.Context, links []Link) error {
 	for _, l := range links {
 		ids = append(ids, in.became(l.From), in.became(l.To))
 	}
-	_, err := commit(ctx, in.m.plain(), "import links", nil, func(time.Time) (d decision[bool], err error) {
+	_, err := Commit(ctx, in.m.plain(), "import links", nil, func(time.Time) (d Decision[bool], err error) {
 		// An end in another namespace is not the caller's to link to.
 		there, err := in.m.present(ctx, in.m.writable(time.Time{}), ids)
 		for _, l := range links {
 			l.From, l.To = in.became(l.From), in.became(l.To)
 			if there[l.From] != nil && there[l.To] != nil {
-				d.change.Links = append(d.change.Links, l)
+				d.Change.Links = append(d.Change.Links, l)
 			}
 		}
 		return d, err

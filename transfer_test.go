@@ -12,35 +12,37 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/store/memory"
 )
 
 // lines are the lines of an export without the header, sorted: what it says.
 func lines(t testing.TB, m *loci.Memory) []string {
 	t.Helper()
-	all := strings.Split(strings.TrimSpace(exported(t, m)), "\n")[1:]
+	all := strings.Split(strings.TrimSpace(locitest.Exported(t, m)), "\n")[1:]
 	slices.Sort(all)
 	return all
 }
 
 // fill stores some of everything.
-func fill(t *rapid.T, tb testing.TB, m *loci.Memory, c *clock) {
+func fill(t *rapid.T, tb testing.TB, m *loci.Memory, c *locitest.Clock) {
 	var ids []loci.ID
 	text := rapid.StringMatching(`[a-z<>&"\\ é漢\n]{1,40}x`)
 	for range rapid.IntRange(0, 12).Draw(t, "steps") {
-		c.advance(time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond)
+		c.Advance(time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond)
 		switch rapid.IntRange(0, 7).Draw(t, "step") {
 		case 0:
-			ids = append(ids, save(tb, m, text.Draw(t, "text")))
+			ids = append(ids, locitest.Save(tb, m, text.Draw(t, "text")))
 		case 1:
-			stored := store(tb, m, loci.NewFact{Value: json.RawMessage(`{"n":9007199254740993,"s":` + string(must(json.Marshal(text.Draw(t, "text")))) + `}`),
+			stored := locitest.StoreFact(tb, m, loci.NewFact{Value: json.RawMessage(`{"n":9007199254740993,"s":` + string(must(json.Marshal(text.Draw(t, "text")))) + `}`),
 				Metadata: map[string]any{"k": text.Draw(t, "metadata")}, Tags: []string{"tag"}})
 			ids = append(ids, stored.ID)
 		case 2:
-			store(tb, m, loci.NewFact{Content: text.Draw(t, "text"), Subject: "s", Predicate: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "p")})
+			locitest.StoreFact(tb, m, loci.NewFact{Content: text.Draw(t, "text"), Subject: "s", Predicate: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "p")})
 		case 3:
-			put(tb, m, m.View().Namespace.Child(rapid.SampledFrom([]string{"yz", "z"}).Draw(t, "place")), rapid.SampledFrom([]string{"x", "xy"}).Draw(t, "key"),
-				fmt.Sprintf(`{"v":%d}`, rapid.Int().Draw(t, "v")), &loci.PutOptions{TTL: time.Duration(rapid.IntRange(0, 1).Draw(t, "ttl")) * 1000 * time.Hour})
+			locitest.PutItem(tb, m, m.View().Namespace.Child(rapid.SampledFrom([]string{"yz", "z"}).Draw(t, "place")), rapid.SampledFrom([]string{"x", "xy"}).Draw(t, "key"),
+				fmt.Sprintf(`{"v":%d}`, rapid.Int().Draw(t, "v")), &item.PutOptions{TTL: time.Duration(rapid.IntRange(0, 1).Draw(t, "ttl")) * 1000 * time.Hour})
 		case 6:
 			id, err := m.StoreRule(tb.Context(), loci.NewRule{Content: text.Draw(t, "text"), Tags: []string{"tag"}, Scope: "health"})
 			for range rapid.IntRange(0, 4).Draw(t, "harms") {
@@ -63,7 +65,7 @@ func fill(t *rapid.T, tb testing.TB, m *loci.Memory, c *clock) {
 				t.Fatal(err)
 			}
 		case 4:
-			put(tb, m, m.View().Namespace, "k", `{"hidden":1}`, &loci.PutOptions{Index: []string{}})
+			locitest.PutItem(tb, m, m.View().Namespace, "k", `{"hidden":1}`, &item.PutOptions{Index: []string{}})
 		default:
 			if len(ids) > 0 {
 				id := rapid.SampledFrom(ids).Draw(t, "id")
@@ -83,18 +85,18 @@ func must(data []byte, err error) []byte {
 }
 
 func TestExportImportRoundTrip(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		run := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			run++
-			c := newClock()
-			from := bind(t, newEngine(t, memory.Open(), loci.Options{Now: c.now}), "u")
+			c := locitest.NewClock()
+			from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{Now: c.Now}), "u")
 			fill(rt, t, from, c)
-			file, want := exported(t, from), lines(t, from)
+			file, want := locitest.Exported(t, from), lines(t, from)
 			records := int64(strings.Count(file, `{"type":"record"`))
-			into := newEngine(t, s, loci.Options{Now: c.now})
+			into := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
 			for i, labels := range [][]string{{fmt.Sprint("run", run), "other"}, {fmt.Sprint("run", run), "again"}} {
-				m := bind(t, into, labels...)
+				m := locitest.Bind(t, into, labels...)
 				for round := range 2 {
 					report, err := m.Import(t.Context(), strings.NewReader(file), nil)
 					if err != nil {
@@ -128,20 +130,20 @@ func withoutIDs(all []string) []string {
 }
 
 func TestDamagedImports(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		c := newClock()
-		e := newEngine(t, s, loci.Options{Now: c.now, MaxContent: 2000})
-		from := bind(t, e, "from")
-		id := save(t, from, "first")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, MaxContent: 2000})
+		from := locitest.Bind(t, e, "from")
+		id := locitest.Save(t, from, "first")
 		if _, err := from.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("second")}); err != nil {
 			t.Fatal(err)
 		}
-		c.advance(time.Second)
-		put(t, from, loci.Namespace{"from", "n"}, "k", `{"a":1}`, nil)
-		if err := s.Apply(t.Context(), tenant(t, "t"), loci.Change{Links: []loci.Link{{From: id, Type: loci.LinkRelatedTo, To: id, At: c.now()}}}); err != nil {
+		c.Advance(time.Second)
+		locitest.PutItem(t, from, loci.Namespace{"from", "n"}, "k", `{"a":1}`, nil)
+		if err := s.Apply(t.Context(), locitest.Tenant(t, "t"), loci.Change{Links: []loci.Link{{From: id, Type: loci.LinkRelatedTo, To: id, At: c.Now()}}}); err != nil {
 			t.Fatal(err)
 		}
-		good := exported(t, from) // header, item, note, its revision, link, end
+		good := locitest.Exported(t, from) // header, item, note, its revision, link, end
 		all := strings.SplitAfter(good, "\n")
 		replaced := func(old, with string) string {
 			if !strings.Contains(good, old) {
@@ -149,7 +151,7 @@ func TestDamagedImports(t *testing.T) {
 			}
 			return strings.ReplaceAll(good, old, with)
 		}
-		m := bind(t, e, "into")
+		m := locitest.Bind(t, e, "into")
 		for name, c := range map[string]struct {
 			file string
 			code loci.Code
@@ -189,11 +191,11 @@ func TestDamagedImports(t *testing.T) {
 			"a numeric one":     {`{"type":"entity","name":"a","observations":[1]}`, loci.Invalid, "line 1:"},
 		} {
 			_, err := m.Import(t.Context(), strings.NewReader(c.file), nil)
-			wantCode(t, err, c.code)
+			locitest.WantCode(t, err, c.code)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: error %v, want %s", name, err, c.want)
 			}
-			if r := search(t, m, loci.Query{}); len(r.Matches) > 0 {
+			if r := locitest.Search(t, m, loci.Query{}); len(r.Matches) > 0 {
 				t.Fatalf("%s: something was imported", name)
 			}
 		}
@@ -205,12 +207,12 @@ func TestDamagedImports(t *testing.T) {
 
 // An export taken while others write can be read again.
 func TestExportDuringWrites(t *testing.T) {
-	eachStore(t, func(t *testing.T, s loci.Store) {
-		e := newEngine(t, s, loci.Options{})
-		m := bind(t, e, "u")
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		m := locitest.Bind(t, e, "u")
 		var ids []loci.ID
 		for i := range 10 {
-			ids = append(ids, save(t, m, fmt.Sprint("note ", i)))
+			ids = append(ids, locitest.Save(t, m, fmt.Sprint("note ", i)))
 		}
 		done := make(chan struct{})
 		go func() {
@@ -229,7 +231,7 @@ func TestExportDuringWrites(t *testing.T) {
 				running = false
 			default:
 			}
-			if _, err := bind(t, e, "copy", fmt.Sprint(i)).Import(t.Context(), strings.NewReader(exported(t, m)), nil); err != nil {
+			if _, err := locitest.Bind(t, e, "copy", fmt.Sprint(i)).Import(t.Context(), strings.NewReader(locitest.Exported(t, m)), nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -241,16 +243,16 @@ func TestImportOfMCPMemory(t *testing.T) {
 {"type":"entity","name":"Acme","entityType":"company","observations":[]}
 
 {"type":"relation","from":"Ann_Lee","to":"Acme","relationType":"works_at"}`
-	eachStore(t, func(t *testing.T, s loci.Store) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for _, keep := range []bool{false, true} {
-			m := bind(t, newEngine(t, s, loci.Options{KeepDuplicates: keep}), "u", fmt.Sprint(keep))
+			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{KeepDuplicates: keep}), "u", fmt.Sprint(keep))
 			for _, created := range []int64{4, 0} {
 				report, err := m.Import(t.Context(), strings.NewReader(file), nil)
 				if err != nil || report.Format != loci.MCPMemoryFormat || report.Created != created || report.Created+report.Existing != 4 {
 					t.Errorf("report %+v, %v", report, err)
 				}
 			}
-			got := texts(search(t, m, loci.Query{}))
+			got := locitest.Texts(locitest.Search(t, m, loci.Query{}))
 			slices.Sort(got)
 			want := []string{"Acme is a known company.", "Ann_Lee (person): lives in Rome", "Ann_Lee (person): speaks Spanish", "Ann_Lee works at Acme."}
 			if !slices.Equal(got, want) {
@@ -261,26 +263,26 @@ func TestImportOfMCPMemory(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) {
-	m := bind(f, newEngine(f, memory.Open(), loci.Options{}), "u")
-	stored := store(f, m, loci.NewFact{Content: "text", Subject: "s", Predicate: "p", Tags: []string{"t"}})
+	m := locitest.Bind(f, locitest.NewEngine(f, memory.Open(), loci.Options{}), "u")
+	stored := locitest.StoreFact(f, m, loci.NewFact{Content: "text", Subject: "s", Predicate: "p", Tags: []string{"t"}})
 	if _, err := m.ReviseFact(f.Context(), stored.ID, loci.FactRevision{Value: json.RawMessage(`{"a":1}`)}); err != nil {
 		f.Fatal(err)
 	}
-	put(f, m, loci.Namespace{"u", "n"}, "k", `{"a":1}`, &loci.PutOptions{TTL: time.Hour})
-	f.Add(exported(f, m))
+	locitest.PutItem(f, m, loci.Namespace{"u", "n"}, "k", `{"a":1}`, &item.PutOptions{TTL: time.Hour})
+	f.Add(locitest.Exported(f, m))
 	f.Add(`{"type":"entity","name":"a","entityType":"b","observations":["c"]}` + "\n" + `{"type":"relation","from":"a","to":"b","relationType":"c"}`)
 	f.Fuzz(func(t *testing.T, file string) {
-		m := bind(t, newEngine(t, memory.Open(), loci.Options{}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u")
 		report, err := m.Import(t.Context(), strings.NewReader(file), nil)
 		if err != nil {
-			if n := len(search(t, m, loci.Query{Limit: 1000}).Matches); n > 0 {
+			if n := len(locitest.Search(t, m, loci.Query{Limit: 1000}).Matches); n > 0 {
 				t.Errorf("%d records of a refused file: %v", n, err)
 			}
 			return
 		}
-		search(t, m, loci.Query{Text: "text a"})
-		again := bind(t, newEngine(t, memory.Open(), loci.Options{}), "v")
-		copied, err := again.Import(t.Context(), strings.NewReader(exported(t, m)), nil)
+		locitest.Search(t, m, loci.Query{Text: "text a"})
+		again := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "v")
+		copied, err := again.Import(t.Context(), strings.NewReader(locitest.Exported(t, m)), nil)
 		if err != nil || copied.Created > report.Created {
 			t.Errorf("what was imported cannot be moved on: %+v after %+v, %v", copied, report, err)
 		}

@@ -18,18 +18,22 @@ import (
 // all get through.
 const maxAttempts = 64
 
+// ErrStale is what a decision returns that read something which another writer changed
+// in between: the write is decided again.
+var ErrStale = errors.New("what the decision was made from has changed")
+
 // A decision is what a write wants: the change, the reply, and the record the
 // reply speaks of.
-type decision[R any] struct {
-	change Change
-	reply  R
-	record ID
+type Decision[R any] struct {
+	Change Change
+	Reply  R
+	Record ID
 }
 
 // commit runs a write: it answers a repeated request with the stored reply,
 // otherwise lets decide read and decide, applies the change, and starts over when
 // another writer was quicker. request identifies what was asked, as JSON.
-func commit[R any](ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (decision[R], error)) (reply R, err error) {
+func Commit[R any](ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error)) (reply R, err error) {
 	e := m.engine
 	key, fingerprint, err := m.idempotency(op, request)
 	if err != nil {
@@ -63,24 +67,30 @@ func commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 			}
 		}
 		d, err := decide(now)
+		if errors.Is(err, ErrStale) {
+			continue
+		}
 		if err != nil {
 			return reply, err
 		}
 		if key != "" {
-			value, err := encodeJSON(d.reply)
+			value, err := EncodeJSON(d.Reply)
 			if err != nil {
 				return reply, &Error{Code: Internal, Op: op, Err: err}
 			}
-			d.change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.record, At: now,
+			d.Change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.Record, At: now,
 				ExpiresAt: now.Add(e.opts.IdempotencyTTL)}
 		}
-		if len(d.change.Put)+len(d.change.Erase)+len(d.change.Links)+len(d.change.Events) == 0 && d.change.Reply == nil {
-			return d.reply, nil
+		if len(d.Change.Put)+len(d.Change.Erase)+len(d.Change.Links)+len(d.Change.Events) == 0 && d.Change.Reply == nil {
+			return d.Reply, nil
 		}
-		d.change.expect(active)
-		err = m.apply(ctx, &d.change, now)
+		if err := e.checkKinds(&d.Change); err != nil {
+			return reply, err
+		}
+		d.Change.expect(active)
+		err = m.apply(ctx, &d.Change, now)
 		if err == nil {
-			return d.reply, nil
+			return d.Reply, nil
 		}
 		if !errors.Is(err, ErrConflict) {
 			return reply, err

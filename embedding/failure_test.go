@@ -16,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -406,7 +407,7 @@ func TestEngineOverAService(t *testing.T) {
 		floats(w, q)
 	})
 	var log bytes.Buffer
-	engine, err := loci.New(memory.Open(), &loci.Options{Embedder: openAI(t, s, nil), Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	engine, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features(), Embedder: openAI(t, s, nil), Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

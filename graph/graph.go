@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/tree"
 )
 
 // MaxBytes is how long a graph may be.
@@ -116,7 +117,7 @@ func (n *node) agent() Agent {
 		a.Tools = append(a.Tools, t.instance())
 	}
 	if c := n.connector; c != nil {
-		a.Connector = &tool.ConnectorConfig{Placement: loci.Placement(c.config["placement"]), Content: loci.ConnectorContent(c.config["content"]), MaxChars: c.maxChars}
+		a.Connector = &tool.ConnectorConfig{Placement: tree.Placement(c.config["placement"]), Content: tree.ConnectorContent(c.config["content"]), MaxChars: c.maxChars}
 		if c.template == templateMemory { // connected without a node between
 			*a.Connector = tool.ConnectorConfig{}
 			c.memory = c

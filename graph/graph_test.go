@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/graph"
 	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/tree"
 )
 
 // asYAML is the graph of testdata, written otherwise.
@@ -38,7 +39,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []graph.Agent{
-		{ID: "A", Connector: &tool.ConnectorConfig{Memory: "N", Scope: "perThread", Placement: loci.LastMessage, Content: loci.ContentFull, MaxChars: 100},
+		{ID: "A", Connector: &tool.ConnectorConfig{Memory: "N", Scope: "perThread", Placement: tree.LastMessage, Content: tree.ContentFull, MaxChars: 100},
 			Tools: []tool.Instance{
 				{Family: "files", Tool: "memory", Name: "memory_readonly", Title: "Mem Read", Description: "Read-only memory tool", Memory: "M", Scope: "global"},
 				{Family: "files", Tool: "memory", Name: "memory_thread", Memory: "N", Scope: "perThread"},

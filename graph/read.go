@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/tree"
 )
 
 // The templates of nodes.
@@ -209,8 +210,8 @@ func (r *reader) config(where string, n *node, value any) {
 		}
 	}
 	if v := m["maxChars"]; v != nil {
-		if n.maxChars, ok = whole(v); !ok || n.maxChars < 1 || n.maxChars > loci.MaxConnectorChars {
-			r.fault(where, "maxChars is %s; it must be a whole number from 1 to %d", shown(v), loci.MaxConnectorChars)
+		if n.maxChars, ok = whole(v); !ok || n.maxChars < 1 || n.maxChars > tree.MaxConnectorChars {
+			r.fault(where, "maxChars is %s; it must be a whole number from 1 to %d", shown(v), tree.MaxConnectorChars)
 		}
 	}
 	if len(r.faults) > before {
@@ -222,8 +223,8 @@ func (r *reader) config(where string, n *node, value any) {
 		}
 	}
 	choice("scope", tool.ScopeGlobal, tool.ScopePerThread)
-	choice("placement", string(loci.AfterSystem), string(loci.LastMessage))
-	choice("content", string(loci.ContentTree), string(loci.ContentFull))
+	choice("placement", string(tree.AfterSystem), string(tree.LastMessage))
+	choice("content", string(tree.ContentTree), string(tree.ContentFull))
 	if n.template == templateTool {
 		if _, err := tool.New(nil, tool.Config{Entries: []tool.Instance{n.instance()}}); err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {

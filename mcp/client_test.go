@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tool"
@@ -63,7 +64,7 @@ func openEngine(t testing.TB, path string) *loci.Engine {
 			t.Errorf("close: %v", err)
 		}
 	})
-	engine, err := loci.New(s, &loci.Options{Embedder: concepts{}, Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: concepts{}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/tree"
 )
 
 // The files of the first tool of the families files and claude are resources, too, and what the
@@ -75,7 +76,7 @@ func fileCapabilities(o *Options, c *sdk.ServerCapabilities) {
 }
 
 // tree opens the tree whose files are resources.
-func (s *Server) tree(ctx context.Context, r source, meta sdk.Meta) (*loci.Tree, error) {
+func (s *Server) tree(ctx context.Context, r source, meta sdk.Meta) (*tree.Tree, error) {
 	c, err := s.caller(ctx, "resources", r, meta)
 	if err != nil {
 		return nil, err
@@ -126,14 +127,14 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 		if params == nil {
 			params = &sdk.ListResourcesParams{}
 		}
-		tree, err := s.tree(ctx, r, params.Meta)
-		if loci.ErrnoOf(err) == loci.ENOTMEM {
+		fileTree, err := s.tree(ctx, r, params.Meta)
+		if tree.ErrnoOf(err) == tree.ENOTMEM {
 			return nil // clients list without being asked to: no thread, no files
 		}
 		if err != nil {
 			return err
 		}
-		list, next, err := tree.Files(ctx, loci.Page{Limit: resourcePage, Cursor: params.Cursor})
+		list, next, err := fileTree.Files(ctx, loci.Page{Limit: resourcePage, Cursor: params.Cursor})
 		for _, f := range list {
 			out.Resources = append(out.Resources, &sdk.Resource{URI: resourceURI(f.Path), Name: f.Name, Title: f.Path, MIMEType: resourceType, Size: f.Bytes})
 		}
@@ -153,15 +154,15 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 		if !ok {
 			return sdk.ResourceNotFoundError(r.Params.URI)
 		}
-		tree, err := s.tree(ctx, r, r.Params.Meta)
+		fileTree, err := s.tree(ctx, r, r.Params.Meta)
 		if err != nil {
 			return err
 		}
-		text, err := tree.Read(ctx, path)
-		if loci.ErrnoOf(err) == loci.EISDIR {
-			text, err = directory(ctx, tree, path)
+		text, err := fileTree.Read(ctx, path)
+		if tree.ErrnoOf(err) == tree.EISDIR {
+			text, err = directory(ctx, fileTree, path)
 		}
-		if loci.ErrnoOf(err) == loci.ENOENT {
+		if tree.ErrnoOf(err) == tree.ENOENT {
 			return sdk.ResourceNotFoundError(r.Params.URI)
 		}
 		out = &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: resourceType, Text: s.files.Scrub(text)}}}
@@ -174,8 +175,8 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 }
 
 // directory writes the URIs of what is in a directory, a line each.
-func directory(ctx context.Context, tree *loci.Tree, path string) (string, error) {
-	list, err := tree.List(ctx, path)
+func directory(ctx context.Context, fileTree *tree.Tree, path string) (string, error) {
+	list, err := fileTree.List(ctx, path)
 	var lines strings.Builder
 	for _, f := range list {
 		lines.WriteString(resourceURI(f.Path))
@@ -197,7 +198,7 @@ func resourcePath(uri string) (string, bool) {
 	if err != nil || u.Scheme != resourceScheme || u.Host != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
 		return "", false
 	}
-	path, err := loci.CleanPath(u.Path)
+	path, err := tree.CleanPath(u.Path)
 	return path, err == nil
 }
 
@@ -205,7 +206,7 @@ func resourcePath(uri string) (string, bool) {
 func (s *Server) prompt(t *tool.Tool) sdk.PromptHandler {
 	return func(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		return s.say(ctx, t.Name, r, func(ctx context.Context, c tool.Caller) (string, error) {
-			o := loci.ConnectorOptions{Content: loci.ConnectorContent(r.Params.Arguments["content"])}
+			o := tree.ConnectorOptions{Content: tree.ConnectorContent(r.Params.Arguments["content"])}
 			if text := r.Params.Arguments["max_chars"]; text != "" {
 				n, err := strconv.Atoi(text)
 				if err != nil || n == 0 {

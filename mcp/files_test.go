@@ -13,9 +13,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/tree"
 )
 
 var files = tool.Instance{Family: tool.FamilyFiles}
@@ -29,7 +31,7 @@ func eachEngine(t *testing.T, test func(*testing.T, *loci.Engine)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = s.Close() })
-			engine, err := loci.New(s, &loci.Options{Logger: slog.New(slog.DiscardHandler)})
+			engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,15 +291,15 @@ func TestResourcesComeInPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := m.Tree("", "")
+	fileTree, err := tree.Of(m, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []loci.FileContent
+	var all []tree.FileContent
 	for n := range 1100 {
-		all = append(all, loci.FileContent{Path: fmt.Sprintf("/%d/%d", n%7, n)})
+		all = append(all, tree.FileContent{Path: fmt.Sprintf("/%d/%d", n%7, n)})
 	}
-	if _, err := tree.WriteAll(t.Context(), all, nil); err != nil {
+	if _, err := fileTree.WriteAll(t.Context(), all, nil); err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, engine, alice(t), files)

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/store"
@@ -71,7 +72,7 @@ func eachStore(t *testing.T, test func(t *testing.T, b *bench)) {
 				t.Fatal(err)
 			}
 			b := &bench{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-			b.engine, err = loci.New(s, &loci.Options{Embedder: concepts{}, Now: b.now, Tokenizer: counter, Logger: slog.New(slog.DiscardHandler)})
+			b.engine, err = loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: concepts{}, Now: b.now, Tokenizer: counter, Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}

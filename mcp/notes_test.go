@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/mcp"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -137,9 +138,9 @@ func TestSearchNotesWithConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := loci.ParseMessages([]byte(`[{"role":"user","content":"No more chocolates for me."}]`))
+	said, err := session.ParseMessages([]byte(`[{"role":"user","content":"No more chocolates for me."}]`))
 	if err == nil {
-		_, err = m.Sessions().Append(t.Context(), "tui", said)
+		_, err = session.Of(m).Append(t.Context(), "tui", said)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tool"
@@ -31,7 +32,7 @@ func TestNoteToolsTimeOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	engine, err := loci.New(s, &loci.Options{Embedder: stuck{}, Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: stuck{}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

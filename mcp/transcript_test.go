@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tool"
 )
@@ -30,7 +31,7 @@ func frozenServer(t testing.TB, logger *slog.Logger) *Server {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	var n byte
-	engine, err := loci.New(s, &loci.Options{Logger: logger,
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Logger: logger,
 		Now:   func() time.Time { return time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC) },
 		NewID: func() loci.ID { n++; return loci.ID{0x01, 0x97, 6: 0x70, 8: 0x80, 15: n} }})
 	if err != nil {

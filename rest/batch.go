@@ -85,8 +85,8 @@ func (operation) Schema(r huma.Registry) *huma.Schema {
 // outcome is what became of one operation of a batch.
 type outcome struct {
 	Op         string           `json:"op"`
-	Item       *item            `json:"item,omitempty" doc:"Of a get; absent: there is none"`
-	Items      *[]item          `json:"items,omitempty" doc:"Of a search"`
+	Item       *wireItem        `json:"item,omitempty" doc:"Of a get; absent: there is none"`
+	Items      *[]wireItem      `json:"items,omitempty" doc:"Of a search"`
 	Namespaces *[][]string      `json:"namespaces,omitempty" doc:"Of namespaces"`
 	Error      *problem.Problem `json:"error,omitempty" doc:"Why the operation was not done"`
 }

@@ -7,6 +7,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/tree"
 )
 
 // A bound is how large a value of a request may be.
@@ -21,13 +25,13 @@ type bound struct {
 const wholeBody = -1
 
 // largest is what an object may have by the limit on its bytes.
-const largest = loci.MaxMessageBytes / 4
+const largest = session.MaxMessageBytes / 4
 
 // bounds are those of the values of requests by name, for those that say none in
 // their own declaration. They are declared here alone: the description shows them, and
 // what is larger is refused with the schema, before anything looks into it.
 var bounds = map[string]bound{
-	"content":              {characters: wholeBody, entries: loci.MaxMessageParts, members: largest},
+	"content":              {characters: wholeBody, entries: session.MaxMessageParts, members: largest},
 	"old_content":          {characters: wholeBody},
 	"trigger_prompt":       {characters: wholeBody}, // the first 16 KiB count
 	"query":                {characters: wholeBody}, // of which a search takes 16 KiB, and says so
@@ -42,36 +46,36 @@ var bounds = map[string]bound{
 	"filter":               {members: loci.MaxConditions},
 	"metadata":             {characters: wholeBody, entries: largest, members: loci.MaxMetadataNames},
 	"value":                {characters: wholeBody, entries: largest, members: largest},
-	"messages":             {characters: wholeBody, entries: loci.MaxChatMessages, members: largest},
+	"messages":             {characters: wholeBody, entries: tree.MaxChatMessages, members: largest},
 	"arguments":            {characters: wholeBody, entries: largest, members: largest},
 	"namespace":            {characters: loci.MaxLabelBytes, entries: loci.MaxLabels},
 	"namespace_prefix":     {characters: loci.MaxLabelBytes, entries: loci.MaxLabels},
 	"prefix":               {characters: loci.MaxLabelBytes, entries: loci.MaxLabels},
 	"suffix":               {characters: loci.MaxLabelBytes, entries: loci.MaxLabels},
-	"key":                  {characters: loci.MaxKeyBytes},
-	"index":                {characters: loci.MaxIndexPathBytes, entries: loci.MaxIndexPaths},
-	"thread_id":            {characters: loci.MaxThreadBytes},
-	"thread_ids":           {characters: loci.MaxThreadBytes},
-	"target_thread_id":     {characters: loci.MaxThreadBytes},
-	"run_ids":              {characters: loci.MaxThreadBytes},
-	"checkpoint_ns":        {characters: loci.MaxGraphBytes},
-	"checkpoint_id":        {characters: loci.MaxCheckpointID},
-	"parent_checkpoint_id": {characters: loci.MaxCheckpointID},
-	"before":               {characters: loci.MaxCheckpointID},
-	"channel":              {characters: loci.MaxChannelBytes},
-	"channel_values":       {members: loci.MaxCheckpointChannels},
-	"channel_versions":     {characters: loci.MaxVersionBytes, members: loci.MaxCheckpointChannels},
-	"writes":               {entries: loci.MaxCheckpointChannels},
-	"task_id":              {characters: loci.MaxTaskBytes},
-	"task_path":            {characters: loci.MaxTaskPathBytes},
-	"data":                 {characters: (loci.MaxCheckpointValue + 2) / 3 * 4, members: largest},
+	"key":                  {characters: item.MaxKeyBytes},
+	"index":                {characters: item.MaxIndexPathBytes, entries: item.MaxIndexPaths},
+	"thread_id":            {characters: checkpoint.MaxThreadBytes},
+	"thread_ids":           {characters: checkpoint.MaxThreadBytes},
+	"target_thread_id":     {characters: checkpoint.MaxThreadBytes},
+	"run_ids":              {characters: checkpoint.MaxThreadBytes},
+	"checkpoint_ns":        {characters: checkpoint.MaxGraphBytes},
+	"checkpoint_id":        {characters: checkpoint.MaxID},
+	"parent_checkpoint_id": {characters: checkpoint.MaxID},
+	"before":               {characters: checkpoint.MaxID},
+	"channel":              {characters: checkpoint.MaxChannelBytes},
+	"channel_values":       {members: checkpoint.MaxChannels},
+	"channel_versions":     {characters: checkpoint.MaxVersionBytes, members: checkpoint.MaxChannels},
+	"writes":               {entries: checkpoint.MaxChannels},
+	"task_id":              {characters: checkpoint.MaxTaskBytes},
+	"task_path":            {characters: checkpoint.MaxTaskPathBytes},
+	"data":                 {characters: (checkpoint.MaxValue + 2) / 3 * 4, members: largest},
 
 	// Of a message and of a session as a document; what more they may be is the library's
 	// to say.
-	"id":           {characters: loci.MaxMessageBytes, entries: loci.MaxLabels},
-	"name":         {characters: loci.MaxMessageBytes},
-	"tool_call_id": {characters: loci.MaxMessageBytes},
-	"tool_calls":   {entries: loci.MaxMessageParts, members: largest},
+	"id":           {characters: session.MaxMessageBytes, entries: loci.MaxLabels},
+	"name":         {characters: session.MaxMessageBytes},
+	"tool_call_id": {characters: session.MaxMessageBytes},
+	"tool_calls":   {entries: session.MaxMessageParts, members: largest},
 	"function":     {members: largest},
 	"kwargs":       {members: largest},
 	"session":      {members: largest},
@@ -92,8 +96,8 @@ type binder struct {
 func (a *API) bind() error {
 	api := a.huma.OpenAPI()
 	b := &binder{schemas: api.Components.Schemas.Map(), most: a.opts.MaxValueBody, done: map[*huma.Schema]bool{}}
-	for _, item := range api.Paths {
-		for _, op := range operationsOf(item) {
+	for _, entry := range api.Paths {
+		for _, op := range operationsOf(entry) {
 			for _, p := range op.Parameters {
 				b.schema(p.Name, p.Schema)
 			}

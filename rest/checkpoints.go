@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
 )
 
 // typed is a value as a serializer of LangGraph wrote it.
@@ -26,9 +27,9 @@ func (blob) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "byte"}
 }
 
-func (v typed) value() loci.Typed { return loci.Typed{Type: v.Type, Data: v.Data} }
+func (v typed) value() checkpoint.Typed { return checkpoint.Typed{Type: v.Type, Data: v.Data} }
 
-func showTyped(v loci.Typed) typed { return typed{v.Type, append([]byte{}, v.Data...)} }
+func showTyped(v checkpoint.Typed) typed { return typed{v.Type, append([]byte{}, v.Data...)} }
 
 // newCheckpoint is one to store.
 type newCheckpoint struct {
@@ -54,7 +55,7 @@ type checkpointWrite struct {
 }
 
 // checkpoint is one that was read.
-type checkpoint struct {
+type wireCheckpoint struct {
 	ThreadID           string            `json:"thread_id"`
 	CheckpointNS       string            `json:"checkpoint_ns" doc:"Empty: of the root graph"`
 	CheckpointID       string            `json:"checkpoint_id"`
@@ -70,8 +71,8 @@ type checkpoint struct {
 	CreatedAt     time.Time         `json:"created_at" doc:"When it was first stored"`
 }
 
-func showCheckpoint(c *loci.SavedCheckpoint) (checkpoint, error) {
-	out := checkpoint{CreatedAt: c.CreatedAt, PendingWrites: []checkpointWrite{},
+func showCheckpoint(c *checkpoint.Saved) (wireCheckpoint, error) {
+	out := wireCheckpoint{CreatedAt: c.CreatedAt, PendingWrites: []checkpointWrite{},
 		ThreadID: c.Thread, CheckpointNS: c.Namespace, CheckpointID: c.ID, ParentCheckpointID: c.Parent, Format: c.Format, Checkpoint: showTyped(c.State),
 		ChannelVersions: c.Versions, ChannelValues: map[string]typed{}}
 	if err := decode(c.Metadata, &out.Metadata); err != nil {
@@ -108,8 +109,8 @@ type (
 		Values       *bool          `json:"values,omitempty" doc:"Whether channel_values come with them; absent: yes"`
 	}
 	listedCheckpoints struct {
-		Checkpoints []checkpoint `json:"checkpoints" nullable:"false" doc:"Of a thread: the greatest id first"`
-		NextCursor  string       `json:"next_cursor,omitempty" doc:"Goes on; absent at the end"`
+		Checkpoints []wireCheckpoint `json:"checkpoints" nullable:"false" doc:"Of a thread: the greatest id first"`
+		NextCursor  string           `json:"next_cursor,omitempty" doc:"Goes on; absent at the end"`
 	}
 	putCheckpointWrites struct {
 		ThreadID     string            `json:"thread_id" doc:"1 to 1024 bytes"`
@@ -151,42 +152,42 @@ func (a *API) checkpointRoutes() {
 		writes: true},
 		func(ctx context.Context, c *caller, in *struct{ Body copyThread }) (*struct{ Body copiedCheckpoints }, error) {
 			return within(a, c, func(m *loci.Memory) (*struct{ Body copiedCheckpoints }, error) {
-				n, err := m.Checkpoints().CopyThread(ctx, in.Body.ThreadID, in.Body.TargetThreadID)
+				n, err := checkpoint.Of(m).CopyThread(ctx, in.Body.ThreadID, in.Body.TargetThreadID)
 				return &struct{ Body copiedCheckpoints }{copiedCheckpoints{n}}, err
 			})
 		})
-	erase := func(c *caller, do func(*loci.Checkpoints) (int, error)) (*erasedOutput, error) {
+	erase := func(c *caller, do func(*checkpoint.Handle) (int, error)) (*erasedOutput, error) {
 		return within(a, c, func(m *loci.Memory) (*erasedOutput, error) {
-			n, err := do(m.Checkpoints())
+			n, err := do(checkpoint.Of(m))
 			return &erasedOutput{erasedCheckpoints{n}}, err
 		})
 	}
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/prune", id: "prune_threads", summary: "Erase old checkpoints of threads", scope: loci.ScopeDelete,
 		writes: true, detail: "A thread that is not there is no error."},
 		func(ctx context.Context, c *caller, in *struct{ Body pruneThreads }) (*erasedOutput, error) {
-			strategy := loci.KeepLatest
+			strategy := checkpoint.KeepLatest
 			if in.Body.Strategy != "" {
-				strategy = loci.PruneStrategy(in.Body.Strategy)
+				strategy = checkpoint.PruneStrategy(in.Body.Strategy)
 			}
-			return erase(c, func(k *loci.Checkpoints) (int, error) { return k.Prune(ctx, in.Body.ThreadIDs, strategy) })
+			return erase(c, func(k *checkpoint.Handle) (int, error) { return k.Prune(ctx, in.Body.ThreadIDs, strategy) })
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/delete_for_runs", id: "delete_checkpoints_for_runs", summary: "Erase the checkpoints that runs made",
 		scope: loci.ScopeDelete, writes: true},
 		func(ctx context.Context, c *caller, in *struct{ Body deleteForRuns }) (*erasedOutput, error) {
-			return erase(c, func(k *loci.Checkpoints) (int, error) { return k.DeleteForRuns(ctx, in.Body.RunIDs) })
+			return erase(c, func(k *checkpoint.Handle) (int, error) { return k.DeleteForRuns(ctx, in.Body.RunIDs) })
 		})
 	route(a, endpoint{method: http.MethodDelete, path: "/v1/threads/{thread_id}/checkpoints", id: "delete_thread_checkpoints", summary: "Erase the checkpoints of a thread",
 		scope: loci.ScopeDelete, writes: true, detail: "A thread that is not there is no error."},
 		func(ctx context.Context, c *caller, in *oneThread) (*erasedOutput, error) {
-			return erase(c, func(k *loci.Checkpoints) (int, error) { return k.DeleteThread(ctx, in.ThreadID) })
+			return erase(c, func(k *checkpoint.Handle) (int, error) { return k.DeleteThread(ctx, in.ThreadID) })
 		})
 }
 
 func (a *API) putCheckpoint(ctx context.Context, c *caller, in *struct{ Body newCheckpoint }) (*struct{}, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{}, error) {
 		b := &in.Body
-		out := loci.Checkpoint{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Parent: b.ParentCheckpointID, Format: b.Format,
-			State: b.Checkpoint.value(), Versions: b.ChannelVersions, Values: map[string]loci.Typed{}}
+		out := checkpoint.Checkpoint{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Parent: b.ParentCheckpointID, Format: b.Format,
+			State: b.Checkpoint.value(), Versions: b.ChannelVersions, Values: map[string]checkpoint.Typed{}}
 		if b.MetadataTyped != nil {
 			out.TypedMetadata = b.MetadataTyped.value()
 		}
@@ -199,25 +200,25 @@ func (a *API) putCheckpoint(ctx context.Context, c *caller, in *struct{ Body new
 		for channel, v := range b.ChannelValues {
 			out.Values[channel] = v.value()
 		}
-		return nil, m.Checkpoints().Put(ctx, out)
+		return nil, checkpoint.Of(m).Put(ctx, out)
 	})
 }
 
-func (a *API) getCheckpoint(ctx context.Context, c *caller, in *struct{ Body getCheckpoint }) (*struct{ Body checkpoint }, error) {
-	return within(a, c, func(m *loci.Memory) (*struct{ Body checkpoint }, error) {
-		found, err := m.Checkpoints().Get(ctx, in.Body.ThreadID, in.Body.CheckpointNS, in.Body.CheckpointID)
+func (a *API) getCheckpoint(ctx context.Context, c *caller, in *struct{ Body getCheckpoint }) (*struct{ Body wireCheckpoint }, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{ Body wireCheckpoint }, error) {
+		found, err := checkpoint.Of(m).Get(ctx, in.Body.ThreadID, in.Body.CheckpointNS, in.Body.CheckpointID)
 		if err != nil {
 			return nil, err
 		}
 		shown, err := showCheckpoint(&found)
-		return &struct{ Body checkpoint }{shown}, err
+		return &struct{ Body wireCheckpoint }{shown}, err
 	})
 }
 
 func (a *API) listCheckpoints(ctx context.Context, c *caller, in *struct{ Body listCheckpoints }) (*struct{ Body listedCheckpoints }, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{ Body listedCheckpoints }, error) {
 		b := &in.Body
-		q := loci.CheckpointQuery{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Before: b.Before, Cursor: b.Cursor,
+		q := checkpoint.Query{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Before: b.Before, Cursor: b.Cursor,
 			WithoutValues: b.Values != nil && !*b.Values}
 		var err error
 		if q.Where, err = loci.ParseWhere(b.Filter); err != nil {
@@ -226,11 +227,11 @@ func (a *API) listCheckpoints(ctx context.Context, c *caller, in *struct{ Body l
 		if q.Limit, err = limitOf(b.Limit, loci.MaxSearchLimit); err != nil {
 			return nil, err
 		}
-		page, err := m.Checkpoints().List(ctx, q)
+		page, err := checkpoint.Of(m).List(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		out := &struct{ Body listedCheckpoints }{listedCheckpoints{Checkpoints: make([]checkpoint, len(page.Checkpoints)), NextCursor: page.Next}}
+		out := &struct{ Body listedCheckpoints }{listedCheckpoints{Checkpoints: make([]wireCheckpoint, len(page.Checkpoints)), NextCursor: page.Next}}
 		for i := range page.Checkpoints {
 			if out.Body.Checkpoints[i], err = showCheckpoint(&page.Checkpoints[i]); err != nil {
 				return nil, err
@@ -242,10 +243,10 @@ func (a *API) listCheckpoints(ctx context.Context, c *caller, in *struct{ Body l
 
 func (a *API) putCheckpointWrites(ctx context.Context, c *caller, in *struct{ Body putCheckpointWrites }) (*struct{}, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{}, error) {
-		var writes []loci.CheckpointWrite
+		var writes []checkpoint.Write
 		for _, w := range in.Body.Writes {
-			writes = append(writes, loci.CheckpointWrite{Task: w.TaskID, TaskPath: w.TaskPath, Index: w.Idx, Channel: w.Channel, Value: w.Value.value()})
+			writes = append(writes, checkpoint.Write{Task: w.TaskID, TaskPath: w.TaskPath, Index: w.Idx, Channel: w.Channel, Value: w.Value.value()})
 		}
-		return nil, m.Checkpoints().PutWrites(ctx, in.Body.ThreadID, in.Body.CheckpointNS, in.Body.CheckpointID, writes)
+		return nil, checkpoint.Of(m).PutWrites(ctx, in.Body.ThreadID, in.Body.CheckpointNS, in.Body.CheckpointID, writes)
 	})
 }

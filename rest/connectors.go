@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 type injectInput struct {
@@ -32,21 +33,21 @@ func (a *API) inject(ctx context.Context, c *caller, in *injectInput) (*injectOu
 	case !known:
 		return nil, &loci.Error{Code: loci.NotFound, Msg: "there is no such agent", Recovery: "Name an agent of the graph that the server has, in the setting graph."}
 	case connector == nil:
-		return nil, &loci.Error{Code: loci.NotFound, Err: loci.ENOTMEM, Msg: "ENOTMEM: the agent has no memory connector",
+		return nil, &loci.Error{Code: loci.NotFound, Err: tree.ENOTMEM, Msg: "ENOTMEM: the agent has no memory connector",
 			Recovery: "Connect a memoryConnector to the agent in the graph."}
 	}
 	list, err := json.Marshal(in.Body.Messages)
 	if err != nil {
 		return nil, err
 	}
-	messages, err := loci.ParseChat(list)
+	messages, err := tree.ParseChat(list)
 	if err != nil {
 		return nil, err
 	}
 	if messages, err = connector.Inject(ctx, *c, messages); err != nil {
 		return nil, err
 	}
-	if list, err = loci.FormatChat(messages); err != nil {
+	if list, err = tree.FormatChat(messages); err != nil {
 		return nil, err
 	}
 	out := &injectOutput{}

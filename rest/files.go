@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/tree"
 )
 
 type (
@@ -35,7 +36,7 @@ type File struct {
 	Unchanged bool      `json:"unchanged,omitempty" doc:"Of what a write returns: the file said that already"`
 }
 
-func showFile(f loci.FileInfo) File {
+func showFile(f tree.FileInfo) File {
 	kind := "file"
 	if f.Dir {
 		kind = "dir"
@@ -145,27 +146,27 @@ func (a *API) fileRoutes() {
 		detail: "A path that is missing, or a file, has no entries."}, a.listFiles)
 	route(a, endpoint{method: http.MethodDelete, path: "/v1/files", id: "delete_files", summary: "Erase a file, or a directory with all that is in it", scope: loci.ScopeDelete,
 		writes: true, detail: "Earlier versions go, too. A path that is missing is no error; / is everything."},
-		func(ctx context.Context, c *caller, in *pathInput) (*struct{ Body loci.TreeCounts }, error) {
-			return inTree(a, c, in.Memory, in.Scope, func(t *loci.Tree) (loci.TreeCounts, error) { return t.Delete(ctx, in.Path) })
+		func(ctx context.Context, c *caller, in *pathInput) (*struct{ Body tree.Counts }, error) {
+			return inTree(a, c, in.Memory, in.Scope, func(t *tree.Tree) (tree.Counts, error) { return t.Delete(ctx, in.Path) })
 		})
 	route(a, endpoint{method: http.MethodGet, path: "/v1/files/content", id: "read_file", summary: "Read a file", scope: loci.ScopeRead}, a.readFile)
 	route(a, endpoint{method: http.MethodPut, path: "/v1/files/content", id: "write_file", summary: "Create a file, or replace all of it", scope: loci.ScopeWrite,
 		writes: true, value: true, status: http.StatusOK},
 		func(ctx context.Context, c *caller, in *struct{ Body writeFile }) (*fileOutput, error) {
 			b := &in.Body
-			return a.changeFile(c, b.TreeChoice, func(t *loci.Tree) (loci.FileInfo, error) {
-				return t.Write(ctx, b.Path, b.Content, &loci.WriteOptions{Create: b.Create, IfVersion: b.IfVersion})
+			return a.changeFile(c, b.TreeChoice, func(t *tree.Tree) (tree.FileInfo, error) {
+				return t.Write(ctx, b.Path, b.Content, &tree.WriteOptions{Create: b.Create, IfVersion: b.IfVersion})
 			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/files/append", id: "append_file", summary: "Add to the end of a file", scope: loci.ScopeWrite, writes: true, value: true},
 		func(ctx context.Context, c *caller, in *struct{ Body appendFile }) (*fileOutput, error) {
-			return a.changeFile(c, in.Body.TreeChoice, func(t *loci.Tree) (loci.FileInfo, error) { return t.Append(ctx, in.Body.Path, in.Body.Content) })
+			return a.changeFile(c, in.Body.TreeChoice, func(t *tree.Tree) (tree.FileInfo, error) { return t.Append(ctx, in.Body.Path, in.Body.Content) })
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/files/update", id: "update_file", summary: "Replace a text wherever it occurs in a file", scope: loci.ScopeWrite,
 		writes: true, value: true},
 		func(ctx context.Context, c *caller, in *struct{ Body updateFile }) (*struct{ Body replaced }, error) {
 			b := &in.Body
-			return inTree(a, c, b.Memory, b.Scope, func(t *loci.Tree) (replaced, error) {
+			return inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (replaced, error) {
 				n, err := t.Update(ctx, b.Path, b.OldContent, b.Content)
 				return replaced{n}, err
 			})
@@ -174,38 +175,38 @@ func (a *API) fileRoutes() {
 		status: http.StatusNoContent},
 		func(ctx context.Context, c *caller, in *struct{ Body moveFile }) (*struct{}, error) {
 			b := &in.Body
-			_, err := inTree(a, c, b.Memory, b.Scope, func(t *loci.Tree) (bool, error) { return true, t.Rename(ctx, b.Path, b.To) })
+			_, err := inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (bool, error) { return true, t.Rename(ctx, b.Path, b.To) })
 			return nil, err
 		})
 	route(a, endpoint{method: http.MethodGet, path: "/v1/files/versions", id: "list_file_versions", summary: "List the versions of a file that are kept", scope: loci.ScopeRead},
 		func(ctx context.Context, c *caller, in *pathInput) (*struct{ Body fileVersions }, error) {
-			return inTree(a, c, in.Memory, in.Scope, func(t *loci.Tree) (fileVersions, error) { return versionsOf(ctx, t, in.Path) })
+			return inTree(a, c, in.Memory, in.Scope, func(t *tree.Tree) (fileVersions, error) { return versionsOf(ctx, t, in.Path) })
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/files/restore", id: "restore_file", summary: "Give a file the content of an earlier version again", scope: loci.ScopeWrite,
 		writes: true},
 		func(ctx context.Context, c *caller, in *struct{ Body restoreFile }) (*fileOutput, error) {
-			return a.changeFile(c, in.Body.TreeChoice, func(t *loci.Tree) (loci.FileInfo, error) { return t.Restore(ctx, in.Body.Path, in.Body.Version) })
+			return a.changeFile(c, in.Body.TreeChoice, func(t *tree.Tree) (tree.FileInfo, error) { return t.Restore(ctx, in.Body.Path, in.Body.Version) })
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/files/search", id: "search_files", summary: "Find passages in files", scope: loci.ScopeRead}, a.searchFiles)
 }
 
 // tree opens the tree that a request chooses.
-func (a *API) tree(c *caller, memory, scope string) (*loci.Tree, error) {
+func (a *API) tree(c *caller, memory, scope string) (*tree.Tree, error) {
 	thread := ""
 	if scope == tool.ScopePerThread {
 		if thread = c.Principal.Var(loci.VarThread); thread == "" {
-			return nil, &loci.Error{Code: loci.Invalid, Err: loci.ENOTMEM, Msg: "threadId is required for perThread scope", Recovery: "Name the thread in the header Loci-Thread."}
+			return nil, &loci.Error{Code: loci.Invalid, Err: tree.ENOTMEM, Msg: "threadId is required for perThread scope", Recovery: "Name the thread in the header Loci-Thread."}
 		}
 	}
 	m, err := a.memory(c)
 	if err != nil {
 		return nil, err
 	}
-	return m.Tree(memory, thread)
+	return tree.Of(m, memory, thread)
 }
 
 // inTree runs do with the tree that a request chooses.
-func inTree[O any](a *API, c *caller, memory, scope string, do func(*loci.Tree) (O, error)) (*struct{ Body O }, error) {
+func inTree[O any](a *API, c *caller, memory, scope string, do func(*tree.Tree) (O, error)) (*struct{ Body O }, error) {
 	t, err := a.tree(c, memory, scope)
 	if err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func inTree[O any](a *API, c *caller, memory, scope string, do func(*loci.Tree) 
 }
 
 // changeFile is inTree for what replies with the file.
-func (a *API) changeFile(c *caller, b TreeChoice, do func(*loci.Tree) (loci.FileInfo, error)) (*fileOutput, error) {
+func (a *API) changeFile(c *caller, b TreeChoice, do func(*tree.Tree) (tree.FileInfo, error)) (*fileOutput, error) {
 	t, err := a.tree(c, b.Memory, b.Scope)
 	if err != nil {
 		return nil, err
@@ -225,14 +226,14 @@ func (a *API) changeFile(c *caller, b TreeChoice, do func(*loci.Tree) (loci.File
 }
 
 func (a *API) listFiles(ctx context.Context, c *caller, in *listFilesInput) (*struct{ Body fileList }, error) {
-	return inTree(a, c, in.Memory, in.Scope, func(t *loci.Tree) (fileList, error) {
+	return inTree(a, c, in.Memory, in.Scope, func(t *tree.Tree) (fileList, error) {
 		page := loci.Page{Limit: in.Limit, Cursor: in.Cursor}
-		list := func() ([]loci.FileInfo, string, error) { return t.ListPage(ctx, in.Path, page) }
+		list := func() ([]tree.FileInfo, string, error) { return t.ListPage(ctx, in.Path, page) }
 		if in.Recursive {
 			if in.Path != "/" {
 				return fileList{}, loci.Errorf(loci.Invalid, "path is %.64q; with recursive it must be /", in.Path)
 			}
-			list = func() ([]loci.FileInfo, string, error) { return t.Files(ctx, page) }
+			list = func() ([]tree.FileInfo, string, error) { return t.Files(ctx, page) }
 		}
 		infos, next, err := list()
 		out := fileList{Files: make([]File, len(infos)), NextCursor: next}
@@ -247,7 +248,7 @@ func (a *API) readFile(ctx context.Context, c *caller, in *readFileInput) (*stru
 	if in.Version > 0 && (in.First > 0 || in.Last > 0) {
 		return nil, loci.Errorf(loci.Invalid, "lines are those of the current version: leave out version, or first_line and last_line")
 	}
-	return inTree(a, c, in.Memory, in.Scope, func(t *loci.Tree) (out fileContent, err error) {
+	return inTree(a, c, in.Memory, in.Scope, func(t *tree.Tree) (out fileContent, err error) {
 		if in.Version == 0 && in.First == 0 && in.Last == 0 {
 			content, info, err := t.ReadInfo(ctx, in.Path)
 			return fileContent{showFile(info), content}, err
@@ -266,7 +267,7 @@ func (a *API) readFile(ctx context.Context, c *caller, in *readFileInput) (*stru
 }
 
 // readVersion reads a file as it was.
-func readVersion(ctx context.Context, t *loci.Tree, out fileContent, version int64) (fileContent, error) {
+func readVersion(ctx context.Context, t *tree.Tree, out fileContent, version int64) (fileContent, error) {
 	kept, err := t.Versions(ctx, out.Path)
 	if err != nil {
 		return out, err
@@ -280,7 +281,7 @@ func readVersion(ctx context.Context, t *loci.Tree, out fileContent, version int
 	return out, err
 }
 
-func versionsOf(ctx context.Context, t *loci.Tree, path string) (fileVersions, error) {
+func versionsOf(ctx context.Context, t *tree.Tree, path string) (fileVersions, error) {
 	list, err := t.Versions(ctx, path)
 	out := fileVersions{Versions: make([]fileVersion, len(list))}
 	for i, v := range list {
@@ -298,8 +299,8 @@ func (a *API) searchFiles(ctx context.Context, c *caller, in *struct{ Body searc
 	if err != nil {
 		return nil, err
 	}
-	return inTree(a, c, b.Memory, b.Scope, func(t *loci.Tree) (fileMatches, error) {
-		found, err := t.Search(ctx, loci.TreeQuery{Text: b.Query, Path: b.Path, Mode: b.Mode, Limit: limit})
+	return inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (fileMatches, error) {
+		found, err := t.Search(ctx, tree.Query{Text: b.Query, Path: b.Path, Mode: b.Mode, Limit: limit})
 		out := fileMatches{Matches: make([]fileMatch, len(found.Matches)), KeywordOnly: found.KeywordOnly}
 		for i := range found.Matches {
 			m := &found.Matches[i]

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/item"
 )
 
 // item is a JSON object under a key.
-type item struct {
+type wireItem struct {
 	Namespace []string        `json:"namespace" nullable:"false" doc:"Relative to the caller's own"`
 	Key       string          `json:"key"`
 	Value     json.RawMessage `json:"value"`
@@ -22,8 +23,8 @@ type item struct {
 	Score     *float64        `json:"score,omitempty" doc:"Of a search with a query, 0 to 1"`
 }
 
-func showItem(m *loci.Memory, it *loci.Item) item {
-	out := item{Namespace: relative(m, it.Namespace), Key: it.Key, Value: it.Value, CreatedAt: it.CreatedAt, UpdatedAt: it.UpdatedAt, Score: it.Score}
+func showItem(m *loci.Memory, it *item.Item) wireItem {
+	out := wireItem{Namespace: relative(m, it.Namespace), Key: it.Key, Value: it.Value, CreatedAt: it.CreatedAt, UpdatedAt: it.UpdatedAt, Score: it.Score}
 	if !it.ExpiresAt.IsZero() {
 		out.ExpiresAt = &it.ExpiresAt
 	}
@@ -73,9 +74,9 @@ type (
 
 // The replies.
 type (
-	itemOutput struct{ Body item }
+	itemOutput struct{ Body wireItem }
 	foundItems struct {
-		Items []item `json:"items" nullable:"false"`
+		Items []wireItem `json:"items" nullable:"false"`
 	}
 	namespaces struct {
 		Namespaces [][]string `json:"namespaces" nullable:"false" doc:"In order, each once; relative to the caller's own"`
@@ -131,7 +132,7 @@ func put(ctx context.Context, m *loci.Memory, in *PutItem) error {
 	if len(in.Namespace) == 0 {
 		return loci.Errorf(loci.Invalid, "namespace must not be empty")
 	}
-	opts := &loci.PutOptions{}
+	opts := &item.PutOptions{}
 	if in.Index != nil {
 		opts.Index = append([]string{}, *in.Index...)
 	}
@@ -143,37 +144,37 @@ func put(ctx context.Context, m *loci.Memory, in *PutItem) error {
 		}
 		opts.TTL = max(time.Duration(*in.TTL*float64(time.Minute)), time.Millisecond)
 	}
-	return m.Items().Put(ctx, below(m, in.Namespace), in.Key, in.Value, opts)
+	return item.Of(m).Put(ctx, below(m, in.Namespace), in.Key, in.Value, opts)
 }
 
-func get(ctx context.Context, m *loci.Memory, in *GetItem) (item, error) {
-	it, err := m.Items().Get(ctx, below(m, in.Namespace), in.Key, in.RefreshTTL == nil || *in.RefreshTTL)
+func get(ctx context.Context, m *loci.Memory, in *GetItem) (wireItem, error) {
+	it, err := item.Of(m).Get(ctx, below(m, in.Namespace), in.Key, in.RefreshTTL == nil || *in.RefreshTTL)
 	if errors.Is(err, loci.ErrNotFound) {
 		err = &loci.Error{Code: loci.NotFound, Msg: fmt.Sprintf("there is no item with the key %.100q in this namespace", in.Key),
 			Recovery: "Search the namespace for what is there."}
 	}
 	if err != nil {
-		return item{}, err
+		return wireItem{}, err
 	}
 	return showItem(m, &it), nil
 }
 
 func remove(ctx context.Context, m *loci.Memory, in *DeleteItem) error {
-	return m.Items().Delete(ctx, below(m, in.Namespace), in.Key)
+	return item.Of(m).Delete(ctx, below(m, in.Namespace), in.Key)
 }
 
-func find(ctx context.Context, m *loci.Memory, in *SearchItems) ([]item, error) {
+func find(ctx context.Context, m *loci.Memory, in *SearchItems) ([]wireItem, error) {
 	where, err := loci.ParseWhere(in.Filter)
 	if err != nil {
 		return nil, err
 	}
-	q := loci.ItemQuery{Prefix: below(m, in.NamespacePrefix), Text: in.Query, Where: where, Offset: in.Offset,
+	q := item.Query{Prefix: below(m, in.NamespacePrefix), Text: in.Query, Where: where, Offset: in.Offset,
 		Refresh: in.RefreshTTL == nil || *in.RefreshTTL}
 	if q.Limit, err = limitOf(in.Limit, loci.MaxSearchLimit); err != nil {
 		return nil, err
 	}
-	found, err := m.Items().Search(ctx, q)
-	items := make([]item, len(found))
+	found, err := item.Of(m).Search(ctx, q)
+	items := make([]wireItem, len(found))
 	for i := range found {
 		items[i] = showItem(m, &found[i])
 	}
@@ -181,7 +182,7 @@ func find(ctx context.Context, m *loci.Memory, in *SearchItems) ([]item, error) 
 }
 
 func list(ctx context.Context, m *loci.Memory, in *ListNamespaces) ([][]string, error) {
-	q := loci.NamespaceQuery{Below: m.View().Namespace, Prefix: in.Prefix, Suffix: in.Suffix, Offset: in.Offset}
+	q := item.NamespaceQuery{Below: m.View().Namespace, Prefix: in.Prefix, Suffix: in.Suffix, Offset: in.Offset}
 	var err error
 	if q.Limit, err = limitOf(in.Limit, 10_000); err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func list(ctx context.Context, m *loci.Memory, in *ListNamespaces) ([][]string, 
 			return nil, loci.Errorf(loci.Invalid, "max_depth is %d; it must be at least 1: leave it out for no limit", q.MaxDepth)
 		}
 	}
-	found, err := m.Items().Namespaces(ctx, q)
+	found, err := item.Of(m).Namespaces(ctx, q)
 	out := make([][]string, len(found))
 	for i, n := range found {
 		out[i] = relative(m, n)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/item"
 )
 
 // A Memory is one of any kind: the field that its type names is set.
@@ -19,7 +20,7 @@ type Memory struct {
 	Fact    *loci.Fact    `json:"fact,omitempty" doc:"A fact or a note"`
 	Rule    *loci.Rule    `json:"rule,omitempty"`
 	Episode *loci.Episode `json:"episode,omitempty"`
-	Item    *item         `json:"item,omitempty"`
+	Item    *wireItem     `json:"item,omitempty"`
 }
 
 // showMemory shows a record as it is at a moment.
@@ -42,7 +43,7 @@ func showMemory(m *loci.Memory, r *loci.Record, at time.Time) (Memory, error) {
 		out.Episode = &e
 		return out, err
 	}
-	it, err := loci.ItemOf(r)
+	it, err := item.FromRecord(r)
 	if err == nil {
 		shown := showItem(m, &it)
 		out.Item = &shown

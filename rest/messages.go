@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 // messages are a JSON array of messages as it was sent, for the library to read: it
@@ -19,7 +20,7 @@ type messages struct{ json.RawMessage }
 // Schema is what huma asks a type for. The forms of a message are in the description
 // and not among what huma checks, which would only say that none of them fits.
 func (messages) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeArray, Items: messageSchema(r), Extensions: map[string]any{"minItems": 1, "maxItems": loci.MaxAppend}}
+	return &huma.Schema{Type: huma.TypeArray, Items: messageSchema(r), Extensions: map[string]any{"minItems": 1, "maxItems": session.MaxAppend}}
 }
 
 // document is a session as [loci.Sessions.Export] writes it, or a list of messages.
@@ -28,7 +29,7 @@ type document struct{ json.RawMessage }
 // Schema is what huma asks a type for.
 func (document) Schema(r huma.Registry) *huma.Schema {
 	list := &huma.Schema{Type: huma.TypeArray, Description: "The messages alone", Items: messageSchema(r),
-		Extensions: map[string]any{"minItems": 1, "maxItems": loci.MaxImportMessages}}
+		Extensions: map[string]any{"minItems": 1, "maxItems": session.MaxImportMessages}}
 	return &huma.Schema{OneOf: []*huma.Schema{documentSchema(), list}}
 }
 
@@ -76,7 +77,7 @@ func openAIForm() map[string]any {
 func storedProperties() map[string]any {
 	return map[string]any{"seq": map[string]any{"type": "integer", "description": "From 1, consecutive"},
 		"created_at": map[string]any{"type": "string", "format": "date-time"},
-		"type": map[string]any{"type": "string", "examples": []string{string(loci.MessageHuman), string(loci.MessageAI)},
+		"type": map[string]any{"type": "string", "examples": []string{string(session.MessageHuman), string(session.MessageAI)},
 			"description": "human, ai, system, tool, function, chat, generic, remove, or a chunk of a stream such as AIMessageChunk"},
 		"data": map[string]any{"type": "object", "description": "content, id, name, tool_calls, tool_call_id and so on; whatever it holds is kept"}}
 }
@@ -96,7 +97,7 @@ func constructorForm() map[string]any {
 }
 
 func documentSchema() *huma.Schema {
-	described := object("", map[string]any{"format": oneOf(loci.SessionFormat), "version": map[string]any{"type": "integer", "enum": []int{loci.SessionVersion}},
+	described := object("", map[string]any{"format": oneOf(session.Format), "version": map[string]any{"type": "integer", "enum": []int{session.FormatVersion}},
 		"session":  map[string]any{"type": "object", "description": "Its id, metadata and limits"},
 		"messages": map[string]any{"type": "array", "items": object("", storedProperties(), "type", "data")}}, "format", "version", "messages")
 	delete(described, "type")
@@ -175,7 +176,7 @@ type (
 		Next      int64         `json:"next,omitempty" doc:"Goes on as after, or as before where the newest come first; absent at the end, and with last"`
 	}
 	historyOutput struct{ Body history }
-	hitsOutput    struct{ Body loci.SessionHits }
+	hitsOutput    struct{ Body session.Hits }
 )
 
 func (a *API) messageRoutes() {
@@ -185,10 +186,10 @@ func (a *API) messageRoutes() {
 	route(a, endpoint{method: http.MethodGet, path: one + "messages", id: "list_messages", summary: "Read the messages of a session", scope: loci.ScopeRead}, a.history)
 	route(a, endpoint{method: http.MethodPost, path: one + "trim", id: "trim_session", summary: "Erase the oldest messages of a session", scope: loci.ScopeDelete,
 		writes: true, detail: "System messages stay and count. What is kept never begins with the result of a tool call, and holds none whose call is gone."},
-		func(ctx context.Context, c *caller, in *trimSession) (*struct{ Body loci.Trimmed }, error) {
-			return within(a, c, func(m *loci.Memory) (*struct{ Body loci.Trimmed }, error) {
-				done, err := m.Sessions().Trim(ctx, in.ID, in.Body.MaxMessages)
-				return &struct{ Body loci.Trimmed }{done}, err
+		func(ctx context.Context, c *caller, in *trimSession) (*struct{ Body session.Trimmed }, error) {
+			return within(a, c, func(m *loci.Memory) (*struct{ Body session.Trimmed }, error) {
+				done, err := session.Of(m).Trim(ctx, in.ID, in.Body.MaxMessages)
+				return &struct{ Body session.Trimmed }{done}, err
 			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/sessions/search", id: "search_sessions", summary: "Find messages of any session", scope: loci.ScopeRead},
@@ -208,11 +209,11 @@ func (a *API) messageRoutes() {
 
 func (a *API) appendMessages(ctx context.Context, c *caller, in *appendMessages) (*struct{ Body appended }, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{ Body appended }, error) {
-		read, err := loci.ParseMessages(in.Body.Messages.RawMessage)
+		read, err := session.ParseMessages(in.Body.Messages.RawMessage)
 		if err != nil {
 			return nil, err
 		}
-		done, err := m.Sessions().Append(ctx, in.ID, read)
+		done, err := session.Of(m).Append(ctx, in.ID, read)
 		return &struct{ Body appended }{appended{SessionID: done.Session, Created: done.Created, FirstSeq: done.First, LastSeq: done.Last,
 			Count: done.Last - done.First + 1, CreatedAt: done.CreatedAt, MessageCount: done.Messages, Trimmed: done.Trimmed}}, err
 	})
@@ -220,7 +221,7 @@ func (a *API) appendMessages(ctx context.Context, c *caller, in *appendMessages)
 
 func (a *API) history(ctx context.Context, c *caller, in *historyInput) (*historyOutput, error) {
 	return within(a, c, func(m *loci.Memory) (*historyOutput, error) {
-		page, err := m.Sessions().History(ctx, in.ID, loci.HistoryQuery{After: in.After, Before: in.Before, Last: in.Last, Limit: in.Limit,
+		page, err := session.Of(m).History(ctx, in.ID, session.HistoryQuery{After: in.After, Before: in.Before, Last: in.Last, Limit: in.Limit,
 			NewestFirst: in.Order == "desc"})
 		if err != nil {
 			return nil, err
@@ -248,29 +249,29 @@ func (a *API) history(ctx context.Context, c *caller, in *historyInput) (*histor
 	})
 }
 
-func (a *API) searchMessages(ctx context.Context, c *caller, session string, in *searchMessages) (*hitsOutput, error) {
+func (a *API) searchMessages(ctx context.Context, c *caller, talk string, in *searchMessages) (*hitsOutput, error) {
 	return within(a, c, func(m *loci.Memory) (*hitsOutput, error) {
 		limit, err := limitOf(in.Limit, loci.MaxSearchLimit)
 		if err != nil {
 			return nil, err
 		}
-		found, err := m.Sessions().Search(ctx, loci.SessionSearch{Text: in.Query, Session: session, Mode: in.Mode, Limit: limit, Offset: in.Offset})
+		found, err := session.Of(m).Search(ctx, session.Search{Text: in.Query, Session: talk, Mode: in.Mode, Limit: limit, Offset: in.Offset})
 		return &hitsOutput{found}, err
 	})
 }
 
-func (a *API) summarise(ctx context.Context, c *caller, in *summariseSession) (*struct{ Body loci.Summarised }, error) {
-	return within(a, c, func(m *loci.Memory) (*struct{ Body loci.Summarised }, error) {
+func (a *API) summarise(ctx context.Context, c *caller, in *summariseSession) (*struct{ Body session.Summarised }, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{ Body session.Summarised }, error) {
 		o, b := a.opts.Summaries, &in.Body
 		o.ContextTokens, o.Threshold, o.Target, o.Messages, o.SummaryTokens = b.ContextTokens, b.Threshold, b.Target, b.Messages, b.SummaryTokens
-		done, err := m.Sessions().Summarise(ctx, in.ID, o)
-		return &struct{ Body loci.Summarised }{done}, err
+		done, err := session.Of(m).Summarise(ctx, in.ID, o)
+		return &struct{ Body session.Summarised }{done}, err
 	})
 }
 
-func (a *API) retrieve(ctx context.Context, c *caller, in *retrieveForSession) (*struct{ Body loci.Retrieved }, error) {
-	return within(a, c, func(m *loci.Memory) (*struct{ Body loci.Retrieved }, error) {
-		found, err := m.Sessions().Retrieve(ctx, in.ID, loci.RetrieveQuery{Text: in.Body.Query, TokenBudget: in.Body.Budget, Recent: in.Body.Recent})
-		return &struct{ Body loci.Retrieved }{found}, err
+func (a *API) retrieve(ctx context.Context, c *caller, in *retrieveForSession) (*struct{ Body session.Retrieved }, error) {
+	return within(a, c, func(m *loci.Memory) (*struct{ Body session.Retrieved }, error) {
+		found, err := session.Of(m).Retrieve(ctx, in.ID, session.RetrieveQuery{Text: in.Body.Query, TokenBudget: in.Body.Budget, Recent: in.Body.Recent})
+		return &struct{ Body session.Retrieved }{found}, err
 	})
 }

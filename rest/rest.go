@@ -19,6 +19,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/problem"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -42,7 +43,7 @@ type Options struct {
 
 	// Summaries has the language model that summarises sessions; what it says of
 	// lengths is the caller's to choose. Without one sentences are picked.
-	Summaries loci.SummaryOptions
+	Summaries session.SummaryOptions
 
 	Version string       // of the program; default "dev"
 	Logger  *slog.Logger // default slog.Default(); gets ids and causes, never content
@@ -108,7 +109,8 @@ func New(o Options) (*API, error) {
 	config := huma.DefaultConfig("Loci", o.Version)
 	config.Info.Description = description
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", "" // the description is a route of ours
-	config.CreateHooks = nil                                             // no $schema in bodies
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", publishedName)
+	config.CreateHooks = nil // no $schema in bodies
 	config.RejectUnknownQueryParameters = true
 	asJSON := huma.Format{Marshal: encode, Unmarshal: decode}
 	config.Formats = map[string]huma.Format{"application/json": asJSON, "json": asJSON} // the second is the end of problem+json

@@ -15,9 +15,11 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/tree"
 )
 
 func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
@@ -63,7 +65,7 @@ func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
 	b := &bench{t: t, log: &bytes.Buffer{}}
 	b.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
 	logger := slog.New(slog.NewTextHandler(b.log, nil))
-	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical(), Logger: logger,
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical(), Logger: logger,
 		Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +76,7 @@ func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
 		t.Fatal(err)
 	}
 	connectors := map[string]*tool.Connector{"B": nil}
-	for id, cfg := range map[string]tool.ConnectorConfig{"A": {Content: loci.ContentFull, Scope: tool.ScopePerThread}, "C": {Unwired: true}} {
+	for id, cfg := range map[string]tool.ConnectorConfig{"A": {Content: tree.ContentFull, Scope: tool.ScopePerThread}, "C": {Unwired: true}} {
 		if connectors[id], err = tool.NewConnector(engine, cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +143,7 @@ func (r reply) code(t *testing.T) string {
 
 // BenchmarkGetItem is what HTTP and its guards cost around a read of one item.
 func BenchmarkGetItem(b *testing.B) {
-	engine, err := loci.New(memory.Open(), &loci.Options{Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

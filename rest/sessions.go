@@ -11,24 +11,25 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 // session is a conversation without its messages.
-type session struct {
-	ID             string             `json:"id"`
-	Metadata       json.RawMessage    `json:"metadata,omitempty" doc:"A JSON object"`
-	MaxMessages    int                `json:"max_messages,omitempty" doc:"How many messages it keeps; absent: as the server is configured"`
-	TimeoutSeconds int64              `json:"timeout_seconds,omitempty" doc:"After how much inactivity it is expired; absent: as the server is configured"`
-	Status         loci.SessionStatus `json:"status" enum:"active,expired" doc:"expired: the next append makes it active again"`
-	CreatedAt      time.Time          `json:"created_at"`
-	UpdatedAt      time.Time          `json:"updated_at" doc:"Of the last append, else of its creation"`
-	MessageCount   int64              `json:"message_count"`
-	LastSeq        int64              `json:"last_seq" doc:"Of the newest message ever appended; 0: there was none"`
-	Summary        *loci.Summary      `json:"summary,omitempty"`
+type wireSession struct {
+	ID             string           `json:"id"`
+	Metadata       json.RawMessage  `json:"metadata,omitempty" doc:"A JSON object"`
+	MaxMessages    int              `json:"max_messages,omitempty" doc:"How many messages it keeps; absent: as the server is configured"`
+	TimeoutSeconds int64            `json:"timeout_seconds,omitempty" doc:"After how much inactivity it is expired; absent: as the server is configured"`
+	Status         session.Status   `json:"status" enum:"active,expired" doc:"expired: the next append makes it active again"`
+	CreatedAt      time.Time        `json:"created_at"`
+	UpdatedAt      time.Time        `json:"updated_at" doc:"Of the last append, else of its creation"`
+	MessageCount   int64            `json:"message_count"`
+	LastSeq        int64            `json:"last_seq" doc:"Of the newest message ever appended; 0: there was none"`
+	Summary        *session.Summary `json:"summary,omitempty"`
 }
 
-func showSession(s *loci.Session) session {
-	return session{ID: s.ID, Metadata: s.Metadata, MaxMessages: s.MaxMessages, TimeoutSeconds: s.TimeoutSeconds, Status: s.Status,
+func showSession(s *session.Session) wireSession {
+	return wireSession{ID: s.ID, Metadata: s.Metadata, MaxMessages: s.MaxMessages, TimeoutSeconds: s.TimeoutSeconds, Status: s.Status,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, MessageCount: s.Messages, LastSeq: s.LastSeq, Summary: s.Summary}
 }
 
@@ -57,21 +58,21 @@ type (
 		ID string `path:"session_id" maxLength:"256"`
 	}
 	importSession struct {
-		Document document        `json:"document"`
-		ID       string          `json:"id,omitempty" doc:"Of the session; absent: the one in the document, else a new UUID"`
-		Mode     loci.ImportMode `json:"mode,omitempty" enum:"new,append,replace" doc:"What to do with a session of the id: new, the default, refuses; append adds to its end; replace erases it, which needs the scope delete"`
+		Document document           `json:"document"`
+		ID       string             `json:"id,omitempty" doc:"Of the session; absent: the one in the document, else a new UUID"`
+		Mode     session.ImportMode `json:"mode,omitempty" enum:"new,append,replace" doc:"What to do with a session of the id: new, the default, refuses; append adds to its end; replace erases it, which needs the scope delete"`
 	}
 )
 
 // The replies.
 type (
-	sessionOutput  struct{ Body session }
+	sessionOutput  struct{ Body wireSession }
 	listedSessions struct {
-		Sessions   []session `json:"sessions" nullable:"false" doc:"The latest activity first"`
-		NextCursor string    `json:"next_cursor,omitempty" doc:"Goes on; absent at the end"`
+		Sessions   []wireSession `json:"sessions" nullable:"false" doc:"The latest activity first"`
+		NextCursor string        `json:"next_cursor,omitempty" doc:"Goes on; absent at the end"`
 	}
 	sessionsOutput struct{ Body listedSessions }
-	clearedOutput  struct{ Body loci.Cleared }
+	clearedOutput  struct{ Body session.Cleared }
 )
 
 // given is a JSON value that may be null, which is not the same as absent.
@@ -91,7 +92,7 @@ func (a *API) sessionRoutes() {
 		writes: true, status: http.StatusCreated, detail: "An append creates one, too."},
 		func(ctx context.Context, c *caller, in *struct{ Body newSession }) (*sessionOutput, error) {
 			return within(a, c, func(m *loci.Memory) (*sessionOutput, error) {
-				made, err := m.Sessions().Create(ctx, loci.NewSession(in.Body))
+				made, err := session.Of(m).Create(ctx, session.New(in.Body))
 				return &sessionOutput{showSession(&made)}, err
 			})
 		})
@@ -101,7 +102,7 @@ func (a *API) sessionRoutes() {
 	route(a, endpoint{method: http.MethodGet, path: "/v1/sessions/{session_id}", id: "get_session", summary: "Read a session", scope: loci.ScopeRead},
 		func(ctx context.Context, c *caller, in *oneSession) (*sessionOutput, error) {
 			return within(a, c, func(m *loci.Memory) (*sessionOutput, error) {
-				found, err := m.Sessions().Session(ctx, in.ID)
+				found, err := session.Of(m).Session(ctx, in.ID)
 				return &sessionOutput{showSession(&found)}, err
 			})
 		})
@@ -111,7 +112,7 @@ func (a *API) sessionRoutes() {
 		scope: loci.ScopeDelete, writes: true},
 		func(ctx context.Context, c *caller, in *oneSession) (*clearedOutput, error) {
 			return within(a, c, func(m *loci.Memory) (*clearedOutput, error) {
-				done, err := m.Sessions().Clear(ctx, in.ID)
+				done, err := session.Of(m).Clear(ctx, in.ID)
 				return &clearedOutput{done}, err
 			})
 		})
@@ -123,8 +124,8 @@ func (a *API) sessionRoutes() {
 
 func (a *API) listSessions(ctx context.Context, c *caller, in *listSessionsInput) (*sessionsOutput, error) {
 	return within(a, c, func(m *loci.Memory) (*sessionsOutput, error) {
-		found, next, err := m.Sessions().List(ctx, loci.SessionQuery{Expired: in.Expired}, loci.Page{Limit: in.Limit, Cursor: in.Cursor})
-		out := &sessionsOutput{listedSessions{Sessions: make([]session, len(found)), NextCursor: next}}
+		found, next, err := session.Of(m).List(ctx, session.Query{Expired: in.Expired}, loci.Page{Limit: in.Limit, Cursor: in.Cursor})
+		out := &sessionsOutput{listedSessions{Sessions: make([]wireSession, len(found)), NextCursor: next}}
 		for i := range found {
 			out.Body.Sessions[i] = showSession(&found[i])
 		}
@@ -137,7 +138,7 @@ func (a *API) clearSessions(ctx context.Context, c *caller, in *clearSessionsInp
 		return nil, loci.Errorf(loci.Invalid, "all must be true: this erases every session")
 	}
 	return within(a, c, func(m *loci.Memory) (*clearedOutput, error) {
-		done, err := m.Sessions().ClearAll(ctx)
+		done, err := session.Of(m).ClearAll(ctx)
 		return &clearedOutput{done}, err
 	})
 }
@@ -147,7 +148,7 @@ func (a *API) changeSession(ctx context.Context, c *caller, in *struct {
 	Body changeSession
 }) (*sessionOutput, error) {
 	return within(a, c, func(m *loci.Memory) (*sessionOutput, error) {
-		changed, err := m.Sessions().Update(ctx, in.ID, loci.SessionChange{Metadata: in.Body.Metadata.RawMessage,
+		changed, err := session.Of(m).Update(ctx, in.ID, session.Change{Metadata: in.Body.Metadata.RawMessage,
 			MaxMessages: in.Body.MaxMessages, TimeoutSeconds: in.Body.TimeoutSeconds})
 		return &sessionOutput{showSession(&changed)}, err
 	})
@@ -158,14 +159,14 @@ func (a *API) changeSession(ctx context.Context, c *caller, in *struct {
 // document for a whole one.
 func (a *API) exportSession(ctx context.Context, c *caller, in *oneSession) (*huma.StreamResponse, error) {
 	return within(a, c, func(m *loci.Memory) (*huma.StreamResponse, error) {
-		if _, err := m.Sessions().Session(ctx, in.ID); err != nil {
+		if _, err := session.Of(m).Session(ctx, in.ID); err != nil {
 			return nil, err
 		}
 		return &huma.StreamResponse{Body: func(hc huma.Context) {
 			r, w := humago.Unwrap(hc)
 			w.Header().Set("Content-Type", "application/json")
 			out := &begun{ResponseWriter: w}
-			err := m.Sessions().Export(ctx, in.ID, out)
+			err := session.Of(m).Export(ctx, in.ID, out)
 			switch {
 			case err == nil:
 			case !out.yes:
@@ -190,14 +191,14 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-func (a *API) importSession(ctx context.Context, c *caller, in *struct{ Body importSession }) (*struct{ Body loci.ImportedSession }, error) {
-	if in.Body.Mode == loci.ImportReplace {
+func (a *API) importSession(ctx context.Context, c *caller, in *struct{ Body importSession }) (*struct{ Body session.ImportedSession }, error) {
+	if in.Body.Mode == session.ImportReplace {
 		if err := c.Principal.Require(loci.ScopeDelete); err != nil {
 			return nil, err
 		}
 	}
-	return within(a, c, func(m *loci.Memory) (*struct{ Body loci.ImportedSession }, error) {
-		done, err := m.Sessions().Import(ctx, bytes.NewReader(in.Body.Document.RawMessage), loci.SessionImport{ID: in.Body.ID, Mode: in.Body.Mode})
-		return &struct{ Body loci.ImportedSession }{done}, err
+	return within(a, c, func(m *loci.Memory) (*struct{ Body session.ImportedSession }, error) {
+		done, err := session.Of(m).Import(ctx, bytes.NewReader(in.Body.Document.RawMessage), session.Import{ID: in.Body.ID, Mode: in.Body.Mode})
+		return &struct{ Body session.ImportedSession }{done}, err
 	})
 }

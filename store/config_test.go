@@ -7,16 +7,18 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 )
 
-func remember(t *testing.T, c store.Config) (sessions *loci.Sessions, end func()) {
+func remember(t *testing.T, c store.Config) (sessions *session.Handle, end func()) {
 	t.Helper()
 	s, err := store.OpenConfig(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := loci.New(s, nil)
+	e, err := loci.New(s, &loci.Options{Features: locitest.Features()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func remember(t *testing.T, c store.Config) (sessions *loci.Sessions, end func()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.Sessions(), func() {
+	return session.Of(m), func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -48,16 +50,16 @@ func TestBackends(t *testing.T) {
 		{store.Config{Backend: store.BackendSQLite, Path: path}, true},
 	} {
 		first, end := remember(t, c.config)
-		message, err := loci.ParseMessage([]byte(`{"role":"user","content":"hi"}`))
+		message, err := session.ParseMessage([]byte(`{"role":"user","content":"hi"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := first.Append(t.Context(), "s", []loci.Message{message}); err != nil {
+		if _, err := first.Append(t.Context(), "s", []session.Message{message}); err != nil {
 			t.Fatal(err)
 		}
 		end()
 		second, end := remember(t, c.config)
-		h, err := second.History(t.Context(), "s", loci.HistoryQuery{})
+		h, err := second.History(t.Context(), "s", session.HistoryQuery{})
 		if there := err == nil && len(h.Messages) == 1; there != c.stays || err != nil && !errors.Is(err, loci.ErrNotFound) {
 			t.Errorf("%+v: after a restart %+v, %v", c.config, h, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 // The commands of Anthropic's memory tool, memory_20250818.
@@ -139,7 +140,7 @@ func claudePath(path string) (string, error) {
 			return "", invalidFile("Path " + clip(path, 300) + " would escape /memories directory")
 		}
 	}
-	clean, err := loci.CleanPath("/" + rest)
+	clean, err := tree.CleanPath("/" + rest)
 	if err != nil {
 		e := *loci.AsError(err)
 		e.Msg += ": names have letters A to Z, digits, _, -, . and spaces, but no two periods in a row, and at most 255 characters, in at most 32 levels"
@@ -162,7 +163,7 @@ func (c *call) claude(ctx context.Context, in claudeInput, place filesPlace) (st
 	if err != nil {
 		return "", err
 	}
-	tree, err := c.tree(place)
+	fileTree, err := c.tree(place)
 	if err == nil {
 		err = c.require(claudeScopes[in.Command])
 	}
@@ -171,37 +172,37 @@ func (c *call) claude(ctx context.Context, in claudeInput, place filesPlace) (st
 	}
 	switch in.Command {
 	case claudeView:
-		return c.claudeView(ctx, tree, in, path)
+		return c.claudeView(ctx, fileTree, in, path)
 	case claudeCreate:
-		_, err = tree.Write(ctx, path, in.FileText, &loci.WriteOptions{Create: true})
-		if e := loci.ErrnoOf(err); e == loci.EEXIST || e == loci.EISDIR {
+		_, err = fileTree.Write(ctx, path, in.FileText, &tree.WriteOptions{Create: true})
+		if e := tree.ErrnoOf(err); e == tree.EEXIST || e == tree.EISDIR {
 			return "", claudeError(loci.Conflict, err, "File %s already exists", in.Path)
 		}
 		return "File created successfully at: " + in.Path, err
 	case claudeStrReplace:
-		return c.claudeStrReplace(ctx, tree, in, path)
+		return c.claudeStrReplace(ctx, fileTree, in, path)
 	case claudeInsert:
-		_, err = tree.Edit(ctx, path, []any{"insert lines", in.InsertLine, in.InsertText}, func(old string) (string, error) {
+		_, err = fileTree.Edit(ctx, path, []any{"insert lines", in.InsertLine, in.InsertText}, func(old string) (string, error) {
 			return insertLines(old, in.InsertLine, in.InsertText)
 		})
 		return "The file " + in.Path + " has been edited.", claudeNoFile(err, in.Path)
 	case claudeDelete:
-		return c.claudeDelete(ctx, tree, in, path)
+		return c.claudeDelete(ctx, fileTree, in, path)
 	}
-	return c.claudeRename(ctx, tree, in, path, to)
+	return c.claudeRename(ctx, fileTree, in, path, to)
 }
 
 // claudeError words an error anew; its kind stays.
 func claudeError(code loci.Code, cause error, format string, args ...any) error {
-	return &loci.Error{Code: code, Err: loci.ErrnoOf(cause), Msg: fmt.Sprintf(format, args...), Recovery: "View /memories to see what is there."}
+	return &loci.Error{Code: code, Err: tree.ErrnoOf(cause), Msg: fmt.Sprintf(format, args...), Recovery: "View /memories to see what is there."}
 }
 
 // claudeNoFile words what is wrong with the path of a file to change.
 func claudeNoFile(err error, path string) error {
-	switch loci.ErrnoOf(err) {
-	case loci.ENOENT:
+	switch tree.ErrnoOf(err) {
+	case tree.ENOENT:
 		return claudeError(loci.NotFound, err, "The path %s does not exist. Please provide a valid path.", path)
-	case loci.EISDIR:
+	case tree.EISDIR:
 		return claudeError(loci.Invalid, err, "The path %s is not a file.", path)
 	}
 	return err
@@ -211,9 +212,9 @@ func claudeNoFile(err error, path string) error {
 // which says what is wrong, is not cut off.
 const claudeEcho = 400
 
-func (c *call) claudeStrReplace(ctx context.Context, tree *loci.Tree, in claudeInput, path string) (string, error) {
-	done, err := tree.ReplaceOnce(ctx, path, in.OldStr, in.NewStr)
-	var o *loci.OccurrencesError
+func (c *call) claudeStrReplace(ctx context.Context, fileTree *tree.Tree, in claudeInput, path string) (string, error) {
+	done, err := fileTree.ReplaceOnce(ctx, path, in.OldStr, in.NewStr)
+	var o *tree.OccurrencesError
 	if errors.As(err, &o) {
 		old := in.OldStr
 		if short := clip(old, claudeEcho); short != old {
@@ -238,7 +239,7 @@ func (c *call) claudeStrReplace(ctx context.Context, tree *loci.Tree, in claudeI
 	const edited = "The memory file has been edited."
 	// What was written, not what others made of it since. A repeated call may find it
 	// gone, and the edit is done all the same.
-	content, err := tree.ReadVersion(ctx, path, done.Version)
+	content, err := fileTree.ReadVersion(ctx, path, done.Version)
 	if err != nil {
 		return edited, nil //nolint:nilerr // as said
 	}
@@ -266,38 +267,38 @@ func insertLines(old string, after int, text string) (string, error) {
 	return joined, nil
 }
 
-func (c *call) claudeDelete(ctx context.Context, tree *loci.Tree, in claudeInput, path string) (string, error) {
+func (c *call) claudeDelete(ctx context.Context, fileTree *tree.Tree, in claudeInput, path string) (string, error) {
 	if path == "/" {
 		return "", invalidFile("Cannot delete the /memories directory itself")
 	}
-	n, err := tree.Delete(ctx, path)
-	if err == nil && n == (loci.TreeCounts{}) {
-		return "", claudeError(loci.NotFound, loci.ENOENT, "The path %s does not exist", in.Path)
+	n, err := fileTree.Delete(ctx, path)
+	if err == nil && n == (tree.Counts{}) {
+		return "", claudeError(loci.NotFound, tree.ENOENT, "The path %s does not exist", in.Path)
 	}
 	return "Successfully deleted " + in.Path, err
 }
 
-func (c *call) claudeRename(ctx context.Context, tree *loci.Tree, in claudeInput, from, to string) (string, error) {
+func (c *call) claudeRename(ctx context.Context, fileTree *tree.Tree, in claudeInput, from, to string) (string, error) {
 	if from == "/" {
 		return "", invalidFile("Cannot rename the /memories directory itself")
 	}
 	var err error
 	if from == to { // nothing to do for a tree; to the tool its own path is taken
-		if _, err = tree.Stat(ctx, from); err == nil {
-			err = loci.EEXIST
+		if _, err = fileTree.Stat(ctx, from); err == nil {
+			err = tree.EEXIST
 		}
 	} else {
-		err = tree.Rename(ctx, from, to)
+		err = fileTree.Rename(ctx, from, to)
 	}
-	if e := loci.ErrnoOf(err); e == loci.ENOENT || e == loci.EINVAL { // the reference looks at the destination first
-		if _, there := tree.Stat(ctx, to); there == nil {
-			err = loci.EEXIST
+	if e := tree.ErrnoOf(err); e == tree.ENOENT || e == tree.EINVAL { // the reference looks at the destination first
+		if _, there := fileTree.Stat(ctx, to); there == nil {
+			err = tree.EEXIST
 		}
 	}
-	switch loci.ErrnoOf(err) {
-	case loci.ENOENT:
+	switch tree.ErrnoOf(err) {
+	case tree.ENOENT:
 		return "", claudeError(loci.NotFound, err, "The path %s does not exist", in.OldPath)
-	case loci.EEXIST:
+	case tree.EEXIST:
 		return "", claudeError(loci.Conflict, err, "The destination %s already exists", in.NewPath)
 	}
 	return "Successfully renamed " + in.OldPath + " to " + in.NewPath, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 // claudeStep is a call of the tool and its reply; a code says that it is refused.
@@ -164,7 +165,7 @@ func TestUnwiredToolsHaveNoMemory(t *testing.T) {
 		if err == nil {
 			err = reply.Err
 		}
-		if loci.ErrnoOf(err) != loci.ENOTMEM {
+		if tree.ErrnoOf(err) != tree.ENOTMEM {
 			t.Errorf("%s: %v", family, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 // A ConnectorConfig says which tree of files a connector tells of, and how. The zero
@@ -12,8 +13,8 @@ type ConnectorConfig struct {
 	Memory string // the name of the tree; default [loci.DefaultTreeName]
 	Scope  string // global (the default), or perThread: the tree of the caller's thread; one without files gives way to that of all
 
-	Placement loci.Placement
-	Content   loci.ConnectorContent
+	Placement tree.Placement
+	Content   tree.ConnectorContent
 	MaxChars  int
 
 	Unwired bool // there is no memory: every call is ENOTMEM
@@ -23,7 +24,7 @@ type ConnectorConfig struct {
 // for concurrent use.
 type Connector struct {
 	tool    *Tool // that a call of it would be one of
-	opts    loci.ConnectorOptions
+	opts    tree.ConnectorOptions
 	unwired bool
 }
 
@@ -32,7 +33,7 @@ func NewConnector(engine *loci.Engine, cfg ConnectorConfig) (*Connector, error) 
 	if cfg.Scope != "" && cfg.Scope != ScopeGlobal && cfg.Scope != ScopePerThread {
 		return nil, loci.Errorf(loci.Invalid, "unknown scope %q: must be one of %s, %s", cfg.Scope, ScopeGlobal, ScopePerThread)
 	}
-	k := &Connector{opts: loci.ConnectorOptions{Tree: cfg.Memory, Placement: cfg.Placement, Content: cfg.Content, MaxChars: cfg.MaxChars},
+	k := &Connector{opts: tree.ConnectorOptions{Tree: cfg.Memory, Placement: cfg.Placement, Content: cfg.Content, MaxChars: cfg.MaxChars},
 		tool: &Tool{Name: "connector", base: &base{engine: engine}}, unwired: cfg.Unwired}
 	k.tool.files = &filesPlace{memory: cfg.Memory, perThread: cfg.Scope == ScopePerThread}
 	return k, k.opts.Validate()
@@ -40,12 +41,12 @@ func NewConnector(engine *loci.Engine, cfg ConnectorConfig) (*Connector, error) 
 
 // Inject returns the messages with a message that tells of the caller's memory; see
 // [loci.Memory.Connect]. The caller needs the scope read.
-func (k *Connector) Inject(ctx context.Context, c Caller, messages []loci.ChatMessage) ([]loci.ChatMessage, error) {
+func (k *Connector) Inject(ctx context.Context, c Caller, messages []tree.ChatMessage) ([]tree.ChatMessage, error) {
 	m, o, err := k.memory(c)
 	if err != nil {
 		return nil, err
 	}
-	return m.Connect(ctx, messages, o)
+	return tree.Connect(ctx, m, messages, o)
 }
 
 // Text returns what [Connector.Inject] adds; "": nothing.
@@ -54,10 +55,10 @@ func (k *Connector) Text(ctx context.Context, c Caller) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return m.ConnectorText(ctx, o)
+	return tree.ConnectorText(ctx, m, o)
 }
 
-func (k *Connector) memory(c Caller) (*loci.Memory, loci.ConnectorOptions, error) {
+func (k *Connector) memory(c Caller) (*loci.Memory, tree.ConnectorOptions, error) {
 	o := k.opts
 	if err := c.Principal.Require(loci.ScopeRead); err != nil {
 		return nil, o, err

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 func TestConnector(t *testing.T) {
@@ -17,7 +18,7 @@ func TestConnector(t *testing.T) {
 		want   string
 		code   loci.Code
 	}{
-		{ConnectorConfig{Memory: "m", Content: loci.ContentFull}, u, "Memory\n/a: \"of all threads\"", ""},
+		{ConnectorConfig{Memory: "m", Content: tree.ContentFull}, u, "Memory\n/a: \"of all threads\"", ""},
 		{ConnectorConfig{Memory: "m", Scope: ScopePerThread}, u, "Memory\n/\n[F] a", ""},
 		{ConnectorConfig{Memory: "other"}, u, "", ""},
 		{ConnectorConfig{Memory: "m"}, user(t, "u-2"), "", ""},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/item"
 )
 
 type searchInput struct {
@@ -98,20 +99,15 @@ func listOutput(name string) []result {
 
 // showMatch writes a match for the model.
 func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error) {
-	item, err := loci.ItemOf(&match.Record)
+	entry, err := item.FromRecord(&match.Record)
 	if err != nil {
 		return nil, err
 	}
-	f := found{
-		Namespace: item.Namespace,
-		Key:       item.Key,
-		CreatedAt: jsonform.Time(item.CreatedAt),
-		UpdatedAt: jsonform.Time(item.UpdatedAt),
-	}
+	f := found{Namespace: entry.Namespace, Key: entry.Key, CreatedAt: jsonform.Time(entry.CreatedAt), UpdatedAt: jsonform.Time(entry.UpdatedAt)}
 	if scored {
 		f.Score = new(round(match.Score))
 	}
-	if f.Value, err = b.scrubJSON(item.Value); err != nil {
+	if f.Value, err = b.scrubJSON(entry.Value); err != nil {
 		return nil, err
 	}
 	data, err := encode(f)
@@ -133,14 +129,14 @@ func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error
 // rawRecord writes a record in full, as the fact or the item that it is.
 func (b *base) rawRecord(r *loci.Record, at time.Time) (json.RawMessage, error) {
 	if r.Kind == loci.KindItem {
-		item, err := loci.ItemOf(r)
+		entry, err := item.FromRecord(r)
 		if err != nil {
 			return nil, err
 		}
-		if item.Value, err = b.scrubJSON(item.Value); err != nil {
+		if entry.Value, err = b.scrubJSON(entry.Value); err != nil {
 			return nil, err
 		}
-		return encode(item)
+		return encode(entry)
 	}
 	f, err := loci.FactOf(r, at)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/item"
 )
 
 func TestTextQuerySearch(t *testing.T) {
@@ -61,7 +62,7 @@ func put(t *testing.T, engine *loci.Engine, c Caller, place loci.Namespace, key,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Items().Put(t.Context(), place, key, []byte(value), nil); err != nil {
+	if err := item.Of(m).Put(t.Context(), place, key, []byte(value), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -75,7 +76,7 @@ func TestSearchFindsItems(t *testing.T) {
 	if len(got) != 1 || got[0].Key != "rome-2024" || !got[0].Namespace.Equal(place) || string(got[0].Value) != `{"title":"Rome in spring"}` {
 		t.Fatalf("found %+v", got)
 	}
-	var structured struct{ Memories []loci.Item }
+	var structured struct{ Memories []item.Item }
 	decode(t, ok(t, set, "search_memory", u, `{"query":"Rome"}`).Structured, &structured)
 	if len(structured.Memories) != 1 || structured.Memories[0].Key != "rome-2024" {
 		t.Fatalf("structured %+v", structured)

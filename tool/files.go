@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 // The scopes of a tree of files.
@@ -55,7 +56,7 @@ type envelope struct {
 
 type envelopeError struct {
 	Message string     `json:"message"`
-	Code    loci.Errno `json:"code"`
+	Code    tree.Errno `json:"code"`
 }
 
 // The results of the commands.
@@ -128,13 +129,13 @@ func envelopeSchema() *jsonschema.Schema {
 func refusedFile(args json.RawMessage, err error) Reply {
 	given, parseErr := parseArguments(args, len(args))
 	f, _ := fileArguments(given)
-	v := envelope{Command: clip(f.command, 64), Path: clip(f.path, 9000), Error: &envelopeError{loci.AsError(err).Error(), loci.ErrnoOf(err)}}
+	v := envelope{Command: clip(f.command, 64), Path: clip(f.path, 9000), Error: &envelopeError{loci.AsError(err).Error(), tree.ErrnoOf(err)}}
 	var missing *loci.ConfigurationError
 	switch {
 	case parseErr != nil:
-		v.Error = &envelopeError{errArguments.Error(), loci.EINVAL}
+		v.Error = &envelopeError{errArguments.Error(), tree.EINVAL}
 	case errors.As(err, &missing):
-		v.Error.Code = loci.ENOTMEM
+		v.Error.Code = tree.ENOTMEM
 	}
 	r, encodeErr := objectReply(v)
 	if encodeErr != nil { // texts alone: cannot fail
@@ -144,10 +145,10 @@ func refusedFile(args json.RawMessage, err error) Reply {
 	return r
 }
 
-var errArguments = &loci.Error{Code: loci.Invalid, Err: loci.EINVAL, Msg: "invalid arguments"}
+var errArguments = &loci.Error{Code: loci.Invalid, Err: tree.EINVAL, Msg: "invalid arguments"}
 
 func invalidFile(message string) error {
-	return &loci.Error{Code: loci.Invalid, Err: loci.EINVAL, Msg: message}
+	return &loci.Error{Code: loci.Invalid, Err: tree.EINVAL, Msg: message}
 }
 
 // fileArguments checks the form of a call. What it returns beside an error is as
@@ -189,7 +190,7 @@ func fileArguments(given arguments) (f filesCall, err error) {
 	}
 	// The tool memory has always read a backslash as a slash, and models rely on it;
 	// every other place refuses one.
-	clean, pathErr := loci.CleanPath(strings.ReplaceAll(f.path, `\`, "/"))
+	clean, pathErr := tree.CleanPath(strings.ReplaceAll(f.path, `\`, "/"))
 	if pathErr == nil {
 		f.path = clean
 	}
@@ -216,7 +217,7 @@ func (f *filesCall) check(pathErr error) error {
 
 // file does what a call asks for.
 func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, error) {
-	tree, err := c.tree(place)
+	fileTree, err := c.tree(place)
 	if err != nil {
 		return nil, err
 	}
@@ -225,10 +226,10 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 	}
 	switch f.command {
 	case commandRead:
-		content, err := tree.Read(ctx, f.path)
+		content, err := fileTree.Read(ctx, f.path)
 		return readResult{c.tool.base.scrub(content)}, err
 	case commandList:
-		list, err := tree.List(ctx, f.path)
+		list, err := fileTree.List(ctx, f.path)
 		entries := make([]listEntry, len(list))
 		for n, info := range list {
 			entries[n] = listEntry{info.Name, "file"}
@@ -238,16 +239,16 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 		}
 		return listResult{entries}, err
 	case commandAppend:
-		_, err := tree.Append(ctx, f.path, *f.content)
+		_, err := fileTree.Append(ctx, f.path, *f.content)
 		return appendResult{"ok"}, err
 	case commandUpdate:
-		n, err := tree.Update(ctx, f.path, *f.oldContent, *f.content)
+		n, err := fileTree.Update(ctx, f.path, *f.oldContent, *f.content)
 		return updateResult{n}, err
 	}
-	return tree.Delete(ctx, f.path)
+	return fileTree.Delete(ctx, f.path)
 }
 
-var errUnwired = &loci.Error{Code: loci.NotFound, Err: loci.ENOTMEM, Msg: "ENOTMEM: memory is not connected",
+var errUnwired = &loci.Error{Code: loci.NotFound, Err: tree.ENOTMEM, Msg: "ENOTMEM: memory is not connected",
 	Recovery: "Ask the operator to connect the tool to a memory."}
 
 // filesPlace says which tree a tool works on.
@@ -264,19 +265,19 @@ func (p filesPlace) thread(c *call) (string, error) {
 	}
 	thread := c.Principal.Var(loci.VarThread)
 	if thread == "" {
-		return "", &loci.Error{Code: loci.Invalid, Err: loci.ENOTMEM, Msg: "threadId is required for perThread scope",
+		return "", &loci.Error{Code: loci.Invalid, Err: tree.ENOTMEM, Msg: "threadId is required for perThread scope",
 			Recovery: "Choose a thread with the request, or use a tree that all threads share."}
 	}
 	return thread, nil
 }
 
 // tree opens the tree that the caller has.
-func (c *call) tree(place filesPlace) (*loci.Tree, error) {
+func (c *call) tree(place filesPlace) (*tree.Tree, error) {
 	if place.unwired {
 		return nil, errUnwired
 	}
 	if c.tool.base.engine == nil {
-		return nil, &loci.Error{Code: loci.Unavailable, Err: loci.ENOTMEM, Msg: "memory is not configured"}
+		return nil, &loci.Error{Code: loci.Unavailable, Err: tree.ENOTMEM, Msg: "memory is not configured"}
 	}
 	thread, err := place.thread(c)
 	if err != nil {
@@ -286,7 +287,7 @@ func (c *call) tree(place filesPlace) (*loci.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Tree(place.memory, thread)
+	return tree.Of(m, place.memory, thread)
 }
 
 // Scrub takes known credential formats out of what the tool's files hold, unless the
@@ -300,7 +301,7 @@ func (t *Tool) HasFiles() bool { return t.files != nil }
 // Tree opens the tree that a tool with files gives a caller, for surfaces
 // that show files in other ways. The caller needs the scope read. Unsupported: it is
 // a tool of another family.
-func (t *Tool) Tree(c Caller) (*loci.Tree, error) {
+func (t *Tool) Tree(c Caller) (*tree.Tree, error) {
 	if t.files == nil {
 		return nil, loci.Errorf(loci.Unsupported, "the tool %s has no files", t.Name)
 	}
@@ -313,8 +314,8 @@ func (t *Tool) Tree(c Caller) (*loci.Tree, error) {
 // ConnectorText returns what [loci.Memory.ConnectorText] says of the tree that a tool
 // of the family files gives a caller; tree and thread of the options are its own.
 // Without a thread a tool with the scope perThread tells of the tree of all.
-func (t *Tool) ConnectorText(ctx context.Context, c Caller, o loci.ConnectorOptions) (string, error) {
-	if _, err := t.Tree(c); err != nil && loci.ErrnoOf(err) != loci.ENOTMEM {
+func (t *Tool) ConnectorText(ctx context.Context, c Caller, o tree.ConnectorOptions) (string, error) {
+	if _, err := t.Tree(c); err != nil && tree.ErrnoOf(err) != tree.ENOTMEM {
 		return "", err
 	}
 	inner := &call{Caller: c, tool: t}
@@ -326,7 +327,7 @@ func (t *Tool) ConnectorText(ctx context.Context, c Caller, o loci.ConnectorOpti
 	if t.files.perThread {
 		o.Thread = c.Principal.Var(loci.VarThread)
 	}
-	return m.ConnectorText(ctx, o)
+	return tree.ConnectorText(ctx, m, o)
 }
 
 // checkFiles looks at the settings of an entry that only the tool memory has.

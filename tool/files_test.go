@@ -11,7 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/tree"
 )
 
 // A flatTree is the tool memory, written down a second time from its rules: a map of
@@ -146,7 +148,7 @@ func FuzzMemoryTool(f *testing.F) {
 	f.Add("fly", "/..", "", "list", "", "", "append", "/dir/file/x", "")
 	f.Add("update", "/dir/file", "o", "append", "/é", "x", "delete", "//", "")
 	f.Fuzz(func(t *testing.T, c1, p1, x1, c2, p2, x2, c3, p3, x3 string) {
-		engine, err := loci.New(memory.Open(), &loci.Options{KeepSecrets: true})
+		engine, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features(), KeepSecrets: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +180,7 @@ func FuzzMemoryTool(f *testing.F) {
 			if got.OK != (code == "") || got.Error.Code != code || !strings.HasPrefix(got.Error.Message, message) || !sameJSON(t, got.Result, result) {
 				t.Fatalf("%s:\n got %s\nwant %s %s %s", args, reply.Text, result, message, code)
 			}
-			if clean, err := loci.CleanPath(got.Path); got.OK && (err != nil || clean != got.Path) {
+			if clean, err := tree.CleanPath(got.Path); got.OK && (err != nil || clean != got.Path) {
 				t.Fatalf("%s: path %q, cleaned again %q, %v", args, got.Path, clean, err)
 			}
 			if report, err := engine.VerifyEvents(
@@ -235,9 +237,7 @@ func TestBadPathsOfFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			decode(t, r.Structured, &got)
-			if got.OK || got.Error == nil || got.Error.Code != loci.EINVAL || got.Error.Message != message ||
-				got.Command != command ||
-				got.Path != path {
+			if got.OK || got.Error == nil || got.Error.Code != tree.EINVAL || got.Error.Message != message || got.Command != command || got.Path != path {
 				t.Errorf("%s %q: %s; want %s", command, path, r.Text, message)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -106,7 +107,7 @@ func TestScopes(t *testing.T) {
 func TestCallerIsRecorded(t *testing.T) {
 	store := memory.Open()
 	defer store.Close()
-	engine, err := loci.New(store, &loci.Options{Embedder: words{}})
+	engine, err := loci.New(store, &loci.Options{Features: locitest.Features(), Embedder: words{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // remote is an embedder whose other side misbehaves. A call may go on after its
@@ -55,7 +56,7 @@ func (s *slowStore) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f lo
 func slowEngine(t *testing.T, wait func()) (*loci.Engine, *slowStore) {
 	t.Helper()
 	s := &slowStore{newEngine(t, loci.Options{}).Store(), wait}
-	e, err := loci.New(s, &loci.Options{Embedder: words{}})
+	e, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: words{}})
 	if err != nil {
 		t.Fatal(err)
 	}

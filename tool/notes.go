@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 // notePrefix tells the ids of notes from others; the rest is the fact's own id.
@@ -114,8 +115,8 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 // searchConversation searches what was said in the caller's session; a caller without
 // one, or without a place of its own, has said nothing.
 func (c *call) searchConversation(ctx context.Context, query string, limit int) (hits []noteHit, err error) {
-	session := cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))
-	if session == "" {
+	talk := cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))
+	if talk == "" {
 		return nil, nil
 	}
 	// Sessions are in the caller's own place, wherever this tool keeps its notes.
@@ -127,7 +128,7 @@ func (c *call) searchConversation(ctx context.Context, query string, limit int) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := m.Sessions().Search(ctx, loci.SessionSearch{Text: query, Session: session, Limit: limit})
+	found, err := session.Of(m).Search(ctx, session.Search{Text: query, Session: talk, Limit: limit})
 	for _, hit := range found.Hits {
 		hits = append(hits, noteHit{"", c.tool.base.scrubPassage(hit.Passage, hit.Text), round(hit.Score), sourceConversation})
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 func newNotes(t testing.TB) *Set { return newSet(t, Instance{Family: FamilyNotes}) }
@@ -149,16 +150,16 @@ func TestNoteIDs(t *testing.T) {
 func TestNoteIncludeConversation(t *testing.T) {
 	engine := newEngine(t, loci.Options{})
 	set, u := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes}}}), user(t, "u-1")
-	say := func(userID, session string, texts ...string) {
+	say := func(userID, talk string, texts ...string) {
 		t.Helper()
 		m, err := engine.Memory(loci.View{Tenant: u.Principal.Tenant(), Namespace: loci.Namespace{"user", userID}, Actor: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, text := range texts {
-			message, err := loci.ParseMessage([]byte(object("role", "user", "content", text)))
+			message, err := session.ParseMessage([]byte(object("role", "user", "content", text)))
 			if err == nil {
-				_, err = m.Sessions().Append(t.Context(), session, []loci.Message{message})
+				_, err = session.Of(m).Append(t.Context(), talk, []session.Message{message})
 			}
 			if err != nil {
 				t.Fatal(err)

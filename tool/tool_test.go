@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -54,6 +55,7 @@ func newEngine(t testing.TB, opts loci.Options) *loci.Engine {
 	if opts.Embedder == nil {
 		opts.Embedder = words{}
 	}
+	opts.Features = locitest.Features(opts.Features...)
 	engine, err := loci.New(store, &opts)
 	if err != nil {
 		t.Fatal(err)

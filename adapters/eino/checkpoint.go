@@ -7,6 +7,7 @@ import (
 	"github.com/cloudwego/eino/compose"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
 )
 
 var _ compose.CheckPointStore = (*CheckPointStore)(nil)
@@ -51,7 +52,7 @@ func (s *CheckPointStore) Set(ctx context.Context, id string, data []byte) error
 	if err != nil {
 		return err
 	}
-	err = checkpoints.Put(ctx, loci.Checkpoint{Thread: threadPrefix + id, ID: checkPointID, State: loci.Typed{Type: stateType, Data: data}})
+	err = checkpoints.Put(ctx, checkpoint.Checkpoint{Thread: threadPrefix + id, ID: checkPointID, State: checkpoint.Typed{Type: stateType, Data: data}})
 	if err != nil {
 		return loci.AsError(err)
 	}
@@ -71,7 +72,7 @@ func (s *CheckPointStore) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func (s *CheckPointStore) checkpoints(ctx context.Context, id string) (*loci.Checkpoints, error) {
+func (s *CheckPointStore) checkpoints(ctx context.Context, id string) (*checkpoint.Handle, error) {
 	const most = 1000
 	if id == "" || len(id) > most {
 		return nil, loci.Errorf(loci.Invalid, "checkpoint id has %d bytes; it must have 1 to %d", len(id), most)
@@ -80,5 +81,5 @@ func (s *CheckPointStore) checkpoints(ctx context.Context, id string) (*loci.Che
 	if err != nil {
 		return nil, loci.AsError(err)
 	}
-	return memory.Checkpoints(), nil
+	return checkpoint.Of(memory), nil
 }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/adapters/eino"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -30,7 +32,7 @@ func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	engine, err := loci.New(s, &loci.Options{Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(s, &loci.Options{Features: []loci.Feature{session.Feature{}, checkpoint.Feature{}}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestCheckPointStore(t *testing.T) {
 	ctx := t.Context()
 	m, s := open(t, file(t))
 	c := eino.NewCheckPointStore(eino.Of(m))
-	if err := m.Checkpoints().Put(ctx, loci.Checkpoint{Thread: "a", ID: "latest", State: loci.Typed{Type: "json", Data: []byte("{}")}}); err != nil {
+	if err := checkpoint.Of(m).Put(ctx, checkpoint.Checkpoint{Thread: "a", ID: "latest", State: checkpoint.Typed{Type: "json", Data: []byte("{}")}}); err != nil {
 		t.Fatal(err)
 	}
 	has := func(want string, there bool) {
@@ -121,7 +123,7 @@ func TestCheckPointStore(t *testing.T) {
 		}
 		has("", false)
 	}
-	if _, err := m.Checkpoints().Get(ctx, "a", "", "latest"); err != nil {
+	if _, err := checkpoint.Of(m).Get(ctx, "a", "", "latest"); err != nil {
 		t.Errorf("the thread of LangGraph: %v", err)
 	}
 	for _, id := range []string{"", strings.Repeat("x", 1001)} {
@@ -278,7 +280,7 @@ func TestMessagesComeBack(t *testing.T) {
 			t.Errorf("%d: got %+v", i, got[i])
 		}
 	}
-	if found := must[loci.SessionHits](t)(m.Sessions().Search(t.Context(), loci.SessionSearch{Text: "panorama", Session: "s"})); len(found.Hits) == 0 {
+	if found := must[session.Hits](t)(session.Of(m).Search(t.Context(), session.Search{Text: "panorama", Session: "s"})); len(found.Hits) == 0 {
 		t.Error("the words of a message in parts are not found")
 	}
 	err := h.Append(t.Context(), schema.UserMessage("fine"), &schema.Message{Role: schema.User, Extra: map[string]any{"f": func() {}}})
@@ -297,10 +299,10 @@ func TestMessagesComeBack(t *testing.T) {
 func TestForeignMessages(t *testing.T) {
 	m, _ := open(t, file(t))
 	url := "x"
-	said := must[[]loci.Message](t)(loci.ParseMessages([]byte(`[{"type":"human","data":{"content":["a",{"type":"text","text":"b"}],"additional_kwargs":{"extra":"odd","eino_tool_calls":7}}},
+	said := must[[]session.Message](t)(session.ParseMessages([]byte(`[{"type":"human","data":{"content":["a",{"type":"text","text":"b"}],"additional_kwargs":{"extra":"odd","eino_tool_calls":7}}},
 		{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"x"}}]},
 		{"type":"remove","data":{"id":"1"}},{"role":"developer","content":"c"},{"role":"function","name":"f","content":"d"},{"type":"AIMessageChunk","data":{"content":"e"}}]`)))
-	must[loci.Appended](t)(m.Sessions().Append(t.Context(), "s", said))
+	must[session.Appended](t)(session.Of(m).Append(t.Context(), "s", said))
 	h := must[*eino.History](t)(eino.NewHistory(m, "s", &eino.Options{Strict: true}))
 	want := []*schema.Message{schema.UserMessage("a\nb"),
 		{Role: schema.User, UserInputMultiContent: []schema.MessageInputPart{{Type: schema.ChatMessagePartTypeText, Text: "see"},

@@ -8,12 +8,13 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 // A History is a session of Loci as messages of Eino. It is safe for concurrent use,
 // also by several processes: nothing that is appended is lost.
 type History struct {
-	sessions *loci.Sessions
+	sessions *session.Handle
 	session  string
 	opts     Options
 }
@@ -21,8 +22,8 @@ type History struct {
 // NewHistory returns the history of a session in the handle's namespace. The session
 // is made by the first append; "" is a new one with a UUID, see [History.Session].
 // Options may be nil. Invalid: Last is not 0 to 1000.
-func NewHistory(memory *loci.Memory, session string, opts *Options) (*History, error) {
-	h := &History{session: session}
+func NewHistory(memory *loci.Memory, id string, opts *Options) (*History, error) {
+	h := &History{session: id}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -35,7 +36,7 @@ func NewHistory(memory *loci.Memory, session string, opts *Options) (*History, e
 	if h.session == "" {
 		h.session = loci.NewID().String()
 	}
-	h.sessions = memory.Sessions()
+	h.sessions = session.Of(memory)
 	return h, nil
 }
 
@@ -82,9 +83,9 @@ func (h *History) Messages(ctx context.Context) ([]*schema.Message, error) {
 	return messages, nil
 }
 
-func (h *History) load(ctx context.Context) ([]loci.Message, error) {
-	var out []loci.Message
-	q := loci.HistoryQuery{Last: h.opts.Last}
+func (h *History) load(ctx context.Context) ([]session.Message, error) {
+	var out []session.Message
+	q := session.HistoryQuery{Last: h.opts.Last}
 	if q.Last == 0 {
 		q.Limit = 1000
 	}
@@ -98,7 +99,7 @@ func (h *History) load(ctx context.Context) ([]loci.Message, error) {
 		}
 		for _, m := range part.Messages {
 			q.After = m.Seq
-			if len(out) == 0 && h.opts.Last > 0 && (m.Type == loci.MessageTool || m.Type == loci.MessageFunction) {
+			if len(out) == 0 && h.opts.Last > 0 && (m.Type == session.MessageTool || m.Type == session.MessageFunction) {
 				continue // models refuse a result without its call
 			}
 			out = append(out, m.Message)

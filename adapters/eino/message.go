@@ -10,6 +10,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 // Eino writes messages much as OpenAI's chat does, which Loci reads without loss: keys
@@ -17,8 +18,8 @@ import (
 // content of several kinds, so that they are found, and what Eino adds to tool calls.
 const callsKey = "eino_tool_calls"
 
-func toLoci(messages []*schema.Message) ([]loci.Message, error) {
-	out := make([]loci.Message, len(messages))
+func toLoci(messages []*schema.Message) ([]session.Message, error) {
+	out := make([]session.Message, len(messages))
 	for i, m := range messages {
 		var err error
 		if out[i], err = messageToLoci(m); err != nil {
@@ -30,13 +31,13 @@ func toLoci(messages []*schema.Message) ([]loci.Message, error) {
 	return out, nil
 }
 
-func messageToLoci(m *schema.Message) (loci.Message, error) {
+func messageToLoci(m *schema.Message) (session.Message, error) {
 	if m == nil {
-		return loci.Message{}, loci.Errorf(loci.Invalid, "a message must not be nil")
+		return session.Message{}, loci.Errorf(loci.Invalid, "a message must not be nil")
 	}
 	form, err := fields(m)
 	if err != nil {
-		return loci.Message{}, err
+		return session.Message{}, err
 	}
 	more := map[string]any{}
 	if m.Content == "" {
@@ -50,14 +51,14 @@ func messageToLoci(m *schema.Message) (loci.Message, error) {
 	}
 	added, err := fields(more)
 	if err != nil {
-		return loci.Message{}, err
+		return session.Message{}, err
 	}
 	maps.Copy(form, added)
 	data, err := json.Marshal(form)
 	if err != nil {
-		return loci.Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %w", err)
+		return session.Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %w", err)
 	}
-	return loci.ParseMessage(data)
+	return session.ParseMessage(data)
 }
 
 // fields are the keys of a value as JSON.
@@ -94,10 +95,10 @@ func words(m *schema.Message) string {
 
 // fromLoci converts messages of a session, whoever wrote them. Those that ask for the
 // removal of another one say nothing to a model and are left out.
-func fromLoci(messages []loci.Message) ([]*schema.Message, error) {
+func fromLoci(messages []session.Message) ([]*schema.Message, error) {
 	out := make([]*schema.Message, 0, len(messages))
 	for _, m := range messages {
-		if m.Type == loci.MessageRemove {
+		if m.Type == session.MessageRemove {
 			continue
 		}
 		converted, err := messageFromLoci(m)
@@ -109,7 +110,7 @@ func fromLoci(messages []loci.Message) ([]*schema.Message, error) {
 	return out, nil
 }
 
-func messageFromLoci(m loci.Message) (*schema.Message, error) {
+func messageFromLoci(m session.Message) (*schema.Message, error) {
 	data, err := m.OpenAI()
 	if err != nil {
 		return nil, err

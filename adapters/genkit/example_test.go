@@ -10,6 +10,8 @@ import (
 
 	"github.com/loci-memory/loci"
 	adapter "github.com/loci-memory/loci/adapters/genkit"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -31,7 +33,7 @@ func Example() {
 	s, err := store.Open(ctx, "memory:", nil) // or "sqlite:/path/to/loci.db"
 	check(err)
 	defer s.Close()
-	engine, err := loci.New(s, nil)
+	engine, err := loci.New(s, &loci.Options{Features: []loci.Feature{session.Feature{}, checkpoint.Feature{}}})
 	check(err)
 	tenant, err := loci.NewTenant("default")
 	check(err)

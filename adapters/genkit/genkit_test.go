@@ -21,6 +21,8 @@ import (
 
 	"github.com/loci-memory/loci"
 	adapter "github.com/loci-memory/loci/adapters/genkit"
+	"github.com/loci-memory/loci/checkpoint"
+	conversation "github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -35,7 +37,7 @@ func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	engine, err := loci.New(s, &loci.Options{Logger: slog.New(slog.DiscardHandler), Now: now})
+	engine, err := loci.New(s, &loci.Options{Features: []loci.Feature{conversation.Feature{}, checkpoint.Feature{}}, Logger: slog.New(slog.DiscardHandler), Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestSessionGoesOn(t *testing.T) {
 	if _, err := adapter.NewSessionStore[int](adapter.Of(m)).Get(ctx, "a"); !errors.Is(err, loci.ErrInvalid) {
 		t.Errorf("another type of state: %v", err)
 	}
-	if err := m.Checkpoints().Put(ctx, loci.Checkpoint{Thread: "a", ID: "1", State: loci.Typed{Type: "json", Data: []byte("{}")}}); err != nil {
+	if err := checkpoint.Of(m).Put(ctx, checkpoint.Checkpoint{Thread: "a", ID: "1", State: checkpoint.Typed{Type: "json", Data: []byte("{}")}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -109,7 +111,7 @@ func TestSessionGoesOn(t *testing.T) {
 			t.Errorf("still there: %+v", got)
 		}
 	}
-	if _, err := m.Checkpoints().Get(ctx, "a", "", "1"); err != nil {
+	if _, err := checkpoint.Of(m).Get(ctx, "a", "", "1"); err != nil {
 		t.Errorf("the thread of LangGraph: %v", err)
 	}
 	for _, id := range []string{"", strings.Repeat("x", 1001)} {
@@ -275,7 +277,7 @@ func TestMessagesComeBack(t *testing.T) {
 			t.Errorf("%d: got %+v", i, got[i])
 		}
 	}
-	if found := must[loci.SessionHits](t)(m.Sessions().Search(t.Context(), loci.SessionSearch{Text: "panorama", Session: "s"})); len(found.Hits) == 0 {
+	if found := must[conversation.Hits](t)(conversation.Of(m).Search(t.Context(), conversation.Search{Text: "panorama", Session: "s"})); len(found.Hits) == 0 {
 		t.Error("the words of a message with an image are not found")
 	}
 	for _, bad := range []*ai.Message{nil, {Role: "critic"}, {Role: ai.RoleTool}, {Role: ai.RoleUser, Content: []*ai.Part{nil}},
@@ -293,12 +295,12 @@ func TestMessagesComeBack(t *testing.T) {
 // TestForeignMessages reads what another client wrote into the session.
 func TestForeignMessages(t *testing.T) {
 	m, _ := open(t, file(t))
-	said := must[[]loci.Message](t)(loci.ParseMessages([]byte(`[{"type":"human","data":{"content":["a",{"type":"text","text":"b"},{"type":"image_url","image_url":"x"},{"type":"audio","text":7}]}},
+	said := must[[]conversation.Message](t)(conversation.ParseMessages([]byte(`[{"type":"human","data":{"content":["a",{"type":"text","text":"b"},{"type":"image_url","image_url":"x"},{"type":"audio","text":7}]}},
 		{"role":"assistant","content":"see","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"2","type":"function","function":{"name":"f","arguments":""}}]},
 		{"role":"tool","tool_call_id":"1","content":"{}"},{"role":"tool","tool_call_id":"2","content":"[]"},
 		{"type":"remove","data":{"id":"1"}},{"role":"developer","content":"c"},{"type":"AIMessageChunk","data":{"content":"e"}},
 		{"type":"tool","data":{"content":"what is left","tool_call_id":"3","additional_kwargs":{"genkit":{"index":5}}}}]`)))
-	must[loci.Appended](t)(m.Sessions().Append(t.Context(), "s", said))
+	must[conversation.Appended](t)(conversation.Of(m).Append(t.Context(), "s", said))
 	h := must[*adapter.History](t)(adapter.NewHistory(m, "s", &adapter.Options{Strict: true}))
 	want := []*ai.Message{ai.NewUserMessage(ai.NewTextPart("a"), ai.NewTextPart("b"), ai.NewMediaPart("", "x")),
 		ai.NewModelMessage(ai.NewTextPart("see"), ai.NewToolRequestPart(&ai.ToolRequest{Name: "f", Ref: "1", Input: map[string]any{"a": 1.0}}),

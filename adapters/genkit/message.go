@@ -7,6 +7,7 @@ import (
 	"github.com/firebase/genkit/go/ai"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 // Messages of Genkit are lists of parts. They become LangChain's messages, which Loci
@@ -80,11 +81,11 @@ type langChain struct {
 	Kwargs       map[string]json.RawMessage `json:"additional_kwargs,omitempty"`
 }
 
-var messageTypes = map[ai.Role]loci.MessageType{ai.RoleUser: loci.MessageHuman, ai.RoleModel: loci.MessageAI, ai.RoleSystem: loci.MessageSystem}
+var messageTypes = map[ai.Role]session.MessageType{ai.RoleUser: session.MessageHuman, ai.RoleModel: session.MessageAI, ai.RoleSystem: session.MessageSystem}
 
 // toLoci converts messages. One with several responses of tools becomes several.
-func toLoci(messages []*ai.Message) ([]loci.Message, error) {
-	var out []loci.Message
+func toLoci(messages []*ai.Message) ([]session.Message, error) {
+	var out []session.Message
 	for i, m := range messages {
 		converted, err := messageToLoci(m)
 		if err != nil {
@@ -97,7 +98,7 @@ func toLoci(messages []*ai.Message) ([]loci.Message, error) {
 	return out, nil
 }
 
-func messageToLoci(m *ai.Message) ([]loci.Message, error) {
+func messageToLoci(m *ai.Message) ([]session.Message, error) {
 	if m == nil {
 		return nil, loci.Errorf(loci.Invalid, "a message must not be nil")
 	}
@@ -133,34 +134,34 @@ func messageToLoci(m *ai.Message) ([]loci.Message, error) {
 		content = only.Text
 	}
 	out, err := data.message(typ, content, m.Metadata, nil)
-	return []loci.Message{out}, err
+	return []session.Message{out}, err
 }
 
 // message makes the message of a type.
-func (d *langChain) message(typ loci.MessageType, content any, metadata map[string]any, beside *own) (loci.Message, error) {
+func (d *langChain) message(typ session.MessageType, content any, metadata map[string]any, beside *own) (session.Message, error) {
 	var err error
 	if d.Content, err = encode(content); err != nil {
-		return loci.Message{}, err
+		return session.Message{}, err
 	}
 	d.Kwargs = map[string]json.RawMessage{}
 	if len(metadata) > 0 {
 		if d.Kwargs[metadataKey], err = encode(metadata); err != nil {
-			return loci.Message{}, err
+			return session.Message{}, err
 		}
 	}
 	if beside != nil {
 		if d.Kwargs[ownKey], err = encode(beside); err != nil {
-			return loci.Message{}, err
+			return session.Message{}, err
 		}
 	}
 	data, err := encode(struct {
-		Type loci.MessageType `json:"type"`
-		Data *langChain       `json:"data"`
+		Type session.MessageType `json:"type"`
+		Data *langChain          `json:"data"`
 	}{typ, d})
 	if err != nil {
-		return loci.Message{}, err
+		return session.Message{}, err
 	}
-	return loci.ParseMessage(data)
+	return session.ParseMessage(data)
 }
 
 func encode(v any) (json.RawMessage, error) {
@@ -197,11 +198,11 @@ func (d *langChain) addCall(p *ai.Part, index int) error {
 }
 
 // responsesToLoci makes a message of each response.
-func responsesToLoci(m *ai.Message) ([]loci.Message, error) {
+func responsesToLoci(m *ai.Message) ([]session.Message, error) {
 	if len(m.Content) == 0 {
 		return nil, loci.Errorf(loci.Invalid, "a message of role tool must have a response")
 	}
-	var out []loci.Message
+	var out []session.Message
 	for i, p := range m.Content {
 		if !p.IsToolResponse() || p.ToolResponse == nil {
 			return nil, loci.Errorf(loci.Invalid, "content[%d] must be a response of a tool, as the role is tool", i)
@@ -227,7 +228,7 @@ func responsesToLoci(m *ai.Message) ([]loci.Message, error) {
 			metadata = nil
 		}
 		data := langChain{ToolCallID: &response.Ref, Name: response.Name}
-		converted, err := data.message(loci.MessageTool, text, metadata, &o)
+		converted, err := data.message(session.MessageTool, text, metadata, &o)
 		if err != nil {
 			return nil, err
 		}

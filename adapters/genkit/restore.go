@@ -6,14 +6,13 @@ import (
 	"slices"
 
 	"github.com/firebase/genkit/go/ai"
-
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 // fromLoci converts messages of a session, whoever wrote them. Responses of tools that
 // were one message are one again. Messages that ask for the removal of another one say
 // nothing to a model and are left out.
-func fromLoci(messages []loci.Message) ([]*ai.Message, error) {
+func fromLoci(messages []session.Message) ([]*ai.Message, error) {
 	out := make([]*ai.Message, 0, len(messages))
 	index := -1 // of the response before; -1: it was none
 	for _, m := range messages {
@@ -58,15 +57,15 @@ func fromLoci(messages []loci.Message) ([]*ai.Message, error) {
 
 // roleOf is who speaks in messages of a type; "" for one that says nothing. Genkit has
 // no role for the others than a user, a model, the system and tools.
-func roleOf(typ loci.MessageType) ai.Role {
+func roleOf(typ session.MessageType) ai.Role {
 	switch typ {
-	case loci.MessageAI, "AIMessageChunk":
+	case session.MessageAI, "AIMessageChunk":
 		return ai.RoleModel
-	case loci.MessageSystem, "SystemMessageChunk":
+	case session.MessageSystem, "SystemMessageChunk":
 		return ai.RoleSystem
-	case loci.MessageTool, loci.MessageFunction, "ToolMessageChunk", "FunctionMessageChunk":
+	case session.MessageTool, session.MessageFunction, "ToolMessageChunk", "FunctionMessageChunk":
 		return ai.RoleTool
-	case loci.MessageRemove:
+	case session.MessageRemove:
 		return ""
 	}
 	return ai.RoleUser

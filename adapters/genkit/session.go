@@ -8,6 +8,7 @@ import (
 	"github.com/firebase/genkit/go/core/x/session"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
 )
 
 var _ session.Store[struct{}] = (*SessionStore[struct{}])(nil)
@@ -63,7 +64,7 @@ func (s *SessionStore[S]) Save(ctx context.Context, id string, data *session.Dat
 	if err != nil {
 		return loci.Errorf(loci.Invalid, "the state is not JSON: %w", err)
 	}
-	err = checkpoints.Put(ctx, loci.Checkpoint{Thread: threadPrefix + id, ID: stateID, State: loci.Typed{Type: stateType, Data: state}})
+	err = checkpoints.Put(ctx, checkpoint.Checkpoint{Thread: threadPrefix + id, ID: stateID, State: checkpoint.Typed{Type: stateType, Data: state}})
 	if err != nil {
 		return loci.AsError(err)
 	}
@@ -82,7 +83,7 @@ func (s *SessionStore[S]) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func checkpointsOf(ctx context.Context, handle Handle, id string) (*loci.Checkpoints, error) {
+func checkpointsOf(ctx context.Context, handle Handle, id string) (*checkpoint.Handle, error) {
 	const most = 1000
 	if id == "" || len(id) > most {
 		return nil, loci.Errorf(loci.Invalid, "session id has %d bytes; it must have 1 to %d", len(id), most)
@@ -91,5 +92,5 @@ func checkpointsOf(ctx context.Context, handle Handle, id string) (*loci.Checkpo
 	if err != nil {
 		return nil, loci.AsError(err)
 	}
-	return memory.Checkpoints(), nil
+	return checkpoint.Of(memory), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/adapters/langchaingo"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -26,7 +27,7 @@ func Example() {
 	s, err := store.Open(ctx, "memory:", nil) // or "sqlite:/path/to/loci.db"
 	check(err)
 	defer s.Close()
-	engine, err := loci.New(s, nil)
+	engine, err := loci.New(s, &loci.Options{Features: []loci.Feature{session.Feature{}}})
 	check(err)
 	tenant, err := loci.NewTenant("default")
 	check(err)

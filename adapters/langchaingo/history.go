@@ -11,6 +11,7 @@ import (
 	"github.com/tmc/langchaingo/schema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 var _ schema.ChatMessageHistory = (*History)(nil)
@@ -18,7 +19,7 @@ var _ schema.ChatMessageHistory = (*History)(nil)
 // A History is a session of Loci as langchaingo's history of messages. It is safe for
 // concurrent use, also by several processes: nothing that is appended is lost.
 type History struct {
-	sessions *loci.Sessions
+	sessions *session.Handle
 	session  string
 	opts     Options
 }
@@ -26,8 +27,8 @@ type History struct {
 // NewHistory returns the history of a session in the handle's namespace. The session
 // is made by the first append; "" is a new one with a UUID, see [History.Session].
 // Options may be nil. Invalid: Last is not 0 to 1000.
-func NewHistory(memory *loci.Memory, session string, opts *Options) (*History, error) {
-	h := &History{session: session}
+func NewHistory(memory *loci.Memory, id string, opts *Options) (*History, error) {
+	h := &History{session: id}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -40,7 +41,7 @@ func NewHistory(memory *loci.Memory, session string, opts *Options) (*History, e
 	if h.session == "" {
 		h.session = loci.NewID().String()
 	}
-	h.sessions = memory.Sessions()
+	h.sessions = session.Of(memory)
 	return h, nil
 }
 
@@ -86,9 +87,9 @@ func (h *History) Messages(ctx context.Context) ([]llms.ChatMessage, error) {
 	return messages, nil
 }
 
-func (h *History) load(ctx context.Context) ([]loci.Message, error) {
-	var out []loci.Message
-	q := loci.HistoryQuery{Last: h.opts.Last}
+func (h *History) load(ctx context.Context) ([]session.Message, error) {
+	var out []session.Message
+	q := session.HistoryQuery{Last: h.opts.Last}
 	if q.Last == 0 {
 		q.Limit = 1000
 	}
@@ -102,7 +103,7 @@ func (h *History) load(ctx context.Context) ([]loci.Message, error) {
 		}
 		for _, m := range part.Messages {
 			q.After = m.Seq
-			if len(out) == 0 && h.opts.Last > 0 && (m.Type == loci.MessageTool || m.Type == loci.MessageFunction) {
+			if len(out) == 0 && h.opts.Last > 0 && (m.Type == session.MessageTool || m.Type == session.MessageFunction) {
 				continue // models refuse a result without its call
 			}
 			out = append(out, m.Message)
@@ -146,15 +147,15 @@ func (h *History) SetMessages(ctx context.Context, messages []llms.ChatMessage) 
 		return loci.AsError(err)
 	}
 	document, err := json.Marshal(struct {
-		Format   string         `json:"format"`
-		Version  int            `json:"version"`
-		Session  head           `json:"session"`
-		Messages []loci.Message `json:"messages"`
-	}{loci.SessionFormat, loci.SessionVersion, keep, converted})
+		Format   string            `json:"format"`
+		Version  int               `json:"version"`
+		Session  head              `json:"session"`
+		Messages []session.Message `json:"messages"`
+	}{session.Format, session.FormatVersion, keep, converted})
 	if err != nil {
 		return &loci.Error{Code: loci.Internal, Op: "set messages", Err: fmt.Errorf("encode session: %w", err)}
 	}
-	if _, err = h.sessions.Import(ctx, bytes.NewReader(document), loci.SessionImport{Mode: loci.ImportReplace}); err != nil {
+	if _, err = h.sessions.Import(ctx, bytes.NewReader(document), session.Import{Mode: session.ImportReplace}); err != nil {
 		return loci.AsError(err)
 	}
 	return nil

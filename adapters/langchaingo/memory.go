@@ -9,6 +9,7 @@ import (
 	"github.com/tmc/langchaingo/schema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 var _ schema.Memory = (*Memory)(nil)
@@ -30,7 +31,7 @@ type MemoryOptions struct {
 
 	// RelevantKey, when not empty, is one more variable: a text with the notes of the
 	// handle, and the messages of the session before the newest Last (or 20), that
-	// matter for the input. See [loci.Sessions.Retrieve].
+	// matter for the input. See [session.Handle.Retrieve].
 	RelevantKey string
 
 	// RelevantBudget is how many tokens that text has at most, up to 200,000. 0: 1000.
@@ -46,7 +47,7 @@ type Memory struct {
 }
 
 // NewMemory returns a memory over a session, as [NewHistory] does. Options may be nil.
-func NewMemory(memory *loci.Memory, session string, opts *MemoryOptions) (*Memory, error) {
+func NewMemory(memory *loci.Memory, id string, opts *MemoryOptions) (*Memory, error) {
 	m := &Memory{memory: memory}
 	if opts != nil {
 		m.opts = *opts
@@ -54,7 +55,7 @@ func NewMemory(memory *loci.Memory, session string, opts *MemoryOptions) (*Memor
 	m.opts.MemoryKey = cmp.Or(m.opts.MemoryKey, "history")
 	m.opts.HumanPrefix = cmp.Or(m.opts.HumanPrefix, "Human")
 	m.opts.AIPrefix = cmp.Or(m.opts.AIPrefix, "AI")
-	m.opts.RelevantBudget = cmp.Or(m.opts.RelevantBudget, loci.DefaultRetrieveBudget)
+	m.opts.RelevantBudget = cmp.Or(m.opts.RelevantBudget, session.DefaultRetrieveBudget)
 	if m.opts.RelevantKey == m.opts.MemoryKey {
 		return nil, loci.Errorf(loci.Invalid, "relevant key and memory key are both %q; they must differ", m.opts.MemoryKey)
 	}
@@ -62,7 +63,7 @@ func NewMemory(memory *loci.Memory, session string, opts *MemoryOptions) (*Memor
 		return nil, loci.Errorf(loci.Invalid, "relevant budget is %d; it must be 1 to 200000 tokens", n)
 	}
 	var err error
-	m.history, err = NewHistory(memory, session, &m.opts.Options)
+	m.history, err = NewHistory(memory, id, &m.opts.Options)
 	return m, err
 }
 
@@ -110,7 +111,7 @@ func (m *Memory) relevant(ctx context.Context, input string) (string, error) {
 		return "", nil
 	}
 	found, err := m.history.sessions.Retrieve(ctx, m.history.session,
-		loci.RetrieveQuery{Text: input, TokenBudget: &m.opts.RelevantBudget, Recent: m.opts.Last})
+		session.RetrieveQuery{Text: input, TokenBudget: &m.opts.RelevantBudget, Recent: m.opts.Last})
 	if err != nil {
 		return "", m.opts.settle(ctx, Outcome{Op: opRetrieve, Session: m.history.session, Err: err})
 	}

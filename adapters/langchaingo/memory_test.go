@@ -19,6 +19,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/adapters/langchaingo"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -30,7 +31,7 @@ func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	engine, err := loci.New(s, &loci.Options{Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(s, &loci.Options{Features: []loci.Feature{session.Feature{}}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,9 +179,9 @@ func TestMessagesComeBack(t *testing.T) {
 // TestForeignMessages reads what another client wrote into the session.
 func TestForeignMessages(t *testing.T) {
 	m, _ := open(t, filepath.Join(t.TempDir(), "loci.db"))
-	said := must[[]loci.Message](t)(loci.ParseMessages([]byte(`[{"type":"human","data":{"content":["a",{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"x"}}]}},
+	said := must[[]session.Message](t)(session.ParseMessages([]byte(`[{"type":"human","data":{"content":["a",{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"x"}}]}},
 		{"type":"remove","data":{"id":"1"}},{"role":"developer","content":"c"},{"type":"AIMessageChunk","data":{"content":"d"}}]`)))
-	must[loci.Appended](t)(m.Sessions().Append(t.Context(), "s", said))
+	must[session.Appended](t)(session.Of(m).Append(t.Context(), "s", said))
 	h := must[*langchaingo.History](t)(langchaingo.NewHistory(m, "s", &langchaingo.Options{Strict: true}))
 	want := []llms.ChatMessage{llms.HumanChatMessage{Content: "a\nb"}, llms.SystemChatMessage{Content: "c"}, llms.AIChatMessage{Content: "d"}}
 	if got := must[[]llms.ChatMessage](t)(h.Messages(t.Context())); !reflect.DeepEqual(got, want) {
@@ -217,7 +218,7 @@ func TestLast(t *testing.T) {
 func TestSetMessages(t *testing.T) {
 	ctx := t.Context()
 	m, _ := open(t, filepath.Join(t.TempDir(), "loci.db"))
-	must[loci.Session](t)(m.Sessions().Create(ctx, loci.NewSession{ID: "s", Metadata: []byte(`{"title":"Lisbon"}`), MaxMessages: 9}))
+	must[session.Session](t)(session.Of(m).Create(ctx, session.New{ID: "s", Metadata: []byte(`{"title":"Lisbon"}`), MaxMessages: 9}))
 	h := must[*langchaingo.History](t)(langchaingo.NewHistory(m, "s", nil))
 	for _, err := range []error{h.AddUserMessage(ctx, "a"), h.AddAIMessage(ctx, "b"), h.SetMessages(ctx, []llms.ChatMessage{llms.HumanChatMessage{Content: "c"}})} {
 		if err != nil {
@@ -227,14 +228,14 @@ func TestSetMessages(t *testing.T) {
 	if h.SetMessages(ctx, []llms.ChatMessage{llms.HumanChatMessage{Content: "d"}, nil}) == nil {
 		t.Error("nil is a message")
 	}
-	s := must[loci.Session](t)(m.Sessions().Session(ctx, "s"))
+	s := must[session.Session](t)(session.Of(m).Session(ctx, "s"))
 	if got := must[[]llms.ChatMessage](t)(h.Messages(ctx)); len(got) != 1 || got[0].GetContent() != "c" || s.MaxMessages != 9 || string(s.Metadata) != `{"title":"Lisbon"}` {
 		t.Errorf("%v %+v", got, s)
 	}
 	if err := h.SetMessages(ctx, nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Sessions().Session(ctx, "s"); !errors.Is(err, loci.ErrNotFound) || h.Clear(ctx) != nil {
+	if _, err := session.Of(m).Session(ctx, "s"); !errors.Is(err, loci.ErrNotFound) || h.Clear(ctx) != nil {
 		t.Errorf("still there: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 // openAI is a message of OpenAI's chat, by which both sides are converted: Loci reads
@@ -44,8 +45,8 @@ func (f *openAI) calls() (calls []llms.ToolCall) {
 	return calls
 }
 
-func toLoci(messages []llms.ChatMessage) ([]loci.Message, error) {
-	out := make([]loci.Message, len(messages))
+func toLoci(messages []llms.ChatMessage) ([]session.Message, error) {
+	out := make([]session.Message, len(messages))
 	for i, m := range messages {
 		var err error
 		if out[i], err = messageToLoci(m); err != nil {
@@ -57,13 +58,13 @@ func toLoci(messages []llms.ChatMessage) ([]loci.Message, error) {
 	return out, nil
 }
 
-func messageToLoci(m llms.ChatMessage) (loci.Message, error) {
+func messageToLoci(m llms.ChatMessage) (session.Message, error) {
 	if m == nil {
-		return loci.Message{}, loci.Errorf(loci.Invalid, "a message must not be nil")
+		return session.Message{}, loci.Errorf(loci.Invalid, "a message must not be nil")
 	}
 	content, err := json.Marshal(m.GetContent())
 	if err != nil {
-		return loci.Message{}, loci.Errorf(loci.Invalid, "content is not JSON: %w", err)
+		return session.Message{}, loci.Errorf(loci.Invalid, "content is not JSON: %w", err)
 	}
 	form := openAI{Content: content}
 	if named, ok := m.(llms.Named); ok {
@@ -92,17 +93,17 @@ func messageToLoci(m llms.ChatMessage) (loci.Message, error) {
 	case llms.ChatMessageTypeGeneric:
 		return genericToLoci(m, form)
 	default:
-		return loci.Message{}, loci.Errorf(loci.Invalid, "a message has the type %q, which langchaingo does not name", m.GetType())
+		return session.Message{}, loci.Errorf(loci.Invalid, "a message has the type %q, which langchaingo does not name", m.GetType())
 	}
 	data, err := json.Marshal(form)
 	if err != nil {
-		return loci.Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %w", err)
+		return session.Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %w", err)
 	}
-	return loci.ParseMessage(data)
+	return session.ParseMessage(data)
 }
 
 // genericToLoci converts a message of a role of its own, which OpenAI's form lacks.
-func genericToLoci(m llms.ChatMessage, form openAI) (loci.Message, error) {
+func genericToLoci(m llms.ChatMessage, form openAI) (session.Message, error) {
 	data := map[string]any{"content": form.Content, "role": ""}
 	switch generic := m.(type) {
 	case llms.GenericChatMessage:
@@ -113,19 +114,19 @@ func genericToLoci(m llms.ChatMessage, form openAI) (loci.Message, error) {
 	if form.Name != "" {
 		data["name"] = form.Name
 	}
-	encoded, err := json.Marshal(map[string]any{"type": loci.MessageGeneric, "data": data})
+	encoded, err := json.Marshal(map[string]any{"type": session.MessageGeneric, "data": data})
 	if err != nil {
-		return loci.Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %w", err)
+		return session.Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %w", err)
 	}
-	return loci.ParseMessage(encoded)
+	return session.ParseMessage(encoded)
 }
 
 // fromLoci converts messages of a session, whoever wrote them. Those that ask for the
 // removal of another one say nothing to a model and are left out.
-func fromLoci(messages []loci.Message) ([]llms.ChatMessage, error) {
+func fromLoci(messages []session.Message) ([]llms.ChatMessage, error) {
 	out := make([]llms.ChatMessage, 0, len(messages))
 	for _, m := range messages {
-		if m.Type == loci.MessageRemove {
+		if m.Type == session.MessageRemove {
 			continue
 		}
 		converted, err := messageFromLoci(m)
@@ -137,7 +138,7 @@ func fromLoci(messages []loci.Message) ([]llms.ChatMessage, error) {
 	return out, nil
 }
 
-func messageFromLoci(m loci.Message) (llms.ChatMessage, error) {
+func messageFromLoci(m session.Message) (llms.ChatMessage, error) {
 	data, err := m.OpenAI()
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func messageFromLoci(m loci.Message) (llms.ChatMessage, error) {
 	}
 	text := textOf(form.Content)
 	switch {
-	case m.Type == loci.MessageGeneric || m.Type == loci.MessageChat || m.Type == "ChatMessageChunk":
+	case m.Type == session.MessageGeneric || m.Type == session.MessageChat || m.Type == "ChatMessageChunk":
 		return llms.GenericChatMessage{Content: text, Role: form.Role, Name: form.Name}, nil
 	case form.Role == "user":
 		return llms.HumanChatMessage{Content: text}, nil

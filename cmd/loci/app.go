@@ -8,8 +8,11 @@ import (
 	"log/slog"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/token"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -102,14 +105,17 @@ func (a *app) engineOptions(e loci.Embedder) loci.Options {
 		ContextQuotas:  cfg.contextQuotas,
 		MaxContent:     cfg.maxContent,
 		Revisions:      &cfg.revisions,
-		Trees:          cfg.trees,
 		IdempotencyTTL: cfg.idempotencyTTL,
 		EpisodeTTL:     cfg.episodeTTL,
 		EpisodeCap:     cfg.episodeCap,
 		KeepDuplicates: !cfg.dedupe,
 
-		SessionMaxMessages: cfg.sessionMax,
-		SessionTimeout:     cfg.sessionTimeout,
+		Features: []loci.Feature{
+			item.Feature{},
+			session.Feature{MaxMessages: cfg.sessionMax, Timeout: cfg.sessionTimeout},
+			cfg.trees,
+			checkpoint.Feature{},
+		},
 
 		KeepSecrets: !cfg.redact,
 		Logger:      a.logger(),

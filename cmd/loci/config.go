@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/graph"
 	"github.com/loci-memory/loci/llm"
+	"github.com/loci-memory/loci/tree"
 )
 
 // maxConfigBytes bounds a configuration file; real ones have a few lines.
@@ -48,7 +49,7 @@ type config struct {
 	contextQuotas                     loci.ContextQuotas
 	tokenizer                         string
 	maxContent, replyBytes, revisions int
-	trees                             loci.TreeLimits
+	trees                             tree.Feature
 	readTimeout, writeTimeout         time.Duration
 	dedupe, redact                    bool
 	idempotencyTTL, episodeTTL        time.Duration

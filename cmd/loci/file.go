@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 type fileCmd struct {
@@ -39,7 +40,7 @@ type filePlace struct {
 }
 
 // tree opens the store and a tree in it: that of the thread if the command names one.
-func (a *app) tree(p filePlace, key string, scopes ...loci.Scope) (*loci.Tree, error) {
+func (a *app) tree(p filePlace, key string, scopes ...loci.Scope) (*tree.Tree, error) {
 	m, err := a.memory(p.place, key, scopes...)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func (a *app) tree(p filePlace, key string, scopes ...loci.Scope) (*loci.Tree, e
 	if a.flags.Thread != nil {
 		thread = *a.flags.Thread
 	}
-	return m.Tree(p.Memory, thread)
+	return tree.Of(m, p.Memory, thread)
 }
 
 // fileText is a text given as arguments; "-" alone is standard input, all of it.
@@ -65,11 +66,11 @@ func (a *app) fileText(args []string) (string, error) {
 
 // A fileJSON is a file or a directory as --json shows it.
 type fileJSON struct {
-	loci.FileInfo
+	tree.FileInfo
 	Content *string `json:"content,omitempty"`
 }
 
-func (a *app) printFile(info loci.FileInfo) error {
+func (a *app) printFile(info tree.FileInfo) error {
 	if a.json {
 		return a.printJSON(fileJSON{FileInfo: info})
 	}
@@ -92,7 +93,7 @@ func (c *fileReadCmd) Run(a *app) error {
 	if c.Version < 0 || c.Version > 0 && c.Lines != "" {
 		return loci.Errorf(loci.Invalid, "--version must be at least 1, and not with --lines")
 	}
-	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
@@ -104,16 +105,16 @@ func (c *fileReadCmd) Run(a *app) error {
 		if rangeErr != nil {
 			return rangeErr
 		}
-		if out.FileInfo, err = tree.Stat(a.ctx, c.Path); err == nil {
-			content, err = tree.ReadLines(a.ctx, c.Path, first, last)
+		if out.FileInfo, err = fileTree.Stat(a.ctx, c.Path); err == nil {
+			content, err = fileTree.ReadLines(a.ctx, c.Path, first, last)
 		}
 	case c.Version > 0:
-		if out.FileInfo, err = tree.Stat(a.ctx, c.Path); err == nil {
-			content, err = tree.ReadVersion(a.ctx, c.Path, c.Version)
+		if out.FileInfo, err = fileTree.Stat(a.ctx, c.Path); err == nil {
+			content, err = fileTree.ReadVersion(a.ctx, c.Path, c.Version)
 			out.Version = c.Version
 		}
 	default:
-		content, out.FileInfo, err = tree.ReadInfo(a.ctx, c.Path)
+		content, out.FileInfo, err = fileTree.ReadInfo(a.ctx, c.Path)
 	}
 	if err != nil {
 		return err
@@ -154,23 +155,23 @@ type fileListCmd struct {
 
 // Run lists a directory.
 func (c *fileListCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	list := []loci.FileInfo{}
+	list := []tree.FileInfo{}
 	if c.Recursive {
-		err = tree.Walk(a.ctx, c.Path, func(f loci.FileInfo) bool { list = append(list, f); return true })
+		err = fileTree.Walk(a.ctx, c.Path, func(f tree.FileInfo) bool { list = append(list, f); return true })
 	} else {
-		list, err = tree.List(a.ctx, c.Path)
+		list, err = fileTree.List(a.ctx, c.Path)
 	}
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(struct {
-			Entries []loci.FileInfo `json:"entries"`
-		}{append([]loci.FileInfo{}, list...)})
+			Entries []tree.FileInfo `json:"entries"`
+		}{append([]tree.FileInfo{}, list...)})
 	}
 	t := table{head: []string{"BYTES", "LINES", "CHANGED", "PATH"}}
 	for _, f := range list {
@@ -193,7 +194,7 @@ type fileAppendCmd struct {
 
 // Run appends to a file.
 func (c *fileAppendCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
+	fileTree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (c *fileAppendCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	info, err := tree.Append(a.ctx, c.Path, content)
+	info, err := fileTree.Append(a.ctx, c.Path, content)
 	if err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (c *fileWriteCmd) Run(a *app) error {
 	if c.IfVersion < 0 {
 		return loci.Errorf(loci.Invalid, "--if-version must be at least 1")
 	}
-	tree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
+	fileTree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
@@ -230,7 +231,7 @@ func (c *fileWriteCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	info, err := tree.Write(a.ctx, c.Path, content, &loci.WriteOptions{Create: c.Create, IfVersion: c.IfVersion})
+	info, err := fileTree.Write(a.ctx, c.Path, content, &tree.WriteOptions{Create: c.Create, IfVersion: c.IfVersion})
 	if err != nil {
 		return err
 	}
@@ -247,11 +248,11 @@ type fileUpdateCmd struct {
 
 // Run replaces a text in a file.
 func (c *fileUpdateCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
+	fileTree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
-	n, err := tree.Update(a.ctx, c.Path, c.Old, c.New)
+	n, err := fileTree.Update(a.ctx, c.Path, c.Old, c.New)
 	if err != nil {
 		return err
 	}
@@ -270,14 +271,14 @@ type fileMoveCmd struct {
 
 // Run moves a file or a directory.
 func (c *fileMoveCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
-	if err := tree.Rename(a.ctx, c.From, c.To); err != nil {
+	if err := fileTree.Rename(a.ctx, c.From, c.To); err != nil {
 		return err
 	}
-	info, err := tree.Stat(a.ctx, c.To)
+	info, err := fileTree.Stat(a.ctx, c.To)
 	if err != nil {
 		return err
 	}
@@ -292,11 +293,11 @@ type fileDeleteCmd struct {
 
 // Run deletes a file or a directory.
 func (c *fileDeleteCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeDelete)
+	fileTree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeDelete)
 	if err != nil {
 		return err
 	}
-	n, err := tree.Delete(a.ctx, c.Path)
+	n, err := fileTree.Delete(a.ctx, c.Path)
 	if err != nil {
 		return err
 	}
@@ -314,17 +315,17 @@ type fileHistoryCmd struct {
 
 // Run lists versions.
 func (c *fileHistoryCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	versions, err := tree.Versions(a.ctx, c.Path)
+	versions, err := fileTree.Versions(a.ctx, c.Path)
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(struct {
-			Versions []loci.FileVersion `json:"versions"`
+			Versions []tree.FileVersion `json:"versions"`
 		}{versions})
 	}
 	t := table{head: []string{"VERSION", "BYTES", "LINES", "WRITTEN"}}
@@ -344,11 +345,11 @@ type fileDiffCmd struct {
 
 // Run compares versions.
 func (c *fileDiffCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	diff, err := tree.Diff(a.ctx, c.Path, c.From, c.To)
+	diff, err := fileTree.Diff(a.ctx, c.Path, c.From, c.To)
 	if err != nil {
 		return err
 	}
@@ -367,11 +368,11 @@ type fileRestoreCmd struct {
 
 // Run restores a version.
 func (c *fileRestoreCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
-	info, err := tree.Restore(a.ctx, c.Path, c.Version)
+	info, err := fileTree.Restore(a.ctx, c.Path, c.Version)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 type fileExportCmd struct {
@@ -30,19 +31,19 @@ func (*fileExportCmd) Help() string {
 
 // Run writes files into a directory.
 func (c *fileExportCmd) Run(a *app) (err error) {
-	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	top, err := tree.Stat(a.ctx, c.Path)
+	top, err := fileTree.Stat(a.ctx, c.Path)
 	if err != nil {
 		return err
 	}
 	if !top.Dir {
 		return loci.Errorf(loci.Invalid, "--path %s is a file: print it with loci file read", top.Path)
 	}
-	var list []loci.FileInfo
-	if err := tree.Walk(a.ctx, top.Path, func(f loci.FileInfo) bool { list = append(list, f); return true }); err != nil {
+	var list []tree.FileInfo
+	if err := fileTree.Walk(a.ctx, top.Path, func(f tree.FileInfo) bool { list = append(list, f); return true }); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.Directory, 0o700); err != nil {
@@ -62,7 +63,7 @@ func (c *fileExportCmd) Run(a *app) (err error) {
 			}
 			continue
 		}
-		content, err := tree.Read(a.ctx, f.Path)
+		content, err := fileTree.Read(a.ctx, f.Path)
 		if err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ type fileImport struct {
 
 // Run imports a directory.
 func (c *fileImportCmd) Run(a *app) error {
-	tree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (c *fileImportCmd) Run(a *app) error {
 	}
 	changed, err := 0, error(nil)
 	if !c.DryRun {
-		changed, err = in.store(a, tree)
+		changed, err = in.store(a, fileTree)
 	}
 	if err != nil {
 		return err
@@ -214,7 +215,7 @@ func (in *fileImport) check(a *app) error {
 
 // look says what is wrong with a file or directory.
 func (in *fileImport) look(name string, d fs.DirEntry) (fault string, err error) {
-	_, pathErr := loci.CleanPath(in.target(name))
+	_, pathErr := tree.CleanPath(in.target(name))
 	switch {
 	case pathErr != nil:
 		return pathErr.Error(), nil //nolint:nilerr // listed with the others
@@ -253,13 +254,13 @@ func (in *fileImport) read(name string) (string, error) {
 
 // store writes what check found, some megabytes in a change. It returns how many
 // files are not stored as they were.
-func (in *fileImport) store(a *app, tree *loci.Tree) (changed int, err error) {
+func (in *fileImport) store(a *app, fileTree *tree.Tree) (changed int, err error) {
 	show, end := a.progress("importing")
 	defer end()
-	var batch []loci.FileContent
+	var batch []tree.FileContent
 	size, done := 0, 0
 	flush := func() error {
-		infos, err := tree.WriteAll(a.ctx, batch, nil)
+		infos, err := fileTree.WriteAll(a.ctx, batch, nil)
 		for i, info := range infos {
 			if info.Bytes != int64(len(batch[i].Content)) {
 				changed++
@@ -275,7 +276,7 @@ func (in *fileImport) store(a *app, tree *loci.Tree) (changed int, err error) {
 		if err != nil {
 			return changed, err
 		}
-		batch = append(batch, loci.FileContent{Path: in.target(name), Content: content})
+		batch = append(batch, tree.FileContent{Path: in.target(name), Content: content})
 		if size += len(content); size > 4<<20 || len(batch) == 500 {
 			if err := flush(); err != nil {
 				return changed, err
@@ -288,7 +289,7 @@ func (in *fileImport) store(a *app, tree *loci.Tree) (changed int, err error) {
 		}
 	}
 	for name := range in.empty {
-		if err := tree.MakeDir(a.ctx, in.target(name)); err != nil {
+		if err := fileTree.MakeDir(a.ctx, in.target(name)); err != nil {
 			return changed, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/item"
 )
 
 // A memoryJSON is a memory as --json shows it.
@@ -70,11 +71,11 @@ func recordJSON(r *loci.Record, at time.Time) (memoryJSON, error) {
 		return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text, Butler: e.Butler, Tags: tagsOf(r),
 			Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Source: e.Source}, err
 	}
-	item, err := loci.ItemOf(r)
+	entry, err := item.FromRecord(r)
 	if err != nil {
 		return memoryJSON{}, err
 	}
-	return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Key: item.Key, Value: item.Value, Tags: []string{},
+	return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Key: entry.Key, Value: entry.Value, Tags: []string{},
 		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tree"
 )
 
 type searchCmd struct {
@@ -93,11 +94,11 @@ type fileMatchJSON struct {
 
 // searchFiles searches a tree of files.
 func (c *searchCmd) searchFiles(a *app, text string) error {
-	tree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	result, err := tree.Search(a.ctx, loci.TreeQuery{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
+	result, err := fileTree.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
 	if err != nil {
 		return err
 	}

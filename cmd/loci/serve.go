@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/rest"
 	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -81,7 +82,7 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	}
 	restOptions := rest.Options{Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
 		Connectors: map[string]*tool.Connector{}, Logger: a.logger(), MaxBody: cfg.maxBody, MaxValueBody: cfg.maxValueBody, MaxBlobBody: cfg.maxBlobBody, Timeout: cfg.httpTimeout,
-		Summaries: loci.SummaryOptions{Completer: a.completer, TokensPerDay: int64(cfg.tokensPerDay)}}
+		Summaries: session.SummaryOptions{Completer: a.completer, TokensPerDay: int64(cfg.tokensPerDay)}}
 	for _, n := range nodes {
 		restOptions.Connectors[n.id] = n.connector
 	}

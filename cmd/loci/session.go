@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/session"
 )
 
 // sessionCmd is the group of commands about conversations.
@@ -38,7 +39,7 @@ type sessionCreateCmd struct {
 
 // Run makes a session.
 func (c *sessionCreateCmd) Run(a *app) error {
-	in := loci.NewSession{ID: c.ID, MaxMessages: c.MaxMessages, TimeoutSeconds: int64(c.Timeout / time.Second)}
+	in := session.New{ID: c.ID, MaxMessages: c.MaxMessages, TimeoutSeconds: int64(c.Timeout / time.Second)}
 	if err := checkTimeout(c.Timeout); err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (c *sessionCreateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	s, err := m.Sessions().Create(a.ctx, in)
+	s, err := session.Of(m).Create(a.ctx, in)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (c *sessionAppendCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done, err := m.Sessions().Append(a.ctx, c.ID, messages)
+	done, err := session.Of(m).Append(a.ctx, c.ID, messages)
 	if err != nil {
 		return err
 	}
@@ -125,12 +126,12 @@ func (c *sessionAppendCmd) Run(a *app) error {
 	return nil
 }
 
-func (c *sessionAppendCmd) messages(a *app) ([]loci.Message, error) {
+func (c *sessionAppendCmd) messages(a *app) ([]session.Message, error) {
 	if (c.Messages == "") == (len(c.Text) == 0) {
 		return nil, loci.Errorf(loci.Invalid, "say what to append: either a text, or --messages FILE")
 	}
 	if c.Messages == "" {
-		text, err := a.words(c.Text, loci.MaxMessageBytes)
+		text, err := a.words(c.Text, session.MaxMessageBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -138,18 +139,18 @@ func (c *sessionAppendCmd) messages(a *app) ([]loci.Message, error) {
 		if err != nil {
 			return nil, loci.Errorf(loci.Invalid, "the text is not valid: %s", jsonform.Fault(err))
 		}
-		message, err := loci.ParseMessage(raw)
-		return []loci.Message{message}, err
+		message, err := session.ParseMessage(raw)
+		return []session.Message{message}, err
 	}
 	file, err := a.openInput(c.Messages)
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(file, 2*loci.MaxAppendBytes))
+	data, err := io.ReadAll(io.LimitReader(file, 2*session.MaxAppendBytes))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fileError(c.Messages, err)
 	}
-	return loci.ParseMessages(data)
+	return session.ParseMessages(data)
 }
 
 // openInput opens a file to read; "-" is standard input.
@@ -184,7 +185,7 @@ func (*sessionShowCmd) Help() string {
 
 // A sessionShown is a session as show --json writes it.
 type sessionShown struct {
-	Session  loci.Session      `json:"session"`
+	Session  session.Session   `json:"session"`
 	Messages []json.RawMessage `json:"messages"`
 }
 
@@ -197,18 +198,18 @@ func (c *sessionShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	session, err := m.Sessions().Session(a.ctx, c.ID)
+	talk, err := session.Of(m).Session(a.ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	out := sessionShown{Session: session, Messages: []json.RawMessage{}}
+	out := sessionShown{Session: talk, Messages: []json.RawMessage{}}
 	t := table{head: []string{"SEQ", "AGE", "SPEAKER", "TEXT"}}
-	q := loci.HistoryQuery{After: c.After, Before: c.Before, Last: c.Last}
+	q := session.HistoryQuery{After: c.After, Before: c.Before, Last: c.Last}
 	if c.All {
 		q.Last, q.Limit = 0, 1000
 	}
 	for more := true; more; {
-		h, err := m.Sessions().History(a.ctx, c.ID, q)
+		h, err := session.Of(m).History(a.ctx, c.ID, q)
 		if err != nil {
 			return err
 		}
@@ -230,14 +231,14 @@ func (c *sessionShowCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(out)
 	}
-	if session.Summary != nil {
-		a.note("summary up to message %d: %s", session.Summary.Through, clean(session.Summary.Text, false))
+	if talk.Summary != nil {
+		a.note("summary up to message %d: %s", talk.Summary.Through, clean(talk.Summary.Text, false))
 	}
 	t.print(a)
 	return nil
 }
 
-func (c *sessionShowCmd) form(stored *loci.StoredMessage) (json.RawMessage, error) {
+func (c *sessionShowCmd) form(stored *session.StoredMessage) (json.RawMessage, error) {
 	if c.Form == "openai" {
 		return stored.OpenAI()
 	}
@@ -267,15 +268,15 @@ func (c *sessionListCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	sessions, next, err := m.Sessions().List(a.ctx, loci.SessionQuery{Expired: c.All}, loci.Page{Limit: c.Limit, Cursor: c.Cursor})
+	sessions, next, err := session.Of(m).List(a.ctx, session.Query{Expired: c.All}, loci.Page{Limit: c.Limit, Cursor: c.Cursor})
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(struct {
-			Sessions   []loci.Session `json:"sessions"`
-			NextCursor string         `json:"next_cursor,omitempty"`
-		}{append([]loci.Session{}, sessions...), next})
+			Sessions   []session.Session `json:"sessions"`
+			NextCursor string            `json:"next_cursor,omitempty"`
+		}{append([]session.Session{}, sessions...), next})
 	}
 	t := table{head: []string{"ID", "ACTIVE", "STATUS", "MESSAGES"}}
 	for i := range sessions {
@@ -317,7 +318,7 @@ func (c *sessionSearchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	found, err := m.Sessions().Search(a.ctx, loci.SessionSearch{Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit})
+	found, err := session.Of(m).Search(a.ctx, session.Search{Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit})
 	if err != nil {
 		return err
 	}

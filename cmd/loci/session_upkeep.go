@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 type sessionChangeCmd struct {
@@ -26,7 +27,7 @@ func (*sessionChangeCmd) Help() string {
 
 // Run changes a session.
 func (c *sessionChangeCmd) Run(a *app) error {
-	in := loci.SessionChange{MaxMessages: c.MaxMessages}
+	in := session.Change{MaxMessages: c.MaxMessages}
 	metadata, err := sessionMetadata(c.Metadata)
 	if err != nil {
 		return err
@@ -44,8 +45,8 @@ func (c *sessionChangeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	before, unread := m.Sessions().Session(a.ctx, c.ID)
-	changed, err := m.Sessions().Update(a.ctx, c.ID, in)
+	before, unread := session.Of(m).Session(a.ctx, c.ID)
+	changed, err := session.Of(m).Update(a.ctx, c.ID, in)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (c *sessionChangeCmd) Run(a *app) error {
 		bytes.Equal(before.Metadata, changed.Metadata)
 	if a.json {
 		return a.printJSON(struct {
-			loci.Session
+			session.Session
 			Unchanged bool `json:"unchanged,omitempty"`
 		}{changed, same})
 	}
@@ -87,7 +88,7 @@ func (c *sessionSummariseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done, err := m.Sessions().Summarise(a.ctx, c.ID, loci.SummaryOptions{ContextTokens: c.ContextTokens, Completer: a.completer,
+	done, err := session.Of(m).Summarise(a.ctx, c.ID, session.SummaryOptions{ContextTokens: c.ContextTokens, Completer: a.completer,
 		TokensPerDay: int64(a.cfg.tokensPerDay)})
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (c *sessionTrimCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done, err := m.Sessions().Trim(a.ctx, c.ID, c.MaxMessages)
+	done, err := session.Of(m).Trim(a.ctx, c.ID, c.MaxMessages)
 	if err != nil {
 		return err
 	}
@@ -155,12 +156,12 @@ func (c *sessionClearCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	var done loci.Cleared
+	var done session.Cleared
 	if c.All {
-		done, err = m.Sessions().ClearAll(a.ctx)
+		done, err = session.Of(m).ClearAll(a.ctx)
 	}
 	for _, id := range c.IDs {
-		one, clearErr := m.Sessions().Clear(a.ctx, id)
+		one, clearErr := session.Of(m).Clear(a.ctx, id)
 		done.Sessions += one.Sessions
 		done.Messages += one.Messages
 		if err = clearErr; err != nil {
@@ -202,13 +203,9 @@ func (c *sessionExportCmd) Run(a *app) error {
 		return err
 	}
 	if c.File == "-" {
-		return m.Sessions().Export(a.ctx, c.ID, a.out)
+		return session.Of(m).Export(a.ctx, c.ID, a.out)
 	}
-	if err := writeFile(
-		c.File,
-		sessionExport,
-		func(w io.Writer) error { return m.Sessions().Export(a.ctx, c.ID, w) },
-	); err != nil {
+	if err := writeFile(c.File, sessionExport, func(w io.Writer) error { return session.Of(m).Export(a.ctx, c.ID, w) }); err != nil {
 		return err
 	}
 	if a.json {
@@ -237,7 +234,7 @@ checked before anything is stored.
 // Run imports a session.
 func (c *sessionImportCmd) Run(a *app) (err error) {
 	scopes := []loci.Scope{loci.ScopeWrite}
-	if c.Mode == string(loci.ImportReplace) {
+	if c.Mode == string(session.ImportReplace) {
 		scopes = append(scopes, loci.ScopeDelete)
 	}
 	m, err := a.memory(c.place, "", scopes...) // first whether the caller may at all
@@ -249,7 +246,7 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	done, err := m.Sessions().Import(a.ctx, file, loci.SessionImport{ID: c.ID, Mode: loci.ImportMode(c.Mode)})
+	done, err := session.Of(m).Import(a.ctx, file, session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode)})
 	if err != nil {
 		return err
 	}

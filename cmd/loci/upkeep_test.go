@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -40,7 +41,7 @@ func TestUpkeepBuildsLocalGenerations(t *testing.T) {
 				}
 				s := memory.Open()
 				engine := func(e loci.Embedder) *loci.Engine {
-					engine, err := loci.New(s, &loci.Options{Embedder: e, EmbedderFor: func(loci.Space) (loci.Embedder, error) { return c.stored, nil }})
+					engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: e, EmbedderFor: func(loci.Space) (loci.Embedder, error) { return c.stored, nil }})
 					if err != nil {
 						t.Fatal(err)
 					}

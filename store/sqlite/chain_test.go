@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/sqlite"
 )
 
@@ -45,7 +48,7 @@ func opened(t *testing.T, path string, use func(e *loci.Engine, m *loci.Memory))
 			t.Error(err)
 		}
 	}()
-	e, err := loci.New(s, nil)
+	e, err := loci.New(s, &loci.Options{Features: locitest.Features()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,11 +281,11 @@ func TestErasesInAnEarlierFileAreTold(t *testing.T) {
 	path := quietErases(t)
 	opened(t, path, func(e *loci.Engine, m *loci.Memory) {
 		for _, thread := range []string{"there", "pruned", "copy there"} {
-			if _, err := m.Checkpoints().DeleteThread(t.Context(), thread); err != nil {
+			if _, err := checkpoint.Of(m).DeleteThread(t.Context(), thread); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := m.Sessions().ClearAll(t.Context()); err != nil {
+		if _, err := session.Of(m).ClearAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for seq, entity := range map[string]string{"a write": "01a20129-530e-7750-99cb-a4a37014bcd0", "a thread": "01a20129-5328-72ae-b670-95dd17b498a0",

@@ -14,7 +14,11 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/sqlite"
+	"github.com/loci-memory/loci/tree"
 )
 
 // oldHead is the end of the chain as the build of schema 6 told it.
@@ -66,7 +70,7 @@ func got[T any](t *testing.T) func(T, error) T {
 // said lists the sessions of a namespace with their words.
 func said(t *testing.T, m *loci.Memory) (out []string) {
 	t.Helper()
-	list, _, err := m.Sessions().List(t.Context(), loci.SessionQuery{}, loci.Page{})
+	list, _, err := session.Of(m).List(t.Context(), session.Query{}, loci.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +78,7 @@ func said(t *testing.T, m *loci.Memory) (out []string) {
 		if !s.Namespace.Equal(m.View().Namespace) {
 			t.Errorf("session %s says that it is in %s", s.ID, s.Namespace)
 		}
-		history, err := m.Sessions().History(t.Context(), s.ID, loci.HistoryQuery{})
+		history, err := session.Of(m).History(t.Context(), s.ID, session.HistoryQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,27 +127,22 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]string{"": "The plan of all threads.", "thread 7": "The plan of a thread, once more."} {
-			tree := got[*loci.Tree](t)(org.Tree(map[bool]string{true: "", false: "notes"}[name == ""], name))
-			if text, err := tree.Read(t.Context(), "/plan.md"); text != want || err != nil {
+			fileTree := got[*tree.Tree](t)(tree.Of(org, map[bool]string{true: "", false: "notes"}[name == ""], name))
+			if text, err := fileTree.Read(t.Context(), "/plan.md"); text != want || err != nil {
 				t.Errorf("the plan of %q is %q, %v", name, text, err)
 			}
 		}
-		tree := got[*loci.Tree](t)(in(t, e, "user", "tree").Tree("thread", ""))
-		if _, err := tree.Read(t.Context(), "/a.md"); err != nil {
+		fileTree := got[*tree.Tree](t)(tree.Of(in(t, e, "user", "tree"), "thread", ""))
+		if _, err := fileTree.Read(t.Context(), "/a.md"); err != nil {
 			t.Errorf("the file that two readings of its place claim: %v", err)
 		}
-		if _, err := org.Checkpoints().Get(t.Context(), "t", "", "1"); err != nil {
+		if _, err := checkpoint.Of(org).Get(t.Context(), "t", "", "1"); err != nil {
 			t.Error(err)
 		}
-		if _, err := org.Items().Get(
-			t.Context(),
-			loci.Namespace{"org", "acme", "sessions", "shared"},
-			"drink",
-			false,
-		); err != nil {
+		if _, err := item.Of(org).Get(t.Context(), loci.Namespace{"org", "acme", "sessions", "shared"}, "drink", false); err != nil {
 			t.Error(err)
 		}
-		found := got[loci.SessionHits](t)(org.Sessions().Search(t.Context(), loci.SessionSearch{Text: "minutes"}))
+		found := got[session.Hits](t)(session.Of(org).Search(t.Context(), session.Search{Text: "minutes"}))
 		if len(found.Hits) == 0 {
 			t.Error("the messages are not found by search")
 		}

@@ -14,8 +14,10 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/store"
+	"github.com/loci-memory/loci/tree"
 )
 
 // TestDeletedMemoryLeavesNoBytes saves notes, corrects one of them twice, deletes
@@ -30,7 +32,7 @@ func TestDeletedMemoryLeavesNoBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	lexical := embedding.NewLexical()
-	engine, err := loci.New(s, &loci.Options{Embedder: lexical})
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: lexical})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func TestErasedVectorsOfEveryGenerationAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := func(e loci.Embedder) *loci.Engine {
-		engine, err := loci.New(s, &loci.Options{Embedder: e, EmbedderFor: embedding.Config{}.ForSpace})
+		engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: e, EmbedderFor: embedding.Config{}.ForSpace})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +223,7 @@ func TestDeletedFilesLeaveNoBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep := 3
-	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical(), Revisions: &keep})
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical(), Revisions: &keep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +235,7 @@ func TestDeletedFilesLeaveNoBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := m.Tree("", "")
+	fileTree, err := tree.Of(m, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,24 +245,24 @@ func TestDeletedFilesLeaveNoBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(tree.Write(ctx, "/keep/this", strings.Repeat("An ordinary line that stays.\n", 300), nil))
-	must(tree.Write(ctx, "/dirglimmerfax/nameplonk", strings.Repeat("The line of the wobblefrotz.\n", 500), nil))
+	must(fileTree.Write(ctx, "/keep/this", strings.Repeat("An ordinary line that stays.\n", 300), nil))
+	must(fileTree.Write(ctx, "/dirglimmerfax/nameplonk", strings.Repeat("The line of the wobblefrotz.\n", 500), nil))
 	gone := [][]byte{[]byte("wobblefrotz"), []byte("dirglimmerfax"), []byte("nameplonk")}
 	for i := range 8 {
 		word := fmt.Sprintf("grumplewick%d", i)
 		gone = append(gone, []byte(word))
-		must(tree.Append(ctx, "/dirglimmerfax/nameplonk", word))
-		must(tree.Insert(ctx, "/dirglimmerfax/nameplonk", int64(i*50), "inserted "+word))
+		must(fileTree.Append(ctx, "/dirglimmerfax/nameplonk", word))
+		must(fileTree.Insert(ctx, "/dirglimmerfax/nameplonk", int64(i*50), "inserted "+word))
 		if i > 0 {
-			must(tree.Update(ctx, "/dirglimmerfax/nameplonk", fmt.Sprintf("grumplewick%d", i-1), word))
+			must(fileTree.Update(ctx, "/dirglimmerfax/nameplonk", fmt.Sprintf("grumplewick%d", i-1), word))
 		}
 	}
 	gone = append(gone, []byte("movedkrill"))
-	must(nil, tree.Rename(ctx, "/dirglimmerfax", "/movedkrill"))
+	must(nil, fileTree.Rename(ctx, "/dirglimmerfax", "/movedkrill"))
 	if found := scan(t, dir, gone); len(found) == 0 {
 		t.Fatal("the scan finds nothing before the delete")
 	}
-	must(tree.Delete(ctx, "/movedkrill"))
+	must(fileTree.Delete(ctx, "/movedkrill"))
 	if found := scan(t, dir, gone); len(found) > 0 {
 		t.Errorf("after the delete: %v", found)
 	}

@@ -8,8 +8,13 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
+	"github.com/loci-memory/loci/tree"
 )
 
 // Labels of namespaces that say who or what it is about.
@@ -54,35 +59,25 @@ func full(ctx context.Context, e *loci.Engine, tenant loci.Tenant) (err error) {
 	check(failure)
 	_, failure = m().StoreEpisode(ctx, loci.NewEpisode{Content: "An episode.", Butler: "b", Session: "s"})
 	check(failure)
-	message, failure := loci.ParseMessage([]byte(`{"role":"user","content":"A word."}`))
+	message, failure := session.ParseMessage([]byte(`{"role":"user","content":"A word."}`))
 	check(failure)
-	_, failure = m().Sessions().Create(ctx, loci.NewSession{ID: "s"})
+	_, failure = session.Of(m()).Create(ctx, session.New{ID: "s"})
 	check(failure)
-	_, failure = m().Sessions().Append(ctx, "s", []loci.Message{message, message})
+	_, failure = session.Of(m()).Append(ctx, "s", []session.Message{message, message})
 	check(failure)
-	_, failure = m().Sessions().Trim(ctx, "s", 1)
+	_, failure = session.Of(m()).Trim(ctx, "s", 1)
 	check(failure)
 	shelf := loci.Namespace{names[0], strings.ReplaceAll(names[1], ".", " "), names[2]}
 	above, failure := e.Memory(loci.View{Tenant: tenant, Namespace: place[:1], Actor: "test", IdempotencyKey: "above"})
 	check(failure)
-	check(above.Items().Put(ctx, shelf, "k", json.RawMessage(`{"a":1}`), nil))
+	check(item.Of(above).Put(ctx, shelf, "k", json.RawMessage(`{"a":1}`), nil))
 	for _, thread := range []string{"", names[4]} {
-		tree, failure := m().Tree(names[3], thread)
+		fileTree, failure := tree.Of(m(), names[3], thread)
 		check(failure)
-		_, failure = tree.Append(ctx, "/a", "One line.")
+		_, failure = fileTree.Append(ctx, "/a", "One line.")
 		check(failure)
 	}
-	check(
-		m().Checkpoints().Put(
-			ctx,
-			loci.Checkpoint{
-				Thread:   names[4],
-				ID:       "1",
-				State:    loci.Typed{Type: "json", Data: []byte(`{}`)},
-				Metadata: json.RawMessage(`{}`),
-			},
-		),
-	)
+	check(checkpoint.Of(m()).Put(ctx, checkpoint.Checkpoint{Thread: names[4], ID: "1", State: checkpoint.Typed{Type: "json", Data: []byte(`{}`)}, Metadata: json.RawMessage(`{}`)}))
 	return err
 }
 
@@ -95,7 +90,7 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +184,7 @@ func TestLabelsLeaveNoEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine, err := loci.New(s, nil)
+		engine, err := loci.New(s, &loci.Options{Features: locitest.Features()})
 		if err != nil {
 			t.Fatal(err)
 		}

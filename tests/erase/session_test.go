@@ -9,7 +9,9 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -23,7 +25,7 @@ func TestClearedSessionsLeaveNoBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	lexical := embedding.NewLexical()
-	engine, err := loci.New(s, &loci.Options{Embedder: lexical})
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: lexical})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,14 +43,14 @@ func TestClearedSessionsLeaveNoBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	say := func(session string, texts ...string) {
+	say := func(talk string, texts ...string) {
 		t.Helper()
 		for _, text := range texts {
 			raw, err := json.Marshal(map[string]any{"role": "user", "content": text, "extra": "fieldwumpus"})
 			check(err)
-			message, err := loci.ParseMessage(raw)
+			message, err := session.ParseMessage(raw)
 			check(err)
-			_, err = m.Sessions().Append(ctx, session, []loci.Message{message})
+			_, err = session.Of(m).Append(ctx, talk, []session.Message{message})
 			check(err)
 		}
 	}
@@ -66,17 +68,17 @@ func TestClearedSessionsLeaveNoBytes(t *testing.T) {
 	}
 	const first, second, third = "Zanzibarquux prefers the wobblefrotz at dawn.", "Finally the snorblethwaite at noon.", "Nobody met the grumplewick at dusk."
 	say("trimmed", first, "An ordinary message.")
-	_, err = m.Sessions().Create(ctx, loci.NewSession{ID: "short", MaxMessages: 1})
+	_, err = session.Of(m).Create(ctx, session.New{ID: "short", MaxMessages: 1})
 	check(err)
 	say("short", second)
-	_, err = m.Sessions().Create(ctx, loci.NewSession{ID: "idglimmerfax", Metadata: json.RawMessage(`{"k":"valuekrill"}`)})
+	_, err = session.Of(m).Create(ctx, session.New{ID: "idglimmerfax", Metadata: json.RawMessage(`{"k":"valuekrill"}`)})
 	check(err)
 	for i := range 12 {
 		say("idglimmerfax", third, fmt.Sprintf("Message %d is about the weather, which is good for the time of the year.", i))
-		_, err := m.Sessions().Summarise(ctx, "idglimmerfax", loci.SummaryOptions{ContextTokens: 700})
+		_, err := session.Of(m).Summarise(ctx, "idglimmerfax", session.SummaryOptions{ContextTokens: 700})
 		check(err)
 	}
-	shown, err := m.Sessions().Session(ctx, "idglimmerfax")
+	shown, err := session.Of(m).Session(ctx, "idglimmerfax")
 	check(err)
 	if shown.Summary == nil || shown.Summary.Epoch < 2 {
 		t.Fatalf("summary %+v", shown.Summary)
@@ -84,12 +86,12 @@ func TestClearedSessionsLeaveNoBytes(t *testing.T) {
 	if found := scan(t, dir, [][]byte{[]byte(first), []byte(second), []byte(third), []byte("valuekrill"), []byte("idglimmerfax")}); len(found) < 5 {
 		t.Fatalf("before: only %v", found)
 	}
-	_, err = m.Sessions().Trim(ctx, "trimmed", 1)
+	_, err = session.Of(m).Trim(ctx, "trimmed", 1)
 	check(err)
 	gone("after a trim", first)
 	say("short", "What follows.")
 	gone("after an append beyond the limit", second)
-	_, err = m.Sessions().Clear(ctx, "idglimmerfax")
+	_, err = session.Of(m).Clear(ctx, "idglimmerfax")
 	check(err)
 	gone("after a clear", third, "valuekrill", "idglimmerfax", "grumplewick")
 	check(s.Close())

@@ -22,6 +22,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -83,7 +84,7 @@ func open(url, model string) (loci.Store, *loci.Engine, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	engine, err := loci.New(s, &loci.Options{Embedder: e, EmbedderFor: embedderFor})
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: e, EmbedderFor: embedderFor})
 	return s, engine, err
 }
 

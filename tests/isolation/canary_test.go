@@ -15,9 +15,13 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/sqlite"
+	"github.com/loci-memory/loci/tree"
 )
 
 // canary is in everything the victim stores. Lower case, so that it also stands in tags.
@@ -60,7 +64,7 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	t.Helper()
 	sc := &scene{log: &bytes.Buffer{}}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	engine, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical(), Now: func() time.Time { return at },
+	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical(), Now: func() time.Time { return at },
 		Logger: slog.New(slog.NewTextHandler(sc.log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +102,7 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	}
 	sc.ids = append(sc.ids, rule, episode)
 	value := json.RawMessage(`{"` + canary + `":"` + canary + `","a":{"b":{"c":1}}}`)
-	if err := open.Items().Put(t.Context(), loci.Namespace{"user", "victim", canary}, canary, value, &loci.PutOptions{TTL: time.Hour}); err != nil {
+	if err := item.Of(open).Put(t.Context(), loci.Namespace{"user", "victim", canary}, canary, value, &item.PutOptions{TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if err := storeSession(t.Context(), open); err != nil {
@@ -108,25 +112,25 @@ func setUp(t *testing.T, s loci.Store) *scene {
 		sc.ids = append(sc.ids, match.Record.ID)
 	}
 	for _, thread := range []string{"", "victim"} {
-		tree, err := open.Tree("", thread)
+		fileTree, err := tree.Of(open, "", thread)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range []string{"words of the file ", "more words "} {
-			file, err := tree.Append(t.Context(), "/"+canary+"/"+canary, line+canary)
+			file, err := fileTree.Append(t.Context(), "/"+canary+"/"+canary, line+canary)
 			if err != nil {
 				t.Fatal(err)
 			}
 			sc.files = append(sc.files, file.ID)
 		}
 	}
-	kept := loci.Checkpoint{Thread: canary, Namespace: canary, ID: canary, State: loci.Typed{Type: "json", Data: []byte(canary)},
+	kept := checkpoint.Checkpoint{Thread: canary, Namespace: canary, ID: canary, State: checkpoint.Typed{Type: "json", Data: []byte(canary)},
 		Metadata: json.RawMessage(`{"run_id":"` + canary + `","note":"note 0 ` + canary + `"}`), Versions: map[string]string{canary: "1"},
-		Values: map[string]loci.Typed{canary: {Type: "json", Data: []byte(canary)}}}
-	if err := open.Checkpoints().Put(t.Context(), kept); err != nil {
+		Values: map[string]checkpoint.Typed{canary: {Type: "json", Data: []byte(canary)}}}
+	if err := checkpoint.Of(open).Put(t.Context(), kept); err != nil {
 		t.Fatal(err)
 	}
-	if err := open.Checkpoints().PutWrites(t.Context(), canary, canary, canary, []loci.CheckpointWrite{{Task: canary, Channel: canary, Value: kept.State}}); err != nil {
+	if err := checkpoint.Of(open).PutWrites(t.Context(), canary, canary, canary, []checkpoint.Write{{Task: canary, Channel: canary, Value: kept.State}}); err != nil {
 		t.Fatal(err)
 	}
 	_, next, err := open.Facts(t.Context(), loci.FactQuery{History: true}, loci.Page{Limit: 2})
@@ -205,7 +209,7 @@ func (p *probe) checkIDs(method string, reply any) {
 
 // read calls everything that reads.
 func (p *probe) read(ctx context.Context) {
-	m, it := p.m, p.m.Items()
+	m, it := p.m, item.Of(p.m)
 	where, err := loci.ParseWhere(map[string]any{p.sent: p.sent})
 	p.check("ParseWhere", nil, err)
 	for _, q := range []loci.Query{{Text: p.sent}, {Text: p.sent, Mode: loci.Keyword}, {Text: p.sent, Mode: loci.Semantic}, {Where: where},
@@ -238,8 +242,8 @@ func (p *probe) read(ctx context.Context) {
 		events, _, err := m.Events(ctx, loci.EventFilter{Entity: id}, loci.Page{})
 		p.check("Events", events, err)
 		p.checkIDs("Events", events)
-		item, err := it.Get(ctx, m.View().Namespace, id.String(), true)
-		p.check("Get", item, err)
+		entry, err := it.Get(ctx, m.View().Namespace, id.String(), true)
+		p.check("Get", entry, err)
 	}
 	stats, err := m.Stats(ctx)
 	p.check("Stats", stats, err)
@@ -250,24 +254,24 @@ func (p *probe) read(ctx context.Context) {
 	p.check("Export", out.String(), err)
 	for _, n := range []loci.Namespace{{"user", "victim", canary}, {"user", p.sent}, {p.sent}, {}, m.View().Namespace.Child(p.sent), m.View().Namespace} {
 		for _, key := range []string{p.sent, "canary" + "qzxv"} {
-			item, err := it.Get(ctx, n, key, true)
+			entry, err := it.Get(ctx, n, key, true)
 			if n.Equal(loci.Namespace{"user", "victim", canary}) {
 				if err == nil {
 					p.t.Errorf("Get reaches the victim with %.40q", p.sent)
 				}
 				continue // the error repeats the namespace that was asked for
 			}
-			p.check("Get", item, maskSent(err))
+			p.check("Get", entry, maskSent(err))
 		}
-		items, err := it.Search(ctx, loci.ItemQuery{Prefix: n, Text: p.sent, Where: where, Refresh: true})
+		items, err := it.Search(ctx, item.Query{Prefix: n, Text: p.sent, Where: where, Refresh: true})
 		if err == nil || !n.Equal(loci.Namespace{"user", "victim", canary}) {
 			p.check("Items.Search", items, err)
 		}
 		p.checkIDs("Items.Search", items)
 	}
-	namespaces, err := it.Namespaces(ctx, loci.NamespaceQuery{Prefix: []string{p.sent}})
+	namespaces, err := it.Namespaces(ctx, item.NamespaceQuery{Prefix: []string{p.sent}})
 	p.check("Namespaces", namespaces, err)
-	namespaces, err = it.Namespaces(ctx, loci.NamespaceQuery{Prefix: []string{"*"}, Suffix: []string{"*"}})
+	namespaces, err = it.Namespaces(ctx, item.NamespaceQuery{Prefix: []string{"*"}, Suffix: []string{"*"}})
 	p.check("Namespaces", namespaces, err)
 }
 
@@ -364,7 +368,7 @@ func (p *probe) refused(method string, reply any, err error) {
 
 // write calls everything that writes, and cleans up behind itself.
 func (p *probe) write(ctx context.Context) {
-	m, it := p.m, p.m.Items()
+	m, it := p.m, item.Of(p.m)
 	p.writeLifecycle(ctx)
 	p.writeSessions(ctx)
 	p.changeFiles(ctx)
@@ -489,7 +493,7 @@ func export(t *testing.T, m *loci.Memory) string {
 		t.Fatal(err)
 	}
 	// Checkpoints are not part of an export.
-	page, err := m.Checkpoints().List(t.Context(), loci.CheckpointQuery{})
+	page, err := checkpoint.Of(m).List(t.Context(), checkpoint.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/tree"
 )
 
 // innerNames are the words that the places of features are made of, or could be.
@@ -58,17 +61,12 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 		}
 		for _, name := range []string{"", "sessions", "tree"} {
 			for _, thread := range []string{"", "global", canary} {
-				tree := must(org.Tree(name, thread))
-				must(tree.Write(t.Context(), "/"+canary, "words "+canary, nil))
+				fileTree := must(tree.Of(org, name, thread))
+				must(fileTree.Write(t.Context(), "/"+canary, "words "+canary, nil))
 			}
 		}
-		kept := loci.Checkpoint{
-			Thread:   "thread",
-			ID:       canary,
-			State:    loci.Typed{Type: "json", Data: []byte(canary)},
-			Metadata: json.RawMessage(`{}`),
-		}
-		if err := org.Checkpoints().Put(t.Context(), kept); err != nil {
+		kept := checkpoint.Checkpoint{Thread: "thread", ID: canary, State: checkpoint.Typed{Type: "json", Data: []byte(canary)}, Metadata: json.RawMessage(`{}`)}
+		if err := checkpoint.Of(org).Put(t.Context(), kept); err != nil {
 			t.Fatal(err)
 		}
 		before := export(t, org)
@@ -85,9 +83,9 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 					t.Errorf("the agent %q has %d %s, %v", agent, n, what, err)
 				}
 			}
-			sessions, _, err := m.Sessions().List(t.Context(), loci.SessionQuery{Expired: true}, loci.Page{})
+			sessions, _, err := session.Of(m).List(t.Context(), session.Query{Expired: true}, loci.Page{})
 			empty("sessions", len(sessions), err)
-			_, err = m.Sessions().History(t.Context(), canary, loci.HistoryQuery{})
+			_, err = session.Of(m).History(t.Context(), canary, session.HistoryQuery{})
 			if e := loci.AsError(err); e == nil || e.Code != loci.NotFound {
 				t.Errorf("the agent %q reads a history: %v", agent, err)
 			}
@@ -102,18 +100,12 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 			empty("messages", int(stats.Messages.Records), err)
 			// The agent uses what it has, and erases all of it.
 			must(m.StoreFact(t.Context(), loci.NewFact{Content: "of the agent " + agent}))
-			must(
-				m.Sessions().Append(
-					t.Context(),
-					canary,
-					must(loci.ParseMessages([]byte(`[{"role":"user","content":"own"}]`))),
-				),
-			)
-			must(must(m.Tree("", "")).Write(t.Context(), "/own", "own", nil))
+			must(session.Of(m).Append(t.Context(), canary, must(session.ParseMessages([]byte(`[{"role":"user","content":"own"}]`)))))
+			must(must(tree.Of(m, "", "")).Write(t.Context(), "/own", "own", nil))
 			n = must(m.CountErase(t.Context(), loci.EraseQuery{All: true}))
 			must(m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: n}, nil))
-			must(m.Sessions().ClearAll(t.Context()))
-			must(m.Checkpoints().DeleteThread(t.Context(), "thread"))
+			must(session.Of(m).ClearAll(t.Context()))
+			must(checkpoint.Of(m).DeleteThread(t.Context(), "thread"))
 		}
 		if after := export(t, org); after != before {
 			t.Errorf("the organisation's memory changed:\n%s\n---\n%s", before, after)

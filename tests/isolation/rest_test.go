@@ -18,6 +18,7 @@ import (
 	"github.com/loci-memory/loci/rest"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/tree"
 )
 
 // A surface is the HTTP server as one caller reaches it, with what it says of itself:
@@ -66,7 +67,7 @@ func serve(t *testing.T, sc *scene, p loci.Principal) *surface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	connector, err := tool.NewConnector(sc.engine, tool.ConnectorConfig{Content: loci.ContentFull})
+	connector, err := tool.NewConnector(sc.engine, tool.ConnectorConfig{Content: tree.ContentFull})
 	if err != nil {
 		t.Fatal(err)
 	}

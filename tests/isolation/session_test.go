@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 )
 
 func must[T any](v T, err error) T {
@@ -19,11 +20,11 @@ func must[T any](v T, err error) T {
 
 // storeSession gives the victim a conversation with the canary everywhere.
 func storeSession(ctx context.Context, m *loci.Memory) error {
-	s := m.Sessions()
-	if _, err := s.Create(ctx, loci.NewSession{ID: canary, Metadata: json.RawMessage(`{"` + canary + `":"` + canary + `"}`)}); err != nil {
+	s := session.Of(m)
+	if _, err := s.Create(ctx, session.New{ID: canary, Metadata: json.RawMessage(`{"` + canary + `":"` + canary + `"}`)}); err != nil {
 		return err
 	}
-	messages, err := loci.ParseMessages([]byte(fmt.Sprintf(`[{"role":"user","name":%q,"content":"message %s"},{"role":"assistant","content":%q}]`, canary, canary, canary)))
+	messages, err := session.ParseMessages([]byte(fmt.Sprintf(`[{"role":"user","name":%q,"content":"message %s"},{"role":"assistant","content":%q}]`, canary, canary, canary)))
 	if err == nil {
 		_, err = s.Append(ctx, canary, messages)
 	}
@@ -32,29 +33,29 @@ func storeSession(ctx context.Context, m *loci.Memory) error {
 
 // readSessions calls what reads conversations.
 func (p *probe) readSessions(ctx context.Context) {
-	s := p.m.Sessions()
+	s := session.Of(p.m)
 	for _, id := range []string{p.sent, canary} {
-		session, err := s.Session(ctx, id)
-		p.unknown("Session", id, session, err)
-		history, err := s.History(ctx, id, loci.HistoryQuery{})
+		talk, err := s.Session(ctx, id)
+		p.unknown("Session", id, talk, err)
+		history, err := s.History(ctx, id, session.HistoryQuery{})
 		p.unknown("History", id, history, err)
 		var out bytes.Buffer
 		err = s.Export(ctx, id, &out)
 		p.unknown("Sessions.Export", id, out.String(), err)
-		found, err := s.Search(ctx, loci.SessionSearch{Text: "message " + p.sent, Session: id})
+		found, err := s.Search(ctx, session.Search{Text: "message " + p.sent, Session: id})
 		p.check("Sessions.Search", found.Hits, named(err))
 		p.checkIDs("Sessions.Search", found)
-		block, err := s.Retrieve(ctx, id, loci.RetrieveQuery{Text: "message", Recent: 1})
+		block, err := s.Retrieve(ctx, id, session.RetrieveQuery{Text: "message", Recent: 1})
 		p.check("Retrieve", block.Text, named(err))
 		p.checkIDs("Retrieve", block)
-		done, err := s.Summarise(ctx, id, loci.SummaryOptions{ContextTokens: 100})
+		done, err := s.Summarise(ctx, id, session.SummaryOptions{ContextTokens: 100})
 		p.unknown("Summarise", id, done, err)
 	}
-	found, err := s.Search(ctx, loci.SessionSearch{Text: "message " + p.sent})
+	found, err := s.Search(ctx, session.Search{Text: "message " + p.sent})
 	p.check("Sessions.Search", found.Hits, named(err))
 	p.checkIDs("Sessions.Search", found)
 	for _, cursor := range append([]string{"", p.sent}, p.sc.cursor...) {
-		sessions, next, err := s.List(ctx, loci.SessionQuery{Expired: true}, loci.Page{Cursor: cursor})
+		sessions, next, err := s.List(ctx, session.Query{Expired: true}, loci.Page{Cursor: cursor})
 		p.check("List", sessions, named(err))
 		p.checkIDs("List", []any{sessions, next})
 	}
@@ -65,22 +66,22 @@ func (p *probe) readSessions(ctx context.Context) {
 
 // writeSessions calls what changes conversations, and leaves none behind.
 func (p *probe) writeSessions(ctx context.Context) {
-	s := p.m.Sessions()
+	s := session.Of(p.m)
 	trimmed, err := s.Trim(ctx, canary, 0)
 	p.unknown("Trim", canary, trimmed, err)
 	cleared, err := s.Clear(ctx, canary)
 	p.unknown("Clear", canary, cleared, err)
-	own := must(loci.ParseMessage([]byte(`{"role":"user","content":"own"}`)))
-	done, err := s.Append(ctx, canary, []loci.Message{own})
+	own := must(session.ParseMessage([]byte(`{"role":"user","content":"own"}`)))
+	done, err := s.Append(ctx, canary, []session.Message{own})
 	if err != nil || done.First != 1 || !done.Created {
 		p.t.Errorf("the victim's id is taken: %+v, %v", done, err)
 	}
 	document := `{"format":"loci.session","version":1,"messages":[{"role":"user","content":"own"}]}`
-	for _, mode := range []loci.ImportMode{loci.ImportNew, loci.ImportAppend, loci.ImportReplace} {
-		imported, err := s.Import(ctx, strings.NewReader(document), loci.SessionImport{ID: p.sent + canary, Mode: mode})
+	for _, mode := range []session.ImportMode{session.ImportNew, session.ImportAppend, session.ImportReplace} {
+		imported, err := s.Import(ctx, strings.NewReader(document), session.Import{ID: p.sent + canary, Mode: mode})
 		p.check("Sessions.Import", []any{imported.Imported, imported.Replaced}, named(err))
 	}
-	made, err := s.Create(ctx, loci.NewSession{ID: p.sent})
+	made, err := s.Create(ctx, session.New{ID: p.sent})
 	p.check("Create", made.Messages, named(err))
 	if _, err := s.ClearAll(ctx); err != nil {
 		p.t.Errorf("ClearAll: %v", err)

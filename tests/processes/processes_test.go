@@ -19,6 +19,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -62,7 +63,7 @@ func open(url string, conv string, key string) (loci.Store, *loci.Memory, error)
 
 // bind makes a handle for a conversation; key is its idempotency key.
 func bind(s loci.Store, conv, key string) (*loci.Memory, error) {
-	e, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	e, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical()})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,10 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/tree"
 )
 
 // nounsEnv makes the child do everything there is to do to checkpoints, sessions,
@@ -38,38 +42,27 @@ func nounsChild(url string) error {
 // child was killed, or an earlier step erased it.
 func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
 	thread, id := fmt.Sprint("t", rand.IntN(3)), fmt.Sprint("c", rand.IntN(4))
-	typed := loci.Typed{Type: "json", Data: []byte(fmt.Sprint(rand.IntN(1000)))}
-	c, s := m.Checkpoints(), m.Sessions()
+	typed := checkpoint.Typed{Type: "json", Data: []byte(fmt.Sprint(rand.IntN(1000)))}
+	c, s := checkpoint.Of(m), session.Of(m)
 	switch rand.IntN(12) {
 	case 0, 1:
-		err = c.Put(
-			ctx,
-			loci.Checkpoint{Thread: thread, ID: id, State: typed, Versions: map[string]string{"ch": string(typed.Data)},
-				Values: map[string]loci.Typed{"ch": typed}},
-		)
+		err = c.Put(ctx, checkpoint.Checkpoint{Thread: thread, ID: id, State: typed, Versions: map[string]string{"ch": string(typed.Data)},
+			Values: map[string]checkpoint.Typed{"ch": typed}})
 	case 2, 3:
-		err = c.PutWrites(
-			ctx,
-			thread,
-			"",
-			id,
-			[]loci.CheckpointWrite{{Task: string(typed.Data), Channel: "ch", Value: typed},
-				{Task: "error", Index: -1, Channel: "ch", Value: typed}},
-		)
+		err = c.PutWrites(ctx, thread, "", id, []checkpoint.Write{{Task: string(typed.Data), Channel: "ch", Value: typed},
+			{Task: "error", Index: -1, Channel: "ch", Value: typed}})
 	case 4:
 		_, err = c.DeleteThread(ctx, thread)
 	case 5:
-		_, err = c.Prune(ctx, []string{thread}, loci.KeepLatest)
+		_, err = c.Prune(ctx, []string{thread}, checkpoint.KeepLatest)
 	case 6:
 		_, err = c.CopyThread(ctx, thread, "copy of "+thread)
 		if err == nil {
 			_, err = c.DeleteThread(ctx, "copy of "+thread)
 		}
 	case 7:
-		var messages []loci.Message
-		if messages, err = loci.ParseMessages(
-			[]byte(`[{"role":"user","content":"a"},{"role":"user","content":"b"}]`),
-		); err == nil {
+		var messages []session.Message
+		if messages, err = session.ParseMessages([]byte(`[{"role":"user","content":"a"},{"role":"user","content":"b"}]`)); err == nil {
 			_, err = s.Append(ctx, thread, messages)
 		}
 	case 8:
@@ -83,17 +76,17 @@ func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
 	case 9:
 		_, err = s.Trim(ctx, thread, 1)
 	case 10:
-		err = m.Items().Put(ctx, append(m.View().Namespace, "x"), id, []byte(`{"a":1}`), nil)
+		err = item.Of(m).Put(ctx, append(m.View().Namespace, "x"), id, []byte(`{"a":1}`), nil)
 		if err == nil {
-			err = m.Items().Delete(ctx, append(m.View().Namespace, "x"), id)
+			err = item.Of(m).Delete(ctx, append(m.View().Namespace, "x"), id)
 		}
 	case 11:
-		var tree *loci.Tree
-		if tree, err = m.Tree("files", ""); err == nil {
-			_, err = tree.Write(ctx, "/"+thread+"/"+id, strings.Repeat(string(typed.Data), 500), nil)
+		var fileTree *tree.Tree
+		if fileTree, err = tree.Of(m, "files", ""); err == nil {
+			_, err = fileTree.Write(ctx, "/"+thread+"/"+id, strings.Repeat(string(typed.Data), 500), nil)
 		}
 		if err == nil && rand.IntN(3) == 0 {
-			_, err = tree.Delete(ctx, "/"+thread)
+			_, err = fileTree.Delete(ctx, "/"+thread)
 		}
 	}
 	if code := loci.AsError(err); err != nil && (code.Code == loci.NotFound || code.Code == loci.Conflict) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -65,7 +66,7 @@ func openMemory(url string) (loci.Store, *loci.Memory, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := loci.New(s, &loci.Options{Embedder: embedding.NewLexical()})
+	e, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -227,7 +228,7 @@ func (l *ledger) verify(m *loci.Memory) (lost []string, err error) {
 // logIsWhole requires that the audit log accuses nobody, whenever the writer was killed.
 func logIsWhole(t *testing.T, s loci.Store) {
 	t.Helper()
-	e, err := loci.New(s, nil)
+	e, err := loci.New(s, &loci.Options{Features: locitest.Features()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,10 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/tree"
 )
 
 // An op is one write over HTTP. Only its worker changes what it changes, one write at
@@ -231,7 +235,7 @@ func readNote(ctx context.Context, m *loci.Memory, name string) (string, error) 
 }
 
 func readItem(ctx context.Context, m *loci.Memory, name string) (string, error) {
-	it, err := m.Items().Get(ctx, append(slices.Clone(m.View().Namespace), "torture"), name, false)
+	it, err := item.Of(m).Get(ctx, append(slices.Clone(m.View().Namespace), "torture"), name, false)
 	if err != nil {
 		return "", err
 	}
@@ -240,15 +244,15 @@ func readItem(ctx context.Context, m *loci.Memory, name string) (string, error) 
 }
 
 func readFile(ctx context.Context, m *loci.Memory, name string) (string, error) {
-	tree, err := m.Tree("memory", "")
+	fileTree, err := tree.Of(m, "memory", "")
 	if err != nil {
 		return "", err
 	}
-	return tree.Read(ctx, "/"+name)
+	return fileTree.Read(ctx, "/"+name)
 }
 
 func readSession(ctx context.Context, m *loci.Memory, name string) (string, error) {
-	h, err := m.Sessions().History(ctx, name, loci.HistoryQuery{Limit: 1000})
+	h, err := session.Of(m).History(ctx, name, session.HistoryQuery{Limit: 1000})
 	if err != nil {
 		return "", err
 	}
@@ -260,7 +264,7 @@ func readSession(ctx context.Context, m *loci.Memory, name string) (string, erro
 }
 
 func readThread(ctx context.Context, m *loci.Memory, name string) (string, error) {
-	page, err := m.Checkpoints().List(ctx, loci.CheckpointQuery{Thread: name, Limit: 1000})
+	page, err := checkpoint.Of(m).List(ctx, checkpoint.Query{Thread: name, Limit: 1000})
 	if err != nil {
 		return "", err
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -154,7 +155,7 @@ func reopen(file string) (loci.Store, *loci.Engine, *loci.Memory, error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	e, err := loci.New(s, &loci.Options{})
+	e, err := loci.New(s, &loci.Options{Features: locitest.Features()})
 	if err != nil {
 		return nil, nil, nil, err
 	}

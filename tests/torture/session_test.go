@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/session"
 )
 
 // sessionEnv makes the child append to a session, going on where its predecessor was
@@ -30,7 +32,7 @@ func sessionChild(url, from string) error {
 	if err != nil {
 		return err
 	}
-	e, err := loci.New(s, &loci.Options{})
+	e, err := loci.New(s, &loci.Options{Features: locitest.Features()})
 	if err != nil {
 		return err
 	}
@@ -46,12 +48,12 @@ func sessionChild(url, from string) error {
 				view := m.View()
 				view.IdempotencyKey = fmt.Sprintf("%d/%d", worker, n)
 				keyed, err := e.Memory(view)
-				var messages []loci.Message
+				var messages []session.Message
 				if err == nil {
-					messages, err = loci.ParseMessages(fmt.Appendf(nil, `[{"role":"user","content":"%d/%d a"},{"role":"user","content":"%d/%d b"}]`, worker, n, worker, n))
+					messages, err = session.ParseMessages(fmt.Appendf(nil, `[{"role":"user","content":"%d/%d a"},{"role":"user","content":"%d/%d b"}]`, worker, n, worker, n))
 				}
 				if err == nil {
-					_, err = keyed.Sessions().Append(context.Background(), "s", messages)
+					_, err = session.Of(keyed).Append(context.Background(), "s", messages)
 				}
 				if err != nil {
 					failed <- err
@@ -91,7 +93,7 @@ func TestKilledAppendsAreThereOnce(t *testing.T) {
 	var seq int64
 	seen := make([]int, 4) // messages of each worker
 	for more := true; more; {
-		h, err := m.Sessions().History(t.Context(), "s", loci.HistoryQuery{After: seq, Limit: 1000})
+		h, err := session.Of(m).History(t.Context(), "s", session.HistoryQuery{After: seq, Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +115,7 @@ func TestKilledAppendsAreThereOnce(t *testing.T) {
 			t.Errorf("worker %d: %d messages are there, %d appends were acknowledged", worker, have, n)
 		}
 	}
-	if got, err := m.Sessions().Session(t.Context(), "s"); err != nil || got.Messages != seq || got.LastSeq != seq {
+	if got, err := session.Of(m).Session(t.Context(), "s"); err != nil || got.Messages != seq || got.LastSeq != seq {
 		t.Errorf("%d messages, session %+v, %v", seq, got, err)
 	}
 }

@@ -1,0 +1,233 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// Bounds of a copy that is one change, and of the parts of a larger one.
+const (
+	copyRecords = 5000
+	copyBytes   = 64 << 20
+	copyPart    = 16 << 20 // bytes of texts in a part
+)
+
+// CopyThread copies all checkpoints of a thread, with their values and writes, and
+// returns how many there are. NotFound: the thread has none. Conflict: the target has
+// some; delete it first. Up to 5,000 records of 64 MiB are one change; beyond that
+// values and writes come first and checkpoints in order, so that a copy that was
+// stopped is a shorter history.
+func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, err error) {
+	if err := checkThread(from); err != nil {
+		return 0, err
+	}
+	if err := checkName("target_thread_id", to, MaxThreadBytes, false); err != nil {
+		return 0, err
+	}
+	if from == to {
+		return 0, loci.Errorf(loci.Invalid, "a thread cannot be copied to itself: name another target")
+	}
+	whole, err := c.copiesWhole(ctx, from)
+	if err != nil {
+		return 0, err
+	}
+	if whole {
+		return loci.Commit(ctx, c.m.Unkeyed(), "copy thread", nil, func(now time.Time) (d loci.Decision[int], err error) {
+			p := copier{c: c, from: from, to: to, now: now, ids: map[loci.ID]loci.ID{}}
+			err = p.run(ctx, func() error { return nil })
+			d.Change, d.Reply = p.change, p.checkpoints
+			return d, err
+		})
+	}
+	p := copier{c: c, from: from, to: to, now: c.m.Now(), ids: map[loci.ID]loci.ID{}}
+	err = p.run(ctx, func() error {
+		if p.size < copyPart && len(p.change.Put) < 500 {
+			return nil
+		}
+		return p.store(ctx)
+	})
+	if err == nil {
+		err = p.store(ctx)
+	}
+	return p.checkpoints, err
+}
+
+// copiesWhole reports whether a copy of a thread fits in one change.
+func (c *Handle) copiesWhole(ctx context.Context, thread string) (bool, error) {
+	var records, bytes int64
+	for _, kind := range []loci.Kind{loci.KindCheckpoint, loci.KindCheckpointValue, loci.KindCheckpointWrite} {
+		f := c.filter(kind)
+		f.Slots = loci.SlotsBeginning(slotOf(thread))
+		n, err := c.m.Count(ctx, f)
+		if err != nil {
+			return false, err
+		}
+		records, bytes = records+n.Records, bytes+n.Bytes
+	}
+	return records <= copyRecords && bytes <= copyBytes, nil
+}
+
+// A copier makes the records of a copy.
+type copier struct {
+	c        *Handle
+	from, to string
+	now      time.Time
+
+	ids         map[loci.ID]loci.ID // of values: of the original, of the copy
+	change      loci.Change         // what is made and not stored yet
+	size        int                 // bytes of texts in it
+	checkpoints int
+}
+
+// run makes all records of the copy and calls flush after each.
+func (p *copier) run(ctx context.Context, flush func() error) error {
+	threads, err := p.c.heads(ctx, loci.KindCheckpointThread, loci.SlotsBeginning(slotOf(p.from)))
+	if err != nil {
+		return err
+	}
+	if len(threads) == 0 {
+		return loci.Errorf(loci.NotFound, "thread %q has no checkpoints", p.from)
+	}
+	taken, err := p.c.namespaces(ctx, p.to)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 {
+		return &loci.Error{Code: loci.Conflict, Msg: fmt.Sprintf("thread %q has checkpoints already", p.to), Recovery: "Choose a new thread, or delete that one first."}
+	}
+	for i := range threads {
+		var b threadBody
+		if err := readBody(&threads[i], &b); err != nil {
+			return err
+		}
+		if err := p.c.mark(ctx, &p.change, p.to, b.Namespace, p.now, false); err != nil {
+			return err
+		}
+	}
+	// What is named by the checkpoints read at first is what gets copied; what a run
+	// adds meanwhile is not.
+	checkpoints, err := p.c.heads(ctx, loci.KindCheckpoint, loci.SlotsBeginning(slotOf(p.from)))
+	if err != nil {
+		return err
+	}
+	for i := range checkpoints {
+		if err := p.belongings(ctx, &checkpoints[i], flush); err != nil {
+			return err
+		}
+	}
+	for i := range checkpoints {
+		if err := p.checkpoint(ctx, &checkpoints[i]); err != nil {
+			return err
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// belongings copies a checkpoint's writes and the values that no earlier one had.
+func (p *copier) belongings(ctx context.Context, head *loci.Record, flush func() error) error {
+	s, err := readCheckpoint(head)
+	if err != nil {
+		return err
+	}
+	for channel, old := range s.Values {
+		if _, ok := p.ids[old]; ok {
+			continue
+		}
+		values, err := p.c.values(ctx, []loci.ID{old})
+		if err != nil {
+			return err
+		}
+		if values[old] == nil {
+			return errChanged()
+		}
+		body := s.body
+		body.Thread = p.to
+		r, err := p.c.valueRecord(&body, channel, values[old].typed(), p.now)
+		if err != nil {
+			return err
+		}
+		p.ids[old] = r.ID
+		p.put(*r)
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	writes, err := p.c.writes(ctx, head.Slot)
+	if err != nil {
+		return err
+	}
+	slot := slotOf(p.to, s.Namespace, s.ID)
+	for _, w := range writes {
+		r, err := p.c.writeRecord(slot, s.ID, w, p.now)
+		if err != nil {
+			return err
+		}
+		p.put(*r)
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *copier) checkpoint(ctx context.Context, head *loci.Record) error {
+	r, err := p.c.at(ctx, loci.KindCheckpoint, head.Slot, loci.Page{})
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return errChanged()
+	}
+	s, err := readCheckpoint(r)
+	if err != nil {
+		return err
+	}
+	body := s.body
+	body.Thread, body.Values = p.to, map[string]loci.ID{}
+	for channel, old := range s.Values {
+		id, ok := p.ids[old]
+		if !ok {
+			return errChanged()
+		}
+		body.Values[channel] = id
+	}
+	r.ID, r.Version, r.CreatedAt, r.UpdatedAt = p.c.m.NewID(), 1, p.now, p.now
+	r.Slot = slotOf(p.to, s.Namespace, s.ID)
+	if err := loci.SetBody(r, body); err != nil {
+		return err
+	}
+	p.put(*r)
+	p.checkpoints++
+	p.change.Events = append(p.change.Events, p.c.m.Event(loci.EventCreated, r, p.now, map[string]any{"version": r.Version, "bytes": len(r.Text)}))
+	return nil
+}
+
+func errChanged() error {
+	return &loci.Error{Code: loci.Conflict, Op: "copy thread", Msg: "the thread changed while it was copied", Recovery: "Delete the target thread and copy again."}
+}
+
+func (p *copier) put(r loci.Record) {
+	p.change.Put = append(p.change.Put, loci.Put{Record: r})
+	p.size += len(r.Text)
+}
+
+// store stores what is made so far.
+func (p *copier) store(ctx context.Context) error {
+	if len(p.change.Put) == 0 {
+		return nil
+	}
+	if len(p.change.Events) == 0 {
+		p.change.Events = []loci.Event{p.c.m.Event(loci.EventCreated, &p.change.Put[0].Record, p.now, map[string]any{"records": len(p.change.Put)})}
+	}
+	_, err := loci.Commit(ctx, p.c.m.Unkeyed(), "copy thread", nil, func(time.Time) (loci.Decision[bool], error) {
+		return loci.Decision[bool]{Change: p.change}, nil
+	})
+	p.change, p.size = loci.Change{}, 0
+	return err
+}

@@ -1,0 +1,460 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// maxRunBytes bounds the id of a run.
+const maxRunBytes = 1024
+
+// dropRecords bounds the records one change takes away, and the checkpoints whose
+// writes are looked at for it.
+const dropRecords = 5000
+
+// mark makes a change write the record of a thread and namespace, or erase it when
+// nothing is left. Two calls that add or take away checkpoints there so never both
+// succeed without one having seen what the other did.
+func (c *Handle) mark(ctx context.Context, change *loci.Change, thread, namespace string, now time.Time, gone bool) error {
+	slot := slotOf(thread, namespace)
+	r, err := c.at(ctx, loci.KindCheckpointThread, slot, loci.Page{})
+	switch {
+	case err != nil:
+		return err
+	case gone && r == nil:
+		return nil
+	case gone:
+		change.Erase = append(change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
+		return nil
+	case r == nil:
+		r = &loci.Record{ID: c.m.NewID(), Kind: loci.KindCheckpointThread, Namespace: c.m.Namespace(), Slot: slot, CreatedAt: now}
+		if err := loci.SetBody(r, threadBody{Thread: thread, Namespace: namespace}); err != nil {
+			return err
+		}
+	}
+	r.Version, r.UpdatedAt = r.Version+1, now
+	change.Put = append(change.Put, loci.Put{Record: *r})
+	return nil
+}
+
+// forsake makes a change erase the values that a checkpoint no longer refers to and
+// no other one does.
+func (c *Handle) forsake(ctx context.Context, change *loci.Change, was, is *body) error {
+	left := map[loci.ID]bool{}
+	for channel, id := range was.Values {
+		if is.Values[channel] != id {
+			left[id] = true
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	all, err := c.stored(ctx, is.Thread, is.Namespace)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].ID != is.ID {
+			all[i].spare(left)
+		}
+	}
+	c.eraseValues(change, left)
+	return nil
+}
+
+// spare takes what a checkpoint refers to out of a set of values to erase.
+func (s *stored) spare(values map[loci.ID]bool) {
+	for _, id := range s.Values {
+		delete(values, id)
+	}
+}
+
+// eraseValues erases values; they never change, so each has its first version.
+func (c *Handle) eraseValues(change *loci.Change, ids map[loci.ID]bool) {
+	for id := range ids {
+		change.Erase = append(change.Erase, loci.Erase{ID: id, Version: 1})
+	}
+}
+
+// stored lists the checkpoints of a thread and namespace without their states, the
+// oldest first.
+func (c *Handle) stored(ctx context.Context, thread, namespace string) ([]stored, error) {
+	records, err := c.heads(ctx, loci.KindCheckpoint, loci.SlotsBeginning(slotOf(thread, namespace)))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]stored, len(records))
+	for i := range records {
+		if out[i], err = readCheckpoint(&records[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// DeleteThread erases all checkpoints, values and writes of a thread and returns how
+// many checkpoints it erased. A thread that is not there is no error. A large thread
+// goes in several changes, the oldest first: stopped half way, call it again.
+func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, err error) {
+	if err := checkThread(thread); err != nil {
+		return 0, err
+	}
+	for {
+		type step struct {
+			checkpoints int
+			more        bool
+		}
+		s, err := loci.Commit(ctx, c.m.Unkeyed(), "delete thread", nil, func(now time.Time) (d loci.Decision[step], err error) {
+			d.Change, d.Reply.checkpoints, d.Reply.more, err = c.decideDelete(ctx, thread, now)
+			return d, err
+		})
+		erased += s.checkpoints
+		if err != nil || !s.more {
+			return erased, err
+		}
+	}
+}
+
+// decideDelete takes away a part of a thread: checkpoints first, so that what is left
+// never refers to what is gone, then all the rest.
+func (c *Handle) decideDelete(ctx context.Context, thread string, now time.Time) (change loci.Change, checkpoints int, more bool, err error) {
+	slots := loci.SlotsBeginning(slotOf(thread))
+	var touched []threadBody
+	for _, kind := range []loci.Kind{loci.KindCheckpoint, loci.KindCheckpointWrite, loci.KindCheckpointValue} {
+		records, err := c.heads(ctx, kind, slots)
+		if err != nil {
+			return change, 0, false, err
+		}
+		for i := range records {
+			if len(change.Erase) == dropRecords {
+				more = true
+				break
+			}
+			r := &records[i]
+			change.Erase = append(change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
+			if kind != loci.KindCheckpoint {
+				continue
+			}
+			checkpoints++
+			change.Events = append(change.Events, c.m.Event(loci.EventErased, r, now, map[string]any{"version": r.Version}))
+		}
+	}
+	records, err := c.heads(ctx, loci.KindCheckpointThread, slots)
+	if err != nil {
+		return change, 0, false, err
+	}
+	for i := range records {
+		var b threadBody
+		if err := readBody(&records[i], &b); err != nil {
+			return change, 0, false, err
+		}
+		touched = append(touched, b)
+	}
+	for _, b := range touched {
+		if err := c.mark(ctx, &change, thread, b.Namespace, now, !more); err != nil {
+			return change, 0, false, err
+		}
+	}
+	c.account(&change, records, now)
+	return change, checkpoints, more, nil
+}
+
+// account gives a change that erases no checkpoint the event every change has.
+func (c *Handle) account(change *loci.Change, threads []loci.Record, now time.Time) {
+	if len(change.Events) > 0 || len(change.Erase) == 0 {
+		return
+	}
+	about := loci.Record{ID: change.Erase[0].ID, Kind: loci.KindCheckpointWrite, Namespace: c.m.Namespace()}
+	if len(threads) > 0 {
+		about = threads[0]
+	}
+	change.Events = []loci.Event{c.m.Event(loci.EventErased, &about, now, map[string]any{"records": len(change.Erase)})}
+}
+
+// drop erases the checkpoints of a thread and namespace that choose names by id, with
+// their writes and the values that nothing else refers to. A checkpoint that stays
+// and whose parent goes has none any more.
+func (c *Handle) drop(ctx context.Context, thread, namespace string, choose func(all []stored) (map[string]bool, error)) (erased int, err error) {
+	for {
+		type step struct {
+			erased int
+			more   bool
+		}
+		s, err := loci.Commit(ctx, c.m.Unkeyed(), "erase checkpoints", nil, func(now time.Time) (d loci.Decision[step], err error) {
+			all, err := c.stored(ctx, thread, namespace)
+			if err != nil {
+				return d, err
+			}
+			chosen, err := choose(all)
+			if err != nil || len(chosen) == 0 {
+				return d, err
+			}
+			d.Change, d.Reply.erased, err = c.decideDrop(ctx, all, chosen, now)
+			if err == nil {
+				d.Reply.more = d.Reply.erased < len(chosen)
+				err = c.mark(ctx, &d.Change, thread, namespace, now, d.Reply.erased == len(all))
+			}
+			return d, err
+		})
+		erased += s.erased
+		if err != nil || !s.more {
+			return erased, err
+		}
+	}
+}
+
+// decideDrop takes the oldest of the chosen checkpoints away, as many as go in one
+// change.
+func (c *Handle) decideDrop(ctx context.Context, all []stored, chosen map[string]bool, now time.Time) (change loci.Change, erased int, err error) {
+	gone, values := map[string]bool{}, map[loci.ID]bool{}
+	for i := range all {
+		s := &all[i]
+		if !chosen[s.ID] || len(change.Erase) >= dropRecords {
+			continue
+		}
+		gone[s.ID] = true
+		change.Erase = append(change.Erase, loci.Erase{ID: s.record.ID, Version: s.record.Version})
+		change.Events = append(change.Events, c.m.Event(loci.EventErased, &s.record, now, map[string]any{"version": s.record.Version}))
+		writes, err := c.heads(ctx, loci.KindCheckpointWrite, loci.SlotsBeginning(s.record.Slot))
+		if err != nil {
+			return change, 0, err
+		}
+		for i := range writes {
+			change.Erase = append(change.Erase, loci.Erase{ID: writes[i].ID, Version: writes[i].Version})
+		}
+		for _, id := range s.Values {
+			values[id] = true
+		}
+	}
+	for i := range all {
+		s := &all[i]
+		if gone[s.ID] {
+			continue
+		}
+		s.spare(values)
+		if gone[s.Parent] {
+			if err := c.orphan(ctx, &change, s, now); err != nil {
+				return change, 0, err
+			}
+		}
+	}
+	c.eraseValues(&change, values)
+	return change, len(gone), nil
+}
+
+// orphan takes a checkpoint's parent away.
+func (c *Handle) orphan(ctx context.Context, change *loci.Change, s *stored, now time.Time) error {
+	r, err := c.at(ctx, loci.KindCheckpoint, s.record.Slot, loci.Page{})
+	if err != nil || r == nil {
+		return err
+	}
+	body := s.body
+	body.Parent = ""
+	if err := loci.SetBody(r, body); err != nil {
+		return err
+	}
+	r.Version, r.UpdatedAt = s.record.Version+1, now
+	change.Put = append(change.Put, loci.Put{Record: *r, SameText: true})
+	return nil
+}
+
+// DeleteForRuns erases the checkpoints that some runs made, those whose metadata have
+// one of them as run_id, with their writes, and returns how many there were. A value
+// that such a run wrote stays as long as another checkpoint has it.
+func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, err error) {
+	var sequences []string
+	for _, run := range runs {
+		if err := checkName("run_ids: an id", run, maxRunBytes, false); err != nil {
+			return 0, err
+		}
+		sequences = append(sequences, runSequence(run))
+	}
+	if len(sequences) > loci.MaxSearchLimit {
+		return 0, loci.Errorf(loci.TooLarge, "run_ids has %d ids; the limit is %d: delete them in several calls", len(sequences), loci.MaxSearchLimit)
+	}
+	if len(sequences) == 0 {
+		return 0, nil
+	}
+	f := c.filter(loci.KindCheckpoint)
+	f.Sequences = sequences
+	for {
+		records, _, err := c.records(ctx, f, loci.Page{Limit: 1, NoText: true})
+		if err != nil || len(records) == 0 {
+			return erased, err
+		}
+		s, err := readCheckpoint(&records[0])
+		if err != nil {
+			return erased, err
+		}
+		// All of the runs in this thread and namespace go; then the next one is looked for.
+		n, err := c.drop(ctx, s.Thread, s.Namespace, func(all []stored) (map[string]bool, error) {
+			chosen := map[string]bool{}
+			for i := range all {
+				if slices.Contains(sequences, all[i].record.Sequence) {
+					chosen[all[i].ID] = true
+				}
+			}
+			return chosen, nil
+		})
+		erased += n
+		if err != nil {
+			return erased, err
+		}
+	}
+}
+
+// A PruneStrategy says what [Checkpoints.Prune] leaves.
+type PruneStrategy string
+
+// The strategies of LangGraph.
+const (
+	KeepLatest PruneStrategy = "keep_latest" // the latest checkpoint of each namespace, and what it is read with
+	DeleteAll  PruneStrategy = "delete"      // nothing
+)
+
+// Prune erases old checkpoints of threads and returns how many. KeepLatest leaves the
+// latest of each namespace with its writes and values; besides, its parent where the
+// format keeps what was sent to tasks there, and its ancestors up to the last
+// snapshots of channels that keep changes only (DeltaChannel). What a subgraph left
+// goes with the checkpoint of the root graph that called it. Each namespace of a
+// thread is one change, unless it is large.
+func (c *Handle) Prune(ctx context.Context, threads []string, strategy PruneStrategy) (erased int, err error) {
+	if strategy != KeepLatest && strategy != DeleteAll {
+		return 0, loci.OneOf("strategy", string(strategy), KeepLatest, DeleteAll)
+	}
+	for _, thread := range threads {
+		if err := checkThread(thread); err != nil {
+			return 0, err
+		}
+	}
+	for _, thread := range threads {
+		prune := c.DeleteThread
+		if strategy == KeepLatest {
+			prune = c.keepLatest
+		}
+		n, err := prune(ctx, thread)
+		erased += n
+		if err != nil {
+			return erased, err
+		}
+	}
+	return erased, nil
+}
+
+// keepLatest prunes a thread: subgraphs first, while the root's checkpoints still
+// say which of them were called from what goes.
+func (c *Handle) keepLatest(ctx context.Context, thread string) (erased int, err error) {
+	namespaces, err := c.namespaces(ctx, thread)
+	if err != nil {
+		return 0, err
+	}
+	root, err := c.stored(ctx, thread, "")
+	if err != nil {
+		return 0, err
+	}
+	staying, err := c.keep(ctx, root)
+	if err != nil {
+		return 0, err
+	}
+	called := map[string]bool{} // checkpoints of the root that go
+	for i := range root {
+		if !staying[root[i].ID] {
+			called[root[i].ID] = true
+		}
+	}
+	slices.SortFunc(namespaces, func(a, b string) int { return strings.Compare(b, a) }) // the root, "", comes last
+	for _, namespace := range namespaces {
+		n, err := c.drop(ctx, thread, namespace, func(all []stored) (map[string]bool, error) {
+			kept, err := c.keep(ctx, all)
+			if err != nil {
+				return nil, err
+			}
+			// A namespace with a colon is that of one call; without, a subgraph's own
+			// memory, which outlives its calls.
+			if strings.Contains(namespace, ":") && len(all) > 0 && called[all[len(all)-1].caller()] {
+				kept = nil
+			}
+			chosen := map[string]bool{}
+			for i := range all {
+				if !kept[all[i].ID] {
+					chosen[all[i].ID] = true
+				}
+			}
+			return chosen, nil
+		})
+		erased += n
+		if err != nil {
+			return erased, err
+		}
+	}
+	return erased, nil
+}
+
+// tasksChannel is where LangGraph writes what a step sends to tasks.
+const tasksChannel = "__pregel_tasks"
+
+// keep names the checkpoints of a namespace without which its latest cannot be read.
+func (c *Handle) keep(ctx context.Context, all []stored) (map[string]bool, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	byID := make(map[string]*stored, len(all))
+	for i := range all {
+		byID[all[i].ID] = &all[i]
+	}
+	head := &all[len(all)-1]
+	kept := map[string]bool{head.ID: true}
+	if parent := byID[head.Parent]; parent != nil && head.Format > 0 && head.Format < 4 {
+		writes, err := c.writes(ctx, parent.record.Slot)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(writes, func(w Write) bool { return w.Channel == tasksChannel }) {
+			kept[parent.ID] = true
+		}
+	}
+	// No more steps than there are checkpoints: what a client says of parents may be a ring.
+	replayed := head.replayed()
+	for s, steps := head, 0; s != nil && steps < len(all); steps++ {
+		kept[s.ID] = true
+		maps.DeleteFunc(replayed, func(channel string, _ bool) bool { _, ok := s.Values[channel]; return ok })
+		if len(replayed) == 0 {
+			break
+		}
+		s = byID[s.Parent]
+	}
+	return kept, nil
+}
+
+// replayed names the channels of a checkpoint that hold changes since a snapshot,
+// whose value is made from the writes of ancestors.
+func (s *stored) replayed() map[string]bool {
+	var known struct {
+		Counters map[string]json.RawMessage `json:"counters_since_delta_snapshot"`
+	}
+	out := map[string]bool{}
+	if json.Unmarshal(s.record.Attributes, &known) != nil {
+		return out // metadata of another form: no such channels
+	}
+	for channel := range known.Counters {
+		out[channel] = true
+	}
+	return out
+}
+
+// caller is the checkpoint of the root graph that called a subgraph, or "".
+func (s *stored) caller() string {
+	var known struct {
+		Parents map[string]string `json:"parents"`
+	}
+	if json.Unmarshal(s.record.Attributes, &known) != nil {
+		return ""
+	}
+	return known.Parents[""]
+}

@@ -1,0 +1,311 @@
+package loci
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// This file is what a kind of memory in a package of its own builds on: package
+// session, tree, item and checkpoint use it, and so may any other package. Together
+// with [Commit] it gives them all guarantees of the kernel: one write loop, walls
+// between tenants and namespaces, redaction, vectors, and an audit log.
+
+// A Feature adds kinds of memory to an engine. Its value also holds the options of
+// the feature. Name the features of an engine in [Options].Features.
+type Feature interface {
+	// Kinds lists what the feature keeps. A kind belongs to one feature of an engine.
+	// [Memory.EraseAll] erases the records of a feature in the order of its kinds, so
+	// an owner comes before its parts.
+	Kinds() []FeatureKind
+
+	// Check refuses options out of range with an Invalid error that names the option.
+	Check() error
+}
+
+// A FeatureKind says what the kernel does with the records of a kind.
+type FeatureKind struct {
+	Kind Kind
+
+	// Memory: each record stands for itself, as a fact does. It is searched, erased by
+	// its id and exported by the kernel. Otherwise records mean something only together:
+	// the kernel searches them when asked for the kind, and leaves the rest to the feature.
+	Memory bool
+}
+
+// An Eraser is a feature whose records may be erased by id although they belong
+// together: it decides what goes with one.
+type Eraser interface {
+	Feature
+
+	// EraseRecord is the change that erases a record and what must not be without it,
+	// its events included. m is bound to the handle's namespace.
+	EraseRecord(ctx context.Context, m *Memory, r *Record, now time.Time) (Change, error)
+}
+
+// FeatureOf returns the feature of a type that the handle's engine was made with. ok
+// is false if there is none.
+func FeatureOf[F Feature](m *Memory) (feature F, ok bool) {
+	for _, f := range m.engine.opts.Features {
+		if feature, ok = f.(F); ok {
+			return feature, true
+		}
+	}
+	return feature, false
+}
+
+// ownKinds are the kinds that every engine keeps.
+var ownKinds = []Kind{KindFact, KindEpisode, KindRule}
+
+// checkFeatures refuses two features that keep one kind, and options out of range.
+func (o *Options) checkFeatures() error {
+	seen := slices.Clone(ownKinds)
+	for _, f := range o.Features {
+		for _, k := range f.Kinds() {
+			if slices.Contains(seen, k.Kind) {
+				return Errorf(Invalid, "features has kind %q twice: name each feature once", k.Kind)
+			}
+			seen = append(seen, k.Kind)
+		}
+		if err := f.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memoryKinds are the kinds whose records stand for themselves. They are looked for
+// unless a query names others.
+func (e *Engine) memoryKinds() []Kind {
+	kinds := slices.Clone(ownKinds)
+	for _, f := range e.opts.Features {
+		for _, k := range f.Kinds() {
+			if k.Memory {
+				kinds = append(kinds, k.Kind)
+			}
+		}
+	}
+	return kinds
+}
+
+// featureOf is the feature that keeps a kind in records that mean something only
+// together; nil for any other kind.
+func (e *Engine) featureOf(kind Kind) Feature {
+	for _, f := range e.opts.Features {
+		for _, k := range f.Kinds() {
+			if k.Kind == kind && !k.Memory {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// owners are the first kinds of features whose records are erased one by one.
+func (e *Engine) owners() (kinds []Kind) {
+	for _, f := range e.opts.Features {
+		if _, ok := f.(Eraser); ok {
+			kinds = append(kinds, f.Kinds()[0].Kind)
+		}
+	}
+	return kinds
+}
+
+// checkKinds refuses a change that puts a record of a kind this engine does not keep:
+// nothing would erase or export it.
+func (e *Engine) checkKinds(c *Change) error {
+	for i := range c.Put {
+		kind := c.Put[i].Record.Kind
+		if !slices.Contains(e.memoryKinds(), kind) && e.featureOf(kind) == nil {
+			return &Error{Code: Unsupported, Msg: fmt.Sprintf("this engine keeps no records of kind %q", kind),
+				Recovery: "Name the feature that keeps them in Options.Features."}
+		}
+	}
+	return nil
+}
+
+// Records lists the records that a filter selects, as [RecordStore].Records does.
+// Forbidden: the filter reaches outside of what the handle may read.
+func (m *Memory) Records(ctx context.Context, f Filter, page Page) (records []Record, next string, err error) {
+	if err := m.inView(f); err != nil {
+		return nil, "", err
+	}
+	return m.engine.store.Records(ctx, m.view.Tenant, f, page)
+}
+
+// Record reads the one record that a filter selects; nil: there is none.
+func (m *Memory) Record(ctx context.Context, f Filter) (*Record, error) {
+	records, _, err := m.Records(ctx, f, Page{Limit: 1})
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	return &records[0], nil
+}
+
+// Count measures what a filter selects, inside of what the handle may read.
+func (m *Memory) Count(ctx context.Context, f Filter) (Counts, error) {
+	if err := m.inView(f); err != nil {
+		return Counts{}, err
+	}
+	return m.engine.store.Count(ctx, m.view.Tenant, f)
+}
+
+// Namespaces lists the namespaces with a record that a filter selects, in key order,
+// inside of what the handle may read.
+func (m *Memory) Namespaces(ctx context.Context, f Filter) ([]Namespace, error) {
+	if err := m.inView(f); err != nil {
+		return nil, err
+	}
+	return m.engine.store.Namespaces(ctx, m.view.Tenant, f)
+}
+
+// Touch moves the expiry of records after a read. A failure is logged and fails
+// nothing: the read is done.
+func (m *Memory) Touch(ctx context.Context, touches []Touch) {
+	if len(touches) == 0 {
+		return
+	}
+	if err := m.engine.store.Touch(ctx, m.view.Tenant, touches); err != nil {
+		m.engine.opts.Logger.WarnContext(ctx, "expiry of what was read was not moved", "records", len(touches), "error", err)
+	}
+}
+
+// inView refuses a filter that reaches outside of what the handle may read.
+func (m *Memory) inView(f Filter) error {
+	for _, n := range f.Within {
+		if !m.mayRead(n) {
+			return Errorf(Forbidden, "namespace %s is outside of what this handle may read", n)
+		}
+	}
+	return nil
+}
+
+func (m *Memory) mayRead(n Namespace) bool {
+	if m.view.Namespace.Contains(n) {
+		return true
+	}
+	for _, also := range m.view.Also {
+		if also.Contains(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// At returns the handle for a namespace in or below its own, and for nothing else.
+// Forbidden: the namespace lies outside.
+func (m *Memory) At(n Namespace) (*Memory, error) {
+	if !m.view.Namespace.Contains(n) {
+		return nil, Errorf(Forbidden, "namespace %s is outside of what this credential may use", n)
+	}
+	if err := n.CheckPlace(); err != nil {
+		return nil, err
+	}
+	inner := *m
+	inner.view.Namespace, inner.view.Also = n, nil
+	return &inner, nil
+}
+
+// Namespace returns the handle's own namespace, where writes go; not to be changed.
+func (m *Memory) Namespace() Namespace { return m.view.Namespace }
+
+// Unkeyed is the handle without an idempotency key, for the inner steps of a call
+// that makes several changes.
+func (m *Memory) Unkeyed() *Memory {
+	inner := *m
+	inner.view.IdempotencyKey = ""
+	return &inner
+}
+
+// Now is the engine's clock: UTC, whole milliseconds.
+func (m *Memory) Now() time.Time { return m.engine.now() }
+
+// NewID makes an id for a record.
+func (m *Memory) NewID() ID { return m.engine.opts.NewID() }
+
+// Redact takes known credential formats out of a text, unless the operator keeps them.
+func (m *Memory) Redact(text string) string { return m.engine.redact(text) }
+
+// RedactValue does the same for every text inside a decoded JSON value, keys included.
+func (m *Memory) RedactValue(value any) any { return m.engine.redactValue(value) }
+
+// Event makes the audit event that every change of a record comes with.
+func (m *Memory) Event(typ EventType, r *Record, now time.Time, payload map[string]any) Event {
+	return m.event(typ, r, now, payload)
+}
+
+// Erasure is the change that erases records, with its events.
+func (m *Memory) Erasure(records []Record, now time.Time) Change { return m.eraseChange(records, now) }
+
+// Passages cuts a text into the parts that are searched one by one, for
+// [Record].Passages.
+func (m *Memory) Passages(text string) []Span { return m.engine.passages(text) }
+
+// Vectors returns the vectors of records for [Put].Vectors, one entry a record. All
+// are embedded in one call. An embedder that does not answer costs the records their
+// vectors for now, never the write.
+func (m *Memory) Vectors(ctx context.Context, records []*Record) [][]Vectors {
+	var texts []string
+	for _, r := range records {
+		texts = append(texts, r.searched()...)
+	}
+	out := make([][]Vectors, len(records))
+	for _, v := range m.engine.embedTexts(ctx, m.view.Tenant, texts) {
+		rows := v.Rows
+		for i, r := range records {
+			if n := len(r.Passages); n > 0 {
+				out[i] = append(out[i], Vectors{Space: v.Space, Rows: rows[:n:n]})
+				rows = rows[n:]
+			}
+		}
+	}
+	return out
+}
+
+// VectorsSoon is Vectors for a write that must not wait: it embeds as many records as
+// half a second allows. The others get their vectors by [Engine.Backfill].
+func (m *Memory) VectorsSoon(ctx context.Context, records []Record) [][]Vectors {
+	return m.engine.embedInPassing(ctx, m.view.Tenant, records)
+}
+
+// Space is the space that the vectors of a write are made for. It may change while a
+// write is decided; vectors are then made again.
+func (m *Memory) Space(ctx context.Context) (Space, error) { return m.expectedSpace(ctx, false) }
+
+// Turn waits for the caller's turn among those in this process who change one thing,
+// named by parts, in the handle's namespace. Nothing depends on it but speed: [Commit]
+// keeps changes apart, but writers that take turns do not make one another start over.
+func (m *Memory) Turn(ctx context.Context, parts ...string) (leave func(), err error) {
+	key := digest(append([]string{m.view.Tenant.String(), m.view.Namespace.Key()}, parts...)...)
+	if leave, err = m.engine.turns.enter(ctx, key); err != nil {
+		return nil, AsError(err)
+	}
+	return leave, nil
+}
+
+// Limits are the limits of the engine that features heed, too.
+type Limits struct {
+	Content   int // bytes of one memory's text
+	Revisions int // earlier states kept of each record
+}
+
+// Limits returns the limits of the handle's engine.
+func (m *Memory) Limits() Limits {
+	return Limits{Content: m.engine.opts.MaxContent, Revisions: *m.engine.opts.Revisions}
+}
+
+// Tokenizer counts the tokens of a context.
+func (m *Memory) Tokenizer() Tokenizer { return m.engine.opts.Tokenizer }
+
+// Log is the engine's logger: it gets ids and sizes, never content.
+func (m *Memory) Log() *slog.Logger { return m.engine.opts.Logger }
+
+// Free reports whether no record of the tenant has an id, for an import that keeps the
+// ids of what it brings.
+func (m *Memory) Free(ctx context.Context, id ID) (bool, error) {
+	f := Filter{Within: []Namespace{{}}, IDs: []ID{id}, NotLive: true}
+	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 1})
+	return len(records) == 0, err
+}

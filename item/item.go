@@ -1,0 +1,421 @@
+package item
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci"
+)
+
+// MaxKeyBytes bounds the key of an item.
+const MaxKeyBytes = 1024
+
+// An Item is a JSON object under a key that the caller chose.
+type Item struct {
+	Namespace loci.Namespace  `json:"namespace"`
+	Key       string          `json:"key"`
+	Value     json.RawMessage `json:"value"`
+	CreatedAt time.Time       `json:"created_at"` // of the first put; an overwrite keeps it
+	UpdatedAt time.Time       `json:"updated_at"`
+	ExpiresAt time.Time       `json:"expires_at,omitzero"`
+	Score     *float64        `json:"score,omitempty"` // of a search with a query
+}
+
+// Items is the keyed store in a handle's namespace, with the semantics of
+// LangGraph's BaseStore. A fact is an item, too: its key is its id, its value
+// {"content": …, metadata…}.
+type Handle struct{ m *loci.Memory }
+
+// Of returns the keyed store of a handle's namespace and below.
+func Of(m *loci.Memory) *Handle { return &Handle{m} }
+
+// itemBody is the part of an item that only this file reads.
+type body struct {
+	Key   string   `json:"key"`
+	Index []string `json:"index"`         // nil: all of the value; empty: nothing
+	TTL   float64  `json:"ttl,omitempty"` // minutes
+}
+
+// PutOptions are the optional part of [Items.Put].
+type PutOptions struct {
+	// Index names the paths of the value that are searched, such as "title" or
+	// "notes[*].text"; nil searches all of it, an empty list none.
+	Index []string
+
+	TTL time.Duration // expire this long after the last write or refreshing read; 0: never
+}
+
+// place checks that a namespace lies in the handle's reach, and that the part of it
+// that is not the handle's own follows the rules LangGraph has for labels: the name
+// of a user may be an address with periods.
+func (it *Handle) place(n loci.Namespace) error {
+	if len(n) == 0 {
+		return loci.Errorf(loci.Invalid, "namespace must not be empty")
+	}
+	if err := n.Validate(); err != nil {
+		return err
+	}
+	if !it.m.Namespace().Contains(n) {
+		return loci.Errorf(loci.Forbidden, "namespace %s is outside of what this credential may use", n)
+	}
+	chosen := n[len(it.m.Namespace()):]
+	for _, label := range chosen {
+		if strings.Contains(label, ".") {
+			return loci.Errorf(loci.Invalid, "namespace label %q must not contain a period", label)
+		}
+	}
+	if len(chosen) > 0 && chosen[0] == "langgraph" {
+		return loci.Errorf(loci.Invalid, "the first namespace label must not be \"langgraph\"")
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return loci.Errorf(loci.Invalid, "key must not be empty")
+	case len(key) > MaxKeyBytes:
+		return loci.Errorf(loci.Invalid, "key has %d bytes; the limit is %d: shorten it", len(key), MaxKeyBytes)
+	case !utf8.ValidString(key) || strings.ContainsRune(key, 0):
+		return loci.Errorf(loci.Invalid, "key is not valid text")
+	}
+	return nil
+}
+
+// holder finds what a key names: an item, or a fact whose id it is.
+func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at time.Time) (*loci.Record, error) {
+	slot := slotOf(key)
+	f := loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindItem}, Slot: &slot, At: at}
+	if r, err := it.m.Record(ctx, f); err != nil || r != nil {
+		return r, err
+	}
+	id, err := loci.ParseID(key)
+	if err != nil || id.String() != key {
+		return nil, nil //nolint:nilerr // a key that is no id names no fact
+	}
+	f = loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindFact}, IDs: []loci.ID{id}, At: at}
+	return it.m.Record(ctx, f)
+}
+
+func slotOf(key string) string { return "key:" + key }
+
+// Put stores a JSON object under a key, replacing what was there.
+func (it *Handle) Put(ctx context.Context, n loci.Namespace, key string, value json.RawMessage, opts *PutOptions) error {
+	if opts == nil {
+		opts = &PutOptions{}
+	}
+	if err := it.place(n); err != nil {
+		return err
+	}
+	draft, err := it.draft(n, key, value, opts)
+	if err != nil {
+		return err
+	}
+	request := map[string]any{"namespace": n, "key": key, "value": value, "index": opts.Index, "ttl": opts.TTL}
+	_, err = loci.Commit(ctx, it.m, "put item", request, func(now time.Time) (loci.Decision[bool], error) {
+		holder, err := it.holder(ctx, n, key, time.Time{})
+		if err != nil {
+			return loci.Decision[bool]{}, err
+		}
+		if holder != nil && holder.Kind == loci.KindFact {
+			return it.reviseFact(ctx, holder, value, now)
+		}
+		return it.decidePut(ctx, *draft, holder, opts, now)
+	})
+	return err
+}
+
+// draft checks an item and makes its record, all but ids and times.
+func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opts *PutOptions) (*loci.Record, error) {
+	most := it.m.Limits().Content
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	if opts.TTL < 0 {
+		return nil, loci.Errorf(loci.Invalid, "ttl must not be negative")
+	}
+	if len(value) > most {
+		return nil, loci.Errorf(loci.TooLarge, "value has %d bytes; the limit is %d: store less in one item", len(value), most)
+	}
+	if err := loci.CheckJSON("value", value); err != nil {
+		return nil, err
+	}
+	v, err := loci.DecodeJSON(value)
+	object, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return nil, loci.Errorf(loci.Invalid, "value must be a JSON object")
+	}
+	object = it.m.RedactValue(object).(map[string]any)
+	attributes, err := loci.EncodeJSON(object)
+	if err != nil {
+		return nil, loci.Errorf(loci.Invalid, "value is not JSON: %s", loci.JSONFault(err))
+	}
+	paths, err := parsePaths(opts.Index)
+	if err != nil {
+		return nil, err
+	}
+	r := &loci.Record{Kind: loci.KindItem, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes}
+	if opts.Index == nil {
+		r.Text = loci.Flatten(object)
+	} else {
+		r.Text = paths.text(object)
+	}
+	if len(r.Text) > most {
+		return nil, loci.Errorf(loci.TooLarge, "index picks %d bytes of the value; the limit is %d: pick less", len(r.Text), most)
+	}
+	r.Passages = it.m.Passages(r.Text)
+	return r, loci.SetBody(r, body{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes()})
+}
+
+func (it *Handle) decidePut(ctx context.Context, r loci.Record, old *loci.Record, opts *PutOptions, now time.Time) (loci.Decision[bool], error) {
+	r.UpdatedAt = now
+	if opts.TTL > 0 {
+		r.ExpiresAt = now.Add(opts.TTL).Truncate(time.Millisecond)
+	}
+	put := loci.Put{Revisions: it.m.Limits().Revisions}
+	typ := loci.EventCreated
+	if old == nil {
+		r.ID, r.Version, r.CreatedAt = it.m.NewID(), 1, now
+	} else {
+		typ = loci.EventUpdated
+		r.ID, r.Version, r.CreatedAt = old.ID, old.Version+1, old.CreatedAt
+		r.Uses, r.UsedAt = old.Uses, old.UsedAt
+		put.SameText = r.Text == old.Text && slices.Equal(r.Passages, old.Passages)
+		if old.Expired(now) {
+			r.CreatedAt, put.Revisions = now, 0 // what expired is out of every read, earlier states too
+		}
+	}
+	if !put.SameText {
+		put.Vectors = it.m.Vectors(ctx, []*loci.Record{&r})[0]
+	}
+	put.Record = r
+	return loci.Decision[bool]{Record: r.ID, Change: loci.Change{Put: []loci.Put{put},
+		Events: []loci.Event{it.m.Event(typ, &r, now, map[string]any{"version": r.Version, "bytes": len(r.Attributes)})}}}, nil
+}
+
+// reviseFact is a put under the id of a fact.
+func (it *Handle) reviseFact(ctx context.Context, old *loci.Record, value json.RawMessage, now time.Time) (loci.Decision[bool], error) {
+	in, err := loci.RevisionOfValue(value)
+	if err != nil {
+		return loci.Decision[bool]{}, err
+	}
+	d, err := it.m.DecideRevision(ctx, *old, in, now)
+	return loci.Decision[bool]{Change: d.Change, Record: d.Record}, err
+}
+
+// Get reads one item; NotFound when there is none. A read moves the expiry of an
+// item with a TTL, unless refresh is false.
+func (it *Handle) Get(ctx context.Context, n loci.Namespace, key string, refresh bool) (Item, error) {
+	if err := it.place(n); err != nil {
+		return Item{}, err
+	}
+	now := it.m.Now()
+	r, err := it.holder(ctx, n, key, now)
+	if err != nil {
+		return Item{}, err
+	}
+	if r == nil {
+		return Item{}, loci.Errorf(loci.NotFound, "no item with key %q in namespace %s", key, n)
+	}
+	if refresh {
+		it.refresh(ctx, []loci.Record{*r}, now)
+	}
+	return FromRecord(r)
+}
+
+// refresh moves expiry times after a read. It is off the read path in that its
+// failure does not fail the read.
+func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.Time) {
+	var touches []loci.Touch
+	for _, r := range records {
+		var body body
+		if r.Kind != loci.KindItem || r.ExpiresAt.IsZero() || json.Unmarshal(r.Body, &body) != nil || body.TTL <= 0 {
+			continue
+		}
+		until := now.Add(time.Duration(body.TTL * float64(time.Minute))).Truncate(time.Millisecond)
+		if until.After(r.ExpiresAt) {
+			touches = append(touches, loci.Touch{ID: r.ID, Version: r.Version, ExpiresAt: until})
+		}
+	}
+	it.m.Touch(ctx, touches)
+}
+
+// ItemOf shows a record of kind item or fact as an item.
+func FromRecord(r *loci.Record) (Item, error) {
+	it := Item{Namespace: r.Namespace, Value: r.Attributes, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}
+	if r.Kind == loci.KindItem {
+		var body body
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			return Item{}, &loci.Error{Code: loci.Internal, Op: "read item", Err: err}
+		}
+		it.Key = body.Key
+		return it, nil
+	}
+	it.Key = r.ID.String()
+	var err error
+	it.Value, err = loci.FactValue(r)
+	return it, err
+}
+
+// Delete erases an item; a key that names none is no error.
+func (it *Handle) Delete(ctx context.Context, n loci.Namespace, key string) error {
+	if err := it.place(n); err != nil {
+		return err
+	}
+	request := map[string]any{"namespace": n, "key": key}
+	_, err := loci.Commit(ctx, it.m, "delete item", request, func(now time.Time) (loci.Decision[bool], error) {
+		r, err := it.holder(ctx, n, key, time.Time{})
+		if err != nil || r == nil {
+			return loci.Decision[bool]{}, err
+		}
+		return loci.Decision[bool]{Change: it.m.Erasure([]loci.Record{*r}, now)}, nil
+	})
+	return err
+}
+
+// An ItemQuery selects items for [Items.Search].
+type Query struct {
+	Prefix  loci.Namespace // search here and below; must lie in the handle's namespace
+	Text    string         // empty: no ranking, newest first
+	Where   loci.Where
+	Limit   int // default 10
+	Offset  int
+	Refresh bool // move the expiry of what is found
+}
+
+// Search finds items and facts below a prefix.
+func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
+	inner, err := it.m.At(q.Prefix)
+	if err == nil {
+		err = q.Prefix.Validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	result, err := inner.Search(ctx, loci.Query{Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{loci.KindItem, loci.KindFact}})
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Item, len(result.Matches))
+	records := make([]loci.Record, len(items))
+	for i := range result.Matches {
+		match := &result.Matches[i]
+		records[i] = match.Record
+		if items[i], err = FromRecord(&match.Record); err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(q.Text) != "" {
+			items[i].Score = &match.Score
+		}
+	}
+	if q.Refresh {
+		it.refresh(ctx, records, it.m.Now())
+	}
+	return items, nil
+}
+
+// A NamespaceQuery selects namespaces for [Items.Namespaces].
+type NamespaceQuery struct {
+	// Below, when not empty, is a namespace in the handle's own. Only what is below it
+	// is listed, and the other conditions are about the labels after it.
+	Below loci.Namespace
+
+	Prefix   []string // labels from the front; "*" stands for any one label
+	Suffix   []string // labels from the end; "*" stands for any one label
+	MaxDepth int      // cut longer namespaces to so many labels; 0: do not
+	Limit    int      // default 100
+	Offset   int
+}
+
+// Namespaces lists the namespaces that hold items or facts, in order, each once.
+func (it *Handle) Namespaces(ctx context.Context, q NamespaceQuery) ([]loci.Namespace, error) {
+	q.Limit = cmp.Or(q.Limit, 100)
+	if q.Limit < 1 || q.Limit > 10_000 || q.Offset < 0 || q.MaxDepth < 0 {
+		return nil, loci.Errorf(loci.Invalid, "limit must be 1 to 10000, offset and max_depth at least 0")
+	}
+	f := loci.Filter{Within: []loci.Namespace{it.m.Namespace()}, Kinds: []loci.Kind{loci.KindItem, loci.KindFact}, At: it.m.Now()}
+	all, err := it.m.Namespaces(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	var out []loci.Namespace
+	for _, n := range all {
+		if len(q.Below) > 0 && (len(n) == len(q.Below) || !q.Below.Contains(n)) {
+			continue
+		}
+		rest := n[len(q.Below):]
+		if len(rest) < len(q.Prefix) || len(rest) < len(q.Suffix) ||
+			!labelsMatch(rest[:len(q.Prefix)], q.Prefix) || !labelsMatch(rest[len(rest)-len(q.Suffix):], q.Suffix) {
+			continue
+		}
+		if q.MaxDepth > 0 && len(rest) > q.MaxDepth {
+			n = n[:len(q.Below)+q.MaxDepth]
+		}
+		if len(out) == 0 || !out[len(out)-1].Equal(n) {
+			out = append(out, n)
+		}
+	}
+	// Cutting can bring equal namespaces together only where they were neighbours:
+	// key order keeps everything below a prefix in one run.
+	out = out[min(q.Offset, len(out)):]
+	return out[:min(q.Limit, len(out))], nil
+}
+
+func labelsMatch(labels, pattern []string) bool {
+	for i, p := range pattern {
+		if p != "*" && p != labels[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// ItemFeature makes an engine keep items.
+type Feature struct{}
+
+// Kinds are the items, each a memory of its own.
+func (Feature) Kinds() []loci.FeatureKind {
+	return []loci.FeatureKind{{Kind: loci.KindItem, Memory: true}}
+}
+
+// Check finds nothing to refuse: there are no options.
+func (Feature) Check() error { return nil }
+
+// Lines has nothing to write: the kernel writes what stands for itself.
+func (Feature) Lines(context.Context, *loci.Memory, *loci.Exporter) error { return nil }
+
+// An itemTaker takes items out of an export.
+type taker struct {
+	loci.PlainTaker
+	m *loci.Memory
+}
+
+// Take begins an import.
+func (Feature) Take(m *loci.Memory) loci.Taker { return taker{m: m} }
+
+// Take checks an item; the kernel stores it.
+func (t taker) Take(d *loci.Imported) (kept bool, err error) {
+	if err := d.Namespace.Validate(); err != nil {
+		return false, err
+	}
+	if err := t.m.CleanImported(d, false); err != nil {
+		return false, err
+	}
+	var body body
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		return false, loci.Errorf(loci.Invalid, "body is not that of an item: %v", err)
+	}
+	if len(d.Attributes) == 0 {
+		return false, loci.Errorf(loci.Invalid, "attributes of the item are missing")
+	}
+	if err := checkKey(body.Key); err != nil {
+		return false, err
+	}
+	d.Slot, d.Live = slotOf(body.Key), true
+	return false, nil
+}

@@ -1,0 +1,30 @@
+package loci
+
+import (
+	"time"
+
+	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
+)
+
+// JSON as every kind of memory reads and writes it: names count to the letter, numbers
+// stay exact, and times have one form.
+
+// MarshalJSON is [encoding/json.Marshal] with times in the one form of Loci, UTC with
+// three digits of a second, and without the escapes for HTML.
+func MarshalJSON(v any) ([]byte, error) { return jsonform.Marshal(v) }
+
+// UnmarshalJSON is [encoding/json.Unmarshal] for what comes from callers: a name that
+// differs from a known one by letter case is an error.
+func UnmarshalJSON(data []byte, v any) error { return jsonguard.Unmarshal(data, v) }
+
+// JSONFault says what is wrong with JSON that could not be read or written, in words
+// for whoever wrote it.
+func JSONFault(err error) string { return jsonform.Fault(err) }
+
+// CountJSON counts the elements of a list of valid JSON without decoding them, so that
+// a bound comes before the work.
+func CountJSON(list []byte) int { return jsonguard.Count(list) }
+
+// ShowTime writes a time in the one form of Loci, such as 2026-01-02T03:04:05.678Z.
+func ShowTime(t time.Time) string { return jsonform.Time(t) }

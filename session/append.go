@@ -1,0 +1,254 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// Create makes a session without messages. Conflict: there is one with the id.
+func (s *Handle) Create(ctx context.Context, in New) (Session, error) {
+	if _, err := s.draftSession(in, time.Time{}); err != nil { // before anything is read
+		return Session{}, err
+	}
+	return loci.Commit(ctx, s.m, "create session", in, func(now time.Time) (d loci.Decision[Session], err error) {
+		st, err := s.draftSession(in, now)
+		if err != nil {
+			return d, err
+		}
+		if there, err := s.find(ctx, st.body.ID); err != nil || there != nil {
+			if there != nil {
+				err = &loci.Error{Code: loci.Conflict, Op: "create session", Msg: "there is a session with this id already",
+					Recovery: "Use another id, or append to the session that is there."}
+			}
+			return d, err
+		}
+		if d.Change, err = s.change(ctx, st, now, loci.EventCreated, nil); err != nil {
+			return d, err
+		}
+		d.Record = st.record.ID
+		d.Reply, err = ofRecord(&st.record, now)
+		return d, err
+	})
+}
+
+// change puts a session's record, with one event about it. A new session takes
+// away what an erase that was stopped half way has left of one of the same id.
+func (s *Handle) change(ctx context.Context, st *state, now time.Time, typ loci.EventType, payload map[string]any) (c loci.Change, err error) {
+	if st.fresh {
+		left, err := s.headers(ctx, st.body.ID, 1, 0)
+		if err != nil {
+			return c, err
+		}
+		for _, h := range left {
+			c.Erase = append(c.Erase, loci.Erase{ID: h.id, Version: h.version})
+		}
+	}
+	active := typ == loci.EventCreated || typ == loci.EventAppended || typ == loci.EventImported
+	put, err := s.put(st, now, active)
+	if err != nil {
+		return c, err
+	}
+	c.Put = []loci.Put{put}
+	c.Events = []loci.Event{s.m.Event(typ, &st.record, now, payload)}
+	return c, nil
+}
+
+// Append adds messages to the end of a session, all of them or none, in their
+// order and with consecutive numbers. A session that is not there is created; id ""
+// makes a new one with a UUID. An expired session is active again. A session that
+// keeps only so many messages is trimmed by the same change: see [Sessions.Trim].
+// TooLarge: there is no room for the newest message, beside system messages or
+// without the call whose result it is; then nothing is stored.
+//
+// Up to 1000 messages of up to 1 MiB. Credentials in them are taken out as in any
+// memory. An embedder that is slow or down does not hold it up: the messages are
+// found by their words at once, and by meaning once [Engine.Backfill] has run.
+func (s *Handle) Append(ctx context.Context, id string, messages []Message) (Appended, error) {
+	if id != "" {
+		if err := checkSessionID(id); err != nil {
+			return Appended{}, err
+		}
+	}
+	a, err := s.newAppending(messages)
+	if err != nil {
+		return Appended{}, err
+	}
+	if id != "" {
+		unlock, err := s.lock(ctx, id)
+		if err != nil {
+			return Appended{}, err
+		}
+		defer unlock()
+	}
+	request := map[string]any{"session_id": id, "messages": messages}
+	return loci.Commit(ctx, s.m, "append messages", request, func(now time.Time) (d loci.Decision[Appended], err error) {
+		st, err := s.open(ctx, id, now)
+		if err != nil {
+			return d, err
+		}
+		d.Reply = Appended{Session: st.body.ID, Created: st.fresh, First: st.body.Last + 1, Last: st.body.Last + int64(len(messages)), CreatedAt: now}
+		d.Reply.Trimmed, d.Change, err = a.decide(ctx, st, now)
+		d.Reply.Messages, d.Record = st.body.Count, st.record.ID
+		return d, err
+	})
+}
+
+// lock waits for the caller's turn among the writers of a session in this process.
+// That nothing is lost does not depend on it: it keeps them from making one another
+// decide anew.
+func (s *Handle) lock(ctx context.Context, id string) (unlock func(), err error) {
+	return s.m.Turn(ctx, "session", id)
+}
+
+// open reads a session to write to, or makes a new one.
+func (s *Handle) open(ctx context.Context, id string, now time.Time) (*state, error) {
+	if id != "" {
+		if st, err := s.find(ctx, id); err != nil || st != nil {
+			return st, err
+		}
+	}
+	return s.draftSession(New{ID: id}, now)
+}
+
+// An appending is a batch of messages on its way into a session.
+type appending struct {
+	s       *Handle
+	drafts  []loci.Record
+	headers []header       // of the drafts; their numbers follow
+	numbers []int64        // of an import that keeps them; nil: those that follow
+	typ     loci.EventType // default EventAppended, of a new session EventCreated
+	vectors [][]loci.Vectors
+	space   loci.Space // the active space the vectors were made for
+	made    bool
+}
+
+// newAppending checks messages and makes their records.
+func (s *Handle) newAppending(messages []Message) (*appending, error) {
+	switch {
+	case len(messages) == 0:
+		return nil, loci.Errorf(loci.Invalid, "messages must not be empty")
+	case len(messages) > MaxAppend:
+		return nil, loci.Errorf(loci.TooLarge, "messages has %d entries; the limit is %d: append them in several calls", len(messages), MaxAppend)
+	}
+	size := 0
+	for i := range messages {
+		size += len(messages[i].Data)
+	}
+	if size > MaxAppendBytes {
+		return nil, loci.Errorf(loci.TooLarge, "messages have %d bytes; the limit is %d: append them in several calls", size, MaxAppendBytes)
+	}
+	return s.draftAll(messages)
+}
+
+func (s *Handle) draftAll(messages []Message) (*appending, error) {
+	a := &appending{s: s, drafts: make([]loci.Record, len(messages)), headers: make([]header, len(messages))}
+	for i, m := range messages {
+		var err error
+		if a.drafts[i], err = s.draftMessage(m); err != nil {
+			return nil, inMessage(i, err)
+		}
+		a.headers[i] = headerOf(m)
+	}
+	return a, nil
+}
+
+// decide makes the change that adds the messages to a session.
+func (a *appending) decide(ctx context.Context, st *state, now time.Time) (trimmed int64, c loci.Change, err error) {
+	s := a.s
+	if err := a.embed(ctx); err != nil {
+		return 0, c, err
+	}
+	if a.numbers == nil {
+		for i := range a.drafts {
+			a.headers[i].seq = st.body.Last + 1 + int64(i)
+		}
+	}
+	before, first := st.body.Count, st.body.Last+1
+	if len(a.headers) > 0 {
+		first = a.headers[0].seq
+		st.body.Last = max(st.body.Last, a.headers[len(a.headers)-1].seq)
+	}
+	st.body.Count += int64(len(a.drafts))
+	gone, err := s.trimFor(ctx, st, a.headers, before)
+	if err == nil {
+		err = a.newestStays(st, gone)
+	}
+	if err != nil {
+		return 0, c, err
+	}
+	typ := cmp.Or(a.typ, loci.EventAppended)
+	if st.fresh && a.typ == "" {
+		typ = loci.EventCreated
+	}
+	if c, err = s.change(ctx, st, now, typ, map[string]any{"from": first, "to": st.body.Last}); err != nil {
+		return 0, c, err
+	}
+	a.puts(st, gone, now, &c)
+	for _, h := range gone {
+		if h.seq < first {
+			c.Erase = append(c.Erase, loci.Erase{ID: h.id, Version: h.version})
+		}
+	}
+	if len(gone) > 0 {
+		c.Events = append(c.Events, s.m.Event(loci.EventTrimmed, &st.record, now, map[string]any{"messages": len(gone), "to": gone[len(gone)-1].seq}))
+	}
+	return int64(len(gone)), c, nil
+}
+
+// newestStays refuses a batch whose newest message a trim takes at once, for whoever
+// is told that it was appended will look for it. System messages stay anyway.
+func (a *appending) newestStays(st *state, gone []header) error {
+	i := len(a.headers) - 1
+	for i >= 0 && a.headers[i].system {
+		i--
+	}
+	if i < 0 || !slices.ContainsFunc(gone, func(h header) bool { return h.seq == a.headers[i].seq }) {
+		return nil
+	}
+	most, left := a.s.most(&st.body), st.body.Count
+	err := loci.Errorf(loci.TooLarge, "max_messages is %d, which has no room for messages[%d]: the result of a tool call does not stay without the call", most, i)
+	if left >= most { // and these are system messages: others would have gone before the newest
+		systems := "are system messages, which always stay"
+		if left == 1 {
+			systems = "is a system message, which always stays"
+		}
+		err = loci.Errorf(loci.TooLarge, "max_messages is %d, and %d of the messages %s: there is no room for messages[%d]", most, left, systems, i)
+	}
+	err.Recovery = "Raise max_messages of the session, or begin another session."
+	return err
+}
+
+// puts adds the messages that stay to a change.
+func (a *appending) puts(st *state, gone []header, now time.Time, c *loci.Change) {
+	dropped := map[int64]bool{}
+	for _, h := range gone {
+		dropped[h.seq] = true
+	}
+	for i := range a.drafts {
+		r, seq := a.drafts[i], a.headers[i].seq
+		if dropped[seq] {
+			continue
+		}
+		r.ID, r.Slot, r.Sequence, r.Position = a.s.m.NewID(), messageSlot(st.body.ID, seq), st.body.ID, seq
+		if r.CreatedAt.IsZero() { // an import brings its times
+			r.CreatedAt = now
+		}
+		r.UpdatedAt = r.CreatedAt
+		c.Put = append(c.Put, loci.Put{Record: r, Vectors: a.vectors[i]})
+	}
+}
+
+// embed makes the vectors of the batch for the active space, again if that changes.
+func (a *appending) embed(ctx context.Context) error {
+	active, err := a.s.m.Space(ctx)
+	if err != nil || a.made && active == a.space {
+		return err
+	}
+	a.vectors = a.s.m.VectorsSoon(ctx, a.drafts)
+	a.space, a.made = active, true
+	return nil
+}

@@ -1,0 +1,110 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// Cleared counts what was erased.
+type Cleared struct {
+	Sessions int64 `json:"sessions"`
+	Messages int64 `json:"messages"`
+}
+
+// Clear erases a session and its messages. NotFound: there is none.
+func (s *Handle) Clear(ctx context.Context, id string) (Cleared, error) {
+	if err := checkSessionID(id); err != nil {
+		return Cleared{}, err
+	}
+	return loci.Commit(ctx, s.m, "clear session", map[string]any{"session_id": id}, func(now time.Time) (d loci.Decision[Cleared], err error) {
+		st, err := s.have(ctx, id)
+		if err != nil {
+			return d, err
+		}
+		d.Reply, d.Change, err = s.clearing(ctx, st, now)
+		return d, err
+	})
+}
+
+// clearing is the change that erases a session.
+func (s *Handle) clearing(ctx context.Context, st *state, now time.Time) (n Cleared, c loci.Change, err error) {
+	gone, err := s.headers(ctx, st.body.ID, 1, 0)
+	if err != nil {
+		return n, c, err
+	}
+	c.Erase = append(c.Erase, loci.Erase{ID: st.record.ID, Version: st.record.Version})
+	for _, h := range gone {
+		c.Erase = append(c.Erase, loci.Erase{ID: h.id, Version: h.version})
+	}
+	c.Events = []loci.Event{s.m.Event(loci.EventErased, &st.record, now, map[string]any{"messages": len(gone)})}
+	return Cleared{Sessions: 1, Messages: int64(len(gone))}, c, nil
+}
+
+// ClearAll erases the handle's sessions, expired ones too, one after the other.
+// Stopped half way, it has erased some of them and says how many; what others create
+// in the meantime may stay.
+func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
+	var ids []string
+	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{loci.KindSession}, NotLive: true}
+	page := loci.Page{Limit: 500, Order: loci.SlotAscending} // in which order a session does not move
+	for {
+		records, next, err := s.m.Records(ctx, f, page)
+		if err != nil {
+			return done, err
+		}
+		for i := range records {
+			ids = append(ids, records[i].Slot)
+		}
+		if page.Cursor = next; next == "" {
+			break
+		}
+	}
+	plain := &Handle{s.m.Unkeyed()}
+	for _, id := range ids {
+		one, err := plain.Clear(ctx, id)
+		if errors.Is(err, loci.ErrNotFound) { // somebody else was quicker
+			continue
+		}
+		if err != nil {
+			return done, err
+		}
+		done.Sessions += one.Sessions
+		done.Messages += one.Messages
+	}
+	return done, nil
+}
+
+// EraseRecord is the change that erases a record of a session: all of it, or one
+// message. A summary that covers the message goes with it.
+func (Feature) EraseRecord(ctx context.Context, m *loci.Memory, r *loci.Record, now time.Time) (c loci.Change, err error) {
+	m, err = m.At(r.Namespace.Owner())
+	if err != nil {
+		return c, err
+	}
+	s := Of(m)
+	id := r.Slot
+	if r.Kind == loci.KindMessage {
+		id = r.Sequence
+	}
+	st, err := s.find(ctx, id)
+	switch {
+	case err != nil:
+		return c, err
+	case st == nil: // what is left of an erase that was stopped half way
+		return m.Erasure([]loci.Record{*r}, now), nil
+	case r.Kind == loci.KindSession:
+		_, c, err = s.clearing(ctx, st, now)
+		return c, err
+	}
+	st.body.Count--
+	st.body.Coherent = false // it may have been a call
+	if st.body.Summary != nil && st.body.Summary.Through >= r.Position {
+		st.body.Summary = nil
+	}
+	c, err = s.eraseMessages(ctx, st, []header{{id: r.ID, version: r.Version, seq: r.Position}}, now)
+	c.Events = append(c.Events, m.Event(loci.EventErased, r, now, nil))
+	return c, err
+}

@@ -1,0 +1,248 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// A Summary stands for the older messages of a session where a model has no room for
+// them. The messages stay.
+type Summary struct {
+	Text      string    `json:"text"`
+	Through   int64     `json:"through_seq"`   // it covers the messages up to this one, all but system messages
+	Messages  int64     `json:"message_count"` // that it covers
+	Epoch     int64     `json:"epoch"`         // grows with each summary of the session
+	By        string    `json:"by"`            // the model that wrote it, or "extractive"
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Defaults of [SummaryOptions].
+const (
+	DefaultSummaryThreshold = 0.85
+	DefaultSummaryTarget    = 0.5
+	DefaultSummaryMessages  = 6
+)
+
+// messageTokens are what a message takes beside its words: role and borders.
+const messageTokens = 4
+
+// SummaryOptions say when a session is summarised, and how.
+type SummaryOptions struct {
+	// ContextTokens is the room a model has for the conversation, 100 to 10,000,000
+	// tokens as [Options].Tokenizer counts them.
+	ContextTokens int
+
+	Threshold float64 // of the room in use, above which a summary is due; 0 to 1, default 0.85
+	Target    float64 // of the room that is in use afterwards; less than Threshold, default 0.5
+	Messages  int     // that are not summarised yet, at least; default 6
+
+	// SummaryTokens bounds the summary itself; default a tenth of ContextTokens.
+	SummaryTokens int
+
+	// Completer writes the summary. Without one, and where it fails, the summary is
+	// made of the most telling sentences.
+	Completer loci.Completer
+
+	// TokensPerDay is the budget of prompts and answers of the tenant on a day (UTC), by
+	// all processes and with those of [Engine.Consolidate]: what is beyond it is not
+	// asked. 0: 400,000.
+	TokensPerDay int64
+}
+
+// Summarised says what [Sessions.Summarise] did.
+type Summarised struct {
+	Session string   `json:"session_id"`
+	Done    bool     `json:"done"`              // a new summary was stored
+	Summary *Summary `json:"summary,omitempty"` // the new one, or the one there is
+	Before  int      `json:"tokens_before"`     // of system messages, summary, and the messages after it
+	After   int      `json:"tokens_after"`
+}
+
+func (o *SummaryOptions) check() error {
+	o.Threshold = cmp.Or(o.Threshold, DefaultSummaryThreshold)
+	o.Target = cmp.Or(o.Target, DefaultSummaryTarget)
+	o.Messages = cmp.Or(o.Messages, DefaultSummaryMessages)
+	o.SummaryTokens = cmp.Or(o.SummaryTokens, max(16, o.ContextTokens/10))
+	o.TokensPerDay = cmp.Or(o.TokensPerDay, loci.DefaultTokensPerDay)
+	switch {
+	case o.ContextTokens < 100 || o.ContextTokens > 10_000_000:
+		return loci.Errorf(loci.Invalid, "context_tokens is %d; it must be 100 to 10000000", o.ContextTokens)
+	case !(o.Threshold > 0 && o.Threshold <= 1):
+		return loci.Errorf(loci.Invalid, "threshold is %v; it must be above 0, up to 1", o.Threshold)
+	case !(o.Target > 0 && o.Target < o.Threshold):
+		return loci.Errorf(loci.Invalid, "target is %v; it must be above 0 and below the threshold %v", o.Target, o.Threshold)
+	case o.TokensPerDay < 0:
+		return loci.Errorf(loci.Invalid, "tokens per day is %d; it must be at least 0", o.TokensPerDay)
+	case o.Messages < 1:
+		return loci.Errorf(loci.Invalid, "messages is %d; it must be at least 1", o.Messages)
+	case o.SummaryTokens < 16 || float64(o.SummaryTokens) > o.Target*float64(o.ContextTokens):
+		return loci.Errorf(loci.Invalid, "summary_tokens is %d; it must be 16 to target·context_tokens", o.SummaryTokens)
+	}
+	return nil
+}
+
+// Summarise keeps a conversation within the room a model has. When at least six
+// messages are not summarised yet and more than 85 % of the room is in use, the oldest
+// of them join the summary, as many as it takes to come down to 50 %, but never the
+// newest one, and no call without its result. System messages are never summarised:
+// they count, and stay beside the summary. The history stays complete.
+//
+// Of several callers at once one summarises; the others get its summary. Conflict:
+// messages that were being summarised were erased meanwhile. NotFound: there is no
+// such session.
+func (s *Handle) Summarise(ctx context.Context, id string, o SummaryOptions) (Summarised, error) {
+	if err := o.check(); err != nil {
+		return Summarised{}, err
+	}
+	st, err := s.have(ctx, id)
+	if err != nil {
+		return Summarised{}, err
+	}
+	w := &summarising{s: s, o: o, st: st, out: Summarised{Session: id, Summary: st.body.Summary}}
+	if err := w.measure(ctx); err != nil {
+		return Summarised{}, err
+	}
+	if w.take == 0 {
+		w.out.After = w.out.Before
+		return w.out, nil
+	}
+	text, by, err := w.write(ctx)
+	if err != nil {
+		return Summarised{}, err
+	}
+	return w.store(ctx, text, by)
+}
+
+// A summarising is a summary under way.
+type summarising struct {
+	s       *Handle
+	o       SummaryOptions
+	st      *state
+	open    []StoredMessage // not summarised yet, without system messages
+	tokens  []int           // of them
+	system  int             // tokens of all system messages
+	take    int             // how many of the open ones join the summary
+	through int64           // the last of them
+	out     Summarised
+}
+
+// count is what a message takes of the room.
+func (w *summarising) count(m *Message) int {
+	return messageTokens + w.s.m.Tokenizer().Count(m.Speaker()+": "+m.Text())
+}
+
+// measure counts what is in use and decides how many messages join the summary.
+func (w *summarising) measure(ctx context.Context) error {
+	from, used := int64(1), 0
+	if old := w.st.body.Summary; old != nil {
+		from = old.Through + 1
+		used = w.s.m.Tokenizer().Count(old.Text)
+		f := w.s.within(w.st.body.ID, 1, from)
+		f.Statuses = []string{string(MessageSystem)}
+		if err := w.s.eachMessage(ctx, f, func(m StoredMessage) { w.system += w.count(&m.Message) }); err != nil {
+			return err
+		}
+	}
+	err := w.s.eachMessage(ctx, w.s.within(w.st.body.ID, from, w.st.body.Last+1), func(m StoredMessage) {
+		tokens := w.count(&m.Message)
+		if m.Type.base() == MessageSystem {
+			w.system += tokens
+			return
+		}
+		w.open, w.tokens = append(w.open, m), append(w.tokens, tokens)
+		used += tokens
+	})
+	w.out.Before = used + w.system
+	if err == nil && len(w.open) >= w.o.Messages && float64(w.out.Before) > w.o.Threshold*float64(w.o.ContextTokens) {
+		w.choose()
+	}
+	return err
+}
+
+// eachMessage calls do for the messages a filter selects, in order.
+func (s *Handle) eachMessage(ctx context.Context, f loci.Filter, do func(StoredMessage)) error {
+	for page := (loci.Page{Limit: 500, Order: loci.SlotAscending, NoText: true}); ; {
+		records, next, err := s.m.Records(ctx, f, page)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			m, err := readMessage(&records[i])
+			if err != nil {
+				return err
+			}
+			do(m)
+		}
+		if page.Cursor = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// choose takes the oldest messages until what is left fits the target, with the
+// results of the calls among them.
+func (w *summarising) choose() {
+	left := w.system + w.o.SummaryTokens
+	for _, n := range w.tokens {
+		left += n
+	}
+	for w.take < len(w.open)-1 && float64(left) > w.o.Target*float64(w.o.ContextTokens) {
+		left -= w.tokens[w.take]
+		w.take++
+	}
+	for w.take < len(w.open) && w.open[w.take].isResult() {
+		w.take++
+	}
+	if w.take == len(w.open) { // the newest is a result: it stays, with its call
+		for w.take--; w.take > 0 && w.open[w.take].isResult(); w.take-- {
+		}
+	}
+	if w.take > 0 {
+		w.through = w.open[w.take-1].Seq
+	}
+}
+
+// store stores a summary, unless another one was stored since this one was begun.
+func (w *summarising) store(ctx context.Context, text, by string) (Summarised, error) {
+	s, id := w.s, w.st.body.ID
+	return loci.Commit(ctx, s.m.Unkeyed(), "summarise session", nil, func(now time.Time) (d loci.Decision[Summarised], err error) {
+		st, err := s.have(ctx, id)
+		if err != nil {
+			return d, err
+		}
+		d.Reply = w.out
+		if st.record.ID != w.st.record.ID || epochOf(st) != epochOf(w.st) {
+			d.Reply.Summary, d.Reply.After = st.body.Summary, w.out.Before
+			return d, nil
+		}
+		there, err := s.m.Count(ctx, s.within(id, w.open[0].Seq, w.through+1))
+		if err != nil {
+			return d, err
+		}
+		if there.Records < int64(w.take) {
+			return d, &loci.Error{Code: loci.Conflict, Op: "summarise session", Msg: "messages that were being summarised were erased meanwhile", Recovery: "Try again."}
+		}
+		covered := int64(w.take)
+		if st.body.Summary != nil {
+			covered += st.body.Summary.Messages
+		}
+		st.body.Summary = &Summary{Text: text, Through: w.through, Messages: covered, Epoch: epochOf(st) + 1, By: by, CreatedAt: now}
+		d.Record, d.Reply.Done, d.Reply.Summary = st.record.ID, true, st.body.Summary
+		d.Reply.After = w.system + s.m.Tokenizer().Count(text)
+		for _, n := range w.tokens[w.take:] {
+			d.Reply.After += n
+		}
+		d.Change, err = s.change(ctx, st, now, loci.EventUpdated, map[string]any{"through": w.through, "epoch": st.body.Summary.Epoch})
+		return d, err
+	})
+}
+
+func epochOf(st *state) int64 {
+	if st.body.Summary == nil {
+		return 0
+	}
+	return st.body.Summary.Epoch
+}

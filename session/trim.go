@@ -1,0 +1,285 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// A header is what a trim needs to know of a message.
+type header struct {
+	id      loci.ID // zero: it is not stored yet
+	version int64
+	seq     int64
+	system  bool
+	result  bool     // of a call
+	calls   []string // ids of the calls it makes
+	answers string   // id of the call whose result it is
+}
+
+func headerOf(m Message) header {
+	return header{system: m.Type.base() == MessageSystem, result: m.isResult(), calls: m.calls(), answers: m.answers()}
+}
+
+// headers reads the headers of a session's messages from one number to before another, all of them.
+func (s *Handle) headers(ctx context.Context, session string, from, before int64) (out []header, err error) {
+	for {
+		page, more, err := s.someHeaders(ctx, session, from, before, loci.Page{Limit: 1000, Order: loci.SlotAscending, NoText: true})
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, page...); !more {
+			return out, nil
+		}
+		from = out[len(out)-1].seq + 1
+	}
+}
+
+func (s *Handle) someHeaders(ctx context.Context, session string, from, before int64, page loci.Page) (out []header, more bool, err error) {
+	records, next, err := s.m.Records(ctx, s.within(session, from, before), page)
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range records {
+		m, err := readMessage(&records[i])
+		if err != nil {
+			return nil, false, err
+		}
+		h := headerOf(m.Message)
+		h.id, h.version, h.seq = records[i].ID, records[i].Version, m.Seq
+		out = append(out, h)
+	}
+	return out, next != "", nil
+}
+
+// A trimPlan says which messages go.
+type trimPlan struct {
+	drop     []header // in order
+	floor    int64    // before it only system messages are left
+	settled  bool     // more messages would not change it
+	coherent bool     // of a plan over all messages: what is left is
+}
+
+// planTrim chooses what goes from messages in order, of which the first n that are
+// no system messages must. After them go results at the beginning, and every result
+// whose call goes. With whole, which needs all messages, every other result goes too
+// that follows no call of its own.
+func planTrim(messages []header, n int64, whole bool) (p trimPlan) {
+	open := map[string]bool{} // calls that went, whose results did not
+	i := 0
+	for ; i < len(messages); i++ {
+		h := &messages[i]
+		if h.system {
+			continue
+		}
+		if n <= 0 && !h.result {
+			break
+		}
+		n--
+		p.drop = append(p.drop, *h)
+		for _, id := range h.calls {
+			open[id] = true
+		}
+		delete(open, h.answers)
+	}
+	if i == len(messages) {
+		if i > 0 {
+			p.floor = messages[i-1].seq + 1
+		}
+		p.coherent = true
+		return p
+	}
+	p.floor = messages[i].seq
+	asked := map[string]int{} // calls that stay, by how many results they have
+	p.coherent = true
+	for _, h := range messages[i:] {
+		gone := h.answers != "" && open[h.answers]
+		if _, ok := asked[h.answers]; whole && h.answers != "" && !ok {
+			gone = true
+		}
+		if gone {
+			p.drop = append(p.drop, h)
+			if !whole {
+				delete(open, h.answers) // where all is coherent there is one result
+			}
+			continue
+		}
+		for _, id := range h.calls {
+			if _, ok := asked[id]; ok {
+				p.coherent = false
+			}
+			asked[id] = 0
+		}
+		if h.answers != "" {
+			asked[h.answers]++
+			p.coherent = p.coherent && asked[h.answers] == 1
+		}
+	}
+	p.settled = len(open) == 0
+	return p
+}
+
+// trimFor decides which messages of a session and of the batch that is appended go,
+// since the session keeps no more. had is how many it held before.
+func (s *Handle) trimFor(ctx context.Context, st *state, batch []header, had int64) ([]header, error) {
+	most := s.most(&st.body)
+	if most == 0 {
+		st.body.Coherent = false // nobody looks
+		return nil, nil
+	}
+	if st.body.Coherent {
+		var err error
+		if st.body.Coherent, err = s.continues(ctx, st, batch, had); err != nil {
+			return nil, err
+		}
+	}
+	if st.body.Count <= most {
+		return nil, nil
+	}
+	return s.plan(ctx, st, batch, most)
+}
+
+// plan chooses what goes until a session holds no more than most messages, and
+// takes it out of the session's numbers. It reads as many of the oldest as it needs.
+func (s *Handle) plan(ctx context.Context, st *state, batch []header, most int64) ([]header, error) {
+	b := &st.body
+	whole := !b.Coherent
+	excess := b.Count - most
+	var read []header
+	from, more := max(1, b.Floor), !st.fresh
+	if whole {
+		from = 1
+	}
+	before := b.Last + 1 - int64(len(batch))
+	enough := 0 // so many are read before it is worth planning again, which looks at all of them
+	for {
+		if more {
+			page := loci.Page{Limit: int(min(1000, excess+16)), Order: loci.SlotAscending, NoText: true}
+			if whole || len(read) > 0 {
+				page.Limit = 1000
+			}
+			part, following, err := s.someHeaders(ctx, b.ID, from, before, page)
+			if err != nil {
+				return nil, err
+			}
+			if more = following; more {
+				from = part[len(part)-1].seq + 1
+			}
+			read = append(read, part...)
+		}
+		if more && (whole || len(read) < enough) {
+			continue
+		}
+		all := read
+		if !more {
+			all = slices.Concat(read, batch)
+		}
+		p := planTrim(all, excess, whole)
+		if more && !p.settled {
+			enough = 2 * len(read)
+			continue
+		}
+		b.Count -= int64(len(p.drop))
+		b.Floor = max(b.Floor, p.floor)
+		b.Coherent = !whole || p.coherent
+		return p.drop, nil
+	}
+}
+
+// continues reports whether a session stays coherent with a batch: each result in it
+// has its call, before it, and is the first one of that.
+func (s *Handle) continues(ctx context.Context, st *state, batch []header, had int64) (bool, error) {
+	asked := map[string]int{}
+	open := map[string]bool{} // calls made before the batch
+	for _, h := range batch {
+		for _, id := range h.calls {
+			if _, again := asked[id]; again {
+				return false, nil
+			}
+			asked[id] = 0
+		}
+		switch _, own := asked[h.answers]; {
+		case h.answers == "":
+		case own:
+			if asked[h.answers]++; asked[h.answers] > 1 {
+				return false, nil
+			}
+		case open[h.answers]:
+			return false, nil
+		default:
+			open[h.answers] = true
+		}
+	}
+	if had == 0 || len(open) == 0 {
+		return len(open) == 0, nil
+	}
+	before := st.body.Last + 1 - int64(len(batch))
+	for limit := 20; ; limit = 1000 { // the call is nearly always among the latest
+		page, more, err := s.someHeaders(ctx, st.body.ID, 1, before, loci.Page{Limit: limit, Order: loci.SlotDescending, NoText: true})
+		if err != nil {
+			return false, err
+		}
+		for _, h := range page {
+			if open[h.answers] {
+				return false, nil
+			}
+			for _, id := range h.calls {
+				delete(open, id)
+			}
+		}
+		if len(open) == 0 || !more {
+			return len(open) == 0, nil
+		}
+		before = page[len(page)-1].seq
+	}
+}
+
+// Trimmed says what [Sessions.Trim] did.
+type Trimmed struct {
+	Erased   int64 `json:"erased"`
+	Messages int64 `json:"message_count"` // that are left
+}
+
+// Trim erases the oldest messages of a session until no more than most are left.
+// System messages stay, whatever their age, and count. What is kept never begins
+// with the result of a tool call, and holds no result whose call is gone; so it may
+// be less than most. A summary stays. NotFound: there is no such session.
+func (s *Handle) Trim(ctx context.Context, id string, most int) (Trimmed, error) {
+	if most < 0 || most > maxMaxMessages {
+		return Trimmed{}, loci.Errorf(loci.Invalid, "max_messages is %d; it must be 0 to %d", most, maxMaxMessages)
+	}
+	return loci.Commit(ctx, s.m, "trim session", map[string]any{"session_id": id, "max_messages": most}, func(now time.Time) (d loci.Decision[Trimmed], err error) {
+		st, err := s.have(ctx, id)
+		if err != nil {
+			return d, err
+		}
+		d.Record = st.record.ID
+		if st.body.Count <= int64(most) {
+			d.Reply.Messages = st.body.Count
+			return d, nil
+		}
+		st.body.Coherent = false // look at all of it
+		gone, err := s.plan(ctx, st, nil, int64(most))
+		if err != nil {
+			return d, err
+		}
+		d.Reply = Trimmed{Erased: int64(len(gone)), Messages: st.body.Count}
+		if len(gone) == 0 {
+			return d, nil
+		}
+		d.Change, err = s.eraseMessages(ctx, st, gone, now)
+		return d, err
+	})
+}
+
+// eraseMessages is the change that takes messages out of a session.
+func (s *Handle) eraseMessages(ctx context.Context, st *state, gone []header, now time.Time) (loci.Change, error) {
+	payload := map[string]any{"messages": len(gone), "to": gone[len(gone)-1].seq}
+	c, err := s.change(ctx, st, now, loci.EventTrimmed, payload)
+	for _, h := range gone {
+		c.Erase = append(c.Erase, loci.Erase{ID: h.id, Version: h.version})
+	}
+	return c, err
+}

@@ -1,0 +1,153 @@
+package tree_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/sqlite"
+	"github.com/loci-memory/loci/tree"
+)
+
+// fillTree makes a tree of so many small files, a hundred in a directory.
+func fillTree(b *testing.B, e *loci.Engine, files int) *tree.Tree {
+	b.Helper()
+	fileTree := newTree(b, e, "")
+	const batch = 1000
+	for n := 0; n < files; n += batch {
+		var part []tree.FileContent
+		for i := n; i < min(n+batch, files); i++ {
+			part = append(part, tree.FileContent{Path: fmt.Sprintf("/d%d/f%d", i/100, i%100), Content: fmt.Sprintf("File number %d.\n", i)})
+		}
+		if _, err := fileTree.WriteAll(b.Context(), part, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return fileTree
+}
+
+func eachBenchStore(b *testing.B, run func(*testing.B, loci.Store)) {
+	b.Run("memory", func(b *testing.B) { run(b, memory.Open()) })
+	b.Run("sqlite", func(b *testing.B) {
+		s, err := sqlite.Open(filepath.Join(b.TempDir(), "x"), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		run(b, s)
+	})
+}
+
+// BenchmarkTreeFiles measures calls on a tree of more and more files.
+func BenchmarkTreeFiles(b *testing.B) {
+	for _, files := range []int{10, 1000, 100_000} {
+		b.Run(fmt.Sprint(files), func(b *testing.B) {
+			eachBenchStore(b, func(b *testing.B, s loci.Store) {
+				fileTree := fillTree(b, locitest.NewEngine(b, s, loci.Options{}), files)
+				b.Run("read", func(b *testing.B) {
+					for i := range b.N {
+						if _, err := fileTree.Read(b.Context(), fmt.Sprintf("/d%d/f%d", i%files/100, i%files%100)); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+				b.Run("list", func(b *testing.B) {
+					for range b.N {
+						if _, err := fileTree.List(b.Context(), "/d0"); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+				b.Run("append", func(b *testing.B) {
+					for i := range b.N {
+						if _, err := fileTree.Append(b.Context(), fmt.Sprintf("/d%d/f%d", i%files/100, i%files%100), "one more line"); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+				b.Run("create", func(b *testing.B) {
+					for i := range b.N {
+						if _, err := fileTree.Append(b.Context(), fmt.Sprintf("/new/%d-%d", b.N, i), "a new file"); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			})
+		})
+	}
+}
+
+// BenchmarkTreeSizes measures calls on a file of more and more bytes.
+func BenchmarkTreeSizes(b *testing.B) {
+	for _, size := range []int{1 << 10, 32 << 10, 1 << 20} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			eachBenchStore(b, func(b *testing.B, s loci.Store) {
+				fileTree := newTree(b, locitest.NewEngine(b, s, loci.Options{Features: []loci.Feature{tree.Feature{MaxFileBytes: 64 << 20}}}), "")
+				lines := strings.Repeat("A line of some forty characters or so.\n", size/78)
+				writeFile(b, fileTree, "/f", lines+"mark 0.\n"+lines)
+				b.Run("read", func(b *testing.B) {
+					for range b.N {
+						if _, err := fileTree.Read(b.Context(), "/f"); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+				b.Run("lines", func(b *testing.B) {
+					for range b.N {
+						if _, err := fileTree.ReadLines(b.Context(), "/f", 10, 20); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+				b.Run("append", func(b *testing.B) {
+					for range b.N {
+						if _, err := fileTree.Append(b.Context(), "/f", "one more line"); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+				mark := 0
+				b.Run("update", func(b *testing.B) {
+					for range b.N {
+						if _, err := fileTree.Update(b.Context(), "/f", fmt.Sprintf("mark %d.", mark), fmt.Sprintf("mark %d.", mark+1)); err != nil {
+							b.Fatal(err)
+						}
+						mark++
+					}
+				})
+			})
+		})
+	}
+}
+
+const subtreeFiles = 100_000
+
+// BenchmarkTreeSubtree measures changes of a whole tree of 100,000 files.
+func BenchmarkTreeSubtree(b *testing.B) {
+	eachBenchStore(b, func(b *testing.B, s loci.Store) {
+		for range b.N {
+			b.StopTimer()
+			fileTree := fillTree(b, locitest.NewEngine(b, s, loci.Options{}), subtreeFiles)
+			for i := range subtreeFiles / 100 {
+				if err := fileTree.Rename(b.Context(), fmt.Sprintf("/d%d", i), fmt.Sprintf("/all/d%d", i)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StartTimer()
+			start := b.Elapsed()
+			if err := fileTree.Rename(b.Context(), "/all", "/moved"); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric((b.Elapsed() - start).Seconds(), "s/rename")
+			start = b.Elapsed()
+			if _, err := fileTree.Delete(b.Context(), "/moved"); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric((b.Elapsed() - start).Seconds(), "s/delete")
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package tree
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci"
+)
+
+// maxBlock bounds the bytes of a block. The last block of a file is written anew by
+// an append, the others never: a few passages are a good measure of that work.
+const maxBlock = 4 << 10
+
+// A block is a part of a file's content: a record of KindBlock, searched by its
+// passages. Only the last block of a file ever grows, and only at its end, so that
+// an earlier state of the file is a list of blocks and how much of each it has.
+type block struct {
+	N       int64 // names it in its file; never used again
+	Bytes   int   // of it that belong to this state
+	Lines   int64 // line ends in them
+	Version int64 // of the record, as of this state
+}
+
+// blocks are the blocks of a state in their order.
+type blocks []block
+
+// MarshalText writes base64 of varints: of each block the step from the number of the
+// one before it, bytes, line ends and version. A large file has hundreds, all of which
+// every call reads: as JSON they would cost more than the call.
+func (l blocks) MarshalText() ([]byte, error) {
+	var out []byte
+	before := int64(0)
+	for _, b := range l {
+		out = binary.AppendVarint(out, b.N-before)
+		out = binary.AppendVarint(out, int64(b.Bytes))
+		out = binary.AppendVarint(out, b.Lines)
+		out = binary.AppendVarint(out, b.Version)
+		before = b.N
+	}
+	return base64.RawStdEncoding.AppendEncode(nil, out), nil
+}
+
+// UnmarshalText reads the same.
+func (l *blocks) UnmarshalText(text []byte) error {
+	data, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	if err != nil {
+		return err
+	}
+	*l = nil
+	before := int64(0)
+	for len(data) > 0 {
+		var v [4]int64
+		for i := range v {
+			x, n := binary.Varint(data)
+			if n <= 0 {
+				return errors.New("the list of blocks is cut short")
+			}
+			v[i], data = x, data[n:]
+		}
+		b := block{N: before + v[0], Bytes: int(v[1]), Lines: v[2], Version: v[3]}
+		if b.N < 0 || b.Bytes < 1 || b.Bytes > maxBlock || b.Lines < 0 || b.Version < 1 {
+			return errors.New("the list of blocks is damaged")
+		}
+		*l = append(*l, b)
+		before = b.N
+	}
+	return nil
+}
+
+// retired is a block that the current state has no more, but a kept one has.
+type retired struct {
+	N       int64
+	Version int64 // of its record
+	Until   int64 // the last version of the file that has it
+}
+
+// MarshalJSON writes [n, version, until].
+func (r retired) MarshalJSON() ([]byte, error) {
+	return json.Marshal([3]int64{r.N, r.Version, r.Until})
+}
+
+// UnmarshalJSON reads the same.
+func (r *retired) UnmarshalJSON(data []byte) error {
+	var v [3]int64
+	if err := json.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	*r = retired{v[0], v[1], v[2]}
+	return nil
+}
+
+// A manifest says of which blocks a state of a file consists. It is kept in the
+// attributes of the entry, of which the store keeps the earlier ones.
+type manifest struct {
+	Bytes  int64  `json:"bytes"`
+	Open   bool   `json:"open,omitempty"` // the last line has no end
+	Blocks blocks `json:"blocks,omitempty"`
+}
+
+func readManifest(attributes json.RawMessage) (m manifest, err error) {
+	if err := json.Unmarshal(attributes, &m); err != nil {
+		return m, &loci.Error{Code: loci.Internal, Op: "read manifest", Err: err}
+	}
+	return m, nil
+}
+
+// lines counts the lines, an unended last one included.
+func (m *manifest) lines() (n int64) {
+	for _, b := range m.Blocks {
+		n += b.Lines
+	}
+	if m.Open {
+		n++
+	}
+	return n
+}
+
+// add puts a block with its text at the end.
+func (m *manifest) add(n, version int64, text string) {
+	m.Blocks = append(m.Blocks, block{n, len(text), int64(strings.Count(text, "\n")), version})
+	m.Bytes += int64(len(text))
+	m.Open = !strings.HasSuffix(text, "\n")
+}
+
+// covering returns the blocks that hold some lines, and how many lines end before
+// the first of them.
+func (m *manifest) covering(first, last int64) (blocks []block, before int64) {
+	ended := int64(0) // line ends before the block at hand
+	from := -1
+	for i, b := range m.Blocks {
+		if from < 0 && ended+b.Lines >= first-1 {
+			from, before = i, ended
+		}
+		if ended += b.Lines; last > 0 && ended >= last {
+			return m.Blocks[from : i+1], before
+		}
+	}
+	if from < 0 {
+		return nil, 0
+	}
+	return m.Blocks[from:], before
+}
+
+// cutLines returns lines first to last of a text, counted from 1; with open, to its end.
+func cutLines(text string, first, last int64, open bool) string {
+	for ; first > 1; first, last = first-1, last-1 {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	if open {
+		return text
+	}
+	end := 0
+	for ; last > 0; last-- {
+		at := strings.IndexByte(text[end:], '\n')
+		if at < 0 {
+			return text
+		}
+		end += at + 1
+	}
+	return text[:end]
+}
+
+// cutBlock returns how much of a text its first block takes: at most maxBlock
+// bytes, up to the last line end in them, else to the end of a character.
+func cutBlock(text string) int {
+	if len(text) <= maxBlock {
+		return len(text)
+	}
+	if at := strings.LastIndexByte(text[:maxBlock], '\n'); at >= 0 {
+		return at + 1
+	}
+	end := maxBlock
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return end
+}
+
+// blockID is the id of a block: it follows from that of its file, so that nothing
+// has to be read to erase it.
+func blockID(file loci.ID, n int64) loci.ID {
+	return loci.DerivedID(file, "block", strconv.FormatInt(n, 10))
+}
+
+// errBlockGone says that a state is no longer there: the file was changed since its
+// entry was read.
+var errBlockGone = errors.New("a block of the file is gone")
+
+// blockRecords reads the records of blocks of a file, in their order.
+func (t *Tree) blockRecords(ctx context.Context, file loci.ID, blocks []block) ([]loci.Record, error) {
+	out := make([]loci.Record, len(blocks))
+	at := make(map[loci.ID]int, len(blocks))
+	for from := 0; from < len(blocks); from += 1000 {
+		part := blocks[from:min(from+1000, len(blocks))]
+		f := loci.Filter{Within: []loci.Namespace{t.m.Namespace()}, Exact: true, Kinds: []loci.Kind{loci.KindBlock}, NotLive: true}
+		for i, b := range part {
+			id := blockID(file, b.N)
+			at[id] = from + i
+			f.IDs = append(f.IDs, id)
+		}
+		records, _, err := t.m.Records(ctx, f, loci.Page{Limit: len(part)})
+		if err != nil {
+			return nil, err
+		}
+		if len(records) < len(part) {
+			return nil, errBlockGone
+		}
+		for i := range records {
+			n := at[records[i].ID]
+			if len(records[i].Text) < blocks[n].Bytes {
+				return nil, errBlockGone
+			}
+			out[n] = records[i]
+		}
+	}
+	return out, nil
+}
+
+// content joins blocks of a file, each cut to what belongs to the state.
+func (t *Tree) content(ctx context.Context, e *entry, blocks []block) (string, error) {
+	records, err := t.blockRecords(ctx, e.record.ID, blocks)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for i := range records {
+		text.WriteString(records[i].Text[:blocks[i].Bytes])
+	}
+	return text.String(), nil
+}

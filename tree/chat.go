@@ -1,0 +1,139 @@
+package tree
+
+import (
+	"encoding/json"
+
+	"github.com/loci-memory/loci"
+)
+
+// MaxChatMessages bounds the messages of a conversation that a memory is put into.
+const MaxChatMessages = 10_000
+
+// A ChatMessage is a message of a conversation as a program keeps it. What Loci does
+// not know of it stays as it is.
+type ChatMessage struct {
+	Role    string          // system, user, assistant, tool and so on
+	Content json.RawMessage // a string or a list of parts, as JSON
+
+	// Source is the whole message as it was read; nil: it is written anew from Role
+	// and Content.
+	Source json.RawMessage
+	form   chatForm
+}
+
+// A chatForm is how a message is written.
+type chatForm int
+
+const (
+	openAIForm    chatForm = iota // {"role": …, "content": …}
+	langChainForm                 // {"type": …, "data": {"content": …}}
+)
+
+// langChainRoles are the roles of LangChain's types of messages.
+var langChainRoles = map[string]string{"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
+
+// System reports whether the message instructs the model on behalf of the program.
+func (c *ChatMessage) System() bool { return c.Role == "system" || c.Role == "developer" }
+
+// ParseChat reads a JSON list of messages, each in the form of OpenAI's chat
+// messages, {"role", "content"}, or in that in which LangChain stores them, {"type",
+// "data"}.
+func ParseChat(list json.RawMessage) ([]ChatMessage, error) {
+	if err := loci.CheckJSON("messages", list); err != nil {
+		return nil, err
+	}
+	if json.Valid(list) && loci.CountJSON(list) > MaxChatMessages {
+		return nil, loci.Errorf(loci.Invalid, "messages has more than %d entries: leave the oldest out", MaxChatMessages)
+	}
+	var all []json.RawMessage
+	if err := json.Unmarshal(list, &all); err != nil {
+		return nil, loci.Errorf(loci.Invalid, "messages must be a JSON list: %s", loci.JSONFault(err))
+	}
+	out := make([]ChatMessage, len(all))
+	for i, source := range all {
+		var read struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+			Type    string          `json:"type"`
+			Data    *struct {
+				Role    string          `json:"role"`
+				Content json.RawMessage `json:"content"`
+			} `json:"data"`
+		}
+		err := loci.UnmarshalJSON(source, &read)
+		switch {
+		case err == nil && read.Role != "":
+			out[i] = ChatMessage{Role: read.Role, Content: read.Content, Source: source}
+		case err == nil && read.Type != "" && read.Data != nil:
+			role, known := langChainRoles[read.Type]
+			if !known {
+				role = read.Type
+				if read.Data.Role != "" {
+					role = read.Data.Role
+				}
+			}
+			out[i] = ChatMessage{Role: role, Content: read.Data.Content, Source: source, form: langChainForm}
+		default:
+			return nil, &loci.Error{Code: loci.Invalid, Msg: loci.Errorf(loci.Invalid, "messages[%d] has neither a role nor a type with data", i).Msg, Err: err,
+				Recovery: `Write each message as {"role", "content"} or as {"type", "data"}.`}
+		}
+	}
+	return out, nil
+}
+
+// FormatChat writes messages as a JSON list. Those that were read are written as
+// they were.
+func FormatChat(messages []ChatMessage) (json.RawMessage, error) {
+	all := make([]json.RawMessage, len(messages))
+	for i := range messages {
+		if all[i] = messages[i].Source; all[i] != nil {
+			continue
+		}
+		var err error
+		if all[i], err = messages[i].write(); err != nil {
+			return nil, loci.Errorf(loci.Invalid, "messages[%d] is not JSON: %w", i, err)
+		}
+	}
+	return loci.EncodeJSON(all)
+}
+
+func (c *ChatMessage) write() (json.RawMessage, error) {
+	content := c.Content
+	if content == nil {
+		content = json.RawMessage("null")
+	}
+	if c.form != langChainForm {
+		return loci.EncodeJSON(struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		}{c.Role, content})
+	}
+	typ := c.Role
+	for name, role := range langChainRoles {
+		if role == c.Role {
+			typ = name
+		}
+	}
+	type data struct {
+		Content json.RawMessage `json:"content"`
+		Type    string          `json:"type"`
+	}
+	return loci.EncodeJSON(struct {
+		Type string `json:"type"`
+		Data data   `json:"data"`
+	}{typ, data{content, typ}})
+}
+
+// systemMessage makes a system message in the form that the others have.
+func systemMessage(text string, others []ChatMessage) (ChatMessage, error) {
+	content, err := loci.EncodeJSON(text)
+	if err != nil {
+		return ChatMessage{}, &loci.Error{Code: loci.Internal, Op: "connect", Err: err}
+	}
+	c := ChatMessage{Role: "system", Content: content}
+	if len(others) > 0 {
+		c.form = others[0].form
+	}
+	c.Source, err = c.write()
+	return c, err
+}

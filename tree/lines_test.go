@@ -1,0 +1,128 @@
+package tree_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/tree"
+)
+
+// treeOf shows a tree in full: paths, contents and contents of versions.
+func treeOf(t *testing.T, fileTree *tree.Tree) (lines []string) {
+	t.Helper()
+	err := fileTree.Walk(t.Context(), "/", func(f tree.FileInfo) bool {
+		if f.Dir {
+			lines = append(lines, f.Path+"/")
+			return true
+		}
+		versions, err := fileTree.Versions(t.Context(), f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range versions {
+			content, err := fileTree.ReadVersion(t.Context(), f.Path, v.Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, fmt.Sprintf("%s@%d %x %v %v", f.Path, v.Version, content, v.WrittenAt, v.Current))
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestExportCarriesTrees exports trees and imports them into another store, another
+// namespace of it, and again where they are.
+func TestExportCarriesTrees(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
+		e := locitest.NewEngine(t, store, loci.Options{})
+		m := locitest.Bind(t, e, "user", "ann")
+		fileTree := newTree(t, e, "")
+		thread, err := tree.Of(m, "other", "7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, thread, "/mine", "of the thread")
+		if err := fileTree.MakeDir(t.Context(), "/empty/dir"); err != nil {
+			t.Fatal(err)
+		}
+		long := strings.Repeat("A line of a long file, é and ☃.\n", 1000)
+		writeFile(t, fileTree, "/a/long", long)
+		for i := range 15 {
+			writeFile(t, fileTree, "/a/long", strings.Replace(long, "line", fmt.Sprint("row ", i), 1+i*60))
+			if _, err := fileTree.Append(t.Context(), "/a/long", "more"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := fileTree.Rename(t.Context(), "/a", "/b"); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, fileTree, "/b/empty", "")
+		locitest.Save(t, m, "A note beside the files.")
+		var out bytes.Buffer
+		records, err := m.Export(t.Context(), &out, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := treeOf(t, fileTree)
+		in := func(to *loci.Memory, created, existing, conflicts int64) {
+			t.Helper()
+			report, err := to.Import(t.Context(), bytes.NewReader(out.Bytes()), nil)
+			if err != nil || report.Created != created || report.Existing != existing || report.Conflicts != conflicts {
+				t.Fatalf("%d records: %+v, %v; want %d, %d, %d", records, report, err, created, existing, conflicts)
+			}
+		}
+		same := func(to *loci.Memory) *tree.Tree {
+			t.Helper()
+			got, err := tree.Of(to, "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines := treeOf(t, got); !slices.Equal(lines, want) {
+				t.Fatalf("the tree became\n%.400s\nwant\n%.400s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+			}
+			n, bytes, err := got.Totals(t.Context())
+			if wantN, wantBytes, _ := fileTree.Totals(t.Context()); err != nil || n != wantN || bytes != wantBytes {
+				t.Fatalf("totals %+v, %d, %v", n, bytes, err)
+			}
+			return got
+		}
+		const all = 2 + 1 + 2 + 1 + 1 // /empty /empty/dir, /b, its two files, the thread's, the note
+		in(m, 0, all, 0)
+		bob := locitest.Bind(t, e, "user", "bob")
+		in(bob, all, 0, 0)
+		copied := same(bob)
+		elsewhere := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "user", "ann")
+		in(elsewhere, all, 0, 0)
+		same(elsewhere)
+		// The copy is searched, changed, restored and erased like any other.
+		if r, err := copied.Search(t.Context(), tree.Query{Text: "row 14", Mode: loci.Keyword}); err != nil || len(r.Matches) == 0 {
+			t.Errorf("the copy finds %d, %v", len(r.Matches), err)
+		}
+		for i := range 12 {
+			writeFile(t, copied, "/b/long", fmt.Sprint("short ", i))
+		}
+		in(bob, 0, all-1, 1)
+		if _, err := copied.Delete(t.Context(), "/"); err != nil {
+			t.Fatal(err)
+		}
+		left := loci.Filter{Within: []loci.Namespace{copied.Namespace()}, NotLive: true}
+		if n, err := store.Count(t.Context(), locitest.Tenant(t, "t"), left); err != nil || n.Records != 1 {
+			t.Errorf("left: %+v, %v", n, err)
+		}
+		same(m)
+		damaged := strings.Replace(out.String(), `"position":1`, `"position":9`, 1)
+		if _, err := elsewhere.Import(t.Context(), strings.NewReader(damaged), nil); loci.AsError(err).Code != loci.Invalid {
+			t.Errorf("a damaged file: %v", err)
+		}
+	})
+}
