@@ -158,3 +158,37 @@ func TestOnlyWiringMakesPrincipals(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A package is read file by file, and a file in one sitting: both have a limit.
+const (
+	mostFiles = 55
+	mostLines = 500
+)
+
+// TestRoomsAreSmall counts the files of each package and the lines of each file, tests
+// aside.
+func TestRoomsAreSmall(t *testing.T) {
+	files := map[string]int{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files[filepath.ToSlash(filepath.Dir(path))]++
+		data, err := os.ReadFile(path)
+		if n := strings.Count(string(data), "\n"); n > mostLines {
+			t.Errorf("%s has %d lines; the limit is %d: cut it where its subject changes", path, n, mostLines)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, n := range files {
+		if n > mostFiles {
+			t.Errorf("%s has %d files; the limit is %d: a noun that others do not know gets a package of its own", dir, n, mostFiles)
+		}
+	}
+}

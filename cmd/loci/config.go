@@ -331,3 +331,24 @@ func homeDir(env environ) string {
 	}
 	return env.get("HOME")
 }
+
+// setSessionTimeout takes a duration, or 0 for none.
+func setSessionTimeout(field *time.Duration, v string) error {
+	if d, err := time.ParseDuration(v); err == nil && d == 0 {
+		*field = 0
+		return nil
+	}
+	return setDuration(field, v, 10*366*24*time.Hour)
+}
+
+func setDuration(field *time.Duration, v string, most time.Duration) error {
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		return fmt.Errorf("%q must be a duration such as 15s, 10m or 24h", v)
+	}
+	if d < time.Millisecond || d > most {
+		return fmt.Errorf("%q must be from 1ms to %s", v, most)
+	}
+	*field = d
+	return nil
+}
