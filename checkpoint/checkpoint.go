@@ -1,3 +1,5 @@
+// Package checkpoint keeps LangGraph's checkpoints, the values of their channels and the
+// writes of their tasks. Name [Feature] in loci.Options.Features.
 package checkpoint
 
 import (
@@ -92,7 +94,7 @@ type Handle struct{ m *loci.Memory }
 // Of returns the checkpoints of a handle's namespace.
 func Of(m *loci.Memory) *Handle { return &Handle{m} }
 
-// checkpointBody is what only the checkpoint's files read of a checkpoint.
+// body is what only the checkpoint's files read of a checkpoint.
 type body struct {
 	Thread       string             `json:"thread"`
 	Namespace    string             `json:"ns,omitempty"`

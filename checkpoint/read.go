@@ -54,7 +54,7 @@ func (c *Handle) at(ctx context.Context, kind loci.Kind, slot string, p loci.Pag
 	return &records[0], nil
 }
 
-// A storedCheckpoint is a checkpoint's record, without its text, and what its body says.
+// A stored is a checkpoint's record, without its text, and what its body says.
 type stored struct {
 	record loci.Record
 	body
@@ -261,7 +261,7 @@ func (c *Handle) writes(ctx context.Context, slot string) ([]Write, error) {
 	return out, nil
 }
 
-// A CheckpointQuery selects checkpoints for [Checkpoints.List]. The zero query
+// A CheckpointQuery selects checkpoints for [Handle.List]. The zero query
 // selects all there are.
 type Query struct {
 	Thread    string     // empty: every thread

@@ -309,7 +309,7 @@ func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, 
 	}
 }
 
-// A PruneStrategy says what [Checkpoints.Prune] leaves.
+// A PruneStrategy says what [Handle.Prune] leaves.
 type PruneStrategy string
 
 // The strategies of LangGraph.

@@ -1,3 +1,5 @@
+// Package item keeps JSON objects under keys, with the semantics of LangGraph's store.
+// Name [Feature] in loci.Options.Features.
 package item
 
 import (
@@ -41,7 +43,7 @@ type body struct {
 	TTL   float64  `json:"ttl,omitempty"` // minutes
 }
 
-// PutOptions are the optional part of [Items.Put].
+// PutOptions are the optional part of [Handle.Put].
 type PutOptions struct {
 	// Index names the paths of the value that are searched, such as "title" or
 	// "notes[*].text"; nil searches all of it, an empty list none.
@@ -278,7 +280,7 @@ func (it *Handle) Delete(ctx context.Context, n loci.Namespace, key string) erro
 	return err
 }
 
-// An ItemQuery selects items for [Items.Search].
+// An ItemQuery selects items for [Handle.Search].
 type Query struct {
 	Prefix  loci.Namespace // search here and below; must lie in the handle's namespace
 	Text    string         // empty: no ranking, newest first
@@ -319,7 +321,7 @@ func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
 	return items, nil
 }
 
-// A NamespaceQuery selects namespaces for [Items.Namespaces].
+// A NamespaceQuery selects namespaces for [Handle.Namespaces].
 type NamespaceQuery struct {
 	// Below, when not empty, is a namespace in the handle's own. Only what is below it
 	// is listed, and the other conditions are about the labels after it.

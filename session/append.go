@@ -60,7 +60,7 @@ func (s *Handle) change(ctx context.Context, st *state, now time.Time, typ loci.
 // Append adds messages to the end of a session, all of them or none, in their
 // order and with consecutive numbers. A session that is not there is created; id ""
 // makes a new one with a UUID. An expired session is active again. A session that
-// keeps only so many messages is trimmed by the same change: see [Sessions.Trim].
+// keeps only so many messages is trimmed by the same change: see [Handle.Trim].
 // TooLarge: there is no room for the newest message, beside system messages or
 // without the call whose result it is; then nothing is stored.
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// Defaults of [Sessions.Retrieve].
+// Defaults of [Handle.Retrieve].
 const (
 	DefaultRetrieveBudget = 1000 // tokens
 	DefaultRetrieveRecent = 20   // messages

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A SessionSearch is what [Sessions.Search] looks for.
+// A SessionSearch is what [Handle.Search] looks for.
 type Search struct {
 	Text    string    // in words; see [Query].Text. It must not be empty
 	Session string    // in this session; empty: in all of the handle's

@@ -1,3 +1,5 @@
+// Package session keeps conversations: messages in the order they were appended, their
+// search, summaries, limits and documents. Name [Feature] in loci.Options.Features.
 package session
 
 import (
@@ -54,13 +56,13 @@ type Handle struct{ m *loci.Memory }
 // namespaces below it, and of others it may read, are not among them.
 func Of(m *loci.Memory) *Handle { return &Handle{m} }
 
-// A NewSession is what [Sessions.Create] makes.
+// A NewSession is what [Handle.Create] makes.
 type New struct {
 	ID       string          `json:"id,omitempty"`       // 1 to 256 bytes; empty: a new UUID
 	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object of up to 16 KiB
 
 	// MaxMessages is how many messages the session keeps, up to 1,000,000: see
-	// [Sessions.Trim]. 0: as [Options].SessionMaxMessages says.
+	// [Handle.Trim]. 0: as [Options].SessionMaxMessages says.
 	MaxMessages int `json:"max_messages,omitzero"`
 
 	// TimeoutSeconds is after how much inactivity the session is expired, up to ten
@@ -68,7 +70,7 @@ type New struct {
 	TimeoutSeconds int64 `json:"timeout_seconds,omitzero"`
 }
 
-// Appended says what [Sessions.Append] did.
+// Appended says what [Handle.Append] did.
 type Appended struct {
 	Session   string    `json:"session_id"`
 	Created   bool      `json:"created"` // the session, by this append
@@ -79,12 +81,12 @@ type Appended struct {
 	Trimmed   int64     `json:"trimmed"` // messages erased, since the session keeps no more
 }
 
-// A SessionQuery selects sessions for [Sessions.List].
+// A SessionQuery selects sessions for [Handle.List].
 type Query struct {
 	Expired bool // also expired ones
 }
 
-// A HistoryQuery selects messages for [Sessions.History].
+// A HistoryQuery selects messages for [Handle.History].
 type HistoryQuery struct {
 	After  int64 // only messages with a greater number
 	Before int64 // only messages with a smaller number; 0: no bound

@@ -52,7 +52,7 @@ type SummaryOptions struct {
 	TokensPerDay int64
 }
 
-// Summarised says what [Sessions.Summarise] did.
+// Summarised says what [Handle.Summarise] did.
 type Summarised struct {
 	Session string   `json:"session_id"`
 	Done    bool     `json:"done"`              // a new summary was stored

@@ -87,13 +87,13 @@ const (
 	ImportReplace ImportMode = "replace" // the session and its messages give way, if there is one
 )
 
-// A SessionImport says how [Sessions.Import] stores a session.
+// A SessionImport says how [Handle.Import] stores a session.
 type Import struct {
 	ID   string     // of the session; empty: the one in the document, else a new UUID
 	Mode ImportMode // default ImportNew
 }
 
-// ImportedSession says what [Sessions.Import] did.
+// ImportedSession says what [Handle.Import] did.
 type ImportedSession struct {
 	Session  string `json:"session_id"`
 	Imported int64  `json:"imported"` // messages
@@ -101,7 +101,7 @@ type ImportedSession struct {
 	Trimmed  int64  `json:"trimmed"`  // messages left out or erased, since the session keeps no more
 }
 
-// Import reads what [Sessions.Export] wrote, up to 256 MiB with 100,000 messages, or a
+// Import reads what [Handle.Export] wrote, up to 256 MiB with 100,000 messages, or a
 // JSON array of messages in the forms of [ParseMessage].
 // The whole document is checked before anything is stored, all of it or nothing, and
 // a fault is named with its message and field. Numbers and times are kept; where the

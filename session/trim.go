@@ -236,7 +236,7 @@ func (s *Handle) continues(ctx context.Context, st *state, batch []header, had i
 	}
 }
 
-// Trimmed says what [Sessions.Trim] did.
+// Trimmed says what [Handle.Trim] did.
 type Trimmed struct {
 	Erased   int64 `json:"erased"`
 	Messages int64 `json:"message_count"` // that are left

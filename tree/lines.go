@@ -39,7 +39,7 @@ func (Feature) Take(m *loci.Memory) loci.Taker {
 	return &taker{m: m, trees: map[string]*importedTree{}}
 }
 
-// Take keeps a record of a tree until [treeTaker.Store].
+// Take keeps a record of a tree until [taker.Store].
 func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 	r := &d.Record
 	r.Status = statusFile
@@ -81,7 +81,7 @@ func (t *taker) Check() error {
 	return nil
 }
 
-// isPlace reports whether a namespace is one that [Memory.Tree] makes.
+// isPlace reports whether a namespace is one that [Of] makes.
 func isPlace(n loci.Namespace) bool {
 	own := n[len(n.Owner()):]
 	return n.CheckPlace() == nil && len(own) > 3 && own[1] == placeTree &&

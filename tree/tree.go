@@ -1,3 +1,5 @@
+// Package tree keeps trees of text files by path, with their versions, and tells a
+// conversation what is in them. Name [Feature] in loci.Options.Features.
 package tree
 
 import (
