@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // everyTool is a set with all tools of all families.
@@ -145,7 +146,7 @@ func TestManyTagsAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 			tags[i] = fmt.Sprintf("t%06d", i)
 		}
 		args := json.RawMessage(object("query", "x", "tags", tags))
-		return testing.AllocsPerRun(3, func() {
+		return locitest.Allocations(func() {
 			if _, err := tool.Call(t.Context(), u, args); err == nil || !strings.Contains(err.Error(), "tags has") {
 				t.Errorf("%d tags: %v", n, err)
 			}

@@ -275,3 +275,14 @@ func Long(short, full int) int {
 	}
 	return short
 }
+
+// Allocations is how often run allocates, at the least of ten times: whatever else runs
+// in the process (calls that an earlier test gave up, the collector, the race detector)
+// is counted with it, now and then.
+func Allocations(run func()) float64 {
+	least := math.Inf(1)
+	for range 10 {
+		least = min(least, testing.AllocsPerRun(1, run))
+	}
+	return least
+}
