@@ -81,6 +81,23 @@ func (c *encoder) query(ctx context.Context, text string) (row []float32, known 
 	return rows[0], known, nil
 }
 
+// reweigh is for [Probe].Reweigh; nil: the embedder cannot weigh words.
+func (c *encoder) reweigh(text string) func(weight func(word string) float64) []float32 {
+	w, ok := c.embedder.(WeighingEmbedder)
+	if !ok {
+		return nil
+	}
+	return func(weight func(word string) float64) (row []float32) {
+		rows, err := guarded(context.Background(), func(context.Context) ([][]float32, error) {
+			return [][]float32{w.EmbedWeighed(text, weight)}, nil
+		})
+		if err != nil || c.check(rows, 1) != nil {
+			return nil
+		}
+		return rows[0]
+	}
+}
+
 // bounded calls the embedder in a goroutine of its own and checks what it returns.
 func (c *encoder) bounded(ctx context.Context, texts int, timeout time.Duration, call func(context.Context) ([][]float32, error)) ([][]float32, error) {
 	if n := c.abandoned.Load(); n >= maxAbandoned {

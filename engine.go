@@ -19,7 +19,8 @@ const (
 	DefaultChunkSize      = 640 // characters in a passage
 	DefaultChunkOverlap   = 96  // characters two neighbouring passages share
 	DefaultVectorWeight   = 0.5 // of similarity in a fused score; keywords weigh the rest (docs/adr/0015-fusion.md)
-	DefaultNeighbourShare = 0.2 // of the score of what comes before a match in its sequence
+	DefaultNeighbourShare = 0.3 // of the score of what stands beside a match in its sequence
+	DefaultContextShare   = 0.3 // of the score of the sequence that a match stands in
 	DefaultMaxContent     = 256 << 10
 	DefaultRevisions      = 10
 	DefaultIdempotencyTTL = 24 * time.Hour
@@ -66,6 +67,18 @@ type KnowingEmbedder interface {
 	Knows(text string) float64
 }
 
+// A WeighingEmbedder is an Embedder that can count each word of a query as much as it
+// is told to. A search then counts words the more the rarer they are in the memories it
+// searches: in a conversation of Ann and Bob their names say little.
+type WeighingEmbedder interface {
+	Embedder
+
+	// EmbedWeighed embeds a query with weights of at least 0. weight is called with each
+	// word as the model reads it, in lower case. Nil: no word of weight is left. It needs
+	// no network, and never waits.
+	EmbedWeighed(query string, weight func(word string) float64) []float32
+}
+
 // Options configure an [Engine]. The zero value of each field means its default.
 type Options struct {
 	Embedder Embedder // nil: search by keyword only
@@ -85,6 +98,7 @@ type Options struct {
 	// with questions about them 0.2 found more in the first five and ten, and a little
 	// less at the very first place.
 	NeighbourShare      *float64
+	ContextShare        *float64        // 0 to 1; default 0.3. Likewise of the sequence as a whole
 	RecallWeights       RecallWeights   // of the components of a recalled memory's score; they sum to 1
 	MaturityWeights     MaturityWeights // of a rule's relevance
 	RecallMinConfidence *float64        // effective confidence of what is recalled, 0 to 1; default 0.2
@@ -143,6 +157,7 @@ func New(s Store, opts *Options) (*Engine, error) {
 	setDefaultPointer(&o.ChunkOverlap, min(DefaultChunkOverlap, o.ChunkSize/4))
 	setDefaultPointer(&o.VectorWeight, DefaultVectorWeight)
 	setDefaultPointer(&o.NeighbourShare, DefaultNeighbourShare)
+	setDefaultPointer(&o.ContextShare, DefaultContextShare)
 	setDefault(&o.RecallWeights, RecallWeights{Relevance: 0.4, Importance: 0.3, Recency: 0.2, Confidence: 0.1})
 	setDefault(&o.MaturityWeights, MaturityWeights{Proven: 1, Established: 0.9, Candidate: 0.8})
 	setDefaultPointer(&o.RecallMinConfidence, DefaultRecallMinConfidence)

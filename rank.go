@@ -4,102 +4,121 @@ import (
 	"cmp"
 	"math"
 	"slices"
+)
 
-	"github.com/loci-memory/loci/internal/retrieval"
+// What a hit gets of the others in its sequence, as parts of Options.NeighbourShare. An
+// answer seldom repeats the words of its question, and a question is often what gives
+// an answer its meaning; in a chat with an assistant people look for what the person
+// said, and the answer tells what that was about. docs/scoring.md has the measurements.
+const (
+	shareBefore   = 1.0    // of the one before
+	shareAfter    = 2. / 3 // of the one after
+	shareTwoAway  = 1. / 3 // of those two places away
+	shareAnswer   = 1.0    // of the assistant's answer, for what a person said
+	shareQuestion = 1. / 3 // of what a person said, for the answer
+	assistantPart = 0.7    // of its own score, for what an assistant said
+	coveragePower = 0.5    // of how much of the query the words cover
+	chanceFrom    = -4.0   // the logit of a sum of 0
+	chanceStep    = 6.0    // by which a sum of 1 raises it
 )
 
 // scored is a hit with its score.
 type scored struct {
 	Hit
-	score   float64
+	sum     float64 // of the parts: what hits are ordered by
+	score   float64 // the chance that belongs to the sum
 	explain Explain
 }
 
-// rank fuses the signals of the hits and orders them. known is how much of the
-// query the embedder knows: where it knows little, its similarities are chance.
+// rank scores the hits and orders them, best first. What a hit gets depends on the
+// query, the record and its sequence, never on the other hits of the result: the same
+// record has the same score whatever else is stored, but for how rare words are. known
+// is how much of the query the embedder knows: where it knows little, its similarities
+// are chance.
 func (e *Engine) rank(hits []Hit, mode Mode, known float64) []scored {
 	weight := *e.opts.VectorWeight * known
+	embedded := slices.ContainsFunc(hits, func(h Hit) bool { return h.Embedded })
 	switch {
-	case mode == Keyword || e.opts.Embedder == nil:
-		weight = 0
+	case mode == Keyword || e.opts.Embedder == nil || !embedded && mode == Hybrid:
+		weight = 0 // the words decide alone
 	case mode == Semantic:
 		weight = 1
 	}
-	keyword := make([]float64, len(hits))
-	similarity := make([]float64, len(hits))
-	anyVector := false
-	for i, h := range hits {
-		keyword[i], similarity[i] = h.Keyword, h.Similarity
-		if mode == Hybrid {
-			// A cosine below zero is chance, no opposite: scaled by least and greatest
-			// value it would lift memories that have nothing to do with the query.
-			similarity[i] = max(0, h.Similarity)
-		}
-		if !h.Embedded {
-			similarity[i] = math.NaN()
-		}
-		anyVector = anyVector || h.Embedded
-	}
-	if !anyVector && mode == Hybrid {
-		weight = 0 // no vector to compare with: the words decide alone
-	}
-	retrieval.MinMax(keyword)
-	retrieval.MinMax(similarity)
 	out := make([]scored, len(hits))
 	for i, h := range hits {
-		s := scored{Hit: h, explain: Explain{Keyword: h.Keyword, KeywordRank: h.KeywordRank, Similarity: h.Similarity,
-			VectorRank: h.VectorRank, Embedded: h.Embedded,
-			KeywordPart: (1 - weight) * keyword[i], VectorPart: weight * similarity[i]}}
-		s.score = s.explain.KeywordPart + s.explain.VectorPart
-		out[i] = s
+		x := Explain{Keyword: h.Keyword, KeywordRank: h.KeywordRank, Similarity: h.Similarity, VectorRank: h.VectorRank, Embedded: h.Embedded,
+			KeywordPart: (1 - weight) * min(1, h.KeywordShare) * math.Pow(h.Covered, coveragePower),
+			VectorPart:  weight * e.fit(&h)}
+		if mode == Hybrid {
+			if h.Speaker == SpeakerAssistant {
+				x.KeywordPart, x.VectorPart = x.KeywordPart*assistantPart, x.VectorPart*assistantPart
+			}
+			x.ContextPart = *e.opts.ContextShare * min(1, h.Context) * h.ContextCovered
+		}
+		out[i] = scored{Hit: h, explain: x, sum: x.KeywordPart + x.VectorPart + x.ContextPart}
 	}
 	if mode == Hybrid {
 		addNeighbours(out, *e.opts.NeighbourShare)
 	}
+	for i := range out {
+		out[i].score = chance(out[i].sum)
+	}
 	slices.SortFunc(out, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
+		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(b.Keyword, a.Keyword), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
 	})
 	return out
 }
 
-// place is where a record stands in a sequence.
-type place struct {
-	namespace, sequence string
-	position            int64
+// fit scales a cosine to 0…1: from where the embedder's cosines of texts that have
+// nothing to do with one another end, to where those of texts that say the same begin.
+func (e *Engine) fit(h *Hit) float64 {
+	if !h.Embedded {
+		return 0
+	}
+	from, to := 0.15, 0.75
+	return min(1, max(0, (h.Similarity-from)/(to-from)))
 }
 
-// addNeighbours gives each hit a share of the score of the one before it in its
-// sequence: an answer seldom repeats the words of its question. When none follows
-// another, every score stays as it is; else all are brought back to [0,1] alike, so
-// that those without a neighbour are compared fairly.
+// chance is how likely a memory with such a sum of parts answers the query.
+func chance(sum float64) float64 { return 1 / (1 + math.Exp(-(chanceFrom + chanceStep*sum))) }
+
+// addNeighbours gives each hit a share of what its neighbours in their sequence have of
+// their own.
 func addNeighbours(hits []scored, share float64) {
-	if share == 0 || !slices.ContainsFunc(hits, func(h scored) bool { return h.Sequence != "" }) {
+	if share == 0 {
 		return
 	}
-	at := func(h *scored, position int64) place { return place{h.Namespace.Key(), h.Sequence, position} }
-	scores := map[place]float64{} // before any is changed: what was lifted lifts no other
+	at := make(map[ID]*scored, len(hits))
+	own := make(map[ID]float64, len(hits))
 	for i := range hits {
-		if h := &hits[i]; h.Sequence != "" {
-			p := at(h, h.Position)
-			scores[p] = max(scores[p], h.score) // of several at one place the best
-		}
-	}
-	found := false
-	for i := range hits {
-		if h := &hits[i]; h.Sequence != "" && h.Position > 0 {
-			before, ok := scores[at(h, h.Position-1)]
-			h.explain.NeighbourPart = share * before
-			found = found || ok
-		}
-	}
-	if !found {
-		return
+		at[hits[i].ID], own[hits[i].ID] = &hits[i], hits[i].sum
 	}
 	for i := range hits {
-		x := &hits[i].explain
-		for _, part := range []*float64{&x.KeywordPart, &x.VectorPart, &x.NeighbourPart} {
-			*part /= 1 + share
+		h := &hits[i]
+		for n, id := range h.Neighbours {
+			if other := at[id]; other != nil {
+				h.explain.NeighbourPart += share * neighbourShare(n, h.Speaker, other.Speaker) * own[id]
+			}
 		}
-		hits[i].score = min(1, x.KeywordPart+x.VectorPart+x.NeighbourPart) // rounding aside it is never more
+		h.sum += h.explain.NeighbourPart
 	}
+}
+
+// neighbourShare is what a hit gets of the nth of its Neighbours.
+func neighbourShare(n int, speaker, other Speaker) float64 {
+	const twoBefore, before, after = 0, 1, 2
+	chat := speaker != other && speaker != SpeakerUnknown && other != SpeakerUnknown
+	switch {
+	case chat && n == after && speaker == SpeakerPerson:
+		return shareAnswer
+	case chat && n == before && speaker == SpeakerAssistant:
+		return shareQuestion
+	case chat || speaker != SpeakerUnknown && n != before && n != after:
+		return 0
+	case n == before:
+		return shareBefore
+	case n == after:
+		return shareAfter
+	}
+	return shareTwoAway
 }

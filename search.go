@@ -55,7 +55,8 @@ type Explain struct {
 	KeywordPart float64 `json:"keyword_part"` // what the keywords add to the score
 	VectorPart  float64 `json:"vector_part"`  // what the similarity adds to the score
 
-	NeighbourPart float64 `json:"neighbour_part"` // what the record before it in its sequence adds to the score
+	ContextPart   float64 `json:"context_part"`   // what its sequence as a whole adds to the score
+	NeighbourPart float64 `json:"neighbour_part"` // what the records next to it in its sequence add to the score
 }
 
 // A Result is what a search returns.
@@ -227,6 +228,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	if q.Mode != Semantic {
 		p.Text = q.Text
 	}
+	p.Sequences = q.Mode == Hybrid
 	switch {
 	case q.Mode == Keyword || e.own == nil && q.Mode != Semantic:
 		p.made = true
@@ -251,7 +253,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
 		return m.probe(ctx, q, p)
 	case err == nil:
-		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
+		p.Vector, p.Space, p.made, p.known, p.Reweigh = vector, c.space(), true, known, c.reweigh(q.Text)
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:
 		return &Error{Code: Unavailable, Op: "search", Msg: "the embedder does not answer", Err: err,

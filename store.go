@@ -286,6 +286,15 @@ type Probe struct {
 	Vector []float32 // of unit length, searched by similarity when not nil
 	Space  Space     // of Vector
 
+	// Reweigh, where the embedder can, makes Vector again with each word of the query
+	// counted as much as weight says of it: the rarer it is in what is searched, the more.
+	// Nil when nothing is left. The store calls it during Match.
+	Reweigh func(weight func(word string) float64) []float32
+
+	// Sequences asks for what the sequences of hits say about them: Hit.Context and
+	// Hit.Neighbours, and for the neighbours of the hits as hits of their own.
+	Sequences bool
+
 	// Quick asks for what can be had with little effort, for a write that looks around.
 	// Of Text only the [QuickWords] words count that the fewest passages hold, and none
 	// that more than [QuickHolders] do; a phrase and begin* restrict nothing. A store
@@ -304,7 +313,9 @@ const (
 // A Hit is a record that fits a probe. Match returns the union of the best limit
 // records by keyword and the best limit by similarity, each record once with its
 // best passage, ordered by CreatedAt descending, then ID ascending. Both
-// scores are given for every hit, also where only one list found it.
+// scores are given for every hit, also where only one list found it. With
+// Probe.Sequences, what the filter selects up to two places from one of these in its
+// sequence is a hit as well, with a rank of 0 in the lists it is not in.
 type Hit struct {
 	ID        ID
 	Version   int64
@@ -313,6 +324,7 @@ type Hit struct {
 	Namespace Namespace // the store's own: not to be changed
 	Sequence  string    // see [Record.Sequence]
 	Position  int64
+	Speaker   Speaker // of a record in a sequence
 
 	Keyword     float64 // weighted BM25 of the best passage; 0: no word in common
 	KeywordRank int     // from 1; 0: not among the best limit
@@ -322,7 +334,32 @@ type Hit struct {
 	VectorRank int     // from 1; 0: not among the best limit
 	VectorSpan int     // index of the best passage by similarity; of equal ones the better by keyword, then the first
 	Embedded   bool    // the record has vectors in the probe's space
+
+	// KeywordShare is Keyword over what a passage of average length gets that holds each
+	// word of the query once, words included that nobody has; it may exceed 1. Covered, 0
+	// to 1, is how much of the weight of the query's words some passage holds, each word
+	// weighing its inverse document frequency.
+	KeywordShare, Covered float64
+
+	// Context and ContextCovered are the same two for the sequence of the record: its
+	// BM25 as one document among the sequences, and the Covered of its best passage.
+	Context, ContextCovered float64
+
+	// Neighbours are the hits two places before, one before, one after and two after this
+	// one in its sequence; zero: there is none, or the filter does not select it.
+	Neighbours [4]ID
 }
+
+// A Speaker says which side of a chat said what a record holds: by the attribute role
+// or type, or by the name that the text begins with ("user: …").
+type Speaker uint8
+
+// The speakers.
+const (
+	SpeakerUnknown Speaker = iota
+	SpeakerPerson
+	SpeakerAssistant
+)
 
 // A Page asks for a part of a list.
 type Page struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // the built-in model
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/loci-memory/loci/internal/vector"
@@ -103,6 +104,37 @@ func (s *Static) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		m.embed(*ids, rows[i])
 	}
 	return rows, nil
+}
+
+// EmbedWeighed is Embed of one text with each word's vector times its weight. Nil: the
+// model is damaged, or no word of weight is left.
+func (s *Static) EmbedWeighed(text string, weight func(word string) float64) []float32 {
+	m, err := s.load()
+	if err != nil {
+		return nil
+	}
+	ids := s.ids.Get().(*[]int32)
+	defer s.giveBack(ids)
+	*ids = m.tokenizer.Append((*ids)[:0], text)
+	row := make([]float32, s.header.Dims)
+	for rest := *ids; len(rest) > 0; {
+		pieces := rest[:m.wordSize(rest)]
+		rest = rest[len(pieces):]
+		var word strings.Builder
+		for i, id := range pieces {
+			word.WriteString(strings.TrimPrefix(m.tokenizer.Token(id), inside[:min(i, 1)*len(inside)]))
+		}
+		times := float32(weight(word.String()))
+		for _, id := range pieces {
+			if scale := float32(m.scales[id] * times); scale != 0 {
+				vector.Axpy(row, scale, m.codes[int(id)*m.dims:][:m.dims])
+			}
+		}
+	}
+	if !normalize(row) {
+		return nil
+	}
+	return row
 }
 
 // giveBack returns memory for ids to the pool.

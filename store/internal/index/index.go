@@ -103,14 +103,17 @@ type entry struct {
 	passages []uint32    // in the shard, by ordinal
 	alive    bool
 	embedded bool
+	speaker  loci.Speaker
+	sequence uint32 // of the shard; 0: in none
 }
 
 // passage is a part of an entry's text.
 type passage struct {
-	entry  uint32
-	length uint32   // words that are no stop words
-	words  []uint32 // of the shard, in order; with overlaid set: has no position of its own
-	row    int32    // in the matrix; -1: no vector
+	entry    uint32
+	length   uint32   // words that are no stop words
+	words    []uint32 // of the shard, in order; with overlaid set: has no position of its own
+	row      int32    // in the matrix; -1: no vector
+	sequence uint32   // of the entry: here too, since scoring words has the passage at hand
 }
 
 // shard is the index of one kind of record in one namespace.
@@ -128,12 +131,17 @@ type shard struct {
 	livePassages int
 	totalLength  uint64 // of the passages alive
 
+	sequences     []sequence // by number, from 1
+	sequenceOf    map[string]uint32
+	liveSequences int
+	contextLength uint64 // of the passages alive that stand in a sequence
+
 	matrix *vector.Matrix // nil without a space
 	rows   []uint32       // passage of each row
 }
 
 func newShard(key Key, space loci.Space) *shard {
-	s := &shard{key: key, namespace: loci.NamespaceFromKey(key.Namespace), space: space, byID: map[loci.ID]uint32{}, lexicon: newLexicon()}
+	s := &shard{key: key, namespace: loci.NamespaceFromKey(key.Namespace), space: space, byID: map[loci.ID]uint32{}, sequenceOf: map[string]uint32{}, lexicon: newLexicon()}
 	if !space.IsZero() {
 		s.matrix = vector.New(space.Dims)
 	}
@@ -141,7 +149,7 @@ func newShard(key Key, space loci.Space) *shard {
 }
 
 func (s *shard) add(r *loci.Record, codes [][]byte) {
-	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil}
+	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil, speaker: speakerOf(r)}
 	e.record.Text, e.record.Heading, e.record.Passages, e.record.Body = "", "", nil, nil
 	e.record.Namespace, e.record.Kind = s.namespace, s.key.Kind // one copy for all
 	if len(r.Attributes) > maxAttributes {
@@ -154,8 +162,10 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 		e.record.Sequence = s.entries[n-1].record.Sequence
 	}
 	number := uint32(len(s.entries))
+	s.entries = append(s.entries, e)
+	e.sequence = s.join(r, number)
 	for i := range r.Passages {
-		p := passage{entry: number, row: -1}
+		p := passage{entry: number, row: -1, sequence: e.sequence}
 		p.words, p.length = s.addText(r.Searched(i), uint32(len(s.passages)))
 		if e.embedded && i < len(codes) {
 			// A code of another size is damage that Check reports; the words are still searched.
@@ -168,9 +178,13 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 		s.passages = append(s.passages, p)
 		s.livePassages++
 		s.totalLength += uint64(p.length)
+		if p.sequence != 0 {
+			s.sequences[p.sequence].length += uint64(p.length)
+			s.contextLength += uint64(p.length)
+		}
 	}
 	s.byID[r.ID] = number
-	s.entries = append(s.entries, e)
+	s.entries[number] = e
 }
 
 func (s *shard) remove(id loci.ID) {
@@ -185,9 +199,15 @@ func (s *shard) remove(id loci.ID) {
 		s.removeText(p.words, n)
 		s.livePassages--
 		s.totalLength -= uint64(p.length)
+		if p.sequence != 0 {
+			s.sequences[p.sequence].length -= uint64(p.length)
+			s.contextLength -= uint64(p.length)
+		}
 		*p = passage{entry: number, row: -1}
 	}
+	left := e.sequence
 	*e = entry{}
+	s.leave(left)
 	if dead := len(s.passages) - s.livePassages; dead > 1024 && dead > s.livePassages {
 		s.compact()
 	}
@@ -212,6 +232,8 @@ func (s *shard) compact() {
 		number := uint32(len(fresh.entries))
 		old := e.passages
 		e.passages = nil
+		fresh.entries = append(fresh.entries, e)
+		e.sequence = fresh.join(&e.record, number)
 		for _, n := range old {
 			p := s.passages[n]
 			at := uint32(len(fresh.passages))
@@ -222,10 +244,14 @@ func (s *shard) compact() {
 				p.row = moved[p.row]
 				fresh.rows[p.row] = at
 			}
+			if p.sequence = e.sequence; p.sequence != 0 {
+				fresh.sequences[p.sequence].length += uint64(p.length)
+				fresh.contextLength += uint64(p.length)
+			}
 			fresh.passages = append(fresh.passages, p)
 		}
 		fresh.byID[e.record.ID] = number
-		fresh.entries = append(fresh.entries, e)
+		fresh.entries[number] = e
 	}
 	fresh.livePassages, fresh.totalLength = s.livePassages, s.totalLength
 	*s = *fresh

@@ -29,12 +29,18 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		}
 	}()
 	if p.Text != "" {
-		if err := s.scoreWords(p.Text, p.Quick); err != nil {
+		if err := s.scoreWords(p); err != nil {
 			return nil, err
 		}
 	}
 	if p.Vector != nil && p.Space == x.space && !p.Space.IsZero() {
-		s.scoreVectors(p.Vector)
+		vector := p.Vector
+		if p.Reweigh != nil {
+			if vector = p.Reweigh(s.rarity()); len(vector) != p.Space.Dims {
+				vector = p.Vector // no word of the query counts
+			}
+		}
+		s.scoreVectors(vector)
 	}
 	hits := map[place]*loci.Hit{}
 	byWord, err := s.best(limit, byWords)
@@ -50,6 +56,11 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	for i, at := range byVector {
 		s.hit(hits, at).VectorRank = i + 1
+	}
+	if p.Sequences {
+		if err := s.addNeighbours(hits, append(byWord, byVector...)); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]loci.Hit, 0, len(hits))
 	for _, h := range hits {
@@ -77,8 +88,16 @@ type scoring struct {
 // it grows with the shard.
 type scratch struct {
 	words   []float64 // by passage; all zero when not in use, empty: no word searched for
+	covered []float64 // by passage: the weight of the query's words that are in it; zero like words
 	touched []uint32  // passages with a word of the query
 	vectors []float32 // by row; empty: no vector searched for
+
+	// The sequences as documents, by number; zero like words.
+	contexts []float64
+	coverage []float64 // by sequence: the greatest covered of its passages
+	counts   []uint32  // of the term at hand
+	spoken   []uint32  // sequences with the term at hand
+	heard    []uint32  // sequences with a word of the query
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -86,9 +105,13 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // release gives the scratch back, its words zero again.
 func (c *scratch) release() {
 	for _, n := range c.touched {
-		c.words[n] = 0
+		c.words[n], c.covered[n] = 0, 0
 	}
-	c.words, c.touched, c.vectors = c.words[:0], c.touched[:0], c.vectors[:0]
+	for _, n := range c.heard {
+		c.contexts[n], c.coverage[n] = 0, 0
+	}
+	c.words, c.covered, c.touched, c.vectors = c.words[:0], c.covered[:0], c.touched[:0], c.vectors[:0]
+	c.contexts, c.coverage, c.counts, c.heard = c.contexts[:0], c.coverage[:0], c.counts[:0], c.heard[:0]
 	scratches.Put(c)
 }
 
@@ -107,6 +130,7 @@ type search struct {
 	shards  []scoring
 	checked map[place]bool // outcome of the filter on attributes
 	phrased [][]bool       // by shard and entry: holds every phrase of the query; nil: there is none
+	bm25
 }
 
 func (s *search) scoreVectors(query []float32) {
@@ -129,7 +153,8 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	sh := &s.shards[at.shard]
 	e := &sh.entries[at.entry]
 	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt,
-		Namespace: sh.namespace, Sequence: e.record.Sequence, Position: e.record.Position}
+		Namespace: sh.namespace, Sequence: e.record.Sequence, Position: e.record.Position, Speaker: e.speaker}
+	s.share(sh, e, h)
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal, n := range e.passages {
 		words, _ := sh.word(n)
@@ -141,8 +166,59 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 			h.Similarity, h.VectorSpan, h.Embedded, wordsThere = vector, ordinal, true, words
 		}
 	}
+	if s.ideal > 0 {
+		h.KeywordShare = h.Keyword / s.ideal
+	}
 	hits[at] = h
 	return h
+}
+
+// share says how much of the query an entry and its sequence hold.
+func (s *search) share(sh *scoring, e *entry, h *loci.Hit) {
+	if s.ideal == 0 || len(sh.words) == 0 {
+		return
+	}
+	for _, n := range e.passages {
+		h.Covered = max(h.Covered, sh.covered[n]/s.ideal)
+	}
+	if e.sequence != 0 && s.contextIdeal > 0 && int(e.sequence) < len(sh.contexts) {
+		h.Context = sh.contexts[e.sequence] / s.contextIdeal
+		h.ContextCovered = sh.coverage[e.sequence] / s.ideal
+	}
+}
+
+// addNeighbours adds what stands next to the best hits in their sequences, where the
+// filter selects it, and says of each hit who its neighbours are.
+func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
+	for _, at := range best {
+		var failed error
+		s.shards[at.shard].around(at.entry, func(_ int, entry uint32) {
+			beside := place{at.shard, entry}
+			if hits[beside] != nil || failed != nil {
+				return
+			}
+			ok, err := s.selected(beside)
+			if failed = err; ok && err == nil {
+				s.hit(hits, beside)
+			}
+		})
+		if failed != nil {
+			return failed
+		}
+	}
+	for at, h := range hits {
+		sh := &s.shards[at.shard]
+		sh.around(at.entry, func(distance int, entry uint32) {
+			if _, found := hits[place{at.shard, entry}]; found {
+				i := distance + 2
+				if i > 2 {
+					i--
+				}
+				h.Neighbours[i] = sh.entries[entry].record.ID
+			}
+		})
+	}
+	return nil
 }
 
 // A signal is one way of scoring passages.

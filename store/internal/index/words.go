@@ -19,21 +19,46 @@ const (
 // maxQueryTerms bounds the distinct words of a query that are searched for.
 const maxQueryTerms = 256
 
-// scoreWords computes BM25 with the statistics of all shards together, and finds
-// out what the phrases of the query leave over.
-func (s *search) scoreWords(query string, quick bool) error {
-	passages, length := 0, uint64(0)
+// bm25 is what all terms of a search have in common.
+type bm25 struct {
+	passages, average         float64
+	sequences, averageContext float64 // the sequences as documents; 0 sequences: they are not scored
+
+	ideal        float64 // what a passage of average length gets that holds each term once
+	contextIdeal float64 // the same of sequences
+}
+
+// rareness is the inverse document frequency of what some of all documents hold.
+func rareness(all, holders float64) float64 { return math.Log(1 + (all-holders+0.5)/(holders+0.5)) }
+
+// measure sums up the statistics of all shards.
+func (s *search) measure(sequences bool) {
+	passages, length, live, contexts := 0, uint64(0), 0, uint64(0)
 	for _, sh := range s.shards {
 		passages += sh.livePassages
 		length += sh.totalLength
+		live += sh.liveSequences
+		contexts += sh.contextLength
 	}
 	if passages == 0 {
-		return nil
+		return
 	}
 	// Where all is stop words the average is 0, and so is every length.
-	b := bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages)}
-	q := retrieval.Parse(query, maxQueryTerms)
-	if quick {
+	s.bm25 = bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages)}
+	if sequences && live > 0 {
+		s.sequences, s.averageContext = float64(live), max(1, float64(contexts))/float64(live)
+	}
+}
+
+// scoreWords computes BM25 with the statistics of all shards together, and finds
+// out what the phrases of the query leave over.
+func (s *search) scoreWords(p loci.Probe) error {
+	s.measure(p.Sequences)
+	if s.passages == 0 {
+		return nil
+	}
+	q := retrieval.Parse(p.Text, maxQueryTerms)
+	if p.Quick {
 		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}
 	lists := make([][]posting, len(s.shards))
@@ -44,7 +69,7 @@ func (s *search) scoreWords(query string, quick bool) error {
 				lists[i] = sh.postings[t]
 			}
 		}
-		s.addLists(lists, s.holders(w.Term), w.Weight, b)
+		s.addLists(lists, s.holders(w.Term), w.Weight)
 	}
 	for _, prefix := range q.Prefixes {
 		holders := 0
@@ -52,7 +77,7 @@ func (s *search) scoreWords(query string, quick bool) error {
 			lists[i] = sh.withPrefix(prefix)
 			holders += len(lists[i])
 		}
-		s.addLists(lists, holders, 1, b)
+		s.addLists(lists, holders, 1)
 	}
 	for _, phrase := range q.Phrases {
 		holders := 0
@@ -60,12 +85,29 @@ func (s *search) scoreWords(query string, quick bool) error {
 			lists[i] = sh.withPhrase(phrase)
 			holders += len(lists[i])
 		}
-		s.addLists(lists, holders, 1, b)
+		s.addLists(lists, holders, 1)
 		if err := s.restrict(phrase, lists); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rarity says how much a word of the query counts in its vector: the rarer in what is
+// searched, the more. In long passages a word says little of what they are about; from
+// 20 words on average rarity counts less, from 40 on not at all.
+func (s *search) rarity() func(word string) float64 {
+	if s.passages == 0 {
+		s.measure(false)
+	}
+	power := min(1, max(0, (40-s.average)/20))
+	return func(word string) float64 {
+		if s.passages == 0 || power == 0 {
+			return 1
+		}
+		term, _ := retrieval.Normalize(word)
+		return math.Pow(rareness(s.passages, float64(s.holders(term))), power)
+	}
 }
 
 // holders is how many passages hold a term.
@@ -92,34 +134,79 @@ func (s *search) rarest(words []retrieval.QueryWord) (rare []retrieval.QueryWord
 	return rare[:min(len(rare), loci.QuickWords)]
 }
 
-// bm25 is what all terms of a search have in common.
-type bm25 struct{ passages, average float64 }
-
 // addLists adds the scores of a term, whose postings are given by shard.
-func (s *search) addLists(lists [][]posting, holders int, weight float64, b bm25) {
-	if holders == 0 {
+func (s *search) addLists(lists [][]posting, holders int, weight float64) {
+	inPassages := weight * rareness(s.passages, float64(holders))
+	s.ideal += inPassages
+	for i := range s.shards {
+		s.shards[i].addList(lists[i], inPassages, s.average)
+	}
+	if s.sequences == 0 {
 		return
 	}
-	weight *= math.Log(1 + (b.passages-float64(holders)+0.5)/(float64(holders)+0.5))
+	speaking := 0
 	for i := range s.shards {
-		s.shards[i].addList(lists[i], weight, b.average)
+		speaking += s.shards[i].countSequences(lists[i])
 	}
+	inContexts := weight * rareness(s.sequences, float64(speaking))
+	s.contextIdeal += inContexts
+	for i := range s.shards {
+		s.shards[i].addContexts(inContexts, s.averageContext)
+	}
+}
+
+// score is BM25 of a term that stands count times in a document of so many words.
+func score(weight, count, length, average float64) float64 {
+	norm := bm25K1 * (1 - bm25B + bm25B*length/average)
+	return weight * count * (bm25K1 + 1) / (count + norm)
 }
 
 func (sh *scoring) addList(list []posting, weight, average float64) {
 	if len(list) == 0 {
 		return
 	}
-	sh.words = resize(sh.words, len(sh.passages))
+	sh.words, sh.covered = resize(sh.words, len(sh.passages)), resize(sh.covered, len(sh.passages))
 	for _, p := range list {
 		if p.count == 0 {
 			continue
 		}
-		count := float64(p.count)
-		norm := bm25K1 * (1 - bm25B + bm25B*float64(sh.passages[p.passage].length)/average)
 		if sh.words[p.passage] == 0 {
 			sh.touched = append(sh.touched, p.passage)
 		}
-		sh.words[p.passage] += weight * count * (bm25K1 + 1) / (count + norm)
+		sh.words[p.passage] += score(weight, float64(p.count), float64(sh.passages[p.passage].length), average)
+		sh.covered[p.passage] += weight
+	}
+}
+
+// countSequences counts a term in the sequences of a shard, and how many hold it.
+func (sh *scoring) countSequences(list []posting) int {
+	sh.spoken = sh.spoken[:0]
+	if len(list) == 0 || len(sh.sequences) == 0 {
+		return 0
+	}
+	n := len(sh.sequences)
+	sh.contexts, sh.coverage, sh.counts = resize(sh.contexts, n), resize(sh.coverage, n), resize(sh.counts, n)
+	for _, p := range list {
+		q := sh.passages[p.passage].sequence
+		if p.count == 0 || q == 0 {
+			continue
+		}
+		if sh.counts[q] == 0 {
+			sh.spoken = append(sh.spoken, q)
+		}
+		sh.counts[q] += p.count
+		sh.coverage[q] = max(sh.coverage[q], sh.covered[p.passage])
+	}
+	return len(sh.spoken)
+}
+
+// addContexts adds the scores of the term that was counted.
+func (sh *scoring) addContexts(weight, average float64) {
+	for _, q := range sh.spoken {
+		if sh.contexts[q] == 0 {
+			sh.heard = append(sh.heard, q)
+		}
+		sh.contexts[q] += score(weight, float64(sh.counts[q]), float64(sh.sequences[q].length), average)
+		sh.counts[q] = 0
 	}
 }

@@ -1,0 +1,136 @@
+package index
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+// A sequence is what the records of one conversation, or another list, have in common.
+// It is searched as one document beside them: a question often names in one message
+// what the next one answers.
+type sequence struct {
+	name    string
+	members []member // by position, then in the order they came; may name entries that are gone
+	gone    int      // of members
+	alive   int      // entries
+	length  uint64   // of the passages alive
+}
+
+// member is an entry at its place.
+type member struct {
+	position int64
+	entry    uint32
+}
+
+// speakers are the names that chats give to the two sides.
+var speakers = map[string]loci.Speaker{
+	"user": loci.SpeakerPerson, "human": loci.SpeakerPerson,
+	"assistant": loci.SpeakerAssistant, "agent": loci.SpeakerAssistant, "ai": loci.SpeakerAssistant,
+	"model": loci.SpeakerAssistant, "bot": loci.SpeakerAssistant,
+}
+
+// speakerOf finds out who speaks in a record: its attributes say so, or its text begins
+// with a name such as "user:".
+func speakerOf(r *loci.Record) loci.Speaker {
+	if r.Sequence == "" {
+		return loci.SpeakerUnknown
+	}
+	if len(r.Attributes) > 0 {
+		var said struct {
+			Role any `json:"role"`
+			Type any `json:"type"`
+		}
+		if json.Unmarshal(r.Attributes, &said) == nil {
+			for _, v := range []any{said.Role, said.Type} {
+				if name, ok := v.(string); ok && speakers[strings.ToLower(name)] != loci.SpeakerUnknown {
+					return speakers[strings.ToLower(name)]
+				}
+			}
+		}
+	}
+	if name, _, ok := strings.Cut(r.Text[:min(len(r.Text), 12)], ":"); ok {
+		return speakers[strings.ToLower(strings.TrimSpace(name))]
+	}
+	return loci.SpeakerUnknown
+}
+
+// join puts an entry at its place in its sequence and returns the number of the
+// sequence; 0: the record is in none.
+func (s *shard) join(r *loci.Record, entry uint32) uint32 {
+	if r.Sequence == "" {
+		return 0
+	}
+	n, ok := s.sequenceOf[r.Sequence]
+	if !ok {
+		if len(s.sequences) == 0 {
+			s.sequences = append(s.sequences, sequence{}) // 0 stands for none
+		}
+		n = uint32(len(s.sequences))
+		s.sequences = append(s.sequences, sequence{name: s.entries[entry].record.Sequence})
+		s.sequenceOf[s.sequences[n].name] = n
+	}
+	q := &s.sequences[n]
+	if q.alive == 0 {
+		s.liveSequences++
+	}
+	q.alive++
+	q.put(member{r.Position, entry})
+	return n
+}
+
+// put inserts a member; most come last.
+func (q *sequence) put(m member) {
+	at := len(q.members)
+	if at > 0 && q.members[at-1].position > m.position {
+		at, _ = slices.BinarySearchFunc(q.members, m.position+1, func(o member, position int64) int { return cmp.Compare(o.position, position) })
+	}
+	q.members = slices.Insert(q.members, at, m)
+}
+
+// leave takes an entry that is gone out of its sequence. Its member goes when half of
+// the members have.
+func (s *shard) leave(n uint32) {
+	if n == 0 {
+		return
+	}
+	q := &s.sequences[n]
+	q.alive--
+	q.gone++
+	if q.alive == 0 {
+		s.liveSequences--
+		delete(s.sequenceOf, q.name)
+		*q = sequence{}
+		return
+	}
+	if q.gone > 16 && q.gone > q.alive {
+		q.members = slices.DeleteFunc(q.members, func(m member) bool { return !s.entries[m.entry].alive })
+		q.gone = 0
+	}
+}
+
+// around calls visit for the entries next to one in its sequence, up to two on each
+// side: −1 is the one before, 1 the one after.
+func (s *shard) around(entry uint32, visit func(distance int, entry uint32)) {
+	e := &s.entries[entry]
+	if e.sequence == 0 {
+		return
+	}
+	members := s.sequences[e.sequence].members
+	at, _ := slices.BinarySearchFunc(members, e.record.Position, func(o member, position int64) int { return cmp.Compare(o.position, position) })
+	for at < len(members) && members[at].entry != entry { // of several at one position
+		at++
+	}
+	for _, step := range []int{-1, 1} {
+		distance := 0
+		for i := at + step; i >= 0 && i < len(members) && distance*step < 2; i += step {
+			if s.entries[members[i].entry].alive {
+				distance += step
+				visit(distance, members[i].entry)
+			}
+		}
+	}
+}
