@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -164,6 +165,16 @@ func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
 		}
 	}
 	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
+}
+
+// EraseTenant removes everything of a principal's tenant, the audit log included.
+// Forbidden: the principal lacks the scope delete or admin. An elevated one is in the
+// log of the tenant it comes from: see [Engine.RecordElevation].
+func (e *Engine) EraseTenant(ctx context.Context, p Principal) error {
+	if err := cmp.Or(p.Require(ScopeDelete), p.Require(ScopeAdmin)); err != nil {
+		return err
+	}
+	return e.store.EraseTenant(ctx, p.Tenant())
 }
 
 // plain is the handle without an idempotency key, for the inner steps of a call

@@ -116,7 +116,7 @@ func (c *eraseCmd) eraseTenant(a *app) error {
 	if err := a.open(loci.ScopeDelete, loci.ScopeAdmin); err != nil {
 		return err
 	}
-	if err := a.engine.Store().EraseTenant(a.ctx, cfg.tenant); err != nil {
+	if err := a.engine.EraseTenant(a.ctx, a.principal); err != nil {
 		return err
 	}
 	if a.json {
