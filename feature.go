@@ -126,7 +126,7 @@ func (e *Engine) checkKinds(c *Change) error {
 	return nil
 }
 
-// Records lists the records that a filter selects, as [RecordStore].Records does.
+// Records lists the records that a filter selects, as [RecordLister].Records does.
 // Forbidden: the filter reaches outside of what the handle may read.
 func (m *Memory) Records(ctx context.Context, f Filter, page Page) (records []Record, next string, err error) {
 	if err := m.inView(f); err != nil {

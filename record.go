@@ -107,7 +107,7 @@ type Record struct {
 	UpdatedAt time.Time // of the last Put that changed what the record says
 	ExpiresAt time.Time // zero: never. Past it no read finds the record
 
-	Uses   int64     // how often it was returned; see [RecordStore.Touch]
+	Uses   int64     // how often it was returned; see [RecordChanger.Touch]
 	UsedAt time.Time // zero: never
 
 	// Sequence names what the record is a part of, such as a conversation, and
