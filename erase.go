@@ -86,7 +86,7 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 	for part := range slices.Chunk(ids, 200) {
 		batch := f
 		batch.IDs = part
-		n, err := Commit(ctx, m.plain(), "erase all", nil, func(now time.Time) (Decision[int], error) {
+		n, err := Commit(ctx, m, "erase all", nil, func(now time.Time) (Decision[int], error) {
 			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(part)})
 			return Decision[int]{Change: m.eraseChange(current, now), Reply: len(current)}, err
 		})
@@ -175,12 +175,4 @@ func (e *Engine) EraseTenant(ctx context.Context, p Principal) error {
 		return err
 	}
 	return e.store.EraseTenant(ctx, p.Tenant())
-}
-
-// plain is the handle without an idempotency key, for the inner steps of a call
-// that makes several changes.
-func (m *Memory) plain() *Memory {
-	inner := *m
-	inner.view.IdempotencyKey = ""
-	return &inner
 }

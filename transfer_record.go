@@ -229,5 +229,5 @@ func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, 
 	if object, err = m.engine.redactJSON(object); err != nil {
 		return nil, err
 	}
-	return EncodeJSON(object)
+	return MarshalJSON(object)
 }

@@ -35,7 +35,7 @@ func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, e
 		return 0, err
 	}
 	if whole {
-		return loci.Commit(ctx, c.m.Unkeyed(), "copy thread", nil, func(now time.Time) (d loci.Decision[int], err error) {
+		return loci.Commit(ctx, c.m, "copy thread", nil, func(now time.Time) (d loci.Decision[int], err error) {
 			p := copier{c: c, from: from, to: to, now: now, ids: map[loci.ID]loci.ID{}}
 			err = p.run(ctx, func() error { return nil })
 			d.Change, d.Reply = p.change, p.checkpoints
@@ -225,7 +225,7 @@ func (p *copier) store(ctx context.Context) error {
 	if len(p.change.Events) == 0 {
 		p.change.Events = []loci.Event{p.c.m.Event(loci.EventCreated, &p.change.Put[0].Record, p.now, map[string]any{"records": len(p.change.Put)})}
 	}
-	_, err := loci.Commit(ctx, p.c.m.Unkeyed(), "copy thread", nil, func(time.Time) (loci.Decision[bool], error) {
+	_, err := loci.Commit(ctx, p.c.m, "copy thread", nil, func(time.Time) (loci.Decision[bool], error) {
 		return loci.Decision[bool]{Change: p.change}, nil
 	})
 	p.change, p.size = loci.Change{}, 0

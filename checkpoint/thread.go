@@ -110,7 +110,7 @@ func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, e
 			checkpoints int
 			more        bool
 		}
-		s, err := loci.Commit(ctx, c.m.Unkeyed(), "delete thread", nil, func(now time.Time) (d loci.Decision[step], err error) {
+		s, err := loci.Commit(ctx, c.m, "delete thread", nil, func(now time.Time) (d loci.Decision[step], err error) {
 			d.Change, d.Reply.checkpoints, d.Reply.more, err = c.decideDelete(ctx, thread, now)
 			return d, err
 		})
@@ -186,7 +186,7 @@ func (c *Handle) drop(ctx context.Context, thread, namespace string, choose func
 			erased int
 			more   bool
 		}
-		s, err := loci.Commit(ctx, c.m.Unkeyed(), "erase checkpoints", nil, func(now time.Time) (d loci.Decision[step], err error) {
+		s, err := loci.Commit(ctx, c.m, "erase checkpoints", nil, func(now time.Time) (d loci.Decision[step], err error) {
 			all, err := c.stored(ctx, thread, namespace)
 			if err != nil {
 				return d, err

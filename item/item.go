@@ -93,7 +93,7 @@ func checkKey(key string) error {
 func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at time.Time) (*loci.Record, error) {
 	slot := slotOf(key)
 	f := loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindItem}, Slot: &slot, At: at}
-	if r, err := it.m.Record(ctx, f); err != nil || r != nil {
+	if r, err := it.one(ctx, f); err != nil || r != nil {
 		return r, err
 	}
 	id, err := loci.ParseID(key)
@@ -101,7 +101,16 @@ func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at t
 		return nil, nil //nolint:nilerr // a key that is no id names no fact
 	}
 	f = loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindFact}, IDs: []loci.ID{id}, At: at}
-	return it.m.Record(ctx, f)
+	return it.one(ctx, f)
+}
+
+// one reads what a filter selects of which there is one at most; nil: there is none.
+func (it *Handle) one(ctx context.Context, f loci.Filter) (*loci.Record, error) {
+	records, _, err := it.m.Records(ctx, f, loci.Page{Limit: 1})
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	return &records[0], nil
 }
 
 func slotOf(key string) string { return "key:" + key }
@@ -134,7 +143,7 @@ func (it *Handle) Put(ctx context.Context, n loci.Namespace, key string, value j
 
 // draft checks an item and makes its record, all but ids and times.
 func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opts *PutOptions) (*loci.Record, error) {
-	most := it.m.Limits().Content
+	most := it.m.Settings().MaxContent
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
@@ -152,10 +161,10 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	if err != nil || !ok {
 		return nil, loci.Errorf(loci.Invalid, "value must be a JSON object")
 	}
-	object = it.m.RedactValue(object).(map[string]any)
-	attributes, err := loci.EncodeJSON(object)
+	object = loci.Redact(it.m, object)
+	attributes, err := loci.MarshalJSON(object)
 	if err != nil {
-		return nil, loci.Errorf(loci.Invalid, "value is not JSON: %s", loci.JSONFault(err))
+		return nil, loci.Errorf(loci.Invalid, "value is not JSON: %s", err)
 	}
 	paths, err := parsePaths(opts.Index)
 	if err != nil {
@@ -179,7 +188,7 @@ func (it *Handle) decidePut(ctx context.Context, r loci.Record, old *loci.Record
 	if opts.TTL > 0 {
 		r.ExpiresAt = now.Add(opts.TTL).Truncate(time.Millisecond)
 	}
-	put := loci.Put{Revisions: it.m.Limits().Revisions}
+	put := loci.Put{Revisions: it.m.Settings().Revisions}
 	typ := loci.EventCreated
 	if old == nil {
 		r.ID, r.Version, r.CreatedAt = it.m.NewID(), 1, now
@@ -192,22 +201,15 @@ func (it *Handle) decidePut(ctx context.Context, r loci.Record, old *loci.Record
 			r.CreatedAt, put.Revisions = now, 0 // what expired is out of every read, earlier states too
 		}
 	}
-	if !put.SameText {
-		put.Vectors = it.m.Vectors(ctx, []*loci.Record{&r})[0]
-	}
 	put.Record = r
-	return loci.Decision[bool]{Record: r.ID, Change: loci.Change{Put: []loci.Put{put},
+	return loci.Decision[bool]{Record: r.ID, Embed: loci.EmbedFirst, Change: loci.Change{Put: []loci.Put{put},
 		Events: []loci.Event{it.m.Event(typ, &r, now, map[string]any{"version": r.Version, "bytes": len(r.Attributes)})}}}, nil
 }
 
 // reviseFact is a put under the id of a fact.
 func (it *Handle) reviseFact(ctx context.Context, old *loci.Record, value json.RawMessage, now time.Time) (loci.Decision[bool], error) {
-	in, err := loci.RevisionOfValue(value)
-	if err != nil {
-		return loci.Decision[bool]{}, err
-	}
-	d, err := it.m.DecideRevision(ctx, *old, in, now)
-	return loci.Decision[bool]{Change: d.Change, Record: d.Record}, err
+	d, err := it.m.ReviseValue(ctx, *old, value, now)
+	return loci.Decision[bool]{Change: d.Change, Embed: d.Embed, Record: d.Record}, err
 }
 
 // Get reads one item; NotFound when there is none. A read moves the expiry of an

@@ -19,7 +19,11 @@ func (s *Handle) Clear(ctx context.Context, id string) (Cleared, error) {
 	if err := checkSessionID(id); err != nil {
 		return Cleared{}, err
 	}
-	return loci.Commit(ctx, s.m, "clear session", map[string]any{"session_id": id}, func(now time.Time) (d loci.Decision[Cleared], err error) {
+	return s.clear(ctx, id, map[string]any{"session_id": id})
+}
+
+func (s *Handle) clear(ctx context.Context, id string, request any) (Cleared, error) {
+	return loci.Commit(ctx, s.m, "clear session", request, func(now time.Time) (d loci.Decision[Cleared], err error) {
 		st, err := s.have(ctx, id)
 		if err != nil {
 			return d, err
@@ -62,9 +66,8 @@ func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
 			break
 		}
 	}
-	plain := &Handle{s.m.Unkeyed()}
 	for _, id := range ids {
-		one, err := plain.Clear(ctx, id)
+		one, err := s.clear(ctx, id, nil)
 		if errors.Is(err, loci.ErrNotFound) { // somebody else was quicker
 			continue
 		}

@@ -169,7 +169,7 @@ func cleanMetadata(m *loci.Memory, raw json.RawMessage) (json.RawMessage, error)
 	if len(raw) > MaxMetadata {
 		return nil, loci.Errorf(loci.TooLarge, "metadata has %d bytes; the limit is %d: shorten it", len(raw), MaxMetadata)
 	}
-	return loci.EncodeJSON(m.RedactValue(object))
+	return loci.MarshalJSON(loci.Redact(m, object))
 }
 
 // most is how many messages a session keeps; 0: all.
@@ -192,11 +192,9 @@ func (s *Handle) put(st *state, now time.Time, active bool) (loci.Put, error) {
 		r.EndsAt = s.options().end(&st.body, r.UpdatedAt)
 	}
 	r.CreatedAt = r.UpdatedAt
-	body, err := loci.MarshalJSON(st.body)
-	if err != nil {
-		return loci.Put{}, &loci.Error{Code: loci.Internal, Op: "encode session", Err: err}
+	if err := loci.SetBody(&r, st.body); err != nil {
+		return loci.Put{}, err
 	}
-	r.Body = body
 	st.record = r
 	return loci.Put{Record: r, SameText: !st.fresh, Revisions: -1}, nil
 }

@@ -179,9 +179,9 @@ func (f *imported) complete(m *loci.Memory) error {
 		needed = append(needed, *b)
 	}
 	f.blocks = needed
-	if m.Redact(f.text) != f.text || slices.ContainsFunc(f.blocks, func(r loci.Record) bool { return m.Redact(r.Text) != r.Text }) {
+	if loci.Redact(m, f.text) != f.text || slices.ContainsFunc(f.blocks, func(r loci.Record) bool { return loci.Redact(m, r.Text) != r.Text }) {
 		// The blocks of earlier states would no longer fit: only the current one comes.
-		f.text, f.states = m.Redact(f.text), nil
+		f.text, f.states = loci.Redact(m, f.text), nil
 		f.blocks = nil
 	}
 	return nil
@@ -212,7 +212,7 @@ func rebuilt(m manifest, byNumber map[int64]*loci.Record, current bool) (out man
 // Store stores the files of all trees, some megabytes in a change.
 func (t *taker) Store(ctx context.Context, count func(loci.ImportReport)) error {
 	for _, files := range t.checked {
-		inner, err := t.m.Unkeyed().At(files[0].Namespace)
+		inner, err := t.m.At(files[0].Namespace)
 		if err != nil {
 			return err
 		}
@@ -310,13 +310,13 @@ func (ed *edit) importContent(f *imported) error {
 	if err := loci.SetBody(r, e.body); err != nil {
 		return err
 	}
-	if r.Attributes, err = loci.EncodeJSON(e.manifest); err != nil {
+	if r.Attributes, err = loci.MarshalJSON(e.manifest); err != nil {
 		return &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
 	}
 	history := make([]loci.Revision, 0, len(f.states))
 	for _, s := range slices.Backward(f.states) { // newest first
 		v := loci.Revision{Version: s.Version, UpdatedAt: s.UpdatedAt, ReplacedAt: s.ReplacedAt}
-		if v.Attributes, err = loci.EncodeJSON(s.manifest); err != nil {
+		if v.Attributes, err = loci.MarshalJSON(s.manifest); err != nil {
 			return &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
 		}
 		history = append(history, v)
