@@ -113,10 +113,14 @@ func (e *Engine) owners() (kinds []Kind) {
 	return kinds
 }
 
-// checkKinds refuses a change that puts a record of a kind this engine does not keep:
-// nothing would erase or export it.
-func (e *Engine) checkKinds(c *Change) error {
+// checkPuts refuses a change that puts a record outside of the handle's namespace, or
+// one of a kind that this engine does not keep: nothing would erase or export it.
+func (m *Memory) checkPuts(c *Change) error {
+	e := m.engine
 	for i := range c.Put {
+		if n := c.Put[i].Record.Namespace; !m.view.Namespace.Contains(n) {
+			return Errorf(Forbidden, "namespace %s is outside of what this handle may write", n)
+		}
 		kind := c.Put[i].Record.Kind
 		if !slices.Contains(e.memoryKinds(), kind) && e.featureOf(kind) == nil {
 			return &Error{Code: Unsupported, Msg: fmt.Sprintf("this engine keeps no records of kind %q", kind),

@@ -87,7 +87,7 @@ func Commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 		if len(d.Change.Put)+len(d.Change.Erase)+len(d.Change.Links)+len(d.Change.Events) == 0 && d.Change.Reply == nil {
 			return d.Reply, nil
 		}
-		if err := e.checkKinds(&d.Change); err != nil {
+		if err := m.checkPuts(&d.Change); err != nil {
 			return reply, err
 		}
 		vectors.add(ctx, m, &d.Change, d.Embed, active)
