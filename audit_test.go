@@ -158,7 +158,7 @@ var sessionOperations = []operation{
 		m := locitest.Bind(d, d.e, "single")
 		events, _, err := m.Events(d.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventImported}}, loci.Page{})
 		d.ok(nil, err)
-		events = slices.DeleteFunc(events, func(e loci.Event) bool { return e.Kind != loci.KindMessage })
+		events = slices.DeleteFunc(events, func(e loci.Event) bool { return e.Kind != session.KindMessage })
 		if len(events) == 0 {
 			d.Fatal("no event tells of an imported message")
 		}
@@ -166,7 +166,7 @@ var sessionOperations = []operation{
 	}},
 	{
 		"Memory.EraseAll",
-		func(d *desk) { d.everything("single", loci.EraseQuery{Kinds: []loci.Kind{loci.KindSession}}) },
+		func(d *desk) { d.everything("single", loci.EraseQuery{Kinds: []loci.Kind{session.Kind}}) },
 	},
 }
 

@@ -33,6 +33,8 @@ type FeatureKind struct {
 	// its id and exported by the kernel. Otherwise records mean something only together:
 	// the kernel searches them when asked for the kind, and leaves the rest to the feature.
 	Memory bool
+
+	Counted bool // [Memory.Stats] counts the records
 }
 
 // An Eraser is a feature whose records may be erased by id although they belong
@@ -43,6 +45,27 @@ type Eraser interface {
 	// EraseRecord is the change that erases a record and what must not be without it,
 	// its events included. m is bound to the handle's namespace.
 	EraseRecord(ctx context.Context, m *Memory, r *Record, now time.Time) (Change, error)
+}
+
+// A Placer is a feature whose places an export writes without the label that no caller
+// can name: so do all exports there are, and files from before there was the label.
+type Placer interface {
+	Feature
+
+	// PlaceOf returns where a record of a kind lies that such an export has in the
+	// namespace n. false: it stays.
+	PlaceOf(kind Kind, n Namespace) (place Namespace, moved bool)
+}
+
+// An Elder is a feature that erased parts of something without an event about each in
+// builds that files are still left of. [Engine.VerifyEvents] asks it.
+type Elder interface {
+	Feature
+
+	// Family names what belonged together, by an event about one of the feature's
+	// kinds; "": nothing did. part: the event is about a part. ends: what it tells of
+	// may have taken parts along.
+	Family(e *Event) (name string, part, ends bool)
 }
 
 // FeatureOf returns the feature of a type that the handle's engine was made with. ok

@@ -60,7 +60,7 @@ var library = []string{"Memory.Search", "Memory.Revisions", "Memory.View", "Fact
 // words are pure functions: the same arguments give the same answer, whoever asks.
 var words = []string{
 	"AsError", "Errorf", "OneOf", "ErrNotFound", // one voice of errors
-	"CheckJSON", "CheckLabel", "CheckTime", "ClipLabel", "MaxLabelBytes", "MaxLabels", "MaxSearchLimit", "DefaultTokensPerDay", // limits
+	"CheckJSON", "CheckLabel", "CheckTime", "ClipLabel", "MarkBytes", "MaxLabelBytes", "MaxLabels", "MaxSearchLimit", "DefaultTokensPerDay", // limits
 	"CountJSON", "DecodeJSON", "MarshalJSON", "UnmarshalJSON", "SetBody", "ShowTime", // one form of JSON and of times
 	"DerivedID", "ParseID", "SlotsBeginning", // ids and slots
 	"Digest", "Fence", "Flatten", "Sentences", // texts
@@ -71,7 +71,7 @@ var words = []string{
 var data = []string{
 	"Memory", "Namespace", "ID", "Kind", "Code", "Error", // bound, placed, named
 	"Record", "Revision", "Filter", "Where", "SlotRange", "Order", "Page", "Counts", // kept and selected
-	"Change", "Put", "Erase", "Event", "EventType", "Decision", "Embedding", "Touch", "Source", "Settings", // changed
+	"Change", "Put", "Erase", "Event", "EventType", "Mark", "Decision", "Embedding", "Touch", "Source", "Settings", // changed
 	"Query", "Match", "Mode", "Explain", "Result", // searched
 	"FeatureKind", "Exporter", "ImportReport", "Imported", "Taker", "PlainTaker", "Verdict", // what a feature is, and brings to transfers
 	"Completer", "Completion", "Prompt", "Budget", "ContextQuery", "Tokenizer", "Claim", // summaries and contexts

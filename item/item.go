@@ -92,7 +92,7 @@ func checkKey(key string) error {
 // holder finds what a key names: an item, or a fact whose id it is.
 func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at time.Time) (*loci.Record, error) {
 	slot := slotOf(key)
-	f := loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindItem}, Slot: &slot, At: at}
+	f := loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{Kind}, Slot: &slot, At: at}
 	if r, err := it.one(ctx, f); err != nil || r != nil {
 		return r, err
 	}
@@ -112,6 +112,9 @@ func (it *Handle) one(ctx context.Context, f loci.Filter) (*loci.Record, error) 
 	}
 	return &records[0], nil
 }
+
+// Kind is that of items: JSON values under keys that callers chose.
+const Kind loci.Kind = "item"
 
 func slotOf(key string) string { return "key:" + key }
 
@@ -170,7 +173,7 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	if err != nil {
 		return nil, err
 	}
-	r := &loci.Record{Kind: loci.KindItem, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes}
+	r := &loci.Record{Kind: Kind, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes}
 	if opts.Index == nil {
 		r.Text = loci.Flatten(object)
 	} else {
@@ -238,7 +241,7 @@ func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.T
 	var touches []loci.Touch
 	for _, r := range records {
 		var body body
-		if r.Kind != loci.KindItem || r.ExpiresAt.IsZero() || json.Unmarshal(r.Body, &body) != nil || body.TTL <= 0 {
+		if r.Kind != Kind || r.ExpiresAt.IsZero() || json.Unmarshal(r.Body, &body) != nil || body.TTL <= 0 {
 			continue
 		}
 		until := now.Add(time.Duration(body.TTL * float64(time.Minute))).Truncate(time.Millisecond)
@@ -252,7 +255,7 @@ func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.T
 // ItemOf shows a record of kind item or fact as an item.
 func FromRecord(r *loci.Record) (Item, error) {
 	it := Item{Namespace: r.Namespace, Value: r.Attributes, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}
-	if r.Kind == loci.KindItem {
+	if r.Kind == Kind {
 		var body body
 		if err := json.Unmarshal(r.Body, &body); err != nil {
 			return Item{}, &loci.Error{Code: loci.Internal, Op: "read item", Err: err}
@@ -301,7 +304,7 @@ func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := inner.Search(ctx, loci.Query{Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{loci.KindItem, loci.KindFact}})
+	result, err := inner.Search(ctx, loci.Query{Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{Kind, loci.KindFact}})
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +345,7 @@ func (it *Handle) Namespaces(ctx context.Context, q NamespaceQuery) ([]loci.Name
 	if q.Limit < 1 || q.Limit > 10_000 || q.Offset < 0 || q.MaxDepth < 0 {
 		return nil, loci.Errorf(loci.Invalid, "limit must be 1 to 10000, offset and max_depth at least 0")
 	}
-	f := loci.Filter{Within: []loci.Namespace{it.m.Namespace()}, Kinds: []loci.Kind{loci.KindItem, loci.KindFact}, At: it.m.Now()}
+	f := loci.Filter{Within: []loci.Namespace{it.m.Namespace()}, Kinds: []loci.Kind{Kind, loci.KindFact}, At: it.m.Now()}
 	all, err := it.m.Namespaces(ctx, f)
 	if err != nil {
 		return nil, err
@@ -384,7 +387,7 @@ type Feature struct{}
 
 // Kinds are the items, each a memory of its own.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: loci.KindItem, Memory: true}}
+	return []loci.FeatureKind{{Kind: Kind, Memory: true, Counted: true}}
 }
 
 // Check finds nothing to refuse: there are no options.

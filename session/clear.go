@@ -52,7 +52,7 @@ func (s *Handle) clearing(ctx context.Context, st *state, now time.Time) (n Clea
 // in the meantime may stay.
 func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
 	var ids []string
-	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{loci.KindSession}, NotLive: true}
+	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, NotLive: true}
 	page := loci.Page{Limit: 500, Order: loci.SlotAscending} // in which order a session does not move
 	for {
 		records, next, err := s.m.Records(ctx, f, page)
@@ -89,7 +89,7 @@ func (Feature) EraseRecord(ctx context.Context, m *loci.Memory, r *loci.Record, 
 	}
 	s := Of(m)
 	id := r.Slot
-	if r.Kind == loci.KindMessage {
+	if r.Kind == KindMessage {
 		id = r.Sequence
 	}
 	st, err := s.find(ctx, id)
@@ -98,7 +98,7 @@ func (Feature) EraseRecord(ctx context.Context, m *loci.Memory, r *loci.Record, 
 		return c, err
 	case st == nil: // what is left of an erase that was stopped half way
 		return m.Erasure([]loci.Record{*r}, now), nil
-	case r.Kind == loci.KindSession:
+	case r.Kind == Kind:
 		_, c, err = s.clearing(ctx, st, now)
 		return c, err
 	}

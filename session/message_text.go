@@ -93,7 +93,7 @@ func (s *Handle) draftMessage(in Message) (loci.Record, error) {
 	if err != nil {
 		return loci.Record{}, err
 	}
-	r := loci.Record{Kind: loci.KindMessage, Namespace: s.messages(), Version: 1, Live: true}
+	r := loci.Record{Kind: KindMessage, Namespace: s.messages(), Version: 1, Live: true}
 	return r, setMessage(s.m, &r, in)
 }
 

@@ -75,7 +75,7 @@ func (ed *edit) newEntry(path string, dir bool) *entry {
 	if dir {
 		status = statusDir
 	}
-	return &entry{path: path, body: entryBody{Dir: dir}, record: loci.Record{ID: ed.t.m.NewID(), Kind: loci.KindFile,
+	return &entry{path: path, body: entryBody{Dir: dir}, record: loci.Record{ID: ed.t.m.NewID(), Kind: KindFile,
 		Namespace: ed.t.m.Namespace(), Live: true, Status: status, CreatedAt: ed.now, UpdatedAt: ed.now}}
 }
 
@@ -241,7 +241,7 @@ func (ed *edit) addBlocks(e *entry, m *manifest, text string) {
 		n := e.body.Next
 		e.body.Next++
 		part := text[:end]
-		ed.fresh = append(ed.fresh, loci.Put{Record: loci.Record{ID: blockID(e.record.ID, n), Kind: loci.KindBlock, Namespace: e.record.Namespace,
+		ed.fresh = append(ed.fresh, loci.Put{Record: loci.Record{ID: blockID(e.record.ID, n), Kind: KindBlock, Namespace: e.record.Namespace,
 			Version: 1, Live: true, CreatedAt: ed.now, UpdatedAt: ed.now, Sequence: e.record.ID.String(), Position: n,
 			Text: part, Passages: ed.t.m.Passages(part)}})
 		m.add(n, 1, part)

@@ -14,7 +14,7 @@ import (
 // Lines writes files and directories, newest first, with their earlier states, and the
 // blocks of all of them.
 func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) error {
-	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{loci.KindFile, loci.KindBlock}, NotLive: true}
+	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{KindFile, KindBlock}, NotLive: true}
 	return x.Each(ctx, m, f, loci.NewestFirst, x.Write)
 }
 
@@ -51,7 +51,7 @@ func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 		tree = &importedTree{namespace: r.Namespace, blocks: map[string][]loci.Record{}}
 		t.trees[r.Namespace.Key()] = tree
 	}
-	if r.Kind == loci.KindBlock {
+	if r.Kind == KindBlock {
 		if len(r.Text) > maxBlock || !utf8.ValidString(r.Text) || r.Position < 0 {
 			return true, loci.Errorf(loci.Invalid, "the block is not one that an export writes")
 		}
@@ -82,9 +82,12 @@ func (t *taker) Check() error {
 }
 
 // isPlace reports whether a namespace is one that [Of] makes.
-func isPlace(n loci.Namespace) bool {
+func isPlace(n loci.Namespace) bool { return n.CheckPlace() == nil && hasForm(n) }
+
+// hasForm is isPlace for any labels.
+func hasForm(n loci.Namespace) bool {
 	own := n[len(n.Owner()):]
-	return n.CheckPlace() == nil && len(own) > 3 && own[1] == placeTree &&
+	return len(own) > 3 && own[1] == placeTree &&
 		(len(own) == 4 && own[3] == "global" || len(own) == 5 && own[3] == "thread")
 }
 
