@@ -158,7 +158,7 @@ var sessionOperations = []operation{
 		m := locitest.Bind(d, d.e, "single")
 		events, _, err := m.Events(d.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventImported}}, loci.Page{})
 		d.ok(nil, err)
-		events = slices.DeleteFunc(events, func(e loci.Event) bool { return e.Kind != loci.KindMessage })
+		events = slices.DeleteFunc(events, func(e loci.Event) bool { return e.Kind != session.KindMessage })
 		if len(events) == 0 {
 			d.Fatal("no event tells of an imported message")
 		}
@@ -166,7 +166,7 @@ var sessionOperations = []operation{
 	}},
 	{
 		"Memory.EraseAll",
-		func(d *desk) { d.everything("single", loci.EraseQuery{Kinds: []loci.Kind{loci.KindSession}}) },
+		func(d *desk) { d.everything("single", loci.EraseQuery{Kinds: []loci.Kind{session.Kind}}) },
 	},
 }
 
@@ -263,6 +263,11 @@ var upkeepOperations = []operation{
 			d.everything(place, loci.EraseQuery{All: true})
 		}
 	}},
+	{"Engine.EraseTenant", func(d *desk) { // nothing is left that could accuse
+		p, err := loci.NewPrincipal(locitest.Tenant(d, "t"), "root", nil, loci.ScopeDelete, loci.ScopeAdmin)
+		d.ok(nil, err)
+		d.ok(nil, d.e.EraseTenant(d.Context(), p))
+	}},
 }
 
 // everything erases what a query selects in a place; "" is the whole tenant.
@@ -316,11 +321,11 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 	}
 	for _, reads := range []string{"Memory: AsOf Checkpoints Connect ConnectorText Context CountErase Episode Episodes Events Export Fact Facts History Items" +
 		" Lifecycle Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
-		" At CleanImported DecideRevision Complete Count Erasure Event Free Limits Log Namespace Namespaces NewID Now Passages Record Records" +
-		" Redact RedactValue SearchWhere Space Tokenizer Touch Turn Unkeyed Vectors VectorsSoon", // of features
+		" At CleanImported Complete Count Erasure Event Free Namespace Namespaces NewID Now Passages Records" +
+		" ReviseValue SearchWhere Settings Touch Turn", // of features
 		"Items: Get Namespaces Search", "Checkpoints: Get List", "Sessions: Export History List Retrieve Search Session",
 		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
-		"Engine: ConsolidatedAt Generations Lagging Memory PlanSweep Space Store VerifyEvents"} {
+		"Engine: ConsolidatedAt Generations Lagging Memory PlanSweep Space VerifyEvents"} {
 		noun, methods, _ := strings.Cut(reads, ": ")
 		for _, method := range strings.Fields(methods) {
 			have[noun+"."+method] = true

@@ -31,7 +31,7 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		if object, err = e.redactJSON(object); err != nil {
 			return "", nil, err
 		}
-		value, err = EncodeJSON(object)
+		value, err = MarshalJSON(object)
 		if err != nil {
 			return "", nil, Errorf(Invalid, "content is not JSON: %s", jsonform.Fault(err))
 		}
@@ -102,7 +102,7 @@ func checkMetadata(metadata map[string]any) error {
 			MaxMetadataNames,
 		)
 	}
-	data, err := EncodeJSON(metadata)
+	data, err := MarshalJSON(metadata)
 	if err != nil {
 		return Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}

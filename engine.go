@@ -249,9 +249,6 @@ func setDefaultPointer[T any](field **T, value T) {
 	*field = &value
 }
 
-// Store returns the engine's store, for upkeep.
-func (e *Engine) Store() Store { return e.store }
-
 // Space returns the vector space of the engine's embedder; zero without one. Its
 // dimensions are 0 as long as a remote embedder has not answered.
 func (e *Engine) Space() Space {

@@ -53,6 +53,50 @@ func TestEraseAllGuards(t *testing.T) {
 	})
 }
 
+// Everything of a tenant goes at the word of who may erase and may operate on it as a
+// whole, and nothing of another tenant goes with it.
+func TestEraseTenant(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		handles := map[string]*loci.Memory{}
+		for _, name := range []string{"a", "b"} {
+			handles[name] = locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, name), Namespace: loci.Namespace{"u"}, Actor: "tester"})
+			locitest.Save(t, handles[name], "kept in "+name)
+		}
+		left := func(name string) (facts, events int) {
+			t.Helper()
+			log, _, err := handles[name].Events(t.Context(), loci.EventFilter{}, loci.Page{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(locitest.AllFacts(t, handles[name])), len(log)
+		}
+		for _, scopes := range [][]loci.Scope{nil, {loci.ScopeDelete}, {loci.ScopeAdmin}, {loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelegate}} {
+			p, err := loci.NewPrincipal(locitest.Tenant(t, "a"), "tester", nil, scopes...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			locitest.WantCode(t, e.EraseTenant(t.Context(), p), loci.Forbidden)
+		}
+		if facts, events := left("a"); facts != 1 || events != 1 {
+			t.Fatalf("who may not has erased: %d facts and %d events are left", facts, events)
+		}
+		p, err := loci.NewPrincipal(locitest.Tenant(t, "a"), "tester", nil, loci.ScopeDelete, loci.ScopeAdmin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.EraseTenant(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if facts, events := left("a"); facts+events != 0 {
+			t.Errorf("%d facts and %d events are left", facts, events)
+		}
+		if facts, events := left("b"); facts != 1 || events != 1 {
+			t.Errorf("the other tenant has %d facts and %d events", facts, events)
+		}
+	})
+}
+
 // What others store while an EraseAll runs was not counted, so it stays; and what
 // they erase is not counted twice.
 func TestEraseAllSparesWhatComesLater(t *testing.T) {

@@ -1,10 +1,7 @@
 package loci
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"math/big"
 	"reflect"
@@ -206,32 +203,6 @@ func plainJSON(v any) (any, error) {
 		return nil, err
 	}
 	return DecodeJSON(data)
-}
-
-// decodeJSON reads one JSON value and nothing after it. It keeps numbers as
-// written, so that large integers stay exact.
-func DecodeJSON(data []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the JSON value")
-	}
-	return v, nil
-}
-
-// encodeJSON is json.Marshal without the escapes for HTML: <, > and & stay as
-// they are.
-func EncodeJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func checkOperators(want any, depth int) error {

@@ -188,7 +188,7 @@ func TestReplayKeepsNumbersExact(t *testing.T) {
 	if err := replay([]byte(`{"content":"x","metadata":{"n":9007199254740993}}`), &f); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := EncodeJSON(f.Metadata); err != nil || string(data) != `{"n":9007199254740993}` {
+	if data, err := MarshalJSON(f.Metadata); err != nil || string(data) != `{"n":9007199254740993}` {
 		t.Errorf("metadata %s, %v", data, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 )
 
 func recall(t testing.TB, m *loci.Memory, q loci.RecallQuery) loci.RecallResult {
@@ -374,7 +375,7 @@ func TestRecallRefuses(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	for _, q := range []loci.RecallQuery{
 		{}, {Topic: " "}, {Topic: "x", Limit: -1}, {Topic: "x", Limit: 501}, {Topic: "x", MinConfidence: new(1.5)}, {Topic: "x", MinConfidence: new(math.NaN())},
-		{Topic: "x", Scopes: []string{""}}, {Topic: "x\xff"}, {Topic: "x", Kinds: []loci.Kind{loci.KindItem}},
+		{Topic: "x", Scopes: []string{""}}, {Topic: "x\xff"}, {Topic: "x", Kinds: []loci.Kind{item.Kind}},
 	} {
 		_, err := m.Recall(t.Context(), q)
 		locitest.WantCode(t, err, loci.Invalid)

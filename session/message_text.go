@@ -93,7 +93,7 @@ func (s *Handle) draftMessage(in Message) (loci.Record, error) {
 	if err != nil {
 		return loci.Record{}, err
 	}
-	r := loci.Record{Kind: loci.KindMessage, Namespace: s.messages(), Version: 1, Live: true}
+	r := loci.Record{Kind: KindMessage, Namespace: s.messages(), Version: 1, Live: true}
 	return r, setMessage(s.m, &r, in)
 }
 
@@ -102,16 +102,13 @@ func setMessage(m *loci.Memory, r *loci.Record, in Message) (err error) {
 	body := messageBody{Message: in}
 	r.Status = string(in.Type.base())
 	r.Text, r.Passages = "", nil
-	if text := cutText(in.Text(), m.Limits().Content-loci.MaxLabelBytes-2); text != "" {
-		speaker := m.Redact(in.Speaker()) + ": "
+	if text := cutText(in.Text(), m.Settings().MaxContent-loci.MaxLabelBytes-2); text != "" {
+		speaker := loci.Redact(m, in.Speaker()) + ": "
 		body.Prefix = len(speaker)
 		r.Text = speaker + text
 		r.Passages = m.Passages(r.Text)
 	}
-	if r.Body, err = loci.MarshalJSON(body); err != nil {
-		return &loci.Error{Code: loci.Internal, Op: "encode message", Err: err}
-	}
-	return nil
+	return loci.SetBody(r, body)
 }
 
 // cutText shortens a text to so many bytes of whole characters.
@@ -131,15 +128,15 @@ func cutText(text string, most int) string {
 func redactMessage(m *loci.Memory, in Message) (Message, error) {
 	v, err := loci.DecodeJSON(in.Data)
 	if err != nil {
-		return in, loci.Errorf(loci.Invalid, "data is not JSON: %s", loci.JSONFault(err))
+		return in, loci.Errorf(loci.Invalid, "data is not JSON: %s", err)
 	}
-	before, err := loci.EncodeJSON(v)
+	before, err := loci.MarshalJSON(v)
 	if err != nil {
-		return in, loci.Errorf(loci.Invalid, "data is not JSON: %s", loci.JSONFault(err))
+		return in, loci.Errorf(loci.Invalid, "data is not JSON: %s", err)
 	}
-	after, err := loci.EncodeJSON(m.RedactValue(v))
+	after, err := loci.MarshalJSON(loci.Redact(m, v))
 	if err != nil {
-		return in, loci.Errorf(loci.Invalid, "data is not JSON: %s", loci.JSONFault(err))
+		return in, loci.Errorf(loci.Invalid, "data is not JSON: %s", err)
 	}
 	if !bytes.Equal(before, after) {
 		in.Data = after

@@ -63,7 +63,7 @@ func searchMemory(b *base, t Tool, i Instance) *Tool {
 			return Reply{}, err
 		}
 		query := loci.Query{Text: in.Query, Limit: in.Limit, Offset: in.Offset, Where: where,
-			Kinds: []loci.Kind{loci.KindFact, loci.KindItem}}
+			Kinds: []loci.Kind{loci.KindFact, item.Kind}}
 		r, err := m.Search(ctx, query)
 		if err != nil {
 			return Reply{}, err
@@ -128,7 +128,7 @@ func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error
 
 // rawRecord writes a record in full, as the fact or the item that it is.
 func (b *base) rawRecord(r *loci.Record, at time.Time) (json.RawMessage, error) {
-	if r.Kind == loci.KindItem {
+	if r.Kind == item.Kind {
 		entry, err := item.FromRecord(r)
 		if err != nil {
 			return nil, err

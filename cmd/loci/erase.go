@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 )
 
 type eraseCmd struct {
@@ -41,7 +43,7 @@ func (c *eraseCmd) Run(a *app) error {
 	}
 	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
 	for _, name := range c.Kind {
-		if _, err := oneOf(name, string(loci.KindFact), string(loci.KindItem), string(loci.KindRule), string(loci.KindEpisode), string(loci.KindSession)); err != nil {
+		if _, err := oneOf(name, string(loci.KindFact), string(item.Kind), string(loci.KindRule), string(loci.KindEpisode), string(session.Kind)); err != nil {
 			return loci.Errorf(loci.Invalid, "--kind: %v", err)
 		}
 		q.Kinds = append(q.Kinds, loci.Kind(name))
@@ -116,7 +118,7 @@ func (c *eraseCmd) eraseTenant(a *app) error {
 	if err := a.open(loci.ScopeDelete, loci.ScopeAdmin); err != nil {
 		return err
 	}
-	if err := a.engine.Store().EraseTenant(a.ctx, cfg.tenant); err != nil {
+	if err := a.engine.EraseTenant(a.ctx, a.principal); err != nil {
 		return err
 	}
 	if a.json {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 )
 
 type statsCmd struct {
@@ -57,12 +59,12 @@ func (c *statsCmd) Run(a *app) error {
 	}
 	space := a.engine.Space()
 	out := statsJSON{Store: shownURL(a.cfg.store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
-		Facts: s.Facts, Items: s.Items, Sessions: s.Sessions, Messages: s.Messages, Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
+		Facts: s.Facts, Items: s.Features[item.Kind], Sessions: s.Features[session.Kind], Messages: s.Features[session.KindMessage], Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
 	if size, ok := storeSize(a.cfg.store); ok {
 		out.SizeBytes = &size
 	}
-	if live := s.Facts.Live + s.Items.Live; space.Dims > 0 && live > 0 {
-		coverage := 1 - float64(s.Facts.Unembedded+s.Items.Unembedded)/float64(live)
+	if live := out.Facts.Live + out.Items.Live; space.Dims > 0 && live > 0 {
+		coverage := 1 - float64(out.Facts.Unembedded+out.Items.Unembedded)/float64(live)
 		out.Coverage = &coverage
 	}
 	if a.json {

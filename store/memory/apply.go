@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
-// Apply implements [loci.RecordStore]: it checks the whole change against the
+// Apply implements [loci.RecordChanger]: it checks the whole change against the
 // present state first, and only then makes it.
 func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	data, err := s.tenant(ctx, t)
@@ -255,7 +255,7 @@ func cloneRevisions(revisions []loci.Revision) []loci.Revision {
 	return out
 }
 
-// Touch implements [loci.RecordStore].
+// Touch implements [loci.RecordChanger].
 func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
 	data, err := s.tenant(ctx, t)
 	if err != nil {

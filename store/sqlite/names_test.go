@@ -95,7 +95,7 @@ func said(t *testing.T, m *loci.Memory) (out []string) {
 func TestAFileWithoutOwnPlaces(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
-	opened(t, path, func(e *loci.Engine, _ *loci.Memory) {
+	openedStore(t, path, func(s loci.Store, e *loci.Engine, _ *loci.Memory) {
 		org := in(t, e, "org", "acme")
 		if s := said(
 			t,
@@ -146,7 +146,7 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 		if len(found.Hits) == 0 {
 			t.Error("the messages are not found by search")
 		}
-		if findings, err := e.Store().Check(t.Context(), defaultTenant(t)); len(findings) > 0 || err != nil {
+		if findings, err := s.Check(t.Context(), defaultTenant(t)); len(findings) > 0 || err != nil {
 			t.Errorf("check: %v, %v", findings, err)
 		}
 	})
@@ -294,13 +294,8 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	var forged []string
-	opened(t, path, func(e *loci.Engine, _ *loci.Memory) {
-		events, _, err := e.Store().Events(
-			t.Context(),
-			defaultTenant(t),
-			loci.EventFilter{Within: []loci.Namespace{{}}},
-			loci.Page{Limit: 1000},
-		)
+	openedStore(t, path, func(s loci.Store, e *loci.Engine, _ *loci.Memory) {
+		events, _, err := s.Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -132,7 +132,7 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 			queries = append(
 				[]loci.EraseQuery{
 					{Kinds: []loci.Kind{loci.KindFact, loci.KindRule}},
-					{Kinds: []loci.Kind{loci.KindSession}},
+					{Kinds: []loci.Kind{session.Kind}},
 				},
 				queries...)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tree"
@@ -108,7 +109,7 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	if err := storeSession(t.Context(), open); err != nil {
 		t.Fatal(err)
 	}
-	for _, match := range must(open.Search(t.Context(), loci.Query{Kinds: []loci.Kind{loci.KindSession, loci.KindMessage}})).Matches {
+	for _, match := range must(open.Search(t.Context(), loci.Query{Kinds: []loci.Kind{session.Kind, session.KindMessage}})).Matches {
 		sc.ids = append(sc.ids, match.Record.ID)
 	}
 	for _, thread := range []string{"", "victim"} {

@@ -97,7 +97,7 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 			n, err = m.CountErase(t.Context(), loci.EraseQuery{All: true})
 			empty("records to erase", int(n), err)
 			stats, err := m.Stats(t.Context())
-			empty("messages", int(stats.Messages.Records), err)
+			empty("messages", int(stats.Features[session.KindMessage].Records), err)
 			// The agent uses what it has, and erases all of it.
 			must(m.StoreFact(t.Context(), loci.NewFact{Content: "of the agent " + agent}))
 			must(session.Of(m).Append(t.Context(), canary, must(session.ParseMessages([]byte(`[{"role":"user","content":"own"}]`)))))
