@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 type statsCmd struct {
@@ -56,9 +57,9 @@ func (c *statsCmd) Run(a *app) error {
 		return err
 	}
 	space := a.engine.Space()
-	out := statsJSON{Store: shownURL(a.cfg.store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
+	out := statsJSON{Store: shownURL(a.cfg.Store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
 		Facts: s.Facts, Items: s.Items, Sessions: s.Sessions, Messages: s.Messages, Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
-	if size, ok := storeSize(a.cfg.store); ok {
+	if size, ok := storeSize(a.cfg.Store); ok {
 		out.SizeBytes = &size
 	}
 	if live := s.Facts.Live + s.Items.Live; space.Dims > 0 && live > 0 {
@@ -68,7 +69,7 @@ func (c *statsCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(out)
 	}
-	row := func(name, value string) { a.printf("%s\t%s\n", name, clean(value, false)) }
+	row := func(name, value string) { a.printf("%s\t%s\n", name, terminal.Clean(value, false)) }
 	row("store", out.Store)
 	if out.SizeBytes != nil {
 		row("size", fmt.Sprintf("%d bytes", *out.SizeBytes))
