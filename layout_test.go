@@ -35,6 +35,8 @@ var mayImport = map[string][]string{
 	"internal/secret":       {},
 	"internal/jsonguard":    {},
 	"internal/problem":      {""},
+	"internal/spelling":     {},
+	"internal/terminal":     {},
 	"internal/token":        {},
 	"internal/vector":       {},
 	"internal/wordpiece":    {},
@@ -53,18 +55,32 @@ var mayImport = map[string][]string{
 	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree"},
 	"server":                {"", "internal/problem"},
 	"bench":                 {"", "embedding", "store"},
-	"cmd/loci": {
+	"internal/config": {
 		"",
-		"bench",
 		"checkpoint",
 		"embedding",
 		"graph",
-		"internal/jsonform",
-		"internal/jsonguard",
-		"internal/oserror",
+		"internal/spelling",
+		"internal/terminal",
 		"internal/token",
 		"item",
 		"llm",
+		"server",
+		"session",
+		"tool",
+		"tree",
+	},
+	"cmd/loci": {
+		"",
+		"bench",
+		"embedding",
+		"internal/config",
+		"internal/jsonform",
+		"internal/jsonguard",
+		"internal/oserror",
+		"internal/spelling",
+		"internal/terminal",
+		"item",
 		"mcp",
 		"rest",
 		"server",
@@ -138,7 +154,7 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 // it finds in its own files.
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
 	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal)\(|\.AtAgent\(`)
-	may := regexp.MustCompile(`^(cmd/loci|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|^store/sqlite/sqlite\.go$`)
+	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|^store/sqlite/sqlite\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && d.Name() == "testdata" {
 			return filepath.SkipDir // programs that made fixtures

@@ -38,7 +38,7 @@ func (c *retrievalCmd) Run(a *app) error {
 		return err
 	}
 	opts := bench.RetrievalOptions{Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Dir: c.Dir,
-		Engine: a.engineOptions(nil), Progress: func(what string) { a.note("%s", what) }}
+		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) }}
 	if c.Neighbours != nil {
 		opts.Engine.NeighbourShare = c.Neighbours
 	}
@@ -48,14 +48,14 @@ func (c *retrievalCmd) Run(a *app) error {
 	names := c.Compare
 	switch {
 	case len(names) == 0:
-		names = []string{cfg.embedding.Spec}
+		names = []string{cfg.Embedding.Spec}
 	case a.flags.Embedder != nil:
 		return &loci.Error{Code: loci.Invalid, Msg: "--embedder and --compare both choose the embedder",
 			Recovery: "Name every embedder in --compare."}
 	}
 	for _, name := range names {
-		choice := cfg.embedding
-		choice.Spec, choice.OpenAIKey = name, cfg.openAIKey(a.env)
+		choice := cfg.Embedding
+		choice.Spec = name
 		e, err := embedding.Open(choice)
 		if err != nil {
 			return err

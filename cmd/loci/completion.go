@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 type completionCmd struct {
@@ -65,7 +68,7 @@ type completeCmd struct {
 // Run prints what the last word can become: a line each, a tab, what it means.
 func (c *completeCmd) Run(a *app, k *kong.Kong) error {
 	for _, line := range completions(k.Model.Node, c.Words) {
-		a.printf("%s\t%s\n", line.word, clean(line.help, false))
+		a.printf("%s\t%s\n", line.word, terminal.Clean(line.help, false))
 	}
 	return nil
 }
@@ -163,12 +166,12 @@ func flagNames(node *kong.Node) (out []candidate) {
 
 // flagValues are the values of a flag, if they are a short list.
 func flagValues(f *kong.Flag) (out []candidate) {
-	for _, v := range splitList(f.Tag.Get("values")) {
+	for _, v := range listed(f.Tag.Get("values")) {
 		out = append(out, candidate{v, ""})
 	}
-	for i := range settings {
-		if settings[i].flag == f.Name {
-			for _, v := range settings[i].values {
+	for _, s := range config.Settings() {
+		if s.Flag == f.Name {
+			for _, v := range s.Values {
 				out = append(out, candidate{v, ""})
 			}
 		}
@@ -176,14 +179,19 @@ func flagValues(f *kong.Flag) (out []candidate) {
 	return out
 }
 
+// listed are the values in a tag, between commas.
+func listed(tag string) []string {
+	return strings.FieldsFunc(tag, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 // argumentValues are the values of a positional argument, if they are a short list.
 func argumentValues(node *kong.Node, position int) (out []candidate) {
 	if position >= len(node.Positional) {
 		return nil
 	}
-	names := splitList(node.Positional[position].Enum)
+	names := listed(node.Positional[position].Enum)
 	if node.Name == "call" && position == 0 {
-		names = toolNames()
+		names = config.ToolNames()
 	}
 	for _, name := range names {
 		out = append(out, candidate{name, ""})

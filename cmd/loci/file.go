@@ -57,7 +57,7 @@ func (a *app) fileText(args []string) (string, error) {
 	if len(args) != 1 || args[0] != "-" {
 		return strings.Join(args, " "), nil
 	}
-	data, err := io.ReadAll(io.LimitReader(a.input(), int64(a.cfg.trees.MaxFileBytes)+1))
+	data, err := io.ReadAll(io.LimitReader(a.input(), int64(a.cfg.Files.MaxFileBytes)+1))
 	if err != nil {
 		return "", fileError("standard input", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/tree"
 )
 
@@ -88,7 +89,7 @@ func (c *fileExportCmd) write(root *os.Root, name, content string) error {
 	}
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return &loci.Error{Code: loci.Conflict, Msg: printable(name) + " is there already", Recovery: "Export into an empty directory, or use --force."}
+		return &loci.Error{Code: loci.Conflict, Msg: terminal.Word(name) + " is there already", Recovery: "Export into an empty directory, or use --force."}
 	}
 	if err != nil {
 		return fileError(name, err)
@@ -143,7 +144,7 @@ func (c *fileImportCmd) Run(a *app) error {
 		return fileError(c.Directory, err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	in := &fileImport{fileImportCmd: c, root: root, limit: a.cfg.trees.MaxFileBytes, empty: map[string]bool{}}
+	in := &fileImport{fileImportCmd: c, root: root, limit: a.cfg.Files.MaxFileBytes, empty: map[string]bool{}}
 	if err := in.check(a); err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func (in *fileImport) check(a *app) error {
 		delete(in.empty, path.Dir(name))
 		fault, err := in.look(name, d)
 		if fault != "" {
-			in.refused = append(in.refused, printable(name)+": "+fault)
+			in.refused = append(in.refused, terminal.Word(name)+": "+fault)
 		}
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/tree"
 )
 
@@ -50,7 +51,7 @@ func (c *searchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if _, err := oneOf(c.In, "memories", "files"); err != nil {
+	if _, err := spelling.OneOf(c.In, "memories", "files"); err != nil {
 		return fmt.Errorf("--in: %w", err)
 	}
 	if c.In == "files" && (len(c.Tag) > 0 || c.Filter != "") {

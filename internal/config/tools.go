@@ -1,10 +1,15 @@
-package main
+package config
 
 import (
+	"errors"
+	"log/slog"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -25,8 +30,8 @@ var toolKeys = []struct{ key, help string }{
 }
 
 // tools reads the list of tools: names of families, or mappings.
-func (r *fileReader) tools(s *setting, n *yaml.Node) {
-	if r.empty(n, s.key) {
+func (r *fileReader) tools(s *Setting, n *yaml.Node) {
+	if r.empty(n, s.Key) {
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
@@ -39,7 +44,7 @@ func (r *fileReader) tools(s *setting, n *yaml.Node) {
 		before := len(*r.bad)
 		switch {
 		case e.Kind == yaml.ScalarNode && e.ShortTag() == "!!str":
-			family, err := oneOf(e.Value, familyNames()...)
+			family, err := spelling.OneOf(e.Value, familyNames()...)
 			if err != nil {
 				r.fault(e, "tools: %w", err)
 			}
@@ -53,7 +58,7 @@ func (r *fileReader) tools(s *setting, n *yaml.Node) {
 		tools = append(tools, entry)
 	}
 	r.c.tools = tools
-	r.c.origin[s.key] = r.at(n)
+	r.c.origin[s.Key] = r.at(n)
 }
 
 // tool reads one mapping of the list of tools.
@@ -64,7 +69,7 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 		case "family":
 			r.choice(v, name, &entry.Family, familyNames())
 		case "tool":
-			r.choice(v, name, &entry.Tool, toolNames())
+			r.choice(v, name, &entry.Tool, ToolNames())
 		case "name":
 			r.text(v, name, &entry.Name)
 		case "prefix":
@@ -90,10 +95,10 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			for _, t := range toolKeys {
 				names = append(names, t.key)
 			}
-			if near := nearest(key, names); near != "" {
-				r.fault(k, "%s is not a setting: did you mean %s?", printable(name), near)
+			if near := spelling.Nearest(key, names); near != "" {
+				r.fault(k, "%s is not a setting: did you mean %s?", terminal.Word(name), near)
 			} else {
-				r.fault(k, "%s is not a setting: it must be one of %s", printable(name), strings.Join(names, ", "))
+				r.fault(k, "%s is not a setting: it must be one of %s", terminal.Word(name), strings.Join(names, ", "))
 			}
 		}
 	})
@@ -103,7 +108,7 @@ func (r *fileReader) text(n *yaml.Node, name string, field *string) {
 	switch {
 	case r.empty(n, name):
 	case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str":
-		r.fault(n, "%s must be a text, not %s%s", name, describe(n), remedy(textForm, n))
+		r.fault(n, "%s must be a text, not %s%s", name, describe(n), remedy(Text, n))
 	case strings.TrimSpace(n.Value) == "":
 		r.fault(n, "%s must not be empty", name)
 	default:
@@ -117,9 +122,88 @@ func (r *fileReader) choice(n *yaml.Node, name string, field *string, allowed []
 	if v == "" {
 		return
 	}
-	if _, err := oneOf(v, allowed...); err != nil {
+	if _, err := spelling.OneOf(v, allowed...); err != nil {
 		r.fault(n, "%s: %w", name, err)
 		return
 	}
 	*field = v
+}
+
+// A toolEntry is one entry of the setting tools.
+type toolEntry struct {
+	tool.Instance
+	at  string // where it was written
+	bad bool   // a fault of it was reported already
+}
+
+// familyNames lists the families of tools; toolNames, the tools of all families,
+// each name once.
+func familyNames() []string { return tool.Families() }
+
+// ToolNames lists the tools of all families, each name once.
+func ToolNames() (names []string) {
+	for _, family := range familyNames() {
+		set, err := tool.New(nil, tool.Config{Entries: []tool.Instance{{Family: family}}})
+		if err != nil {
+			return nil // checkTools would say so
+		}
+		for _, t := range set.Tools() {
+			if !slices.Contains(names, t.Name) {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Tools is what the configuration says about tools.
+func (c *Config) Tools(logger *slog.Logger) tool.Config {
+	cfg := tool.Config{ReplyCap: c.replyBytes, KeepSecrets: !c.redact, Logger: logger,
+		SearchTimeout: tool.Duration(c.ReadTimeout), WriteTimeout: tool.Duration(c.WriteTimeout)}
+	for _, e := range c.tools {
+		cfg.Entries = append(cfg.Entries, e.Instance)
+	}
+	return cfg
+}
+
+// checkTools reports what package tool finds wrong, with the place of the entry.
+func (c *Config) checkTools(bad *faults) {
+	origin := c.origin["tools"]
+	if origin == "" {
+		return
+	}
+	if len(c.tools) == 0 {
+		bad.add(origin, errors.New("tools must name at least one: write one of "+strings.Join(familyNames(), ", ")))
+		return
+	}
+	whole := true
+	for _, e := range c.tools {
+		if e.bad {
+			whole = false
+			continue
+		}
+		if _, err := tool.New(nil, tool.Config{Entries: []tool.Instance{e.Instance}}); err != nil {
+			whole = false
+			where := e.at
+			if where == "" {
+				where = origin
+			}
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				bad.add(where, errors.New("tools: "+strings.TrimPrefix(line, "tools entry 1: ")))
+			}
+		}
+	}
+	if !whole {
+		return
+	}
+	// Each is right for itself; together two may have one name.
+	var cfg tool.Config
+	for _, e := range c.tools {
+		cfg.Entries = append(cfg.Entries, e.Instance)
+	}
+	if _, err := tool.New(nil, cfg); err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			bad.add(origin, errors.New("tools: "+line))
+		}
+	}
 }

@@ -1,10 +1,33 @@
-package main
+// Package spelling says what a word must be, and what a misspelt one probably meant.
+package spelling
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// nearest returns the candidate a misspelt name probably meant, or "": one slip
+// OneOf returns the word if it is among those that are allowed; else an error that names
+// them, or the one that was probably meant.
+func OneOf(word string, allowed ...string) (string, error) {
+	if slices.Contains(allowed, word) {
+		return word, nil
+	}
+	return "", Unknown(word, allowed...)
+}
+
+// Unknown is the error for a word that is not allowed: it says what was probably meant, or
+// what the word can be.
+func Unknown(word string, allowed ...string) error {
+	if near := Nearest(word, allowed); near != "" {
+		return fmt.Errorf("%q is not known: did you mean %s?", word, near)
+	}
+	return fmt.Errorf("%q is not known: must be one of %s", word, strings.Join(allowed, ", "))
+}
+
+// Nearest returns the candidate a misspelt name probably meant, or "": one slip
 // away, or two in a long name.
-func nearest(name string, candidates []string) string {
+func Nearest(name string, candidates []string) string {
 	name = strings.ToLower(name)
 	best, bestAt := "", 3
 	for _, c := range candidates {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -9,20 +9,24 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 // A fileReader reads a configuration file into a config. It walks the YAML nodes
 // itself, so that every fault has its line and column.
 type fileReader struct {
-	c    *config
+	c    *Config
 	path string
 	last int // the number of the file's last line, or more
 	bad  *faults
 }
 
 // parseFile reads the text of a configuration file.
-func (c *config) parseFile(path string, data []byte, bad *faults) {
-	r := &fileReader{c: c, path: path, last: 1 + bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")), bad: bad}
+func (c *Config) parseFile(path string, data []byte, bad *faults) {
+	last := 1 + bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r"))
+	r := &fileReader{c: c, path: path, last: last, bad: bad}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	for first := true; err == nil; first = false {
 		var document yaml.Node
@@ -121,7 +125,7 @@ func (r *fileReader) section(n *yaml.Node, prefix string) {
 // namesBelow lists the names a section may have.
 func namesBelow(prefix string) (names []string) {
 	for i := range settings {
-		if rest, ok := strings.CutPrefix(settings[i].key, prefix); ok {
+		if rest, ok := strings.CutPrefix(settings[i].Key, prefix); ok {
 			if name, _, _ := strings.Cut(rest, "."); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -134,25 +138,25 @@ func namesBelow(prefix string) (names []string) {
 // the right name in the wrong place, or one that is spelt much like it.
 func (r *fileReader) unknown(k *yaml.Node, full string, names []string) {
 	for i := range settings {
-		if strings.HasSuffix("."+settings[i].key, "."+k.Value) && k.Value != "" {
-			r.fault(k, "%s is not a setting: did you mean %s?", printable(full), settings[i].key)
+		if strings.HasSuffix("."+settings[i].Key, "."+k.Value) && k.Value != "" {
+			r.fault(k, "%s is not a setting: did you mean %s?", terminal.Word(full), settings[i].Key)
 			return
 		}
 	}
-	if near := nearest(k.Value, names); near != "" {
-		r.fault(k, "%s is not a setting: did you mean %s?", printable(full), near)
+	if near := spelling.Nearest(k.Value, names); near != "" {
+		r.fault(k, "%s is not a setting: did you mean %s?", terminal.Word(full), near)
 		return
 	}
-	r.fault(k, "%s is not a setting: it must be one of %s", printable(full), strings.Join(names, ", "))
+	r.fault(k, "%s is not a setting: it must be one of %s", terminal.Word(full), strings.Join(names, ", "))
 }
 
 // value reads the value of one setting.
-func (r *fileReader) value(s *setting, n *yaml.Node) {
-	if s.key == "tools" {
+func (r *fileReader) value(s *Setting, n *yaml.Node) {
+	if s.Key == "tools" {
 		r.tools(s, n)
 		return
 	}
-	if s.key == "graph" && n.Kind == yaml.MappingNode {
+	if s.Key == "graph" && n.Kind == yaml.MappingNode {
 		r.graph(s, n)
 		return
 	}
@@ -160,38 +164,38 @@ func (r *fileReader) value(s *setting, n *yaml.Node) {
 	if !ok {
 		return
 	}
-	if s.form == textForm && text == "" && !s.emptyCounts() {
-		r.fault(n, "%s must not be empty: give a value or remove the line", s.key)
+	if s.Form == Text && text == "" && !s.emptyCounts() {
+		r.fault(n, "%s must not be empty: give a value or remove the line", s.Key)
 		return
 	}
 	if err := s.set(r.c, text); err != nil {
-		r.fault(n, "%s: %w", s.key, err)
+		r.fault(n, "%s: %w", s.Key, err)
 		return
 	}
-	r.c.origin[s.key] = r.at(n)
+	r.c.origin[s.Key] = r.at(n)
 }
 
 // scalarOrList returns the text of a value that has the form of its setting.
-func (r *fileReader) scalarOrList(s *setting, n *yaml.Node) (text string, ok bool) {
-	if s.form == listForm {
-		elements, ok := r.texts(n, s.key)
+func (r *fileReader) scalarOrList(s *Setting, n *yaml.Node) (text string, ok bool) {
+	if s.Form == List {
+		elements, ok := r.texts(n, s.Key)
 		for i, e := range elements {
 			if err := s.checkElement(e); err != nil {
-				r.fault(n.Content[i], "%s: %w", s.key, err)
+				r.fault(n.Content[i], "%s: %w", s.Key, err)
 				ok = false
 			}
 		}
 		return strings.Join(elements, ","), ok
 	}
-	if r.empty(n, s.key) {
+	if r.empty(n, s.Key) {
 		return "", false
 	}
-	tags := map[form][]string{
-		textForm: {"!!str"}, integerForm: {"!!int"}, numberForm: {"!!int", "!!float"},
-		booleanForm: {"!!bool"}, durationForm: {"!!str"},
-	}[s.form]
+	tags := map[Form][]string{
+		Text: {"!!str"}, Integer: {"!!int"}, Number: {"!!int", "!!float"},
+		Boolean: {"!!bool"}, Duration: {"!!str"},
+	}[s.Form]
 	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) {
-		r.fault(n, "%s must be %s, not %s%s", s.key, article(s.form), describe(n), remedy(s.form, n))
+		r.fault(n, "%s must be %s, not %s%s", s.Key, article(s.Form), describe(n), remedy(s.Form, n))
 		return "", false
 	}
 	return n.Value, true
@@ -199,9 +203,9 @@ func (r *fileReader) scalarOrList(s *setting, n *yaml.Node) (text string, ok boo
 
 // checkElement refuses an element of a list that the setting cannot have, or that
 // would be two where lists are written with commas.
-func (s *setting) checkElement(e string) error {
-	if len(s.values) > 0 {
-		_, err := oneOf(e, s.values...)
+func (s *Setting) checkElement(e string) error {
+	if len(s.Values) > 0 {
+		_, err := spelling.OneOf(e, s.Values...)
 		return err
 	}
 	if strings.Contains(e, ",") || strings.TrimSpace(e) != e || e == "" {
@@ -222,7 +226,7 @@ func (r *fileReader) texts(n *yaml.Node, name string) (elements []string, ok boo
 	ok, elements = true, []string{} // an empty list is not the same as none
 	for _, e := range n.Content {
 		if e.Kind != yaml.ScalarNode || e.ShortTag() != "!!str" {
-			r.fault(e, "each element of %s must be a text, not %s%s", name, describe(e), remedy(textForm, e))
+			r.fault(e, "each element of %s must be a text, not %s%s", name, describe(e), remedy(Text, e))
 			ok = false
 			continue
 		}
@@ -253,34 +257,34 @@ func describe(n *yaml.Node) string {
 	}
 	switch n.ShortTag() {
 	case "!!int", "!!float":
-		return "the number " + printable(n.Value)
+		return "the number " + terminal.Word(n.Value)
 	case "!!bool":
-		return "the truth value " + printable(n.Value)
+		return "the truth value " + terminal.Word(n.Value)
 	case "!!null":
 		return "nothing"
 	case "!!str":
 		return fmt.Sprintf("the text %q", n.Value)
 	case "!!timestamp":
-		return "the date " + printable(n.Value)
+		return "the date " + terminal.Word(n.Value)
 	}
-	return "a value with the tag " + printable(n.Tag)
+	return "a value with the tag " + terminal.Word(n.Tag)
 }
 
-func article(f form) string {
+func article(f Form) string {
 	switch f {
-	case integerForm:
+	case Integer:
 		return "a whole number"
-	case booleanForm:
+	case Boolean:
 		return "true or false"
-	case durationForm:
+	case Duration:
 		return "a duration such as 15s, 10m or 24h"
 	}
 	return "a " + string(f)
 }
 
 // remedy says how to write a scalar that YAML takes for something else.
-func remedy(f form, n *yaml.Node) string {
-	if f == textForm && n.Kind == yaml.ScalarNode && n.ShortTag() != "!!null" {
+func remedy(f Form, n *yaml.Node) string {
+	if f == Text && n.Kind == yaml.ScalarNode && n.ShortTag() != "!!null" {
 		return fmt.Sprintf(": put it in quotes, as in %q", n.Value)
 	}
 	return ""

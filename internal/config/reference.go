@@ -1,19 +1,10 @@
-package main
+package config
 
 import (
 	"fmt"
 	"io"
 	"strings"
 )
-
-type configCmd struct {
-	Reference referenceCmd `cmd:"" help:"Print the reference of all settings in Markdown."`
-}
-
-type referenceCmd struct{}
-
-// Run prints the reference.
-func (*referenceCmd) Run(a *app) error { return writeReference(a.out) }
 
 const referenceHead = `# Configuration
 
@@ -79,27 +70,28 @@ The data directory is ` + "`$XDG_DATA_HOME` or `~/.local/share`" + ` on Linux, `
 ` + "`%LocalAppData%`" + ` on Windows. Its directory ` + "`loci`" + ` is made for the user alone (mode 0700).
 `
 
-// writeReference writes the reference of all settings.
-func writeReference(w io.Writer) error {
+// WriteReference writes the reference of all settings, in Markdown.
+func WriteReference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(referenceHead)
-	b.WriteString("## Settings\n\n| in the file | environment | flag | form | default | meaning |\n|---|---|---|---|---|---|\n")
+	b.WriteString("## Settings\n\n| in the file | environment | flag | form | default | meaning |\n" +
+		"|---|---|---|---|---|---|\n")
 	for i := range settings {
 		s := &settings[i]
-		flag, def, help := "", s.def, s.help
-		if s.flag != "" {
-			flag = "`--" + s.flag + "`"
+		flag, def, help := "", s.Default, s.Help
+		if s.Flag != "" {
+			flag = "`--" + s.Flag + "`"
 		}
 		if def == "" {
 			def = "none"
 		}
-		if len(s.values) > 0 {
-			help += " One of `" + strings.Join(s.values, "`, `") + "`."
-			if s.form == listForm {
+		if len(s.Values) > 0 {
+			help += " One of `" + strings.Join(s.Values, "`, `") + "`."
+			if s.Form == List {
 				help = strings.Replace(help, " One of ", " Any of ", 1)
 			}
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s | %s |\n", s.key, s.env(), flag, s.form, def, help)
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s | %s |\n", s.Key, s.Env(), flag, s.Form, def, help)
 	}
 	fmt.Fprintf(&b, referenceTools, strings.Join(familyNames(), ", "))
 	for _, t := range toolKeys {
