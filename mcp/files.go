@@ -84,12 +84,9 @@ func (s *Server) tree(ctx context.Context, r source, meta sdk.Meta) (*tree.Tree,
 	return s.files.Tree(c)
 }
 
-// within runs a request for files as calls of tools run: after what came before it,
-// in one of the slots, and in bounded time.
+// within runs a request for files as calls of tools that only read run: in one of the
+// slots, and in bounded time.
 func (s *Server) within(ctx context.Context, r source, do func(context.Context) error) error {
-	if err := turnOf(r.GetExtra()).wait(ctx); err != nil {
-		return s.fileError(ctx, r, err)
-	}
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
