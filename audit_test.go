@@ -188,7 +188,7 @@ var checkpointOperations = []operation{
 	{"Checkpoints.Put", func(d *desk) { d.wrote("t", 2) }}, // the same thread again
 	{"Checkpoints.CopyThread", func(d *desk) { // more than goes in one change
 		var writes []checkpoint.Write
-		for i := range 5100 {
+		for i := range locitest.Unraced(5100, 50) { // each record costs the detector a look at every later verification
 			writes = append(writes, locitest.Write("many", i, "ch", "v"))
 		}
 		locitest.PutWrites(d, d.m, "t", "c00", writes...)

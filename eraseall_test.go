@@ -3,6 +3,7 @@ package loci_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -104,9 +105,10 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 		e := locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true})
 		m, elsewhere := locitest.Bind(t, e, "u"), locitest.Bind(t, e, "v")
 		const count = 450
+		locitest.SaveMany(t, m, count, func(i int) string { return fmt.Sprint("old ", i) })
 		var ids []loci.ID
-		for i := range count {
-			ids = append(ids, locitest.Save(t, m, fmt.Sprint("old ", i)))
+		for _, f := range slices.Backward(locitest.AllFacts(t, m)) {
+			ids = append(ids, f.ID)
 		}
 		locitest.Save(t, elsewhere, "not mine")
 		var later []loci.ID
@@ -138,9 +140,7 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 func TestEraseAllStopsHalfWay(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true}), "u")
-		for i := range 300 {
-			locitest.Save(t, m, fmt.Sprint("old ", i))
-		}
+		locitest.SaveMany(t, m, 300, func(i int) string { return fmt.Sprint("old ", i) })
 		ctx, cancel := context.WithCancel(t.Context())
 		n, err := m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: 300}, func(int64) { cancel() })
 		locitest.WantCode(t, err, loci.Unavailable)

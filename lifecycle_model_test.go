@@ -456,13 +456,13 @@ func (p *play) run(operations int) {
 }
 
 // TestLifecycleEqualsItsReference plays 100,000 random operations in games of 500, each
-// with a store of its own; a tenth of it beside the race detector, which has little to
+// with a store of its own; a twentieth of it beside the race detector, which has little to
 // see here. Games wait a little after a conflict, so several are played at once.
 func TestLifecycleEqualsItsReference(t *testing.T) {
 	const game, tables = 500, 4
 	share := 1
 	if locitest.Raced {
-		share = 10
+		share = 20
 	}
 	for name, c := range map[string]struct {
 		open       func(t *testing.T) loci.Store

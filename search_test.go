@@ -189,9 +189,7 @@ func TestSearchWhileRecordsChange(t *testing.T) {
 // A query of ten thousand words is answered, from the first of them.
 func TestLongQueries(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{}), "u")
-	for i := range 200 {
-		locitest.Save(t, m, fmt.Sprintf("word%d and %s", i, strings.Repeat("filler ", i%7)))
-	}
+	locitest.SaveMany(t, m, 200, func(i int) string { return fmt.Sprintf("word%d and %s", i, strings.Repeat("filler ", i%7)) })
 	var b strings.Builder
 	for i := 0; b.Len() < loci.MaxQueryBytes-10; i++ {
 		fmt.Fprintf(&b, "word%d ", i)

@@ -195,12 +195,12 @@ func TestImportsMeet(t *testing.T) {
 }
 
 func TestImportEmbedsInBatches(t *testing.T) {
+	source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{KeepDuplicates: true}), "u")
+	for i := range 450 {
+		locitest.Save(t, source, fmt.Sprint("note ", i))
+	}
+	file := locitest.Exported(t, source)
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{KeepDuplicates: true}), "u")
-		for i := range 450 {
-			locitest.Save(t, source, fmt.Sprint("note ", i))
-		}
-		file := locitest.Exported(t, source)
 		h := &hooked{WordEmbedder: locitest.WordEmbedder{Name: "w"}}
 		e := locitest.NewEngine(t, s, loci.Options{Embedder: h})
 		m := locitest.Bind(t, e, "m")

@@ -90,7 +90,7 @@ const secretKey = "sk-secretsecretsecretsecret"
 
 func openAI(t *testing.T, s *service, change func(*embedding.Config)) loci.Embedder {
 	t.Helper()
-	c := embedding.Config{Spec: "openai:m", OpenAIURL: s.URL + "/v1/", OllamaURL: s.URL, Timeout: 3 * time.Second,
+	c := embedding.Config{Spec: "openai:m", OpenAIURL: s.URL + "/v1/", OllamaURL: s.URL, Timeout: 30 * time.Second,
 		OpenAIKey: embedding.Key{Source: "$THE_VARIABLE", Read: func() (string, error) { return secretKey + "\n", nil }}}
 	if change != nil {
 		change(&c)
