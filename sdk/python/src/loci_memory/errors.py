@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import httpx
 
 CODES = ("invalid", "unauthenticated", "forbidden", "not_found", "conflict", "too_large", "unsupported", "unavailable", "internal")
+_MISSING = re.compile(r"ConfigurationError: (Missing key in 'configurable' field: (\w+)\..*)", re.DOTALL)
 
 
 class LociError(Exception):
@@ -37,6 +40,22 @@ class LociError(Exception):
         self.parts = parts or []
 
 
+class ConfigurationError(LociError):
+    """A call that does not say whose memory it means, or where: a variable of its configuration is missing.
+
+    It is a mistake of the program, so no adapter goes on without the memory, and no model is told.
+    """
+
+    def __init__(self, key: str, available: Iterable[str] = (), *, message: str = "") -> None:
+        names = [name for name in available if not name.startswith("__")]  # those are LangGraph's own
+        text = message or f"Missing key in 'configurable' field: {key}. Available keys: {names}"
+        super().__init__("invalid", text, recovery='Pass it with the call: {"configurable": {"…": "…"}}.')
+        self.key = key
+
+    def __str__(self) -> str:
+        return self.message
+
+
 def error_of(response: httpx.Response) -> LociError:
     """The error that a response is: a problem document of Loci, or what stands between it and this client."""
     try:
@@ -52,6 +71,8 @@ def problem_of(body: Any, status: int | None = None) -> LociError | None:
     if not isinstance(body, dict) or body.get("code") not in CODES:
         return None
     message = body.get("detail") or body.get("title") or body["code"]
+    if missing := _MISSING.fullmatch(str(message)):
+        return ConfigurationError(missing[2], message=missing[1])
     return LociError(
         body["code"],
         message,

@@ -54,6 +54,20 @@ class Options:
         return out
 
 
+    def acting(self, identity: Mapping[str, str]) -> Options:
+        """Options of a call about whom it names, and about nobody whom these options add.
+
+        As on the server, what is narrower than the broadest name goes unless it is named, too.
+        """
+        broadest = min((_BREADTH[name] for name in identity), default=len(_BREADTH))
+        replaced = {"Loci-" + name.capitalize() for name, breadth in _BREADTH.items() if breadth > broadest}
+        kept = {name: value for name, value in self.headers.items() if name not in replaced}
+        return replace(self, headers=kept).changed(timeout=None, retries=None, headers=None, **identity)
+
+
+_BREADTH = {"org": 0, "agent": 1, "user": 2, "thread": 3, "session": 3}  # from broad to narrow
+
+
 def first_options(api_key: str | None) -> Options:
     """The options of a client before any are chosen."""
     headers = {"User-Agent": "loci-memory-python", "Accept": "application/json"}

@@ -15,6 +15,7 @@ from loci_memory.aio.sessions import AsyncSessions
 from loci_memory.aio.tools import AsyncTools
 from loci_memory.calls import Call, memories
 from loci_memory.replies import Context, EventPage, Found, Info, Recalled
+from loci_memory.identity import identity_of
 from loci_memory.transport import AsyncTransport, first_options
 
 T = TypeVar("T")
@@ -86,6 +87,16 @@ class AsyncLoci:
         )  # fmt: skip
         out = object.__new__(AsyncLoci)
         out._use(self._transport.having(options))
+        return out
+
+    def for_call(self, configurable: Mapping[str, Any]) -> AsyncLoci:
+        """A client of the identity that `configurable` of LangChain names, with the same connections.
+
+        `user_id`, `org_id`, `agent_id` and `thread_id` replace the client's own, and so does what they
+        leave out that is narrower. One that is empty is a `ConfigurationError`.
+        """
+        out = object.__new__(AsyncLoci)
+        out._use(self._transport.having(self._transport.options.acting(identity_of(configurable))))
         return out
 
     async def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:

@@ -16,6 +16,7 @@ from loci_memory.sync.sessions import Sessions
 from loci_memory.sync.tools import Tools
 from loci_memory.calls import Call, memories
 from loci_memory.replies import Context, EventPage, Found, Info, Recalled
+from loci_memory.identity import identity_of
 from loci_memory.transport import Transport, first_options
 
 T = TypeVar("T")
@@ -87,6 +88,16 @@ class Loci:
         )  # fmt: skip
         out = object.__new__(Loci)
         out._use(self._transport.having(options))
+        return out
+
+    def for_call(self, configurable: Mapping[str, Any]) -> Loci:
+        """A client of the identity that `configurable` of LangChain names, with the same connections.
+
+        `user_id`, `org_id`, `agent_id` and `thread_id` replace the client's own, and so does what they
+        leave out that is narrower. One that is empty is a `ConfigurationError`.
+        """
+        out = object.__new__(Loci)
+        out._use(self._transport.having(self._transport.options.acting(identity_of(configurable))))
         return out
 
     def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
