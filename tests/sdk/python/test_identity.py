@@ -148,7 +148,10 @@ def test_a_missing_key_aborts_the_call(url, tool, namespace, configurable):
     assert isinstance(missing.value, LociError) and not isinstance(missing.value, ToolException) and missing.value.key == "user_id"
 
 
-@pytest.mark.parametrize("configurable", [{"user_id": ""}, {"user_id": None}, {"org_id": ""}, {"user_id": " x"}, {"user_id": "a\nb"}, {"user_id": {}}, {"user_id": True}])
+NONE = [{"user_id": ""}, {"user_id": None}, {"org_id": ""}, {"user_id": " x"}, {"user_id": "a\nb"}, {"user_id": {}}, {"user_id": True}]
+
+
+@pytest.mark.parametrize("configurable", NONE)
 @pytest.mark.parametrize("namespace", [None, ("memories",)])
 def test_an_identity_that_is_none_never_means_someone_else(url, configurable, namespace):
     for tool, args in ((create_manage_memory_tool(namespace, url=url), {"content": "x"}), (create_search_memory_tool(namespace, url=url), {"query": "x"})):

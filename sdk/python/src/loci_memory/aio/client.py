@@ -14,8 +14,8 @@ from loci_memory.aio.notes import AsyncNotes
 from loci_memory.aio.sessions import AsyncSessions
 from loci_memory.aio.tools import AsyncTools
 from loci_memory.calls import Call, memories
-from loci_memory.replies import Context, EventPage, Found, Info, Recalled
 from loci_memory.identity import identity_of
+from loci_memory.replies import Context, EventPage, Found, Info, Recalled
 from loci_memory.transport import AsyncTransport, first_options
 
 T = TypeVar("T")

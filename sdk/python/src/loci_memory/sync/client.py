@@ -15,8 +15,8 @@ from loci_memory.sync.notes import Notes
 from loci_memory.sync.sessions import Sessions
 from loci_memory.sync.tools import Tools
 from loci_memory.calls import Call, memories
-from loci_memory.replies import Context, EventPage, Found, Info, Recalled
 from loci_memory.identity import identity_of
+from loci_memory.replies import Context, EventPage, Found, Info, Recalled
 from loci_memory.transport import Transport, first_options
 
 T = TypeVar("T")
