@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from typing import Any, cast
 
 from agents import SessionABC, SessionSettings, TResponseInputItem
 
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.conversation import absent, arecent, arguments_of, carried, carrying, text_of
-from loci_memory.errors import LociError
+from loci_memory.errors import ConfigurationError, LociError
 from loci_memory.remember import OnError, Remembered, aremember, report
 from loci_memory.replies import JSON, Appended, StoredMessage
 
@@ -39,13 +40,13 @@ class LociSession(SessionABC):
         url: str | None = None,
         *,
         client: AsyncLoci | None = None,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | Mapping[str, Any] | None = None,
         strict: bool = False,
         on_error: OnError | None = None,
         **settings: Any,
     ) -> None:
         self.session_id = session_id or str(uuid.uuid4())
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings = _settings(session_settings)
         self.client = client or AsyncLoci(url, **settings)
         self.strict = strict
         self.on_error = on_error
@@ -53,11 +54,11 @@ class LociSession(SessionABC):
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The items, oldest first, at most so many of the newest (None: as the session's settings say)."""
-        most = limit if limit is not None or self.session_settings is None else self.session_settings.limit
+        most = limit if limit is not None else _settings(self.session_settings).limit  # whoever sets the attribute may set a dictionary
         try:
             items = [item for message in await arecent(self.client, self.session_id, most) for item in _items(message)]
-        except Exception as err:
-            if self.strict:
+        except LociError as err:
+            if self.strict or isinstance(err, ConfigurationError):
                 raise
             report(err, self.on_error)
             return []
@@ -100,6 +101,11 @@ class LociSession(SessionABC):
             absent(err)
 
 
+def _settings(given: SessionSettings | Mapping[str, Any] | None) -> SessionSettings:
+    """Settings as a framework passes them: their own type, a dictionary, or nothing."""
+    return given if isinstance(given, SessionSettings) else SessionSettings(**(given or {}))
+
+
 def _message(item: JSON) -> StoredMessage:
     """A message that carries an item."""
     kind = item.get("type")
@@ -127,7 +133,8 @@ def _items(message: StoredMessage) -> list[JSON]:
         return [{"role": "system", "content": text}]
     if message["type"] == "ai":
         said: list[JSON] = [{"role": "assistant", "content": text}] if text else []
-        calls = data.get("tool_calls") or []
+        given = data.get("tool_calls")
+        calls = [call for call in given if isinstance(call, dict) and "name" in call] if isinstance(given, list) else []
         return said + [
             {"type": "function_call", "call_id": call.get("id") or "", "name": call["name"], "arguments": json.dumps(call.get("args") or {})} for call in calls
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -14,8 +14,9 @@ from loci_memory.aio.notes import AsyncNotes
 from loci_memory.aio.sessions import AsyncSessions
 from loci_memory.aio.tools import AsyncTools
 from loci_memory.calls import Call, memories
+from loci_memory.calls.call import on
 from loci_memory.identity import identity_of
-from loci_memory.replies import Context, EventPage, Found, Info, Recalled
+from loci_memory.replies import Context, Event, EventPage, Found, Info, Recalled
 from loci_memory.transport import AsyncTransport, first_options
 
 T = TypeVar("T")
@@ -65,6 +66,9 @@ class AsyncLoci:
         self.notes = AsyncNotes(transport)
         self.tools = AsyncTools(transport)
         self.checkpoints = AsyncCheckpoints(transport)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._transport.url!r})"
 
     def with_options(
         self,
@@ -141,3 +145,13 @@ class AsyncLoci:
         `query` may have limit, cursor, type (a list), entity, since and until.
         """
         return await self.run(memories.events(query))
+
+    async def all_events(self, **query: Any) -> AsyncIterator[Event]:
+        """Goes through the audit log, newest first, page by page."""
+        while True:
+            page = await self.events(**query)
+            for event in page["events"]:
+                yield event
+            if not page.get("next_cursor"):
+                return
+            query["cursor"] = on(query.get("cursor"), page["next_cursor"], "events")

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
 from loci_memory.calls import sessions
+from loci_memory.calls.call import on
 from loci_memory.replies import (
     Appended,
     Cleared,
@@ -56,9 +57,9 @@ class AsyncSessions:
             page = await self.page(include_expired=include_expired, limit=500, cursor=cursor)
             for session in page["sessions"]:
                 yield session
-            cursor = page.get("next_cursor")
-            if not cursor:
+            if not page.get("next_cursor"):
                 return
+            cursor = on(cursor, page["next_cursor"], "sessions")
 
     async def get(self, id: str) -> Session:
         """Reads a session, also an expired one."""
@@ -119,9 +120,9 @@ class AsyncSessions:
             if "next" not in found:
                 return
             if order == "desc":
-                before = found["next"]
+                before = on(before, found["next"], "messages")
             else:
-                after = found["next"]
+                after = on(after, found["next"], "messages")
 
     async def export(self, id: str) -> SessionDocument:
         """Returns a session with all of its messages as one document."""
