@@ -25,8 +25,8 @@ class LociSession(SessionABC):
         await Runner.run(agent, "Hello", session=LociSession("s1"))
 
     Each item is stored as it is and, beside that, as a message that other programs read.
-    An item that was popped is hidden and not erased; `clear_session` erases. Without a
-    `session_id` it gets a UUID. `url` and the other settings are those of `AsyncLoci`; a
+    `pop_item` takes the newest one away in one change, so that no two callers get the same.
+    Without a `session_id` it gets a UUID. `url` and the other settings are those of `AsyncLoci`; a
     client of your own may be given in their place.
 
     A run goes on without its memory: what fails is told to `on_error` (by default a warning
@@ -78,20 +78,13 @@ class LociSession(SessionABC):
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Takes the newest item away and returns it; None: there is none."""
-        newest = await arecent(self.client, self.session_id, 1)
-        if not newest:
-            return None
-        id = newest[0]["data"].get("id")
-        if not isinstance(id, str) or not id:
-            raise LociError(
-                "unsupported",
-                "the newest message has no id by which to remove it",
-                recovery="It was written by another program: append messages with ids.",
-            )
-        gone: JSON = {"type": "remove", "data": {"id": id, "content": ""}}
-        await self.client.sessions.append(self.session_id, [gone], idempotency_key=f"pop:{id}")
-        items = _items(newest[0])
-        return cast("TResponseInputItem", items[-1]) if items else None
+        try:
+            while message := (await self.client.sessions.pop(self.session_id))["message"]:
+                if items := _items(message):
+                    return cast("TResponseInputItem", items[-1])
+        except LociError as err:
+            absent(err)
+        return None
 
     async def clear_session(self) -> None:
         """Erases the session."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Optional, TypedDict
 
 from loci_memory.calls.form import Listed
 
@@ -98,6 +98,12 @@ class Cleared(TypedDict):
 
 class Trimmed(TypedDict):
     erased: int
+    message_count: int  # that are left
+
+
+class Popped(TypedDict):
+    session_id: str
+    message: Optional[Message]  # that was taken; None: there was none
     message_count: int  # that are left
 
 

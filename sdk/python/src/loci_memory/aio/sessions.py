@@ -13,6 +13,7 @@ from loci_memory.replies import (
     History,
     Imported,
     Message,
+    Popped,
     Reminders,
     Session,
     SessionDocument,
@@ -145,6 +146,10 @@ class AsyncSessions:
     async def trim(self, id: str, max_messages: int, *, idempotency_key: str | None = None) -> Trimmed:
         """Erases all but the newest messages; system messages stay, and no result of a tool without its call."""
         return await self._transport.run(sessions.trim(id, max_messages), idempotency_key=idempotency_key)
+
+    async def pop(self, id: str, *, idempotency_key: str | None = None) -> Popped:
+        """Takes the newest message away and returns it, in one change: of several callers at once each gets another one."""
+        return await self._transport.run(sessions.pop(id), idempotency_key=idempotency_key)
 
     async def search(
         self,

@@ -22,8 +22,10 @@ def checked(value: Any, form: Any, where: str = "the reply") -> Any:
     origin = get_origin(form)
     if origin is Annotated:
         return [] if value is None else checked(value, get_args(form)[0], where)
-    if form is Any or origin is Union:
+    if form is Any:
         return value
+    if origin is Union:  # with None
+        return None if value is None else checked(value, get_args(form)[0], where)
     if origin is Literal:  # a later server may know more
         form = str
     if origin is list:

@@ -12,6 +12,7 @@ from loci_memory.replies import (
     History,
     Imported,
     OpenAIHistory,
+    Popped,
     Reminders,
     Session,
     SessionDocument,
@@ -80,6 +81,10 @@ def import_document(document: Mapping[str, Any] | Sequence[Mapping[str, Any]], i
 
 def trim(id: str, max_messages: int) -> Call[Trimmed]:
     return Call("POST", _path(id) + "/trim", Trimmed, {"max_messages": max_messages}, once=True)
+
+
+def pop(id: str) -> Call[Popped]:
+    return Call("POST", _path(id) + "/pop", Popped, once=True)
 
 
 def search(query: str, id: str | None, mode: str | None, limit: int | None, offset: int | None) -> Call[SessionHits]:

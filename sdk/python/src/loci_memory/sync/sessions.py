@@ -14,6 +14,7 @@ from loci_memory.replies import (
     History,
     Imported,
     Message,
+    Popped,
     Reminders,
     Session,
     SessionDocument,
@@ -146,6 +147,10 @@ class Sessions:
     def trim(self, id: str, max_messages: int, *, idempotency_key: str | None = None) -> Trimmed:
         """Erases all but the newest messages; system messages stay, and no result of a tool without its call."""
         return self._transport.run(sessions.trim(id, max_messages), idempotency_key=idempotency_key)
+
+    def pop(self, id: str, *, idempotency_key: str | None = None) -> Popped:
+        """Takes the newest message away and returns it, in one change: of several callers at once each gets another one."""
+        return self._transport.run(sessions.pop(id), idempotency_key=idempotency_key)
 
     def search(
         self,
