@@ -102,12 +102,5 @@ func (Feature) EraseRecord(ctx context.Context, m *loci.Memory, r *loci.Record, 
 		_, c, err = s.clearing(ctx, st, now)
 		return c, err
 	}
-	st.body.Count--
-	st.body.Coherent = false // it may have been a call
-	if st.body.Summary != nil && st.body.Summary.Through >= r.Position {
-		st.body.Summary = nil
-	}
-	c, err = s.eraseMessages(ctx, st, []header{{id: r.ID, version: r.Version, seq: r.Position}}, now)
-	c.Events = append(c.Events, m.Event(loci.EventErased, r, now, nil))
-	return c, err
+	return s.eraseMessage(ctx, st, r, now)
 }

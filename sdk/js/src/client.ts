@@ -1,4 +1,5 @@
 import { Checkpoints } from "./checkpoints.js";
+import { acting, identityOf } from "./identity.js";
 import { Items } from "./items.js";
 import { Notes, type ContextReply, type ContextRequest, type Event, type RecallReply, type RecallRequest, type SearchReply, type SearchRequest } from "./memories.js";
 import { Sessions } from "./sessions.js";
@@ -43,6 +44,16 @@ export class LociClient {
   /** A client of the same server for someone else; what is absent stays. */
   as(identity: Identity): LociClient {
     return new LociClient({ ...this.#options, ...identity });
+  }
+
+  /**
+   * A client of the identity that `configurable` of LangChain names: `user_id`, `org_id`,
+   * `agent_id` and `thread_id` replace the client's own, and so does what they leave out
+   * that is narrower. One that is empty is a {@link ConfigurationError}.
+   */
+  forCall(configurable: Record<string, unknown> = {}): LociClient {
+    const identity = identityOf(configurable);
+    return Object.keys(identity).length === 0 ? this : new LociClient(acting(this.#options, identity));
   }
 
   info(o?: CallOptions): Promise<Info> {
