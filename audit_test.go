@@ -137,6 +137,7 @@ var sessionOperations = []operation{
 			d.ok(locitest.Bind(d, d.e, place).Import(d.Context(), bytes.NewReader(d.kept.Bytes()), nil))
 		}
 	}},
+	{"Sessions.Pop", func(d *desk) { d.ok(session.Of(locitest.Bind(d, d.e, "trimmed")).Pop(d.Context(), "s")) }},
 	{"Sessions.Trim", func(d *desk) { d.ok(session.Of(locitest.Bind(d, d.e, "trimmed")).Trim(d.Context(), "s", 1)) }},
 	{"Sessions.Append", func(d *desk) {
 		limit := 2

@@ -34,7 +34,7 @@ func Of(m *loci.Memory) *Handle { return &Handle{m} }
 
 // Put stores a reminder. The same text for the same time is one reminder.
 func (h *Handle) Put(ctx context.Context, text string, due time.Time) (Reminder, error) {
-	text = h.m.Redact(strings.TrimSpace(text))
+	text = loci.Redact(h.m, strings.TrimSpace(text))
 	if text == "" || len(text) > maxText {
 		return Reminder{}, loci.Errorf(loci.Invalid, "text has %d bytes; it must have 1 to %d", len(text), maxText)
 	}
@@ -54,7 +54,7 @@ func (h *Handle) Put(ctx context.Context, text string, due time.Time) (Reminder,
 		if r.Attributes, err = loci.MarshalJSON(map[string]time.Time{"due": due}); err != nil {
 			return d, err
 		}
-		return h.change(loci.Put{Record: r, Vectors: h.m.Vectors(ctx, []*loci.Record{&r})[0]}, loci.EventCreated)
+		return h.change(loci.Put{Record: r}, loci.EventCreated)
 	})
 }
 
@@ -102,7 +102,7 @@ func (h *Handle) change(put loci.Put, typ loci.EventType) (loci.Decision[Reminde
 	events := []loci.Event{h.m.Event(typ, r, r.UpdatedAt, map[string]any{"version": r.Version})}
 	reply, err := read(r)
 	change := loci.Change{Put: []loci.Put{put}, Events: events}
-	return loci.Decision[Reminder]{Change: change, Reply: reply, Record: r.ID}, err
+	return loci.Decision[Reminder]{Change: change, Reply: reply, Record: r.ID, Embed: loci.EmbedFirst}, err
 }
 
 func read(r *loci.Record) (Reminder, error) {
