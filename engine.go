@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/secret"
+	"github.com/loci-memory/loci/internal/turn"
 )
 
 // Defaults and limits of [Options].
@@ -124,7 +125,7 @@ type Engine struct {
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → *generations
 
-	turns queues // of the writers of one thing; see [Memory.Turn]
+	turns turn.Queues // of the writers of one thing; see [Memory.Turn]
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may

@@ -259,7 +259,7 @@ func (m *Memory) Passages(text string) []Span { return m.engine.passages(text) }
 // keeps changes apart, but writers that take turns do not make one another start over.
 func (m *Memory) Turn(ctx context.Context, parts ...string) (leave func(), err error) {
 	key := digest(append([]string{m.view.Tenant.String(), m.view.Namespace.Key()}, parts...)...)
-	if leave, err = m.engine.turns.enter(ctx, key); err != nil {
+	if leave, err = m.engine.turns.Enter(ctx, key); err != nil {
 		return nil, AsError(err)
 	}
 	return leave, nil

@@ -1,10 +1,6 @@
 package loci
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"time"
 
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -28,16 +24,9 @@ func UnmarshalJSON(data []byte, v any) error { return inWords(jsonguard.Unmarsha
 
 // DecodeJSON reads one JSON value and nothing after it. It keeps numbers as
 // written, so that large integers stay exact.
-func DecodeJSON(data []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return nil, inWords(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, inWords(errors.New("something follows the JSON value"))
-	}
-	return v, nil
+func DecodeJSON(data []byte) (any, error) {
+	v, err := jsonform.Decode(data)
+	return v, inWords(err)
 }
 
 // A wordedError is an error of JSON that speaks plain words.

@@ -1,4 +1,4 @@
-package loci
+package fence
 
 import "testing"
 
@@ -36,11 +36,11 @@ func TestFence(t *testing.T) {
 		`\# kept as written`:                `\# kept as written`,
 		"ANTI-PATTERN: Do NOT do this. Why": "ANTI-PATTERN: Do NOT do this. Why",
 	} {
-		if got := Fence(text); got != want {
+		if got := Text(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
-	if got := fenceLabel("a] [b\n]: c"); got != "a) (b ): c" {
+	if got := Label("a] [b\n]: c"); got != "a) (b ): c" {
 		t.Errorf("label %q", got)
 	}
 }

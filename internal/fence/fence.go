@@ -1,4 +1,5 @@
-package loci
+// Package fence makes stored texts safe to stand in a block with instructions around it.
+package fence
 
 import (
 	"strings"
@@ -6,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// fence makes a stored text safe to stand in one line of a block that is read as
+// Text makes a stored text safe to stand in one line of a block that is read as
 // Markdown, or as plain text, with instructions around it. It cannot begin a
 // line, a heading, a list item, a quotation, a table or a fence of code, it has no
 // tag or special token of a model, and nothing in it is invisible or changes the
 // direction of writing. What it says stays readable.
-func Fence(text string) string {
+func Text(text string) string {
 	text = inline(visible(text))
 	if strings.IndexAny(text, "#-+*>=|[~`_:") == 0 {
 		return `\` + text
@@ -24,8 +25,8 @@ func Fence(text string) string {
 	return text
 }
 
-// fenceLabel is fence for a text that stands in [brackets]: it has none itself.
-func fenceLabel(text string) string {
+// Label is Text for a text that stands in [brackets]: it has none itself.
+func Label(text string) string {
 	return strings.NewReplacer("[", "(", "]", ")").Replace(inline(visible(text)))
 }
 

@@ -1,14 +1,15 @@
-package loci
+// Package turn lets those who change one thing do so one after the other.
+package turn
 
 import (
 	"context"
 	"sync"
 )
 
-// queues let the writers of one thing in this process take turns, first come, first
+// Queues let the writers of one thing in this process take turns, first come, first
 // served. The store alone would be enough to keep changes apart, by conflicts, but
 // many writers of one tree would then hinder one another instead of getting on.
-type queues struct {
+type Queues struct {
 	mu   sync.Mutex
 	open map[string]*queue
 }
@@ -19,8 +20,8 @@ type queue struct {
 	users int // who holds the token or waits for it
 }
 
-// enter waits for its turn and returns what ends it.
-func (q *queues) enter(ctx context.Context, key string) (leave func(), err error) {
+// Enter waits for its turn and returns what ends it.
+func (q *Queues) Enter(ctx context.Context, key string) (leave func(), err error) {
 	q.mu.Lock()
 	if q.open == nil {
 		q.open = map[string]*queue{}
