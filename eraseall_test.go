@@ -57,7 +57,7 @@ func TestEraseAllGuards(t *testing.T) {
 // they erase is not counted twice.
 func TestEraseAllSparesWhatComesLater(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		e := locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true})
+		e := locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}})
 		m, elsewhere := locitest.Bind(t, e, "u"), locitest.Bind(t, e, "v")
 		const count = 450
 		var ids []loci.ID
@@ -93,7 +93,9 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 
 func TestEraseAllStopsHalfWay(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+			Content: loci.ContentOptions{KeepDuplicates: true},
+		}), "u")
 		for i := range 300 {
 			locitest.Save(t, m, fmt.Sprint("old ", i))
 		}

@@ -293,7 +293,7 @@ type Limits struct {
 
 // Limits returns the limits of the handle's engine.
 func (m *Memory) Limits() Limits {
-	return Limits{Content: m.engine.opts.MaxContent, Revisions: *m.engine.opts.Revisions}
+	return Limits{Content: m.engine.opts.Content.MaxBytes, Revisions: m.engine.opts.Retention.Revisions}
 }
 
 // Tokenizer counts the tokens of a context.

@@ -90,7 +90,7 @@ func (m *Memory) DecideRevision(ctx context.Context, old Record, in FactRevision
 	if err := setFact(&r, body); err != nil {
 		return none, err
 	}
-	put := Put{Record: r, SameText: r.Text == old.Text, Revisions: *e.opts.Revisions}
+	put := Put{Record: r, SameText: r.Text == old.Text, Revisions: e.opts.Retention.Revisions}
 	if !put.SameText {
 		put.Record.Passages = e.passages(r.Text)
 		put.Vectors = e.embed(ctx, m.view.Tenant, &put.Record)
