@@ -293,9 +293,8 @@ func TestNoOperationMakesTheLogAccuse(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		d := &desk{T: t, clock: locitest.NewClock(), ids: map[string]loci.ID{}}
 		opts := locitest.Quiet(d.clock)
-		revisions := 1
 		opts.Tokenizer = locitest.WordTokens{}
-		opts.EpisodeCap, opts.Revisions, opts.Embedder = 1, &revisions, &locitest.WordEmbedder{Name: "words"}
+		opts.Retention.EpisodeCap, opts.Retention.Revisions, opts.Embedder = 1, 1, &locitest.WordEmbedder{Name: "words"}
 		d.e = locitest.NewEngine(t, s, opts)
 		d.m = locitest.Bind(t, d.e, "u")
 		fileTree, err := tree.Of(d.m, "files", "")

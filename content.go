@@ -53,12 +53,12 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 }
 
 func (e *Engine) checkSize(bytes int) error {
-	if bytes > e.opts.MaxContent {
+	if bytes > e.opts.Content.MaxBytes {
 		return Errorf(
 			TooLarge,
 			"content has %d bytes; the limit is %d: split it into several memories",
 			bytes,
-			e.opts.MaxContent,
+			e.opts.Content.MaxBytes,
 		)
 	}
 	return nil
@@ -112,7 +112,7 @@ func checkMetadata(metadata map[string]any) error {
 
 // redactJSON redacts every string inside a JSON object, keys included.
 func (e *Engine) redactJSON(object map[string]any) (map[string]any, error) {
-	if len(object) == 0 || e.opts.KeepSecrets {
+	if len(object) == 0 || e.opts.Content.KeepSecrets {
 		return object, nil
 	}
 	v, err := jsonform.Plain(object)
@@ -123,7 +123,7 @@ func (e *Engine) redactJSON(object map[string]any) (map[string]any, error) {
 }
 
 func (e *Engine) redactValue(v any) any {
-	if e.opts.KeepSecrets {
+	if e.opts.Content.KeepSecrets {
 		return v
 	}
 	return secret.RedactValue(v)

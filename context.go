@@ -103,7 +103,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		return ContextBlock{}, err
 	}
 	o := &m.engine.opts
-	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.RecallWeights, At: m.engine.now()}
+	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.Recall.Weights, At: m.engine.now()}
 	clean := q.Clean
 	if clean == nil {
 		clean = func(text string) string { return text }
@@ -112,7 +112,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	var sections [3]fit.Section[Recalled]
 	for i, s := range contextSections {
 		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: []string{q.Agent}, Kinds: []Kind{s.kind}, Limit: contextCandidates},
-			o.RecallWeights, block.At, &p)
+			o.Recall.Weights, block.At, &p)
 		if err != nil {
 			return ContextBlock{}, err
 		}

@@ -127,7 +127,9 @@ func TestSearchAsksWhatTheEmbedderKnows(t *testing.T) {
 	for _, known := range []float64{1, 0.5, 0} {
 		h := &halfKnown{locitest.WordEmbedder{Name: "one"}, known}
 		weight := 0.8
-		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: h, VectorWeight: &weight}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+			Embedder: h, Search: loci.SearchOptions{VectorWeight: weight},
+		}), "u")
 		locitest.Save(t, m, "harbour boat")
 		locitest.Save(t, m, "mountain")
 		got := locitest.Search(t, m, loci.Query{Text: "harbour boat"}).Matches

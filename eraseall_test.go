@@ -102,7 +102,7 @@ func TestEraseTenant(t *testing.T) {
 // they erase is not counted twice.
 func TestEraseAllSparesWhatComesLater(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		e := locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true})
+		e := locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}})
 		m, elsewhere := locitest.Bind(t, e, "u"), locitest.Bind(t, e, "v")
 		const count = 450
 		locitest.SaveMany(t, m, count, func(i int) string { return fmt.Sprint("old ", i) })
@@ -139,7 +139,7 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 
 func TestEraseAllStopsHalfWay(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
 		locitest.SaveMany(t, m, 300, func(i int) string { return fmt.Sprint("old ", i) })
 		ctx, cancel := context.WithCancel(t.Context())
 		n, err := m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: 300}, func(int64) { cancel() })

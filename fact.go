@@ -101,7 +101,7 @@ type Stored struct {
 	// Memories of the namespace that a new one is near to: one that says much the same,
 	// and one that says the same but for a value such as a number, a name or a negation.
 	// All are kept, with a link "related_to" from the new one. A fact with a key is
-	// compared with notes, a note with both. With Options.KeepDuplicates nothing is.
+	// compared with notes, a note with both. With [ContentOptions].KeepDuplicates nothing is.
 	RelatedTo        ID `json:"related_to,omitzero"`
 	PossibleUpdateOf ID `json:"possible_update_of,omitzero"`
 }
@@ -326,7 +326,7 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 	if body.Subject != "" {
 		return "key:" + digest(body.Scope, body.Subject, body.Predicate)
 	}
-	if e.opts.KeepDuplicates {
+	if e.opts.Content.KeepDuplicates {
 		return ""
 	}
 	parts := []string{normalise(r.Text), string(r.Attributes)}

@@ -42,33 +42,44 @@ func (f *Filter) Selects(r *Record) bool {
 
 // SelectsHeader is Selects without Where: it needs neither Text nor Attributes.
 func (f *Filter) SelectsHeader(r *Record) bool {
-	if !f.Covers(r.Namespace) || !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) {
-		return false
-	}
-	if len(f.Scopes) > 0 && !slices.Contains(f.Scopes, r.Scope) || len(f.Statuses) > 0 && !slices.Contains(f.Statuses, r.Status) {
-		return false
-	}
-	if len(f.Sequences) > 0 && !slices.Contains(f.Sequences, r.Sequence) {
-		return false
-	}
-	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence || !f.Due.IsZero() && (r.DueAt.IsZero() || f.Due.Before(r.DueAt)) {
-		return false
-	}
-	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) || len(f.IDs) > 0 && !slices.Contains(f.IDs, r.ID) {
-		return false
-	}
-	if f.Slot != nil && *f.Slot != r.Slot || !f.Slots.Contains(r.Slot) {
+	return f.Covers(r.Namespace) && f.selectsMoment(r) && f.selectsNames(r) && f.selectsTags(r)
+}
+
+// selectsMoment asks what depends on the time: whether a record is live, expired, sure
+// enough, due.
+func (f *Filter) selectsMoment(r *Record) bool {
+	if !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) {
 		return false
 	}
 	if !f.At.IsZero() && r.Expired(f.At) != f.Expired {
 		return false
 	}
+	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence {
+		return false
+	}
+	return f.Due.IsZero() || !r.DueAt.IsZero() && !f.Due.Before(r.DueAt)
+}
+
+// selectsNames asks for what a record is named by.
+func (f *Filter) selectsNames(r *Record) bool {
+	return among(f.Scopes, r.Scope) && among(f.Statuses, r.Status) && among(f.Sequences, r.Sequence) &&
+		among(f.Kinds, r.Kind) && among(f.IDs, r.ID) &&
+		(f.Slot == nil || *f.Slot == r.Slot) && f.Slots.Contains(r.Slot)
+}
+
+// selectsTags asks for all tags of the filter.
+func (f *Filter) selectsTags(r *Record) bool {
 	for _, tag := range f.Tags {
 		if !slices.Contains(r.Tags, tag) {
 			return false
 		}
 	}
 	return true
+}
+
+// among reports whether a value is one of those allowed; none are all.
+func among[T comparable](allowed []T, value T) bool {
+	return len(allowed) == 0 || slices.Contains(allowed, value)
 }
 
 // A SlotRange is a half-open range of slots, From included and To excluded, in the

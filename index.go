@@ -12,7 +12,7 @@ import (
 
 // passages cuts a text into the parts that are searched one by one.
 func (e *Engine) passages(text string) []Span {
-	cut := retrieval.Chunk(text, e.opts.ChunkSize, *e.opts.ChunkOverlap)
+	cut := retrieval.Chunk(text, e.opts.Passages.Size, e.opts.Passages.Overlap)
 	spans := make([]Span, len(cut))
 	for i, c := range cut {
 		spans[i] = Span(c)

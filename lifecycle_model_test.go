@@ -123,7 +123,9 @@ func newPlay(t *testing.T, s loci.Store, seed uint64) *play {
 	c := locitest.NewClock()
 	c.Set(c.Now().Truncate(time.Millisecond))
 	p := &play{T: t, r: rand.New(rand.NewPCG(seed, 7)), clock: c}
-	p.e = locitest.NewEngine(t, s, loci.Options{Now: c.Now, EpisodeCap: 5, ChunkSize: 64})
+	p.e = locitest.NewEngine(t, s, loci.Options{
+		Now: c.Now, Retention: loci.RetentionOptions{EpisodeCap: 5}, Passages: loci.PassageOptions{Size: 64},
+	})
 	p.m = locitest.Bind(t, p.e, "u")
 	return p
 }

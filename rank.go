@@ -18,7 +18,7 @@ type scored struct {
 // rank fuses the signals of the hits and orders them. known is how much of the
 // query the embedder knows: where it knows little, its similarities are chance.
 func (e *Engine) rank(hits []Hit, mode Mode, known float64) []scored {
-	weight := *e.opts.VectorWeight * known
+	weight := e.opts.Search.VectorWeight * known
 	switch {
 	case mode == Keyword || e.opts.Embedder == nil:
 		weight = 0
@@ -54,7 +54,7 @@ func (e *Engine) rank(hits []Hit, mode Mode, known float64) []scored {
 		out[i] = s
 	}
 	if mode == Hybrid {
-		addNeighbours(out, *e.opts.NeighbourShare)
+		addNeighbours(out, e.opts.Search.NeighbourShare)
 	}
 	slices.SortFunc(out, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))

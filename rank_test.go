@@ -35,7 +35,9 @@ func TestRankByHand(t *testing.T) {
 		"equal in one signal alone": {Hybrid, []Hit{hit('a', 0, 5, 0.1), hit('b', 1, 5, 0.2)}, "ba", []float64{1, 0.3}},
 	} {
 		weight, share := 0.7, DefaultNeighbourShare // unequal, so that one signal taken for the other shows
-		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
+		e := &Engine{opts: Options{
+			Search: SearchOptions{VectorWeight: weight, NeighbourShare: share}, Embedder: nowhere{},
+		}}
 		ranked := e.rank(c.hits, c.mode, 1)
 		order := ""
 		for i, r := range ranked {
@@ -84,7 +86,7 @@ func TestNeighbours(t *testing.T) {
 		"by keyword":                {standing('c', 5, "talk", 2), Keyword, 0.5, 1},
 	} {
 		weight, share := 0.0, 0.25
-		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share}}
+		e := &Engine{opts: Options{Search: SearchOptions{VectorWeight: weight, NeighbourShare: share}}}
 		for _, r := range e.rank(append([]Hit{c.hit}, question...), c.mode, 1) {
 			want := map[byte]float64{'a': c.top, 'c': c.want}[r.ID[0]]
 			if x := r.explain; math.Abs(r.score-want) > 1e-12 || math.Abs(r.score-x.KeywordPart-x.VectorPart-x.NeighbourPart) > 1e-12 {
@@ -97,7 +99,7 @@ func TestNeighbours(t *testing.T) {
 // What was lifted lifts no other, and of two at one place the better one counts.
 func TestNeighboursDoNotAddUp(t *testing.T) {
 	weight, share := 0.0, 0.5
-	e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share}}
+	e := &Engine{opts: Options{Search: SearchOptions{VectorWeight: weight, NeighbourShare: share}}}
 	hits := []Hit{standing('a', 9, "t", 1), standing('b', 5, "t", 1), standing('c', 5, "t", 2), standing('d', 1, "t", 3)}
 	want := map[byte]float64{'a': 1 / 1.5, 'b': 0.5 / 1.5, 'c': (0.5 + 0.5) / 1.5, 'd': 0.25 / 1.5}
 	for _, r := range e.rank(hits, Hybrid, 1) {
@@ -110,7 +112,7 @@ func TestNeighboursDoNotAddUp(t *testing.T) {
 // The parts of the best possible score add up to a little more than 1.
 func TestNeighboursStayBelowOne(t *testing.T) {
 	weight, share := 0.7, 0.2
-	e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
+	e := &Engine{opts: Options{Search: SearchOptions{VectorWeight: weight, NeighbourShare: share}, Embedder: nowhere{}}}
 	hits := []Hit{standing('a', 9, "t", 1), standing('b', 9, "t", 2)}
 	for i := range hits {
 		hits[i].Similarity, hits[i].Embedded = 0.5, true
@@ -134,8 +136,12 @@ func TestNoNeighbourChangesNothing(t *testing.T) {
 			}
 			hits = append(hits, h)
 		}
-		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
-		without := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &none, Embedder: nowhere{}}}
+		e := &Engine{opts: Options{
+			Search: SearchOptions{VectorWeight: weight, NeighbourShare: share}, Embedder: nowhere{},
+		}}
+		without := &Engine{opts: Options{
+			Search: SearchOptions{VectorWeight: weight, NeighbourShare: none}, Embedder: nowhere{},
+		}}
 		want := without.rank(hits, Hybrid, 1)
 		for i, r := range e.rank(hits, Hybrid, 1) {
 			if r.ID != want[i].ID || math.Float64bits(r.score) != math.Float64bits(want[i].score) || r.explain != want[i].explain {
@@ -148,7 +154,7 @@ func TestNoNeighbourChangesNothing(t *testing.T) {
 // Similarity weighs as much as the embedder knows of the query, in mode Hybrid.
 func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 	weight, share := 0.8, 0.0
-	e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
+	e := &Engine{opts: Options{Search: SearchOptions{VectorWeight: weight, NeighbourShare: share}, Embedder: nowhere{}}}
 	hits := []Hit{{ID: ID{'a'}, Keyword: 1, Embedded: true}, {ID: ID{'b'}, Similarity: 0.5, Embedded: true}}
 	for _, c := range []struct {
 		mode           Mode
@@ -166,7 +172,9 @@ func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 func TestScoresStayInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weight, share := rapid.Float64Range(0, 1).Draw(t, "weight"), rapid.Float64Range(0, 1).Draw(t, "share")
-		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
+		e := &Engine{opts: Options{
+			Search: SearchOptions{VectorWeight: weight, NeighbourShare: share}, Embedder: nowhere{},
+		}}
 		hits := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Hit {
 			return Hit{ID: ID{rapid.Byte().Draw(t, "id")}, Keyword: rapid.Float64Range(0, 1e6).Draw(t, "keyword"),
 				Similarity: rapid.Float64Range(-1.1, 1.1).Draw(t, "similarity"), Embedded: rapid.Bool().Draw(t, "embedded"),

@@ -106,7 +106,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 	if err := setFact(&r, body); err != nil {
 		return none, err
 	}
-	put := Put{Record: r, SameText: r.Text == old.Text, Revisions: *e.opts.Revisions}
+	put := Put{Record: r, SameText: r.Text == old.Text, Revisions: e.opts.Retention.Revisions}
 	if !put.SameText {
 		put.Record.Passages = e.passages(r.Text)
 	}

@@ -37,8 +37,8 @@ func (m *Memory) CleanImported(d *Imported, sequenceIsName bool) (err error) {
 	if !sequenceIsName {
 		r.Sequence = e.redact(r.Sequence)
 	}
-	if len(r.Text) > e.opts.MaxContent {
-		return Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.MaxContent)
+	if len(r.Text) > e.opts.Content.MaxBytes {
+		return Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.Content.MaxBytes)
 	}
 	if r.Sequence != "" {
 		if err := CheckLabel("sequence", r.Sequence); err != nil {
@@ -168,8 +168,8 @@ func (m *Memory) importRule(r *Record) error {
 	switch {
 	case body.Successes < 0 || body.Harms < 0 || body.Applied < 0:
 		return Errorf(Invalid, "counts of the rule must not be negative")
-	case len(body.Original) > m.engine.opts.MaxContent:
-		return Errorf(TooLarge, "original_content has %d bytes; the limit is %d", len(body.Original), m.engine.opts.MaxContent)
+	case len(body.Original) > m.engine.opts.Content.MaxBytes:
+		return Errorf(TooLarge, "original_content has %d bytes; the limit is %d", len(body.Original), m.engine.opts.Content.MaxBytes)
 	}
 	if err := cmp.Or(checkConfidence(body.Confidence), CheckLabel("scope", body.Scope)); err != nil {
 		return err

@@ -82,7 +82,7 @@ func Commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 				return reply, &Error{Code: Internal, Op: op, Err: err}
 			}
 			d.Change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.Record, At: now,
-				ExpiresAt: now.Add(e.opts.IdempotencyTTL)}
+				ExpiresAt: now.Add(e.opts.Retention.IdempotencyTTL)}
 		}
 		if len(d.Change.Put)+len(d.Change.Erase)+len(d.Change.Links)+len(d.Change.Events) == 0 && d.Change.Reply == nil {
 			return d.Reply, nil

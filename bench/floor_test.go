@@ -160,9 +160,10 @@ func TestWordsDecideWhereTheModelIsAtALoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, share := range []float64{0, loci.DefaultNeighbourShare} {
+	for _, share := range []float64{loci.None, loci.DefaultNeighbourShare} {
 		figures := measuredFloors(measure(t, RetrievalOptions{Dirs: []string{"testdata/cjk"}, InMemory: true,
-			Systems: []System{{Name: "builtin", Embedder: builtin}}, Engine: loci.Options{NeighbourShare: &share}}))[builtin.Model()]
+			Systems: []System{{Name: "builtin", Embedder: builtin}},
+			Engine:  loci.Options{Search: loci.SearchOptions{NeighbourShare: share}}}))[builtin.Model()]
 		for _, metric := range floored {
 			if hybrid, keyword := figures[ModeHybrid][metric], figures[ModeKeyword][metric]; hybrid < keyword {
 				t.Errorf("share %v: %s is %.4f of hybrid search, %.4f by keyword", share, metric, hybrid, keyword)

@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -182,7 +183,9 @@ func TestTreeEqualsItsModel(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			run++
 			keep := rapid.SampledFrom([]int{0, 1, 3, 10}).Draw(rt, "revisions")
-			e := locitest.NewEngine(t, store, loci.Options{Revisions: &keep})
+			e := locitest.NewEngine(t, store, loci.Options{
+				Retention: loci.RetentionOptions{Revisions: cmp.Or(keep, loci.None)},
+			})
 			own := locitest.Tenant(t, fmt.Sprint("run-", run)) // so that its log is short
 			fileTree, err := tree.Of(locitest.BindView(t, e, loci.View{Tenant: own, Namespace: loci.Namespace{"user", "ann"}, Actor: "tester"}), "files", "")
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -39,8 +40,11 @@ func (c *retrievalCmd) Run(a *app) error {
 	}
 	opts := bench.RetrievalOptions{Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Dir: c.Dir,
 		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) }}
-	if c.Neighbours != nil {
-		opts.Engine.NeighbourShare = c.Neighbours
+	if n := c.Neighbours; n != nil {
+		if !(*n >= 0 && *n <= 1) {
+			return loci.Errorf(loci.Invalid, "neighbour share is %v; it must be 0 to 1", *n)
+		}
+		opts.Engine.Search.NeighbourShare = cmp.Or(*n, loci.None)
 	}
 	if opts.InMemory, err = c.inMemory(a.flags); err != nil {
 		return err

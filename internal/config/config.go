@@ -54,21 +54,13 @@ type Config struct {
 	LogLevel slog.Level
 
 	// What the methods make options of.
-	tools                       []toolEntry
-	vectorWeight, keywordWeight float64
-	neighbourShare              float64
-	chunkSize, chunkOverlap     int
-	recallWeights               loci.RecallWeights
-	maturityWeights             loci.MaturityWeights
-	minConfidence               float64
-	contextQuotas               loci.ContextQuotas
-	tokenizer                   loci.Tokenizer
-	replyBytes, revisions       int
-	sessions                    session.Feature
-	dedupe, redact              bool
-	idempotencyTTL, episodeTTL  time.Duration
-	episodeCap                  int
-	llm                         llm.Config
+	tools          []toolEntry
+	replyBytes     int
+	engine         loci.Options // its numbers, as written: zero is zero
+	keywordWeight  float64      // follows from that of vectors, or the other way round
+	dedupe, redact bool
+	sessions       session.Feature
+	llm            llm.Config
 
 	// What only reading needs.
 	named        loci.Vars // by the layer that is read; choose makes Vars of them
@@ -242,22 +234,22 @@ func (c *Config) complete(env Environ, bad *faults) {
 	vector, keyword := c.origin["retrieval.vector_weight"], c.origin["retrieval.keyword_weight"]
 	switch {
 	case vector != "" && keyword == "":
-		c.keywordWeight = 1 - c.vectorWeight
+		c.keywordWeight = 1 - c.engine.Search.VectorWeight
 	case vector == "" && keyword != "":
-		c.vectorWeight = 1 - c.keywordWeight
-	case math.Abs(c.vectorWeight+c.keywordWeight-1) > 1e-9:
+		c.engine.Search.VectorWeight = 1 - c.keywordWeight
+	case math.Abs(c.engine.Search.VectorWeight+c.keywordWeight-1) > 1e-9:
 		bad.add(keyword, fmt.Errorf(
 			"retrieval.vector_weight %v and retrieval.keyword_weight %v must sum to 1: leave one of them out",
-			c.vectorWeight, c.keywordWeight))
+			c.engine.Search.VectorWeight, c.keywordWeight))
 	}
 	switch overlap := c.origin["retrieval.chunk_overlap"]; {
 	case overlap == "":
-		c.chunkOverlap = min(c.chunkOverlap, c.chunkSize/4)
-	case c.chunkOverlap >= c.chunkSize/2:
+		c.engine.Passages.Overlap = min(c.engine.Passages.Overlap, c.engine.Passages.Size/4)
+	case c.engine.Passages.Overlap >= c.engine.Passages.Size/2:
 		bad.add(overlap, fmt.Errorf("retrieval.chunk_overlap %d must be less than half of retrieval.chunk_size %d",
-			c.chunkOverlap, c.chunkSize))
+			c.engine.Passages.Overlap, c.engine.Passages.Size))
 	}
-	w, q := c.recallWeights, c.contextQuotas
+	w, q := c.engine.Recall.Weights, c.engine.ContextQuotas
 	c.checkShares(bad, []string{"recall.relevance", "recall.importance", "recall.recency", "recall.confidence"},
 		w.Relevance+w.Importance+w.Recency+w.Confidence)
 	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)

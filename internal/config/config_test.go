@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/config"
 )
 
@@ -113,26 +114,43 @@ func TestConfigValues(t *testing.T) {
 		{
 			name: "weights of recalling",
 			file: "recall: {relevance: 0.7, importance: 0, recency: 0.2}\ncontext: {tokenizer: cl100k_base}",
-			get:  func(c *config.Config) any { return c.Engine(nil).RecallWeights },
+			get:  func(c *config.Config) any { return c.Engine(nil).Recall.Weights },
 			want: loci.RecallWeights{Relevance: 0.7, Recency: 0.2, Confidence: 0.1},
 		},
 		{
 			name: "keyword weight follows",
 			file: "retrieval: {vector_weight: 1}",
-			get:  func(c *config.Config) any { return *c.Engine(nil).VectorWeight },
+			get:  func(c *config.Config) any { return c.Engine(nil).Search.VectorWeight },
 			want: 1.0,
 		},
 		{
 			name: "vector weight follows",
 			file: "retrieval: {keyword_weight: 0.25}",
-			get:  func(c *config.Config) any { return *c.Engine(nil).VectorWeight },
+			get:  func(c *config.Config) any { return c.Engine(nil).Search.VectorWeight },
 			want: 0.75,
 		},
 		{
 			name: "overlap follows a small size",
 			file: "retrieval: {chunk_size: 64}",
-			get:  func(c *config.Config) any { return *c.Engine(nil).ChunkOverlap },
+			get:  func(c *config.Config) any { return c.Engine(nil).Passages.Overlap },
 			want: 16,
+		},
+		{
+			name: "a zero is a zero and no default",
+			file: "retrieval: {vector_weight: 0, neighbour_share: 0, chunk_overlap: 0}\nrecall: {min_confidence: 0}\nlimits: {revisions: 0}",
+			get: func(c *config.Config) any {
+				o := c.Engine(nil)
+				return []float64{o.Search.VectorWeight, o.Search.NeighbourShare, float64(o.Passages.Overlap),
+					o.Recall.MinConfidence, float64(o.Retention.Revisions)}
+			},
+			want: []float64{loci.None, loci.None, loci.None, loci.None, loci.None},
+		},
+		{
+			name: "an empty prefix is none",
+			file: "embedding: {document_prefix: ''}",
+			env:  config.Environ{"LOCI_EMBEDDING_QUERY_PREFIX="},
+			get:  func(c *config.Config) any { return c.Embedding.QueryPrefix + c.Embedding.DocumentPrefix },
+			want: embedding.NoPrefix + embedding.NoPrefix,
 		},
 		{
 			name: "durations",
@@ -148,9 +166,11 @@ func TestConfigValues(t *testing.T) {
 		},
 		{name: "an empty list", file: "scopes: []", get: func(c *config.Config) any { return c.Scopes }, want: []loci.Scope{}},
 		{name: "tools as a flag", flags: map[string]string{"tools": "notes,facts"}, get: func(c *config.Config) any { return c.Tools(nil).Entries[1].Family }, want: "facts"},
-		{name: "an empty file", file: "", get: func(c *config.Config) any { return !c.Engine(nil).KeepDuplicates }, want: true},
-		{name: "nothing but a null", file: "~", get: func(c *config.Config) any { return !c.Engine(nil).KeepSecrets }, want: true},
-		{name: "booleans", file: "redact: false", env: config.Environ{"LOCI_DEDUPE=0"}, get: func(c *config.Config) any { return !c.Engine(nil).KeepSecrets || !c.Engine(nil).KeepDuplicates }, want: false},
+		{name: "an empty file", file: "", get: func(c *config.Config) any { return !c.Engine(nil).Content.KeepDuplicates }, want: true},
+		{name: "nothing but a null", file: "~", get: func(c *config.Config) any { return !c.Engine(nil).Content.KeepSecrets }, want: true},
+		{name: "booleans", file: "redact: false", env: config.Environ{"LOCI_DEDUPE=0"}, get: func(c *config.Config) any {
+			return !c.Engine(nil).Content.KeepSecrets || !c.Engine(nil).Content.KeepDuplicates
+		}, want: false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -232,10 +252,10 @@ func TestDefaultsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := c.Engine(nil)
-	if c.Tenant.String() != "default" || c.Embedding.Spec != "builtin" || *o.VectorWeight != loci.DefaultVectorWeight ||
-		o.ChunkSize != loci.DefaultChunkSize || *o.ChunkOverlap != loci.DefaultChunkOverlap || o.MaxContent != loci.DefaultMaxContent ||
-		*o.Revisions != loci.DefaultRevisions || o.IdempotencyTTL != loci.DefaultIdempotencyTTL ||
-		o.EpisodeTTL != loci.DefaultEpisodeTTL || o.EpisodeCap != loci.DefaultEpisodeCap {
+	if c.Tenant.String() != "default" || c.Embedding.Spec != "builtin" || o.Search.VectorWeight != loci.DefaultVectorWeight ||
+		o.Passages.Size != loci.DefaultChunkSize || o.Passages.Overlap != loci.DefaultChunkOverlap || o.Content.MaxBytes != loci.DefaultMaxContent ||
+		o.Retention.Revisions != loci.DefaultRevisions || o.Retention.IdempotencyTTL != loci.DefaultIdempotencyTTL ||
+		o.Retention.EpisodeTTL != loci.DefaultEpisodeTTL || o.Retention.EpisodeCap != loci.DefaultEpisodeCap {
 		t.Errorf("defaults differ from those of the library: %+v", o)
 	}
 	if !filepath.IsAbs(strings.TrimPrefix(c.Store, "sqlite:")) {

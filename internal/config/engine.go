@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/loci-memory/loci"
@@ -11,23 +12,15 @@ import (
 // Engine is what the configuration says about an engine, but for its embedder, which
 // Config.Embedding chooses.
 func (c *Config) Engine(logger *slog.Logger) loci.Options {
-	return loci.Options{
-		EmbedderFor:    c.Embedding.ForSpace,
-		ChunkSize:      c.chunkSize,
-		ChunkOverlap:   &c.chunkOverlap,
-		VectorWeight:   &c.vectorWeight,
-		NeighbourShare: &c.neighbourShare,
-		RecallWeights:  c.recallWeights, MaturityWeights: c.maturityWeights, RecallMinConfidence: &c.minConfidence,
-		Tokenizer:      c.tokenizer,
-		ContextQuotas:  c.contextQuotas,
-		MaxContent:     c.MaxContent,
-		Revisions:      &c.revisions,
-		IdempotencyTTL: c.idempotencyTTL,
-		EpisodeTTL:     c.episodeTTL,
-		EpisodeCap:     c.episodeCap,
-		KeepDuplicates: !c.dedupe,
-		Features:       []loci.Feature{item.Feature{}, c.sessions, c.Files, checkpoint.Feature{}},
-		KeepSecrets:    !c.redact,
-		Logger:         logger,
-	}
+	o := c.engine
+	o.EmbedderFor, o.Logger = c.Embedding.ForSpace, logger
+	o.Features = []loci.Feature{item.Feature{}, c.sessions, c.Files, checkpoint.Feature{}}
+	o.Content = loci.ContentOptions{MaxBytes: c.MaxContent, KeepDuplicates: !c.dedupe, KeepSecrets: !c.redact}
+	// A zero in a configuration is meant as it is written.
+	o.Passages.Overlap = cmp.Or(o.Passages.Overlap, loci.None)
+	o.Search.VectorWeight = cmp.Or(o.Search.VectorWeight, loci.None)
+	o.Search.NeighbourShare = cmp.Or(o.Search.NeighbourShare, loci.None)
+	o.Recall.MinConfidence = cmp.Or(o.Recall.MinConfidence, loci.None)
+	o.Retention.Revisions = cmp.Or(o.Retention.Revisions, loci.None)
+	return o
 }

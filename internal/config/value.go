@@ -108,7 +108,7 @@ func setTokenizer(c *Config, v string) error {
 	if err != nil {
 		return err
 	}
-	c.tokenizer, err = token.Open(name)
+	c.engine.Tokenizer, err = token.Open(name)
 	return err
 }
 

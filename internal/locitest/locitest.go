@@ -147,7 +147,7 @@ func Save(t testing.TB, m *loci.Memory, content string) loci.ID {
 // to save one after the other: for tests that ask what becomes of many, not how they came.
 func SaveMany(t testing.TB, m *loci.Memory, n int, text func(i int) string) {
 	t.Helper()
-	from := Bind(t, NewEngine(t, OpenMemory(), loci.Options{KeepDuplicates: true}), "u")
+	from := Bind(t, NewEngine(t, OpenMemory(), loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
 	for i := range n {
 		Save(t, from, text(i))
 	}

@@ -76,6 +76,17 @@ func (d *tenant) check(c *loci.Change) error {
 	if err := loci.RefuseUntold(d.untold(c.Quiet())); err != nil {
 		return err
 	}
+	if err := d.checkPuts(c, gone); err != nil {
+		return err
+	}
+	if err := d.checkLinks(c, gone); err != nil {
+		return err
+	}
+	return d.checkSlots(c, gone)
+}
+
+// checkPuts makes sure that each record put follows the one that is there.
+func (d *tenant) checkPuts(c *loci.Change, gone map[loci.ID]bool) error {
 	for i := range c.Put {
 		r := &c.Put[i].Record
 		var have int64
@@ -92,10 +103,7 @@ func (d *tenant) check(c *loci.Change) error {
 			return loci.Errorf(loci.Conflict, "record %s is at version %d, not %d", r.ID, have, r.Version-1)
 		}
 	}
-	if err := d.checkLinks(c, gone); err != nil {
-		return err
-	}
-	return d.checkSlots(c, gone)
+	return nil
 }
 
 // untold returns those of some ids that events have details of.

@@ -222,8 +222,9 @@ func TestDeletedFilesLeaveNoBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep := 3
-	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical(), Revisions: &keep})
+	engine, err := loci.New(s, &loci.Options{
+		Features: locitest.Features(), Embedder: embedding.NewLexical(), Retention: loci.RetentionOptions{Revisions: 3},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
