@@ -112,12 +112,12 @@ func setUp(t *testing.T, s loci.Store) *scene {
 		sc.ids = append(sc.ids, match.Record.ID)
 	}
 	for _, thread := range []string{"", "victim"} {
-		fileTree, err := tree.Of(open, "", thread)
+		filed, err := tree.Of(open, "", thread)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range []string{"words of the file ", "more words "} {
-			file, err := fileTree.Append(t.Context(), "/"+canary+"/"+canary, line+canary)
+			file, err := filed.Append(t.Context(), "/"+canary+"/"+canary, line+canary)
 			if err != nil {
 				t.Fatal(err)
 			}

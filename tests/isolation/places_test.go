@@ -61,8 +61,8 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 		}
 		for _, name := range []string{"", "sessions", "tree"} {
 			for _, thread := range []string{"", "global", canary} {
-				fileTree := must(tree.Of(org, name, thread))
-				must(fileTree.Write(t.Context(), "/"+canary, "words "+canary, nil))
+				files := must(tree.Of(org, name, thread))
+				must(files.Write(t.Context(), "/"+canary, "words "+canary, nil))
 			}
 		}
 		kept := checkpoint.Checkpoint{Thread: "thread", ID: canary, State: checkpoint.Typed{Type: "json", Data: []byte(canary)}, Metadata: json.RawMessage(`{}`)}
