@@ -119,3 +119,20 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 		}
 	})
 }
+
+func export(t *testing.T, m *loci.Memory) string {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := m.Export(t.Context(), &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Checkpoints are not part of an export.
+	page, err := checkpoint.Of(m).List(t.Context(), checkpoint.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(&out).Encode(page); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
