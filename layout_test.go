@@ -247,3 +247,32 @@ func codeOf(text string) string {
 	}
 	return string(out)
 }
+
+// wholeWords have the look of two words that are names of files, and are one.
+var wholeWords = []string{"namespace", "embedder", "readonly"}
+
+// TestFileNamesHaveOneSpelling: lower case, noun first, words joined by underscores. In a
+// package of the noun its files do not repeat it.
+func TestFileNamesHaveOneSpelling(t *testing.T) {
+	words, spelled := map[string]bool{}, regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
+	var names []string
+	sources(t, func(name, _ string) {
+		names = append(names, strings.TrimSuffix(name, ".go"))
+		for _, word := range strings.Split(path.Base(names[len(names)-1]), "_") {
+			words[word] = true
+		}
+	})
+	for _, name := range names {
+		noun, base := path.Base(path.Dir(name)), path.Base(name)
+		if rest, again := strings.CutPrefix(base, noun+"_"); !spelled.MatchString(base) || again && rest != "test" {
+			t.Errorf("%s.go: write lower case with underscores, without the name of the package", name)
+		}
+		for _, word := range strings.Split(base, "_") {
+			for i := 3; i <= len(word)-3 && word != noun && !slices.Contains(wholeWords, word); i++ {
+				if words[word[:i]] && words[word[i:]] {
+					t.Errorf("%s.go: write %s_%s", name, word[:i], word[i:])
+				}
+			}
+		}
+	}
+}
