@@ -297,11 +297,11 @@ func TestNoOperationMakesTheLogAccuse(t *testing.T) {
 		opts.Retention.EpisodeCap, opts.Retention.Revisions, opts.Embedder = 1, 1, &locitest.WordEmbedder{Name: "words"}
 		d.e = locitest.NewEngine(t, s, opts)
 		d.m = locitest.Bind(t, d.e, "u")
-		fileTree, err := tree.Of(d.m, "files", "")
+		files, err := tree.Of(d.m, "files", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.tree = fileTree
+		d.tree = files
 		for i, op := range all {
 			op.do(d)
 			report, err := d.e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{})

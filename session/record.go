@@ -231,9 +231,3 @@ func ofRecord(r *loci.Record, at time.Time) (Session, error) {
 	}
 	return out, nil
 }
-
-// SessionOf decodes a record of kind session, as it is at a moment.
-func SessionOf(r *loci.Record, at time.Time) (Session, error) { return ofRecord(r, at) }
-
-// MessageOf decodes a record of kind message.
-func MessageOf(r *loci.Record) (StoredMessage, error) { return readMessage(r) }

@@ -32,11 +32,11 @@ func (*fileExportCmd) Help() string {
 
 // Run writes files into a directory.
 func (c *fileExportCmd) Run(a *app) (err error) {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	kept, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	top, err := fileTree.Stat(a.ctx, c.Path)
+	top, err := kept.Stat(a.ctx, c.Path)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *fileExportCmd) Run(a *app) (err error) {
 		return loci.Errorf(loci.Invalid, "--path %s is a file: print it with loci file read", top.Path)
 	}
 	var list []tree.FileInfo
-	if err := fileTree.Walk(a.ctx, top.Path, func(f tree.FileInfo) bool { list = append(list, f); return true }); err != nil {
+	if err := kept.Walk(a.ctx, top.Path, func(f tree.FileInfo) bool { list = append(list, f); return true }); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.Directory, 0o700); err != nil {
@@ -64,7 +64,7 @@ func (c *fileExportCmd) Run(a *app) (err error) {
 			}
 			continue
 		}
-		content, err := fileTree.Read(a.ctx, f.Path)
+		content, err := kept.Read(a.ctx, f.Path)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ type fileImport struct {
 
 // Run imports a directory.
 func (c *fileImportCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
+	kept, err := a.tree(c.filePlace, "", loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *fileImportCmd) Run(a *app) error {
 	}
 	changed, err := 0, error(nil)
 	if !c.DryRun {
-		changed, err = in.store(a, fileTree)
+		changed, err = in.store(a, kept)
 	}
 	if err != nil {
 		return err
@@ -255,13 +255,13 @@ func (in *fileImport) read(name string) (string, error) {
 
 // store writes what check found, some megabytes in a change. It returns how many
 // files are not stored as they were.
-func (in *fileImport) store(a *app, fileTree *tree.Tree) (changed int, err error) {
+func (in *fileImport) store(a *app, kept *tree.Tree) (changed int, err error) {
 	show, end := a.progress("importing")
 	defer end()
 	var batch []tree.FileContent
 	size, done := 0, 0
 	flush := func() error {
-		infos, err := fileTree.WriteAll(a.ctx, batch, nil)
+		infos, err := kept.WriteAll(a.ctx, batch, nil)
 		for i, info := range infos {
 			if info.Bytes != int64(len(batch[i].Content)) {
 				changed++
@@ -290,7 +290,7 @@ func (in *fileImport) store(a *app, fileTree *tree.Tree) (changed int, err error
 		}
 	}
 	for name := range in.empty {
-		if err := fileTree.MakeDir(a.ctx, in.target(name)); err != nil {
+		if err := kept.MakeDir(a.ctx, in.target(name)); err != nil {
 			return changed, err
 		}
 	}

@@ -95,11 +95,11 @@ type fileMatchJSON struct {
 
 // searchFiles searches a tree of files.
 func (c *searchCmd) searchFiles(a *app, text string) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	files, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	result, err := fileTree.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
+	result, err := files.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
 	if err != nil {
 		return err
 	}

@@ -127,13 +127,13 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]string{"": "The plan of all threads.", "thread 7": "The plan of a thread, once more."} {
-			fileTree := got[*tree.Tree](t)(tree.Of(org, map[bool]string{true: "", false: "notes"}[name == ""], name))
-			if text, err := fileTree.Read(t.Context(), "/plan.md"); text != want || err != nil {
+			stored := got[*tree.Tree](t)(tree.Of(org, map[bool]string{true: "", false: "notes"}[name == ""], name))
+			if text, err := stored.Read(t.Context(), "/plan.md"); text != want || err != nil {
 				t.Errorf("the plan of %q is %q, %v", name, text, err)
 			}
 		}
-		fileTree := got[*tree.Tree](t)(tree.Of(in(t, e, "user", "tree"), "thread", ""))
-		if _, err := fileTree.Read(t.Context(), "/a.md"); err != nil {
+		stored := got[*tree.Tree](t)(tree.Of(in(t, e, "user", "tree"), "thread", ""))
+		if _, err := stored.Read(t.Context(), "/a.md"); err != nil {
 			t.Errorf("the file that two readings of its place claim: %v", err)
 		}
 		if _, err := checkpoint.Of(org).Get(t.Context(), "t", "", "1"); err != nil {

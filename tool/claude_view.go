@@ -16,12 +16,12 @@ import (
 const claudeMaxLines = 999_999
 
 // claudeView shows a file with line numbers, or what is in a directory.
-func (c *call) claudeView(ctx context.Context, fileTree *tree.Tree, in claudeInput, path string) (string, error) {
-	content, err := fileTree.Read(ctx, path)
+func (c *call) claudeView(ctx context.Context, files *tree.Tree, in claudeInput, path string) (string, error) {
+	content, err := files.Read(ctx, path)
 	switch tree.ErrnoOf(err) {
 	case "":
 	case tree.EISDIR:
-		return claudeDirectory(ctx, fileTree, in.Path, path)
+		return claudeDirectory(ctx, files, in.Path, path)
 	case tree.ENOENT:
 		return "", claudeNoFile(err, in.Path)
 	default:
@@ -70,7 +70,7 @@ func numbered(lines []string, first int) string {
 // claudeDirectory lists what is in a directory, two levels deep, each with its size;
 // that of a directory is of all files below it. Hidden entries are left out. The root
 // is there even when nothing is.
-func claudeDirectory(ctx context.Context, fileTree *tree.Tree, shown, path string) (string, error) {
+func claudeDirectory(ctx context.Context, files *tree.Tree, shown, path string) (string, error) {
 	shown = "/" + strings.Trim(shown, "/")
 	if path != "/" {
 		path += "/"
@@ -81,7 +81,7 @@ func claudeDirectory(ctx context.Context, fileTree *tree.Tree, shown, path strin
 	}
 	var items []item
 	sizes := map[string]int64{} // by path below the directory, "" being itself
-	err := fileTree.Walk(ctx, path, func(f tree.FileInfo) bool {
+	err := files.Walk(ctx, path, func(f tree.FileInfo) bool {
 		segments := strings.Split(strings.TrimPrefix(f.Path, path), "/")
 		sizes[""] += f.Bytes
 		for depth := 1; depth <= min(2, len(segments)); depth++ {
