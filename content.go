@@ -129,9 +129,11 @@ func (e *Engine) redactValue(v any) any {
 	case string:
 		return e.redact(v)
 	case []any:
+		clean := make([]any, len(v))
 		for i := range v {
-			v[i] = e.redactValue(v[i])
+			clean[i] = e.redactValue(v[i])
 		}
+		return clean
 	case map[string]any:
 		clean := make(map[string]any, len(v))
 		for key, value := range v {
