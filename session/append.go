@@ -139,14 +139,14 @@ func (s *Handle) newAppending(messages []Message) (*appending, error) {
 	if size > MaxAppendBytes {
 		return nil, loci.Errorf(loci.TooLarge, "messages have %d bytes; the limit is %d: append them in several calls", size, MaxAppendBytes)
 	}
-	return s.draftAll(messages)
+	return s.draftAll(messages, s.draftMessage)
 }
 
-func (s *Handle) draftAll(messages []Message) (*appending, error) {
+func (s *Handle) draftAll(messages []Message, draft func(Message) (loci.Record, error)) (*appending, error) {
 	a := &appending{s: s, drafts: make([]loci.Record, len(messages)), headers: make([]header, len(messages))}
 	for i, m := range messages {
 		var err error
-		if a.drafts[i], err = s.draftMessage(m); err != nil {
+		if a.drafts[i], err = draft(m); err != nil {
 			return nil, inMessage(i, err)
 		}
 		a.headers[i] = headerOf(m)

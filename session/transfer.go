@@ -207,7 +207,7 @@ func (in *importing) readMessages(list []json.RawMessage) error {
 		last, in.messages[i], plain[i] = m.Seq, m, m.Message
 	}
 	var err error
-	if in.batch, err = in.s.draftAll(plain); err != nil {
+	if in.batch, err = in.s.draftAll(plain, in.s.draftParsed); err != nil {
 		return err
 	}
 	in.batch.typ = loci.EventImported

@@ -289,3 +289,15 @@ func TestSessionBeginsClean(t *testing.T) {
 		}
 	})
 }
+
+// A message that grows beyond the limit as it is brought into the stored form is refused.
+func TestImportBoundsWhatIsStored(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	frame := len(`{"role":"user","content":""}`)
+	document := `[{"role":"user","content":"` + strings.Repeat("x", session.MaxMessageBytes-frame) + `"}]`
+	_, err := session.Of(m).Import(t.Context(), strings.NewReader(document), session.Import{ID: "s"})
+	locitest.WantCode(t, err, loci.TooLarge)
+	if err == nil || !strings.HasPrefix(err.Error(), "messages[0]: a message has ") {
+		t.Errorf("error %v", err)
+	}
+}

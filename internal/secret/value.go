@@ -1,14 +1,17 @@
 package secret
 
-// RedactValue redacts every text inside a decoded JSON value, names included.
+// RedactValue redacts every text inside a decoded JSON value, names included. The value
+// itself stays as it is.
 func RedactValue(v any) any {
 	switch v := v.(type) {
 	case string:
 		return Redact(v)
 	case []any:
+		clean := make([]any, len(v))
 		for i := range v {
-			v[i] = RedactValue(v[i])
+			clean[i] = RedactValue(v[i])
 		}
+		return clean
 	case map[string]any:
 		clean := make(map[string]any, len(v))
 		for key, value := range v {
