@@ -79,7 +79,8 @@ def test_memories_are_added_and_deleted_one_by_one(url):
     async def run():
         memory = LociMemoryService(url)
         of = {"app_name": "app", "user_id": uuid.uuid4().hex}
-        await memory.add_memory(**of, memories=[MemoryEntry(content=said("user", "likes tea"), author="ada", custom_metadata={"n": 1})], custom_metadata={"m": 2})
+        entry = MemoryEntry(content=said("user", "likes tea"), author="ada", custom_metadata={"n": 1})
+        await memory.add_memory(**of, memories=[entry], custom_metadata={"m": 2})
         await memory.add_events_to_memory(**of, events=[Event(author="user", content=said("user", "likes trains")), Event(author="agent")], session_id="s")
         both = {entry.content.parts[0].text: entry for entry in (await memory.search_memory(**of, query="what is liked?")).memories}
         await memory.delete_memory(**of, memory_id=both["likes tea"].id)

@@ -33,7 +33,8 @@ def test_messages_are_kept_exactly_and_taken_away(url, user):
     assert store.get_messages("k") == [] and store.delete_last_message("k") is None and store.delete_messages("k") is None and store.get_keys() == []
     blocks = ChatMessage(role="user", blocks=[TextBlock(text="look"), ImageBlock(image=b"aGk=", image_mimetype="image/png")], additional_kwargs={"n": 1})
     call = ChatMessage(role="assistant", content="", additional_kwargs={"tool_calls": [{"id": "c", "type": "function"}]})
-    messages = [ChatMessage(role="system", content="Be brief."), blocks, call, ChatMessage(role="tool", content="5", additional_kwargs={"tool_call_id": "c"}), *said("a", "b")]
+    result = ChatMessage(role="tool", content="5", additional_kwargs={"tool_call_id": "c"})
+    messages = [ChatMessage(role="system", content="Be brief."), blocks, call, result, *said("a", "b")]
     store.set_messages("k", messages)
     assert store.get_messages("k") == messages and store.get_keys() == ["k"]
     store.add_message("k", ChatMessage(role="user", content="c"))
