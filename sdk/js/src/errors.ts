@@ -88,13 +88,17 @@ export function errorOfProblem(problem: unknown, status?: number): LociError | u
   const p = problem as Record<string, unknown>;
   if (typeof p.code !== "string" || !codes.includes(p.code)) return undefined;
   const text = (v: unknown): string | undefined => (typeof v === "string" ? v : undefined);
+  if (status === 404 && text(p.detail)?.startsWith("there is nothing at ")) {
+    // It must not read as "there is no such thing".
+    return new LociError("unsupported", `the server is older than this client: ${text(p.detail)}`, { status, requestId: text(p.request_id), recovery: "Update the server." });
+  }
   const [, missing, key] = /^ConfigurationError: (Missing key in 'configurable' field: (\w+)\..*)$/s.exec(text(p.detail) ?? "") ?? [];
   if (missing !== undefined && key !== undefined) return new ConfigurationError(key, [], missing);
   return new LociError(p.code as ErrorCode, text(p.detail) ?? text(p.title) ?? p.code, {
     recovery: text(p.recovery),
-    status: status ?? (typeof p.status === "number" ? p.status : undefined),
+    status,
     requestId: text(p.request_id),
-    parts: Array.isArray(p.errors) ? (p.errors as ErrorPart[]) : undefined,
+    parts: Array.isArray(p.errors) ? p.errors.filter((part): part is ErrorPart => typeof part === "object" && part !== null) : undefined,
   });
 }
 

@@ -12,7 +12,8 @@ from loci_memory import Loci
 class Server:
     """`start` after a stop or a kill opens the same store at the same address."""
 
-    def __init__(self, directory, scopes="read,write,delete,delegate", store=None):
+    def __init__(self, directory, scopes="read,write,delete,delegate", store=None, flags=("--user", "nobody", "--tools", "notes,facts")):
+        self._flags = flags
         self._store = store or "sqlite:" + str(directory / "memory.db")
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCI")}
         self._environment |= {"LOCI_SCOPES": scopes, "XDG_CONFIG_HOME": str(directory)}
@@ -20,7 +21,7 @@ class Server:
         self.start()
 
     def start(self):
-        command = [os.environ["LOCI"], "serve", "--listen", self._listen, "--store", self._store, "--user", "nobody", "--tools", "notes,facts"]
+        command = [os.environ["LOCI"], "serve", "--listen", self._listen, "--store", self._store, *self._flags]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=self._environment, text=True)
         self.url = self._process.stdout.readline().strip()
         assert self.url, "loci serve did not start"
