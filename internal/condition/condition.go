@@ -98,6 +98,7 @@ func checkOperators(want any, depth int) error {
 		isOp := isOperators(w)
 		for _, key := range slices.Sorted(maps.Keys(w)) {
 			if isOp && !slices.Contains(operators, key) {
+				//nolint:staticcheck // a capital, as in the reference
 				return fmt.Errorf("Unsupported operator: %s. Must be one of %s", key, strings.Join(operators, ", "))
 			}
 			if err := checkOperators(w[key], depth+1); err != nil {
