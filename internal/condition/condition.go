@@ -31,7 +31,8 @@ const Max = 100
 // maxDepth is how deep they lie.
 const maxDepth = 16
 
-// Parse checks a filter object: at most [Max] values, in up to 16 levels. Keys are data: they never become part of a query language.
+// Parse checks a filter object: at most [Max] values, in up to 16 levels. Keys are data:
+// they never become part of a query language.
 func Parse(filter map[string]any) (set Set, err error) {
 	tooMany := fmt.Errorf("filter has more than %d conditions: leave some out", Max)
 	if countValues(reflect.ValueOf(filter), 0) > Max {
