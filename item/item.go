@@ -139,7 +139,7 @@ func (it *Handle) Put(ctx context.Context, n loci.Namespace, key string, value j
 		if holder != nil && holder.Kind == loci.KindFact {
 			return it.reviseFact(ctx, holder, value, now)
 		}
-		return it.decidePut(ctx, *draft, holder, opts, now)
+		return it.decidePut(*draft, holder, opts, now)
 	})
 	return err
 }
@@ -186,7 +186,7 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	return r, loci.SetBody(r, body{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes()})
 }
 
-func (it *Handle) decidePut(ctx context.Context, r loci.Record, old *loci.Record, opts *PutOptions, now time.Time) (loci.Decision[bool], error) {
+func (it *Handle) decidePut(r loci.Record, old *loci.Record, opts *PutOptions, now time.Time) (loci.Decision[bool], error) {
 	r.UpdatedAt = now
 	if opts.TTL > 0 {
 		r.ExpiresAt = now.Add(opts.TTL).Truncate(time.Millisecond)

@@ -31,7 +31,8 @@ const Max = 100
 // maxDepth is how deep they lie.
 const maxDepth = 16
 
-// Parse checks a filter object: at most [Max] values, in up to 16 levels. Keys are data: they never become part of a query language.
+// Parse checks a filter object: at most [Max] values, in up to 16 levels. Keys are data:
+// they never become part of a query language.
 func Parse(filter map[string]any) (set Set, err error) {
 	tooMany := fmt.Errorf("filter has more than %d conditions: leave some out", Max)
 	if countValues(reflect.ValueOf(filter), 0) > Max {
@@ -98,6 +99,7 @@ func checkOperators(want any, depth int) error {
 		isOp := isOperators(w)
 		for _, key := range slices.Sorted(maps.Keys(w)) {
 			if isOp && !slices.Contains(operators, key) {
+				//nolint:staticcheck // a capital, as in the reference
 				return fmt.Errorf("Unsupported operator: %s. Must be one of %s", key, strings.Join(operators, ", "))
 			}
 			if err := checkOperators(w[key], depth+1); err != nil {
