@@ -121,13 +121,8 @@ func (e *Engine) verifyOnce(ctx context.Context, t Tenant, known Hash) (ChainRep
 	if err != nil {
 		return ChainReport{}, err
 	}
-	v := verifier{
-		chain:     chain,
-		known:     known,
-		erased:    map[ID]bool{},
-		alongside: map[string]bool{},
-		headSeen:  chain.Head.IsZero(),
-	}
+	v := verifier{chain: chain, known: known, elders: e.elders(), erased: map[ID]bool{}, alongside: map[string]bool{},
+		headSeen: chain.Head.IsZero()}
 	v.report.Head, v.report.Problems = chain.Head, []string{}
 	err = e.eachEvent(ctx, t, func(events []Event) (more bool, err error) {
 		for i := range events {
@@ -229,9 +224,10 @@ func (e *Engine) erasedSince(ctx context.Context, t Tenant, v *verifier) error {
 type verifier struct {
 	chain     Chain
 	known     Hash
+	elders    map[Kind]Elder
 	report    ChainReport
 	erased    map[ID]bool     // entities that an event read so far erased
-	alongside map[string]bool // families of which an event read so far may have erased parts; see [family]
+	alongside map[string]bool // families of which an event read so far may have erased parts; see [Elder]
 	open      []openEvent     // whose payloads are not what was written, and no event read so far says why
 	acquitted int             // how many of them the store was asked about
 	headSeen  bool
@@ -272,7 +268,7 @@ func (v *verifier) check(e *Event) {
 	if e.payloadDigest() != e.Digest {
 		v.missing(e)
 	}
-	if where, _, ends := family(e); ends {
+	if where, _, ends := v.family(e); ends {
 		v.alongside[where] = true
 	}
 	v.follow(e)
@@ -281,7 +277,7 @@ func (v *verifier) check(e *Event) {
 // missing judges an event whose payload is not the one it was written with.
 func (v *verifier) missing(e *Event) {
 	emptied := len(e.Payload)+len(e.Nonce) == 0
-	where, part, _ := family(e)
+	where, part, _ := v.family(e)
 	switch {
 	case emptied && v.erased[e.Entity]:
 		v.report.Emptied++
@@ -315,21 +311,23 @@ func (v *verifier) link(before, former Hash) {
 	}
 }
 
-// family names what belonged together in builds that erased parts without an event
-// about each: the checkpoints of a namespace with their threads, values and writes, and
-// the sessions of a namespace with their messages; "": the event is about nothing of
-// the kind. part: it is about a part. ends: what it tells of may have taken parts along.
-func family(e *Event) (name string, part, ends bool) {
-	switch e.Kind {
-	case KindCheckpointWrite, KindCheckpointValue, KindCheckpointThread:
-		return "checkpoints " + string(e.Mark), true, e.Type == EventErased
-	case KindCheckpoint:
-		return "checkpoints " + string(e.Mark), false, e.Type == EventErased || e.Type == EventUpdated
-	case KindMessage, KindSession:
-		if len(e.Mark) >= MarkBytes {
-			above := e.Mark[:len(e.Mark)-MarkBytes] // they lie beside each other
-			return "sessions " + string(above), e.Kind == KindMessage, e.Type == EventErased || e.Type == EventTrimmed
-		}
+// family asks the feature of an event's kind what belonged together.
+func (v *verifier) family(e *Event) (name string, part, ends bool) {
+	if elder := v.elders[e.Kind]; elder != nil {
+		return elder.Family(e)
 	}
 	return "", false, false
+}
+
+// elders are the features that erased parts without an event about each, by their kinds.
+func (e *Engine) elders() map[Kind]Elder {
+	byKind := map[Kind]Elder{}
+	for _, f := range e.opts.Features {
+		if elder, ok := f.(Elder); ok {
+			for _, k := range f.Kinds() {
+				byKind[k.Kind] = elder
+			}
+		}
+	}
+	return byKind
 }

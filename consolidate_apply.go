@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/internal/lesson"
 )
 
 // Bounds of what one answer may bring.
@@ -57,7 +59,7 @@ type digestion struct {
 // in one change. Episodes that were forgotten, have expired or were taken by another
 // attempt in the meantime are no evidence any more. When none is left nothing is
 // written.
-func (m *Memory) applyDigest(ctx context.Context, g *group, reply modelReply, lease ID) (digested, error) {
+func (m *Memory) applyDigest(ctx context.Context, g *group, reply lesson.Reply, lease ID) (digested, error) {
 	return Commit(ctx, m, "consolidate", nil, func(now time.Time) (out Decision[digested], err error) {
 		d := &digestion{m: m, butler: g.butler, now: now, evidence: map[string]ID{}, touched: map[ID]bool{}, slots: map[string]bool{},
 			done: digested{Skipped: map[string]int{}}}
@@ -76,7 +78,7 @@ func (m *Memory) applyDigest(ctx context.Context, g *group, reply modelReply, le
 		if err := d.all(ctx, reply); err != nil {
 			return out, err
 		}
-		items := len(reply.newFacts) + len(reply.updatedFacts) + len(reply.newRules) + len(reply.confirmations)
+		items := len(reply.NewFacts) + len(reply.UpdatedFacts) + len(reply.NewRules) + len(reply.Confirmations)
 		if d.done.unusable = items > 0 && len(d.change.Put) == 0; d.done.unusable {
 			out.Reply = d.done
 			return out, nil
@@ -91,11 +93,11 @@ func (m *Memory) applyDigest(ctx context.Context, g *group, reply modelReply, le
 
 // all takes the lists one after another. Updates and confirmations come first: they
 // name what they are about.
-func (d *digestion) all(ctx context.Context, reply modelReply) error {
+func (d *digestion) all(ctx context.Context, reply lesson.Reply) error {
 	for _, list := range []struct {
 		items []json.RawMessage
 		take  func(context.Context, *digestItem, []ID) (skip string, err error)
-	}{{reply.updatedFacts, d.update}, {reply.confirmations, d.confirmation}, {reply.newFacts, d.newFact}, {reply.newRules, d.newRule}} {
+	}{{reply.UpdatedFacts, d.update}, {reply.Confirmations, d.confirmation}, {reply.NewFacts, d.newFact}, {reply.NewRules, d.newRule}} {
 		for i, raw := range list.items {
 			if i == maxDigestItems {
 				d.done.Skipped[skipTooMany] += len(list.items) - i

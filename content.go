@@ -2,9 +2,7 @@ package loci
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,7 +29,7 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		if object, err = e.redactJSON(object); err != nil {
 			return "", nil, err
 		}
-		value, err = EncodeJSON(object)
+		value, err = MarshalJSON(object)
 		if err != nil {
 			return "", nil, Errorf(Invalid, "content is not JSON: %s", jsonform.Fault(err))
 		}
@@ -55,12 +53,12 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 }
 
 func (e *Engine) checkSize(bytes int) error {
-	if bytes > e.opts.MaxContent {
+	if bytes > e.opts.Content.MaxBytes {
 		return Errorf(
 			TooLarge,
 			"content has %d bytes; the limit is %d: split it into several memories",
 			bytes,
-			e.opts.MaxContent,
+			e.opts.Content.MaxBytes,
 		)
 	}
 	return nil
@@ -102,7 +100,7 @@ func checkMetadata(metadata map[string]any) error {
 			MaxMetadataNames,
 		)
 	}
-	data, err := EncodeJSON(metadata)
+	data, err := MarshalJSON(metadata)
 	if err != nil {
 		return Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}
@@ -114,10 +112,10 @@ func checkMetadata(metadata map[string]any) error {
 
 // redactJSON redacts every string inside a JSON object, keys included.
 func (e *Engine) redactJSON(object map[string]any) (map[string]any, error) {
-	if len(object) == 0 || e.opts.KeepSecrets {
+	if len(object) == 0 || e.opts.Content.KeepSecrets {
 		return object, nil
 	}
-	v, err := plainJSON(object)
+	v, err := jsonform.Plain(object)
 	if err != nil {
 		return nil, Errorf(Invalid, "not JSON: %s", jsonform.Fault(err))
 	}
@@ -125,21 +123,10 @@ func (e *Engine) redactJSON(object map[string]any) (map[string]any, error) {
 }
 
 func (e *Engine) redactValue(v any) any {
-	switch v := v.(type) {
-	case string:
-		return e.redact(v)
-	case []any:
-		for i := range v {
-			v[i] = e.redactValue(v[i])
-		}
-	case map[string]any:
-		clean := make(map[string]any, len(v))
-		for key, value := range v {
-			clean[e.redact(key)] = e.redactField(key, value)
-		}
-		return clean
+	if e.opts.Content.KeepSecrets {
+		return v
 	}
-	return v
+	return secret.RedactValue(v)
 }
 
 // tags redacts and checks the tags of a fact; redaction comes first, since
@@ -153,22 +140,6 @@ func (e *Engine) tags(tags []string) ([]string, error) {
 		clean[i] = e.redact(tag)
 	}
 	return CheckTags(clean)
-}
-
-// redactField redacts a value in the light of its name: what is no secret alone
-// may be one under "api_key".
-func (e *Engine) redactField(key string, value any) any {
-	text, ok := value.(string)
-	if !ok {
-		return e.redactValue(value)
-	}
-	if clean := e.redact(text); clean != text {
-		return clean
-	}
-	if named := key + "=" + text; e.redact(named) != named {
-		return secret.Redacted
-	}
-	return text
 }
 
 // maxGivenTags bounds what may be given, some of it more than once.
@@ -204,34 +175,6 @@ func CheckTags(tags []string) ([]string, error) {
 	return out, nil
 }
 
-// flatten writes a JSON value as text for search: a string as it is, an object as
+// Flatten writes a JSON value as text for search: a string as it is, an object as
 // "name: value" lines in order of name, a list one element a line.
-func Flatten(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	case bool:
-		return strconv.FormatBool(v)
-	case []any:
-		var lines []string
-		for _, sub := range v {
-			if text := Flatten(sub); text != "" {
-				lines = append(lines, text)
-			}
-		}
-		return strings.Join(lines, "\n")
-	case map[string]any:
-		var lines []string
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if text := Flatten(v[name]); text != "" {
-				lines = append(lines, name+": "+text)
-			}
-		}
-		return strings.Join(lines, "\n")
-	}
-	return ""
-}
+func Flatten(value any) string { return jsonform.Flatten(value) }

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/fence"
+	"github.com/loci-memory/loci/internal/fit"
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
@@ -101,36 +103,57 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		return ContextBlock{}, err
 	}
 	o := &m.engine.opts
-	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.RecallWeights, At: m.engine.now()}
+	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.Recall.Weights, At: m.engine.now()}
 	clean := q.Clean
 	if clean == nil {
 		clean = func(text string) string { return text }
 	}
 	var p probing
-	var sections [3]contextSection
+	var sections [3]fit.Section[Recalled]
 	for i, s := range contextSections {
 		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: []string{q.Agent}, Kinds: []Kind{s.kind}, Limit: contextCandidates},
-			o.RecallWeights, block.At, &p)
+			o.Recall.Weights, block.At, &p)
 		if err != nil {
 			return ContextBlock{}, err
 		}
 		block.KeywordOnly = block.KeywordOnly || found.KeywordOnly
-		sections[i] = contextSection{heading: s.heading, share: s.share(o.ContextQuotas)}
+		sections[i] = fit.Section[Recalled]{Heading: s.heading, Share: s.share(o.ContextQuotas)}
 		for j := range found.Memories {
 			line, err := contextLine(&found.Memories[j].Record, block.At, clean)
 			if err != nil {
 				return ContextBlock{}, err
 			}
-			sections[i].items = append(sections[i].items, &contextLineItem{recalled: &found.Memories[j], line: line})
+			sections[i].Lines = append(sections[i].Lines, &fit.Line[Recalled]{About: &found.Memories[j], Text: line})
 		}
 	}
-	w := contextWriter{count: o.Tokenizer.Count, budget: budget, sections: sections[:]}
-	if err := w.fill(ctx); err != nil {
-		return ContextBlock{}, err
+	w := fit.Writer[Recalled]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget, Sections: sections[:], Compare: compareRecalled}
+	if err := w.Fill(ctx); err != nil {
+		return ContextBlock{}, AsError(err)
 	}
-	block.Text, block.Tokens = w.fit()
-	block.Shown, block.Omitted = w.manifest()
+	block.Text, block.Tokens = w.Fit()
+	block.Shown, block.Omitted = manifest(sections[:])
 	return block, nil
+}
+
+// manifest lists what a text shows and what it leaves out.
+func manifest(sections []fit.Section[Recalled]) (shown, omitted []ContextItem) {
+	shown, omitted = []ContextItem{}, []ContextItem{}
+	for _, s := range sections {
+		for _, it := range s.Lines {
+			r := it.About
+			item := ContextItem{Kind: r.Record.Kind, ID: r.Record.ID, Score: r.Score, Explain: r.Explain, Tokens: it.Tokens}
+			if it.Shown {
+				shown = append(shown, item)
+				continue
+			}
+			item.Reason = NoRoom
+			if it.TooLong {
+				item.Reason = TooLong
+			}
+			omitted = append(omitted, item)
+		}
+	}
+	return shown, omitted
 }
 
 // contextSections are the sections in their order.
@@ -188,14 +211,18 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 		if err != nil {
 			return "", err
 		}
-		line := "- " + Fence(clean(f.Content))
+		line := "- " + fence.Text(clean(f.Content))
 		if !f.IsNote() {
-			line = "- [" + fenceLabel(clean(f.Subject)) + "] [" + fenceLabel(clean(f.Predicate)) + "]: " + Fence(clean(f.Content))
+			line = "- [" + fence.Label(clean(f.Subject)) + "] [" + fence.Label(clean(f.Predicate)) + "]: " + fence.Text(clean(f.Content))
 		}
 		return line + " (confidence: " + number(f.EffectiveConfidence) + ")\n", nil
 	case KindRule:
 		rule, err := RuleOf(r, at)
-		return "- " + Fence(clean(rule.Content)) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
+		return "- " + fence.Text(clean(rule.Content)) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
 	}
-	return "- [" + jsonform.Time(r.CreatedAt) + "] " + Fence(clean(r.Text)) + "\n", nil
+	return "- [" + jsonform.Time(r.CreatedAt) + "] " + fence.Text(clean(r.Text)) + "\n", nil
 }
+
+// Fence makes a stored text safe to stand in one line of a block that is read as
+// Markdown, or as plain text, with instructions around it, as [Memory.Context] does.
+func Fence(text string) string { return fence.Text(text) }

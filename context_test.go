@@ -120,7 +120,7 @@ func TestContextQuotas(t *testing.T) {
 			clk := locitest.NewClock()
 			s := locitest.OpenMemory()
 			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: clk.Now, Tokenizer: wordCounter{},
-				RecallWeights: loci.RecallWeights{Importance: 0.9, Relevance: 0.1}}), "u")
+				Recall: loci.RecallOptions{Weights: loci.RecallWeights{Importance: 0.9, Relevance: 0.1}}}), "u")
 			for i, n := range c.facts {
 				locitest.StoreFact(t, m, loci.NewFact{Content: words(n), Subject: fmt.Sprint("f", i), Predicate: "p", Importance: new(9 - float64(i))})
 			}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"go/parser"
-	gotoken "go/token"
 	"io/fs"
 	"log"
 	"math"
@@ -74,62 +72,6 @@ func fences(document, language string) (blocks []string) {
 		blocks = append(blocks, m[1])
 	}
 	return blocks
-}
-
-// TestRequirementNamesStayOnTheirPage: everywhere else documents and comments say
-// what Loci does, not who asked for it.
-func TestRequirementNamesStayOnTheirPage(t *testing.T) {
-	name := regexp.MustCompile(`\bR[1-5]\b`)
-	check := func(path string, line int, text string) {
-		for i, l := range strings.Split(text, "\n") {
-			if m := name.FindString(l); m != "" {
-				t.Errorf("%s:%d: %s is the name of a requirement: only %s uses it", path, line+i, m, requirementsPage)
-			}
-		}
-	}
-	for _, path := range documents(t) {
-		if path != requirementsPage {
-			check(path, 1, readFile(t, path))
-		}
-	}
-	walk(t, func(path string) {
-		if !strings.HasSuffix(path, ".go") {
-			return
-		}
-		set := gotoken.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, group := range file.Comments {
-			for _, c := range group.List {
-				check(path, set.Position(c.Pos()).Line, c.Text)
-			}
-		}
-	})
-}
-
-// TestReadmeIsShort: a newcomer reads it to the end.
-func TestReadmeIsShort(t *testing.T) {
-	if n := strings.Count(readFile(t, "README.md"), "\n"); n > 150 {
-		t.Errorf("README.md has %d lines; the limit is 150", n)
-	}
-}
-
-// TestLinksLead follows the links between documents.
-func TestLinksLead(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, path := range documents(t) {
-		for _, m := range link.FindAllStringSubmatch(readFile(t, path), -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(target))); err != nil {
-				t.Errorf("%s links to %s: %v", path, m[1], err)
-			}
-		}
-	}
 }
 
 // TestConfigurationsAreValid gives every configuration in the documents and in
@@ -385,9 +327,9 @@ func ExampleMemory_Search() {
 	}
 	for _, match := range result.Matches {
 		why := match.Explain
-		fmt.Printf("%.2f = %.2f words + %.2f similarity: %s\n", match.Score, why.KeywordPart, why.VectorPart, match.Passage)
+		fmt.Printf("%.2f from %.2f words and %.2f similarity: %s\n", match.Score, why.KeywordPart, why.VectorPart, match.Passage)
 	}
-	// Output: 1.00 = 0.50 words + 0.50 similarity: Prefers window seats.
+	// Output: 0.78 from 0.50 words and 0.46 similarity: Prefers window seats.
 }
 
 func Example_items() {

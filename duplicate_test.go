@@ -46,7 +46,7 @@ func TestStoreFactCompares(t *testing.T) {
 			t.Error("units were merged")
 		}
 		opts := locitest.Quiet(locitest.NewClock())
-		opts.KeepDuplicates = true
+		opts.Content.KeepDuplicates = true
 		if got := locitest.StoreFact(t, locitest.Bind(t, locitest.NewEngine(t, s, opts), "user", "u"), loci.NewFact{Content: "Collects stamps."}); !got.RelatedTo.IsZero() {
 			t.Errorf("without comparing: %+v", got)
 		}
@@ -188,8 +188,12 @@ func BenchmarkStoreNote(b *testing.B) {
 				for _, keep := range []bool{false, true} {
 					b.Run(fmt.Sprintf("%s/%s/%d/compare=%t", form, store, held, !keep), func(b *testing.B) {
 						s := open(b)
-						m := locitest.Bind(b, locitest.NewEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: keep}), "user", "u")
-						fill := locitest.Bind(b, locitest.NewEngine(b, s, loci.Options{Now: time.Now, KeepDuplicates: true}), "user", "u")
+						m := locitest.Bind(b, locitest.NewEngine(b, s, loci.Options{
+							Now: time.Now, Content: loci.ContentOptions{KeepDuplicates: keep},
+						}), "user", "u")
+						fill := locitest.Bind(b, locitest.NewEngine(b, s, loci.Options{
+							Now: time.Now, Content: loci.ContentOptions{KeepDuplicates: true},
+						}), "user", "u")
 						for n := range held {
 							locitest.Save(b, fill, note(n))
 						}

@@ -2,12 +2,12 @@ package loci
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
-	"runtime/debug"
 	"slices"
-	"sync/atomic"
 	"time"
+
+	"github.com/loci-memory/loci/internal/patience"
 )
 
 // embedTimeout bounds how long a write or a search waits for the embedder. A
@@ -18,16 +18,12 @@ const embedTimeout = 5 * time.Second
 // seconds for 64 passages, and longer for the first ones.
 const batchTimeout = 2 * time.Minute
 
-// maxAbandoned bounds the calls of an embedder that go on after their time, for an
-// embedder that does not heed its context. Each holds a goroutine and its texts.
-const maxAbandoned = 16
-
 // An encoder is an embedder kept from harming its callers: its calls end in time
 // and what they return is checked.
 type encoder struct {
-	embedder  Embedder
-	abandoned atomic.Int32 // calls nobody waits for any more
-	resting   resting
+	embedder Embedder
+	calls    patience.Calls
+	resting  resting
 }
 
 // space is what the embedder makes vectors of; without dimensions as long as it
@@ -88,60 +84,28 @@ func (c *encoder) reweigh(text string) func(weight func(word string) float64) []
 		return nil
 	}
 	return func(weight func(word string) float64) (row []float32) {
-		rows, err := guarded(context.Background(), func(context.Context) ([][]float32, error) {
-			return [][]float32{w.EmbedWeighed(text, weight)}, nil
-		})
-		if err != nil || c.check(rows, 1) != nil {
+		defer func() {
+			if recover() != nil {
+				row = nil // the vector without weights is there already
+			}
+		}()
+		if row = w.EmbedWeighed(text, weight); c.check([][]float32{row}, 1) != nil {
 			return nil
 		}
-		return rows[0]
+		return row
 	}
 }
 
-// bounded calls the embedder in a goroutine of its own and checks what it returns.
+// bounded calls the embedder and checks what it returns.
 func (c *encoder) bounded(ctx context.Context, texts int, timeout time.Duration, call func(context.Context) ([][]float32, error)) ([][]float32, error) {
-	if n := c.abandoned.Load(); n >= maxAbandoned {
-		return nil, Errorf(Unavailable, "embedder %s has %d calls under way that do not end", c.embedder.Model(), n)
+	rows, err := patience.Call(ctx, &c.calls, timeout, call)
+	switch {
+	case errors.Is(err, patience.ErrTooMany):
+		return nil, Errorf(Unavailable, "embedder %s has %d calls under way that do not end", c.embedder.Model(), patience.Most)
+	case err != nil:
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	type outcome struct {
-		rows [][]float32
-		err  error
-	}
-	var settled atomic.Bool // set by whichever ends first, the call or the wait
-	done := make(chan outcome, 1)
-	go func() {
-		rows, err := guarded(ctx, call)
-		done <- outcome{rows, err}
-		if !settled.CompareAndSwap(false, true) {
-			c.abandoned.Add(-1)
-		}
-	}()
-	select {
-	case o := <-done:
-		if o.err != nil {
-			return nil, o.err
-		}
-		return o.rows, c.check(o.rows, texts)
-	case <-ctx.Done():
-		c.abandoned.Add(1)
-		if !settled.CompareAndSwap(false, true) {
-			c.abandoned.Add(-1) // it ended at this very moment
-		}
-		return nil, ctx.Err()
-	}
-}
-
-// guarded turns a panic of the embedder into an error: in a goroutine of its own it
-// would end the process.
-func guarded(ctx context.Context, call func(context.Context) ([][]float32, error)) (rows [][]float32, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the embedder panicked: %v\n%s", p, debug.Stack()) // for the log
-		}
-	}()
-	return call(ctx)
+	return rows, c.check(rows, texts)
 }
 
 // check refuses rows that do not fit the texts or the space.

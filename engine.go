@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/secret"
+	"github.com/loci-memory/loci/internal/turn"
 )
 
 // Defaults and limits of [Options].
@@ -19,8 +20,8 @@ const (
 	DefaultChunkSize      = 640 // characters in a passage
 	DefaultChunkOverlap   = 96  // characters two neighbouring passages share
 	DefaultVectorWeight   = 0.5 // of similarity in a fused score; keywords weigh the rest (docs/adr/0015-fusion.md)
-	DefaultNeighbourShare = 0.3 // of the score of what stands beside a match in its sequence
-	DefaultContextShare   = 0.3 // of the score of the sequence that a match stands in
+	DefaultNeighbourShare = 0.2 // of the score of what stands beside a match in its sequence
+	DefaultContextShare   = 0.25 // of the score of the sequence that a match stands in
 	DefaultMaxContent     = 256 << 10
 	DefaultRevisions      = 10
 	DefaultIdempotencyTTL = 24 * time.Hour
@@ -79,7 +80,12 @@ type WeighingEmbedder interface {
 	EmbedWeighed(query string, weight func(word string) float64) []float32
 }
 
-// Options configure an [Engine]. The zero value of each field means its default.
+// None says "none of it" where the zero value of an option means its default: no
+// overlap, no earlier states (docs/adr/0023-options.md). Options that take it say so.
+const None = -1
+
+// Options configure an [Engine]: first what it works with, then, in groups, what governs
+// it. The zero value of each field means its default, in the groups as well.
 type Options struct {
 	Embedder Embedder // nil: search by keyword only
 
@@ -89,40 +95,63 @@ type Options struct {
 	// fails it may be asked with every search. Nil: those spaces are not searched.
 	EmbedderFor func(Space) (Embedder, error)
 
-	ChunkSize    int      // characters in a passage, 64 to 8192; default 640
-	ChunkOverlap *int     // characters shared by neighbours, less than half of ChunkSize; default 96
-	VectorWeight *float64 // 0 to 1; default 0.5. Keywords weigh 1 − VectorWeight
-
-	// NeighbourShare, 0 to 1, is how much of the score of the record before it in its
-	// sequence a match of mode Hybrid gets; default 0.2, 0 for none. On conversations
-	// with questions about them 0.2 found more in the first five and ten, and a little
-	// less at the very first place.
-	NeighbourShare      *float64
-	ContextShare        *float64        // 0 to 1; default 0.3. Likewise of the sequence as a whole
-	RecallWeights       RecallWeights   // of the components of a recalled memory's score; they sum to 1
-	MaturityWeights     MaturityWeights // of a rule's relevance
-	RecallMinConfidence *float64        // effective confidence of what is recalled, 0 to 1; default 0.2
-
-	Tokenizer     Tokenizer     // counts the tokens of a context; nil: each byte counts as one, which is never too few
-	ContextQuotas ContextQuotas // of the sections of a context
-
-	MaxContent     int           // bytes of one memory's text; default 256 KiB
-	Revisions      *int          // earlier states kept of each record, 0 to 1000; default 10
-	IdempotencyTTL time.Duration // how long replies are remembered; default 24 h
-
-	EpisodeTTL time.Duration // how long an episode lives, at least 1 ms; default 7 days
-	EpisodeCap int           // episodes of one agent, beyond which upkeep erases consolidated ones; default 10,000
+	Tokenizer Tokenizer // counts the tokens of a context; nil: each byte counts as one, which is never too few
 
 	// Features are the kinds of memory from packages of their own, such as package
 	// session, with their options. Facts, rules and episodes are always there.
 	Features []Feature
 
-	KeepDuplicates bool // store a memory again that says exactly what another one says
-	KeepSecrets    bool // store credentials as written instead of "[REDACTED]"
-
 	Now    func() time.Time // default time.Now; the only clock of the engine
 	NewID  func() ID        // default NewID
 	Logger *slog.Logger     // default slog.Default(); gets ids and sizes, never content
+
+	Content       ContentOptions
+	Passages      PassageOptions
+	Search        SearchOptions
+	Recall        RecallOptions
+	ContextQuotas ContextQuotas // of the sections of a context; default 0.5, 0.3 and 0.2
+	Retention     RetentionOptions
+}
+
+// ContentOptions govern which texts are stored, and how.
+type ContentOptions struct {
+	MaxBytes       int  // of one memory's text, at least 1; default 256 KiB
+	KeepDuplicates bool // store a memory again that says exactly what another one says
+	KeepSecrets    bool // store credentials as written instead of "[REDACTED]"
+}
+
+// PassageOptions govern how a text is cut into the passages that are searched.
+type PassageOptions struct {
+	Size    int // characters, 64 to 8192; default 640
+	Overlap int // characters shared by neighbours, less than half of Size; default 96 and a quarter of Size at most, or None
+}
+
+// SearchOptions weigh the signals of a search.
+type SearchOptions struct {
+	VectorWeight float64 // of similarity, 0 to 1; default 0.5, or None. Keywords weigh 1 − VectorWeight
+
+	// NeighbourShare, 0 to 1, is how much of what the records beside it in its sequence
+	// have of their own a match of mode Hybrid gets; default 0.2, or None.
+	NeighbourShare float64
+
+	// ContextShare, 0 to 1, is how much a match of mode Hybrid gets of how well its
+	// sequence as a whole fits the query's words; default 0.25, or None.
+	ContextShare float64
+}
+
+// RecallOptions weigh what is recalled.
+type RecallOptions struct {
+	Weights       RecallWeights   // of the components of a memory's score; they sum to 1
+	Maturity      MaturityWeights // of a rule's relevance
+	MinConfidence float64         // effective confidence, 0 to 1; default 0.2, or None
+}
+
+// RetentionOptions govern what is kept besides the memories, and how long memories are.
+type RetentionOptions struct {
+	Revisions      int           // earlier states of each record, 0 to 1000; default 10, or None
+	IdempotencyTTL time.Duration // of replies to writes with a key; default 24 h
+	EpisodeTTL     time.Duration // of an episode, at least 1 ms; default 7 days
+	EpisodeCap     int           // episodes of one agent, at least 1; upkeep erases consolidated ones beyond; default 10,000
 }
 
 // An Engine is the memory of every tenant of one store. It is safe for
@@ -138,31 +167,48 @@ type Engine struct {
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → *generations
 
-	turns queues // of the writers of one thing; see [Memory.Turn]
+	turns turn.Queues // of the writers of one thing; see [Memory.Turn]
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may
 // be nil. An option out of range is an Invalid error that names it.
 func New(s Store, opts *Options) (*Engine, error) {
+	if s == nil {
+		return nil, Errorf(Invalid, "an engine needs a store")
+	}
 	e := &Engine{store: s}
 	if opts != nil {
 		e.opts = *opts
 	}
-	o := &e.opts
-	setDefault(&o.ChunkSize, DefaultChunkSize)
-	setDefault(&o.MaxContent, DefaultMaxContent)
-	setDefault(&o.IdempotencyTTL, DefaultIdempotencyTTL)
-	setDefault(&o.EpisodeTTL, DefaultEpisodeTTL)
-	setDefault(&o.EpisodeCap, DefaultEpisodeCap)
-	setDefaultPointer(&o.ChunkOverlap, min(DefaultChunkOverlap, o.ChunkSize/4))
-	setDefaultPointer(&o.VectorWeight, DefaultVectorWeight)
-	setDefaultPointer(&o.NeighbourShare, DefaultNeighbourShare)
-	setDefaultPointer(&o.ContextShare, DefaultContextShare)
-	setDefault(&o.RecallWeights, RecallWeights{Relevance: 0.4, Importance: 0.3, Recency: 0.2, Confidence: 0.1})
-	setDefault(&o.MaturityWeights, MaturityWeights{Proven: 1, Established: 0.9, Candidate: 0.8})
-	setDefaultPointer(&o.RecallMinConfidence, DefaultRecallMinConfidence)
+	e.opts.complete()
+	if err := e.opts.check(); err != nil {
+		return nil, err
+	}
+	if e.opts.Embedder != nil {
+		e.own = &encoder{embedder: e.opts.Embedder}
+		if s := e.own.space(); s.Model == "" || s.Dims < 0 || s.Dims > MaxDims {
+			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", s.Model, s.Dims, MaxDims)
+		}
+	}
+	return e, nil
+}
+
+// complete puts the default in the place of each zero, and zero in that of None.
+func (o *Options) complete() {
+	setDefault(&o.Content.MaxBytes, DefaultMaxContent)
+	setDefault(&o.Passages.Size, DefaultChunkSize)
+	setDefaultOrNone(&o.Passages.Overlap, min(DefaultChunkOverlap, o.Passages.Size/4))
+	setDefaultOrNone(&o.Search.VectorWeight, DefaultVectorWeight)
+	setDefaultOrNone(&o.Search.NeighbourShare, DefaultNeighbourShare)
+	setDefaultOrNone(&o.Search.ContextShare, DefaultContextShare)
+	setDefault(&o.Recall.Weights, RecallWeights{Relevance: 0.4, Importance: 0.3, Recency: 0.2, Confidence: 0.1})
+	setDefault(&o.Recall.Maturity, MaturityWeights{Proven: 1, Established: 0.9, Candidate: 0.8})
+	setDefaultOrNone(&o.Recall.MinConfidence, DefaultRecallMinConfidence)
 	setDefault(&o.ContextQuotas, ContextQuotas{Facts: 0.5, Rules: 0.3, Episodes: 0.2})
-	setDefaultPointer(&o.Revisions, DefaultRevisions)
+	setDefaultOrNone(&o.Retention.Revisions, DefaultRevisions)
+	setDefault(&o.Retention.IdempotencyTTL, DefaultIdempotencyTTL)
+	setDefault(&o.Retention.EpisodeTTL, DefaultEpisodeTTL)
+	setDefault(&o.Retention.EpisodeCap, DefaultEpisodeCap)
 	if o.Tokenizer == nil {
 		o.Tokenizer = byteTokenizer{}
 	}
@@ -175,60 +221,70 @@ func New(s Store, opts *Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	switch {
-	case s == nil:
-		return nil, Errorf(Invalid, "an engine needs a store")
-	case o.ChunkSize < 64 || o.ChunkSize > 8192:
-		return nil, Errorf(Invalid, "chunk size is %d; it must be 64 to 8192 characters", o.ChunkSize)
-	case *o.ChunkOverlap < 0 || *o.ChunkOverlap >= o.ChunkSize/2:
-		return nil, Errorf(Invalid, "chunk overlap is %d; it must be 0 to less than half of the chunk size %d", *o.ChunkOverlap, o.ChunkSize)
-	case !(*o.VectorWeight >= 0 && *o.VectorWeight <= 1):
-		return nil, Errorf(Invalid, "vector weight is %v; it must be 0 to 1", *o.VectorWeight)
-	case !(*o.NeighbourShare >= 0 && *o.NeighbourShare <= 1):
-		return nil, Errorf(Invalid, "neighbour share is %v; it must be 0 to 1", *o.NeighbourShare)
-	case o.MaxContent < 1:
-		return nil, Errorf(Invalid, "max content is %d; it must be at least 1 byte", o.MaxContent)
-	case *o.Revisions < 0 || *o.Revisions > 1000:
-		return nil, Errorf(Invalid, "revisions is %d; it must be 0 to 1000", *o.Revisions)
-	case o.IdempotencyTTL < 0:
-		return nil, Errorf(Invalid, "idempotency TTL must not be negative")
-	}
-	if err := cmp.Or(o.checkEpisodes(), o.checkRecall(), o.checkFeatures()); err != nil {
-		return nil, err
-	}
-	if o.Embedder != nil {
-		e.own = &encoder{embedder: o.Embedder}
-		if s := e.own.space(); s.Model == "" || s.Dims < 0 || s.Dims > MaxDims {
-			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", s.Model, s.Dims, MaxDims)
-		}
-	}
-	return e, nil
 }
 
-func (o *Options) checkEpisodes() error {
-	switch {
-	case o.EpisodeTTL < time.Millisecond:
-		return Errorf(Invalid, "episode TTL is %v; it must be at least 1ms", o.EpisodeTTL)
-	case o.EpisodeCap < 1:
-		return Errorf(Invalid, "episode cap is %d; it must be at least 1", o.EpisodeCap)
+// check refuses what is out of range.
+func (o *Options) check() error {
+	q := o.ContextQuotas
+	return cmp.Or(o.Passages.check(), o.Search.check(), o.Content.check(), o.Retention.check(), o.Recall.check(),
+		checkShares("context quotas", q.Facts, q.Rules, q.Episodes), o.checkFeatures())
+}
+
+func (o *ContentOptions) check() error {
+	if o.MaxBytes < 1 {
+		return Errorf(Invalid, "max content is %d; it must be at least 1 byte", o.MaxBytes)
 	}
 	return nil
 }
 
-// checkRecall checks what weighs memories.
-func (o *Options) checkRecall() error {
-	w, q, r := o.RecallWeights, o.ContextQuotas, o.MaturityWeights
-	if err := cmp.Or(checkShares("recall weights", w.Relevance, w.Importance, w.Recency, w.Confidence),
-		checkShares("context quotas", q.Facts, q.Rules, q.Episodes)); err != nil {
+func (o *PassageOptions) check() error {
+	switch {
+	case o.Size < 64 || o.Size > 8192:
+		return Errorf(Invalid, "chunk size is %d; it must be 64 to 8192 characters", o.Size)
+	case o.Overlap < 0 || o.Overlap >= o.Size/2:
+		return Errorf(Invalid, "chunk overlap is %d; it must be 0 to less than half of the chunk size %d", o.Overlap, o.Size)
+	}
+	return nil
+}
+
+func (o *SearchOptions) check() error {
+	switch {
+	case !(o.VectorWeight >= 0 && o.VectorWeight <= 1):
+		return Errorf(Invalid, "vector weight is %v; it must be 0 to 1", o.VectorWeight)
+	case !(o.NeighbourShare >= 0 && o.NeighbourShare <= 1):
+		return Errorf(Invalid, "neighbour share is %v; it must be 0 to 1", o.NeighbourShare)
+	case !(o.ContextShare >= 0 && o.ContextShare <= 1):
+		return Errorf(Invalid, "context share is %v; it must be 0 to 1", o.ContextShare)
+	}
+	return nil
+}
+
+func (o *RecallOptions) check() error {
+	w := o.Weights
+	if err := checkShares("recall weights", w.Relevance, w.Importance, w.Recency, w.Confidence); err != nil {
 		return err
 	}
-	for _, weight := range []float64{r.Proven, r.Established, r.Candidate} {
+	for _, weight := range []float64{o.Maturity.Proven, o.Maturity.Established, o.Maturity.Candidate} {
 		if !(weight >= 0 && weight <= 1) {
 			return Errorf(Invalid, "maturity weight is %v; it must be 0 to 1", weight)
 		}
 	}
-	if least := *o.RecallMinConfidence; !(least >= 0 && least <= 1) {
-		return Errorf(Invalid, "recall min confidence is %v; it must be 0 to 1", least)
+	if !(o.MinConfidence >= 0 && o.MinConfidence <= 1) {
+		return Errorf(Invalid, "recall min confidence is %v; it must be 0 to 1", o.MinConfidence)
+	}
+	return nil
+}
+
+func (o *RetentionOptions) check() error {
+	switch {
+	case o.Revisions < 0 || o.Revisions > 1000:
+		return Errorf(Invalid, "revisions is %d; it must be 0 to 1000", o.Revisions)
+	case o.IdempotencyTTL < 0:
+		return Errorf(Invalid, "idempotency TTL must not be negative")
+	case o.EpisodeTTL < time.Millisecond:
+		return Errorf(Invalid, "episode TTL is %v; it must be at least 1ms", o.EpisodeTTL)
+	case o.EpisodeCap < 1:
+		return Errorf(Invalid, "episode cap is %d; it must be at least 1", o.EpisodeCap)
 	}
 	return nil
 }
@@ -255,17 +311,14 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// setDefaultPointer also copies what the field points to: the engine's options
-// do not change with the caller's variables.
-func setDefaultPointer[T any](field **T, value T) {
-	if *field != nil {
-		value = **field
+// setDefaultOrNone is setDefault where zero is a value, too, which [None] asks for.
+func setDefaultOrNone[T int | float64](field *T, value T) {
+	if *field == None {
+		*field = 0
+		return
 	}
-	*field = &value
+	setDefault(field, value)
 }
-
-// Store returns the engine's store, for upkeep.
-func (e *Engine) Store() Store { return e.store }
 
 // Space returns the vector space of the engine's embedder; zero without one. Its
 // dimensions are 0 as long as a remote embedder has not answered.
@@ -281,7 +334,7 @@ func (e *Engine) now() time.Time { return e.opts.Now().UTC().Truncate(time.Milli
 
 // redact removes known credential formats unless the operator keeps them.
 func (e *Engine) redact(text string) string {
-	if e.opts.KeepSecrets {
+	if e.opts.Content.KeepSecrets {
 		return text
 	}
 	return secret.Redact(text)

@@ -99,7 +99,7 @@ type NewEpisode struct {
 	Session    string        `json:"session_id,omitempty"` // at most 256 bytes
 	Importance *float64      `json:"importance,omitempty"` // 0 to 10; nil: 5
 	Tags       []string      `json:"tags,omitempty"`       // see [CheckTags]
-	TTL        time.Duration `json:"ttl,omitzero"`         // at least 1 ms; 0: [Options].EpisodeTTL
+	TTL        time.Duration `json:"ttl,omitzero"`         // at least 1 ms; 0: that of [RetentionOptions]
 }
 
 // StoreEpisode remembers an episode, pending, until its time to live runs out. At
@@ -125,7 +125,7 @@ func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	ttl := cmp.Or(in.TTL, e.opts.EpisodeTTL)
+	ttl := cmp.Or(in.TTL, e.opts.Retention.EpisodeTTL)
 	if ttl < time.Millisecond {
 		return nil, 0, Errorf(Invalid, "ttl is %v; it must be at least 1ms", in.TTL)
 	}

@@ -77,7 +77,9 @@ func TestEpisodesExpireAtTheirMillisecond(t *testing.T) {
 }
 
 func TestEpisodeInputIsChecked(t *testing.T) {
-	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{EpisodeTTL: time.Hour}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+		Retention: loci.RetentionOptions{EpisodeTTL: time.Hour},
+	}), "u")
 	number := func(x float64) *float64 { return &x }
 	for name, in := range map[string]loci.NewEpisode{
 		"no butler": {Content: "x"}, "blank": {Content: " ", Butler: "b"}, "importance": {Content: "x", Butler: "b", Importance: number(11)},
@@ -93,8 +95,8 @@ func TestEpisodeInputIsChecked(t *testing.T) {
 	if err != nil || readErr != nil || got.Importance != 9 || got.Session != "s" || !got.ExpiresAt.Equal(got.CreatedAt.Add(time.Hour)) {
 		t.Errorf("%+v, %v, %v", got, err, readErr)
 	}
-	for _, o := range []loci.Options{{EpisodeTTL: -1}, {EpisodeCap: -1}} {
-		_, err := loci.New(locitest.OpenMemory(), &o)
+	for _, o := range []loci.RetentionOptions{{EpisodeTTL: -1}, {EpisodeCap: -1}} {
+		_, err := loci.New(locitest.OpenMemory(), &loci.Options{Retention: o})
 		locitest.WantCode(t, err, loci.Invalid)
 	}
 }
@@ -137,7 +139,7 @@ func TestConcludeEpisode(t *testing.T) {
 func TestEpisodeCap(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, EpisodeCap: 10})
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Retention: loci.RetentionOptions{EpisodeCap: 10}})
 		m := locitest.Bind(t, e, "u")
 		for n := range 30 { // agent a: 30, the even ones consolidated; b: 12, none; c: 10, all
 			for butler, most := range map[string]int{"a": 30, "b": 12, "c": 10} {
@@ -186,7 +188,9 @@ func TestEpisodeCap(t *testing.T) {
 // TestEpisodeCapErasesTheOldest of those it may.
 func TestEpisodeCapErasesTheOldest(t *testing.T) {
 	c := locitest.NewClock()
-	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now, EpisodeCap: 3})
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+		Now: c.Now, Retention: loci.RetentionOptions{EpisodeCap: 3},
+	})
 	m := locitest.Bind(t, e, "u")
 	for n := range 6 {
 		id := storeEpisode(t, m, "a", fmt.Sprint(n))
@@ -210,7 +214,9 @@ func TestEpisodeCapErasesTheOldest(t *testing.T) {
 func TestLifecycleStats(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, EpisodeTTL: 20 * 365 * dayLong})
+		e := locitest.NewEngine(t, s, loci.Options{
+			Now: c.Now, Retention: loci.RetentionOptions{EpisodeTTL: 20 * 365 * dayLong},
+		})
 		m := locitest.Bind(t, e, "u")
 		keyedAt := func(scope, subject string) loci.ID {
 			return locitest.StoreFact(t, m, loci.NewFact{Content: "x " + subject, Subject: subject, Predicate: "p", Scope: scope}).ID

@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -85,7 +86,7 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 	for part := range slices.Chunk(ids, 200) {
 		batch := f
 		batch.IDs = part
-		n, err := Commit(ctx, m.plain(), "erase all", nil, func(now time.Time) (Decision[int], error) {
+		n, err := Commit(ctx, m, "erase all", nil, func(now time.Time) (Decision[int], error) {
 			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(part)})
 			return Decision[int]{Change: m.eraseChange(current, now), Reply: len(current)}, err
 		})
@@ -166,10 +167,12 @@ func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
 	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
 }
 
-// plain is the handle without an idempotency key, for the inner steps of a call
-// that makes several changes.
-func (m *Memory) plain() *Memory {
-	inner := *m
-	inner.view.IdempotencyKey = ""
-	return &inner
+// EraseTenant removes everything of a principal's tenant, the audit log included.
+// Forbidden: the principal lacks the scope delete or admin. An elevated one is in the
+// log of the tenant it comes from: see [Engine.RecordElevation].
+func (e *Engine) EraseTenant(ctx context.Context, p Principal) error {
+	if err := cmp.Or(p.Require(ScopeDelete), p.Require(ScopeAdmin)); err != nil {
+		return err
+	}
+	return e.store.EraseTenant(ctx, p.Tenant())
 }

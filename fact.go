@@ -101,7 +101,7 @@ type Stored struct {
 	// Memories of the namespace that a new one is near to: one that says much the same,
 	// and one that says the same but for a value such as a number, a name or a negation.
 	// All are kept, with a link "related_to" from the new one. A fact with a key is
-	// compared with notes, a note with both. With Options.KeepDuplicates nothing is.
+	// compared with notes, a note with both. With [ContentOptions].KeepDuplicates nothing is.
 	RelatedTo        ID `json:"related_to,omitzero"`
 	PossibleUpdateOf ID `json:"possible_update_of,omitzero"`
 }
@@ -184,7 +184,7 @@ func splitAttributes(attributes json.RawMessage) (value json.RawMessage, metadat
 		return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
 	}
 	if content, ok := object["content"]; ok {
-		if value, err = EncodeJSON(content); err != nil {
+		if value, err = MarshalJSON(content); err != nil {
 			return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
 		}
 		delete(object, "content")
@@ -207,7 +207,7 @@ func joinAttributes(value json.RawMessage, metadata map[string]any) (json.RawMes
 	if len(value) > 0 {
 		all["content"] = value
 	}
-	data, err := EncodeJSON(all)
+	data, err := MarshalJSON(all)
 	if err != nil {
 		return nil, Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}
@@ -326,7 +326,7 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 	if body.Subject != "" {
 		return "key:" + digest(body.Scope, body.Subject, body.Predicate)
 	}
-	if e.opts.KeepDuplicates {
+	if e.opts.Content.KeepDuplicates {
 		return ""
 	}
 	parts := []string{normalise(r.Text), string(r.Attributes)}
@@ -391,25 +391,9 @@ func FactValue(r *Record) (json.RawMessage, error) {
 		return nil, err
 	}
 	if value == nil {
-		if value, err = EncodeJSON(r.Text); err != nil {
+		if value, err = MarshalJSON(r.Text); err != nil {
 			return nil, &Error{Code: Internal, Op: "read fact", Err: err}
 		}
 	}
 	return joinAttributes(value, metadata)
-}
-
-// RevisionOfValue is the revision that gives a fact the value that [FactValue] shows.
-func RevisionOfValue(value json.RawMessage) (FactRevision, error) {
-	content, metadata, err := splitAttributes(value)
-	if err != nil {
-		return FactRevision{}, Errorf(Invalid, "value must be a JSON object")
-	}
-	in := FactRevision{Metadata: &metadata}
-	var text string
-	if json.Unmarshal(content, &text) == nil && content != nil {
-		in.Content = &text
-	} else {
-		in.Value = content
-	}
-	return in, nil
 }

@@ -50,7 +50,9 @@ func TestDuplicatesAreConfirmed(t *testing.T) {
 		if got := locitest.StoreFact(t, locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "user", "v"), loci.NewFact{Content: "likes tea"}); got.Outcome != loci.Created {
 			t.Errorf("another namespace: %+v", got)
 		}
-		kept := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, KeepDuplicates: true}), "user", "k")
+		kept := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+			Now: c.Now, Content: loci.ContentOptions{KeepDuplicates: true},
+		}), "user", "k")
 		if a, b := locitest.Save(t, kept, "same"), locitest.Save(t, kept, "same"); a == b {
 			t.Error("KeepDuplicates does not keep")
 		}
@@ -120,8 +122,9 @@ func TestKeyedFactsSupersede(t *testing.T) {
 func TestRevise(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		keep := 2
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Revisions: &keep}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+			Now: c.Now, Retention: loci.RetentionOptions{Revisions: 2},
+		}), "u")
 		id := locitest.StoreFact(t, m, loci.NewFact{Content: "v1", Tags: []string{"a"}, Metadata: map[string]any{"n": 1}}).ID
 		text, tags, meta := "v2", []string{"b"}, map[string]any{"big": json.Number("9007199254740993")}
 		for i, in := range []loci.FactRevision{
@@ -204,7 +207,9 @@ func TestStructuredContent(t *testing.T) {
 }
 
 func TestFactLimits(t *testing.T) {
-	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{MaxContent: 1000}), "u")
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{
+		Content: loci.ContentOptions{MaxBytes: 1000},
+	}), "u")
 	long := strings.Repeat("x", 70_000)
 	tags := func(n int) (out []string) {
 		for i := range n {
@@ -269,7 +274,9 @@ func TestRedactionOnEveryWritePath(t *testing.T) {
 		if out := locitest.Exported(t, m); strings.Contains(strings.ToLower(out), strings.ToLower(token)) {
 			t.Errorf("a credential is stored: %s", out)
 		}
-		kept := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{KeepSecrets: true}), "k")
+		kept := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+			Content: loci.ContentOptions{KeepSecrets: true},
+		}), "k")
 		locitest.Save(t, kept, "key "+token)
 		out := locitest.Exported(t, kept)
 		if !strings.Contains(out, token) {

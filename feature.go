@@ -33,6 +33,8 @@ type FeatureKind struct {
 	// its id and exported by the kernel. Otherwise records mean something only together:
 	// the kernel searches them when asked for the kind, and leaves the rest to the feature.
 	Memory bool
+
+	Counted bool // [Memory.Stats] counts the records
 }
 
 // An Eraser is a feature whose records may be erased by id although they belong
@@ -43,6 +45,27 @@ type Eraser interface {
 	// EraseRecord is the change that erases a record and what must not be without it,
 	// its events included. m is bound to the handle's namespace.
 	EraseRecord(ctx context.Context, m *Memory, r *Record, now time.Time) (Change, error)
+}
+
+// A Placer is a feature whose places an export writes without the label that no caller
+// can name: so do all exports there are, and files from before there was the label.
+type Placer interface {
+	Feature
+
+	// PlaceOf returns where a record of a kind lies that such an export has in the
+	// namespace n. false: it stays.
+	PlaceOf(kind Kind, n Namespace) (place Namespace, moved bool)
+}
+
+// An Elder is a feature that erased parts of something without an event about each in
+// builds that files are still left of. [Engine.VerifyEvents] asks it.
+type Elder interface {
+	Feature
+
+	// Family names what belonged together, by an event about one of the feature's
+	// kinds; "": nothing did. part: the event is about a part. ends: what it tells of
+	// may have taken parts along.
+	Family(e *Event) (name string, part, ends bool)
 }
 
 // FeatureOf returns the feature of a type that the handle's engine was made with. ok
@@ -113,10 +136,14 @@ func (e *Engine) owners() (kinds []Kind) {
 	return kinds
 }
 
-// checkKinds refuses a change that puts a record of a kind this engine does not keep:
-// nothing would erase or export it.
-func (e *Engine) checkKinds(c *Change) error {
+// checkPuts refuses a change that puts a record outside of the handle's namespace, or
+// one of a kind that this engine does not keep: nothing would erase or export it.
+func (m *Memory) checkPuts(c *Change) error {
+	e := m.engine
 	for i := range c.Put {
+		if n := c.Put[i].Record.Namespace; !m.view.Namespace.Contains(n) {
+			return Errorf(Forbidden, "namespace %s is outside of what this handle may write", n)
+		}
 		kind := c.Put[i].Record.Kind
 		if !slices.Contains(e.memoryKinds(), kind) && e.featureOf(kind) == nil {
 			return &Error{Code: Unsupported, Msg: fmt.Sprintf("this engine keeps no records of kind %q", kind),
@@ -126,22 +153,13 @@ func (e *Engine) checkKinds(c *Change) error {
 	return nil
 }
 
-// Records lists the records that a filter selects, as [RecordStore].Records does.
+// Records lists the records that a filter selects, as [RecordLister].Records does.
 // Forbidden: the filter reaches outside of what the handle may read.
 func (m *Memory) Records(ctx context.Context, f Filter, page Page) (records []Record, next string, err error) {
 	if err := m.inView(f); err != nil {
 		return nil, "", err
 	}
 	return m.engine.store.Records(ctx, m.view.Tenant, f, page)
-}
-
-// Record reads the one record that a filter selects; nil: there is none.
-func (m *Memory) Record(ctx context.Context, f Filter) (*Record, error) {
-	records, _, err := m.Records(ctx, f, Page{Limit: 1})
-	if err != nil || len(records) == 0 {
-		return nil, err
-	}
-	return &records[0], nil
 }
 
 // Count measures what a filter selects, inside of what the handle may read.
@@ -211,25 +229,18 @@ func (m *Memory) At(n Namespace) (*Memory, error) {
 // Namespace returns the handle's own namespace, where writes go; not to be changed.
 func (m *Memory) Namespace() Namespace { return m.view.Namespace }
 
-// Unkeyed is the handle without an idempotency key, for the inner steps of a call
-// that makes several changes.
-func (m *Memory) Unkeyed() *Memory {
-	inner := *m
-	inner.view.IdempotencyKey = ""
-	return &inner
-}
-
 // Now is the engine's clock: UTC, whole milliseconds.
 func (m *Memory) Now() time.Time { return m.engine.now() }
 
 // NewID makes an id for a record.
 func (m *Memory) NewID() ID { return m.engine.opts.NewID() }
 
-// Redact takes known credential formats out of a text, unless the operator keeps them.
-func (m *Memory) Redact(text string) string { return m.engine.redact(text) }
-
-// RedactValue does the same for every text inside a decoded JSON value, keys included.
-func (m *Memory) RedactValue(value any) any { return m.engine.redactValue(value) }
+// Redact takes known credential formats out of a text, or out of every text inside a
+// decoded JSON value, names included, unless the operator keeps them.
+func Redact[T any](m *Memory, value T) T {
+	clean, _ := m.engine.redactValue(value).(T)
+	return clean
+}
 
 // Event makes the audit event that every change of a record comes with.
 func (m *Memory) Event(typ EventType, r *Record, now time.Time, payload map[string]any) Event {
@@ -243,64 +254,30 @@ func (m *Memory) Erasure(records []Record, now time.Time) Change { return m.eras
 // [Record].Passages.
 func (m *Memory) Passages(text string) []Span { return m.engine.passages(text) }
 
-// Vectors returns the vectors of records for [Put].Vectors, one entry a record. All
-// are embedded in one call. An embedder that does not answer costs the records their
-// vectors for now, never the write.
-func (m *Memory) Vectors(ctx context.Context, records []*Record) [][]Vectors {
-	var texts []string
-	for _, r := range records {
-		texts = append(texts, r.searched()...)
-	}
-	out := make([][]Vectors, len(records))
-	for _, v := range m.engine.embedTexts(ctx, m.view.Tenant, texts) {
-		rows := v.Rows
-		for i, r := range records {
-			if n := len(r.Passages); n > 0 {
-				out[i] = append(out[i], Vectors{Space: v.Space, Rows: rows[:n:n]})
-				rows = rows[n:]
-			}
-		}
-	}
-	return out
-}
-
-// VectorsSoon is Vectors for a write that must not wait: it embeds as many records as
-// half a second allows. The others get their vectors by [Engine.Backfill].
-func (m *Memory) VectorsSoon(ctx context.Context, records []Record) [][]Vectors {
-	return m.engine.embedInPassing(ctx, m.view.Tenant, records)
-}
-
-// Space is the space that the vectors of a write are made for. It may change while a
-// write is decided; vectors are then made again.
-func (m *Memory) Space(ctx context.Context) (Space, error) { return m.expectedSpace(ctx, false) }
-
 // Turn waits for the caller's turn among those in this process who change one thing,
 // named by parts, in the handle's namespace. Nothing depends on it but speed: [Commit]
 // keeps changes apart, but writers that take turns do not make one another start over.
 func (m *Memory) Turn(ctx context.Context, parts ...string) (leave func(), err error) {
 	key := digest(append([]string{m.view.Tenant.String(), m.view.Namespace.Key()}, parts...)...)
-	if leave, err = m.engine.turns.enter(ctx, key); err != nil {
+	if leave, err = m.engine.turns.Enter(ctx, key); err != nil {
 		return nil, AsError(err)
 	}
 	return leave, nil
 }
 
-// Limits are the limits of the engine that features heed, too.
-type Limits struct {
-	Content   int // bytes of one memory's text
-	Revisions int // earlier states kept of each record
+// Settings are what the operator chose that features heed, too.
+type Settings struct {
+	MaxContent int          // bytes of one memory's text
+	Revisions  int          // earlier states kept of each record
+	Tokenizer  Tokenizer    // counts the tokens of a context
+	Logger     *slog.Logger // gets ids and sizes, never content
 }
 
-// Limits returns the limits of the handle's engine.
-func (m *Memory) Limits() Limits {
-	return Limits{Content: m.engine.opts.MaxContent, Revisions: *m.engine.opts.Revisions}
+// Settings returns those of the handle's engine.
+func (m *Memory) Settings() Settings {
+	o := &m.engine.opts
+	return Settings{MaxContent: o.Content.MaxBytes, Revisions: o.Retention.Revisions, Tokenizer: o.Tokenizer, Logger: o.Logger}
 }
-
-// Tokenizer counts the tokens of a context.
-func (m *Memory) Tokenizer() Tokenizer { return m.engine.opts.Tokenizer }
-
-// Log is the engine's logger: it gets ids and sizes, never content.
-func (m *Memory) Log() *slog.Logger { return m.engine.opts.Logger }
 
 // Free reports whether no record of the tenant has an id, for an import that keeps the
 // ids of what it brings.

@@ -120,7 +120,7 @@ func (m *Memory) MarkHarmful(ctx context.Context, id ID, reason string) (Rule, e
 // as fit; a rule that has no room left for any says the least.
 func (m *Memory) warning(b *ruleBody) string {
 	for reasons := b.Reasons; ; reasons = reasons[1:] {
-		if text := warning(b.Original, reasons); len(text) <= m.engine.opts.MaxContent || len(reasons) == 0 {
+		if text := warning(b.Original, reasons); len(text) <= m.engine.opts.Content.MaxBytes || len(reasons) == 0 {
 			return text
 		}
 	}
@@ -151,7 +151,7 @@ func (m *Memory) mark(ctx context.Context, op string, request any, id ID, rate f
 		}
 		put := Put{SameText: r.Text == old.Text, Revisions: -1}
 		if !put.SameText {
-			put.Revisions = *m.engine.opts.Revisions
+			put.Revisions = m.engine.opts.Retention.Revisions
 			r.Passages = m.engine.passages(r.Text)
 			put.Vectors = m.engine.embed(ctx, m.view.Tenant, &r)
 		}

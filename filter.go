@@ -1,18 +1,10 @@
 package loci
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
-	"maps"
-	"math/big"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/condition"
 )
 
 // A Filter selects records. All conditions must hold; the zero value of a
@@ -50,33 +42,44 @@ func (f *Filter) Selects(r *Record) bool {
 
 // SelectsHeader is Selects without Where: it needs neither Text nor Attributes.
 func (f *Filter) SelectsHeader(r *Record) bool {
-	if !f.Covers(r.Namespace) || !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) {
-		return false
-	}
-	if len(f.Scopes) > 0 && !slices.Contains(f.Scopes, r.Scope) || len(f.Statuses) > 0 && !slices.Contains(f.Statuses, r.Status) {
-		return false
-	}
-	if len(f.Sequences) > 0 && !slices.Contains(f.Sequences, r.Sequence) {
-		return false
-	}
-	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence || !f.Due.IsZero() && (r.DueAt.IsZero() || f.Due.Before(r.DueAt)) {
-		return false
-	}
-	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) || len(f.IDs) > 0 && !slices.Contains(f.IDs, r.ID) {
-		return false
-	}
-	if f.Slot != nil && *f.Slot != r.Slot || !f.Slots.Contains(r.Slot) {
+	return f.Covers(r.Namespace) && f.selectsMoment(r) && f.selectsNames(r) && f.selectsTags(r)
+}
+
+// selectsMoment asks what depends on the time: whether a record is live, expired, sure
+// enough, due.
+func (f *Filter) selectsMoment(r *Record) bool {
+	if !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) {
 		return false
 	}
 	if !f.At.IsZero() && r.Expired(f.At) != f.Expired {
 		return false
 	}
+	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence {
+		return false
+	}
+	return f.Due.IsZero() || !r.DueAt.IsZero() && !f.Due.Before(r.DueAt)
+}
+
+// selectsNames asks for what a record is named by.
+func (f *Filter) selectsNames(r *Record) bool {
+	return among(f.Scopes, r.Scope) && among(f.Statuses, r.Status) && among(f.Sequences, r.Sequence) &&
+		among(f.Kinds, r.Kind) && among(f.IDs, r.ID) &&
+		(f.Slot == nil || *f.Slot == r.Slot) && f.Slots.Contains(r.Slot)
+}
+
+// selectsTags asks for all tags of the filter.
+func (f *Filter) selectsTags(r *Record) bool {
 	for _, tag := range f.Tags {
 		if !slices.Contains(r.Tags, tag) {
 			return false
 		}
 	}
 	return true
+}
+
+// among reports whether a value is one of those allowed; none are all.
+func among[T comparable](allowed []T, value T) bool {
+	return len(allowed) == 0 || slices.Contains(allowed, value)
 }
 
 // A SlotRange is a half-open range of slots, From included and To excluded, in the
@@ -126,146 +129,20 @@ func (f *Filter) Covers(n Namespace) bool {
 // numbers; a string that is a number compares with a number as one; two strings
 // compare byte by byte, which orders ISO dates; anything else is not ordered.
 type Where struct {
-	conditions []condition
+	conditions condition.Set
 }
 
-type condition struct {
-	key  string
-	want any
-}
-
-var operators = []string{"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"}
-
-// MaxConditions bounds the values in a filter, at all levels together: each is
-// compared with every record that is looked at.
-const MaxConditions = 100
-
-// maxFilterDepth is how deep they lie.
-const maxFilterDepth = 16
+// MaxConditions bounds the values in a filter, at all levels together.
+const MaxConditions = condition.Max
 
 // ParseWhere checks a filter object: at most [MaxConditions] values, in up to 16
 // levels. Keys are data: they never become part of a query language.
 func ParseWhere(filter map[string]any) (Where, error) {
-	var w Where
-	tooMany := Errorf(Invalid, "filter has more than %d conditions: leave some out", MaxConditions)
-	if countValues(reflect.ValueOf(filter), 0) > MaxConditions {
-		return w, tooMany
-	}
-	values := 0
-	for _, key := range slices.Sorted(maps.Keys(filter)) {
-		if strings.HasPrefix(key, "$") {
-			return Where{}, Errorf(Invalid, "filter: operator %s needs a field, as in {\"field\": {\"%s\": value}}", key, key)
-		}
-		want, err := plainJSON(filter[key])
-		if err != nil {
-			return Where{}, Errorf(Invalid, "filter is not JSON: %s", jsonform.Fault(err))
-		}
-		if err := checkOperators(want, 0); err != nil {
-			return Where{}, err
-		}
-		if values += countValues(
-			reflect.ValueOf(want),
-			1,
-		); values > MaxConditions { // a struct shows what it has only now
-			return Where{}, tooMany
-		}
-		w.conditions = append(w.conditions, condition{key, want})
-	}
-	return w, nil
-}
-
-// countValues counts the scalars, lists and objects in a value, up to a few more than
-// MaxConditions. What nests deeper than a filter may is for checkOperators to refuse.
-func countValues(v reflect.Value, depth int) (n int) {
-	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	if depth > maxFilterDepth+1 {
-		return 1
-	}
-	if depth > 0 {
-		n = 1
-	}
-	switch {
-	case v.Kind() == reflect.Map:
-		for members := v.MapRange(); n <= MaxConditions && members.Next(); {
-			n += countValues(members.Value(), depth+1)
-		}
-	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8: // bytes are one value
-		for i := 0; n <= MaxConditions && i < v.Len(); i++ {
-			n += countValues(v.Index(i), depth+1)
-		}
-	}
-	return n
-}
-
-// plainJSON brings a value to the form json.Decoder with UseNumber gives.
-func plainJSON(v any) (any, error) {
-	data, err := json.Marshal(v)
+	set, err := condition.Parse(filter)
 	if err != nil {
-		return nil, err
+		return Where{}, Errorf(Invalid, "%s", err)
 	}
-	return DecodeJSON(data)
-}
-
-// decodeJSON reads one JSON value and nothing after it. It keeps numbers as
-// written, so that large integers stay exact.
-func DecodeJSON(data []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the JSON value")
-	}
-	return v, nil
-}
-
-// encodeJSON is json.Marshal without the escapes for HTML: <, > and & stay as
-// they are.
-func EncodeJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-func checkOperators(want any, depth int) error {
-	if depth > maxFilterDepth {
-		return Errorf(Invalid, "filter is nested deeper than %d levels: flatten it", maxFilterDepth)
-	}
-	switch w := want.(type) {
-	case []any:
-		for _, e := range w {
-			if err := checkOperators(e, depth+1); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		isOp := isOperators(w)
-		for _, key := range slices.Sorted(maps.Keys(w)) {
-			if isOp && !slices.Contains(operators, key) {
-				return Errorf(Invalid, "Unsupported operator: %s. Must be one of %s", key, strings.Join(operators, ", "))
-			}
-			if err := checkOperators(w[key], depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func isOperators(w map[string]any) bool {
-	for key := range w {
-		if strings.HasPrefix(key, "$") {
-			return true
-		}
-	}
-	return false
+	return Where{set}, nil
 }
 
 // IsZero reports whether the condition always holds.
@@ -273,7 +150,7 @@ func (w Where) IsZero() bool { return len(w.conditions) == 0 }
 
 // NeedsText reports whether the condition asks for the text of a record.
 func (w Where) NeedsText(r *Record) bool {
-	return r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition) bool { return c.key == "content" })
+	return r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition.Condition) bool { return c.Key == "content" })
 }
 
 // Match reports whether a record's attributes meet the condition.
@@ -292,132 +169,17 @@ func (w Where) Match(r *Record) bool {
 	}
 	content, _ := doc["content"].(map[string]any)
 	for _, c := range w.conditions {
-		have, ok := doc[c.key]
+		have, ok := doc[c.Key]
 		switch {
 		case ok:
-		case r.Kind == KindFact && c.key == "content":
+		case r.Kind == KindFact && c.Key == "content":
 			have = r.Text
 		case r.Kind == KindFact:
-			have = content[c.key]
+			have = content[c.Key]
 		}
-		if !matches(have, c.want) {
+		if !c.Holds(have) {
 			return false
 		}
 	}
 	return true
-}
-
-func matches(have, want any) bool {
-	switch w := want.(type) {
-	case map[string]any:
-		if isOperators(w) {
-			for op, operand := range w {
-				if !compareOp(have, op, operand) {
-					return false
-				}
-			}
-			return true
-		}
-		h, ok := have.(map[string]any)
-		if !ok {
-			return false
-		}
-		for key, sub := range w {
-			if !matches(h[key], sub) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		h, ok := have.([]any)
-		if !ok || len(h) != len(w) {
-			return false
-		}
-		for i := range w {
-			if !matches(h[i], w[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return equalJSON(have, want)
-}
-
-func compareOp(have any, op string, operand any) bool {
-	switch op {
-	case "$eq":
-		return equalJSON(have, operand)
-	case "$ne":
-		return !equalJSON(have, operand)
-	}
-	order, ok := compareJSON(have, operand)
-	if !ok {
-		return false
-	}
-	switch op {
-	case "$gt":
-		return order > 0
-	case "$gte":
-		return order >= 0
-	case "$lt":
-		return order < 0
-	}
-	return order <= 0
-}
-
-// equalJSON compares two decoded JSON values; numbers by value.
-func equalJSON(a, b any) bool {
-	switch x := a.(type) {
-	case json.Number:
-		y, ok := b.(json.Number)
-		if !ok || x == y {
-			return ok
-		}
-		order, ok := compareJSON(x, y)
-		return ok && order == 0
-	case []any:
-		y, ok := b.([]any)
-		return ok && slices.EqualFunc(x, y, equalJSON)
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(x, y, equalJSON)
-	}
-	switch b.(type) {
-	case json.Number, []any, map[string]any:
-		return false
-	}
-	return a == b
-}
-
-// compareJSON orders numbers, and strings; ok is false for anything else.
-func compareJSON(a, b any) (order int, ok bool) {
-	as, aIsString := a.(string)
-	bs, bIsString := b.(string)
-	if aIsString && bIsString {
-		return strings.Compare(as, bs), true
-	}
-	x, xok := number(a)
-	y, yok := number(b)
-	if !xok || !yok {
-		return 0, false
-	}
-	return x.Cmp(y), true
-}
-
-func number(v any) (*big.Float, bool) {
-	var text string
-	switch n := v.(type) {
-	case json.Number:
-		text = n.String()
-	case string:
-		text = n
-	default:
-		return nil, false
-	}
-	if len(text) > 64 { // longer than any number people write; keeps parsing cheap
-		return nil, false
-	}
-	// 256 bits hold every integer of 64 digits exactly.
-	f, _, err := big.ParseFloat(text, 10, 256, big.ToNearestEven)
-	return f, err == nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 )
 
 func parseFilter(t testing.TB, text string) map[string]any {
@@ -66,7 +67,7 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%s: %v", c.filter, err)
 			continue
 		}
-		r := loci.Record{Kind: loci.KindItem, Attributes: json.RawMessage(doc)}
+		r := loci.Record{Kind: item.Kind, Attributes: json.RawMessage(doc)}
 		if got := w.Match(&r); got != c.want {
 			t.Errorf("%s matches: %v", c.filter, got)
 		}
@@ -99,12 +100,12 @@ func TestWhereOnFacts(t *testing.T) {
 			t.Errorf("%s matches: %v", c.filter, got)
 		}
 	}
-	item := loci.Record{Kind: loci.KindItem, Text: "likes tea", Attributes: json.RawMessage(`{"content":{"kind":"drink"}}`)}
+	item := loci.Record{Kind: item.Kind, Text: "likes tea", Attributes: json.RawMessage(`{"content":{"kind":"drink"}}`)}
 	if where(`{"content":"likes tea"}`).Match(&item) || where(`{"kind":"drink"}`).Match(&item) {
 		t.Error("an item is read as a fact")
 	}
 	for _, damaged := range []string{`[]`, `1`, `{`, `null`, `{"a":1} x`} {
-		r := loci.Record{Kind: loci.KindItem, Attributes: json.RawMessage(damaged)}
+		r := loci.Record{Kind: item.Kind, Attributes: json.RawMessage(damaged)}
 		if where(`{"a":null}`).Match(&r) {
 			t.Errorf("attributes %s match", damaged)
 		}

@@ -73,9 +73,9 @@ func TestSearchGoesOnAcrossGenerations(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
 		before := locitest.Bind(t, all.engine(t, s, all.one), "u")
-		for i := range 150 {
-			locitest.Save(t, before, fmt.Sprintf("note %d on zebra%d and lion%d", i, i%7, i%11))
-		}
+		locitest.SaveMany(t, before, 150, func(i int) string {
+			return fmt.Sprintf("note %d on zebra%d and lion%d", i, i%7, i%11)
+		})
 		query := loci.Query{Text: "zebra3 lion5", Limit: 20}
 		want := locitest.Search(t, before, query)
 		if want.KeywordOnly || !want.Matches[0].Explain.Embedded {
@@ -288,9 +288,7 @@ func TestOvertakenInTheMiddle(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
 		m := locitest.Bind(t, all.engine(t, s, all.one), "u")
-		for i := range 100 {
-			locitest.Save(t, m, fmt.Sprint("note ", i))
-		}
+		locitest.SaveMany(t, m, 100, func(i int) string { return fmt.Sprint("note ", i) })
 		two, three := all.engine(t, s, all.two), all.engine(t, s, all.three)
 		first := true
 		r, err := two.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{Background: true, Progress: func(int64, int64) {
@@ -314,9 +312,7 @@ func TestReindexAtOnce(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
 		m := locitest.Bind(t, all.engine(t, s, all.one), "u")
-		for i := range 200 {
-			locitest.Save(t, m, fmt.Sprint("note ", i))
-		}
+		locitest.SaveMany(t, m, 200, func(i int) string { return fmt.Sprint("note ", i) })
 		var wg sync.WaitGroup
 		for range 3 {
 			e := all.engine(t, s, all.two)

@@ -21,7 +21,7 @@ func withKey(t testing.TB, e *loci.Engine, actor, key string, labels ...string) 
 func TestRepeatedRequests(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, KeepDuplicates: true})
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Content: loci.ContentOptions{KeepDuplicates: true}})
 		in := loci.NewFact{Content: "x", Metadata: map[string]any{"big": json.Number("9007199254740993")}}
 		first := locitest.StoreFact(t, withKey(t, e, "a", "k", "u"), in)
 		locitest.Save(t, locitest.Bind(t, e, "u"), "something else")
@@ -106,7 +106,7 @@ func TestRefusedRequestsLeaveNoReply(t *testing.T) {
 
 func TestOneKeyAtTheSameTime(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		e := locitest.NewEngine(t, s, loci.Options{KeepDuplicates: true})
+		e := locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}})
 		var mu sync.Mutex
 		ids := map[loci.ID]bool{}
 		var wg sync.WaitGroup

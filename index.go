@@ -12,7 +12,7 @@ import (
 
 // passages cuts a text into the parts that are searched one by one.
 func (e *Engine) passages(text string) []Span {
-	cut := retrieval.Chunk(text, e.opts.ChunkSize, *e.opts.ChunkOverlap)
+	cut := retrieval.Chunk(text, e.opts.Passages.Size, e.opts.Passages.Overlap)
 	spans := make([]Span, len(cut))
 	for i, c := range cut {
 		spans[i] = Span(c)
@@ -55,6 +55,76 @@ func (e *Engine) embedTexts(ctx context.Context, t Tenant, texts []string) []Vec
 		return e.embedTexts(ctx, t, texts) // with the first answer the embedder has learnt its dimensions
 	}
 	return slices.DeleteFunc(made, func(v Vectors) bool { return v.Rows == nil })
+}
+
+// An Embedding says when the vectors of a write's new texts are made.
+type Embedding int
+
+// The embeddings there are. What has no vectors gets them by [Engine.Backfill].
+const (
+	EmbedLater Embedding = iota // not by the write
+	EmbedFirst                  // before the change, all in one call; an embedder that does not answer refuses no write
+	EmbedSoon                   // as many as half a second allows: the write must not wait
+)
+
+// madeVectors are those of one write, by what they were made of: when the write is
+// decided again they are not made again, unless the active space has changed.
+type madeVectors struct {
+	active Space
+	byText map[string][]Vectors
+}
+
+// add puts vectors into a change.
+func (v *madeVectors) add(ctx context.Context, m *Memory, c *Change, when Embedding, active Space) {
+	if when == EmbedLater || m.engine.own == nil {
+		return
+	}
+	if v.byText == nil || v.active != active {
+		v.active, v.byText = active, map[string][]Vectors{}
+	}
+	var puts []*Put
+	var fresh []Record
+	var keys, freshKeys []string
+	for i := range c.Put {
+		p := &c.Put[i]
+		if p.SameText || p.Vectors != nil || len(p.Record.Passages) == 0 {
+			continue
+		}
+		key := digest(p.Record.searched()...)
+		if _, made := v.byText[key]; !made {
+			fresh, freshKeys = append(fresh, p.Record), append(freshKeys, key)
+			v.byText[key] = nil
+		}
+		puts, keys = append(puts, p), append(keys, key)
+	}
+	embed := m.engine.embedAll
+	if when == EmbedSoon {
+		embed = m.engine.embedInPassing
+	}
+	for i, made := range embed(ctx, m.view.Tenant, fresh) {
+		v.byText[freshKeys[i]] = made
+	}
+	for i, p := range puts {
+		p.Vectors = v.byText[keys[i]]
+	}
+}
+
+// embedAll returns the vectors of records, one entry a record.
+func (e *Engine) embedAll(ctx context.Context, t Tenant, records []Record) [][]Vectors {
+	var texts []string
+	for i := range records {
+		texts = append(texts, records[i].searched()...)
+	}
+	out := make([][]Vectors, len(records))
+	for _, v := range e.embedTexts(ctx, t, texts) {
+		rows := v.Rows
+		for i := range records {
+			n := len(records[i].Passages)
+			out[i] = append(out[i], Vectors{Space: v.Space, Rows: rows[:n:n]})
+			rows = rows[n:]
+		}
+	}
+	return out
 }
 
 // embedPatience is how long a write that must not wait does wait for vectors, whatever the embedder.

@@ -123,7 +123,9 @@ func newPlay(t *testing.T, s loci.Store, seed uint64) *play {
 	c := locitest.NewClock()
 	c.Set(c.Now().Truncate(time.Millisecond))
 	p := &play{T: t, r: rand.New(rand.NewPCG(seed, 7)), clock: c}
-	p.e = locitest.NewEngine(t, s, loci.Options{Now: c.Now, EpisodeCap: 5, ChunkSize: 64})
+	p.e = locitest.NewEngine(t, s, loci.Options{
+		Now: c.Now, Retention: loci.RetentionOptions{EpisodeCap: 5}, Passages: loci.PassageOptions{Size: 64},
+	})
 	p.m = locitest.Bind(t, p.e, "u")
 	return p
 }
@@ -456,13 +458,13 @@ func (p *play) run(operations int) {
 }
 
 // TestLifecycleEqualsItsReference plays 100,000 random operations in games of 500, each
-// with a store of its own; a tenth of it beside the race detector, which has little to
+// with a store of its own; a twentieth of it beside the race detector, which has little to
 // see here. Games wait a little after a conflict, so several are played at once.
 func TestLifecycleEqualsItsReference(t *testing.T) {
 	const game, tables = 500, 4
 	share := 1
 	if locitest.Raced {
-		share = 10
+		share = 20
 	}
 	for name, c := range map[string]struct {
 		open       func(t *testing.T) loci.Store

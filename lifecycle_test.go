@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 )
 
 const dayLong = 24 * time.Hour
@@ -204,7 +205,7 @@ func TestForget(t *testing.T) {
 		_, err = m.MarkHelpful(t.Context(), rules[0].ID)
 		locitest.WantCode(t, err, loci.Conflict)
 		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindRule, rules[0].ID), loci.Conflict)
-		_, err = m.Forget(t.Context(), loci.KindItem, episode)
+		_, err = m.Forget(t.Context(), item.Kind, episode)
 		locitest.WantCode(t, err, loci.Invalid)
 	})
 }

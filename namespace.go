@@ -154,18 +154,6 @@ func (n Namespace) Owner() Namespace {
 	return n
 }
 
-// is reports whether n is a feature's own place with these first labels.
-func (n Namespace) is(labels ...string) bool {
-	own := n[len(n.Owner()):]
-	return len(own) > len(labels) && slices.Equal(own[1:1+len(labels)], labels)
-}
-
-// isTree reports whether n is a place that [Memory.Tree] makes.
-func (n Namespace) isTree() bool {
-	own := n[len(n.Owner()):]
-	return n.is("tree") && (len(own) == 4 && own[3] == "global" || len(own) == 5 && own[3] == "thread")
-}
-
 // CheckPlace is Validate for what a store holds: a namespace of callers, or a place
 // that a feature made inside one. Its own labels do not count against the limit.
 func (n Namespace) CheckPlace() error {
@@ -180,43 +168,8 @@ func (n Namespace) CheckPlace() error {
 	return own.Validate()
 }
 
-// PlaceOf returns where a record of a kind lies that a file or an export from before
-// has in the namespace n: until then a feature's places had no label of their own
-// before them, and a record was told by its kind. false: it stays. A tree's place can
-// be read in two ways; holds, when not nil, says which namespaces hold records, and of
-// two owners the one that does is taken, else the tree of a thread.
-func PlaceOf(kind Kind, n Namespace, holds func(Namespace) bool) (Namespace, bool) {
-	if slices.Contains(n, innerLabel) {
-		return n, false
-	}
-	at := func(back int, labels ...string) (Namespace, bool) {
-		k := len(n) - back
-		if k < 0 || !slices.Equal(n[k:k+len(labels)], labels) {
-			return n, false
-		}
-		return n[:k].Inner(n[k:]...), true
-	}
-	switch kind {
-	case KindSession:
-		return at(1, "sessions")
-	case KindMessage:
-		return at(1, "messages")
-	case KindFile, KindBlock:
-		thread, isThread := at(4, "tree")
-		isThread = isThread && thread.isTree()
-		global, isGlobal := at(3, "tree")
-		isGlobal = isGlobal && global.isTree()
-		if isGlobal && (!isThread || holds != nil && holds(global.Owner()) && !holds(thread.Owner())) {
-			return global, true
-		}
-		if isThread {
-			return thread, true
-		}
-	}
-	return n, false
-}
-
-// former is the inverse of [PlaceOf], but for what that cannot tell.
+// former is the namespace without the label that no caller can name, as it was before
+// there was one.
 func (n Namespace) former() Namespace {
 	owner := n.Owner()
 	if len(owner) == len(n) {

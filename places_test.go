@@ -69,9 +69,9 @@ func TestADeepNamespaceHoldsSessions(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), slices.Repeat([]string{"n"}, loci.MaxLabels)...)
 		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "hi"))
-		fileTree, err := tree.Of(m, "a", "b")
+		files, err := tree.Of(m, "a", "b")
 		if err == nil {
-			_, err = fileTree.Write(t.Context(), "/x", "y", nil)
+			_, err = files.Write(t.Context(), "/x", "y", nil)
 		}
 		if got := locitest.Said(locitest.HistoryOf(t, m, "s", session.HistoryQuery{})); err != nil || len(got) != 1 {
 			t.Errorf("history %q, %v", got, err)
@@ -116,11 +116,11 @@ func TestExportsFromBeforeOwnPlaces(t *testing.T) {
 			if err != nil || len(facts) != 1 {
 				t.Errorf("the agent's facts: %+v, %v", facts, err)
 			}
-			fileTree, err := tree.Of(m, "notes", "thread 7")
+			files, err := tree.Of(m, "notes", "thread 7")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, err := fileTree.Read(t.Context(), "/plan.md"); err != nil || text != "The plan of a thread, once more." {
+			if text, err := files.Read(t.Context(), "/plan.md"); err != nil || text != "The plan of a thread, once more." {
 				t.Errorf("the plan is %q, %v", text, err)
 			}
 		}
@@ -137,16 +137,16 @@ func TestExportsTellTreesApart(t *testing.T) {
 			m            *loci.Memory
 			name, thread string
 		}{{m, "tree", "global"}, {below, "thread", ""}, {m, "thread", ""}, {m, "global", "tree"}} {
-			fileTree, err := tree.Of(c.m, c.name, c.thread)
+			files, err := tree.Of(c.m, c.name, c.thread)
 			if err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, fileTree)
+			out = append(out, files)
 		}
 		return out
 	}
-	for i, fileTree := range trees(m, below) {
-		if _, err := fileTree.Write(t.Context(), "/x", fmt.Sprint("tree ", i), nil); err != nil {
+	for i, files := range trees(m, below) {
+		if _, err := files.Write(t.Context(), "/x", fmt.Sprint("tree ", i), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,8 +154,8 @@ func TestExportsTellTreesApart(t *testing.T) {
 	if _, err := other.Import(t.Context(), strings.NewReader(locitest.Exported(t, m)), nil); err != nil {
 		t.Fatal(err)
 	}
-	for i, fileTree := range trees(other, locitest.Bind(t, e, "b", "tree")) {
-		if text, err := fileTree.Read(t.Context(), "/x"); err != nil || text != fmt.Sprint("tree ", i) {
+	for i, files := range trees(other, locitest.Bind(t, e, "b", "tree")) {
+		if text, err := files.Read(t.Context(), "/x"); err != nil || text != fmt.Sprint("tree ", i) {
 			t.Errorf("tree %d holds %q, %v", i, text, err)
 		}
 	}
@@ -183,9 +183,9 @@ func used(t *testing.T, vars loci.Vars, talk, name string) (home loci.Namespace,
 		t.Fatal(err)
 	}
 	_, _ = session.Of(m).Append(ctx, talk, []session.Message{locitest.Spoken(session.MessageHuman, "hi")}) // an id may be refused
-	for _, fileTree := range [][2]string{{"", ""}, {name, ""}, {"", vars[loci.VarThread]}, {name, vars[loci.VarThread]}} {
-		if fileTree, err := tree.Of(m, fileTree[0], fileTree[1]); err == nil {
-			if _, err := fileTree.Write(ctx, "/x", "y", nil); err != nil {
+	for _, files := range [][2]string{{"", ""}, {name, ""}, {"", vars[loci.VarThread]}, {name, vars[loci.VarThread]}} {
+		if files, err := tree.Of(m, files[0], files[1]); err == nil {
+			if _, err := files.Write(ctx, "/x", "y", nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,43 +8,48 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRankByHand checks the fused scores against tables made by hand.
+// nowhere only says that there is an embedder.
+type nowhere struct{ Embedder }
+
+func ranking(o SearchOptions) *Engine { return &Engine{opts: Options{Search: o, Embedder: nowhere{}}} }
+
+// sumOf is the sum of the parts that a score belongs to, by the logistic curve of
+// docs/scoring.md: −4.1 and 5.6.
+func sumOf(score float64) float64 { return (math.Log(score/(1-score)) + 4.1) / 5.6 }
+
+// TestRankByHand checks the sums behind the scores against tables made by hand. A hit
+// has the share of the best BM25, how much of the query it covers, and its cosine.
 func TestRankByHand(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	hit := func(id byte, age int, keyword, similarity float64) Hit {
-		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour), Keyword: keyword, Similarity: similarity, Embedded: !math.IsNaN(similarity)}
+	hit := func(id byte, age int, share, covered, similarity float64) Hit {
+		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour), Keyword: 10 * share, KeywordShare: share, Covered: covered,
+			Similarity: similarity, Embedded: !math.IsNaN(similarity)}
 	}
 	none := math.NaN()
 	for name, c := range map[string]struct {
-		mode   Mode
-		hits   []Hit
-		order  string
-		scores []float64
+		mode  Mode
+		hits  []Hit
+		order string
+		sums  []float64
 	}{
-		"fused":                     {Hybrid, []Hit{hit('a', 0, 4, 0.2), hit('b', 1, 0, 0.8), hit('c', 2, 2, 0.5)}, "bca", []float64{0.7, 0.35 + 0.15, 0.3}},
-		"one":                       {Hybrid, []Hit{hit('a', 0, 3, 0.5)}, "a", []float64{1}},
-		"only words in common":      {Hybrid, []Hit{hit('a', 0, 3, 0), hit('b', 1, 1, 0)}, "ab", []float64{0.3, 0}},
-		"chance similarity":         {Hybrid, []Hit{hit('a', 0, 0, -0.5), hit('b', 1, 0, -0.1)}, "ab", []float64{0, 0}},
-		"negative similarity":       {Semantic, []Hit{hit('a', 0, 0, -0.5), hit('b', 1, 0, -0.1)}, "ba", []float64{1, 0}},
-		"all the same":              {Hybrid, []Hit{hit('b', 1, 2, 0.5), hit('a', 1, 2, 0.5), hit('c', 0, 2, 0.5)}, "cab", []float64{1, 1, 1}},
-		"one without a vector":      {Hybrid, []Hit{hit('a', 0, 4, none), hit('b', 1, 2, 0.9), hit('c', 2, 0, 0.1)}, "bac", []float64{0.7 + 0.15, 0.3, 0}},
-		"none has a vector":         {Hybrid, []Hit{hit('a', 0, 1, none), hit('b', 1, 4, none)}, "ba", []float64{1, 0}},
-		"keyword":                   {Keyword, []Hit{hit('a', 0, 1, none), hit('b', 1, 4, none), hit('c', 2, 2, none)}, "bca", []float64{1, 1.0 / 3, 0}},
-		"semantic":                  {Semantic, []Hit{hit('a', 0, 9, 0.1), hit('b', 1, 0, 0.3), hit('c', 2, 0, 0.2)}, "bca", []float64{1, 0.5, 0}},
-		"nothing":                   {Hybrid, nil, "", nil},
-		"equal in one signal alone": {Hybrid, []Hit{hit('a', 0, 5, 0.1), hit('b', 1, 5, 0.2)}, "ba", []float64{1, 0.3}},
+		"fused": {Hybrid, []Hit{hit('a', 0, 1, 1, 0.15), hit('b', 1, 0, 0, 0.75), hit('c', 2, 0.5, 0.25, 0.45)}, "bca",
+			[]float64{0.7, 0.3*0.5*0.5 + 0.7*0.5, 0.3}},
+		"the root of what is covered": {Keyword, []Hit{hit('a', 0, 0.8, 0.25, none)}, "a", []float64{0.4}},
+		"more than the best":          {Keyword, []Hit{hit('a', 0, 1.2, 1, none), hit('b', 0, 1.5, 1, none)}, "ba", []float64{1, 1}},
+		"below what is unrelated":     {Hybrid, []Hit{hit('a', 0, 0, 0, -0.5), hit('b', 1, 0, 0, 0.1)}, "ba", []float64{0, 0}},
+		"above what is alike":         {Semantic, []Hit{hit('a', 0, 0, 0, 0.8), hit('b', 1, 0, 0, 0.9)}, "ba", []float64{1, 1}},
+		"all the same":                {Hybrid, []Hit{hit('b', 1, 1, 1, 0.75), hit('a', 1, 1, 1, 0.75), hit('c', 0, 1, 1, 0.75)}, "cab", []float64{1, 1, 1}},
+		"without a vector":            {Hybrid, []Hit{hit('a', 0, 0.5, 1, none), hit('b', 1, 1, 1, 0.15)}, "ab", []float64{0.5, 0.3}},
+		"semantic":                    {Semantic, []Hit{hit('a', 0, 0, 0, 0.15), hit('b', 1, 0, 0, 0.75), hit('c', 2, 0, 0, 0.45)}, "bca", []float64{1, 0.5, 0}},
+		"nothing":                     {Hybrid, nil, "", nil},
 	} {
-		weight, share := 0.7, DefaultNeighbourShare // unequal, so that one signal taken for the other shows
-		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
-		ranked := e.rank(c.hits, c.mode, 1)
+		// The weight is unequal, so that one signal taken for the other shows.
+		ranked := ranking(SearchOptions{VectorWeight: 0.7, NeighbourShare: 0.2, ContextShare: 0.3}).rank(c.hits, c.mode, 1)
 		order := ""
 		for i, r := range ranked {
 			order += string(r.ID[:1])
-			if i < len(c.scores) && math.Abs(r.score-c.scores[i]) > 1e-9 {
-				t.Errorf("%s: score %d is %v, want %v", name, i+1, r.score, c.scores[i])
-			}
-			if r.score != r.explain.NeighbourPart+r.explain.KeywordPart+r.explain.VectorPart {
-				t.Errorf("%s: score %v is not the sum of its parts", name, r.score)
+			if math.Abs(sumOf(r.score)-c.sums[i]) > 1e-9 {
+				t.Errorf("%s: the sum of %d is %v, want %v", name, i+1, sumOf(r.score), c.sums[i])
 			}
 		}
 		if order != c.order {
@@ -53,111 +58,114 @@ func TestRankByHand(t *testing.T) {
 	}
 }
 
-// nowhere only says that there is an embedder.
-type nowhere struct{ Embedder }
-
-// standing is a hit of one word's score at a place in a sequence.
-func standing(id byte, keyword float64, sequence string, position int64) Hit {
-	return Hit{ID: ID{id}, CreatedAt: time.Unix(int64(id), 0), Keyword: keyword, Sequence: sequence, Position: position, Namespace: Namespace{"u"}}
-}
-
-// TestNeighbours checks what a hit gets from the one before it. Without vectors the
-// least score by words becomes 0 and the greatest 1.
-func TestNeighbours(t *testing.T) {
-	elsewhere := standing('c', 4, "talk", 2)
-	elsewhere.Namespace = Namespace{"v"}
-	question := []Hit{standing('a', 9, "talk", 1), standing('z', 1, "", 0)} // 1 and 0
-	for name, c := range map[string]struct {
-		hit  Hit
-		mode Mode
-		want float64 // score of the hit
-		top  float64 // score of the question
-	}{
-		"follows":                   {standing('c', 5, "talk", 2), Hybrid, (0.5 + 0.25) / 1.25, 1 / 1.25},
-		"follows with nothing else": {standing('c', 1, "talk", 2), Hybrid, 0.25 / 1.25, 1 / 1.25},
-		"comes before":              {standing('c', 5, "talk", 0), Hybrid, 0.5 / 1.25, (1 + 0.25*0.5) / 1.25},
-		"at the same place":         {standing('c', 5, "talk", 1), Hybrid, 0.5, 1},
-		"two places on":             {standing('c', 5, "talk", 3), Hybrid, 0.5, 1},
-		"of another sequence":       {standing('c', 5, "walk", 2), Hybrid, 0.5, 1},
-		"of another namespace":      {elsewhere, Hybrid, 3.0 / 8, 1},
-		"of none":                   {standing('c', 5, "", 2), Hybrid, 0.5, 1},
-		"by keyword":                {standing('c', 5, "talk", 2), Keyword, 0.5, 1},
-	} {
-		weight, share := 0.0, 0.25
-		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share}}
-		for _, r := range e.rank(append([]Hit{c.hit}, question...), c.mode, 1) {
-			want := map[byte]float64{'a': c.top, 'c': c.want}[r.ID[0]]
-			if x := r.explain; math.Abs(r.score-want) > 1e-12 || math.Abs(r.score-x.KeywordPart-x.VectorPart-x.NeighbourPart) > 1e-12 {
-				t.Errorf("%s: score of %c is %v, want %v; %+v", name, r.ID[0], r.score, want, x)
-			}
-		}
-	}
-}
-
-// What was lifted lifts no other, and of two at one place the better one counts.
-func TestNeighboursDoNotAddUp(t *testing.T) {
-	weight, share := 0.0, 0.5
-	e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share}}
-	hits := []Hit{standing('a', 9, "t", 1), standing('b', 5, "t", 1), standing('c', 5, "t", 2), standing('d', 1, "t", 3)}
-	want := map[byte]float64{'a': 1 / 1.5, 'b': 0.5 / 1.5, 'c': (0.5 + 0.5) / 1.5, 'd': 0.25 / 1.5}
-	for _, r := range e.rank(hits, Hybrid, 1) {
-		if math.Abs(r.score-want[r.ID[0]]) > 1e-12 {
-			t.Errorf("score of %c is %v, want %v", r.ID[0], r.score, want[r.ID[0]])
-		}
-	}
-}
-
-// The parts of the best possible score add up to a little more than 1.
-func TestNeighboursStayBelowOne(t *testing.T) {
-	weight, share := 0.7, 0.2
-	e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
-	hits := []Hit{standing('a', 9, "t", 1), standing('b', 9, "t", 2)}
-	for i := range hits {
-		hits[i].Similarity, hits[i].Embedded = 0.5, true
-	}
-	if r := e.rank(hits, Hybrid, 1)[0]; r.ID[0] != 'b' || r.score != 1 {
-		t.Errorf("%c has %v", r.ID[0], r.score)
-	}
-}
-
-// TestNoNeighbourChangesNothing: where none follows another, and with a share of 0,
-// every score has the same bits as without the feature.
-func TestNoNeighbourChangesNothing(t *testing.T) {
+// A score says nothing of the other hits: each alone has the score it has among them,
+// but for its neighbours.
+func TestScoresAreAbsolute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		weight, none, share := 0.7, 0.0, rapid.Float64Range(0, 1).Draw(t, "share")
-		var hits []Hit
-		for i, k := range rapid.SliceOf(rapid.Float64Range(0, 1e6)).Draw(t, "keywords") {
-			h := standing(byte(i), k, "", 0)
-			h.Similarity, h.Embedded = rapid.Float64Range(-1, 1).Draw(t, "similarity"), true
-			if rapid.Bool().Draw(t, "placed") {
-				h.Sequence, h.Position = "t", int64(2*i)
-			}
-			hits = append(hits, h)
-		}
-		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
-		without := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &none, Embedder: nowhere{}}}
-		want := without.rank(hits, Hybrid, 1)
-		for i, r := range e.rank(hits, Hybrid, 1) {
-			if r.ID != want[i].ID || math.Float64bits(r.score) != math.Float64bits(want[i].score) || r.explain != want[i].explain {
-				t.Fatalf("%+v, want %+v", r, want[i])
+		e := ranking(SearchOptions{VectorWeight: rapid.Float64Range(0, 1).Draw(t, "weight"), NeighbourShare: 0.2, ContextShare: 0.3})
+		hits := rapid.SliceOfNDistinct(drawnHit, 1, 20, func(h Hit) ID { return h.ID }).Draw(t, "hits")
+		known := rapid.Float64Range(0, 1).Draw(t, "known")
+		for _, r := range e.rank(hits, Hybrid, known) {
+			if alone := e.rank([]Hit{r.Hit}, Hybrid, known)[0]; alone.score != r.score || alone.explain != r.explain {
+				t.Fatalf("%+v alone, %+v among others", alone, r)
 			}
 		}
 	})
 }
 
+var drawnHit = rapid.Custom(func(t *rapid.T) Hit {
+	return Hit{ID: ID{rapid.Byte().Draw(t, "id")}, Keyword: rapid.Float64Range(0, 1e6).Draw(t, "keyword"),
+		KeywordShare: rapid.Float64Range(0, 2).Draw(t, "share"), Covered: rapid.Float64Range(0, 1).Draw(t, "covered"),
+		Context: rapid.Float64Range(0, 2).Draw(t, "context"), ContextCovered: rapid.Float64Range(0, 1).Draw(t, "its cover"),
+		Similarity: rapid.Float64Range(-1.1, 1.1).Draw(t, "similarity"), Embedded: rapid.Bool().Draw(t, "embedded"),
+		Sequence: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "sequence"), Position: rapid.Int64Range(0, 4).Draw(t, "position")}
+})
+
+// What a hit gets of its sequence and its neighbours. Each has half of the words but
+// for 'a', which has all of them.
+func TestSequencesByHand(t *testing.T) {
+	spoken := func(id byte, share float64, speaker Speaker, neighbours string) Hit {
+		h := Hit{ID: ID{id}, KeywordShare: share, Covered: 1, Sequence: "talk", Speaker: speaker, CreatedAt: time.Unix(int64(id), 0)}
+		for i, n := range []byte(neighbours) {
+			if n != '-' {
+				h.Neighbours[i] = ID{n}
+			}
+		}
+		return h
+	}
+	in := func(context, covered float64) Hit {
+		h := spoken('c', 0.5, SpeakerUnknown, "----")
+		h.Context, h.ContextCovered = context, covered
+		return h
+	}
+	alone := spoken('c', 0.5, SpeakerUnknown, "----")
+	alone.Sequence = ""
+	const person, assistant = SpeakerPerson, SpeakerAssistant
+	const most = 1 + 0.4 + 1.5*0.3
+	for name, c := range map[string]struct {
+		hit   Hit
+		other Speaker // who says 'a'
+		mode  Mode
+		want  float64
+	}{
+		"in no sequence":          {alone, SpeakerUnknown, Hybrid, 0.5},
+		"alone in its sequence":   {spoken('c', 0.5, SpeakerUnknown, "----"), SpeakerUnknown, Hybrid, 0.5 / most},
+		"by keyword":              {spoken('c', 0.5, SpeakerUnknown, "-a--"), SpeakerUnknown, Keyword, 0.5},
+		"after":                   {spoken('c', 0.5, SpeakerUnknown, "-a--"), SpeakerUnknown, Hybrid, (0.5 + 0.3) / most},
+		"before":                  {spoken('c', 0.5, SpeakerUnknown, "--a-"), SpeakerUnknown, Hybrid, (0.5 + 0.3*2/3) / most},
+		"two after":               {spoken('c', 0.5, SpeakerUnknown, "a---"), SpeakerUnknown, Hybrid, (0.5 + 0.1) / most},
+		"two before":              {spoken('c', 0.5, SpeakerUnknown, "---a"), SpeakerUnknown, Hybrid, (0.5 + 0.1) / most},
+		"beside what is no hit":   {spoken('c', 0.5, SpeakerUnknown, "-x--"), SpeakerUnknown, Hybrid, 0.5 / most},
+		"asked, and answered":     {spoken('c', 0.5, person, "--a-"), assistant, Hybrid, (0.5 + 0.3*0.7) / most},
+		"answers":                 {spoken('c', 0.5, assistant, "-a--"), person, Hybrid, (0.5*0.7 + 0.1) / most},
+		"asks after an answer":    {spoken('c', 0.5, person, "-a--"), assistant, Hybrid, 0.5 / most},
+		"answers before question": {spoken('c', 0.5, assistant, "--a-"), person, Hybrid, 0.5 * 0.7 / most},
+		"two away in a chat":      {spoken('c', 0.5, person, "a---"), person, Hybrid, 0.5 / most},
+		"the same goes on":        {spoken('c', 0.5, person, "-a--"), person, Hybrid, (0.5 + 0.3) / most},
+		"in a fitting sequence":   {in(0.5, 0.8), SpeakerUnknown, Hybrid, (0.5 + 0.4*0.5*0.8) / most},
+		"in the best sequence":    {in(1.7, 1), SpeakerUnknown, Hybrid, (0.5 + 0.4) / most},
+		"its sequence, by words":  {in(0.5, 0.8), SpeakerUnknown, Keyword, 0.5},
+	} {
+		e := ranking(SearchOptions{NeighbourShare: 0.3, ContextShare: 0.4})
+		for _, r := range e.rank([]Hit{c.hit, spoken('a', 1, c.other, "----")}, c.mode, 1) {
+			x := r.explain
+			if r.ID[0] == 'c' && math.Abs(sumOf(r.score)-c.want) > 1e-9 {
+				t.Errorf("%s: the sum is %v, want %v; %+v", name, sumOf(r.score), c.want, x)
+			}
+			if parts := x.KeywordPart + x.VectorPart + x.ContextPart + x.NeighbourPart; math.Abs(sumOf(r.score)-parts) > 1e-9 {
+				t.Errorf("%s: the sum is %v, the parts come to %v", name, sumOf(r.score), parts)
+			}
+		}
+	}
+}
+
+// What was lifted lifts no other.
+func TestNeighboursDoNotAddUp(t *testing.T) {
+	e := ranking(SearchOptions{NeighbourShare: 0.5})
+	chain := []Hit{{ID: ID{'a'}, KeywordShare: 1, Covered: 1}, {ID: ID{'b'}, Neighbours: [4]ID{1: {'a'}}}, {ID: ID{'c'}, Neighbours: [4]ID{1: {'b'}}}}
+	want := map[byte]float64{'a': 1, 'b': 0.5, 'c': 0}
+	for _, r := range e.rank(chain, Hybrid, 1) {
+		if got := sumOf(r.score); math.Abs(got-want[r.ID[0]]) > 1e-9 {
+			t.Errorf("the sum of %c is %v, want %v", r.ID[0], got, want[r.ID[0]])
+		}
+	}
+}
+
 // Similarity weighs as much as the embedder knows of the query, in mode Hybrid.
 func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
-	weight, share := 0.8, 0.0
-	e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
-	hits := []Hit{{ID: ID{'a'}, Keyword: 1, Embedded: true}, {ID: ID{'b'}, Similarity: 0.5, Embedded: true}}
+	e := ranking(SearchOptions{VectorWeight: 0.8})
+	hits := []Hit{
+		{ID: ID{'a'}, KeywordShare: 1, Covered: 1, Embedded: true},
+		{ID: ID{'b'}, Similarity: 0.75, Embedded: true},
+	}
 	for _, c := range []struct {
 		mode           Mode
 		known          float64
 		words, similar float64
 	}{{Hybrid, 1, 0.2, 0.8}, {Hybrid, 0.5, 0.6, 0.4}, {Hybrid, 0, 1, 0}, {Semantic, 0, 0, 1}, {Keyword, 1, 1, 0}} {
 		for _, r := range e.rank(hits, c.mode, c.known) {
-			if want := map[byte]float64{'a': c.words, 'b': c.similar}[r.ID[0]]; math.Abs(r.score-want) > 1e-12 {
-				t.Errorf("%s, known %v: score of %c is %v, want %v", c.mode, c.known, r.ID[0], r.score, want)
+			if want := map[byte]float64{'a': c.words, 'b': c.similar}[r.ID[0]]; math.Abs(sumOf(r.score)-want) > 1e-9 {
+				t.Errorf("%s, known %v: the sum of %c is %v, want %v", c.mode, c.known, r.ID[0], sumOf(r.score), want)
 			}
 		}
 	}
@@ -165,16 +173,11 @@ func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 
 func TestScoresStayInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		weight, share := rapid.Float64Range(0, 1).Draw(t, "weight"), rapid.Float64Range(0, 1).Draw(t, "share")
-		e := &Engine{opts: Options{VectorWeight: &weight, NeighbourShare: &share, Embedder: nowhere{}}}
-		hits := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Hit {
-			return Hit{ID: ID{rapid.Byte().Draw(t, "id")}, Keyword: rapid.Float64Range(0, 1e6).Draw(t, "keyword"),
-				Similarity: rapid.Float64Range(-1.1, 1.1).Draw(t, "similarity"), Embedded: rapid.Bool().Draw(t, "embedded"),
-				Sequence: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "sequence"), Position: rapid.Int64Range(0, 4).Draw(t, "position")}
-		})).Draw(t, "hits")
+		share := rapid.Float64Range(0, 1)
+		e := ranking(SearchOptions{VectorWeight: share.Draw(t, "weight"), NeighbourShare: share.Draw(t, "neighbours"), ContextShare: share.Draw(t, "context")})
 		last := math.Inf(1)
-		for _, r := range e.rank(hits, rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode"), rapid.Float64Range(0, 1).Draw(t, "known")) {
-			if !(r.score >= 0 && r.score <= 1) || r.score > last {
+		for _, r := range e.rank(rapid.SliceOf(drawnHit).Draw(t, "hits"), rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode"), share.Draw(t, "known")) {
+			if !(r.score > 0 && r.score < 1) || r.score > last {
 				t.Fatalf("score %v after %v", r.score, last)
 			}
 			last = r.score
@@ -188,7 +191,7 @@ func TestReplayKeepsNumbersExact(t *testing.T) {
 	if err := replay([]byte(`{"content":"x","metadata":{"n":9007199254740993}}`), &f); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := EncodeJSON(f.Metadata); err != nil || string(data) != `{"n":9007199254740993}` {
+	if data, err := MarshalJSON(f.Metadata); err != nil || string(data) != `{"n":9007199254740993}` {
 		t.Errorf("metadata %s, %v", data, err)
 	}
 }

@@ -93,7 +93,7 @@ func (m *Memory) Recall(ctx context.Context, q RecallQuery) (RecallResult, error
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule}
 	}
-	result, err := m.recall(ctx, q, m.engine.opts.RecallWeights, m.engine.now(), &probing{})
+	result, err := m.recall(ctx, q, m.engine.opts.Recall.Weights, m.engine.now(), &probing{})
 	if err == nil && q.Touch {
 		m.countUses(ctx, result)
 	}
@@ -142,7 +142,9 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 // checkRecall checks a query and fills in its defaults.
 func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	setDefault(&q.Limit, DefaultRecallLimit)
-	setDefaultPointer(&q.MinConfidence, *m.engine.opts.RecallMinConfidence)
+	if q.MinConfidence == nil {
+		q.MinConfidence = &m.engine.opts.Recall.MinConfidence
+	}
 	for _, kind := range q.Kinds {
 		if err := memoryKind(kind); err != nil {
 			return Query{}, err
@@ -300,7 +302,7 @@ func Recency(used, now time.Time) float64 {
 // maturityWeight is what the relevance of a record is multiplied by.
 func (e *Engine) maturityWeight(r *Record) float64 {
 	if r.Kind == KindRule {
-		switch w := e.opts.MaturityWeights; Maturity(r.Status) {
+		switch w := e.opts.Recall.Maturity; Maturity(r.Status) {
 		case Proven:
 			return w.Proven
 		case Established:

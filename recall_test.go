@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 )
 
 func recall(t testing.TB, m *loci.Memory, q loci.RecallQuery) loci.RecallResult {
@@ -80,7 +81,7 @@ func TestRecallEqualsTheFormula(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
 		weights := loci.RecallWeights{Relevance: 0.25, Importance: 0.25, Recency: 0.3, Confidence: 0.2}
-		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, RecallWeights: weights})
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Recall: loci.RecallOptions{Weights: weights}})
 		m := locitest.Bind(t, e, "u")
 		zoo(t, m, c)
 		now := c.Now().Truncate(time.Millisecond)
@@ -150,7 +151,7 @@ func TestRecallTies(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c, next := locitest.NewClock(), byte(200)
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, NewID: func() loci.ID { next--; return loci.ID{next} },
-			RecallWeights: loci.RecallWeights{Importance: 1}}), "u")
+			Recall: loci.RecallOptions{Weights: loci.RecallWeights{Importance: 1}}}), "u")
 		for i := range 4 {
 			if i == 2 {
 				c.Advance(time.Second)
@@ -374,7 +375,7 @@ func TestRecallRefuses(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	for _, q := range []loci.RecallQuery{
 		{}, {Topic: " "}, {Topic: "x", Limit: -1}, {Topic: "x", Limit: 501}, {Topic: "x", MinConfidence: new(1.5)}, {Topic: "x", MinConfidence: new(math.NaN())},
-		{Topic: "x", Scopes: []string{""}}, {Topic: "x\xff"}, {Topic: "x", Kinds: []loci.Kind{loci.KindItem}},
+		{Topic: "x", Scopes: []string{""}}, {Topic: "x\xff"}, {Topic: "x", Kinds: []loci.Kind{item.Kind}},
 	} {
 		_, err := m.Recall(t.Context(), q)
 		locitest.WantCode(t, err, loci.Invalid)
@@ -389,14 +390,15 @@ func TestRecallRefuses(t *testing.T) {
 	}
 	_, err = m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "x", Mode: loci.Semantic})
 	locitest.WantCode(t, err, loci.Unsupported)
-	for _, o := range []loci.Options{
-		{RecallWeights: loci.RecallWeights{Relevance: 0.5}}, {RecallWeights: loci.RecallWeights{Relevance: 2, Importance: -1}},
-		{RecallWeights: loci.RecallWeights{Relevance: math.NaN()}}, {MaturityWeights: loci.MaturityWeights{Proven: 1.1}},
-		{RecallMinConfidence: new(-0.1)}, {ContextQuotas: loci.ContextQuotas{Facts: 0.9}},
+	for _, o := range []loci.RecallOptions{
+		{Weights: loci.RecallWeights{Relevance: 0.5}}, {Weights: loci.RecallWeights{Relevance: 2, Importance: -1}},
+		{Weights: loci.RecallWeights{Relevance: math.NaN()}}, {Maturity: loci.MaturityWeights{Proven: 1.1}}, {MinConfidence: -0.1},
 	} {
-		_, err := loci.New(locitest.OpenMemory(), &o)
+		_, err := loci.New(locitest.OpenMemory(), &loci.Options{Recall: o})
 		locitest.WantCode(t, err, loci.Invalid)
 	}
+	_, err = loci.New(locitest.OpenMemory(), &loci.Options{ContextQuotas: loci.ContextQuotas{Facts: 0.9}})
+	locitest.WantCode(t, err, loci.Invalid)
 }
 
 // Search by similarity too: both ranks enter, and another store gives the same.

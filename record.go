@@ -57,22 +57,11 @@ func (id *ID) UnmarshalText(text []byte) (err error) {
 // A Kind is a kind of memory. Stores treat kinds as opaque.
 type Kind string
 
-// The kinds there are.
+// The kinds that every engine keeps. Those of features are named by their packages.
 const (
 	KindFact    Kind = "fact"    // a fact, or a note: a fact without subject and predicate
-	KindItem    Kind = "item"    // a JSON value under a key the caller chose
 	KindEpisode Kind = "episode" // something that happened; it expires
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
-	KindSession Kind = "session" // a conversation
-	KindMessage Kind = "message" // a message of a conversation
-	KindFile    Kind = "file"    // a file or a directory of a tree; see [Tree]
-	KindBlock   Kind = "block"   // a part of a file's content
-
-	// Of LangGraph checkpoints; see [Checkpoints].
-	KindCheckpoint       Kind = "checkpoint"
-	KindCheckpointValue  Kind = "checkpoint_value"  // of a channel
-	KindCheckpointWrite  Kind = "checkpoint_write"  // of a task, after a checkpoint
-	KindCheckpointThread Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
 )
 
 // A Record is one memory as a store keeps it: the columns a store filters on, and
@@ -107,7 +96,7 @@ type Record struct {
 	UpdatedAt time.Time // of the last Put that changed what the record says
 	ExpiresAt time.Time // zero: never. Past it no read finds the record
 
-	Uses   int64     // how often it was returned; see [RecordStore.Touch]
+	Uses   int64     // how often it was returned; see [RecordChanger.Touch]
 	UsedAt time.Time // zero: never
 
 	// Sequence names what the record is a part of, such as a conversation, and

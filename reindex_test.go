@@ -44,13 +44,13 @@ func saveMany(t *testing.T, s loci.Store, n int, bad func(i int) bool) *loci.Mem
 	t.Helper()
 	all := newModels()
 	m := locitest.Bind(t, all.engine(t, s, all.one), "u")
-	for i := range n {
+	locitest.SaveMany(t, m, n, func(i int) string {
 		word := "good"
 		if bad(i) {
 			word = "bad"
 		}
-		locitest.Save(t, m, fmt.Sprintf("%s note %d", word, i))
-	}
+		return fmt.Sprintf("%s note %d", word, i)
+	})
 	return m
 }
 

@@ -34,11 +34,27 @@ func (m *Memory) ReviseFact(ctx context.Context, id ID, in FactRevision) (Fact, 
 		if in.IfVersion != 0 && in.IfVersion != old.Version {
 			return Decision[Fact]{}, Errorf(Conflict, "the memory is at version %d, not %d: read it again", old.Version, in.IfVersion)
 		}
-		return m.DecideRevision(ctx, old, in, now)
+		return m.decideRevision(ctx, old, in, now)
 	})
 }
 
-func (m *Memory) DecideRevision(ctx context.Context, old Record, in FactRevision, now time.Time) (Decision[Fact], error) {
+// ReviseValue decides the revision that gives a fact the value that [FactValue] shows.
+func (m *Memory) ReviseValue(ctx context.Context, old Record, value json.RawMessage, now time.Time) (Decision[Fact], error) {
+	content, metadata, err := splitAttributes(value)
+	if err != nil {
+		return Decision[Fact]{}, Errorf(Invalid, "value must be a JSON object")
+	}
+	in := FactRevision{Metadata: &metadata}
+	var text string
+	if json.Unmarshal(content, &text) == nil && content != nil {
+		in.Content = &text
+	} else {
+		in.Value = content
+	}
+	return m.decideRevision(ctx, old, in, now)
+}
+
+func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision, now time.Time) (Decision[Fact], error) {
 	var none Decision[Fact]
 	e := m.engine
 	r := old
@@ -90,13 +106,12 @@ func (m *Memory) DecideRevision(ctx context.Context, old Record, in FactRevision
 	if err := setFact(&r, body); err != nil {
 		return none, err
 	}
-	put := Put{Record: r, SameText: r.Text == old.Text, Revisions: *e.opts.Revisions}
+	put := Put{Record: r, SameText: r.Text == old.Text, Revisions: e.opts.Retention.Revisions}
 	if !put.SameText {
 		put.Record.Passages = e.passages(r.Text)
-		put.Vectors = e.embed(ctx, m.view.Tenant, &put.Record)
 	}
 	fact, err := FactOf(&put.Record, now)
-	return Decision[Fact]{Reply: fact, Record: r.ID, Change: Change{Put: []Put{put},
+	return Decision[Fact]{Reply: fact, Record: r.ID, Embed: EmbedFirst, Change: Change{Put: []Put{put},
 		Events: []Event{m.event(EventUpdated, &r, now, map[string]any{"version": r.Version, "bytes": len(r.Text)})}}}, err
 }
 

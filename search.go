@@ -3,9 +3,12 @@ package loci
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // A Mode says which signals a search uses.
@@ -34,6 +37,7 @@ type Query struct {
 	Where  Where
 
 	MinConfidence float64 // effective confidence of at least so much, 0 to 1; 0: all live ones
+	MinScore      float64 // score of at least so much, 0 to 1; 0: whatever fits best
 }
 
 // A Match is a record that a search found.
@@ -41,7 +45,7 @@ type Match struct {
 	Record  Record
 	Passage string  // the part of its text that fits best
 	Span    Span    // where in Record.Text the passage is
-	Score   float64 // 0 to 1, comparable within one result; 0 when nothing was searched for
+	Score   float64 // the chance that it answers the query, 0 to 1 (docs/scoring.md); 0 when nothing was searched for
 	Explain Explain
 }
 
@@ -67,20 +71,26 @@ type Result struct {
 	// because the embedder did not answer.
 	KeywordOnly bool
 
+	// NoWords is set when the query has no word to look for, such as "?!": nothing fits it.
+	NoWords bool
+
 	At time.Time // the moment of the search: what was live then
 }
 
 // Search finds memories by meaning and by words. Each record comes once, with
 // its best passage.
 //
-// Candidates are the best 4·(Offset+Limit) records by each signal, among what
-// the conditions select. Each signal is scaled over the union of the candidates
-// to [0,1] by its least and greatest value, and a match's score is
-// VectorWeight·similarity + (1−VectorWeight)·keyword. An embedder that knows only
-// a part of the query's words ([KnowingEmbedder]) has so much of VectorWeight. In
-// mode Hybrid the candidates that follow another one in its sequence then get a
-// share of its score: (score + NeighbourShare·score before it) / (1 + NeighbourShare);
-// no score changes where none follows. Ties: newer first, then by id.
+// Candidates are the best 4·(Offset+Limit) records by each signal, among what the
+// conditions select, and what stands beside them in their sequences. A match gets
+// VectorWeight·similarity + (1−VectorWeight)·words, where words is BM25 as a share of
+// the most that the query's words allow, times the root of how much of the query they
+// cover, and similarity is the cosine scaled from where texts have nothing in common to
+// where they say the same. An embedder that knows only a part of the query's words
+// ([KnowingEmbedder]) has so much of VectorWeight. In mode Hybrid a match also gets a
+// share of its sequence as a whole and of its neighbours there, and what an assistant
+// said counts less than what a person said. The sum orders the matches; the score is
+// the chance that belongs to the sum. It does not depend on the other matches. Ties:
+// the better by words, then newer first, then by id.
 func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if err := q.Check(); err != nil {
 		return Result{}, err
@@ -111,7 +121,10 @@ func (m *Memory) SearchWhere(ctx context.Context, f Filter, q Query) (Result, er
 
 // searchIn ranks what a filter selects for the words of a query.
 func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error) {
-	// A record may change between Match and reading it; then the ranking is made anew.
+	if !retrieval.HasWords(q.Text) {
+		return Result{NoWords: true, At: f.At}, nil
+	}
+	// A record may change between Match and reading it; then it is ranked again.
 	var p probing
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, q, &p, func(p Probe) ([]Hit, error) {
@@ -121,6 +134,7 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 			return Result{}, err
 		}
 		ranked := m.engine.rank(hits, q.Mode, p.known)
+		ranked = slices.DeleteFunc(ranked, func(s scored) bool { return s.score < q.MinScore })
 		ranked = ranked[min(q.Offset, len(ranked)):min(q.Offset+q.Limit, len(ranked))]
 		matches, stale, err := m.load(ctx, f, ranked)
 		if err != nil {
@@ -143,6 +157,8 @@ func (q *Query) Check() error {
 		return Errorf(Invalid, "limit is %d; it must be 1 to %d", q.Limit, MaxSearchLimit)
 	case q.Offset < 0 || q.Offset > 10_000:
 		return Errorf(Invalid, "offset is %d; it must be 0 to 10000", q.Offset)
+	case !(q.MinScore >= 0 && q.MinScore <= 1):
+		return Errorf(Invalid, "min_score is %v; it must be 0 to 1", q.MinScore)
 	case len(q.Text) > MaxQueryBytes:
 		return Errorf(TooLarge, "query has %d bytes; the limit is %d: shorten it", len(q.Text), MaxQueryBytes)
 	case !utf8.ValidString(q.Text):
@@ -253,7 +269,10 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
 		return m.probe(ctx, q, p)
 	case err == nil:
-		p.Vector, p.Space, p.made, p.known, p.Reweigh = vector, c.space(), true, known, c.reweigh(q.Text)
+		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
+		if known >= 0.5 { // else most words mean nothing to it, however rare they are
+			p.Reweigh = c.reweigh(q.Text)
+		}
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:
 		return &Error{Code: Unavailable, Op: "search", Msg: "the embedder does not answer", Err: err,
@@ -289,7 +308,7 @@ func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches [
 			continue
 		}
 		best := h.KeywordSpan
-		if h.explain.VectorPart > h.explain.KeywordPart {
+		if h.explain.VectorPart > h.explain.KeywordPart || h.Keyword == 0 {
 			best = h.VectorSpan
 		}
 		if best >= len(r.Passages) { // erased and imported again at the same version

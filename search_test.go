@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,8 @@ import (
 func TestSearchFindsByWordsAndMeaning(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}, ChunkSize: 64, ChunkOverlap: new(8)})
+		passages := loci.PassageOptions{Size: 64, Overlap: 8}
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}, Passages: passages})
 		m := locitest.Bind(t, e, "u")
 		filler := strings.Repeat("Nothing of interest stands in this sentence. ", 8)
 		long := locitest.Save(t, m, filler+"The zebra crossed the river. "+filler)
@@ -95,7 +97,7 @@ func TestEmbedderOutOfOrder(t *testing.T) {
 			t.Error("a write without vectors is not noticed")
 		}
 		r := locitest.Search(t, m, loci.Query{Text: "fox"})
-		if len(r.Matches) != 1 || !r.KeywordOnly || r.Matches[0].Score != 1 {
+		if len(r.Matches) != 1 || !r.KeywordOnly || r.Matches[0].Explain.VectorPart != 0 || r.Matches[0].Explain.KeywordPart <= 0 {
 			t.Errorf("keyword search: %d matches, keyword only %v", len(r.Matches), r.KeywordOnly)
 		}
 		_, err := m.Search(t.Context(), loci.Query{Text: "fox", Mode: loci.Semantic})
@@ -120,6 +122,34 @@ func TestEmbedderOutOfOrder(t *testing.T) {
 	})
 }
 
+// What does not reach the least score is left out, and a query without a word finds
+// nothing and says so.
+func TestLeastScore(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		locitest.Save(t, m, "walrus harbour")
+		locitest.Save(t, m, "walrus telescope and much else besides")
+		all := locitest.Search(t, m, loci.Query{Text: "walrus harbour"}).Matches
+		if len(all) != 2 || !(all[0].Score > 0.5 && all[1].Score < 0.2) {
+			t.Fatalf("%d matches: %+v", len(all), all)
+		}
+		for least, want := range map[float64]int{0: 2, all[1].Score: 2, 0.5: 1, all[0].Score: 1, 1: 0} {
+			if got := locitest.Search(t, m, loci.Query{Text: "walrus harbour", MinScore: least}).Matches; len(got) != want {
+				t.Errorf("%d matches of at least %v, want %d", len(got), least, want)
+			}
+		}
+		for _, least := range []float64{-0.1, 1.1, math.NaN()} {
+			_, err := m.Search(t.Context(), loci.Query{Text: "walrus", MinScore: least})
+			locitest.WantCode(t, err, loci.Invalid)
+		}
+		for text, wordless := range map[string]bool{"?": true, "!!! …": true, "walrus?": false, "the": false, "zebra": false} {
+			if got := locitest.Search(t, m, loci.Query{Text: text}); got.NoWords != wordless || wordless && len(got.Matches) > 0 {
+				t.Errorf("%q: %+v", text, got)
+			}
+		}
+	})
+}
+
 // Vectors of one model never meet a query of another.
 func TestSpacesDoNotMix(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
@@ -135,7 +165,7 @@ func TestSpacesDoNotMix(t *testing.T) {
 				if r := locitest.Search(t, locitest.Bind(t, other, "u"), loci.Query{Text: "zebra"}); len(r.Matches) != 1 || r.Matches[0].Explain.Embedded || !r.KeywordOnly {
 					t.Errorf("hybrid: %+v", r)
 				}
-				if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 1 || r.Matches[0].Score < 0.99 {
+				if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 1 || r.Matches[0].Explain.VectorPart < 0.99 {
 					t.Errorf("the own vector is lost: %+v", r)
 				}
 			}
@@ -189,9 +219,7 @@ func TestSearchWhileRecordsChange(t *testing.T) {
 // A query of ten thousand words is answered, from the first of them.
 func TestLongQueries(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{}), "u")
-	for i := range 200 {
-		locitest.Save(t, m, fmt.Sprintf("word%d and %s", i, strings.Repeat("filler ", i%7)))
-	}
+	locitest.SaveMany(t, m, 200, func(i int) string { return fmt.Sprintf("word%d and %s", i, strings.Repeat("filler ", i%7)) })
 	var b strings.Builder
 	for i := 0; b.Len() < loci.MaxQueryBytes-10; i++ {
 		fmt.Fprintf(&b, "word%d ", i)

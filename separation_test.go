@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -37,6 +38,32 @@ func trace(t *testing.T, e *loci.Engine, tn loci.Tenant, user string) string {
 	}
 	fmt.Fprintf(&b, "%+v %v", stats, namespaces)
 	return b.String()
+}
+
+// TestCommitStaysInside: whatever a feature decides, its records lie where the handle
+// writes, also where the handle may read elsewhere.
+func TestCommitStaysInside(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"u", "a"},
+			Also: []loci.Namespace{{"u", "shared"}}, Actor: "tester"})
+		put := func(n loci.Namespace) error {
+			_, err := loci.Commit(t.Context(), m, "put", nil, func(now time.Time) (d loci.Decision[bool], err error) {
+				r := loci.Record{ID: m.NewID(), Kind: item.Kind, Namespace: n, Version: 1, Live: true, CreatedAt: now, UpdatedAt: now}
+				d.Change = loci.Change{Put: []loci.Put{{Record: r}}, Events: []loci.Event{m.Event(loci.EventCreated, &r, now, nil)}}
+				return d, nil
+			})
+			return err
+		}
+		for _, outside := range []loci.Namespace{nil, {"u"}, {"u", "b"}, {"u", "shared"}} {
+			locitest.WantCode(t, put(outside), loci.Forbidden)
+		}
+		for _, inside := range []loci.Namespace{{"u", "a"}, {"u", "a", "b"}} {
+			if err := put(inside); err != nil {
+				t.Errorf("in %s: %v", inside, err)
+			}
+		}
+	})
 }
 
 // What others store, with the same words and much more of it, moves nothing of

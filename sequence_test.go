@@ -14,8 +14,9 @@ import (
 func TestAnswersAreFoundByTheirQuestions(t *testing.T) {
 	talk := []string{"Good morning!", "Hello there.", "Which town did you travel to this summer?", "To Lisbon.", "Lovely! What did the children do?", "They swam a lot.", "A summer of mine was rainy.", "The harbour is closed."}
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		none := 0.0
-		plain := locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "w"}, NeighbourShare: &none})
+		plain := locitest.NewEngine(t, s, loci.Options{
+			Embedder: &locitest.WordEmbedder{Name: "w"}, Search: loci.SearchOptions{NeighbourShare: loci.None},
+		})
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "w"}}), "u")
 		ids := map[string]loci.ID{}
 		for i, text := range talk {
@@ -102,7 +103,7 @@ func TestImportRefusesABadPlace(t *testing.T) {
 
 func TestTheNeighbourShareHasARange(t *testing.T) {
 	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
-		_, err := loci.New(locitest.OpenMemory(), &loci.Options{NeighbourShare: &share})
+		_, err := loci.New(locitest.OpenMemory(), &loci.Options{Search: loci.SearchOptions{NeighbourShare: share}})
 		locitest.WantCode(t, err, loci.Invalid)
 		if err == nil || !strings.Contains(err.Error(), "neighbour share") {
 			t.Errorf("%v: error %v", share, err)

@@ -7,29 +7,35 @@ import (
 
 // Stats measure the memory of a handle.
 type Stats struct {
-	Facts    Counts    `json:"facts"`
-	Items    Counts    `json:"items"`
-	Sessions Counts    `json:"sessions"`
-	Messages Counts    `json:"messages"`
-	At       time.Time `json:"at"`
+	Facts    Counts          `json:"facts"`
+	Features map[Kind]Counts `json:"features"` // of each [FeatureKind] that is counted
+	At       time.Time       `json:"at"`
 }
 
 // Stats counts what the handle may read. Unembedded counts what has no vectors in
 // the active space, or in the engine's own while there is none.
 func (m *Memory) Stats(ctx context.Context) (s Stats, err error) {
-	s.At = m.engine.now()
+	s.At, s.Features = m.engine.now(), map[Kind]Counts{}
 	space, err := m.engine.wantedSpace(ctx, m.view.Tenant)
 	if err != nil {
 		return Stats{}, err
 	}
-	for _, part := range []struct {
-		kind   Kind
-		counts *Counts
-	}{{KindFact, &s.Facts}, {KindItem, &s.Items}, {KindSession, &s.Sessions}, {KindMessage, &s.Messages}} {
-		f := m.readable(s.At, part.kind)
+	count := func(kind Kind) (Counts, error) {
+		f := m.readable(s.At, kind)
 		f.NotLive, f.Space = true, space
-		if *part.counts, err = m.engine.store.Count(ctx, m.view.Tenant, f); err != nil {
-			return Stats{}, err
+		return m.engine.store.Count(ctx, m.view.Tenant, f)
+	}
+	if s.Facts, err = count(KindFact); err != nil {
+		return Stats{}, err
+	}
+	for _, f := range m.engine.opts.Features {
+		for _, k := range f.Kinds() {
+			if !k.Counted {
+				continue
+			}
+			if s.Features[k.Kind], err = count(k.Kind); err != nil {
+				return Stats{}, err
+			}
 		}
 	}
 	return s, nil

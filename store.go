@@ -24,7 +24,8 @@ import (
 //
 // The suite in store/storetest is this contract as tests.
 type Store interface {
-	RecordStore
+	RecordLister
+	RecordChanger
 	VectorStore
 	EventLog
 
@@ -43,23 +44,8 @@ type Store interface {
 	Close() error
 }
 
-// A RecordStore holds records.
-type RecordStore interface {
-	// Apply makes a change, all of it or nothing, durable when it returns nil.
-	// Conflict: a version is not the expected one, a slot is taken, an end of a link
-	// is not there, or the idempotency key is stored already; the engine reads again
-	// and decides anew. The events continue the tenant's chain in the order given;
-	// the payloads of earlier events about an erased record go with it. Conflict with
-	// an [UntoldError] as its cause: there are such payloads, and the change has no
-	// erased event about the record.
-	// After a change that erases, the store also removes leftover copies of the
-	// erased bytes from its files as soon as it can.
-	Apply(ctx context.Context, t Tenant, c Change) error
-
-	// Touch counts uses and moves expiry times. It is no edit: versions stay,
-	// no event is written, ids that do not exist are passed over.
-	Touch(ctx context.Context, t Tenant, touches []Touch) error
-
+// A RecordLister answers questions about the records a store holds. It changes nothing.
+type RecordLister interface {
 	// Records lists the records a filter selects in the order the page asks for, at
 	// most page.Limit. next is the cursor of the following page, or "" at the end.
 	// Ordered by slot, where the filter names one exact namespace and one kind, a page
@@ -73,21 +59,39 @@ type RecordStore interface {
 	// See [Hit] for what comes back.
 	Match(ctx context.Context, t Tenant, p Probe, f Filter, limit int) ([]Hit, error)
 
+	// Namespaces yields the namespaces below a prefix that hold a record the
+	// filter selects, in key order; f.Within is the prefix list.
+	Namespaces(ctx context.Context, t Tenant, f Filter) ([]Namespace, error)
+
+	// Count measures what a filter selects.
+	Count(ctx context.Context, t Tenant, f Filter) (Counts, error)
+
 	// Revisions returns the earlier states of a record, newest first.
 	Revisions(ctx context.Context, t Tenant, id ID) ([]Revision, error)
 
 	// Links returns the links from or to a record, oldest first.
 	Links(ctx context.Context, t Tenant, id ID) ([]Link, error)
+}
 
-	// Namespaces yields the namespaces below a prefix that hold a record the
-	// filter selects, in key order; f.Within is the prefix list.
-	Namespaces(ctx context.Context, t Tenant, f Filter) ([]Namespace, error)
+// A RecordChanger changes the records a store holds.
+type RecordChanger interface {
+	// Apply makes a change, all of it or nothing, durable when it returns nil.
+	// Conflict: a version is not the expected one, a slot is taken, an end of a link
+	// is not there, or the idempotency key is stored already; the engine reads again
+	// and decides again. The events continue the tenant's chain in the order given;
+	// the payloads of earlier events about an erased record go with it. Conflict with
+	// an [UntoldError] as its cause: there are such payloads, and the change has no
+	// erased event about the record.
+	// After a change that erases, the store also removes leftover copies of the
+	// erased bytes from its files as soon as it can.
+	Apply(ctx context.Context, t Tenant, c Change) error
+
+	// Touch counts uses and moves expiry times. It is no edit: versions stay,
+	// no event is written, ids that do not exist are passed over.
+	Touch(ctx context.Context, t Tenant, touches []Touch) error
 
 	// Replied returns what was stored under an idempotency key, or nil.
 	Replied(ctx context.Context, t Tenant, key string) (*Reply, error)
-
-	// Count measures what a filter selects.
-	Count(ctx context.Context, t Tenant, f Filter) (Counts, error)
 }
 
 // A VectorStore keeps vectors beside the records they describe.
@@ -276,7 +280,7 @@ type Reply struct {
 	At time.Time
 }
 
-// A Probe is what [RecordStore.Match] looks for: words, a vector, or both.
+// A Probe is what [RecordLister.Match] looks for: words, a vector, or both.
 //
 // In Text a "quoted phrase" restricts all hits, those by vector too, to records
 // with these words next to one another, and begin* stands for every word that

@@ -19,7 +19,7 @@ func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, no
 		return m.confirm(holder, draft.Tags, now)
 	}
 	var near nearness
-	if !m.engine.opts.KeepDuplicates {
+	if !m.engine.opts.Content.KeepDuplicates {
 		var err error
 		if near, err = m.compare(ctx, draft, now); err != nil {
 			return out, err

@@ -216,7 +216,7 @@ func (r *Record) transitionsDue(now time.Time) (types []EventType) {
 // capEpisodes erases the oldest consolidated episodes of every agent that has more
 // than the cap, or counts them. Others are never erased for the cap.
 func (m *Memory) capEpisodes(ctx context.Context, dry bool) (n int64, err error) {
-	most := int64(m.engine.opts.EpisodeCap)
+	most := int64(m.engine.opts.Retention.EpisodeCap)
 	live := Filter{Within: []Namespace{{}}, Kinds: []Kind{KindEpisode}, At: m.engine.now()}
 	all, err := m.engine.store.Count(ctx, m.view.Tenant, live)
 	if err != nil || all.Records <= most { // then no agent has more

@@ -65,7 +65,7 @@ type exportLine struct {
 // for all the rest, all of which has a bound. So whatever Export writes can be
 // read with the same MaxContent; the number of revisions does not matter, for they
 // have lines of their own.
-func (e *Engine) lineLimit() int { return 16<<20 + 16*min(e.opts.MaxContent, math.MaxInt/32) }
+func (e *Engine) lineLimit() int { return 16<<20 + 16*min(e.opts.Content.MaxBytes, math.MaxInt/32) }
 
 // exportable refuses a state of a record that Export would write in too long a
 // line: what was imported can be moved on.
@@ -81,7 +81,7 @@ func (e *Engine) exportable(text string, attributes, body json.RawMessage) error
 // exportPage is how many records are read at once: as many as fit in 64 MiB when
 // all are as long as they may be, but no more than pay off.
 func (e *Engine) exportPage() int {
-	return max(1, min(500, 32<<20/e.opts.MaxContent))
+	return max(1, min(500, 32<<20/e.opts.Content.MaxBytes))
 }
 
 // An Exporter writes an export.

@@ -102,7 +102,9 @@ func TestLinksAreMoved(t *testing.T) {
 func TestIDsFollow(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, KeepDuplicates: true}) // nobody compares the notes
+		e := locitest.NewEngine(t, s, loci.Options{
+			Now: c.Now, Content: loci.ContentOptions{KeepDuplicates: true},
+		}) // nobody compares the notes
 		from := locitest.Bind(t, e, "from")
 		old := locitest.StoreFact(t, from, loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"})
 		for i := range 250 { // what names and what is named come in different changes
@@ -195,12 +197,12 @@ func TestImportsMeet(t *testing.T) {
 }
 
 func TestImportEmbedsInBatches(t *testing.T) {
+	source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
+	for i := range 450 {
+		locitest.Save(t, source, fmt.Sprint("note ", i))
+	}
+	file := locitest.Exported(t, source)
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{KeepDuplicates: true}), "u")
-		for i := range 450 {
-			locitest.Save(t, source, fmt.Sprint("note ", i))
-		}
-		file := locitest.Exported(t, source)
 		h := &hooked{WordEmbedder: locitest.WordEmbedder{Name: "w"}}
 		e := locitest.NewEngine(t, s, loci.Options{Embedder: h})
 		m := locitest.Bind(t, e, "m")

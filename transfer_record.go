@@ -3,6 +3,7 @@ package loci
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -10,7 +11,8 @@ import (
 
 // importRecord checks what every record of an export must have.
 func (m *Memory) importRecord(in *exportLine) (*Imported, error) {
-	r := Record{ID: in.ID, Kind: in.Kind, Namespace: m.placeOf(in), Slot: string(in.Slot), Version: int64(in.Version),
+	place, _ := m.engine.placeOf(in.Kind, in.Namespace)
+	r := Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(place...), Slot: string(in.Slot), Version: int64(in.Version),
 		Live: in.Live, Sequence: in.Sequence, Position: in.Position, Text: in.Text, Tags: in.Tags, Attributes: in.Attributes, Body: in.Body}
 	switch {
 	case r.ID.IsZero():
@@ -35,8 +37,8 @@ func (m *Memory) CleanImported(d *Imported, sequenceIsName bool) (err error) {
 	if !sequenceIsName {
 		r.Sequence = e.redact(r.Sequence)
 	}
-	if len(r.Text) > e.opts.MaxContent {
-		return Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.MaxContent)
+	if len(r.Text) > e.opts.Content.MaxBytes {
+		return Errorf(TooLarge, "text has %d bytes; the limit is %d", len(r.Text), e.opts.Content.MaxBytes)
 	}
 	if r.Sequence != "" {
 		if err := CheckLabel("sequence", r.Sequence); err != nil {
@@ -56,17 +58,20 @@ func (m *Memory) CleanImported(d *Imported, sequenceIsName bool) (err error) {
 	return e.exportable(r.Text, r.Attributes, r.Body)
 }
 
-// placeOf returns where the record of a line goes.
-func (m *Memory) placeOf(line *exportLine) Namespace {
-	n, _ := PlaceOf(line.Kind, line.Namespace, nil)
-	return m.view.Namespace.Child(n...)
+// placeOf returns where a record lies that an export has in the namespace n. false: it
+// stays.
+func (e *Engine) placeOf(kind Kind, n Namespace) (Namespace, bool) {
+	if p, ok := e.featureOf(kind).(Placer); ok && !slices.Contains(n, innerLabel) {
+		return p.PlaceOf(kind, n)
+	}
+	return n, false
 }
 
 // lineNamespace is how an export writes where a record is: as it always did, without
 // the label that no caller can name, unless that could be read in another way.
 func (m *Memory) lineNamespace(r *Record) Namespace {
 	n := r.Namespace[len(m.view.Namespace):]
-	if again, ok := PlaceOf(r.Kind, n.former(), nil); ok && again.Equal(n) {
+	if again, ok := m.engine.placeOf(r.Kind, n.former()); ok && again.Equal(n) {
 		return n.former()
 	}
 	return n
@@ -163,8 +168,8 @@ func (m *Memory) importRule(r *Record) error {
 	switch {
 	case body.Successes < 0 || body.Harms < 0 || body.Applied < 0:
 		return Errorf(Invalid, "counts of the rule must not be negative")
-	case len(body.Original) > m.engine.opts.MaxContent:
-		return Errorf(TooLarge, "original_content has %d bytes; the limit is %d", len(body.Original), m.engine.opts.MaxContent)
+	case len(body.Original) > m.engine.opts.Content.MaxBytes:
+		return Errorf(TooLarge, "original_content has %d bytes; the limit is %d", len(body.Original), m.engine.opts.Content.MaxBytes)
 	}
 	if err := cmp.Or(checkConfidence(body.Confidence), CheckLabel("scope", body.Scope)); err != nil {
 		return err
@@ -229,5 +234,5 @@ func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, 
 	if object, err = m.engine.redactJSON(object); err != nil {
 		return nil, err
 	}
-	return EncodeJSON(object)
+	return MarshalJSON(object)
 }

@@ -126,7 +126,9 @@ func TestImportRedactsKeys(t *testing.T) {
 	const secret = "AKIA" + "IOSFODNN7EXAMPLE"
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		in := loci.NewFact{Content: "x", Subject: "key " + secret, Predicate: "is " + secret, Scope: "of " + secret}
-		from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{KeepSecrets: true}), "u")
+		from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{
+			Content: loci.ContentOptions{KeepSecrets: true},
+		}), "u")
 		locitest.StoreFact(t, from, in)
 		file := locitest.Exported(t, from)
 		if !strings.Contains(file, secret) {
@@ -148,7 +150,9 @@ func TestImportRedactsKeys(t *testing.T) {
 // history are: JSON writes six bytes for one of these.
 func TestLongRecordsAreMoved(t *testing.T) {
 	size := locitest.Unraced(17<<20/6, 1<<20/6)
-	o := loci.Options{MaxContent: size, ChunkSize: 8192, KeepSecrets: true}
+	o := loci.Options{
+		Content: loci.ContentOptions{MaxBytes: size, KeepSecrets: true}, Passages: loci.PassageOptions{Size: 8192},
+	}
 	long := "x" + strings.Repeat("\x01", size-1)
 	from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), o), "u")
 	id := locitest.Save(t, from, long)
@@ -172,7 +176,9 @@ func TestLongRecordsAreMoved(t *testing.T) {
 // What would come out in too long a line is not let in: JSON writes twice as many
 // bytes for one of these.
 func TestImportOfTooMuch(t *testing.T) {
-	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{KeepSecrets: true}), "u") // it never comes to a store
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+		Content: loci.ContentOptions{KeepSecrets: true},
+	}), "u") // it never comes to a store
 	locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"a":"b"}`, &item.PutOptions{Index: []string{}})
 	long := strings.Replace(locitest.Exported(t, m), `"a":"b"`, `"a":"`+strings.Repeat("\u2028", 10<<20/3)+`"`, 1)
 	_, err := m.Import(t.Context(), strings.NewReader(long), nil)

@@ -93,7 +93,7 @@ func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) error {
 		if err != nil {
 			return err
 		}
-		report, err := Commit(ctx, in.m.plain(), "import", nil, func(now time.Time) (Decision[ImportReport], error) {
+		report, err := Commit(ctx, in.m, "import", nil, func(now time.Time) (Decision[ImportReport], error) {
 			return in.decide(ctx, drafts, vectors, now)
 		})
 		if err == nil {
@@ -192,7 +192,7 @@ func (in *importer) storeLinks(ctx context.Context, links []Link) error {
 	for _, l := range links {
 		ids = append(ids, in.became(l.From), in.became(l.To))
 	}
-	_, err := Commit(ctx, in.m.plain(), "import links", nil, func(time.Time) (d Decision[bool], err error) {
+	_, err := Commit(ctx, in.m, "import links", nil, func(time.Time) (d Decision[bool], err error) {
 		// An end in another namespace is not the caller's to link to.
 		there, err := in.m.present(ctx, in.m.writable(time.Time{}), ids)
 		for _, l := range links {

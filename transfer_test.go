@@ -132,7 +132,7 @@ func withoutIDs(all []string) []string {
 func TestDamagedImports(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, MaxContent: 2000})
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Content: loci.ContentOptions{MaxBytes: 2000}})
 		from := locitest.Bind(t, e, "from")
 		id := locitest.Save(t, from, "first")
 		if _, err := from.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("second")}); err != nil {
@@ -245,7 +245,9 @@ func TestImportOfMCPMemory(t *testing.T) {
 {"type":"relation","from":"Ann_Lee","to":"Acme","relationType":"works_at"}`
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for _, keep := range []bool{false, true} {
-			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{KeepDuplicates: keep}), "u", fmt.Sprint(keep))
+			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+				Content: loci.ContentOptions{KeepDuplicates: keep},
+			}), "u", fmt.Sprint(keep))
 			for _, created := range []int64{4, 0} {
 				report, err := m.Import(t.Context(), strings.NewReader(file), nil)
 				if err != nil || report.Format != loci.MCPMemoryFormat || report.Created != created || report.Created+report.Existing != 4 {

@@ -22,23 +22,26 @@ const maxAttempts = 64
 // in between: the write is decided again.
 var ErrStale = errors.New("what the decision was made from has changed")
 
-// A decision is what a write wants: the change, the reply, and the record the
+// A Decision is what a write wants: the change, the reply, and the record the
 // reply speaks of.
 type Decision[R any] struct {
 	Change Change
 	Reply  R
 	Record ID
+	Embed  Embedding // of the puts that have passages of a new text and no vectors
 }
 
-// commit runs a write: it answers a repeated request with the stored reply,
-// otherwise lets decide read and decide, applies the change, and starts over when
-// another writer was quicker. request identifies what was asked, as JSON.
+// Commit runs a write: it answers a repeated request with the stored reply,
+// otherwise lets decide read and decide, embeds new texts, applies the change, and
+// starts over when another writer was quicker. request identifies what was asked, as
+// JSON. A nil one is a step of a larger call: the handle's idempotency key is not its.
 func Commit[R any](ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error)) (reply R, err error) {
 	e := m.engine
 	key, fingerprint, err := m.idempotency(op, request)
 	if err != nil {
 		return reply, err
 	}
+	var vectors madeVectors
 	for attempt := range maxAttempts {
 		if attempt > 0 {
 			if err := pause(ctx, attempt); err != nil {
@@ -74,19 +77,20 @@ func Commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 			return reply, err
 		}
 		if key != "" {
-			value, err := EncodeJSON(d.Reply)
+			value, err := MarshalJSON(d.Reply)
 			if err != nil {
 				return reply, &Error{Code: Internal, Op: op, Err: err}
 			}
 			d.Change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.Record, At: now,
-				ExpiresAt: now.Add(e.opts.IdempotencyTTL)}
+				ExpiresAt: now.Add(e.opts.Retention.IdempotencyTTL)}
 		}
 		if len(d.Change.Put)+len(d.Change.Erase)+len(d.Change.Links)+len(d.Change.Events) == 0 && d.Change.Reply == nil {
 			return d.Reply, nil
 		}
-		if err := e.checkKinds(&d.Change); err != nil {
+		if err := m.checkPuts(&d.Change); err != nil {
 			return reply, err
 		}
+		vectors.add(ctx, m, &d.Change, d.Embed, active)
 		d.Change.expect(active)
 		err = m.apply(ctx, &d.Change, now)
 		if err == nil {
@@ -157,7 +161,7 @@ func replay[R any](value json.RawMessage, reply *R) error {
 // idempotency derives the stored key and the request's fingerprint. The key
 // includes who asks and where, so that nobody meets another caller's reply.
 func (m *Memory) idempotency(op string, request any) (key, fingerprint string, err error) {
-	if m.view.IdempotencyKey == "" {
+	if m.view.IdempotencyKey == "" || request == nil {
 		return "", "", nil
 	}
 	body, err := json.Marshal(request)

@@ -122,9 +122,9 @@ func TestRetrievalIsTheSameInEveryStore(t *testing.T) {
 }
 
 func TestRetrievalComparesAndPools(t *testing.T) {
-	none := 0.0 // neighbours are a signal of their own
 	r := measure(t, RetrievalOptions{InMemory: true, Dirs: []string{"testdata/diary", "testdata/diary"}, Systems: []System{lexical, {Name: "none"}},
-		Engine: loci.Options{NeighbourShare: &none}})
+		// Sequences are signals of their own.
+		Engine: loci.Options{Search: loci.SearchOptions{NeighbourShare: loci.None, ContextShare: loci.None}}})
 	q := quality(r)
 	if one, all := q["diary#2 lexical hybrid overall"], q["all lexical hybrid overall"]; !maps.Equal(one, all) {
 		t.Errorf("twice the same data: %v apart, %v together", one, all)
@@ -299,13 +299,14 @@ func TestTurnsHaveNeighbours(t *testing.T) {
 	if diff := cmp.Diff([]int64{0, 0, 1, 1, 2}, d.positions()); diff != "" {
 		t.Error(diff)
 	}
-	none, some := 0.0, 0.5
-	without := quality(measure(t, RetrievalOptions{InMemory: true, Engine: loci.Options{NeighbourShare: &none}}))
-	with := quality(measure(t, RetrievalOptions{InMemory: true, Engine: loci.Options{NeighbourShare: &some}}))
+	with, without := loci.Options{}, loci.Options{}
+	with.Search.NeighbourShare, without.Search.NeighbourShare = 0.5, loci.None
+	asked := quality(measure(t, RetrievalOptions{InMemory: true, Engine: with}))
+	alone := quality(measure(t, RetrievalOptions{InMemory: true, Engine: without}))
 	for mode, same := range map[string]bool{"keyword": true, "vector": true, "hybrid": false} {
 		group := "diary lexical none " + mode + " overall"
-		if maps.Equal(without[group], with[group]) != same {
-			t.Errorf("%s: %v without, %v with neighbours", mode, without[group], with[group])
+		if maps.Equal(alone[group], asked[group]) != same {
+			t.Errorf("%s: %v without, %v with neighbours", mode, alone[group], asked[group])
 		}
 	}
 }

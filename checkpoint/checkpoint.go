@@ -223,7 +223,7 @@ func (c *Handle) decidePut(ctx context.Context, in *Checkpoint, now time.Time) (
 	if err != nil {
 		return d, err
 	}
-	r := &loci.Record{ID: c.m.NewID(), Kind: loci.KindCheckpoint, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now,
+	r := &loci.Record{ID: c.m.NewID(), Kind: Kind, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now,
 		Slot: slotOf(in.Thread, in.Namespace, in.ID), Sequence: runOf(in.Metadata), Text: string(in.State.Data), Attributes: in.Metadata}
 	typ := loci.EventCreated
 	if old != nil {
@@ -294,7 +294,7 @@ func (c *Handle) assign(ctx context.Context, body *body, values map[string]Typed
 
 func (c *Handle) valueRecord(body *body, channel string, v Typed, now time.Time) (*loci.Record, error) {
 	id := c.m.NewID()
-	r := &loci.Record{ID: id, Kind: loci.KindCheckpointValue, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now, Text: string(v.Data),
+	r := &loci.Record{ID: id, Kind: KindValue, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now, Text: string(v.Data),
 		Slot: slotOf(body.Thread, body.Namespace, channel, body.Versions[channel]) + string(id[:])}
 	return r, loci.SetBody(r, valueBody{Channel: channel, Version: body.Versions[channel], Type: v.Type})
 }
@@ -358,7 +358,7 @@ func checkWrites(writes []Write) error {
 }
 
 func (c *Handle) decideWrites(ctx context.Context, prefix, id string, writes []Write, now time.Time) (d loci.Decision[bool], err error) {
-	there, err := c.heads(ctx, loci.KindCheckpointWrite, loci.SlotsBeginning(prefix))
+	there, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(prefix))
 	if err != nil {
 		return d, err
 	}
@@ -398,17 +398,31 @@ func (c *Handle) decideWrites(ctx context.Context, prefix, id string, writes []W
 
 // writeRecord makes the record of a write to the checkpoint with a slot.
 func (c *Handle) writeRecord(slot, id string, w Write, now time.Time) (*loci.Record, error) {
-	r := &loci.Record{ID: c.m.NewID(), Kind: loci.KindCheckpointWrite, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now,
+	r := &loci.Record{ID: c.m.NewID(), Kind: KindWrite, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now,
 		Slot: slot + slotOf(w.Task) + indexSlot(w.Index), Text: string(w.Value.Data)}
 	return r, loci.SetBody(r, writeBody{ID: id, Task: w.Task, TaskPath: w.TaskPath, Index: w.Index, Channel: w.Channel, Type: w.Value.Type})
 }
+
+// The kinds of records that checkpoints are made of.
+const (
+	Kind       loci.Kind = "checkpoint"
+	KindValue  loci.Kind = "checkpoint_value"  // of a channel
+	KindWrite  loci.Kind = "checkpoint_write"  // of a task, after a checkpoint
+	KindThread loci.Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
+)
 
 // CheckpointFeature makes an engine keep checkpoints.
 type Feature struct{}
 
 // Kinds are the checkpoints of a thread and what belongs to them.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: loci.KindCheckpointThread}, {Kind: loci.KindCheckpoint}, {Kind: loci.KindCheckpointValue}, {Kind: loci.KindCheckpointWrite}}
+	return []loci.FeatureKind{{Kind: KindThread}, {Kind: Kind}, {Kind: KindValue}, {Kind: KindWrite}}
+}
+
+// Family is that of the checkpoints of a namespace with their threads, values and
+// writes: erasing and pruning took parts along.
+func (Feature) Family(e *loci.Event) (name string, part, ends bool) {
+	return "checkpoints " + string(e.Mark), e.Kind != Kind, e.Type == loci.EventErased || e.Kind == Kind && e.Type == loci.EventUpdated
 }
 
 // Check finds nothing to refuse: there are no options.

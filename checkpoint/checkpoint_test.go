@@ -47,7 +47,7 @@ func listed(t testing.TB, m *loci.Memory, q checkpoint.Query) (out []string) {
 func stored(t testing.TB, m *loci.Memory, s loci.Store) map[loci.Kind]int64 {
 	t.Helper()
 	out := map[loci.Kind]int64{}
-	for _, kind := range []loci.Kind{loci.KindCheckpoint, loci.KindCheckpointValue, loci.KindCheckpointWrite, loci.KindCheckpointThread} {
+	for _, kind := range []loci.Kind{checkpoint.Kind, checkpoint.KindValue, checkpoint.KindWrite, checkpoint.KindThread} {
 		n, err := s.Count(t.Context(), m.View().Tenant, loci.Filter{Within: []loci.Namespace{{}}, Kinds: []loci.Kind{kind}, NotLive: true})
 		if err != nil {
 			t.Fatal(err)
@@ -144,7 +144,7 @@ func TestUnchangedChannelIsStoredOnce(t *testing.T) {
 			id := fmt.Sprintf("c%02d", i)
 			wantValues(t, getCheckpoint(t, m, "t", "", id), map[string]string{"big": "large", "step": id})
 		}
-		want := map[loci.Kind]int64{loci.KindCheckpoint: 10, loci.KindCheckpointValue: 11, loci.KindCheckpointThread: 1}
+		want := map[loci.Kind]int64{checkpoint.Kind: 10, checkpoint.KindValue: 11, checkpoint.KindThread: 1}
 		if got := stored(t, m, s); !reflect.DeepEqual(got, want) {
 			t.Errorf("stored %v, want %v", got, want)
 		}
@@ -171,12 +171,12 @@ func TestCheckpointValuesOfBranches(t *testing.T) {
 		put("c7", "c6", locitest.GraphState{"x": "3"}, nil)
 		wantValues(t, getCheckpoint(t, m, "t", "", "c7"), map[string]string{})
 		// Other values under the same id: those before are gone unless another has them.
-		before := stored(t, m, s)[loci.KindCheckpointValue]
+		before := stored(t, m, s)[checkpoint.KindValue]
 		put("c1", "", locitest.GraphState{"x": "1", "y": "1"}, map[string]string{"x": "other", "y": "same"})
 		wantValues(t, getCheckpoint(t, m, "t", "", "c1"), map[string]string{"x": "other", "y": "same"})
 		wantValues(t, getCheckpoint(t, m, "t", "", "c6"), map[string]string{"x": "one", "y": "same"})
 		put("c1", "", locitest.GraphState{"x": "1", "y": "1"}, map[string]string{"x": "third", "y": "same"})
-		if after := stored(t, m, s)[loci.KindCheckpointValue]; after != before+1 {
+		if after := stored(t, m, s)[checkpoint.KindValue]; after != before+1 {
 			t.Errorf("%d values; want %d: nobody has the second of c1", after, before+1)
 		}
 	})

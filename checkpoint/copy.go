@@ -35,7 +35,7 @@ func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, e
 		return 0, err
 	}
 	if whole {
-		return loci.Commit(ctx, c.m.Unkeyed(), "copy thread", nil, func(now time.Time) (d loci.Decision[int], err error) {
+		return loci.Commit(ctx, c.m, "copy thread", nil, func(now time.Time) (d loci.Decision[int], err error) {
 			p := copier{c: c, from: from, to: to, now: now, ids: map[loci.ID]loci.ID{}}
 			err = p.run(ctx, func() error { return nil })
 			d.Change, d.Reply = p.change, p.checkpoints
@@ -58,7 +58,7 @@ func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, e
 // copiesWhole reports whether a copy of a thread fits in one change.
 func (c *Handle) copiesWhole(ctx context.Context, thread string) (bool, error) {
 	var records, bytes int64
-	for _, kind := range []loci.Kind{loci.KindCheckpoint, loci.KindCheckpointValue, loci.KindCheckpointWrite} {
+	for _, kind := range []loci.Kind{Kind, KindValue, KindWrite} {
 		f := c.filter(kind)
 		f.Slots = loci.SlotsBeginning(slotOf(thread))
 		n, err := c.m.Count(ctx, f)
@@ -84,7 +84,7 @@ type copier struct {
 
 // run makes all records of the copy and calls flush after each.
 func (p *copier) run(ctx context.Context, flush func() error) error {
-	threads, err := p.c.heads(ctx, loci.KindCheckpointThread, loci.SlotsBeginning(slotOf(p.from)))
+	threads, err := p.c.heads(ctx, KindThread, loci.SlotsBeginning(slotOf(p.from)))
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (p *copier) run(ctx context.Context, flush func() error) error {
 	}
 	// What is named by the checkpoints read at first is what gets copied; what a run
 	// adds meanwhile is not.
-	checkpoints, err := p.c.heads(ctx, loci.KindCheckpoint, loci.SlotsBeginning(slotOf(p.from)))
+	checkpoints, err := p.c.heads(ctx, Kind, loci.SlotsBeginning(slotOf(p.from)))
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (p *copier) belongings(ctx context.Context, head *loci.Record, flush func()
 }
 
 func (p *copier) checkpoint(ctx context.Context, head *loci.Record) error {
-	r, err := p.c.at(ctx, loci.KindCheckpoint, head.Slot, loci.Page{})
+	r, err := p.c.at(ctx, Kind, head.Slot, loci.Page{})
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (p *copier) store(ctx context.Context) error {
 	if len(p.change.Events) == 0 {
 		p.change.Events = []loci.Event{p.c.m.Event(loci.EventCreated, &p.change.Put[0].Record, p.now, map[string]any{"records": len(p.change.Put)})}
 	}
-	_, err := loci.Commit(ctx, p.c.m.Unkeyed(), "copy thread", nil, func(time.Time) (loci.Decision[bool], error) {
+	_, err := loci.Commit(ctx, p.c.m, "copy thread", nil, func(time.Time) (loci.Decision[bool], error) {
 		return loci.Decision[bool]{Change: p.change}, nil
 	})
 	p.change, p.size = loci.Change{}, 0

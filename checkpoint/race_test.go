@@ -45,7 +45,7 @@ func TestCheckpointsArePutWhilePruned(t *testing.T) {
 		if _, err := checkpoint.Of(m).Prune(t.Context(), []string{"t"}, checkpoint.KeepLatest); err != nil {
 			t.Fatal(err)
 		}
-		if got := stored(t, m, s)[loci.KindCheckpointValue]; got != 2 {
+		if got := stored(t, m, s)[checkpoint.KindValue]; got != 2 {
 			t.Errorf("%d values are left, want 2", got)
 		}
 	})
@@ -58,7 +58,7 @@ type interruptedStore struct {
 }
 
 func (s *interruptedStore) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
-	if do := s.between; do != nil && slices.Contains(f.Kinds, loci.KindCheckpointValue) {
+	if do := s.between; do != nil && slices.Contains(f.Kinds, checkpoint.KindValue) {
 		s.between = nil
 		do()
 	}

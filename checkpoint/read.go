@@ -62,7 +62,7 @@ type stored struct {
 
 // body reads a checkpoint without its state; nil: there is none.
 func (c *Handle) body(ctx context.Context, thread, namespace, id string) (*stored, error) {
-	r, err := c.at(ctx, loci.KindCheckpoint, slotOf(thread, namespace, id), loci.Page{NoText: true})
+	r, err := c.at(ctx, Kind, slotOf(thread, namespace, id), loci.Page{NoText: true})
 	if err != nil || r == nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (v *storedValue) typed() Typed { return Typed{Type: v.body.Type, Data: []by
 func (c *Handle) values(ctx context.Context, ids []loci.ID) (map[loci.ID]*storedValue, error) {
 	out := make(map[loci.ID]*storedValue, len(ids))
 	for part := range slices.Chunk(ids, 500) {
-		f := c.filter(loci.KindCheckpointValue)
+		f := c.filter(KindValue)
 		f.IDs = part
 		records, _, err := c.records(ctx, f, loci.Page{Limit: len(part)})
 		if err != nil {
@@ -134,7 +134,7 @@ func (c *Handle) oldValues(ctx context.Context, old *stored) (map[loci.ID]*store
 
 // latestValue finds the value of a channel at a version that was stored last.
 func (c *Handle) latestValue(ctx context.Context, thread, namespace, channel, version string) (loci.ID, error) {
-	f := c.filter(loci.KindCheckpointValue)
+	f := c.filter(KindValue)
 	f.Slots = loci.SlotsBeginning(slotOf(thread, namespace, channel, version))
 	records, _, err := c.records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending, NoText: true})
 	if err != nil || len(records) == 0 {
@@ -149,7 +149,7 @@ func (c *Handle) Get(ctx context.Context, thread, namespace, id string) (Saved, 
 	if err := checkPlace(thread, namespace, id, true); err != nil {
 		return Saved{}, err
 	}
-	f := c.filter(loci.KindCheckpoint)
+	f := c.filter(Kind)
 	if id == "" {
 		f.Slots = loci.SlotsBeginning(slotOf(thread, namespace))
 	} else {
@@ -235,7 +235,7 @@ func (s *stored) saved() Saved {
 // writes reads the pending writes of the checkpoint with a slot, in the order in
 // which LangGraph applies them.
 func (c *Handle) writes(ctx context.Context, slot string) ([]Write, error) {
-	f := c.filter(loci.KindCheckpointWrite)
+	f := c.filter(KindWrite)
 	f.Slots = loci.SlotsBeginning(slot)
 	out := []Write{}
 	for p := (loci.Page{Limit: 1000, Order: loci.SlotAscending}); ; {
@@ -308,7 +308,7 @@ func (c *Handle) List(ctx context.Context, q Query) (Page, error) {
 
 // listAll goes through the checkpoints of all threads.
 func (c *Handle) listAll(ctx context.Context, q Query) (page Page, err error) {
-	f := c.filter(loci.KindCheckpoint)
+	f := c.filter(Kind)
 	f.Where = q.Where
 	page.Checkpoints = []Saved{}
 	size := 0
@@ -343,7 +343,7 @@ func (c *Handle) add(ctx context.Context, page *Page, size *int, r loci.Record, 
 	saved, err := c.load(ctx, []loci.Record{r}, !q.WithoutValues)
 	if err != nil {
 		if errors.Is(err, errErased) {
-			if still, lookErr := c.at(ctx, loci.KindCheckpoint, r.Slot, loci.Page{NoText: true}); lookErr == nil && still == nil {
+			if still, lookErr := c.at(ctx, Kind, r.Slot, loci.Page{NoText: true}); lookErr == nil && still == nil {
 				return nil
 			}
 		}
@@ -409,7 +409,7 @@ func (c *Handle) namespaceLists(ctx context.Context, q Query, last *listPlace) (
 		return nil, err
 	}
 	for _, namespace := range namespaces {
-		f := c.filter(loci.KindCheckpoint)
+		f := c.filter(Kind)
 		f.Where = q.Where
 		f.Slots = loci.SlotsBeginning(slotOf(q.Thread, namespace))
 		before := func(slot string) { f.Slots.To = min(f.Slots.To, slot) }
@@ -434,7 +434,7 @@ func (c *Handle) namespaceLists(ctx context.Context, q Query, last *listPlace) (
 
 // namespaces lists the namespaces of a thread that have checkpoints.
 func (c *Handle) namespaces(ctx context.Context, thread string) (out []string, err error) {
-	records, err := c.heads(ctx, loci.KindCheckpointThread, loci.SlotsBeginning(slotOf(thread)))
+	records, err := c.heads(ctx, KindThread, loci.SlotsBeginning(slotOf(thread)))
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ const dropRecords = 5000
 // succeed without one having seen what the other did.
 func (c *Handle) mark(ctx context.Context, change *loci.Change, thread, namespace string, now time.Time, gone bool) error {
 	slot := slotOf(thread, namespace)
-	r, err := c.at(ctx, loci.KindCheckpointThread, slot, loci.Page{})
+	r, err := c.at(ctx, KindThread, slot, loci.Page{})
 	switch {
 	case err != nil:
 		return err
@@ -33,7 +33,7 @@ func (c *Handle) mark(ctx context.Context, change *loci.Change, thread, namespac
 		change.Erase = append(change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
 		return nil
 	case r == nil:
-		r = &loci.Record{ID: c.m.NewID(), Kind: loci.KindCheckpointThread, Namespace: c.m.Namespace(), Slot: slot, CreatedAt: now}
+		r = &loci.Record{ID: c.m.NewID(), Kind: KindThread, Namespace: c.m.Namespace(), Slot: slot, CreatedAt: now}
 		if err := loci.SetBody(r, threadBody{Thread: thread, Namespace: namespace}); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (c *Handle) eraseValues(change *loci.Change, ids map[loci.ID]bool) {
 // stored lists the checkpoints of a thread and namespace without their states, the
 // oldest first.
 func (c *Handle) stored(ctx context.Context, thread, namespace string) ([]stored, error) {
-	records, err := c.heads(ctx, loci.KindCheckpoint, loci.SlotsBeginning(slotOf(thread, namespace)))
+	records, err := c.heads(ctx, Kind, loci.SlotsBeginning(slotOf(thread, namespace)))
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, e
 			checkpoints int
 			more        bool
 		}
-		s, err := loci.Commit(ctx, c.m.Unkeyed(), "delete thread", nil, func(now time.Time) (d loci.Decision[step], err error) {
+		s, err := loci.Commit(ctx, c.m, "delete thread", nil, func(now time.Time) (d loci.Decision[step], err error) {
 			d.Change, d.Reply.checkpoints, d.Reply.more, err = c.decideDelete(ctx, thread, now)
 			return d, err
 		})
@@ -126,7 +126,7 @@ func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, e
 func (c *Handle) decideDelete(ctx context.Context, thread string, now time.Time) (change loci.Change, checkpoints int, more bool, err error) {
 	slots := loci.SlotsBeginning(slotOf(thread))
 	var touched []threadBody
-	for _, kind := range []loci.Kind{loci.KindCheckpoint, loci.KindCheckpointWrite, loci.KindCheckpointValue} {
+	for _, kind := range []loci.Kind{Kind, KindWrite, KindValue} {
 		records, err := c.heads(ctx, kind, slots)
 		if err != nil {
 			return change, 0, false, err
@@ -138,14 +138,14 @@ func (c *Handle) decideDelete(ctx context.Context, thread string, now time.Time)
 			}
 			r := &records[i]
 			change.Erase = append(change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
-			if kind != loci.KindCheckpoint {
+			if kind != Kind {
 				continue
 			}
 			checkpoints++
 			change.Events = append(change.Events, c.m.Event(loci.EventErased, r, now, map[string]any{"version": r.Version}))
 		}
 	}
-	records, err := c.heads(ctx, loci.KindCheckpointThread, slots)
+	records, err := c.heads(ctx, KindThread, slots)
 	if err != nil {
 		return change, 0, false, err
 	}
@@ -170,7 +170,7 @@ func (c *Handle) account(change *loci.Change, threads []loci.Record, now time.Ti
 	if len(change.Events) > 0 || len(change.Erase) == 0 {
 		return
 	}
-	about := loci.Record{ID: change.Erase[0].ID, Kind: loci.KindCheckpointWrite, Namespace: c.m.Namespace()}
+	about := loci.Record{ID: change.Erase[0].ID, Kind: KindWrite, Namespace: c.m.Namespace()}
 	if len(threads) > 0 {
 		about = threads[0]
 	}
@@ -186,7 +186,7 @@ func (c *Handle) drop(ctx context.Context, thread, namespace string, choose func
 			erased int
 			more   bool
 		}
-		s, err := loci.Commit(ctx, c.m.Unkeyed(), "erase checkpoints", nil, func(now time.Time) (d loci.Decision[step], err error) {
+		s, err := loci.Commit(ctx, c.m, "erase checkpoints", nil, func(now time.Time) (d loci.Decision[step], err error) {
 			all, err := c.stored(ctx, thread, namespace)
 			if err != nil {
 				return d, err
@@ -221,7 +221,7 @@ func (c *Handle) decideDrop(ctx context.Context, all []stored, chosen map[string
 		gone[s.ID] = true
 		change.Erase = append(change.Erase, loci.Erase{ID: s.record.ID, Version: s.record.Version})
 		change.Events = append(change.Events, c.m.Event(loci.EventErased, &s.record, now, map[string]any{"version": s.record.Version}))
-		writes, err := c.heads(ctx, loci.KindCheckpointWrite, loci.SlotsBeginning(s.record.Slot))
+		writes, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(s.record.Slot))
 		if err != nil {
 			return change, 0, err
 		}
@@ -250,7 +250,7 @@ func (c *Handle) decideDrop(ctx context.Context, all []stored, chosen map[string
 
 // orphan takes a checkpoint's parent away.
 func (c *Handle) orphan(ctx context.Context, change *loci.Change, s *stored, now time.Time) error {
-	r, err := c.at(ctx, loci.KindCheckpoint, s.record.Slot, loci.Page{})
+	r, err := c.at(ctx, Kind, s.record.Slot, loci.Page{})
 	if err != nil || r == nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, 
 	if len(sequences) == 0 {
 		return 0, nil
 	}
-	f := c.filter(loci.KindCheckpoint)
+	f := c.filter(Kind)
 	f.Sequences = sequences
 	for {
 		records, _, err := c.records(ctx, f, loci.Page{Limit: 1, NoText: true})

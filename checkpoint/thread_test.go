@@ -69,7 +69,7 @@ func TestLargeThreads(t *testing.T) {
 		if n, err := checkpoint.Of(m).Prune(t.Context(), []string{"copy"}, checkpoint.KeepLatest); n != 2 || err != nil {
 			t.Errorf("pruned %d, %v", n, err)
 		}
-		want := map[loci.Kind]int64{loci.KindCheckpoint: 1, loci.KindCheckpointValue: 2, loci.KindCheckpointWrite: 1, loci.KindCheckpointThread: 1}
+		want := map[loci.Kind]int64{checkpoint.Kind: 1, checkpoint.KindValue: 2, checkpoint.KindWrite: 1, checkpoint.KindThread: 1}
 		if got := stored(t, m, s); !reflect.DeepEqual(got, want) {
 			t.Errorf("left %v, want %v", got, want)
 		}
@@ -168,7 +168,7 @@ func TestDeleteForRuns(t *testing.T) {
 		if string(c.State.Data) != `{"id":"c02"}` {
 			t.Errorf("state is %s", c.State.Data)
 		}
-		wantKinds := map[loci.Kind]int64{loci.KindCheckpoint: 4, loci.KindCheckpointValue: 7, loci.KindCheckpointWrite: 4, loci.KindCheckpointThread: 3}
+		wantKinds := map[loci.Kind]int64{checkpoint.Kind: 4, checkpoint.KindValue: 7, checkpoint.KindWrite: 4, checkpoint.KindThread: 3}
 		if got := stored(t, m, s); !reflect.DeepEqual(got, wantKinds) {
 			t.Errorf("left %v, want %v", got, wantKinds)
 		}
@@ -245,7 +245,7 @@ func TestPruneKeepsWhatTheLatestNeeds(t *testing.T) {
 		if len(c.Writes) != 1 || c.Parent != "" {
 			t.Errorf("%d writes, parent %q", len(c.Writes), c.Parent)
 		}
-		want := map[loci.Kind]int64{loci.KindCheckpoint: 1, loci.KindCheckpointValue: 2, loci.KindCheckpointWrite: 1, loci.KindCheckpointThread: 1}
+		want := map[loci.Kind]int64{checkpoint.Kind: 1, checkpoint.KindValue: 2, checkpoint.KindWrite: 1, checkpoint.KindThread: 1}
 		if got := stored(t, m, s); !reflect.DeepEqual(got, want) {
 			t.Errorf("left %v, want %v", got, want)
 		}
@@ -321,7 +321,7 @@ func TestCheckpointsAreNoMemories(t *testing.T) {
 		if n, err := m.CountErase(t.Context(), loci.EraseQuery{Where: where}); n != 0 || err != nil {
 			t.Errorf("a selection of memories holds %d, %v", n, err)
 		}
-		_, err := m.CountErase(t.Context(), loci.EraseQuery{Kinds: []loci.Kind{loci.KindCheckpointValue}})
+		_, err := m.CountErase(t.Context(), loci.EraseQuery{Kinds: []loci.Kind{checkpoint.KindValue}})
 		locitest.WantCode(t, err, loci.Invalid)
 		records, _, err := s.Records(t.Context(), m.View().Tenant, loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}, loci.Page{})
 		if err != nil {

@@ -289,16 +289,16 @@ func TestRefusedConnectionsAreTriedTwice(t *testing.T) {
 // A caller that goes, even after a while, begins no rest.
 func TestNoRestAfterACallerWent(t *testing.T) {
 	release := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
 	s := serve(t, func(w http.ResponseWriter, q request, n int) {
 		if n == 1 {
+			time.AfterFunc(1200*time.Millisecond, cancel)
 			<-release
 		}
 		floats(w, q)
 	})
 	defer close(release)
 	e := openAI(t, s, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(1200*time.Millisecond, cancel)
 	_, err := e.Embed(ctx, []string{"a"})
 	wantError(t, err, loci.Unavailable)
 	if _, err := e.Embed(t.Context(), []string{"a"}); err != nil {
@@ -342,7 +342,7 @@ func TestRequestsPerMinute(t *testing.T) {
 	if q := s.requests(); q[6].at.Sub(q[0].at) < 350*time.Millisecond {
 		t.Errorf("7 requests in %v", q[6].at.Sub(q[0].at))
 	}
-	e = openAI(t, s, func(c *embedding.Config) { c.RequestsPerMinute, c.Timeout = 1, time.Second })
+	e = openAI(t, s, func(c *embedding.Config) { c.RequestsPerMinute, c.Timeout = 1, 30*time.Second })
 	if _, err := e.Embed(t.Context(), []string{"a"}); err != nil {
 		t.Fatal(err)
 	}

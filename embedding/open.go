@@ -14,6 +14,9 @@ import (
 // Specs are the forms of [Config.Spec].
 var Specs = []string{"builtin", "lexical", "openai:MODEL", "ollama:MODEL", "local:DIRECTORY", "none"}
 
+// NoPrefix says "none" where an empty prefix means that of the model. No text has a NUL.
+const NoPrefix = "\x00"
+
 // A Config names an embedder and what it needs. Only Spec is ever required; what
 // another spec would need is passed over, so that one Config serves them all.
 type Config struct {
@@ -25,8 +28,9 @@ type Config struct {
 	Dimensions int
 
 	// QueryPrefix and DocumentPrefix are put in front of queries and of texts that
-	// are to be found. nil: what the model is known to want, mostly nothing.
-	QueryPrefix, DocumentPrefix *string
+	// are to be found. Empty: what the model is known to want, mostly nothing;
+	// [NoPrefix]: nothing in any case.
+	QueryPrefix, DocumentPrefix string
 
 	OpenAIURL string // default "https://api.openai.com/v1"; any service with its interface
 	OpenAIKey Key    // none: requests go without

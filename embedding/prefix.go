@@ -1,6 +1,7 @@
 package embedding
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -50,13 +51,14 @@ func knownPrefixes(model string) prefixes {
 
 // configured lays the operator's choice over what is known.
 func (p prefixes) configured(c Config) prefixes {
-	if c.QueryPrefix != nil {
-		p.query = *c.QueryPrefix
+	return prefixes{query: chosen(c.QueryPrefix, p.query), document: chosen(c.DocumentPrefix, p.document)}
+}
+
+func chosen(prefix, known string) string {
+	if prefix == NoPrefix {
+		return ""
 	}
-	if c.DocumentPrefix != nil {
-		p.document = *c.DocumentPrefix
-	}
-	return p
+	return cmp.Or(prefix, known)
 }
 
 // prefixed puts prefixes in front of an embedder's texts.

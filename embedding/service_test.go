@@ -90,7 +90,7 @@ const secretKey = "sk-secretsecretsecretsecret"
 
 func openAI(t *testing.T, s *service, change func(*embedding.Config)) loci.Embedder {
 	t.Helper()
-	c := embedding.Config{Spec: "openai:m", OpenAIURL: s.URL + "/v1/", OllamaURL: s.URL, Timeout: 3 * time.Second,
+	c := embedding.Config{Spec: "openai:m", OpenAIURL: s.URL + "/v1/", OllamaURL: s.URL, Timeout: 30 * time.Second,
 		OpenAIKey: embedding.Key{Source: "$THE_VARIABLE", Read: func() (string, error) { return secretKey + "\n", nil }}}
 	if change != nil {
 		change(&c)
@@ -256,20 +256,20 @@ func TestOllama(t *testing.T) {
 }
 
 func TestPrefixes(t *testing.T) {
-	empty, mine := "", "mine: "
+	const mine = "mine: "
 	for _, c := range []struct {
 		spec            string
-		query, document *string
+		query, document string
 		model           string
 		sent            []string // a document, then a query
 	}{
-		{"openai:plain", nil, nil, "openai:plain", []string{"text", "text"}},
-		{"ollama:nomic-embed-text", nil, nil, "ollama:nomic-embed-text#", []string{"search_document: text", "search_query: text"}},
-		{"openai:intfloat/multilingual-e5-small", nil, nil, "openai:intfloat/multilingual-e5-small#", []string{"passage: text", "query: text"}},
-		{"openai:BAAI/bge-small-en-v1.5", nil, nil, "openai:BAAI/bge-small-en-v1.5", []string{"text", "Represent this sentence for searching relevant passages: text"}},
-		{"ollama:nomic-embed-text", &empty, &empty, "ollama:nomic-embed-text", []string{"text", "text"}},
-		{"openai:plain", &mine, nil, "openai:plain", []string{"text", "mine: text"}},
-		{"openai:plain", nil, &mine, "openai:plain#", []string{"mine: text", "text"}},
+		{"openai:plain", "", "", "openai:plain", []string{"text", "text"}},
+		{"ollama:nomic-embed-text", "", "", "ollama:nomic-embed-text#", []string{"search_document: text", "search_query: text"}},
+		{"openai:intfloat/multilingual-e5-small", "", "", "openai:intfloat/multilingual-e5-small#", []string{"passage: text", "query: text"}},
+		{"openai:BAAI/bge-small-en-v1.5", "", "", "openai:BAAI/bge-small-en-v1.5", []string{"text", "Represent this sentence for searching relevant passages: text"}},
+		{"ollama:nomic-embed-text", embedding.NoPrefix, embedding.NoPrefix, "ollama:nomic-embed-text", []string{"text", "text"}},
+		{"openai:plain", mine, "", "openai:plain", []string{"text", "mine: text"}},
+		{"openai:plain", "", mine, "openai:plain#", []string{"mine: text", "text"}},
 	} {
 		t.Run(c.spec+c.model, func(t *testing.T) {
 			s := serve(t, func(w http.ResponseWriter, q request, _ int) {

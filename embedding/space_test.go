@@ -19,8 +19,8 @@ func TestForSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	query, document := "query: ", "text: "
-	prefixed := Config{DocumentPrefix: &document, QueryPrefix: &query}
+	const query, document = "query: ", "text: "
+	prefixed := Config{DocumentPrefix: document, QueryPrefix: query}
 	withPrefix := prefixed
 	withPrefix.Spec = "ollama:some"
 	other, err := Open(withPrefix)

@@ -92,8 +92,8 @@ func checkKey(key string) error {
 // holder finds what a key names: an item, or a fact whose id it is.
 func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at time.Time) (*loci.Record, error) {
 	slot := slotOf(key)
-	f := loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindItem}, Slot: &slot, At: at}
-	if r, err := it.m.Record(ctx, f); err != nil || r != nil {
+	f := loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{Kind}, Slot: &slot, At: at}
+	if r, err := it.one(ctx, f); err != nil || r != nil {
 		return r, err
 	}
 	id, err := loci.ParseID(key)
@@ -101,8 +101,20 @@ func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at t
 		return nil, nil //nolint:nilerr // a key that is no id names no fact
 	}
 	f = loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindFact}, IDs: []loci.ID{id}, At: at}
-	return it.m.Record(ctx, f)
+	return it.one(ctx, f)
 }
+
+// one reads what a filter selects of which there is one at most; nil: there is none.
+func (it *Handle) one(ctx context.Context, f loci.Filter) (*loci.Record, error) {
+	records, _, err := it.m.Records(ctx, f, loci.Page{Limit: 1})
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	return &records[0], nil
+}
+
+// Kind is that of items: JSON values under keys that callers chose.
+const Kind loci.Kind = "item"
 
 func slotOf(key string) string { return "key:" + key }
 
@@ -127,14 +139,14 @@ func (it *Handle) Put(ctx context.Context, n loci.Namespace, key string, value j
 		if holder != nil && holder.Kind == loci.KindFact {
 			return it.reviseFact(ctx, holder, value, now)
 		}
-		return it.decidePut(ctx, *draft, holder, opts, now)
+		return it.decidePut(*draft, holder, opts, now)
 	})
 	return err
 }
 
 // draft checks an item and makes its record, all but ids and times.
 func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opts *PutOptions) (*loci.Record, error) {
-	most := it.m.Limits().Content
+	most := it.m.Settings().MaxContent
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
@@ -152,16 +164,16 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	if err != nil || !ok {
 		return nil, loci.Errorf(loci.Invalid, "value must be a JSON object")
 	}
-	object = it.m.RedactValue(object).(map[string]any)
-	attributes, err := loci.EncodeJSON(object)
+	object = loci.Redact(it.m, object)
+	attributes, err := loci.MarshalJSON(object)
 	if err != nil {
-		return nil, loci.Errorf(loci.Invalid, "value is not JSON: %s", loci.JSONFault(err))
+		return nil, loci.Errorf(loci.Invalid, "value is not JSON: %s", err)
 	}
 	paths, err := parsePaths(opts.Index)
 	if err != nil {
 		return nil, err
 	}
-	r := &loci.Record{Kind: loci.KindItem, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes}
+	r := &loci.Record{Kind: Kind, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes}
 	if opts.Index == nil {
 		r.Text = loci.Flatten(object)
 	} else {
@@ -174,12 +186,12 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	return r, loci.SetBody(r, body{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes()})
 }
 
-func (it *Handle) decidePut(ctx context.Context, r loci.Record, old *loci.Record, opts *PutOptions, now time.Time) (loci.Decision[bool], error) {
+func (it *Handle) decidePut(r loci.Record, old *loci.Record, opts *PutOptions, now time.Time) (loci.Decision[bool], error) {
 	r.UpdatedAt = now
 	if opts.TTL > 0 {
 		r.ExpiresAt = now.Add(opts.TTL).Truncate(time.Millisecond)
 	}
-	put := loci.Put{Revisions: it.m.Limits().Revisions}
+	put := loci.Put{Revisions: it.m.Settings().Revisions}
 	typ := loci.EventCreated
 	if old == nil {
 		r.ID, r.Version, r.CreatedAt = it.m.NewID(), 1, now
@@ -192,22 +204,15 @@ func (it *Handle) decidePut(ctx context.Context, r loci.Record, old *loci.Record
 			r.CreatedAt, put.Revisions = now, 0 // what expired is out of every read, earlier states too
 		}
 	}
-	if !put.SameText {
-		put.Vectors = it.m.Vectors(ctx, []*loci.Record{&r})[0]
-	}
 	put.Record = r
-	return loci.Decision[bool]{Record: r.ID, Change: loci.Change{Put: []loci.Put{put},
+	return loci.Decision[bool]{Record: r.ID, Embed: loci.EmbedFirst, Change: loci.Change{Put: []loci.Put{put},
 		Events: []loci.Event{it.m.Event(typ, &r, now, map[string]any{"version": r.Version, "bytes": len(r.Attributes)})}}}, nil
 }
 
 // reviseFact is a put under the id of a fact.
 func (it *Handle) reviseFact(ctx context.Context, old *loci.Record, value json.RawMessage, now time.Time) (loci.Decision[bool], error) {
-	in, err := loci.RevisionOfValue(value)
-	if err != nil {
-		return loci.Decision[bool]{}, err
-	}
-	d, err := it.m.DecideRevision(ctx, *old, in, now)
-	return loci.Decision[bool]{Change: d.Change, Record: d.Record}, err
+	d, err := it.m.ReviseValue(ctx, *old, value, now)
+	return loci.Decision[bool]{Change: d.Change, Embed: d.Embed, Record: d.Record}, err
 }
 
 // Get reads one item; NotFound when there is none. A read moves the expiry of an
@@ -236,7 +241,7 @@ func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.T
 	var touches []loci.Touch
 	for _, r := range records {
 		var body body
-		if r.Kind != loci.KindItem || r.ExpiresAt.IsZero() || json.Unmarshal(r.Body, &body) != nil || body.TTL <= 0 {
+		if r.Kind != Kind || r.ExpiresAt.IsZero() || json.Unmarshal(r.Body, &body) != nil || body.TTL <= 0 {
 			continue
 		}
 		until := now.Add(time.Duration(body.TTL * float64(time.Minute))).Truncate(time.Millisecond)
@@ -250,7 +255,7 @@ func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.T
 // ItemOf shows a record of kind item or fact as an item.
 func FromRecord(r *loci.Record) (Item, error) {
 	it := Item{Namespace: r.Namespace, Value: r.Attributes, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}
-	if r.Kind == loci.KindItem {
+	if r.Kind == Kind {
 		var body body
 		if err := json.Unmarshal(r.Body, &body); err != nil {
 			return Item{}, &loci.Error{Code: loci.Internal, Op: "read item", Err: err}
@@ -299,7 +304,7 @@ func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := inner.Search(ctx, loci.Query{Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{loci.KindItem, loci.KindFact}})
+	result, err := inner.Search(ctx, loci.Query{Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{Kind, loci.KindFact}})
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +345,7 @@ func (it *Handle) Namespaces(ctx context.Context, q NamespaceQuery) ([]loci.Name
 	if q.Limit < 1 || q.Limit > 10_000 || q.Offset < 0 || q.MaxDepth < 0 {
 		return nil, loci.Errorf(loci.Invalid, "limit must be 1 to 10000, offset and max_depth at least 0")
 	}
-	f := loci.Filter{Within: []loci.Namespace{it.m.Namespace()}, Kinds: []loci.Kind{loci.KindItem, loci.KindFact}, At: it.m.Now()}
+	f := loci.Filter{Within: []loci.Namespace{it.m.Namespace()}, Kinds: []loci.Kind{Kind, loci.KindFact}, At: it.m.Now()}
 	all, err := it.m.Namespaces(ctx, f)
 	if err != nil {
 		return nil, err
@@ -382,7 +387,7 @@ type Feature struct{}
 
 // Kinds are the items, each a memory of its own.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: loci.KindItem, Memory: true}}
+	return []loci.FeatureKind{{Kind: Kind, Memory: true, Counted: true}}
 }
 
 // Check finds nothing to refuse: there are no options.

@@ -51,7 +51,7 @@ func TestItems(t *testing.T) {
 
 func TestItemRules(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{MaxContent: 1000}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{MaxBytes: 1000}}), "u")
 		all := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}))
 		n := loci.Namespace{"u", "n"}
 		many := make([]string, 65)

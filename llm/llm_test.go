@@ -23,7 +23,7 @@ func serve(t *testing.T, provider string, change func(*llm.Config), handle http.
 	t.Helper()
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
-	config := llm.Config{Provider: provider, Model: "m", BaseURL: server.URL + "/base", MaxReply: 4096, Timeout: 5 * time.Second,
+	config := llm.Config{Provider: provider, Model: "m", BaseURL: server.URL + "/base", MaxReply: 4096, Timeout: 30 * time.Second,
 		Key: llm.Key{Source: "$KEY", Read: func() (string, error) { return "the-key\n", nil }}}
 	if change != nil {
 		change(&config)
@@ -98,7 +98,12 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
-			completer := serve(t, llm.OpenAI, func(c *llm.Config) { c.Timeout = 300 * time.Millisecond }, func(w http.ResponseWriter, r *http.Request) {
+			completer := serve(t, llm.OpenAI, func(config *llm.Config) {
+				config.Timeout = 30 * time.Second
+				if name == "hung" {
+					config.Timeout = 300 * time.Millisecond
+				}
+			}, func(w http.ResponseWriter, r *http.Request) {
 				calls.Add(1)
 				c.handle(w, r)
 			})
@@ -169,7 +174,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if _, err := c.Complete(ctx, prompt); !errors.Is(err, loci.ErrInvalid) {
 		t.Errorf("link-local: %v", err)

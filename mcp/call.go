@@ -16,7 +16,7 @@ import (
 // for the model to read; what is not the model's to mend is a protocol error.
 func (s *Server) call(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	// Before taking a slot: whoever is waited for needs one, too.
-	if err := turnOf(r.Extra).wait(ctx); err != nil {
+	if err := s.turns.find(requestID(r.Extra)).wait(ctx); err != nil {
 		return failed(err), nil
 	}
 	select {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -49,8 +50,9 @@ type conn struct {
 // A request is a call that the SDK has and did not answer yet.
 type request struct {
 	incoming
-	cancelled bool  // by the client, which expects no reply any more
-	turn      *turn // nil for what changes nothing
+	cancelled bool   // by the client, which expects no reply any more
+	name      string // see requestName
+	turn      *turn  // nil for what changes nothing
 }
 
 func newConn(s *Server, out io.Writer, stop <-chan struct{}) *conn {
@@ -130,14 +132,12 @@ func (c *conn) admit(in incoming) bool {
 	case !r.IsCall():
 		return true
 	}
-	extra := &sdk.RequestExtra{Header: http.Header{headerRequestID: {fmt.Sprintf("%s-%v", c.nonce, r.ID.Raw())}}}
-	var own *turn
+	call := &request{incoming: in, name: c.requestName(r.ID)}
 	if c.server.changes(r) {
-		own = newTurn(c.lastWrite)
-		own.attach(extra)
+		call.turn = newTurn(c.lastWrite)
 	}
 	c.mu.Lock()
-	f := c.trackLocked(r, in, own)
+	f := c.trackLocked(r.ID, call)
 	c.mu.Unlock()
 	if f != nil {
 		id, _ := json.Marshal(r.ID.Raw())
@@ -148,24 +148,45 @@ func (c *conn) admit(in incoming) bool {
 		_ = c.answer(in, refusal(id, f))
 		return false
 	}
-	if own != nil {
-		c.lastWrite = own
+	if call.turn != nil {
+		c.lastWrite = call.turn
+		c.server.turns.put(call.name, call.turn)
 	}
-	r.Extra = extra
+	r.Extra = &sdk.RequestExtra{Header: http.Header{headerRequestID: {call.name}}}
 	return true
 }
 
-func (c *conn) trackLocked(r *jsonrpc.Request, in incoming, own *turn) *fault {
+// requestName is the id of a request across connections. No two requests under way
+// share one: 1 and "1" are different ids, so a text that looks like a number is quoted.
+func (c *conn) requestName(id jsonrpc.ID) string {
+	if text, ok := id.Raw().(string); ok {
+		if _, err := strconv.ParseInt(text, 10, 64); err == nil || strings.HasPrefix(text, `"`) {
+			return fmt.Sprintf("%s-%q", c.nonce, text)
+		}
+	}
+	return fmt.Sprintf("%s-%v", c.nonce, id.Raw())
+}
+
+func (c *conn) trackLocked(id jsonrpc.ID, call *request) *fault {
 	n := len(c.pending)
 	switch {
-	case c.pending[r.ID] != nil:
+	case c.pending[id] != nil:
 		return faultTaken
-	case n >= c.limits.InFlight+c.limits.Queued, n > 0 && c.size+in.size > c.limits.QueuedBytes:
+	case n >= c.limits.InFlight+c.limits.Queued, n > 0 && c.size+call.size > c.limits.QueuedBytes:
 		return faultBusy
 	}
-	c.pending[r.ID] = &request{incoming: in, turn: own}
-	c.size += in.size
+	c.pending[id] = call
+	c.size += call.size
 	return nil
+}
+
+// abandon forgets the requests that nobody answers any more: the SDK is done.
+func (c *conn) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.pending {
+		c.server.turns.drop(call.name)
+	}
 }
 
 // cancel notes that the client expects no reply; the SDK stops the work.
@@ -212,6 +233,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	if of != nil {
 		cancelled = of.cancelled
 		delete(c.pending, r.ID)
+		c.server.turns.drop(of.name)
 		c.size -= of.size
 	}
 	c.mu.Unlock()

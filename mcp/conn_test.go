@@ -131,6 +131,67 @@ func TestWritesRunInTheOrderTheyCame(t *testing.T) {
 	}
 }
 
+// TestTurnsOfEveryIDAreKeptApart: 1 and "1" are two requests under way, and connections
+// that use the same ids do not wait for one another.
+func TestTurnsOfEveryIDAreKeptApart(t *testing.T) {
+	b := newBench(t, Limits{}, nil)
+	first, second := connect(t, b.Server), connect(t, b.Server)
+	ids := []string{`1`, `"1"`, `"\"1\""`, `"a"`, `0`, `"0"`}
+	for _, w := range []*wire{first, second} {
+		w.initialize("2025-11-25")
+		for _, id := range ids {
+			w.send(callLine(id, "write", `{}`))
+		}
+	}
+	eventually(t, "one write of each connection runs", func() bool { return b.count(&b.started) == 2 })
+	eventually(t, "each call has a turn", func() bool { return b.turnsUnderWay() == 2*len(ids) })
+	close(b.release)
+	for _, w := range []*wire{first, second} {
+		for _, want := range ids {
+			if r := parse(t, w.receive()); string(r.ID) != want || r.text() != "released" {
+				t.Errorf("got %s %q, want the reply to %s", r.ID, r.text(), want)
+			}
+		}
+	}
+}
+
+// TestNoTurnIsKeptAfterItsCall, however the call ended: answered, refused before it ran
+// or while it did, cancelled before its turn or in it, or given up with its connection.
+func TestNoTurnIsKeptAfterItsCall(t *testing.T) {
+	b := newBench(t, Limits{Queued: 2, InFlight: 4, Drain: 50 * time.Millisecond}, nil)
+	w := connect(t, b.Server)
+	w.initialize("2025-11-25")
+	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`
+	w.send(callLine("1", "write", `{}`), callLine("2", "write", `{}`), callLine("3", "write", `{}`))
+	eventually(t, "the first write runs", func() bool { return b.count(&b.started) == 1 })
+	w.send(fmt.Sprintf(cancel, 2), fmt.Sprintf(cancel, 1))
+	eventually(t, "one turn is left", func() bool { return b.turnsUnderWay() == 1 })
+	w.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"write","arguments":7,"_meta":[]}}`)
+	if r := parse(t, w.receive()); string(r.ID) != "4" || r.Error == nil {
+		t.Errorf("params of another form: %+v", r)
+	}
+	w.send(callLine("3", "write", `{}`)) // is in use
+	w.receive()
+	for i := range 6 {
+		w.send(callLine(fmt.Sprint(10+i), "write", `{}`))
+	}
+	w.receive() // is one too many
+	eventually(t, "six turns are kept", func() bool { return b.turnsUnderWay() == 6 })
+	_ = w.in.Close()
+	if err := w.ended(); err != nil {
+		t.Error(err)
+	}
+	if n := b.turnsUnderWay(); n != 0 {
+		t.Errorf("%d turns are kept for a connection that is over", n)
+	}
+}
+
+func (b *bench) turnsUnderWay() int {
+	b.turns.mu.Lock()
+	defer b.turns.mu.Unlock()
+	return len(b.turns.of)
+}
+
 // TestOverloadIsRefusedNotQueuedWithoutBound.
 func TestOverloadIsRefusedNotQueuedWithoutBound(t *testing.T) {
 	b := newBench(t, Limits{InFlight: 2, Queued: 3}, nil)
@@ -268,9 +329,7 @@ func TestEndOfInputWaitsNotForever(t *testing.T) {
 	if err := w.ended(); err != nil {
 		t.Error(err)
 	}
-	if n := b.count(&b.cancelled); n != 1 {
-		t.Errorf("%d calls were cancelled, want 1", n)
-	}
+	eventually(t, "the call is cancelled", func() bool { return b.count(&b.cancelled) == 1 })
 }
 
 // TestBrokenInputIsAnError, unlike its end.

@@ -84,12 +84,9 @@ func (s *Server) tree(ctx context.Context, r source, meta sdk.Meta) (*tree.Tree,
 	return s.files.Tree(c)
 }
 
-// within runs a request for files as calls of tools run: after what came before it,
-// in one of the slots, and in bounded time.
+// within runs a request for files as calls of tools that only read run: in one of the
+// slots, and in bounded time.
 func (s *Server) within(ctx context.Context, r source, do func(context.Context) error) error {
-	if err := turnOf(r.GetExtra()).wait(ctx); err != nil {
-		return s.fileError(ctx, r, err)
-	}
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -127,14 +124,14 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 		if params == nil {
 			params = &sdk.ListResourcesParams{}
 		}
-		fileTree, err := s.tree(ctx, r, params.Meta)
+		files, err := s.tree(ctx, r, params.Meta)
 		if tree.ErrnoOf(err) == tree.ENOTMEM {
 			return nil // clients list without being asked to: no thread, no files
 		}
 		if err != nil {
 			return err
 		}
-		list, next, err := fileTree.Files(ctx, loci.Page{Limit: resourcePage, Cursor: params.Cursor})
+		list, next, err := files.Files(ctx, loci.Page{Limit: resourcePage, Cursor: params.Cursor})
 		for _, f := range list {
 			out.Resources = append(out.Resources, &sdk.Resource{URI: resourceURI(f.Path), Name: f.Name, Title: f.Path, MIMEType: resourceType, Size: f.Bytes})
 		}
@@ -154,13 +151,13 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 		if !ok {
 			return sdk.ResourceNotFoundError(r.Params.URI)
 		}
-		fileTree, err := s.tree(ctx, r, r.Params.Meta)
+		files, err := s.tree(ctx, r, r.Params.Meta)
 		if err != nil {
 			return err
 		}
-		text, err := fileTree.Read(ctx, path)
+		text, err := files.Read(ctx, path)
 		if tree.ErrnoOf(err) == tree.EISDIR {
-			text, err = directory(ctx, fileTree, path)
+			text, err = directory(ctx, files, path)
 		}
 		if tree.ErrnoOf(err) == tree.ENOENT {
 			return sdk.ResourceNotFoundError(r.Params.URI)
@@ -175,8 +172,8 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 }
 
 // directory writes the URIs of what is in a directory, a line each.
-func directory(ctx context.Context, fileTree *tree.Tree, path string) (string, error) {
-	list, err := fileTree.List(ctx, path)
+func directory(ctx context.Context, files *tree.Tree, path string) (string, error) {
+	list, err := files.List(ctx, path)
 	var lines strings.Builder
 	for _, f := range list {
 		lines.WriteString(resourceURI(f.Path))

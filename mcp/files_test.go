@@ -291,7 +291,7 @@ func TestResourcesComeInPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fileTree, err := tree.Of(m, "", "")
+	stored, err := tree.Of(m, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestResourcesComeInPages(t *testing.T) {
 	for n := range 1100 {
 		all = append(all, tree.FileContent{Path: fmt.Sprintf("/%d/%d", n%7, n)})
 	}
-	if _, err := fileTree.WriteAll(t.Context(), all, nil); err != nil {
+	if _, err := stored.WriteAll(t.Context(), all, nil); err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, engine, alice(t), files)

@@ -36,14 +36,16 @@ func TestNoteToolsTimeOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	patient := dialOptions(t, engine, mcp.Options{Principal: alice(t)}, tool.Config{Entries: []tool.Instance{notes}})
+	id := patient.ask("memory_save", args{"content": "Likes tea."}).id("note_id")
 	c := dialOptions(t, engine, mcp.Options{Principal: alice(t)}, tool.Config{Entries: []tool.Instance{notes},
 		SearchTimeout: tool.Duration(1500 * time.Millisecond), WriteTimeout: tool.Duration(time.Second)})
-	id := c.ask("memory_save", args{"content": "Likes tea."}).id("note_id")
 	c.ask("memory_save", args{"content": "The embedder is stuck."}).refused(loci.Unavailable, "tool timed out after 1s")
 	c.ask("memory_update", args{"note_id": id, "content": "Now it is stuck."}).refused(loci.Unavailable, "tool timed out after 1s")
 	c.ask("memory_search", args{"query": "is it stuck"}).refused(loci.Unavailable, "tool timed out after 1.5s")
 	// What timed out has left nothing behind, and the connection goes on.
-	if hits := c.ask("memory_search", args{"query": "embedder tea"}).list(); len(hits) != 1 || hits[0]["text"] != "Likes tea." {
+	c.ask("memory_search", args{"query": "stuck again"}).refused(loci.Unavailable, "tool timed out after 1.5s")
+	if hits := patient.ask("memory_search", args{"query": "embedder tea"}).list(); len(hits) != 1 || hits[0]["text"] != "Likes tea." {
 		t.Errorf("notes after the timeouts: %v", hits)
 	}
 }

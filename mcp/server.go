@@ -64,6 +64,7 @@ type Server struct {
 	tools map[string]*tool.Tool
 	order map[string]int
 	slots chan struct{} // one for each tool call that runs
+	turns turns         // of every connection
 	files *tool.Tool    // whose files are resources; nil: there are none
 
 	prompts bool          // whether there are some
@@ -92,7 +93,8 @@ func New(o Options) (*Server, error) {
 	if len(o.Tools) == 0 && o.Connector == nil {
 		return nil, loci.Errorf(loci.Invalid, "an MCP server needs at least one tool")
 	}
-	s := &Server{opts: o, tools: map[string]*tool.Tool{}, order: map[string]int{}, slots: make(chan struct{}, o.Limits.InFlight)}
+	s := &Server{opts: o, tools: map[string]*tool.Tool{}, order: map[string]int{}, slots: make(chan struct{}, o.Limits.InFlight),
+		turns: turns{of: map[string]*turn{}}}
 	// What is not declared answers "method not found".
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	fileCapabilities(&o, capabilities)

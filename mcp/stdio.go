@@ -27,7 +27,9 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return &loci.Error{Code: loci.Internal, Op: "serve MCP", Msg: "internal error", Err: err}
 	}
-	if err := session.Wait(); err != nil {
+	err = session.Wait()
+	c.abandon()
+	if err != nil {
 		return &loci.Error{Code: loci.Unavailable, Op: "serve MCP", Msg: "the connection to the client broke", Err: err}
 	}
 	return nil

@@ -3,10 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A turn keeps the calls of one connection that change something in the order in
@@ -51,20 +50,31 @@ func (t *turn) pass() {
 	}
 }
 
-// turnKey is where a turn travels through the SDK, which passes on what a transport
-// knows of a request's credential.
-const turnKey = "loci/turn"
-
-func (t *turn) attach(extra *sdk.RequestExtra) {
-	extra.TokenInfo = &auth.TokenInfo{Extra: map[string]any{turnKey: t}}
+// turns are those of the calls under way that change something, by the id that the
+// request has across connections: it is the one thing that reaches a tool's handler
+// through the SDK. Whoever puts one in takes it out.
+type turns struct {
+	mu sync.Mutex
+	of map[string]*turn
 }
 
-func turnOf(extra *sdk.RequestExtra) *turn {
-	if extra == nil || extra.TokenInfo == nil {
-		return nil
-	}
-	t, _ := extra.TokenInfo.Extra[turnKey].(*turn)
-	return t
+func (t *turns) put(requestID string, own *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of[requestID] = own
+}
+
+// find returns the turn of a request; nil: it needs none.
+func (t *turns) find(requestID string) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[requestID]
+}
+
+func (t *turns) drop(requestID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.of, requestID)
 }
 
 // changes reports whether a request calls a tool that changes something.

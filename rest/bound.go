@@ -140,6 +140,23 @@ func (b *binder) schema(name string, s *huma.Schema) {
 		return
 	}
 	b.done[s] = true
+	b.limit(name, s)
+	b.schema(name, s.Items)
+	if each, ok := s.AdditionalProperties.(*huma.Schema); ok && (each.Type != "" || each.Ref != "") {
+		b.schema(name, each)
+	}
+	for member, p := range s.Properties {
+		b.schema(member, p)
+	}
+	for _, form := range s.OneOf {
+		b.schema(name, form)
+	}
+	b.described(name, s.Extensions)
+	s.PrecomputeMessages()
+}
+
+// limit writes the bound of a name where a schema has none of its own.
+func (b *binder) limit(name string, s *huma.Schema) {
 	_, typed := s.Extensions["properties"]
 	switch {
 	case s.Type == huma.TypeString && s.MaxLength == nil && s.Enum == nil && s.Format != "uuid" && s.Format != "date-time":
@@ -151,18 +168,6 @@ func (b *binder) schema(name string, s *huma.Schema) {
 	case s.Type == "" && s.OneOf == nil && s.MaxLength == nil: // anything
 		s.MaxLength, s.MaxItems, s.MaxProperties = b.of(name, characters), b.of(name, entries), b.of(name, members)
 	}
-	b.schema(name, s.Items)
-	if each, ok := s.AdditionalProperties.(*huma.Schema); ok && each.Type != "" || ok && each.Ref != "" {
-		b.schema(name, each)
-	}
-	for member, p := range s.Properties {
-		b.schema(member, p)
-	}
-	for _, form := range s.OneOf {
-		b.schema(name, form)
-	}
-	b.described(name, s.Extensions)
-	s.PrecomputeMessages()
 }
 
 // described is schema for what is only described, and checked by the library.

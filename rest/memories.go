@@ -52,7 +52,7 @@ func showMemory(m *loci.Memory, r *loci.Record, at time.Time) (Memory, error) {
 }
 
 // searchedKinds are what a search is among unless it says so.
-var searchedKinds = []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode, loci.KindItem}
+var searchedKinds = []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode, item.Kind}
 
 type searchRequest struct {
 	Query         string         `json:"query,omitempty" doc:"In plain words, with \"phrases\" and begin*; absent: newest first"`

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/session"
 )
 
@@ -40,6 +41,18 @@ type shownMessages []any
 func (shownMessages) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, Extensions: map[string]any{"oneOf": []any{
 		object("A message in the form langchain", storedProperties(), "seq", "created_at", "type", "data"), openAIForm()}}}}
+}
+
+// A shownMessage is a message in the form langchain, or null.
+type shownMessage struct{ *session.StoredMessage }
+
+// MarshalJSON is for package json.
+func (m shownMessage) MarshalJSON() ([]byte, error) { return jsonform.Marshal(m.StoredMessage) }
+
+// Schema is what huma asks a type for.
+func (shownMessage) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Extensions: map[string]any{"oneOf": []any{
+		object("A message in the form langchain", storedProperties(), "seq", "created_at", "type", "data"), map[string]any{"type": "null"}}}}
 }
 
 // object describes an object that may have more properties.
@@ -128,6 +141,11 @@ type (
 			MaxMessages int `json:"max_messages" doc:"How many messages to keep, 0 to 1000000"`
 		} `nameHint:"TrimSession"`
 	}
+	popped struct {
+		SessionID    string       `json:"session_id"`
+		Message      shownMessage `json:"message" doc:"The message that was taken; null: there was none"`
+		MessageCount int64        `json:"message_count" doc:"How many are left"`
+	}
 	searchMessages struct {
 		Query  string    `json:"query" doc:"In plain words, with \"phrases\" and begin*"`
 		Mode   loci.Mode `json:"mode,omitempty" enum:"hybrid,keyword,semantic" doc:"Absent: hybrid"`
@@ -190,6 +208,15 @@ func (a *API) messageRoutes() {
 			return within(a, c, func(m *loci.Memory) (*struct{ Body session.Trimmed }, error) {
 				done, err := session.Of(m).Trim(ctx, in.ID, in.Body.MaxMessages)
 				return &struct{ Body session.Trimmed }{done}, err
+			})
+		})
+	route(a, endpoint{method: http.MethodPost, path: one + "pop", id: "pop_message", summary: "Take the newest message out of a session",
+		scope: loci.ScopeDelete, writes: true, detail: "In one change: of several callers at once each gets another message. " +
+			"Those that a later message of the type remove names are passed over. The message is erased."},
+		func(ctx context.Context, c *caller, in *oneSession) (*struct{ Body popped }, error) {
+			return within(a, c, func(m *loci.Memory) (*struct{ Body popped }, error) {
+				done, err := session.Of(m).Pop(ctx, in.ID)
+				return &struct{ Body popped }{popped{done.Session, shownMessage{done.Message}, done.Messages}}, err
 			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/sessions/search", id: "search_sessions", summary: "Find messages of any session", scope: loci.ScopeRead},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -98,7 +99,7 @@ type failing struct {
 }
 
 func (s *failing) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
-	if len(f.Kinds) == 1 && f.Kinds[0] == loci.KindMessage && s.left.Add(-1) < 0 {
+	if len(f.Kinds) == 1 && f.Kinds[0] == session.KindMessage && s.left.Add(-1) < 0 {
 		return nil, "", &loci.Error{Code: loci.Unavailable, Msg: "the store is away", Err: errors.New("a cable")}
 	}
 	return s.Store.Records(ctx, t, f, p)

@@ -180,9 +180,9 @@ func TestSlowBodyIsCutOff(t *testing.T) {
 // TestBodyMayPause once it is ahead of the least rate, and never beyond the time of a
 // whole request.
 func TestBodyMayPause(t *testing.T) {
-	_, address := listening(t, Options{Grace: 50 * time.Millisecond, Rate: 10})
+	_, address := listening(t, Options{Grace: time.Second, Rate: 10})
 	ahead := raw(t, address, head(1001)+strings.Repeat(" ", 1000)) // 100 s ahead
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond)
 	if _, err := ahead.Write([]byte{'1'}); err != nil {
 		t.Fatal(err)
 	}
@@ -377,16 +377,16 @@ func TestSlowReaderLosesItsSlot(t *testing.T) {
 // TestReplyMayPause: the time that a request needs counts for neither its body nor its
 // reply, though a part of the reply is sent already.
 func TestReplyMayPause(t *testing.T) {
-	_, address := listening(t, Options{Grace: 50 * time.Millisecond, Receive: 50 * time.Millisecond, Send: time.Hour,
+	_, address := listening(t, Options{Grace: time.Second, Receive: time.Second, Send: time.Hour,
 		REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "a")
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(1500 * time.Millisecond)
 			if err := r.Context().Err(); err != nil {
 				t.Errorf("the request ended: %v", err)
 			}
 			if r.Method == http.MethodPost {
 				http.NewResponseController(w).Flush()
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(1500 * time.Millisecond)
 			}
 		})})
 	answered(t, address, "GET", "/v1/x", "")

@@ -91,6 +91,7 @@ func (s *Handle) Append(ctx context.Context, id string, messages []Message) (App
 			return d, err
 		}
 		d.Reply = Appended{Session: st.body.ID, Created: st.fresh, First: st.body.Last + 1, Last: st.body.Last + int64(len(messages)), CreatedAt: now}
+		d.Embed = loci.EmbedSoon
 		d.Reply.Trimmed, d.Change, err = a.decide(ctx, st, now)
 		d.Reply.Messages, d.Record = st.body.Count, st.record.ID
 		return d, err
@@ -121,9 +122,6 @@ type appending struct {
 	headers []header       // of the drafts; their numbers follow
 	numbers []int64        // of an import that keeps them; nil: those that follow
 	typ     loci.EventType // default EventAppended, of a new session EventCreated
-	vectors [][]loci.Vectors
-	space   loci.Space // the active space the vectors were made for
-	made    bool
 }
 
 // newAppending checks messages and makes their records.
@@ -141,14 +139,14 @@ func (s *Handle) newAppending(messages []Message) (*appending, error) {
 	if size > MaxAppendBytes {
 		return nil, loci.Errorf(loci.TooLarge, "messages have %d bytes; the limit is %d: append them in several calls", size, MaxAppendBytes)
 	}
-	return s.draftAll(messages)
+	return s.draftAll(messages, s.draftMessage)
 }
 
-func (s *Handle) draftAll(messages []Message) (*appending, error) {
+func (s *Handle) draftAll(messages []Message, draft func(Message) (loci.Record, error)) (*appending, error) {
 	a := &appending{s: s, drafts: make([]loci.Record, len(messages)), headers: make([]header, len(messages))}
 	for i, m := range messages {
 		var err error
-		if a.drafts[i], err = s.draftMessage(m); err != nil {
+		if a.drafts[i], err = draft(m); err != nil {
 			return nil, inMessage(i, err)
 		}
 		a.headers[i] = headerOf(m)
@@ -159,9 +157,6 @@ func (s *Handle) draftAll(messages []Message) (*appending, error) {
 // decide makes the change that adds the messages to a session.
 func (a *appending) decide(ctx context.Context, st *state, now time.Time) (trimmed int64, c loci.Change, err error) {
 	s := a.s
-	if err := a.embed(ctx); err != nil {
-		return 0, c, err
-	}
 	if a.numbers == nil {
 		for i := range a.drafts {
 			a.headers[i].seq = st.body.Last + 1 + int64(i)
@@ -238,17 +233,6 @@ func (a *appending) puts(st *state, gone []header, now time.Time, c *loci.Change
 			r.CreatedAt = now
 		}
 		r.UpdatedAt = r.CreatedAt
-		c.Put = append(c.Put, loci.Put{Record: r, Vectors: a.vectors[i]})
+		c.Put = append(c.Put, loci.Put{Record: r})
 	}
-}
-
-// embed makes the vectors of the batch for the active space, again if that changes.
-func (a *appending) embed(ctx context.Context) error {
-	active, err := a.s.m.Space(ctx)
-	if err != nil || a.made && active == a.space {
-		return err
-	}
-	a.vectors = a.s.m.VectorsSoon(ctx, a.drafts)
-	a.space, a.made = active, true
-	return nil
 }

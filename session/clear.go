@@ -19,7 +19,11 @@ func (s *Handle) Clear(ctx context.Context, id string) (Cleared, error) {
 	if err := checkSessionID(id); err != nil {
 		return Cleared{}, err
 	}
-	return loci.Commit(ctx, s.m, "clear session", map[string]any{"session_id": id}, func(now time.Time) (d loci.Decision[Cleared], err error) {
+	return s.clear(ctx, id, map[string]any{"session_id": id})
+}
+
+func (s *Handle) clear(ctx context.Context, id string, request any) (Cleared, error) {
+	return loci.Commit(ctx, s.m, "clear session", request, func(now time.Time) (d loci.Decision[Cleared], err error) {
 		st, err := s.have(ctx, id)
 		if err != nil {
 			return d, err
@@ -48,7 +52,7 @@ func (s *Handle) clearing(ctx context.Context, st *state, now time.Time) (n Clea
 // in the meantime may stay.
 func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
 	var ids []string
-	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{loci.KindSession}, NotLive: true}
+	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, NotLive: true}
 	page := loci.Page{Limit: 500, Order: loci.SlotAscending} // in which order a session does not move
 	for {
 		records, next, err := s.m.Records(ctx, f, page)
@@ -62,9 +66,8 @@ func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
 			break
 		}
 	}
-	plain := &Handle{s.m.Unkeyed()}
 	for _, id := range ids {
-		one, err := plain.Clear(ctx, id)
+		one, err := s.clear(ctx, id, nil)
 		if errors.Is(err, loci.ErrNotFound) { // somebody else was quicker
 			continue
 		}
@@ -86,7 +89,7 @@ func (Feature) EraseRecord(ctx context.Context, m *loci.Memory, r *loci.Record, 
 	}
 	s := Of(m)
 	id := r.Slot
-	if r.Kind == loci.KindMessage {
+	if r.Kind == KindMessage {
 		id = r.Sequence
 	}
 	st, err := s.find(ctx, id)
@@ -95,16 +98,9 @@ func (Feature) EraseRecord(ctx context.Context, m *loci.Memory, r *loci.Record, 
 		return c, err
 	case st == nil: // what is left of an erase that was stopped half way
 		return m.Erasure([]loci.Record{*r}, now), nil
-	case r.Kind == loci.KindSession:
+	case r.Kind == Kind:
 		_, c, err = s.clearing(ctx, st, now)
 		return c, err
 	}
-	st.body.Count--
-	st.body.Coherent = false // it may have been a call
-	if st.body.Summary != nil && st.body.Summary.Through >= r.Position {
-		st.body.Summary = nil
-	}
-	c, err = s.eraseMessages(ctx, st, []header{{id: r.ID, version: r.Version, seq: r.Position}}, now)
-	c.Events = append(c.Events, m.Event(loci.EventErased, r, now, nil))
-	return c, err
+	return s.eraseMessage(ctx, st, r, now)
 }

@@ -25,7 +25,7 @@ func (w *summarising) write(ctx context.Context) (text, by string, err error) {
 		if ctx.Err() != nil {
 			return "", "", loci.AsError(ctx.Err())
 		}
-		w.s.m.Log().WarnContext(ctx, "the model did not summarise; sentences are picked instead", "model", w.o.Completer.Model(), "error", err)
+		w.s.m.Settings().Logger.WarnContext(ctx, "the model did not summarise; sentences are picked instead", "model", w.o.Completer.Model(), "error", err)
 	}
 	return w.extract(before), Extractive, nil
 }
@@ -40,7 +40,7 @@ Reply with the summary alone, in the language of the conversation, as short plai
 // the answer.
 func (w *summarising) complete(ctx context.Context, before string) (string, error) {
 	room := max(w.o.ContextTokens/2, w.o.ContextTokens-2*w.o.SummaryTokens-300)
-	count := w.s.m.Tokenizer().Count
+	count := w.s.m.Settings().Tokenizer.Count
 	for i := 0; i < w.take; {
 		var lines strings.Builder
 		for used := 0; i < w.take && (used == 0 || used+w.tokens[i] <= room); i++ {
@@ -57,7 +57,7 @@ func (w *summarising) complete(ctx context.Context, before string) (string, erro
 		if err != nil {
 			return "", err
 		}
-		text := strings.TrimSpace(w.s.m.Redact(answer.Text))
+		text := strings.TrimSpace(loci.Redact(w.s.m, answer.Text))
 		if text == "" || answer.Truncated && count(text) > w.o.SummaryTokens {
 			return "", loci.Errorf(loci.Unavailable, "the model's answer is empty or cut")
 		}
@@ -68,7 +68,7 @@ func (w *summarising) complete(ctx context.Context, before string) (string, erro
 
 // fit shortens a text by whole lines, then by characters, to the tokens of a summary.
 func (w *summarising) fit(text string) string {
-	count := w.s.m.Tokenizer().Count
+	count := w.s.m.Settings().Tokenizer.Count
 	for count(text) > w.o.SummaryTokens {
 		if i := strings.LastIndexByte(text, '\n'); i > 0 {
 			text = strings.TrimSpace(text[:i])
@@ -140,7 +140,7 @@ func (w *summarising) extract(before string) string {
 }
 
 func (w *summarising) pick(quotes []quotation, claims []loci.Claim) string {
-	count := w.s.m.Tokenizer().Count
+	count := w.s.m.Settings().Tokenizer.Count
 	used := 0
 	picked := loci.Digest(claims, func(i int) bool {
 		cost := count(quotes[i].speaker+": "+quotes[i].text) + 1

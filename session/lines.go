@@ -11,7 +11,7 @@ import (
 // Lines writes the sessions, each with its messages after it. They are listed by slot:
 // by time one that goes on meanwhile would be passed over.
 func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) error {
-	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{loci.KindSession}, NotLive: true}
+	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{Kind}, NotLive: true}
 	namespaces, err := m.Namespaces(ctx, f)
 	if err != nil {
 		return err
@@ -59,10 +59,10 @@ func (Feature) Take(m *loci.Memory) loci.Taker {
 // Take checks a session or a message; the kernel stores it.
 func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 	// A message's sequence names its session, and that keeps its id.
-	if err := t.m.CleanImported(d, d.Kind == loci.KindMessage); err != nil {
+	if err := t.m.CleanImported(d, d.Kind == KindMessage); err != nil {
 		return false, err
 	}
-	if d.Kind == loci.KindMessage {
+	if d.Kind == KindMessage {
 		err = importMessageRecord(t.m, &d.Record)
 		t.messages[keyOf(&d.Record)] = append(t.messages[keyOf(&d.Record)], d)
 		return false, err
@@ -92,7 +92,7 @@ func (t *taker) Check() error {
 
 // Same compares sessions by what they are, messages by number and words.
 func (t *taker) Same(a, b *loci.Record) bool {
-	if a.Kind == loci.KindSession {
+	if a.Kind == Kind {
 		return bytes.Equal(a.Attributes, b.Attributes) && sameSession(a, b)
 	}
 	return bytes.Equal(a.Attributes, b.Attributes) && a.Slot == b.Slot && a.Text == b.Text
@@ -103,7 +103,7 @@ func (t *taker) Settle(ctx context.Context, drafts []*loci.Imported) ([]loci.Ver
 	verdicts := make([]loci.Verdict, len(drafts))
 	there := map[string]*loci.Record{} // sessions, as they are now
 	for i, d := range drafts {
-		if d.Kind != loci.KindMessage {
+		if d.Kind != KindMessage {
 			continue
 		}
 		key := keyOf(&d.Record)
@@ -203,7 +203,7 @@ func importMessageRecord(m *loci.Memory, r *loci.Record) error {
 // sessionKey names the session that a record is, or is a message of.
 func keyOf(r *loci.Record) string {
 	id := r.Slot
-	if r.Kind == loci.KindMessage {
+	if r.Kind == KindMessage {
 		id = r.Sequence
 	}
 	return r.Namespace.Owner().Key() + "\x00" + id

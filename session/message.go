@@ -202,14 +202,21 @@ func newMessage(typ MessageType, data json.RawMessage, place string) (Message, e
 
 // Validate checks a message that was not read by [ParseMessage].
 func (m Message) Validate() error {
-	if size := len(m.Data) + len(m.Type); size > MaxMessageBytes {
-		return loci.Errorf(loci.TooLarge, "a message has %d bytes; the limit is %d: shorten it, or keep large parts elsewhere", size, MaxMessageBytes)
+	if err := m.checkSize(); err != nil {
+		return err
 	}
 	if err := loci.CheckJSON("data", m.Data); err != nil {
 		return err
 	}
 	_, err := newMessage(m.Type, m.Data, "data")
 	return err
+}
+
+func (m Message) checkSize() error {
+	if size := len(m.Data) + len(m.Type); size > MaxMessageBytes {
+		return loci.Errorf(loci.TooLarge, "a message has %d bytes; the limit is %d: shorten it, or keep large parts elsewhere", size, MaxMessageBytes)
+	}
+	return nil
 }
 
 // checkMessageData checks the fields that LangChain reads.

@@ -54,9 +54,9 @@ func openAIMessage(object fields) (Message, error) {
 		kwargs[openAIRole] = role
 	}
 	data["additional_kwargs"], data["response_metadata"] = kwargs, map[string]any{}
-	encoded, err := loci.EncodeJSON(data)
+	encoded, err := loci.MarshalJSON(data)
 	if err != nil {
-		return Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %s", loci.JSONFault(err))
+		return Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %s", err)
 	}
 	m, err := newMessage(typ, encoded, "data")
 	if err != nil {
@@ -142,7 +142,7 @@ func (m Message) OpenAI() (json.RawMessage, error) {
 			}
 		}
 	}
-	encoded, err := loci.EncodeJSON(out)
+	encoded, err := loci.MarshalJSON(out)
 	if err != nil {
 		return nil, &loci.Error{Code: loci.Internal, Op: "encode message", Err: err}
 	}

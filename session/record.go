@@ -70,7 +70,7 @@ func span(session string, from, before int64) loci.SlotRange {
 
 // within is the filter for messages of a session, by number.
 func (s *Handle) within(session string, from, before int64) loci.Filter {
-	return loci.Filter{Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{loci.KindMessage}, Slots: span(session, from, before), NotLive: true}
+	return loci.Filter{Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{KindMessage}, Slots: span(session, from, before), NotLive: true}
 }
 
 // A sessionState is a session as a write finds it, and leaves it.
@@ -82,7 +82,7 @@ type state struct {
 
 // find reads a session; nil: there is none.
 func (s *Handle) find(ctx context.Context, id string) (*state, error) {
-	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{loci.KindSession}, Slot: &id, NotLive: true}
+	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, Slot: &id, NotLive: true}
 	records, _, err := s.m.Records(ctx, f, loci.Page{Limit: 1})
 	if err != nil || len(records) == 0 {
 		return nil, err
@@ -133,7 +133,7 @@ func (s *Handle) draftSession(in New, now time.Time) (*state, error) {
 		return nil, err
 	}
 	st.body.Coherent = s.most(&st.body) > 0
-	st.record = loci.Record{ID: s.m.NewID(), Kind: loci.KindSession, Namespace: s.sessions(), Slot: st.body.ID, Live: true, UpdatedAt: now}
+	st.record = loci.Record{ID: s.m.NewID(), Kind: Kind, Namespace: s.sessions(), Slot: st.body.ID, Live: true, UpdatedAt: now}
 	return st, nil
 }
 
@@ -169,7 +169,7 @@ func cleanMetadata(m *loci.Memory, raw json.RawMessage) (json.RawMessage, error)
 	if len(raw) > MaxMetadata {
 		return nil, loci.Errorf(loci.TooLarge, "metadata has %d bytes; the limit is %d: shorten it", len(raw), MaxMetadata)
 	}
-	return loci.EncodeJSON(m.RedactValue(object))
+	return loci.MarshalJSON(loci.Redact(m, object))
 }
 
 // most is how many messages a session keeps; 0: all.
@@ -192,11 +192,9 @@ func (s *Handle) put(st *state, now time.Time, active bool) (loci.Put, error) {
 		r.EndsAt = s.options().end(&st.body, r.UpdatedAt)
 	}
 	r.CreatedAt = r.UpdatedAt
-	body, err := loci.MarshalJSON(st.body)
-	if err != nil {
-		return loci.Put{}, &loci.Error{Code: loci.Internal, Op: "encode session", Err: err}
+	if err := loci.SetBody(&r, st.body); err != nil {
+		return loci.Put{}, err
 	}
-	r.Body = body
 	st.record = r
 	return loci.Put{Record: r, SameText: !st.fresh, Revisions: -1}, nil
 }
@@ -233,9 +231,3 @@ func ofRecord(r *loci.Record, at time.Time) (Session, error) {
 	}
 	return out, nil
 }
-
-// SessionOf decodes a record of kind session, as it is at a moment.
-func SessionOf(r *loci.Record, at time.Time) (Session, error) { return ofRecord(r, at) }
-
-// MessageOf decodes a record of kind message.
-func MessageOf(r *loci.Record) (StoredMessage, error) { return readMessage(r) }

@@ -71,11 +71,11 @@ func (s *Handle) Retrieve(ctx context.Context, id string, q RetrieveQuery) (Retr
 	if err := checkSessionID(id); err != nil {
 		return Retrieved{}, err
 	}
-	w := &reminding{count: s.m.Tokenizer().Count, clean: q.Clean, budget: budget}
+	w := &reminding{count: s.m.Settings().Tokenizer.Count, clean: q.Clean, budget: budget}
 	if w.clean == nil {
 		w.clean = func(text string) string { return text }
 	}
-	out := Retrieved{Budget: budget, Tokenizer: s.m.Tokenizer().Name(), Shown: []Reminder{}}
+	out := Retrieved{Budget: budget, Tokenizer: s.m.Settings().Tokenizer.Name(), Shown: []Reminder{}}
 	if out.KeywordOnly, err = s.remind(ctx, id, text, q.Recent, w); err != nil {
 		return Retrieved{}, err
 	}

@@ -48,7 +48,7 @@ func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Hits{}, loci.Errorf(loci.Invalid, "query must not be empty: to list messages, read the history")
 	}
-	f := loci.Filter{Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{loci.KindMessage}, At: s.m.Now()}
+	f := loci.Filter{Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{KindMessage}, At: s.m.Now()}
 	if q.Session != "" {
 		if err := checkSessionID(q.Session); err != nil {
 			return Hits{}, err

@@ -119,7 +119,7 @@ func (s *Handle) Session(ctx context.Context, id string) (Session, error) {
 // unless the query says otherwise. next continues the list; "" is its end.
 func (s *Handle) List(ctx context.Context, q Query, page loci.Page) (sessions []Session, next string, err error) {
 	now := s.m.Now()
-	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{loci.KindSession}, At: now, NotLive: q.Expired}
+	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, At: now, NotLive: q.Expired}
 	page.Order = loci.NewestFirst
 	records, next, err := s.m.Records(ctx, f, page)
 	if err != nil {
@@ -172,6 +172,12 @@ func (s *Handle) History(ctx context.Context, id string, q HistoryQuery) (Histor
 	return out, nil
 }
 
+// The kinds of records that conversations are made of.
+const (
+	Kind        loci.Kind = "session"
+	KindMessage loci.Kind = "message"
+)
+
 // SessionFeature makes an engine keep conversations, and holds their options.
 type Feature struct {
 	// MaxMessages is how many messages a session keeps that says nothing else, up to
@@ -185,7 +191,29 @@ type Feature struct {
 
 // Kinds are sessions and their messages; a session goes before its messages.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: loci.KindSession}, {Kind: loci.KindMessage}}
+	return []loci.FeatureKind{{Kind: Kind, Counted: true}, {Kind: KindMessage, Counted: true}}
+}
+
+// PlaceOf returns where a session, or a message, lies that an export has in a namespace.
+func (Feature) PlaceOf(kind loci.Kind, n loci.Namespace) (loci.Namespace, bool) {
+	k, label := len(n)-1, placeSessions
+	if kind == KindMessage {
+		label = placeMessages
+	}
+	if k < 0 || n[k] != label {
+		return n, false
+	}
+	return n[:k].Inner(label), true
+}
+
+// Family is that of the sessions of a namespace with their messages: trimming and
+// clearing took messages along.
+func (Feature) Family(e *loci.Event) (name string, part, ends bool) {
+	if len(e.Mark) < loci.MarkBytes {
+		return "", false, false
+	}
+	above := e.Mark[:len(e.Mark)-loci.MarkBytes] // they lie beside each other
+	return "sessions " + string(above), e.Kind == KindMessage, e.Type == loci.EventErased || e.Type == loci.EventTrimmed
 }
 
 // Check refuses options out of range.

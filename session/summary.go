@@ -131,7 +131,7 @@ type summarising struct {
 
 // count is what a message takes of the room.
 func (w *summarising) count(m *Message) int {
-	return messageTokens + w.s.m.Tokenizer().Count(m.Speaker()+": "+m.Text())
+	return messageTokens + w.s.m.Settings().Tokenizer.Count(m.Speaker()+": "+m.Text())
 }
 
 // measure counts what is in use and decides how many messages join the summary.
@@ -139,7 +139,7 @@ func (w *summarising) measure(ctx context.Context) error {
 	from, used := int64(1), 0
 	if old := w.st.body.Summary; old != nil {
 		from = old.Through + 1
-		used = w.s.m.Tokenizer().Count(old.Text)
+		used = w.s.m.Settings().Tokenizer.Count(old.Text)
 		f := w.s.within(w.st.body.ID, 1, from)
 		f.Statuses = []string{string(MessageSystem)}
 		if err := w.s.eachMessage(ctx, f, func(m StoredMessage) { w.system += w.count(&m.Message) }); err != nil {
@@ -208,7 +208,7 @@ func (w *summarising) choose() {
 // store stores a summary, unless another one was stored since this one was begun.
 func (w *summarising) store(ctx context.Context, text, by string) (Summarised, error) {
 	s, id := w.s, w.st.body.ID
-	return loci.Commit(ctx, s.m.Unkeyed(), "summarise session", nil, func(now time.Time) (d loci.Decision[Summarised], err error) {
+	return loci.Commit(ctx, s.m, "summarise session", nil, func(now time.Time) (d loci.Decision[Summarised], err error) {
 		st, err := s.have(ctx, id)
 		if err != nil {
 			return d, err
@@ -231,7 +231,7 @@ func (w *summarising) store(ctx context.Context, text, by string) (Summarised, e
 		}
 		st.body.Summary = &Summary{Text: text, Through: w.through, Messages: covered, Epoch: epochOf(st) + 1, By: by, CreatedAt: now}
 		d.Record, d.Reply.Done, d.Reply.Summary = st.record.ID, true, st.body.Summary
-		d.Reply.After = w.system + s.m.Tokenizer().Count(text)
+		d.Reply.After = w.system + s.m.Settings().Tokenizer.Count(text)
 		for _, n := range w.tokens[w.take:] {
 			d.Reply.After += n
 		}

@@ -195,7 +195,7 @@ func TestSummariseAtOnce(t *testing.T) {
 		slow.Completer = &locitest.Writer{Before: func() {
 			last := ofRecord(t, m, "s").Summary.Through
 			first := locitest.HistoryOf(t, m, "s", session.HistoryQuery{After: last, Limit: 1})[0]
-			for _, match := range locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindMessage}, Limit: 1000}).Matches {
+			for _, match := range locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.KindMessage}, Limit: 1000}).Matches {
 				if match.Record.Position == first.Seq {
 					if err := m.Erase(t.Context(), match.Record.ID); err != nil && !errors.Is(err, loci.ErrNotFound) {
 						t.Error(err)

@@ -166,7 +166,7 @@ func (s *Handle) readDocument(r io.Reader) (*importing, error) {
 		return nil, err
 	}
 	if err := loci.UnmarshalJSON(data, into); err != nil {
-		return nil, loci.Errorf(loci.Invalid, "not JSON of an exported session, nor a list of messages: %s", loci.JSONFault(err))
+		return nil, loci.Errorf(loci.Invalid, "not JSON of an exported session, nor a list of messages: %s", err)
 	}
 	switch {
 	case into != any(&document) && len(document.Messages) == 0:
@@ -207,7 +207,7 @@ func (in *importing) readMessages(list []json.RawMessage) error {
 		last, in.messages[i], plain[i] = m.Seq, m, m.Message
 	}
 	var err error
-	if in.batch, err = in.s.draftAll(plain); err != nil {
+	if in.batch, err = in.s.draftAll(plain, in.s.draftParsed); err != nil {
 		return err
 	}
 	in.batch.typ = loci.EventImported
@@ -264,10 +264,10 @@ func checkSummary(m *loci.Memory, s *Summary) (err error) {
 		return nil
 	case s.Through < 0 || s.Through > maxSeq || s.Epoch < 0 || s.Messages < 0:
 		return loci.Errorf(loci.Invalid, "summary: through_seq, epoch and message_count must be at least 0")
-	case len(s.Text) > m.Limits().Content:
-		return loci.Errorf(loci.TooLarge, "summary.text has %d bytes; the limit is %d", len(s.Text), m.Limits().Content)
+	case len(s.Text) > m.Settings().MaxContent:
+		return loci.Errorf(loci.TooLarge, "summary.text has %d bytes; the limit is %d", len(s.Text), m.Settings().MaxContent)
 	}
-	s.Text, s.By = m.Redact(s.Text), m.Redact(loci.ClipLabel(s.By))
+	s.Text, s.By = loci.Redact(m, s.Text), loci.Redact(m, loci.ClipLabel(s.By))
 	s.CreatedAt, err = loci.CheckTime("summary.created_at", s.CreatedAt)
 	return err
 }
@@ -291,6 +291,7 @@ func (in *importing) decide(ctx context.Context, mode ImportMode, now time.Time)
 			Recovery: "Give it another id, or import with mode append or replace."}
 	}
 	d.Reply.Imported = int64(len(in.messages))
+	d.Embed = loci.EmbedSoon
 	d.Reply.Trimmed, d.Change, err = in.batch.decide(ctx, st, now)
 	if err != nil {
 		return d, err

@@ -235,7 +235,7 @@ func TestSessionEraseByID(t *testing.T) {
 		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "one"), locitest.Spoken(session.MessageHuman, "two"), locitest.Spoken(session.MessageHuman, "three"))
 		locitest.Save(t, m, "a note")
 		byText := func(text string) loci.ID {
-			for _, match := range locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindMessage, loci.KindSession}}).Matches {
+			for _, match := range locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.KindMessage, session.Kind}}).Matches {
 				if match.Record.Text == text {
 					return match.Record.ID
 				}
@@ -252,15 +252,15 @@ func TestSessionEraseByID(t *testing.T) {
 		if err := m.Erase(t.Context(), byText("")); err != nil { // the session's record
 			t.Fatal(err)
 		}
-		if found := locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindMessage, loci.KindSession}}); len(found.Matches) > 0 {
+		if found := locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.KindMessage, session.Kind}}); len(found.Matches) > 0 {
 			t.Errorf("left: %q", locitest.Texts(found))
 		}
 		for i := range 3 {
 			locitest.AppendTo(t, m, fmt.Sprint(i), locitest.Spoken(session.MessageHuman, "x"))
 		}
-		_, err := m.CountErase(t.Context(), loci.EraseQuery{Kinds: []loci.Kind{loci.KindMessage}, Tags: []string{"t"}})
+		_, err := m.CountErase(t.Context(), loci.EraseQuery{Kinds: []loci.Kind{session.KindMessage}, Tags: []string{"t"}})
 		locitest.WantCode(t, err, loci.Invalid)
-		q := loci.EraseQuery{Kinds: []loci.Kind{loci.KindMessage}}
+		q := loci.EraseQuery{Kinds: []loci.Kind{session.KindMessage}}
 		if q.Expect, err = m.CountErase(t.Context(), q); err != nil || q.Expect != 6 {
 			t.Fatal(q.Expect, err)
 		}
@@ -278,7 +278,7 @@ func TestSessionBeginsClean(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "old"), locitest.Spoken(session.MessageHuman, "older"))
-		r := locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{loci.KindSession}}).Matches[0].Record
+		r := locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.Kind}}).Matches[0].Record
 		gone := loci.Event{ID: loci.NewID(), Type: loci.EventErased, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: r.UpdatedAt, Actor: "tester"}
 		if err := s.Apply(t.Context(), locitest.Tenant(t, "t"), loci.Change{Erase: []loci.Erase{{ID: r.ID, Version: r.Version}}, Events: []loci.Event{gone}}); err != nil {
 			t.Fatal(err)
@@ -288,4 +288,16 @@ func TestSessionBeginsClean(t *testing.T) {
 			t.Errorf("history %q", got)
 		}
 	})
+}
+
+// A message that grows beyond the limit as it is brought into the stored form is refused.
+func TestImportBoundsWhatIsStored(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	frame := len(`{"role":"user","content":""}`)
+	document := `[{"role":"user","content":"` + strings.Repeat("x", session.MaxMessageBytes-frame) + `"}]`
+	_, err := session.Of(m).Import(t.Context(), strings.NewReader(document), session.Import{ID: "s"})
+	locitest.WantCode(t, err, loci.TooLarge)
+	if err == nil || !strings.HasPrefix(err.Error(), "messages[0]: a message has ") {
+		t.Errorf("error %v", err)
+	}
 }

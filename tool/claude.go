@@ -163,7 +163,7 @@ func (c *call) claude(ctx context.Context, in claudeInput, place filesPlace) (st
 	if err != nil {
 		return "", err
 	}
-	fileTree, err := c.tree(place)
+	files, err := c.tree(place)
 	if err == nil {
 		err = c.require(claudeScopes[in.Command])
 	}
@@ -172,24 +172,24 @@ func (c *call) claude(ctx context.Context, in claudeInput, place filesPlace) (st
 	}
 	switch in.Command {
 	case claudeView:
-		return c.claudeView(ctx, fileTree, in, path)
+		return c.claudeView(ctx, files, in, path)
 	case claudeCreate:
-		_, err = fileTree.Write(ctx, path, in.FileText, &tree.WriteOptions{Create: true})
+		_, err = files.Write(ctx, path, in.FileText, &tree.WriteOptions{Create: true})
 		if e := tree.ErrnoOf(err); e == tree.EEXIST || e == tree.EISDIR {
 			return "", claudeError(loci.Conflict, err, "File %s already exists", in.Path)
 		}
 		return "File created successfully at: " + in.Path, err
 	case claudeStrReplace:
-		return c.claudeStrReplace(ctx, fileTree, in, path)
+		return c.claudeStrReplace(ctx, files, in, path)
 	case claudeInsert:
-		_, err = fileTree.Edit(ctx, path, []any{"insert lines", in.InsertLine, in.InsertText}, func(old string) (string, error) {
+		_, err = files.Edit(ctx, path, []any{"insert lines", in.InsertLine, in.InsertText}, func(old string) (string, error) {
 			return insertLines(old, in.InsertLine, in.InsertText)
 		})
 		return "The file " + in.Path + " has been edited.", claudeNoFile(err, in.Path)
 	case claudeDelete:
-		return c.claudeDelete(ctx, fileTree, in, path)
+		return c.claudeDelete(ctx, files, in, path)
 	}
-	return c.claudeRename(ctx, fileTree, in, path, to)
+	return c.claudeRename(ctx, files, in, path, to)
 }
 
 // claudeError words an error anew; its kind stays.
@@ -212,8 +212,8 @@ func claudeNoFile(err error, path string) error {
 // which says what is wrong, is not cut off.
 const claudeEcho = 400
 
-func (c *call) claudeStrReplace(ctx context.Context, fileTree *tree.Tree, in claudeInput, path string) (string, error) {
-	done, err := fileTree.ReplaceOnce(ctx, path, in.OldStr, in.NewStr)
+func (c *call) claudeStrReplace(ctx context.Context, files *tree.Tree, in claudeInput, path string) (string, error) {
+	done, err := files.ReplaceOnce(ctx, path, in.OldStr, in.NewStr)
 	var o *tree.OccurrencesError
 	if errors.As(err, &o) {
 		old := in.OldStr
@@ -239,7 +239,7 @@ func (c *call) claudeStrReplace(ctx context.Context, fileTree *tree.Tree, in cla
 	const edited = "The memory file has been edited."
 	// What was written, not what others made of it since. A repeated call may find it
 	// gone, and the edit is done all the same.
-	content, err := fileTree.ReadVersion(ctx, path, done.Version)
+	content, err := files.ReadVersion(ctx, path, done.Version)
 	if err != nil {
 		return edited, nil //nolint:nilerr // as said
 	}
@@ -267,31 +267,31 @@ func insertLines(old string, after int, text string) (string, error) {
 	return joined, nil
 }
 
-func (c *call) claudeDelete(ctx context.Context, fileTree *tree.Tree, in claudeInput, path string) (string, error) {
+func (c *call) claudeDelete(ctx context.Context, files *tree.Tree, in claudeInput, path string) (string, error) {
 	if path == "/" {
 		return "", invalidFile("Cannot delete the /memories directory itself")
 	}
-	n, err := fileTree.Delete(ctx, path)
+	n, err := files.Delete(ctx, path)
 	if err == nil && n == (tree.Counts{}) {
 		return "", claudeError(loci.NotFound, tree.ENOENT, "The path %s does not exist", in.Path)
 	}
 	return "Successfully deleted " + in.Path, err
 }
 
-func (c *call) claudeRename(ctx context.Context, fileTree *tree.Tree, in claudeInput, from, to string) (string, error) {
+func (c *call) claudeRename(ctx context.Context, files *tree.Tree, in claudeInput, from, to string) (string, error) {
 	if from == "/" {
 		return "", invalidFile("Cannot rename the /memories directory itself")
 	}
 	var err error
 	if from == to { // nothing to do for a tree; to the tool its own path is taken
-		if _, err = fileTree.Stat(ctx, from); err == nil {
+		if _, err = files.Stat(ctx, from); err == nil {
 			err = tree.EEXIST
 		}
 	} else {
-		err = fileTree.Rename(ctx, from, to)
+		err = files.Rename(ctx, from, to)
 	}
 	if e := tree.ErrnoOf(err); e == tree.ENOENT || e == tree.EINVAL { // the reference looks at the destination first
-		if _, there := fileTree.Stat(ctx, to); there == nil {
+		if _, there := files.Stat(ctx, to); there == nil {
 			err = tree.EEXIST
 		}
 	}

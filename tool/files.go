@@ -217,7 +217,7 @@ func (f *filesCall) check(pathErr error) error {
 
 // file does what a call asks for.
 func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, error) {
-	fileTree, err := c.tree(place)
+	filed, err := c.tree(place)
 	if err != nil {
 		return nil, err
 	}
@@ -226,10 +226,10 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 	}
 	switch f.command {
 	case commandRead:
-		content, err := fileTree.Read(ctx, f.path)
+		content, err := filed.Read(ctx, f.path)
 		return readResult{c.tool.base.scrub(content)}, err
 	case commandList:
-		list, err := fileTree.List(ctx, f.path)
+		list, err := filed.List(ctx, f.path)
 		entries := make([]listEntry, len(list))
 		for n, info := range list {
 			entries[n] = listEntry{info.Name, "file"}
@@ -239,13 +239,13 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 		}
 		return listResult{entries}, err
 	case commandAppend:
-		_, err := fileTree.Append(ctx, f.path, *f.content)
+		_, err := filed.Append(ctx, f.path, *f.content)
 		return appendResult{"ok"}, err
 	case commandUpdate:
-		n, err := fileTree.Update(ctx, f.path, *f.oldContent, *f.content)
+		n, err := filed.Update(ctx, f.path, *f.oldContent, *f.content)
 		return updateResult{n}, err
 	}
-	return fileTree.Delete(ctx, f.path)
+	return filed.Delete(ctx, f.path)
 }
 
 var errUnwired = &loci.Error{Code: loci.NotFound, Err: tree.ENOTMEM, Msg: "ENOTMEM: memory is not connected",

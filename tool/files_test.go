@@ -148,7 +148,9 @@ func FuzzMemoryTool(f *testing.F) {
 	f.Add("fly", "/..", "", "list", "", "", "append", "/dir/file/x", "")
 	f.Add("update", "/dir/file", "o", "append", "/é", "x", "delete", "//", "")
 	f.Fuzz(func(t *testing.T, c1, p1, x1, c2, p2, x2, c3, p3, x3 string) {
-		engine, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features(), KeepSecrets: true})
+		engine, err := loci.New(memory.Open(), &loci.Options{
+			Features: locitest.Features(), Content: loci.ContentOptions{KeepSecrets: true},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -153,7 +153,9 @@ func must[T any](v T, err error) T {
 
 // A write that is repeated under its key is done once, whichever tool it is.
 func TestIdempotency(t *testing.T) {
-	set := setOver(t, newEngine(t, loci.Options{KeepDuplicates: true}), Config{Entries: bothFamilies})
+	set := setOver(t, newEngine(t, loci.Options{
+		Content: loci.ContentOptions{KeepDuplicates: true},
+	}), Config{Entries: bothFamilies})
 	key := func(k string) Caller {
 		u := user(t, "u-1")
 		u.IdempotencyKey = k
@@ -182,7 +184,7 @@ func TestIdempotency(t *testing.T) {
 
 func TestSecretsAreScrubbed(t *testing.T) {
 	const token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
-	engine, u := newEngine(t, loci.Options{KeepSecrets: true}), user(t, "u-1")
+	engine, u := newEngine(t, loci.Options{Content: loci.ContentOptions{KeepSecrets: true}}), user(t, "u-1")
 	entries := []Instance{{Family: FamilyFacts, ResponseFormat: FormatContentAndArtifact}, {Family: FamilyNotes}}
 	set := setOver(t, engine, Config{Entries: entries})
 	id := create(t, set, u, object("content", "token "+token, "metadata", map[string]any{"also": []string{token}, token: 1}))
@@ -211,7 +213,9 @@ func TestSecretAcrossPassages(t *testing.T) {
 		body.WriteString(strings.Repeat(string(rune('A'+i%26)), 63) + "x\n")
 	}
 	key := "-----BEGIN RSA PRIVATE KEY-----\n" + body.String() + "-----END RSA PRIVATE KEY-----"
-	set, u := setOver(t, newEngine(t, loci.Options{KeepSecrets: true}), Config{ReplyCap: 1024, Entries: bothFamilies}), user(t, "u-1")
+	set, u := setOver(t, newEngine(t, loci.Options{
+		Content: loci.ContentOptions{KeepSecrets: true},
+	}), Config{ReplyCap: 1024, Entries: bothFamilies}), user(t, "u-1")
 	save(t, set, u, "The key of the old server is here.\n"+key+"\nIt was replaced in May. "+strings.Repeat("Nothing else is known. ", 100))
 	for _, query := range []string{"old server", "replaced in May", strings.Repeat("F", 63) + "x"} {
 		shown := texts(notes(t, set, u, object("query", query)))

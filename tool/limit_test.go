@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/store/memory"
 )
 
 // remote is an embedder whose other side misbehaves. A call may go on after its
@@ -55,7 +56,9 @@ func (s *slowStore) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f lo
 // slowEngine is an engine over such a store; wait may be changed later.
 func slowEngine(t *testing.T, wait func()) (*loci.Engine, *slowStore) {
 	t.Helper()
-	s := &slowStore{newEngine(t, loci.Options{}).Store(), wait}
+	kept := memory.Open()
+	t.Cleanup(func() { kept.Close() })
+	s := &slowStore{kept, wait}
 	e, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: words{}})
 	if err != nil {
 		t.Fatal(err)

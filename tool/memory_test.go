@@ -139,7 +139,9 @@ func TestMemoryScopes(t *testing.T) {
 // TestMemorySecretsAreScrubbed in every reply, also those that were stored as written.
 func TestMemorySecretsAreScrubbed(t *testing.T) {
 	const token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
-	engine, u := newEngine(t, loci.Options{KeepSecrets: true}), caller(t, loci.Vars{loci.VarUser: "u-1", loci.VarButler: token})
+	engine, u := newEngine(t, loci.Options{
+		Content: loci.ContentOptions{KeepSecrets: true},
+	}), caller(t, loci.Vars{loci.VarUser: "u-1", loci.VarButler: token})
 	set := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyMemory}}})
 	ids := map[string]string{
 		"fact":    storeOne(t, set, u, "memory_store_fact", object("subject", token, "predicate", "p "+token, "content", "key "+token, "scope", token, "tags", []string{token})),

@@ -34,7 +34,7 @@ func TestNoteSearchReply(t *testing.T) {
 	set, u := newNotes(t), user(t, "u-1")
 	id := save(t, set, u, "User's name is Shantanu")
 	reply := ok(t, set, "memory_search", u, `{"query":"name"}`)
-	text := `[{"note_id":"` + id + `","text":"User's name is Shantanu","score":1,"source":"user_memory"}]`
+	text := `[{"note_id":"` + id + `","text":"User's name is Shantanu","score":0.5826,"source":"user_memory"}]`
 	if reply.Text != text || string(reply.Structured) != `{"results":`+text+`}` {
 		t.Fatalf("text %s\nstructured %s", reply.Text, reply.Structured)
 	}

@@ -46,8 +46,8 @@ func ParseChat(list json.RawMessage) ([]ChatMessage, error) {
 		return nil, loci.Errorf(loci.Invalid, "messages has more than %d entries: leave the oldest out", MaxChatMessages)
 	}
 	var all []json.RawMessage
-	if err := json.Unmarshal(list, &all); err != nil {
-		return nil, loci.Errorf(loci.Invalid, "messages must be a JSON list: %s", loci.JSONFault(err))
+	if err := loci.UnmarshalJSON(list, &all); err != nil {
+		return nil, loci.Errorf(loci.Invalid, "messages must be a JSON list: %s", err)
 	}
 	out := make([]ChatMessage, len(all))
 	for i, source := range all {
@@ -94,7 +94,7 @@ func FormatChat(messages []ChatMessage) (json.RawMessage, error) {
 			return nil, loci.Errorf(loci.Invalid, "messages[%d] is not JSON: %w", i, err)
 		}
 	}
-	return loci.EncodeJSON(all)
+	return loci.MarshalJSON(all)
 }
 
 func (c *ChatMessage) write() (json.RawMessage, error) {
@@ -103,7 +103,7 @@ func (c *ChatMessage) write() (json.RawMessage, error) {
 		content = json.RawMessage("null")
 	}
 	if c.form != langChainForm {
-		return loci.EncodeJSON(struct {
+		return loci.MarshalJSON(struct {
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
 		}{c.Role, content})
@@ -118,7 +118,7 @@ func (c *ChatMessage) write() (json.RawMessage, error) {
 		Content json.RawMessage `json:"content"`
 		Type    string          `json:"type"`
 	}
-	return loci.EncodeJSON(struct {
+	return loci.MarshalJSON(struct {
 		Type string `json:"type"`
 		Data data   `json:"data"`
 	}{typ, data{content, typ}})
@@ -126,7 +126,7 @@ func (c *ChatMessage) write() (json.RawMessage, error) {
 
 // systemMessage makes a system message in the form that the others have.
 func systemMessage(text string, others []ChatMessage) (ChatMessage, error) {
-	content, err := loci.EncodeJSON(text)
+	content, err := loci.MarshalJSON(text)
 	if err != nil {
 		return ChatMessage{}, &loci.Error{Code: loci.Internal, Op: "connect", Err: err}
 	}

@@ -162,7 +162,7 @@ func (t *Tree) full(ctx context.Context, n Counts, bytes int64, limit int) (text
 		if err != nil {
 			return "", false, err
 		}
-		quoted, err := loci.EncodeJSON(t.m.Redact(content))
+		quoted, err := loci.MarshalJSON(loci.Redact(t.m, content))
 		if err != nil {
 			return "", false, &loci.Error{Code: loci.Internal, Op: "connect", Err: err}
 		}

@@ -31,10 +31,10 @@ func TestConnectorText(t *testing.T) {
 		}
 		full := tree.ConnectorOptions{Content: tree.ContentFull}
 		check("nothing", tree.ConnectorOptions{}, "")
-		fileTree := newTree(t, e, "")
-		writeFile(t, fileTree, "/todo.md", "one\n\"two\" <b>")
-		writeFile(t, fileTree, "/notes/b", "\u202Ehidden ☃\x00 [F] x\u2028")
-		writeFile(t, fileTree, "/notes-2/a", "")
+		filed := newTree(t, e, "")
+		writeFile(t, filed, "/todo.md", "one\n\"two\" <b>")
+		writeFile(t, filed, "/notes/b", "\u202Ehidden ☃\x00 [F] x\u2028")
+		writeFile(t, filed, "/notes-2/a", "")
 		check("tree", tree.ConnectorOptions{}, "Memory\n/\n[D] notes\n[D] notes-2\n[F] todo.md")
 		want := `Memory` + "\n" + `/notes-2/a: ""` + "\n" + `/notes/b: "\u202ehidden ☃\u0000 [F] x\u2028"` + "\n" + `/todo.md: "one\n\"two\" <b>"`
 		check("full", full, want)
@@ -58,11 +58,11 @@ func TestConnectorText(t *testing.T) {
 		}
 		writeFile(t, own, "/mine", "x")
 		check("its own", tree.ConnectorOptions{Thread: "7"}, "Memory\n/\n[F] mine")
-		if _, err := fileTree.Delete(t.Context(), "/"); err != nil {
+		if _, err := filed.Delete(t.Context(), "/"); err != nil {
 			t.Fatal(err)
 		}
 		check("all deleted", tree.ConnectorOptions{}, "")
-		if err := fileTree.MakeDir(t.Context(), "/empty"); err != nil {
+		if err := filed.MakeDir(t.Context(), "/empty"); err != nil {
 			t.Fatal(err)
 		}
 		check("no file", tree.ConnectorOptions{Content: tree.ContentFull}, "")
@@ -72,7 +72,7 @@ func TestConnectorText(t *testing.T) {
 				for n := i; n < i+500; n++ {
 					files = append(files, tree.FileContent{Path: fmt.Sprintf("/f%04d", n), Content: "x"})
 				}
-				if _, err := fileTree.WriteAll(t.Context(), files, nil); err != nil {
+				if _, err := filed.WriteAll(t.Context(), files, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -53,7 +53,7 @@ func editTree[R any](ctx context.Context, t *Tree, op string, request any, decid
 		if errors.Is(err, errBlockGone) { // another process was quicker
 			return loci.Decision[R]{}, loci.ErrStale
 		}
-		return loci.Decision[R]{Change: edit.change, Reply: reply, Record: record}, err
+		return loci.Decision[R]{Change: edit.change, Embed: loci.EmbedFirst, Reply: reply, Record: record}, err
 	})
 }
 
@@ -75,7 +75,7 @@ func (ed *edit) newEntry(path string, dir bool) *entry {
 	if dir {
 		status = statusDir
 	}
-	return &entry{path: path, body: entryBody{Dir: dir}, record: loci.Record{ID: ed.t.m.NewID(), Kind: loci.KindFile,
+	return &entry{path: path, body: entryBody{Dir: dir}, record: loci.Record{ID: ed.t.m.NewID(), Kind: KindFile,
 		Namespace: ed.t.m.Namespace(), Live: true, Status: status, CreatedAt: ed.now, UpdatedAt: ed.now}}
 }
 
@@ -187,7 +187,7 @@ func (ed *edit) append(e *entry, content string) error {
 		if content == "" {
 			return nil
 		}
-		return ed.replace(e, nil, ed.t.m.Redact(content))
+		return ed.replace(e, nil, loci.Redact(ed.t.m, content))
 	}
 	last := &state[len(state)-1]
 	records, err := ed.t.blockRecords(ed.ctx, e.record.ID, []block{*last})
@@ -203,13 +203,13 @@ func (ed *edit) append(e *entry, content string) error {
 		sep = ""
 	}
 	// A credential may stand on both sides of the seam.
-	tail := ed.t.m.Redact(old + sep + content)
+	tail := loci.Redact(ed.t.m, old+sep+content)
 	if !strings.HasPrefix(tail, old) {
 		whole, err := ed.t.blockRecords(ed.ctx, e.record.ID, state)
 		if err != nil {
 			return err
 		}
-		return ed.replace(e, whole, ed.t.m.Redact(joinTexts(whole)+sep+content))
+		return ed.replace(e, whole, loci.Redact(ed.t.m, joinTexts(whole)+sep+content))
 	}
 	size := int(e.manifest.Bytes)
 	if err := ed.room(size, size+len(tail)-len(old)); err != nil || tail == old {
@@ -241,7 +241,7 @@ func (ed *edit) addBlocks(e *entry, m *manifest, text string) {
 		n := e.body.Next
 		e.body.Next++
 		part := text[:end]
-		ed.fresh = append(ed.fresh, loci.Put{Record: loci.Record{ID: blockID(e.record.ID, n), Kind: loci.KindBlock, Namespace: e.record.Namespace,
+		ed.fresh = append(ed.fresh, loci.Put{Record: loci.Record{ID: blockID(e.record.ID, n), Kind: KindBlock, Namespace: e.record.Namespace,
 			Version: 1, Live: true, CreatedAt: ed.now, UpdatedAt: ed.now, Sequence: e.record.ID.String(), Position: n,
 			Text: part, Passages: ed.t.m.Passages(part)}})
 		m.add(n, 1, part)
@@ -318,7 +318,7 @@ func compareBlocks(old []loci.Record, content string) (front, back int, middle s
 // setManifest gives a file its next state; gone are the records of the blocks that
 // it loses. Blocks that no kept state needs are erased.
 func (ed *edit) setManifest(e *entry, next manifest, gone []loci.Record) {
-	keep := ed.t.m.Limits().Revisions
+	keep := ed.t.m.Settings().Revisions
 	typ := loci.EventCreated
 	if v := e.record.Version; v > 0 {
 		typ = loci.EventUpdated
@@ -372,25 +372,12 @@ func (ed *edit) finish() error {
 		}
 		if !p.body.Dir {
 			var err error
-			if r.Attributes, err = loci.EncodeJSON(p.manifest); err != nil {
+			if r.Attributes, err = loci.MarshalJSON(p.manifest); err != nil {
 				return &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
 			}
 		}
 		ed.change.Put = append(ed.change.Put, loci.Put{Record: *r, SameText: r.Version > 1, Revisions: p.revisions})
 	}
-	ed.embed()
-	return nil
-}
-
-// embed puts the new blocks into the change, with their vectors: all of them are
-// embedded in one call.
-func (ed *edit) embed() {
-	records := make([]*loci.Record, len(ed.fresh))
-	for i := range ed.fresh {
-		records[i] = &ed.fresh[i].Record
-	}
-	for i, vectors := range ed.t.m.Vectors(ed.ctx, records) {
-		ed.fresh[i].Vectors = vectors
-	}
 	ed.change.Put = append(ed.change.Put, ed.fresh...)
+	return nil
 }

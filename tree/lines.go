@@ -14,7 +14,7 @@ import (
 // Lines writes files and directories, newest first, with their earlier states, and the
 // blocks of all of them.
 func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) error {
-	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{loci.KindFile, loci.KindBlock}, NotLive: true}
+	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{KindFile, KindBlock}, NotLive: true}
 	return x.Each(ctx, m, f, loci.NewestFirst, x.Write)
 }
 
@@ -51,7 +51,7 @@ func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 		tree = &importedTree{namespace: r.Namespace, blocks: map[string][]loci.Record{}}
 		t.trees[r.Namespace.Key()] = tree
 	}
-	if r.Kind == loci.KindBlock {
+	if r.Kind == KindBlock {
 		if len(r.Text) > maxBlock || !utf8.ValidString(r.Text) || r.Position < 0 {
 			return true, loci.Errorf(loci.Invalid, "the block is not one that an export writes")
 		}
@@ -82,9 +82,12 @@ func (t *taker) Check() error {
 }
 
 // isPlace reports whether a namespace is one that [Of] makes.
-func isPlace(n loci.Namespace) bool {
+func isPlace(n loci.Namespace) bool { return n.CheckPlace() == nil && hasForm(n) }
+
+// hasForm is isPlace for any labels.
+func hasForm(n loci.Namespace) bool {
 	own := n[len(n.Owner()):]
-	return n.CheckPlace() == nil && len(own) > 3 && own[1] == placeTree &&
+	return len(own) > 3 && own[1] == placeTree &&
 		(len(own) == 4 && own[3] == "global" || len(own) == 5 && own[3] == "thread")
 }
 
@@ -179,9 +182,9 @@ func (f *imported) complete(m *loci.Memory) error {
 		needed = append(needed, *b)
 	}
 	f.blocks = needed
-	if m.Redact(f.text) != f.text || slices.ContainsFunc(f.blocks, func(r loci.Record) bool { return m.Redact(r.Text) != r.Text }) {
+	if loci.Redact(m, f.text) != f.text || slices.ContainsFunc(f.blocks, func(r loci.Record) bool { return loci.Redact(m, r.Text) != r.Text }) {
 		// The blocks of earlier states would no longer fit: only the current one comes.
-		f.text, f.states = m.Redact(f.text), nil
+		f.text, f.states = loci.Redact(m, f.text), nil
 		f.blocks = nil
 	}
 	return nil
@@ -212,7 +215,7 @@ func rebuilt(m manifest, byNumber map[int64]*loci.Record, current bool) (out man
 // Store stores the files of all trees, some megabytes in a change.
 func (t *taker) Store(ctx context.Context, count func(loci.ImportReport)) error {
 	for _, files := range t.checked {
-		inner, err := t.m.Unkeyed().At(files[0].Namespace)
+		inner, err := t.m.At(files[0].Namespace)
 		if err != nil {
 			return err
 		}
@@ -310,13 +313,13 @@ func (ed *edit) importContent(f *imported) error {
 	if err := loci.SetBody(r, e.body); err != nil {
 		return err
 	}
-	if r.Attributes, err = loci.EncodeJSON(e.manifest); err != nil {
+	if r.Attributes, err = loci.MarshalJSON(e.manifest); err != nil {
 		return &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
 	}
 	history := make([]loci.Revision, 0, len(f.states))
 	for _, s := range slices.Backward(f.states) { // newest first
 		v := loci.Revision{Version: s.Version, UpdatedAt: s.UpdatedAt, ReplacedAt: s.ReplacedAt}
-		if v.Attributes, err = loci.EncodeJSON(s.manifest); err != nil {
+		if v.Attributes, err = loci.MarshalJSON(s.manifest); err != nil {
 			return &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
 		}
 		history = append(history, v)

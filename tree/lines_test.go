@@ -13,19 +13,19 @@ import (
 )
 
 // treeOf shows a tree in full: paths, contents and contents of versions.
-func treeOf(t *testing.T, fileTree *tree.Tree) (lines []string) {
+func treeOf(t *testing.T, files *tree.Tree) (lines []string) {
 	t.Helper()
-	err := fileTree.Walk(t.Context(), "/", func(f tree.FileInfo) bool {
+	err := files.Walk(t.Context(), "/", func(f tree.FileInfo) bool {
 		if f.Dir {
 			lines = append(lines, f.Path+"/")
 			return true
 		}
-		versions, err := fileTree.Versions(t.Context(), f.Path)
+		versions, err := files.Versions(t.Context(), f.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range versions {
-			content, err := fileTree.ReadVersion(t.Context(), f.Path, v.Version)
+			content, err := files.ReadVersion(t.Context(), f.Path, v.Version)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,34 +46,34 @@ func TestExportCarriesTrees(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})
 		m := locitest.Bind(t, e, "user", "ann")
-		fileTree := newTree(t, e, "")
+		files := newTree(t, e, "")
 		thread, err := tree.Of(m, "other", "7")
 		if err != nil {
 			t.Fatal(err)
 		}
 		writeFile(t, thread, "/mine", "of the thread")
-		if err := fileTree.MakeDir(t.Context(), "/empty/dir"); err != nil {
+		if err := files.MakeDir(t.Context(), "/empty/dir"); err != nil {
 			t.Fatal(err)
 		}
 		long := strings.Repeat("A line of a long file, é and ☃.\n", 1000)
-		writeFile(t, fileTree, "/a/long", long)
+		writeFile(t, files, "/a/long", long)
 		for i := range 15 {
-			writeFile(t, fileTree, "/a/long", strings.Replace(long, "line", fmt.Sprint("row ", i), 1+i*60))
-			if _, err := fileTree.Append(t.Context(), "/a/long", "more"); err != nil {
+			writeFile(t, files, "/a/long", strings.Replace(long, "line", fmt.Sprint("row ", i), 1+i*60))
+			if _, err := files.Append(t.Context(), "/a/long", "more"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := fileTree.Rename(t.Context(), "/a", "/b"); err != nil {
+		if err := files.Rename(t.Context(), "/a", "/b"); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, fileTree, "/b/empty", "")
+		writeFile(t, files, "/b/empty", "")
 		locitest.Save(t, m, "A note beside the files.")
 		var out bytes.Buffer
 		records, err := m.Export(t.Context(), &out, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := treeOf(t, fileTree)
+		want := treeOf(t, files)
 		in := func(to *loci.Memory, created, existing, conflicts int64) {
 			t.Helper()
 			report, err := to.Import(t.Context(), bytes.NewReader(out.Bytes()), nil)
@@ -91,7 +91,7 @@ func TestExportCarriesTrees(t *testing.T) {
 				t.Fatalf("the tree became\n%.400s\nwant\n%.400s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 			}
 			n, bytes, err := got.Totals(t.Context())
-			if wantN, wantBytes, _ := fileTree.Totals(t.Context()); err != nil || n != wantN || bytes != wantBytes {
+			if wantN, wantBytes, _ := files.Totals(t.Context()); err != nil || n != wantN || bytes != wantBytes {
 				t.Fatalf("totals %+v, %d, %v", n, bytes, err)
 			}
 			return got

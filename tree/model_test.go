@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -182,9 +183,11 @@ func TestTreeEqualsItsModel(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			run++
 			keep := rapid.SampledFrom([]int{0, 1, 3, 10}).Draw(rt, "revisions")
-			e := locitest.NewEngine(t, store, loci.Options{Revisions: &keep})
+			e := locitest.NewEngine(t, store, loci.Options{
+				Retention: loci.RetentionOptions{Revisions: cmp.Or(keep, loci.None)},
+			})
 			own := locitest.Tenant(t, fmt.Sprint("run-", run)) // so that its log is short
-			fileTree, err := tree.Of(locitest.BindView(t, e, loci.View{Tenant: own, Namespace: loci.Namespace{"user", "ann"}, Actor: "tester"}), "files", "")
+			filed, err := tree.Of(locitest.BindView(t, e, loci.View{Tenant: own, Namespace: loci.Namespace{"user", "ann"}, Actor: "tester"}), "files", "")
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -199,17 +202,17 @@ func TestTreeEqualsItsModel(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"append": func(*rapid.T) {
 					p, s := path(), text()
-					_, err := fileTree.Append(t.Context(), p, s)
+					_, err := filed.Append(t.Context(), p, s)
 					same("append "+p, err, model.append(p, s))
 				},
 				"write": func(*rapid.T) {
 					p, s := path(), text()
-					_, err := fileTree.Write(t.Context(), p, s, nil)
+					_, err := filed.Write(t.Context(), p, s, nil)
 					same("write "+p, err, model.write(p, s))
 				},
 				"update": func(*rapid.T) {
 					p, old, s := path(), rapid.SampledFrom([]string{"", "x", "\n", "o", "zwei", "one two\n"}).Draw(rt, "old"), rapid.SampledFrom([]string{"", "y", "one", "\n\n"}).Draw(rt, "new")
-					n, err := fileTree.Update(t.Context(), p, old, s)
+					n, err := filed.Update(t.Context(), p, old, s)
 					want, errno := model.update(p, old, s)
 					same("update "+p, err, errno)
 					if n != want {
@@ -218,7 +221,7 @@ func TestTreeEqualsItsModel(t *testing.T) {
 				},
 				"delete": func(*rapid.T) {
 					p := path()
-					n, err := fileTree.Delete(t.Context(), p)
+					n, err := filed.Delete(t.Context(), p)
 					same("delete "+p, err, "")
 					if want := model.delete(p); n != want {
 						rt.Fatalf("delete %s: %+v, want %+v", p, n, want)
@@ -226,30 +229,30 @@ func TestTreeEqualsItsModel(t *testing.T) {
 				},
 				"rename": func(*rapid.T) {
 					from, to := path(), path()
-					same("rename "+from+" to "+to, fileTree.Rename(t.Context(), from, to), model.rename(from, to))
+					same("rename "+from+" to "+to, filed.Rename(t.Context(), from, to), model.rename(from, to))
 				},
 				"restore": func(*rapid.T) {
 					p := path()
-					versions, err := fileTree.Versions(t.Context(), p)
+					versions, err := filed.Versions(t.Context(), p)
 					if err != nil {
 						return
 					}
 					v := versions[rapid.IntRange(0, len(versions)-1).Draw(rt, "version")]
-					content, err := fileTree.ReadVersion(t.Context(), p, v.Version)
+					content, err := filed.ReadVersion(t.Context(), p, v.Version)
 					same("read version", err, "")
-					_, err = fileTree.Restore(t.Context(), p, v.Version)
+					_, err = filed.Restore(t.Context(), p, v.Version)
 					same("restore", err, model.write(p, content))
 				},
 				"": func(*rapid.T) {
-					compareTree(t, rt, fileTree, model, keep)
+					compareTree(t, rt, filed, model, keep)
 					locitest.LogIsWhole(t, e, own)
 				},
 			})
 			// Nothing stays behind: no block, no version, no directory.
-			if _, err := fileTree.Delete(t.Context(), "/"); err != nil {
+			if _, err := filed.Delete(t.Context(), "/"); err != nil {
 				rt.Fatal(err)
 			}
-			left := loci.Filter{Within: []loci.Namespace{fileTree.Namespace()}, NotLive: true}
+			left := loci.Filter{Within: []loci.Namespace{filed.Namespace()}, NotLive: true}
 			if n, err := store.Count(t.Context(), own, left); err != nil || n.Records > 1 || n.Bytes > 0 {
 				rt.Fatalf("an empty tree has %+v, %v; want its root alone", n, err)
 			}
@@ -257,9 +260,9 @@ func TestTreeEqualsItsModel(t *testing.T) {
 	})
 }
 
-func compareTree(t *testing.T, rt *rapid.T, fileTree *tree.Tree, model *modelTree, keep int) {
+func compareTree(t *testing.T, rt *rapid.T, filed *tree.Tree, model *modelTree, keep int) {
 	for dir := range model.dirs {
-		list, err := fileTree.List(t.Context(), dir)
+		list, err := filed.List(t.Context(), dir)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -278,7 +281,7 @@ func compareTree(t *testing.T, rt *rapid.T, fileTree *tree.Tree, model *modelTre
 	var bytes int64
 	for path, want := range model.files {
 		bytes += int64(len(want))
-		got, info, err := fileTree.ReadInfo(t.Context(), path)
+		got, info, err := filed.ReadInfo(t.Context(), path)
 		if err != nil || got != want {
 			rt.Fatalf("read %s: %d bytes, %v; want %d", path, len(got), err, len(want))
 		}
@@ -289,16 +292,16 @@ func compareTree(t *testing.T, rt *rapid.T, fileTree *tree.Tree, model *modelTre
 		if info.Bytes != int64(len(want)) || info.Lines != lines {
 			rt.Fatalf("%s has %d bytes and %d lines; want %d and %d", path, info.Bytes, info.Lines, len(want), lines)
 		}
-		compareHistory(t, rt, fileTree, path, model.history[path], keep)
+		compareHistory(t, rt, filed, path, model.history[path], keep)
 	}
-	n, size, err := fileTree.Totals(t.Context())
+	n, size, err := filed.Totals(t.Context())
 	if want := (tree.Counts{Files: int64(len(model.files)), Dirs: int64(len(model.dirs)) - 1}); err != nil || n != want || size != bytes {
 		rt.Fatalf("totals %+v, %d bytes, %v; want %+v, %d bytes", n, size, err, want, bytes)
 	}
 }
 
-func compareHistory(t *testing.T, rt *rapid.T, fileTree *tree.Tree, path string, history []string, keep int) {
-	versions, err := fileTree.Versions(t.Context(), path)
+func compareHistory(t *testing.T, rt *rapid.T, filed *tree.Tree, path string, history []string, keep int) {
+	versions, err := filed.Versions(t.Context(), path)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -306,7 +309,7 @@ func compareHistory(t *testing.T, rt *rapid.T, fileTree *tree.Tree, path string,
 		rt.Fatalf("%s has %d versions, want %d", path, len(versions), want)
 	}
 	for i, v := range versions {
-		got, err := fileTree.ReadVersion(t.Context(), path, v.Version)
+		got, err := filed.ReadVersion(t.Context(), path, v.Version)
 		if want := history[len(history)-1-i]; err != nil || got != want || v.Bytes != int64(len(want)) {
 			rt.Fatalf("version %d of %s: %d bytes, %v; want %d", v.Version, path, len(got), err, len(want))
 		}

@@ -28,6 +28,12 @@ const (
 	DefaultMaxDirEntries = 100_000
 )
 
+// The kinds of records that trees are made of.
+const (
+	KindFile  loci.Kind = "file"  // a file or a directory
+	KindBlock loci.Kind = "block" // a part of a file's content
+)
+
 // TreeFeature makes an engine keep trees of files, and bounds what a [Tree] holds. The
 // zero value of each bound means its default. What is there already stays when a limit
 // is lowered.
@@ -40,7 +46,20 @@ type Feature struct {
 
 // Kinds are files, which include directories, and their blocks.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: loci.KindFile}, {Kind: loci.KindBlock}}
+	return []loci.FeatureKind{{Kind: KindFile}, {Kind: KindBlock}}
+}
+
+// PlaceOf returns where a file lies that an export has in a namespace. Where that can be
+// read in two ways, it is the tree of a thread.
+func (Feature) PlaceOf(_ loci.Kind, n loci.Namespace) (loci.Namespace, bool) {
+	for _, labels := range []int{4, 3} { // of a thread's tree, and of one for all threads
+		if k := len(n) - labels; k >= 0 && n[k] == placeTree {
+			if place := n[:k].Inner(n[k:]...); hasForm(place) {
+				return place, true
+			}
+		}
+	}
+	return n, false
 }
 
 // Check refuses limits out of range.
@@ -186,7 +205,7 @@ func (e *entry) info() FileInfo {
 
 // entries is the filter of the tree's entries.
 func (t *Tree) entries() loci.Filter {
-	return loci.Filter{Within: []loci.Namespace{t.m.Namespace()}, Exact: true, Kinds: []loci.Kind{loci.KindFile}}
+	return loci.Filter{Within: []loci.Namespace{t.m.Namespace()}, Exact: true, Kinds: []loci.Kind{KindFile}}
 }
 
 // entry reads the entry of a clean path; nil: there is none.

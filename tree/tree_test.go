@@ -17,11 +17,11 @@ import (
 // newTree makes a handle of the shared tree of a name.
 func newTree(t testing.TB, e *loci.Engine, name string) *tree.Tree {
 	t.Helper()
-	fileTree, err := tree.Of(locitest.Bind(t, e, "user", "ann"), name, "")
+	files, err := tree.Of(locitest.Bind(t, e, "user", "ann"), name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fileTree
+	return files
 }
 
 // treeCase is a step of a test and what it must say.
@@ -35,24 +35,24 @@ type treeCase struct {
 // A write that changes nothing says so, and keeps the version.
 func TestTreeSaysUnchanged(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		fileTree := newTree(t, locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock())), "")
+		files := newTree(t, locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock())), "")
 		for i, c := range []struct {
 			do        func() (tree.FileInfo, error)
 			unchanged bool
 			version   int64
 		}{
-			{func() (tree.FileInfo, error) { return fileTree.Write(t.Context(), "/a", "one", nil) }, false, 1},
-			{func() (tree.FileInfo, error) { return fileTree.Write(t.Context(), "/a", "one", nil) }, true, 1},
-			{func() (tree.FileInfo, error) { return fileTree.Append(t.Context(), "/a", "two") }, false, 2},
-			{func() (tree.FileInfo, error) { return fileTree.Write(t.Context(), "/a", "one\ntwo", nil) }, true, 2},
-			{func() (tree.FileInfo, error) { return fileTree.Restore(t.Context(), "/a", 1) }, false, 3},
-			{func() (tree.FileInfo, error) { return fileTree.Restore(t.Context(), "/a", 1) }, true, 3},
+			{func() (tree.FileInfo, error) { return files.Write(t.Context(), "/a", "one", nil) }, false, 1},
+			{func() (tree.FileInfo, error) { return files.Write(t.Context(), "/a", "one", nil) }, true, 1},
+			{func() (tree.FileInfo, error) { return files.Append(t.Context(), "/a", "two") }, false, 2},
+			{func() (tree.FileInfo, error) { return files.Write(t.Context(), "/a", "one\ntwo", nil) }, true, 2},
+			{func() (tree.FileInfo, error) { return files.Restore(t.Context(), "/a", 1) }, false, 3},
+			{func() (tree.FileInfo, error) { return files.Restore(t.Context(), "/a", 1) }, true, 3},
 		} {
 			if info, err := c.do(); err != nil || info.Unchanged != c.unchanged || info.Version != c.version {
 				t.Errorf("step %d: unchanged %t at version %d, %v; want %t at %d", i, info.Unchanged, info.Version, err, c.unchanged, c.version)
 			}
 		}
-		if info, err := fileTree.Stat(t.Context(), "/a"); err != nil || info.Unchanged {
+		if info, err := files.Stat(t.Context(), "/a"); err != nil || info.Unchanged {
 			t.Errorf("a file that was only looked at: %+v, %v", info, err)
 		}
 	})
@@ -61,21 +61,21 @@ func TestTreeSaysUnchanged(t *testing.T) {
 func TestTreeErrors(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{Features: []loci.Feature{tree.Feature{MaxFileBytes: 10_000, MaxTreeBytes: 12_000, MaxEntries: 6, MaxDirEntries: 3}}})
-		fileTree := newTree(t, e, "")
+		files := newTree(t, e, "")
 		add := func(path string, bytes int) func() error {
-			return func() error { _, err := fileTree.Append(t.Context(), path, strings.Repeat("x", bytes)); return err }
+			return func() error { _, err := files.Append(t.Context(), path, strings.Repeat("x", bytes)); return err }
 		}
 		for _, c := range []treeCase{
-			{"read nothing", func() error { _, err := fileTree.Read(t.Context(), "/a"); return err }, tree.ENOENT, "ENOENT: file not found"},
+			{"read nothing", func() error { _, err := files.Read(t.Context(), "/a"); return err }, tree.ENOENT, "ENOENT: file not found"},
 			{"a file", add("/d/a", 5), "", ""},
-			{"read a directory", func() error { _, err := fileTree.Read(t.Context(), "/d"); return err }, tree.EISDIR, "EISDIR: path is a directory"},
-			{"read the root", func() error { _, err := fileTree.Read(t.Context(), "/"); return err }, tree.EISDIR, "EISDIR: path is a directory"},
+			{"read a directory", func() error { _, err := files.Read(t.Context(), "/d"); return err }, tree.EISDIR, "EISDIR: path is a directory"},
+			{"read the root", func() error { _, err := files.Read(t.Context(), "/"); return err }, tree.EISDIR, "EISDIR: path is a directory"},
 			{"append to the root", add("/", 1), tree.EISDIR, ""},
 			{"below a file", add("/d/a/b/c", 1), tree.ENOTDIR, ""},
-			{"read below a file", func() error { _, err := fileTree.Read(t.Context(), "/d/a/b"); return err }, tree.ENOENT, ""},
+			{"read below a file", func() error { _, err := files.Read(t.Context(), "/d/a/b"); return err }, tree.ENOENT, ""},
 			{"too large a file", add("/d/a", 10_000), tree.EFBIG, ""},
 			{"grown by an update", func() error {
-				_, err := fileTree.Update(t.Context(), "/d/a", "x", strings.Repeat("y", 3000))
+				_, err := files.Update(t.Context(), "/d/a", "x", strings.Repeat("y", 3000))
 				return err
 			}, tree.EFBIG, ""},
 			{"large enough", add("/d/b", 9000), "", ""},
@@ -85,16 +85,16 @@ func TestTreeErrors(t *testing.T) {
 			{"more entries", add("/e/f", 1), "", ""},
 			{"too many entries", add("/e/g", 1), tree.ENOSPC, ""},
 			{"create over a file", func() error {
-				_, err := fileTree.Write(t.Context(), "/d/a", "", &tree.WriteOptions{Create: true})
+				_, err := files.Write(t.Context(), "/d/a", "", &tree.WriteOptions{Create: true})
 				return err
 			}, tree.EEXIST, ""},
 			{"another version", func() error {
-				_, err := fileTree.Write(t.Context(), "/d/a", "", &tree.WriteOptions{IfVersion: 9})
+				_, err := files.Write(t.Context(), "/d/a", "", &tree.WriteOptions{IfVersion: 9})
 				return err
 			}, tree.EAGAIN, ""},
-			{"no UTF-8", func() error { _, err := fileTree.Append(t.Context(), "/d/a", "\xff"); return err }, tree.EINVAL, ""},
-			{"insert beyond the end", func() error { _, err := fileTree.Insert(t.Context(), "/d/a", 2, "x"); return err }, tree.EINVAL, ""},
-			{"a version that is not kept", func() error { _, err := fileTree.Restore(t.Context(), "/d/a", 99); return err }, tree.ENOENT, ""},
+			{"no UTF-8", func() error { _, err := files.Append(t.Context(), "/d/a", "\xff"); return err }, tree.EINVAL, ""},
+			{"insert beyond the end", func() error { _, err := files.Insert(t.Context(), "/d/a", 2, "x"); return err }, tree.EINVAL, ""},
+			{"a version that is not kept", func() error { _, err := files.Restore(t.Context(), "/d/a", 99); return err }, tree.ENOENT, ""},
 		} {
 			err := c.do()
 			if got := tree.ErrnoOf(err); got != c.want || c.text != "" && err.Error() != c.text {
@@ -102,7 +102,7 @@ func TestTreeErrors(t *testing.T) {
 			}
 		}
 		// What was refused has left nothing behind.
-		if n, bytes, err := fileTree.Totals(t.Context()); err != nil || n != (tree.Counts{Files: 4, Dirs: 2}) || bytes != 9007 {
+		if n, bytes, err := files.Totals(t.Context()); err != nil || n != (tree.Counts{Files: 4, Dirs: 2}) || bytes != 9007 {
 			t.Errorf("the tree has %+v and %d bytes, %v", n, bytes, err)
 		}
 	})
@@ -110,7 +110,7 @@ func TestTreeErrors(t *testing.T) {
 
 func TestReplaceOnce(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
-		fileTree := newTree(t, locitest.NewEngine(t, store, loci.Options{}), "")
+		files := newTree(t, locitest.NewEngine(t, store, loci.Options{}), "")
 		for _, c := range []struct {
 			text, old, content string
 			after              string
@@ -125,8 +125,8 @@ func TestReplaceOnce(t *testing.T) {
 			{"\n\nx\n\nx", "\n\nx", "", "", 0, []int64{1, 3}},
 			{"\n\n\n\n", "\n\n", "", "", 0, []int64{1, 2, 3}},
 		} {
-			writeFile(t, fileTree, "/f", c.text)
-			done, err := fileTree.ReplaceOnce(t.Context(), "/f", c.old, c.content)
+			writeFile(t, files, "/f", c.text)
+			done, err := files.ReplaceOnce(t.Context(), "/f", c.old, c.content)
 			var o *tree.OccurrencesError
 			if c.line == 0 {
 				if !errors.As(err, &o) || !slices.Equal(o.Lines, c.lines) || tree.ErrnoOf(err) != tree.EINVAL {
@@ -136,17 +136,17 @@ func TestReplaceOnce(t *testing.T) {
 			} else if err != nil || done.Line != c.line {
 				t.Errorf("%q in %q: line %d, %v", c.old, c.text, done.Line, err)
 			}
-			if got, err := fileTree.Read(t.Context(), "/f"); err != nil || got != c.after {
+			if got, err := files.Read(t.Context(), "/f"); err != nil || got != c.after {
 				t.Errorf("%q in %q: now %q, %v", c.old, c.text, got, err)
 			}
 		}
-		writeFile(t, fileTree, "/many", strings.Repeat("x\n", 1000))
+		writeFile(t, files, "/many", strings.Repeat("x\n", 1000))
 		var o *tree.OccurrencesError
-		if _, err := fileTree.ReplaceOnce(t.Context(), "/many", "x", ""); !errors.As(err, &o) || len(o.Lines) != 100 {
+		if _, err := files.ReplaceOnce(t.Context(), "/many", "x", ""); !errors.As(err, &o) || len(o.Lines) != 100 {
 			t.Errorf("%v", err)
 		}
 		for path, want := range map[string]tree.Errno{"/none": tree.ENOENT, "/": tree.EISDIR} {
-			if _, err := fileTree.ReplaceOnce(t.Context(), path, "x", ""); tree.ErrnoOf(err) != want {
+			if _, err := files.ReplaceOnce(t.Context(), path, "x", ""); tree.ErrnoOf(err) != want {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -192,31 +192,31 @@ func TestTreeKeepsItsWriters(t *testing.T) {
 		var all sync.WaitGroup
 		for w := range writers {
 			all.Go(func() {
-				fileTree := newTree(t, engines[w%2], "")
+				files := newTree(t, engines[w%2], "")
 				for n := range lines {
 					if n == lines/2 && w == 0 { // an update in the middle of it loses nothing either
-						if _, err := fileTree.Update(t.Context(), "/log", "1-0", "1-0"); err != nil {
+						if _, err := files.Update(t.Context(), "/log", "1-0", "1-0"); err != nil {
 							t.Errorf("update: %v", err)
 						}
 					}
-					if _, err := fileTree.Append(t.Context(), "/log", fmt.Sprintf("%d-%d", w, n)); err != nil {
+					if _, err := files.Append(t.Context(), "/log", fmt.Sprintf("%d-%d", w, n)); err != nil {
 						t.Errorf("append: %v", err)
 					}
 				}
-				if _, err := fileTree.Append(t.Context(), fmt.Sprintf("/new/deep/%d", w), "x"); err != nil {
+				if _, err := files.Append(t.Context(), fmt.Sprintf("/new/deep/%d", w), "x"); err != nil {
 					t.Errorf("create: %v", err)
 				}
-				if _, err := fileTree.Append(t.Context(), "/gone/a", "x"); err != nil {
+				if _, err := files.Append(t.Context(), "/gone/a", "x"); err != nil {
 					t.Errorf("append to what is deleted: %v", err)
 				}
-				if _, err := fileTree.Delete(t.Context(), "/gone"); err != nil {
+				if _, err := files.Delete(t.Context(), "/gone"); err != nil {
 					t.Errorf("delete: %v", err)
 				}
 			})
 		}
 		all.Wait()
-		fileTree := newTree(t, engines[0], "")
-		content, err := fileTree.Read(t.Context(), "/log")
+		files := newTree(t, engines[0], "")
+		content, err := files.Read(t.Context(), "/log")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestTreeKeepsItsWriters(t *testing.T) {
 				t.Errorf("writer %d left %d lines, want %d", w, n, lines)
 			}
 		}
-		if n, _, err := fileTree.Totals(t.Context()); err != nil || n != (tree.Counts{Files: 1 + writers, Dirs: 2}) {
+		if n, _, err := files.Totals(t.Context()); err != nil || n != (tree.Counts{Files: 1 + writers, Dirs: 2}) {
 			t.Errorf("the tree has %+v, %v", n, err)
 		}
 	})
@@ -242,13 +242,13 @@ func TestTreeKeepsItsWriters(t *testing.T) {
 func TestTreeSearch(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})
-		fileTree := newTree(t, e, "")
+		files := newTree(t, e, "")
 		filler := strings.Repeat("nothing of interest is said here\n", 400)
-		writeFile(t, fileTree, "/notes/long", filler+"the zebra sleeps\n"+filler)
-		writeFile(t, fileTree, "/other/short", "a zebra runs")
+		writeFile(t, files, "/notes/long", filler+"the zebra sleeps\n"+filler)
+		writeFile(t, files, "/other/short", "a zebra runs")
 		lines := func(q tree.Query) (found []string) {
 			t.Helper()
-			result, err := fileTree.Search(t.Context(), q)
+			result, err := files.Search(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +272,7 @@ func TestTreeSearch(t *testing.T) {
 			t.Errorf("below nothing found %q", got)
 		}
 		// Only the current version is searched, and nothing of it by other searches.
-		if _, err := fileTree.Update(t.Context(), "/other/short", "zebra", "horse"); err != nil {
+		if _, err := files.Update(t.Context(), "/other/short", "zebra", "horse"); err != nil {
 			t.Fatal(err)
 		}
 		if got := lines(tree.Query{Text: "zebra"}); !slices.Equal(got, []string{"/notes/long"}) {
@@ -284,9 +284,9 @@ func TestTreeSearch(t *testing.T) {
 	})
 }
 
-func writeFile(t testing.TB, fileTree *tree.Tree, path, content string) tree.FileInfo {
+func writeFile(t testing.TB, files *tree.Tree, path, content string) tree.FileInfo {
 	t.Helper()
-	info, err := fileTree.Write(t.Context(), path, content, nil)
+	info, err := files.Write(t.Context(), path, content, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,18 +295,18 @@ func writeFile(t testing.TB, fileTree *tree.Tree, path, content string) tree.Fil
 
 // TestTreeLines compares reading and inserting of lines with the same done by hand.
 func TestTreeLines(t *testing.T) {
-	fileTree := newTree(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "")
+	files := newTree(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "")
 	long := strings.Repeat("x", 9000) // over several blocks
 	for n, content := range []string{"", "\n", "a", "a\n", "a\nb", "a\n\nb\n", long, "a\n" + long + "\nb\n" + long, strings.Repeat("some line\n", 2000)} {
 		path := fmt.Sprint("/", n)
-		writeFile(t, fileTree, path, content)
+		writeFile(t, files, path, content)
 		lines := strings.SplitAfter(content, "\n")
 		if lines[len(lines)-1] == "" {
 			lines = lines[:len(lines)-1]
 		}
 		for _, r := range [][2]int{{1, 1}, {1, 0}, {2, 2}, {2, 3}, {len(lines), 0}, {len(lines) / 2, len(lines)}, {1999, 5000}} {
 			first, last := r[0], r[1]
-			got, err := fileTree.ReadLines(t.Context(), path, int64(first), int64(last))
+			got, err := files.ReadLines(t.Context(), path, int64(first), int64(last))
 			if first < 1 || first > max(len(lines), 1) || last != 0 && last < first {
 				if tree.ErrnoOf(err) != tree.EINVAL {
 					t.Errorf("%d: lines %v: %v", n, r, err)
@@ -330,11 +330,11 @@ func TestTreeLines(t *testing.T) {
 			if int(at) < len(lines) {
 				text += "\n"
 			}
-			writeFile(t, fileTree, path, content)
-			if _, err := fileTree.Insert(t.Context(), path, at, "new"); err != nil {
+			writeFile(t, files, path, content)
+			if _, err := files.Insert(t.Context(), path, at, "new"); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := fileTree.Read(t.Context(), path); err != nil || got != strings.Join(slices.Insert(want, int(at), text), "") {
+			if got, err := files.Read(t.Context(), path); err != nil || got != strings.Join(slices.Insert(want, int(at), text), "") {
 				t.Errorf("%d: inserted after %d: %.60q, %v", n, at, got, err)
 			}
 		}
@@ -347,11 +347,11 @@ func TestRepeatedTreeRequests(t *testing.T) {
 		e := locitest.NewEngine(t, store, loci.Options{})
 		keyed := func(key string) *tree.Tree {
 			m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"user", "ann"}, Actor: "tester", IdempotencyKey: key})
-			fileTree, err := tree.Of(m, "", "")
+			files, err := tree.Of(m, "", "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			return fileTree
+			return files
 		}
 		for range 3 {
 			if _, err := keyed("1").Append(t.Context(), "/d/a", "x x"); err != nil {
@@ -379,29 +379,29 @@ func TestRepeatedTreeRequests(t *testing.T) {
 // or the seam of two appends makes it.
 func TestTreeKeepsNoSecrets(t *testing.T) {
 	const key = "AKIAIOSFODNN7EXAMPLE"
-	fileTree := newTree(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "")
-	if _, err := fileTree.Append(t.Context(), "/a", "the key is "+key); err != nil {
+	files := newTree(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "")
+	if _, err := files.Append(t.Context(), "/a", "the key is "+key); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, fileTree, "/b", "AKIA-IOSFODNN7EXAMPLE")
-	if _, err := fileTree.Update(t.Context(), "/b", "-", ""); err != nil {
+	writeFile(t, files, "/b", "AKIA-IOSFODNN7EXAMPLE")
+	if _, err := files.Update(t.Context(), "/b", "-", ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"-----BEGIN RSA PRIVATE KEY-----", "MIIEpAIBAAKCAQEA7bq" + strings.Repeat("Zx9", 12), "-----END RSA PRIVATE KEY-----"} {
-		if _, err := fileTree.Append(t.Context(), "/c", line); err != nil {
+		if _, err := files.Append(t.Context(), "/c", line); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, secret := range map[string]string{"/a": key, "/b": key, "/c": "MIIEpAIBAAKCAQEA7bq"} {
-		if got, err := fileTree.Read(t.Context(), path); err != nil || strings.Contains(got, secret) {
+		if got, err := files.Read(t.Context(), path); err != nil || strings.Contains(got, secret) {
 			t.Errorf("%s says %q, %v", path, got, err)
 		}
-		versions, err := fileTree.Versions(t.Context(), path)
+		versions, err := files.Versions(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range versions {
-			if got, err := fileTree.ReadVersion(t.Context(), path, v.Version); err != nil || strings.Contains(got, secret) {
+			if got, err := files.ReadVersion(t.Context(), path, v.Version); err != nil || strings.Contains(got, secret) {
 				t.Errorf("version %d of %s says %q, %v", v.Version, path, got, err)
 			}
 		}
@@ -414,25 +414,25 @@ func TestTreeBlocksAreEmbedded(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		w := &locitest.WordEmbedder{Name: "w"}
 		e := locitest.NewEngine(t, store, loci.Options{Embedder: w})
-		fileTree := newTree(t, e, "")
+		files := newTree(t, e, "")
 		filler := strings.Repeat("nothing of interest is said here\n", 400)
-		writeFile(t, fileTree, "/long", filler+"zebra sleeps\n"+filler)
+		writeFile(t, files, "/long", filler+"zebra sleeps\n"+filler)
 		check := func(word string) {
 			t.Helper()
 			if e.Lagging(locitest.Tenant(t, "t")) {
 				t.Error("vectors are missing")
 			}
-			r, err := fileTree.Search(t.Context(), tree.Query{Text: word, Mode: loci.Semantic, Limit: 1})
+			r, err := files.Search(t.Context(), tree.Query{Text: word, Mode: loci.Semantic, Limit: 1})
 			if err != nil || len(r.Matches) != 1 || !strings.Contains(r.Matches[0].Passage, word) {
 				t.Errorf("%s is not found by its vector: %+v, %v", word, r.Matches, err)
 			}
 		}
 		check("zebra")
-		if _, err := fileTree.Update(t.Context(), "/long", "zebra", "gorilla"); err != nil {
+		if _, err := files.Update(t.Context(), "/long", "zebra", "gorilla"); err != nil {
 			t.Fatal(err)
 		}
 		check("gorilla")
-		if _, err := fileTree.Append(t.Context(), "/long", filler+"a walrus\n"); err != nil {
+		if _, err := files.Append(t.Context(), "/long", filler+"a walrus\n"); err != nil {
 			t.Fatal(err)
 		}
 		check("walrus")

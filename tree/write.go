@@ -26,7 +26,7 @@ func (t *Tree) Append(ctx context.Context, path, content string) (FileInfo, erro
 		case err != nil:
 		case e == nil:
 			if e, err = ed.create(path, false); err == nil {
-				err = ed.replace(e, nil, t.m.Redact(content))
+				err = ed.replace(e, nil, loci.Redact(t.m, content))
 			}
 		case e.body.Dir:
 			err = errIsDir()
@@ -128,7 +128,7 @@ func (ed *edit) write(path, content string, opts *WriteOptions) (e *entry, err e
 		err = errNoFile()
 	case e == nil:
 		if e, err = ed.create(path, false); err == nil {
-			err = ed.replace(e, nil, ed.t.m.Redact(content))
+			err = ed.replace(e, nil, loci.Redact(ed.t.m, content))
 		}
 	case e.body.Dir:
 		err = errIsDir()
@@ -155,7 +155,7 @@ func (ed *edit) rewrite(e *entry, change func(old string) (string, error)) error
 	if err == nil {
 		err = checkText(content)
 	}
-	if content = ed.t.m.Redact(content); err != nil || content == old {
+	if content = loci.Redact(ed.t.m, content); err != nil || content == old {
 		return err
 	}
 	return ed.replace(e, records, content)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -21,43 +20,19 @@ import (
 	"github.com/loci-memory/loci/adapters/eino"
 	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/session"
-	"github.com/loci-memory/loci/store"
+	"github.com/loci-memory/loci/tests/adapters"
 )
 
 // open opens a file of Loci as one process would, for the user alice.
 func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 	t.Helper()
-	s, err := store.Open(t.Context(), "sqlite:"+file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	engine, err := loci.New(s, &loci.Options{Features: []loci.Feature{session.Feature{}, checkpoint.Feature{}}, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tenant, err := loci.NewTenant("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "alice"}, Actor: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, s
+	f := adapters.Open(t, file, nil)
+	return f.Of(t, "alice"), f
 }
 
 func file(t *testing.T) string { return filepath.Join(t.TempDir(), "loci.db") }
 
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
+func must[T any](t *testing.T) func(T, error) T { return adapters.Must[T](t) }
 
 // TestGraphResumes interrupts a graph in one process and goes on in another.
 func TestGraphResumes(t *testing.T) {
@@ -315,23 +290,7 @@ func TestForeignMessages(t *testing.T) {
 	if got := must[[]*schema.Message](t)(last.Messages(t.Context())); len(got) != 1 || got[0].Content != "e" {
 		t.Errorf("a window that begins with a result: %v", got)
 	}
-	if _, err := eino.NewHistory(m, "s", &eino.Options{Last: -1}); !errors.Is(err, loci.ErrInvalid) {
-		t.Error("Last -1 is not refused")
-	}
-	for range 2 {
-		if err := h.Clear(t.Context()); err != nil || len(must[[]*schema.Message](t)(h.Messages(t.Context()))) != 0 {
-			t.Errorf("not erased: %v", err)
-		}
-	}
 }
 
 // TestReadme: the program in README.md is the example that runs.
-func TestReadme(t *testing.T) {
-	readme := string(must[[]byte](t)(os.ReadFile("README.md")))
-	example := strings.ReplaceAll(string(must[[]byte](t)(os.ReadFile("example_test.go"))), "\n\t", "\n")
-	_, block, ok := strings.Cut(readme, "```go\n")
-	block, _, _ = strings.Cut(block, "```")
-	if !ok || !strings.Contains(example, block) {
-		t.Errorf("not in example_test.go:\n%s", block)
-	}
-}
+func TestReadme(t *testing.T) { adapters.Readme(t) }

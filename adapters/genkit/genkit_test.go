@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -23,7 +22,7 @@ import (
 	adapter "github.com/loci-memory/loci/adapters/genkit"
 	"github.com/loci-memory/loci/checkpoint"
 	conversation "github.com/loci-memory/loci/session"
-	"github.com/loci-memory/loci/store"
+	"github.com/loci-memory/loci/tests/adapters"
 )
 
 // now is a moment whose digits of a second end in zeros.
@@ -32,37 +31,13 @@ func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 // open opens a file of Loci as one process would, for the user alice.
 func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 	t.Helper()
-	s, err := store.Open(t.Context(), "sqlite:"+file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	engine, err := loci.New(s, &loci.Options{Features: []loci.Feature{conversation.Feature{}, checkpoint.Feature{}}, Logger: slog.New(slog.DiscardHandler), Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tenant, err := loci.NewTenant("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "alice"}, Actor: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, s
+	f := adapters.Open(t, file, now)
+	return f.Of(t, "alice"), f
 }
 
 func file(t *testing.T) string { return filepath.Join(t.TempDir(), "loci.db") }
 
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
+func must[T any](t *testing.T) func(T, error) T { return adapters.Must[T](t) }
 
 // cart is the state of a session.
 type cart struct {
@@ -316,23 +291,7 @@ func TestForeignMessages(t *testing.T) {
 			break
 		}
 	}
-	if _, err := adapter.NewHistory(m, "s", &adapter.Options{Last: -1}); !errors.Is(err, loci.ErrInvalid) {
-		t.Error("Last -1 is not refused")
-	}
-	for range 2 {
-		if err := h.Clear(t.Context()); err != nil || len(must[[]*ai.Message](t)(h.Messages(t.Context()))) != 0 {
-			t.Errorf("not erased: %v", err)
-		}
-	}
 }
 
 // TestReadme: the program in README.md is the example that runs.
-func TestReadme(t *testing.T) {
-	readme := string(must[[]byte](t)(os.ReadFile("README.md")))
-	example := strings.ReplaceAll(string(must[[]byte](t)(os.ReadFile("example_test.go"))), "\n\t", "\n")
-	_, block, ok := strings.Cut(readme, "```go\n")
-	block, _, _ = strings.Cut(block, "```")
-	if !ok || !strings.Contains(example, block) {
-		t.Errorf("not in example_test.go:\n%s", block)
-	}
-}
+func TestReadme(t *testing.T) { adapters.Readme(t) }

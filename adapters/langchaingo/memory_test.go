@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -20,41 +19,17 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/adapters/langchaingo"
 	"github.com/loci-memory/loci/session"
-	"github.com/loci-memory/loci/store"
+	"github.com/loci-memory/loci/tests/adapters"
 )
 
 // open opens a file of Loci as one process would, for the user alice.
 func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 	t.Helper()
-	s, err := store.Open(t.Context(), "sqlite:"+file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	engine, err := loci.New(s, &loci.Options{Features: []loci.Feature{session.Feature{}}, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tenant, err := loci.NewTenant("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", "alice"}, Actor: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, s
+	f := adapters.Open(t, file, nil)
+	return f.Of(t, "alice"), f
 }
 
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
+func must[T any](t *testing.T) func(T, error) T { return adapters.Must[T](t) }
 
 // A model notes what it is asked.
 type model struct {
@@ -209,9 +184,6 @@ func TestLast(t *testing.T) {
 	if got := must[[]llms.ChatMessage](t)(last.Messages(t.Context())); len(got) != 1 || got[0].GetContent() != "y" {
 		t.Errorf("got %#v", got)
 	}
-	if _, err := langchaingo.NewHistory(m, "s", &langchaingo.Options{Last: 1001}); !errors.Is(err, loci.ErrInvalid) {
-		t.Error("Last 1001 is not refused")
-	}
 }
 
 // TestSetMessages replaces in one step, and keeps what belongs to the session.
@@ -301,12 +273,4 @@ func TestRetriever(t *testing.T) {
 }
 
 // TestReadme: the program in README.md is the example that runs.
-func TestReadme(t *testing.T) {
-	readme := string(must[[]byte](t)(os.ReadFile("README.md")))
-	example := strings.ReplaceAll(string(must[[]byte](t)(os.ReadFile("example_test.go"))), "\n\t", "\n")
-	_, block, ok := strings.Cut(readme, "```go\n")
-	block, _, _ = strings.Cut(block, "```")
-	if !ok || !strings.Contains(example, block) {
-		t.Errorf("not in example_test.go:\n%s", block)
-	}
-}
+func TestReadme(t *testing.T) { adapters.Readme(t) }

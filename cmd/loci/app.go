@@ -8,11 +8,8 @@ import (
 	"log/slog"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/embedding"
-	"github.com/loci-memory/loci/internal/token"
-	"github.com/loci-memory/loci/item"
-	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -24,11 +21,11 @@ type app struct {
 	rawOut io.Writer     // standard output, for asking whether it is a terminal
 	out    *bufio.Writer // over rawOut; run flushes it
 	err    io.Writer
-	env    environ
+	env    config.Environ
 	flags  *flags
 	json   bool
 
-	cfg       *config
+	cfg       *config.Config
 	principal loci.Principal
 	store     loci.Store
 	embedder  loci.Embedder  // nil: none
@@ -40,15 +37,15 @@ type app struct {
 const actor = "local"
 
 // configure reads the configuration, once.
-func (a *app) configure() (*config, error) {
+func (a *app) configure() (*config.Config, error) {
 	if a.cfg != nil {
 		return a.cfg, nil
 	}
-	cfg, err := loadConfig(a.env, a.flags.Config, a.flags.given())
+	cfg, err := config.Load(a.env, a.flags.Config, a.flags.given())
 	if err != nil {
 		return nil, err
 	}
-	a.principal, err = loci.NewPrincipal(cfg.tenant, actor, cfg.vars, cfg.scopes...)
+	a.principal, err = loci.NewPrincipal(cfg.Tenant, actor, cfg.Vars, cfg.Scopes...)
 	a.cfg = cfg
 	return cfg, err
 }
@@ -65,10 +62,10 @@ func (a *app) open(scopes ...loci.Scope) error {
 			return err
 		}
 	}
-	if a.store, err = store.Open(a.ctx, cfg.store, &store.Options{Logger: a.logger()}); err != nil {
+	if a.store, err = store.Open(a.ctx, cfg.Store, &store.Options{Logger: a.logger()}); err != nil {
 		return err
 	}
-	if a.completer, err = cfg.completer(a.env); err != nil {
+	if a.completer, err = cfg.Completer(); err != nil {
 		return err
 	}
 	a.engine, err = a.newEngine(a.store)
@@ -78,53 +75,17 @@ func (a *app) open(scopes ...loci.Scope) error {
 // newEngine makes an engine as configured.
 func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 	var err error
-	a.cfg.embedding.OpenAIKey = a.cfg.openAIKey(a.env)
-	if a.embedder, err = embedding.Open(a.cfg.embedding); err != nil {
+	if a.embedder, err = embedding.Open(a.cfg.Embedding); err != nil {
 		return nil, err
 	}
-	tokenizer, err := token.Open(a.cfg.tokenizer)
-	if err != nil {
-		return nil, err
-	}
-	opts := a.engineOptions(a.embedder)
-	opts.Tokenizer = tokenizer
+	opts := a.cfg.Engine(a.logger())
+	opts.Embedder = a.embedder
 	return loci.New(s, &opts)
-}
-
-// engineOptions are what the configuration says about an engine.
-func (a *app) engineOptions(e loci.Embedder) loci.Options {
-	cfg := a.cfg
-	return loci.Options{
-		Embedder:       e,
-		EmbedderFor:    cfg.embedding.ForSpace,
-		ChunkSize:      cfg.chunkSize,
-		ChunkOverlap:   &cfg.chunkOverlap,
-		VectorWeight:   &cfg.vectorWeight,
-		NeighbourShare: &cfg.neighbourShare,
-		RecallWeights:  cfg.recallWeights, MaturityWeights: cfg.maturityWeights, RecallMinConfidence: &cfg.minConfidence,
-		ContextQuotas:  cfg.contextQuotas,
-		MaxContent:     cfg.maxContent,
-		Revisions:      &cfg.revisions,
-		IdempotencyTTL: cfg.idempotencyTTL,
-		EpisodeTTL:     cfg.episodeTTL,
-		EpisodeCap:     cfg.episodeCap,
-		KeepDuplicates: !cfg.dedupe,
-
-		Features: []loci.Feature{
-			item.Feature{},
-			session.Feature{MaxMessages: cfg.sessionMax, Timeout: cfg.sessionTimeout},
-			cfg.trees,
-			checkpoint.Feature{},
-		},
-
-		KeepSecrets: !cfg.redact,
-		Logger:      a.logger(),
-	}
 }
 
 // logger writes to standard error: standard output belongs to the reply.
 func (a *app) logger() *slog.Logger {
-	opts := &slog.HandlerOptions{Level: a.cfg.logLevel}
+	opts := &slog.HandlerOptions{Level: a.cfg.LogLevel}
 	if a.json {
 		return slog.New(slog.NewJSONHandler(a.err, opts))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -38,9 +39,12 @@ func (c *retrievalCmd) Run(a *app) error {
 		return err
 	}
 	opts := bench.RetrievalOptions{Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Dir: c.Dir,
-		Engine: a.engineOptions(nil), Progress: func(what string) { a.note("%s", what) }}
-	if c.Neighbours != nil {
-		opts.Engine.NeighbourShare = c.Neighbours
+		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) }}
+	if n := c.Neighbours; n != nil {
+		if !(*n >= 0 && *n <= 1) {
+			return loci.Errorf(loci.Invalid, "neighbour share is %v; it must be 0 to 1", *n)
+		}
+		opts.Engine.Search.NeighbourShare = cmp.Or(*n, loci.None)
 	}
 	if opts.InMemory, err = c.inMemory(a.flags); err != nil {
 		return err
@@ -48,14 +52,14 @@ func (c *retrievalCmd) Run(a *app) error {
 	names := c.Compare
 	switch {
 	case len(names) == 0:
-		names = []string{cfg.embedding.Spec}
+		names = []string{cfg.Embedding.Spec}
 	case a.flags.Embedder != nil:
 		return &loci.Error{Code: loci.Invalid, Msg: "--embedder and --compare both choose the embedder",
 			Recovery: "Name every embedder in --compare."}
 	}
 	for _, name := range names {
-		choice := cfg.embedding
-		choice.Spec, choice.OpenAIKey = name, cfg.openAIKey(a.env)
+		choice := cfg.Embedding
+		choice.Spec = name
 		e, err := embedding.Open(choice)
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func (c *callCmd) Run(a *app) error {
 	if err := a.open(); err != nil {
 		return err
 	}
-	set, err := tool.New(a.engine, cfg.toolConfig(a.logger()))
+	set, err := tool.New(a.engine, cfg.Tools(a.logger()))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 type completionCmd struct {
@@ -65,56 +68,69 @@ type completeCmd struct {
 // Run prints what the last word can become: a line each, a tab, what it means.
 func (c *completeCmd) Run(a *app, k *kong.Kong) error {
 	for _, line := range completions(k.Model.Node, c.Words) {
-		a.printf("%s\t%s\n", line.word, clean(line.help, false))
+		a.printf("%s\t%s\n", line.word, terminal.Clean(line.help, false))
 	}
 	return nil
 }
 
 type candidate struct{ word, help string }
 
-// completions walks the command line as far as it is written.
+// A walk is how far a command line is written.
+type walk struct {
+	node          *kong.Node
+	pending       *kong.Flag // waits for its value; nil: none does
+	position      int        // of the next positional argument
+	onlyArguments bool       // behind --
+}
+
+// step takes one word in.
+func (w *walk) step(word string) {
+	switch {
+	case w.pending != nil:
+		if word != "=" { // bash takes --flag=value apart
+			w.pending = nil
+		}
+	case w.onlyArguments:
+		w.position++
+	case word == "--":
+		w.onlyArguments = true
+	case strings.HasPrefix(word, "-") && word != "-":
+		if f := findFlag(w.node, word); f != nil && !f.IsBool() && !strings.Contains(word, "=") {
+			w.pending = f
+		}
+	default:
+		if child := findChild(w.node, word); child != nil {
+			w.node, w.position = child, 0
+		} else {
+			w.position++
+		}
+	}
+}
+
+// completions are what the last word can become, behind the words before it.
 func completions(node *kong.Node, words []string) []candidate {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	last, words := words[len(words)-1], words[:len(words)-1]
-	var pending *kong.Flag // waits for its value
-	position, onlyArguments := 0, false
+	w := walk{node: node}
 	for _, word := range words {
-		switch {
-		case pending != nil && word == "=": // bash takes --flag=value apart
-		case pending != nil:
-			pending = nil
-		case onlyArguments:
-			position++
-		case word == "--":
-			onlyArguments = true
-		case strings.HasPrefix(word, "-") && word != "-":
-			if f := findFlag(node, word); f != nil && !f.IsBool() && !strings.Contains(word, "=") {
-				pending = f
-			}
-		default:
-			if child := findChild(node, word); child != nil {
-				node, position = child, 0
-			} else {
-				position++
-			}
-		}
+		w.step(word)
 	}
 	switch name, value, joined := strings.Cut(last, "="); {
-	case pending != nil:
-		return matching(flagValues(pending), strings.TrimPrefix(last, "="), "")
-	case strings.HasPrefix(last, "-") && joined && !onlyArguments:
-		if f := findFlag(node, name); f != nil {
+	case w.pending != nil:
+		return matching(flagValues(w.pending), strings.TrimPrefix(last, "="), "")
+	case strings.HasPrefix(last, "-") && joined && !w.onlyArguments:
+		if f := findFlag(w.node, name); f != nil {
 			return matching(flagValues(f), value, name+"=")
 		}
 		return nil
-	case strings.HasPrefix(last, "-") && !onlyArguments:
-		return matching(flagNames(node), last, "")
-	case len(node.Children) > 0:
-		return matching(childNames(node), last, "")
+	case strings.HasPrefix(last, "-") && !w.onlyArguments:
+		return matching(flagNames(w.node), last, "")
+	case len(w.node.Children) > 0:
+		return matching(childNames(w.node), last, "")
 	}
-	return matching(argumentValues(node, position), last, "")
+	return matching(argumentValues(w.node, w.position), last, "")
 }
 
 func matching(all []candidate, prefix, before string) (out []candidate) {
@@ -163,12 +179,12 @@ func flagNames(node *kong.Node) (out []candidate) {
 
 // flagValues are the values of a flag, if they are a short list.
 func flagValues(f *kong.Flag) (out []candidate) {
-	for _, v := range splitList(f.Tag.Get("values")) {
+	for _, v := range listed(f.Tag.Get("values")) {
 		out = append(out, candidate{v, ""})
 	}
-	for i := range settings {
-		if settings[i].flag == f.Name {
-			for _, v := range settings[i].values {
+	for _, s := range config.Settings() {
+		if s.Flag == f.Name {
+			for _, v := range s.Values {
 				out = append(out, candidate{v, ""})
 			}
 		}
@@ -176,14 +192,19 @@ func flagValues(f *kong.Flag) (out []candidate) {
 	return out
 }
 
+// listed are the values in a tag, between commas.
+func listed(tag string) []string {
+	return strings.FieldsFunc(tag, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 // argumentValues are the values of a positional argument, if they are a short list.
 func argumentValues(node *kong.Node, position int) (out []candidate) {
 	if position >= len(node.Positional) {
 		return nil
 	}
-	names := splitList(node.Positional[position].Enum)
+	names := listed(node.Positional[position].Enum)
 	if node.Name == "call" && position == 0 {
-		names = toolNames()
+		names = config.ToolNames()
 	}
 	for _, name := range names {
 		out = append(out, candidate{name, ""})

@@ -1,249 +1,14 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 )
-
-// load reads one file as the program would.
-func load(t testing.TB, text string, env environ, flags map[string]string) (*config, error) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "loci.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return loadConfig(env, &path, flags)
-}
-
-func TestConfigValues(t *testing.T) {
-	tests := []struct {
-		name, file string
-		env        environ
-		flags      map[string]string
-		get        func(*config) any
-		want       any
-	}{
-		{name: "default user", get: func(c *config) any { return c.vars[loci.VarUser] }, want: "default"},
-		{name: "an organisation has no default user", file: "org: acme", get: func(c *config) any { return c.vars[loci.VarUser] }, want: ""},
-		{name: "no default user", file: "default_user: false", get: identityOf, want: ""},
-		{name: "a user and no default", file: "default_user: false\nuser: a", get: identityOf, want: "user_id=a"},
-		{
-			name: "a user of an organisation",
-			file: "user: a\norg: acme\nagent: b",
-			get:  identityOf,
-			want: "agent_id=b org_id=acme user_id=a",
-		},
-		{
-			name:  "an organisation nearer than the user",
-			file:  "user: a\nagent: b\nthread: t\nsession: s",
-			flags: map[string]string{"org": "acme"},
-			get:   identityOf,
-			want:  "org_id=acme",
-		},
-		{
-			name:  "an organisation between",
-			file:  "user: a\nthread: t",
-			env:   environ{"LOCI_ORG=acme"},
-			flags: map[string]string{"agent": "b"},
-			get:   identityOf,
-			want:  "agent_id=b org_id=acme",
-		},
-		{
-			name:  "an organisation and a user nearer",
-			file:  "user: a\nagent: b",
-			env:   environ{"LOCI_ORG=acme"},
-			flags: map[string]string{"user": "c"},
-			get:   identityOf,
-			want:  "org_id=acme user_id=c",
-		},
-		{
-			name:  "a user nearer",
-			file:  "org: acme\nagent: b\nthread: t\nuser: a",
-			flags: map[string]string{"user": "c"},
-			get:   identityOf,
-			want:  "agent_id=b org_id=acme user_id=c",
-		},
-		{
-			name:  "an agent acts for the user",
-			file:  "user: a",
-			flags: map[string]string{"agent": "b"},
-			get:   identityOf,
-			want:  "agent_id=b user_id=a",
-		},
-		{
-			name:  "an agent acts for the default user",
-			flags: map[string]string{"agent": "b"},
-			get:   identityOf,
-			want:  "agent_id=b user_id=default",
-		},
-		{
-			name: "an empty variable is no store",
-			file: "store: 'memory:'",
-			env:  environ{"LOCI_STORE="},
-			get:  func(c *config) any { return c.store },
-			want: "memory:",
-		},
-		{
-			name: "the last of two variables",
-			env:  environ{"LOCI_USER=a", "LOCI_USER=b"},
-			get:  func(c *config) any { return c.vars[loci.VarUser] },
-			want: "b",
-		},
-		{
-			name:  "flags win",
-			file:  "user: a",
-			env:   environ{"LOCI_USER=b"},
-			flags: map[string]string{"user": "c"},
-			get:   func(c *config) any { return c.vars[loci.VarUser] },
-			want:  "c",
-		},
-		{
-			name: "names are kept byte for byte",
-			file: `user: " Ünïcode:/% "`,
-			get:  func(c *config) any { return c.vars[loci.VarUser] },
-			want: " Ünïcode:/% ",
-		},
-		{
-			name: "weights of recalling",
-			file: "recall: {relevance: 0.7, importance: 0, recency: 0.2}\ncontext: {tokenizer: cl100k_base}",
-			get:  func(c *config) any { return c.recallWeights },
-			want: loci.RecallWeights{Relevance: 0.7, Recency: 0.2, Confidence: 0.1},
-		},
-		{
-			name: "keyword weight follows",
-			file: "retrieval: {vector_weight: 1}",
-			get:  func(c *config) any { return c.keywordWeight },
-			want: 0.0,
-		},
-		{
-			name: "vector weight follows",
-			file: "retrieval: {keyword_weight: 0.25}",
-			get:  func(c *config) any { return c.vectorWeight },
-			want: 0.75,
-		},
-		{
-			name: "overlap follows a small size",
-			file: "retrieval: {chunk_size: 64}",
-			get:  func(c *config) any { return c.chunkOverlap },
-			want: 16,
-		},
-		{
-			name: "durations",
-			env:  environ{"LOCI_TIMEOUTS_READ=1m"},
-			get:  func(c *config) any { return c.readTimeout },
-			want: time.Minute,
-		},
-		{
-			name: "lists in the environment",
-			env:  environ{"LOCI_SCOPES= read , admin,"},
-			get:  func(c *config) any { return c.scopes },
-			want: []loci.Scope{loci.ScopeRead, loci.ScopeAdmin},
-		},
-		{name: "an empty list", file: "scopes: []", get: func(c *config) any { return c.scopes }, want: []loci.Scope{}},
-		{name: "tools as a flag", flags: map[string]string{"tools": "notes,facts"}, get: func(c *config) any { return c.tools[1].Family }, want: "facts"},
-		{name: "an empty file", file: "", get: func(c *config) any { return c.dedupe }, want: true},
-		{name: "nothing but a null", file: "~", get: func(c *config) any { return c.redact }, want: true},
-		{name: "booleans", file: "redact: false", env: environ{"LOCI_DEDUPE=0"}, get: func(c *config) any { return c.redact || c.dedupe }, want: false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			c, err := load(t, tt.file, tt.env, tt.flags)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := tt.get(c); !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("got %#v, want %#v", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestConfigFaults(t *testing.T) {
-	tests := []struct{ file, want string }{
-		{"user: [a]", `1:7: user must be a text, not a list`},
-		{"user: 2026-01-01", `1:7: user must be a text, not the date 2026-01-01: put it in quotes`},
-		{"user: yes", ""},
-		{"user: true", `1:7: user must be a text, not the truth value true: put it in quotes, as in "true"`},
-		{"user: !!binary aGk=", `1:7: user must be a text, not a value with the tag !!binary`},
-		{"? [a]\n: b", `1:3: a name must be a text, not a list`},
-		{"<<: {user: a}", `1:1: << is not a setting`},
-		{`store: ""`, `1:8: store must not be empty`},
-		{"store: ' '", `1:8: store: must not be empty`},
-		{"embedder: openai", `1:11: embedder: embedder "openai" is not known; it is one of builtin, lexical, openai:MODEL`},
-		{"retrieval:", `1:11: retrieval must be a mapping of names to values, not nothing`},
-		{"retrieval: {vector_weight: .nan}", `1:28: retrieval.vector_weight: ".nan" must be a number from 0 to 1`},
-		{"recall: {relevance: 0.5}", `1:21: recall.relevance, recall.importance, recall.recency, recall.confidence sum to 1.1; they must sum to 1`},
-		{"context: {facts: 0.6, rules: 0.6}", `1:30: context.facts, context.rules, context.episodes sum to 1.4; they must sum to 1`},
-		{"context: {tokenizer: o200k}", `1:22: context.tokenizer: "o200k" is not known: must be one of o200k_base, cl100k_base`},
-		{"retrieval: {vector_weight: 2}", `must be a number from 0 to 1`},
-		{"scopes: read", `1:9: scopes must be a list, not the text "read": write it as [one, two]`},
-		{"scopes: [1]", `1:10: each element of scopes must be a text, not the number 1`},
-		{"scopes: ['read,write']", `1:10: scopes: "read,write" is not known`},
-		{"idempotency_ttl: 90000h", `must be from 1ms to`},
-		{"log: {levle: info}", `1:7: log.levle is not a setting: did you mean level?`},
-		{"levle: info", `1:1: levle is not a setting`},
-		{"read: 5s", `1:1: read is not a setting: did you mean timeouts.read?`},
-		{"tools: notes", `1:8: tools must be a list`},
-		{"tools: [{tool: search_memry}]", `1:16: tools.tool: "search_memry" is not known: did you mean search_memory?`},
-		{"tools: [{tool: search_memory, namespace: []}]", `1:9: tools: namespace must not be empty`},
-		{"tools: [{tool: search_memory, namespace: user}]", `1:42: tools.namespace must be a list`},
-		{"tools: [{tool: search_memory, name: a b}]", `1:9: tools: name "a b" must be`},
-		{"tools: [{family: notes, family: facts}]", `1:25: family is set twice`},
-		{strings.Repeat("a: {", 2000), `1:1: a is not a setting`},
-		{"user: \"\x00\"", "not YAML"},
-		{"\xff", "not YAML"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.file[:min(len(tt.file), 30)], func(t *testing.T) {
-			_, err := load(t, tt.file, nil, nil)
-			if tt.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), tt.want) && !strings.Contains(err.Error(), "not YAML") {
-				t.Fatalf("got %v, want %s", err, tt.want)
-			}
-			if loci.AsError(err).Code != loci.Invalid {
-				t.Errorf("code is %s", loci.AsError(err).Code)
-			}
-		})
-	}
-}
-
-func TestConfigSizeIsLimited(t *testing.T) {
-	if _, err := load(t, strings.Repeat("#", maxConfigBytes+1), nil, nil); err == nil || !strings.Contains(err.Error(), "the limit is") {
-		t.Fatal(err)
-	}
-}
-
-// TestDefaultsAreDocumented: what the table says is what an empty configuration gives.
-func TestDefaultsAreDocumented(t *testing.T) {
-	c, err := loadConfig(environ{"HOME=/home/me"}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.tenant.String() != "default" || c.embedding.Spec != "builtin" || c.vectorWeight != loci.DefaultVectorWeight ||
-		c.chunkSize != loci.DefaultChunkSize || c.chunkOverlap != loci.DefaultChunkOverlap || c.maxContent != loci.DefaultMaxContent ||
-		c.revisions != loci.DefaultRevisions || c.idempotencyTTL != loci.DefaultIdempotencyTTL ||
-		c.episodeTTL != loci.DefaultEpisodeTTL || c.episodeCap != loci.DefaultEpisodeCap {
-		t.Errorf("defaults differ from those of the library: %+v", c)
-	}
-	if !filepath.IsAbs(strings.TrimPrefix(c.store, "sqlite:")) {
-		t.Errorf("store is %s", c.store)
-	}
-}
 
 // TestSettingsHaveFlags: the table and the command line name the same flags.
 func TestSettingsHaveFlags(t *testing.T) {
@@ -256,105 +21,23 @@ func TestSettingsHaveFlags(t *testing.T) {
 	for _, f := range k.Model.Flags {
 		flags[f.Name] = f
 	}
-	for _, s := range settings {
-		if s.flag == "" {
+	for _, s := range config.Settings() {
+		if s.Flag == "" {
 			continue
 		}
-		f := flags[s.flag]
+		f := flags[s.Flag]
 		if f == nil {
-			t.Errorf("--%s is missing", s.flag)
+			t.Errorf("--%s is missing", s.Flag)
 			continue
 		}
-		if !strings.Contains(f.Help, s.help) || !strings.Contains(f.Help, "$"+s.env()) {
-			t.Errorf("--%s: help is %q", s.flag, f.Help)
+		if !strings.Contains(f.Help, s.Help) || !strings.Contains(f.Help, "$"+s.Env()) {
+			t.Errorf("--%s: help is %q", s.Flag, f.Help)
 		}
 		value := "x"
 		f.Target.Set(reflect.ValueOf(&value))
-		if given := c.given(); given[s.key] != "x" || len(given) != 1 {
-			t.Errorf("--%s is not read: %v", s.flag, given)
+		if given := c.given(); given[s.Key] != "x" || len(given) != 1 {
+			t.Errorf("--%s is not read: %v", s.Flag, given)
 		}
 		f.Target.SetZero()
-	}
-}
-
-// TestReference: the reference names every setting, and its example is valid.
-func TestReference(t *testing.T) {
-	var b strings.Builder
-	if err := writeReference(&b); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range settings {
-		if !strings.Contains(b.String(), "| `"+s.key+"` | `"+s.env()+"` |") {
-			t.Errorf("%s is missing", s.key)
-		}
-	}
-	written, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil || string(written) != b.String() {
-		t.Errorf("docs/configuration.md is out of date: run go generate ./cmd/loci (%v)", err)
-	}
-	_, rest, _ := strings.Cut(b.String(), "```yaml\n")
-	example, _, ok := strings.Cut(rest, "```")
-	if _, err := load(t, example, nil, nil); !ok || err != nil {
-		t.Errorf("the example: %v", err)
-	}
-}
-
-var faultForm = regexp.MustCompile(`^fuzz\.yaml:(\d+):(\d+): .`)
-
-// FuzzConfigFile: no file makes the parser panic, and every fault names the file,
-// a line of it and a column.
-func FuzzConfigFile(f *testing.F) {
-	f.Add("store: x\nuser: 12\ntools: [facts, {tool: search_memory}]\nretrieval:\n  vector_weight: 2\n")
-	f.Add("a: &a [*a]\n<<: *a\n? {}\n: !!binary x\n--- \n...\n%YAML 1.2\n")
-	f.Add("\ttabs: {[\n'")
-	f.Add("retrieval: {vector_weight: 0.5, keyword_weight: 0.6, chunk_size: 64, chunk_overlap: 63}")
-	f.Fuzz(func(t *testing.T, text string) {
-		c := defaults()
-		var bad faults
-		c.parseFile("fuzz.yaml", []byte(text), &bad)
-		c.complete(nil, &bad)
-		for _, fault := range bad {
-			m := faultForm.FindStringSubmatch(fault)
-			if m == nil || strings.ContainsRune(fault, '\n') {
-				t.Fatalf("fault %q does not name its place", fault)
-			}
-			// A line ends with \n, \r or both.
-			if line, err := strconv.Atoi(m[1]); err != nil || line > 1+strings.Count(text, "\n")+strings.Count(text, "\r") {
-				t.Fatalf("fault %q is outside of the file", fault)
-			}
-		}
-	})
-}
-
-// identityOf shows whose memory a configuration means.
-func identityOf(c *config) any {
-	shown := []string{}
-	for _, name := range c.vars.Names() {
-		shown = append(shown, name+"="+c.vars[name])
-	}
-	return strings.Join(shown, " ")
-}
-
-// TestEmptyIdentityIsRefused in every layer, for each part of it: it must not end in
-// the memory of somebody else.
-func TestEmptyIdentityIsRefused(t *testing.T) {
-	for _, key := range []string{"tenant", "user", "org", "agent", "thread", "session"} {
-		file := filepath.Join(t.TempDir(), "loci.yaml")
-		if err := os.WriteFile(file, []byte(key+`: ""`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		variable := "LOCI_" + strings.ToUpper(key)
-		for where, load := range map[string]func() (*config, error){
-			file + ":1":    func() (*config, error) { return loadConfig(nil, &file, nil) },
-			"$" + variable: func() (*config, error) { return loadConfig(environ{variable + "=", "HOME=" + t.TempDir()}, nil, nil) },
-			"--" + key: func() (*config, error) {
-				return loadConfig(environ{"HOME=" + t.TempDir()}, nil, map[string]string{key: ""})
-			},
-		} {
-			if c, err := load(); err == nil || !strings.Contains(err.Error(), where) ||
-				!strings.Contains(err.Error(), "must not be empty") {
-				t.Errorf("%s empty: %v, %v", where, c, err)
-			}
-		}
 	}
 }

@@ -1,66 +1,15 @@
 package main
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/llm"
 )
 
-// noLLM is the provider that is none.
-const noLLM = "none"
-
-// checkLLM checks what only holds between the settings of the language model.
-func (c *config) checkLLM(bad *faults) {
-	if c.llm.Provider == noLLM || c.llm.Provider == "" {
-		return
-	}
-	where := c.origin["llm.provider"]
-	if _, err := llm.Open(c.llm); err != nil {
-		bad.add(where, err)
-	}
-	if c.origin["llm.key_env"] != "" && c.origin["llm.key_file"] != "" {
-		bad.add(c.origin["llm.key_file"], errors.New("llm.key_env and llm.key_file are both set: leave one of them out"))
-	}
-	if least := 4000 + c.completionTokens; min(c.tokensPerRun, c.tokensPerDay) < least {
-		bad.add(where, loci.Errorf(loci.Invalid, "llm.max_tokens_per_run and llm.max_tokens_per_day must be at least %d: a prompt of 4000 and llm.completion_tokens", least))
-	}
-}
-
-// completer makes the configured language model; nil: there is none. Its key is read
-// with every call.
-func (c *config) completer(env environ) (loci.Completer, error) {
-	if c.llm.Provider == noLLM || c.llm.Provider == "" {
-		return nil, nil //nolint:nilnil // no model is a configuration, too
-	}
-	config := c.llm
-	name := c.llmKeyEnv
-	if name == "" {
-		name = map[string]string{llm.OpenAI: "OPENAI_API_KEY", llm.Anthropic: "ANTHROPIC_API_KEY"}[config.Provider]
-	}
-	switch {
-	case c.llmKeyFile != "":
-		config.Key = llm.Key{Source: "the file of llm.key_file", Read: func() (string, error) {
-			data, err := readLimited(c.llmKeyFile, maxKeyBytes)
-			return string(data), err
-		}}
-	case env.get(name) != "" || c.llmKeyEnv != "":
-		// Missing, it fails the calls of the model and no other command.
-		config.Key = llm.Key{Source: "$" + name, Read: func() (string, error) {
-			if key := env.get(name); key != "" {
-				return key, nil
-			}
-			return "", errors.New("it is empty or not set")
-		}}
-	}
-	return llm.Open(config)
-}
-
 func (a *app) consolidateOptions() loci.ConsolidateOptions {
-	c := a.cfg
-	return loci.ConsolidateOptions{Completer: a.completer, TokensPerRun: int64(c.tokensPerRun), TokensPerDay: int64(c.tokensPerDay),
-		PromptTokens: int64(c.promptTokens), CompletionTokens: int64(c.completionTokens)}
+	opts := a.cfg.Consolidation
+	opts.Completer = a.completer
+	return opts
 }
 
 type consolidateCmd struct {

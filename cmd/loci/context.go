@@ -26,7 +26,7 @@ func (c *contextCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	agent := cfg.vars[loci.VarAgent]
+	agent := cfg.Vars[loci.VarAgent]
 	if agent == "" {
 		return &loci.Error{Code: loci.Invalid, Msg: "a context is made for an agent and none is set", Recovery: "Name it with --agent."}
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // repository is where the documents are.
@@ -219,9 +221,9 @@ func TestTargetsInDocumentsExist(t *testing.T) {
 // do is one.
 func TestSettingsInDocumentsExist(t *testing.T) {
 	keys, variables, sections := map[string]bool{}, map[string]bool{"LOCI_CONFIG": true}, map[string]bool{}
-	for i := range settings {
-		keys[settings[i].key], variables[settings[i].env()] = true, true
-		if section, _, nested := strings.Cut(settings[i].key, "."); nested {
+	for _, s := range config.Settings() {
+		keys[s.Key], variables[s.Env()] = true, true
+		if section, _, nested := strings.Cut(s.Key, "."); nested {
 			sections[section], keys[section+".*"] = true, true
 		}
 	}
@@ -229,7 +231,7 @@ func TestSettingsInDocumentsExist(t *testing.T) {
 	variable, name := regexp.MustCompile(`\bLOCI_[A-Z_]+`), regexp.MustCompile(`^([a-z]+)\.([a-z_]+|\*)$`)
 	for place, text := range documents(t) {
 		for _, v := range variable.FindAllString(text, -1) {
-			if !variables[strings.TrimSuffix(v, "_")] && v != envPrefix && !strings.Contains(read, v) {
+			if !variables[strings.TrimSuffix(v, "_")] && v != config.EnvPrefix && !strings.Contains(read, v) {
 				t.Errorf("%s: %s is no setting and nothing reads it", place, v)
 			}
 		}
@@ -248,15 +250,16 @@ func TestSettingsInDocumentsExist(t *testing.T) {
 // TestEmbeddersAreInTheirTable: whatever the setting can be has its row.
 func TestEmbeddersAreInTheirTable(t *testing.T) {
 	page := documents(t)["docs/embedders.md"]
-	at := slices.IndexFunc(settings, func(s setting) bool { return s.key == "embedder" })
-	for _, value := range settings[at].values {
+	settings := config.Settings()
+	at := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Key == "embedder" })
+	for _, value := range settings[at].Values {
 		kind, _, _ := strings.Cut(value, ":")
 		if !regexp.MustCompile("(?m)^\\| `" + kind + "[:`]").MatchString(page) {
 			t.Errorf("the table of embedders lacks %s", value)
 		}
 	}
-	if !strings.Contains(page, "| `"+settings[at].def+"`, the default |") {
-		t.Errorf("the table of embedders does not say that %s is the default", settings[at].def)
+	if !strings.Contains(page, "| `"+settings[at].Default+"`, the default |") {
+		t.Errorf("the table of embedders does not say that %s is the default", settings[at].Default)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -73,7 +74,7 @@ func (c *doctorCmd) Run(a *app) error {
 	} else {
 		for _, f := range x.findings {
 			colour := map[string]string{"ok": green, "warn": yellow, "fail": red}[f.Status]
-			a.printf("%s\t%s\t%s\n", a.style(colour, f.Status), f.Check, clean(f.Detail, false))
+			a.printf("%s\t%s\t%s\n", a.style(colour, f.Status), f.Check, terminal.Clean(f.Detail, false))
 		}
 	}
 	if x.failed == nil {
@@ -90,21 +91,22 @@ func (x *examination) examine() {
 		return
 	}
 	where := "defaults, environment and flags; no file"
-	if cfg.file != "" {
-		where = cfg.file
+	if cfg.File != "" {
+		where = cfg.File
 	}
 	x.ok("configuration", "%s", where)
 	if n, err := x.a.namespace(place{}); err != nil {
 		x.warn("identity", "no memory of anybody: neither user nor org is set")
 	} else {
-		x.ok("identity", "tenant %s, namespace %s", cfg.tenant, n)
+		x.ok("identity", "tenant %s, namespace %s", cfg.Tenant, n)
 	}
-	if _, err := tool.New(nil, cfg.toolConfig(x.a.logger())); err != nil {
+	tools := cfg.Tools(x.a.logger())
+	if _, err := tool.New(nil, tools); err != nil {
 		x.fail("tools", err)
 	} else {
-		x.ok("tools", "%d entries", len(cfg.tools))
+		x.ok("tools", "%d entries", len(tools.Entries))
 	}
-	if ids := cfg.graph.IDs(); len(ids) > 0 {
+	if ids := cfg.Graph.IDs(); len(ids) > 0 {
 		x.ok("graph", "agents %s", strings.Join(ids, ", "))
 	}
 	if err := x.a.open(); err != nil {
@@ -112,12 +114,12 @@ func (x *examination) examine() {
 		return
 	}
 	// Stores open their files when first used: ask for something.
-	generations, err := x.a.engine.Generations(x.a.ctx, cfg.tenant)
+	generations, err := x.a.engine.Generations(x.a.ctx, cfg.Tenant)
 	if err != nil {
 		x.fail("store", err)
 		return
 	}
-	x.ok("store", "%s", shownURL(cfg.store))
+	x.ok("store", "%s", shownURL(cfg.Store))
 	x.permissions()
 	x.disk()
 	x.damage()
@@ -127,7 +129,7 @@ func (x *examination) examine() {
 
 // permissions looks at who else may read a store in files.
 func (x *examination) permissions() {
-	path, ok := storePath(x.a.cfg.store)
+	path, ok := storePath(x.a.cfg.Store)
 	if !ok || runtime.GOOS == "windows" {
 		return
 	}
@@ -229,7 +231,7 @@ func (x *examination) generations(all []loci.Generation) {
 	for _, g := range all {
 		switch {
 		case g.Active && !g.Wanted:
-			if _, err := x.a.cfg.embedding.ForSpace(g.Space); err != nil {
+			if _, err := x.a.cfg.Embedding.ForSpace(g.Space); err != nil {
 				x.warn("vectors", "search has those of %s, whose embedder cannot be had: it is by keyword only until loci reindex has run", g.Space)
 				continue
 			}

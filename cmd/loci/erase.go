@@ -7,6 +7,10 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/internal/terminal"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 )
 
 type eraseCmd struct {
@@ -41,7 +45,7 @@ func (c *eraseCmd) Run(a *app) error {
 	}
 	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
 	for _, name := range c.Kind {
-		if _, err := oneOf(name, string(loci.KindFact), string(loci.KindItem), string(loci.KindRule), string(loci.KindEpisode), string(loci.KindSession)); err != nil {
+		if _, err := spelling.OneOf(name, string(loci.KindFact), string(item.Kind), string(loci.KindRule), string(loci.KindEpisode), string(session.Kind)); err != nil {
 			return loci.Errorf(loci.Invalid, "--kind: %v", err)
 		}
 		q.Kinds = append(q.Kinds, loci.Kind(name))
@@ -90,7 +94,7 @@ func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, e
 		return 0, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("nothing was erased: %d memories are selected", count),
 			Recovery: fmt.Sprintf("To erase them, repeat the command with --expect %d.", count)}
 	}
-	_, _ = fmt.Fprintf(a.err, "This erases %d memories of %s for good. Type the number to go on: ", count, clean(m.View().Namespace.String(), false))
+	_, _ = fmt.Fprintf(a.err, "This erases %d memories of %s for good. Type the number to go on: ", count, terminal.Clean(m.View().Namespace.String(), false))
 	line, err := bufio.NewReader(a.input()).ReadString('\n')
 	if err != nil && line == "" {
 		return 0, fileError("standard input", err)
@@ -109,19 +113,19 @@ func (c *eraseCmd) eraseTenant(a *app) error {
 	if err != nil {
 		return err
 	}
-	if name := cfg.tenant.String(); c.ExpectTenant != name {
+	if name := cfg.Tenant.String(); c.ExpectTenant != name {
 		return &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("nothing was erased: the tenant is %q", name),
 			Recovery: "To erase everything of it, repeat the command with --expect-tenant and this name."}
 	}
 	if err := a.open(loci.ScopeDelete, loci.ScopeAdmin); err != nil {
 		return err
 	}
-	if err := a.engine.Store().EraseTenant(a.ctx, cfg.tenant); err != nil {
+	if err := a.engine.EraseTenant(a.ctx, a.principal); err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(map[string]string{"erased_tenant": cfg.tenant.String()})
+		return a.printJSON(map[string]string{"erased_tenant": cfg.Tenant.String()})
 	}
-	a.printf("everything of tenant %s erased\n", clean(cfg.tenant.String(), false))
+	a.printf("everything of tenant %s erased\n", terminal.Clean(cfg.Tenant.String(), false))
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/spelling"
 )
 
 type eventsCmd struct {
@@ -78,7 +79,7 @@ func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {
 		for i, t := range loci.EventTypes {
 			names[i] = string(t)
 		}
-		if _, err := oneOf(name, names...); err != nil {
+		if _, err := spelling.OneOf(name, names...); err != nil {
 			return f, loci.Errorf(loci.Invalid, "--type: %v", err)
 		}
 		f.Types = append(f.Types, loci.EventType(name))

@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/oserror"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 // The exit codes; scripts rely on them.
@@ -86,12 +87,12 @@ func (a *app) reportAs(e errorJSON) {
 		_ = enc.Encode(e) // standard error is the last resort
 		return
 	}
-	_, _ = fmt.Fprintf(a.err, "loci: %s\n", clean(e.Error, true))
+	_, _ = fmt.Fprintf(a.err, "loci: %s\n", terminal.Clean(e.Error, true))
 	if e.Cause != "" {
-		_, _ = fmt.Fprintf(a.err, "cause: %s\n", clean(e.Cause, true))
+		_, _ = fmt.Fprintf(a.err, "cause: %s\n", terminal.Clean(e.Cause, true))
 	}
 	if e.Recovery != "" {
-		_, _ = fmt.Fprintln(a.err, clean(e.Recovery, true))
+		_, _ = fmt.Fprintln(a.err, terminal.Clean(e.Recovery, true))
 	}
 }
 

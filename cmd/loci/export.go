@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 type exportCmd struct {
@@ -49,7 +50,7 @@ func (c *exportCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(map[string]any{"records": n, "file": c.File})
 	}
-	a.printf("exported %d memories to %s\n", n, clean(c.File, false))
+	a.printf("exported %d memories to %s\n", n, terminal.Clean(c.File, false))
 	return nil
 }
 
@@ -67,7 +68,7 @@ func (x exported) checkPlace(path string) error {
 	refuse := func(why string) error {
 		return &loci.Error{
 			Code:     loci.Conflict,
-			Msg:      printable(path) + why,
+			Msg:      terminal.Word(path) + why,
 			Recovery: "Choose another name, or move it away.",
 		}
 	}

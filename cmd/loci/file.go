@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -57,7 +58,7 @@ func (a *app) fileText(args []string) (string, error) {
 	if len(args) != 1 || args[0] != "-" {
 		return strings.Join(args, " "), nil
 	}
-	data, err := io.ReadAll(io.LimitReader(a.input(), int64(a.cfg.trees.MaxFileBytes)+1))
+	data, err := io.ReadAll(io.LimitReader(a.input(), int64(a.cfg.Files.MaxFileBytes)+1))
 	if err != nil {
 		return "", fileError("standard input", err)
 	}
@@ -70,15 +71,32 @@ type fileJSON struct {
 	Content *string `json:"content,omitempty"`
 }
 
-func (a *app) printFile(info tree.FileInfo) error {
+// onFiles runs a command on the tree that p names: --json shows what do returns as it
+// is, show prints it otherwise.
+func onFiles[R any](a *app, p filePlace, key string, scope loci.Scope, do func(*tree.Tree) (R, error), show func(R)) error {
+	files, err := a.tree(p, key, scope)
+	if err != nil {
+		return err
+	}
+	result, err := do(files)
+	if err != nil {
+		return err
+	}
 	if a.json {
-		return a.printJSON(fileJSON{FileInfo: info})
+		return a.printJSON(result)
 	}
-	a.printf("%s\n", info.Path)
-	if info.Unchanged {
-		a.note("unchanged: the file says that already")
-	}
+	show(result)
 	return nil
+}
+
+// changeFile runs a command that says what became of a file.
+func changeFile(a *app, p filePlace, key string, do func(*tree.Tree) (tree.FileInfo, error)) error {
+	return onFiles(a, p, key, loci.ScopeWrite, do, func(info tree.FileInfo) {
+		a.printf("%s\n", info.Path)
+		if info.Unchanged {
+			a.note("unchanged: the file says that already")
+		}
+	})
 }
 
 type fileReadCmd struct {
@@ -93,41 +111,38 @@ func (c *fileReadCmd) Run(a *app) error {
 	if c.Version < 0 || c.Version > 0 && c.Lines != "" {
 		return loci.Errorf(loci.Invalid, "--version must be at least 1, and not with --lines")
 	}
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
-	if err != nil {
-		return err
-	}
-	var out fileJSON
-	content := ""
+	return onFiles(a, c.filePlace, "", loci.ScopeRead, func(files *tree.Tree) (fileJSON, error) {
+		content, info, err := c.read(a.ctx, files)
+		return fileJSON{FileInfo: info, Content: &content}, err
+	}, func(out fileJSON) {
+		content := *out.Content
+		a.printf("%s", a.text(content))
+		if isTerminal(a.rawOut) && content != "" && !strings.HasSuffix(content, "\n") {
+			a.printf("\n")
+		}
+	})
+}
+
+// read reads all of the file, or the lines or the version that the command names.
+func (c *fileReadCmd) read(ctx context.Context, files *tree.Tree) (content string, info tree.FileInfo, err error) {
+	var first, last int64
 	switch {
 	case c.Lines != "":
-		first, last, rangeErr := lineRange(c.Lines)
-		if rangeErr != nil {
-			return rangeErr
+		if first, last, err = lineRange(c.Lines); err != nil {
+			return "", info, err
 		}
-		if out.FileInfo, err = fileTree.Stat(a.ctx, c.Path); err == nil {
-			content, err = fileTree.ReadLines(a.ctx, c.Path, first, last)
+		if info, err = files.Stat(ctx, c.Path); err == nil {
+			content, err = files.ReadLines(ctx, c.Path, first, last)
 		}
 	case c.Version > 0:
-		if out.FileInfo, err = fileTree.Stat(a.ctx, c.Path); err == nil {
-			content, err = fileTree.ReadVersion(a.ctx, c.Path, c.Version)
-			out.Version = c.Version
+		if info, err = files.Stat(ctx, c.Path); err == nil {
+			content, err = files.ReadVersion(ctx, c.Path, c.Version)
+			info.Version = c.Version
 		}
 	default:
-		content, out.FileInfo, err = fileTree.ReadInfo(a.ctx, c.Path)
+		return files.ReadInfo(ctx, c.Path)
 	}
-	if err != nil {
-		return err
-	}
-	if a.json {
-		out.Content = &content
-		return a.printJSON(out)
-	}
-	a.printf("%s", a.text(content))
-	if isTerminal(a.rawOut) && content != "" && !strings.HasSuffix(content, "\n") {
-		a.printf("\n")
-	}
-	return nil
+	return content, info, err
 }
 
 // lineRange reads FROM:TO.
@@ -155,34 +170,28 @@ type fileListCmd struct {
 
 // Run lists a directory.
 func (c *fileListCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
-	if err != nil {
-		return err
+	type entries struct {
+		Entries []tree.FileInfo `json:"entries"`
 	}
-	list := []tree.FileInfo{}
-	if c.Recursive {
-		err = fileTree.Walk(a.ctx, c.Path, func(f tree.FileInfo) bool { list = append(list, f); return true })
-	} else {
-		list, err = fileTree.List(a.ctx, c.Path)
-	}
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(struct {
-			Entries []tree.FileInfo `json:"entries"`
-		}{append([]tree.FileInfo{}, list...)})
-	}
-	t := table{head: []string{"BYTES", "LINES", "CHANGED", "PATH"}}
-	for _, f := range list {
-		bytes, lines, name := fmt.Sprint(f.Bytes), fmt.Sprint(f.Lines), f.Path
-		if f.Dir {
-			bytes, lines, name = "-", "-", name+"/"
+	return onFiles(a, c.filePlace, "", loci.ScopeRead, func(files *tree.Tree) (entries, error) {
+		list := []tree.FileInfo{} // and not nil, which --json would show
+		if c.Recursive {
+			err := files.Walk(a.ctx, c.Path, func(f tree.FileInfo) bool { list = append(list, f); return true })
+			return entries{list}, err
 		}
-		t.add(bytes, lines, a.when(f.UpdatedAt), name)
-	}
-	t.print(a)
-	return nil
+		direct, err := files.List(a.ctx, c.Path)
+		return entries{append(list, direct...)}, err
+	}, func(found entries) {
+		t := table{head: []string{"BYTES", "LINES", "CHANGED", "PATH"}}
+		for _, f := range found.Entries {
+			bytes, lines, name := fmt.Sprint(f.Bytes), fmt.Sprint(f.Lines), f.Path
+			if f.Dir {
+				bytes, lines, name = "-", "-", name+"/"
+			}
+			t.add(bytes, lines, a.when(f.UpdatedAt), name)
+		}
+		t.print(a)
+	})
 }
 
 type fileAppendCmd struct {
@@ -194,19 +203,13 @@ type fileAppendCmd struct {
 
 // Run appends to a file.
 func (c *fileAppendCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
-	if err != nil {
-		return err
-	}
-	content, err := a.fileText(c.Content)
-	if err != nil {
-		return err
-	}
-	info, err := fileTree.Append(a.ctx, c.Path, content)
-	if err != nil {
-		return err
-	}
-	return a.printFile(info)
+	return changeFile(a, c.filePlace, c.IdempotencyKey, func(files *tree.Tree) (info tree.FileInfo, err error) {
+		content, err := a.fileText(c.Content)
+		if err != nil {
+			return info, err
+		}
+		return files.Append(a.ctx, c.Path, content)
+	})
 }
 
 type fileWriteCmd struct {
@@ -223,19 +226,13 @@ func (c *fileWriteCmd) Run(a *app) error {
 	if c.IfVersion < 0 {
 		return loci.Errorf(loci.Invalid, "--if-version must be at least 1")
 	}
-	fileTree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
-	if err != nil {
-		return err
-	}
-	content, err := a.fileText(c.Content)
-	if err != nil {
-		return err
-	}
-	info, err := fileTree.Write(a.ctx, c.Path, content, &tree.WriteOptions{Create: c.Create, IfVersion: c.IfVersion})
-	if err != nil {
-		return err
-	}
-	return a.printFile(info)
+	return changeFile(a, c.filePlace, c.IdempotencyKey, func(files *tree.Tree) (info tree.FileInfo, err error) {
+		content, err := a.fileText(c.Content)
+		if err != nil {
+			return info, err
+		}
+		return files.Write(a.ctx, c.Path, content, &tree.WriteOptions{Create: c.Create, IfVersion: c.IfVersion})
+	})
 }
 
 type fileUpdateCmd struct {
@@ -248,19 +245,13 @@ type fileUpdateCmd struct {
 
 // Run replaces a text in a file.
 func (c *fileUpdateCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeWrite)
-	if err != nil {
-		return err
+	type replaced struct {
+		Replaced int `json:"replaced"`
 	}
-	n, err := fileTree.Update(a.ctx, c.Path, c.Old, c.New)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(map[string]int{"replaced": n})
-	}
-	a.printf("%d replaced\n", n)
-	return nil
+	return onFiles(a, c.filePlace, c.IdempotencyKey, loci.ScopeWrite, func(files *tree.Tree) (replaced, error) {
+		n, err := files.Update(a.ctx, c.Path, c.Old, c.New)
+		return replaced{n}, err
+	}, func(r replaced) { a.printf("%d replaced\n", r.Replaced) })
 }
 
 type fileMoveCmd struct {
@@ -271,18 +262,12 @@ type fileMoveCmd struct {
 
 // Run moves a file or a directory.
 func (c *fileMoveCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
-	if err != nil {
-		return err
-	}
-	if err := fileTree.Rename(a.ctx, c.From, c.To); err != nil {
-		return err
-	}
-	info, err := fileTree.Stat(a.ctx, c.To)
-	if err != nil {
-		return err
-	}
-	return a.printFile(info)
+	return changeFile(a, c.filePlace, "", func(files *tree.Tree) (info tree.FileInfo, err error) {
+		if err := files.Rename(a.ctx, c.From, c.To); err != nil {
+			return info, err
+		}
+		return files.Stat(a.ctx, c.To)
+	})
 }
 
 type fileDeleteCmd struct {
@@ -293,19 +278,9 @@ type fileDeleteCmd struct {
 
 // Run deletes a file or a directory.
 func (c *fileDeleteCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, c.IdempotencyKey, loci.ScopeDelete)
-	if err != nil {
-		return err
-	}
-	n, err := fileTree.Delete(a.ctx, c.Path)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(n)
-	}
-	a.printf("%d files and %d directories deleted\n", n.Files, n.Dirs)
-	return nil
+	return onFiles(a, c.filePlace, c.IdempotencyKey, loci.ScopeDelete, func(files *tree.Tree) (tree.Counts, error) {
+		return files.Delete(a.ctx, c.Path)
+	}, func(n tree.Counts) { a.printf("%d files and %d directories deleted\n", n.Files, n.Dirs) })
 }
 
 type fileHistoryCmd struct {
@@ -315,25 +290,19 @@ type fileHistoryCmd struct {
 
 // Run lists versions.
 func (c *fileHistoryCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
-	if err != nil {
-		return err
+	type versions struct {
+		Versions []tree.FileVersion `json:"versions"`
 	}
-	versions, err := fileTree.Versions(a.ctx, c.Path)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(struct {
-			Versions []tree.FileVersion `json:"versions"`
-		}{versions})
-	}
-	t := table{head: []string{"VERSION", "BYTES", "LINES", "WRITTEN"}}
-	for _, v := range versions {
-		t.add(fmt.Sprint(v.Version), fmt.Sprint(v.Bytes), fmt.Sprint(v.Lines), a.when(v.WrittenAt))
-	}
-	t.print(a)
-	return nil
+	return onFiles(a, c.filePlace, "", loci.ScopeRead, func(files *tree.Tree) (versions, error) {
+		list, err := files.Versions(a.ctx, c.Path)
+		return versions{list}, err
+	}, func(found versions) {
+		t := table{head: []string{"VERSION", "BYTES", "LINES", "WRITTEN"}}
+		for _, v := range found.Versions {
+			t.add(fmt.Sprint(v.Version), fmt.Sprint(v.Bytes), fmt.Sprint(v.Lines), a.when(v.WrittenAt))
+		}
+		t.print(a)
+	})
 }
 
 type fileDiffCmd struct {
@@ -345,19 +314,13 @@ type fileDiffCmd struct {
 
 // Run compares versions.
 func (c *fileDiffCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
-	if err != nil {
-		return err
+	type difference struct {
+		Diff string `json:"diff"`
 	}
-	diff, err := fileTree.Diff(a.ctx, c.Path, c.From, c.To)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(map[string]string{"diff": diff})
-	}
-	a.printf("%s", a.text(diff))
-	return nil
+	return onFiles(a, c.filePlace, "", loci.ScopeRead, func(files *tree.Tree) (difference, error) {
+		diff, err := files.Diff(a.ctx, c.Path, c.From, c.To)
+		return difference{diff}, err
+	}, func(d difference) { a.printf("%s", a.text(d.Diff)) })
 }
 
 type fileRestoreCmd struct {
@@ -368,13 +331,7 @@ type fileRestoreCmd struct {
 
 // Run restores a version.
 func (c *fileRestoreCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
-	if err != nil {
-		return err
-	}
-	info, err := fileTree.Restore(a.ctx, c.Path, c.Version)
-	if err != nil {
-		return err
-	}
-	return a.printFile(info)
+	return changeFile(a, c.filePlace, "", func(files *tree.Tree) (tree.FileInfo, error) {
+		return files.Restore(a.ctx, c.Path, c.Version)
+	})
 }

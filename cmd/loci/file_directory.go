@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/tree"
 )
 
@@ -31,11 +32,11 @@ func (*fileExportCmd) Help() string {
 
 // Run writes files into a directory.
 func (c *fileExportCmd) Run(a *app) (err error) {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	kept, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	top, err := fileTree.Stat(a.ctx, c.Path)
+	top, err := kept.Stat(a.ctx, c.Path)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (c *fileExportCmd) Run(a *app) (err error) {
 		return loci.Errorf(loci.Invalid, "--path %s is a file: print it with loci file read", top.Path)
 	}
 	var list []tree.FileInfo
-	if err := fileTree.Walk(a.ctx, top.Path, func(f tree.FileInfo) bool { list = append(list, f); return true }); err != nil {
+	if err := kept.Walk(a.ctx, top.Path, func(f tree.FileInfo) bool { list = append(list, f); return true }); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.Directory, 0o700); err != nil {
@@ -63,7 +64,7 @@ func (c *fileExportCmd) Run(a *app) (err error) {
 			}
 			continue
 		}
-		content, err := fileTree.Read(a.ctx, f.Path)
+		content, err := kept.Read(a.ctx, f.Path)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (c *fileExportCmd) write(root *os.Root, name, content string) error {
 	}
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return &loci.Error{Code: loci.Conflict, Msg: printable(name) + " is there already", Recovery: "Export into an empty directory, or use --force."}
+		return &loci.Error{Code: loci.Conflict, Msg: terminal.Word(name) + " is there already", Recovery: "Export into an empty directory, or use --force."}
 	}
 	if err != nil {
 		return fileError(name, err)
@@ -134,7 +135,7 @@ type fileImport struct {
 
 // Run imports a directory.
 func (c *fileImportCmd) Run(a *app) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeWrite)
+	kept, err := a.tree(c.filePlace, "", loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
@@ -143,13 +144,13 @@ func (c *fileImportCmd) Run(a *app) error {
 		return fileError(c.Directory, err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	in := &fileImport{fileImportCmd: c, root: root, limit: a.cfg.trees.MaxFileBytes, empty: map[string]bool{}}
+	in := &fileImport{fileImportCmd: c, root: root, limit: a.cfg.Files.MaxFileBytes, empty: map[string]bool{}}
 	if err := in.check(a); err != nil {
 		return err
 	}
 	changed, err := 0, error(nil)
 	if !c.DryRun {
-		changed, err = in.store(a, fileTree)
+		changed, err = in.store(a, kept)
 	}
 	if err != nil {
 		return err
@@ -197,7 +198,7 @@ func (in *fileImport) check(a *app) error {
 		delete(in.empty, path.Dir(name))
 		fault, err := in.look(name, d)
 		if fault != "" {
-			in.refused = append(in.refused, printable(name)+": "+fault)
+			in.refused = append(in.refused, terminal.Word(name)+": "+fault)
 		}
 		return err
 	})
@@ -254,13 +255,13 @@ func (in *fileImport) read(name string) (string, error) {
 
 // store writes what check found, some megabytes in a change. It returns how many
 // files are not stored as they were.
-func (in *fileImport) store(a *app, fileTree *tree.Tree) (changed int, err error) {
+func (in *fileImport) store(a *app, kept *tree.Tree) (changed int, err error) {
 	show, end := a.progress("importing")
 	defer end()
 	var batch []tree.FileContent
 	size, done := 0, 0
 	flush := func() error {
-		infos, err := fileTree.WriteAll(a.ctx, batch, nil)
+		infos, err := kept.WriteAll(a.ctx, batch, nil)
 		for i, info := range infos {
 			if info.Bytes != int64(len(batch[i].Content)) {
 				changed++
@@ -289,7 +290,7 @@ func (in *fileImport) store(a *app, fileTree *tree.Tree) (changed int, err error
 		}
 	}
 	for name := range in.empty {
-		if err := fileTree.MakeDir(a.ctx, in.target(name)); err != nil {
+		if err := kept.MakeDir(a.ctx, in.target(name)); err != nil {
 			return changed, err
 		}
 	}

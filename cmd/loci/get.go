@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 type getCmd struct {
@@ -83,7 +84,7 @@ func (c *getCmd) Run(a *app) error {
 func (a *app) printFact(m memoryJSON) {
 	field := func(name, value string) {
 		if value != "" {
-			a.printf("%s %s\n", a.style(dim, name+":"), clean(value, false))
+			a.printf("%s %s\n", a.style(dim, name+":"), terminal.Clean(value, false))
 		}
 	}
 	field("id", m.ID)
@@ -112,7 +113,7 @@ func (a *app) printFact(m memoryJSON) {
 // text is a memory's text: verbatim for programs, safe to look at on a terminal.
 func (a *app) text(content string) string {
 	if isTerminal(a.rawOut) {
-		return clean(content, true)
+		return terminal.Clean(content, true)
 	}
 	return content
 }

@@ -68,6 +68,6 @@ func (a *app) importTarget(c *importCmd) (*loci.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.store, cfg.embedding.Spec = "memory:", "none"
+	cfg.Store, cfg.Embedding.Spec = "memory:", "none"
 	return a.memory(c.place, "", loci.ScopeWrite)
 }

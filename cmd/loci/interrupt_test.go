@@ -9,13 +9,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // TestInterrupted: a command that waits for input gives up at once, and nothing
 // of what it had read is stored.
 func TestInterrupted(t *testing.T) {
 	store := "--store=sqlite:" + t.TempDir()
-	env := environ{"HOME=" + t.TempDir()}
+	env := config.Environ{"HOME=" + t.TempDir()}
 	for _, args := range [][]string{{"save", "-"}, {"import", "-"}, {"update", "note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77", "-"}, {"call", "search_memory", "-"}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		in, feed := io.Pipe()

@@ -20,6 +20,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 )
 
 func main() {
@@ -29,7 +30,7 @@ func main() {
 }
 
 // run is the whole program but for the process around it; it returns the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env environ) (code int) {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env config.Environ) (code int) {
 	a := &app{ctx: ctx, stdin: stdin, rawOut: stdout, out: bufio.NewWriter(stdout), err: stderr, env: env}
 	defer func() {
 		if p := recover(); p != nil {
@@ -79,16 +80,15 @@ func endOfFlags(args []string) int {
 // newParser builds the command line; its help goes to the app's standard output.
 func newParser(c *cli, a *app) (*kong.Kong, error) {
 	help := kong.Vars{}
-	for i := range settings {
-		s := &settings[i]
-		text := s.help
-		if s.def != "" {
-			text += " Default: " + s.def + "."
+	for _, s := range config.Settings() {
+		text := s.Help
+		if s.Default != "" {
+			text += " Default: " + s.Default + "."
 		}
-		if s.flag != "" {
-			text += " [$" + s.env() + "]"
+		if s.Flag != "" {
+			text += " [$" + s.Env() + "]"
 		}
-		help[strings.ReplaceAll(s.key, ".", "_")] = text
+		help[strings.ReplaceAll(s.Key, ".", "_")] = text
 	}
 	return kong.New(c, kong.Name("loci"), kong.Description(description), help,
 		kong.NoDefaultHelp(), kong.Writers(a.out, a.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

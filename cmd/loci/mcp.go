@@ -35,7 +35,7 @@ func (c *mcpCmd) Run(a *app) error {
 		return err
 	}
 	if isTerminal(a.stdin) {
-		a.note("Serving MCP on standard input and output: start it from your agent's configuration. The memory is in %s; Ctrl-D ends.", a.cfg.store)
+		a.note("Serving MCP on standard input and output: start it from your agent's configuration. The memory is in %s; Ctrl-D ends.", a.cfg.Store)
 	}
 	ctx, stop := context.WithCancel(a.ctx)
 	done := make(chan struct{})
@@ -54,10 +54,10 @@ func (c *mcpCmd) agent(a *app) (agentNode, error) {
 	if c.AgentNode != "" {
 		return a.agentNode(c.AgentNode)
 	}
-	if a.cfg.graph != nil {
-		a.note("The tools are those of the setting tools: --agent-node chooses an agent of the graph, one of %s.", strings.Join(a.cfg.graph.IDs(), ", "))
+	if a.cfg.Graph != nil {
+		a.note("The tools are those of the setting tools: --agent-node chooses an agent of the graph, one of %s.", strings.Join(a.cfg.Graph.IDs(), ", "))
 	}
-	set, err := tool.New(a.engine, a.cfg.toolConfig(a.logger()))
+	set, err := tool.New(a.engine, a.cfg.Tools(a.logger()))
 	if err != nil {
 		return agentNode{}, err
 	}

@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
-	"golang.org/x/text/width"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 // isTerminal reports whether a stream is one.
@@ -27,13 +24,13 @@ func isTerminal(stream any) bool {
 // colour reports whether standard output gets colours: on a terminal, unless
 // NO_COLOR or a dumb terminal forbids it; anywhere if CLICOLOR_FORCE demands it.
 func (a *app) colour() bool {
-	if a.env.get("NO_COLOR") != "" {
+	if a.env.Get("NO_COLOR") != "" {
 		return false
 	}
-	if force := a.env.get("CLICOLOR_FORCE"); force != "" && force != "0" {
+	if force := a.env.Get("CLICOLOR_FORCE"); force != "" && force != "0" {
 		return true
 	}
-	return isTerminal(a.rawOut) && a.env.get("TERM") != "dumb" && a.env.get("CLICOLOR") != "0"
+	return isTerminal(a.rawOut) && a.env.Get("TERM") != "dumb" && a.env.Get("CLICOLOR") != "0"
 }
 
 // The styles in use, as parameters of the terminal's SGR sequence.
@@ -94,7 +91,7 @@ func (t *table) print(a *app) {
 	if !isTerminal(a.rawOut) {
 		for _, row := range t.rows {
 			for i, cell := range row {
-				row[i] = clean(cell, false)
+				row[i] = terminal.Clean(cell, false)
 			}
 			a.printf("%s\n", strings.Join(row, "\t"))
 		}
@@ -107,8 +104,8 @@ func (t *table) print(a *app) {
 	widths := make([]int, len(t.head))
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
-			row[i] = clean(cell, false)
-			widths[i] = max(widths[i], columns(row[i]))
+			row[i] = terminal.Clean(cell, false)
+			widths[i] = max(widths[i], terminal.Columns(row[i]))
 		}
 	}
 	room := terminalWidth(a.rawOut)
@@ -117,9 +114,9 @@ func (t *table) print(a *app) {
 	}
 	for n, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
-			padding := strings.Repeat(" ", max(0, widths[i]+2-columns(cell)))
+			padding := strings.Repeat(" ", max(0, widths[i]+2-terminal.Columns(cell)))
 			if i == last {
-				cell, padding = truncate(cell, max(room, 20)), ""
+				cell, padding = terminal.Truncate(cell, max(room, 20)), ""
 			}
 			switch {
 			case n == 0:
@@ -140,83 +137,6 @@ func terminalWidth(w io.Writer) int {
 		}
 	}
 	return 80
-}
-
-// columns is how many columns of a terminal a text takes.
-func columns(text string) (n int) {
-	for _, r := range text {
-		n += runeColumns(r)
-	}
-	return n
-}
-
-func runeColumns(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
-
-// truncate cuts a text to a number of columns.
-func truncate(text string, room int) string {
-	if columns(text) <= room {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if room -= runeColumns(r); room < 1 {
-			break
-		}
-		b.WriteRune(r)
-	}
-	return b.String() + "…"
-}
-
-// clean makes text safe to show: what a memory says may come from anywhere and
-// must not move the cursor, set the window's title or reorder what is read. Such
-// characters are shown as escapes. Lines are kept, or joined to one by blanks.
-func clean(text string, lines bool) string {
-	if !lines {
-		text = strings.Join(strings.Fields(text), " ")
-	}
-	plain := func(r rune) bool { return r == '\n' || r == '\t' || !hidden(r) }
-	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if plain(r) {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-	}
-	return b.String()
-}
-
-// hidden reports whether a character controls a terminal or the direction of
-// text instead of being seen. The joiners that scripts and emoji need are seen.
-func hidden(r rune) bool {
-	switch {
-	case unicode.IsControl(r):
-		return true
-	case r == '\u200c' || r == '\u200d': // zero width (non-)joiner
-		return false
-	}
-	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
-}
-
-// printable shortens and cleans a word from a file for a message.
-func printable(word string) string {
-	word = clean(word, false)
-	if word == "" {
-		return `""`
-	}
-	return truncate(word, 80)
 }
 
 // age says how long ago something was, for people.

@@ -5,63 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
 )
-
-func TestClean(t *testing.T) {
-	tests := []struct {
-		text  string
-		lines bool
-		want  string
-	}{
-		{"plain", false, "plain"},
-		{" two\n lines\t", false, "two lines"},
-		{"two\nlines", true, "two\nlines"},
-		{"\x1b[31mred\x1b[0m", false, `\x1b[31mred\x1b[0m`},
-		{"\x1b]0;title\a", true, `\x1b]0;title\a`},
-		{"over\rwritten", true, `over\rwritten`},
-		{"c1 \u009b31m", true, `c1 \u009b31m`},
-		{"a\u202eb\u2066c", true, `a\u202eb\u2066c`},
-		{"tag \U000e0041", true, `tag \U000e0041`},
-		{"emoji 👩\u200d🚀 स्\u200dक", true, "emoji 👩\u200d🚀 स्\u200dक"},
-		{"bad \xff", true, "bad \ufffd"},
-	}
-	for _, tt := range tests {
-		if got := clean(tt.text, tt.lines); got != tt.want {
-			t.Errorf("clean(%q) = %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
-func FuzzClean(f *testing.F) {
-	f.Add("\x1b[2J\u202e\u2028\xff")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, lines := range []bool{true, false} {
-			got := clean(text, lines)
-			if !utf8.ValidString(got) || !lines && strings.ContainsAny(got, "\n\t") ||
-				strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && r != '\t' && hidden(r) }) {
-				t.Fatalf("clean(%q) = %q", text, got)
-			}
-		}
-	})
-}
-
-func TestTruncate(t *testing.T) {
-	for _, tt := range []struct {
-		text string
-		room int
-		want string
-	}{
-		{"short", 5, "short"}, {"longer", 5, "long…"}, {"記憶宮殿", 8, "記憶宮殿"}, {"記憶宮殿", 7, "記憶宮…"}, {"記憶宮殿", 6, "記憶…"},
-	} {
-		if got := truncate(tt.text, tt.room); got != tt.want || columns(got) > tt.room {
-			t.Errorf("truncate(%q, %d) = %q", tt.text, tt.room, got)
-		}
-	}
-}
 
 func TestAge(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -85,15 +32,6 @@ func TestParseTime(t *testing.T) {
 	for _, text := range []string{"yesterday", "-1h", "-7d", "7dd", "1.5d", "d", "2026-13-01"} {
 		if got, err := parseTime("--since", text, now); loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	names := []string{"store", "user", "tools", "dedupe"}
-	for name, want := range map[string]string{"stor": "store", "Users": "user", "toolz": "tools", "xyz": "", "": "", "dedup": "dedupe", "restore": "", "tsore": "store", "ddupee": "dedupe", "rl": "", strings.Repeat("x", 100): ""} {
-		if got := nearest(name, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (c *saveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	content, err := a.words(c.Content, cfg.maxContent)
+	content, err := a.words(c.Content, cfg.MaxContent)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/tree"
 )
 
@@ -50,7 +51,7 @@ func (c *searchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if _, err := oneOf(c.In, "memories", "files"); err != nil {
+	if _, err := spelling.OneOf(c.In, "memories", "files"); err != nil {
 		return fmt.Errorf("--in: %w", err)
 	}
 	if c.In == "files" && (len(c.Tag) > 0 || c.Filter != "") {
@@ -94,11 +95,11 @@ type fileMatchJSON struct {
 
 // searchFiles searches a tree of files.
 func (c *searchCmd) searchFiles(a *app, text string) error {
-	fileTree, err := a.tree(c.filePlace, "", loci.ScopeRead)
+	files, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	result, err := fileTree.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
+	result, err := files.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
 	if err != nil {
 		return err
 	}

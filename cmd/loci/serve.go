@@ -29,7 +29,7 @@ func (*serveCmd) Run(a *app) error {
 	if err := a.open(); err != nil {
 		return err
 	}
-	set, err := tool.New(a.engine, a.cfg.toolConfig(a.logger()))
+	set, err := tool.New(a.engine, a.cfg.Tools(a.logger()))
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (*serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	l, err := server.Listen(a.ctx, a.cfg.listen)
+	l, err := server.Listen(a.ctx, a.cfg.Listen)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (*serveCmd) Run(a *app) error {
 	if err := a.announce("http://" + l.Addr().String()); err != nil {
 		return err
 	}
-	a.note("The memory is in %s; Ctrl-C ends.", a.cfg.store)
+	a.note("The memory is in %s; Ctrl-C ends.", a.cfg.Store)
 	ctx, stop := context.WithCancel(a.ctx)
 	done := make(chan struct{})
 	go func() {
@@ -81,8 +81,8 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 		return nil, err
 	}
 	restOptions := rest.Options{Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
-		Connectors: map[string]*tool.Connector{}, Logger: a.logger(), MaxBody: cfg.maxBody, MaxValueBody: cfg.maxValueBody, MaxBlobBody: cfg.maxBlobBody, Timeout: cfg.httpTimeout,
-		Summaries: session.SummaryOptions{Completer: a.completer, TokensPerDay: int64(cfg.tokensPerDay)}}
+		Connectors: map[string]*tool.Connector{}, Logger: a.logger(), MaxBody: cfg.HTTP.MaxBody, MaxValueBody: cfg.HTTP.MaxValueBody, MaxBlobBody: cfg.HTTP.MaxBlobBody, Timeout: cfg.HTTP.Timeout,
+		Summaries: session.SummaryOptions{Completer: a.completer, TokensPerDay: cfg.Consolidation.TokensPerDay}}
 	for _, n := range nodes {
 		restOptions.Connectors[n.id] = n.connector
 	}
@@ -90,9 +90,9 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := server.Options{REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.hosts, Origins: cfg.origins,
-		InFlight: cfg.maxRequests, MaxBody: int64(max(cfg.maxBody, cfg.maxValueBody, cfg.maxBlobBody)),
-		Send: time.Minute + max(cfg.httpTimeout, cfg.readTimeout, cfg.writeTimeout), Drain: cfg.httpShutdown,
+	opts := server.Options{REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins,
+		InFlight: cfg.HTTP.MaxRequests, MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
+		Send: time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout), Drain: cfg.HTTP.Shutdown,
 		Logger: a.logger()}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, a.principal); err != nil {
@@ -103,8 +103,8 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 			return nil, err
 		}
 	}
-	agents := cfg.agents
-	if own := cfg.vars[loci.VarAgent]; len(agents) == 0 && own != "" && opts.Agents[own] == nil {
+	agents := cfg.Agents
+	if own := cfg.Vars[loci.VarAgent]; len(agents) == 0 && own != "" && opts.Agents[own] == nil {
 		agents = []string{own}
 	}
 	for _, agent := range agents {
@@ -124,7 +124,7 @@ func (a *app) mcpHandler(n agentNode, p loci.Principal) (http.Handler, error) {
 	headers := identify(p)
 	s, err := mcp.New(mcp.Options{Tools: n.tools, Connector: n.connector, RecordElevation: a.engine.RecordElevation, Version: buildVersion().Version, Logger: a.logger(),
 		Identify: func(ctx context.Context, o mcp.Origin) (loci.Principal, error) { return headers(ctx, o.Header) },
-		Limits:   mcp.Limits{Line: a.cfg.maxValueBody}})
+		Limits:   mcp.Limits{Line: a.cfg.HTTP.MaxValueBody}})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // serveHere runs loci serve in this process until the test ends or stop is called.
@@ -23,7 +25,7 @@ func serveHere(t *testing.T, args ...string) (url string, stop func() (code int,
 	var stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		code := run(ctx, append(args, "--listen=127.0.0.1:0", "--log-level=info", "serve"), strings.NewReader(""), feed, &stderr, environ{"HOME=" + t.TempDir()})
+		code := run(ctx, append(args, "--listen=127.0.0.1:0", "--log-level=info", "serve"), strings.NewReader(""), feed, &stderr, config.Environ{"HOME=" + t.TempDir()})
 		feed.Close()
 		ended <- code
 	}()
@@ -75,11 +77,11 @@ func request(t *testing.T, method, url, body string, headers ...string) (status 
 // headers choose, and an interrupt is a clean end.
 func TestServe(t *testing.T) {
 	store := "--store=sqlite:" + t.TempDir()
-	config := t.TempDir() + "/loci.yaml"
-	if err := os.WriteFile(config, []byte("scopes: [read, write, delete, delegate, admin, elevate]\nagents: [planner]\ntools: [notes, {tool: search_memory, namespace: [agent, \"{agent_id}\"]}]\n"), 0o600); err != nil {
+	configFile := t.TempDir() + "/loci.yaml"
+	if err := os.WriteFile(configFile, []byte("scopes: [read, write, delete, delegate, admin, elevate]\nagents: [planner]\ntools: [notes, {tool: search_memory, namespace: [agent, \"{agent_id}\"]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	url, stop := serveHere(t, store, "--user=alice", "--config="+config)
+	url, stop := serveHere(t, store, "--user=alice", "--config="+configFile)
 	call := func(tool, arguments string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`
 	}
@@ -128,7 +130,7 @@ func TestServe(t *testing.T) {
 			strings.NewReader(""),
 			&stdout,
 			&stderr,
-			environ{"HOME=" + t.TempDir(), "LOCI_SCOPES=read,admin"},
+			config.Environ{"HOME=" + t.TempDir(), "LOCI_SCOPES=read,admin"},
 		)
 		if strings.Count(stdout.String(), want) != 2 || !strings.Contains(stdout.String(), "save_note") ||
 			!strings.Contains(stdout.String(), "memory_search") {
@@ -139,7 +141,7 @@ func TestServe(t *testing.T) {
 
 // TestServeRefuses what others could reach, and what is taken already.
 func TestServeRefuses(t *testing.T) {
-	env := environ{"HOME=" + t.TempDir()}
+	env := config.Environ{"HOME=" + t.TempDir()}
 	url, _ := serveHere(t, "--store=memory:")
 	for address, want := range map[string]struct {
 		code int
@@ -176,7 +178,7 @@ func TestServeSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), []string{"--store=memory:", "--config=" + path, "serve"}, strings.NewReader(""), &stdout, &stderr, environ{"HOME=" + t.TempDir()})
+		code := run(t.Context(), []string{"--store=memory:", "--config=" + path, "serve"}, strings.NewReader(""), &stdout, &stderr, config.Environ{"HOME=" + t.TempDir()})
 		if code != exitInvalid || !strings.Contains(stderr.String(), want) || !strings.Contains(stderr.String(), "loci.yaml:1:") {
 			t.Errorf("%s: exit code %d: %s", content, code, &stderr)
 		}

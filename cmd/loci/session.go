@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/session"
 )
 
@@ -58,7 +59,7 @@ func (c *sessionCreateCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(s)
 	}
-	a.printf("%s\n", clean(s.ID, false))
+	a.printf("%s\n", terminal.Clean(s.ID, false))
 	return nil
 }
 
@@ -232,7 +233,7 @@ func (c *sessionShowCmd) Run(a *app) error {
 		return a.printJSON(out)
 	}
 	if talk.Summary != nil {
-		a.note("summary up to message %d: %s", talk.Summary.Through, clean(talk.Summary.Text, false))
+		a.note("summary up to message %d: %s", talk.Summary.Through, terminal.Clean(talk.Summary.Text, false))
 	}
 	t.print(a)
 	return nil

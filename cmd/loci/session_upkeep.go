@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/session"
 )
 
@@ -60,10 +61,10 @@ func (c *sessionChangeCmd) Run(a *app) error {
 		}{changed, same})
 	}
 	if same {
-		a.printf("session %s has these values already: nothing was changed\n", clean(c.ID, false))
+		a.printf("session %s has these values already: nothing was changed\n", terminal.Clean(c.ID, false))
 		return nil
 	}
-	a.printf("changed session %s\n", clean(c.ID, false))
+	a.printf("changed session %s\n", terminal.Clean(c.ID, false))
 	return nil
 }
 
@@ -89,7 +90,7 @@ func (c *sessionSummariseCmd) Run(a *app) error {
 		return err
 	}
 	done, err := session.Of(m).Summarise(a.ctx, c.ID, session.SummaryOptions{ContextTokens: c.ContextTokens, Completer: a.completer,
-		TokensPerDay: int64(a.cfg.tokensPerDay)})
+		TokensPerDay: a.cfg.Consolidation.TokensPerDay})
 	if err != nil {
 		return err
 	}
@@ -211,7 +212,7 @@ func (c *sessionExportCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(map[string]string{"session_id": c.ID, "file": c.File})
 	}
-	a.printf("exported session %s to %s\n", clean(c.ID, false), clean(c.File, false))
+	a.printf("exported session %s to %s\n", terminal.Clean(c.ID, false), terminal.Clean(c.File, false))
 	return nil
 }
 
@@ -253,7 +254,7 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 	if a.json {
 		return a.printJSON(done)
 	}
-	a.printf("%d messages imported into session %s\n", done.Imported, clean(done.Session, false))
+	a.printf("%d messages imported into session %s\n", done.Imported, terminal.Clean(done.Session, false))
 	if done.Replaced > 0 {
 		a.note("%d messages gave way", done.Replaced)
 	}

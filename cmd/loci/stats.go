@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/terminal"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 )
 
 type statsCmd struct {
@@ -56,19 +59,19 @@ func (c *statsCmd) Run(a *app) error {
 		return err
 	}
 	space := a.engine.Space()
-	out := statsJSON{Store: shownURL(a.cfg.store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
-		Facts: s.Facts, Items: s.Items, Sessions: s.Sessions, Messages: s.Messages, Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
-	if size, ok := storeSize(a.cfg.store); ok {
+	out := statsJSON{Store: shownURL(a.cfg.Store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
+		Facts: s.Facts, Items: s.Features[item.Kind], Sessions: s.Features[session.Kind], Messages: s.Features[session.KindMessage], Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
+	if size, ok := storeSize(a.cfg.Store); ok {
 		out.SizeBytes = &size
 	}
-	if live := s.Facts.Live + s.Items.Live; space.Dims > 0 && live > 0 {
-		coverage := 1 - float64(s.Facts.Unembedded+s.Items.Unembedded)/float64(live)
+	if live := out.Facts.Live + out.Items.Live; space.Dims > 0 && live > 0 {
+		coverage := 1 - float64(out.Facts.Unembedded+out.Items.Unembedded)/float64(live)
 		out.Coverage = &coverage
 	}
 	if a.json {
 		return a.printJSON(out)
 	}
-	row := func(name, value string) { a.printf("%s\t%s\n", name, clean(value, false)) }
+	row := func(name, value string) { a.printf("%s\t%s\n", name, terminal.Clean(value, false)) }
 	row("store", out.Store)
 	if out.SizeBytes != nil {
 		row("size", fmt.Sprintf("%d bytes", *out.SizeBytes))

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/loci-memory/loci/internal/config"
 )
 
-// terminal opens a pseudo-terminal of 60 columns: what is typed into one end is
+// pseudoTerminal opens a pseudo-terminal of 60 columns: what is typed into one end is
 // read at the other, and the other way round.
-func terminal(t *testing.T) (keyboard, screen *os.File) {
+func pseudoTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -40,9 +42,9 @@ func terminal(t *testing.T) (keyboard, screen *os.File) {
 }
 
 // onTerminal runs a command on a terminal and returns what it shows.
-func onTerminal(t *testing.T, env environ, typed string, args ...string) (shown string, code int) {
+func onTerminal(t *testing.T, env config.Environ, typed string, args ...string) (shown string, code int) {
 	t.Helper()
-	keyboard, screen := terminal(t)
+	keyboard, screen := pseudoTerminal(t)
 	if _, err := io.WriteString(keyboard, typed); err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +63,8 @@ func onTerminal(t *testing.T, env environ, typed string, args ...string) (shown 
 }
 
 func TestTerminal(t *testing.T) {
-	env := environ{"HOME=" + t.TempDir(), "TERM=xterm", "LOCI_STORE=sqlite:" + t.TempDir()}
-	plain := append(environ{"NO_COLOR=1"}, env...)
+	env := config.Environ{"HOME=" + t.TempDir(), "TERM=xterm", "LOCI_STORE=sqlite:" + t.TempDir()}
+	plain := append(config.Environ{"NO_COLOR=1"}, env...)
 	shown, code := onTerminal(t, env, "", "save", "-t", "x", "A note that is longer than the window of this terminal can show in one line \x1b[31mred")
 	if code != 0 {
 		t.Fatal(shown)
@@ -77,7 +79,7 @@ func TestTerminal(t *testing.T) {
 	if strings.Contains(shown, "\x1b") || !strings.HasPrefix(shown, "ID ") || !strings.Contains(shown, "  now  x ") {
 		t.Errorf("list without colours shows %q", shown)
 	}
-	shown, _ = onTerminal(t, append(environ{"TERM=dumb"}, env[0], env[2]), "", "search", "note", "--explain")
+	shown, _ = onTerminal(t, append(config.Environ{"TERM=dumb"}, env[0], env[2]), "", "search", "note", "--explain")
 	if strings.Contains(shown, "\x1b") || !strings.Contains(shown, "COSINE") {
 		t.Errorf("search shows %q", shown)
 	}

@@ -37,7 +37,7 @@ func (c *updateCmd) Run(a *app) error {
 	}
 	change := loci.FactRevision{IfVersion: c.IfVersion}
 	if len(c.Content) > 0 {
-		content, err := a.words(c.Content, cfg.maxContent)
+		content, err := a.words(c.Content, cfg.MaxContent)
 		if err != nil {
 			return err
 		}

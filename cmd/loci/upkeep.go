@@ -37,7 +37,7 @@ func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 		if !reindexed {
 			reindexed = a.reindexQuietly(ctx, tenant)
 		}
-		if a.completer != nil && time.Since(consolidated) >= a.cfg.consolidateEvery {
+		if a.completer != nil && time.Since(consolidated) >= a.cfg.ConsolidateEvery {
 			consolidated = time.Now()
 			a.consolidateQuietly(ctx, tenant)
 		}
@@ -52,7 +52,7 @@ func (a *app) consolidateQuietly(ctx context.Context, tenant loci.Tenant) {
 		a.logger().Warn("consolidation did not begin; it comes later", "error", err)
 		return
 	}
-	if time.Since(last) < a.cfg.consolidateEvery {
+	if time.Since(last) < a.cfg.ConsolidateEvery {
 		return
 	}
 	report, err := a.engine.Consolidate(ctx, tenant, a.consolidateOptions())

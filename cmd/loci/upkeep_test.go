@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
@@ -67,7 +68,7 @@ func TestUpkeepBuildsLocalGenerations(t *testing.T) {
 					return all
 				}
 				var log bytes.Buffer
-				a := &app{cfg: &config{}, err: &log, embedder: c.configured, engine: engine(c.configured)}
+				a := &app{cfg: &config.Config{}, err: &log, embedder: c.configured, engine: engine(c.configured)}
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() {

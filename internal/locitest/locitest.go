@@ -143,6 +143,23 @@ func Save(t testing.TB, m *loci.Memory, content string) loci.ID {
 	return StoreFact(t, m, loci.NewFact{Content: content}).ID
 }
 
+// SaveMany fills a handle with n notes in few changes, which is many times as fast as
+// to save one after the other: for tests that ask what becomes of many, not how they came.
+func SaveMany(t testing.TB, m *loci.Memory, n int, text func(i int) string) {
+	t.Helper()
+	from := Bind(t, NewEngine(t, OpenMemory(), loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
+	for i := range n {
+		Save(t, from, text(i))
+	}
+	var file bytes.Buffer
+	if _, err := from.Export(t.Context(), &file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := m.Import(t.Context(), &file, nil); err != nil || report.Created != int64(n) {
+		t.Fatalf("%d notes filled in as %+v, %v", n, report, err)
+	}
+}
+
 func StoreFact(t testing.TB, m *loci.Memory, in loci.NewFact) loci.Stored {
 	t.Helper()
 	stored, err := m.StoreFact(t.Context(), in)

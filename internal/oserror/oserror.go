@@ -46,6 +46,12 @@ var reasons = []reason{
 		"the file system is read-only",
 		"Choose a path on another one, or mount this one for writing.",
 	},
+	{
+		syscall.EFBIG,
+		loci.Unavailable,
+		"the file would be larger than this system or the limits of this process allow",
+		"Raise the limit of file sizes (ulimit -f), or use another file system.",
+	},
 	{fs.ErrPermission, loci.Forbidden, "permission denied", "Allow this user to use it, with its directories."},
 	{syscall.ENOTDIR, loci.Invalid, "a part of the path is no directory", "Check the path."},
 	{syscall.EISDIR, loci.Invalid, "it is a directory", "Name a file."},
@@ -54,6 +60,11 @@ var reasons = []reason{
 	{fs.ErrExist, loci.Conflict, "it is there already", "Choose another name."},
 	{syscall.EIO, loci.Unavailable, "the disk failed to read or write", "Check the disk."},
 	{fs.ErrInvalid, loci.Invalid, "it is no path", "Check the path."},
+}
+
+// NoRoom reports whether there was no room: on the disk, or in the quota of a user on it.
+func NoRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // Of makes an error that says what failed and why, as in "notes.txt: permission

@@ -22,6 +22,7 @@ func TestReasonsAreTrue(t *testing.T) {
 		syscall.ENFILE:       {loci.Unavailable, "too many open files on this machine", "system"},
 		syscall.ENOSPC:       {loci.Unavailable, "no space left", "Free some space"},
 		syscall.EDQUOT:       {loci.Unavailable, "quota", "Free some space"},
+		syscall.EFBIG:        {loci.Unavailable, "larger", "ulimit"},
 		syscall.EROFS:        {loci.Unavailable, "read-only", "mount"},
 		syscall.EACCES:       {loci.Forbidden, "permission denied", "Allow"},
 		syscall.EPERM:        {loci.Forbidden, "permission denied", "Allow"},
@@ -47,5 +48,20 @@ func TestReasonsAreTrue(t *testing.T) {
 		"path escapes from parent",
 	) {
 		t.Errorf("another error: %q", e.Msg)
+	}
+}
+
+// TestNoRoom: a used up quota is a full disk; a limit of the size of files is none, for
+// to delete does not help there.
+func TestNoRoom(t *testing.T) {
+	for errno, want := range map[syscall.Errno]bool{
+		syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EFBIG: false, syscall.EIO: false,
+	} {
+		if got := oserror.NoRoom(&fs.PathError{Op: "write", Path: "x", Err: errno}); got != want {
+			t.Errorf("%v: %v", errno, got)
+		}
+	}
+	if oserror.NoRoom(nil) {
+		t.Error("nothing failed, and there is no room")
 	}
 }

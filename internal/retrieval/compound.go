@@ -185,9 +185,19 @@ func (t *tokenizer) separator(segment string, start int) {
 	if c == '.' && (start == 0 || t.text[start-1] == ' ' || t.text[start-1] == '\n') {
 		t.dot = end
 	}
-	if strings.IndexByte(".!?:\n\r\"([{*•“«", c) >= 0 || segment == "…" || segment == "“" || segment == "•" || segment == "–" || segment == "—" {
+	if opens(segment, c) {
 		t.opening = true
 	}
+}
+
+// opens reports whether a word behind a segment, which begins with c, begins a sentence or
+// a part of one.
+func opens(segment string, c byte) bool {
+	switch segment {
+	case "…", "“", "•", "–", "—":
+		return true
+	}
+	return strings.IndexByte(".!?:\n\r\"([{*•“«", c) >= 0
 }
 
 // symbol yields "c++", "c#" and the like: a word with signs that no word follows.

@@ -196,10 +196,14 @@ func (s *slot) valueOf(verb word) bool {
 	case choosing: // prefers tea over water: one, where it is said in what
 		return s.alike() && len(said) <= 1 && (len(contentOf(s.after)) > 0 || len(said) > 0)
 	case using: // uses X for parsing
-		role := len(s.after) > 1 && roles[s.after[0].low]
-		return len(s.between()) == 0 && role && s.alike() || s.typed() && s.version(said)
+		return s.inRole() || s.typed() && s.version(said)
 	}
 	return false
+}
+
+// inRole reports whether what follows says what it is used for.
+func (s *slot) inRole() bool {
+	return len(s.between()) == 0 && len(s.after) > 1 && roles[s.after[0].low] && s.alike()
 }
 
 // ofCopula decides what "is" says. Of a person many things are true at once, of a

@@ -58,6 +58,12 @@ func Parse(text string, limit int) Query {
 	return q
 }
 
+// HasWords reports whether there is anything to look for in a query: "?!" has nothing.
+func HasWords(text string) bool {
+	q := Parse(text, 1)
+	return len(q.Words)+len(q.Phrases)+len(q.Prefixes) > 0
+}
+
 // takePrefixes collects the prefixes of a text and returns the text without them.
 func (q *Query) takePrefixes(text string, limit int) string {
 	if !strings.Contains(text, "*") {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
-// Apply implements [loci.RecordStore]: it checks the whole change against the
+// Apply implements [loci.RecordChanger]: it checks the whole change against the
 // present state first, and only then makes it.
 func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	data, err := s.tenant(ctx, t)
@@ -76,6 +76,17 @@ func (d *tenant) check(c *loci.Change) error {
 	if err := loci.RefuseUntold(d.untold(c.Quiet())); err != nil {
 		return err
 	}
+	if err := d.checkPuts(c, gone); err != nil {
+		return err
+	}
+	if err := d.checkLinks(c, gone); err != nil {
+		return err
+	}
+	return d.checkSlots(c, gone)
+}
+
+// checkPuts makes sure that each record put follows the one that is there.
+func (d *tenant) checkPuts(c *loci.Change, gone map[loci.ID]bool) error {
 	for i := range c.Put {
 		r := &c.Put[i].Record
 		var have int64
@@ -92,10 +103,7 @@ func (d *tenant) check(c *loci.Change) error {
 			return loci.Errorf(loci.Conflict, "record %s is at version %d, not %d", r.ID, have, r.Version-1)
 		}
 	}
-	if err := d.checkLinks(c, gone); err != nil {
-		return err
-	}
-	return d.checkSlots(c, gone)
+	return nil
 }
 
 // untold returns those of some ids that events have details of.
@@ -255,7 +263,7 @@ func cloneRevisions(revisions []loci.Revision) []loci.Revision {
 	return out
 }
 
-// Touch implements [loci.RecordStore].
+// Touch implements [loci.RecordChanger].
 func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
 	data, err := s.tenant(ctx, t)
 	if err != nil {

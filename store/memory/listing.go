@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
-// Records implements [loci.RecordStore].
+// Records implements [loci.RecordLister].
 func (s *Store) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
-// Match implements [loci.RecordStore].
+// Match implements [loci.RecordLister].
 func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int) ([]loci.Hit, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *tenant) reindex(space loci.Space) {
 	}
 }
 
-// Revisions implements [loci.RecordStore].
+// Revisions implements [loci.RecordLister].
 func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Revision, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) ([]loc
 	return nil, nil
 }
 
-// Links implements [loci.RecordStore].
+// Links implements [loci.RecordLister].
 func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Link, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Li
 	return out, nil
 }
 
-// Namespaces implements [loci.RecordStore].
+// Namespaces implements [loci.RecordLister].
 func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, f loci.Filter) ([]loci.Namespace, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, f loci.Filter) ([
 	return out, nil
 }
 
-// Replied implements [loci.RecordStore].
+// Replied implements [loci.RecordChanger].
 func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.Reply, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.R
 	return nil, nil
 }
 
-// Count implements [loci.RecordStore].
+// Count implements [loci.RecordLister].
 func (s *Store) Count(ctx context.Context, t loci.Tenant, f loci.Filter) (c loci.Counts, err error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // index that is further behind is built anew.
 const erasedKept = 100_000
 
-// Apply implements [loci.RecordStore].
+// Apply implements [loci.RecordChanger].
 func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
@@ -270,7 +270,7 @@ func (t *tx) keepRevision(n int64, r *loci.Record, keep int) error {
 		(SELECT version FROM revision WHERE record = ?1 ORDER BY version DESC LIMIT ?2)`, n, keep)
 }
 
-// Touch implements [loci.RecordStore].
+// Touch implements [loci.RecordChanger].
 func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
 	f, err := s.acquire(ctx, t)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/loci-memory/loci/internal/oserror"
 )
 
 // The ballast is a file beside the data that takes up space for no use but to be
@@ -30,6 +32,8 @@ type ballast struct {
 	log  *slog.Logger
 	free func(dir string) (int64, bool) // bytes; false: nobody knows
 
+	write func(f *os.File, data []byte, at int64) (int, error)
+
 	mu sync.Mutex
 }
 
@@ -41,7 +45,7 @@ func newBallast(s *Store) *ballast {
 			dir = filepath.Dir(file)
 		}
 	}
-	return &ballast{path: filepath.Join(dir, ballastName), log: s.opts.Logger, free: freeBytes}
+	return &ballast{path: filepath.Join(dir, ballastName), log: s.opts.Logger, free: freeBytes, write: (*os.File).WriteAt}
 }
 
 // whole reports whether a file is a ballast as far as its look says.
@@ -72,7 +76,23 @@ func (b *ballast) ready() bool {
 			err,
 		)
 	}
+	if oserror.NoRoom(err) { // a quota, which what is free on the disk does not show
+		return false
+	}
 	return err == nil || known // without the file, what is free is the reserve
+}
+
+// probe says what the operating system answers to one who writes beside the data.
+func (b *ballast) probe() error {
+	f, err := os.CreateTemp(filepath.Dir(b.path), ballastName+".*")
+	if err != nil {
+		return err
+	}
+	_, err = b.write(f, make([]byte, 64<<10), 0)
+	if err == nil {
+		err = f.Sync() // where a disk is far away the refusal may come late
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // make writes the ballast, or what an earlier attempt has left of it to write.
@@ -90,7 +110,7 @@ func (b *ballast) make() (err error) {
 	zeros := make([]byte, 64<<10)
 	for at := int64(0); err == nil && at < ballastSize; at += int64(len(zeros)) {
 		if at+int64(len(zeros)) > info.Size() {
-			_, err = f.WriteAt(zeros, at)
+			_, err = b.write(f, zeros, at)
 		}
 	}
 	if err = errors.Join(err, f.Close()); err != nil {

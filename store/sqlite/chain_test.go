@@ -39,6 +39,12 @@ func edit(t *testing.T, path string, statements ...string) {
 // opened opens a file, hands over an engine and a handle, and closes it again.
 func opened(t *testing.T, path string, use func(e *loci.Engine, m *loci.Memory)) {
 	t.Helper()
+	openedStore(t, path, func(_ loci.Store, e *loci.Engine, m *loci.Memory) { use(e, m) })
+}
+
+// openedStore is opened for a test that also looks past the engine.
+func openedStore(t *testing.T, path string, use func(s loci.Store, e *loci.Engine, m *loci.Memory)) {
+	t.Helper()
 	s, err := sqlite.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +62,7 @@ func opened(t *testing.T, path string, use func(e *loci.Engine, m *loci.Memory))
 	if err != nil {
 		t.Fatal(err)
 	}
-	use(e, m)
+	use(s, e, m)
 }
 
 func defaultTenant(t *testing.T) loci.Tenant {
@@ -170,7 +176,7 @@ func TestAnOlderFileIsBroughtUpToDate(t *testing.T) {
 	edit(t, path, string(schema), "INSERT INTO meta (key, value) VALUES ('tenant', 'default'), ('seq', 1), ('erased_floor', 0), ('scrub', 0)",
 		"INSERT INTO namespace (key) VALUES (x'7500')", row(1, 1, keyed), row(2, 1, note), row(3, 0, was),
 		"PRAGMA application_id = 0x4C6F6369", "PRAGMA user_version = 1")
-	opened(t, path, func(e *loci.Engine, m *loci.Memory) {
+	openedStore(t, path, func(s loci.Store, e *loci.Engine, m *loci.Memory) {
 		facts, _, err := m.Facts(t.Context(), loci.FactQuery{History: true}, loci.Page{})
 		if err != nil || len(facts) != 3 {
 			t.Fatal(facts, err)
@@ -201,7 +207,7 @@ func TestAnOlderFileIsBroughtUpToDate(t *testing.T) {
 		if err != nil || len(report.Problems) > 0 || report.Older != 3 || report.Events != 1 {
 			t.Errorf("%+v, %v", report, err)
 		}
-		if found, err := e.Store().Check(t.Context(), defaultTenant(t)); err != nil || len(found) > 0 {
+		if found, err := s.Check(t.Context(), defaultTenant(t)); err != nil || len(found) > 0 {
 			t.Errorf("%v, %v", found, err)
 		}
 	})
@@ -279,7 +285,7 @@ func TestErasesThatAnEarlierBuildKeptQuiet(t *testing.T) {
 func TestErasesInAnEarlierFileAreTold(t *testing.T) {
 	t.Parallel()
 	path := quietErases(t)
-	opened(t, path, func(e *loci.Engine, m *loci.Memory) {
+	openedStore(t, path, func(s loci.Store, e *loci.Engine, m *loci.Memory) {
 		for _, thread := range []string{"there", "pruned", "copy there"} {
 			if _, err := checkpoint.Of(m).DeleteThread(t.Context(), thread); err != nil {
 				t.Fatal(err)
@@ -294,12 +300,7 @@ func TestErasesInAnEarlierFileAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			events, _, err := e.Store().Events(
-				t.Context(),
-				defaultTenant(t),
-				loci.EventFilter{Within: []loci.Namespace{{}}, Entity: id},
-				loci.Page{},
-			)
+			events, _, err := s.Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}, Entity: id}, loci.Page{})
 			if err != nil || len(events) != 2 || events[0].Type != loci.EventErased || len(events[0].Payload) == 0 ||
 				len(events[1].Payload) > 0 {
 				t.Errorf("events of %s: %+v, %v", seq, events, err)

@@ -29,10 +29,24 @@ func isBusy(err error) bool {
 	return false
 }
 
-// isFull reports whether there was no room: for the file, its log, or the log's index.
+// isFull reports whether there was no room: for the file, its log, or the log's index;
+// or none in the quota of a user, as far as [file.withCause] has looked.
 func isFull(err error) bool {
 	var e *sqlite.Error
-	return primary(err) == sqlite3.SQLITE_FULL || errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
+	return primary(err) == sqlite3.SQLITE_FULL || oserror.NoRoom(err) || errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
+}
+
+// withCause asks the operating system why a write failed where SQLite does not tell: a
+// quota that is used up is a full disk, which deleting helps, and no broken one.
+func (f *file) withCause(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) || e.Code() != sqlite3.SQLITE_IOERR_WRITE && e.Code() != sqlite3.SQLITE_IOERR_FSYNC {
+		return err
+	}
+	if cause := f.ballast.probe(); oserror.NoRoom(cause) {
+		return errors.Join(err, cause)
+	}
+	return err
 }
 
 // full is the error for what does not fit on the disk.

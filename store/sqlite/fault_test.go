@@ -22,6 +22,10 @@ import (
 const readOnlyEnv = "LOCI_TEST_READ_ONLY_STORE"
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv(quotaEnv); path != "" {
+		fmt.Println(overQuota(path))
+		return
+	}
 	if path := os.Getenv(readOnlyEnv); path != "" {
 		s, err := Open(path, nil)
 		if err == nil {

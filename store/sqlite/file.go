@@ -98,7 +98,7 @@ func (f *file) ready(ctx context.Context) error {
 	f.opening.Do(func() {
 		// Detached: a caller that gives up must not leave a half-open file to the others.
 		ctx = context.WithoutCancel(ctx)
-		if f.openErr = f.open(ctx); isFull(f.openErr) { // the log of an earlier process needs room, too
+		if f.openErr = f.withCause(f.open(ctx)); isFull(f.openErr) { // the log of an earlier process needs room, too
 			f.closeDBs()
 			f.ballast.release()
 			f.openErr = f.open(ctx)

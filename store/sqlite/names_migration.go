@@ -91,7 +91,7 @@ func (m *namesMigration) move() error {
 	}
 	holds := func(n loci.Namespace) bool { return m.full[n.Key()] }
 	for _, s := range all {
-		to, ok := loci.PlaceOf(loci.Kind(s.kind), loci.NamespaceFromKey(m.keys[s.n]), holds)
+		to, ok := placeOf(s.kind, loci.NamespaceFromKey(m.keys[s.n]), holds)
 		if !ok {
 			continue
 		}
@@ -195,4 +195,34 @@ func (m *namesMigration) seal() (err error) {
 		before[0] ^= 0xff
 	}
 	return m.exec("UPDATE meta SET value = ? WHERE key = 'chain_head'", before[:])
+}
+
+// placeOf returns where a record of a kind lies whose namespace an earlier build wrote:
+// until then a feature's places had no label of their own before them, and a record was
+// told by its kind. false: it stays. A tree's place can be read in two ways; of two
+// owners the one that holds records is taken, else the tree of a thread.
+func placeOf(kind string, n loci.Namespace, holds func(loci.Namespace) bool) (loci.Namespace, bool) {
+	at := func(back int, label string) (owner, place loci.Namespace, ok bool) {
+		k := len(n) - back
+		if len(n.Owner()) < len(n) || k < 0 || n[k] != label {
+			return nil, n, false
+		}
+		return n[:k], n[:k].Inner(n[k:]...), true
+	}
+	switch kind {
+	case "session", "message":
+		_, place, ok := at(1, kind+"s")
+		return place, ok
+	}
+	threads, thread, isThread := at(4, "tree")
+	isThread = isThread && n[len(n)-2] == "thread"
+	all, global, isGlobal := at(3, "tree")
+	isGlobal = isGlobal && n[len(n)-1] == "global"
+	switch {
+	case isGlobal && (!isThread || holds(all) && !holds(threads)):
+		return global, true
+	case isThread:
+		return thread, true
+	}
+	return n, false
 }

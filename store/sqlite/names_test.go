@@ -95,7 +95,7 @@ func said(t *testing.T, m *loci.Memory) (out []string) {
 func TestAFileWithoutOwnPlaces(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
-	opened(t, path, func(e *loci.Engine, _ *loci.Memory) {
+	openedStore(t, path, func(s loci.Store, e *loci.Engine, _ *loci.Memory) {
 		org := in(t, e, "org", "acme")
 		if s := said(
 			t,
@@ -127,13 +127,13 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]string{"": "The plan of all threads.", "thread 7": "The plan of a thread, once more."} {
-			fileTree := got[*tree.Tree](t)(tree.Of(org, map[bool]string{true: "", false: "notes"}[name == ""], name))
-			if text, err := fileTree.Read(t.Context(), "/plan.md"); text != want || err != nil {
+			stored := got[*tree.Tree](t)(tree.Of(org, map[bool]string{true: "", false: "notes"}[name == ""], name))
+			if text, err := stored.Read(t.Context(), "/plan.md"); text != want || err != nil {
 				t.Errorf("the plan of %q is %q, %v", name, text, err)
 			}
 		}
-		fileTree := got[*tree.Tree](t)(tree.Of(in(t, e, "user", "tree"), "thread", ""))
-		if _, err := fileTree.Read(t.Context(), "/a.md"); err != nil {
+		stored := got[*tree.Tree](t)(tree.Of(in(t, e, "user", "tree"), "thread", ""))
+		if _, err := stored.Read(t.Context(), "/a.md"); err != nil {
 			t.Errorf("the file that two readings of its place claim: %v", err)
 		}
 		if _, err := checkpoint.Of(org).Get(t.Context(), "t", "", "1"); err != nil {
@@ -146,7 +146,7 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 		if len(found.Hits) == 0 {
 			t.Error("the messages are not found by search")
 		}
-		if findings, err := e.Store().Check(t.Context(), defaultTenant(t)); len(findings) > 0 || err != nil {
+		if findings, err := s.Check(t.Context(), defaultTenant(t)); len(findings) > 0 || err != nil {
 			t.Errorf("check: %v, %v", findings, err)
 		}
 	})
@@ -294,13 +294,8 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	var forged []string
-	opened(t, path, func(e *loci.Engine, _ *loci.Memory) {
-		events, _, err := e.Store().Events(
-			t.Context(),
-			defaultTenant(t),
-			loci.EventFilter{Within: []loci.Namespace{{}}},
-			loci.Page{Limit: 1000},
-		)
+	openedStore(t, path, func(s loci.Store, e *loci.Engine, _ *loci.Memory) {
+		events, _, err := s.Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

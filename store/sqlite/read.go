@@ -142,7 +142,7 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 // maxParameters bounds the ids of one query; SQLite takes 32,766 parameters.
 const maxParameters = 10_000
 
-// Records implements [loci.RecordStore].
+// Records implements [loci.RecordLister].
 func (s *Store) Records(ctx context.Context, t loci.Tenant, filter loci.Filter, p loci.Page) (out []loci.Record, next string, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, filter loci.Filter, 
 	return out, next, nil
 }
 
-// Count implements [loci.RecordStore].
+// Count implements [loci.RecordLister].
 func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n loci.Counts, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 	return n, f.translate("count", err)
 }
 
-// Namespaces implements [loci.RecordStore].
+// Namespaces implements [loci.RecordLister].
 func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filter) (out []loci.Namespace, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filte
 	return out, f.translate("list namespaces", err)
 }
 
-// Revisions implements [loci.RecordStore].
+// Revisions implements [loci.RecordLister].
 func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Revision, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out [
 	return out, f.translate("list revisions", err)
 }
 
-// Links implements [loci.RecordStore].
+// Links implements [loci.RecordLister].
 func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Link, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
@@ -299,7 +299,7 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loc
 	return out, f.translate("list links", err)
 }
 
-// Replied implements [loci.RecordStore].
+// Replied implements [loci.RecordChanger].
 func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.Reply, error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {

@@ -112,7 +112,7 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	if err := f.erase(ctx, func(t *tx) error { return t.wipePages() }); err != nil {
 		return err
 	}
-	err := f.truncateLog(ctx)
+	err := f.withCause(f.truncateLog(ctx))
 	if isFull(err) {
 		f.ballast.release()
 		err = f.truncateLog(ctx)

@@ -29,7 +29,7 @@ type searchIndex struct {
 	budget int // passages held before shards are dropped
 }
 
-// Match implements [loci.RecordStore].
+// Match implements [loci.RecordLister].
 func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, filter loci.Filter, limit int) ([]loci.Hit, error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {

@@ -244,7 +244,7 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		if err := t.exec("ROLLBACK"); err != nil {
 			f.log.Debug("rollback after a failed commit", "file", f.path, "error", err)
 		}
-		return nil, broken
+		return nil, f.withCause(broken)
 	}
 	if t.erased {
 		f.startScrub() // before anybody is told, so that who waits for the wiping finds it under way
@@ -298,7 +298,7 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if err == nil {
 		return nil, t.exec("RELEASE job")
 	}
-	if isFull(err) {
+	if err = t.f.withCause(err); isFull(err) {
 		return nil, err // the savepoint may be gone; nothing of the batch is sure
 	}
 	if broken := t.exec("ROLLBACK TO job"); broken != nil {

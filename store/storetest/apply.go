@@ -71,7 +71,7 @@ var applyCases = []testCase{
 	{"a put may change all but id, kind and namespace", func(b *bench) {
 		b.put(fullRecord(1))
 		moved, turned := next(fullRecord(1)), next(fullRecord(1))
-		moved.Namespace, turned.Kind = loci.Namespace{"user"}, loci.KindItem
+		moved.Namespace, turned.Kind = loci.Namespace{"user"}, "item"
 		for _, r := range []loci.Record{moved, turned} {
 			b.unchanged("a put of another kind or namespace", func() {
 				b.refused("Apply", b.store.Apply(b.Context(), b.tenant, creation(record(2, ""), r)), loci.Invalid)

@@ -12,7 +12,7 @@ import (
 
 var eventCases = []testCase{
 	{"an event comes back as it was, with its place in the log", func(b *bench) {
-		full := loci.Event{ID: loci.NewID(), Type: loci.EventImported, Kind: loci.KindItem, Entity: id(9), Namespace: loci.Namespace{"a/b", "日本"}, At: at(3),
+		full := loci.Event{ID: loci.NewID(), Type: loci.EventImported, Kind: "item", Entity: id(9), Namespace: loci.Namespace{"a/b", "日本"}, At: at(3),
 			Actor: "ключ 🦭 '\"", RequestID: strings.Repeat("r", 200), Payload: json.RawMessage(`{"version":3,"ids":["x"]}`), Nonce: []byte("0123456789abcdef")}
 		bare := loci.Event{ID: loci.NewID(), Type: "t", At: time.Date(1969, 12, 31, 23, 59, 59, 1_000_000, time.UTC)}
 		b.apply(

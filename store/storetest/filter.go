@@ -138,7 +138,7 @@ func namespacesOf(keys map[string]bool) (out []loci.Namespace) {
 
 var (
 	somePlaces = []loci.Namespace{{}, {"a"}, {"ab"}, {"a", "b"}, {"a", "b", "c"}, {"A"}, {"a/b"}, {"b"}}
-	someKinds  = []loci.Kind{loci.KindFact, loci.KindItem, "Fact"}
+	someKinds  = []loci.Kind{loci.KindFact, "item", "Fact"}
 	someTags   = []string{"t", "T", "tt", "t,t"}
 	someScopes = []string{"", "global", "Global", "health", "it's"}
 	someDocs   = []string{``, `{}`, `{"c":"x","n":1}`, `{"c":"X","n":10}`, `{"c":"y","n":2.0,"o":{"p":1,"q":2}}`, `{"n":"10","l":[1,2]}`,

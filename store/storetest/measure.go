@@ -57,7 +57,7 @@ var measureCases = []testCase{
 			return got
 		}
 		b.same("namespaces", list(loci.Filter{}), []loci.Namespace{home})
-		b.same("namespaces of items", list(loci.Filter{Kinds: []loci.Kind{loci.KindItem}}), nil)
+		b.same("namespaces of items", list(loci.Filter{Kinds: []loci.Kind{"item"}}), nil)
 		r = next(r)
 		r.Live = false
 		b.put(r)

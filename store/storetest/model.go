@@ -63,7 +63,7 @@ var (
 	modelTags        = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "X", "y"}), 0, 2, rapid.ID[string])
 	modelDocs        = rapid.SampledFrom([]string{"", `{}`, `{"c":"x"}`, `{"c":"y","n":2}`, `{"n":10}`})
 	modelPlaces      = []loci.Namespace{{}, {"a"}, {"a", "b"}, {"ab"}}
-	modelKinds       = []loci.Kind{loci.KindFact, loci.KindItem}
+	modelKinds       = []loci.Kind{loci.KindFact, "item"}
 	modelLinks       = rapid.SampledFrom([]loci.LinkType{loci.LinkSupports, loci.LinkSupersedes})
 	modelScopes      = rapid.SampledFrom([]string{"", "global", "health"})
 	modelHeadings    = rapid.SampledFrom([]string{"", "", "walrus", "red_telescope"})

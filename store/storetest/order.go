@@ -19,7 +19,7 @@ var orderCases = []testCase{
 			b.put(holding(record(1+(i*8)%len(slots), ""), slot)) // ids in no order
 		}
 		item := holding(record(100, ""), "a")
-		item.Kind = loci.KindItem
+		item.Kind = "item"
 		facty := holding(record(101, ""), "a")
 		facty.Kind = loci.KindFact + "\x01"
 		b.put(item, facty, record(102, ""), placed(holding(record(103, ""), "a"), "user"), placed(holding(record(104, ""), "a"), "user", "ada", "deeper"))

@@ -37,7 +37,7 @@ var sharedCases = []testCase{
 	}},
 	{"kinds are followed whether they were searched before or not", func(b *bench) {
 		handles := b.handles()
-		fact, item := loci.Filter{Kinds: []loci.Kind{loci.KindFact}}, loci.Filter{Kinds: []loci.Kind{loci.KindItem}}
+		fact, item := loci.Filter{Kinds: []loci.Kind{loci.KindFact}}, loci.Filter{Kinds: []loci.Kind{"item"}}
 		look := func(what string, facts, items, all []loci.ID) {
 			b.Helper()
 			b.store = handles[1]
@@ -51,7 +51,7 @@ var sharedCases = []testCase{
 		items := make([]loci.Record, 10)
 		for n := range items {
 			items[n] = record(n, "walrus")
-			items[n].Kind = loci.KindItem
+			items[n].Kind = "item"
 		}
 		b.put(record(1, "walrus"), items[2])
 		look("at first", ids(1), nil, nil)

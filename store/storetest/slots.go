@@ -19,7 +19,7 @@ var slotCases = []testCase{
 		b.put(next(held)) // keeps its own slot
 
 		item := holding(record(3, ""), "slot")
-		item.Kind = loci.KindItem
+		item.Kind = "item"
 		b.put(item,
 			placed(holding(record(4, ""), "slot"), "user"),
 			placed(holding(record(5, ""), "slot"), "user", "ada", "deeper"),

@@ -222,8 +222,9 @@ func TestDeletedFilesLeaveNoBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep := 3
-	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical(), Revisions: &keep})
+	engine, err := loci.New(s, &loci.Options{
+		Features: locitest.Features(), Embedder: embedding.NewLexical(), Retention: loci.RetentionOptions{Revisions: 3},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,7 @@ func TestDeletedFilesLeaveNoBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fileTree, err := tree.Of(m, "", "")
+	files, err := tree.Of(m, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,24 +246,24 @@ func TestDeletedFilesLeaveNoBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(fileTree.Write(ctx, "/keep/this", strings.Repeat("An ordinary line that stays.\n", 300), nil))
-	must(fileTree.Write(ctx, "/dirglimmerfax/nameplonk", strings.Repeat("The line of the wobblefrotz.\n", 500), nil))
+	must(files.Write(ctx, "/keep/this", strings.Repeat("An ordinary line that stays.\n", 300), nil))
+	must(files.Write(ctx, "/dirglimmerfax/nameplonk", strings.Repeat("The line of the wobblefrotz.\n", 500), nil))
 	gone := [][]byte{[]byte("wobblefrotz"), []byte("dirglimmerfax"), []byte("nameplonk")}
 	for i := range 8 {
 		word := fmt.Sprintf("grumplewick%d", i)
 		gone = append(gone, []byte(word))
-		must(fileTree.Append(ctx, "/dirglimmerfax/nameplonk", word))
-		must(fileTree.Insert(ctx, "/dirglimmerfax/nameplonk", int64(i*50), "inserted "+word))
+		must(files.Append(ctx, "/dirglimmerfax/nameplonk", word))
+		must(files.Insert(ctx, "/dirglimmerfax/nameplonk", int64(i*50), "inserted "+word))
 		if i > 0 {
-			must(fileTree.Update(ctx, "/dirglimmerfax/nameplonk", fmt.Sprintf("grumplewick%d", i-1), word))
+			must(files.Update(ctx, "/dirglimmerfax/nameplonk", fmt.Sprintf("grumplewick%d", i-1), word))
 		}
 	}
 	gone = append(gone, []byte("movedkrill"))
-	must(nil, fileTree.Rename(ctx, "/dirglimmerfax", "/movedkrill"))
+	must(nil, files.Rename(ctx, "/dirglimmerfax", "/movedkrill"))
 	if found := scan(t, dir, gone); len(found) == 0 {
 		t.Fatal("the scan finds nothing before the delete")
 	}
-	must(fileTree.Delete(ctx, "/movedkrill"))
+	must(files.Delete(ctx, "/movedkrill"))
 	if found := scan(t, dir, gone); len(found) > 0 {
 		t.Errorf("after the delete: %v", found)
 	}

@@ -72,9 +72,9 @@ func full(ctx context.Context, e *loci.Engine, tenant loci.Tenant) (err error) {
 	check(failure)
 	check(item.Of(above).Put(ctx, shelf, "k", json.RawMessage(`{"a":1}`), nil))
 	for _, thread := range []string{"", names[4]} {
-		fileTree, failure := tree.Of(m(), names[3], thread)
+		files, failure := tree.Of(m(), names[3], thread)
 		check(failure)
-		_, failure = fileTree.Append(ctx, "/a", "One line.")
+		_, failure = files.Append(ctx, "/a", "One line.")
 		check(failure)
 	}
 	check(checkpoint.Of(m()).Put(ctx, checkpoint.Checkpoint{Thread: names[4], ID: "1", State: checkpoint.Typed{Type: "json", Data: []byte(`{}`)}, Metadata: json.RawMessage(`{}`)}))
@@ -132,7 +132,7 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 			queries = append(
 				[]loci.EraseQuery{
 					{Kinds: []loci.Kind{loci.KindFact, loci.KindRule}},
-					{Kinds: []loci.Kind{loci.KindSession}},
+					{Kinds: []loci.Kind{session.Kind}},
 				},
 				queries...)
 		}

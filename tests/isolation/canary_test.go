@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tree"
@@ -108,16 +109,16 @@ func setUp(t *testing.T, s loci.Store) *scene {
 	if err := storeSession(t.Context(), open); err != nil {
 		t.Fatal(err)
 	}
-	for _, match := range must(open.Search(t.Context(), loci.Query{Kinds: []loci.Kind{loci.KindSession, loci.KindMessage}})).Matches {
+	for _, match := range must(open.Search(t.Context(), loci.Query{Kinds: []loci.Kind{session.Kind, session.KindMessage}})).Matches {
 		sc.ids = append(sc.ids, match.Record.ID)
 	}
 	for _, thread := range []string{"", "victim"} {
-		fileTree, err := tree.Of(open, "", thread)
+		filed, err := tree.Of(open, "", thread)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range []string{"words of the file ", "more words "} {
-			file, err := fileTree.Append(t.Context(), "/"+canary+"/"+canary, line+canary)
+			file, err := filed.Append(t.Context(), "/"+canary+"/"+canary, line+canary)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -484,21 +485,4 @@ func TestTheCanaryIsThere(t *testing.T) {
 			t.Errorf("the victim finds %d, %v", len(r.Matches), err)
 		}
 	})
-}
-
-func export(t *testing.T, m *loci.Memory) string {
-	t.Helper()
-	var out bytes.Buffer
-	if _, err := m.Export(t.Context(), &out, nil); err != nil {
-		t.Fatal(err)
-	}
-	// Checkpoints are not part of an export.
-	page, err := checkpoint.Of(m).List(t.Context(), checkpoint.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewEncoder(&out).Encode(page); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
 }

@@ -61,8 +61,8 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 		}
 		for _, name := range []string{"", "sessions", "tree"} {
 			for _, thread := range []string{"", "global", canary} {
-				fileTree := must(tree.Of(org, name, thread))
-				must(fileTree.Write(t.Context(), "/"+canary, "words "+canary, nil))
+				files := must(tree.Of(org, name, thread))
+				must(files.Write(t.Context(), "/"+canary, "words "+canary, nil))
 			}
 		}
 		kept := checkpoint.Checkpoint{Thread: "thread", ID: canary, State: checkpoint.Typed{Type: "json", Data: []byte(canary)}, Metadata: json.RawMessage(`{}`)}
@@ -97,7 +97,7 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 			n, err = m.CountErase(t.Context(), loci.EraseQuery{All: true})
 			empty("records to erase", int(n), err)
 			stats, err := m.Stats(t.Context())
-			empty("messages", int(stats.Messages.Records), err)
+			empty("messages", int(stats.Features[session.KindMessage].Records), err)
 			// The agent uses what it has, and erases all of it.
 			must(m.StoreFact(t.Context(), loci.NewFact{Content: "of the agent " + agent}))
 			must(session.Of(m).Append(t.Context(), canary, must(session.ParseMessages([]byte(`[{"role":"user","content":"own"}]`)))))
@@ -118,4 +118,21 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 			t.Error(fmt.Sprint("the organisation has ", n, " records to erase"))
 		}
 	})
+}
+
+func export(t *testing.T, m *loci.Memory) string {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := m.Export(t.Context(), &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Checkpoints are not part of an export.
+	page, err := checkpoint.Of(m).List(t.Context(), checkpoint.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(&out).Encode(page); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }

@@ -59,7 +59,7 @@ func (p *probe) readSessions(ctx context.Context) {
 		p.check("List", sessions, named(err))
 		p.checkIDs("List", []any{sessions, next})
 	}
-	all, err := p.m.Search(ctx, loci.Query{Kinds: []loci.Kind{loci.KindSession, loci.KindMessage}})
+	all, err := p.m.Search(ctx, loci.Query{Kinds: []loci.Kind{session.Kind, session.KindMessage}})
 	p.check("Search", all, err)
 	p.checkIDs("Search", all)
 }

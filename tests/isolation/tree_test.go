@@ -15,39 +15,39 @@ func (p *probe) trees(do func(*tree.Tree)) {
 		places = append(places, [2]string{p.sent, p.sent})
 	}
 	for _, place := range places {
-		if fileTree, err := tree.Of(p.m, place[0], place[1]); err == nil {
-			do(fileTree)
+		if filed, err := tree.Of(p.m, place[0], place[1]); err == nil {
+			do(filed)
 		}
 	}
 }
 
 // readFiles calls everything that reads files.
 func (p *probe) readFiles(ctx context.Context) {
-	p.trees(func(fileTree *tree.Tree) {
+	p.trees(func(filed *tree.Tree) {
 		for _, path := range []string{"/", "/" + canary + "/" + canary, p.sent} {
-			content, info, err := fileTree.ReadInfo(ctx, path)
+			content, info, err := filed.ReadInfo(ctx, path)
 			p.check("ReadInfo", []any{content, info}, err)
-			lines, err := fileTree.ReadLines(ctx, path, 1, 0)
+			lines, err := filed.ReadLines(ctx, path, 1, 0)
 			p.check("ReadLines", lines, err)
-			list, err := fileTree.List(ctx, path)
+			list, err := filed.List(ctx, path)
 			p.check("List", list, err)
 			p.checkIDs("List", list)
-			err = fileTree.Walk(ctx, path, func(f tree.FileInfo) bool { p.check("Walk", f, nil); return true })
+			err = filed.Walk(ctx, path, func(f tree.FileInfo) bool { p.check("Walk", f, nil); return true })
 			p.check("Walk", nil, err)
-			stat, err := fileTree.Stat(ctx, path)
+			stat, err := filed.Stat(ctx, path)
 			p.check("Stat", stat.ID, err)
-			versions, err := fileTree.Versions(ctx, path)
+			versions, err := filed.Versions(ctx, path)
 			p.check("Versions", versions, err)
 			for version := range int64(3) {
-				content, err = fileTree.ReadVersion(ctx, path, version)
+				content, err = filed.ReadVersion(ctx, path, version)
 				p.check("ReadVersion", content, err)
 			}
-			diff, err := fileTree.Diff(ctx, path, 1, 0)
+			diff, err := filed.Diff(ctx, path, 1, 0)
 			p.check("Diff", diff, err)
-			found, err := fileTree.Search(ctx, tree.Query{Text: "words of the file", Path: path})
+			found, err := filed.Search(ctx, tree.Query{Text: "words of the file", Path: path})
 			p.check("Tree.Search", found, err)
 		}
-		files, _, err := fileTree.Files(ctx, loci.Page{})
+		files, _, err := filed.Files(ctx, loci.Page{})
 		p.check("Files", files, err)
 	})
 	for _, thread := range []string{"", p.sent, "victim"} {
@@ -61,15 +61,15 @@ func (p *probe) readFiles(ctx context.Context) {
 // changeFiles calls everything that changes files; the end compares what the victim has.
 func (p *probe) changeFiles(ctx context.Context) {
 	path := "/" + canary + "/" + canary
-	p.trees(func(fileTree *tree.Tree) {
-		_, err := fileTree.Append(ctx, path, "not the victim's")
+	p.trees(func(filed *tree.Tree) {
+		_, err := filed.Append(ctx, path, "not the victim's")
 		p.check("Append", nil, err)
-		_, err = fileTree.Update(ctx, path, "words", "other words")
+		_, err = filed.Update(ctx, path, "words", "other words")
 		p.check("Update", nil, err)
-		_, err = fileTree.Restore(ctx, path, 1)
+		_, err = filed.Restore(ctx, path, 1)
 		p.check("Restore", nil, err)
-		p.check("Rename", nil, fileTree.Rename(ctx, path, "/moved"))
-		_, err = fileTree.Delete(ctx, "/")
+		p.check("Rename", nil, filed.Rename(ctx, path, "/moved"))
+		_, err = filed.Delete(ctx, "/")
 		p.check("Delete", nil, err)
 	})
 }

@@ -81,12 +81,12 @@ func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
 			err = item.Of(m).Delete(ctx, append(m.View().Namespace, "x"), id)
 		}
 	case 11:
-		var fileTree *tree.Tree
-		if fileTree, err = tree.Of(m, "files", ""); err == nil {
-			_, err = fileTree.Write(ctx, "/"+thread+"/"+id, strings.Repeat(string(typed.Data), 500), nil)
+		var files *tree.Tree
+		if files, err = tree.Of(m, "files", ""); err == nil {
+			_, err = files.Write(ctx, "/"+thread+"/"+id, strings.Repeat(string(typed.Data), 500), nil)
 		}
 		if err == nil && rand.IntN(3) == 0 {
-			_, err = fileTree.Delete(ctx, "/"+thread)
+			_, err = files.Delete(ctx, "/"+thread)
 		}
 	}
 	if code := loci.AsError(err); err != nil && (code.Code == loci.NotFound || code.Code == loci.Conflict) {

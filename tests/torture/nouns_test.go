@@ -244,11 +244,11 @@ func readItem(ctx context.Context, m *loci.Memory, name string) (string, error) 
 }
 
 func readFile(ctx context.Context, m *loci.Memory, name string) (string, error) {
-	fileTree, err := tree.Of(m, "memory", "")
+	files, err := tree.Of(m, "memory", "")
 	if err != nil {
 		return "", err
 	}
-	return fileTree.Read(ctx, "/"+name)
+	return files.Read(ctx, "/"+name)
 }
 
 func readSession(ctx context.Context, m *loci.Memory, name string) (string, error) {

@@ -11,6 +11,6 @@ const graph = new StateGraph(State)
   .addEdge("step", END)
   .compile({ checkpointer: new LociSaver(client), store: new LociStore(client) });
 
-const thread = { configurable: { thread_id: "counter" } };
+const thread = { configurable: { thread_id: crypto.randomUUID() } };
 await graph.invoke({}, thread);
 console.log(`This thread took ${(await graph.invoke({}, thread)).count} steps.`);

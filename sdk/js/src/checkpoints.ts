@@ -1,5 +1,6 @@
 import { LociError } from "./errors.js";
-import type { CallOptions, Transport } from "./transport.js";
+import { on, type CallOptions, type Transport } from "./transport.js";
+import { checkpoint, shapes } from "./reply.js";
 
 /** A value as a serializer of LangGraph wrote it. */
 export interface TypedValue {
@@ -66,18 +67,18 @@ export class Checkpoints {
     this.#t = t;
   }
 
-  put(checkpoint: NewCheckpoint, o?: CallOptions): Promise<void> {
-    return this.#t.send({ method: "PUT", path: "/v1/checkpoints", body: checkpoint, writes: true }, o);
+  put(given: NewCheckpoint, o?: CallOptions): Promise<void> {
+    return this.#t.send({ method: "PUT", path: "/v1/checkpoints", reply: "nothing", body: given, writes: true }, o);
   }
 
   putWrites(place: { thread_id: string; checkpoint_ns?: string; checkpoint_id: string; writes: CheckpointWrite[] }, o?: CallOptions): Promise<void> {
-    return this.#t.send({ method: "POST", path: "/v1/checkpoints/writes", body: place, writes: true }, o);
+    return this.#t.send({ method: "POST", path: "/v1/checkpoints/writes", reply: "nothing", body: place, writes: true }, o);
   }
 
   /** Reads a checkpoint, by default the latest of a thread; undefined: there is none. */
   async get(place: { thread_id: string; checkpoint_ns?: string; checkpoint_id?: string }, o?: CallOptions): Promise<StoredCheckpoint | undefined> {
     try {
-      return await this.#t.send<StoredCheckpoint>({ method: "POST", path: "/v1/checkpoints/get", body: place }, o);
+      return await this.#t.send<StoredCheckpoint>({ method: "POST", path: "/v1/checkpoints/get", reply: checkpoint, body: place }, o);
     } catch (error) {
       if (LociError.is(error) && error.code === "not_found") return undefined;
       throw error;
@@ -86,24 +87,34 @@ export class Checkpoints {
 
   /** A page of checkpoints; of one thread the greatest id comes first. */
   list(query: ListCheckpoints = {}, o?: CallOptions): Promise<{ checkpoints: StoredCheckpoint[]; next_cursor?: string }> {
-    return this.#t.send({ method: "POST", path: "/v1/checkpoints/list", body: query }, o);
+    return this.#t.send({ method: "POST", path: "/v1/checkpoints/list", reply: shapes.checkpoints, body: query }, o);
+  }
+
+  /** Goes through checkpoints page by page. */
+  async *all(query: ListCheckpoints = {}, o?: CallOptions): AsyncGenerator<StoredCheckpoint, void, undefined> {
+    for (let q = query; ; ) {
+      const page = await this.list(q, o);
+      yield* page.checkpoints;
+      if (!page.next_cursor) return;
+      q = { ...q, cursor: on(q.cursor, page.next_cursor, "checkpoints") };
+    }
   }
 
   /** Copies the checkpoints of a thread to one that has none, and returns how many. */
   async copyThread(from: string, to: string, o?: CallOptions): Promise<number> {
     const body = { thread_id: from, target_thread_id: to };
-    return (await this.#t.send<{ copied: number }>({ method: "POST", path: "/v1/checkpoints/copy", body, writes: true }, o)).copied;
+    return (await this.#t.send<{ copied: number }>({ method: "POST", path: "/v1/checkpoints/copy", reply: shapes.copied, body, writes: true }, o)).copied;
   }
 
   /** Erases old checkpoints of threads, or all of them ("delete"), and returns how many. */
   async prune(threads: string[], strategy: "keep_latest" | "delete", o?: CallOptions): Promise<number> {
     const body = { thread_ids: threads, strategy };
-    return (await this.#t.send<{ erased: number }>({ method: "POST", path: "/v1/checkpoints/prune", body, writes: true }, o)).erased;
+    return (await this.#t.send<{ erased: number }>({ method: "POST", path: "/v1/checkpoints/prune", reply: shapes.erased, body, writes: true }, o)).erased;
   }
 
   /** Erases the checkpoints whose metadata name one of the runs as run_id, and returns how many. */
   async deleteForRuns(runs: string[], o?: CallOptions): Promise<number> {
-    const request = { method: "POST", path: "/v1/checkpoints/delete_for_runs", body: { run_ids: runs }, writes: true } as const;
+    const request = { method: "POST", path: "/v1/checkpoints/delete_for_runs", reply: shapes.erased, body: { run_ids: runs }, writes: true } as const;
     return (await this.#t.send<{ erased: number }>(request, o)).erased;
   }
 }

@@ -1,9 +1,11 @@
 import { Checkpoints } from "./checkpoints.js";
+import { acting, identityOf } from "./identity.js";
 import { Items } from "./items.js";
 import { Notes, type ContextReply, type ContextRequest, type Event, type RecallReply, type RecallRequest, type SearchReply, type SearchRequest } from "./memories.js";
 import { Sessions } from "./sessions.js";
 import { Tools } from "./tools.js";
-import { Transport, type CallOptions, type ClientOptions, type Identity } from "./transport.js";
+import { on, Transport, type CallOptions, type ClientOptions, type Identity } from "./transport.js";
+import { shapes } from "./reply.js";
 
 /** What a server is. */
 export interface Info {
@@ -45,25 +47,35 @@ export class LociClient {
     return new LociClient({ ...this.#options, ...identity });
   }
 
+  /**
+   * A client of the identity that `configurable` of LangChain names: `user_id`, `org_id`,
+   * `agent_id` and `thread_id` replace the client's own, and so does what they leave out
+   * that is narrower. One that is empty is a {@link ConfigurationError}.
+   */
+  forCall(configurable: Record<string, unknown> = {}): LociClient {
+    const identity = identityOf(configurable);
+    return Object.keys(identity).length === 0 ? this : new LociClient(acting(this.#options, identity));
+  }
+
   info(o?: CallOptions): Promise<Info> {
-    return this.#t.send({ method: "GET", path: "/v1/info" }, o);
+    return this.#t.send({ method: "GET", path: "/v1/info", reply: shapes.info }, o);
   }
 
   /** Finds memories of every kind by meaning and by words. */
   search(query: SearchRequest | string, o?: CallOptions): Promise<SearchReply> {
-    return this.#t.send({ method: "POST", path: "/v1/search", body: typeof query === "string" ? { query } : query }, o);
+    return this.#t.send({ method: "POST", path: "/v1/search", reply: shapes.found, body: typeof query === "string" ? { query } : query }, o);
   }
 
   /** Recalls the facts and rules that matter for a topic. */
   recall(query: RecallRequest | string, o?: CallOptions): Promise<RecallReply> {
     const body = typeof query === "string" ? { topic: query } : query;
     // With touch it counts uses, which one more attempt would count again.
-    return this.#t.send({ method: "POST", path: "/v1/recall", body, writes: body.touch === true }, o);
+    return this.#t.send({ method: "POST", path: "/v1/recall", reply: shapes.recalled, body, writes: body.touch === true }, o);
   }
 
   /** Makes a block of memories for the system prompt of an agent. */
   context(query: ContextRequest | string, o?: CallOptions): Promise<ContextReply> {
-    return this.#t.send({ method: "POST", path: "/v1/context", body: typeof query === "string" ? { trigger_prompt: query } : query }, o);
+    return this.#t.send({ method: "POST", path: "/v1/context", reply: shapes.context, body: typeof query === "string" ? { trigger_prompt: query } : query }, o);
   }
 
   /** A page of the audit log, newest first: who did what to which memory and when. */
@@ -71,6 +83,19 @@ export class LociClient {
     query: { limit?: number; cursor?: string; type?: string[]; entity?: string; since?: string; until?: string } = {},
     o?: CallOptions,
   ): Promise<{ events: Event[]; next_cursor?: string }> {
-    return this.#t.send({ method: "GET", path: "/v1/events", query }, o);
+    return this.#t.send({ method: "GET", path: "/v1/events", reply: shapes.events, query }, o);
+  }
+
+  /** Goes through the audit log, newest first, page by page. */
+  async *allEvents(
+    query: { limit?: number; type?: string[]; entity?: string; since?: string; until?: string } = {},
+    o?: CallOptions,
+  ): AsyncGenerator<Event, void, undefined> {
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.events({ ...query, ...(cursor === undefined ? {} : { cursor }) }, o);
+      yield* page.events;
+      if (!page.next_cursor) return;
+      cursor = on(cursor, page.next_cursor, "events");
+    }
   }
 }

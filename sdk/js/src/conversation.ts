@@ -79,5 +79,5 @@ export interface StoredToolCall {
 
 export function toolCallsOf(message: StoredMessage): StoredToolCall[] {
   const calls = message.data.tool_calls;
-  return Array.isArray(calls) ? (calls as StoredToolCall[]) : [];
+  return Array.isArray(calls) ? (calls as unknown[]).filter((call): call is StoredToolCall => typeof call === "object" && call !== null && "name" in call) : [];
 }

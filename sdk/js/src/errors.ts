@@ -52,7 +52,31 @@ export class LociError extends Error {
 
   /** Whether an error is one of these, also of another copy of this package. */
   static is(error: unknown): error is LociError {
-    return error instanceof LociError || (error instanceof Error && error.name === "LociError" && "code" in error && "recovery" in error);
+    return error instanceof LociError || (error instanceof Error && /^(Loci|Configuration)Error$/.test(error.name) && "code" in error && "recovery" in error);
+  }
+}
+
+/**
+ * A call that does not say whose memory it means, or where: a variable of its configuration
+ * is missing. It is a mistake of the program, so nothing goes on without the memory, and no
+ * model is told.
+ */
+export class ConfigurationError extends LociError {
+  /** The variable that is missing. */
+  readonly key: string;
+
+  constructor(key: string, available: Iterable<string> = [], message?: string) {
+    const names = [...available].filter((name) => !name.startsWith("__")).map((name) => `'${name}'`); // those are LangGraph's own
+    super("invalid", message ?? `Missing key in 'configurable' field: ${key}. Available keys: [${names.join(", ")}]`, {
+      recovery: 'Pass it with the call: { configurable: { "…": "…" } }.',
+    });
+    this.key = key;
+    this.name = "ConfigurationError";
+  }
+
+  /** Whether an error is one of these, also of another copy of this package. */
+  static override is(error: unknown): error is ConfigurationError {
+    return error instanceof ConfigurationError || (error instanceof Error && error.name === "ConfigurationError" && "code" in error && "recovery" in error);
   }
 }
 
@@ -64,11 +88,17 @@ export function errorOfProblem(problem: unknown, status?: number): LociError | u
   const p = problem as Record<string, unknown>;
   if (typeof p.code !== "string" || !codes.includes(p.code)) return undefined;
   const text = (v: unknown): string | undefined => (typeof v === "string" ? v : undefined);
+  if (status === 404 && text(p.detail)?.startsWith("there is nothing at ")) {
+    // It must not read as "there is no such thing".
+    return new LociError("unsupported", `the server is older than this client: ${text(p.detail)}`, { status, requestId: text(p.request_id), recovery: "Update the server." });
+  }
+  const [, missing, key] = /^ConfigurationError: (Missing key in 'configurable' field: (\w+)\..*)$/s.exec(text(p.detail) ?? "") ?? [];
+  if (missing !== undefined && key !== undefined) return new ConfigurationError(key, [], missing);
   return new LociError(p.code as ErrorCode, text(p.detail) ?? text(p.title) ?? p.code, {
     recovery: text(p.recovery),
-    status: status ?? (typeof p.status === "number" ? p.status : undefined),
+    status,
     requestId: text(p.request_id),
-    parts: Array.isArray(p.errors) ? (p.errors as ErrorPart[]) : undefined,
+    parts: Array.isArray(p.errors) ? p.errors.filter((part): part is ErrorPart => typeof part === "object" && part !== null) : undefined,
   });
 }
 

@@ -1,5 +1,5 @@
 export { LociClient, type Info } from "./client.js";
-export { LociError, type ErrorCode, type ErrorFields, type ErrorPart } from "./errors.js";
+export { ConfigurationError, LociError, type ErrorCode, type ErrorFields, type ErrorPart } from "./errors.js";
 export type { CallOptions, ClientOptions, Identity } from "./transport.js";
 export * from "./checkpoints.js";
 export * from "./items.js";

@@ -1,5 +1,6 @@
 import { errorOfProblem, LociError } from "./errors.js";
 import type { CallOptions, Transport } from "./transport.js";
+import { shapes } from "./reply.js";
 
 /** A JSON object under a key of a namespace. */
 export interface Item {
@@ -79,7 +80,7 @@ export class Items {
   }
 
   put(item: PutItem, o?: CallOptions): Promise<void> {
-    return this.#t.send({ method: "PUT", path: "/v1/items", body: item, writes: true }, o);
+    return this.#t.send({ method: "PUT", path: "/v1/items", reply: "nothing", body: item, writes: true }, o);
   }
 
   /** Reads an item; undefined: there is none. */
@@ -91,15 +92,15 @@ export class Items {
 
   /** Erases an item. A key that names none is no error. */
   delete(item: { namespace: string[]; key: string }, o?: CallOptions): Promise<void> {
-    return this.#t.send({ method: "POST", path: "/v1/items/delete", body: item, writes: true }, o);
+    return this.#t.send({ method: "POST", path: "/v1/items/delete", reply: "nothing", body: item, writes: true }, o);
   }
 
   async search(query: SearchItems, o?: CallOptions): Promise<Item[]> {
-    return (await this.#t.send<{ items: Item[] }>({ method: "POST", path: "/v1/items/search", body: query }, o)).items;
+    return (await this.#t.send<{ items: Item[] }>({ method: "POST", path: "/v1/items/search", reply: shapes.items, body: query }, o)).items;
   }
 
   async namespaces(query: ListNamespaces = {}, o?: CallOptions): Promise<string[][]> {
-    return (await this.#t.send<{ namespaces: string[][] }>({ method: "POST", path: "/v1/items/namespaces", body: query }, o)).namespaces;
+    return (await this.#t.send<{ namespaces: string[][] }>({ method: "POST", path: "/v1/items/namespaces", reply: shapes.namespaces, body: query }, o)).namespaces;
   }
 
   /**
@@ -115,16 +116,18 @@ export class Items {
     for (const chunk of chunks([...order.filter((i) => !writes(operations[i]!)), ...order.filter((i) => writes(operations[i]!))], operations)) {
       const call = o.idempotencyKey === undefined || part === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${part}` };
       part++;
-      const request = { method: "POST", path: "/v1/items/batch", body: { operations: chunk.map((i) => operations[i]) }, writes: chunk.some((i) => writes(operations[i]!)) } as const;
+      const request = { method: "POST", path: "/v1/items/batch", reply: shapes.results, body: { operations: chunk.map((i) => operations[i]) }, writes: chunk.some((i) => writes(operations[i]!)) } as const;
       const reply = await this.#t.send<{ results: (Omit<ItemOutcome, "error"> & { error?: unknown })[] }>(request, call);
-      chunk.forEach((at, i) => (results[at] = outcome(reply.results[i])));
+      if (reply.results.length !== chunk.length || reply.results.some((one, i) => one.op !== operations[chunk[i]!]!.op)) {
+        throw new LociError("unsupported", "the reply's results are not those of the operations", { recovery: "See which version the server is." });
+      }
+      chunk.forEach((at, i) => (results[at] = outcome(reply.results[i]!)));
     }
     return results;
   }
 }
 
-function outcome(result: (Omit<ItemOutcome, "error"> & { error?: unknown }) | undefined): ItemOutcome {
-  if (result === undefined) throw new LociError("internal", "the server answered fewer operations than it was sent");
+function outcome(result: Omit<ItemOutcome, "error"> & { error?: unknown }): ItemOutcome {
   const { error, ...rest } = result;
   if (error === undefined) return rest;
   return { ...rest, error: errorOfProblem(error) ?? new LociError("internal", "the server gave no reason") };

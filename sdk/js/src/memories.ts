@@ -1,4 +1,5 @@
-import { segment, type CallOptions, type Transport } from "./transport.js";
+import { on, segment, type CallOptions, type Transport } from "./transport.js";
+import { note, shapes } from "./reply.js";
 
 export type Mode = "hybrid" | "keyword" | "semantic";
 export type MemoryType = "fact" | "rule" | "episode" | "item";
@@ -119,26 +120,36 @@ export class Notes {
   }
 
   /** Saves a note. One that is remembered already is confirmed instead. */
-  save(note: { content: string; tags?: string[]; metadata?: Record<string, unknown> }, o?: CallOptions): Promise<{ id: string; outcome: "created" | "duplicate_of" }> {
-    return this.#t.send({ method: "POST", path: "/v1/notes", body: note, writes: true }, o);
+  save(given: { content: string; tags?: string[]; metadata?: Record<string, unknown> }, o?: CallOptions): Promise<{ id: string; outcome: "created" | "duplicate_of" }> {
+    return this.#t.send({ method: "POST", path: "/v1/notes", reply: shapes.saved, body: given, writes: true }, o);
   }
 
   /** Lists notes and facts, newest first; `next_cursor` goes on. */
   list(query: { limit?: number; cursor?: string; tag?: string[]; history?: boolean } = {}, o?: CallOptions): Promise<{ notes: Note[]; next_cursor?: string }> {
-    return this.#t.send({ method: "GET", path: "/v1/notes", query }, o);
+    return this.#t.send({ method: "GET", path: "/v1/notes", reply: shapes.notes, query }, o);
+  }
+
+  /** Goes through notes and facts page by page, newest first. */
+  async *all(query: { tag?: string[]; history?: boolean } = {}, o?: CallOptions): AsyncGenerator<Note, void, undefined> {
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.list({ ...query, limit: 500, ...(cursor === undefined ? {} : { cursor }) }, o);
+      yield* page.notes;
+      if (!page.next_cursor) return;
+      cursor = on(cursor, page.next_cursor, "notes");
+    }
   }
 
   async get(id: string, o?: CallOptions): Promise<Note> {
-    return this.#t.send({ method: "GET", path: `/v1/notes/${segment("id", id)}` }, o);
+    return this.#t.send({ method: "GET", path: `/v1/notes/${segment("id", id)}`, reply: note }, o);
   }
 
   /** Corrects a note; absent fields stay. `if_version` refuses the change unless this is its version. */
   async update(id: string, change: { content?: string; tags?: string[]; metadata?: Record<string, unknown>; if_version?: number }, o?: CallOptions): Promise<Note> {
-    return this.#t.send({ method: "PATCH", path: `/v1/notes/${segment("id", id)}`, body: change, writes: true }, o);
+    return this.#t.send({ method: "PATCH", path: `/v1/notes/${segment("id", id)}`, reply: note, body: change, writes: true }, o);
   }
 
   /** Erases a note: its bytes leave the store. */
   async delete(id: string, o?: CallOptions): Promise<void> {
-    return this.#t.send({ method: "DELETE", path: `/v1/notes/${segment("id", id)}`, writes: true }, o);
+    return this.#t.send({ method: "DELETE", path: `/v1/notes/${segment("id", id)}`, reply: "nothing", writes: true }, o);
   }
 }

@@ -24,7 +24,8 @@ export interface LociSessionOptions {
  *     await run(agent, "Hello", { session: new LociSession({ client, sessionId: "s1" }) });
  *
  * Each item is stored as it is and, beside that, as a message that other programs
- * read. An item that was popped is hidden and not erased; {@link clearSession} erases.
+ * read. {@link popItem} takes the newest one away in one change, so that no two callers
+ * get the same.
  */
 export class LociSession implements Session {
   readonly #o: LociSessionOptions;
@@ -62,14 +63,17 @@ export class LociSession implements Session {
 
   /** Takes the newest item away and returns it. Always throws what fails: the caller counts on its being gone. */
   async popItem(): Promise<AgentInputItem | undefined> {
-    const [message] = await recent(this.#o.client, this.#id, 1);
-    if (message === undefined) return undefined;
-    const { id } = message.data;
-    if (typeof id !== "string" || id === "") {
-      throw new LociError("unsupported", "the newest message has no id by which to remove it", { recovery: "It was written by another program: append messages with ids." });
+    try {
+      for (;;) {
+        const { message } = await this.#o.client.sessions.pop(this.#id);
+        if (message === null) return undefined;
+        const item = itemsOf(message).at(-1);
+        if (item !== undefined) return item;
+      }
+    } catch (error) {
+      if (!LociError.is(error) || error.code !== "not_found") throw error;
+      return undefined;
     }
-    await this.#o.client.sessions.append(this.#id, [{ type: "remove", data: { id, content: "" } }], { idempotencyKey: `pop:${id}` });
-    return itemsOf(message).at(-1);
   }
 
   /** Erases the session. Always throws what fails. */

@@ -1,4 +1,4 @@
-import { LociError } from "./errors.js";
+import { ConfigurationError, LociError } from "./errors.js";
 
 /** What became of something that should be stored. */
 export type Remembered<T> = { stored: true; value: T; error?: undefined } | { stored: false; error: LociError };
@@ -7,8 +7,8 @@ export type Remembered<T> = { stored: true; value: T; error?: undefined } | { st
 export type OnError = (error: LociError) => void;
 
 /**
- * Does something with the memory without ever failing: an agent goes on without it.
- * What could not be stored is reported, in the result and to `onError`, by default
+ * Does something with the memory, and goes on when that is away. What could not be stored,
+ * for a {@link LociError}, is reported, in the result and to `onError`, by default
  * as a warning on the console that says nothing of any content.
  *
  *     const { stored } = await remember(client.sessions.append("s1", messages));
@@ -21,9 +21,9 @@ export async function remember<T>(work: PromiseLike<T> | (() => PromiseLike<T> |
   }
 }
 
-/** Makes a {@link LociError} of anything thrown and tells it. */
-export function report(cause: unknown, onError: OnError = warn): LociError {
-  const error = LociError.is(cause) ? cause : new LociError("internal", "the memory failed", { cause });
+/** Tells what went wrong with the memory. Only a {@link LociError} is that: a mistake of the program is thrown again. */
+export function report(error: unknown, onError: OnError = warn): LociError {
+  if (!LociError.is(error) || ConfigurationError.is(error)) throw error;
   try {
     onError(error);
   } catch {

@@ -1,4 +1,5 @@
-import { segment, type CallOptions, type Transport } from "./transport.js";
+import { on, segment, type CallOptions, type Transport } from "./transport.js";
+import { session as shape, shapes } from "./reply.js";
 
 /** A message in LangChain's stored form. */
 export interface StoredMessage {
@@ -100,11 +101,10 @@ export interface HistoryQuery {
   order?: "asc" | "desc";
 }
 
-/** A page of a history; `has_more`: others follow the last message, or precede it in descending order. */
+/** A page of a history; `next` goes on, as `after`, or as `before` in descending order. */
 export interface HistoryPage<M = HistoryMessage> {
   messages: M[];
-  has_more?: boolean;
-  next?: unknown;
+  next?: number;
 }
 
 export interface Appended {
@@ -112,6 +112,14 @@ export interface Appended {
   first_seq: number;
   last_seq: number;
   count?: number;
+}
+
+/** What a pop took; `message` is null where there was none. */
+export interface Popped {
+  session_id: string;
+  message: HistoryMessage | null;
+  /** That are left. */
+  message_count: number;
 }
 
 export interface SessionHit {
@@ -142,30 +150,30 @@ export class Sessions {
   }
 
   create(session: NewSession = {}, o?: CallOptions): Promise<Session> {
-    return this.#t.send({ method: "POST", path: "/v1/sessions", body: session, writes: true }, o);
+    return this.#t.send({ method: "POST", path: "/v1/sessions", reply: shape, body: session, writes: true }, o);
   }
 
   /** Lists sessions, the latest activity first, only active ones unless asked; `next_cursor` goes on. */
   list(query: { include_expired?: boolean; limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ sessions: Session[]; next_cursor?: string }> {
-    return this.#t.send({ method: "GET", path: "/v1/sessions", query }, o);
+    return this.#t.send({ method: "GET", path: "/v1/sessions", reply: shapes.sessions, query }, o);
   }
 
   async get(id: string, o?: CallOptions): Promise<Session> {
-    return this.#t.send({ method: "GET", path: path(id) }, o);
+    return this.#t.send({ method: "GET", path: path(id), reply: shape }, o);
   }
 
   async update(id: string, change: Omit<NewSession, "id">, o?: CallOptions): Promise<Session> {
-    return this.#t.send({ method: "PATCH", path: path(id), body: change, writes: true }, o);
+    return this.#t.send({ method: "PATCH", path: path(id), reply: shape, body: change, writes: true }, o);
   }
 
   /** Erases a session with its messages. */
   async clear(id: string, o?: CallOptions): Promise<{ sessions: number; messages: number }> {
-    return this.#t.send({ method: "DELETE", path: path(id), writes: true }, o);
+    return this.#t.send({ method: "DELETE", path: path(id), reply: shapes.cleared, writes: true }, o);
   }
 
   /** Erases every session of the caller. */
   clearAll(o?: CallOptions): Promise<{ sessions: number; messages: number }> {
-    return this.#t.send({ method: "DELETE", path: "/v1/sessions", query: { all: true }, writes: true }, o);
+    return this.#t.send({ method: "DELETE", path: "/v1/sessions", reply: shapes.cleared, query: { all: true }, writes: true }, o);
   }
 
   /**
@@ -177,20 +185,30 @@ export class Sessions {
     for (let from = 0; from === 0 || from < messages.length; from += batch) {
       const call = o.idempotencyKey === undefined || from === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${from}` };
       const body = { messages: messages.slice(from, from + batch) };
-      const next = await this.#t.send<Appended>({ method: "POST", path: `${path(id)}/messages`, body, writes: true }, call);
+      const next = await this.#t.send<Appended>({ method: "POST", path: `${path(id)}/messages`, reply: shapes.appended, body, writes: true }, call);
       done = done === undefined ? next : { ...next, first_seq: done.first_seq, count: (done.count ?? 0) + (next.count ?? 0) };
     }
     return done!;
   }
 
+  /** Goes through sessions page by page, the latest activity first, only active ones unless asked. */
+  async *all(query: { include_expired?: boolean } = {}, o?: CallOptions): AsyncGenerator<Session, void, undefined> {
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.list({ ...query, limit: 500, ...(cursor === undefined ? {} : { cursor }) }, o);
+      yield* page.sessions;
+      if (!page.next_cursor) return;
+      cursor = on(cursor, page.next_cursor, "sessions");
+    }
+  }
+
   /** Reads one page of a history, also of an expired session, oldest first. */
   async history(id: string, query: HistoryQuery = {}, o?: CallOptions): Promise<HistoryPage> {
-    return this.#t.send({ method: "GET", path: `${path(id)}/messages`, query: { ...query } }, o);
+    return this.#t.send({ method: "GET", path: `${path(id)}/messages`, reply: shapes.history, query: { ...query } }, o);
   }
 
   /** Reads one page of a history as OpenAI chat messages. */
   async openai(id: string, query: HistoryQuery = {}, o?: CallOptions): Promise<HistoryPage<Record<string, unknown>>> {
-    return this.#t.send({ method: "GET", path: `${path(id)}/messages`, query: { ...query, format: "openai" } }, o);
+    return this.#t.send({ method: "GET", path: `${path(id)}/messages`, reply: shapes.openai, query: { ...query, format: "openai" } }, o);
   }
 
   /** Goes through a history page by page. */
@@ -199,41 +217,45 @@ export class Sessions {
     for (;;) {
       const page = await this.history(id, q, o);
       yield* page.messages;
-      const last = page.messages.at(-1);
-      if (last === undefined || !(page.has_more ?? page.next !== undefined)) return;
-      if (q.order === "desc") q.before = last.seq;
-      else q.after = last.seq;
+      if (page.next === undefined) return;
+      if (q.order === "desc") q.before = on(q.before, page.next, "messages");
+      else q.after = on(q.after, page.next, "messages");
     }
   }
 
   /** Returns a session with all of its messages as one document. */
   async export(id: string, o?: CallOptions): Promise<SessionDocument> {
-    return this.#t.send({ method: "GET", path: `${path(id)}/export` }, o);
+    return this.#t.send({ method: "GET", path: `${path(id)}/export`, reply: shapes.document }, o);
   }
 
   /** Restores a document, or stores a list of messages in the form of LangChain or OpenAI; whole or not at all. */
   import(document: SessionDocument | object[], to: { id?: string; mode?: "new" | "append" | "replace" } = {}, o?: CallOptions): Promise<Record<string, unknown>> {
-    return this.#t.send({ method: "POST", path: "/v1/sessions/import", body: { document, ...to }, writes: true }, o);
+    return this.#t.send({ method: "POST", path: "/v1/sessions/import", reply: shapes.imported, body: { document, ...to }, writes: true }, o);
   }
 
   /** Erases all but the newest messages; system messages stay. */
   async trim(id: string, maxMessages: number, o?: CallOptions): Promise<Record<string, unknown>> {
-    return this.#t.send({ method: "POST", path: `${path(id)}/trim`, body: { max_messages: maxMessages }, writes: true }, o);
+    return this.#t.send({ method: "POST", path: `${path(id)}/trim`, reply: shapes.trimmed, body: { max_messages: maxMessages }, writes: true }, o);
+  }
+
+  /** Takes the newest message away and returns it, in one change: of several callers at once each gets another one. */
+  async pop(id: string, o?: CallOptions): Promise<Popped> {
+    return this.#t.send({ method: "POST", path: `${path(id)}/pop`, reply: shapes.popped, writes: true }, o);
   }
 
   /** Finds messages by meaning and by words. */
   async search(id: string, query: { query: string; limit?: number }, o?: CallOptions): Promise<{ results: SessionHit[]; keyword_only?: boolean }> {
-    return this.#t.send({ method: "POST", path: `${path(id)}/search`, body: query }, o);
+    return this.#t.send({ method: "POST", path: `${path(id)}/search`, reply: shapes.hits, body: query }, o);
   }
 
   /** Summarises older messages, if the session fills the model's context far enough. The history stays. */
   async summarise(id: string, options: SummariseOptions, o?: CallOptions): Promise<{ session_id: string; done: boolean; tokens_before: number; tokens_after: number; summary?: SessionSummary }> {
-    return this.#t.send({ method: "POST", path: `${path(id)}/summarise`, body: options, writes: true }, o);
+    return this.#t.send({ method: "POST", path: `${path(id)}/summarise`, reply: shapes.summarised, body: options, writes: true }, o);
   }
 
   /** Returns what notes and older messages say about a new message, within a budget of tokens. */
   async retrieve(id: string, query: RetrieveQuery, o?: CallOptions): Promise<Retrieved> {
-    return this.#t.send({ method: "POST", path: `${path(id)}/retrieve`, body: query }, o);
+    return this.#t.send({ method: "POST", path: `${path(id)}/retrieve`, reply: shapes.retrieved, body: query }, o);
   }
 }
 

@@ -1,4 +1,5 @@
 import { segment, type CallOptions, type Transport } from "./transport.js";
+import { shapes } from "./reply.js";
 
 /** A tool of the server, with the names of the Model Context Protocol in its annotations. */
 export interface Tool {
@@ -31,11 +32,11 @@ export class Tools {
   }
 
   async list(o?: CallOptions): Promise<Tool[]> {
-    return (await this.#t.send<{ tools: Tool[] }>({ method: "GET", path: "/v1/tools" }, o)).tools;
+    return (await this.#t.send<{ tools: Tool[] }>({ method: "GET", path: "/v1/tools", reply: shapes.tools }, o)).tools;
   }
 
   /** Calls a tool. What the tool refuses is a reply with `is_error`; only what no model could mend is thrown. */
   async call(name: string, args: Record<string, unknown> = {}, o?: CallOptions): Promise<ToolReply> {
-    return this.#t.send({ method: "POST", path: `/v1/tools/${segment("name", name)}`, body: args, writes: true }, o);
+    return this.#t.send({ method: "POST", path: `/v1/tools/${segment("name", name)}`, reply: shapes.toolReply, body: args, writes: true }, o);
   }
 }

@@ -1,3 +1,4 @@
+import { NotOfShape, check, type Shape } from "./reply.js";
 import { errorOfProblem, errorOfStatus, LociError } from "./errors.js";
 
 /** Whose memory a client's calls are about, as far as its credential lets it choose. */
@@ -34,6 +35,8 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Milliseconds of one attempt; default: the client's. */
   timeout?: number;
+  /** Attempts after the first, 0 to 10; default: the client's. */
+  retries?: number;
   /**
    * Of a call that writes, 1 to 256 characters of ASCII: the server does it once,
    * however often the same request comes within 24 hours. Default: a new one for
@@ -48,6 +51,8 @@ export interface Request {
   path: string;
   query?: Record<string, string | number | boolean | readonly string[] | undefined>;
   body?: unknown;
+  /** Of the reply; nothing: it has no body. */
+  reply: Shape | "nothing";
   /** It changes something, and gets an idempotency key. */
   writes?: boolean;
 }
@@ -88,7 +93,7 @@ export class Transport {
     if (!this.#headers.has("User-Agent")) this.#headers.set("User-Agent", "loci-memory-js");
   }
 
-  /** Sends a request, again where that is safe, and returns the body of the response; undefined: it has none. */
+  /** Sends a request, again where that is safe, and returns the body of the response, checked; undefined: it has none. */
   async send<T>(r: Request, o: CallOptions = {}): Promise<T> {
     const url = this.#base + r.path + queryOf(r.query);
     const headers = new Headers(this.#headers);
@@ -100,17 +105,18 @@ export class Transport {
       body = encode(r.body);
     }
     const timeout = o.timeout === undefined ? this.#timeout : bounded("timeout", o.timeout, 1, 2147483647);
+    const retries = o.retries === undefined ? this.#retries : bounded("retries", o.retries, 0, 10);
     for (let attempt = 0; ; attempt++) {
       o.signal?.throwIfAborted();
-      const { result, error, wait } = await this.#attempt<T>(url, { method: r.method, headers, body, redirect: "error" }, timeout, o.signal);
+      const { result, error, wait } = await this.#attempt<T>(r, url, { method: r.method, headers, body, redirect: "manual" }, timeout, o.signal);
       if (error === undefined) return result as T;
-      if (wait === undefined || attempt >= this.#retries || wait > longestWait) throw error;
+      if (wait === undefined || attempt >= retries || wait > longestWait) throw error;
       await sleep(Math.max(wait, Math.random() * Math.min(5000, 100 * 2 ** attempt)), o.signal);
     }
   }
 
   /** Sends a request once. `wait` says that another attempt may succeed, and after how many milliseconds at least. */
-  async #attempt<T>(url: string, init: RequestInit, timeout: number, signal?: AbortSignal): Promise<{ result?: T; error?: LociError; wait?: number }> {
+  async #attempt<T>(r: Request, url: string, init: RequestInit, timeout: number, signal?: AbortSignal): Promise<{ result?: T; error?: LociError; wait?: number }> {
     const late = AbortSignal.timeout(timeout);
     let response: Response;
     let text: string;
@@ -125,15 +131,42 @@ export class Transport {
     }
     const { status } = response;
     const id = response.headers.get("X-Request-Id") ?? undefined;
+    if (response.ok) return accept<T>(r, status, text, id);
     const value = parse(text);
-    if (response.ok) {
-      if (text === "" || value !== undefined) return { result: value as T };
-      return { error: errorOfStatus(status, id) };
-    }
     const error = errorOfProblem(value, status) ?? errorOfStatus(status, id);
     const again = status === 408 || status === 429 || status === 502 || status === 503 || status === 504;
     return again ? { error, wait: retryAfter(response.headers.get("Retry-After")) } : { error };
   }
+}
+
+/** What a response says, if it has the shape that the request asks for. */
+function accept<T>(r: Request, status: number, text: string, requestId: string | undefined): { result?: T; error?: LociError } {
+  try {
+    if (r.reply === "nothing") {
+      if (status !== 204 || text !== "") throw new NotOfShape("the reply must be empty, with the status 204");
+      return { result: undefined as T };
+    }
+    if (text === "") throw new NotOfShape("the reply is empty");
+    const value = parse(text);
+    if (value === undefined) throw new NotOfShape("the reply is not JSON");
+    check(value, r.reply);
+    return { result: value as T };
+  } catch (cause) {
+    if (!(cause instanceof NotOfShape)) throw cause;
+    const error = new LociError("unsupported", `what answered ${r.method} ${r.path} (${status}) is no Loci server, or one of another version: ${cause.message}`, {
+      cause,
+      status,
+      requestId,
+      recovery: "Check the client's baseUrl: GET /v1/info there says what the server is.",
+    });
+    return { error };
+  }
+}
+
+/** Where a list goes on, which must be elsewhere than before: no list goes round in circles. */
+export function on<C>(before: C | undefined, after: C, what: string): C {
+  if (before !== after) return after;
+  throw new LociError("unsupported", `the server's list of ${what} does not end: it goes on where it went on before`, { recovery: "See what the baseUrl leads to." });
 }
 
 /** A part of a path. Throws for what no address can hold. */
@@ -154,7 +187,7 @@ function headerValue(field: string, value: string): string {
 
 /** Refuses half a surrogate pair, which would silently become another text. */
 function wellFormed(field: string, value: string): string {
-  if (/\p{Surrogate}/u.test(value)) throw new LociError("invalid", `${field} is not well-formed Unicode`);
+  if (typeof value !== "string" || /\p{Surrogate}/u.test(value)) throw new LociError("invalid", `${field} is not well-formed Unicode`);
   return value;
 }
 
@@ -192,12 +225,22 @@ function parse(text: string): unknown {
   }
 }
 
+/** The text of a response in UTF-8. One that never ends is left. */
 async function readText(response: Response): Promise<string> {
-  if (Number(response.headers.get("Content-Length") ?? 0) > bodyLimit) {
-    await response.body?.cancel();
-    throw new LociError("too_large", `the response is longer than ${bodyLimit} bytes`, { recovery: "Ask for less at once." });
+  if (!response.body) return "";
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+    length += part.length;
+    if (length > bodyLimit) throw new LociError("too_large", `the response is longer than ${bodyLimit} bytes`, { recovery: "Ask for less at once." });
+    parts.push(part);
   }
-  return response.text();
+  const bytes = Buffer.concat(parts);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return "\ufffd"; // which is no JSON
+  }
 }
 
 function queryOf(query: Request["query"]): string {

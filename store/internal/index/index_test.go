@@ -79,7 +79,7 @@ func (c *corpus) load(ids []loci.ID) (out []loci.Record, err error) {
 
 var places = []loci.Namespace{{"u"}, {"u", "x"}, {"v"}}
 
-var kinds = []loci.Kind{loci.KindFact, loci.KindItem}
+var kinds = []loci.Kind{loci.KindFact, "item"}
 
 func keysOf() (keys []Key) {
 	for _, n := range places {

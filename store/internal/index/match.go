@@ -13,7 +13,7 @@ import (
 // not hold. Ids that are gone are left out.
 type Loader func(ids []loci.ID) ([]loci.Record, error)
 
-// Match answers [loci.RecordStore.Match] from the shards the filter covers.
+// Match answers [loci.RecordLister.Match] from the shards the filter covers.
 // Statistics are those of these shards alone.
 func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]loci.Hit, error) {
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {

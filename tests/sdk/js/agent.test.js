@@ -154,7 +154,11 @@ it("remembers across threads with tools and the store", async () => {
     if (last.getType() === "tool") return `Reply: ${last.text}`;
     return last.text.startsWith("Remember") ? [{ name: "manage_memory", args: { content: last.text.slice(9), metadata: { category: "food" } } }] : [{ name: "search_memory", args: { query: last.text } }];
   });
-  const peek = tool(async () => JSON.stringify((await getStore().search(["memories"])).map((i) => i.value)), { name: "peek", description: "", schema: z.object({}) });
+  const look = async (_, { configurable }) => {
+    expect(await getStore().search(["memories"])).toEqual([]); // that is the client's own: the tools keep what they store with the user of the call
+    return JSON.stringify((await new LociStore(client.forCall(configurable)).search(["memories"])).map((i) => i.value));
+  };
+  const peek = tool(look, { name: "peek", description: "", schema: z.object({}) });
   const agent = createReactAgent({ llm, tools: [createManageMemoryTool(options), createSearchMemoryTool(options), peek], checkpointer, store });
   expect(texts(await agent.invoke(user("Remember I like olives"), thread("m1", { user_id: "u1" }))).at(-1)).toMatch(/^ai:Reply: created memory [0-9a-f-]{36}$/);
   expect(texts(await agent.invoke(user("What food do I like?"), thread("m2", { user_id: "u1" }))).at(-1)).toContain("I like olives");

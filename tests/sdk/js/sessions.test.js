@@ -165,6 +165,18 @@ describe("LociSession of the OpenAI Agents SDK", () => {
     { type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text: "5." }] },
   ];
 
+  it("gives each of ten who pop at once another item", async () => {
+    const clients = [client.as({ user: "pops" }), client.as({ user: "pops" })];
+    const texts = Array.from({ length: 10 }, (_, n) => `item ${n}`);
+    for (let round = 0; round < 5; round++) {
+      const sessionId = `pops-${round}`;
+      await new LociSession({ client: clients[0], sessionId, strict: true }).addItems(texts.map((content) => ({ type: "message", role: "user", content })));
+      const took = await Promise.all(texts.map((_, n) => new LociSession({ client: clients[n % 2], sessionId }).popItem()));
+      expect(took.map((item) => item.content).sort()).toEqual(texts);
+      expect(await new LociSession({ client: clients[0], sessionId }).popItem()).toBeUndefined();
+    }
+  });
+
   it("keeps items exactly, and pops and clears them", async () => {
     const session = new LociSession({ client, sessionId: "agents" });
     expect(await session.getSessionId()).toBe("agents");

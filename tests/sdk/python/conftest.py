@@ -12,15 +12,16 @@ from loci_memory import Loci
 class Server:
     """`start` after a stop or a kill opens the same store at the same address."""
 
-    def __init__(self, directory):
-        self._store = "sqlite:" + str(directory / "memory.db")
+    def __init__(self, directory, scopes="read,write,delete,delegate", store=None, flags=("--user", "nobody", "--tools", "notes,facts")):
+        self._flags = flags
+        self._store = store or "sqlite:" + str(directory / "memory.db")
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCI")}
-        self._environment |= {"LOCI_SCOPES": "read,write,delete,delegate", "XDG_CONFIG_HOME": str(directory)}
+        self._environment |= {"LOCI_SCOPES": scopes, "XDG_CONFIG_HOME": str(directory)}
         self._listen = "127.0.0.1:0"
         self.start()
 
     def start(self):
-        command = [os.environ["LOCI"], "serve", "--listen", self._listen, "--store", self._store, "--user", "nobody", "--tools", "notes,facts"]
+        command = [os.environ["LOCI"], "serve", "--listen", self._listen, "--store", self._store, *self._flags]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=self._environment, text=True)
         self.url = self._process.stdout.readline().strip()
         assert self.url, "loci serve did not start"

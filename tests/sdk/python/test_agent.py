@@ -5,11 +5,11 @@ from typing import Annotated, TypedDict
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
-from langgraph.store.base import BaseStore
 from langgraph.types import Command, interrupt
 from model import ScriptedModel
 
@@ -120,17 +120,20 @@ def test_tools_and_the_store_remember_across_threads(url, user):
             return [("manage_memory", {"content": last.text.removeprefix("Remember "), "metadata": {"category": "food"}})]
         return [("search_memory", {"query": last.text})]
 
-    store: BaseStore = LociStore(url, user=user)
+    store = LociStore(url, user=user)
+    one, other = user + "-1", user + "-2"
 
     @tool
-    def peek() -> str:
+    def peek(config: RunnableConfig) -> str:
         """Looks into the store."""
-        return str([item.value for item in store.search(("memories",))])
+        assert store.search(("memories",)) == []  # that is the client's own: the tools keep what they store with the user of the call
+        of_the_call = LociStore(client=store.client.for_call(config["configurable"]))
+        return str([item.value for item in of_the_call.search(("memories",))])
 
     place = ("memories", "{user_id}")
     tools = [create_manage_memory_tool(place, url=url, user=user), create_search_memory_tool(place, url=url, user=user), peek]
     agent = create_agent(ScriptedModel(reply=reply), tools, checkpointer=LociSaver(url, user=user), store=store)
-    assert re.search(r"^ai:Reply: created memory [0-9a-f-]{36}$", texts(agent.invoke(said("Remember I like olives"), thread("1", user_id="u1")))[-1])
-    assert "I like olives" in texts(agent.invoke(said("What food do I like?"), thread("2", user_id="u1")))[-1]
-    assert texts(agent.invoke(said("What food do I like?"), thread("3", user_id="u2")))[-1] == "ai:Reply: []"
-    assert "I like olives" in texts(agent.invoke(said("peek"), thread("4", user_id="u1")))[-1]
+    assert re.search(r"^ai:Reply: created memory [0-9a-f-]{36}$", texts(agent.invoke(said("Remember I like olives"), thread("1", user_id=one)))[-1])
+    assert "I like olives" in texts(agent.invoke(said("What food do I like?"), thread("2", user_id=one)))[-1]
+    assert texts(agent.invoke(said("What food do I like?"), thread("3", user_id=other)))[-1] == "ai:Reply: []"
+    assert "I like olives" in texts(agent.invoke(said("peek"), thread("4", user_id=one)))[-1]

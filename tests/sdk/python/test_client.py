@@ -14,7 +14,7 @@ import pytest
 
 import loci_memory.aio.client
 import loci_memory.sync.client
-from loci_memory import AsyncLoci, Loci, LociError, aremember, remember
+from loci_memory import AsyncLoci, ConfigurationError, Loci, LociError, aremember, remember
 
 SDK = Path(__file__).parents[3] / "sdk" / "python"
 
@@ -167,7 +167,7 @@ class Flaky:
         self._server.server_close()
 
 
-OK = (200, {}, "{}")
+SAVED, FOUND = ((200, {}, json.dumps(reply)) for reply in ({"id": "note-1", "outcome": "created"}, {"matches": [], "keyword_only": False}))
 BUSY = (503, {"Retry-After": "0"}, json.dumps({"code": "unavailable", "detail": "busy"}))
 
 
@@ -197,8 +197,8 @@ def attempt(flaky, work, **settings):
 @pytest.mark.parametrize(
     ("answers", "work", "settings", "outcome", "attempts"),
     [
-        ([BUSY, (0, {}, ""), OK], lambda m: m.notes.save("x"), {}, None, 3),
-        ([BUSY, OK], lambda m: m.search("x"), {}, None, 2),
+        ([BUSY, (0, {}, ""), SAVED], lambda m: m.notes.save("x"), {}, None, 3),
+        ([BUSY, FOUND], lambda m: m.search("x"), {}, None, 2),
         ([BUSY] * 4, lambda m: m.search("x"), {}, "unavailable", 4),
         ([BUSY], lambda m: m.search("x"), {"retries": 0}, "unavailable", 1),
         ([(503, {"Retry-After": "3600"}, "")], lambda m: m.search("x"), {}, "unavailable", 1),
@@ -233,6 +233,10 @@ def test_long_appends_are_several_with_keys_of_their_own():
     assert (done["created"], done["first_seq"], done["last_seq"], done["count"]) == (True, 1, 4, 3)
 
 
+def raises(error):
+    raise error
+
+
 def test_a_failing_memory_is_told_and_not_raised(memory, down, caplog):
     assert remember(lambda: memory.notes.save("x")).stored
     outcome = remember(lambda: down.notes.save("a secret"))
@@ -248,7 +252,9 @@ def test_a_failing_memory_is_told_and_not_raised(memory, down, caplog):
         return await aremember(AsyncLoci("http://127.0.0.1:9", retries=0).notes.save("x"), listen)
 
     assert not asyncio.run(run()).stored and heard == ["unavailable"]
-    assert remember(lambda: 1 // 0).error.code == "internal"
+    for mistake in (lambda: 1 // 0, lambda: raises(ConfigurationError("user_id"))):
+        with pytest.raises((ZeroDivisionError, ConfigurationError)):
+            remember(mistake)
 
 
 def test_both_clients_are_one():

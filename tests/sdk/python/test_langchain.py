@@ -105,6 +105,11 @@ def tools(request, url, user):
 CONFIG = {"configurable": {"user_id": "u"}}
 
 
+@pytest.fixture(autouse=True)
+def calls_are_about(user, monkeypatch):
+    monkeypatch.setitem(CONFIG["configurable"], "user_id", user)
+
+
 def call(tool, **args):
     return tool.invoke({"type": "tool_call", "id": "1", "name": tool.name, "args": args}, CONFIG)
 

@@ -1,37 +1,67 @@
-"""The programs in the client's README run as they are printed."""
+"""The programs of the client's README run as they are printed, each where there is nothing but what its extra installs."""
 
-import os
 import re
-from pathlib import Path
+import shlex
 
 import pytest
 from agents import Agent
+from conftest import Server
 from model import ScriptedModel
+from readme import FRAGMENTS, PROGRAMS, README, alone, imports
 from test_openai_agents import ScriptedModel as OpenAIModel
 
-README = Path(__file__).parents[3] / "sdk" / "python" / "README.md"
-PROGRAMS = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
+EXTRAS = {"The client": "", "LangGraph": "langgraph", "LangChain": "langchain", "OpenAI Agents SDK": "openai-agents"}
+OTHERS = {"LlamaIndex", "Pydantic AI", "Google ADK"}  # adapters/test_readme_adapters.py
 PRINTED = [
     "Ada prefers night trains to planes\n",
     "stored\n1 human When is the train?\n2 ai At nine.\n",
     "This thread took 2 steps.\n",
     "['My name is Ada.', 'Hello Ada.']\n",
-    "",
-    "Hello to you\n",
+    "Ada drinks green tea in the morning\n[b'value', None]\n",
 ]
+OURS = [(section, text) for section, text in PROGRAMS if section in EXTRAS]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """One server for all programs, as the README starts it."""
+    scopes, command = re.search(r"^    LOCI_SCOPES=(\S+) loci serve (.*)$", README, re.MULTILINE).groups()
+    server = Server(tmp_path_factory.mktemp("readme"), scopes=scopes, flags=shlex.split(command))
+    yield server.url
+    server.stop()
+
+
+def test_each_block_is_a_program_or_a_marked_fragment():
+    assert {section for section, _ in PROGRAMS + FRAGMENTS} == {*EXTRAS, *OTHERS} and len(OURS) == len(PRINTED)
+    assert not re.search(r'thread_id": "|LociSession\("|LociChatMessageHistory\("', README)  # no two share a name
+
+
+@pytest.mark.parametrize("round", [0, 1])
+def test_programs(served, tmp_path, round):
+    """In any order, and again, against one server."""
+    for (section, program), printed in list(zip(OURS, PRINTED, strict=True))[:: -1 if round else 1]:
+        ran = alone(program, EXTRAS[section], tmp_path, served)
+        assert (ran.stdout, ran.returncode) == (printed, 0), f"{section}\n{ran.stderr}"
+
+
+@pytest.mark.parametrize(("section", "fragment"), [(section, text) for section, text in FRAGMENTS if section in EXTRAS])
+def test_an_extra_installs_what_its_fragment_imports(tmp_path, section, fragment):
+    assert (ran := alone(imports(fragment), EXTRAS[section], tmp_path)).returncode == 0, ran.stderr
+
+
+def test_what_no_extra_installs_is_not_there(tmp_path):
+    assert "No module named 'langchain'" in alone("import langchain", "openai-agents", tmp_path).stderr
+    assert "No module named 'pydantic'" in alone("import pydantic", "", tmp_path).stderr
 
 
 def calls_once(messages):
     return "Done." if messages[-1].type == "tool" else [("manage_memory", {"content": "likes olives"})]
 
 
-@pytest.mark.parametrize(("program", "printed"), zip(PROGRAMS, PRINTED, strict=True))
-def test_program(server, monkeypatch, capsys, program, printed):
-    monkeypatch.setitem(os.environ, "LOCI_URL", server.url)
-    given = {
-        "__name__": "__main__",
-        "model": ScriptedModel(reply=calls_once),
-        "agent": Agent(name="greeter", model=OpenAIModel(lambda _: "Hello to you")),
-    }
-    exec(compile(program, str(README), "exec"), given)
+@pytest.mark.parametrize(("fragment", "printed"), zip([text for section, text in FRAGMENTS if section in EXTRAS], ["", "Hello to you\n"], strict=True))
+def test_fragments(served, monkeypatch, capsys, fragment, printed):
+    monkeypatch.setenv("LOCI_URL", served)
+    model = ScriptedModel(reply=calls_once)
+    given = {"__name__": "__main__", "model": model, "agent": Agent(name="greeter", model=OpenAIModel(lambda _: "Hello to you"))}
+    exec(compile(fragment, "README.md", "exec"), given)
     assert capsys.readouterr().out == printed

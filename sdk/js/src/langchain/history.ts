@@ -84,6 +84,10 @@ export function fromStored(messages: StoredMessage[]): BaseMessage[] {
     }
     // What a stream sent in parts is whole once it is stored.
     const whole = /^(\w+)MessageChunk$/.exec(type)?.[1]?.toLowerCase() ?? type;
-    return mapStoredMessageToChatMessage({ type: whole, data } as unknown as Parameters<typeof mapStoredMessageToChatMessage>[0]);
+    try {
+      return mapStoredMessageToChatMessage({ type: whole, data } as unknown as Parameters<typeof mapStoredMessageToChatMessage>[0]);
+    } catch (cause) {
+      throw new LociError("unsupported", `a message of the type ${type} is none that LangChain can read`, { cause, recovery: "Another program wrote it." });
+    }
   });
 }

@@ -7,3 +7,5 @@ export {
   type MemoryToolOptions,
   type SearchMemoryToolOptions,
 } from "./tools.js";
+export { LociRetriever, type LociRetrieverOptions } from "./retriever.js";
+export { LociByteStore, LociKeyValueStore, type LociStoreOfValuesOptions } from "./stores.js";

@@ -1,22 +1,30 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool } from "@langchain/core/tools";
 import type { LociClient } from "../client.js";
-import { LociError } from "../errors.js";
+import { ConfigurationError, LociError, type ErrorCode } from "../errors.js";
+import { variable } from "../identity.js";
 import type { Item } from "../items.js";
 import { report, type OnError } from "../remember.js";
+import type { ToolReply } from "../tools.js";
 
 /** What a model may do with memories. */
 export type MemoryAction = "create" | "update" | "delete";
 
-/** Options of both tools. */
+/**
+ * Options of both tools. Whose memory it is, each call says: `user_id`, `org_id`, `agent_id`
+ * and `thread_id` of its `configurable` take the place of the client's own, which needs a
+ * server that allows the choice (scope delegate). A model is told what it did wrong, and to
+ * go on when the memory fails. What the program did wrong is thrown: a variable that is
+ * missing ({@link ConfigurationError}), an identity that the server refuses.
+ */
 export interface MemoryToolOptions {
   client: LociClient;
   /** What the model calls the tool. */
   name?: string;
   /**
-   * Items of this namespace, relative to the client's own, such as
-   * `["memories", "{user_id}"]`: a label in braces is taken from `configurable` when
-   * the tool is called. Absent: the server's own tool of the family facts.
+   * Items of this namespace, in the memory of the call's user, such as
+   * `["memories", "{langgraph_user_id}"]`: a label in braces is taken from
+   * `configurable`. Absent: the server's own tool of the family facts.
    */
   namespace?: string[];
   /** For the model: when to call the tool. */
@@ -62,12 +70,12 @@ Omit id when you create a memory; to update or delete one, pass its id from a se
     },
     func: async (given: ManageArguments, _run, config) => {
       const input = { ...given, action: given.action ?? preset };
-      const namespace = o.namespace && resolve(o.namespace, config);
+      const { client, namespace } = placeOf(o, config);
       return attempt(o, async () => {
         check(actions, input);
-        if (namespace) return manageItem(o.client, namespace, input, config);
-        return refusing(await o.client.tools.call("manage_memory", { ...input }, signalOf(config)));
-      });
+        if (namespace) return manageItem(client, namespace, input, config);
+        return refusing(await client.tools.call("manage_memory", { ...input }, signalOf(config)));
+      }, config);
     },
   }) as DynamicStructuredTool;
 }
@@ -91,19 +99,19 @@ export function createSearchMemoryTool(o: SearchMemoryToolOptions): DynamicStruc
       additionalProperties: false,
     },
     func: async (input: SearchArguments, _run, config) => {
-      const namespace = o.namespace && resolve(o.namespace, config);
+      const { client, namespace } = placeOf(o, config);
       let found: unknown[] = [];
       const text = await attempt(o, async () => {
         if (namespace) {
-          const items = await o.client.items.search({ namespace_prefix: namespace, limit: 10, offset: 0, ...input }, signalOf(config));
+          const items = await client.items.search({ namespace_prefix: namespace, limit: 10, offset: 0, ...input }, signalOf(config));
           found = items.map(showItem);
           return JSON.stringify(found);
         }
-        const reply = await o.client.tools.call("search_memory", { ...input }, signalOf(config));
+        const reply = await client.tools.call("search_memory", { ...input }, signalOf(config));
         const text = refusing(reply);
-        found = JSON.parse(text) as unknown[];
+        found = listOf(text);
         return text;
-      });
+      }, config);
       return format === "content" ? text : [text, found];
     },
   }) as DynamicStructuredTool;
@@ -129,20 +137,50 @@ class Refusal extends Error {}
 /** Errors of the server that are about what the model asked for. */
 const mendable: readonly string[] = ["invalid", "not_found", "too_large"];
 
-/** Answers the model in any case: a memory that fails must not end its turn. */
-async function attempt(o: MemoryToolOptions, work: () => Promise<string>): Promise<string> {
+/** Errors of the server that are about whom the program asks for. */
+const refused: readonly string[] = ["unauthenticated", "forbidden"];
+
+/** Answers the model: a memory that fails must not end its turn. What the program did wrong does. */
+async function attempt(o: MemoryToolOptions, work: () => Promise<string>, config?: RunnableConfig): Promise<string> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Refusal || (LociError.is(error) && mendable.includes(error.code))) return `Error: ${error.message}`;
+    if (error instanceof Refusal) return `Error: ${error.message}`;
+    if (!LociError.is(error) || ConfigurationError.is(error) || refused.includes(error.code)) throw error;
+    // What a tool of the server refuses is a reply: an error is not about what the model asked for.
+    if (mendable.includes(error.code)) {
+      if (o.namespace === undefined && error.code !== "too_large") throw error;
+      return `Error: ${error.message}`;
+    }
+    config?.signal?.throwIfAborted();
     report(error, o.onError);
     return "Error: the memory cannot be reached now. Go on without it.";
   }
 }
 
-function refusing(reply: { text: string; is_error: boolean }): string {
-  if (reply.is_error) throw new Refusal(reply.text);
-  return reply.text;
+function refusing(reply: ToolReply): string {
+  if (!reply.is_error) return reply.text;
+  const { code, error, recovery } = reply.structured ?? {};
+  if (typeof code === "string" && refused.includes(code)) throw new LociError(code as ErrorCode, String(error ?? reply.text), { recovery: String(recovery ?? "") });
+  throw new Refusal(reply.text);
+}
+
+/** The memories that the server's tool found. */
+function listOf(text: string): unknown[] {
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    // told below, as what is no list
+  }
+  if (!Array.isArray(found)) throw new LociError("unsupported", "search_memory of the server answered no list", { recovery: "See which version the server is." });
+  return found;
+}
+
+/** Whose memory a call is about, and where in it. What is missing aborts: it is a mistake of the program, not of the model. */
+function placeOf(o: MemoryToolOptions, config?: RunnableConfig): { client: LociClient; namespace: string[] | undefined } {
+  const given: Record<string, unknown> = config?.configurable ?? {};
+  return { client: o.client.forCall(given), namespace: o.namespace && resolve(o.namespace, given) };
 }
 
 function check(actions: MemoryAction[], { action, id }: ManageArguments): void {
@@ -171,18 +209,18 @@ function showItem({ namespace, key, value, created_at, updated_at, score }: Item
   return { namespace, key, value, created_at, updated_at, score: score ?? null };
 }
 
-/** Fills the labels in braces. What is missing aborts: it is a mistake of the program, not of the model. */
-function resolve(template: string[], config?: RunnableConfig): string[] {
-  const given: Record<string, unknown> = config?.configurable ?? {};
-  return template.map((label) => {
+/** Fills the labels in braces. */
+function resolve(template: string[], given: Record<string, unknown>): string[] {
+  const labels = template.map((label) => {
     const name = /^\{(\w+)\}$/.exec(label)?.[1];
-    if (name === undefined) return label;
-    const value = Object.hasOwn(given, name) ? given[name] : undefined;
-    if (value === undefined || value === null || value === "") {
-      throw new LociError("invalid", `Missing key in 'configurable' field: ${name}. Available keys: [${Object.keys(given).map((k) => `'${k}'`).join(", ")}]`);
-    }
-    return String(value);
+    return name === undefined ? label : variable(given, name);
   });
+  if (labels.length === 0 || labels[0] === "langgraph" || labels.some((label) => label === "" || label.includes("."))) {
+    throw new LociError("invalid", `${JSON.stringify(labels)} is no namespace: labels must not be empty nor have a period, and the first must not be langgraph`, {
+      recovery: "Take ids without a period for its variables.",
+    });
+  }
+  return labels;
 }
 
 function signalOf(config?: RunnableConfig): { signal?: AbortSignal } {

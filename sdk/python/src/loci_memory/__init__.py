@@ -5,8 +5,8 @@ history and tools, `loci_memory.openai_agents` a session for the OpenAI Agents S
 """
 
 from loci_memory.aio.client import AsyncLoci
-from loci_memory.errors import LociError
+from loci_memory.errors import ConfigurationError, LociError
 from loci_memory.remember import Remembered, aremember, remember
 from loci_memory.sync.client import Loci
 
-__all__ = ["AsyncLoci", "Loci", "LociError", "Remembered", "aremember", "remember"]
+__all__ = ["AsyncLoci", "ConfigurationError", "Loci", "LociError", "Remembered", "aremember", "remember"]

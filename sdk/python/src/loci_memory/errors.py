@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import httpx
-
 CODES = ("invalid", "unauthenticated", "forbidden", "not_found", "conflict", "too_large", "unsupported", "unavailable", "internal")
+_NO_ROUTE = "there is nothing at "
+_MISSING = re.compile(r"ConfigurationError: (Missing key in 'configurable' field: (\w+)\..*)", re.DOTALL)
 
 
 class LociError(Exception):
@@ -37,29 +40,54 @@ class LociError(Exception):
         self.parts = parts or []
 
 
-def error_of(response: httpx.Response) -> LociError:
+class ConfigurationError(LociError):
+    """A call that does not say whose memory it means, or where: a variable of its configuration is missing.
+
+    It is a mistake of the program, so no adapter goes on without the memory, and no model is told.
+    """
+
+    def __init__(self, key: str, available: Iterable[str] = (), *, message: str = "") -> None:
+        names = [name for name in available if not name.startswith("__")]  # those are LangGraph's own
+        text = message or f"Missing key in 'configurable' field: {key}. Available keys: {names}"
+        super().__init__("invalid", text, recovery='Pass it with the call: {"configurable": {"…": "…"}}.')
+        self.key = key
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def error_of(status: int, headers: Mapping[str, str], text: bytes) -> LociError:
     """The error that a response is: a problem document of Loci, or what stands between it and this client."""
     try:
-        body = response.json()
-    except ValueError:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
         body = None
-    problem = problem_of(body, response.status_code)
-    return problem or _foreign(response.status_code, response.headers.get("X-Request-Id", ""))
+    problem = problem_of(body, status)
+    if problem and status == 404 and problem.message.startswith(_NO_ROUTE):
+        # It must not read as "there is no such thing".
+        return LociError("unsupported", f"the server is older than this client: {problem.message}", recovery="Update the server.", status=status)
+    return problem or _foreign(status, headers.get("X-Request-Id", ""))
 
 
 def problem_of(body: Any, status: int | None = None) -> LociError | None:
     """The error in a problem document (RFC 9457) as Loci writes it; None: it is none."""
-    if not isinstance(body, dict) or body.get("code") not in CODES:
+    if not isinstance(body, dict) or not isinstance(body.get("code"), str) or body["code"] not in CODES:
         return None
-    message = body.get("detail") or body.get("title") or body["code"]
+    message = str(body.get("detail") or body.get("title") or body["code"])
+    if missing := _MISSING.fullmatch(message):
+        return ConfigurationError(missing[2], message=missing[1])
     return LociError(
         body["code"],
         message,
-        recovery=body.get("recovery", ""),
-        status=status or body.get("status"),
-        request_id=body.get("request_id", ""),
-        parts=body.get("errors"),
+        recovery=str(body.get("recovery") or ""),
+        status=status,
+        request_id=str(body.get("request_id") or ""),
+        parts=[part for part in _list(body.get("errors")) if isinstance(part, dict)],
     )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _foreign(status: int, request_id: str) -> LociError:

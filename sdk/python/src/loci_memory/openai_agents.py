@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from typing import Any, cast
 
 from agents import SessionABC, SessionSettings, TResponseInputItem
 
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.conversation import absent, arecent, arguments_of, carried, carrying, text_of
-from loci_memory.errors import LociError
+from loci_memory.errors import ConfigurationError, LociError
 from loci_memory.remember import OnError, Remembered, aremember, report
 from loci_memory.replies import JSON, Appended, StoredMessage
 
@@ -24,8 +25,8 @@ class LociSession(SessionABC):
         await Runner.run(agent, "Hello", session=LociSession("s1"))
 
     Each item is stored as it is and, beside that, as a message that other programs read.
-    An item that was popped is hidden and not erased; `clear_session` erases. Without a
-    `session_id` it gets a UUID. `url` and the other settings are those of `AsyncLoci`; a
+    `pop_item` takes the newest one away in one change, so that no two callers get the same.
+    Without a `session_id` it gets a UUID. `url` and the other settings are those of `AsyncLoci`; a
     client of your own may be given in their place.
 
     A run goes on without its memory: what fails is told to `on_error` (by default a warning
@@ -39,13 +40,13 @@ class LociSession(SessionABC):
         url: str | None = None,
         *,
         client: AsyncLoci | None = None,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | Mapping[str, Any] | None = None,
         strict: bool = False,
         on_error: OnError | None = None,
         **settings: Any,
     ) -> None:
         self.session_id = session_id or str(uuid.uuid4())
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings = _settings(session_settings)
         self.client = client or AsyncLoci(url, **settings)
         self.strict = strict
         self.on_error = on_error
@@ -53,11 +54,11 @@ class LociSession(SessionABC):
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The items, oldest first, at most so many of the newest (None: as the session's settings say)."""
-        most = limit if limit is not None or self.session_settings is None else self.session_settings.limit
+        most = limit if limit is not None else _settings(self.session_settings).limit  # whoever sets the attribute may set a dictionary
         try:
             items = [item for message in await arecent(self.client, self.session_id, most) for item in _items(message)]
-        except Exception as err:
-            if self.strict:
+        except LociError as err:
+            if self.strict or isinstance(err, ConfigurationError):
                 raise
             report(err, self.on_error)
             return []
@@ -77,20 +78,13 @@ class LociSession(SessionABC):
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Takes the newest item away and returns it; None: there is none."""
-        newest = await arecent(self.client, self.session_id, 1)
-        if not newest:
-            return None
-        id = newest[0]["data"].get("id")
-        if not isinstance(id, str) or not id:
-            raise LociError(
-                "unsupported",
-                "the newest message has no id by which to remove it",
-                recovery="It was written by another program: append messages with ids.",
-            )
-        gone: JSON = {"type": "remove", "data": {"id": id, "content": ""}}
-        await self.client.sessions.append(self.session_id, [gone], idempotency_key=f"pop:{id}")
-        items = _items(newest[0])
-        return cast("TResponseInputItem", items[-1]) if items else None
+        try:
+            while message := (await self.client.sessions.pop(self.session_id))["message"]:
+                if items := _items(message):
+                    return cast("TResponseInputItem", items[-1])
+        except LociError as err:
+            absent(err)
+        return None
 
     async def clear_session(self) -> None:
         """Erases the session."""
@@ -98,6 +92,11 @@ class LociSession(SessionABC):
             await self.client.sessions.clear(self.session_id)
         except LociError as err:
             absent(err)
+
+
+def _settings(given: SessionSettings | Mapping[str, Any] | None) -> SessionSettings:
+    """Settings as a framework passes them: their own type, a dictionary, or nothing."""
+    return given if isinstance(given, SessionSettings) else SessionSettings(**(given or {}))
 
 
 def _message(item: JSON) -> StoredMessage:
@@ -127,7 +126,8 @@ def _items(message: StoredMessage) -> list[JSON]:
         return [{"role": "system", "content": text}]
     if message["type"] == "ai":
         said: list[JSON] = [{"role": "assistant", "content": text}] if text else []
-        calls = data.get("tool_calls") or []
+        given = data.get("tool_calls")
+        calls = [call for call in given if isinstance(call, dict) and "name" in call] if isinstance(given, list) else []
         return said + [
             {"type": "function_call", "call_id": call.get("id") or "", "name": call["name"], "arguments": json.dumps(call.get("args") or {})} for call in calls
         ]

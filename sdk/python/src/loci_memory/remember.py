@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from loci_memory.errors import LociError
+from loci_memory.errors import ConfigurationError, LociError
 
 T = TypeVar("T")
 OnError = Callable[[LociError], None]
@@ -25,16 +25,18 @@ class Remembered(Generic[T]):
 
 
 def remember(work: Callable[[], T], on_error: OnError | None = None) -> Remembered[T]:
-    """Does something with the memory without ever failing.
+    """Does something with the memory, and goes on when that is away.
 
-    What went wrong is in the result, and told to `on_error`: by default a warning in the
+    What went wrong, a `LociError`, is in the result, and told to `on_error`: by default a warning in the
     log "loci_memory", which quotes no content.
 
         stored = remember(lambda: memory.sessions.append("s1", messages)).stored
     """
     try:
         return Remembered(True, work())
-    except Exception as err:
+    except ConfigurationError:
+        raise  # a mistake of the program, as is all that is no LociError
+    except LociError as err:
         return Remembered(False, error=report(err, on_error))
 
 
@@ -42,17 +44,14 @@ async def aremember(work: Awaitable[T], on_error: OnError | None = None) -> Reme
     """`remember` for asyncio: `await aremember(memory.sessions.append("s1", messages))`."""
     try:
         return Remembered(True, await work)
-    except Exception as err:
+    except ConfigurationError:
+        raise
+    except LociError as err:
         return Remembered(False, error=report(err, on_error))
 
 
-def report(err: Exception, on_error: OnError | None = None) -> LociError:
-    """Makes a LociError of anything raised, and tells it."""
-    if isinstance(err, LociError):
-        error = err
-    else:
-        error = LociError("internal", "the memory failed")
-        error.__cause__ = err
+def report(error: LociError, on_error: OnError | None = None) -> LociError:
+    """Tells an error that is not raised."""
     try:
         (on_error or _warn)(error)
     except Exception:

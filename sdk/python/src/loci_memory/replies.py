@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Optional, TypedDict
+
+from loci_memory.calls.form import Listed
 
 JSON = dict[str, Any]
 
 
-class Info(TypedDict, total=False):
+class _Info(TypedDict):
     name: str
     version: str
     api: int
     families: list[str]
     tools: list[str]
+
+
+class Info(_Info, total=False):
     embedder: str  # absent: search is by keyword only
 
 
@@ -70,7 +75,16 @@ class Appended(TypedDict):
 
 class _History(TypedDict):
     session_id: str
-    messages: list[Any]  # Message, or with format="openai" an OpenAI chat message
+    messages: list[Message]
+
+
+class _OpenAIHistory(TypedDict):
+    session_id: str
+    messages: list[JSON]  # OpenAI chat messages
+
+
+class OpenAIHistory(_OpenAIHistory, total=False):
+    next: int
 
 
 class History(_History, total=False):
@@ -84,6 +98,12 @@ class Cleared(TypedDict):
 
 class Trimmed(TypedDict):
     erased: int
+    message_count: int  # that are left
+
+
+class Popped(TypedDict):
+    session_id: str
+    message: Optional[Message]  # that was taken; None: there was none
     message_count: int  # that are left
 
 
@@ -114,24 +134,30 @@ class SessionHit(TypedDict):
 
 
 class SessionHits(TypedDict):
-    results: list[SessionHit]
+    results: Listed[SessionHit]
     keyword_only: bool  # the embedder did not answer: this is what the words found
 
 
-class Summarised(TypedDict, total=False):
+class _Summarised(TypedDict):
     session_id: str
     done: bool  # a new summary was stored
-    summary: JSON
     tokens_before: int
     tokens_after: int
 
 
-class Reminders(TypedDict, total=False):
+class Summarised(_Summarised, total=False):
+    summary: JSON
+
+
+class _Reminders(TypedDict):
     text: str  # for a model, beside the conversation
     tokens: int
     token_budget: int
     tokenizer: str
-    shown: list[JSON]
+    shown: Listed[JSON]
+
+
+class Reminders(_Reminders, total=False):
     keyword_only: bool
 
 
@@ -159,6 +185,31 @@ class _Memory(TypedDict):
     explain: JSON  # how the score came about
 
 
+class Items(TypedDict):
+    items: list[Item]
+
+
+class Namespaces(TypedDict):
+    namespaces: list[list[str]]
+
+
+class _Outcome(TypedDict):
+    op: str
+
+
+class Outcome(_Outcome, total=False):
+    """What became of one operation of a batch."""
+
+    item: Item
+    items: list[Item]
+    namespaces: list[list[str]]
+    error: JSON
+
+
+class BatchResults(TypedDict):
+    results: list[Outcome]
+
+
 class FoundMemory(_Memory, total=False):
     fact: JSON
     rule: JSON
@@ -184,8 +235,8 @@ class _Context(TypedDict):
     tokens: int
     token_budget: int
     tokenizer: str
-    shown: list[JSON]
-    omitted: list[JSON]
+    shown: Listed[JSON]
+    omitted: Listed[JSON]
     at: str
 
 
@@ -232,7 +283,7 @@ class _Event(TypedDict):
     event_type: str
     entity_type: str
     entity_id: str
-    namespace: list[str]
+    namespace: Listed[str]
     occurred_at: str
     actor: str
 
@@ -263,6 +314,10 @@ class Tool(_Tool, total=False):
     output_schema: JSON
 
 
+class Tools(TypedDict):
+    tools: list[Tool]
+
+
 class _ToolReply(TypedDict):
     text: str  # for the model
     is_error: bool  # the tool refused the call; the text says why
@@ -272,8 +327,52 @@ class ToolReply(_ToolReply, total=False):
     structured: JSON
 
 
+class Typed(TypedDict):
+    """A value as a serializer wrote it: bytes in base64."""
+
+    type: str
+    data: str
+
+
+class _Write(TypedDict):
+    task_id: str
+    channel: str
+    value: Typed
+
+
+class Write(_Write, total=False):
+    task_path: str
+    idx: int
+
+
+class _Checkpoint(TypedDict):
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    checkpoint: Typed
+    metadata: JSON
+    channel_values: dict[str, Typed]
+    pending_writes: list[Write]
+    created_at: str
+
+
+class Checkpoint(_Checkpoint, total=False):
+    parent_checkpoint_id: str
+    format: int
+    metadata_typed: Typed
+    channel_versions: dict[str, str]
+
+
+class Copied(TypedDict):
+    copied: int
+
+
+class Erased(TypedDict):
+    erased: int
+
+
 class _CheckpointPage(TypedDict):
-    checkpoints: list[JSON]
+    checkpoints: list[Checkpoint]
 
 
 class CheckpointPage(_CheckpointPage, total=False):

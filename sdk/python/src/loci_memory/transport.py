@@ -19,12 +19,14 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from loci_memory.calls import Call
+from loci_memory.calls.form import NotOfForm, checked
 from loci_memory.errors import LociError, error_of
 
 DEFAULT_URL = "http://127.0.0.1:7437"
 DEFAULT_TIMEOUT = 60.0  # seconds; what a server gives a request by default
 DEFAULT_RETRIES = 3
 LONGEST_WAIT = 30.0  # seconds; a server that asks for more is not waited for
+LARGEST = 256 << 20  # bytes of a response
 BUSY = (408, 429, 502, 503, 504)  # answers after which another attempt may succeed
 
 T = TypeVar("T")
@@ -36,7 +38,7 @@ class Options:
 
     timeout: float = DEFAULT_TIMEOUT
     retries: int = DEFAULT_RETRIES
-    headers: Mapping[str, bytes] = field(default_factory=dict)
+    headers: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def changed(self, *, timeout: float | None, retries: int | None, headers: Mapping[str, str] | None, **identity: str | None) -> Options:
         """Options where what is None stays."""
@@ -54,6 +56,20 @@ class Options:
         return out
 
 
+    def acting(self, identity: Mapping[str, str]) -> Options:
+        """Options of a call about whom it names, and about nobody whom these options add.
+
+        As on the server, what is narrower than the broadest name goes unless it is named, too.
+        """
+        broadest = min((_BREADTH[name] for name in identity), default=len(_BREADTH))
+        replaced = {"Loci-" + name.capitalize() for name, breadth in _BREADTH.items() if breadth > broadest}
+        kept = {name: value for name, value in self.headers.items() if name not in replaced}
+        return replace(self, headers=kept).changed(timeout=None, retries=None, headers=None, **identity)
+
+
+_BREADTH = {"org": 0, "agent": 1, "user": 2, "thread": 3, "session": 3}  # from broad to narrow
+
+
 def first_options(api_key: str | None) -> Options:
     """The options of a client before any are chosen."""
     headers = {"User-Agent": "loci-memory-python", "Accept": "application/json"}
@@ -62,12 +78,19 @@ def first_options(api_key: str | None) -> Options:
     return Options().changed(timeout=None, retries=None, headers=headers)
 
 
+class _Hidden(bytes):
+    """A value that no log and no traceback shows."""
+
+    def __repr__(self) -> str:
+        return "b'…'"
+
+
 def _header(name: str, value: str) -> bytes:
     """A header's value in UTF-8. Headers lose white space at their ends, so there may be none."""
-    if not value or value.strip() != value or any(c < " " or c == "\x7f" for c in value):
-        raise LociError("invalid", f"{name} must not be empty, nor have control characters or white space at its ends")
+    if not isinstance(value, str) or not value or value.strip() != value or any(c < " " or c == "\x7f" for c in value):
+        raise LociError("invalid", f"{name} must be a text that is not empty, without control characters and white space at its ends")
     try:
-        return value.encode()
+        return _Hidden(value.encode())
     except UnicodeEncodeError as err:
         raise LociError("invalid", f"{name} is not well-formed Unicode") from err
 
@@ -109,28 +132,38 @@ class _Sending(Generic[T]):
             "timeout": options.timeout,
         }
 
-    def result(self, response: httpx.Response) -> T | _Wait:
+    def result(self, answer: _Answer) -> T | _Wait:
         """What the response says, or how long to wait for the next attempt. It raises where there is none."""
         call = self._call
-        if response.is_success:
+        if 200 <= answer.status < 300:
             try:
-                return call.read(response.json() if response.content else None)
-            except ValueError as err:
-                raise error_of(response) from err
-        error = error_of(response)
+                return call.read(answer.of(call.form))
+            except ValueError as err:  # NotOfForm, or no JSON
+                fault = err if isinstance(err, NotOfForm) else "the reply is not JSON"
+                raise LociError(
+                    "unsupported",
+                    f"what answered {call.method} {call.path} ({answer.status}) is no Loci server, or one of another version: {fault}",
+                    recovery="Check the client's url: GET /v1/info there says what the server is.",
+                    status=answer.status,
+                    request_id=answer.headers.get("X-Request-Id", ""),
+                ) from err
+        error = error_of(answer.status, answer.headers, answer.body)
         if call.optional and error.code == "not_found":
             return call.read(None)
-        if response.status_code in BUSY:
-            return self._again(error, _retry_after(response.headers.get("Retry-After")))
+        if answer.status in BUSY:
+            return self._again(error, _retry_after(answer.headers.get("Retry-After")))
         raise error
 
-    def unanswered(self, err: httpx.HTTPError) -> _Wait:
+    def unanswered(self, err: Exception) -> _Wait:
         """How long to wait after an attempt without a response."""
-        late = isinstance(err, httpx.TimeoutException)
+        late = isinstance(err, (httpx.TimeoutException, TimeoutError))
         message = f"the server did not answer within {self._options.timeout:g} seconds" if late else "the server cannot be reached"
         error = LociError("unavailable", message, recovery="See whether loci serve runs at the client's url.")
         error.__cause__ = err
         return self._again(error, 0)
+
+    def unsent(self, err: httpx.InvalidURL) -> LociError:
+        return LociError("invalid", f"the request has no address: {err}", recovery="Choose a shorter id.")
 
     def _again(self, error: LociError, least: float) -> _Wait:
         self._attempts -= 1
@@ -143,6 +176,45 @@ class _Sending(Generic[T]):
 @dataclass(frozen=True)
 class _Wait:
     seconds: float
+
+
+class _Answer:
+    """A response as it comes in. Servers that never stop sending are left."""
+
+    def __init__(self, response: httpx.Response, deadline: float) -> None:
+        self.status, self.headers = response.status_code, response.headers
+        self._parts: list[bytes] = []
+        self._length = 0
+        self._deadline = deadline
+
+    def take(self, part: bytes) -> None:
+        if time.monotonic() > self._deadline:
+            raise TimeoutError
+        self._length += len(part)
+        if self._length > LARGEST:
+            raise LociError("too_large", f"the response is longer than {LARGEST} bytes", recovery="Ask for less at once.", status=self.status)
+        self._parts.append(part)
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self._parts)
+
+    def of(self, form: Any) -> Any:
+        """What the response says, if it has a form. None: it says nothing."""
+        if form is None:
+            if self.status != 204 or self.body:
+                raise NotOfForm("the reply must be empty, with the status 204")
+            return None
+        if not self.body:
+            raise NotOfForm("the reply is empty")
+        try:
+            return checked(json.loads(self.body, parse_constant=_no_number), form)
+        except RecursionError as err:
+            raise NotOfForm("the reply nests too deep") from err
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
 
 
 def _encode(body: Any) -> bytes:
@@ -171,23 +243,30 @@ class Transport:
 
     def __init__(self, url: str | None, options: Options, transport: httpx.BaseTransport | None) -> None:
         self._http = httpx.Client(**_settings(url, transport))
+        self.url = str(self._http.base_url)
         self.options = options
 
     def having(self, options: Options) -> Transport:
         """The same connections with other options."""
         out = object.__new__(Transport)
-        out._http, out.options = self._http, options
+        out._http, out.url, out.options = self._http, self.url, options
         return out
 
     def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
         sending = _Sending(call, self.options, idempotency_key)
         while True:
+            deadline = time.monotonic() + self.options.timeout
             try:
-                response = self._http.request(**sending.request)
-            except httpx.HTTPError as err:
+                with self._http.stream(**sending.request) as response:
+                    answer = _Answer(response, deadline)
+                    for part in response.iter_bytes():
+                        answer.take(part)
+            except (httpx.HTTPError, TimeoutError) as err:
                 result: T | _Wait = sending.unanswered(err)
+            except httpx.InvalidURL as err:
+                raise sending.unsent(err) from err
             else:
-                result = sending.result(response)
+                result = sending.result(answer)
             if not isinstance(result, _Wait):
                 return result
             time.sleep(result.seconds)
@@ -201,6 +280,7 @@ class _Connections:
 
     def __init__(self, url: str | None, transport: httpx.AsyncBaseTransport | None) -> None:
         self._settings = _settings(url, transport)
+        self.url = self._settings["base_url"]
         self._of: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -223,23 +303,30 @@ class AsyncTransport:
 
     def __init__(self, url: str | None, options: Options, transport: httpx.AsyncBaseTransport | None) -> None:
         self._connections = _Connections(url, transport)
+        self.url = str(self._connections.url)
         self.options = options
 
     def having(self, options: Options) -> AsyncTransport:
         """The same connections with other options."""
         out = object.__new__(AsyncTransport)
-        out._connections, out.options = self._connections, options
+        out._connections, out.url, out.options = self._connections, self.url, options
         return out
 
     async def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
         sending = _Sending(call, self.options, idempotency_key)
         while True:
+            deadline = time.monotonic() + self.options.timeout
             try:
-                response = await self._connections.here().request(**sending.request)
-            except httpx.HTTPError as err:
+                async with self._connections.here().stream(**sending.request) as response:
+                    answer = _Answer(response, deadline)
+                    async for part in response.aiter_bytes():
+                        answer.take(part)
+            except (httpx.HTTPError, TimeoutError) as err:
                 result: T | _Wait = sending.unanswered(err)
+            except httpx.InvalidURL as err:
+                raise sending.unsent(err) from err
             else:
-                result = sending.result(response)
+                result = sending.result(answer)
             if not isinstance(result, _Wait):
                 return result
             await asyncio.sleep(result.seconds)

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls import checkpoints
-from loci_memory.replies import JSON, CheckpointPage
+from loci_memory.calls.call import on
+from loci_memory.replies import Checkpoint, CheckpointPage
 from loci_memory.transport import AsyncTransport
 
 
@@ -24,7 +25,7 @@ class AsyncCheckpoints:
         """Stores what tasks wrote after a checkpoint."""
         await self._transport.run(checkpoints.put_writes(thread_id, checkpoint_ns, checkpoint_id, writes))
 
-    async def get(self, thread_id: str, *, checkpoint_ns: str = "", checkpoint_id: str | None = None) -> JSON | None:
+    async def get(self, thread_id: str, *, checkpoint_ns: str = "", checkpoint_id: str | None = None) -> Checkpoint | None:
         """Reads a checkpoint, the latest unless its id is given; None: there is none."""
         return await self._transport.run(checkpoints.get(thread_id, checkpoint_ns, checkpoint_id))
 
@@ -35,7 +36,7 @@ class AsyncCheckpoints:
         """
         return await self._transport.run(checkpoints.page(query))
 
-    async def all(self, **query: Any) -> AsyncIterator[JSON]:
+    async def all(self, **query: Any) -> AsyncIterator[Checkpoint]:
         """Goes through the checkpoints of a query, page by page."""
         while True:
             page = await self.page(**query)
@@ -43,7 +44,7 @@ class AsyncCheckpoints:
                 yield checkpoint
             if not page.get("next_cursor"):
                 return
-            query["cursor"] = page["next_cursor"]
+            query["cursor"] = on(query.get("cursor"), page["next_cursor"], "checkpoints")
 
     async def copy_thread(self, thread_id: str, target_thread_id: str) -> int:
         """Copies a thread to one without checkpoints, and returns how many there were."""

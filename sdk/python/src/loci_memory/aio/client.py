@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -14,7 +14,9 @@ from loci_memory.aio.notes import AsyncNotes
 from loci_memory.aio.sessions import AsyncSessions
 from loci_memory.aio.tools import AsyncTools
 from loci_memory.calls import Call, memories
-from loci_memory.replies import Context, EventPage, Found, Info, Recalled
+from loci_memory.calls.call import on
+from loci_memory.identity import identity_of
+from loci_memory.replies import Context, Event, EventPage, Found, Info, Recalled
 from loci_memory.transport import AsyncTransport, first_options
 
 T = TypeVar("T")
@@ -65,6 +67,9 @@ class AsyncLoci:
         self.tools = AsyncTools(transport)
         self.checkpoints = AsyncCheckpoints(transport)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._transport.url!r})"
+
     def with_options(
         self,
         *,
@@ -86,6 +91,16 @@ class AsyncLoci:
         )  # fmt: skip
         out = object.__new__(AsyncLoci)
         out._use(self._transport.having(options))
+        return out
+
+    def for_call(self, configurable: Mapping[str, Any]) -> AsyncLoci:
+        """A client of the identity that `configurable` of LangChain names, with the same connections.
+
+        `user_id`, `org_id`, `agent_id` and `thread_id` replace the client's own, and so does what they
+        leave out that is narrower. One that is empty is a `ConfigurationError`.
+        """
+        out = object.__new__(AsyncLoci)
+        out._use(self._transport.having(self._transport.options.acting(identity_of(configurable))))
         return out
 
     async def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
@@ -130,3 +145,13 @@ class AsyncLoci:
         `query` may have limit, cursor, type (a list), entity, since and until.
         """
         return await self.run(memories.events(query))
+
+    async def all_events(self, **query: Any) -> AsyncIterator[Event]:
+        """Goes through the audit log, newest first, page by page."""
+        while True:
+            page = await self.events(**query)
+            for event in page["events"]:
+                yield event
+            if not page.get("next_cursor"):
+                return
+            query["cursor"] = on(query.get("cursor"), page["next_cursor"], "events")

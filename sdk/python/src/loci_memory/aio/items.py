@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls import items
-from loci_memory.replies import JSON, Item
+from loci_memory.replies import Item, Outcome
 from loci_memory.transport import AsyncTransport
 
 
@@ -62,6 +62,6 @@ class AsyncItems:
         """Lists namespaces that hold items, in order; * in a prefix or suffix stands for any one label."""
         return await self._transport.run(items.namespaces(prefix, suffix, max_depth, limit, offset))
 
-    async def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[JSON]:
+    async def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[Outcome]:
         """Does up to 1000 operations at once; one that fails has an error in its result and keeps no other from being done."""
         return await self._transport.run(items.batch(operations), idempotency_key=idempotency_key)

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
 from loci_memory.calls import sessions
+from loci_memory.calls.call import on
 from loci_memory.replies import (
     Appended,
     Cleared,
     History,
     Imported,
     Message,
+    Popped,
     Reminders,
     Session,
     SessionDocument,
@@ -56,9 +58,9 @@ class AsyncSessions:
             page = await self.page(include_expired=include_expired, limit=500, cursor=cursor)
             for session in page["sessions"]:
                 yield session
-            cursor = page.get("next_cursor")
-            if not cursor:
+            if not page.get("next_cursor"):
                 return
+            cursor = on(cursor, page["next_cursor"], "sessions")
 
     async def get(self, id: str) -> Session:
         """Reads a session, also an expired one."""
@@ -119,9 +121,9 @@ class AsyncSessions:
             if "next" not in found:
                 return
             if order == "desc":
-                before = found["next"]
+                before = on(before, found["next"], "messages")
             else:
-                after = found["next"]
+                after = on(after, found["next"], "messages")
 
     async def export(self, id: str) -> SessionDocument:
         """Returns a session with all of its messages as one document."""
@@ -144,6 +146,10 @@ class AsyncSessions:
     async def trim(self, id: str, max_messages: int, *, idempotency_key: str | None = None) -> Trimmed:
         """Erases all but the newest messages; system messages stay, and no result of a tool without its call."""
         return await self._transport.run(sessions.trim(id, max_messages), idempotency_key=idempotency_key)
+
+    async def pop(self, id: str, *, idempotency_key: str | None = None) -> Popped:
+        """Takes the newest message away and returns it, in one change: of several callers at once each gets another one."""
+        return await self._transport.run(sessions.pop(id), idempotency_key=idempotency_key)
 
     async def search(
         self,

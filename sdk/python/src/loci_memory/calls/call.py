@@ -22,6 +22,13 @@ def nothing(_: Any) -> None:
     """Reads a reply without a body."""
 
 
+def on(before: T, after: T, what: str) -> T:
+    """Where a list goes on, which must be elsewhere than before: no list goes round in circles."""
+    if before == after:
+        raise LociError("unsupported", f"the server's list of {what} does not end: it goes on where it went on before", recovery="See what the url leads to.")
+    return after
+
+
 def field(name: str) -> Callable[[Any], Any]:
     """Reads one field of a reply."""
     return lambda reply: reply[name]
@@ -29,7 +36,7 @@ def field(name: str) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request and how its reply is read.
+    """A request, the form of its reply (None: no body), and how that is read.
 
     It may be sent again when no reply came. One with `once` needs an idempotency key for
     that, since a second time would change more than the first; `fragile` ones are not sent
@@ -38,6 +45,7 @@ class Call(Generic[T]):
 
     method: str
     path: str
+    form: Any
     body: JSON | None = None
     query: Mapping[str, Any] | None = None
     read: Callable[[Any], T] = whole
@@ -55,4 +63,7 @@ def segment(field: str, value: str) -> str:
     """A part of a path."""
     if value in ("", ".", ".."):
         raise LociError("invalid", f"{field} must not be {value!r}: no address can hold it", recovery="Choose another one.")
-    return quote(value, safe="", errors="strict")
+    try:
+        return quote(value, safe="", errors="strict")
+    except (TypeError, UnicodeEncodeError) as err:
+        raise LociError("invalid", f"{field} is no well-formed text", recovery="Choose another one.") from err

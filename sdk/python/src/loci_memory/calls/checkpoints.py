@@ -6,39 +6,39 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, field, given, nothing
-from loci_memory.replies import CheckpointPage
+from loci_memory.replies import Checkpoint, CheckpointPage, Copied, Erased
 
 
 def put(checkpoint: Mapping[str, Any]) -> Call[None]:
-    return Call("PUT", "/v1/checkpoints", dict(checkpoint), read=nothing)
+    return Call("PUT", "/v1/checkpoints", None, dict(checkpoint), read=nothing)
 
 
 def put_writes(thread_id: str, checkpoint_ns: str, checkpoint_id: str, writes: Sequence[Mapping[str, Any]]) -> Call[None]:
     body = {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns, "checkpoint_id": checkpoint_id, "writes": [dict(w) for w in writes]}
-    return Call("POST", "/v1/checkpoints/writes", body, read=nothing)
+    return Call("POST", "/v1/checkpoints/writes", None, body, read=nothing)
 
 
-def get(thread_id: str, checkpoint_ns: str, checkpoint_id: str | None) -> Call[JSON | None]:
+def get(thread_id: str, checkpoint_ns: str, checkpoint_id: str | None) -> Call[Checkpoint | None]:
     body = given(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
-    return Call("POST", "/v1/checkpoints/get", body, optional=True)
+    return Call("POST", "/v1/checkpoints/get", Checkpoint, body, optional=True)
 
 
 def page(fields: JSON) -> Call[CheckpointPage]:
-    return Call("POST", "/v1/checkpoints/list", given(**fields))
+    return Call("POST", "/v1/checkpoints/list", CheckpointPage, given(**fields))
 
 
 def copy_thread(thread_id: str, target_thread_id: str) -> Call[int]:
     body = {"thread_id": thread_id, "target_thread_id": target_thread_id}
-    return Call("POST", "/v1/checkpoints/copy", body, read=field("copied"), once=True)
+    return Call("POST", "/v1/checkpoints/copy", Copied, body, read=field("copied"), once=True)
 
 
 def prune(thread_ids: Sequence[str], strategy: str) -> Call[int]:
     body = {"thread_ids": list(thread_ids), "strategy": strategy}
-    return Call("POST", "/v1/checkpoints/prune", body, read=field("erased"), once=True)
+    return Call("POST", "/v1/checkpoints/prune", Erased, body, read=field("erased"), once=True)
 
 
 def delete_for_runs(run_ids: Sequence[str]) -> Call[int]:
-    return Call("POST", "/v1/checkpoints/delete_for_runs", {"run_ids": list(run_ids)}, read=field("erased"), once=True)
+    return Call("POST", "/v1/checkpoints/delete_for_runs", Erased, {"run_ids": list(run_ids)}, read=field("erased"), once=True)
 
 
 def delete_thread(thread_id: str) -> Call[int]:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loci_memory.calls.call import JSON, Call, field, given, nothing
-from loci_memory.replies import Item
+from loci_memory.calls.call import Call, field, given, nothing
+from loci_memory.calls.form import NotOfForm
+from loci_memory.replies import BatchResults, Item, Items, Namespaces, Outcome
 
 
 def put(namespace: Sequence[str], key: str, value: Mapping[str, Any], index: Sequence[str] | None, ttl: float | None) -> Call[None]:
     body = given(namespace=list(namespace), key=key, value=dict(value), index=None if index is None else list(index), ttl=ttl)
-    return Call("PUT", "/v1/items", body, read=nothing, once=True)
+    return Call("PUT", "/v1/items", None, body, read=nothing, once=True)
 
 
 def get(namespace: Sequence[str], key: str, refresh_ttl: bool | None) -> Call[Item | None]:
-    return Call("POST", "/v1/items/get", given(namespace=list(namespace), key=key, refresh_ttl=refresh_ttl), optional=True)
+    return Call("POST", "/v1/items/get", Item, given(namespace=list(namespace), key=key, refresh_ttl=refresh_ttl), optional=True)
 
 
 def delete(namespace: Sequence[str], key: str) -> Call[None]:
-    return Call("POST", "/v1/items/delete", {"namespace": list(namespace), "key": key}, read=nothing, once=True)
+    return Call("POST", "/v1/items/delete", None, {"namespace": list(namespace), "key": key}, read=nothing, once=True)
 
 
 def search(
@@ -27,19 +28,27 @@ def search(
 ) -> Call[list[Item]]:
     conditions = None if filter is None else dict(filter)
     body = given(namespace_prefix=list(prefix), query=query, filter=conditions, limit=limit, offset=offset, refresh_ttl=refresh_ttl)
-    return Call("POST", "/v1/items/search", body, read=field("items"))
+    return Call("POST", "/v1/items/search", Items, body, read=field("items"))
 
 
 def namespaces(
     prefix: Sequence[str] | None, suffix: Sequence[str] | None, max_depth: int | None, limit: int | None, offset: int | None
 ) -> Call[list[tuple[str, ...]]]:
     body = given(prefix=_labels(prefix), suffix=_labels(suffix), max_depth=max_depth, limit=limit, offset=offset)
-    return Call("POST", "/v1/items/namespaces", body, read=lambda reply: [tuple(labels) for labels in reply["namespaces"]])
+    return Call("POST", "/v1/items/namespaces", Namespaces, body, read=lambda reply: [tuple(labels) for labels in reply["namespaces"]])
 
 
-def batch(operations: Sequence[Mapping[str, Any]]) -> Call[list[JSON]]:
-    writes = any(op.get("op") in ("put", "delete") for op in operations)
-    return Call("POST", "/v1/items/batch", {"operations": [dict(op) for op in operations]}, read=field("results"), once=writes)
+def batch(operations: Sequence[Mapping[str, Any]]) -> Call[list[Outcome]]:
+    body = {"operations": [dict(op) for op in operations]}
+    asked = [op.get("op") for op in operations]
+
+    def results(reply: Any) -> list[Outcome]:
+        done: list[Outcome] = reply["results"]
+        if [one["op"] for one in done] != asked:
+            raise NotOfForm("the reply's results are not those of the operations")
+        return done
+
+    return Call("POST", "/v1/items/batch", BatchResults, body, read=results, once=any(op in ("put", "delete") for op in asked))
 
 
 def _labels(given: Sequence[str] | None) -> list[str] | None:

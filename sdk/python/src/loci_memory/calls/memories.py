@@ -6,59 +6,59 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, field, given, nothing, segment
-from loci_memory.replies import Context, EventPage, Found, Info, Note, NotePage, Recalled, SavedNote, Tool, ToolReply
+from loci_memory.replies import Context, EventPage, Found, Info, Note, NotePage, Recalled, SavedNote, Tool, ToolReply, Tools
 
 
 def info() -> Call[Info]:
-    return Call("GET", "/v1/info")
+    return Call("GET", "/v1/info", Info)
 
 
 def search(query: str | None, fields: JSON) -> Call[Found]:
-    return Call("POST", "/v1/search", given(query=query, **fields))
+    return Call("POST", "/v1/search", Found, given(query=query, **fields))
 
 
 def recall(topic: str, fields: JSON) -> Call[Recalled]:
     # With touch a second attempt would count another use.
-    return Call("POST", "/v1/recall", given(topic=topic, **fields), fragile=bool(fields.get("touch")))
+    return Call("POST", "/v1/recall", Recalled, given(topic=topic, **fields), fragile=bool(fields.get("touch")))
 
 
 def context(prompt: str, agent: str | None, token_budget: int | None) -> Call[Context]:
-    return Call("POST", "/v1/context", given(trigger_prompt=prompt, butler=agent, token_budget=token_budget))
+    return Call("POST", "/v1/context", Context, given(trigger_prompt=prompt, butler=agent, token_budget=token_budget))
 
 
 def events(query: JSON) -> Call[EventPage]:
-    return Call("GET", "/v1/events", query=given(**query))
+    return Call("GET", "/v1/events", EventPage, query=given(**query))
 
 
 def list_tools() -> Call[list[Tool]]:
-    return Call("GET", "/v1/tools", read=field("tools"))
+    return Call("GET", "/v1/tools", Tools, read=field("tools"))
 
 
 def call_tool(name: str, arguments: Mapping[str, Any]) -> Call[ToolReply]:
-    return Call("POST", "/v1/tools/" + segment("name", name), dict(arguments), once=True)
+    return Call("POST", "/v1/tools/" + segment("name", name), ToolReply, dict(arguments), once=True)
 
 
 def save_note(content: str, tags: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> Call[SavedNote]:
-    return Call("POST", "/v1/notes", _note(content, tags, metadata), once=True)
+    return Call("POST", "/v1/notes", SavedNote, _note(content, tags, metadata), once=True)
 
 
 def list_notes(query: JSON) -> Call[NotePage]:
-    return Call("GET", "/v1/notes", query=given(**query))
+    return Call("GET", "/v1/notes", NotePage, query=given(**query))
 
 
 def get_note(id: str) -> Call[Note]:
-    return Call("GET", "/v1/notes/" + segment("id", id))
+    return Call("GET", "/v1/notes/" + segment("id", id), Note)
 
 
 def update_note(
     id: str, content: str | None, tags: Sequence[str] | None, metadata: Mapping[str, Any] | None, if_version: int | None
 ) -> Call[Note]:
     body = {**_note(content, tags, metadata), **given(if_version=if_version)}
-    return Call("PATCH", "/v1/notes/" + segment("id", id), body, once=True)
+    return Call("PATCH", "/v1/notes/" + segment("id", id), Note, body, once=True)
 
 
 def delete_note(id: str) -> Call[None]:
-    return Call("DELETE", "/v1/notes/" + segment("id", id), read=nothing, once=True)
+    return Call("DELETE", "/v1/notes/" + segment("id", id), None, read=nothing, once=True)
 
 
 def _note(content: str | None, tags: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> JSON:

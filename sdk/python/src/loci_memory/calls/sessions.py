@@ -6,37 +6,51 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, given, segment
-from loci_memory.replies import Appended, Cleared, History, Imported, Reminders, Session, SessionDocument, SessionHits, SessionPage, Summarised, Trimmed
+from loci_memory.replies import (
+    Appended,
+    Cleared,
+    History,
+    Imported,
+    OpenAIHistory,
+    Popped,
+    Reminders,
+    Session,
+    SessionDocument,
+    SessionHits,
+    SessionPage,
+    Summarised,
+    Trimmed,
+)
 
 BATCH = 1000  # messages of one append, as the server takes them
 
 
 def create(id: str | None, metadata: Mapping[str, Any] | None, max_messages: int | None, timeout_seconds: int | None) -> Call[Session]:
-    return Call("POST", "/v1/sessions", given(id=id, **_settings(metadata, max_messages, timeout_seconds)), once=True)
+    return Call("POST", "/v1/sessions", Session, given(id=id, **_settings(metadata, max_messages, timeout_seconds)), once=True)
 
 
 def page(include_expired: bool, limit: int | None, cursor: str | None) -> Call[SessionPage]:
-    return Call("GET", "/v1/sessions", query=given(include_expired=include_expired or None, limit=limit, cursor=cursor))
+    return Call("GET", "/v1/sessions", SessionPage, query=given(include_expired=include_expired or None, limit=limit, cursor=cursor))
 
 
 def get(id: str) -> Call[Session]:
-    return Call("GET", _path(id))
+    return Call("GET", _path(id), Session)
 
 
 def update(id: str, metadata: Mapping[str, Any] | None, max_messages: int | None, timeout_seconds: int | None) -> Call[Session]:
-    return Call("PATCH", _path(id), _settings(metadata, max_messages, timeout_seconds), once=True)
+    return Call("PATCH", _path(id), Session, _settings(metadata, max_messages, timeout_seconds), once=True)
 
 
 def clear(id: str) -> Call[Cleared]:
-    return Call("DELETE", _path(id), once=True)
+    return Call("DELETE", _path(id), Cleared, once=True)
 
 
 def clear_all() -> Call[Cleared]:
-    return Call("DELETE", "/v1/sessions", query={"all": "true"}, once=True)
+    return Call("DELETE", "/v1/sessions", Cleared, query={"all": "true"}, once=True)
 
 
 def append(id: str, messages: Sequence[Mapping[str, Any]]) -> Call[Appended]:
-    return Call("POST", _path(id) + "/messages", {"messages": [dict(m) for m in messages]}, once=True)
+    return Call("POST", _path(id) + "/messages", Appended, {"messages": [dict(m) for m in messages]}, once=True)
 
 
 def appends(id: str, messages: Sequence[Mapping[str, Any]], key: str | None) -> list[tuple[Call[Appended], str | None]]:
@@ -53,33 +67,37 @@ def together(done: Sequence[Appended]) -> Appended:
 
 
 def history(id: str, query: JSON) -> Call[History]:
-    return Call("GET", _path(id) + "/messages", query=given(**query))
+    return Call("GET", _path(id) + "/messages", History if query.get("format") != "openai" else OpenAIHistory, query=given(**query))
 
 
 def export(id: str) -> Call[SessionDocument]:
-    return Call("GET", _path(id) + "/export")
+    return Call("GET", _path(id) + "/export", SessionDocument)
 
 
 def import_document(document: Mapping[str, Any] | Sequence[Mapping[str, Any]], id: str | None, mode: str | None) -> Call[Imported]:
     form = dict(document) if isinstance(document, Mapping) else list(document)
-    return Call("POST", "/v1/sessions/import", given(document=form, id=id, mode=mode), once=True)
+    return Call("POST", "/v1/sessions/import", Imported, given(document=form, id=id, mode=mode), once=True)
 
 
 def trim(id: str, max_messages: int) -> Call[Trimmed]:
-    return Call("POST", _path(id) + "/trim", {"max_messages": max_messages}, once=True)
+    return Call("POST", _path(id) + "/trim", Trimmed, {"max_messages": max_messages}, once=True)
+
+
+def pop(id: str) -> Call[Popped]:
+    return Call("POST", _path(id) + "/pop", Popped, once=True)
 
 
 def search(query: str, id: str | None, mode: str | None, limit: int | None, offset: int | None) -> Call[SessionHits]:
     path = "/v1/sessions" if id is None else _path(id)
-    return Call("POST", path + "/search", given(query=query, mode=mode, limit=limit, offset=offset))
+    return Call("POST", path + "/search", SessionHits, given(query=query, mode=mode, limit=limit, offset=offset))
 
 
 def summarise(id: str, context_tokens: int, fields: JSON) -> Call[Summarised]:
-    return Call("POST", _path(id) + "/summarise", given(context_tokens=context_tokens, **fields), once=True)
+    return Call("POST", _path(id) + "/summarise", Summarised, given(context_tokens=context_tokens, **fields), once=True)
 
 
 def retrieve(id: str, query: str, token_budget: int | None, recent: int | None) -> Call[Reminders]:
-    return Call("POST", _path(id) + "/retrieve", given(query=query, token_budget=token_budget, recent=recent))
+    return Call("POST", _path(id) + "/retrieve", Reminders, given(query=query, token_budget=token_budget, recent=recent))
 
 
 def _path(id: str) -> str:

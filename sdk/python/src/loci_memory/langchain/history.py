@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import BaseMessage, ChatMessage, convert_to_messages, message_to_dict, messages_from_dict
+from langchain_core.messages import BaseMessage, convert_to_messages, message_to_dict, messages_from_dict
 from pydantic_core import to_json
 
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.conversation import absent, arecent, recent
-from loci_memory.errors import LociError
+from loci_memory.errors import ConfigurationError, LociError
 from loci_memory.remember import OnError, Remembered, aremember, remember, report
 from loci_memory.replies import JSON, Appended, StoredMessage
 from loci_memory.sync.client import Loci
@@ -58,13 +58,13 @@ class LociChatMessageHistory(BaseChatMessageHistory):
         """The messages, oldest first. What a later message removes is left out, and so is that."""
         try:
             return from_stored(recent(self.client, self.session_id, self.limit))
-        except Exception as err:
+        except LociError as err:
             return self._unread(err)
 
     async def aget_messages(self) -> list[BaseMessage]:
         try:
             return from_stored(await arecent(self.async_client, self.session_id, self.limit))
-        except Exception as err:
+        except LociError as err:
             return self._unread(err)
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
@@ -92,8 +92,8 @@ class LociChatMessageHistory(BaseChatMessageHistory):
         except LociError as err:
             absent(err)
 
-    def _unread(self, err: Exception) -> list[BaseMessage]:
-        if self.strict:
+    def _unread(self, err: LociError) -> list[BaseMessage]:
+        if self.strict or isinstance(err, ConfigurationError):
             raise err
         report(err, self.on_error)
         return []
@@ -131,5 +131,8 @@ def from_stored(messages: Sequence[StoredMessage]) -> list[BaseMessage]:
 
 def _message(type: str, data: JSON) -> BaseMessage:
     if type == "generic":  # as LangChain in JavaScript names it
-        return ChatMessage(**data)
-    return messages_from_dict([{"type": type, "data": data}])[0]
+        type = "chat"
+    try:
+        return messages_from_dict([{"type": type, "data": data}])[0]
+    except (KeyError, TypeError, ValueError) as err:
+        raise LociError("unsupported", f"a message of the type {type} is none that LangChain can read", recovery="Another program wrote it.") from err

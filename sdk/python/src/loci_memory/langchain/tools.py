@@ -16,7 +16,8 @@ from pydantic_core import to_jsonable_python
 
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.calls import Call, items, memories
-from loci_memory.errors import LociError
+from loci_memory.errors import ConfigurationError, LociError
+from loci_memory.identity import variable
 from loci_memory.remember import OnError, report
 from loci_memory.replies import JSON, Item
 from loci_memory.sync.client import Loci
@@ -28,6 +29,7 @@ INSTRUCTIONS = (
 )
 
 _MENDABLE = ("invalid", "not_found", "too_large")  # errors that are about what the model asked for
+_REFUSED = ("unauthenticated", "forbidden")  # errors that are about whom the program asks for
 
 
 def create_manage_memory_tool(
@@ -45,12 +47,17 @@ def create_manage_memory_tool(
 ) -> StructuredTool:
     """Makes a tool to create, update and delete memories.
 
-    Without a `namespace` it calls the server's own tool of the family facts. With one, such
-    as ("memories", "{user_id}"), it keeps items there, relative to the client's own; a label
-    in braces is taken from `configurable` when the tool is called. `schema` is the type of a
-    memory's content (default: a text or an object). `url` and the other settings are those of
-    `Loci`. A model is told what it did wrong, and to go on when the memory fails, which is
-    told to `on_error`.
+    Whose memory it is, each call says: `user_id`, `org_id`, `agent_id` and `thread_id` of its
+    `configurable` take the place of the client's own, which needs a server that allows the
+    choice (scope delegate). Without a `namespace` the tool calls the server's own of the family
+    facts. With one, such as ("memories", "{langgraph_user_id}"), it keeps items there, in the
+    memory of the call's user; a label in braces is taken from `configurable`. `schema` is the
+    type of a memory's content (default: a text or an object). `url` and the other settings are
+    those of `Loci`.
+
+    A model is told what it did wrong, and to go on when the memory fails, which is told to
+    `on_error`. What the program did wrong is raised: a variable that is missing
+    (`ConfigurationError`), an identity that the server refuses (`LociError`).
     """
     actions = tuple(actions_permitted)
     if not actions:
@@ -60,22 +67,22 @@ def create_manage_memory_tool(
     preset = "create" if "create" in actions else actions[0]
     place = _Place(namespace, client, async_client, url, settings, on_error)
 
-    def steps(content: Any, action: str, metadata: JSON | None, id: uuid.UUID | None, config: RunnableConfig) -> _Steps:
+    def steps(labels: list[str] | None, content: Any, action: str, metadata: JSON | None, id: uuid.UUID | None) -> _Steps:
         _check(action, id)
-        labels = place.resolve(config)
         plain = to_jsonable_python(content)
         if labels is not None:
             return _manage_item(labels, plain, action, metadata, id)
         given = {"content": plain, "action": action, "metadata": metadata, "id": str(id) if id else None}
-        return _Steps([memories.call_tool("manage_memory", {k: v for k, v in given.items() if v is not None})], lambda replies: _text(replies[0]))
+        call = memories.call_tool("manage_memory", {k: v for k, v in given.items() if v is not None})
+        return _Steps([call], lambda replies: _text(replies[0]), of_tool=True)
 
     def manage(config: RunnableConfig, content: Any = None, action: str = preset, metadata: Optional[JSON] = None, id: Optional[uuid.UUID] = None) -> str:
-        return str(place.run(steps, content, action, metadata, id, config))
+        return str(place.run(steps, config, content, action, metadata, id))
 
     async def amanage(
         config: RunnableConfig, content: Any = None, action: str = preset, metadata: Optional[JSON] = None, id: Optional[uuid.UUID] = None
     ) -> str:
-        return str(await place.arun(steps, content, action, metadata, id, config))
+        return str(await place.arun(steps, config, content, action, metadata, id))
 
     what: Any = str | dict[str, Any] if schema is None else schema
     arguments = _arguments(
@@ -114,23 +121,22 @@ def create_search_memory_tool(
     """
     place = _Place(namespace, client, async_client, url, settings, on_error)
 
-    def steps(query: str, limit: int, offset: int, filter: JSON | None, config: RunnableConfig) -> _Steps:
-        labels = place.resolve(config)
+    def steps(labels: list[str] | None, query: str, limit: int, offset: int, filter: JSON | None) -> _Steps:
         if labels is not None:
             call = items.search(labels, query, filter, limit, offset, None)
             return _Steps([call], lambda replies: [_shown(item) for item in replies[0]])
         given = {"query": query, "limit": limit, "offset": offset, **({"filter": filter} if filter else {})}
-        return _Steps([memories.call_tool("search_memory", given)], lambda replies: json.loads(_text(replies[0])))
+        return _Steps([memories.call_tool("search_memory", given)], lambda replies: _list(_text(replies[0])), of_tool=True)
 
     def reply(found: Any) -> Any:
         text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
         return text if response_format == "content" else (text, found)
 
     def search(query: str, config: RunnableConfig, limit: int = 10, offset: int = 0, filter: Optional[JSON] = None) -> Any:
-        return reply(place.run(steps, query, limit, offset, filter, config))
+        return reply(place.run(steps, config, query, limit, offset, filter))
 
     async def asearch(query: str, config: RunnableConfig, limit: int = 10, offset: int = 0, filter: Optional[JSON] = None) -> Any:
-        return reply(await place.arun(steps, query, limit, offset, filter, config))
+        return reply(await place.arun(steps, config, query, limit, offset, filter))
 
     arguments = _arguments(
         name,
@@ -175,10 +181,14 @@ def _invalid_action(action: Any, actions: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Requests in their order, and what is made of their replies. A reply that is None ends them."""
+    """Requests in their order, and what is made of their replies. A reply that is None ends them.
+
+    `of_tool`: they call a tool of the server, whose refusals are replies, not errors.
+    """
 
     calls: Sequence[Call[Any]]
     read: Callable[[list[Any]], Any]
+    of_tool: bool = False
 
 
 class _Place:
@@ -203,45 +213,48 @@ class _Place:
         if self._template is None:
             return None
         given = config.get("configurable") or {}
-        labels = []
-        for label in self._template:
-            variable = re.fullmatch(r"\{(\w+)\}", label)
-            value = given.get(variable[1]) if variable else label
-            if variable and value in (None, ""):
-                raise LociError("invalid", f"Missing key in 'configurable' field: {variable[1]}. Available keys: {list(given)}")
-            labels.append(str(value))
+        variables = (re.fullmatch(r"\{(\w+)\}", label) for label in self._template)
+        labels = [variable(given, name[1]) if name else label for label, name in zip(self._template, variables, strict=True)]
+        if not labels or labels[0] == "langgraph" or any(not label or "." in label for label in labels):
+            raise LociError(
+                "invalid",
+                f"{labels} is no namespace: labels must not be empty nor have a period, and the first must not be langgraph",
+                recovery="Take ids without a period for its variables.",
+            )
         return labels
 
-    def run(self, steps: Callable[..., _Steps], *given: Any) -> Any:
-        plan = steps(*given)
+    def run(self, steps: Callable[..., _Steps], config: RunnableConfig, *given: Any) -> Any:
+        client = self._client.for_call(config.get("configurable") or {})
+        plan = steps(self.resolve(config), *given)
         try:
             replies = []
             for call in plan.calls:
-                replies.append(self._client.run(call))
+                replies.append(client.run(call))
                 if replies[-1] is None:
                     break
             return plan.read(replies)
-        except Exception as err:
-            raise self._told(err) from err
+        except LociError as err:
+            raise self._told(err, plan) from err
 
-    async def arun(self, steps: Callable[..., _Steps], *given: Any) -> Any:
-        plan = steps(*given)
+    async def arun(self, steps: Callable[..., _Steps], config: RunnableConfig, *given: Any) -> Any:
+        client = self._async_client.for_call(config.get("configurable") or {})
+        plan = steps(self.resolve(config), *given)
         try:
             replies = []
             for call in plan.calls:
-                replies.append(await self._async_client.run(call))
+                replies.append(await client.run(call))
                 if replies[-1] is None:
                     break
             return plan.read(replies)
-        except Exception as err:
-            raise self._told(err) from err
+        except LociError as err:
+            raise self._told(err, plan) from err
 
-    def _told(self, err: Exception) -> ToolException:
-        """What the model is told: a memory that fails must not end its turn."""
-        if isinstance(err, ToolException):
+    def _told(self, err: LociError, plan: _Steps) -> Exception:
+        """What the model is told: a memory that fails must not end its turn. What the program did wrong does."""
+        if isinstance(err, ConfigurationError) or err.code in _REFUSED:
             return err
-        if isinstance(err, LociError) and err.code in _MENDABLE:
-            return ToolException(f"Error: {err.message}")
+        if err.code in _MENDABLE:
+            return err if plan.of_tool and err.code != "too_large" else ToolException(f"Error: {err.message}")
         report(err, self._on_error)
         return ToolException("Error: the memory cannot be reached now. Go on without it.")
 
@@ -254,9 +267,23 @@ def _check(action: str, id: uuid.UUID | None) -> None:
 
 
 def _text(reply: JSON) -> str:
-    if reply["is_error"]:
-        raise ToolException(f"Error: {reply['text']}")
-    return str(reply["text"])
+    if not reply["is_error"]:
+        return str(reply["text"])
+    error = reply.get("structured") or {}
+    if error.get("code") in _REFUSED:
+        raise LociError(error["code"], str(error.get("error") or reply["text"]), recovery=str(error.get("recovery") or ""))
+    raise ToolException(f"Error: {reply['text']}")
+
+
+def _list(text: str) -> list[Any]:
+    """The memories that the server's tool found."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list):
+        raise LociError("unsupported", "search_memory of the server answered no list", recovery="See which version the server is.")
+    return found
 
 
 def _manage_item(labels: list[str], content: Any, action: str, metadata: JSON | None, id: uuid.UUID | None) -> _Steps:

@@ -29,6 +29,8 @@ from langgraph.checkpoint.serde.types import TASKS
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.calls import JSON, Call, checkpoints
 from loci_memory.errors import LociError
+from loci_memory.replies import Checkpoint as Saved
+from loci_memory.replies import Typed
 from loci_memory.sync.client import Loci
 
 _PAGE = 100
@@ -69,7 +71,7 @@ class LociSaver(BaseCheckpointSaver[str]):
         kind, data = self.serde.dumps_typed(value)
         return {"type": kind, "data": b64encode(data or b"").decode("ascii")}
 
-    def _load(self, value: JSON) -> Any:
+    def _load(self, value: Typed) -> Any:
         return self.serde.loads_typed((value["type"], b64decode(value["data"])))
 
     def _put(
@@ -108,7 +110,7 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     # What comes back.
 
-    def _tuple(self, saved: JSON, sends: JSON | None) -> CheckpointTuple:
+    def _tuple(self, saved: Saved, sends: Saved | None) -> CheckpointTuple:
         """A checkpoint as LangGraph has it. sends is the parent, where this one has its pending sends."""
         place = {"thread_id": saved["thread_id"], "checkpoint_ns": saved["checkpoint_ns"]}
         checkpoint = cast(JSON, self._load(saved["checkpoint"]))
@@ -136,7 +138,7 @@ class LociSaver(BaseCheckpointSaver[str]):
         saved = self.client.run(_get(config))
         return self._tuple(saved, self._sends(saved)) if saved else None
 
-    def _sends(self, saved: JSON) -> JSON | None:
+    def _sends(self, saved: Saved) -> Saved | None:
         call = _get_sends(saved)
         return self.client.run(call) if call else None
 
@@ -191,7 +193,7 @@ class LociSaver(BaseCheckpointSaver[str]):
         saved = await self.async_client.run(_get(config))
         return self._tuple(saved, await self._asends(saved)) if saved else None
 
-    async def _asends(self, saved: JSON) -> JSON | None:
+    async def _asends(self, saved: Saved) -> Saved | None:
         call = _get_sends(saved)
         return await self.async_client.run(call) if call else None
 
@@ -258,12 +260,12 @@ def _config(place: dict[str, str], checkpoint_id: str) -> RunnableConfig:
     return {"configurable": {**place, "checkpoint_id": checkpoint_id}}
 
 
-def _get(config: RunnableConfig) -> Call[JSON | None]:
+def _get(config: RunnableConfig) -> Call[Saved | None]:
     place = _place(config)
     return checkpoints.get(place["thread_id"], place["checkpoint_ns"], get_checkpoint_id(config) or None)
 
 
-def _get_sends(saved: JSON) -> Call[JSON | None] | None:
+def _get_sends(saved: Saved) -> Call[Saved | None] | None:
     """Before format 4 what a step sent to tasks is among the writes of the parent."""
     if saved.get("format", 0) >= 4 or not saved.get("parent_checkpoint_id"):
         return None

@@ -11,6 +11,8 @@ from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, P
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.calls import JSON, items
 from loci_memory.errors import LociError, problem_of
+from loci_memory.replies import Item as Found
+from loci_memory.replies import Outcome
 from loci_memory.sync.client import Loci
 
 _BATCH = 1000  # operations of one request
@@ -80,7 +82,7 @@ class _Plan:
         for start in range(0, len(self.requests), _BATCH):
             yield self.requests[start : start + _BATCH]
 
-    def take(self, part: list[tuple[int, JSON]], outcomes: list[JSON]) -> None:
+    def take(self, part: list[tuple[int, JSON]], outcomes: list[Outcome]) -> None:
         for (i, op), outcome in zip(part, outcomes, strict=True):
             if error := outcome.get("error"):
                 raise problem_of(error) or LociError("internal", "an operation of the batch failed")
@@ -133,7 +135,7 @@ def _namespaces(op: ListNamespacesOp) -> JSON:
     return out
 
 
-def _fields(item: JSON) -> JSON:
+def _fields(item: Found) -> JSON:
     return {
         "namespace": tuple(item["namespace"]),
         "key": item["key"],
@@ -149,9 +151,9 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(seconds).replace(microsecond=int(fraction[:6].ljust(6, "0")), tzinfo=timezone.utc)
 
 
-def _item(item: JSON) -> Item:
+def _item(item: Found) -> Item:
     return Item(**_fields(item))
 
 
-def _found(item: JSON) -> SearchItem:
+def _found(item: Found) -> SearchItem:
     return SearchItem(**_fields(item), score=item.get("score"))

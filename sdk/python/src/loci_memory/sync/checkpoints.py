@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls import checkpoints
-from loci_memory.replies import JSON, CheckpointPage
+from loci_memory.calls.call import on
+from loci_memory.replies import Checkpoint, CheckpointPage
 from loci_memory.transport import Transport
 
 
@@ -25,7 +26,7 @@ class Checkpoints:
         """Stores what tasks wrote after a checkpoint."""
         self._transport.run(checkpoints.put_writes(thread_id, checkpoint_ns, checkpoint_id, writes))
 
-    def get(self, thread_id: str, *, checkpoint_ns: str = "", checkpoint_id: str | None = None) -> JSON | None:
+    def get(self, thread_id: str, *, checkpoint_ns: str = "", checkpoint_id: str | None = None) -> Checkpoint | None:
         """Reads a checkpoint, the latest unless its id is given; None: there is none."""
         return self._transport.run(checkpoints.get(thread_id, checkpoint_ns, checkpoint_id))
 
@@ -36,7 +37,7 @@ class Checkpoints:
         """
         return self._transport.run(checkpoints.page(query))
 
-    def all(self, **query: Any) -> Iterator[JSON]:
+    def all(self, **query: Any) -> Iterator[Checkpoint]:
         """Goes through the checkpoints of a query, page by page."""
         while True:
             page = self.page(**query)
@@ -44,7 +45,7 @@ class Checkpoints:
                 yield checkpoint
             if not page.get("next_cursor"):
                 return
-            query["cursor"] = page["next_cursor"]
+            query["cursor"] = on(query.get("cursor"), page["next_cursor"], "checkpoints")
 
     def copy_thread(self, thread_id: str, target_thread_id: str) -> int:
         """Copies a thread to one without checkpoints, and returns how many there were."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -15,7 +15,9 @@ from loci_memory.sync.notes import Notes
 from loci_memory.sync.sessions import Sessions
 from loci_memory.sync.tools import Tools
 from loci_memory.calls import Call, memories
-from loci_memory.replies import Context, EventPage, Found, Info, Recalled
+from loci_memory.calls.call import on
+from loci_memory.identity import identity_of
+from loci_memory.replies import Context, Event, EventPage, Found, Info, Recalled
 from loci_memory.transport import Transport, first_options
 
 T = TypeVar("T")
@@ -66,6 +68,9 @@ class Loci:
         self.tools = Tools(transport)
         self.checkpoints = Checkpoints(transport)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._transport.url!r})"
+
     def with_options(
         self,
         *,
@@ -87,6 +92,16 @@ class Loci:
         )  # fmt: skip
         out = object.__new__(Loci)
         out._use(self._transport.having(options))
+        return out
+
+    def for_call(self, configurable: Mapping[str, Any]) -> Loci:
+        """A client of the identity that `configurable` of LangChain names, with the same connections.
+
+        `user_id`, `org_id`, `agent_id` and `thread_id` replace the client's own, and so does what they
+        leave out that is narrower. One that is empty is a `ConfigurationError`.
+        """
+        out = object.__new__(Loci)
+        out._use(self._transport.having(self._transport.options.acting(identity_of(configurable))))
         return out
 
     def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
@@ -131,3 +146,13 @@ class Loci:
         `query` may have limit, cursor, type (a list), entity, since and until.
         """
         return self.run(memories.events(query))
+
+    def all_events(self, **query: Any) -> Iterator[Event]:
+        """Goes through the audit log, newest first, page by page."""
+        while True:
+            page = self.events(**query)
+            for event in page["events"]:
+                yield event
+            if not page.get("next_cursor"):
+                return
+            query["cursor"] = on(query.get("cursor"), page["next_cursor"], "events")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls import memories
+from loci_memory.calls.call import on
 from loci_memory.replies import Note, NotePage, SavedNote
 from loci_memory.transport import Transport
 
@@ -37,9 +38,9 @@ class Notes:
             page = self.page(tag=tag, history=history, limit=500, cursor=cursor)
             for note in page["notes"]:
                 yield note
-            cursor = page.get("next_cursor")
-            if not cursor:
+            if not page.get("next_cursor"):
                 return
+            cursor = on(cursor, page["next_cursor"], "notes")
 
     def get(self, id: str) -> Note:
         """Reads a note or a fact."""

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from loci_memory.calls import sessions
+from loci_memory.calls.call import on
 from loci_memory.replies import (
     Appended,
     Cleared,
     History,
     Imported,
     Message,
+    Popped,
     Reminders,
     Session,
     SessionDocument,
@@ -57,9 +59,9 @@ class Sessions:
             page = self.page(include_expired=include_expired, limit=500, cursor=cursor)
             for session in page["sessions"]:
                 yield session
-            cursor = page.get("next_cursor")
-            if not cursor:
+            if not page.get("next_cursor"):
                 return
+            cursor = on(cursor, page["next_cursor"], "sessions")
 
     def get(self, id: str) -> Session:
         """Reads a session, also an expired one."""
@@ -120,9 +122,9 @@ class Sessions:
             if "next" not in found:
                 return
             if order == "desc":
-                before = found["next"]
+                before = on(before, found["next"], "messages")
             else:
-                after = found["next"]
+                after = on(after, found["next"], "messages")
 
     def export(self, id: str) -> SessionDocument:
         """Returns a session with all of its messages as one document."""
@@ -145,6 +147,10 @@ class Sessions:
     def trim(self, id: str, max_messages: int, *, idempotency_key: str | None = None) -> Trimmed:
         """Erases all but the newest messages; system messages stay, and no result of a tool without its call."""
         return self._transport.run(sessions.trim(id, max_messages), idempotency_key=idempotency_key)
+
+    def pop(self, id: str, *, idempotency_key: str | None = None) -> Popped:
+        """Takes the newest message away and returns it, in one change: of several callers at once each gets another one."""
+        return self._transport.run(sessions.pop(id), idempotency_key=idempotency_key)
 
     def search(
         self,

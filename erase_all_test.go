@@ -1,0 +1,151 @@
+package loci_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+)
+
+func TestEraseAllGuards(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		for i := range 5 {
+			locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprint("note ", i), Tags: []string{fmt.Sprint("t", i%2)}})
+		}
+		w, err := loci.ParseWhere(map[string]any{"content": "note 3"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct {
+			q    loci.EraseQuery
+			code loci.Code
+		}{
+			"no condition":       {loci.EraseQuery{Expect: 5}, loci.Invalid},
+			"all and a tag":      {loci.EraseQuery{All: true, Tags: []string{"t0"}, Expect: 3}, loci.Invalid},
+			"a blank tag":        {loci.EraseQuery{Tags: []string{" "}, Expect: 5}, loci.Invalid},
+			"too few expected":   {loci.EraseQuery{All: true, Expect: 4}, loci.Conflict},
+			"too many expected":  {loci.EraseQuery{All: true, Expect: 6}, loci.Conflict},
+			"none expected":      {loci.EraseQuery{All: true}, loci.Conflict},
+			"a negative number":  {loci.EraseQuery{All: true, Expect: -1}, loci.Conflict},
+			"another tag's":      {loci.EraseQuery{Tags: []string{"t1"}, Expect: 3}, loci.Conflict},
+			"an unknown kind":    {loci.EraseQuery{Kinds: []loci.Kind{"%"}, Expect: 5}, loci.Conflict},
+			"a condition's hits": {loci.EraseQuery{Where: w, Expect: 2}, loci.Conflict},
+		} {
+			n, err := m.EraseAll(t.Context(), c.q, nil)
+			locitest.WantCode(t, err, c.code)
+			if n != 0 || len(locitest.AllFacts(t, m)) != 5 {
+				t.Fatalf("%s: erased %d", name, n)
+			}
+		}
+		if n, err := m.EraseAll(t.Context(), loci.EraseQuery{Where: w, Expect: 1}, nil); n != 1 || err != nil {
+			t.Errorf("by condition: %d, %v", n, err)
+		}
+		q := loci.EraseQuery{Tags: []string{"T0"}}
+		if q.Expect, err = m.CountErase(t.Context(), q); q.Expect != 3 || err != nil {
+			t.Errorf("count: %d, %v", q.Expect, err)
+		}
+		if n, err := m.EraseAll(t.Context(), q, nil); n != 3 || err != nil || len(locitest.AllFacts(t, m)) != 1 {
+			t.Errorf("by tag: %d, %v", n, err)
+		}
+	})
+}
+
+// Everything of a tenant goes at the word of who may erase and may operate on it as a
+// whole, and nothing of another tenant goes with it.
+func TestEraseTenant(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{})
+		handles := map[string]*loci.Memory{}
+		for _, name := range []string{"a", "b"} {
+			handles[name] = locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, name), Namespace: loci.Namespace{"u"}, Actor: "tester"})
+			locitest.Save(t, handles[name], "kept in "+name)
+		}
+		left := func(name string) (facts, events int) {
+			t.Helper()
+			log, _, err := handles[name].Events(t.Context(), loci.EventFilter{}, loci.Page{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(locitest.AllFacts(t, handles[name])), len(log)
+		}
+		for _, scopes := range [][]loci.Scope{nil, {loci.ScopeDelete}, {loci.ScopeAdmin}, {loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelegate}} {
+			p, err := loci.NewPrincipal(locitest.Tenant(t, "a"), "tester", nil, scopes...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			locitest.WantCode(t, e.EraseTenant(t.Context(), p), loci.Forbidden)
+		}
+		if facts, events := left("a"); facts != 1 || events != 1 {
+			t.Fatalf("who may not has erased: %d facts and %d events are left", facts, events)
+		}
+		p, err := loci.NewPrincipal(locitest.Tenant(t, "a"), "tester", nil, loci.ScopeDelete, loci.ScopeAdmin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.EraseTenant(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if facts, events := left("a"); facts+events != 0 {
+			t.Errorf("%d facts and %d events are left", facts, events)
+		}
+		if facts, events := left("b"); facts != 1 || events != 1 {
+			t.Errorf("the other tenant has %d facts and %d events", facts, events)
+		}
+	})
+}
+
+// What others store while an EraseAll runs was not counted, so it stays; and what
+// they erase is not counted twice.
+func TestEraseAllSparesWhatComesLater(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}})
+		m, elsewhere := locitest.Bind(t, e, "u"), locitest.Bind(t, e, "v")
+		const count = 450
+		locitest.SaveMany(t, m, count, func(i int) string { return fmt.Sprint("old ", i) })
+		var ids []loci.ID
+		for _, f := range slices.Backward(locitest.AllFacts(t, m)) {
+			ids = append(ids, f.ID)
+		}
+		locitest.Save(t, elsewhere, "not mine")
+		var later []loci.ID
+		var steps []int64
+		n, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: count}, func(done int64) {
+			steps = append(steps, done)
+			for range 3 {
+				later = append(later, locitest.Save(t, m, fmt.Sprint("new ", len(later))))
+			}
+			for _, id := range ids { // one that is still there goes by another hand
+				if m.Erase(t.Context(), id) == nil {
+					break
+				}
+			}
+		})
+		if err != nil || n >= count || n < count-3 {
+			t.Errorf("erased %d of %d in steps %v, %v", n, count, steps, err)
+		}
+		left := locitest.AllFacts(t, m)
+		if len(left) != len(later) {
+			t.Errorf("%d memories are left, %d were stored meanwhile", len(left), len(later))
+		}
+		if len(locitest.AllFacts(t, elsewhere)) != 1 {
+			t.Error("another namespace lost its memory")
+		}
+	})
+}
+
+func TestEraseAllStopsHalfWay(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
+		locitest.SaveMany(t, m, 300, func(i int) string { return fmt.Sprint("old ", i) })
+		ctx, cancel := context.WithCancel(t.Context())
+		n, err := m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: 300}, func(int64) { cancel() })
+		locitest.WantCode(t, err, loci.Unavailable)
+		if n != 200 || len(locitest.AllFacts(t, m)) != 100 {
+			t.Errorf("erased %d", n)
+		}
+	})
+}

@@ -1,0 +1,238 @@
+// Package condition compares JSON values with a filter object.
+package condition
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/jsonform"
+)
+
+// A Set is a filter object, checked: all of its conditions are to hold.
+type Set []Condition
+
+// A Condition says what the value of a key has to be.
+type Condition struct {
+	Key  string
+	want any
+}
+
+var operators = []string{"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"}
+
+// Max bounds the values in a filter, at all levels together: each is compared with
+// every record that is looked at.
+const Max = 100
+
+// maxDepth is how deep they lie.
+const maxDepth = 16
+
+// Parse checks a filter object: at most [Max] values, in up to 16 levels. Keys are data:
+// they never become part of a query language.
+func Parse(filter map[string]any) (set Set, err error) {
+	tooMany := fmt.Errorf("filter has more than %d conditions: leave some out", Max)
+	if countValues(reflect.ValueOf(filter), 0) > Max {
+		return nil, tooMany
+	}
+	values := 0
+	for _, key := range slices.Sorted(maps.Keys(filter)) {
+		if strings.HasPrefix(key, "$") {
+			return nil, fmt.Errorf("filter: operator %s needs a field, as in {\"field\": {\"%s\": value}}", key, key)
+		}
+		want, err := jsonform.Plain(filter[key])
+		if err != nil {
+			return nil, fmt.Errorf("filter is not JSON: %s", jsonform.Fault(err))
+		}
+		if err := checkOperators(want, 0); err != nil {
+			return nil, err
+		}
+		// A struct shows what it has only now.
+		if values += countValues(reflect.ValueOf(want), 1); values > Max {
+			return nil, tooMany
+		}
+		set = append(set, Condition{key, want})
+	}
+	return set, nil
+}
+
+// countValues counts the scalars, lists and objects in a value, up to a few more than
+// Max. What nests deeper than a filter may is for checkOperators to refuse.
+func countValues(v reflect.Value, depth int) (n int) {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if depth > maxDepth+1 {
+		return 1
+	}
+	if depth > 0 {
+		n = 1
+	}
+	switch {
+	case v.Kind() == reflect.Map:
+		for members := v.MapRange(); n <= Max && members.Next(); {
+			n += countValues(members.Value(), depth+1)
+		}
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8: // bytes are one value
+		for i := 0; n <= Max && i < v.Len(); i++ {
+			n += countValues(v.Index(i), depth+1)
+		}
+	}
+	return n
+}
+
+func checkOperators(want any, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("filter is nested deeper than %d levels: flatten it", maxDepth)
+	}
+	switch w := want.(type) {
+	case []any:
+		for _, e := range w {
+			if err := checkOperators(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		isOp := isOperators(w)
+		for _, key := range slices.Sorted(maps.Keys(w)) {
+			if isOp && !slices.Contains(operators, key) {
+				//nolint:staticcheck // a capital, as in the reference
+				return fmt.Errorf("Unsupported operator: %s. Must be one of %s", key, strings.Join(operators, ", "))
+			}
+			if err := checkOperators(w[key], depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func isOperators(w map[string]any) bool {
+	for key := range w {
+		if strings.HasPrefix(key, "$") {
+			return true
+		}
+	}
+	return false
+}
+
+// Holds reports whether the value of the key is as it has to be; nil: there is none.
+func (c Condition) Holds(have any) bool { return matches(have, c.want) }
+
+func matches(have, want any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		if isOperators(w) {
+			for op, operand := range w {
+				if !compareOp(have, op, operand) {
+					return false
+				}
+			}
+			return true
+		}
+		h, ok := have.(map[string]any)
+		if !ok {
+			return false
+		}
+		for key, sub := range w {
+			if !matches(h[key], sub) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		h, ok := have.([]any)
+		if !ok || len(h) != len(w) {
+			return false
+		}
+		for i := range w {
+			if !matches(h[i], w[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return equalJSON(have, want)
+}
+
+func compareOp(have any, op string, operand any) bool {
+	switch op {
+	case "$eq":
+		return equalJSON(have, operand)
+	case "$ne":
+		return !equalJSON(have, operand)
+	}
+	order, ok := compareJSON(have, operand)
+	if !ok {
+		return false
+	}
+	switch op {
+	case "$gt":
+		return order > 0
+	case "$gte":
+		return order >= 0
+	case "$lt":
+		return order < 0
+	}
+	return order <= 0
+}
+
+// equalJSON compares two decoded JSON values; numbers by value.
+func equalJSON(a, b any) bool {
+	switch x := a.(type) {
+	case json.Number:
+		y, ok := b.(json.Number)
+		if !ok || x == y {
+			return ok
+		}
+		order, ok := compareJSON(x, y)
+		return ok && order == 0
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, equalJSON)
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(x, y, equalJSON)
+	}
+	switch b.(type) {
+	case json.Number, []any, map[string]any:
+		return false
+	}
+	return a == b
+}
+
+// compareJSON orders numbers, and strings; ok is false for anything else.
+func compareJSON(a, b any) (order int, ok bool) {
+	as, aIsString := a.(string)
+	bs, bIsString := b.(string)
+	if aIsString && bIsString {
+		return strings.Compare(as, bs), true
+	}
+	x, xok := number(a)
+	y, yok := number(b)
+	if !xok || !yok {
+		return 0, false
+	}
+	return x.Cmp(y), true
+}
+
+func number(v any) (*big.Float, bool) {
+	var text string
+	switch n := v.(type) {
+	case json.Number:
+		text = n.String()
+	case string:
+		text = n
+	default:
+		return nil, false
+	}
+	if len(text) > 64 { // longer than any number people write; keeps parsing cheap
+		return nil, false
+	}
+	// 256 bits hold every integer of 64 digits exactly.
+	f, _, err := big.ParseFloat(text, 10, 256, big.ToNearestEven)
+	return f, err == nil
+}

@@ -1,0 +1,272 @@
+// Package config reads what can be configured: flags, environment and one file, laid over
+// the defaults. Its table of settings is the only place that knows them all.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/graph"
+	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/llm"
+	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/tree"
+)
+
+// MaxBytes bounds a configuration file; real ones have a few lines.
+const MaxBytes = 1 << 20
+
+// A Config is everything that can be configured, after flags, environment and
+// file have been laid over the defaults.
+type Config struct {
+	File string // that was read; empty: none
+
+	Store  string // its URL
+	Tenant loci.Tenant
+	Vars   loci.Vars // whose memory it is
+	Scopes []loci.Scope
+
+	Embedding    embedding.Config // with the key of its service
+	MaxContent   int              // bytes of one memory's text
+	Files        tree.Feature     // the limits of trees
+	ReadTimeout  time.Duration    // of a tool that reads
+	WriteTimeout time.Duration    // of a tool that writes
+
+	Consolidation    loci.ConsolidateOptions // without what [Config.Completer] makes
+	ConsolidateEvery time.Duration
+
+	Listen string // the address of loci serve
+	HTTP   HTTP
+	Agents []string     // that have an address
+	Graph  *graph.Graph // nil: none
+
+	LogLevel slog.Level
+
+	// What the methods make options of.
+	tools          []toolEntry
+	replyBytes     int
+	engine         loci.Options // its numbers, as written: zero is zero
+	keywordWeight  float64      // follows from that of vectors, or the other way round
+	dedupe, redact bool
+	sessions       session.Feature
+	llm            llm.Config
+
+	// What only reading needs.
+	named        loci.Vars // by the layer that is read; choose makes Vars of them
+	defaultUser  bool
+	graphFile    string // empty: the graph is in the configuration file, or there is none
+	embeddingKey keySource
+	llmKey       keySource
+	origin       map[string]string // by key of a setting: where its value was written; no entry: the default
+}
+
+// HTTP is what is configured about loci serve, beside its address.
+type HTTP struct {
+	Hosts, Origins []string // by and from which it may be called, besides its own
+
+	// Bytes of a request; of one that brings a value; of one that brings a checkpoint or a document.
+	MaxBody, MaxValueBody, MaxBlobBody int
+
+	MaxRequests int           // that run at once
+	Timeout     time.Duration // of a request
+	Shutdown    time.Duration // for running requests at the end
+}
+
+// faults collects what is wrong with a configuration, so that all of it is told at once.
+type faults []string
+
+func (f *faults) add(where string, err error) {
+	*f = append(*f, where+": "+strings.ReplaceAll(err.Error(), "\n", " "))
+}
+
+// err is nil when nothing is wrong.
+func (f faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return &loci.Error{Code: loci.Invalid, Msg: "the configuration is not valid:\n  " + strings.Join(f, "\n  "),
+		Recovery: "Correct what is named and run the command again."}
+}
+
+// Load lays the file, the environment and the flags over the defaults, in
+// this order. flags holds the flags that were given, by key of their setting.
+// Every fault of every layer is reported, also of values that another layer overrides.
+func Load(env Environ, file *string, flags map[string]string) (*Config, error) {
+	c := defaults()
+	var bad faults
+	c.readFile(env, file, &bad)
+	c.choose()
+	c.readEnv(env, &bad)
+	c.choose()
+	for i := range settings {
+		s := &settings[i]
+		if value, ok := flags[s.Key]; ok {
+			c.put(s, value, "--"+s.Flag, &bad)
+		}
+	}
+	c.choose()
+	c.complete(env, &bad)
+	if err := bad.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// defaults is the configuration without any file, variable or flag. The values
+// come from the table, so that the reference cannot say anything else; settings
+// whose default depends on the machine or on others are completed later.
+func defaults() *Config {
+	c := &Config{Vars: loci.Vars{}, named: loci.Vars{}, origin: map[string]string{}}
+	for i := range settings {
+		s := &settings[i]
+		if s.Default == "" || slices.Contains([]string{"store", "user", "llm.base_url", "llm.key_env"}, s.Key) {
+			continue
+		}
+		if err := s.set(c, s.Default); err != nil {
+			panic(fmt.Sprintf("default of %s: %v", s.Key, err))
+		}
+	}
+	return c
+}
+
+// choose lays the identity that a layer names over that of the layers before. As with a
+// request ([loci.Principal.With]) who is named takes nobody along whom another layer
+// added: an organisation no user and agent, neither of them a conversation. An agent
+// takes the user along here, though: whoever configures both says who acts for whom.
+func (c *Config) choose() {
+	narrower := []string{}
+	switch {
+	case c.named[loci.VarOrg] != "":
+		narrower = []string{loci.VarUser, loci.VarAgent, loci.VarThread, loci.VarSession}
+	case c.named[loci.VarUser] != "":
+		narrower = []string{loci.VarThread, loci.VarSession}
+	}
+	for _, name := range narrower {
+		delete(c.Vars, name)
+	}
+	maps.Copy(c.Vars, c.named)
+	clear(c.named)
+}
+
+// put sets a value and remembers where it was written.
+func (c *Config) put(s *Setting, value, where string, bad *faults) {
+	if err := s.set(c, value); err != nil {
+		bad.add(where, err)
+		return
+	}
+	c.origin[s.Key] = where
+}
+
+func (c *Config) readEnv(env Environ, bad *faults) {
+	known := []string{"CONFIG"}
+	for i := range settings {
+		s := &settings[i]
+		known = append(known, strings.TrimPrefix(s.Env(), EnvPrefix))
+		if value, ok := env.lookup(s.Env()); ok && (value != "" || s.emptyCounts()) {
+			c.put(s, value, "$"+s.Env(), bad)
+		}
+	}
+	// A misspelt variable must not go unnoticed: LOCI_TENNANT would mean another
+	// tenant. Names that are far from every known one belong to somebody else.
+	for _, line := range env {
+		name, value, _ := strings.Cut(line, "=")
+		rest, ours := strings.CutPrefix(name, EnvPrefix)
+		if value == "" || !ours || slices.Contains(known, rest) {
+			continue
+		}
+		if near := spelling.Nearest(rest, known); near != "" {
+			bad.add("$"+name, fmt.Errorf("is not a setting: did you mean %s?", EnvPrefix+near))
+		}
+	}
+}
+
+// readFile reads the one file: that of --config, else of $LOCI_CONFIG, else the
+// user's own if there is one. The working directory is not looked at: it may be
+// somebody else's project, which must not choose whose memory is used.
+func (c *Config) readFile(env Environ, file *string, bad *faults) {
+	path, where := "", "--config"
+	switch value := env.Get("LOCI_CONFIG"); {
+	case file != nil:
+		path = *file
+	case value != "":
+		path, where = value, "$LOCI_CONFIG"
+	default:
+		where = ""
+		path = filepath.Join(configDir(env), "loci", "loci.yaml")
+	}
+	if path == "" {
+		bad.add(where, errors.New("must not be empty"))
+		return
+	}
+	data, err := readLimited(path, MaxBytes)
+	switch {
+	case err == nil:
+		c.File = path
+		c.parseFile(path, data, bad)
+	case where == "" && errors.Is(err, fs.ErrNotExist):
+	case where == "":
+		bad.add(path, err)
+	default:
+		bad.add(where, err)
+	}
+}
+
+// complete fills in what depends on other settings, and checks what only holds
+// between them.
+func (c *Config) complete(env Environ, bad *faults) {
+	if c.origin["store"] == "" {
+		c.Store = "sqlite:" + filepath.Join(dataDir(env), "loci", "loci.db")
+	}
+	if c.defaultUser && c.Vars[loci.VarUser] == "" && c.Vars[loci.VarOrg] == "" {
+		c.Vars[loci.VarUser] = "default"
+	}
+	vector, keyword := c.origin["retrieval.vector_weight"], c.origin["retrieval.keyword_weight"]
+	switch {
+	case vector != "" && keyword == "":
+		c.keywordWeight = 1 - c.engine.Search.VectorWeight
+	case vector == "" && keyword != "":
+		c.engine.Search.VectorWeight = 1 - c.keywordWeight
+	case math.Abs(c.engine.Search.VectorWeight+c.keywordWeight-1) > 1e-9:
+		bad.add(keyword, fmt.Errorf(
+			"retrieval.vector_weight %v and retrieval.keyword_weight %v must sum to 1: leave one of them out",
+			c.engine.Search.VectorWeight, c.keywordWeight))
+	}
+	switch overlap := c.origin["retrieval.chunk_overlap"]; {
+	case overlap == "":
+		c.engine.Passages.Overlap = min(c.engine.Passages.Overlap, c.engine.Passages.Size/4)
+	case c.engine.Passages.Overlap >= c.engine.Passages.Size/2:
+		bad.add(overlap, fmt.Errorf("retrieval.chunk_overlap %d must be less than half of retrieval.chunk_size %d",
+			c.engine.Passages.Overlap, c.engine.Passages.Size))
+	}
+	w, q := c.engine.Recall.Weights, c.engine.ContextQuotas
+	c.checkShares(bad, []string{"recall.relevance", "recall.importance", "recall.recency", "recall.confidence"},
+		w.Relevance+w.Importance+w.Recency+w.Confidence)
+	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
+	c.checkTools(bad)
+	c.checkGraph(bad)
+	c.checkLLM(bad)
+	c.readKeys(env)
+}
+
+// checkShares refuses settings that do not sum to 1, at the place of the last one.
+func (c *Config) checkShares(bad *faults, keys []string, sum float64) {
+	if math.Abs(sum-1) <= 1e-9 {
+		return
+	}
+	where := ""
+	for _, key := range keys {
+		where = cmp.Or(c.origin[key], where)
+	}
+	bad.add(where, fmt.Errorf("%s sum to %.6g; they must sum to 1: set all of them", strings.Join(keys, ", "), sum))
+}

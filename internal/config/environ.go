@@ -1,0 +1,67 @@
+package config
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// An Environ is the environment in the form of os.Environ.
+type Environ []string
+
+// lookup returns a variable; of two with one name the last, as shells do.
+func (e Environ) lookup(name string) (value string, ok bool) {
+	for _, line := range e {
+		if rest, found := strings.CutPrefix(line, name+"="); found {
+			value, ok = rest, true
+		}
+	}
+	return value, ok
+}
+
+// Get returns the value of a variable; empty where it is not set.
+func (e Environ) Get(name string) string {
+	value, _ := e.lookup(name)
+	return value
+}
+
+// dataDir is where a user's data lives; configDir, a user's configuration. Both
+// follow the XDG variables where they are set to an absolute path, and what the
+// platform does elsewhere.
+func dataDir(env Environ) string {
+	home := homeDir(env)
+	switch runtime.GOOS {
+	case "windows":
+		return userDir(env, "XDG_DATA_HOME", env.Get("LOCALAPPDATA"), filepath.Join(home, "AppData", "Local"))
+	case "darwin", "ios":
+		return userDir(env, "XDG_DATA_HOME", filepath.Join(home, "Library", "Application Support"))
+	}
+	return userDir(env, "XDG_DATA_HOME", filepath.Join(home, ".local", "share"))
+}
+
+func configDir(env Environ) string {
+	home := homeDir(env)
+	switch runtime.GOOS {
+	case "windows":
+		return userDir(env, "XDG_CONFIG_HOME", env.Get("APPDATA"), filepath.Join(home, "AppData", "Roaming"))
+	case "darwin", "ios":
+		return userDir(env, "XDG_CONFIG_HOME", filepath.Join(home, "Library", "Application Support"))
+	}
+	return userDir(env, "XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+}
+
+func userDir(env Environ, variable string, others ...string) string {
+	for _, dir := range append([]string{env.Get(variable)}, others...) {
+		if filepath.IsAbs(dir) {
+			return dir
+		}
+	}
+	return others[len(others)-1]
+}
+
+func homeDir(env Environ) string {
+	if runtime.GOOS == "windows" {
+		return env.Get("USERPROFILE")
+	}
+	return env.Get("HOME")
+}

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/llm"
+)
+
+// maxKeyBytes bounds a file with a key.
+const maxKeyBytes = 64 << 10
+
+// A keySource says where the key of a service is: the file counts if both are set.
+type keySource struct{ env, file string }
+
+// readKeys says where the keys are, without reading them: they are read when they are
+// needed, so that they can be changed while a server runs.
+func (c *Config) readKeys(env Environ) {
+	c.Embedding.OpenAIKey = c.embeddingKey.ofEmbedder(env)
+	c.llm.Key = c.llmKey.ofModel(env, c.llm.Provider)
+}
+
+func (k keySource) ofEmbedder(env Environ) embedding.Key {
+	if k.file != "" {
+		return embedding.Key{Source: k.file, Read: k.readFile}
+	}
+	return embedding.Key{Source: "$" + k.env, Read: func() (string, error) { return env.Get(k.env), nil }}
+}
+
+// ofModel is no key where none is configured and the variable of the provider is empty:
+// there are services that want none.
+func (k keySource) ofModel(env Environ, provider string) llm.Key {
+	name := k.env
+	if name == "" {
+		name = map[string]string{llm.OpenAI: "OPENAI_API_KEY", llm.Anthropic: "ANTHROPIC_API_KEY"}[provider]
+	}
+	switch {
+	case k.file != "":
+		return llm.Key{Source: "the file of llm.key_file", Read: k.readFile}
+	case env.Get(name) != "" || k.env != "":
+		// Missing, it fails the calls of the model and no other command.
+		return llm.Key{Source: "$" + name, Read: func() (string, error) {
+			if key := env.Get(name); key != "" {
+				return key, nil
+			}
+			return "", errors.New("it is empty or not set")
+		}}
+	}
+	return llm.Key{}
+}
+
+func (k keySource) readFile() (string, error) {
+	data, err := readLimited(k.file, maxKeyBytes)
+	return string(data), err
+}
+
+// readLimited reads a file that is a regular one and not too large.
+func readLimited(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", path, info.Size(), limit)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,319 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/internal/token"
+	"github.com/loci-memory/loci/llm"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/tool"
+)
+
+// A Form is how the value of a setting is written.
+type Form string
+
+// The forms.
+const (
+	Text     Form = "text"
+	Integer  Form = "integer"
+	Number   Form = "number"
+	Boolean  Form = "true or false"
+	Duration Form = "duration"
+	List     Form = "list"
+)
+
+// A Setting is one thing that can be configured. The table below is the only
+// place that knows them all: the file, the environment, the flags, their help and
+// the generated reference follow from it.
+type Setting struct {
+	Key     string // in the file, with periods
+	Flag    string // without dashes; empty: there is no flag
+	Form    Form
+	Default string   // as the reference shows it
+	Values  []string // what it can be, if that is a short list
+	Help    string
+	set     func(c *Config, text string) error // of a list: elements joined by commas
+}
+
+// EnvPrefix begins the names of our environment variables.
+const EnvPrefix = "LOCI_"
+
+// Env is the environment variable of a setting.
+func (s *Setting) Env() string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
+}
+
+// emptyCounts says that an empty environment variable counts: as a fault for the
+// identity, where it must not end in another memory, and as no prefix for prefixes. That
+// of any other setting counts as not set.
+func (s *Setting) emptyCounts() bool {
+	return slices.Contains([]string{"tenant", "user", "org", "agent", "thread", "session",
+		"embedding.query_prefix", "embedding.document_prefix"}, s.Key)
+}
+
+// Settings returns all settings, in the order of the reference.
+func Settings() []Setting { return slices.Clone(settings) }
+
+var settings = []Setting{
+	{Key: "store", Flag: "store", Form: Text, Default: "sqlite:<data directory>/loci/loci.db",
+		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, or memory: (in YAML with quotes) to forget everything at exit.",
+		set:  func(c *Config, v string) error { c.Store = v; return notEmpty(v) }},
+	{Key: "tenant", Flag: "tenant", Form: Text, Default: "default",
+		Help: "The tenant: the hard wall between memories.",
+		set:  func(c *Config, v string) (err error) { c.Tenant, err = loci.NewTenant(v); return err }},
+	{Key: "user", Flag: "user", Form: Text, Default: "default, unless org is set",
+		Help: "The user whose memory it is.",
+		set:  setVar(loci.VarUser)},
+	{Key: "default_user", Form: Boolean, Default: "true",
+		Help: "Whether it is the user default where neither user nor org is set; false: nobody, so that each request must say whose memory it means.",
+		set:  func(c *Config, v string) error { return setBool(&c.defaultUser, v) }},
+	{Key: "org", Flag: "org", Form: Text,
+		Help: "The organisation, for memory that belongs to no single user. Where it is named, a user that is configured farther off counts no more.",
+		set:  setVar(loci.VarOrg)},
+	{Key: "agent", Flag: "agent", Form: Text,
+		Help: "The agent that acts.",
+		set:  setVar(loci.VarAgent)},
+	{Key: "thread", Flag: "thread", Form: Text,
+		Help: "The thread of conversation.",
+		set:  setVar(loci.VarThread)},
+	{Key: "session", Flag: "session", Form: Text,
+		Help: "The session of conversation.",
+		set:  setVar(loci.VarSession)},
+	{Key: "scopes", Form: List, Default: "read, write, delete", Values: scopeNames(),
+		Help: "What may be done: read, write, delete; admin to operate on a whole tenant.",
+		set:  setScopes},
+	{Key: "embedder", Flag: "embedder", Form: Text, Default: "builtin", Values: embedding.Specs,
+		Help: "What turns texts into vectors: builtin knows meaning and needs nothing, lexical knows spelling only; local is a sentence transformer in a directory; openai and ollama are services; none searches by keyword only.",
+		set:  setEmbedder},
+	{Key: "embedding.dimensions", Form: Integer, Default: "0",
+		Help: "Dimensions to ask a service for, up to 4096, if its model has a choice; 0: the model's own.",
+		set:  func(c *Config, v string) error { return setInt(&c.Embedding.Dimensions, v, 0, loci.MaxDims) }},
+	{Key: "embedding.query_prefix", Form: Text, Default: "",
+		Help: "What is put in front of a query before it is embedded. Not set: what the model is known to want.",
+		set:  func(c *Config, v string) error { c.Embedding.QueryPrefix = cmp.Or(v, embedding.NoPrefix); return nil }},
+	{Key: "embedding.document_prefix", Form: Text, Default: "",
+		Help: "What is put in front of a memory before it is embedded. Not set: what the model is known to want. Another prefix is another space.",
+		set: func(c *Config, v string) error {
+			c.Embedding.DocumentPrefix = cmp.Or(v, embedding.NoPrefix)
+			return nil
+		}},
+	{Key: "embedding.timeout", Form: Duration, Default: "1m",
+		Help: "How long a call of a service may take with all its repetitions. A write or a search waits 5 seconds at most.",
+		set:  func(c *Config, v string) error { return setDuration(&c.Embedding.Timeout, v, time.Hour) }},
+	{Key: "embedding.requests_per_minute", Form: Integer, Default: "0",
+		Help: "Requests a minute that a service gets from one process at most; 0: no limit.",
+		set:  func(c *Config, v string) error { return setInt(&c.Embedding.RequestsPerMinute, v, 0, 1_000_000) }},
+	{Key: "openai.base_url", Form: Text, Default: embedding.DefaultOpenAIURL,
+		Help: "Where a service with OpenAI's interface is; requests go to /embeddings below it.",
+		set:  func(c *Config, v string) error { c.Embedding.OpenAIURL = v; return notEmpty(v) }},
+	{Key: "openai.key_env", Form: Text, Default: "OPENAI_API_KEY",
+		Help: "The name of the environment variable that holds the key.",
+		set:  func(c *Config, v string) error { return setVariableName(&c.embeddingKey.env, v) }},
+	{Key: "openai.key_file", Form: Text,
+		Help: "A file that holds the key, in place of the variable.",
+		set:  func(c *Config, v string) error { c.embeddingKey.file = v; return notEmpty(v) }},
+	{Key: "ollama.base_url", Form: Text, Default: embedding.DefaultOllamaURL,
+		Help: "Where Ollama is.",
+		set:  func(c *Config, v string) error { c.Embedding.OllamaURL = v; return notEmpty(v) }},
+	{Key: "tools", Flag: "tools", Form: List, Default: tool.FamilyNotes, Values: familyNames(),
+		Help: "The families of tools that agents get.",
+		set:  setTools},
+	{Key: "graph", Flag: "graph", Form: Text,
+		Help: "A file with a node graph, as JSON or YAML, that says which agent has which memory; in the configuration file also the graph itself.",
+		set:  setGraph},
+	{Key: "listen", Flag: "listen", Form: Text, Default: "127.0.0.1:7437",
+		Help: "The address of loci serve: one of this machine alone, with a port; 0 for any port that is free.",
+		set:  func(c *Config, v string) error { c.Listen = v; return server.CheckAddress(v) }},
+	{Key: "agents", Form: List,
+		Help: "The agents that loci serve has an address for, at /mcp/{agent}. None: the one of agent.",
+		set:  setAgents},
+	{Key: "http.allowed_hosts", Form: List,
+		Help: "Names besides localhost by which clients may call loci serve, such as behind a proxy, without a port.",
+		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Hosts, v, checkHost) }},
+	{Key: "http.allowed_origins", Form: List,
+		Help: "Web pages of other origins that browsers may call loci serve from, such as https://app.example.com.",
+		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Origins, v, server.CheckOrigin) }},
+	{Key: "http.max_body", Form: Integer, Default: "1048576",
+		Help: "Bytes of a request to loci serve, 1 KiB to 64 MiB.",
+		set:  func(c *Config, v string) error { return setInt(&c.HTTP.MaxBody, v, 1<<10, 64<<20) }},
+	{Key: "http.max_value_body", Form: Integer, Default: "4194304",
+		Help: "Bytes of a request that brings a value to store, such as an item or messages, and of a message of MCP; 1 KiB to 64 MiB.",
+		set:  func(c *Config, v string) error { return setInt(&c.HTTP.MaxValueBody, v, 1<<10, 64<<20) }},
+	{Key: "http.max_blob_body", Form: Integer, Default: "33554432",
+		Help: "Bytes of a request that brings a checkpoint to store, whose values are in base64, or the document of a session; 1 KiB to 256 MiB.",
+		set:  func(c *Config, v string) error { return setInt(&c.HTTP.MaxBlobBody, v, 1<<10, 256<<20) }},
+	{Key: "http.max_requests", Form: Integer, Default: "256",
+		Help: "Requests to loci serve that run at once; one more is told to come back later.",
+		set:  func(c *Config, v string) error { return setInt(&c.HTTP.MaxRequests, v, 1, 100_000) }},
+	{Key: "http.timeout", Form: Duration, Default: "1m",
+		Help: "How long a request to loci serve may take. That of a tool has its own limit too.",
+		set:  func(c *Config, v string) error { return setDuration(&c.HTTP.Timeout, v, time.Hour) }},
+	{Key: "http.shutdown", Form: Duration, Default: "15s",
+		Help: "How long loci serve waits for running requests when it is to end.",
+		set:  func(c *Config, v string) error { return setDuration(&c.HTTP.Shutdown, v, time.Hour) }},
+	{Key: "retrieval.vector_weight", Form: Number, Default: "0.5",
+		Help: "The weight of similarity in a score, 0 to 1.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Search.VectorWeight, v) }},
+	{Key: "retrieval.keyword_weight", Form: Number, Default: "0.5",
+		Help: "The weight of words in a score. Both weights sum to 1; one follows from the other.",
+		set:  func(c *Config, v string) error { return setShare(&c.keywordWeight, v) }},
+	{Key: "retrieval.neighbour_share", Form: Number, Default: "0.2",
+		Help: "The share of the score of what stands beside a match in its conversation that a hybrid search adds, 0 to 1.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Search.NeighbourShare, v) }},
+	{Key: "retrieval.context_share", Form: Number, Default: "0.25",
+		Help: "The share that a hybrid search adds of how well the conversation of a match fits as a whole, 0 to 1.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Search.ContextShare, v) }},
+	{Key: "retrieval.chunk_size", Form: Integer, Default: "640",
+		Help: "Characters in a passage, 64 to 8192.",
+		set:  func(c *Config, v string) error { return setInt(&c.engine.Passages.Size, v, 64, 8192) }},
+	{Key: "retrieval.chunk_overlap", Form: Integer, Default: "96",
+		Help: "Characters that neighbouring passages share; less than half of chunk_size.",
+		set:  func(c *Config, v string) error { return setInt(&c.engine.Passages.Overlap, v, 0, 4095) }},
+	{Key: "recall.relevance", Form: Number, Default: "0.4",
+		Help: "The weight of relevance in the score of a recalled memory. The four weights sum to 1.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Recall.Weights.Relevance, v) }},
+	{Key: "recall.importance", Form: Number, Default: "0.3",
+		Help: "The weight of importance.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Recall.Weights.Importance, v) }},
+	{Key: "recall.recency", Form: Number, Default: "0.2",
+		Help: "The weight of how recently it was used.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Recall.Weights.Recency, v) }},
+	{Key: "recall.confidence", Form: Number, Default: "0.1",
+		Help: "The weight of effective confidence.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Recall.Weights.Confidence, v) }},
+	{Key: "recall.min_confidence", Form: Number, Default: "0.2",
+		Help: "The least effective confidence of what is recalled, 0 to 1.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Recall.MinConfidence, v) }},
+	{Key: "recall.proven", Form: Number, Default: "1",
+		Help: "What the relevance of a proven rule is multiplied by, 0 to 1.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Recall.Maturity.Proven, v) }},
+	{Key: "recall.established", Form: Number, Default: "0.9",
+		Help: "The same of an established rule.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Recall.Maturity.Established, v) }},
+	{Key: "recall.candidate", Form: Number, Default: "0.8",
+		Help: "The same of a candidate.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.Recall.Maturity.Candidate, v) }},
+	{Key: "context.facts", Form: Number, Default: "0.5",
+		Help: "The share of facts in the tokens of a context. The three shares sum to 1.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.ContextQuotas.Facts, v) }},
+	{Key: "context.rules", Form: Number, Default: "0.3",
+		Help: "The share of rules.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.ContextQuotas.Rules, v) }},
+	{Key: "context.episodes", Form: Number, Default: "0.2",
+		Help: "The share of episodes.",
+		set:  func(c *Config, v string) error { return setShare(&c.engine.ContextQuotas.Episodes, v) }},
+	{Key: "context.tokenizer", Form: Text, Default: token.Names[0], Values: token.Names,
+		Help: "What counts the tokens of a context: the vocabulary of the model that reads it.",
+		set:  setTokenizer},
+	{Key: "sessions.max_messages", Form: Integer, Default: "0",
+		Help: "Messages a conversation keeps unless it says otherwise: the newest, and all system messages; 0: all.",
+		set:  func(c *Config, v string) error { return setInt(&c.sessions.MaxMessages, v, 0, 1_000_000) }},
+	{Key: "sessions.timeout", Form: Duration, Default: "0s",
+		Help: "After how much inactivity a conversation is expired, which takes it out of the list until its next message; 0s: never.",
+		set:  func(c *Config, v string) error { return setSessionTimeout(&c.sessions.Timeout, v) }},
+	{Key: "limits.max_content", Form: Integer, Default: "262144",
+		Help: "Bytes of one memory's text.",
+		set:  func(c *Config, v string) error { return setInt(&c.MaxContent, v, 1, 8<<20) }},
+	{Key: "limits.reply_bytes", Form: Integer, Default: "16384",
+		Help: "Bytes of a tool's reply; results that do not fit are left out whole.",
+		set:  func(c *Config, v string) error { return setInt(&c.replyBytes, v, 256, 1<<20) }},
+	{Key: "limits.revisions", Form: Integer, Default: "10",
+		Help: "Earlier states kept of each memory, 0 to 1000.",
+		set:  func(c *Config, v string) error { return setInt(&c.engine.Retention.Revisions, v, 0, 1000) }},
+	{Key: "limits.episode_ttl", Form: Duration, Default: "168h",
+		Help: "How long an episode lives.",
+		set: func(c *Config, v string) error {
+			return setDuration(&c.engine.Retention.EpisodeTTL, v, 10*366*24*time.Hour)
+		}},
+	{Key: "limits.episode_cap", Form: Integer, Default: "10000",
+		Help: "Episodes of one agent, beyond which upkeep erases the oldest consolidated ones.",
+		set:  func(c *Config, v string) error { return setInt(&c.engine.Retention.EpisodeCap, v, 1, 10_000_000) }},
+	{Key: "files.max_bytes", Form: Integer, Default: "1048576",
+		Help: "Bytes of one file in a tree.",
+		set:  func(c *Config, v string) error { return setInt(&c.Files.MaxFileBytes, v, 1, 64<<20) }},
+	{Key: "files.max_tree_bytes", Form: Integer, Default: "1073741824",
+		Help: "Bytes of all files of a tree, without their earlier versions.",
+		set:  func(c *Config, v string) error { return setInt64(&c.Files.MaxTreeBytes, v, 1, 1<<50) }},
+	{Key: "files.max_entries", Form: Integer, Default: "250000",
+		Help: "Files and directories of a tree.",
+		set:  func(c *Config, v string) error { return setInt64(&c.Files.MaxEntries, v, 1, 1<<40) }},
+	{Key: "files.max_dir_entries", Form: Integer, Default: "100000",
+		Help: "Files and directories that are immediately in one directory.",
+		set:  func(c *Config, v string) error { return setInt64(&c.Files.MaxDirEntries, v, 1, 1<<40) }},
+	{Key: "timeouts.read", Form: Duration, Default: "15s",
+		Help: "How long a tool that reads may take.",
+		set:  func(c *Config, v string) error { return setDuration(&c.ReadTimeout, v, 10*time.Minute) }},
+	{Key: "timeouts.write", Form: Duration, Default: "10s",
+		Help: "How long a tool that writes may take.",
+		set:  func(c *Config, v string) error { return setDuration(&c.WriteTimeout, v, 10*time.Minute) }},
+	{Key: "llm.provider", Form: Text, Default: noLLM, Values: []string{noLLM, llm.OpenAI, llm.Anthropic},
+		Help: "The language model that consolidates episodes: openai is any service with chat completions, none does without.",
+		set: func(c *Config, v string) (err error) {
+			c.llm.Provider, err = spelling.OneOf(v, noLLM, llm.OpenAI, llm.Anthropic)
+			return err
+		}},
+	{Key: "llm.model", Form: Text,
+		Help: "The name of the model; required with a provider.",
+		set:  func(c *Config, v string) error { c.llm.Model = v; return notEmpty(v) }},
+	{Key: "llm.base_url", Form: Text, Default: "that of the provider",
+		Help: "Where the service is; requests go to /chat/completions or /messages below it.",
+		set:  func(c *Config, v string) error { c.llm.BaseURL = v; return notEmpty(v) }},
+	{Key: "llm.key_env", Form: Text, Default: "OPENAI_API_KEY or ANTHROPIC_API_KEY",
+		Help: "The name of the environment variable that holds the key.",
+		set:  func(c *Config, v string) error { c.llmKey.env = v; return notEmpty(v) }},
+	{Key: "llm.key_file", Form: Text,
+		Help: "A file that holds the key, in place of the variable.",
+		set:  func(c *Config, v string) error { c.llmKey.file = v; return notEmpty(v) }},
+	{Key: "llm.timeout", Form: Duration, Default: "2m",
+		Help: "How long one call may take, with its repetitions.",
+		set:  func(c *Config, v string) error { return setDuration(&c.llm.Timeout, v, 4*time.Minute) }},
+	{Key: "llm.max_tokens_per_run", Form: Integer, Default: "100000",
+		Help: "Tokens that one consolidation may take, prompts and answers together.",
+		set: func(c *Config, v string) error {
+			return setInt64(&c.Consolidation.TokensPerRun, v, 5000, 1_000_000_000)
+		}},
+	{Key: "llm.max_tokens_per_day", Form: Integer, Default: "400000",
+		Help: "Tokens that all consolidations and summaries of a tenant may take on a day (UTC).",
+		set: func(c *Config, v string) error {
+			return setInt64(&c.Consolidation.TokensPerDay, v, 5000, 1_000_000_000)
+		}},
+	{Key: "llm.prompt_tokens", Form: Integer, Default: "24000",
+		Help: "Tokens of one prompt, as estimated.",
+		set:  func(c *Config, v string) error { return setInt64(&c.Consolidation.PromptTokens, v, 4000, 1_000_000) }},
+	{Key: "llm.completion_tokens", Form: Integer, Default: "4096",
+		Help: "Tokens of one answer.",
+		set:  func(c *Config, v string) error { return setInt64(&c.Consolidation.CompletionTokens, v, 256, 100_000) }},
+	{Key: "llm.consolidate_every", Form: Duration, Default: "6h",
+		Help: "How often a running server consolidates, if there is a provider.",
+		set:  func(c *Config, v string) error { return setDuration(&c.ConsolidateEvery, v, 31*24*time.Hour) }},
+	{Key: "dedupe", Form: Boolean, Default: "true",
+		Help: "Answer a note that is there already with the old one instead of storing it again.",
+		set:  func(c *Config, v string) error { return setBool(&c.dedupe, v) }},
+	{Key: "redact", Form: Boolean, Default: "true",
+		Help: "Store [REDACTED] in place of known formats of credentials.",
+		set:  func(c *Config, v string) error { return setBool(&c.redact, v) }},
+	{Key: "idempotency_ttl", Form: Duration, Default: "24h",
+		Help: "How long the reply to a write with an idempotency key is remembered.",
+		set: func(c *Config, v string) error {
+			return setDuration(&c.engine.Retention.IdempotencyTTL, v, 366*24*time.Hour)
+		}},
+	{Key: "log.level", Flag: "log-level", Form: Text, Default: "warn", Values: []string{"debug", "info", "warn", "error"},
+		Help: "The least important messages that are logged, to standard error.",
+		set:  setLogLevel},
+}
+
+// findSetting returns the setting of a key, or nil.
+func findSetting(key string) *Setting {
+	for i := range settings {
+		if settings[i].Key == key {
+			return &settings[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/internal/token"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/tool"
+)
+
+func notEmpty(v string) error {
+	if strings.TrimSpace(v) == "" {
+		return fmt.Errorf("must not be empty")
+	}
+	return nil
+}
+
+func setEmbedder(c *Config, v string) error {
+	c.Embedding.Spec = v
+	err := embedding.CheckSpec(v)
+	if err == nil {
+		return nil
+	}
+	kind, _, _ := strings.Cut(v, ":")
+	kinds := make([]string, len(embedding.Specs))
+	for i, spec := range embedding.Specs {
+		kinds[i], _, _ = strings.Cut(spec, ":")
+	}
+	if near := slices.Index(kinds, spelling.Nearest(kind, kinds)); near >= 0 && kinds[near] != kind {
+		return fmt.Errorf("%q is not known: did you mean %s?", v, embedding.Specs[near])
+	}
+	return err
+}
+
+// setVariableName takes the name of an environment variable. What looks like a key
+// itself is refused without being shown.
+func setVariableName(field *string, v string) error {
+	for i, r := range v {
+		if r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9' || i == 0) {
+			return errors.New("must be the name of a variable, of capital letters, digits and _; " +
+				"the key itself does not belong here")
+		}
+	}
+	*field = v
+	return notEmpty(v)
+}
+
+func setVar(name string) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		if v == "" {
+			return errors.New("must not be empty: leave it out, or say who is meant")
+		}
+		// A label of a namespace; its limits are those of every variable.
+		if err := (loci.Namespace{v}).Validate(); err != nil {
+			return err
+		}
+		c.named[name] = v
+		return nil
+	}
+}
+
+// setAgents takes the names of agents, which become a part of a path.
+func setAgents(c *Config, v string) error {
+	return setEach(&c.Agents, v, func(name string) error {
+		if strings.Trim(name, ".") == "" {
+			return fmt.Errorf("%q cannot stand in an address", name)
+		}
+		return (loci.Namespace{name}).Validate()
+	})
+}
+
+func checkHost(name string) error {
+	_, err := server.CheckHost(name)
+	return err
+}
+
+// setEach takes a list whose elements check accepts.
+func setEach(field *[]string, v string, check func(string) error) error {
+	list := []string{}
+	for _, e := range splitList(v) {
+		if err := check(e); err != nil {
+			return err
+		}
+		list = append(list, e)
+	}
+	*field = list
+	return nil
+}
+
+func scopeNames() (names []string) {
+	for _, s := range loci.Scopes {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func setTokenizer(c *Config, v string) error {
+	name, err := spelling.OneOf(v, token.Names...)
+	if err != nil {
+		return err
+	}
+	c.engine.Tokenizer, err = token.Open(name)
+	return err
+}
+
+func setScopes(c *Config, v string) error {
+	scopes := []loci.Scope{}
+	for _, name := range splitList(v) {
+		s, err := loci.ParseScope(name)
+		if err != nil {
+			return spelling.Unknown(name, scopeNames()...)
+		}
+		scopes = append(scopes, s)
+	}
+	c.Scopes = scopes
+	return nil
+}
+
+func setTools(c *Config, v string) error {
+	tools := []toolEntry{}
+	for _, name := range splitList(v) {
+		family, err := spelling.OneOf(name, familyNames()...)
+		if err != nil {
+			return err
+		}
+		tools = append(tools, toolEntry{Instance: tool.Instance{Family: family}})
+	}
+	c.tools = tools
+	return nil
+}
+
+func setLogLevel(c *Config, v string) error {
+	name, err := spelling.OneOf(v, "debug", "info", "warn", "error")
+	if err != nil {
+		return err
+	}
+	return c.LogLevel.UnmarshalText([]byte(name))
+}
+
+// splitList takes a comma-separated list apart; empty elements are passed over.
+func splitList(v string) (elements []string) {
+	for e := range strings.SplitSeq(v, ",") {
+		if e = strings.TrimSpace(e); e != "" {
+			elements = append(elements, e)
+		}
+	}
+	return elements
+}
+
+// setShare takes a number from 0 to 1.
+func setShare(field *float64, v string) error {
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(n) || n < 0 || n > 1 {
+		return fmt.Errorf("%q must be a number from 0 to 1", v)
+	}
+	*field = n
+	return nil
+}
+
+func setInt(field *int, v string, least, most int) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("%q must be a whole number from %d to %d", v, least, most)
+	}
+	*field = n
+	return nil
+}
+
+func setInt64(field *int64, v string, least, most int64) error {
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("%q must be a whole number from %d to %d", v, least, most)
+	}
+	*field = n
+	return nil
+}
+
+func setBool(field *bool, v string) error {
+	switch strings.ToLower(v) {
+	case "true", "1":
+		*field = true
+	case "false", "0":
+		*field = false
+	default:
+		return fmt.Errorf("%q must be true or false", v)
+	}
+	return nil
+}
+
+// setSessionTimeout takes a duration, or 0 for none.
+func setSessionTimeout(field *time.Duration, v string) error {
+	if d, err := time.ParseDuration(v); err == nil && d == 0 {
+		*field = 0
+		return nil
+	}
+	return setDuration(field, v, 10*366*24*time.Hour)
+}
+
+func setDuration(field *time.Duration, v string, most time.Duration) error {
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		return fmt.Errorf("%q must be a duration such as 15s, 10m or 24h", v)
+	}
+	if d < time.Millisecond || d > most {
+		return fmt.Errorf("%q must be from 1ms to %s", v, most)
+	}
+	*field = d
+	return nil
+}

@@ -1,0 +1,88 @@
+// Package fence makes stored texts safe to stand in a block with instructions around it.
+package fence
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text makes a stored text safe to stand in one line of a block that is read as
+// Markdown, or as plain text, with instructions around it. It cannot begin a
+// line, a heading, a list item, a quotation, a table or a fence of code, it has no
+// tag or special token of a model, and nothing in it is invisible or changes the
+// direction of writing. What it says stays readable.
+func Text(text string) string {
+	text = inline(visible(text))
+	if strings.IndexAny(text, "#-+*>=|[~`_:") == 0 {
+		return `\` + text
+	}
+	// "1." and "1)" begin a list.
+	if rest := strings.TrimLeft(text, "0123456789"); rest != text && strings.IndexAny(rest, ".)") == 0 &&
+		(len(rest) == 1 || rest[1] == ' ') {
+		return text[:len(text)-len(rest)] + `\` + rest
+	}
+	return text
+}
+
+// Label is Text for a text that stands in [brackets]: it has none itself.
+func Label(text string) string {
+	return strings.NewReplacer("[", "(", "]", ")").Replace(inline(visible(text)))
+}
+
+// inline escapes what has a meaning wherever it stands: fences of code and tags.
+func inline(text string) string {
+	var b strings.Builder
+	b.Grow(len(text) + 8)
+	run := rune(0) // the character of the fence that is being escaped
+	for i, r := range text {
+		if r != run {
+			run = 0
+		}
+		switch {
+		case (r == '`' || r == '~') && (run == r || strings.HasPrefix(text[i:], strings.Repeat(string(r), 3))):
+			run = r
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '<' && beginsTag(text[i+1:]):
+			b.WriteString("&lt;")
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// beginsTag reports whether what follows a "<" makes it a tag of HTML or XML, or a
+// special token of a model such as <|end|>.
+func beginsTag(rest string) bool {
+	if r, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(r) {
+		return true
+	}
+	return strings.IndexAny(strings.TrimLeft(rest, " "), "/!?|") == 0
+}
+
+// visible folds white space of every kind, line ends among it, into single spaces
+// and removes what cannot be seen: control, format and bidirectional characters,
+// variation selectors, fillers and private characters.
+func visible(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	space := false
+	for _, r := range text {
+		switch {
+		case unicode.IsSpace(r) || unicode.Is(unicode.Z, r):
+			space = b.Len() > 0
+			continue
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Noncharacter_Code_Point,
+			unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+			continue
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

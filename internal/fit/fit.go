@@ -1,0 +1,136 @@
+// Package fit chooses what of some sections of lines fits a budget of tokens.
+package fit
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Writer chooses what of its sections fits a budget. Lines are about values of M.
+type Writer[M any] struct {
+	Title    string // the first line, with its end
+	Count    func(text string) int
+	Budget   int
+	Sections []Section[M]
+	Compare  func(a, b *M) int // the better comes first
+}
+
+// A Section is a heading and the lines that could stand below it, best first.
+type Section[M any] struct {
+	Heading string
+	Share   float64 // of the budget
+	Lines   []*Line[M]
+}
+
+// A Line is what could stand in a section.
+type Line[M any] struct {
+	About   *M
+	Text    string
+	Tokens  int  // 0: not counted, since it is far too long
+	Shown   bool // it is part of the text
+	TooLong bool // for any text within the budget
+}
+
+// Fill chooses, section by section, the best that fit its share of the room below
+// the headings and what the sections before left; at last, by score, the best of
+// all that fit what is left. What does not fit is passed over, for a shorter one.
+func (w *Writer[M]) Fill(ctx context.Context) error {
+	room := w.Budget - w.Count(w.text())
+	var all []*Line[M]
+	for _, s := range w.Sections {
+		for _, it := range s.Lines {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			it.Tokens, it.TooLong = w.measure(it.Text, room)
+		}
+		all = append(all, s.Lines...)
+	}
+	left, carried := max(0, room), 0
+	show := func(it *Line[M], allowance *int) {
+		if !it.Shown && !it.TooLong && it.Tokens <= *allowance {
+			it.Shown = true
+			*allowance -= it.Tokens
+			left -= it.Tokens
+		}
+	}
+	for _, s := range w.Sections {
+		allowance := int(math.Floor(s.Share*float64(max(0, room)))) + carried
+		for _, it := range s.Lines {
+			show(it, &allowance)
+		}
+		carried = allowance
+	}
+	slices.SortFunc(all, func(a, b *Line[M]) int { return w.Compare(a.About, b.About) })
+	for _, it := range all {
+		rest := left
+		show(it, &rest)
+	}
+	return nil
+}
+
+// longestToken is how many bytes of one token we reckon with.
+const longestToken = 16
+
+// measure counts the tokens of a line, unless its beginning alone shows that it
+// cannot fit: memories may be long, and most of the time would go into counting
+// what is left out.
+func (w *Writer[M]) measure(line string, room int) (tokens int, tooLong bool) {
+	if room <= 0 {
+		return 0, true
+	}
+	if end := longestToken * room; len(line) > end {
+		for !utf8.RuneStart(line[end]) {
+			end--
+		}
+		if w.Count(line[:end]) > room+longestToken {
+			return 0, true
+		}
+	}
+	if tokens = w.Count(line); tokens > room {
+		return tokens, true
+	}
+	return tokens, false
+}
+
+// Fit returns the text and its tokens. The tokens of a text are not the sum of
+// those of its lines, so the text itself is counted, and as long as it has too
+// many, the memory of the lowest score goes.
+func (w *Writer[M]) Fit() (text string, tokens int) {
+	for {
+		text = w.text()
+		if tokens = w.Count(text); tokens <= w.Budget {
+			return text, tokens
+		}
+		var lowest *Line[M]
+		for _, s := range w.Sections {
+			for _, it := range s.Lines {
+				if it.Shown && (lowest == nil || w.Compare(it.About, lowest.About) > 0) {
+					lowest = it
+				}
+			}
+		}
+		if lowest == nil {
+			return "", 0 // not even the headings fit
+		}
+		lowest.Shown = false
+	}
+}
+
+// text is the whole context with what is shown.
+func (w *Writer[M]) text() string {
+	var b strings.Builder
+	b.WriteString(w.Title)
+	for _, s := range w.Sections {
+		b.WriteString("\n" + s.Heading + "\n")
+		for _, it := range s.Lines {
+			if it.Shown {
+				b.WriteString(it.Text)
+			}
+		}
+	}
+	return b.String()
+}

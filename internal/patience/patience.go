@@ -1,0 +1,64 @@
+// Package patience waits for calls of others no longer than it should.
+package patience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// Most bounds the calls that go on after their time, for what is called may not heed
+// its context. Each holds a goroutine and its arguments.
+const Most = 16
+
+// ErrTooMany says that so many calls go on after their time; there was no other one.
+var ErrTooMany = errors.New("too many calls are under way that do not end")
+
+// Calls are those of one callee.
+type Calls struct{ abandoned atomic.Int32 }
+
+// Call runs a function in a goroutine of its own, and returns when it does or when the
+// time is over, also where the function goes on. A panic in it is an error: it would
+// end the process.
+func Call[T any](ctx context.Context, c *Calls, timeout time.Duration, call func(context.Context) (T, error)) (result T, err error) {
+	if c.abandoned.Load() >= Most {
+		return result, ErrTooMany
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	type outcome struct {
+		result T
+		err    error
+	}
+	var settled atomic.Bool // set by whichever ends first, the call or the wait
+	done := make(chan outcome, 1)
+	go func() {
+		result, err := guarded(ctx, call)
+		done <- outcome{result, err}
+		if !settled.CompareAndSwap(false, true) {
+			c.abandoned.Add(-1)
+		}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		c.abandoned.Add(1)
+		if !settled.CompareAndSwap(false, true) {
+			c.abandoned.Add(-1) // it ended at this very moment
+		}
+		return result, ctx.Err()
+	}
+}
+
+func guarded[T any](ctx context.Context, call func(context.Context) (T, error)) (result T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack()) // for the log
+		}
+	}()
+	return call(ctx)
+}

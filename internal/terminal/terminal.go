@@ -1,0 +1,88 @@
+// Package terminal makes texts of others safe and short enough for a terminal or a message.
+package terminal
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// Columns is how many columns of a terminal a text takes.
+func Columns(text string) (n int) {
+	for _, r := range text {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// Truncate cuts a text to a number of columns.
+func Truncate(text string, room int) string {
+	if Columns(text) <= room {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if room -= runeColumns(r); room < 1 {
+			break
+		}
+		b.WriteRune(r)
+	}
+	return b.String() + "…"
+}
+
+// Clean makes text safe to show: what a memory says may come from anywhere and
+// must not move the cursor, set the window's title or reorder what is read. Such
+// characters are shown as escapes. Lines are kept, or joined to one by blanks.
+func Clean(text string, lines bool) string {
+	if !lines {
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	plain := func(r rune) bool { return r == '\n' || r == '\t' || !hidden(r) }
+	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if plain(r) {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+	return b.String()
+}
+
+// hidden reports whether a character controls a terminal or the direction of
+// text instead of being seen. The joiners that scripts and emoji need are seen.
+func hidden(r rune) bool {
+	switch {
+	case unicode.IsControl(r):
+		return true
+	case r == '\u200c' || r == '\u200d': // zero width (non-)joiner
+		return false
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
+}
+
+// Word shortens and cleans a word from a file for a message.
+func Word(word string) string {
+	word = Clean(word, false)
+	if word == "" {
+		return `""`
+	}
+	return Truncate(word, 80)
+}

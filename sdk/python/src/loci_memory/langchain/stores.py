@@ -1,0 +1,157 @@
+"""Key-value stores for LangChain: bytes, or any value of JSON, under texts."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, Generic, Optional, TypeVar, Union
+
+from langchain_core.stores import BaseStore
+
+from loci_memory.aio.client import AsyncLoci
+from loci_memory.calls import JSON, Call, items
+from loci_memory.errors import LociError, problem_of
+from loci_memory.replies import Item, Outcome
+from loci_memory.sync.client import Loci
+
+V = TypeVar("V")
+_OPERATIONS = 1000  # of one request, and its bytes, with room below what the server takes
+_BYTES = 3 << 20
+_PAGE = 1000  # keys
+_FURTHEST = 10_000  # keys that a list passes over
+
+
+class _Store(BaseStore[str, V], Generic[V]):
+    """Keeps values as items of a namespace. They are not searched."""
+
+    def __init__(
+        self,
+        namespace: Sequence[str] = ("langchain", "store"),
+        url: str | None = None,
+        *,
+        client: Loci | None = None,
+        async_client: AsyncLoci | None = None,
+        **settings: Any,
+    ) -> None:
+        self.namespace = tuple(namespace)
+        self.client = client or Loci(url, **settings)
+        self.async_client = async_client or AsyncLoci(url, **settings)
+
+    def _written(self, value: V) -> Any:
+        raise NotImplementedError
+
+    def _read(self, value: Any) -> V:
+        raise NotImplementedError
+
+    def mget(self, keys: Sequence[str]) -> list[Optional[V]]:
+        return [value for part in self._gets(keys) for value in self._values(self.client.run(part))]
+
+    async def amget(self, keys: Sequence[str]) -> list[Optional[V]]:
+        return [value for part in self._gets(keys) for value in self._values(await self.async_client.run(part))]
+
+    def mset(self, key_value_pairs: Sequence[tuple[str, V]]) -> None:
+        for part in self._puts(key_value_pairs):
+            _done(self.client.run(part))
+
+    async def amset(self, key_value_pairs: Sequence[tuple[str, V]]) -> None:
+        for part in self._puts(key_value_pairs):
+            _done(await self.async_client.run(part))
+
+    def mdelete(self, keys: Sequence[str]) -> None:
+        for part in self._deletes(keys):
+            _done(self.client.run(part))
+
+    async def amdelete(self, keys: Sequence[str]) -> None:
+        for part in self._deletes(keys):
+            _done(await self.async_client.run(part))
+
+    def yield_keys(self, *, prefix: Optional[str] = None) -> Iterator[str]:
+        """The keys that begin with a prefix, as they were when the first was asked for."""
+        found: list[Item] = []
+        while page := self.client.run(self._page(len(found))):
+            found += page
+        yield from self._keys(found, prefix)
+
+    async def ayield_keys(self, *, prefix: Optional[str] = None) -> AsyncIterator[str]:
+        found: list[Item] = []
+        while page := await self.async_client.run(self._page(len(found))):
+            found += page
+        for key in self._keys(found, prefix):
+            yield key
+
+    def _gets(self, keys: Sequence[str]) -> Iterator[Call[list[Outcome]]]:
+        return _batches([{"op": "get", **self._place(key)} for key in keys])
+
+    def _puts(self, pairs: Sequence[tuple[str, V]]) -> Iterator[Call[list[Outcome]]]:
+        return _batches([{"op": "put", **self._place(key), "value": {"value": self._written(value)}, "index": []} for key, value in pairs])
+
+    def _deletes(self, keys: Sequence[str]) -> Iterator[Call[list[Outcome]]]:
+        return _batches([{"op": "delete", **self._place(key)} for key in keys])
+
+    def _place(self, key: str) -> JSON:
+        return {"namespace": list(self.namespace), "key": key}
+
+    def _values(self, outcomes: list[Outcome]) -> list[Optional[V]]:
+        _done(outcomes)
+        return [self._value(outcome["item"]) if outcome.get("item") else None for outcome in outcomes]
+
+    def _value(self, item: Item) -> V:
+        try:
+            return self._read(item["value"]["value"])
+        except (KeyError, TypeError, ValueError) as err:
+            raise LociError("unsupported", f"the item {item['key']!r} is none that this store wrote", recovery="Choose another namespace.") from err
+
+    def _page(self, offset: int) -> Call[list[Item]]:
+        if offset > _FURTHEST:
+            raise LociError("too_large", f"a store of more than {_FURTHEST} keys cannot list them", recovery="Use several namespaces.")
+        return items.search(self.namespace, None, None, _PAGE, offset, None)
+
+    def _keys(self, found: list[Item], prefix: str | None) -> Iterator[str]:
+        return (item["key"] for item in found if tuple(item["namespace"]) == self.namespace and item["key"].startswith(prefix or ""))
+
+
+class LociByteStore(_Store[bytes]):
+    """Keeps bytes under texts, such as LangChain's cache of embeddings needs.
+
+        CacheBackedEmbeddings.from_bytes_store(embeddings, LociByteStore(("cache",)))
+
+    A value may have 190,000 bytes. `url` and the other settings are those of `Loci`; clients of
+    your own may be given in their place. What fails is raised.
+    """
+
+    def _written(self, value: bytes) -> Any:
+        return b64encode(value).decode("ascii")
+
+    def _read(self, value: Any) -> bytes:
+        return b64decode(value, validate=True)
+
+
+class LociKeyValueStore(_Store[Union[JSON, list[Any], str, int, float, bool, None]]):
+    """Keeps values of JSON under texts; the settings are those of `LociByteStore`."""
+
+    def _written(self, value: Any) -> Any:
+        return value
+
+    def _read(self, value: Any) -> Any:
+        return value
+
+
+def _batches(operations: list[JSON]) -> Iterator[Call[list[Outcome]]]:
+    """The requests that operations come to."""
+    part: list[JSON] = []
+    size = 0
+    for op in operations:
+        length = len(str(op))
+        if part and (len(part) == _OPERATIONS or size + length > _BYTES):
+            yield items.batch(part)
+            part, size = [], 0
+        part.append(op)
+        size += length
+    if part:
+        yield items.batch(part)
+
+
+def _done(outcomes: list[Outcome]) -> None:
+    for outcome in outcomes:
+        if error := outcome.get("error"):
+            raise problem_of(error) or LociError("internal", "an operation of the batch failed")

@@ -1,0 +1,178 @@
+// Nothing that a server says is believed before it is checked: every method of the client meets every bad reply.
+import { HumanMessage } from "@langchain/core/messages";
+import { createServer } from "node:http";
+import { inspect } from "node:util";
+import { ConfigurationError, LociClient, LociError, remember } from "loci-memory";
+import { conversation, memoryTools } from "loci-memory/ai";
+import { createManageMemoryTool, createSearchMemoryTool, fromStored, LociChatMessageHistory } from "loci-memory/langchain";
+import { LociSaver, LociStore } from "loci-memory/langgraph";
+import { LociSession } from "loci-memory/openai-agents";
+import { startServer } from "./server.js";
+
+const lists = ["matches", "memories", "notes", "sessions", "messages", "items", "namespaces", "results", "checkpoints", "events", "tools"];
+const bad = {
+  "a list": "[1,2]",
+  null: "null",
+  "an empty object": "{}",
+  nothing: "",
+  "a page": "<!doctype html><title>Sign in</title>",
+  "a text": '"text"',
+  "a number": "12",
+  "half an object": '{"matches": [',
+  NaN: '{"matches": NaN}',
+  "no UTF-8": Buffer.from([0x7b, 0xff, 0x7d]),
+  depth: "[".repeat(100_000),
+  "lists of the wrong things": JSON.stringify(Object.fromEntries(lists.map((name) => [name, [7]]))),
+};
+
+let server, url;
+const answer = { status: 200, body: "", drip: false };
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      response.writeHead(answer.status, { "Content-Type": "application/json" });
+      if (!answer.drip) return response.end(answer.body);
+      const timer = setInterval(() => response.write(" "), 50);
+      response.on("close", () => clearInterval(timer));
+    });
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  url = `http://127.0.0.1:${server.address().port}`;
+});
+afterAll(() => (server.closeAllConnections(), new Promise((done) => server.close(done))));
+beforeEach(() => Object.assign(answer, { status: 200, body: "", drip: false }));
+
+const place = { namespace: ["n"], key: "k" };
+const calls = {
+  "": { info: [], search: ["q"], recall: ["q"], context: ["q"], events: [], allEvents: [] },
+  sessions: {
+    create: [], list: [], all: [], get: ["s"], update: ["s", {}], clear: ["s"], clearAll: [], append: ["s", [{}]], history: ["s"], openai: ["s"], messages: ["s"],
+    export: ["s"], import: [[{}]], trim: ["s", 1], pop: ["s"], search: ["s", { query: "q" }], summarise: ["s", { context_tokens: 1000 }], retrieve: ["s", { query: "q" }],
+  },
+  items: { put: [{ ...place, value: {} }], get: [place], delete: [place], search: [{ namespace_prefix: [] }], namespaces: [], batch: [[{ op: "get", ...place }]] },
+  notes: { save: [{ content: "x" }], list: [], all: [], get: ["x"], update: ["x", {}], delete: ["x"] },
+  tools: { list: [], call: ["t"] },
+  checkpoints: { put: [{}], putWrites: [{}], get: [{ thread_id: "t" }], list: [], all: [], copyThread: ["a", "b"], prune: [["a"], "delete"], deleteForRuns: [["r"]] },
+};
+const walk = Object.entries(calls).flatMap(([group, methods]) => Object.entries(methods).map(([name, args]) => [`${group}.${name}`, group, name, args]));
+const drain = async (found) => (typeof found?.next === "function" ? Array.fromAsync(found) : found);
+
+it("the walk meets every method", () => {
+  const methods = (part) => Object.getOwnPropertyNames(Object.getPrototypeOf(part)).filter((name) => name !== "constructor");
+  const client = new LociClient();
+  const groups = Object.keys(client);
+  expect(groups.sort()).toEqual(Object.keys(calls).filter((group) => group !== "").sort());
+  expect(methods(client).filter((name) => name !== "as" && name !== "forCall").sort()).toEqual(Object.keys(calls[""]).sort());
+  for (const group of groups) expect(methods(client[group]).sort(), group).toEqual(Object.keys(calls[group]).sort());
+});
+
+it.each(walk)("%s takes no bad reply for a result", async (_, group, name, args) => {
+  const client = new LociClient({ baseUrl: url, retries: 0 });
+  const part = group === "" ? client : client[group];
+  for (const [kind, body] of Object.entries(bad)) {
+    answer.body = body;
+    const error = await (async () => drain(await part[name](...args)))().then((found) => `a result: ${inspect(found)}`, (error) => error);
+    expect(error, kind).toMatchObject({ name: "LociError", code: "unsupported", status: 200, message: expect.stringContaining("no Loci server"), recovery: expect.stringMatching(/./) });
+  }
+});
+
+it("says what is wrong with a field", async () => {
+  const client = new LociClient({ baseUrl: url });
+  answer.body = JSON.stringify({ matches: [{ type: "fact", id: 5, passage: "x", score: 1, explain: {} }], keyword_only: false });
+  await expect(client.search("x")).rejects.toThrow("the reply.matches[0].id is a number; it must be a text");
+  for (const results of [[{ op: "put" }], []]) {
+    answer.body = JSON.stringify({ results });
+    await expect(client.items.get(place)).rejects.toThrow("not those of the operations");
+    await expect(new LociStore(client).get(["n"], "k")).rejects.toThrow("not those of the operations");
+  }
+  answer.status = 204;
+  answer.body = "";
+  await expect(client.search("x")).rejects.toThrow("the reply is empty");
+});
+
+it("knows an older server from what is not there", async () => {
+  const own = await startServer();
+  const older = new LociClient({ baseUrl: `${own.url}/elsewhere` });
+  const session = new LociSession({ client: older, sessionId: "s" });
+  for (const call of [() => older.checkpoints.get({ thread_id: "t" }), () => older.items.get(place), () => session.popItem()]) {
+    await expect(call()).rejects.toMatchObject({ code: "unsupported", message: expect.stringContaining("older than this client") });
+  }
+  await own.stop();
+});
+
+it.each([["notes.all"], ["sessions.all"], ["checkpoints.all"], ["allEvents"], ["sessions.messages"]])("%s ends where a list goes round in circles", async (path) => {
+  answer.body = JSON.stringify({ ...Object.fromEntries(lists.map((name) => [name, []])), session_id: "s", next_cursor: "same", next: 7 });
+  const client = new LociClient({ baseUrl: url });
+  const [group, name] = path.split(".");
+  await expect(drain(name ? client[group][name](...(name === "messages" ? ["s"] : [])) : client[group]())).rejects.toThrow("does not end");
+});
+
+it("a reply that never ends is late, and can be given up", async () => {
+  answer.drip = true;
+  const client = new LociClient({ baseUrl: url, retries: 0 });
+  await expect(client.info({ timeout: 300 })).rejects.toMatchObject({ code: "unavailable", message: "the server did not answer within 300 ms" });
+  const reason = new Error("enough");
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(reason), 100);
+  await expect(client.info({ signal: abort.signal })).rejects.toBe(reason);
+});
+
+it("attempts of one call are its own", async () => {
+  let asked = 0;
+  const client = new LociClient({ baseUrl: url, fetch: async () => (asked++, new Response("", { status: 503 })) });
+  await expect(client.info({ retries: 1 })).rejects.toMatchObject({ code: "unavailable" });
+  expect(asked).toBe(2);
+  await expect(client.info({ retries: 11 })).rejects.toMatchObject({ code: "invalid" });
+});
+
+describe("only a LociError means that the memory is away", () => {
+  it("a bad reply costs no turn and is told", async () => {
+    answer.body = "<html>";
+    const heard = [];
+    const onError = (error) => heard.push(error.code);
+    const client = new LociClient({ baseUrl: url });
+    const history = new LociChatMessageHistory({ client, sessionId: "s", onError });
+    expect(await history.getMessages()).toEqual([]);
+    await history.addMessages([new HumanMessage("x")]);
+    const session = new LociSession({ client, sessionId: "s", onError });
+    expect(await session.getItems()).toEqual([]);
+    await session.addItems([{ role: "user", content: "x" }]);
+    const talk = conversation({ client, sessionId: "s", onError });
+    expect(await talk.load()).toEqual({ messages: [], loaded: false });
+    expect([history.last.stored, session.last.stored, (await talk.save([{ role: "user", content: "x" }])).stored]).toEqual([false, false, false]);
+    for (const namespace of [undefined, ["m"]]) {
+      for (const [make, args] of [[createManageMemoryTool, { content: "x" }], [createSearchMemoryTool, { query: "x" }]]) {
+        expect(await make({ client, namespace, onError }).invoke(args)).toBe("Error: the memory cannot be reached now. Go on without it.");
+      }
+    }
+    expect(heard).toEqual(Array(10).fill("unsupported"));
+  });
+
+  it("a mistake of the program is thrown", async () => {
+    const broken = new Proxy({}, { get: () => { throw new RangeError("of the program"); } }); // prettier-ignore
+    const history = new LociChatMessageHistory({ client: broken, sessionId: "s" });
+    const session = new LociSession({ client: broken, sessionId: "s" });
+    const talk = conversation({ client: broken, sessionId: "s" });
+    const tools = await memoryTools({ tools: { list: async () => [{ name: "t", description: "", family: "f", input_schema: {} }], call: () => JSON.parse("{") } });
+    for (const work of [
+      () => history.getMessages(), () => history.addMessages([new HumanMessage("x")]), () => session.getItems(), () => session.addItems([{ role: "user", content: "x" }]),
+      () => talk.load(), () => talk.save([{ role: "user", content: "x" }]), () => remember(() => { throw new RangeError("x"); }),
+    ]) await expect(work()).rejects.toThrow(RangeError); // prettier-ignore
+    await expect(tools.t.execute({}, {})).rejects.toThrow(SyntaxError);
+    await expect(remember(Promise.reject(new ConfigurationError("user_id")))).rejects.toThrow("Missing key");
+  });
+
+  it("a message that LangChain cannot read is said to be one", () => {
+    expect(() => fromStored([{ type: "novel", data: {} }])).toThrow(LociError);
+    expect(() => fromStored([{ type: "novel", data: {} }])).toThrow("a message of the type novel is none that LangChain can read");
+  });
+});
+
+it("nothing shows a secret", async () => {
+  const client = new LociClient({ baseUrl: url, apiKey: "sk-very-secret", user: "someone", headers: { "X-Key": "sk-very-secret" } });
+  answer.body = "[]";
+  const error = await client.info().catch((error) => error);
+  const parts = [client, client.sessions, client.forCall({ thread_id: "t" }), new LociSaver(client), new LociStore(client), new LociSession({ client }), error];
+  const shown = parts.map((part) => inspect(part, { depth: 9, showHidden: true }) + JSON.stringify(part)).join();
+  expect(shown).not.toMatch(/very-secret|someone/);
+});
