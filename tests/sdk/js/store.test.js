@@ -1,7 +1,7 @@
 // What LangGraph's stores promise, against LociStore and a running server.
 import { InvalidNamespaceError } from "@langchain/langgraph-checkpoint";
 import { LociClient } from "loci-memory";
-import { LociStore } from "loci-memory/langgraph";
+import { LociSaver, LociStore } from "loci-memory/langgraph";
 import { startServer } from "./server.js";
 
 let server, store;
@@ -111,4 +111,42 @@ it("keeps users apart", async () => {
 
 it("fails as a whole call when one operation of a batch fails", async () => {
   await expect(store.batch([{ namespace: ["f"], key: "x".repeat(2000), value: { a: 1 } }])).rejects.toMatchObject({ name: "LociError", code: expect.stringMatching(/invalid|too_large/) });
+});
+
+it.each([
+  [{ $gt: -Infinity }, ["neg", "pos"]],
+  [{ $gte: -Infinity, $lt: 0 }, ["neg"]],
+  [{ $lt: Infinity }, ["neg", "pos"]],
+  [{ $lt: -Infinity }, []],
+  [{ $gt: NaN }, []],
+  [{ $ne: NaN }, ["neg", "none", "pos"]],
+  [{ $eq: Infinity }, []],
+  [NaN, []],
+  [[Infinity], []],
+  [{ in: NaN }, []],
+])("answers a filter by %o, which JSON cannot say", async (condition, keys) => {
+  for (const [key, n] of [["neg", -1e308], ["pos", 2], ["none", null]]) await store.put(["n"], key, { n });
+  expect((await store.search(["n"], { filter: { n: condition } })).map(({ key }) => key).sort()).toEqual(keys);
+  const [before, found, after] = await store.batch([{ namespace: ["n"], key: "pos" }, { namespacePrefix: ["n"], filter: { n: condition } }, { namespace: ["n"], key: "neg" }]);
+  expect([before.key, found.map(({ key }) => key).sort(), after.key]).toEqual(["pos", keys, "neg"]);
+});
+
+it("refuses a key of a filter with a period, and searches the fields of its index", async () => {
+  await store.put(["n"], "k", { a: { b: 1 }, "a.b": 1 });
+  await expect(store.search(["n"], { filter: { "a.b": 1 } })).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("has a period") });
+  expect(await store.search(["n"], { filter: { a: { b: 1 } } })).toHaveLength(1);
+  const indexed = new LociStore(new LociClient({ baseUrl: server.url, user: `user-${++users}` }), { index: { fields: ["title"], dims: 3, embeddings: {} } });
+  await indexed.put(["n"], "one", { title: "zebra", aside: "walrus" });
+  await indexed.put(["n"], "two", { title: "lion", aside: "walrus" }, ["aside"]);
+  expect((await indexed.search(["n"], { query: "zebra" }))[0].key).toBe("one");
+  expect((await indexed.search(["n"], { query: "walrus" }))[0].key).toBe("two");
+});
+
+it("a thread of another language is refused with a sentence", async () => {
+  const client = new LociClient({ baseUrl: server.url, user: `user-${++users}` });
+  await client.checkpoints.put({ thread_id: "py", checkpoint_id: "1", format: 4, checkpoint: { type: "msgpack", data: "gA==" } });
+  await expect(new LociSaver(client).getTuple({ configurable: { thread_id: "py" } })).rejects.toMatchObject({
+    code: "unsupported",
+    message: "another language or another serializer wrote this thread: it holds a value of the type msgpack",
+  });
 });

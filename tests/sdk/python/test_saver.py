@@ -1,6 +1,8 @@
 """Real graphs with a LociSaver, and what the conformance suite leaves out."""
 
 import asyncio
+import base64
+import json
 import operator
 from typing import Annotated, TypedDict
 
@@ -188,3 +190,17 @@ def test_errors_say_what_to_do(saver):
     with Loci("http://127.0.0.1:9") as nobody, pytest.raises(LociError) as down:
         nobody.info()
     assert down.value.code == "unavailable"
+
+
+def test_a_thread_of_another_language_is_refused_with_a_sentence(memory):
+    """As LangGraph for JavaScript writes one."""
+    text = {"v": 4, "id": "1", "ts": "2026-01-01T00:00:00Z", "channel_versions": {"messages": 2}, "versions_seen": {}, "channel_values": {}}
+    blob = {"type": "json", "data": base64.b64encode(json.dumps(text).encode()).decode()}
+    memory.checkpoints.put({"thread_id": "js", "checkpoint_id": "1", "format": 4, "checkpoint": blob})
+    strange = {"thread_id": "odd", "checkpoint_id": "1", "format": 4, "checkpoint": {"type": "nobody knows", "data": "e30="}}
+    memory.checkpoints.put(strange)
+    saver = LociSaver(client=memory)
+    for thread in ("js", "odd"):
+        with pytest.raises(LociError, match="another language or another serializer wrote this thread") as refused:
+            saver.get_tuple({"configurable": {"thread_id": thread}})
+        assert refused.value.code == "unsupported" and refused.value.recovery

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import random
 import time
 from datetime import datetime, timezone
@@ -190,3 +191,57 @@ def test_no_namespace_leads_to_another_user(store, url):
     for namespace in ((), ("a",), ("user",), ("user", "another")):
         assert other.search(namespace) == []
     assert other.list_namespaces() == [] and other.get(("a",), "k") is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ({"$gt": -math.inf}, ["neg", "pos"]),
+        ({"$gte": -math.inf, "$lt": 0}, ["neg"]),
+        ({"$lt": math.inf}, ["neg", "pos"]),
+        ({"$lt": -math.inf}, []),
+        ({"$gt": math.inf}, []),
+        ({"$gt": math.nan}, []),
+        ({"$ne": math.nan}, ["neg", "pos", "text"]),
+        ({"$ne": math.inf}, ["neg", "pos", "text"]),
+        (math.inf, []),
+        (math.nan, []),
+        ({"$eq": math.nan}, []),
+        ([math.inf], []),
+        ({"in": math.nan}, []),
+        ({"$ne": [math.inf]}, ["neg", "pos", "text"]),
+        ({"$lt": 10**100}, ["neg", "pos"]),
+        ({"$lt": 10**400}, ["neg", "pos"]),
+        ("a\x00b", []),
+        ("\ud800", []),
+    ],
+)
+def test_numbers_that_json_cannot_say_in_filters(store, condition, found):
+    for key, n in (("neg", -1e308), ("pos", 2), ("text", "x")):
+        store.put(("n",), key, {"n": n})
+    assert sorted(item.key for item in store.search(("n",), filter={"n": condition})) == found
+    assert [item.key for item in store.search(("n",), filter={"n": 2})] == ["pos"]
+
+
+def test_a_key_of_a_filter_with_a_period_is_refused(store):
+    store.put(("n",), "k", {"a": {"b": 1}, "a.b": 1})
+    with pytest.raises(LociError, match="has a period"):
+        store.search(("n",), filter={"a.b": 1})
+    assert [item.key for item in store.search(("n",), filter={"a": {"b": 1}})] == ["k"]
+
+
+def test_the_fields_of_an_index_are_what_is_searched(url, user):
+    store = LociStore(url, user=user, index={"dims": 3, "embed": lambda texts: [[0.0] * 3 for _ in texts], "fields": ["title"]})
+    store.put(("n",), "one", {"title": "zebra", "aside": "walrus"})
+    store.put(("n",), "two", {"title": "lion", "aside": "walrus"}, index=["aside"])
+    assert store.search(("n",), query="zebra")[0].key == "one" and store.search(("n",), query="walrus")[0].key == "two"
+    whole = LociStore(url, user=user, index={"dims": 3, "embed": None, "fields": ["$"]})
+    whole.put(("m",), "k", {"title": "x", "aside": "walrus"})
+    assert whole.search(("m",), query="walrus")[0].score > 0
+
+
+@pytest.mark.parametrize("namespace", [("langgraph", "x"), (), ("",), ("a.b",)])
+def test_a_batch_heeds_the_rules_of_namespaces(store, namespace):
+    with pytest.raises(InvalidNamespaceError):
+        store.batch([PutOp(("good",), "k", {"n": 1}), PutOp(namespace, "k", {"n": 1})])
+    assert store.search(()) == []  # and nothing was done

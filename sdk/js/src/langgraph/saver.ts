@@ -142,7 +142,14 @@ export class LociSaver extends BaseCheckpointSaver {
   }
 
   async #load(value: TypedValue): Promise<unknown> {
-    return this.serde.loadsTyped(value.type, new Uint8Array(Buffer.from(value.data, "base64")));
+    try {
+      return await this.serde.loadsTyped(value.type, new Uint8Array(Buffer.from(value.data, "base64")));
+    } catch (cause) {
+      throw new LociError("unsupported", `another language or another serializer wrote this thread: it holds a value of the type ${value.type}`, {
+        cause,
+        recovery: "Read it with the program that wrote it, or take another thread_id.",
+      });
+    }
   }
 
   async #tuple(found: StoredCheckpoint, config: RunnableConfig): Promise<CheckpointTuple> {

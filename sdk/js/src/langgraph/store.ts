@@ -13,6 +13,7 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { LociClient } from "../client.js";
 import { LociError } from "../errors.js";
+import { finite } from "./filter.js";
 import type { Item, ItemOperation, ItemOutcome } from "../items.js";
 
 /** Options of a {@link LociStore}. */
@@ -21,6 +22,11 @@ export interface LociStoreOptions {
   ttl?: number;
   /** Whether reads move the expiry; default yes. */
   refreshOnRead?: boolean;
+  /**
+   * That of LangGraph's stores: its fields are searched where a put names none. The server
+   * embeds, as it is configured, so embeddings and dims count for nothing.
+   */
+  index?: { fields?: string[]; dims?: number; embeddings?: unknown };
 }
 
 /**
@@ -43,13 +49,20 @@ export class LociStore extends BaseStore {
 
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     const requests = operations.map((op) => this.#request(op));
-    const outcomes = requests.length > 0 ? await this.#client.items.batch(requests) : [];
+    const asked = requests.filter((request) => request !== undefined);
+    const outcomes = asked.length > 0 ? await this.#client.items.batch(asked) : [];
     const failed = outcomes.find((o) => o.error !== undefined)?.error;
     if (failed) throw failed;
-    return outcomes.map((outcome, i) => resultOf(operations[i]!, outcome)) as OperationResults<Op>;
+    return operations.map((op, i) => (requests[i] === undefined ? [] : resultOf(op, outcomes.shift()!))) as OperationResults<Op>;
   }
 
-  #request(op: Operation): ItemOperation {
+  #fields(): { index?: string[] } {
+    const fields = this.#options.index?.fields;
+    return fields === undefined || (fields.length === 1 && fields[0] === "$") ? {} : { index: fields };
+  }
+
+  /** Undefined: a search that no value of JSON can match. */
+  #request(op: Operation): ItemOperation | undefined {
     const refresh = this.#options.refreshOnRead === undefined ? {} : { refresh_ttl: this.#options.refreshOnRead };
     if (isPut(op)) {
       checkNamespace(op.namespace);
@@ -59,16 +72,18 @@ export class LociStore extends BaseStore {
         namespace: op.namespace,
         key: op.key,
         value: op.value,
-        ...(op.index === false ? { index: [] } : op.index ? { index: op.index } : {}),
+        ...(op.index === false ? { index: [] } : op.index ? { index: op.index } : this.#fields()),
         ...(this.#options.ttl === undefined ? {} : { ttl: this.#options.ttl }),
       };
     }
     if (isSearch(op)) {
+      const filter = finite(op.filter ?? {});
+      if (filter === undefined) return undefined;
       return {
         op: "search",
         namespace_prefix: op.namespacePrefix,
         ...(op.query ? { query: op.query } : {}),
-        ...(op.filter ? { filter: op.filter } : {}),
+        ...(Object.keys(filter).length > 0 ? { filter } : {}),
         ...(op.limit === undefined ? {} : { limit: op.limit }),
         ...(op.offset ? { offset: op.offset } : {}),
         ...refresh,

@@ -6,6 +6,7 @@ version do. Loci puts a checkpoint together again when it is read.
 
 from __future__ import annotations
 
+import binascii
 import json
 import random
 from base64 import b64decode, b64encode
@@ -72,7 +73,10 @@ class LociSaver(BaseCheckpointSaver[str]):
         return {"type": kind, "data": b64encode(data or b"").decode("ascii")}
 
     def _load(self, value: Typed) -> Any:
-        return self.serde.loads_typed((value["type"], b64decode(value["data"])))
+        try:
+            return self.serde.loads_typed((value["type"], b64decode(value["data"], validate=True)))
+        except (binascii.Error, NotImplementedError) as err:
+            raise _foreign(f"it holds a value of the type {value['type']}") from err
 
     def _put(
         self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: ChannelVersions
@@ -114,6 +118,8 @@ class LociSaver(BaseCheckpointSaver[str]):
         """A checkpoint as LangGraph has it. sends is the parent, where this one has its pending sends."""
         place = {"thread_id": saved["thread_id"], "checkpoint_ns": saved["checkpoint_ns"]}
         checkpoint = cast(JSON, self._load(saved["checkpoint"]))
+        if saved["checkpoint"]["type"] == "json" and self.serde.dumps_typed({})[0] != "json" and _numbered(checkpoint):
+            raise _foreign("its versions are those of JavaScript")
         values = {channel: self._load(value) for channel, value in saved["channel_values"].items()}
         pending = [self._load(w["value"]) for w in sends["pending_writes"] if w["channel"] == TASKS] if sends else []
         if pending:
@@ -247,6 +253,20 @@ class LociSaver(BaseCheckpointSaver[str]):
         """The next version of a channel: a number, and a random part that keeps branches of a thread apart."""
         number = 0 if current is None else int(str(current).split(".")[0])
         return f"{number + 1:032}.{random.random():016}"
+
+
+def _numbered(checkpoint: Any) -> bool:
+    """Whether the versions of channels are numbers, as LangGraph for JavaScript makes them."""
+    versions = checkpoint.get("channel_versions") if isinstance(checkpoint, dict) else None
+    return isinstance(versions, dict) and any(isinstance(version, (int, float)) for version in versions.values())
+
+
+def _foreign(why: str) -> LociError:
+    return LociError(
+        "unsupported",
+        f"another language or another serializer wrote this thread: {why}",
+        recovery="Read it with the program that wrote it, or take another thread_id.",
+    )
 
 
 def _place(config: RunnableConfig) -> dict[str, str]:
