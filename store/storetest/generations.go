@@ -119,7 +119,7 @@ var generationCases = []testCase{
 		b.wantSpaces(map[loci.Space]int64{spaceA: n})
 		after := b.state()
 		b.same("records", after.Records, before.Records)
-		b.same("hits in the active space", b.match(both("walrus", spaceA), loci.Filter{}, 3), before.Hits[4])
+		b.same("hits in the active space", b.match(both("harbour walrus", spaceA), loci.Filter{}, 3), before.Hits[4])
 		b.putVectors(rowsOf(record(7, ""), spaceB, 0.4)) // the space may come again
 		b.same("hits", b.found(direction(spaceB)), ids(7))
 		if _, err := b.store.DropVectors(b.Context(), b.tenant, spaceB, 0); codeOf(err) != loci.Invalid {

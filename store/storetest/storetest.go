@@ -59,6 +59,7 @@ func Run(t *testing.T, target Target) {
 		eventCases,
 		idempotencyCases,
 		matchCases,
+		sequenceCases,
 		phraseCases,
 		selectionCases,
 		queryCases,

@@ -1,0 +1,144 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+// said is a record at a place of a sequence.
+func said(n int, sequence string, position int64, text string) loci.Record {
+	r := record(n, text)
+	r.Sequence, r.Position = sequence, position
+	return r
+}
+
+// inSequence asks with what sequences say.
+func inSequence(text string) loci.Probe { return loci.Probe{Text: text, Sequences: true} }
+
+// exactly requires a number but for rounding.
+func (b *bench) exactly(what string, got, want float64) {
+	b.Helper()
+	if !(math.Abs(got-want) < 1e-9) {
+		b.Errorf("%s is %v; want %v", what, got, want)
+	}
+}
+
+var sequenceCases = []testCase{
+	{"a hit says how much of the query it holds", func(b *bench) {
+		b.put(record(1, "walrus harbour"), record(2, "walrus"))
+		held, unheard := math.Log(1+0.5/2.5), math.Log(1+2.5/0.5) // of two records both, or none
+		for _, h := range b.match(words("walrus zebra"), loci.Filter{}, 10) {
+			b.exactly("what is covered", h.Covered, held/(held+unheard))
+			b.exactly("the share", h.KeywordShare, h.Keyword/(held+unheard))
+		}
+		h := b.byID(words("walrus harbour"), 10)
+		b.exactly("what is covered of all words", h[id(1)].Covered, 1)
+		rare := math.Log(1 + 1.5/1.5)
+		b.exactly("what is covered of one", h[id(2)].Covered, held/(held+rare))
+	}},
+	{"what stands beside a hit in its sequence is a hit", func(b *bench) {
+		for i, text := range []string{"one", "two", "walrus", "four", "five", "six"} {
+			b.put(said(i+1, "talk", int64(10*i), text)) // places may be apart
+		}
+		elsewhere := said(7, "talk", 21, "of another namespace")
+		elsewhere.Namespace = loci.Namespace{"elsewhere"}
+		b.put(elsewhere, said(8, "walk", 22, "of another sequence"))
+		b.same("hits", b.found(words("walrus")), ids(3))
+		h := map[loci.ID]loci.Hit{}
+		for _, hit := range b.match(inSequence("walrus"), loci.Filter{}, 1) {
+			h[hit.ID] = hit
+		}
+		if len(h) != 5 || h[id(3)].KeywordRank != 1 || h[id(4)].KeywordRank != 0 || h[id(6)].ID == id(6) {
+			b.Errorf("hits %+v", h)
+		}
+		b.same("neighbours", h[id(3)].Neighbours, [4]loci.ID{id(1), id(2), id(4), id(5)})
+		b.same("neighbours of a neighbour, hits alone", h[id(5)].Neighbours, [4]loci.ID{id(3), id(4), {}, {}})
+		b.apply(erasure(said(4, "talk", 30, "four")))
+		h = map[loci.ID]loci.Hit{}
+		for _, hit := range b.match(inSequence("walrus"), loci.Filter{}, 1) {
+			h[hit.ID] = hit
+		}
+		b.same("neighbours after an erase", h[id(3)].Neighbours, [4]loci.ID{id(1), id(2), id(5), id(6)})
+	}},
+	{"a neighbour that the filter does not select is none", func(b *bench) {
+		hidden := said(1, "talk", 1, "before")
+		hidden.Scope = "hidden"
+		b.put(hidden, said(2, "talk", 2, "walrus"), said(3, "talk", 3, "after"))
+		hits := b.match(inSequence("walrus"), loci.Filter{Scopes: []string{""}}, 5)
+		for _, h := range hits {
+			if h.ID == id(2) {
+				b.same("neighbours", h.Neighbours, [4]loci.ID{{}, {}, id(3), {}})
+			}
+		}
+		b.same("hits", hitIDs(hits), ids(3, 2))
+	}},
+	{"a sequence is searched as one document", func(b *bench) {
+		b.put(said(1, "talk", 1, "walrus"), said(2, "talk", 2, "harbour"), said(3, "walk", 1, "telescope"), record(4, "alone"))
+		h := map[loci.ID]loci.Hit{}
+		for _, hit := range b.match(inSequence("walrus harbour"), loci.Filter{}, 5) {
+			h[hit.ID] = hit
+		}
+		// Of two sequences one holds each word, once in two words; both have three.
+		norm := 0.9 * (1 - 0.4 + 0.4*2/1.5)
+		b.exactly("the sequence's share", h[id(1)].Context, 1.9/(1+norm))
+		b.exactly("what its best passage covers", h[id(1)].ContextCovered, 0.5)
+		b.same("of the same sequence", [2]float64{h[id(2)].Context, h[id(2)].ContextCovered}, [2]float64{h[id(1)].Context, h[id(1)].ContextCovered})
+		for _, hit := range b.match(words("walrus harbour"), loci.Filter{}, 5) {
+			if hit.Context != 0 || hit.Neighbours != [4]loci.ID{} {
+				b.Errorf("not asked for, and yet %+v", hit)
+			}
+		}
+		b.apply(erasure(said(1, "talk", 1, "walrus")))
+		b.put(said(5, "talk", 3, "walrus"))
+		again := b.match(inSequence("walrus harbour"), loci.Filter{}, 5)[0]
+		b.exactly("the share after a change", again.Context, h[id(1)].Context)
+	}},
+	{"who speaks is told by an attribute or by the text", func(b *bench) {
+		for i, c := range []struct {
+			attributes, text string
+			want             loci.Speaker
+		}{
+			{`{"role":"user"}`, "walrus", loci.SpeakerPerson}, {`{"role":"Assistant"}`, "walrus", loci.SpeakerAssistant},
+			{`{"type":"ai"}`, "walrus", loci.SpeakerAssistant}, {"", "user: walrus", loci.SpeakerPerson},
+			{"", "assistant: walrus", loci.SpeakerAssistant}, {"", "Ann: walrus", loci.SpeakerUnknown},
+			{`{"role":7}`, "walrus", loci.SpeakerUnknown}, {"", "walrus", loci.SpeakerUnknown},
+		} {
+			r := said(i+1, fmt.Sprint("talk ", i), 0, c.text)
+			if c.attributes != "" {
+				r.Attributes = json.RawMessage(c.attributes)
+			}
+			b.put(r)
+			if h := b.byID(words("walrus"), 20)[r.ID]; h.Speaker != c.want {
+				b.Errorf("%s %q: speaker %d, want %d", c.attributes, c.text, h.Speaker, c.want)
+			}
+		}
+	}},
+	{"a probe is weighed by how rare words are", func(b *bench) {
+		for i := 1; i <= 9; i++ {
+			b.apply(changeOf(embedded(record(i, "walrus "+strings.Repeat("x", i)), float64(i)/10)))
+		}
+		b.apply(changeOf(embedded(record(10, "harbour"), 0.05)))
+		var common, rare, unheard float64
+		p := direction(spaceA)
+		p.Reweigh = func(weight func(word string) float64) []float32 {
+			common, rare, unheard = weight("walrus"), weight("harbour"), weight("zebra")
+			return leaning(spaceA, 0) // across the axis that the records lean to
+		}
+		hits := b.match(p, loci.Filter{}, 10)
+		rareness := func(holders float64) float64 { return math.Log(1 + (10-holders+0.5)/(holders+0.5)) }
+		b.same("weights", [3]float64{common, rare, unheard}, [3]float64{rareness(9), rareness(1), rareness(0)})
+		if len(hits) != 10 || hits[0].Similarity < hits[9].Similarity { // newest first: 10 leans least
+			b.Errorf("the vector that was made again is not searched: %+v", hits)
+		}
+		p.Reweigh = func(func(string) float64) []float32 { return nil }
+		b.same("hits without it", b.match(p, loci.Filter{}, 10), b.match(direction(spaceA), loci.Filter{}, 10))
+		b.put(record(11, strings.Repeat("telescope ", 600)))
+		p.Reweigh = func(weight func(word string) float64) []float32 { common = weight("walrus"); return nil }
+		b.match(p, loci.Filter{}, 10)
+		b.same("weight in long texts", common, 1.0)
+	}},
+}
