@@ -163,7 +163,7 @@ func (c *searchCmd) print(a *app, result loci.Result) error {
 		}
 		row := []string{fmt.Sprintf("%.3f", match.Score)}
 		if e := match.Explain; c.Explain {
-			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart), fmt.Sprintf("%.3f", e.NeighbourPart), fmt.Sprintf("%.3f", e.Keyword),
+			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart), fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart), fmt.Sprintf("%.3f", e.Keyword),
 				cosine(e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
 		}
 		t.add(append(row, m.ID, a.when(m.CreatedAt), match.Passage)...)
