@@ -22,7 +22,7 @@ func sumOf(score float64) float64 { return (math.Log(score/(1-score)) + 4.1) / 5
 func TestRankByHand(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	hit := func(id byte, age int, share, covered, similarity float64) Hit {
-		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour), Keyword: 10 * share, KeywordShare: share, Covered: covered,
+		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour), Keyword: 10 * share, KeywordRank: 1, KeywordShare: share, Covered: covered,
 			Similarity: similarity, Embedded: !math.IsNaN(similarity)}
 	}
 	none := math.NaN()
