@@ -313,6 +313,7 @@ func (b *factBody) heading() string {
 	return strings.TrimSpace(b.Subject + " " + b.Predicate)
 }
 
+// SetBody writes the body of a record as JSON.
 func SetBody(r *Record, body any) (err error) {
 	r.Body, err = jsonform.Marshal(body)
 	if err != nil {

@@ -273,7 +273,7 @@ func (in *importer) link(line *exportLine) error {
 	return err
 }
 
-// importTime brings a time to the form of stores. One outside of the years that
+// CheckTime brings a time to the form of stores. One outside of the years that
 // can be written again would spoil every later export.
 func CheckTime(field string, t time.Time) (time.Time, error) {
 	if t.IsZero() {

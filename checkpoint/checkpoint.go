@@ -63,7 +63,7 @@ type Checkpoint struct {
 	Values map[string]Typed `json:"channel_values"`
 }
 
-// A CheckpointWrite is what a task wrote to a channel before the next checkpoint.
+// A Write is what a task wrote to a channel before the next checkpoint.
 type Write struct {
 	Task     string `json:"task_id"`
 	TaskPath string `json:"task_path,omitempty"`
@@ -77,15 +77,15 @@ type Write struct {
 	Value   Typed  `json:"value"`
 }
 
-// A SavedCheckpoint is a checkpoint as it was read.
+// Saved is a checkpoint as it was read.
 type Saved struct {
 	Checkpoint
 	Writes    []Write   `json:"pending_writes"` // in order of task path, task and index
 	CreatedAt time.Time `json:"created_at"`     // when it was first stored
 }
 
-// Checkpoints keeps the state of LangGraph graphs in a handle's namespace, neither
-// above nor below it. Searches never find any of it.
+// A Handle keeps the state of LangGraph graphs in the namespace of a [loci.Memory],
+// neither above nor below it. Searches never find any of it.
 //
 // A checkpoint is a record, and so is each value of a channel: one that does not
 // change between two checkpoints is stored once, and both refer to it.
@@ -411,7 +411,7 @@ const (
 	KindThread loci.Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
 )
 
-// CheckpointFeature makes an engine keep checkpoints.
+// Feature makes an engine keep checkpoints.
 type Feature struct{}
 
 // Kinds are the checkpoints of a thread and what belongs to them.

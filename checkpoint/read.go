@@ -261,7 +261,7 @@ func (c *Handle) writes(ctx context.Context, slot string) ([]Write, error) {
 	return out, nil
 }
 
-// A CheckpointQuery selects checkpoints for [Handle.List]. The zero query
+// A Query selects checkpoints for [Handle.List]. The zero query
 // selects all there are.
 type Query struct {
 	Thread    string     // empty: every thread
@@ -276,7 +276,7 @@ type Query struct {
 	WithoutValues bool // leave out the values of channels
 }
 
-// A CheckpointPage is a part of a list. Next is the cursor of the following page, or
+// A Page is a part of a list. Next is the cursor of the following page, or
 // "" at the end; a page of large checkpoints may hold fewer than the limit.
 type Page struct {
 	Checkpoints []Saved `json:"checkpoints"`

@@ -28,7 +28,7 @@ type Item struct {
 	Score     *float64        `json:"score,omitempty"` // of a search with a query
 }
 
-// Items is the keyed store in a handle's namespace, with the semantics of
+// A Handle is the keyed store in the namespace of a [loci.Memory], with the semantics of
 // LangGraph's BaseStore. A fact is an item, too: its key is its id, its value
 // {"content": …, metadata…}.
 type Handle struct{ m *loci.Memory }
@@ -36,7 +36,7 @@ type Handle struct{ m *loci.Memory }
 // Of returns the keyed store of a handle's namespace and below.
 func Of(m *loci.Memory) *Handle { return &Handle{m} }
 
-// itemBody is the part of an item that only this file reads.
+// body is the part of an item that only this file reads.
 type body struct {
 	Key   string   `json:"key"`
 	Index []string `json:"index"`         // nil: all of the value; empty: nothing
@@ -252,7 +252,7 @@ func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.T
 	it.m.Touch(ctx, touches)
 }
 
-// ItemOf shows a record of kind item or fact as an item.
+// FromRecord shows a record of kind item or fact as an item.
 func FromRecord(r *loci.Record) (Item, error) {
 	it := Item{Namespace: r.Namespace, Value: r.Attributes, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}
 	if r.Kind == Kind {
@@ -285,7 +285,7 @@ func (it *Handle) Delete(ctx context.Context, n loci.Namespace, key string) erro
 	return err
 }
 
-// An ItemQuery selects items for [Handle.Search].
+// A Query selects items for [Handle.Search].
 type Query struct {
 	Prefix  loci.Namespace // search here and below; must lie in the handle's namespace
 	Text    string         // empty: no ranking, newest first
@@ -382,7 +382,7 @@ func labelsMatch(labels, pattern []string) bool {
 	return true
 }
 
-// ItemFeature makes an engine keep items.
+// Feature makes an engine keep items.
 type Feature struct{}
 
 // Kinds are the items, each a memory of its own.

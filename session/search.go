@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A SessionSearch is what [Handle.Search] looks for.
+// A Search is what [Handle.Search] looks for.
 type Search struct {
 	Text    string    // in words; see [Query].Text. It must not be empty
 	Session string    // in this session; empty: in all of the handle's
@@ -18,7 +18,7 @@ type Search struct {
 	Offset  int       // 0 to 10000
 }
 
-// A SessionHit is a message that a search found.
+// A Hit is a message that a search found.
 type Hit struct {
 	Session   string       `json:"session_id"`
 	Seq       int64        `json:"seq"`
@@ -31,7 +31,7 @@ type Hit struct {
 	Explain   loci.Explain `json:"explain"`
 }
 
-// SessionHits are what a search found, best first.
+// Hits are what a search found, best first.
 type Hits struct {
 	Hits        []Hit `json:"results"`
 	KeywordOnly bool  `json:"keyword_only"` // see [Result]

@@ -87,7 +87,7 @@ const (
 	ImportReplace ImportMode = "replace" // the session and its messages give way, if there is one
 )
 
-// A SessionImport says how [Handle.Import] stores a session.
+// An Import says how [Handle.Import] stores a session.
 type Import struct {
 	ID   string     // of the session; empty: the one in the document, else a new UUID
 	Mode ImportMode // default ImportNew

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A SessionChange is what [Handle.Update] changes; what is nil stays.
+// A Change is what [Handle.Update] changes; what is nil stays.
 type Change struct {
 	// Metadata is a JSON object of up to 16 KiB in place of the old one; null takes it away.
 	Metadata *json.RawMessage `json:"metadata,omitempty"`

@@ -17,7 +17,7 @@ import (
 // "global", or "thread" and the thread.
 const placeTree = "tree"
 
-// DefaultTreeName is the tree of a handle that names none.
+// DefaultName is the tree of a handle that names none.
 const DefaultName = "memory"
 
 // Defaults of [TreeFeature].
@@ -34,7 +34,7 @@ const (
 	KindBlock loci.Kind = "block" // a part of a file's content
 )
 
-// TreeFeature makes an engine keep trees of files, and bounds what a [Tree] holds. The
+// Feature makes an engine keep trees of files, and bounds what a [Tree] holds. The
 // zero value of each bound means its default. What is there already stays when a limit
 // is lowered.
 type Feature struct {
@@ -148,7 +148,7 @@ type FileInfo struct {
 	Unchanged bool `json:"unchanged,omitempty"` // of what a write returns: the file said that already
 }
 
-// TreeCounts say how much there is, or was.
+// Counts say how much there is, or was.
 type Counts struct {
 	Files int64 `json:"files"`
 	Dirs  int64 `json:"dirs"`
