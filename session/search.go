@@ -48,7 +48,9 @@ func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Hits{}, loci.Errorf(loci.Invalid, "query must not be empty: to list messages, read the history")
 	}
-	f := loci.Filter{Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{KindMessage}, At: s.m.Now()}
+	f := loci.Filter{
+		Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{KindMessage}, At: s.m.Now(),
+	}
 	if q.Session != "" {
 		if err := checkSessionID(q.Session); err != nil {
 			return Hits{}, err
@@ -74,6 +76,9 @@ func sessionHit(match *loci.Match) (Hit, error) {
 	if err := json.Unmarshal(r.Body, &body); err != nil {
 		return Hit{}, &loci.Error{Code: loci.Internal, Op: "read message", Err: err}
 	}
-	return Hit{Session: r.Sequence, Seq: r.Position, Type: body.Type, Speaker: body.Speaker(), CreatedAt: r.CreatedAt,
-		Passage: body.shown(r, match.Passage), Text: body.shown(r, r.Text), Score: match.Score, Explain: match.Explain}, nil
+	return Hit{
+		Session: r.Sequence, Seq: r.Position, Type: body.Type, Speaker: body.Speaker(),
+		CreatedAt: r.CreatedAt, Passage: body.shown(r, match.Passage),
+		Text: body.shown(r, r.Text), Score: match.Score, Explain: match.Explain,
+	}, nil
 }

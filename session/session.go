@@ -119,7 +119,9 @@ func (s *Handle) Session(ctx context.Context, id string) (Session, error) {
 // unless the query says otherwise. next continues the list; "" is its end.
 func (s *Handle) List(ctx context.Context, q Query, page loci.Page) (sessions []Session, next string, err error) {
 	now := s.m.Now()
-	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, At: now, NotLive: q.Expired}
+	f := loci.Filter{
+		Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, At: now, NotLive: q.Expired,
+	}
 	page.Order = loci.NewestFirst
 	records, next, err := s.m.Records(ctx, f, page)
 	if err != nil {

@@ -46,8 +46,11 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil || sequences != nil && len(sequences) == 0 {
 		return Result{}, err
 	}
-	result, err := t.m.SearchWhere(ctx, loci.Filter{Within: []loci.Namespace{t.m.Namespace()}, Kinds: []loci.Kind{KindBlock}, Sequences: sequences, At: t.m.Now()},
-		loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset})
+	f := loci.Filter{
+		Within: []loci.Namespace{t.m.Namespace()}, Kinds: []loci.Kind{KindBlock},
+		Sequences: sequences, At: t.m.Now(),
+	}
+	result, err := t.m.SearchWhere(ctx, f, loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset})
 	if err != nil {
 		return Result{}, err
 	}

@@ -259,7 +259,9 @@ func (w *WordEmbedder) Embed(_ context.Context, texts []string) ([][]float32, er
 	rows := make([][]float32, len(texts))
 	for i, text := range texts {
 		rows[i] = make([]float32, w.Dims())
-		for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) {
 			h := fnv.New32a()
 			h.Write([]byte(w.Name + word))
 			rows[i][h.Sum32()%uint32(w.Dims())]++

@@ -16,9 +16,14 @@ import (
 )
 
 // Checkpoint makes one with a state and metadata.
-func Checkpoint(thread, namespace, id, parent, metadata string, versions GraphState, values map[string]string) checkpoint.Checkpoint {
-	c := checkpoint.Checkpoint{Thread: thread, Namespace: namespace, ID: id, Parent: parent, State: checkpoint.Typed{Type: "json", Data: []byte(`{"id":"` + id + `"}`)},
-		Metadata: []byte(metadata), Versions: versions, Values: map[string]checkpoint.Typed{}}
+func Checkpoint(
+	thread, namespace, id, parent, metadata string, versions GraphState, values map[string]string,
+) checkpoint.Checkpoint {
+	c := checkpoint.Checkpoint{
+		Thread: thread, Namespace: namespace, ID: id, Parent: parent,
+		State:    checkpoint.Typed{Type: "json", Data: []byte(`{"id":"` + id + `"}`)},
+		Metadata: []byte(metadata), Versions: versions, Values: map[string]checkpoint.Typed{},
+	}
 	for channel, v := range values {
 		c.Values[channel] = checkpoint.Typed{Type: "text", Data: []byte(v)}
 	}
@@ -35,12 +40,14 @@ func CheckpointHistory(t testing.TB, m *loci.Memory, thread, namespace string, n
 	parent := ""
 	for i := range n {
 		id := fmt.Sprintf("c%02d", i)
-		in := Checkpoint(thread, namespace, id, parent, metadata(i), GraphState{"same": "1", "step": fmt.Sprint(i)}, map[string]string{"step": namespace + id})
+		versions := GraphState{"same": "1", "step": fmt.Sprint(i)}
+		in := Checkpoint(thread, namespace, id, parent, metadata(i), versions, map[string]string{"step": namespace + id})
 		if i == 0 {
 			in.Values["same"] = checkpoint.Typed{Type: "text", Data: []byte("same of " + namespace)}
 		}
 		PutCheckpoint(t, m, in)
-		if err := checkpoint.Of(m).PutWrites(t.Context(), thread, namespace, id, []checkpoint.Write{Write("task", 0, "ch", "w"+id)}); err != nil {
+		writes := []checkpoint.Write{Write("task", 0, "ch", "w"+id)}
+		if err := checkpoint.Of(m).PutWrites(t.Context(), thread, namespace, id, writes); err != nil {
 			t.Fatal(err)
 		}
 		parent = id
@@ -68,7 +75,9 @@ func PutWrites(t testing.TB, m *loci.Memory, thread, id string, writes ...checkp
 
 // Write makes a write of a text to a channel.
 func Write(task string, index int, channel, value string) checkpoint.Write {
-	return checkpoint.Write{Task: task, Index: index, Channel: channel, Value: checkpoint.Typed{Type: "text", Data: []byte(value)}}
+	return checkpoint.Write{
+		Task: task, Index: index, Channel: channel, Value: checkpoint.Typed{Type: "text", Data: []byte(value)},
+	}
 }
 
 // LogIsWhole requires that the audit log of a tenant accuses nobody.
