@@ -159,13 +159,16 @@ func FactOf(r *Record, at time.Time) (Fact, error) {
 	if err != nil {
 		return Fact{}, err
 	}
-	f := Fact{ID: r.ID, Namespace: r.Namespace, Content: r.Text, Subject: body.Subject, Predicate: body.Predicate,
-		Scope: body.Scope, Tags: r.Tags, Importance: body.Importance, Permanence: body.Permanence, DecayRate: decayRates[body.Permanence],
-		Confidence: body.Confidence, EffectiveConfidence: r.Decay.At(at), Validity: r.validityAt(body.Validity, at),
+	f := Fact{
+		ID: r.ID, Namespace: r.Namespace, Content: r.Text, Subject: body.Subject,
+		Predicate: body.Predicate, Scope: body.Scope, Tags: r.Tags, Importance: body.Importance,
+		Permanence: body.Permanence, DecayRate: decayRates[body.Permanence], Confidence: body.Confidence,
+		EffectiveConfidence: r.Decay.At(at), Validity: r.validityAt(body.Validity, at),
 		ValidFrom: body.ValidFrom, ValidUntil: body.ValidUntil, ClosedAt: body.ClosedAt,
-		RetractedAt: body.RetractedAt, SupersededBy: body.SupersededBy,
-		Supersedes: body.Supersedes, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: body.ConfirmedAt,
-		Uses: r.Uses, UsedAt: r.UsedAt, Source: body.Source, Sequence: r.Sequence, Position: r.Position}
+		RetractedAt: body.RetractedAt, SupersededBy: body.SupersededBy, Supersedes: body.Supersedes,
+		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: body.ConfirmedAt,
+		Uses: r.Uses, UsedAt: r.UsedAt, Source: body.Source, Sequence: r.Sequence, Position: r.Position,
+	}
 	if f.Value, f.Metadata, err = splitAttributes(r.Attributes); f.Value != nil {
 		f.Content = string(f.Value)
 	}
@@ -264,8 +267,11 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if (in.Subject == "") != (in.Predicate == "") {
 		return nil, Errorf(Invalid, "subject and predicate go together: set both or neither")
 	}
-	body := factBody{Subject: e.redact(in.Subject), Predicate: e.redact(in.Predicate), Validity: Active, Source: m.view.Source,
-		Importance: DefaultImportance, Permanence: cmp.Or(in.Permanence, Permanent), Confidence: cmp.Or(in.Confidence, 1)}
+	body := factBody{
+		Subject: e.redact(in.Subject), Predicate: e.redact(in.Predicate), Validity: Active,
+		Source: m.view.Source, Importance: DefaultImportance,
+		Permanence: cmp.Or(in.Permanence, Permanent), Confidence: cmp.Or(in.Confidence, 1),
+	}
 	if in.Importance != nil {
 		body.Importance = *in.Importance
 	}
@@ -301,8 +307,13 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &factDraft{Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes,
-		Sequence: e.redact(in.Sequence), Position: in.Position}, body}
+	d := &factDraft{
+		Record{
+			Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text,
+			Tags: tags, Attributes: attributes, Sequence: e.redact(in.Sequence), Position: in.Position,
+		},
+		body,
+	}
 	d.Slot, d.Heading = e.factSlot(&d.Record, &body), body.heading()
 	d.Passages = e.passages(text)
 	return d, nil
@@ -313,6 +324,7 @@ func (b *factBody) heading() string {
 	return strings.TrimSpace(b.Subject + " " + b.Predicate)
 }
 
+// SetBody writes the body of a record as JSON.
 func SetBody(r *Record, body any) (err error) {
 	r.Body, err = jsonform.Marshal(body)
 	if err != nil {

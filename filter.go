@@ -150,7 +150,9 @@ func (w Where) IsZero() bool { return len(w.conditions) == 0 }
 
 // NeedsText reports whether the condition asks for the text of a record.
 func (w Where) NeedsText(r *Record) bool {
-	return r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition.Condition) bool { return c.Key == "content" })
+	return r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition.Condition) bool {
+		return c.Key == "content"
+	})
 }
 
 // Match reports whether a record's attributes meet the condition.

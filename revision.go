@@ -39,7 +39,9 @@ func (m *Memory) ReviseFact(ctx context.Context, id ID, in FactRevision) (Fact, 
 }
 
 // ReviseValue decides the revision that gives a fact the value that [FactValue] shows.
-func (m *Memory) ReviseValue(ctx context.Context, old Record, value json.RawMessage, now time.Time) (Decision[Fact], error) {
+func (m *Memory) ReviseValue(
+	ctx context.Context, old Record, value json.RawMessage, now time.Time,
+) (Decision[Fact], error) {
 	content, metadata, err := splitAttributes(value)
 	if err != nil {
 		return Decision[Fact]{}, Errorf(Invalid, "value must be a JSON object")
@@ -54,7 +56,9 @@ func (m *Memory) ReviseValue(ctx context.Context, old Record, value json.RawMess
 	return m.decideRevision(ctx, old, in, now)
 }
 
-func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision, now time.Time) (Decision[Fact], error) {
+func (m *Memory) decideRevision(
+	ctx context.Context, old Record, in FactRevision, now time.Time,
+) (Decision[Fact], error) {
 	var none Decision[Fact]
 	e := m.engine
 	r := old

@@ -93,8 +93,10 @@ func New(o Options) (*Server, error) {
 	if len(o.Tools) == 0 && o.Connector == nil {
 		return nil, loci.Errorf(loci.Invalid, "an MCP server needs at least one tool")
 	}
-	s := &Server{opts: o, tools: map[string]*tool.Tool{}, order: map[string]int{}, slots: make(chan struct{}, o.Limits.InFlight),
-		turns: turns{of: map[string]*turn{}}}
+	s := &Server{
+		opts: o, tools: map[string]*tool.Tool{}, order: map[string]int{},
+		slots: make(chan struct{}, o.Limits.InFlight), turns: turns{of: map[string]*turn{}},
+	}
 	// What is not declared answers "method not found".
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	fileCapabilities(&o, capabilities)
@@ -161,12 +163,16 @@ func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		if answered := methods[method] || s.files != nil && resourceMethods[method] || s.prompts && promptMethods[method]; !answered && !strings.HasPrefix(method, "notifications/") {
+		answered := methods[method] || s.files != nil && resourceMethods[method] || s.prompts && promptMethods[method]
+		if !answered && !strings.HasPrefix(method, "notifications/") {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 		}
 		if call, ok := r.(*sdk.CallToolRequest); ok {
 			if _, known := s.tools[call.Params.Name]; !known {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip(call.Params.Name))}
+				return nil, &jsonrpc.Error{
+					Code:    jsonrpc.CodeInvalidParams,
+					Message: fmt.Sprintf("unknown tool %q", clip(call.Params.Name)),
+				}
 			}
 		}
 		if list, ok := r.(*sdk.ListResourcesRequest); ok { // which ones there are depends on the caller

@@ -103,7 +103,10 @@ func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	f := found{Namespace: entry.Namespace, Key: entry.Key, CreatedAt: jsonform.Time(entry.CreatedAt), UpdatedAt: jsonform.Time(entry.UpdatedAt)}
+	f := found{
+		Namespace: entry.Namespace, Key: entry.Key,
+		CreatedAt: jsonform.Time(entry.CreatedAt), UpdatedAt: jsonform.Time(entry.UpdatedAt),
+	}
 	if scored {
 		f.Score = new(round(match.Score))
 	}

@@ -129,7 +129,10 @@ func envelopeSchema() *jsonschema.Schema {
 func refusedFile(args json.RawMessage, err error) Reply {
 	given, parseErr := parseArguments(args, len(args))
 	f, _ := fileArguments(given)
-	v := envelope{Command: clip(f.command, 64), Path: clip(f.path, 9000), Error: &envelopeError{loci.AsError(err).Error(), tree.ErrnoOf(err)}}
+	v := envelope{
+		Command: clip(f.command, 64), Path: clip(f.path, 9000),
+		Error: &envelopeError{loci.AsError(err).Error(), tree.ErrnoOf(err)},
+	}
 	var missing *loci.ConfigurationError
 	switch {
 	case parseErr != nil:

@@ -193,7 +193,8 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 	}
 	for _, label := range i.Namespace {
 		// "u-{user_id}" would be one fixed place that all users share unawares.
-		if inner := strings.TrimSuffix(strings.TrimPrefix(label, "{"), "}"); strings.ContainsAny(inner, "{}") || len(label)-len(inner) == 1 {
+		inner := strings.TrimSuffix(strings.TrimPrefix(label, "{"), "}")
+		if strings.ContainsAny(inner, "{}") || len(label)-len(inner) == 1 {
 			faults = append(faults, fault(at, "namespace label %q: a variable must be the whole label, such as {user_id}", label))
 		}
 	}

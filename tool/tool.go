@@ -236,7 +236,8 @@ func bounded(err error) error {
 // report logs what is not the model's fault and what no surface will see any more.
 func (t *Tool) report(ctx context.Context, c Caller, err error) {
 	var missing *loci.ConfigurationError
-	if e := loci.AsError(err); errors.As(err, &missing) || e.Code == loci.Internal || e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil {
+	if e := loci.AsError(err); errors.As(err, &missing) || e.Code == loci.Internal ||
+		e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil {
 		t.base.logger.ErrorContext(ctx, "tool failed", "tool", t.Name, "request_id", c.RequestID, "code", string(e.Code), "op", e.Op, "cause", e.Err)
 	}
 }
