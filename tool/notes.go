@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/session"
 )
 
@@ -91,7 +92,12 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		}
 		var found []noteHit
 		for _, match := range r.Matches {
-			found = append(found, noteHit{noteID(match.Record.ID), b.scrubPassage(match.Passage, match.Record.Text), round(match.Score), sourceUserMemory})
+			fact, err := loci.FactOf(&match.Record, r.At)
+			if err != nil {
+				return Reply{}, err
+			}
+			text := fence.Key(b.scrub(fact.Subject), b.scrub(fact.Predicate)) + b.scrubPassage(match.Passage, match.Record.Text)
+			found = append(found, noteHit{noteID(match.Record.ID), text, round(match.Score), sourceUserMemory})
 		}
 		if in.IncludeConversation && len(in.Tags) == 0 { // a message has no tags
 			said, err := c.searchConversation(ctx, in.Query, in.TopK)
