@@ -64,6 +64,7 @@ func claudeTool(b *base, t Tool, i Instance) *Tool {
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.Annotations = Annotations{Destructive: true}
 	t.scopes = []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
+	t.choice = &choice{"command", claudeScopes, nil}
 	schema := inputSchema[claudeInput]()
 	choices(schema.Properties["command"], claudeCommands...)
 	schema.Properties["view_range"] = &jsonschema.Schema{

@@ -73,6 +73,8 @@ type Instance struct {
 	// content_and_artifact adds the raw objects in the structured form.
 	ResponseFormat string `json:"response_format,omitempty" yaml:"response_format,omitempty"`
 
+	names map[string]string // what the tools of the entry are called, by their own names
+
 	// Unwired tools of files have no memory: every call is ENOTMEM.
 	Unwired bool `json:"-" yaml:"-"`
 

@@ -91,6 +91,7 @@ func filesTool(b *base, t Tool, i Instance) *Tool {
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.Annotations = Annotations{Destructive: true}
 	t.scopes = []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
+	t.choice = &choice{"command", fileScopes, nil}
 	schema := inputSchema[filesInput]()
 	choices(schema.Properties["command"], commandRead, commandList, commandAppend, commandUpdate, commandDelete)
 	t.takes(schema)

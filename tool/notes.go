@@ -184,7 +184,7 @@ func saveNote(b *base, t Tool, i Instance) *Tool {
 
 func updateNote(b *base, t Tool, i Instance) *Tool {
 	t.Title = "Update note"
-	t.Description = describe("Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use "+i.Prefix+"memory_search to find the note and its note_id, then call this with the note_id and the new content.", i)
+	t.Description = describe("Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use "+i.called("memory_search")+" to find the note and its note_id, then call this with the note_id and the new content.", i)
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.Annotations = Annotations{Destructive: true}
 	t.scopes = []loci.Scope{loci.ScopeWrite}
@@ -198,7 +198,7 @@ func updateNote(b *base, t Tool, i Instance) *Tool {
 
 func deleteNote(b *base, t Tool, i Instance) *Tool {
 	t.Title = "Delete note"
-	t.Description = describe("Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use "+i.Prefix+"memory_search to find the note and its note_id, then call this with the note_id to remove it.", i)
+	t.Description = describe("Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use "+i.called("memory_search")+" to find the note and its note_id, then call this with the note_id to remove it.", i)
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.Annotations = Annotations{Destructive: true, Idempotent: true}
 	t.scopes = []loci.Scope{loci.ScopeDelete}

@@ -136,13 +136,13 @@ type toolEntry struct {
 	bad bool   // a fault of it was reported already
 }
 
-// familyNames lists the families of tools; toolNames, the tools of all families,
+// familyNames lists the families of tools and the preset of several; toolNames, the tools of all families,
 // each name once.
-func familyNames() []string { return tool.Families() }
+func familyNames() []string { return append(tool.Families(), tool.PresetAll) }
 
 // ToolNames lists the tools of all families, each name once.
 func ToolNames() (names []string) {
-	for _, family := range familyNames() {
+	for _, family := range tool.Families() {
 		set, err := tool.New(nil, tool.Config{Entries: []tool.Instance{{Family: family}}})
 		if err != nil {
 			return nil // checkTools would say so
