@@ -138,6 +138,7 @@ const toolMemory = "memory"
 // instance turns the node of a tool into its configuration.
 func (n *node) instance() tool.Instance {
 	i := tool.Instance{Family: tool.FamilyFiles, Tool: toolMemory, Name: n.config["name"], Title: n.config["title"], Description: n.config["description"]}
+	i.Commands = n.commands
 	if n.memory == nil {
 		i.Unwired = true
 		return i

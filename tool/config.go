@@ -78,6 +78,10 @@ type Instance struct {
 	// Unwired tools of files have no memory: every call is ENOTMEM.
 	Unwired bool `json:"-" yaml:"-"`
 
+	// Commands are what the tool memory of the families files and claude may do, such as
+	// read and list; default: all.
+	Commands []string `json:"commands,omitempty" yaml:"commands,omitempty"`
+
 	// Of the tool memory of the families files and claude: which tree it works on, the default being
 	// [loci.DefaultTreeName], so that several tools may share one; whether every thread
 	// has its own, global (the default) or perThread; and what clients show.

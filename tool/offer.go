@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -74,4 +75,55 @@ func (s *Set) For(p loci.Principal) (tools []*Tool) {
 		}
 	}
 	return tools
+}
+
+// commands are those of all that the entry permits, in the order of all.
+func (i Instance) commands(all []string) []string {
+	if i.Commands == nil {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c string) bool { return !slices.Contains(i.Commands, c) })
+}
+
+// commanded says what a tool with some commands may do, and what its callers need.
+func (t *Tool) commanded(commands []string, scopes map[string]loci.Scope) {
+	t.choice = &choice{"command", scopes, nil}
+	t.scopes = nil
+	for _, c := range commands {
+		if s := scopes[c]; !slices.Contains(t.scopes, s) {
+			t.scopes = append(t.scopes, s)
+		}
+	}
+	t.Tier, t.Annotations = SideEffecting, Annotations{Destructive: true}
+	switch {
+	case slices.Equal(t.scopes, []loci.Scope{loci.ScopeRead}):
+		t.Tier, t.Annotations = ReadOnly, Annotations{ReadOnly: true, Idempotent: true}
+	case !slices.ContainsFunc(commands, func(c string) bool { return scopes[c] != loci.ScopeRead && c != commandAppend && c != claudeInsert }):
+		t.Annotations = Annotations{} // they only add
+	}
+}
+
+// checkCommands looks at the commands of an entry.
+func (i Instance) checkCommands(at int, applies bool) (faults []error) {
+	all := fileCommands
+	if i.Family == FamilyClaude {
+		all = claudeCommands
+	}
+	switch {
+	case i.Commands == nil:
+		return nil
+	case !applies:
+		return []error{fault(at, "commands is for the tool memory of the families files and claude only")}
+	case len(i.Commands) == 0:
+		return []error{fault(at, "commands cannot be empty")}
+	}
+	for n, c := range i.Commands {
+		switch {
+		case !slices.Contains(all, c):
+			faults = append(faults, fault(at, "unknown command %q: must be one of %s", c, strings.Join(all, ", ")))
+		case slices.Contains(i.Commands[:n], c):
+			faults = append(faults, fault(at, "command %q is permitted twice: name it once", c))
+		}
+	}
+	return faults
 }

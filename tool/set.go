@@ -251,6 +251,7 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 	}
 	faults = append(faults, i.checkActions(at, has("manage_memory"))...)
 	faults = append(faults, i.checkFiles(at, has("memory"))...)
+	faults = append(faults, i.checkCommands(at, has("memory"))...)
 	switch {
 	case i.ResponseFormat == "":
 	case !has("search_memory"):
