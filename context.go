@@ -210,10 +210,7 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 		if err != nil {
 			return "", err
 		}
-		line := "- " + fence.Text(clean(f.Content))
-		if !f.IsNote() {
-			line = "- [" + fence.Label(clean(f.Subject)) + "] [" + fence.Label(clean(f.Predicate)) + "]: " + fence.Text(clean(f.Content))
-		}
+		line := "- " + fence.Key(clean(f.Subject), clean(f.Predicate)) + fence.Text(clean(f.Content))
 		return line + " (confidence: " + number(f.EffectiveConfidence) + ")\n", nil
 	case KindRule:
 		rule, err := RuleOf(r, at)

@@ -206,9 +206,7 @@ func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStat
 // Episode reads one episode by id, also one that was forgotten. NotFound: there is
 // none in what the handle may read, or it has expired.
 func (m *Memory) Episode(ctx context.Context, id ID) (Episode, error) {
-	f := m.readable(m.engine.now(), KindEpisode)
-	f.NotLive = true
-	r, err := m.one(ctx, f, id)
+	r, _, err := m.kept(ctx, id, KindEpisode)
 	if err != nil {
 		return Episode{}, err
 	}

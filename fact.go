@@ -203,10 +203,8 @@ func joinAttributes(value json.RawMessage, metadata map[string]any) (json.RawMes
 	if len(value) == 0 && len(metadata) == 0 {
 		return nil, nil
 	}
-	all := maps.Clone(metadata)
-	if all == nil {
-		all = map[string]any{}
-	}
+	all := map[string]any{}
+	maps.Copy(all, metadata)
 	if len(value) > 0 {
 		all["content"] = value
 	}
@@ -333,6 +331,18 @@ func SetBody(r *Record, body any) (err error) {
 	return nil
 }
 
+// addKey adds the key of a fact that has one to its attributes.
+func addKey(r *Record, attributes map[string]any) map[string]any {
+	body, err := readFact(r)
+	if err != nil || body.Subject == "" {
+		return attributes
+	}
+	all := map[string]any{}
+	maps.Copy(all, attributes)
+	all["subject"], all["predicate"] = body.Subject, body.Predicate
+	return all
+}
+
 // factSlot is what only one live fact of a namespace may hold.
 func (e *Engine) factSlot(r *Record, body *factBody) string {
 	if body.Subject != "" {
@@ -355,10 +365,7 @@ func normalise(text string) string { return retrieval.Fold(text) }
 // Fact reads one fact by id, also one that is no longer live. NotFound: there is
 // none in this namespace.
 func (m *Memory) Fact(ctx context.Context, id ID) (Fact, error) {
-	now := m.engine.now()
-	f := m.readable(now, KindFact)
-	f.NotLive = true
-	r, err := m.one(ctx, f, id)
+	r, now, err := m.kept(ctx, id, KindFact)
 	if err != nil {
 		return Fact{}, err
 	}
@@ -382,21 +389,11 @@ func (m *Memory) Facts(ctx context.Context, q FactQuery, page Page) (facts []Fac
 	if f.Tags, err = CheckTags(q.Tags); err != nil {
 		return nil, "", err
 	}
-	records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
-	if err != nil {
-		return nil, "", err
-	}
-	facts = make([]Fact, len(records))
-	for i := range records {
-		if facts[i], err = FactOf(&records[i], now); err != nil {
-			return nil, "", err
-		}
-	}
-	return facts, next, nil
+	return listed(ctx, m, f, page, func(r *Record) (Fact, error) { return FactOf(r, now) })
 }
 
 // FactValue shows a fact as the JSON object {"content": …, metadata…}: its content is
-// the fact's JSON value, else its text.
+// the fact's JSON value, else its text. Of a keyed fact "subject" and "predicate" are there.
 func FactValue(r *Record) (json.RawMessage, error) {
 	value, metadata, err := splitAttributes(r.Attributes)
 	if err != nil {
@@ -407,5 +404,5 @@ func FactValue(r *Record) (json.RawMessage, error) {
 			return nil, &Error{Code: Internal, Op: "read fact", Err: err}
 		}
 	}
-	return joinAttributes(value, metadata)
+	return joinAttributes(value, addKey(r, metadata))
 }

@@ -166,10 +166,7 @@ func (m *Memory) addRule(ctx context.Context, c *Change, r Record, body ruleBody
 // Rule reads one rule by id, also one that was forgotten. NotFound: there is none
 // in what the handle may read.
 func (m *Memory) Rule(ctx context.Context, id ID) (Rule, error) {
-	now := m.engine.now()
-	f := m.readable(now, KindRule)
-	f.NotLive = true
-	r, err := m.one(ctx, f, id)
+	r, now, err := m.kept(ctx, id, KindRule)
 	if err != nil {
 		return Rule{}, err
 	}

@@ -55,7 +55,7 @@ var doors = map[string]string{
 const mostDoors = 22
 
 // library is what any program calls, features too.
-var library = []string{"Memory.Search", "Memory.Revisions", "Memory.View", "FactValue"}
+var library = []string{"Memory.Search", "Memory.Revisions", "Memory.View", "FactOf", "FactValue"}
 
 // words are pure functions: the same arguments give the same answer, whoever asks.
 var words = []string{

@@ -224,4 +224,12 @@ func (m *Memory) one(ctx context.Context, f Filter, id ID) (Record, error) {
 	return records[0], nil
 }
 
+// kept reads a record by its id, also one that is no longer live, and says when it did.
+func (m *Memory) kept(ctx context.Context, id ID, kinds ...Kind) (r Record, at time.Time, err error) {
+	f := m.readable(m.engine.now(), kinds...)
+	f.NotLive = true
+	r, err = m.one(ctx, f, id)
+	return r, f.At, err
+}
+
 func notFound(id ID) error { return Errorf(NotFound, "no memory with id %s", id) }

@@ -144,6 +144,7 @@ func (n *node) instance() tool.Instance {
 		Family: tool.FamilyFiles, Tool: toolMemory, Name: n.config["name"],
 		Title: n.config["title"], Description: n.config["description"],
 	}
+	i.Commands = n.commands
 	if n.memory == nil {
 		i.Unwired = true
 		return i

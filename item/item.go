@@ -219,8 +219,33 @@ func (it *Handle) decidePut(
 func (it *Handle) reviseFact(
 	ctx context.Context, old *loci.Record, value json.RawMessage, now time.Time,
 ) (loci.Decision[bool], error) {
+	value, err := withoutKey(old, value, now)
+	if err != nil {
+		return loci.Decision[bool]{}, err
+	}
 	d, err := it.m.ReviseValue(ctx, *old, value, now)
 	return loci.Decision[bool]{Change: d.Change, Embed: d.Embed, Record: d.Record}, err
+}
+
+// withoutKey takes the key of a fact out of a value that shows it. It refuses another one:
+// what has another key is another fact.
+func withoutKey(old *loci.Record, value json.RawMessage, now time.Time) (json.RawMessage, error) {
+	fact, err := loci.FactOf(old, now)
+	if err != nil || fact.Subject == "" {
+		return value, err
+	}
+	v, err := loci.DecodeJSON(value)
+	object, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return nil, loci.Errorf(loci.Invalid, "value must be a JSON object")
+	}
+	for name, is := range map[string]string{"subject": fact.Subject, "predicate": fact.Predicate} {
+		if given, there := object[name]; there && given != is {
+			return nil, loci.Errorf(loci.Invalid, "%s of a fact cannot change: leave it at %.64q, or store another fact", name, is)
+		}
+		delete(object, name)
+	}
+	return loci.MarshalJSON(object)
 }
 
 // Get reads one item; NotFound when there is none. A read moves the expiry of an

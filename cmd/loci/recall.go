@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/fence"
 )
 
 type recallCmd struct {
@@ -82,7 +83,7 @@ func (c *recallCmd) print(a *app, result loci.RecallResult) error {
 			}
 		}
 		out.Results = append(out.Results, r)
-		t.add(append(row, m.ID, a.when(m.CreatedAt), found.Passage)...)
+		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+found.Passage)...)
 	}
 	if a.json {
 		return a.printJSON(out)
