@@ -28,8 +28,6 @@ func TestServeUnderTheRaceDetector(t *testing.T) {
 		"build",
 		"-race",
 		"-gcflags=modernc.org/sqlite/lib=-race=false",
-		"-gcflags=modernc.org/libc=-race=false",
-		"-gcflags=modernc.org/memory=-race=false",
 		"-o",
 		binary,
 		"github.com/loci-memory/loci/cmd/loci",
