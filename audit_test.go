@@ -304,6 +304,9 @@ func TestNoOperationMakesTheLogAccuse(t *testing.T) {
 		d.tree = files
 		for i, op := range all {
 			op.do(d)
+			if i%locitest.Unraced(1, 10) != 0 && i < len(all)-1 {
+				continue // the detector looks at what verifying does a few times only
+			}
 			report, err := d.e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{})
 			if err != nil || len(report.Problems) > 0 {
 				t.Fatalf("operation %d, %s: %+v, %v", i, op.method, report, err)

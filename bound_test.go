@@ -1,3 +1,8 @@
+//go:build !race
+
+// Sizes are met one after the other here, and no goroutine is started: the race
+// detector has nothing to see, and `make test` runs these tests without it.
+
 package loci_test
 
 import (
@@ -218,5 +223,20 @@ func TestPartsOfMessagesAreBounded(t *testing.T) {
 				t.Errorf("%d %s: %v", n, name, err)
 			}
 		}
+	}
+}
+
+// What would come out in too long a line is not let in: JSON writes twice as many
+// bytes for one of these.
+func TestImportOfTooMuch(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+		Content: loci.ContentOptions{KeepSecrets: true},
+	}), "u") // it never comes to a store
+	locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"a":"b"}`, &item.PutOptions{Index: []string{}})
+	long := strings.Replace(locitest.Exported(t, m), `"a":"b"`, `"a":"`+strings.Repeat("\u2028", 10<<20/3)+`"`, 1)
+	_, err := m.Import(t.Context(), strings.NewReader(long), nil)
+	locitest.WantCode(t, err, loci.TooLarge)
+	if err == nil || !strings.Contains(err.Error(), "too much for one memory") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -92,7 +92,9 @@ func (l *ledger) left(ctx context.Context) (tokens int64, budget string, err err
 // day sums the calls that were begun on the engine's day.
 func (l *ledger) day(ctx context.Context) (sum int64, err error) {
 	now := l.m.engine.now()
-	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}, Since: now.Truncate(24 * time.Hour)}
+	f := EventFilter{
+		Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}, Since: now.Truncate(24 * time.Hour),
+	}
 	settled := map[ID]int64{}
 	for page := (Page{Limit: 1000}); ; {
 		events, next, err := l.m.engine.store.Events(ctx, l.m.view.Tenant, f, page)
@@ -151,7 +153,8 @@ func (l *ledger) note(ctx context.Context, typ EventType, payload map[string]any
 	if l.usage != "" {
 		payload["for"] = l.usage
 	}
-	return l.m.engine.store.Apply(ctx, l.m.view.Tenant, Change{Events: []Event{l.m.event(typ, &Record{}, l.m.engine.now(), payload)}})
+	return l.m.engine.store.Apply(ctx, l.m.view.Tenant,
+		Change{Events: []Event{l.m.event(typ, &Record{}, l.m.engine.now(), payload)}})
 }
 
 // completionTimeout bounds a call of a model: less than the lease of a consolidation,

@@ -158,7 +158,10 @@ type group struct {
 
 // run goes through the episodes once, a batch at a time.
 func (c *consolidation) run(ctx context.Context) error {
-	f := Filter{Within: []Namespace{{}}, Kinds: []Kind{KindEpisode}, Statuses: []string{string(Pending), string(Failed)}, At: c.engine.now()}
+	f := Filter{
+		Within: []Namespace{{}}, Kinds: []Kind{KindEpisode},
+		Statuses: []string{string(Pending), string(Failed)}, At: c.engine.now(),
+	}
 	var batch []Record
 	for page := (Page{Limit: consolidationBatch, Order: OldestFirst}); ; {
 		records, next, err := c.engine.store.Records(ctx, c.tenant, f, page)

@@ -61,8 +61,10 @@ type digestion struct {
 // written.
 func (m *Memory) applyDigest(ctx context.Context, g *group, reply lesson.Reply, lease ID) (digested, error) {
 	return Commit(ctx, m, "consolidate", nil, func(now time.Time) (out Decision[digested], err error) {
-		d := &digestion{m: m, butler: g.butler, now: now, evidence: map[string]ID{}, touched: map[ID]bool{}, slots: map[string]bool{},
-			done: digested{Skipped: map[string]int{}}}
+		d := &digestion{
+			m: m, butler: g.butler, now: now, evidence: map[string]ID{}, touched: map[ID]bool{},
+			slots: map[string]bool{}, done: digested{Skipped: map[string]int{}},
+		}
 		var episodes Change
 		err = m.eachEpisode(ctx, g.episodes, now, func(r Record, body episodeBody) error {
 			if body.Lease != lease || body.Status == Consolidated || body.Status == DeadLetter {
@@ -97,7 +99,10 @@ func (d *digestion) all(ctx context.Context, reply lesson.Reply) error {
 	for _, list := range []struct {
 		items []json.RawMessage
 		take  func(context.Context, *digestItem, []ID) (skip string, err error)
-	}{{reply.UpdatedFacts, d.update}, {reply.Confirmations, d.confirmation}, {reply.NewFacts, d.newFact}, {reply.NewRules, d.newRule}} {
+	}{
+		{reply.UpdatedFacts, d.update}, {reply.Confirmations, d.confirmation},
+		{reply.NewFacts, d.newFact}, {reply.NewRules, d.newRule},
+	} {
 		for i, raw := range list.items {
 			if i == maxDigestItems {
 				d.done.Skipped[skipTooMany] += len(list.items) - i
@@ -115,7 +120,9 @@ func (d *digestion) all(ctx context.Context, reply lesson.Reply) error {
 	return nil
 }
 
-func (d *digestion) item(ctx context.Context, raw json.RawMessage, take func(context.Context, *digestItem, []ID) (string, error)) (skip string, err error) {
+func (d *digestion) item(
+	ctx context.Context, raw json.RawMessage, take func(context.Context, *digestItem, []ID) (string, error),
+) (skip string, err error) {
 	var item digestItem
 	if json.Unmarshal(raw, &item) != nil {
 		return skipMalformed, nil //nolint:nilerr // counted
@@ -170,8 +177,10 @@ func (d *digestion) draft(in NewFact) (*factDraft, string, error) {
 }
 
 func (item *digestItem) fact() NewFact {
-	in := NewFact{Content: item.Content, Subject: item.Subject, Predicate: item.Predicate, Scope: item.Scope, Tags: item.Tags,
-		Importance: item.Importance, Permanence: item.Permanence}
+	in := NewFact{
+		Content: item.Content, Subject: item.Subject, Predicate: item.Predicate, Scope: item.Scope,
+		Tags: item.Tags, Importance: item.Importance, Permanence: item.Permanence,
+	}
 	if item.Confidence != nil {
 		in.Confidence = *item.Confidence
 	}

@@ -85,7 +85,9 @@ func (m *Memory) failEpisodes(ctx context.Context, episodes []Record, lease ID) 
 }
 
 // eachEpisode reads episodes anew and calls do for those that are still there and live.
-func (m *Memory) eachEpisode(ctx context.Context, episodes []Record, now time.Time, do func(Record, episodeBody) error) error {
+func (m *Memory) eachEpisode(
+	ctx context.Context, episodes []Record, now time.Time, do func(Record, episodeBody) error,
+) error {
 	f := Filter{Within: []Namespace{m.view.Namespace}, Exact: true, Kinds: []Kind{KindEpisode}, At: now}
 	for i := range episodes {
 		f.IDs = append(f.IDs, episodes[i].ID)

@@ -47,7 +47,9 @@ func jsonLine(v map[string]any) string {
 
 // prompt shows a group to the model, with what its namespace knows about it already.
 func (c *consolidation) prompt(ctx context.Context, m *Memory, g *group) (prompted, error) {
-	p := prompted{Prompt: Prompt{System: lesson.Instructions, MaxTokens: int(c.opts.CompletionTokens)}, model: c.report.Model}
+	p := prompted{
+		Prompt: Prompt{System: lesson.Instructions, MaxTokens: int(c.opts.CompletionTokens)}, model: c.report.Model,
+	}
 	var episodes strings.Builder
 	for i := range g.episodes {
 		episodes.WriteString(episodeLine(&g.episodes[i]))
@@ -101,7 +103,10 @@ func (m *Memory) known(ctx context.Context, g *group, room int64) (string, error
 // own is the filter for what a group may see and touch: live, in its very namespace,
 // in the scope "global" or its agent's.
 func (m *Memory) own(now time.Time, butler string, kinds ...Kind) Filter {
-	return Filter{Within: []Namespace{m.view.Namespace}, Exact: true, Kinds: kinds, Scopes: []string{GlobalScope, butler}, At: now}
+	return Filter{
+		Within: []Namespace{m.view.Namespace}, Exact: true,
+		Kinds: kinds, Scopes: []string{GlobalScope, butler}, At: now,
+	}
 }
 
 // sharingWords returns up to limit records that share the most telling words with the

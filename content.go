@@ -67,7 +67,7 @@ func (e *Engine) checkSize(bytes int) error {
 // maxDepth is how deep a JSON value may nest; package json reads no more.
 const maxDepth = 10_000
 
-// checkJSON refuses JSON that could not be stored as it was sent: what decoders
+// CheckJSON refuses JSON that could not be stored as it was sent: what decoders
 // replace or drop without a word. What is no JSON is left to whoever decodes it.
 func CheckJSON(what string, data []byte) error {
 	switch jsonguard.CheckStored(data, maxDepth, nil) {

@@ -167,10 +167,9 @@ var contextSections = [...]struct {
 	{"## Recent Episodes", KindEpisode, func(q ContextQuotas) float64 { return q.Episodes }},
 }
 
-// check returns the prompt as plain words, for a prompt is no query: what it quotes
-// need not be in a memory.
-// Check refuses a query out of range, and returns its prompt cut to [MaxQueryBytes] and
-// its budget.
+// Check refuses a query out of range, and returns its budget and its prompt, cut to
+// [MaxQueryBytes] and as plain words: a prompt is no query, so what it quotes need not
+// be in a memory.
 func (q *ContextQuery) Check() (prompt string, budget int, err error) {
 	budget = DefaultTokenBudget
 	if q.TokenBudget != nil {
@@ -211,10 +210,7 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 		if err != nil {
 			return "", err
 		}
-		line := "- " + fence.Text(clean(f.Content))
-		if !f.IsNote() {
-			line = "- [" + fence.Label(clean(f.Subject)) + "] [" + fence.Label(clean(f.Predicate)) + "]: " + fence.Text(clean(f.Content))
-		}
+		line := "- " + fence.Key(clean(f.Subject), clean(f.Predicate)) + fence.Text(clean(f.Content))
 		return line + " (confidence: " + number(f.EffectiveConfidence) + ")\n", nil
 	case KindRule:
 		rule, err := RuleOf(r, at)

@@ -37,7 +37,7 @@ func (p Permanence) Rate() (float64, error) {
 	return 0, OneOf("permanence", string(p), Ephemeral, Permanent, Stable, Standard, Volatile)
 }
 
-// oneOfError says which words a field takes; want is sorted.
+// OneOf refuses a word that a field does not take, and says which it takes; want is sorted.
 func OneOf[T ~string](field, have string, want ...T) error {
 	quoted := make([]string, len(want))
 	for i, w := range want {

@@ -9,10 +9,8 @@ import (
 	"log"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -72,86 +70,6 @@ func fences(document, language string) (blocks []string) {
 		blocks = append(blocks, m[1])
 	}
 	return blocks
-}
-
-// TestConfigurationsAreValid gives every configuration in the documents and in
-// examples to the program.
-func TestConfigurationsAreValid(t *testing.T) {
-	configurations := map[string]string{"examples/loci.yaml": readFile(t, "examples/loci.yaml")}
-	for _, path := range documents(t) {
-		document := readFile(t, path)
-		for i, block := range fences(document, "yaml") {
-			configurations[fmt.Sprintf("%s, YAML %d", path, i+1)] = block
-		}
-		for i, block := range fences(document, "json") {
-			if !json.Valid([]byte(block)) {
-				t.Errorf("%s, JSON %d is not valid", path, i+1)
-			}
-		}
-	}
-	dir := t.TempDir()
-	program := filepath.Join(dir, "loci.exe")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/loci") // as `make build`, whose packages it takes
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	file := filepath.Join(dir, "loci.yaml")
-	for name, text := range configurations {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		doctor := exec.Command(program, "--config", file, "--store", "memory:", "doctor")
-		doctor.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") })
-		if out, err := doctor.CombinedOutput(); err != nil || bytes.Contains(out, []byte("fail\t")) {
-			t.Errorf("%s: %v\n%s", name, err, out)
-		}
-	}
-}
-
-// TestReadmeProgramRuns runs the program in README.md as it stands there. The
-// output it promises is the block of text behind it.
-func TestReadmeProgramRuns(t *testing.T) {
-	_, rest, ok := strings.Cut(readFile(t, "README.md"), "```go\n")
-	program, rest, _ := strings.Cut(rest, "```\n")
-	if !ok || !strings.HasPrefix(program, "package main") {
-		t.Fatal("README.md has no program")
-	}
-	want := fences(rest, "text")
-	if len(want) == 0 {
-		t.Fatal("README.md does not say what the program prints")
-	}
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("go", "run", file).CombinedOutput()
-	if err != nil || string(out) != want[0] {
-		t.Errorf("%v, got\n%s", err, out)
-	}
-}
-
-// TestGoInDocumentsIsCompiled: each block of Go in docs stands in this file, where
-// it is compiled and run.
-func TestGoInDocumentsIsCompiled(t *testing.T) {
-	flat := func(code string) string {
-		lines := strings.Split(strings.TrimSpace(code), "\n")
-		for i, l := range lines {
-			lines[i] = strings.TrimSpace(l)
-		}
-		return strings.Join(lines, "\n") + "\n"
-	}
-	here := flat(readFile(t, "docs_test.go"))
-	for _, path := range documents(t) {
-		if !strings.HasPrefix(path, "docs/") || strings.HasPrefix(path, "docs/adr/") {
-			continue
-		}
-		for _, block := range fences(readFile(t, path), "go") {
-			if !strings.Contains(here, flat(block)) {
-				t.Errorf("%s: this is not in docs_test.go:\n%s", path, block)
-			}
-		}
-	}
 }
 
 // The examples below are those of docs/library.md.

@@ -398,7 +398,7 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 	return &Memory{engine: e, view: v}, nil
 }
 
-// clip shortens a text to MaxLabelBytes of valid UTF-8 without NUL.
+// ClipLabel shortens a text to MaxLabelBytes of valid UTF-8 without NUL.
 func ClipLabel(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if len(text) <= MaxLabelBytes {

@@ -87,9 +87,12 @@ func EpisodeOf(r *Record) (Episode, error) {
 	if err != nil {
 		return Episode{}, err
 	}
-	return Episode{ID: r.ID, Namespace: r.Namespace, Content: r.Text, Butler: b.Butler, Session: b.Session, Importance: b.Importance,
-		Tags: r.Tags, Status: b.Status, Attempts: b.Attempts, RetryAt: b.RetryAt, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ForgottenAt: b.ForgottenAt,
-		Uses: r.Uses, UsedAt: r.UsedAt, Version: r.Version, Source: b.Source}, nil
+	return Episode{
+		ID: r.ID, Namespace: r.Namespace, Content: r.Text, Butler: b.Butler, Session: b.Session,
+		Importance: b.Importance, Tags: r.Tags, Status: b.Status, Attempts: b.Attempts,
+		RetryAt: b.RetryAt, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ForgottenAt: b.ForgottenAt,
+		Uses: r.Uses, UsedAt: r.UsedAt, Version: r.Version, Source: b.Source,
+	}, nil
 }
 
 // A NewEpisode is what [Memory.StoreEpisode] stores.
@@ -129,7 +132,10 @@ func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
 	if ttl < time.Millisecond {
 		return nil, 0, Errorf(Invalid, "ttl is %v; it must be at least 1ms", in.TTL)
 	}
-	body := episodeBody{Butler: e.redact(in.Butler), Session: e.redact(in.Session), Importance: DefaultImportance, Status: Pending, Source: m.view.Source}
+	body := episodeBody{
+		Butler: e.redact(in.Butler), Session: e.redact(in.Session),
+		Importance: DefaultImportance, Status: Pending, Source: m.view.Source,
+	}
 	if err := CheckLabel("butler", body.Butler); err != nil {
 		return nil, 0, err
 	}
@@ -148,7 +154,10 @@ func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	r := &Record{Kind: KindEpisode, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Passages: e.passages(text), Tags: tags}
+	r := &Record{
+		Kind: KindEpisode, Namespace: m.view.Namespace, Version: 1,
+		Live: true, Text: text, Passages: e.passages(text), Tags: tags,
+	}
 	return r, ttl.Truncate(time.Millisecond), setEpisode(r, body)
 }
 
@@ -157,7 +166,9 @@ func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
 // namespace, or it has expired; Conflict: it was concluded for good already, or
 // forgotten.
 func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStatus) (Episode, error) {
-	types := map[EpisodeStatus]EventType{Consolidated: EventConsolidated, Failed: EventFailed, DeadLetter: EventDeadLettered}
+	types := map[EpisodeStatus]EventType{
+		Consolidated: EventConsolidated, Failed: EventFailed, DeadLetter: EventDeadLettered,
+	}
 	typ, ok := types[outcome]
 	if !ok {
 		return Episode{}, OneOf("outcome", string(outcome), Consolidated, Failed, DeadLetter)
@@ -182,17 +193,20 @@ func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStat
 			return none, err
 		}
 		episode, err := EpisodeOf(&r)
-		return Decision[Episode]{Reply: episode, Record: id, Change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
-			Events: []Event{m.event(typ, &r, now, map[string]any{"attempts": body.Attempts})}}}, err
+		return Decision[Episode]{
+			Reply: episode, Record: id,
+			Change: Change{
+				Put:    []Put{{Record: r, SameText: true, Revisions: -1}},
+				Events: []Event{m.event(typ, &r, now, map[string]any{"attempts": body.Attempts})},
+			},
+		}, err
 	})
 }
 
 // Episode reads one episode by id, also one that was forgotten. NotFound: there is
 // none in what the handle may read, or it has expired.
 func (m *Memory) Episode(ctx context.Context, id ID) (Episode, error) {
-	f := m.readable(m.engine.now(), KindEpisode)
-	f.NotLive = true
-	r, err := m.one(ctx, f, id)
+	r, _, err := m.kept(ctx, id, KindEpisode)
 	if err != nil {
 		return Episode{}, err
 	}

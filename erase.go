@@ -107,7 +107,8 @@ func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error
 	var others []ID
 	owners := m.engine.owners()
 	for cursor := ""; ; {
-		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 200, Cursor: cursor, NoText: true})
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f,
+			Page{Limit: 200, Cursor: cursor, NoText: true})
 		if err != nil {
 			return nil, err
 		}

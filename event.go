@@ -45,10 +45,12 @@ const (
 )
 
 // EventTypes lists every type.
-var EventTypes = []EventType{EventCreated, EventUpdated, EventConfirmed, EventSuperseded, EventErased, EventImported, EventElevated,
-	EventFaded, EventExpired, EventRetracted, EventForgotten, EventLinked, EventHelpful, EventHarmful, EventPromoted, EventDemoted,
-	EventInverted, EventAppended, EventTrimmed, EventConsolidated, EventFailed, EventDeadLettered, EventClaimed, EventReleased,
-	EventReserved, EventSpent}
+var EventTypes = []EventType{
+	EventCreated, EventUpdated, EventConfirmed, EventSuperseded, EventErased, EventImported, EventElevated,
+	EventFaded, EventExpired, EventRetracted, EventForgotten, EventLinked, EventHelpful, EventHarmful,
+	EventPromoted, EventDemoted, EventInverted, EventAppended, EventTrimmed, EventConsolidated,
+	EventFailed, EventDeadLettered, EventClaimed, EventReleased, EventReserved, EventSpent,
+}
 
 // An Event is one line of the audit log. It holds ids, times, sizes and actors,
 // never the text of a memory. An erase takes the payloads of earlier events about

@@ -159,13 +159,16 @@ func FactOf(r *Record, at time.Time) (Fact, error) {
 	if err != nil {
 		return Fact{}, err
 	}
-	f := Fact{ID: r.ID, Namespace: r.Namespace, Content: r.Text, Subject: body.Subject, Predicate: body.Predicate,
-		Scope: body.Scope, Tags: r.Tags, Importance: body.Importance, Permanence: body.Permanence, DecayRate: decayRates[body.Permanence],
-		Confidence: body.Confidence, EffectiveConfidence: r.Decay.At(at), Validity: r.validityAt(body.Validity, at),
+	f := Fact{
+		ID: r.ID, Namespace: r.Namespace, Content: r.Text, Subject: body.Subject,
+		Predicate: body.Predicate, Scope: body.Scope, Tags: r.Tags, Importance: body.Importance,
+		Permanence: body.Permanence, DecayRate: decayRates[body.Permanence], Confidence: body.Confidence,
+		EffectiveConfidence: r.Decay.At(at), Validity: r.validityAt(body.Validity, at),
 		ValidFrom: body.ValidFrom, ValidUntil: body.ValidUntil, ClosedAt: body.ClosedAt,
-		RetractedAt: body.RetractedAt, SupersededBy: body.SupersededBy,
-		Supersedes: body.Supersedes, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: body.ConfirmedAt,
-		Uses: r.Uses, UsedAt: r.UsedAt, Source: body.Source, Sequence: r.Sequence, Position: r.Position}
+		RetractedAt: body.RetractedAt, SupersededBy: body.SupersededBy, Supersedes: body.Supersedes,
+		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: body.ConfirmedAt,
+		Uses: r.Uses, UsedAt: r.UsedAt, Source: body.Source, Sequence: r.Sequence, Position: r.Position,
+	}
 	if f.Value, f.Metadata, err = splitAttributes(r.Attributes); f.Value != nil {
 		f.Content = string(f.Value)
 	}
@@ -200,10 +203,8 @@ func joinAttributes(value json.RawMessage, metadata map[string]any) (json.RawMes
 	if len(value) == 0 && len(metadata) == 0 {
 		return nil, nil
 	}
-	all := maps.Clone(metadata)
-	if all == nil {
-		all = map[string]any{}
-	}
+	all := map[string]any{}
+	maps.Copy(all, metadata)
 	if len(value) > 0 {
 		all["content"] = value
 	}
@@ -264,8 +265,11 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if (in.Subject == "") != (in.Predicate == "") {
 		return nil, Errorf(Invalid, "subject and predicate go together: set both or neither")
 	}
-	body := factBody{Subject: e.redact(in.Subject), Predicate: e.redact(in.Predicate), Validity: Active, Source: m.view.Source,
-		Importance: DefaultImportance, Permanence: cmp.Or(in.Permanence, Permanent), Confidence: cmp.Or(in.Confidence, 1)}
+	body := factBody{
+		Subject: e.redact(in.Subject), Predicate: e.redact(in.Predicate), Validity: Active,
+		Source: m.view.Source, Importance: DefaultImportance,
+		Permanence: cmp.Or(in.Permanence, Permanent), Confidence: cmp.Or(in.Confidence, 1),
+	}
 	if in.Importance != nil {
 		body.Importance = *in.Importance
 	}
@@ -301,8 +305,13 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &factDraft{Record{Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Tags: tags, Attributes: attributes,
-		Sequence: e.redact(in.Sequence), Position: in.Position}, body}
+	d := &factDraft{
+		Record{
+			Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text,
+			Tags: tags, Attributes: attributes, Sequence: e.redact(in.Sequence), Position: in.Position,
+		},
+		body,
+	}
 	d.Slot, d.Heading = e.factSlot(&d.Record, &body), body.heading()
 	d.Passages = e.passages(text)
 	return d, nil
@@ -313,12 +322,25 @@ func (b *factBody) heading() string {
 	return strings.TrimSpace(b.Subject + " " + b.Predicate)
 }
 
+// SetBody writes the body of a record as JSON.
 func SetBody(r *Record, body any) (err error) {
 	r.Body, err = jsonform.Marshal(body)
 	if err != nil {
 		return &Error{Code: Internal, Op: "encode " + string(r.Kind), Err: err}
 	}
 	return nil
+}
+
+// addKey adds the key of a fact that has one to its attributes.
+func addKey(r *Record, attributes map[string]any) map[string]any {
+	body, err := readFact(r)
+	if err != nil || body.Subject == "" {
+		return attributes
+	}
+	all := map[string]any{}
+	maps.Copy(all, attributes)
+	all["subject"], all["predicate"] = body.Subject, body.Predicate
+	return all
 }
 
 // factSlot is what only one live fact of a namespace may hold.
@@ -343,10 +365,7 @@ func normalise(text string) string { return retrieval.Fold(text) }
 // Fact reads one fact by id, also one that is no longer live. NotFound: there is
 // none in this namespace.
 func (m *Memory) Fact(ctx context.Context, id ID) (Fact, error) {
-	now := m.engine.now()
-	f := m.readable(now, KindFact)
-	f.NotLive = true
-	r, err := m.one(ctx, f, id)
+	r, now, err := m.kept(ctx, id, KindFact)
 	if err != nil {
 		return Fact{}, err
 	}
@@ -370,21 +389,11 @@ func (m *Memory) Facts(ctx context.Context, q FactQuery, page Page) (facts []Fac
 	if f.Tags, err = CheckTags(q.Tags); err != nil {
 		return nil, "", err
 	}
-	records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
-	if err != nil {
-		return nil, "", err
-	}
-	facts = make([]Fact, len(records))
-	for i := range records {
-		if facts[i], err = FactOf(&records[i], now); err != nil {
-			return nil, "", err
-		}
-	}
-	return facts, next, nil
+	return listed(ctx, m, f, page, func(r *Record) (Fact, error) { return FactOf(r, now) })
 }
 
 // FactValue shows a fact as the JSON object {"content": …, metadata…}: its content is
-// the fact's JSON value, else its text.
+// the fact's JSON value, else its text. Of a keyed fact "subject" and "predicate" are there.
 func FactValue(r *Record) (json.RawMessage, error) {
 	value, metadata, err := splitAttributes(r.Attributes)
 	if err != nil {
@@ -395,5 +404,5 @@ func FactValue(r *Record) (json.RawMessage, error) {
 			return nil, &Error{Code: Internal, Op: "read fact", Err: err}
 		}
 	}
-	return joinAttributes(value, metadata)
+	return joinAttributes(value, addKey(r, metadata))
 }

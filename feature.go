@@ -276,7 +276,9 @@ type Settings struct {
 // Settings returns those of the handle's engine.
 func (m *Memory) Settings() Settings {
 	o := &m.engine.opts
-	return Settings{MaxContent: o.Content.MaxBytes, Revisions: o.Retention.Revisions, Tokenizer: o.Tokenizer, Logger: o.Logger}
+	return Settings{
+		MaxContent: o.Content.MaxBytes, Revisions: o.Retention.Revisions, Tokenizer: o.Tokenizer, Logger: o.Logger,
+	}
 }
 
 // Free reports whether no record of the tenant has an id, for an import that keeps the

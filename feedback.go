@@ -95,25 +95,26 @@ func (m *Memory) MarkHarmful(ctx context.Context, id ID, reason string) (Rule, e
 	case len(reason) > MaxReasonBytes:
 		return Rule{}, Errorf(TooLarge, "reason has %d bytes; the limit is %d: shorten it", len(reason), MaxReasonBytes)
 	}
-	return m.mark(ctx, "mark harmful", map[string]any{"id": id, "reason": reason}, id, func(r *Record, b *ruleBody, now time.Time) ([]Event, error) {
-		b.Harms++
-		if reason != "" {
-			b.Reasons = append(b.Reasons, reason)
-			b.Reasons = b.Reasons[max(0, len(b.Reasons)-maxReasons):]
-		}
-		events := []Event{m.event(EventHarmful, r, now, map[string]any{"harmful_count": b.Harms})}
-		if to := demoted(b); to != b.Maturity {
-			events = append(events, m.event(EventDemoted, r, now, map[string]any{"from": b.Maturity, "to": to}))
-			b.Maturity = to
-		}
-		if inverts(b) {
-			events = append(events, m.event(EventInverted, r, now, map[string]any{"from": b.Maturity, "to": AntiPattern}))
-			b.Original, b.Maturity, b.Permanence, b.Validity = r.Text, AntiPattern, Permanent, Active
-			r.Text = m.warning(b)
-			r.UpdatedAt = now
-		}
-		return events, nil
-	})
+	return m.mark(ctx, "mark harmful", map[string]any{"id": id, "reason": reason}, id,
+		func(r *Record, b *ruleBody, now time.Time) ([]Event, error) {
+			b.Harms++
+			if reason != "" {
+				b.Reasons = append(b.Reasons, reason)
+				b.Reasons = b.Reasons[max(0, len(b.Reasons)-maxReasons):]
+			}
+			events := []Event{m.event(EventHarmful, r, now, map[string]any{"harmful_count": b.Harms})}
+			if to := demoted(b); to != b.Maturity {
+				events = append(events, m.event(EventDemoted, r, now, map[string]any{"from": b.Maturity, "to": to}))
+				b.Maturity = to
+			}
+			if inverts(b) {
+				events = append(events, m.event(EventInverted, r, now, map[string]any{"from": b.Maturity, "to": AntiPattern}))
+				b.Original, b.Maturity, b.Permanence, b.Validity = r.Text, AntiPattern, Permanent, Active
+				r.Text = m.warning(b)
+				r.UpdatedAt = now
+			}
+			return events, nil
+		})
 }
 
 // warning is the text of a rule's anti-pattern, with as many of its newest reasons
@@ -127,7 +128,9 @@ func (m *Memory) warning(b *ruleBody) string {
 }
 
 // mark changes the counts of a rule; rate returns the events of it.
-func (m *Memory) mark(ctx context.Context, op string, request any, id ID, rate func(*Record, *ruleBody, time.Time) ([]Event, error)) (Rule, error) {
+func (m *Memory) mark(
+	ctx context.Context, op string, request any, id ID, rate func(*Record, *ruleBody, time.Time) ([]Event, error),
+) (Rule, error) {
 	return Commit(ctx, m, op, request, func(now time.Time) (Decision[Rule], error) {
 		var none Decision[Rule]
 		old, err := m.one(ctx, m.writable(now, KindRule), id)

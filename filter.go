@@ -2,6 +2,7 @@ package loci
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/condition"
@@ -120,8 +121,9 @@ func (f *Filter) Covers(n Namespace) bool {
 	return false
 }
 
-// A Where is a condition on a record's attributes: metadata, the keys of a
-// structured content, the fields of an item. The zero Where always holds.
+// A Where is a condition on a record's attributes: the subject and predicate of a keyed
+// fact, metadata, the keys of a structured content, the fields of an item. Of two of one
+// name the first of these counts. The zero Where always holds.
 //
 // Its source is a JSON object whose keys are all required to match: a scalar by
 // equality, an object as a subset, an array element by element, and an object of
@@ -148,9 +150,11 @@ func ParseWhere(filter map[string]any) (Where, error) {
 // IsZero reports whether the condition always holds.
 func (w Where) IsZero() bool { return len(w.conditions) == 0 }
 
-// NeedsText reports whether the condition asks for the text of a record.
+// NeedsText reports whether the condition asks for the text or the body of a live record.
 func (w Where) NeedsText(r *Record) bool {
-	return r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition.Condition) bool { return c.Key == "content" })
+	return r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition.Condition) bool {
+		return c.Key == "content" || strings.HasPrefix(r.Slot, "key:") && (c.Key == "subject" || c.Key == "predicate")
+	})
 }
 
 // Match reports whether a record's attributes meet the condition.
@@ -166,6 +170,9 @@ func (w Where) Match(r *Record) bool {
 			return false
 		}
 		doc = object
+	}
+	if r.Kind == KindFact {
+		doc = addKey(r, doc)
 	}
 	content, _ := doc["content"].(map[string]any)
 	for _, c := range w.conditions {

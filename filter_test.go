@@ -195,3 +195,52 @@ func TestSlotRanges(t *testing.T) {
 		}
 	}
 }
+
+// TestFactsAreFilteredByTheirKey: subject and predicate are conditions like metadata, for a
+// list and for a search; of a fact with a key they are the key, whatever its metadata say.
+func TestFactsAreFilteredByTheirKey(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		old := locitest.StoreFact(t, m, loci.NewFact{Content: "red", Subject: "user", Predicate: "favorite_color"}).ID
+		blue := locitest.StoreFact(t, m, loci.NewFact{Content: "blue", Subject: "user", Predicate: "favorite_color",
+			Metadata: map[string]any{"subject": "shadow"}}).ID
+		note := locitest.StoreFact(t, m, loci.NewFact{Content: "blue whales", Metadata: map[string]any{"subject": "whale"}}).ID
+		for _, c := range []struct {
+			filter  string
+			history bool
+			want    []loci.ID
+		}{
+			{`{"subject":"user"}`, false, []loci.ID{blue}},
+			{`{"subject":"user"}`, true, []loci.ID{blue, old}},
+			{`{"subject":"user","predicate":"favorite_color"}`, false, []loci.ID{blue}},
+			{`{"subject":"user","predicate":"home"}`, false, nil},
+			{`{"subject":"User"}`, false, nil},
+			{`{"subject":"shadow"}`, false, nil},
+			{`{"subject":"whale"}`, false, []loci.ID{note}},
+			{`{"predicate":{"$gte":"f"}}`, false, []loci.ID{blue}},
+			{`{"subjects":"user"}`, false, nil},
+		} {
+			where, err := loci.ParseWhere(parseFilter(t, c.filter))
+			if err != nil {
+				t.Fatal(err)
+			}
+			facts, _, err := m.Facts(t.Context(), loci.FactQuery{Where: where, History: c.history}, loci.Page{})
+			var listed, searched []loci.ID
+			for _, f := range facts {
+				listed = append(listed, f.ID)
+			}
+			if err != nil || !sameIDs(listed, c.want) {
+				t.Errorf("list by %s: %v, %v; want %v", c.filter, listed, err, c.want)
+			}
+			if c.history {
+				continue
+			}
+			for _, match := range locitest.Search(t, m, loci.Query{Text: "blue", Where: where}).Matches {
+				searched = append(searched, match.Record.ID)
+			}
+			if !sameIDs(searched, c.want) {
+				t.Errorf("search by %s: %v; want %v", c.filter, searched, c.want)
+			}
+		}
+	})
+}

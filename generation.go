@@ -46,7 +46,9 @@ func (e *Engine) Generations(ctx context.Context, t Tenant) ([]Generation, error
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Generation{Space: s, Active: s == active, Wanted: s == e.Space(), Vectors: n, Lacking: counts.Unembedded})
+		out = append(out, Generation{
+			Space: s, Active: s == active, Wanted: s == e.Space(), Vectors: n, Lacking: counts.Unembedded,
+		})
 	}
 	rank := func(g Generation) int {
 		switch {

@@ -149,9 +149,7 @@ func TestEightWritersOfOneKey(t *testing.T) {
 		if _, file := s.(*sqlite.Store); file {
 			rounds = locitest.Long(100, 1000) // a round syncs eight transactions to the disk
 		}
-		if locitest.Raced {
-			rounds /= 10 // the whole of it runs without the detector
-		}
+		rounds = locitest.Unraced(rounds, 10) // a race shows in the first few
 		for round := range rounds {
 			var wait sync.WaitGroup
 			for w := range writers {

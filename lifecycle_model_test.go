@@ -458,25 +458,25 @@ func (p *play) run(operations int) {
 }
 
 // TestLifecycleEqualsItsReference plays 100,000 random operations in games of 500, each
-// with a store of its own; a twentieth of it beside the race detector, which has little to
-// see here. Games wait a little after a conflict, so several are played at once.
+// with a store of its own; four short games of each store beside the race detector, which
+// has little to see here. Games wait a little after a conflict, so several are played at once.
 func TestLifecycleEqualsItsReference(t *testing.T) {
-	const game, tables = 500, 4
-	share := 1
-	if locitest.Raced {
-		share = 20
-	}
+	const tables = 4
+	game := locitest.Unraced(500, 50)
 	for name, c := range map[string]struct {
 		open       func(t *testing.T) loci.Store
 		operations int
 	}{
-		"memory": {func(*testing.T) loci.Store { return locitest.OpenMemory() }, 100_000},
-		"sqlite": {func(t *testing.T) loci.Store { return locitest.OpenSQLite(t) }, locitest.Long(10_000, 100_000)},
+		"memory": {func(*testing.T) loci.Store { return locitest.OpenMemory() }, locitest.Unraced(100_000, tables*game)},
+		"sqlite": {
+			func(t *testing.T) loci.Store { return locitest.OpenSQLite(t) },
+			locitest.Unraced(locitest.Long(10_000, 100_000), tables*game),
+		},
 	} {
 		for table := range tables {
 			t.Run(fmt.Sprint(name, table), func(t *testing.T) {
 				t.Parallel()
-				for n := table; n < c.operations/game/share; n += tables {
+				for n := table; n < c.operations/game; n += tables {
 					newPlay(t, c.open(t), uint64(n)).run(game)
 				}
 			})

@@ -66,8 +66,13 @@ func (m *Memory) Link(ctx context.Context, from ID, typ LinkType, to ID) error {
 				return Decision[ID]{Reply: from, Record: from}, nil
 			}
 		}
-		return Decision[ID]{Reply: from, Record: from, Change: Change{Links: []Link{{From: from, Type: typ, To: to, At: now}},
-			Events: []Event{m.event(EventLinked, &r, now, map[string]any{"type": typ, "to": to})}}}, nil
+		return Decision[ID]{
+			Reply: from, Record: from,
+			Change: Change{
+				Links:  []Link{{From: from, Type: typ, To: to, At: now}},
+				Events: []Event{m.event(EventLinked, &r, now, map[string]any{"type": typ, "to": to})},
+			},
+		}, nil
 	})
 	return err
 }

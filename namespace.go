@@ -37,6 +37,7 @@ func (t Tenant) String() string { return t.name }
 // IsZero reports whether t names no tenant.
 func (t Tenant) IsZero() bool { return t.name == "" }
 
+// CheckLabel refuses what cannot be a label: empty, over [MaxLabelBytes], not UTF-8, with NUL.
 func CheckLabel(field, s string) error {
 	switch {
 	case s == "":

@@ -26,7 +26,7 @@ func ParseID(s string) (ID, error) {
 	return ID{}, Errorf(Invalid, "id must be a UUID such as 01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77")
 }
 
-// derivedID is the same UUID for the same parts, for imports that may be repeated.
+// DerivedID is the same UUID for the same parts, for imports that may be repeated.
 func DerivedID(space ID, parts ...string) ID {
 	var data []byte
 	for _, p := range parts {

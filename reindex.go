@@ -418,7 +418,9 @@ func (r *reindexing) together(ctx context.Context, records []Record) ([]RecordVe
 	vectors := make([]RecordVectors, len(records))
 	for i := range records {
 		n := len(records[i].Passages)
-		vectors[i] = RecordVectors{ID: records[i].ID, Version: records[i].Version, Vectors: Vectors{Space: r.report.To, Rows: rows[:n:n]}}
+		vectors[i] = RecordVectors{
+			ID: records[i].ID, Version: records[i].Version, Vectors: Vectors{Space: r.report.To, Rows: rows[:n:n]},
+		}
 		rows = rows[n:]
 	}
 	return vectors, nil

@@ -3,7 +3,10 @@ package loci
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/internal/fence"
 )
 
 // A FactRevision says what to change about a fact; nil fields stay.
@@ -38,8 +41,10 @@ func (m *Memory) ReviseFact(ctx context.Context, id ID, in FactRevision) (Fact, 
 	})
 }
 
-// ReviseValue decides the revision that gives a fact the value that [FactValue] shows.
-func (m *Memory) ReviseValue(ctx context.Context, old Record, value json.RawMessage, now time.Time) (Decision[Fact], error) {
+// ReviseValue decides the revision that gives a fact the value that [FactValue] shows, but for a key.
+func (m *Memory) ReviseValue(
+	ctx context.Context, old Record, value json.RawMessage, now time.Time,
+) (Decision[Fact], error) {
 	content, metadata, err := splitAttributes(value)
 	if err != nil {
 		return Decision[Fact]{}, Errorf(Invalid, "value must be a JSON object")
@@ -54,7 +59,9 @@ func (m *Memory) ReviseValue(ctx context.Context, old Record, value json.RawMess
 	return m.decideRevision(ctx, old, in, now)
 }
 
-func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision, now time.Time) (Decision[Fact], error) {
+func (m *Memory) decideRevision(
+	ctx context.Context, old Record, in FactRevision, now time.Time,
+) (Decision[Fact], error) {
 	var none Decision[Fact]
 	e := m.engine
 	r := old
@@ -72,7 +79,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 	if in.Content != nil || in.Value != nil {
 		var content string
 		if in.Content != nil {
-			content = *in.Content
+			content = strings.TrimPrefix(*in.Content, fence.Key(body.Subject, body.Predicate)) // a reader copies what it was shown
 		}
 		if r.Text, value, err = e.content(content, in.Value); err != nil {
 			return none, err
@@ -117,9 +124,7 @@ func (m *Memory) decideRevision(ctx context.Context, old Record, in FactRevision
 
 // Revisions returns the earlier states of a record, newest first.
 func (m *Memory) Revisions(ctx context.Context, id ID) ([]Revision, error) {
-	f := m.readable(m.engine.now())
-	f.NotLive = true
-	if _, err := m.one(ctx, f, id); err != nil {
+	if _, _, err := m.kept(ctx, id); err != nil {
 		return nil, err
 	}
 	return m.engine.store.Revisions(ctx, m.view.Tenant, id)
@@ -127,9 +132,7 @@ func (m *Memory) Revisions(ctx context.Context, id ID) ([]Revision, error) {
 
 // Links returns the links from or to a record, oldest first.
 func (m *Memory) Links(ctx context.Context, id ID) ([]Link, error) {
-	f := m.readable(m.engine.now())
-	f.NotLive = true
-	if _, err := m.one(ctx, f, id); err != nil {
+	if _, _, err := m.kept(ctx, id); err != nil {
 		return nil, err
 	}
 	return m.engine.store.Links(ctx, m.view.Tenant, id)

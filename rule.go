@@ -97,11 +97,15 @@ func RuleOf(r *Record, at time.Time) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	return Rule{ID: r.ID, Namespace: r.Namespace, Content: r.Text, Original: b.Original, Scope: b.Scope, Tags: r.Tags, Maturity: b.Maturity,
-		Successes: b.Successes, Harms: b.Harms, Applied: b.Applied, Effectiveness: Effectiveness(b.Successes, b.Harms), Reasons: b.Reasons,
-		AppliedAt: b.AppliedAt, Importance: DefaultImportance, Permanence: b.Permanence, DecayRate: decayRates[b.Permanence], Confidence: b.Confidence,
-		EffectiveConfidence: r.Decay.At(at), Validity: r.validityAt(b.Validity, at), ForgottenAt: b.ForgottenAt, Version: r.Version,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: b.ConfirmedAt, Uses: r.Uses, UsedAt: r.UsedAt, Source: b.Source}, nil
+	return Rule{
+		ID: r.ID, Namespace: r.Namespace, Content: r.Text, Original: b.Original, Scope: b.Scope, Tags: r.Tags,
+		Maturity: b.Maturity, Successes: b.Successes, Harms: b.Harms, Applied: b.Applied,
+		Effectiveness: Effectiveness(b.Successes, b.Harms), Reasons: b.Reasons, AppliedAt: b.AppliedAt,
+		Importance: DefaultImportance, Permanence: b.Permanence, DecayRate: decayRates[b.Permanence],
+		Confidence: b.Confidence, EffectiveConfidence: r.Decay.At(at), Validity: r.validityAt(b.Validity, at),
+		ForgottenAt: b.ForgottenAt, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		ConfirmedAt: b.ConfirmedAt, Uses: r.Uses, UsedAt: r.UsedAt, Source: b.Source,
+	}, nil
 }
 
 // A NewRule is what [Memory.StoreRule] stores.
@@ -135,12 +139,17 @@ func (m *Memory) draftRule(in NewRule) (*Record, ruleBody, error) {
 	if err != nil {
 		return nil, ruleBody{}, err
 	}
-	body := ruleBody{Scope: cmp.Or(e.redact(in.Scope), GlobalScope), Maturity: Candidate, Confidence: ruleConfidence, Permanence: Standard,
-		Validity: Active, Source: m.view.Source}
+	body := ruleBody{
+		Scope: cmp.Or(e.redact(in.Scope), GlobalScope), Maturity: Candidate,
+		Confidence: ruleConfidence, Permanence: Standard, Validity: Active, Source: m.view.Source,
+	}
 	if err := CheckLabel("scope", body.Scope); err != nil {
 		return nil, ruleBody{}, err
 	}
-	return &Record{Kind: KindRule, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text, Passages: e.passages(text), Tags: tags}, body, nil
+	return &Record{
+		Kind: KindRule, Namespace: m.view.Namespace, Version: 1,
+		Live: true, Text: text, Passages: e.passages(text), Tags: tags,
+	}, body, nil
 }
 
 // addRule adds a new rule to a change.
@@ -157,10 +166,7 @@ func (m *Memory) addRule(ctx context.Context, c *Change, r Record, body ruleBody
 // Rule reads one rule by id, also one that was forgotten. NotFound: there is none
 // in what the handle may read.
 func (m *Memory) Rule(ctx context.Context, id ID) (Rule, error) {
-	now := m.engine.now()
-	f := m.readable(now, KindRule)
-	f.NotLive = true
-	r, err := m.one(ctx, f, id)
+	r, now, err := m.kept(ctx, id, KindRule)
 	if err != nil {
 		return Rule{}, err
 	}
@@ -191,7 +197,9 @@ func (m *Memory) Rules(ctx context.Context, q RuleQuery, page Page) (rules []Rul
 }
 
 // listed reads a page of records and decodes them.
-func listed[T any](ctx context.Context, m *Memory, f Filter, page Page, decode func(*Record) (T, error)) (out []T, next string, err error) {
+func listed[T any](
+	ctx context.Context, m *Memory, f Filter, page Page, decode func(*Record) (T, error),
+) (out []T, next string, err error) {
 	records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
 	if err != nil {
 		return nil, "", err

@@ -114,7 +114,9 @@ func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[St
 // expired stays expired: there is nothing left to supersede. fromNow says that the
 // caller did not date the new fact; it then begins no earlier than the old one, also
 // when the clock was set back in between.
-func (m *Memory) giveWay(c *Change, old *Record, next *factBody, by ID, fromNow bool, now time.Time) (superseded bool, err error) {
+func (m *Memory) giveWay(
+	c *Change, old *Record, next *factBody, by ID, fromNow bool, now time.Time,
+) (superseded bool, err error) {
 	r := *old
 	body, err := readFact(&r)
 	if err != nil {

@@ -251,7 +251,8 @@ func (m *Memory) eraseOldest(ctx context.Context, f Filter, most int64) (n int64
 		erased, err := Commit(ctx, m, "sweep", nil, func(now time.Time) (Decision[int64], error) {
 			// Listed before they are counted: what another sweep erases in between it
 			// erases of this list, which is a conflict, or before the count.
-			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: sweepBatch, Order: OldestFirst})
+			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f,
+				Page{Limit: sweepBatch, Order: OldestFirst})
 			if err != nil {
 				return Decision[int64]{}, err
 			}

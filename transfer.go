@@ -155,7 +155,9 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 	now := m.engine.now()
 	x := &Exporter{m: m, enc: lineWriter{out}, progress: progress, end: exportLine{Type: "end"}}
 	reach := Filter{Within: []Namespace{m.view.Namespace}, Kinds: m.engine.memoryKinds(), At: now, NotLive: true}
-	if err := x.enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now}); err != nil {
+	if err := x.enc.Encode(exportLine{
+		Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now,
+	}); err != nil {
 		return 0, err
 	}
 	if err := x.Each(ctx, m, reach, NewestFirst, x.Write); err != nil {
@@ -180,7 +182,9 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 
 // Each calls do for each record that a filter selects in the reach of a handle, page
 // by page in an order.
-func (x *Exporter) Each(ctx context.Context, m *Memory, f Filter, order Order, do func(context.Context, *Record) error) error {
+func (x *Exporter) Each(
+	ctx context.Context, m *Memory, f Filter, order Order, do func(context.Context, *Record) error,
+) error {
 	for cursor := ""; ; {
 		records, next, err := m.Records(ctx, f, Page{Limit: m.engine.exportPage(), Cursor: cursor, Order: order})
 		if err != nil {
@@ -203,9 +207,12 @@ func (x *Exporter) Each(ctx context.Context, m *Memory, f Filter, order Order, d
 // Write writes a record and its earlier states.
 func (x *Exporter) Write(ctx context.Context, r *Record) error {
 	x.end.Records++
-	err := x.enc.Encode(exportLine{Type: "record", ID: r.ID, Kind: r.Kind, Namespace: x.m.lineNamespace(r), Slot: []byte(r.Slot),
-		Version: int(r.Version), Live: r.Live, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
-		Sequence: r.Sequence, Position: r.Position, Text: r.Text, Tags: r.Tags, Attributes: r.Attributes, Body: exportedBody(r)})
+	err := x.enc.Encode(exportLine{
+		Type: "record", ID: r.ID, Kind: r.Kind, Namespace: x.m.lineNamespace(r),
+		Slot: []byte(r.Slot), Version: int(r.Version), Live: r.Live, CreatedAt: r.CreatedAt,
+		UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Sequence: r.Sequence, Position: r.Position,
+		Text: r.Text, Tags: r.Tags, Attributes: r.Attributes, Body: exportedBody(r),
+	})
 	if err != nil || r.Version == 1 {
 		return err
 	}
@@ -218,8 +225,10 @@ func (x *Exporter) Write(ctx context.Context, r *Record) error {
 			continue
 		}
 		x.end.RevisionLines++
-		if err := x.enc.Encode(exportLine{Type: "revision", ID: r.ID, Version: int(v.Version), UpdatedAt: v.UpdatedAt, ReplacedAt: v.ReplacedAt,
-			Text: v.Text, Tags: v.Tags, Attributes: v.Attributes}); err != nil {
+		if err := x.enc.Encode(exportLine{
+			Type: "revision", ID: r.ID, Version: int(v.Version), UpdatedAt: v.UpdatedAt,
+			ReplacedAt: v.ReplacedAt, Text: v.Text, Tags: v.Tags, Attributes: v.Attributes,
+		}); err != nil {
 			return err
 		}
 	}
@@ -248,7 +257,9 @@ func (x *Exporter) links(ctx context.Context, reach Filter, r *Record) error {
 				continue
 			}
 			x.end.Links++
-			if err := x.enc.Encode(exportLine{Type: "link", From: l.From, LinkType: l.Type, To: l.To, CreatedAt: l.At}); err != nil {
+			if err := x.enc.Encode(exportLine{
+				Type: "link", From: l.From, LinkType: l.Type, To: l.To, CreatedAt: l.At,
+			}); err != nil {
 				return err
 			}
 		}

@@ -58,7 +58,9 @@ const maxSkipped = 20
 // in memory. Once the embedder does not answer, everything from there on is stored
 // without vectors; they follow by [Engine.Backfill].
 func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
-	in := importer{m: m, takers: map[Kind]Taker{}, rank: map[Kind]int{}, lines: map[ID]int{}, silent: map[*encoder]bool{}}
+	in := importer{
+		m: m, takers: map[Kind]Taker{}, rank: map[Kind]int{}, lines: map[ID]int{}, silent: map[*encoder]bool{},
+	}
 	if err := in.read(r); err != nil {
 		return in.report, err
 	}
@@ -273,7 +275,7 @@ func (in *importer) link(line *exportLine) error {
 	return err
 }
 
-// importTime brings a time to the form of stores. One outside of the years that
+// CheckTime brings a time to the form of stores. One outside of the years that
 // can be written again would spoil every later export.
 func CheckTime(field string, t time.Time) (time.Time, error) {
 	if t.IsZero() {

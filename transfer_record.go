@@ -12,8 +12,11 @@ import (
 // importRecord checks what every record of an export must have.
 func (m *Memory) importRecord(in *exportLine) (*Imported, error) {
 	place, _ := m.engine.placeOf(in.Kind, in.Namespace)
-	r := Record{ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(place...), Slot: string(in.Slot), Version: int64(in.Version),
-		Live: in.Live, Sequence: in.Sequence, Position: in.Position, Text: in.Text, Tags: in.Tags, Attributes: in.Attributes, Body: in.Body}
+	r := Record{
+		ID: in.ID, Kind: in.Kind, Namespace: m.view.Namespace.Child(place...), Slot: string(in.Slot),
+		Version: int64(in.Version), Live: in.Live, Sequence: in.Sequence, Position: in.Position,
+		Text: in.Text, Tags: in.Tags, Attributes: in.Attributes, Body: in.Body,
+	}
 	switch {
 	case r.ID.IsZero():
 		return nil, Errorf(Invalid, "id is missing")

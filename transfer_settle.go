@@ -181,5 +181,6 @@ func (in *importer) saysSame(a, b *Record) bool {
 	if errX != nil || errY != nil {
 		return false
 	}
-	return normalise(a.Text) == normalise(b.Text) && x.Subject == y.Subject && x.Predicate == y.Predicate && x.Scope == y.Scope
+	return normalise(a.Text) == normalise(b.Text) && x.Subject == y.Subject && x.Predicate == y.Predicate &&
+		x.Scope == y.Scope
 }

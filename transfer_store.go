@@ -119,7 +119,9 @@ func (in *importer) count(report ImportReport) {
 }
 
 // decide makes the change of a batch.
-func (in *importer) decide(ctx context.Context, drafts []*Imported, vectors [][]Vectors, now time.Time) (d Decision[ImportReport], err error) {
+func (in *importer) decide(
+	ctx context.Context, drafts []*Imported, vectors [][]Vectors, now time.Time,
+) (d Decision[ImportReport], err error) {
 	if active, err := in.m.expectedSpace(ctx, false); err != nil || active != in.active {
 		return d, cmp.Or(err, errMoved) // the vectors are not of the space they were made for
 	}

@@ -17,10 +17,7 @@ const (
 // may not read is passed over. It never fails what it is called for: an error is
 // logged.
 func (m *Memory) CountUse(ctx context.Context, kind Kind, id ID) {
-	now := m.engine.now()
-	f := m.readable(now, kind)
-	f.NotLive = true
-	r, err := m.one(ctx, f, id)
+	r, now, err := m.kept(ctx, id, kind)
 	if err != nil {
 		m.engine.opts.Logger.WarnContext(ctx, "use was not counted", "error", err)
 		return

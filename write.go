@@ -35,7 +35,9 @@ type Decision[R any] struct {
 // otherwise lets decide read and decide, embeds new texts, applies the change, and
 // starts over when another writer was quicker. request identifies what was asked, as
 // JSON. A nil one is a step of a larger call: the handle's idempotency key is not its.
-func Commit[R any](ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error)) (reply R, err error) {
+func Commit[R any](
+	ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error),
+) (reply R, err error) {
 	e := m.engine
 	key, fingerprint, err := m.idempotency(op, request)
 	if err != nil {
@@ -84,7 +86,8 @@ func Commit[R any](ctx context.Context, m *Memory, op string, request any, decid
 			d.Change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.Record, At: now,
 				ExpiresAt: now.Add(e.opts.Retention.IdempotencyTTL)}
 		}
-		if len(d.Change.Put)+len(d.Change.Erase)+len(d.Change.Links)+len(d.Change.Events) == 0 && d.Change.Reply == nil {
+		if len(d.Change.Put)+len(d.Change.Erase)+len(d.Change.Links)+len(d.Change.Events) == 0 &&
+			d.Change.Reply == nil {
 			return d.Reply, nil
 		}
 		if err := m.checkPuts(&d.Change); err != nil {
@@ -219,6 +222,14 @@ func (m *Memory) one(ctx context.Context, f Filter, id ID) (Record, error) {
 		return Record{}, notFound(id)
 	}
 	return records[0], nil
+}
+
+// kept reads a record by its id, also one that is no longer live, and says when it did.
+func (m *Memory) kept(ctx context.Context, id ID, kinds ...Kind) (r Record, at time.Time, err error) {
+	f := m.readable(m.engine.now(), kinds...)
+	f.NotLive = true
+	r, err = m.one(ctx, f, id)
+	return r, f.At, err
 }
 
 func notFound(id ID) error { return Errorf(NotFound, "no memory with id %s", id) }

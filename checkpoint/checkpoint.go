@@ -63,7 +63,7 @@ type Checkpoint struct {
 	Values map[string]Typed `json:"channel_values"`
 }
 
-// A CheckpointWrite is what a task wrote to a channel before the next checkpoint.
+// A Write is what a task wrote to a channel before the next checkpoint.
 type Write struct {
 	Task     string `json:"task_id"`
 	TaskPath string `json:"task_path,omitempty"`
@@ -77,15 +77,15 @@ type Write struct {
 	Value   Typed  `json:"value"`
 }
 
-// A SavedCheckpoint is a checkpoint as it was read.
+// Saved is a checkpoint as it was read.
 type Saved struct {
 	Checkpoint
 	Writes    []Write   `json:"pending_writes"` // in order of task path, task and index
 	CreatedAt time.Time `json:"created_at"`     // when it was first stored
 }
 
-// Checkpoints keeps the state of LangGraph graphs in a handle's namespace, neither
-// above nor below it. Searches never find any of it.
+// A Handle keeps the state of LangGraph graphs in the namespace of a [loci.Memory],
+// neither above nor below it. Searches never find any of it.
 //
 // A checkpoint is a record, and so is each value of a channel: one that does not
 // change between two checkpoints is stored once, and both refer to it.
@@ -217,14 +217,20 @@ func (c *Handle) decidePut(ctx context.Context, in *Checkpoint, now time.Time) (
 			parent = &found.body
 		}
 	}
-	body := body{Thread: in.Thread, Namespace: in.Namespace, ID: in.ID, Parent: in.Parent, Format: in.Format,
-		Type: in.State.Type, MetadataType: in.TypedMetadata.Type, Metadata: in.TypedMetadata.Data, Versions: in.Versions}
+	body := body{
+		Thread: in.Thread, Namespace: in.Namespace, ID: in.ID, Parent: in.Parent,
+		Format: in.Format, Type: in.State.Type, MetadataType: in.TypedMetadata.Type,
+		Metadata: in.TypedMetadata.Data, Versions: in.Versions,
+	}
 	fresh, err := c.assign(ctx, &body, in.Values, old, parent, now)
 	if err != nil {
 		return d, err
 	}
-	r := &loci.Record{ID: c.m.NewID(), Kind: Kind, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now,
-		Slot: slotOf(in.Thread, in.Namespace, in.ID), Sequence: runOf(in.Metadata), Text: string(in.State.Data), Attributes: in.Metadata}
+	r := &loci.Record{
+		ID: c.m.NewID(), Kind: Kind, Namespace: c.m.Namespace(), Version: 1,
+		CreatedAt: now, UpdatedAt: now, Slot: slotOf(in.Thread, in.Namespace, in.ID),
+		Sequence: runOf(in.Metadata), Text: string(in.State.Data), Attributes: in.Metadata,
+	}
 	typ := loci.EventCreated
 	if old != nil {
 		typ = loci.EventUpdated
@@ -251,7 +257,9 @@ func (c *Handle) decidePut(ctx context.Context, in *Checkpoint, now time.Time) (
 
 // assign settles for each channel which record holds its value, and returns the
 // records that are new.
-func (c *Handle) assign(ctx context.Context, body *body, values map[string]Typed, old *stored, parent *body, now time.Time) (fresh []loci.Record, err error) {
+func (c *Handle) assign(
+	ctx context.Context, body *body, values map[string]Typed, old *stored, parent *body, now time.Time,
+) (fresh []loci.Record, err error) {
 	body.Values = map[string]loci.ID{}
 	had, err := c.oldValues(ctx, old)
 	if err != nil {
@@ -294,8 +302,11 @@ func (c *Handle) assign(ctx context.Context, body *body, values map[string]Typed
 
 func (c *Handle) valueRecord(body *body, channel string, v Typed, now time.Time) (*loci.Record, error) {
 	id := c.m.NewID()
-	r := &loci.Record{ID: id, Kind: KindValue, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now, Text: string(v.Data),
-		Slot: slotOf(body.Thread, body.Namespace, channel, body.Versions[channel]) + string(id[:])}
+	r := &loci.Record{
+		ID: id, Kind: KindValue, Namespace: c.m.Namespace(), Version: 1,
+		CreatedAt: now, UpdatedAt: now, Text: string(v.Data),
+		Slot: slotOf(body.Thread, body.Namespace, channel, body.Versions[channel]) + string(id[:]),
+	}
 	return r, loci.SetBody(r, valueBody{Channel: channel, Version: body.Versions[channel], Type: v.Type})
 }
 
@@ -343,8 +354,12 @@ func checkWrites(writes []Write) error {
 	total := 0
 	for i := range writes {
 		w := &writes[i]
-		for _, err := range []error{checkName("task_id", w.Task, MaxTaskBytes, false), checkName("task_path", w.TaskPath, MaxTaskPathBytes, true),
-			checkName("channel", w.Channel, MaxChannelBytes, false), checkIndex(w.Index), checkTyped("value", w.Value, false)} {
+		for _, err := range []error{
+			checkName("task_id", w.Task, MaxTaskBytes, false),
+			checkName("task_path", w.TaskPath, MaxTaskPathBytes, true),
+			checkName("channel", w.Channel, MaxChannelBytes, false),
+			checkIndex(w.Index), checkTyped("value", w.Value, false),
+		} {
 			if err != nil {
 				return err
 			}
@@ -357,7 +372,9 @@ func checkWrites(writes []Write) error {
 	return nil
 }
 
-func (c *Handle) decideWrites(ctx context.Context, prefix, id string, writes []Write, now time.Time) (d loci.Decision[bool], err error) {
+func (c *Handle) decideWrites(
+	ctx context.Context, prefix, id string, writes []Write, now time.Time,
+) (d loci.Decision[bool], err error) {
 	there, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(prefix))
 	if err != nil {
 		return d, err
@@ -391,16 +408,21 @@ func (c *Handle) decideWrites(ctx context.Context, prefix, id string, writes []W
 	if len(d.Change.Put) > 0 {
 		first := &d.Change.Put[0].Record
 		d.Record = first.ID
-		d.Change.Events = []loci.Event{c.m.Event(loci.EventCreated, first, now, map[string]any{"writes": len(d.Change.Put), "bytes": size})}
+		payload := map[string]any{"writes": len(d.Change.Put), "bytes": size}
+		d.Change.Events = []loci.Event{c.m.Event(loci.EventCreated, first, now, payload)}
 	}
 	return d, nil
 }
 
 // writeRecord makes the record of a write to the checkpoint with a slot.
 func (c *Handle) writeRecord(slot, id string, w Write, now time.Time) (*loci.Record, error) {
-	r := &loci.Record{ID: c.m.NewID(), Kind: KindWrite, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now, UpdatedAt: now,
-		Slot: slot + slotOf(w.Task) + indexSlot(w.Index), Text: string(w.Value.Data)}
-	return r, loci.SetBody(r, writeBody{ID: id, Task: w.Task, TaskPath: w.TaskPath, Index: w.Index, Channel: w.Channel, Type: w.Value.Type})
+	r := &loci.Record{
+		ID: c.m.NewID(), Kind: KindWrite, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now,
+		UpdatedAt: now, Slot: slot + slotOf(w.Task) + indexSlot(w.Index), Text: string(w.Value.Data),
+	}
+	return r, loci.SetBody(r, writeBody{
+		ID: id, Task: w.Task, TaskPath: w.TaskPath, Index: w.Index, Channel: w.Channel, Type: w.Value.Type,
+	})
 }
 
 // The kinds of records that checkpoints are made of.
@@ -411,7 +433,7 @@ const (
 	KindThread loci.Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
 )
 
-// CheckpointFeature makes an engine keep checkpoints.
+// Feature makes an engine keep checkpoints.
 type Feature struct{}
 
 // Kinds are the checkpoints of a thread and what belongs to them.
@@ -422,7 +444,8 @@ func (Feature) Kinds() []loci.FeatureKind {
 // Family is that of the checkpoints of a namespace with their threads, values and
 // writes: erasing and pruning took parts along.
 func (Feature) Family(e *loci.Event) (name string, part, ends bool) {
-	return "checkpoints " + string(e.Mark), e.Kind != Kind, e.Type == loci.EventErased || e.Kind == Kind && e.Type == loci.EventUpdated
+	ends = e.Type == loci.EventErased || e.Kind == Kind && e.Type == loci.EventUpdated
+	return "checkpoints " + string(e.Mark), e.Kind != Kind, ends
 }
 
 // Check finds nothing to refuse: there are no options.

@@ -204,7 +204,8 @@ func (p *copier) checkpoint(ctx context.Context, head *loci.Record) error {
 	}
 	p.put(*r)
 	p.checkpoints++
-	p.change.Events = append(p.change.Events, p.c.m.Event(loci.EventCreated, r, p.now, map[string]any{"version": r.Version, "bytes": len(r.Text)}))
+	payload := map[string]any{"version": r.Version, "bytes": len(r.Text)}
+	p.change.Events = append(p.change.Events, p.c.m.Event(loci.EventCreated, r, p.now, payload))
 	return nil
 }
 
@@ -223,7 +224,8 @@ func (p *copier) store(ctx context.Context) error {
 		return nil
 	}
 	if len(p.change.Events) == 0 {
-		p.change.Events = []loci.Event{p.c.m.Event(loci.EventCreated, &p.change.Put[0].Record, p.now, map[string]any{"records": len(p.change.Put)})}
+		payload := map[string]any{"records": len(p.change.Put)}
+		p.change.Events = []loci.Event{p.c.m.Event(loci.EventCreated, &p.change.Put[0].Record, p.now, payload)}
 	}
 	_, err := loci.Commit(ctx, p.c.m, "copy thread", nil, func(time.Time) (loci.Decision[bool], error) {
 		return loci.Decision[bool]{Change: p.change}, nil

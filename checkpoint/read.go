@@ -256,13 +256,13 @@ func (c *Handle) writes(ctx context.Context, slot string) ([]Write, error) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Write) int {
-		return cmp.Or(strings.Compare(a.TaskPath, b.TaskPath), strings.Compare(a.Task, b.Task), cmp.Compare(a.Index, b.Index))
+		return cmp.Or(strings.Compare(a.TaskPath, b.TaskPath), strings.Compare(a.Task, b.Task),
+			cmp.Compare(a.Index, b.Index))
 	})
 	return out, nil
 }
 
-// A CheckpointQuery selects checkpoints for [Handle.List]. The zero query
-// selects all there are.
+// A Query selects checkpoints for [Handle.List]; the zero query selects all of them.
 type Query struct {
 	Thread    string     // empty: every thread
 	Namespace *string    // nil: every namespace
@@ -276,7 +276,7 @@ type Query struct {
 	WithoutValues bool // leave out the values of channels
 }
 
-// A CheckpointPage is a part of a list. Next is the cursor of the following page, or
+// A Page is a part of a list. Next is the cursor of the following page, or
 // "" at the end; a page of large checkpoints may hold fewer than the limit.
 type Page struct {
 	Checkpoints []Saved `json:"checkpoints"`
@@ -294,11 +294,13 @@ func (c *Handle) List(ctx context.Context, q Query) (Page, error) {
 	if q.Namespace != nil {
 		namespace = *q.Namespace
 	}
-	for _, err := range []error{checkName("thread_id", q.Thread, MaxThreadBytes, true), checkName("checkpoint_ns", namespace, MaxGraphBytes, true),
-		checkName("checkpoint_id", q.ID, MaxID, true), checkName("before", q.Before, MaxID, true)} {
-		if err != nil {
-			return Page{}, err
-		}
+	err := cmp.Or(
+		checkName("thread_id", q.Thread, MaxThreadBytes, true),
+		checkName("checkpoint_ns", namespace, MaxGraphBytes, true),
+		checkName("checkpoint_id", q.ID, MaxID, true), checkName("before", q.Before, MaxID, true),
+	)
+	if err != nil {
+		return Page{}, err
 	}
 	if q.Thread == "" {
 		return c.listAll(ctx, q)
@@ -323,7 +325,8 @@ func (c *Handle) listAll(ctx context.Context, q Query) (page Page, err error) {
 			if err != nil {
 				return Page{}, err
 			}
-			if q.Namespace != nil && s.Namespace != *q.Namespace || q.ID != "" && s.ID != q.ID || q.Before != "" && s.ID >= q.Before {
+			if q.Namespace != nil && s.Namespace != *q.Namespace || q.ID != "" && s.ID != q.ID ||
+				q.Before != "" && s.ID >= q.Before {
 				continue
 			}
 			if err := c.add(ctx, &page, &size, records[i], q); err != nil {
@@ -427,7 +430,9 @@ func (c *Handle) namespaceLists(ctx context.Context, q Query, last *listPlace) (
 			}
 			before(slot)
 		}
-		lists = append(lists, &namespaceList{namespace: namespace, filter: f, page: loci.Page{Limit: min(q.Limit+1, 16), Order: loci.SlotDescending}})
+		lists = append(lists, &namespaceList{
+			namespace: namespace, filter: f, page: loci.Page{Limit: min(q.Limit+1, 16), Order: loci.SlotDescending},
+		})
 	}
 	return lists, nil
 }

@@ -21,7 +21,9 @@ const dropRecords = 5000
 // mark makes a change write the record of a thread and namespace, or erase it when
 // nothing is left. Two calls that add or take away checkpoints there so never both
 // succeed without one having seen what the other did.
-func (c *Handle) mark(ctx context.Context, change *loci.Change, thread, namespace string, now time.Time, gone bool) error {
+func (c *Handle) mark(
+	ctx context.Context, change *loci.Change, thread, namespace string, now time.Time, gone bool,
+) error {
 	slot := slotOf(thread, namespace)
 	r, err := c.at(ctx, KindThread, slot, loci.Page{})
 	switch {
@@ -123,7 +125,9 @@ func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, e
 
 // decideDelete takes away a part of a thread: checkpoints first, so that what is left
 // never refers to what is gone, then all the rest.
-func (c *Handle) decideDelete(ctx context.Context, thread string, now time.Time) (change loci.Change, checkpoints int, more bool, err error) {
+func (c *Handle) decideDelete(
+	ctx context.Context, thread string, now time.Time,
+) (change loci.Change, checkpoints int, more bool, err error) {
 	slots := loci.SlotsBeginning(slotOf(thread))
 	var touched []threadBody
 	for _, kind := range []loci.Kind{Kind, KindWrite, KindValue} {
@@ -180,7 +184,9 @@ func (c *Handle) account(change *loci.Change, threads []loci.Record, now time.Ti
 // drop erases the checkpoints of a thread and namespace that choose names by id, with
 // their writes and the values that nothing else refers to. A checkpoint that stays
 // and whose parent goes has none any more.
-func (c *Handle) drop(ctx context.Context, thread, namespace string, choose func(all []stored) (map[string]bool, error)) (erased int, err error) {
+func (c *Handle) drop(
+	ctx context.Context, thread, namespace string, choose func(all []stored) (map[string]bool, error),
+) (erased int, err error) {
 	for {
 		type step struct {
 			erased int
@@ -211,7 +217,9 @@ func (c *Handle) drop(ctx context.Context, thread, namespace string, choose func
 
 // decideDrop takes the oldest of the chosen checkpoints away, as many as go in one
 // change.
-func (c *Handle) decideDrop(ctx context.Context, all []stored, chosen map[string]bool, now time.Time) (change loci.Change, erased int, err error) {
+func (c *Handle) decideDrop(
+	ctx context.Context, all []stored, chosen map[string]bool, now time.Time,
+) (change loci.Change, erased int, err error) {
 	gone, values := map[string]bool{}, map[loci.ID]bool{}
 	for i := range all {
 		s := &all[i]
@@ -220,7 +228,8 @@ func (c *Handle) decideDrop(ctx context.Context, all []stored, chosen map[string
 		}
 		gone[s.ID] = true
 		change.Erase = append(change.Erase, loci.Erase{ID: s.record.ID, Version: s.record.Version})
-		change.Events = append(change.Events, c.m.Event(loci.EventErased, &s.record, now, map[string]any{"version": s.record.Version}))
+		change.Events = append(change.Events,
+			c.m.Event(loci.EventErased, &s.record, now, map[string]any{"version": s.record.Version}))
 		writes, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(s.record.Slot))
 		if err != nil {
 			return change, 0, err

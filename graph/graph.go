@@ -117,7 +117,10 @@ func (n *node) agent() Agent {
 		a.Tools = append(a.Tools, t.instance())
 	}
 	if c := n.connector; c != nil {
-		a.Connector = &tool.ConnectorConfig{Placement: tree.Placement(c.config["placement"]), Content: tree.ConnectorContent(c.config["content"]), MaxChars: c.maxChars}
+		a.Connector = &tool.ConnectorConfig{
+			Placement: tree.Placement(c.config["placement"]),
+			Content:   tree.ConnectorContent(c.config["content"]), MaxChars: c.maxChars,
+		}
 		if c.template == templateMemory { // connected without a node between
 			*a.Connector = tool.ConnectorConfig{}
 			c.memory = c
@@ -137,7 +140,11 @@ const toolMemory = "memory"
 
 // instance turns the node of a tool into its configuration.
 func (n *node) instance() tool.Instance {
-	i := tool.Instance{Family: tool.FamilyFiles, Tool: toolMemory, Name: n.config["name"], Title: n.config["title"], Description: n.config["description"]}
+	i := tool.Instance{
+		Family: tool.FamilyFiles, Tool: toolMemory, Name: n.config["name"],
+		Title: n.config["title"], Description: n.config["description"],
+	}
+	i.Commands = n.commands
 	if n.memory == nil {
 		i.Unwired = true
 		return i

@@ -57,6 +57,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestCommandsOfANode: a tool of an agent may be one that only reads.
+func TestCommandsOfANode(t *testing.T) {
+	g, err := graph.Parse([]byte(`{nodes: [{id: A, data: {template: agent}}, {id: M, data: {template: memory}},
+		{id: T, data: {template: memoryTool, config: {commands: [read, list]}}}],
+		edges: [{source: A, sourceHandle: tools, target: T, targetHandle: $self}, {source: M, sourceHandle: $self, target: T, targetHandle: $memory}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := tool.New(nil, tool.Config{Entries: g.Agents[0].Tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if only := set.Tools()[0]; !only.Annotations.ReadOnly || !strings.Contains(string(only.InputSchema), `"enum":["read","list"]`) {
+		t.Errorf("%+v %s", only.Annotations, only.InputSchema)
+	}
+}
+
 // The example works as its document says.
 func TestExample(t *testing.T) {
 	data, err := os.ReadFile("../examples/graph.json")
@@ -122,6 +139,12 @@ func TestFaults(t *testing.T) {
 			`node 5 "X": maxChars is 20001; it must be a whole number from 1 to 20000`},
 		{agent + ", {id: X, data: {template: memoryConnector, config: {placement: first, content: all, maxChars: 20000}}}", "",
 			`node 5 "X": unknown placement "first": it must be one of after_system, last_message` + "\n" + `node 5 "X": unknown content "all": it must be one of tree, full`},
+		{agent + ", {id: X, data: {template: memoryTool, config: {commands: read}}}", "",
+			`node 5 "X": commands must be a list such as ["read", "list"], not "read"`},
+		{agent + ", {id: X, data: {template: memoryTool, config: {commands: [read, 7]}}}", "", `node 5 "X": commands must be a text, not the number 7`},
+		{agent + ", {id: X, data: {template: memoryTool, config: {commands: []}}}", "", `node 5 "X": commands cannot be empty`},
+		{agent + ", {id: X, data: {template: memoryTool, config: {commands: [view]}}}", "",
+			`node 5 "X": unknown command "view": must be one of read, list, append, update, delete`},
 		{agent + ", {id: X, data: {template: memoryConnector, config: {maxChars: 1.5}}}", "", `node 5 "X": maxChars is 1.5; it must be a whole number from 1 to 20000`},
 		{agent, "{id: e, source: A}", `edge 1 "e": sourceHandle is missing` + "\n" + `edge 1 "e": target is missing` + "\n" + `edge 1 "e": targetHandle is missing`},
 		{agent, "{id: e}, {id: e, source: A, sourceHandle: tools, target: T, targetHandle: $self}", `…edge 2 "e": another edge has this id already`},

@@ -26,7 +26,7 @@ var templates = []string{templateMemory, templateTool, templateConnector, templa
 // config says is the agent's own affair.
 var settings = map[string][]string{
 	templateMemory:    {"scope"},
-	templateTool:      {"name", "description", "title"},
+	templateTool:      {"name", "description", "title", "commands"},
 	templateConnector: {"placement", "content", "maxChars"},
 }
 
@@ -43,6 +43,7 @@ type node struct {
 	id, template string
 	config       map[string]string // the settings that are texts
 	maxChars     int
+	commands     []string // of a tool; nil: all
 
 	memory    *node   // of a tool or a connector
 	tools     []*node // of an agent
@@ -202,7 +203,7 @@ func (r *reader) config(where string, n *node, value any) {
 	}
 	before := len(r.faults)
 	for _, name := range settings[n.template] {
-		if name != "maxChars" {
+		if name != "maxChars" && name != "commands" {
 			n.config[name] = r.text(where, name, m[name], false)
 			if m[name] == "" {
 				r.fault(where, "%s must not be empty: give it a value or leave it out", name)
@@ -213,6 +214,9 @@ func (r *reader) config(where string, n *node, value any) {
 		if n.maxChars, ok = whole(v); !ok || n.maxChars < 1 || n.maxChars > tree.MaxConnectorChars {
 			r.fault(where, "maxChars is %s; it must be a whole number from 1 to %d", shown(v), tree.MaxConnectorChars)
 		}
+	}
+	if v := m["commands"]; v != nil {
+		n.commands = r.commands(where, v)
 	}
 	if len(r.faults) > before {
 		return
@@ -232,6 +236,19 @@ func (r *reader) config(where string, n *node, value any) {
 			}
 		}
 	}
+}
+
+// commands reads what a tool may do. A list that is empty is a fault of the tool.
+func (r *reader) commands(where string, value any) []string {
+	list, ok := value.([]any)
+	if !ok {
+		r.fault(where, "commands must be a list such as [\"read\", \"list\"], not %s", shown(value))
+	}
+	commands := []string{}
+	for _, v := range list {
+		commands = append(commands, r.text(where, "commands", v, true))
+	}
+	return commands
 }
 
 // names reports tools of one agent that models could not tell apart.

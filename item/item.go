@@ -28,7 +28,7 @@ type Item struct {
 	Score     *float64        `json:"score,omitempty"` // of a search with a query
 }
 
-// Items is the keyed store in a handle's namespace, with the semantics of
+// A Handle is the keyed store in the namespace of a [loci.Memory], with the semantics of
 // LangGraph's BaseStore. A fact is an item, too: its key is its id, its value
 // {"content": …, metadata…}.
 type Handle struct{ m *loci.Memory }
@@ -36,7 +36,7 @@ type Handle struct{ m *loci.Memory }
 // Of returns the keyed store of a handle's namespace and below.
 func Of(m *loci.Memory) *Handle { return &Handle{m} }
 
-// itemBody is the part of an item that only this file reads.
+// body is the part of an item that only this file reads.
 type body struct {
 	Key   string   `json:"key"`
 	Index []string `json:"index"`         // nil: all of the value; empty: nothing
@@ -100,7 +100,9 @@ func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at t
 	if err != nil || id.String() != key {
 		return nil, nil //nolint:nilerr // a key that is no id names no fact
 	}
-	f = loci.Filter{Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindFact}, IDs: []loci.ID{id}, At: at}
+	f = loci.Filter{
+		Within: []loci.Namespace{n}, Exact: true, Kinds: []loci.Kind{loci.KindFact}, IDs: []loci.ID{id}, At: at,
+	}
 	return it.one(ctx, f)
 }
 
@@ -119,7 +121,9 @@ const Kind loci.Kind = "item"
 func slotOf(key string) string { return "key:" + key }
 
 // Put stores a JSON object under a key, replacing what was there.
-func (it *Handle) Put(ctx context.Context, n loci.Namespace, key string, value json.RawMessage, opts *PutOptions) error {
+func (it *Handle) Put(
+	ctx context.Context, n loci.Namespace, key string, value json.RawMessage, opts *PutOptions,
+) error {
 	if opts == nil {
 		opts = &PutOptions{}
 	}
@@ -186,7 +190,9 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	return r, loci.SetBody(r, body{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes()})
 }
 
-func (it *Handle) decidePut(r loci.Record, old *loci.Record, opts *PutOptions, now time.Time) (loci.Decision[bool], error) {
+func (it *Handle) decidePut(
+	r loci.Record, old *loci.Record, opts *PutOptions, now time.Time,
+) (loci.Decision[bool], error) {
 	r.UpdatedAt = now
 	if opts.TTL > 0 {
 		r.ExpiresAt = now.Add(opts.TTL).Truncate(time.Millisecond)
@@ -210,9 +216,36 @@ func (it *Handle) decidePut(r loci.Record, old *loci.Record, opts *PutOptions, n
 }
 
 // reviseFact is a put under the id of a fact.
-func (it *Handle) reviseFact(ctx context.Context, old *loci.Record, value json.RawMessage, now time.Time) (loci.Decision[bool], error) {
+func (it *Handle) reviseFact(
+	ctx context.Context, old *loci.Record, value json.RawMessage, now time.Time,
+) (loci.Decision[bool], error) {
+	value, err := withoutKey(old, value, now)
+	if err != nil {
+		return loci.Decision[bool]{}, err
+	}
 	d, err := it.m.ReviseValue(ctx, *old, value, now)
 	return loci.Decision[bool]{Change: d.Change, Embed: d.Embed, Record: d.Record}, err
+}
+
+// withoutKey takes the key of a fact out of a value that shows it. It refuses another one:
+// what has another key is another fact.
+func withoutKey(old *loci.Record, value json.RawMessage, now time.Time) (json.RawMessage, error) {
+	fact, err := loci.FactOf(old, now)
+	if err != nil || fact.Subject == "" {
+		return value, err
+	}
+	v, err := loci.DecodeJSON(value)
+	object, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return nil, loci.Errorf(loci.Invalid, "value must be a JSON object")
+	}
+	for name, is := range map[string]string{"subject": fact.Subject, "predicate": fact.Predicate} {
+		if given, there := object[name]; there && given != is {
+			return nil, loci.Errorf(loci.Invalid, "%s of a fact cannot change: leave it at %.64q, or store another fact", name, is)
+		}
+		delete(object, name)
+	}
+	return loci.MarshalJSON(object)
 }
 
 // Get reads one item; NotFound when there is none. A read moves the expiry of an
@@ -252,9 +285,12 @@ func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.T
 	it.m.Touch(ctx, touches)
 }
 
-// ItemOf shows a record of kind item or fact as an item.
+// FromRecord shows a record of kind item or fact as an item.
 func FromRecord(r *loci.Record) (Item, error) {
-	it := Item{Namespace: r.Namespace, Value: r.Attributes, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}
+	it := Item{
+		Namespace: r.Namespace, Value: r.Attributes, CreatedAt: r.CreatedAt,
+		UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
+	}
 	if r.Kind == Kind {
 		var body body
 		if err := json.Unmarshal(r.Body, &body); err != nil {
@@ -285,7 +321,7 @@ func (it *Handle) Delete(ctx context.Context, n loci.Namespace, key string) erro
 	return err
 }
 
-// An ItemQuery selects items for [Handle.Search].
+// A Query selects items for [Handle.Search].
 type Query struct {
 	Prefix  loci.Namespace // search here and below; must lie in the handle's namespace
 	Text    string         // empty: no ranking, newest first
@@ -304,7 +340,9 @@ func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := inner.Search(ctx, loci.Query{Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{Kind, loci.KindFact}})
+	result, err := inner.Search(ctx, loci.Query{
+		Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{Kind, loci.KindFact},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +383,9 @@ func (it *Handle) Namespaces(ctx context.Context, q NamespaceQuery) ([]loci.Name
 	if q.Limit < 1 || q.Limit > 10_000 || q.Offset < 0 || q.MaxDepth < 0 {
 		return nil, loci.Errorf(loci.Invalid, "limit must be 1 to 10000, offset and max_depth at least 0")
 	}
-	f := loci.Filter{Within: []loci.Namespace{it.m.Namespace()}, Kinds: []loci.Kind{Kind, loci.KindFact}, At: it.m.Now()}
+	f := loci.Filter{
+		Within: []loci.Namespace{it.m.Namespace()}, Kinds: []loci.Kind{Kind, loci.KindFact}, At: it.m.Now(),
+	}
 	all, err := it.m.Namespaces(ctx, f)
 	if err != nil {
 		return nil, err
@@ -382,7 +422,7 @@ func labelsMatch(labels, pattern []string) bool {
 	return true
 }
 
-// ItemFeature makes an engine keep items.
+// Feature makes an engine keep items.
 type Feature struct{}
 
 // Kinds are the items, each a memory of its own.

@@ -334,6 +334,43 @@ func TestFactsAreItems(t *testing.T) {
 	})
 }
 
+// TestKeyedFactsAreItemsWithTheirKey: what is read can be put back, the key stays, and an
+// item cannot become a fact of another key.
+func TestKeyedFactsAreItemsWithTheirKey(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		it, n := item.Of(m), loci.Namespace{"u"}
+		id := locitest.StoreFact(t, m, loci.NewFact{Content: "blue", Subject: "user", Predicate: "favorite_color",
+			Metadata: map[string]any{"sure": true}}).ID
+		const value = `{"content":"blue","predicate":"favorite_color","subject":"user","sure":true}`
+		got, err := it.Get(t.Context(), n, id.String(), true)
+		if err != nil || string(got.Value) != value {
+			t.Fatalf("fact as an item: %s, %v", got.Value, err)
+		}
+		where, err := loci.ParseWhere(map[string]any{"subject": "user", "predicate": "favorite_color"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := it.Search(t.Context(), item.Query{Prefix: n, Where: where})
+		if err != nil || len(found) != 1 || string(found[0].Value) != value {
+			t.Errorf("search by the key: %v, %v", found, err)
+		}
+		locitest.PutItem(t, m, n, id.String(), strings.Replace(value, "blue", "green", 1), nil)
+		f := locitest.Fact(t, m, id)
+		if f.Content != "green" || f.Subject != "user" || f.Predicate != "favorite_color" || len(f.Metadata) != 1 {
+			t.Errorf("put back: %+v", f)
+		}
+		locitest.PutItem(t, m, n, id.String(), `{"content":"grey"}`, nil)
+		if f = locitest.Fact(t, m, id); f.Content != "grey" || f.Subject != "user" || f.Metadata != nil {
+			t.Errorf("put without the key: %+v", f)
+		}
+		for _, other := range []string{`{"content":"x","subject":"bob"}`, `{"content":"x","predicate":1}`, `{"content":"x","subject":null}`} {
+			err := it.Put(t.Context(), n, id.String(), json.RawMessage(other), nil)
+			locitest.WantCode(t, err, loci.Invalid)
+		}
+	})
+}
+
 // TestItemsBelowTheHandle: the rules for labels, and what a list of namespaces is
 // about, concern the labels after the handle's own, which may be an address.
 func TestItemsBelowTheHandle(t *testing.T) {

@@ -55,8 +55,13 @@ func (anthropic) answer(body []byte) (loci.Completion, error) {
 	if err := json.Unmarshal(body, &a); err != nil {
 		return loci.Completion{}, err
 	}
-	out := loci.Completion{Truncated: a.Reason == "max_tokens",
-		Usage: loci.Usage{PromptTokens: a.Usage.Input + a.Usage.Written + a.Usage.Read, CompletionTokens: a.Usage.Output}}
+	out := loci.Completion{
+		Truncated: a.Reason == "max_tokens",
+		Usage: loci.Usage{
+			PromptTokens:     a.Usage.Input + a.Usage.Written + a.Usage.Read,
+			CompletionTokens: a.Usage.Output,
+		},
+	}
 	var text strings.Builder
 	for _, c := range a.Content {
 		if c.Type == "text" {

@@ -56,7 +56,8 @@ func (s *service) Complete(ctx context.Context, p loci.Prompt) (loci.Completion,
 			used.Estimated = used.Estimated || answer.Usage.Estimated
 		}
 		return answer, err
-	}, backoff.WithBackOff(wait), backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(max(time.Until(deadline), time.Nanosecond)))
+	}, backoff.WithBackOff(wait), backoff.WithMaxTries(maxTries),
+		backoff.WithMaxElapsedTime(max(time.Until(deadline), time.Nanosecond)))
 	if err == nil {
 		answer.Usage.PromptTokens += used.PromptTokens
 		answer.Usage.CompletionTokens += used.CompletionTokens
@@ -93,7 +94,10 @@ func (s *service) once(ctx context.Context, p loci.Prompt) (loci.Completion, err
 		return lost, backoff.Permanent(loci.Errorf(loci.Unavailable, "%s sent what is no completion: is %s the address of such a service?", s.who(), s.client.Setting))
 	}
 	if u := &answer.Usage; u.PromptTokens <= 0 || u.CompletionTokens < 0 {
-		*u = loci.Usage{PromptTokens: lost.Usage.PromptTokens, CompletionTokens: loci.EstimateTokens(answer.Text), Estimated: true}
+		*u = loci.Usage{
+			PromptTokens: lost.Usage.PromptTokens, CompletionTokens: loci.EstimateTokens(answer.Text),
+			Estimated: true,
+		}
 	}
 	return answer, nil
 }

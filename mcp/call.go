@@ -46,7 +46,9 @@ func (s *Server) run(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) 
 }
 
 // refused answers a call that failed. Causes are logged, never shown.
-func (s *Server) refused(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest, err error) (*sdk.CallToolResult, error) {
+func (s *Server) refused(
+	ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest, err error,
+) (*sdk.CallToolResult, error) {
 	var missing *loci.ConfigurationError
 	if errors.As(err, &missing) {
 		return nil, configurationError(missing)

@@ -266,3 +266,41 @@ func TestMissingConfigurationKeyAborts(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyedFactsKeepTheirKey: a fact of the family memory is shown with its key by the
+// other families, too, and what a model sees can be corrected without doubling the key.
+func TestKeyedFactsKeepTheirKey(t *testing.T) {
+	c := dial(t, newEngine(t), alice(t), facts, tool.Instance{Family: tool.FamilyNotes}, tool.Instance{Tool: "memory_store_fact"})
+	id := c.ask("memory_store_fact", args{"subject": "user", "predicate": "favorite_color", "content": "blue"}).id("id")
+	value := property(t, c.ask("search_memory", args{"query": "favorite color", "filter": args{"subject": "user"}}).list()[0], "value")
+	want := map[string]any{"content": "blue", "subject": "user", "predicate": "favorite_color"}
+	if !reflect.DeepEqual(value, any(want)) {
+		t.Errorf("search_memory: %v", value)
+	}
+	c.ask("search_memory", args{"query": "", "filter": args{"predicate": "home"}}).want("[]")
+	note := func() any {
+		t.Helper()
+		return property(t, c.ask("memory_search", args{"query": "favorite color"}).list()[0], "text")
+	}
+	if got := note(); got != "[user] [favorite_color]: blue" {
+		t.Errorf("memory_search of notes: %v", got)
+	}
+	c.ask("memory_update", args{"note_id": "note-" + id, "content": "[user] [favorite_color]: green"})
+	if got := note(); got != "[user] [favorite_color]: green" {
+		t.Errorf("after the update of what was shown: %v", got)
+	}
+	c.ask("manage_memory", args{"action": "update", "id": id, "content": "grey"})
+	if got := note(); got != "[user] [favorite_color]: grey" {
+		t.Errorf("after the update by another family: %v", got)
+	}
+}
+
+// TestKeysAreFencedInTexts: a key that is Markdown, or has brackets, stays a key on one line.
+func TestKeysAreFencedInTexts(t *testing.T) {
+	c := dial(t, newEngine(t), alice(t), tool.Instance{Family: tool.FamilyNotes}, tool.Instance{Tool: "memory_store_fact"})
+	c.ask("memory_store_fact", args{"subject": "# Key Facts", "predicate": "a] [b]: c\n## Active Rules", "content": "blue"})
+	got := property(t, c.ask("memory_search", args{"query": "key facts"}).list()[0], "text")
+	if got != "[# Key Facts] [a) (b): c ## Active Rules]: blue" {
+		t.Errorf("text: %q", got)
+	}
+}

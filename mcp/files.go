@@ -116,7 +116,9 @@ func (s *Server) fileError(ctx context.Context, r source, err error) error {
 
 // listResources lists the files of the caller's tree, a page at a time. The order
 // is that of the store, directory by directory.
-func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest) (out *sdk.ListResourcesResult, err error) {
+func (s *Server) listResources(
+	ctx context.Context, r *sdk.ListResourcesRequest,
+) (out *sdk.ListResourcesResult, err error) {
 	out = &sdk.ListResourcesResult{Resources: []*sdk.Resource{}}
 	out.CacheScope = "private"
 	err = s.within(ctx, r, func(ctx context.Context) error {
@@ -133,7 +135,9 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 		}
 		list, next, err := files.Files(ctx, loci.Page{Limit: resourcePage, Cursor: params.Cursor})
 		for _, f := range list {
-			out.Resources = append(out.Resources, &sdk.Resource{URI: resourceURI(f.Path), Name: f.Name, Title: f.Path, MIMEType: resourceType, Size: f.Bytes})
+			out.Resources = append(out.Resources, &sdk.Resource{
+				URI: resourceURI(f.Path), Name: f.Name, Title: f.Path, MIMEType: resourceType, Size: f.Bytes,
+			})
 		}
 		out.NextCursor = next
 		return err
@@ -145,7 +149,9 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 }
 
 // readResource reads a file; a directory is the list of what is in it.
-func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (out *sdk.ReadResourceResult, err error) {
+func (s *Server) readResource(
+	ctx context.Context, r *sdk.ReadResourceRequest,
+) (out *sdk.ReadResourceResult, err error) {
 	err = s.within(ctx, r, func(ctx context.Context) error {
 		path, ok := resourcePath(r.Params.URI)
 		if !ok {
@@ -162,7 +168,9 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 		if tree.ErrnoOf(err) == tree.ENOENT {
 			return sdk.ResourceNotFoundError(r.Params.URI)
 		}
-		out = &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: resourceType, Text: s.files.Scrub(text)}}}
+		out = &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{
+			URI: r.Params.URI, MIMEType: resourceType, Text: s.files.Scrub(text),
+		}}}
 		return err
 	})
 	if err != nil {
@@ -192,7 +200,8 @@ func resourceURI(path string) string {
 // resourcePath is the inverse of resourceURI.
 func resourcePath(uri string) (string, bool) {
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != resourceScheme || u.Host != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
+	if err != nil || u.Scheme != resourceScheme || u.Host != "" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" || u.Opaque != "" {
 		return "", false
 	}
 	path, err := tree.CleanPath(u.Path)
@@ -217,7 +226,10 @@ func (s *Server) prompt(t *tool.Tool) sdk.PromptHandler {
 }
 
 // say answers a request for a prompt with what text returns; nothing is no message.
-func (s *Server) say(ctx context.Context, name string, r *sdk.GetPromptRequest, text func(context.Context, tool.Caller) (string, error)) (*sdk.GetPromptResult, error) {
+func (s *Server) say(
+	ctx context.Context, name string, r *sdk.GetPromptRequest,
+	text func(context.Context, tool.Caller) (string, error),
+) (*sdk.GetPromptResult, error) {
 	out := &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{}}
 	err := s.within(ctx, r, func(ctx context.Context) error {
 		c, err := s.caller(ctx, name, r, r.Params.Meta)

@@ -55,14 +55,19 @@ type source interface {
 	ClientInfo() *sdk.Implementation
 }
 
-// caller says who makes a call of what, and refuses what the request chose without leave.
-func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Meta) (tool.Caller, error) {
-	extra := r.GetExtra()
+// originOf is where a request comes from.
+func originOf(extra *sdk.RequestExtra) Origin {
 	origin := Origin{RequestID: requestID(extra)}
 	if extra != nil {
 		origin.Header = extra.Header.Clone()
 		origin.Header.Del(headerRequestID) // ours, and not the client's
 	}
+	return origin
+}
+
+// caller says who makes a call of what, and refuses what the request chose without leave.
+func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Meta) (tool.Caller, error) {
+	origin := originOf(r.GetExtra())
 	p, err := s.opts.Identify(ctx, origin)
 	if err != nil {
 		return tool.Caller{}, err

@@ -19,7 +19,8 @@ func (l *Limits) complete() {
 		field  *int
 		preset int
 	}{
-		{&l.Line, 4 << 20}, {&l.Depth, 64}, {&l.Batch, 100}, {&l.InFlight, 64}, {&l.Queued, 1024}, {&l.QueuedBytes, 64 << 20},
+		{&l.Line, 4 << 20}, {&l.Depth, 64}, {&l.Batch, 100},
+		{&l.InFlight, 64}, {&l.Queued, 1024}, {&l.QueuedBytes, 64 << 20},
 	} {
 		if *f.field <= 0 {
 			*f.field = f.preset

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -216,5 +217,66 @@ func TestMemoryToolsWithoutMemoryAreRefusedClearly(t *testing.T) {
 		if a := c.ask(name, in); !a.isError || a.text != "memory is not configured" {
 			t.Errorf("%s: %+v", name, a)
 		}
+	}
+}
+
+// TestToolsOfAReader: a model sees the tools and the words of arguments that its scopes
+// permit, and what it does not see is refused all the same.
+func TestToolsOfAReader(t *testing.T) {
+	with := func(scopes ...loci.Scope) *client {
+		p, err := loci.NewPrincipal(alice(t).Tenant(), "test", loci.Vars{loci.VarUser: "alice"}, scopes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dial(t, newEngine(t), p, tool.Instance{Family: tool.PresetAll})
+	}
+	names := func(c *client) (list []string) {
+		for name := range c.schemas() {
+			list = append(list, name)
+		}
+		slices.Sort(list)
+		return list
+	}
+	enum := func(c *client, name, argument string) any {
+		return property(t, c.schemas()[name].InputSchema, "properties", argument, "enum")
+	}
+	reader := with(loci.ScopeRead)
+	if got, want := names(reader), []string{"memory", "memory_context", "memory_get", "memory_memory_search", "memory_recall",
+		"memory_search", "memory_stats", "search_memory"}; !slices.Equal(got, want) {
+		t.Errorf("of a reader: %v", got)
+	}
+	if got := enum(reader, "memory", "command"); !reflect.DeepEqual(got, []any{"read", "list"}) {
+		t.Errorf("commands of a reader: %v", got)
+	}
+	if a := reader.schemas()["memory"].Annotations; !a.ReadOnlyHint || *a.DestructiveHint {
+		t.Errorf("files of a reader: %+v", a)
+	}
+	reader.ask("memory_save", args{"content": "x"}).refused(loci.Forbidden, `memory_save needs the scope "write", which this credential lacks`)
+	if text := reader.InitializeResult().Instructions; strings.Contains(text, "memory_save") || !strings.Contains(text, "memory_search") {
+		t.Errorf("instructions of a reader: %s", text)
+	}
+	writer := with(loci.ScopeRead, loci.ScopeWrite)
+	if got := enum(writer, "manage_memory", "action"); !reflect.DeepEqual(got, []any{"create", "update"}) {
+		t.Errorf("actions of a writer: %v", got)
+	}
+	if got := writer.schemas()["manage_memory"].Description; strings.Contains(got, "delete") {
+		t.Errorf("a writer is told: %s", got)
+	}
+	eraser := with(loci.ScopeDelete)
+	if got := property(t, eraser.schemas()["manage_memory"].InputSchema, "required"); !reflect.DeepEqual(got, []any{"action"}) {
+		t.Errorf("a default that is forbidden is left out: required %v", got)
+	}
+	everything := with(loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete)
+	if got := len(names(everything)); got != 19 {
+		t.Errorf("%d tools of one who may do everything: %v", got, names(everything))
+	}
+	text := everything.InitializeResult().Instructions
+	for _, says := range []string{"memory_save for notes", "memory_store_fact for what may change", "manage_memory for", "memory_memory_search", "files"} {
+		if !strings.Contains(text, says) {
+			t.Errorf("%q is not in: %s", says, text)
+		}
+	}
+	if n := len(strings.Fields(text)); n >= 120 {
+		t.Errorf("%d words: %s", n, text)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -62,11 +61,11 @@ type Server struct {
 	opts  Options
 	sdk   *sdk.Server
 	tools map[string]*tool.Tool
-	order map[string]int
 	slots chan struct{} // one for each tool call that runs
 	turns turns         // of every connection
 	files *tool.Tool    // whose files are resources; nil: there are none
 
+	general bool          // whether the instructions are ours, about the tools
 	prompts bool          // whether there are some
 	timeout time.Duration // of requests for files and prompts
 }
@@ -75,7 +74,7 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	o.Limits.complete()
 	o.Version = cmp.Or(o.Version, "dev")
-	o.Instructions = cmp.Or(o.Instructions, Instructions(o.Tools))
+	general, named := o.Instructions == "", o.Tools
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -89,12 +88,16 @@ func New(o Options) (*Server, error) {
 			return nil, loci.Errorf(loci.Invalid, "an MCP server needs a principal or a way to identify callers")
 		}
 		o.Identify = func(context.Context, Origin) (loci.Principal, error) { return o.Principal, nil }
+		named = permittedTo(o.Principal, o.Tools)
 	}
+	o.Instructions = cmp.Or(o.Instructions, Instructions(named))
 	if len(o.Tools) == 0 && o.Connector == nil {
 		return nil, loci.Errorf(loci.Invalid, "an MCP server needs at least one tool")
 	}
-	s := &Server{opts: o, tools: map[string]*tool.Tool{}, order: map[string]int{}, slots: make(chan struct{}, o.Limits.InFlight),
-		turns: turns{of: map[string]*turn{}}}
+	s := &Server{
+		opts: o, general: general, tools: map[string]*tool.Tool{},
+		slots: make(chan struct{}, o.Limits.InFlight), turns: turns{of: map[string]*turn{}},
+	}
 	// What is not declared answers "method not found".
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	fileCapabilities(&o, capabilities)
@@ -106,11 +109,11 @@ func New(o Options) (*Server, error) {
 		Capabilities: capabilities,
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 	})
-	for i, t := range o.Tools {
+	for _, t := range o.Tools {
 		if _, taken := s.tools[t.Name]; taken {
 			return nil, loci.Errorf(loci.Invalid, "two tools are named %q", t.Name)
 		}
-		s.tools[t.Name], s.order[t.Name] = t, i
+		s.tools[t.Name] = t
 		if err := s.add(t); err != nil {
 			return nil, err
 		}
@@ -132,6 +135,14 @@ func (s *Server) add(t *tool.Tool) (err error) {
 			err = loci.Errorf(loci.Invalid, "tool %q: %v", t.Name, p)
 		}
 	}()
+	s.sdk.AddTool(declare(t), func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return s.call(ctx, t, r)
+	})
+	return nil
+}
+
+// declare is a tool as the protocol lists it.
+func declare(t *tool.Tool) *sdk.Tool {
 	a := t.Annotations
 	declared := &sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: a.ReadOnly, DestructiveHint: &a.Destructive,
@@ -139,10 +150,34 @@ func (s *Server) add(t *tool.Tool) (err error) {
 	if t.OutputSchema != nil { // a nil json.RawMessage in the field would not be nil there
 		declared.OutputSchema = t.OutputSchema
 	}
-	s.sdk.AddTool(declared, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return s.call(ctx, t, r)
-	})
-	return nil
+	return declared
+}
+
+// permitted are the tools that who asks may use, in our order; the SDK sorts them by
+// name. A model that sees what it may not use tries it. Whom nobody knows, for example
+// for want of a user, sees all: calls say what is missing.
+func (s *Server) permitted(ctx context.Context, r sdk.Request) (list []*tool.Tool) {
+	p, err := s.opts.Identify(ctx, originOf(r.GetExtra()))
+	if err != nil {
+		return s.opts.Tools
+	}
+	return permittedTo(p, s.opts.Tools)
+}
+
+func permittedTo(p loci.Principal, tools []*tool.Tool) (list []*tool.Tool) {
+	for _, t := range tools {
+		if own, may := t.For(p); may {
+			list = append(list, own)
+		}
+	}
+	return list
+}
+
+// instruct makes general instructions name what who asks may use.
+func (s *Server) instruct(ctx context.Context, r sdk.Request, instructions *string) {
+	if s.general {
+		*instructions = Instructions(s.permitted(ctx, r))
+	}
 }
 
 // methods are what the server answers. The SDK would answer for logging and others,
@@ -161,22 +196,37 @@ func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		if answered := methods[method] || s.files != nil && resourceMethods[method] || s.prompts && promptMethods[method]; !answered && !strings.HasPrefix(method, "notifications/") {
+		answered := methods[method] || s.files != nil && resourceMethods[method] || s.prompts && promptMethods[method]
+		if !answered && !strings.HasPrefix(method, "notifications/") {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 		}
 		if call, ok := r.(*sdk.CallToolRequest); ok {
 			if _, known := s.tools[call.Params.Name]; !known {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip(call.Params.Name))}
+				return nil, &jsonrpc.Error{
+					Code:    jsonrpc.CodeInvalidParams,
+					Message: fmt.Sprintf("unknown tool %q", clip(call.Params.Name)),
+				}
 			}
 		}
 		if list, ok := r.(*sdk.ListResourcesRequest); ok { // which ones there are depends on the caller
 			return s.listResources(ctx, list)
 		}
 		result, err = next(ctx, method, r)
-		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
-			slices.SortFunc(list.Tools, func(a, b *sdk.Tool) int { return s.order[a.Name] - s.order[b.Name] })
+		if err != nil {
+			return result, err
 		}
-		return result, err
+		switch result := result.(type) {
+		case *sdk.ListToolsResult:
+			result.Tools = []*sdk.Tool{}
+			for _, t := range s.permitted(ctx, r) {
+				result.Tools = append(result.Tools, declare(t))
+			}
+		case *sdk.InitializeResult:
+			s.instruct(ctx, r, &result.Instructions)
+		case *sdk.DiscoverResult:
+			s.instruct(ctx, r, &result.Instructions)
+		}
+		return result, nil
 	}
 }
 

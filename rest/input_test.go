@@ -196,6 +196,12 @@ func TestScopes(t *testing.T) {
 		if strings.Contains(r.body, `"code":"forbidden"`) != (lacking == loci.ScopeRead) {
 			t.Errorf("a tool without %s: %s", lacking, r.body)
 		}
+		// What a call would refuse is not offered.
+		for name, needs := range map[string]loci.Scope{"memory_search": loci.ScopeRead, "memory_save": loci.ScopeWrite, "memory_delete": loci.ScopeDelete} {
+			if offered := strings.Contains(b.send("GET", "/v1/tools", "").body, `"name":"`+name+`"`); offered == (lacking == needs) {
+				t.Errorf("the list without %s: %s is offered: %v", lacking, name, offered)
+			}
+		}
 	}
 }
 

@@ -44,10 +44,14 @@ type toolOutput struct{ Body toolReply }
 
 func (a *API) toolRoutes() {
 	route(a, endpoint{method: http.MethodGet, path: "/v1/tools", id: "list_tools", summary: "List the tools"},
-		func(context.Context, *caller, *struct{}) (*toolsOutput, error) {
+		func(_ context.Context, c *caller, _ *struct{}) (*toolsOutput, error) {
 			out := &toolsOutput{}
 			out.Body.Tools = []toolShown{}
 			for _, t := range a.tools() {
+				t, may := t.For(c.Principal)
+				if !may {
+					continue
+				}
 				out.Body.Tools = append(out.Body.Tools, toolShown{t.Name, t.Title, t.Description, t.Family, t.InputSchema, t.OutputSchema, t.Annotations})
 			}
 			return out, nil

@@ -14,7 +14,10 @@ import (
 
 // methods are those that some surface takes. Of any other it is the method that is wrong,
 // not a header; no surface does anything for it.
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
+	http.MethodPatch, http.MethodDelete, http.MethodOptions,
+}
 
 // guard refuses requests of strangers: to another host than ours, which is how a
 // web page reaches a server behind a name of its own, and of pages that are not
@@ -129,7 +132,8 @@ func foreignOrigin(origin string) error {
 
 // CheckHost checks the name of a host, without a port, and returns it as it is compared.
 func CheckHost(name string) (string, error) {
-	if name == "" || strings.ContainsAny(name, "/@*? \t") || strings.Contains(name, ":") && net.ParseIP(strings.Trim(name, "[]")) == nil {
+	if name == "" || strings.ContainsAny(name, "/@*? \t") ||
+		strings.Contains(name, ":") && net.ParseIP(strings.Trim(name, "[]")) == nil {
 		return "", loci.Errorf(loci.Invalid, "%q must be the name of a host without a port, such as memory.example.com", name)
 	}
 	return strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), "."), nil

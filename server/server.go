@@ -172,7 +172,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer abandon()
 	h := &http.Server{
 		Handler: s.handler, BaseContext: func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: min(10*time.Second, s.opts.Receive), ReadTimeout: s.opts.Receive, WriteTimeout: s.opts.Send, IdleTimeout: s.opts.Idle,
+		ReadHeaderTimeout: min(10*time.Second, s.opts.Receive), ReadTimeout: s.opts.Receive,
+		WriteTimeout: s.opts.Send, IdleTimeout: s.opts.Idle,
 		MaxHeaderBytes: maxServerHeader, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	drained := make(chan error, 1)

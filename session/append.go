@@ -37,7 +37,9 @@ func (s *Handle) Create(ctx context.Context, in New) (Session, error) {
 
 // change puts a session's record, with one event about it. A new session takes
 // away what an erase that was stopped half way has left of one of the same id.
-func (s *Handle) change(ctx context.Context, st *state, now time.Time, typ loci.EventType, payload map[string]any) (c loci.Change, err error) {
+func (s *Handle) change(
+	ctx context.Context, st *state, now time.Time, typ loci.EventType, payload map[string]any,
+) (c loci.Change, err error) {
 	if st.fresh {
 		left, err := s.headers(ctx, st.body.ID, 1, 0)
 		if err != nil {
@@ -90,7 +92,10 @@ func (s *Handle) Append(ctx context.Context, id string, messages []Message) (App
 		if err != nil {
 			return d, err
 		}
-		d.Reply = Appended{Session: st.body.ID, Created: st.fresh, First: st.body.Last + 1, Last: st.body.Last + int64(len(messages)), CreatedAt: now}
+		d.Reply = Appended{
+			Session: st.body.ID, Created: st.fresh, First: st.body.Last + 1,
+			Last: st.body.Last + int64(len(messages)), CreatedAt: now,
+		}
 		d.Embed = loci.EmbedSoon
 		d.Reply.Trimmed, d.Change, err = a.decide(ctx, st, now)
 		d.Reply.Messages, d.Record = st.body.Count, st.record.ID
@@ -189,7 +194,9 @@ func (a *appending) decide(ctx context.Context, st *state, now time.Time) (trimm
 		}
 	}
 	if len(gone) > 0 {
-		c.Events = append(c.Events, s.m.Event(loci.EventTrimmed, &st.record, now, map[string]any{"messages": len(gone), "to": gone[len(gone)-1].seq}))
+		c.Events = append(c.Events, s.m.Event(loci.EventTrimmed, &st.record, now, map[string]any{
+			"messages": len(gone), "to": gone[len(gone)-1].seq,
+		}))
 	}
 	return int64(len(gone)), c, nil
 }

@@ -82,7 +82,9 @@ func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
 
 // EraseRecord is the change that erases a record of a session: all of it, or one
 // message. A summary that covers the message goes with it.
-func (Feature) EraseRecord(ctx context.Context, m *loci.Memory, r *loci.Record, now time.Time) (c loci.Change, err error) {
+func (Feature) EraseRecord(
+	ctx context.Context, m *loci.Memory, r *loci.Record, now time.Time,
+) (c loci.Change, err error) {
 	m, err = m.At(r.Namespace.Owner())
 	if err != nil {
 		return c, err

@@ -52,8 +52,11 @@ func (w *summarising) complete(ctx context.Context, before string) (string, erro
 			}
 			lines.WriteString(line + "\n")
 		}
-		answer, err := w.s.m.Complete(ctx, w.o.Completer, loci.Budget{Tokens: w.o.TokensPerDay, For: "summary", Actor: "loci summarise"}, loci.Prompt{System: summaryInstructions, MaxTokens: w.o.SummaryTokens,
-			User: "# Summary so far\n\n" + fenceLines(before) + "\n\n# Messages\n\n" + lines.String()})
+		budget := loci.Budget{Tokens: w.o.TokensPerDay, For: "summary", Actor: "loci summarise"}
+		answer, err := w.s.m.Complete(ctx, w.o.Completer, budget, loci.Prompt{
+			System: summaryInstructions, MaxTokens: w.o.SummaryTokens,
+			User: "# Summary so far\n\n" + fenceLines(before) + "\n\n# Messages\n\n" + lines.String(),
+		})
 		if err != nil {
 			return "", err
 		}
@@ -115,7 +118,8 @@ func (w *summarising) extract(before string) string {
 			if len(sentence) > maxQuotation {
 				sentence = cutText(sentence, maxQuotation) + " …"
 			}
-			quotes, claims = append(quotes, quotation{speaker, sentence}), append(claims, loci.Claim{Text: sentence, Weight: own})
+			quotes = append(quotes, quotation{speaker, sentence})
+			claims = append(claims, loci.Claim{Text: sentence, Weight: own})
 		}
 	}
 	for line := range strings.Lines(before) {

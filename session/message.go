@@ -55,7 +55,8 @@ func (t MessageType) base() MessageType {
 
 func (t MessageType) known() bool {
 	switch t {
-	case MessageHuman, MessageAI, MessageSystem, MessageTool, MessageFunction, MessageChat, MessageGeneric, MessageRemove:
+	case MessageHuman, MessageAI, MessageSystem, MessageTool, MessageFunction, MessageChat, MessageGeneric,
+		MessageRemove:
 		return true
 	}
 	return t.base() != t
@@ -224,7 +225,10 @@ func checkMessageData(typ MessageType, data fields, place string) error {
 	if err := data.content(place, typ.base() == MessageRemove); err != nil {
 		return err
 	}
-	required := map[MessageType]string{MessageTool: "tool_call_id", MessageFunction: "name", MessageChat: "role", MessageGeneric: "role", MessageRemove: "id"}[typ.base()]
+	required := map[MessageType]string{
+		MessageTool: "tool_call_id", MessageFunction: "name",
+		MessageChat: "role", MessageGeneric: "role", MessageRemove: "id",
+	}[typ.base()]
 	for _, key := range []string{"id", "name", "tool_call_id", "role", "status"} {
 		if _, err := data.text(place, key, key == required); err != nil {
 			return err

@@ -70,7 +70,10 @@ func span(session string, from, before int64) loci.SlotRange {
 
 // within is the filter for messages of a session, by number.
 func (s *Handle) within(session string, from, before int64) loci.Filter {
-	return loci.Filter{Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{KindMessage}, Slots: span(session, from, before), NotLive: true}
+	return loci.Filter{
+		Within: []loci.Namespace{s.messages()}, Exact: true,
+		Kinds: []loci.Kind{KindMessage}, Slots: span(session, from, before), NotLive: true,
+	}
 }
 
 // A sessionState is a session as a write finds it, and leaves it.
@@ -82,7 +85,9 @@ type state struct {
 
 // find reads a session; nil: there is none.
 func (s *Handle) find(ctx context.Context, id string) (*state, error) {
-	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, Slot: &id, NotLive: true}
+	f := loci.Filter{
+		Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, Slot: &id, NotLive: true,
+	}
 	records, _, err := s.m.Records(ctx, f, loci.Page{Limit: 1})
 	if err != nil || len(records) == 0 {
 		return nil, err
@@ -133,7 +138,9 @@ func (s *Handle) draftSession(in New, now time.Time) (*state, error) {
 		return nil, err
 	}
 	st.body.Coherent = s.most(&st.body) > 0
-	st.record = loci.Record{ID: s.m.NewID(), Kind: Kind, Namespace: s.sessions(), Slot: st.body.ID, Live: true, UpdatedAt: now}
+	st.record = loci.Record{
+		ID: s.m.NewID(), Kind: Kind, Namespace: s.sessions(), Slot: st.body.ID, Live: true, UpdatedAt: now,
+	}
 	return st, nil
 }
 
@@ -224,8 +231,11 @@ func ofRecord(r *loci.Record, at time.Time) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	out := Session{ID: b.ID, Namespace: r.Namespace.Owner(), Metadata: b.Metadata, MaxMessages: b.MaxMessages, TimeoutSeconds: b.TimeoutSeconds,
-		Status: Active, CreatedAt: b.CreatedAt, UpdatedAt: r.UpdatedAt, Messages: b.Count, LastSeq: b.Last, Summary: b.Summary}
+	out := Session{
+		ID: b.ID, Namespace: r.Namespace.Owner(), Metadata: b.Metadata, MaxMessages: b.MaxMessages,
+		TimeoutSeconds: b.TimeoutSeconds, Status: Active, CreatedAt: b.CreatedAt,
+		UpdatedAt: r.UpdatedAt, Messages: b.Count, LastSeq: b.Last, Summary: b.Summary,
+	}
 	if r.Ended(at) {
 		out.Status = Expired
 	}

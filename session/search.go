@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A SessionSearch is what [Handle.Search] looks for.
+// A Search is what [Handle.Search] looks for.
 type Search struct {
 	Text    string    // in words; see [Query].Text. It must not be empty
 	Session string    // in this session; empty: in all of the handle's
@@ -18,7 +18,7 @@ type Search struct {
 	Offset  int       // 0 to 10000
 }
 
-// A SessionHit is a message that a search found.
+// A Hit is a message that a search found.
 type Hit struct {
 	Session   string       `json:"session_id"`
 	Seq       int64        `json:"seq"`
@@ -31,7 +31,7 @@ type Hit struct {
 	Explain   loci.Explain `json:"explain"`
 }
 
-// SessionHits are what a search found, best first.
+// Hits are what a search found, best first.
 type Hits struct {
 	Hits        []Hit `json:"results"`
 	KeywordOnly bool  `json:"keyword_only"` // see [Result]
@@ -48,7 +48,9 @@ func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Hits{}, loci.Errorf(loci.Invalid, "query must not be empty: to list messages, read the history")
 	}
-	f := loci.Filter{Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{KindMessage}, At: s.m.Now()}
+	f := loci.Filter{
+		Within: []loci.Namespace{s.messages()}, Exact: true, Kinds: []loci.Kind{KindMessage}, At: s.m.Now(),
+	}
 	if q.Session != "" {
 		if err := checkSessionID(q.Session); err != nil {
 			return Hits{}, err
@@ -74,6 +76,9 @@ func sessionHit(match *loci.Match) (Hit, error) {
 	if err := json.Unmarshal(r.Body, &body); err != nil {
 		return Hit{}, &loci.Error{Code: loci.Internal, Op: "read message", Err: err}
 	}
-	return Hit{Session: r.Sequence, Seq: r.Position, Type: body.Type, Speaker: body.Speaker(), CreatedAt: r.CreatedAt,
-		Passage: body.shown(r, match.Passage), Text: body.shown(r, r.Text), Score: match.Score, Explain: match.Explain}, nil
+	return Hit{
+		Session: r.Sequence, Seq: r.Position, Type: body.Type, Speaker: body.Speaker(),
+		CreatedAt: r.CreatedAt, Passage: body.shown(r, match.Passage),
+		Text: body.shown(r, r.Text), Score: match.Score, Explain: match.Explain,
+	}, nil
 }

@@ -21,7 +21,7 @@ const (
 	MaxImportMessages = 100_000  // messages of one import
 )
 
-// A SessionStatus says whether a session goes on.
+// A Status says whether a session goes on.
 type Status string
 
 // The statuses of a session.
@@ -49,14 +49,14 @@ type Session struct {
 	Summary   *Summary  `json:"summary,omitempty"`
 }
 
-// Sessions are the conversations of a handle's namespace.
+// A Handle reaches the conversations of a namespace, that of a [loci.Memory].
 type Handle struct{ m *loci.Memory }
 
 // Of returns the conversations of a handle's own namespace. Those of the
 // namespaces below it, and of others it may read, are not among them.
 func Of(m *loci.Memory) *Handle { return &Handle{m} }
 
-// A NewSession is what [Handle.Create] makes.
+// New is what [Handle.Create] makes.
 type New struct {
 	ID       string          `json:"id,omitempty"`       // 1 to 256 bytes; empty: a new UUID
 	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object of up to 16 KiB
@@ -81,7 +81,7 @@ type Appended struct {
 	Trimmed   int64     `json:"trimmed"` // messages erased, since the session keeps no more
 }
 
-// A SessionQuery selects sessions for [Handle.List].
+// A Query selects sessions for [Handle.List].
 type Query struct {
 	Expired bool // also expired ones
 }
@@ -119,7 +119,9 @@ func (s *Handle) Session(ctx context.Context, id string) (Session, error) {
 // unless the query says otherwise. next continues the list; "" is its end.
 func (s *Handle) List(ctx context.Context, q Query, page loci.Page) (sessions []Session, next string, err error) {
 	now := s.m.Now()
-	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, At: now, NotLive: q.Expired}
+	f := loci.Filter{
+		Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, At: now, NotLive: q.Expired,
+	}
 	page.Order = loci.NewestFirst
 	records, next, err := s.m.Records(ctx, f, page)
 	if err != nil {
@@ -178,7 +180,7 @@ const (
 	KindMessage loci.Kind = "message"
 )
 
-// SessionFeature makes an engine keep conversations, and holds their options.
+// Feature makes an engine keep conversations, and holds their options.
 type Feature struct {
 	// MaxMessages is how many messages a session keeps that says nothing else, up to
 	// 1,000,000; 0: all. A change applies to a session with its next message.

@@ -229,7 +229,9 @@ func (w *summarising) store(ctx context.Context, text, by string) (Summarised, e
 		if st.body.Summary != nil {
 			covered += st.body.Summary.Messages
 		}
-		st.body.Summary = &Summary{Text: text, Through: w.through, Messages: covered, Epoch: epochOf(st) + 1, By: by, CreatedAt: now}
+		st.body.Summary = &Summary{
+			Text: text, Through: w.through, Messages: covered, Epoch: epochOf(st) + 1, By: by, CreatedAt: now,
+		}
 		d.Record, d.Reply.Done, d.Reply.Summary = st.record.ID, true, st.body.Summary
 		d.Reply.After = w.system + s.m.Settings().Tokenizer.Count(text)
 		for _, n := range w.tokens[w.take:] {

@@ -49,8 +49,11 @@ func (s *Handle) Export(ctx context.Context, id string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	head, err := loci.MarshalJSON(document{ID: shown.ID, Metadata: shown.Metadata, MaxMessages: shown.MaxMessages, TimeoutSeconds: shown.TimeoutSeconds,
-		Status: shown.Status, CreatedAt: shown.CreatedAt, UpdatedAt: shown.UpdatedAt, Messages: shown.Messages, Last: shown.LastSeq, Summary: shown.Summary})
+	head, err := loci.MarshalJSON(document{
+		ID: shown.ID, Metadata: shown.Metadata, MaxMessages: shown.MaxMessages,
+		TimeoutSeconds: shown.TimeoutSeconds, Status: shown.Status, CreatedAt: shown.CreatedAt,
+		UpdatedAt: shown.UpdatedAt, Messages: shown.Messages, Last: shown.LastSeq, Summary: shown.Summary,
+	})
 	if err != nil {
 		return &loci.Error{Code: loci.Internal, Op: "encode session", Err: err}
 	}
@@ -87,7 +90,7 @@ const (
 	ImportReplace ImportMode = "replace" // the session and its messages give way, if there is one
 )
 
-// A SessionImport says how [Handle.Import] stores a session.
+// An Import says how [Handle.Import] stores a session.
 type Import struct {
 	ID   string     // of the session; empty: the one in the document, else a new UUID
 	Mode ImportMode // default ImportNew
@@ -273,7 +276,9 @@ func checkSummary(m *loci.Memory, s *Summary) (err error) {
 }
 
 // decide makes the change that stores a document.
-func (in *importing) decide(ctx context.Context, mode ImportMode, now time.Time) (d loci.Decision[ImportedSession], err error) {
+func (in *importing) decide(
+	ctx context.Context, mode ImportMode, now time.Time,
+) (d loci.Decision[ImportedSession], err error) {
 	var there *state
 	if in.session.ID != "" {
 		if there, err = in.s.find(ctx, in.session.ID); err != nil {
@@ -299,7 +304,8 @@ func (in *importing) decide(ctx context.Context, mode ImportMode, now time.Time)
 	if there != nil && mode == ImportReplace {
 		d.Reply.Replaced = int64(len(d.Change.Erase))
 		d.Change.Erase = append(d.Change.Erase, loci.Erase{ID: there.record.ID, Version: there.record.Version})
-		d.Change.Events = append(d.Change.Events, in.s.m.Event(loci.EventErased, &there.record, now, map[string]any{"messages": d.Reply.Replaced}))
+		d.Change.Events = append(d.Change.Events,
+			in.s.m.Event(loci.EventErased, &there.record, now, map[string]any{"messages": d.Reply.Replaced}))
 	}
 	d.Reply.Session, d.Record = st.body.ID, st.record.ID
 	return d, nil
@@ -308,7 +314,9 @@ func (in *importing) decide(ctx context.Context, mode ImportMode, now time.Time)
 // restored is a new session as the document has it.
 func (in *importing) restored(now time.Time) (*state, error) {
 	d := &in.session
-	st, err := in.s.draftSession(New{ID: d.ID, Metadata: d.Metadata, MaxMessages: d.MaxMessages, TimeoutSeconds: d.TimeoutSeconds}, now)
+	st, err := in.s.draftSession(New{
+		ID: d.ID, Metadata: d.Metadata, MaxMessages: d.MaxMessages, TimeoutSeconds: d.TimeoutSeconds,
+	}, now)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,9 @@ func headerOf(m Message) header {
 // headers reads the headers of a session's messages from one number to before another, all of them.
 func (s *Handle) headers(ctx context.Context, session string, from, before int64) (out []header, err error) {
 	for {
-		page, more, err := s.someHeaders(ctx, session, from, before, loci.Page{Limit: 1000, Order: loci.SlotAscending, NoText: true})
+		page, more, err := s.someHeaders(ctx, session, from, before, loci.Page{
+			Limit: 1000, Order: loci.SlotAscending, NoText: true,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +39,9 @@ func (s *Handle) headers(ctx context.Context, session string, from, before int64
 	}
 }
 
-func (s *Handle) someHeaders(ctx context.Context, session string, from, before int64, page loci.Page) (out []header, more bool, err error) {
+func (s *Handle) someHeaders(
+	ctx context.Context, session string, from, before int64, page loci.Page,
+) (out []header, more bool, err error) {
 	records, next, err := s.m.Records(ctx, s.within(session, from, before), page)
 	if err != nil {
 		return nil, false, err
@@ -217,7 +221,9 @@ func (s *Handle) continues(ctx context.Context, st *state, batch []header, had i
 	}
 	before := st.body.Last + 1 - int64(len(batch))
 	for limit := 20; ; limit = 1000 { // the call is nearly always among the latest
-		page, more, err := s.someHeaders(ctx, st.body.ID, 1, before, loci.Page{Limit: limit, Order: loci.SlotDescending, NoText: true})
+		page, more, err := s.someHeaders(ctx, st.body.ID, 1, before, loci.Page{
+			Limit: limit, Order: loci.SlotDescending, NoText: true,
+		})
 		if err != nil {
 			return false, err
 		}
@@ -250,28 +256,29 @@ func (s *Handle) Trim(ctx context.Context, id string, most int) (Trimmed, error)
 	if most < 0 || most > maxMaxMessages {
 		return Trimmed{}, loci.Errorf(loci.Invalid, "max_messages is %d; it must be 0 to %d", most, maxMaxMessages)
 	}
-	return loci.Commit(ctx, s.m, "trim session", map[string]any{"session_id": id, "max_messages": most}, func(now time.Time) (d loci.Decision[Trimmed], err error) {
-		st, err := s.have(ctx, id)
-		if err != nil {
+	return loci.Commit(ctx, s.m, "trim session", map[string]any{"session_id": id, "max_messages": most},
+		func(now time.Time) (d loci.Decision[Trimmed], err error) {
+			st, err := s.have(ctx, id)
+			if err != nil {
+				return d, err
+			}
+			d.Record = st.record.ID
+			if st.body.Count <= int64(most) {
+				d.Reply.Messages = st.body.Count
+				return d, nil
+			}
+			st.body.Coherent = false // look at all of it
+			gone, err := s.plan(ctx, st, nil, int64(most))
+			if err != nil {
+				return d, err
+			}
+			d.Reply = Trimmed{Erased: int64(len(gone)), Messages: st.body.Count}
+			if len(gone) == 0 {
+				return d, nil
+			}
+			d.Change, err = s.eraseMessages(ctx, st, gone, now)
 			return d, err
-		}
-		d.Record = st.record.ID
-		if st.body.Count <= int64(most) {
-			d.Reply.Messages = st.body.Count
-			return d, nil
-		}
-		st.body.Coherent = false // look at all of it
-		gone, err := s.plan(ctx, st, nil, int64(most))
-		if err != nil {
-			return d, err
-		}
-		d.Reply = Trimmed{Erased: int64(len(gone)), Messages: st.body.Count}
-		if len(gone) == 0 {
-			return d, nil
-		}
-		d.Change, err = s.eraseMessages(ctx, st, gone, now)
-		return d, err
-	})
+		})
 }
 
 // eraseMessages is the change that takes messages out of a session.

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A SessionChange is what [Handle.Update] changes; what is nil stays.
+// A Change is what [Handle.Update] changes; what is nil stays.
 type Change struct {
 	// Metadata is a JSON object of up to 16 KiB in place of the old one; null takes it away.
 	Metadata *json.RawMessage `json:"metadata,omitempty"`
@@ -39,7 +39,8 @@ func (s *Handle) Update(ctx context.Context, id string, in Change) (Session, err
 			return d, err
 		}
 		d.Record = st.record.ID
-		same := before.MaxMessages == st.body.MaxMessages && before.TimeoutSeconds == st.body.TimeoutSeconds && bytes.Equal(before.Metadata, st.body.Metadata)
+		same := before.MaxMessages == st.body.MaxMessages && before.TimeoutSeconds == st.body.TimeoutSeconds &&
+			bytes.Equal(before.Metadata, st.body.Metadata)
 		if !same {
 			if in.TimeoutSeconds != nil {
 				st.record.EndsAt = s.options().end(&st.body, st.record.UpdatedAt)

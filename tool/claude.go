@@ -59,13 +59,12 @@ const claudeRoot = "/memories"
 
 func claudeTool(b *base, t Tool, i Instance) *Tool {
 	t.Title = cmp.Or(i.Title, "Memory")
-	t.Description = describe(cmp.Or(i.Description, "Text files below /memories, which outlive this conversation. View /memories before anything else, and write down what will matter later."+
-		" Commands: view (a file with line numbers, or a directory), create (a new file: file_text), str_replace (old_str, new_str), insert (insert_text after insert_line), delete, rename (old_path, new_path)."), i)
-	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
-	t.Annotations = Annotations{Destructive: true}
-	t.scopes = []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
+	commands := i.commands(claudeCommands)
+	t.Description = describe(cmp.Or(i.Description, claudeDescription(commands)), i)
+	t.Timeout = time.Duration(b.cfg.WriteTimeout)
+	t.commanded(commands, claudeScopes)
 	schema := inputSchema[claudeInput]()
-	choices(schema.Properties["command"], claudeCommands...)
+	choices(schema.Properties["command"], commands...)
 	schema.Properties["view_range"] = &jsonschema.Schema{
 		Type:        "array",
 		Items:       &jsonschema.Schema{Type: "integer"},
@@ -82,6 +81,9 @@ func claudeTool(b *base, t Tool, i Instance) *Tool {
 	place := *t.files
 	t.bind = func(given arguments) (work, error) {
 		in, err := claudeArguments(given)
+		if err == nil && !slices.Contains(commands, in.Command) {
+			err = loci.Errorf(loci.Invalid, "unknown command %q: must be one of %s", in.Command, strings.Join(commands, ", "))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -91,6 +93,21 @@ func claudeTool(b *base, t Tool, i Instance) *Tool {
 		}, nil
 	}
 	return &t
+}
+
+// claudeDescription tells a model what the tool does with the commands it has.
+func claudeDescription(commands []string) string {
+	explained := map[string]string{claudeView: "view (a file with line numbers, or a directory)", claudeCreate: "create (a new file: file_text)",
+		claudeStrReplace: "str_replace (old_str, new_str)", claudeInsert: "insert (insert_text after insert_line)", claudeRename: "rename (old_path, new_path)"}
+	var list []string
+	writes := ""
+	for _, c := range commands {
+		list = append(list, cmp.Or(explained[c], c))
+		if claudeScopes[c] == loci.ScopeWrite {
+			writes = ", and write down what will matter later"
+		}
+	}
+	return "Text files below /memories, which outlive this conversation. View /memories before anything else" + writes + ". Commands: " + strings.Join(list, ", ") + "."
 }
 
 // claudeArguments checks the form of a call. Arguments of other commands are passed

@@ -73,8 +73,14 @@ type Instance struct {
 	// content_and_artifact adds the raw objects in the structured form.
 	ResponseFormat string `json:"response_format,omitempty" yaml:"response_format,omitempty"`
 
+	names map[string]string // what the tools of the entry are called, by their own names
+
 	// Unwired tools of files have no memory: every call is ENOTMEM.
 	Unwired bool `json:"-" yaml:"-"`
+
+	// Commands are what the tool memory of the families files and claude may do, such as
+	// read and list; default: all.
+	Commands []string `json:"commands,omitempty" yaml:"commands,omitempty"`
 
 	// Of the tool memory of the families files and claude: which tree it works on, the default being
 	// [loci.DefaultTreeName], so that several tools may share one; whether every thread

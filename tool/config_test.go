@@ -80,20 +80,20 @@ func TestConfigFaults(t *testing.T) {
 		cfg  Config
 		want []string
 	}{
-		{Config{Entries: []Instance{{Family: "memories"}}}, []string{`tools entry 1: unknown family "memories": must be one of facts, notes, memory, files, claude`}},
+		{Config{Entries: []Instance{{Family: "memories"}}}, []string{`tools entry 1: unknown family "memories": must be one of facts, notes, memory, files, claude, all`}},
 		{Config{Entries: []Instance{{Tool: "memory", Name: "Memory"}, {Family: "files", Scope: "thread"}, {Family: "notes", Memory: "x"}}}, []string{
 			"tools entry 1: name \"Memory\" must be 1 to 64 of a to z, 0 to 9 and _",
 			"tools entry 2: unknown scope \"thread\": must be one of global, perThread",
 			"tools entry 3: memory is for the tool memory of the families files and claude only"}},
 		{Config{Entries: []Instance{{Tool: "save"}}}, []string{`tools entry 1: unknown tool "save": must be one of ` + allNames}},
-		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files, claude) or tool (one of ` + allNames + `)`}},
+		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files, claude, all) or tool (one of ` + allNames + `)`}},
 		{Config{Entries: []Instance{{Family: "facts", Tool: "memory_recall"}}}, []string{
 			`tools entry 1: the family facts has no tool "memory_recall": must be one of manage_memory, search_memory`}},
 		{Config{Entries: []Instance{{Family: "facts", Prefix: "a b"}, {Tool: "manage_memory", Prefix: "x_"}}}, []string{
 			`tools entry 1: prefix "a b" must be 1 to 32 letters, digits, _ or -`,
 			`tools entry 2: prefix is for a family: give one tool another name with name`}},
-		{Config{Entries: []Instance{{Family: "notes"}, {Family: "memory"}}}, []string{
-			`two tools are named "memory_search", of entry 1 (family notes) and of entry 2 (family memory): leave one out, or set a prefix for the names of one family, or a name for one tool`}},
+		{Config{Entries: []Instance{{Family: "notes"}, {Tool: "memory_search"}}}, []string{
+			`two tools are named "memory_search", of entry 1 (family notes) and of entry 2 (tool memory_search): leave one out, or set a prefix for the names of one family, or a name for one tool`}},
 		{Config{Entries: []Instance{{Family: "facts", Name: "x"}}}, []string{`tools entry 1: name is for one tool, not for a family: list the tools one by one`}},
 		{Config{Entries: []Instance{{Tool: "manage_memory", Name: "a b"}}}, []string{`tools entry 1: name "a b" must be 1 to 64 letters, digits, _ or -`}},
 		{Config{Entries: []Instance{{Family: "facts", ActionsPermitted: []string{}}}}, []string{`tools entry 1: actions_permitted cannot be empty`}},
@@ -116,7 +116,7 @@ func TestConfigFaults(t *testing.T) {
 			`reply_cap is 255; it must be 256 to 1048576`, `max_arguments is -1; it must be 256 to 67108864`, `search_limit is 101; it must be 1 to 100`,
 			`top_k is 21; it must be 1 to 20`, `search_timeout is -1ns; it must be 1ms to 10m`, `write_timeout is 1h0m0s; it must be 1ms to 10m`}},
 		{Config{TopK: 99, Entries: []Instance{{Family: "x"}, {Tool: "memory_save", Name: "é"}}}, []string{ // all at once
-			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes, memory, files, claude`,
+			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes, memory, files, claude, all`,
 			`tools entry 2: name "é" must be 1 to 64 letters, digits, _ or -`}},
 	} {
 		set, err := New(nil, c.cfg)
@@ -132,6 +132,32 @@ func TestConfigFaults(t *testing.T) {
 				t.Errorf("%v is %T", e, e)
 			}
 		}
+	}
+}
+
+// TestSecondToolOfANameGetsItsFamily: families that share names start together, and what
+// tools say of one another has the names that they have here.
+func TestSecondToolOfANameGetsItsFamily(t *testing.T) {
+	memoryFirst := newSet(t, Instance{Family: FamilyMemory}, Instance{Family: FamilyNotes}, Instance{Family: FamilyFiles}, Instance{Family: FamilyClaude})
+	for name, family := range map[string]string{"memory_search": FamilyMemory, "notes_memory_search": FamilyNotes, "memory": FamilyFiles, "claude_memory": FamilyClaude} {
+		tool, found := memoryFirst.Lookup(name)
+		if !found || tool.Family != family || tool.Renamed != (name != tool.Original) {
+			t.Errorf("%s: %+v", name, tool)
+		}
+	}
+	for _, name := range []string{"memory_update", "memory_delete"} {
+		if tool, _ := memoryFirst.Lookup(name); !strings.Contains(tool.Description, "First use notes_memory_search to") {
+			t.Errorf("%s says: %s", name, tool.Description)
+		}
+	}
+	all, four := newSet(t, Instance{Family: PresetAll}), newSet(t, Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory}, Instance{Family: FamilyFacts}, Instance{Family: FamilyFiles})
+	same(t, "the preset", names(all), names(four))
+	if tool, found := all.Lookup("memory_memory_search"); !found || !tool.Renamed || !strings.Contains(tool.Description, "use memory_recall") {
+		t.Errorf("the preset: %v", names(all))
+	}
+	prefixed := newSet(t, Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory, Prefix: "agent_"})
+	if tool, found := prefixed.Lookup("agent_memory_search"); !found || tool.Renamed {
+		t.Errorf("a prefix of the operator: %v", names(prefixed))
 	}
 }
 

@@ -33,8 +33,12 @@ func NewConnector(engine *loci.Engine, cfg ConnectorConfig) (*Connector, error) 
 	if cfg.Scope != "" && cfg.Scope != ScopeGlobal && cfg.Scope != ScopePerThread {
 		return nil, loci.Errorf(loci.Invalid, "unknown scope %q: must be one of %s, %s", cfg.Scope, ScopeGlobal, ScopePerThread)
 	}
-	k := &Connector{opts: tree.ConnectorOptions{Tree: cfg.Memory, Placement: cfg.Placement, Content: cfg.Content, MaxChars: cfg.MaxChars},
-		tool: &Tool{Name: "connector", base: &base{engine: engine}}, unwired: cfg.Unwired}
+	k := &Connector{
+		opts: tree.ConnectorOptions{
+			Tree: cfg.Memory, Placement: cfg.Placement, Content: cfg.Content, MaxChars: cfg.MaxChars,
+		},
+		tool: &Tool{Name: "connector", base: &base{engine: engine}}, unwired: cfg.Unwired,
+	}
 	k.tool.files = &filesPlace{memory: cfg.Memory, perThread: cfg.Scope == ScopePerThread}
 	return k, k.opts.Validate()
 }

@@ -103,7 +103,10 @@ func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	f := found{Namespace: entry.Namespace, Key: entry.Key, CreatedAt: jsonform.Time(entry.CreatedAt), UpdatedAt: jsonform.Time(entry.UpdatedAt)}
+	f := found{
+		Namespace: entry.Namespace, Key: entry.Key,
+		CreatedAt: jsonform.Time(entry.CreatedAt), UpdatedAt: jsonform.Time(entry.UpdatedAt),
+	}
 	if scored {
 		f.Score = new(round(match.Score))
 	}
@@ -120,7 +123,17 @@ func (b *base) showMatch(match *loci.Match, scored bool) (json.RawMessage, error
 		passage = match.Record.Passages[0].Of(match.Record.Text)
 	}
 	f.Excerpt = true
-	if f.Value, err = encode(map[string]string{"content": b.scrubPassage(passage, match.Record.Text)}); err != nil {
+	excerpt := map[string]string{"content": b.scrubPassage(passage, match.Record.Text)}
+	if match.Record.Kind == loci.KindFact {
+		fact, err := loci.FactOf(&match.Record, match.Record.UpdatedAt)
+		if err != nil {
+			return nil, err
+		}
+		if !fact.IsNote() {
+			excerpt["subject"], excerpt["predicate"] = b.scrub(fact.Subject), b.scrub(fact.Predicate)
+		}
+	}
+	if f.Value, err = encode(excerpt); err != nil {
 		return nil, err
 	}
 	return encode(f)

@@ -72,6 +72,7 @@ func manageMemory(b *base, t Tool, i Instance) *Tool {
 			t.scopes = append(t.scopes, s)
 		}
 	}
+	t.choice = &choice{"action", actionScopes, func(actions []string) string { return manageDescription(actions, i.Instructions) }}
 	text := &jsonschema.Schema{Type: "string"}
 	s := spec{
 		Tool: t,

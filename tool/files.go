@@ -31,6 +31,8 @@ const (
 	commandDelete = "delete"
 )
 
+var fileCommands = []string{commandRead, commandList, commandAppend, commandUpdate, commandDelete}
+
 var fileScopes = map[string]loci.Scope{
 	commandRead: loci.ScopeRead, commandList: loci.ScopeRead,
 	commandAppend: loci.ScopeWrite, commandUpdate: loci.ScopeWrite, commandDelete: loci.ScopeDelete,
@@ -87,12 +89,12 @@ type filesCall struct {
 
 func filesTool(b *base, t Tool, i Instance) *Tool {
 	t.Title = cmp.Or(i.Title, "Memory")
-	t.Description = describe(cmp.Or(i.Description, "Unified Memory tool: read, list, append, update, delete"), i)
-	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
-	t.Annotations = Annotations{Destructive: true}
-	t.scopes = []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
+	commands := i.commands(fileCommands)
+	t.Description = describe(cmp.Or(i.Description, "Unified Memory tool: "+strings.Join(commands, ", ")), i)
+	t.Timeout = time.Duration(b.cfg.WriteTimeout)
+	t.commanded(commands, fileScopes)
 	schema := inputSchema[filesInput]()
-	choices(schema.Properties["command"], commandRead, commandList, commandAppend, commandUpdate, commandDelete)
+	choices(schema.Properties["command"], commands...)
 	t.takes(schema)
 	t.OutputSchema = schemaBytes(envelopeSchema())
 	t.envelope = refusedFile
@@ -100,6 +102,9 @@ func filesTool(b *base, t Tool, i Instance) *Tool {
 	place := *t.files
 	t.bind = func(given arguments) (work, error) {
 		f, err := fileArguments(given)
+		if err == nil && !slices.Contains(commands, f.command) {
+			err = invalidFile("unknown command: " + f.command) // to this tool
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +134,10 @@ func envelopeSchema() *jsonschema.Schema {
 func refusedFile(args json.RawMessage, err error) Reply {
 	given, parseErr := parseArguments(args, len(args))
 	f, _ := fileArguments(given)
-	v := envelope{Command: clip(f.command, 64), Path: clip(f.path, 9000), Error: &envelopeError{loci.AsError(err).Error(), tree.ErrnoOf(err)}}
+	v := envelope{
+		Command: clip(f.command, 64), Path: clip(f.path, 9000),
+		Error: &envelopeError{loci.AsError(err).Error(), tree.ErrnoOf(err)},
+	}
 	var missing *loci.ConfigurationError
 	switch {
 	case parseErr != nil:

@@ -264,3 +264,47 @@ func fileArgumentsOf(command, path string) string {
 	}
 	return object("command", command, "path", path)
 }
+
+// TestCommandsOfTheTool: a tool with some commands shows and does these alone.
+func TestCommandsOfTheTool(t *testing.T) {
+	set := setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{{Family: FamilyFiles}, {Family: FamilyFiles, Tool: "memory", Name: "lookup", Commands: []string{"list", "read"}},
+		{Family: FamilyClaude, Tool: "memory", Name: "look", Commands: []string{"view"}}, {Family: FamilyFiles, Tool: "memory", Name: "log", Commands: []string{"append"}}}})
+	u := user(t, "u-1")
+	call := func(name, args string) (Reply, error) {
+		tool, _ := set.Lookup(name)
+		return tool.Call(t.Context(), u, json.RawMessage(args))
+	}
+	if r, err := call("log", `{"command":"append","path":"/a","content":"kept"}`); err != nil || r.Err != nil {
+		t.Fatal(err, r)
+	}
+	for _, command := range []string{"append", "update", "delete"} {
+		r, err := call("lookup", `{"command":"`+command+`","path":"/a","content":"x","oldContent":"kept"}`)
+		if want := `{"command":"` + command + `","path":"/a","ok":false,"error":{"message":"unknown command: ` + command + `","code":"EINVAL"}}`; err != nil || r.Text != want || r.Err == nil {
+			t.Errorf("%s: %s, %v; want %s", command, r.Text, err, want)
+		}
+	}
+	if _, err := call("look", `{"command":"delete","path":"/memories/a"}`); err == nil || err.Error() != `unknown command "delete": must be one of view` {
+		t.Errorf("delete by view alone: %v", err)
+	}
+	if r, _ := call("lookup", `{"command":"read","path":"/a"}`); !strings.Contains(r.Text, "kept") {
+		t.Errorf("read: %s", r.Text)
+	}
+	for name, only := range map[string]string{"lookup": `"enum":["read","list"]`, "look": `"enum":["view"]`, "log": `"enum":["append"]`} {
+		tool, _ := set.Lookup(name)
+		if !strings.Contains(string(tool.InputSchema), only) || strings.Contains(tool.Description, "delete") ||
+			tool.Annotations.Destructive || tool.Annotations.ReadOnly == (name == "log") {
+			t.Errorf("%s: %s %s %+v", name, tool.InputSchema, tool.Description, tool.Annotations)
+		}
+	}
+	for want, entry := range map[string]Instance{
+		"tools entry 1: commands cannot be empty":                                                                 {Family: FamilyFiles, Commands: []string{}},
+		`tools entry 1: unknown command "view": must be one of read, list, append, update, delete`:                {Family: FamilyFiles, Commands: []string{"view"}},
+		`tools entry 1: unknown command "read": must be one of view, create, str_replace, insert, delete, rename`: {Family: FamilyClaude, Commands: []string{"read"}},
+		`tools entry 1: command "read" is permitted twice: name it once`:                                          {Tool: "memory", Commands: []string{"read", "read"}},
+		"tools entry 1: commands is for the tool memory of the families files and claude only":                    {Family: FamilyNotes, Commands: []string{"read"}},
+	} {
+		if _, err := New(nil, Config{Entries: []Instance{entry}}); err == nil || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}

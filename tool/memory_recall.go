@@ -58,7 +58,7 @@ type recalled struct {
 
 func searchMemories(b *base, t Tool, i Instance) *Tool {
 	t = b.reading(t, "Search memories", "Search episodes, facts and rules by meaning and by words, most relevant first. "+
-		"Use it to find a memory and its id, or to look into episodes; to prepare an answer use "+i.Prefix+"memory_recall. Counts no use.", i)
+		"Use it to find a memory and its id, or to look into episodes; to prepare an answer use "+i.called("memory_recall")+". Counts no use.", i)
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
 		choices(properties["types"], kinds...)
 		choices(properties["mode"], loci.Hybrid, loci.Keyword, loci.Semantic)

@@ -72,7 +72,7 @@ func (d decimal) pointer() *float64 {
 func storeEpisode(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Store episode", "Record something that happened in this session: what the user asked, said or decided, and how it ended. "+
 		"Episodes are raw observations of one agent; they expire after some days and are the material for lasting facts and rules. "+
-		"For what stays true use "+i.Prefix+"memory_store_fact.", i)
+		"For what stays true use "+i.called("memory_store_fact")+".", i)
 	s := spec{Tool: t, output: idOutput(outcome), adjust: func(properties map[string]*jsonschema.Schema) {
 		importance(properties["importance"])
 		properties["session_id"].MinLength = new(1) // an empty one would be taken for the current one
@@ -128,7 +128,7 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 
 func storeRule(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Store rule", "Remember a rule for how to behave, learned from experience, such as \"Always confirm before sending messages\". "+
-		"It starts as a candidate with confidence 0.5; it rises or falls with "+i.Prefix+"memory_mark_helpful and "+i.Prefix+"memory_mark_harmful.", i)
+		"It starts as a candidate with confidence 0.5; it rises or falls with "+i.called("memory_mark_helpful")+" and "+i.called("memory_mark_harmful")+".", i)
 	s := spec{Tool: t, output: idOutput(outcome), adjust: scopeDefault}
 	return declare(s, func(ctx context.Context, c *call, in ruleInput) (Reply, error) {
 		m, err := c.memory()

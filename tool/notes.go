@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/session"
 )
 
@@ -91,7 +92,12 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		}
 		var found []noteHit
 		for _, match := range r.Matches {
-			found = append(found, noteHit{noteID(match.Record.ID), b.scrubPassage(match.Passage, match.Record.Text), round(match.Score), sourceUserMemory})
+			fact, err := loci.FactOf(&match.Record, r.At)
+			if err != nil {
+				return Reply{}, err
+			}
+			text := fence.Key(b.scrub(fact.Subject), b.scrub(fact.Predicate)) + b.scrubPassage(match.Passage, match.Record.Text)
+			found = append(found, noteHit{noteID(match.Record.ID), text, round(match.Score), sourceUserMemory})
 		}
 		if in.IncludeConversation && len(in.Tags) == 0 { // a message has no tags
 			said, err := c.searchConversation(ctx, in.Query, in.TopK)
@@ -178,7 +184,7 @@ func saveNote(b *base, t Tool, i Instance) *Tool {
 
 func updateNote(b *base, t Tool, i Instance) *Tool {
 	t.Title = "Update note"
-	t.Description = describe("Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use "+i.Prefix+"memory_search to find the note and its note_id, then call this with the note_id and the new content.", i)
+	t.Description = describe("Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use "+i.called("memory_search")+" to find the note and its note_id, then call this with the note_id and the new content.", i)
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.Annotations = Annotations{Destructive: true}
 	t.scopes = []loci.Scope{loci.ScopeWrite}
@@ -192,7 +198,7 @@ func updateNote(b *base, t Tool, i Instance) *Tool {
 
 func deleteNote(b *base, t Tool, i Instance) *Tool {
 	t.Title = "Delete note"
-	t.Description = describe("Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use "+i.Prefix+"memory_search to find the note and its note_id, then call this with the note_id to remove it.", i)
+	t.Description = describe("Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use "+i.called("memory_search")+" to find the note and its note_id, then call this with the note_id to remove it.", i)
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.Annotations = Annotations{Destructive: true, Idempotent: true}
 	t.scopes = []loci.Scope{loci.ScopeDelete}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,12 @@ const (
 	FamilyFiles  = "files"  // memory: a tree of text files
 	FamilyClaude = "claude" // memory: the same tree, as Anthropic's memory tool
 )
+
+// PresetAll is an entry of the configuration that stands for all families that one
+// agent can use side by side.
+const PresetAll = "all"
+
+var presetAll = []string{FamilyNotes, FamilyMemory, FamilyFacts, FamilyFiles}
 
 // Families lists the families there are.
 func Families() []string {
@@ -77,39 +84,84 @@ func New(engine *loci.Engine, cfg Config) (*Set, error) {
 	faults := cfg.complete()
 	b := &base{engine: engine, cfg: cfg, logger: cfg.Logger}
 	s := &Set{named: map[string]*Tool{}}
-	origins := map[string]string{}
-	for at, entry := range cfg.Entries {
-		chosen, bad := entry.choose(at)
-		bad = append(bad, entry.check(at, chosen)...)
-		faults = append(faults, bad...)
-		for _, c := range chosen {
-			name := entry.Prefix + c.name
-			if entry.Name != "" && entry.Tool != "" {
-				name = entry.Name
-			}
-			origin := fmt.Sprintf("entry %d (%s)", at+1, entry)
-			if other, taken := origins[name]; taken {
-				faults = append(faults, loci.Errorf(loci.Invalid, "two tools are named %q, of %s and of %s: leave one out, or set a prefix for the names of one family, or a name for one tool",
-					name, other, origin))
+	taken := namesTaken{}
+	for at, given := range cfg.Entries {
+		for _, entry := range given.entries() {
+			chosen, bad := entry.choose(at)
+			bad = append(bad, entry.check(at, chosen)...)
+			faults = append(faults, bad...)
+			var twice []error
+			entry.names, twice = taken.name(at, entry, chosen)
+			faults = append(faults, twice...)
+			if len(bad)+len(twice) > 0 {
 				continue
 			}
-			origins[name] = origin
-			if len(bad) > 0 {
-				continue
+			for _, c := range chosen {
+				s.add(b, entry, c)
 			}
-			own := entry
-			if entry.Family != "" && !c.stores {
-				own.Instructions = ""
-			}
-			t := c.build(b, Tool{Name: name, Family: c.family, base: b, template: loci.Template(entry.Namespace)}, own)
-			s.tools = append(s.tools, t)
-			s.named[name] = t
 		}
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
 	return s, nil
+}
+
+// add makes a tool of an entry whose names are known.
+func (s *Set) add(b *base, entry Instance, c builder) {
+	if entry.Family != "" && !c.stores {
+		entry.Instructions = ""
+	}
+	name := entry.called(c.name)
+	t := c.build(b, Tool{Name: name, Original: c.name, Renamed: name == c.family+"_"+c.name && entry.Prefix == "" && entry.Name == "",
+		Family: c.family, base: b, template: loci.Template(entry.Namespace)}, entry)
+	s.tools = append(s.tools, t)
+	s.named[name] = t
+}
+
+// entries are those that an entry stands for: itself, unless it is the preset.
+func (i Instance) entries() (all []Instance) {
+	if i.Family != PresetAll || i.Tool != "" {
+		return []Instance{i}
+	}
+	for _, family := range presetAll {
+		i.Family = family
+		all = append(all, i)
+	}
+	return all
+}
+
+// called is what a tool of the entry is called.
+func (i Instance) called(tool string) string { return cmp.Or(i.names[tool], i.Prefix+tool) }
+
+// namesTaken are the names of the tools so far.
+type (
+	namesTaken map[string]holder
+	holder     struct{ origin, family string }
+)
+
+// name gives the tools of an entry their names. A name that a tool of another family
+// has gets its own family as prefix, unless the operator chose it.
+func (n namesTaken) name(at int, entry Instance, chosen []builder) (names map[string]string, faults []error) {
+	names = map[string]string{}
+	origin := fmt.Sprintf("entry %d (%s)", at+1, entry)
+	for _, c := range chosen {
+		name := entry.Prefix + c.name
+		if entry.Name != "" && entry.Tool != "" {
+			name = entry.Name
+		}
+		if other, there := n[name]; there && entry.Name == "" && entry.Prefix == "" && other.family != c.family {
+			name = c.family + "_" + c.name
+		}
+		if other, there := n[name]; there {
+			faults = append(faults, loci.Errorf(loci.Invalid, "two tools are named %q, of %s and of %s: leave one out, or set a prefix for the names of one family, or a name for one tool",
+				name, other.origin, origin))
+			continue
+		}
+		n[name] = holder{origin, c.family}
+		names[c.name] = name
+	}
+	return names, faults
 }
 
 // Tools lists the tools, in the order of the configuration.
@@ -147,7 +199,7 @@ func (i Instance) choose(at int) (chosen []builder, faults []error) {
 			chosen = append(chosen, b)
 		}
 	}
-	families := strings.Join(Families(), ", ")
+	families := strings.Join(append(Families(), PresetAll), ", ")
 	switch {
 	case len(chosen) > 0:
 	case i.Family == "" && i.Tool == "":
@@ -193,12 +245,14 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 	}
 	for _, label := range i.Namespace {
 		// "u-{user_id}" would be one fixed place that all users share unawares.
-		if inner := strings.TrimSuffix(strings.TrimPrefix(label, "{"), "}"); strings.ContainsAny(inner, "{}") || len(label)-len(inner) == 1 {
+		inner := strings.TrimSuffix(strings.TrimPrefix(label, "{"), "}")
+		if strings.ContainsAny(inner, "{}") || len(label)-len(inner) == 1 {
 			faults = append(faults, fault(at, "namespace label %q: a variable must be the whole label, such as {user_id}", label))
 		}
 	}
 	faults = append(faults, i.checkActions(at, has("manage_memory"))...)
 	faults = append(faults, i.checkFiles(at, has("memory"))...)
+	faults = append(faults, i.checkCommands(at, has("memory"))...)
 	switch {
 	case i.ResponseFormat == "":
 	case !has("search_memory"):

@@ -45,6 +45,11 @@ type Tool struct {
 	Timeout     time.Duration
 	Annotations Annotations
 
+	// Original is the name of the tool where nothing else is called so. Renamed says that
+	// it got its family as prefix by itself, since an earlier tool has that name.
+	Original string
+	Renamed  bool
+
 	// Secondary tools are not named by general instructions to a model: what they say
 	// of themselves is enough.
 	Secondary bool
@@ -56,6 +61,7 @@ type Tool struct {
 	scopes    []loci.Scope // the caller needs one of them
 	template  loci.Template
 	arguments *jsonschema.Schema // what InputSchema shows
+	choice    *choice            // the argument whose words need scopes of their own; nil: none
 	bind      func(arguments) (work, error)
 
 	// envelope turns every failure into a reply, for a tool whose replies all have one
@@ -236,7 +242,8 @@ func bounded(err error) error {
 // report logs what is not the model's fault and what no surface will see any more.
 func (t *Tool) report(ctx context.Context, c Caller, err error) {
 	var missing *loci.ConfigurationError
-	if e := loci.AsError(err); errors.As(err, &missing) || e.Code == loci.Internal || e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil {
+	if e := loci.AsError(err); errors.As(err, &missing) || e.Code == loci.Internal ||
+		e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil {
 		t.base.logger.ErrorContext(ctx, "tool failed", "tool", t.Name, "request_id", c.RequestID, "code", string(e.Code), "op", e.Op, "cause", e.Err)
 	}
 }

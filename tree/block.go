@@ -198,7 +198,9 @@ func (t *Tree) blockRecords(ctx context.Context, file loci.ID, blocks []block) (
 	at := make(map[loci.ID]int, len(blocks))
 	for from := 0; from < len(blocks); from += 1000 {
 		part := blocks[from:min(from+1000, len(blocks))]
-		f := loci.Filter{Within: []loci.Namespace{t.m.Namespace()}, Exact: true, Kinds: []loci.Kind{KindBlock}, NotLive: true}
+		f := loci.Filter{
+			Within: []loci.Namespace{t.m.Namespace()}, Exact: true, Kinds: []loci.Kind{KindBlock}, NotLive: true,
+		}
 		for i, b := range part {
 			id := blockID(file, b.N)
 			at[id] = from + i

@@ -230,7 +230,8 @@ func escapeHidden(quoted string) string {
 	for _, r := range quoted {
 		switch {
 		case r < 0x80, r == 0x200C, r == 0x200D,
-			!unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point, unicode.Zl, unicode.Zp):
+			!unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Noncharacter_Code_Point,
+				unicode.Other_Default_Ignorable_Code_Point, unicode.Zl, unicode.Zp):
 			b.WriteRune(r)
 		case r > 0xFFFF:
 			high, low := utf16.EncodeRune(r)

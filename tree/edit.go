@@ -33,7 +33,9 @@ type pendingEntry struct {
 
 // editTree runs a change of the tree, one at a time in this process. decide returns
 // the reply and the record it speaks of.
-func editTree[R any](ctx context.Context, t *Tree, op string, request any, decide func(*edit) (R, loci.ID, error)) (reply R, err error) {
+func editTree[R any](
+	ctx context.Context, t *Tree, op string, request any, decide func(*edit) (R, loci.ID, error),
+) (reply R, err error) {
 	leave, err := t.m.Turn(ctx)
 	if err != nil {
 		return reply, err
@@ -241,9 +243,11 @@ func (ed *edit) addBlocks(e *entry, m *manifest, text string) {
 		n := e.body.Next
 		e.body.Next++
 		part := text[:end]
-		ed.fresh = append(ed.fresh, loci.Put{Record: loci.Record{ID: blockID(e.record.ID, n), Kind: KindBlock, Namespace: e.record.Namespace,
-			Version: 1, Live: true, CreatedAt: ed.now, UpdatedAt: ed.now, Sequence: e.record.ID.String(), Position: n,
-			Text: part, Passages: ed.t.m.Passages(part)}})
+		ed.fresh = append(ed.fresh, loci.Put{Record: loci.Record{
+			ID: blockID(e.record.ID, n), Kind: KindBlock, Namespace: e.record.Namespace, Version: 1,
+			Live: true, CreatedAt: ed.now, UpdatedAt: ed.now, Sequence: e.record.ID.String(),
+			Position: n, Text: part, Passages: ed.t.m.Passages(part),
+		}})
 		m.add(n, 1, part)
 		text = text[end:]
 	}

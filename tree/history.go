@@ -32,7 +32,10 @@ func (t *Tree) Versions(ctx context.Context, path string) ([]FileVersion, error)
 	if err != nil {
 		return nil, err
 	}
-	list := []FileVersion{{Version: e.record.Version, Current: true, Bytes: e.manifest.Bytes, Lines: e.manifest.lines(), WrittenAt: e.record.UpdatedAt}}
+	list := []FileVersion{{
+		Version: e.record.Version, Current: true, Bytes: e.manifest.Bytes,
+		Lines: e.manifest.lines(), WrittenAt: e.record.UpdatedAt,
+	}}
 	earlier, err := t.m.Revisions(ctx, e.record.ID)
 	if err != nil {
 		return nil, err
@@ -44,7 +47,10 @@ func (t *Tree) Versions(ctx context.Context, path string) ([]FileVersion, error)
 			return nil, err
 		}
 		if r.Version < e.record.Version { // else the file was changed since it was read
-			list = append(list, FileVersion{Version: r.Version, Bytes: m.Bytes, Lines: m.lines(), WrittenAt: r.UpdatedAt, ReplacedAt: r.ReplacedAt})
+			list = append(list, FileVersion{
+				Version: r.Version, Bytes: m.Bytes, Lines: m.lines(),
+				WrittenAt: r.UpdatedAt, ReplacedAt: r.ReplacedAt,
+			})
 		}
 	}
 	return list, nil

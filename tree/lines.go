@@ -117,7 +117,9 @@ func (t *taker) checkTree(tree *importedTree) ([]*imported, error) {
 		if err != nil {
 			return nil, loci.Errorf(loci.Invalid, "line %d: the entry is not one that an export writes", d.Line)
 		}
-		f := &imported{Imported: d, path: e.path, dir: e.body.Dir, state: e.manifest, blocks: tree.blocks[d.ID.String()]}
+		f := &imported{
+			Imported: d, path: e.path, dir: e.body.Dir, state: e.manifest, blocks: tree.blocks[d.ID.String()],
+		}
 		if !f.dir {
 			if err := f.complete(t.m); err != nil {
 				return nil, loci.Errorf(loci.Invalid, "line %d: %s: %w", d.Line, e.path, err)
@@ -182,7 +184,9 @@ func (f *imported) complete(m *loci.Memory) error {
 		needed = append(needed, *b)
 	}
 	f.blocks = needed
-	if loci.Redact(m, f.text) != f.text || slices.ContainsFunc(f.blocks, func(r loci.Record) bool { return loci.Redact(m, r.Text) != r.Text }) {
+	if loci.Redact(m, f.text) != f.text || slices.ContainsFunc(f.blocks, func(r loci.Record) bool {
+		return loci.Redact(m, r.Text) != r.Text
+	}) {
 		// The blocks of earlier states would no longer fit: only the current one comes.
 		f.text, f.states = loci.Redact(m, f.text), nil
 		f.blocks = nil

@@ -41,8 +41,10 @@ func ErrnoOf(err error) Errno {
 	if errors.As(err, &carried) {
 		return carried
 	}
-	return cmp.Or(map[loci.Code]Errno{loci.Invalid: EINVAL, loci.Unauthenticated: EACCES, loci.Forbidden: EACCES, loci.NotFound: ENOENT, loci.Conflict: EAGAIN,
-		loci.TooLarge: EFBIG, loci.Unsupported: EINVAL, loci.Unavailable: EAGAIN}[loci.AsError(err).Code], EIO)
+	return cmp.Or(map[loci.Code]Errno{
+		loci.Invalid: EINVAL, loci.Unauthenticated: EACCES, loci.Forbidden: EACCES, loci.NotFound: ENOENT,
+		loci.Conflict: EAGAIN, loci.TooLarge: EFBIG, loci.Unsupported: EINVAL, loci.Unavailable: EAGAIN,
+	}[loci.AsError(err).Code], EIO)
 }
 
 // treeError makes an error of a tree.

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A TreeQuery is what [Tree.Search] looks for; text, mode, limit and offset are those
+// A Query is what [Tree.Search] looks for; text, mode, limit and offset are those
 // of [Query].
 type Query struct {
 	Text   string // must not be empty
@@ -17,7 +17,7 @@ type Query struct {
 	Path   string // search this file, or below this directory; empty: everywhere
 }
 
-// A TreeMatch is a passage of a file that a search found. A long file may have several.
+// A Match is a passage of a file that a search found. A long file may have several.
 type Match struct {
 	File    FileInfo
 	First   int64 // the line the passage begins in, from 1
@@ -27,7 +27,7 @@ type Match struct {
 	Explain loci.Explain
 }
 
-// A TreeResult is what [Tree.Search] returns.
+// A Result is what [Tree.Search] returns.
 type Result struct {
 	Matches     []Match
 	KeywordOnly bool // as in [Result]
@@ -46,8 +46,11 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil || sequences != nil && len(sequences) == 0 {
 		return Result{}, err
 	}
-	result, err := t.m.SearchWhere(ctx, loci.Filter{Within: []loci.Namespace{t.m.Namespace()}, Kinds: []loci.Kind{KindBlock}, Sequences: sequences, At: t.m.Now()},
-		loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset})
+	f := loci.Filter{
+		Within: []loci.Namespace{t.m.Namespace()}, Kinds: []loci.Kind{KindBlock},
+		Sequences: sequences, At: t.m.Now(),
+	}
+	result, err := t.m.SearchWhere(ctx, f, loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset})
 	if err != nil {
 		return Result{}, err
 	}

@@ -17,7 +17,7 @@ import (
 // "global", or "thread" and the thread.
 const placeTree = "tree"
 
-// DefaultTreeName is the tree of a handle that names none.
+// DefaultName is the tree of a handle that names none.
 const DefaultName = "memory"
 
 // Defaults of [TreeFeature].
@@ -34,7 +34,7 @@ const (
 	KindBlock loci.Kind = "block" // a part of a file's content
 )
 
-// TreeFeature makes an engine keep trees of files, and bounds what a [Tree] holds. The
+// Feature makes an engine keep trees of files, and bounds what a [Tree] holds. The
 // zero value of each bound means its default. What is there already stays when a limit
 // is lowered.
 type Feature struct {
@@ -76,8 +76,12 @@ func (f Feature) Check() error {
 
 // complete puts the default in the place of each zero.
 func (f Feature) complete() Feature {
-	return Feature{MaxFileBytes: cmp.Or(f.MaxFileBytes, DefaultMaxFileBytes), MaxTreeBytes: cmp.Or(f.MaxTreeBytes, DefaultMaxTreeBytes),
-		MaxEntries: cmp.Or(f.MaxEntries, DefaultMaxEntries), MaxDirEntries: cmp.Or(f.MaxDirEntries, DefaultMaxDirEntries)}
+	return Feature{
+		MaxFileBytes:  cmp.Or(f.MaxFileBytes, DefaultMaxFileBytes),
+		MaxTreeBytes:  cmp.Or(f.MaxTreeBytes, DefaultMaxTreeBytes),
+		MaxEntries:    cmp.Or(f.MaxEntries, DefaultMaxEntries),
+		MaxDirEntries: cmp.Or(f.MaxDirEntries, DefaultMaxDirEntries),
+	}
 }
 
 // limits are those of the engine.
@@ -148,7 +152,7 @@ type FileInfo struct {
 	Unchanged bool `json:"unchanged,omitempty"` // of what a write returns: the file said that already
 }
 
-// TreeCounts say how much there is, or was.
+// Counts say how much there is, or was.
 type Counts struct {
 	Files int64 `json:"files"`
 	Dirs  int64 `json:"dirs"`
@@ -199,8 +203,11 @@ func entryOf(r *loci.Record) (*entry, error) {
 
 func (e *entry) info() FileInfo {
 	_, name := splitPath(e.path)
-	return FileInfo{Path: e.path, Name: name, Dir: e.body.Dir, ID: e.record.ID, Version: e.record.Version,
-		Bytes: e.manifest.Bytes, Lines: e.manifest.lines(), CreatedAt: e.record.CreatedAt, UpdatedAt: e.record.UpdatedAt}
+	return FileInfo{
+		Path: e.path, Name: name, Dir: e.body.Dir, ID: e.record.ID,
+		Version: e.record.Version, Bytes: e.manifest.Bytes, Lines: e.manifest.lines(),
+		CreatedAt: e.record.CreatedAt, UpdatedAt: e.record.UpdatedAt,
+	}
 }
 
 // entries is the filter of the tree's entries.
@@ -362,11 +369,15 @@ func (t *Tree) ListPage(ctx context.Context, path string, page loci.Page) (list 
 	return t.infos(ctx, childSlots(path), page)
 }
 
-func (t *Tree) infos(ctx context.Context, slots loci.SlotRange, page loci.Page) (list []FileInfo, next string, err error) {
+func (t *Tree) infos(
+	ctx context.Context, slots loci.SlotRange, page loci.Page,
+) (list []FileInfo, next string, err error) {
 	return t.infosOf(ctx, nil, slots, page)
 }
 
-func (t *Tree) infosOf(ctx context.Context, statuses []string, slots loci.SlotRange, page loci.Page) (list []FileInfo, next string, err error) {
+func (t *Tree) infosOf(
+	ctx context.Context, statuses []string, slots loci.SlotRange, page loci.Page,
+) (list []FileInfo, next string, err error) {
 	f := t.entries()
 	f.Slots, f.Statuses = slots, statuses
 	page.Order = loci.SlotAscending

@@ -166,7 +166,9 @@ func (ed *edit) rewrite(e *entry, change func(old string) (string, error)) error
 // returns as an error is returned. request identifies what is asked, as JSON, for
 // the handle's idempotency key. The same content changes nothing. ENOENT, EISDIR,
 // EFBIG or ENOSPC.
-func (t *Tree) Edit(ctx context.Context, path string, request any, change func(old string) (string, error)) (FileInfo, error) {
+func (t *Tree) Edit(
+	ctx context.Context, path string, request any, change func(old string) (string, error),
+) (FileInfo, error) {
 	path, err := CleanPath(path)
 	if err != nil {
 		return FileInfo{}, err

@@ -52,7 +52,9 @@ func (s *CheckPointStore) Set(ctx context.Context, id string, data []byte) error
 	if err != nil {
 		return err
 	}
-	err = checkpoints.Put(ctx, checkpoint.Checkpoint{Thread: threadPrefix + id, ID: checkPointID, State: checkpoint.Typed{Type: stateType, Data: data}})
+	err = checkpoints.Put(ctx, checkpoint.Checkpoint{
+		Thread: threadPrefix + id, ID: checkPointID, State: checkpoint.Typed{Type: stateType, Data: data},
+	})
 	if err != nil {
 		return loci.AsError(err)
 	}

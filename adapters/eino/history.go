@@ -47,7 +47,10 @@ func (h *History) Session() string { return h.session }
 // it, and stores the message and the reply together. What ask fails with is returned,
 // and nothing is stored then. What else was said meanwhile, such as the calls of tools,
 // is up to [History.Append].
-func (h *History) Turn(ctx context.Context, input *schema.Message, ask func(context.Context, []*schema.Message) (*schema.Message, error)) (*schema.Message, error) {
+func (h *History) Turn(
+	ctx context.Context, input *schema.Message,
+	ask func(context.Context, []*schema.Message) (*schema.Message, error),
+) (*schema.Message, error) {
 	messages, err := h.Messages(ctx)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,8 @@ func (h *History) load(ctx context.Context) ([]session.Message, error) {
 		}
 		for _, m := range part.Messages {
 			q.After = m.Seq
-			if len(out) == 0 && h.opts.Last > 0 && (m.Type == session.MessageTool || m.Type == session.MessageFunction) {
+			if len(out) == 0 && h.opts.Last > 0 &&
+				(m.Type == session.MessageTool || m.Type == session.MessageFunction) {
 				continue // models refuse a result without its call
 			}
 			out = append(out, m.Message)

@@ -46,7 +46,9 @@ func messageToLoci(m *schema.Message) (session.Message, error) {
 	if m.Role == schema.Tool {
 		more["tool_call_id"] = m.ToolCallID
 	}
-	if slices.ContainsFunc(m.ToolCalls, func(c schema.ToolCall) bool { return c.Index != nil || len(c.Extra) > 0 || c.Type != "function" }) {
+	if slices.ContainsFunc(m.ToolCalls, func(c schema.ToolCall) bool {
+		return c.Index != nil || len(c.Extra) > 0 || c.Type != "function"
+	}) {
 		more[callsKey] = m.ToolCalls
 	}
 	added, err := fields(more)

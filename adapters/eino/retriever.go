@@ -57,7 +57,9 @@ func (r *Retriever) Retrieve(ctx context.Context, query string, opts ...retrieve
 		q.Limit = *chosen.TopK
 	}
 	ctx = callbacks.EnsureRunInfo(ctx, r.GetType(), components.ComponentOfRetriever)
-	ctx = callbacks.OnStart(ctx, &retriever.CallbackInput{Query: query, TopK: q.Limit, ScoreThreshold: chosen.ScoreThreshold})
+	ctx = callbacks.OnStart(ctx, &retriever.CallbackInput{
+		Query: query, TopK: q.Limit, ScoreThreshold: chosen.ScoreThreshold,
+	})
 	docs, err := r.search(ctx, q, query, chosen.ScoreThreshold)
 	if err != nil {
 		callbacks.OnError(ctx, err)

@@ -49,7 +49,9 @@ func (h *History) Session() string { return h.session }
 // their results and the reply. The options are those of genkit.Generate but for
 // ai.WithMessages, which is what the history is given by; what ai.WithSystem says is
 // not stored. An error of the model is returned, and nothing is stored then.
-func (h *History) Generate(ctx context.Context, g *genkit.Genkit, input *ai.Message, opts ...ai.GenerateOption) (*ai.ModelResponse, error) {
+func (h *History) Generate(
+	ctx context.Context, g *genkit.Genkit, input *ai.Message, opts ...ai.GenerateOption,
+) (*ai.ModelResponse, error) {
 	if input == nil {
 		return nil, loci.Errorf(loci.Invalid, "input must not be nil")
 	}
@@ -129,7 +131,8 @@ func (h *History) load(ctx context.Context) ([]session.Message, error) {
 		}
 		for _, m := range part.Messages {
 			q.After = m.Seq
-			if len(out) == 0 && h.opts.Last > 0 && (m.Type == session.MessageTool || m.Type == session.MessageFunction) {
+			if len(out) == 0 && h.opts.Last > 0 &&
+				(m.Type == session.MessageTool || m.Type == session.MessageFunction) {
 				continue // models refuse a result without its call
 			}
 			out = append(out, m.Message)

@@ -81,7 +81,9 @@ type langChain struct {
 	Kwargs       map[string]json.RawMessage `json:"additional_kwargs,omitempty"`
 }
 
-var messageTypes = map[ai.Role]session.MessageType{ai.RoleUser: session.MessageHuman, ai.RoleModel: session.MessageAI, ai.RoleSystem: session.MessageSystem}
+var messageTypes = map[ai.Role]session.MessageType{
+	ai.RoleUser: session.MessageHuman, ai.RoleModel: session.MessageAI, ai.RoleSystem: session.MessageSystem,
+}
 
 // toLoci converts messages. One with several responses of tools becomes several.
 func toLoci(messages []*ai.Message) ([]session.Message, error) {
@@ -138,7 +140,9 @@ func messageToLoci(m *ai.Message) ([]session.Message, error) {
 }
 
 // message makes the message of a type.
-func (d *langChain) message(typ session.MessageType, content any, metadata map[string]any, beside *own) (session.Message, error) {
+func (d *langChain) message(
+	typ session.MessageType, content any, metadata map[string]any, beside *own,
+) (session.Message, error) {
 	var err error
 	if d.Content, err = encode(content); err != nil {
 		return session.Message{}, err

@@ -43,7 +43,9 @@ func DefineRetriever(g *genkit.Genkit, name string, handle Handle, opts *Retriev
 	if opts != nil {
 		r.RetrieverOptions = *opts
 	}
-	return genkit.DefineRetriever(g, name, &ai.RetrieverOptions{Label: "Loci: " + name, ConfigSchema: core.InferSchemaMap(RetrieveConfig{})}, r.retrieve)
+	return genkit.DefineRetriever(g, name, &ai.RetrieverOptions{
+		Label: "Loci: " + name, ConfigSchema: core.InferSchemaMap(RetrieveConfig{}),
+	}, r.retrieve)
 }
 
 type retriever struct {

@@ -64,7 +64,9 @@ func (s *SessionStore[S]) Save(ctx context.Context, id string, data *session.Dat
 	if err != nil {
 		return loci.Errorf(loci.Invalid, "the state is not JSON: %w", err)
 	}
-	err = checkpoints.Put(ctx, checkpoint.Checkpoint{Thread: threadPrefix + id, ID: stateID, State: checkpoint.Typed{Type: stateType, Data: state}})
+	err = checkpoints.Put(ctx, checkpoint.Checkpoint{
+		Thread: threadPrefix + id, ID: stateID, State: checkpoint.Typed{Type: stateType, Data: state},
+	})
 	if err != nil {
 		return loci.AsError(err)
 	}

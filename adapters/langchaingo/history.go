@@ -103,7 +103,8 @@ func (h *History) load(ctx context.Context) ([]session.Message, error) {
 		}
 		for _, m := range part.Messages {
 			q.After = m.Seq
-			if len(out) == 0 && h.opts.Last > 0 && (m.Type == session.MessageTool || m.Type == session.MessageFunction) {
+			if len(out) == 0 && h.opts.Last > 0 &&
+				(m.Type == session.MessageTool || m.Type == session.MessageFunction) {
 				continue // models refuse a result without its call
 			}
 			out = append(out, m.Message)
@@ -142,7 +143,8 @@ func (h *History) SetMessages(ctx context.Context, messages []llms.ChatMessage) 
 	keep := head{ID: h.session}
 	switch before, err := h.sessions.Session(ctx, h.session); {
 	case err == nil:
-		keep.Metadata, keep.MaxMessages, keep.TimeoutSeconds = before.Metadata, before.MaxMessages, before.TimeoutSeconds
+		keep.Metadata, keep.MaxMessages = before.Metadata, before.MaxMessages
+		keep.TimeoutSeconds = before.TimeoutSeconds
 	case !errors.Is(err, loci.ErrNotFound):
 		return loci.AsError(err)
 	}
@@ -155,7 +157,8 @@ func (h *History) SetMessages(ctx context.Context, messages []llms.ChatMessage) 
 	if err != nil {
 		return &loci.Error{Code: loci.Internal, Op: "set messages", Err: fmt.Errorf("encode session: %w", err)}
 	}
-	if _, err = h.sessions.Import(ctx, bytes.NewReader(document), session.Import{Mode: session.ImportReplace}); err != nil {
+	_, err = h.sessions.Import(ctx, bytes.NewReader(document), session.Import{Mode: session.ImportReplace})
+	if err != nil {
 		return loci.AsError(err)
 	}
 	return nil

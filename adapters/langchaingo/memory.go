@@ -90,7 +90,8 @@ func (m *Memory) LoadMemoryVariables(ctx context.Context, inputs map[string]any)
 	}
 	out := map[string]any{m.opts.MemoryKey: messages}
 	if !m.opts.ReturnMessages {
-		if out[m.opts.MemoryKey], err = llms.GetBufferString(messages, m.opts.HumanPrefix, m.opts.AIPrefix); err != nil {
+		out[m.opts.MemoryKey], err = llms.GetBufferString(messages, m.opts.HumanPrefix, m.opts.AIPrefix)
+		if err != nil {
 			return nil, &loci.Error{Code: loci.Internal, Op: "load memory", Err: err}
 		}
 	}

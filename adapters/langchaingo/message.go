@@ -156,7 +156,10 @@ func messageFromLoci(m session.Message) (llms.ChatMessage, error) {
 	case form.Role == "system" || form.Role == "developer":
 		return llms.SystemChatMessage{Content: text}, nil
 	case form.Role == "assistant":
-		return llms.AIChatMessage{Content: text, FunctionCall: form.FunctionCall, ToolCalls: form.calls(), ReasoningContent: form.Reasoning}, nil
+		return llms.AIChatMessage{
+			Content: text, FunctionCall: form.FunctionCall,
+			ToolCalls: form.calls(), ReasoningContent: form.Reasoning,
+		}, nil
 	case form.Role == "function":
 		return llms.FunctionChatMessage{Name: form.Name, Content: text}, nil
 	case form.Role == "tool":

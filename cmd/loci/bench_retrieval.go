@@ -38,8 +38,10 @@ func (c *retrievalCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	opts := bench.RetrievalOptions{Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Dir: c.Dir,
-		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) }}
+	opts := bench.RetrievalOptions{
+		Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Dir: c.Dir,
+		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) },
+	}
 	if n := c.Neighbours; n != nil {
 		if !(*n >= 0 && *n <= 1) {
 			return loci.Errorf(loci.Invalid, "neighbour share is %v; it must be 0 to 1", *n)

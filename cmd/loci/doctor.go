@@ -101,10 +101,10 @@ func (x *examination) examine() {
 		x.ok("identity", "tenant %s, namespace %s", cfg.Tenant, n)
 	}
 	tools := cfg.Tools(x.a.logger())
-	if _, err := tool.New(nil, tools); err != nil {
+	if set, err := tool.New(nil, tools); err != nil {
 		x.fail("tools", err)
 	} else {
-		x.ok("tools", "%d entries", len(tools.Entries))
+		x.ok("tools", "%d entries%s", len(tools.Entries), renamedTools(set))
 	}
 	if ids := cfg.Graph.IDs(); len(ids) > 0 {
 		x.ok("graph", "agents %s", strings.Join(ids, ", "))
@@ -125,6 +125,16 @@ func (x *examination) examine() {
 	x.damage()
 	x.embedder()
 	x.generations(generations)
+}
+
+// renamedTools says which tools have another name than their own, since an earlier one has it.
+func renamedTools(set *tool.Set) (text string) {
+	for _, t := range set.Tools() {
+		if t.Renamed {
+			text += fmt.Sprintf("; %s of the family %s is named %s", t.Original, t.Family, t.Name)
+		}
+	}
+	return text
 }
 
 // permissions looks at who else may read a store in files.

@@ -45,7 +45,8 @@ func (c *eraseCmd) Run(a *app) error {
 	}
 	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
 	for _, name := range c.Kind {
-		if _, err := spelling.OneOf(name, string(loci.KindFact), string(item.Kind), string(loci.KindRule), string(loci.KindEpisode), string(session.Kind)); err != nil {
+		if _, err := spelling.OneOf(name, string(loci.KindFact), string(item.Kind), string(loci.KindRule),
+			string(loci.KindEpisode), string(session.Kind)); err != nil {
 			return loci.Errorf(loci.Invalid, "--kind: %v", err)
 		}
 		q.Kinds = append(q.Kinds, loci.Kind(name))

@@ -73,7 +73,9 @@ type fileJSON struct {
 
 // onFiles runs a command on the tree that p names: --json shows what do returns as it
 // is, show prints it otherwise.
-func onFiles[R any](a *app, p filePlace, key string, scope loci.Scope, do func(*tree.Tree) (R, error), show func(R)) error {
+func onFiles[R any](
+	a *app, p filePlace, key string, scope loci.Scope, do func(*tree.Tree) (R, error), show func(R),
+) error {
 	files, err := a.tree(p, key, scope)
 	if err != nil {
 		return err

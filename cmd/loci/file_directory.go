@@ -44,7 +44,10 @@ func (c *fileExportCmd) Run(a *app) (err error) {
 		return loci.Errorf(loci.Invalid, "--path %s is a file: print it with loci file read", top.Path)
 	}
 	var list []tree.FileInfo
-	if err := kept.Walk(a.ctx, top.Path, func(f tree.FileInfo) bool { list = append(list, f); return true }); err != nil {
+	if err := kept.Walk(a.ctx, top.Path, func(f tree.FileInfo) bool {
+		list = append(list, f)
+		return true
+	}); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.Directory, 0o700); err != nil {

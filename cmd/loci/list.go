@@ -1,6 +1,9 @@
 package main
 
-import "github.com/loci-memory/loci"
+import (
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/fence"
+)
 
 type listCmd struct {
 	Tag     []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
@@ -69,11 +72,7 @@ func (c *listCmd) Run(a *app) error {
 func (a *app) printListing(out listing) {
 	t := table{head: []string{"ID", "AGE", "TAGS", "CONTENT"}}
 	for _, f := range out.Memories {
-		content := f.Content
-		if f.Subject != "" {
-			content = "[" + f.Subject + "] [" + f.Predicate + "]: " + content
-		}
-		t.add(f.ID, a.when(f.CreatedAt), tagList(f.Tags), content)
+		t.add(f.ID, a.when(f.CreatedAt), tagList(f.Tags), fence.Key(f.Subject, f.Predicate)+f.Content)
 	}
 	t.print(a)
 }

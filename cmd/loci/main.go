@@ -91,7 +91,8 @@ func newParser(c *cli, a *app) (*kong.Kong, error) {
 		help[strings.ReplaceAll(s.Key, ".", "_")] = text
 	}
 	return kong.New(c, kong.Name("loci"), kong.Description(description), help,
-		kong.NoDefaultHelp(), kong.Writers(a.out, a.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.NoDefaultHelp(), kong.Writers(a.out, a.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "memory", Title: "Memory:"},
 			{Key: "upkeep", Title: "Upkeep:"},

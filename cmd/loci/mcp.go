@@ -29,8 +29,10 @@ func (c *mcpCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	server, err := mcp.New(mcp.Options{Tools: agent.tools, Connector: agent.connector, Principal: a.principal, RecordElevation: a.engine.RecordElevation,
-		Version: buildVersion().Version, Logger: a.logger()})
+	server, err := mcp.New(mcp.Options{
+		Tools: agent.tools, Connector: agent.connector, Principal: a.principal,
+		RecordElevation: a.engine.RecordElevation, Version: buildVersion().Version, Logger: a.logger(),
+	})
 	if err != nil {
 		return err
 	}

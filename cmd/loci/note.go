@@ -40,9 +40,12 @@ type memoryJSON struct {
 }
 
 func factJSON(f *loci.Fact) memoryJSON {
-	m := memoryJSON{ID: shownID(f.ID, f.IsNote()), Kind: loci.KindFact, Namespace: f.Namespace, Content: f.Content, Value: f.Value,
-		Subject: f.Subject, Predicate: f.Predicate, Scope: f.Scope, Tags: f.Tags, Metadata: f.Metadata, Validity: f.Validity,
-		Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ConfirmedAt: f.ConfirmedAt, Source: f.Source}
+	m := memoryJSON{
+		ID: shownID(f.ID, f.IsNote()), Kind: loci.KindFact, Namespace: f.Namespace,
+		Content: f.Content, Value: f.Value, Subject: f.Subject, Predicate: f.Predicate,
+		Scope: f.Scope, Tags: f.Tags, Metadata: f.Metadata, Validity: f.Validity, Version: f.Version,
+		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ConfirmedAt: f.ConfirmedAt, Source: f.Source,
+	}
 	if m.Tags == nil {
 		m.Tags = []string{}
 	}
@@ -63,20 +66,28 @@ func recordJSON(r *loci.Record, at time.Time) (memoryJSON, error) {
 		return factJSON(&f), err
 	case loci.KindRule:
 		rule, err := loci.RuleOf(r, at)
-		return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text, Scope: rule.Scope, Tags: tagsOf(r),
-			Validity: rule.Validity, Maturity: rule.Maturity, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-			ConfirmedAt: rule.ConfirmedAt, Source: rule.Source}, err
+		return memoryJSON{
+			ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text, Scope: rule.Scope,
+			Tags: tagsOf(r), Validity: rule.Validity, Maturity: rule.Maturity, Version: r.Version,
+			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: rule.ConfirmedAt, Source: rule.Source,
+		}, err
 	case loci.KindEpisode:
 		e, err := loci.EpisodeOf(r)
-		return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text, Butler: e.Butler, Tags: tagsOf(r),
-			Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Source: e.Source}, err
+		return memoryJSON{
+			ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text,
+			Butler: e.Butler, Tags: tagsOf(r), Version: r.Version, CreatedAt: r.CreatedAt,
+			UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Source: e.Source,
+		}, err
 	}
 	entry, err := item.FromRecord(r)
 	if err != nil {
 		return memoryJSON{}, err
 	}
-	return memoryJSON{ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Key: entry.Key, Value: entry.Value, Tags: []string{},
-		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt}, nil
+	return memoryJSON{
+		ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Key: entry.Key,
+		Value: entry.Value, Tags: []string{}, Version: r.Version,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
+	}, nil
 }
 
 // savedJSON is the reply to save and update.

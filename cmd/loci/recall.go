@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/fence"
 )
 
 type recallCmd struct {
@@ -77,10 +78,12 @@ func (c *recallCmd) print(a *app, result loci.RecallResult) error {
 		row := []string{fmt.Sprintf("%.3f", found.Score)}
 		if x := &found.Explain; c.Explain {
 			r.Explain = x
-			row = append(row, fmt.Sprintf("%.3f", x.Relevance), fmt.Sprintf("%.3f", x.Importance), fmt.Sprintf("%.3f", x.Recency), fmt.Sprintf("%.3f", x.Confidence))
+			for _, part := range []float64{x.Relevance, x.Importance, x.Recency, x.Confidence} {
+				row = append(row, fmt.Sprintf("%.3f", part))
+			}
 		}
 		out.Results = append(out.Results, r)
-		t.add(append(row, m.ID, a.when(m.CreatedAt), found.Passage)...)
+		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+found.Passage)...)
 	}
 	if a.json {
 		return a.printJSON(out)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/tree"
 )
@@ -166,7 +167,7 @@ func (c *searchCmd) print(a *app, result loci.Result) error {
 			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart), fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart), fmt.Sprintf("%.3f", e.Keyword),
 				cosine(e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
 		}
-		t.add(append(row, m.ID, a.when(m.CreatedAt), match.Passage)...)
+		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+match.Passage)...)
 	}
 	if len(t.rows) == 0 {
 		a.note("nothing found")

@@ -80,9 +80,12 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	restOptions := rest.Options{Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
-		Connectors: map[string]*tool.Connector{}, Logger: a.logger(), MaxBody: cfg.HTTP.MaxBody, MaxValueBody: cfg.HTTP.MaxValueBody, MaxBlobBody: cfg.HTTP.MaxBlobBody, Timeout: cfg.HTTP.Timeout,
-		Summaries: session.SummaryOptions{Completer: a.completer, TokensPerDay: cfg.Consolidation.TokensPerDay}}
+	restOptions := rest.Options{
+		Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
+		Connectors: map[string]*tool.Connector{}, Logger: a.logger(), MaxBody: cfg.HTTP.MaxBody,
+		MaxValueBody: cfg.HTTP.MaxValueBody, MaxBlobBody: cfg.HTTP.MaxBlobBody, Timeout: cfg.HTTP.Timeout,
+		Summaries: session.SummaryOptions{Completer: a.completer, TokensPerDay: cfg.Consolidation.TokensPerDay},
+	}
 	for _, n := range nodes {
 		restOptions.Connectors[n.id] = n.connector
 	}
@@ -90,10 +93,13 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := server.Options{REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins,
-		InFlight: cfg.HTTP.MaxRequests, MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
-		Send: time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout), Drain: cfg.HTTP.Shutdown,
-		Logger: a.logger()}
+	opts := server.Options{
+		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts,
+		Origins: cfg.HTTP.Origins, InFlight: cfg.HTTP.MaxRequests,
+		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
+		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
+		Drain:   cfg.HTTP.Shutdown, Logger: a.logger(),
+	}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, a.principal); err != nil {
 		return nil, err
@@ -122,9 +128,12 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 // mcpHandler serves what an agent has to requests of a principal.
 func (a *app) mcpHandler(n agentNode, p loci.Principal) (http.Handler, error) {
 	headers := identify(p)
-	s, err := mcp.New(mcp.Options{Tools: n.tools, Connector: n.connector, RecordElevation: a.engine.RecordElevation, Version: buildVersion().Version, Logger: a.logger(),
+	s, err := mcp.New(mcp.Options{
+		Tools: n.tools, Connector: n.connector, RecordElevation: a.engine.RecordElevation,
+		Version: buildVersion().Version, Logger: a.logger(),
 		Identify: func(ctx context.Context, o mcp.Origin) (loci.Principal, error) { return headers(ctx, o.Header) },
-		Limits:   mcp.Limits{Line: a.cfg.HTTP.MaxValueBody}})
+		Limits:   mcp.Limits{Line: a.cfg.HTTP.MaxValueBody},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -269,7 +269,8 @@ func (c *sessionListCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	sessions, next, err := session.Of(m).List(a.ctx, session.Query{Expired: c.All}, loci.Page{Limit: c.Limit, Cursor: c.Cursor})
+	sessions, next, err := session.Of(m).List(a.ctx, session.Query{Expired: c.All},
+		loci.Page{Limit: c.Limit, Cursor: c.Cursor})
 	if err != nil {
 		return err
 	}
@@ -319,7 +320,9 @@ func (c *sessionSearchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	found, err := session.Of(m).Search(a.ctx, session.Search{Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit})
+	found, err := session.Of(m).Search(a.ctx, session.Search{
+		Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit,
+	})
 	if err != nil {
 		return err
 	}

@@ -89,8 +89,9 @@ func (c *sessionSummariseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done, err := session.Of(m).Summarise(a.ctx, c.ID, session.SummaryOptions{ContextTokens: c.ContextTokens, Completer: a.completer,
-		TokensPerDay: a.cfg.Consolidation.TokensPerDay})
+	done, err := session.Of(m).Summarise(a.ctx, c.ID, session.SummaryOptions{
+		ContextTokens: c.ContextTokens, Completer: a.completer, TokensPerDay: a.cfg.Consolidation.TokensPerDay,
+	})
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,9 @@ func (c *sessionExportCmd) Run(a *app) error {
 	if c.File == "-" {
 		return session.Of(m).Export(a.ctx, c.ID, a.out)
 	}
-	if err := writeFile(c.File, sessionExport, func(w io.Writer) error { return session.Of(m).Export(a.ctx, c.ID, w) }); err != nil {
+	if err := writeFile(c.File, sessionExport, func(w io.Writer) error {
+		return session.Of(m).Export(a.ctx, c.ID, w)
+	}); err != nil {
 		return err
 	}
 	if a.json {

@@ -22,6 +22,7 @@ var toolKeys = []struct{ key, help string }{
 	{"namespace", "where its memories go: a list of labels, of which {user_id}, {org_id}, {agent_id} and so on are filled in"},
 	{"instructions", "when the agent should use it"},
 	{"actions_permitted", "of create, update and delete"},
+	{"commands", "of the tool memory: what it may do, such as [read, list]"},
 	{"response_format", "content, or content_and_artifact"},
 	{"memory", "the name of the tree of files that the tool memory works on; tools with the same name share it"},
 	{"scope", "of the tool memory: global, or perThread for a tree of each thread"},
@@ -88,6 +89,8 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			r.text(v, name, &entry.Description)
 		case "namespace":
 			entry.Namespace, _ = r.texts(v, name)
+		case "commands":
+			entry.Commands, _ = r.texts(v, name)
 		case "actions_permitted":
 			entry.ActionsPermitted, _ = r.texts(v, name)
 		default:
@@ -136,13 +139,13 @@ type toolEntry struct {
 	bad bool   // a fault of it was reported already
 }
 
-// familyNames lists the families of tools; toolNames, the tools of all families,
+// familyNames lists the families of tools and the preset of several; toolNames, the tools of all families,
 // each name once.
-func familyNames() []string { return tool.Families() }
+func familyNames() []string { return append(tool.Families(), tool.PresetAll) }
 
 // ToolNames lists the tools of all families, each name once.
 func ToolNames() (names []string) {
-	for _, family := range familyNames() {
+	for _, family := range tool.Families() {
 		set, err := tool.New(nil, tool.Config{Entries: []tool.Instance{{Family: family}}})
 		if err != nil {
 			return nil // checkTools would say so

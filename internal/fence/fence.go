@@ -30,6 +30,15 @@ func Label(text string) string {
 	return strings.NewReplacer("[", "(", "]", ")").Replace(inline(visible(text)))
 }
 
+// Key is what stands before the text of a fact with a key wherever one line shows both,
+// "[user] [favorite_color]: "; "" for a note, which has none.
+func Key(subject, predicate string) string {
+	if subject == "" && predicate == "" {
+		return ""
+	}
+	return "[" + Label(subject) + "] [" + Label(predicate) + "]: "
+}
+
 // inline escapes what has a meaning wherever it stands: fences of code and tags.
 func inline(text string) string {
 	var b strings.Builder

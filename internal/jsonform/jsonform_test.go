@@ -141,7 +141,8 @@ func TestFaultsAreInPlainWords(t *testing.T) {
 		}
 	}
 	_, notWritten := json.Marshal(map[string]any{"a": json.RawMessage("{")})
-	_, noType := json.Marshal(any(make(chan int)))
+	var channel any = make(chan int)
+	_, noType := json.Marshal(channel)
 	for _, err := range []error{notWritten, noType, io.EOF, io.ErrUnexpectedEOF, errors.New("reflect.Value of struct {")} {
 		if got := jsonform.Fault(err); got == "" || goWords.MatchString(got) {
 			t.Errorf("%v: %q", err, got)

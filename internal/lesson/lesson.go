@@ -46,7 +46,8 @@ func Read(text string) (d Reply, err error) {
 	if err := decoder.Decode(&lists); err != nil {
 		return d, errors.New("the answer of the model is not JSON")
 	}
-	rest, err := io.ReadAll(io.MultiReader(decoder.Buffered(), strings.NewReader(text[start+int(decoder.InputOffset()):])))
+	rest, err := io.ReadAll(io.MultiReader(decoder.Buffered(),
+		strings.NewReader(text[start+int(decoder.InputOffset()):])))
 	if err != nil || bytes.ContainsRune(rest, '{') {
 		return d, errors.New("the answer of the model has more than one JSON object")
 	}

@@ -43,6 +43,7 @@ func EachStore(t *testing.T, test func(t *testing.T, store loci.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, OpenSQLite(t)) })
 }
 
+// OpenMemory opens an empty store of maps.
 func OpenMemory() loci.Store { return memory.Open() }
 
 // OpenSQLite opens a directory, so that there may be several tenants.
@@ -66,22 +67,26 @@ type Clock struct {
 	at time.Time
 }
 
+// NewClock makes a clock that shows the same moment in every test.
 func NewClock() *Clock {
 	return &Clock{at: time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC)}
 }
 
+// Now is what [loci.Options] calls a clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
+// Advance moves the clock on.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
 }
 
+// Set moves the clock to a moment, an earlier one too.
 func (c *Clock) Set(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,6 +119,7 @@ func NewEngine(t testing.TB, s loci.Store, opts loci.Options) *loci.Engine {
 	return e
 }
 
+// Tenant makes a tenant of a name.
 func Tenant(t testing.TB, name string) loci.Tenant {
 	t.Helper()
 	tn, err := loci.NewTenant(name)
@@ -129,6 +135,7 @@ func Bind(t testing.TB, e *loci.Engine, labels ...string) *loci.Memory {
 	return BindView(t, e, loci.View{Tenant: Tenant(t, "t"), Namespace: labels, Actor: "tester"})
 }
 
+// BindView makes a handle of a view.
 func BindView(t testing.TB, e *loci.Engine, v loci.View) *loci.Memory {
 	t.Helper()
 	m, err := e.Memory(v)
@@ -138,6 +145,7 @@ func BindView(t testing.TB, e *loci.Engine, v loci.View) *loci.Memory {
 	return m
 }
 
+// Save stores a note.
 func Save(t testing.TB, m *loci.Memory, content string) loci.ID {
 	t.Helper()
 	return StoreFact(t, m, loci.NewFact{Content: content}).ID
@@ -160,6 +168,7 @@ func SaveMany(t testing.TB, m *loci.Memory, n int, text func(i int) string) {
 	}
 }
 
+// StoreFact stores a fact.
 func StoreFact(t testing.TB, m *loci.Memory, in loci.NewFact) loci.Stored {
 	t.Helper()
 	stored, err := m.StoreFact(t.Context(), in)
@@ -169,6 +178,7 @@ func StoreFact(t testing.TB, m *loci.Memory, in loci.NewFact) loci.Stored {
 	return stored
 }
 
+// Fact reads a fact by its id.
 func Fact(t testing.TB, m *loci.Memory, id loci.ID) loci.Fact {
 	t.Helper()
 	f, err := m.Fact(t.Context(), id)
@@ -188,6 +198,7 @@ func AllFacts(t testing.TB, m *loci.Memory) []loci.Fact {
 	return facts
 }
 
+// Search searches with a handle.
 func Search(t testing.TB, m *loci.Memory, q loci.Query) loci.Result {
 	t.Helper()
 	r, err := m.Search(t.Context(), q)
@@ -224,15 +235,20 @@ type WordEmbedder struct {
 	Embedded int // embedded so far
 }
 
+// Model implements [loci.Embedder].
 func (w *WordEmbedder) Model() string { return w.Name }
-func (w *WordEmbedder) Dims() int     { return 64 }
 
+// Dims implements [loci.Embedder].
+func (w *WordEmbedder) Dims() int { return 64 }
+
+// SetDown makes every call fail from now on, or none.
 func (w *WordEmbedder) SetDown(down bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.Down = down
 }
 
+// Embed implements [loci.Embedder].
 func (w *WordEmbedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -243,7 +259,9 @@ func (w *WordEmbedder) Embed(_ context.Context, texts []string) ([][]float32, er
 	rows := make([][]float32, len(texts))
 	for i, text := range texts {
 		rows[i] = make([]float32, w.Dims())
-		for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) {
 			h := fnv.New32a()
 			h.Write([]byte(w.Name + word))
 			rows[i][h.Sum32()%uint32(w.Dims())]++
@@ -259,6 +277,7 @@ func (w *WordEmbedder) Embed(_ context.Context, texts []string) ([][]float32, er
 	return rows, nil
 }
 
+// PutItem stores an item.
 func PutItem(t testing.TB, m *loci.Memory, n loci.Namespace, key, value string, opts *item.PutOptions) {
 	t.Helper()
 	if err := item.Of(m).Put(t.Context(), n, key, json.RawMessage(value), opts); err != nil {
@@ -266,6 +285,7 @@ func PutItem(t testing.TB, m *loci.Memory, n loci.Namespace, key, value string, 
 	}
 }
 
+// Exported is the export of a handle.
 func Exported(t testing.TB, m *loci.Memory) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -275,7 +295,7 @@ func Exported(t testing.TB, m *loci.Memory) string {
 	return b.String()
 }
 
-// count counts the lines that hold a text.
+// CountLines counts the lines that hold a text.
 func CountLines(lines, text string) (n int64) {
 	for line := range strings.Lines(lines) {
 		if strings.Contains(line, text) {

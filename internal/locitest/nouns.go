@@ -15,40 +15,49 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
-// checkpoint makes one with a state and metadata.
-func Checkpoint(thread, namespace, id, parent, metadata string, versions GraphState, values map[string]string) checkpoint.Checkpoint {
-	c := checkpoint.Checkpoint{Thread: thread, Namespace: namespace, ID: id, Parent: parent, State: checkpoint.Typed{Type: "json", Data: []byte(`{"id":"` + id + `"}`)},
-		Metadata: []byte(metadata), Versions: versions, Values: map[string]checkpoint.Typed{}}
+// Checkpoint makes one with a state and metadata.
+func Checkpoint(
+	thread, namespace, id, parent, metadata string, versions GraphState, values map[string]string,
+) checkpoint.Checkpoint {
+	c := checkpoint.Checkpoint{
+		Thread: thread, Namespace: namespace, ID: id, Parent: parent,
+		State:    checkpoint.Typed{Type: "json", Data: []byte(`{"id":"` + id + `"}`)},
+		Metadata: []byte(metadata), Versions: versions, Values: map[string]checkpoint.Typed{},
+	}
 	for channel, v := range values {
 		c.Values[channel] = checkpoint.Typed{Type: "text", Data: []byte(v)}
 	}
 	return c
 }
 
-// A graphState is what a test puts: the values of channels at versions.
+// A GraphState is what a test puts: the values of channels at versions.
 type GraphState map[string]string // channel → version
 
-// history puts n checkpoints of a thread and namespace, each the parent of the next,
+// CheckpointHistory puts n checkpoints of a thread and namespace, each the parent of the next,
 // with an unchanged channel and one that changes, and a write on each.
 func CheckpointHistory(t testing.TB, m *loci.Memory, thread, namespace string, n int, metadata func(i int) string) {
 	t.Helper()
 	parent := ""
 	for i := range n {
 		id := fmt.Sprintf("c%02d", i)
-		in := Checkpoint(thread, namespace, id, parent, metadata(i), GraphState{"same": "1", "step": fmt.Sprint(i)}, map[string]string{"step": namespace + id})
+		versions := GraphState{"same": "1", "step": fmt.Sprint(i)}
+		in := Checkpoint(thread, namespace, id, parent, metadata(i), versions, map[string]string{"step": namespace + id})
 		if i == 0 {
 			in.Values["same"] = checkpoint.Typed{Type: "text", Data: []byte("same of " + namespace)}
 		}
 		PutCheckpoint(t, m, in)
-		if err := checkpoint.Of(m).PutWrites(t.Context(), thread, namespace, id, []checkpoint.Write{Write("task", 0, "ch", "w"+id)}); err != nil {
+		writes := []checkpoint.Write{Write("task", 0, "ch", "w"+id)}
+		if err := checkpoint.Of(m).PutWrites(t.Context(), thread, namespace, id, writes); err != nil {
 			t.Fatal(err)
 		}
 		parent = id
 	}
 }
 
+// PlainState is no metadata, whatever the number of the checkpoint.
 func PlainState(int) string { return "{}" }
 
+// PutCheckpoint stores a checkpoint.
 func PutCheckpoint(t testing.TB, m *loci.Memory, c checkpoint.Checkpoint) {
 	t.Helper()
 	if err := checkpoint.Of(m).Put(t.Context(), c); err != nil {
@@ -56,6 +65,7 @@ func PutCheckpoint(t testing.TB, m *loci.Memory, c checkpoint.Checkpoint) {
 	}
 }
 
+// PutWrites stores writes to a checkpoint of a thread, in the namespace without a name.
 func PutWrites(t testing.TB, m *loci.Memory, thread, id string, writes ...checkpoint.Write) {
 	t.Helper()
 	if err := checkpoint.Of(m).PutWrites(t.Context(), thread, "", id, writes); err != nil {
@@ -63,11 +73,14 @@ func PutWrites(t testing.TB, m *loci.Memory, thread, id string, writes ...checkp
 	}
 }
 
+// Write makes a write of a text to a channel.
 func Write(task string, index int, channel, value string) checkpoint.Write {
-	return checkpoint.Write{Task: task, Index: index, Channel: channel, Value: checkpoint.Typed{Type: "text", Data: []byte(value)}}
+	return checkpoint.Write{
+		Task: task, Index: index, Channel: channel, Value: checkpoint.Typed{Type: "text", Data: []byte(value)},
+	}
 }
 
-// logIsWhole requires that the audit log of a tenant accuses nobody.
+// LogIsWhole requires that the audit log of a tenant accuses nobody.
 func LogIsWhole(t testing.TB, e *loci.Engine, tn loci.Tenant) {
 	t.Helper()
 	report, err := e.VerifyEvents(context.WithoutCancel(t.Context()), tn, loci.Hash{})
@@ -76,10 +89,12 @@ func LogIsWhole(t testing.TB, e *loci.Engine, tn loci.Tenant) {
 	}
 }
 
+// Quiet gives an engine a clock and throws its log away.
 func Quiet(c *Clock) loci.Options {
 	return loci.Options{Now: c.Now, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
+// AppendTo appends messages to a session.
 func AppendTo(t testing.TB, m *loci.Memory, id string, messages ...session.Message) session.Appended {
 	t.Helper()
 	done, err := session.Of(m).Append(t.Context(), id, messages)
@@ -89,6 +104,7 @@ func AppendTo(t testing.TB, m *loci.Memory, id string, messages ...session.Messa
 	return done
 }
 
+// HistoryOf reads messages of a session.
 func HistoryOf(t testing.TB, m *loci.Memory, id string, q session.HistoryQuery) []session.StoredMessage {
 	t.Helper()
 	h, err := session.Of(m).History(t.Context(), id, q)
@@ -98,7 +114,7 @@ func HistoryOf(t testing.TB, m *loci.Memory, id string, q session.HistoryQuery) 
 	return h.Messages
 }
 
-// said are the numbers and the texts of messages.
+// Said are the numbers and the texts of messages.
 func Said(messages []session.StoredMessage) (out []string) {
 	for _, m := range messages {
 		out = append(out, fmt.Sprintf("%d %s", m.Seq, m.Text()))
@@ -106,7 +122,7 @@ func Said(messages []session.StoredMessage) (out []string) {
 	return out
 }
 
-// spoken makes a message of a type.
+// Spoken makes a message of a type.
 func Spoken(typ session.MessageType, text string) session.Message {
 	data, err := json.Marshal(map[string]any{"content": text, "type": typ})
 	if err != nil {
@@ -115,6 +131,7 @@ func Spoken(typ session.MessageType, text string) session.Message {
 	return session.Message{Type: typ, Data: data}
 }
 
+// Summarise summarises the session s.
 func Summarise(t testing.TB, m *loci.Memory, o session.SummaryOptions) session.Summarised {
 	t.Helper()
 	done, err := session.Of(m).Summarise(t.Context(), "s", o)
@@ -124,7 +141,7 @@ func Summarise(t testing.TB, m *loci.Memory, o session.SummaryOptions) session.S
 	return done
 }
 
-// talk fills a session: a system message, then questions and answers of ten words each.
+// Talk fills the session s: a system message, then questions and answers of ten words each.
 func Talk(t testing.TB, m *loci.Memory, turns int) {
 	t.Helper()
 	AppendTo(t, m, "s", Spoken(session.MessageSystem, "You help with travel."))
@@ -134,14 +151,16 @@ func Talk(t testing.TB, m *loci.Memory, turns int) {
 	}
 }
 
-// wordTokens counts words: easy to reckon with.
+// WordTokens counts words, which is easy to reckon with.
 type WordTokens struct{}
 
+// Name implements [loci.Tokenizer].
 func (WordTokens) Name() string { return "words" }
 
+// Count implements [loci.Tokenizer].
 func (WordTokens) Count(text string) int { return len(strings.Fields(text)) }
 
-// writer answers with what it was asked to summarise, cut to a few words.
+// A Writer is a language model whose answers are numbered summaries; it keeps what it was asked.
 type Writer struct {
 	mu      sync.Mutex
 	Prompts []loci.Prompt
@@ -150,8 +169,10 @@ type Writer struct {
 	Usage   loci.Usage
 }
 
+// Model implements [loci.Completer].
 func (*Writer) Model() string { return "writer-1" }
 
+// Complete implements [loci.Completer].
 func (w *Writer) Complete(_ context.Context, p loci.Prompt) (loci.Completion, error) {
 	if w.Before != nil {
 		w.Before()
@@ -162,6 +183,7 @@ func (w *Writer) Complete(_ context.Context, p loci.Prompt) (loci.Completion, er
 	return loci.Completion{Text: fmt.Sprintf("Summary %d of the talk.", len(w.Prompts)), Usage: w.Usage}, w.Err
 }
 
+// Consolidate consolidates the episodes of tenant t.
 func Consolidate(t testing.TB, e *loci.Engine, opts loci.ConsolidateOptions) loci.ConsolidateReport {
 	t.Helper()
 	report, err := e.Consolidate(t.Context(), Tenant(t, "t"), opts)
@@ -171,6 +193,7 @@ func Consolidate(t testing.TB, e *loci.Engine, opts loci.ConsolidateOptions) loc
 	return report
 }
 
+// Episode stores an episode of a butler.
 func Episode(t testing.TB, m *loci.Memory, butler, content string) loci.ID {
 	t.Helper()
 	id, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: content, Butler: butler})

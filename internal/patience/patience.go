@@ -23,7 +23,9 @@ type Calls struct{ abandoned atomic.Int32 }
 // Call runs a function in a goroutine of its own, and returns when it does or when the
 // time is over, also where the function goes on. A panic in it is an error: it would
 // end the process.
-func Call[T any](ctx context.Context, c *Calls, timeout time.Duration, call func(context.Context) (T, error)) (result T, err error) {
+func Call[T any](
+	ctx context.Context, c *Calls, timeout time.Duration, call func(context.Context) (T, error),
+) (result T, err error) {
 	if c.abandoned.Load() >= Most {
 		return result, ErrTooMany
 	}

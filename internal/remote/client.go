@@ -90,7 +90,9 @@ var (
 
 // Post sends one request and returns the body of a successful answer, at most limit
 // bytes, or the failure the service reports. authorize puts the key into the header.
-func (c *Client) Post(ctx context.Context, body []byte, limit int64, authorize func(h http.Header, key string)) ([]byte, *Failure, error) {
+func (c *Client) Post(
+	ctx context.Context, body []byte, limit int64, authorize func(h http.Header, key string),
+) ([]byte, *Failure, error) {
 	key, err := c.readKey()
 	if err != nil {
 		return nil, nil, errors.Join(ErrKey, err)

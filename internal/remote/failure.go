@@ -44,7 +44,8 @@ func newFailure(res *http.Response, said []byte, key string, now time.Time) *Fai
 		words = []any{inner.Code, inner.Type, whole.Code, whole.Type}
 	}
 	for _, w := range words {
-		if word, ok := w.(string); ok && isWord(word) && (key == "" || !strings.Contains(word, key) && !strings.Contains(key, word)) {
+		if word, ok := w.(string); ok && isWord(word) &&
+			(key == "" || !strings.Contains(word, key) && !strings.Contains(key, word)) {
 			f.Code = word
 			break
 		}

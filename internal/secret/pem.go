@@ -16,7 +16,8 @@ func (s *scanner) privateKey(i int) (Span, bool) {
 	}
 	start := i + len(begin) + len(label) + len(rule)
 	if n := strings.Index(s.text[start:], rule); n >= 0 && strings.HasPrefix(s.text[start+n:], "-----END ") {
-		if stop := strings.Index(s.text[start+n+len(rule):min(len(s.text), start+n+80)], rule); stop >= 0 && s.keyBody(start) > start {
+		stop := strings.Index(s.text[start+n+len(rule):min(len(s.text), start+n+80)], rule)
+		if stop >= 0 && s.keyBody(start) > start {
 			return Span{i, start + n + len(rule) + stop + len(rule)}, true
 		}
 	}

@@ -43,7 +43,9 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		data.events = append(data.events, e)
 	}
 	for _, l := range c.Links {
-		if !slices.ContainsFunc(data.links, func(have loci.Link) bool { return have.From == l.From && have.Type == l.Type && have.To == l.To }) {
+		if !slices.ContainsFunc(data.links, func(have loci.Link) bool {
+			return have.From == l.From && have.Type == l.Type && have.To == l.To
+		}) {
 			data.links = append(data.links, l)
 		}
 	}
@@ -192,8 +194,10 @@ func (d *tenant) put(p *loci.Put) {
 			next.Text, next.Heading, next.Passages, next.vectors = old.Text, old.Heading, old.Passages, old.vectors
 		}
 		if p.Revisions >= 0 {
-			next.revisions = append([]loci.Revision{{Version: old.Version, UpdatedAt: old.UpdatedAt, ReplacedAt: next.UpdatedAt,
-				Text: old.Text, Tags: old.Tags, Attributes: old.Attributes}}, old.revisions...)
+			next.revisions = append([]loci.Revision{{
+				Version: old.Version, UpdatedAt: old.UpdatedAt, ReplacedAt: next.UpdatedAt,
+				Text: old.Text, Tags: old.Tags, Attributes: old.Attributes,
+			}}, old.revisions...)
 			next.revisions = next.revisions[:min(p.Revisions, len(next.revisions))]
 		}
 	}

@@ -126,7 +126,9 @@ func (d *tenant) inSlots(f *loci.Filter, slots loci.SlotRange, descending bool) 
 
 // scan calls yield for the holders of a range of slots in a namespace and kind, in
 // order, until it returns false; then so does scan.
-func (d *tenant) scan(namespace string, kind loci.Kind, slots loci.SlotRange, descending bool, yield func(*stored) bool) bool {
+func (d *tenant) scan(
+	namespace string, kind loci.Kind, slots loci.SlotRange, descending bool, yield func(*stored) bool,
+) bool {
 	more := true
 	visit := func(s slot) bool {
 		if s.namespace != namespace || s.kind != kind {

@@ -71,7 +71,8 @@ func slotOf(r *loci.Record) slot { return slot{r.Namespace.Key(), r.Kind, r.Slot
 
 // before orders slots; whose they are makes no difference.
 func (s slot) before(o slot) bool {
-	return cmp.Or(strings.Compare(s.namespace, o.namespace), strings.Compare(string(s.kind), string(o.kind)), strings.Compare(s.slot, o.slot)) < 0
+	return cmp.Or(strings.Compare(s.namespace, o.namespace), strings.Compare(string(s.kind), string(o.kind)),
+		strings.Compare(s.slot, o.slot)) < 0
 }
 
 func newTenant() *tenant {
@@ -121,7 +122,9 @@ func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
 			yield(loci.Tenant{}, loci.AsError(err))
 			return
 		}
-		names := slices.SortedFunc(maps.Keys(all), func(a, b loci.Tenant) int { return strings.Compare(a.String(), b.String()) })
+		names := slices.SortedFunc(maps.Keys(all), func(a, b loci.Tenant) int {
+			return strings.Compare(a.String(), b.String())
+		})
 		for _, t := range names {
 			data := all[t]
 			data.mu.RLock()

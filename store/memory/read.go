@@ -141,7 +141,9 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, f loci.Filter) (c loci
 }
 
 // Events implements [loci.EventLog].
-func (s *Store) Events(ctx context.Context, t loci.Tenant, f loci.EventFilter, p loci.Page) ([]loci.Event, string, error) {
+func (s *Store) Events(
+	ctx context.Context, t loci.Tenant, f loci.EventFilter, p loci.Page,
+) ([]loci.Event, string, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
 		return nil, "", err

@@ -31,7 +31,9 @@ func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.Re
 }
 
 // Unembedded implements [loci.VectorStore].
-func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int) ([]loci.Record, error) {
+func (s *Store) Unembedded(
+	ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int,
+) ([]loci.Record, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
 		return nil, err

@@ -204,7 +204,8 @@ func (t *tx) putHistory(n int64, history []loci.Revision) error {
 		v := &history[i]
 		c := columnsOf(&loci.Record{Tags: v.Tags, Attributes: v.Attributes})
 		if err := t.exec("INSERT INTO revision (record, version, updated_at, replaced_at, text, tags, attributes) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			n, v.Version, v.UpdatedAt.UnixMilli(), v.ReplacedAt.UnixMilli(), []byte(v.Text), c.tags, c.attributes); err != nil {
+			n, v.Version, v.UpdatedAt.UnixMilli(), v.ReplacedAt.UnixMilli(),
+			[]byte(v.Text), c.tags, c.attributes); err != nil {
 			return conflictOr(err)
 		}
 	}
@@ -216,9 +217,12 @@ func (t *tx) insert(r *loci.Record, namespace, seq int64) (n int64, err error) {
 	err = t.row(`INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body,
 		scope, status, confidence, decay_rate, decay_from, ends_at, due_at, sequence, position, heading)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
-		[]any{r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt,
-			r.Uses, c.usedAt, []byte(r.Text), encodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body,
-			c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, c.heading}, &n)
+		[]any{
+			r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(),
+			r.UpdatedAt.UnixMilli(), c.expiresAt, r.Uses, c.usedAt, []byte(r.Text),
+			encodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body, c.scope, c.status,
+			c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, c.heading,
+		}, &n)
 	return n, conflictOr(err)
 }
 
@@ -245,7 +249,8 @@ func (t *tx) update(p *loci.Put, namespace, seq int64) (int64, error) {
 	c := columnsOf(r)
 	err = t.exec(`UPDATE record SET slot = ?, version = ?, seq = ?, live = ?, created_at = ?, updated_at = ?, expires_at = ?, tags = ?, attributes = ?, body = ?,
 		scope = ?, status = ?, confidence = ?, decay_rate = ?, decay_from = ?, ends_at = ?, due_at = ?, sequence = ?, position = ? WHERE n = ?`,
-		c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags, c.attributes, c.body,
+		c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags,
+		c.attributes, c.body,
 		c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, n)
 	if err != nil || p.SameText {
 		return n, conflictOr(err)
@@ -311,7 +316,8 @@ func columnsOf(r *loci.Record) (c columns) {
 	if r.Slot != "" {
 		c.slot = []byte(r.Slot)
 	}
-	c.expiresAt, c.usedAt, c.endsAt, c.dueAt = nullable(r.ExpiresAt), nullable(r.UsedAt), nullable(r.EndsAt), nullable(r.DueAt)
+	c.expiresAt, c.usedAt = nullable(r.ExpiresAt), nullable(r.UsedAt)
+	c.endsAt, c.dueAt = nullable(r.EndsAt), nullable(r.DueAt)
 	if r.Scope != "" {
 		c.scope = r.Scope
 	}

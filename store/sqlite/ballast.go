@@ -45,7 +45,9 @@ func newBallast(s *Store) *ballast {
 			dir = filepath.Dir(file)
 		}
 	}
-	return &ballast{path: filepath.Join(dir, ballastName), log: s.opts.Logger, free: freeBytes, write: (*os.File).WriteAt}
+	return &ballast{
+		path: filepath.Join(dir, ballastName), log: s.opts.Logger, free: freeBytes, write: (*os.File).WriteAt,
+	}
 }
 
 // whole reports whether a file is a ballast as far as its look says.

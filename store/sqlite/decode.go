@@ -65,14 +65,18 @@ func scanRecord(rows *sql.Rows, extra ...any) (r loci.Record, err error) {
 	var created, updated int64
 	var expires, used sql.NullInt64
 	var kind string
-	dest := []any{&id, &kind, &key, &slot, &r.Version, &r.Live, &created, &updated, &expires, &r.Uses, &used, &text, &passages, &tags, &attributes, &body,
-		&scope, &status, &confidence, &rate, &from, &ends, &due, &sequence, &position, &heading}
+	dest := []any{
+		&id, &kind, &key, &slot, &r.Version, &r.Live, &created, &updated, &expires,
+		&r.Uses, &used, &text, &passages, &tags, &attributes, &body, &scope, &status,
+		&confidence, &rate, &from, &ends, &due, &sequence, &position, &heading,
+	}
 	if err := rows.Scan(append(dest, extra...)...); err != nil {
 		return r, err
 	}
 	copy(r.ID[:], id)
 	r.Kind, r.Namespace, r.Slot = loci.Kind(kind), loci.NamespaceFromKey(string(key)), string(slot)
-	r.CreatedAt, r.UpdatedAt, r.ExpiresAt, r.UsedAt = milli(created), milli(updated), nullMilli(expires), nullMilli(used)
+	r.CreatedAt, r.UpdatedAt = milli(created), milli(updated)
+	r.ExpiresAt, r.UsedAt = nullMilli(expires), nullMilli(used)
 	r.Text, r.Heading, r.Passages = string(text), string(heading), decodeSpans(passages)
 	r.Attributes, r.Body = copyJSON(attributes), copyJSON(body)
 	r.Scope, r.Status, r.EndsAt, r.DueAt = string(scope), string(status), nullMilli(ends), nullMilli(due)

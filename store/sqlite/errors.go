@@ -33,7 +33,8 @@ func isBusy(err error) bool {
 // or none in the quota of a user, as far as [file.withCause] has looked.
 func isFull(err error) bool {
 	var e *sqlite.Error
-	return primary(err) == sqlite3.SQLITE_FULL || oserror.NoRoom(err) || errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
+	return primary(err) == sqlite3.SQLITE_FULL || oserror.NoRoom(err) ||
+		errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 
 // withCause asks the operating system why a write failed where SQLite does not tell: a

@@ -72,8 +72,10 @@ type file struct {
 
 func newFile(s *Store, t loci.Tenant) *file {
 	path := s.fileName(t)
-	f := &file{tenant: t, path: path, log: s.opts.Logger, queue: make(chan *job), closing: make(chan struct{}), writerDone: make(chan struct{}),
-		ballast: s.ballast}
+	f := &file{
+		tenant: t, path: path, log: s.opts.Logger, queue: make(chan *job),
+		closing: make(chan struct{}), writerDone: make(chan struct{}), ballast: s.ballast,
+	}
 	f.search.budget = s.opts.IndexPassages
 	f.scrub.init()
 	return f

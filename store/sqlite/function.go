@@ -17,13 +17,14 @@ const confidenceFunction = "loci_confidence"
 // registerFunctions makes our functions known to the driver, for all connections
 // opened from then on.
 var registerFunctions = sync.OnceValue(func() error {
-	return sqlite.RegisterDeterministicScalarFunction(confidenceFunction, 3, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		confidence, okConfidence := args[0].(float64)
-		rate, okRate := args[1].(float64)
-		ms, okMs := args[2].(int64)
-		if !okConfidence || !okRate || !okMs {
-			return nil, fmt.Errorf("%s wants a number, a number and an integer", confidenceFunction)
-		}
-		return loci.EffectiveConfidence(confidence, rate, ms), nil
-	})
+	return sqlite.RegisterDeterministicScalarFunction(confidenceFunction, 3,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			confidence, okConfidence := args[0].(float64)
+			rate, okRate := args[1].(float64)
+			ms, okMs := args[2].(int64)
+			if !okConfidence || !okRate || !okMs {
+				return nil, fmt.Errorf("%s wants a number, a number and an integer", confidenceFunction)
+			}
+			return loci.EffectiveConfidence(confidence, rate, ms), nil
+		})
 })

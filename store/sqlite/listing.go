@@ -9,12 +9,17 @@ import (
 )
 
 // records calls yield for what a filter selects, in an order, until it returns false.
-func (f *file) records(ctx context.Context, filter *loci.Filter, after *page.Record, order loci.Order, yield func(*loci.Record) bool) error {
+func (f *file) records(
+	ctx context.Context, filter *loci.Filter, after *page.Record, order loci.Order, yield func(*loci.Record) bool,
+) error {
 	return f.recordsWith(ctx, recordColumns, filter, after, order, yield)
 }
 
 // recordsWith is records with columns of the form of recordColumns.
-func (f *file) recordsWith(ctx context.Context, columns string, filter *loci.Filter, after *page.Record, order loci.Order, yield func(*loci.Record) bool) error {
+func (f *file) recordsWith(
+	ctx context.Context, columns string, filter *loci.Filter,
+	after *page.Record, order loci.Order, yield func(*loci.Record) bool,
+) error {
 	query, args, exact := listing(columns, filter, after, order)
 	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
 		r, err := scanRecord(rows)
@@ -31,7 +36,9 @@ func (f *file) recordsWith(ctx context.Context, columns string, filter *loci.Fil
 // listing is the query for the records a filter selects that come after a place, in
 // an order; exact is that of [where]. Its rows come one by one where an index is in
 // that order, so that a page costs no more than its rows.
-func listing(columns string, filter *loci.Filter, after *page.Record, order loci.Order) (query string, args []any, exact bool) {
+func listing(
+	columns string, filter *loci.Filter, after *page.Record, order loci.Order,
+) (query string, args []any, exact bool) {
 	f := *filter
 	if order.BySlot() {
 		f.Slots = loci.SlotRange{} // bySlot says it

@@ -4,3 +4,6 @@ package sqlite
 
 // eraseSeeds is how many times a random file is erased from and scanned.
 const eraseSeeds = 12
+
+// Comparisons is how many random histories SQLite and the memory store both play.
+const Comparisons = "20"

@@ -18,3 +18,6 @@ func init() {
 
 // eraseSeeds is how many times a random file is erased from and scanned.
 const eraseSeeds = 3
+
+// Comparisons is how many random histories SQLite and the memory store both play.
+const Comparisons = "4"

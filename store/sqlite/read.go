@@ -143,7 +143,9 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 const maxParameters = 10_000
 
 // Records implements [loci.RecordLister].
-func (s *Store) Records(ctx context.Context, t loci.Tenant, filter loci.Filter, p loci.Page) (out []loci.Record, next string, err error) {
+func (s *Store) Records(
+	ctx context.Context, t loci.Tenant, filter loci.Filter, p loci.Page,
+) (out []loci.Record, next string, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
 		return nil, "", err
@@ -262,7 +264,8 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out [
 		if err := rows.Scan(&v.Version, &updated, &replaced, &text, &tags, &attributes); err != nil {
 			return false, err
 		}
-		v.UpdatedAt, v.ReplacedAt, v.Text, v.Attributes = milli(updated), milli(replaced), string(text), copyJSON(attributes)
+		v.UpdatedAt, v.ReplacedAt = milli(updated), milli(replaced)
+		v.Text, v.Attributes = string(text), copyJSON(attributes)
 		if len(tags) > 0 {
 			if err := json.Unmarshal(tags, &v.Tags); err != nil {
 				return false, err
@@ -315,13 +318,17 @@ func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.R
 	if err != nil {
 		return nil, f.translate("read reply", err)
 	}
-	reply := &loci.Reply{Key: key, Fingerprint: string(fingerprint), Value: value, At: milli(at), ExpiresAt: milli(expires)}
+	reply := &loci.Reply{
+		Key: key, Fingerprint: string(fingerprint), Value: value, At: milli(at), ExpiresAt: milli(expires),
+	}
 	copy(reply.Record[:], record)
 	return reply, nil
 }
 
 // Events implements [loci.EventLog].
-func (s *Store) Events(ctx context.Context, t loci.Tenant, filter loci.EventFilter, p loci.Page) (out []loci.Event, next string, err error) {
+func (s *Store) Events(
+	ctx context.Context, t loci.Tenant, filter loci.EventFilter, p loci.Page,
+) (out []loci.Event, next string, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
 		return nil, "", err

@@ -30,7 +30,9 @@ type searchIndex struct {
 }
 
 // Match implements [loci.RecordLister].
-func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, filter loci.Filter, limit int) ([]loci.Hit, error) {
+func (s *Store) Match(
+	ctx context.Context, t loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
+) ([]loci.Hit, error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
 		return nil, err
@@ -262,19 +264,20 @@ func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, ar
 		}
 	})
 	batch := make([]loaded, 0, 256)
-	err := eachRow(ctx, tx, taken(condition), append([]any{space.Model, space.Dims}, args...), func(rows *sql.Rows) error {
-		var data sql.RawBytes
-		r, err := scanRecord(rows, &data)
-		if err != nil {
-			return err
-		}
-		batch = append(batch, loaded{r, splitVectors(bytes.Clone(data), space.Dims)})
-		if len(batch) == cap(batch) {
-			read <- batch
-			batch = make([]loaded, 0, 256)
-		}
-		return nil
-	})
+	err := eachRow(ctx, tx, taken(condition), append([]any{space.Model, space.Dims}, args...),
+		func(rows *sql.Rows) error {
+			var data sql.RawBytes
+			r, err := scanRecord(rows, &data)
+			if err != nil {
+				return err
+			}
+			batch = append(batch, loaded{r, splitVectors(bytes.Clone(data), space.Dims)})
+			if len(batch) == cap(batch) {
+				read <- batch
+				batch = make([]loaded, 0, 256)
+			}
+			return nil
+		})
 	read <- batch
 	close(read)
 	indexing.Wait()

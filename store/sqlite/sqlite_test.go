@@ -61,7 +61,7 @@ func TestStore(t *testing.T) {
 // scores included, is the same.
 func TestEqualsTheMemoryStore(t *testing.T) {
 	// Opening files takes most of the time; the long run makes ten times as many.
-	checks := "20"
+	checks := sqlite.Comparisons
 	if os.Getenv("LOCI_LONG") != "" {
 		checks = "200"
 	}

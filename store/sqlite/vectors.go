@@ -114,7 +114,9 @@ func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.Re
 }
 
 // Unembedded implements [loci.VectorStore].
-func (s *Store) Unembedded(ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int) (out []loci.Record, err error) {
+func (s *Store) Unembedded(
+	ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int,
+) (out []loci.Record, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
 		return nil, err

@@ -290,7 +290,8 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("SAVEPOINT job"); broken != nil {
 		return nil, broken
 	}
-	seq, erased, active, head, headKnown, headMoved, names := t.seq, t.erased, t.active, t.head, t.headKnown, t.headMoved, t.names
+	seq, erased, active, names := t.seq, t.erased, t.active, t.names
+	head, headKnown, headMoved := t.head, t.headKnown, t.headMoved
 	t.left = map[int64]bool{}
 	if err = t.guard(j.run); err == nil {
 		err = t.unname()
@@ -304,7 +305,8 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	if broken := t.exec("ROLLBACK TO job"); broken != nil {
 		return nil, broken
 	}
-	t.seq, t.erased, t.active, t.head, t.headKnown, t.headMoved, t.names = seq, erased, active, head, headKnown, headMoved, names
+	t.seq, t.erased, t.active, t.names = seq, erased, active, names
+	t.head, t.headKnown, t.headMoved = head, headKnown, headMoved
 	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
 }

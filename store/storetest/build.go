@@ -136,7 +136,10 @@ func erasure(records ...loci.Record) (c loci.Change) {
 
 // reply is an answer remembered under a key for a day after a moment.
 func reply(key string, now time.Time) *loci.Reply {
-	return &loci.Reply{At: now, Key: key, Fingerprint: "print of " + key, Value: json.RawMessage(`{"ok":true}`), ExpiresAt: now.Add(24 * time.Hour)}
+	return &loci.Reply{
+		At: now, Key: key, Fingerprint: "print of " + key,
+		Value: json.RawMessage(`{"ok":true}`), ExpiresAt: now.Add(24 * time.Hour),
+	}
 }
 
 // leaning is the vector of a space whose cosine with the axis 0 is similarity.

@@ -46,7 +46,8 @@ var concurrencyCases = []testCase{
 				if err := s.Touch(b.Context(), b.tenant, []loci.Touch{{ID: r.ID, At: at(50)}}); err != nil {
 					return err
 				}
-				if err := s.PutVectors(b.Context(), b.tenant, []loci.RecordVectors{rowsOf(r, spaceB, 0.5)}); err != nil {
+				rows := []loci.RecordVectors{rowsOf(r, spaceB, 0.5)}
+				if err := s.PutVectors(b.Context(), b.tenant, rows); err != nil {
 					return err
 				}
 			}
@@ -92,7 +93,8 @@ func increments(b *bench, handles []loci.Store) {
 	b.together(handles, func(w int, s loci.Store) error {
 		for range rounds {
 			for {
-				records, _, err := s.Records(b.Context(), b.tenant, loci.Filter{Within: everywhere, IDs: ids(1)}, loci.Page{Limit: 1})
+				records, _, err := s.Records(b.Context(), b.tenant, loci.Filter{Within: everywhere, IDs: ids(1)},
+					loci.Page{Limit: 1})
 				if err != nil || len(records) != 1 {
 					return fmt.Errorf("records: %d, %w", len(records), err)
 				}

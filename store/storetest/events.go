@@ -12,8 +12,12 @@ import (
 
 var eventCases = []testCase{
 	{"an event comes back as it was, with its place in the log", func(b *bench) {
-		full := loci.Event{ID: loci.NewID(), Type: loci.EventImported, Kind: "item", Entity: id(9), Namespace: loci.Namespace{"a/b", "日本"}, At: at(3),
-			Actor: "ключ 🦭 '\"", RequestID: strings.Repeat("r", 200), Payload: json.RawMessage(`{"version":3,"ids":["x"]}`), Nonce: []byte("0123456789abcdef")}
+		full := loci.Event{
+			ID: loci.NewID(), Type: loci.EventImported, Kind: "item", Entity: id(9),
+			Namespace: loci.Namespace{"a/b", "日本"}, At: at(3), Actor: "ключ 🦭 '\"",
+			RequestID: strings.Repeat("r", 200),
+			Payload:   json.RawMessage(`{"version":3,"ids":["x"]}`), Nonce: []byte("0123456789abcdef"),
+		}
 		bare := loci.Event{ID: loci.NewID(), Type: "t", At: time.Date(1969, 12, 31, 23, 59, 59, 1_000_000, time.UTC)}
 		b.apply(
 			loci.Change{Put: creation(placed(record(9, ""), full.Namespace...)).Put, Events: []loci.Event{full, bare}},
@@ -102,10 +106,12 @@ var eventCases = []testCase{
 			got := allEvents(b.Context(), b, b.store, b.tenant, loci.EventFilter{Within: everywhere}, size)
 			b.same(fmt.Sprint("events in pages of ", size), eventIDs(got), want)
 		}
-		first, cursor, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Limit: 5})
+		first, cursor, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere},
+			loci.Page{Limit: 5})
 		b.must("Events", err)
 		b.apply(loci.Change{Events: []loci.Event{event(loci.EventUpdated, record(1, ""))}})
-		second, _, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Limit: 5, Cursor: cursor})
+		second, _, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere},
+			loci.Page{Limit: 5, Cursor: cursor})
 		b.must("Events", err)
 		b.same("two pages with a write between", eventIDs(append(first, second...)), want[:10])
 	}},

@@ -15,7 +15,9 @@ var filterCases = []testCase{
 	{"a filter selects what its meaning says", population},
 	{"a filter without a namespace selects nothing", func(b *bench) {
 		b.put(record(1, "walrus"), placed(record(2, "walrus")))
-		for _, f := range []loci.Filter{{}, {Within: []loci.Namespace{}}, {NotLive: true}, {IDs: ids(1, 2)}, {Exact: true}} {
+		for _, f := range []loci.Filter{
+			{}, {Within: []loci.Namespace{}}, {NotLive: true}, {IDs: ids(1, 2)}, {Exact: true},
+		} {
 			b.same("records", b.all(f), nil)
 			counts, err := b.store.Count(b.Context(), b.tenant, f)
 			b.must("Count", err)
@@ -106,7 +108,8 @@ func population(b *bench) {
 		got := allRecords(b.Context(), b, b.store, b.tenant, f, 1+r.IntN(100))
 		b.same("records of "+what, recordIDs(got), recordIDs(want))
 		order := pick(r, orders)
-		b.same(fmt.Sprintf("records in order %d of %s", order, what), recordIDs(b.inOrder(f, order, 1+r.IntN(100))), recordIDs(ordered(want, order)))
+		b.same(fmt.Sprintf("records in order %d of %s", order, what), recordIDs(b.inOrder(f, order, 1+r.IntN(100))),
+			recordIDs(ordered(want, order)))
 		f.Space = spaceA
 		gotCounts, err := b.store.Count(b.Context(), b.tenant, f)
 		b.must("Count", err)
@@ -115,7 +118,9 @@ func population(b *bench) {
 		b.must("Namespaces", err)
 		b.same("namespaces of "+what, gotNamespaces, namespacesOf(namespaces))
 
-		live := slices.DeleteFunc(slices.Clone(want), func(r loci.Record) bool { return !r.Live || r.Text == "" || !f.At.IsZero() && r.Ended(f.At) })
+		live := slices.DeleteFunc(slices.Clone(want), func(r loci.Record) bool {
+			return !r.Live || r.Text == "" || !f.At.IsZero() && r.Ended(f.At)
+		})
 		b.same("hits of "+what, hitIDs(b.match(words("walrus"), f, 1000)), recordIDs(live))
 		if b.Failed() {
 			return
@@ -180,7 +185,9 @@ func randomRecord(r *rand.Rand, n int) loci.Record {
 	out.Sequence = pick(r, someSequences)
 	out.Scope, out.Status = pick(r, someScopes), pick(r, someScopes)
 	if r.IntN(2) == 0 {
-		out.Decay = loci.Decay{Confidence: pick(r, someConfidences), Rate: pick(r, []float64{0, 0.008, 3000}), From: at(r.IntN(40))}
+		out.Decay = loci.Decay{
+			Confidence: pick(r, someConfidences), Rate: pick(r, []float64{0, 0.008, 3000}), From: at(r.IntN(40)),
+		}
 		out.EndsAt = out.Decay.Below(loci.LiveConfidence)
 	}
 	if r.IntN(2) == 0 {

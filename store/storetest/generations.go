@@ -11,7 +11,10 @@ var generationCases = []testCase{
 		b.wantActive(loci.Space{})
 		b.put(record(1, "walrus"))
 		b.wantActive(loci.Space{})
-		b.apply(changeOf(loci.Put{Record: record(2, "walrus"), Vectors: append(vectors(spaceB, axis(spaceB)), vectors(spaceA, axis(spaceA))...)}))
+		b.apply(changeOf(loci.Put{
+			Record:  record(2, "walrus"),
+			Vectors: append(vectors(spaceB, axis(spaceB)), vectors(spaceA, axis(spaceA))...),
+		}))
 		b.wantActive(spaceB)
 		b.apply(changeOf(embedded(record(3, "walrus"), 0.5)))
 		b.putVectors(rowsOf(record(1, ""), spaceC, 0.5))
@@ -136,7 +139,9 @@ var generationCases = []testCase{
 	}},
 	{"an erase takes the vectors of every generation", func(b *bench) {
 		r := record(1, "walrus")
-		b.apply(changeOf(loci.Put{Record: r, Vectors: append(vectors(spaceA, axis(spaceA)), vectors(spaceB, axis(spaceB))...)}))
+		b.apply(changeOf(loci.Put{
+			Record: r, Vectors: append(vectors(spaceA, axis(spaceA)), vectors(spaceB, axis(spaceB))...),
+		}))
 		b.apply(erasure(r))
 		b.wantSpaces(map[loci.Space]int64{})
 		b.same("hits", append(b.found(direction(spaceA)), b.found(direction(spaceB))...), nil)

@@ -66,7 +66,8 @@ var lifecycleCases = []testCase{
 		for _, size := range []int{1, 3, 25, 1000} {
 			var got []loci.ID
 			for cursor := ""; ; {
-				records, next, err := b.store.Records(b.Context(), b.tenant, loci.Filter{Within: everywhere}, loci.Page{Limit: size, Cursor: cursor, Order: loci.OldestFirst})
+				records, next, err := b.store.Records(b.Context(), b.tenant, loci.Filter{Within: everywhere},
+					loci.Page{Limit: size, Cursor: cursor, Order: loci.OldestFirst})
 				b.must("Records", err)
 				got = append(got, recordIDs(records)...)
 				if cursor = next; cursor == "" {

@@ -28,7 +28,8 @@ var matchCases = []testCase{
 		b.put(record(1, "walrus harbour harbour harbour harbour"), record(2, "walrus walrus walrus harbour harbour"),
 			record(3, "walrus"), record(4, "harbour telescope harbour harbour harbour"), record(5, "harbour"))
 		h := b.byID(words("walrus telescope"), 10)
-		if !(h[id(2)].Keyword > h[id(1)].Keyword && h[id(3)].Keyword > h[id(1)].Keyword && h[id(4)].Keyword > h[id(1)].Keyword) {
+		if !(h[id(2)].Keyword > h[id(1)].Keyword && h[id(3)].Keyword > h[id(1)].Keyword &&
+			h[id(4)].Keyword > h[id(1)].Keyword) {
 			b.Errorf("scores %v; want 2, 3 and 4 above 1", h)
 		}
 	}},
@@ -51,7 +52,8 @@ var matchCases = []testCase{
 			b.same("hits of "+query, b.found(words(query)), ids(1))
 		}
 		for query, want := range map[string]int{"color blue": 0, "color harbour": 1} {
-			if hits := b.match(words(query), loci.Filter{}, 10); hits[0].ID != id(2) || hits[1].KeywordSpan != want || hits[1].KeywordRank != 1 {
+			hits := b.match(words(query), loci.Filter{}, 10)
+			if hits[0].ID != id(2) || hits[1].KeywordSpan != want || hits[1].KeywordRank != 1 {
 				b.Errorf("%s: %+v", query, hits)
 			}
 		}
@@ -149,7 +151,8 @@ var matchCases = []testCase{
 		rows[17] = leaning(spaceA, 0.8)
 		r := record(1, "")
 		r.Text, r.Passages = cut(parts...)
-		b.apply(changeOf(loci.Put{Record: r, Vectors: vectors(spaceA, rows...)}, embedded(record(2, "walrus"), 0.6), embedded(record(3, "harbour"), 0.1)))
+		b.apply(changeOf(loci.Put{Record: r, Vectors: vectors(spaceA, rows...)}, embedded(record(2, "walrus"), 0.6),
+			embedded(record(3, "harbour"), 0.1)))
 		hits := b.match(both("walrus telescope", spaceA), loci.Filter{}, 2)
 		b.same("hits", hitIDs(hits), ids(2, 1))
 		if h := hits[1]; h.KeywordSpan != 41 || h.VectorSpan != 17 || h.KeywordRank != 1 || h.VectorRank != 1 {
@@ -287,7 +290,8 @@ func union(b *bench) {
 		if w.ID != id(n+1-rank) || rank > 1 && w.Keyword > byWord[rank-1].Keyword {
 			b.Errorf("keyword rank %d is %+v", rank, w)
 		}
-		if want := map[int]int{1: 32, 2: 1, 3: 2, 4: 3, 5: 4}[rank]; v.ID != id(want) || rank > 1 && v.Similarity > byVector[rank-1].Similarity {
+		want := map[int]int{1: 32, 2: 1, 3: 2, 4: 3, 5: 4}[rank]
+		if v.ID != id(want) || rank > 1 && v.Similarity > byVector[rank-1].Similarity {
 			b.Errorf("vector rank %d is %+v", rank, v)
 		}
 	}

@@ -21,12 +21,27 @@ var measureCases = []testCase{
 			f    loci.Filter
 			want loci.Counts
 		}{
-			{"all", loci.Filter{Within: everywhere, NotLive: true, Space: spaceA}, loci.Counts{Records: 4, Live: 3, Passages: 4, Unembedded: 1, Bytes: 46}},
-			{"live", loci.Filter{Within: everywhere, Space: spaceA}, loci.Counts{Records: 3, Live: 3, Passages: 3, Unembedded: 1, Bytes: 41}},
-			{"another space", loci.Filter{Within: everywhere, Space: spaceB}, loci.Counts{Records: 3, Live: 3, Passages: 3, Unembedded: 2, Bytes: 41}},
-			{"fewer dimensions", loci.Filter{Within: everywhere, Space: spaceC}, loci.Counts{Records: 3, Live: 3, Passages: 3, Unembedded: 2, Bytes: 41}},
+			{
+				"all", loci.Filter{Within: everywhere, NotLive: true, Space: spaceA},
+				loci.Counts{Records: 4, Live: 3, Passages: 4, Unembedded: 1, Bytes: 46},
+			},
+			{
+				"live", loci.Filter{Within: everywhere, Space: spaceA},
+				loci.Counts{Records: 3, Live: 3, Passages: 3, Unembedded: 1, Bytes: 41},
+			},
+			{
+				"another space", loci.Filter{Within: everywhere, Space: spaceB},
+				loci.Counts{Records: 3, Live: 3, Passages: 3, Unembedded: 2, Bytes: 41},
+			},
+			{
+				"fewer dimensions", loci.Filter{Within: everywhere, Space: spaceC},
+				loci.Counts{Records: 3, Live: 3, Passages: 3, Unembedded: 2, Bytes: 41},
+			},
 			{"one place", loci.Filter{Within: []loci.Namespace{{"elsewhere"}}, Space: spaceA}, loci.Counts{Records: 1, Live: 1, Bytes: 18}},
-			{"one record", loci.Filter{Within: everywhere, IDs: ids(2), Space: spaceB}, loci.Counts{Records: 1, Live: 1, Passages: 2, Unembedded: 1, Bytes: 17}},
+			{
+				"one record", loci.Filter{Within: everywhere, IDs: ids(2), Space: spaceB},
+				loci.Counts{Records: 1, Live: 1, Passages: 2, Unembedded: 1, Bytes: 17},
+			},
 			{"none", loci.Filter{Within: []loci.Namespace{{"nowhere"}}, Space: spaceA}, loci.Counts{}},
 		} {
 			got, err := b.store.Count(b.Context(), b.tenant, c.f)

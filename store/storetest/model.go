@@ -90,7 +90,9 @@ func (m *machine) outcome(t *rapid.T, what string, do func(s loci.Store) error) 
 
 // stored reads the reference's record of an id, or nil.
 func (m *machine) stored(t *rapid.T, id loci.ID) *loci.Record {
-	records := allRecords(m.ctx, t, m.reference, m.tenant, loci.Filter{Within: everywhere, IDs: []loci.ID{id}, NotLive: true}, 10)
+	records := allRecords(m.ctx, t, m.reference, m.tenant, loci.Filter{
+		Within: everywhere, IDs: []loci.ID{id}, NotLive: true,
+	}, 10)
 	if len(records) == 0 {
 		return nil
 	}
@@ -127,11 +129,16 @@ func (m *machine) apply(t *rapid.T) {
 	}
 	if len(put) > 0 && rapid.Bool().Draw(t, "link") {
 		ends := rapid.SampledFrom(put)
-		c.Links = append(c.Links, loci.Link{From: ends.Draw(t, "from"), Type: modelLinks.Draw(t, "type"), To: ends.Draw(t, "to"), At: now})
+		c.Links = append(c.Links, loci.Link{
+			From: ends.Draw(t, "from"), Type: modelLinks.Draw(t, "type"), To: ends.Draw(t, "to"), At: now,
+		})
 	}
 	if rapid.IntRange(0, 3).Draw(t, "reply") == 0 {
-		c.Reply = &loci.Reply{At: now, Key: modelKeys.Draw(t, "key"), Fingerprint: fmt.Sprint(m.clock), Value: json.RawMessage(`{"n":1}`),
-			ExpiresAt: now.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "ttl")) * time.Second)}
+		c.Reply = &loci.Reply{
+			At: now, Key: modelKeys.Draw(t, "key"),
+			Fingerprint: fmt.Sprint(m.clock), Value: json.RawMessage(`{"n":1}`),
+			ExpiresAt: now.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "ttl")) * time.Second),
+		}
 		if len(put) > 0 {
 			c.Reply.Record = put[0]
 		}
@@ -146,8 +153,10 @@ func (m *machine) apply(t *rapid.T) {
 // note is an event with a number of its own, the same for both stores.
 func (m *machine) note(typ loci.EventType, r loci.Record, now time.Time) loci.Event {
 	m.event++
-	return loci.Event{ID: id(1_000_000 + m.event), Type: typ, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: now, Actor: "model",
-		Payload: json.RawMessage(`{"n":1}`), Nonce: []byte(fmt.Sprint(m.event))}
+	return loci.Event{
+		ID: id(1_000_000 + m.event), Type: typ, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace,
+		At: now, Actor: "model", Payload: json.RawMessage(`{"n":1}`), Nonce: []byte(fmt.Sprint(m.event)),
+	}
 }
 
 // put draws a new state of a record; old is the stored one, or nil.
@@ -242,7 +251,9 @@ func (m *machine) vectors(t *rapid.T) {
 			continue
 		}
 		slip := int64(rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(t, "slip"))
-		rows = append(rows, loci.RecordVectors{ID: id, Version: old.Version + slip, Vectors: m.rows(t, len(old.Passages))})
+		rows = append(rows, loci.RecordVectors{
+			ID: id, Version: old.Version + slip, Vectors: m.rows(t, len(old.Passages)),
+		})
 	}
 	m.outcome(t, "PutVectors", func(s loci.Store) error { return s.PutVectors(m.ctx, m.tenant, rows) })
 }
@@ -282,8 +293,11 @@ func (m *machine) eraseTenant(t *rapid.T) {
 // look asks both stores the same random questions.
 func (m *machine) look(t *rapid.T) {
 	now := m.begin(t)
-	f := loci.Filter{Within: rapid.SliceOfN(rapid.SampledFrom(modelPlaces), 1, 2).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact"),
-		NotLive: rapid.Bool().Draw(t, "not live"), Space: modelSpaces.Draw(t, "space")}
+	f := loci.Filter{
+		Within:  rapid.SliceOfN(rapid.SampledFrom(modelPlaces), 1, 2).Draw(t, "within"),
+		Exact:   rapid.Bool().Draw(t, "exact"),
+		NotLive: rapid.Bool().Draw(t, "not live"), Space: modelSpaces.Draw(t, "space"),
+	}
 	if rapid.Bool().Draw(t, "at") {
 		f.At, f.Expired = now, rapid.IntRange(0, 3).Draw(t, "expired") == 0
 	}

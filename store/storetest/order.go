@@ -22,7 +22,8 @@ var orderCases = []testCase{
 		item.Kind = "item"
 		facty := holding(record(101, ""), "a")
 		facty.Kind = loci.KindFact + "\x01"
-		b.put(item, facty, record(102, ""), placed(holding(record(103, ""), "a"), "user"), placed(holding(record(104, ""), "a"), "user", "ada", "deeper"))
+		b.put(item, facty, record(102, ""), placed(holding(record(103, ""), "a"), "user"),
+			placed(holding(record(104, ""), "a"), "user", "ada", "deeper"))
 		for _, size := range []int{1, 2, 20, 21, 22} {
 			f := loci.Filter{Within: []loci.Namespace{home}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
 			b.same("slots", slotsOf(b.inOrder(f, loci.SlotAscending, size)), slots)
@@ -49,9 +50,15 @@ var orderCases = []testCase{
 		for i, slot := range slots {
 			b.put(holding(record(i+1, "walrus"), slot))
 		}
-		for _, r := range []loci.SlotRange{{}, {From: "\x00"}, {From: "a"}, {To: "a"}, {To: "a\x00"}, {From: "a", To: "a"}, {From: "b", To: "a"}, {From: "a/", To: "a0"},
-			loci.SlotsBeginning("a/"), loci.SlotsBeginning("a/\xff"), loci.SlotsBeginning("\xff"), loci.SlotsBeginning(""), {To: "\xff\xff\xff"}} {
-			for _, f := range []loci.Filter{{Within: everywhere}, {Within: []loci.Namespace{home}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}} {
+		for _, r := range []loci.SlotRange{
+			{}, {From: "\x00"}, {From: "a"}, {To: "a"}, {To: "a\x00"}, {From: "a", To: "a"}, {From: "b", To: "a"},
+			{From: "a/", To: "a0"}, loci.SlotsBeginning("a/"), loci.SlotsBeginning("a/\xff"),
+			loci.SlotsBeginning("\xff"), loci.SlotsBeginning(""), {To: "\xff\xff\xff"},
+		} {
+			for _, f := range []loci.Filter{
+				{Within: everywhere},
+				{Within: []loci.Namespace{home}, Exact: true, Kinds: []loci.Kind{loci.KindFact}},
+			} {
 				f.Slots = r
 				b.ranged(f, slots)
 			}
@@ -97,7 +104,8 @@ var orderCases = []testCase{
 			b.refused("Records from a cursor of another order", err, loci.Invalid)
 		}
 		for _, cursor := range []string{bySlot[:len(bySlot)-1], bySlot + "A", bySlot + "AA", "cw", "cwA", "c_____________8", "cwAAAAAAAAAAAAAAAAAAAAAA"} {
-			_, _, err := b.store.Records(b.Context(), b.tenant, f, loci.Page{Order: loci.SlotDescending, Cursor: cursor})
+			_, _, err := b.store.Records(b.Context(), b.tenant, f,
+				loci.Page{Order: loci.SlotDescending, Cursor: cursor})
 			b.refused(fmt.Sprintf("Records from the cursor %q", cursor), err, loci.Invalid)
 		}
 	}},

@@ -36,7 +36,8 @@ func BenchmarkPages(b *testing.B, open func(testing.TB) loci.Store) {
 		for name, at := range map[string]string{"end": "", "middle": cursor} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				for b.Loop() {
-					records, _, err := s.Records(b.Context(), acme, f, loci.Page{Limit: 50, Order: loci.SlotDescending, Cursor: at})
+					records, _, err := s.Records(b.Context(), acme, f,
+						loci.Page{Limit: 50, Order: loci.SlotDescending, Cursor: at})
 					if err != nil || len(records) < 49 {
 						b.Fatal(len(records), err)
 					}

@@ -11,10 +11,11 @@ var queryCases = []testCase{
 	{"no query text is an error", func(b *bench) {
 		b.put(record(1, "walrus"), record(2, "tenant:x NEAR(walrus telescope)"), record(3, "日本 🦭"))
 		for _, q := range hostileQueries() {
-			if _, err := b.store.Match(b.Context(), b.tenant, words(q), loci.Filter{Within: everywhere}, 10); err != nil {
+			f := loci.Filter{Within: everywhere}
+			if _, err := b.store.Match(b.Context(), b.tenant, words(q), f, 10); err != nil {
 				b.Errorf("query %.60q: %v", q, err)
 			}
-			if _, err := b.store.Match(b.Context(), b.tenant, both(q, spaceA), loci.Filter{Within: everywhere}, 10); err != nil {
+			if _, err := b.store.Match(b.Context(), b.tenant, both(q, spaceA), f, 10); err != nil {
 				b.Errorf("query %.60q with a vector: %v", q, err)
 			}
 		}

@@ -45,7 +45,9 @@ var recordCases = []testCase{
 		head := full
 		head.Text = ""
 		for _, where := range []loci.Where{{}, where(b, map[string]any{"k": "v"}), where(b, map[string]any{"content": "walrus"})} {
-			for _, order := range []loci.Order{loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending} {
+			for _, order := range []loci.Order{
+				loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending,
+			} {
 				got, _ := b.page(loci.Filter{Within: everywhere, Where: where}, loci.Page{Order: order, NoText: true})
 				b.same("heads", got, []loci.Record{head})
 			}
@@ -93,7 +95,8 @@ var recordCases = []testCase{
 		for _, limit := range []int{-1, -1000, 1001, 1 << 40} {
 			_, _, err := b.store.Records(b.Context(), b.tenant, f, loci.Page{Limit: limit})
 			b.refused(fmt.Sprint("Records with the limit ", limit), err, loci.Invalid)
-			_, _, err = b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Limit: limit})
+			_, _, err = b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere},
+				loci.Page{Limit: limit})
 			b.refused(fmt.Sprint("Events with the limit ", limit), err, loci.Invalid)
 		}
 	}},
@@ -101,7 +104,8 @@ var recordCases = []testCase{
 		b.put(record(1, ""), record(2, ""), record(3, ""))
 		f := loci.Filter{Within: everywhere}
 		_, good := b.page(f, loci.Page{Limit: 1})
-		_, goodEvents, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Limit: 1})
+		_, goodEvents, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere},
+			loci.Page{Limit: 1})
 		b.must("Events", err)
 		bad := []string{"x", "-1", "not a cursor", "\x00", "\xff\xfe", " ", "'", "1; DROP TABLE records", "9223372036854775808",
 			"AAAA", "=", strings.Repeat("A", 10_000), strings.Repeat("9", 100), "日本"}
@@ -110,7 +114,8 @@ var recordCases = []testCase{
 			b.refused(fmt.Sprintf("Records from the cursor %.40q", cursor), err, loci.Invalid)
 		}
 		for _, cursor := range append(bad, goodEvents+"-", " "+goodEvents) {
-			_, _, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Cursor: cursor})
+			_, _, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere},
+				loci.Page{Cursor: cursor})
 			b.refused(fmt.Sprintf("Events from the cursor %.40q", cursor), err, loci.Invalid)
 		}
 	}},

@@ -54,7 +54,8 @@ var reopenCases = []testCase{
 		b.reopen()
 		rest, _ := b.page(f, loci.Page{Cursor: cursor})
 		b.same("second page", recordIDs(rest), ids(3, 2, 1))
-		events, _, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere}, loci.Page{Cursor: log})
+		events, _, err := b.store.Events(b.Context(), b.tenant, loci.EventFilter{Within: everywhere},
+			loci.Page{Cursor: log})
 		b.must("Events", err)
 		if len(events) != 2 || events[1].Entity != id(1) {
 			b.Errorf("%d events on the second page; want 2", len(events))

@@ -24,8 +24,14 @@ var revisionCases = []testCase{
 		got, err := b.store.Revisions(b.Context(), b.tenant, first.ID)
 		b.must("Revisions", err)
 		b.same("revisions", got, []loci.Revision{
-			{Version: 2, UpdatedAt: second.UpdatedAt, ReplacedAt: third.UpdatedAt, Text: second.Text, Attributes: second.Attributes},
-			{Version: 1, UpdatedAt: first.UpdatedAt, ReplacedAt: second.UpdatedAt, Text: first.Text, Tags: first.Tags, Attributes: first.Attributes},
+			{
+				Version: 2, UpdatedAt: second.UpdatedAt, ReplacedAt: third.UpdatedAt,
+				Text: second.Text, Attributes: second.Attributes,
+			},
+			{
+				Version: 1, UpdatedAt: first.UpdatedAt, ReplacedAt: second.UpdatedAt,
+				Text: first.Text, Tags: first.Tags, Attributes: first.Attributes,
+			},
 		})
 	}},
 	{"a put says how many revisions to keep", func(b *bench) {

@@ -143,7 +143,8 @@ var roundTripCases = []testCase{
 			got, err := b.store.Replied(b.Context(), b.tenant, c.Reply.Key)
 			b.must("Replied", err)
 			b.same("reply", got, c.Reply)
-			events := allEvents(b.Context(), b, b.store, b.tenant, loci.EventFilter{Within: everywhere, Entity: r.ID}, 10)
+			events := allEvents(b.Context(), b, b.store, b.tenant,
+				loci.EventFilter{Within: everywhere, Entity: r.ID}, 10)
 			if len(events) != 1 || !equalJSON(events[0].Payload, c.Events[0].Payload) {
 				b.Errorf("payload %s came back as %v", document, events)
 			}

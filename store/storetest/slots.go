@@ -41,7 +41,8 @@ var slotCases = []testCase{
 		}
 		b.unchanged("taking held slots", func() {
 			for i, slot := range slots {
-				b.refused("taking a held slot", b.store.Apply(b.Context(), b.tenant, creation(holding(record(100+i, ""), slot))), loci.Conflict)
+				err := b.store.Apply(b.Context(), b.tenant, creation(holding(record(100+i, ""), slot)))
+				b.refused("taking a held slot", err, loci.Conflict)
 			}
 		})
 		for i, slot := range slots {

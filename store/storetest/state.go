@@ -129,7 +129,8 @@ func orderedLinks(t tester, links []loci.Link) []loci.Link {
 		if c := a.At.Compare(b.At); c != 0 {
 			return c
 		}
-		return slices.Compare(append(append(a.From[:], a.To[:]...), a.Type...), append(append(b.From[:], b.To[:]...), b.Type...))
+		return slices.Compare(append(append(a.From[:], a.To[:]...), a.Type...),
+			append(append(b.From[:], b.To[:]...), b.Type...))
 	})
 	return links
 }

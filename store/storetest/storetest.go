@@ -270,13 +270,17 @@ type tester interface {
 }
 
 // allRecords lists what a filter selects in pages of a size.
-func allRecords(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.Filter, size int) (all []loci.Record) {
+func allRecords(
+	ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.Filter, size int,
+) (all []loci.Record) {
 	t.Helper()
 	return recordsInOrder(ctx, t, s, tenant, f, loci.NewestFirst, size)
 }
 
 // recordsInOrder lists what a filter selects in an order, in pages of a size.
-func recordsInOrder(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.Filter, order loci.Order, size int) (all []loci.Record) {
+func recordsInOrder(
+	ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.Filter, order loci.Order, size int,
+) (all []loci.Record) {
 	t.Helper()
 	for cursor := ""; ; {
 		records, next, err := s.Records(ctx, tenant, f, loci.Page{Limit: size, Cursor: cursor, Order: order})
@@ -297,7 +301,9 @@ func recordsInOrder(ctx context.Context, t tester, s loci.Store, tenant loci.Ten
 }
 
 // allEvents lists what a filter selects in pages of a size.
-func allEvents(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.EventFilter, size int) (all []loci.Event) {
+func allEvents(
+	ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.EventFilter, size int,
+) (all []loci.Event) {
 	t.Helper()
 	for cursor := ""; ; {
 		events, next, err := s.Events(ctx, tenant, f, loci.Page{Limit: size, Cursor: cursor})

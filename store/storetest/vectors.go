@@ -47,7 +47,9 @@ var vectorCases = []testCase{
 		b.near("similarity in the other space", b.byID(direction(spaceB), 10)[r.ID].Similarity, 0.5)
 	}},
 	{"a changed text drops the vectors of every space", func(b *bench) {
-		for n, after := range map[int][]loci.Vectors{1: nil, 2: vectors(spaceA, leaning(spaceA, 0.2)), 3: vectors(spaceC, leaning(spaceC, 0.4))} {
+		for n, after := range map[int][]loci.Vectors{
+			1: nil, 2: vectors(spaceA, leaning(spaceA, 0.2)), 3: vectors(spaceC, leaning(spaceC, 0.4)),
+		} {
 			r := record(n, "walrus")
 			b.apply(changeOf(embedded(r, 0.9)))
 			b.putVectors(rowsOf(r, spaceB, 0.5))
@@ -71,7 +73,8 @@ var vectorCases = []testCase{
 			b.putVectors(rowsOf(next(next(r)), spaceA, 0.5), rowsOf(record(7, ""), spaceA, 0.5))
 		})
 		before := b.state()
-		b.putVectors(rowsOf(r, spaceA, 0.1), rowsOf(next(r), spaceA, 0.6), rowsOf(record(7, ""), spaceA, 0.5), rowsOf(record(2, ""), spaceA, 0.7))
+		b.putVectors(rowsOf(r, spaceA, 0.1), rowsOf(next(r), spaceA, 0.6), rowsOf(record(7, ""), spaceA, 0.5),
+			rowsOf(record(2, ""), spaceA, 0.7))
 		b.same("hits", b.found(direction(spaceA)), ids(2, 1))
 		b.near("similarity", b.byID(direction(spaceA), 10)[r.ID].Similarity, 0.6)
 		after := b.state()

@@ -154,7 +154,10 @@ func (a Adapter) users(t *testing.T) {
 		return
 	}
 	var seen []Outcome
-	o := &Options{Logger: slog.New(slog.DiscardHandler), Report: func(_ context.Context, o Outcome) { seen = append(seen, o) }}
+	o := &Options{
+		Logger: slog.New(slog.DiscardHandler),
+		Report: func(_ context.Context, o Outcome) { seen = append(seen, o) },
+	}
 	docs, err := a.Retrieve(t.Context(), f.handle(t), loci.Query{}, o, "seat")
 	if docs == nil || len(docs) != 0 || err != nil || len(seen) != 1 || seen[0].Op != "retrieve" || seen[0].Err == nil {
 		t.Errorf("nobody finds %v, %v, %+v", docs, err, seen)
@@ -193,8 +196,12 @@ func (a Adapter) search(t *testing.T) {
 		q    loci.Query
 		text string
 		want int
-	}{{loci.Query{Limit: 1}, "seat", 1}, {loci.Query{Tags: []string{"travel"}}, "seat", 1}, {loci.Query{}, " \n", 0}, {loci.Query{}, "", 0},
-		{loci.Query{Kinds: []loci.Kind{loci.KindEpisode}}, "seat", 1}, {loci.Query{Kinds: []loci.Kind{loci.KindFact, loci.KindEpisode}}, "seat", 3}} {
+	}{
+		{loci.Query{Limit: 1}, "seat", 1}, {loci.Query{Tags: []string{"travel"}}, "seat", 1},
+		{loci.Query{}, " \n", 0}, {loci.Query{}, "", 0},
+		{loci.Query{Kinds: []loci.Kind{loci.KindEpisode}}, "seat", 1},
+		{loci.Query{Kinds: []loci.Kind{loci.KindFact, loci.KindEpisode}}, "seat", 3},
+	} {
 		if got := find(c.q, c.text); got == nil || len(got) != c.want {
 			t.Errorf("%+v %q finds %d, want %d", c.q, c.text, len(got), c.want)
 		}
@@ -210,7 +217,8 @@ func (a Adapter) mistakes(t *testing.T) {
 		want string
 	}{{nil, 0, "memory must not be nil: get one from loci.Engine.Memory"}, {m, -1, "last is -1; it must be 0 to 1000, where 0 is all"},
 		{m, 1001, "last is 1001; it must be 0 to 1000, where 0 is all"}} {
-		if _, err := a.NewHistory(c.m, "s", &Options{Last: c.last}); !errors.Is(err, loci.ErrInvalid) || err.Error() != c.want {
+		_, err := a.NewHistory(c.m, "s", &Options{Last: c.last})
+		if !errors.Is(err, loci.ErrInvalid) || err.Error() != c.want {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}

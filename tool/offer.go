@@ -1,0 +1,129 @@
+package tool
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/loci-memory/loci"
+)
+
+// A choice is an argument whose words need scopes, each its own.
+type choice struct {
+	argument string
+	scopes   map[string]loci.Scope
+	describe func(words []string) string // the tool with some of the words; nil: its description names none
+}
+
+// For returns the tool as a principal may use it: without the words of its schema that
+// the scopes forbid. False: the principal may not use it at all. The schema of a reply
+// stays. A call refuses what is left out, as before.
+func (t *Tool) For(p loci.Principal) (*Tool, bool) {
+	if t.permit(p) != nil {
+		return nil, false
+	}
+	if t.choice == nil {
+		return t, true
+	}
+	argument := *t.arguments.Properties[t.choice.argument]
+	argument.Enum = slices.DeleteFunc(slices.Clone(argument.Enum), func(word any) bool {
+		text, _ := word.(string)
+		return !p.May(t.choice.scopes[text])
+	})
+	if len(argument.Enum) == len(t.arguments.Properties[t.choice.argument].Enum) {
+		return t, true
+	}
+	return t.choosing(&argument), true
+}
+
+// choosing is the tool with another schema of the argument that chooses.
+func (t *Tool) choosing(argument *jsonschema.Schema) *Tool {
+	words := make([]string, len(argument.Enum))
+	for i, word := range argument.Enum {
+		words[i], _ = word.(string)
+	}
+	var preset string
+	if json.Unmarshal(argument.Default, &preset) == nil && !slices.Contains(words, preset) {
+		argument.Default = nil
+	}
+	schema := *t.arguments
+	schema.Properties = maps.Clone(schema.Properties)
+	schema.Properties[t.choice.argument] = argument
+	if argument.Default == nil && preset != "" {
+		schema.Required = append(slices.Clone(schema.Required), t.choice.argument)
+	}
+	reads := !slices.ContainsFunc(words, func(word string) bool { return t.choice.scopes[word] != loci.ScopeRead })
+	own := *t
+	own.InputSchema = schemaBytes(&schema)
+	if t.choice.describe != nil {
+		own.Description = t.choice.describe(words)
+	}
+	if reads {
+		own.Tier, own.Annotations = ReadOnly, Annotations{ReadOnly: true, Idempotent: true}
+	}
+	return &own
+}
+
+// For are the tools that a principal may use, each as [Tool.For] shows it.
+func (s *Set) For(p loci.Principal) (tools []*Tool) {
+	for _, t := range s.tools {
+		if own, may := t.For(p); may {
+			tools = append(tools, own)
+		}
+	}
+	return tools
+}
+
+// commands are those of all that the entry permits, in the order of all.
+func (i Instance) commands(all []string) []string {
+	if i.Commands == nil {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c string) bool { return !slices.Contains(i.Commands, c) })
+}
+
+// commanded says what a tool with some commands may do, and what its callers need.
+func (t *Tool) commanded(commands []string, scopes map[string]loci.Scope) {
+	t.choice = &choice{"command", scopes, nil}
+	t.scopes = nil
+	for _, c := range commands {
+		if s := scopes[c]; !slices.Contains(t.scopes, s) {
+			t.scopes = append(t.scopes, s)
+		}
+	}
+	t.Tier, t.Annotations = SideEffecting, Annotations{Destructive: true}
+	switch {
+	case slices.Equal(t.scopes, []loci.Scope{loci.ScopeRead}):
+		t.Tier, t.Annotations = ReadOnly, Annotations{ReadOnly: true, Idempotent: true}
+	case !slices.ContainsFunc(commands, func(c string) bool { return scopes[c] != loci.ScopeRead && c != commandAppend && c != claudeInsert }):
+		t.Annotations = Annotations{} // they only add
+	}
+}
+
+// checkCommands looks at the commands of an entry.
+func (i Instance) checkCommands(at int, applies bool) (faults []error) {
+	all := fileCommands
+	if i.Family == FamilyClaude {
+		all = claudeCommands
+	}
+	switch {
+	case i.Commands == nil:
+		return nil
+	case !applies:
+		return []error{fault(at, "commands is for the tool memory of the families files and claude only")}
+	case len(i.Commands) == 0:
+		return []error{fault(at, "commands cannot be empty")}
+	}
+	for n, c := range i.Commands {
+		switch {
+		case !slices.Contains(all, c):
+			faults = append(faults, fault(at, "unknown command %q: must be one of %s", c, strings.Join(all, ", ")))
+		case slices.Contains(i.Commands[:n], c):
+			faults = append(faults, fault(at, "command %q is permitted twice: name it once", c))
+		}
+	}
+	return faults
+}
