@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/loci-memory/loci/internal/fit"
 )
 
 // A Completer is a language model that answers a prompt. It is safe for concurrent
@@ -39,24 +41,9 @@ type Usage struct {
 // Total is what counts against a budget.
 func (u Usage) Total() int64 { return u.PromptTokens + u.CompletionTokens }
 
-// EstimateTokens guesses how many tokens a text takes, rather too many than too
-// few: a token a 3 ASCII letters or spaces, 2 a 3 other ASCII characters, 3 a 2
-// other characters. English takes a token a 4 characters, UUIDs one a 1.6, Chinese
-// one a 1 to 1.5, as counted with o200k_base.
-func EstimateTokens(text string) int64 {
-	var sixths int64
-	for _, r := range text {
-		switch {
-		case r == ' ' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
-			sixths += 2
-		case r < 0x80:
-			sixths += 4
-		default:
-			sixths += 9
-		}
-	}
-	return (sixths + 5) / 6
-}
+// EstimateTokens guesses how many tokens a text takes, rather too many than too few: see
+// [fit.Estimate].
+func EstimateTokens(text string) int64 { return fit.Estimate(text) }
 
 // A ledger holds the tokens of one run and, through the audit log, those of all
 // processes on a day (UTC). Tokens are reserved before a call is made; what the call

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/lesson"
 )
@@ -135,21 +135,7 @@ func (m *Memory) matching(ctx context.Context, f Filter, p Probe, limit int) ([]
 }
 
 // plainWords is the beginning of a text without what a query gives a meaning to.
-func plainWords(text string) string {
-	if len(text) > knownProbeBytes {
-		end := knownProbeBytes
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
-	}
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("\"*“”„«»", r) {
-			return ' '
-		}
-		return r
-	}, text))
-}
+func plainWords(text string) string { return fence.Query(text, knownProbeBytes) }
 
 // readDigest takes what is to be remembered out of an answer. Anything that is not
 // clear is unusable.

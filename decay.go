@@ -1,10 +1,11 @@
 package loci
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/internal/decay"
 )
 
 // Thresholds of effective confidence, both inclusive: from ActiveConfidence on a
@@ -72,8 +73,7 @@ func (d Decay) At(t time.Time) float64 {
 // rate a day. Stores that filter by confidence use this function and no other, so
 // that all of them agree to the millisecond.
 func EffectiveConfidence(confidence, rate float64, milliseconds int64) float64 {
-	const day = 24 * 60 * 60 * 1000
-	return confidence * math.Exp(-rate*float64(max(0, milliseconds))/day)
+	return decay.Left(confidence, rate, milliseconds)
 }
 
 // Below returns the first millisecond at which the effective confidence is below a
@@ -85,14 +85,7 @@ func (d Decay) Below(threshold float64) time.Time {
 	case d.Confidence < threshold:
 		return d.From
 	}
-	// The closed form is right but for rounding; the formula itself decides.
-	ms := int64(math.Ceil(math.Log(d.Confidence/threshold) / d.Rate * 24 * 60 * 60 * 1000))
-	for EffectiveConfidence(d.Confidence, d.Rate, ms-1) < threshold {
-		ms--
-	}
-	for EffectiveConfidence(d.Confidence, d.Rate, ms) >= threshold {
-		ms++
-	}
+	ms := decay.FirstBelow(d.Confidence, d.Rate, threshold)
 	return d.From.Add(time.Duration(ms) * time.Millisecond)
 }
 

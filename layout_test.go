@@ -31,12 +31,15 @@ const module = "github.com/loci-memory/loci"
 // A package that is missing here, or an edge that is, is refused: write it down
 // with a reason in ARCHITECTURE.md first.
 var mayImport = map[string][]string{
-	"": {"internal/condition", "internal/fence", "internal/fit", "internal/jsonform", "internal/jsonguard", "internal/lesson", "internal/patience",
-		"internal/retrieval", "internal/secret", "internal/shown", "internal/turn"},
+	"": {"internal/condition", "internal/decay", "internal/fence", "internal/fit", "internal/jsonform", "internal/jsonguard",
+		"internal/label", "internal/lesson", "internal/mcpmemory", "internal/patience", "internal/retrieval", "internal/secret", "internal/shown", "internal/turn"},
 	"internal/condition":    {"internal/jsonform"},
+	"internal/decay":        {},
 	"internal/fence":        {},
 	"internal/fit":          {},
+	"internal/label":        {},
 	"internal/lesson":       {},
+	"internal/mcpmemory":    {"internal/jsonform", "internal/jsonguard"},
 	"internal/patience":     {},
 	"internal/shown":        {},
 	"internal/turn":         {},
@@ -203,7 +206,7 @@ const (
 
 	// mostRootLines only ever falls, to 10,000: what is pure goes into packages below
 	// internal, and what others do not know into a package of its own.
-	mostRootLines = 10_546
+	mostRootLines = 10_425
 
 	// How many lines of tests are over mostColumns still, and of [wideFiles]. Take off what
 	// you mend, add nothing.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/label"
 )
 
 // Limits on a [Namespace].
@@ -104,35 +106,17 @@ func NamespaceFromKey(key string) Namespace {
 	return strings.Split(strings.TrimSuffix(key, "\x00"), "\x00")
 }
 
-var (
-	labelEscaper   = strings.NewReplacer("%", "%25", "/", "%2F")
-	labelUnescaper = strings.NewReplacer("%25", "%", "%2F", "/", "%2f", "/")
-)
-
 // String joins the labels with "/", escaping "/" and "%" inside them.
-func (n Namespace) String() string {
-	parts := make([]string, len(n))
-	for i, label := range n {
-		parts[i] = labelEscaper.Replace(label)
-	}
-	return strings.Join(parts, "/")
-}
+func (n Namespace) String() string { return label.Join(n) }
 
 // ParseNamespace reads the form [Namespace.String] writes. The empty string is
 // the empty namespace.
 func ParseNamespace(text string) (Namespace, error) {
-	if text == "" {
-		return Namespace{}, nil
+	labels, err := label.Split(text)
+	if err != nil {
+		return nil, Errorf(Invalid, "%s", err)
 	}
-	parts := strings.Split(text, "/")
-	for i, part := range parts {
-		escapes := strings.Count(part, "%25") + strings.Count(part, "%2F") + strings.Count(part, "%2f")
-		if strings.Count(part, "%") != escapes {
-			return nil, Errorf(Invalid, "namespace %q: write %% as %%25, and / inside a label as %%2F", text)
-		}
-		parts[i] = labelUnescaper.Replace(part)
-	}
-	n := Namespace(parts)
+	n := Namespace(labels)
 	return n, n.Validate()
 }
 

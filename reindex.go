@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/loci-memory/loci/internal/patience"
 )
 
 // ReindexOptions say how [Engine.Reindex] works; nil is the zero value.
@@ -301,14 +303,10 @@ func (r *reindexing) giveWay(ctx context.Context, took time.Duration) error {
 }
 
 func pauseFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(min(max(d, 5*time.Millisecond), 5*time.Second))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return AsError(ctx.Err())
-	case <-t.C:
-		return nil
+	if err := patience.Sleep(ctx, min(max(d, 5*time.Millisecond), 5*time.Second)); err != nil {
+		return AsError(err)
 	}
+	return nil
 }
 
 // step embeds some records and stores what it made.

@@ -125,24 +125,10 @@ func exportedBody(r *Record) json.RawMessage {
 		return r.Body
 	}
 	data, err := jsonform.Marshal(body)
-	if err != nil || !sameNames(data, r.Body) { // it was made elsewhere, and stays as it was written
+	if err != nil || !jsonform.SameNames(data, r.Body) { // it was made elsewhere, and stays as it was written
 		return r.Body
 	}
 	return data
-}
-
-// sameNames reports whether two JSON objects have the same names.
-func sameNames(a, b []byte) bool {
-	var x, y map[string]json.RawMessage
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil || len(x) != len(y) {
-		return false
-	}
-	for name := range x {
-		if _, ok := y[name]; !ok {
-			return false
-		}
-	}
-	return true
 }
 
 // Export writes the memories in and below the handle's namespace to w, newest

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/patience"
 )
 
 // maxAttempts bounds how often a write is decided anew after a conflict. Each
@@ -190,14 +191,7 @@ func digest(parts ...string) string {
 // pause waits a little longer after each conflict, at random, so that writers
 // that met once do not meet again.
 func pause(ctx context.Context, attempt int) error {
-	t := time.NewTimer(time.Duration(rand.Int64N(int64(min(attempt, 10)) * int64(time.Millisecond))))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return patience.Sleep(ctx, time.Duration(rand.Int64N(int64(min(attempt, 10))*int64(time.Millisecond))))
 }
 
 // event makes an audit event about a record.

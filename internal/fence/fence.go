@@ -1,4 +1,5 @@
-// Package fence makes stored texts safe to stand in a block with instructions around it.
+// Package fence makes stored texts safe to stand in a block with instructions around it, and in
+// a query.
 package fence
 
 import (
@@ -94,4 +95,22 @@ func visible(text string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// Query is the beginning of a text, up to most bytes, without what a query gives a meaning
+// to: a text that is searched by its own words quotes nothing and leaves no word open.
+func Query(text string, most int) string {
+	if len(text) > most {
+		end := most
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end]
+	}
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("\"*“”„«»", r) {
+			return ' '
+		}
+		return r
+	}, text))
 }

@@ -44,3 +44,14 @@ func TestFence(t *testing.T) {
 		t.Errorf("label %q", got)
 	}
 }
+
+func TestQuery(t *testing.T) {
+	for text, want := range map[string]string{
+		`say "hello" to wal*`: "say  hello  to wal", "“so” «so»": "so   so", "plain words": "plain words", "": "",
+		"twenty-three bytes long, aéb": "twenty-three bytes long, a", // no half of a character
+	} {
+		if got := Query(text, 27); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -64,3 +64,15 @@ func guarded[T any](ctx context.Context, call func(context.Context) (T, error)) 
 	}()
 	return call(ctx)
 }
+
+// Sleep waits for a time, or until the context ends, which is the error.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,27 @@
+package label_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/label"
+)
+
+func TestLabels(t *testing.T) {
+	for text, labels := range map[string][]string{
+		"": {}, "user": {"user"}, "user/ada": {"user", "ada"}, "a%2Fb/50%25": {"a/b", "50%"}, "a//b": {"a", "", "b"},
+	} {
+		if got := label.Join(labels); got != text {
+			t.Errorf("%q joined is %q, not %q", labels, got, text)
+		}
+		if got, err := label.Split(text); err != nil || !slices.Equal(got, labels) {
+			t.Errorf("%q split is %q, %v", text, got, err)
+		}
+	}
+	if got, err := label.Split("a%2fb"); err != nil || !slices.Equal(got, []string{"a/b"}) {
+		t.Errorf("a lower-case escape: %q, %v", got, err)
+	}
+	if got, err := label.Split("50%"); err == nil {
+		t.Errorf("a lone %% was read as %q", got)
+	}
+}
