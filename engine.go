@@ -17,10 +17,10 @@ import (
 
 // Defaults and limits of [Options].
 const (
-	DefaultChunkSize      = 640 // characters in a passage
-	DefaultChunkOverlap   = 96  // characters two neighbouring passages share
-	DefaultVectorWeight   = 0.5 // of similarity in a fused score; keywords weigh the rest (docs/adr/0015-fusion.md)
-	DefaultNeighbourShare = 0.2 // of the score of what stands beside a match in its sequence
+	DefaultChunkSize      = 640  // characters in a passage
+	DefaultChunkOverlap   = 96   // characters two neighbouring passages share
+	DefaultVectorWeight   = 0.5  // of similarity in a fused score; keywords weigh the rest (docs/adr/0015-fusion.md)
+	DefaultNeighbourShare = 0.2  // of the score of what stands beside a match in its sequence
 	DefaultContextShare   = 0.25 // of the score of the sequence that a match stands in
 	DefaultMaxContent     = 256 << 10
 	DefaultRevisions      = 10

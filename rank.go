@@ -50,7 +50,8 @@ func (e *Engine) rank(hits []Hit, mode Mode, known float64) []scored {
 	}
 	out := make([]scored, len(hits))
 	for i, h := range hits {
-		x := Explain{Keyword: h.Keyword, KeywordRank: h.KeywordRank, Similarity: h.Similarity, VectorRank: h.VectorRank, Embedded: h.Embedded}
+		x := Explain{Keyword: h.Keyword, KeywordRank: h.KeywordRank,
+			Similarity: h.Similarity, VectorRank: h.VectorRank, Embedded: h.Embedded}
 		weight := weight
 		if !h.Embedded && mode == Hybrid {
 			weight = 0 // of what has no vector yet the words decide alone

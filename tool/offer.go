@@ -98,7 +98,9 @@ func (t *Tool) commanded(commands []string, scopes map[string]loci.Scope) {
 	switch {
 	case slices.Equal(t.scopes, []loci.Scope{loci.ScopeRead}):
 		t.Tier, t.Annotations = ReadOnly, Annotations{ReadOnly: true, Idempotent: true}
-	case !slices.ContainsFunc(commands, func(c string) bool { return scopes[c] != loci.ScopeRead && c != commandAppend && c != claudeInsert }):
+	case !slices.ContainsFunc(commands, func(c string) bool {
+		return scopes[c] != loci.ScopeRead && c != commandAppend && c != claudeInsert
+	}):
 		t.Annotations = Annotations{} // they only add
 	}
 }

@@ -113,7 +113,8 @@ func (s *Set) add(b *base, entry Instance, c builder) {
 		entry.Instructions = ""
 	}
 	name := entry.called(c.name)
-	t := c.build(b, Tool{Name: name, Original: c.name, Renamed: name == c.family+"_"+c.name && entry.Prefix == "" && entry.Name == "",
+	renamed := name == c.family+"_"+c.name && entry.Prefix == "" && entry.Name == ""
+	t := c.build(b, Tool{Name: name, Original: c.name, Renamed: renamed,
 		Family: c.family, base: b, template: loci.Template(entry.Namespace)}, entry)
 	s.tools = append(s.tools, t)
 	s.named[name] = t
