@@ -277,6 +277,8 @@ func TestCancelledCallStopsAndGetsNoReply(t *testing.T) {
 func TestEndOfInputLosesNoReply(t *testing.T) {
 	b := newBench(t, Limits{}, nil)
 	w := connect(t, b.Server)
+	release := sync.OnceFunc(func() { close(b.release) })
+	t.Cleanup(release) // what waits ends, also when the test has failed
 	w.initialize("2025-11-25")
 	for i := range 10 {
 		w.send(callLine(fmt.Sprint(i), "wait", `{}`))
@@ -284,7 +286,7 @@ func TestEndOfInputLosesNoReply(t *testing.T) {
 	_, _ = io.WriteString(w.in, callLine("10", "wait", `{}`)) // the last line has no end
 	_ = w.in.Close()
 	eventually(t, "all calls run", func() bool { return b.count(&b.started) == 11 })
-	close(b.release)
+	release()
 	var ids []string
 	for range 11 {
 		r := parse(t, w.receive())
