@@ -62,6 +62,7 @@ type searchRequest struct {
 	Tags          []string       `json:"tags,omitempty" doc:"Only memories that have all of them"`
 	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata and the fields of items, all of which must hold"`
 	MinConfidence float64        `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1"`
+	MinScore      float64        `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that a memory answers. Absent: whatever fits best"`
 	Limit         *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
 	Offset        int            `json:"offset,omitempty" doc:"0 to 10000"`
 }
@@ -134,7 +135,8 @@ func (a *API) memoryRoutes() {
 }
 
 func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searchReply, err error) {
-	q := loci.Query{Text: in.Query, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes, Tags: in.Tags, MinConfidence: in.MinConfidence, Offset: in.Offset}
+	q := loci.Query{Text: in.Query, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes, Tags: in.Tags,
+		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Offset: in.Offset}
 	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
 		return reply, err
 	}

@@ -10,15 +10,16 @@ import (
 )
 
 type searchCmd struct {
-	Query   []string `arg:"" help:"What to look for, in plain words; - reads it from standard input."`
-	Limit   int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
-	Offset  int      `placeholder:"N" help:"Results to pass over."`
-	Tag     []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
-	Filter  string   `placeholder:"JSON" help:"Only memories whose metadata match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
-	Mode    string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
-	Explain bool     `help:"Show how each score came about."`
-	In      string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
-	Path    string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
+	Query    []string `arg:"" help:"What to look for, in plain words; - reads it from standard input."`
+	Limit    int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
+	Offset   int      `placeholder:"N" help:"Results to pass over."`
+	Tag      []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
+	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
+	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
+	MinScore float64  `placeholder:"X" help:"Only memories with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
+	Explain  bool     `help:"Show how each score came about."`
+	In       string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
+	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
 	filePlace
 }
 
@@ -61,6 +62,9 @@ func (c *searchCmd) Run(a *app) error {
 	if c.In != "files" && (c.Path != "" || c.Memory != "") {
 		return loci.Errorf(loci.Invalid, "--path and --memory go with --in files")
 	}
+	if c.In == "files" && c.MinScore != 0 {
+		return loci.Errorf(loci.Invalid, "--min-score is for memories: leave it out for files")
+	}
 	if c.Limit < 1 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
 	}
@@ -71,7 +75,8 @@ func (c *searchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	result, err := m.Search(a.ctx, loci.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Tags: c.Tag, Where: where})
+	result, err := m.Search(a.ctx, loci.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset,
+		Tags: c.Tag, Where: where, MinScore: c.MinScore})
 	if err != nil {
 		return err
 	}
