@@ -49,8 +49,8 @@ type Options struct {
 	Logger  *slog.Logger // default slog.Default(); gets ids and causes, never content
 
 	MaxBody      int           // bytes of a request; default 1 MiB
-	MaxValueBody int           // bytes of a request that stores a value the caller made, such as an item; default 4 MiB
-	MaxBlobBody  int           // bytes of a request that stores a checkpoint or a whole session; default 32 MiB
+	MaxValueBody int           // bytes of a request that stores values the caller made, such as items or messages; default 4 MiB
+	MaxBlobBody  int           // bytes of a request that stores a checkpoint; default 32 MiB
 	Timeout      time.Duration // of a request; default 1 minute
 }
 

@@ -127,6 +127,7 @@ type appending struct {
 	headers []header       // of the drafts; their numbers follow
 	numbers []int64        // of an import that keeps them; nil: those that follow
 	typ     loci.EventType // default EventAppended, of a new session EventCreated
+	more    bool           // others follow at once, so that its newest message may go
 }
 
 // newAppending checks messages and makes their records.
@@ -174,7 +175,7 @@ func (a *appending) decide(ctx context.Context, st *state, now time.Time) (trimm
 	}
 	st.body.Count += int64(len(a.drafts))
 	gone, err := s.trimFor(ctx, st, a.headers, before)
-	if err == nil {
+	if err == nil && !a.more {
 		err = a.newestStays(st, gone)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ package jsonguard
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -236,4 +237,27 @@ func Count(value []byte) (n int) {
 		n++
 	}
 	return n
+}
+
+// CountValues is how many values lie inside a value that is valid JSON, at all levels
+// together; names are none.
+func CountValues(value []byte) (n int) {
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case ' ', '\t', '\r', '\n', ',', '}', ']':
+			continue
+		case ':': // what was counted before it is a name
+			n--
+			continue
+		case '"':
+			i, _, _ = endOfString(value, i)
+		case '{', '[':
+		default: // a number or a word
+			for i+1 < len(value) && strings.IndexByte(" \t\r\n,:]}", value[i+1]) < 0 {
+				i++
+			}
+		}
+		n++
+	}
+	return n - 1 // it is not inside itself
 }
