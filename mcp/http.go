@@ -68,6 +68,9 @@ func (s *Server) checkBody(body []byte) (id json.RawMessage, f *fault) {
 	if json.Unmarshal(body, &elements) != nil || len(elements) == 0 {
 		return nil, faultEmpty
 	}
+	if len(elements) > s.opts.Limits.Batch {
+		return nil, s.opts.Limits.tooMany(len(elements))
+	}
 	for _, element := range elements {
 		part, _ := guard(element, s.opts.Limits.Depth) // is part of what was checked
 		if _, f = part.message(); f != nil {
