@@ -7,3 +7,6 @@ const eraseSeeds = 12
 
 // Comparisons is how many random histories SQLite and the memory store both play.
 const Comparisons = "20"
+
+// diskRounds is how many times a small disk is filled and emptied.
+const diskRounds = 4

@@ -21,3 +21,6 @@ const eraseSeeds = 3
 
 // Comparisons is how many random histories SQLite and the memory store both play.
 const Comparisons = "4"
+
+// diskRounds is how many times a small disk is filled and emptied.
+const diskRounds = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loci_memory.calls.call import Call, field, given, nothing
+from loci_memory.calls.call import Call, field, given, nothing, parts
 from loci_memory.calls.form import NotOfForm
 from loci_memory.replies import BatchResults, Item, Items, Namespaces, Outcome
 
@@ -36,6 +36,15 @@ def namespaces(
 ) -> Call[list[tuple[str, ...]]]:
     body = given(prefix=_labels(prefix), suffix=_labels(suffix), max_depth=max_depth, limit=limit, offset=offset)
     return Call("POST", "/v1/items/namespaces", Namespaces, body, read=lambda reply: [tuple(labels) for labels in reply["namespaces"]])
+
+
+OPERATIONS = 250  # of one batch, and their bytes, with room below what the server takes
+BYTES = 3 << 19
+
+
+def batches(operations: Sequence[Mapping[str, Any]]) -> list[slice]:
+    """The requests that operations come to."""
+    return parts(operations, OPERATIONS, BYTES)
 
 
 def batch(operations: Sequence[Mapping[str, Any]]) -> Call[list[Outcome]]:
