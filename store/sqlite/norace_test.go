@@ -10,3 +10,6 @@ const Comparisons = "20"
 
 // diskRounds is how many times a small disk is filled and emptied.
 const diskRounds = 4
+
+// erasesInARow is how many erases one after the other wait for the wiping.
+const erasesInARow = 200
