@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"mcp":                   {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
 	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree"},
 	"server":                {"", "internal/problem"},
-	"bench":                 {"", "embedding", "store"},
+	"bench":                 {"", "session", "tree", "embedding", "store"},
 	"examples/kind":         {""},
 	"internal/config": {
 		"",

@@ -25,6 +25,11 @@ type loaded struct {
 }
 
 func openLoci(ctx context.Context, dir string) (*loaded, error) {
+	return openLociWith(ctx, dir, loci.Options{})
+}
+
+// openLociWith is openLoci with options beside the embedder.
+func openLociWith(ctx context.Context, dir string, opts loci.Options) (*loaded, error) {
 	s, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "loci.db"), nil)
 	if err != nil {
 		return nil, err
@@ -33,7 +38,8 @@ func openLoci(ctx context.Context, dir string) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := loci.New(s, &loci.Options{Embedder: embedder})
+	opts.Embedder = embedder
+	e, err := loci.New(s, &opts)
 	if err != nil {
 		return nil, err
 	}
