@@ -69,12 +69,15 @@ func RunGrowth(ctx context.Context, opts GrowthOptions, row func(Growth)) (err e
 		return nil
 	}
 	g := grown{ctx: ctx, opts: opts, meter: meter, row: row}
-	return g.measure("loci version", 60e6, func() error { return exec.CommandContext(ctx, opts.Binary, "version").Run() })
+	return g.measure("loci version", 60e6, func() error {
+		return exec.CommandContext(ctx, opts.Binary, "version").Run()
+	})
 }
 
 // wants reports whether a row is asked for.
 func (o *GrowthOptions) wants(name string) bool {
-	return len(o.Only) == 0 || slices.ContainsFunc(o.Only, func(part string) bool { return strings.Contains(name, part) })
+	return len(o.Only) == 0 ||
+		slices.ContainsFunc(o.Only, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // grown is a store of a size while its calls are measured.
@@ -216,7 +219,8 @@ func PrintGrowth(ctx context.Context, opts GrowthOptions, w io.Writer) error {
 	p.line("%s/%s, %d cores%s, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version())
 	p.line("%-36s %9s %12s %10s %10s %10s %8s", "a call", "notes", "instructions", "CPU", "allocs", "KiB", "goal")
 	err := RunGrowth(ctx, opts, func(g Growth) {
-		p.line("%-36s %9d %12s %10s %10.0f %10.1f %8s", g.Name, g.Size, millions(g.Instructions), round(g.CPU), g.Allocs, g.Bytes/1024, millions(g.Goal))
+		p.line("%-36s %9d %12s %10s %10.0f %10.1f %8s",
+			g.Name, g.Size, millions(g.Instructions), round(g.CPU), g.Allocs, g.Bytes/1024, millions(g.Goal))
 	})
 	return errors.Join(err, p.err)
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/session"
@@ -23,7 +22,10 @@ func (g *grown) lists() error {
 		run  func() error
 	}{
 		{"list, first page", func() error { _, _, err := m.Facts(g.ctx, loci.FactQuery{}, page); return err }},
-		{"list with history, first page", func() error { _, _, err := m.Facts(g.ctx, loci.FactQuery{History: true}, page); return err }},
+		{"list with history, first page", func() error {
+			_, _, err := m.Facts(g.ctx, loci.FactQuery{History: true}, page)
+			return err
+		}},
 		{"empty search", func() error { _, err := m.Search(g.ctx, loci.Query{Limit: growthPage}); return err }},
 		{"as_of", func() error { _, _, err := m.AsOf(g.ctx, loci.AsOfQuery{}, page); return err }},
 		{"episodes", func() error { _, _, err := m.Episodes(g.ctx, loci.EpisodeQuery{}, page); return err }},
@@ -74,7 +76,8 @@ func (g *grown) searches() error {
 		}
 	}
 	return g.measure("a context", 10e6, func() error {
-		_, err := g.memory.Context(g.ctx, loci.ContextQuery{Prompt: queries.query(g.notes[queries.rng.IntN(g.size)]), Agent: "bench"})
+		prompt := queries.query(g.notes[queries.rng.IntN(g.size)])
+		_, err := g.memory.Context(g.ctx, loci.ContextQuery{Prompt: prompt, Agent: "bench"})
 		return err
 	})
 }
@@ -119,7 +122,10 @@ func (g *grown) sessions() error {
 				return err
 			}
 		}
-		if err := g.measure(c.name, c.goal, func() error { _, err := s.Append(g.ctx, c.id, say(0)); return err }); err != nil {
+		if err := g.measure(c.name, c.goal, func() error {
+			_, err := s.Append(g.ctx, c.id, say(0))
+			return err
+		}); err != nil {
 			return err
 		}
 	}
@@ -134,7 +140,8 @@ func (g *grown) files() error {
 	fill := func(dir string, n int) error {
 		files := make([]tree.FileContent, 0, 500)
 		for i := range n {
-			files = append(files, tree.FileContent{Path: fmt.Sprintf("/%s/%07d.md", dir, i), Content: strings.Repeat("a line\n", 3)})
+			path := fmt.Sprintf("/%s/%07d.md", dir, i)
+			files = append(files, tree.FileContent{Path: path, Content: "a line\na line\na line\n"})
 			if len(files) == cap(files) || i == n-1 {
 				if _, err := t.WriteAll(g.ctx, files, nil); err != nil {
 					return err
@@ -148,7 +155,10 @@ func (g *grown) files() error {
 		if err := fill("thousand", 1000); err != nil {
 			return err
 		}
-		if err := g.measure("list a directory of 1,000 files", 3e6, func() error { _, err := t.List(g.ctx, "/thousand"); return err }); err != nil {
+		if err := g.measure("list a directory of 1,000 files", 3e6, func() error {
+			_, err := t.List(g.ctx, "/thousand")
+			return err
+		}); err != nil {
 			return err
 		}
 	}
@@ -156,10 +166,15 @@ func (g *grown) files() error {
 		if err := fill("many", g.size); err != nil {
 			return err
 		}
-		if err := g.once("move a directory of as many files", 0, func() error { return t.Rename(g.ctx, "/many", "/moved") }); err != nil {
+		if err := g.once("move a directory of as many files", 0, func() error {
+			return t.Rename(g.ctx, "/many", "/moved")
+		}); err != nil {
 			return err
 		}
-		return g.once("delete a directory of as many files", 0, func() error { _, err := t.Delete(g.ctx, "/moved"); return err })
+		return g.once("delete a directory of as many files", 0, func() error {
+			_, err := t.Delete(g.ctx, "/moved")
+			return err
+		})
 	}
 	return nil
 }

@@ -95,8 +95,9 @@ func (a *app) parse(args []string) (*kong.Context, *flags, error) {
 // calledAlone is a command line with the command alone that the arguments name; nil:
 // it takes all of them.
 func calledAlone(args []string) (grammar any, global *flags) {
+	asks := func(arg string) bool { return arg == "--help" || strings.HasPrefix(arg, "-h") }
 	name := calledName(args)
-	if name == "" || slices.ContainsFunc(args, func(arg string) bool { return arg == "--help" || strings.HasPrefix(arg, "-h") }) {
+	if name == "" || slices.ContainsFunc(args, asks) {
 		return nil, nil
 	}
 	all := reflect.TypeFor[cli]()
