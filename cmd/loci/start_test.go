@@ -39,12 +39,15 @@ func TestCommandsAreBuiltAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(alone.Model.Children) != 1 || len(alone.Model.Flags) != len(whole.Model.Flags) {
-			t.Errorf("%s comes with %d commands and %d flags, want 1 and %d", command.Name, len(alone.Model.Children), len(alone.Model.Flags), len(whole.Model.Flags))
+			t.Errorf("%s comes with %d commands and %d flags, want 1 and %d",
+				command.Name, len(alone.Model.Children), len(alone.Model.Flags), len(whole.Model.Flags))
 			continue
 		}
 		sameNode(t, alone.Model.Children[0], command)
 	}
-	for _, args := range [][]string{nil, {"--help"}, {"save", "--help"}, {"save", "-h"}, {"sav"}, {"--"}, {"--store", "save"}, {"__complete", "save"}} {
+	for _, args := range [][]string{
+		nil, {"--help"}, {"save", "--help"}, {"save", "-h"}, {"sav"}, {"--"}, {"--store", "save"}, {"__complete", "save"},
+	} {
 		if grammar, _ := calledAlone(args); grammar != nil {
 			t.Errorf("%q is told by one command alone", args)
 		}
@@ -53,7 +56,8 @@ func TestCommandsAreBuiltAlone(t *testing.T) {
 
 func sameNode(t *testing.T, have, want *kong.Node) {
 	t.Helper()
-	if have.Name != want.Name || have.Help != want.Help || len(have.Flags) != len(want.Flags) || len(have.Children) != len(want.Children) || len(have.Positional) != len(want.Positional) {
+	if have.Name != want.Name || have.Help != want.Help || len(have.Flags) != len(want.Flags) ||
+		len(have.Children) != len(want.Children) || len(have.Positional) != len(want.Positional) {
 		t.Errorf("alone %s has another form than among the others", have.FullPath())
 		return
 	}
@@ -66,7 +70,8 @@ func sameNode(t *testing.T, have, want *kong.Node) {
 func TestVersionStartsAtLittleCost(t *testing.T) {
 	allocs := locitest.Allocations(func() {
 		var out, problems bytes.Buffer
-		if code := run(context.Background(), []string{"version"}, os.Stdin, &out, &problems, config.Environ{}); code != 0 || out.Len() == 0 {
+		code := run(context.Background(), []string{"version"}, os.Stdin, &out, &problems, config.Environ{})
+		if code != 0 || out.Len() == 0 {
 			t.Errorf("exit code %d: %s", code, problems.String())
 		}
 	})

@@ -117,7 +117,8 @@ func TestListsByTimeAreMerged(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	now := time.UnixMilli(1_700_000_000_000)
-	f := loci.Filter{Within: []loci.Namespace{{"u"}}, At: now, Scopes: []string{"a", ""}, MinConfidence: 0.2, Tags: []string{"x"}}
+	f := loci.Filter{Within: []loci.Namespace{{"u"}}, At: now, Scopes: []string{"a", ""}}
+	f.MinConfidence, f.Tags = 0.2, []string{"x"}
 	streams := []stream{{1, "fact"}, {1, "rule"}, {2, "fact"}}
 	for _, order := range []loci.Order{loci.NewestFirst, loci.OldestFirst} {
 		for _, notLive := range []bool{false, true} {
@@ -125,7 +126,8 @@ func TestListsByTimeAreMerged(t *testing.T) {
 				f.NotLive = notLive
 				query, args, exact := merged(recordColumns, &f, streams, after, order)
 				got := plan(t, db, query, args...)
-				if exact || strings.Contains(got, "TEMP B-TREE") || !strings.Contains(got, "INDEX record_list (namespace=? AND kind=? AND live=?") {
+				const index = "INDEX record_list (namespace=? AND kind=? AND live=?"
+				if exact || strings.Contains(got, "TEMP B-TREE") || !strings.Contains(got, index) {
 					t.Errorf("order %d, not live %v, after %v: the plan is\n%s", order, notLive, after, got)
 				}
 			}
@@ -133,7 +135,8 @@ func TestListsByTimeAreMerged(t *testing.T) {
 	}
 	all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true, At: now, Space: loci.Space{Model: "m", Dims: 2}}
 	query, args := keptCount(&all)
-	if got := plan(t, db, query, args...); !counted(&all) || strings.Contains(got, "SCAN r") || !strings.Contains(got, "record_expiry (expires_at<?)") {
+	got := plan(t, db, query, args...)
+	if !counted(&all) || strings.Contains(got, "SCAN r") || !strings.Contains(got, "record_expiry (expires_at<?)") {
 		t.Errorf("a count: the plan is\n%s", got)
 	}
 }
@@ -164,7 +167,8 @@ func TestCheckCountsAgain(t *testing.T) {
 				t.Errorf("after %s: %q, %v", damage, found, err)
 			}
 		}
-		if n, err := s.Count(t.Context(), testTenant, loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}); err != nil || n.Records != 1 || n.Live != 1 {
+		n, err := s.Count(t.Context(), testTenant, loci.Filter{Within: []loci.Namespace{{}}, NotLive: true})
+		if err != nil || n.Records != 1 || n.Live != 1 {
 			t.Errorf("after %s: %+v, %v", damage, n, err)
 		}
 	}
