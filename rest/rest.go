@@ -71,6 +71,8 @@ var groups = []func(*API){
 	(*API).itemRoutes,
 	(*API).batchRoutes,
 	(*API).memoryRoutes,
+	(*API).viewRoutes,
+	(*API).lifecycleRoutes,
 	(*API).noteRoutes,
 	(*API).eventRoutes,
 	(*API).checkpointRoutes,

@@ -89,3 +89,31 @@ func Totals(ctx context.Context, m *loci.Memory) (Place, error) {
 	f.NotLive = true
 	return p, p.count(ctx, m, shapes(m), f)
 }
+
+// Outside counts what lies in places that a handle does not reach, such as those where an
+// operator let tools keep memories; at binds a handle to one. Places that hold nothing are
+// left out.
+func Outside(
+	ctx context.Context, m *loci.Memory, places []loci.Namespace, at func(loci.Namespace) (*loci.Memory, error),
+) (out []Place, err error) {
+	out = []Place{}
+	for i, n := range places {
+		inner := func(other loci.Namespace) bool { return other.Contains(n) && !other.Equal(n) }
+		if m.Namespace().Contains(n) || slices.ContainsFunc(places, inner) ||
+			slices.ContainsFunc(places[:i], n.Equal) {
+			continue
+		}
+		there, err := at(n)
+		if err != nil {
+			return nil, err
+		}
+		p, err := Totals(ctx, there)
+		if err != nil {
+			return nil, err
+		}
+		if p.Total > 0 {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
