@@ -96,9 +96,9 @@ type oneMemory struct {
 	ID string `path:"id" maxLength:"64" doc:"Of the memory, with note- or without"`
 }
 
-type listNamespacesInput struct {
-	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"At most so many"`
-	After string `query:"after" maxLength:"4096" doc:"The next of the page before"`
+type listPlacesInput struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"At most so many"`
+	Cursor string `query:"cursor" maxLength:"8192" doc:"The next_cursor of the page before"`
 }
 
 // place is a namespace with what lies in it.
@@ -112,7 +112,7 @@ type placesOutput struct {
 	Body struct {
 		Namespaces []place `json:"namespaces" nullable:"false" doc:"Where memories lie, in order, each without those below it"`
 		Outside    []place `json:"outside" nullable:"false" doc:"Where tools of this server keep memories of the caller that no list here shows; these namespaces are whole"`
-		Next       string  `json:"next,omitempty" doc:"Goes on, as after; absent at the end"`
+		NextCursor string  `json:"next_cursor,omitempty" doc:"Goes on; absent at the end"`
 	} `nameHint:"MemoryNamespaces"`
 }
 
@@ -226,42 +226,26 @@ func whereOf(text string) (loci.Where, error) {
 	return loci.ParseWhere(object)
 }
 
-func (a *API) listPlaces(ctx context.Context, c *caller, in *listNamespacesInput) (*placesOutput, error) {
+func (a *API) listPlaces(ctx context.Context, c *caller, in *listPlacesInput) (*placesOutput, error) {
 	return within(a, c, func(m *loci.Memory) (*placesOutput, error) {
-		var after loci.Namespace
-		if in.After != "" {
-			n, err := loci.ParseNamespace(in.After)
-			if err != nil {
-				return nil, err
-			}
-			after = below(m, n)
-			if in.After == "." {
-				after = m.Namespace()
-			}
-		}
-		places, more, err := view.Places(ctx, m, after, in.Limit)
+		places, next, err := view.Places(ctx, m, loci.Page{Limit: in.Limit, Cursor: in.Cursor})
 		if err != nil {
 			return nil, err
 		}
 		out := &placesOutput{}
-		out.Body.Namespaces, out.Body.Outside = []place{}, []place{}
+		out.Body.Namespaces, out.Body.Outside, out.Body.NextCursor = []place{}, []place{}, next
 		for _, p := range places {
 			out.Body.Namespaces = append(out.Body.Namespaces, place{relative(m, p.Namespace), p.Counts, p.Total})
-			out.Body.Next = loci.Namespace(relative(m, p.Namespace)).String()
 		}
-		if !more {
-			out.Body.Next = ""
-		} else if out.Body.Next == "" {
-			out.Body.Next = "."
-		}
-		if a.opts.Tools == nil || in.After != "" {
+		if a.opts.Tools == nil {
 			return out, nil
 		}
-		outside, err := view.Outside(ctx, m, a.opts.Tools.Places(c.Principal), func(n loci.Namespace) (*loci.Memory, error) {
+		at := func(n loci.Namespace) (*loci.Memory, error) {
 			v := m.View()
 			v.Namespace = n
 			return a.opts.Engine.Memory(v)
-		})
+		}
+		outside, err := view.Outside(ctx, m, a.opts.Tools.Places(c.Principal), at)
 		for _, p := range outside {
 			out.Body.Outside = append(out.Body.Outside, place{p.Namespace, p.Counts, p.Total})
 		}

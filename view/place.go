@@ -1,9 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci"
 )
@@ -16,13 +18,13 @@ type Place struct {
 }
 
 // Places lists the namespaces that a handle may read in which memories lie, in order of
-// their names, at most limit (1 to 1000), from the one after a place on; more says that
-// others follow.
-func Places(
-	ctx context.Context, m *loci.Memory, after loci.Namespace, limit int,
-) (places []Place, more bool, err error) {
-	if limit < 1 || limit > 1000 {
-		return nil, false, loci.Errorf(loci.Invalid, "limit is %d; it must be 1 to 1000", limit)
+// their names; of the page Limit (1 to 1000; 0 is 100) and Cursor count. next continues the
+// list; "" is its end.
+func Places(ctx context.Context, m *loci.Memory, page loci.Page) (places []Place, next string, err error) {
+	page.Limit = cmp.Or(page.Limit, 100)
+	after, err := base64.RawURLEncoding.DecodeString(page.Cursor)
+	if err != nil || page.Limit < 1 || page.Limit > 1000 {
+		return nil, "", loci.Errorf(loci.Invalid, "limit must be 1 to 1000, and cursor what the page before said")
 	}
 	all := shapes(m)
 	f := reach(m, m.Now())
@@ -32,35 +34,30 @@ func Places(
 	}
 	namespaces, err := m.Namespaces(ctx, f)
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
-	byOwner := map[string][]loci.Namespace{}
-	var owners []string
+	byOwner := map[string][]loci.Namespace{} // the key of a place, behind a mark so that none is empty
 	for _, n := range namespaces {
-		key := n.Owner().Key()
-		if byOwner[key] == nil {
-			owners = append(owners, key)
-		}
+		key := ">" + n.Owner().Key()
 		byOwner[key] = append(byOwner[key], n)
 	}
-	slices.Sort(owners)
-	for _, key := range owners {
-		if after != nil && strings.Compare(key, after.Key()) <= 0 {
+	for _, key := range slices.Sorted(maps.Keys(byOwner)) {
+		if key <= string(after) {
 			continue
 		}
-		if len(places) == limit {
-			return places, true, nil
+		if len(places) == page.Limit {
+			return places, base64.RawURLEncoding.EncodeToString([]byte(next)), nil
 		}
-		p := Place{Namespace: loci.NamespaceFromKey(key), Counts: map[loci.Kind]int64{}}
+		p := Place{Namespace: byOwner[key][0].Owner(), Counts: map[loci.Kind]int64{}}
 		f.Within, f.Exact = byOwner[key], true
 		if err := p.count(ctx, m, all, f); err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
-		if p.Total > 0 {
+		if next = key; p.Total > 0 {
 			places = append(places, p)
 		}
 	}
-	return places, false, nil
+	return places, "", nil
 }
 
 // count counts what a filter selects, kind by kind.

@@ -420,8 +420,8 @@ func TestSearchNarrows(t *testing.T) {
 func TestPlacesSayWhereMemoriesLie(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		h := furnish(t, s)
-		places, more, err := view.Places(t.Context(), h.m, nil, 10)
-		if err != nil || more || len(places) != 2 {
+		places, next, err := view.Places(t.Context(), h.m, loci.Page{})
+		if err != nil || next != "" || len(places) != 2 {
 			t.Fatalf("places: %+v, %v", places, err)
 		}
 		want := map[loci.Kind]int64{"fact": 2, "rule": 1, "episode": 1, "session": 1, "message": 1, "file": 1, "thread": 1}
@@ -431,13 +431,13 @@ func TestPlacesSayWhereMemoriesLie(t *testing.T) {
 		if places[1].Namespace.String() != "user/ann/docs" || places[1].Total != 1 {
 			t.Errorf("second: %+v", places[1])
 		}
-		first, more, err := view.Places(t.Context(), h.m, nil, 1)
-		if err != nil || !more || len(first) != 1 {
-			t.Fatalf("a page: %+v, %v, %v", first, more, err)
+		first, next, err := view.Places(t.Context(), h.m, loci.Page{Limit: 1})
+		if err != nil || next == "" || len(first) != 1 {
+			t.Fatalf("a page: %+v, %v, %v", first, next, err)
 		}
-		rest, more, err := view.Places(t.Context(), h.m, first[0].Namespace, 1)
-		if err != nil || more || len(rest) != 1 || !rest[0].Namespace.Equal(places[1].Namespace) {
-			t.Errorf("the rest: %+v, %v, %v", rest, more, err)
+		rest, next, err := view.Places(t.Context(), h.m, loci.Page{Limit: 1, Cursor: next})
+		if err != nil || next != "" || len(rest) != 1 || !rest[0].Namespace.Equal(places[1].Namespace) {
+			t.Errorf("the rest: %+v, %v, %v", rest, next, err)
 		}
 	})
 }

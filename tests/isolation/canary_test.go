@@ -342,7 +342,7 @@ func (p *probe) readView(ctx context.Context, q view.Query) {
 			q.Kinds = view.Kinds(m)
 		}
 	}
-	places, _, err := view.Places(ctx, m, nil, 1000)
+	places, _, err := view.Places(ctx, m, loci.Page{})
 	p.check("Places", places, err)
 	for _, id := range append(p.sc.ids, p.sc.files...) {
 		e, err := view.Get(ctx, m, id)
