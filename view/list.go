@@ -88,8 +88,9 @@ func (s *selection) entry(ctx context.Context, m *loci.Memory, r *loci.Record, a
 	return e, err == nil && s.takes(&e), err
 }
 
-// scanned is how many records List reads at once while it looks for those of a query.
-const scanned = 200
+// scanned is how many records List reads at once when the first page did not hold enough
+// that are wanted: a page costs a store as much as what it looks through, not as it returns.
+const scanned = 1000
 
 // List lists memories of every kind, newest first; sessions by their last activity. next
 // continues the list; "" is its end.
@@ -104,9 +105,7 @@ func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries
 	if err != nil {
 		return nil, "", err
 	}
-	limit := page.Limit
-	for {
-		page.Limit = max(limit-len(entries), min(limit, scanned))
+	for limit := page.Limit; ; page.Limit = scanned {
 		records, cursor, err := m.Records(ctx, s.filter, page)
 		if err != nil {
 			return nil, "", err

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -461,4 +462,53 @@ func TestAGuestsKindIsShown(t *testing.T) {
 	if len(h.list(t, view2{kinds: []loci.Kind{reminder.Kind}})) != 0 {
 		t.Error("a reminder that is done is still listed")
 	}
+}
+
+// TestAnExportOfAPart: by kind and state, whole in itself, so that it can be imported.
+func TestAnExportOfAPart(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		h := furnish(t, s)
+		if _, err := view.Forget(t.Context(), h.m, h.ids["note"]); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []struct {
+			q    view.Query
+			want string
+		}{
+			{view.Query{Kinds: []loci.Kind{"note"}}, "note"},
+			{view.Query{Kinds: []loci.Kind{"fact", "rule"}}, "rule fact"},
+			{view.Query{Kinds: []loci.Kind{"session"}}, "session message"},
+			{view.Query{Kinds: []loci.Kind{"file"}}, "file"},
+			{view.Query{States: []view.State{view.Forgotten}}, "note"},
+			{view.Query{Kinds: []loci.Kind{"note"}, States: []view.State{view.Live}}, ""},
+		} {
+			var file bytes.Buffer
+			n, err := view.Export(t.Context(), h.m, &file, part.q, nil)
+			if err != nil {
+				t.Fatalf("%+v: %v", part.q, err)
+			}
+			if part.want != "" && n == 0 || part.want == "" && n != 0 {
+				t.Errorf("%+v exports %d records", part.q, n)
+			}
+			to := furnishless(t)
+			if report, err := to.m.Import(t.Context(), &file, nil); err != nil || report.Created != n && part.want != "file" {
+				t.Errorf("%+v imported as %+v, %v", part.q, report, err)
+			}
+			var got []string
+			for _, e := range to.list(t, view2{kinds, view.States}) {
+				got = append(got, string(e.Kind))
+			}
+			if strings.Join(got, " ") != part.want {
+				t.Errorf("%+v brings %v, want %s", part.q, got, part.want)
+			}
+		}
+	})
+}
+
+// furnishless is a house without anything.
+func furnishless(t *testing.T) *house {
+	clock := locitest.NewClock()
+	clock.Advance(time.Hour)
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: clock.Now})
+	return &house{engine: e, m: locitest.Bind(t, e, "user", "ann"), clock: clock}
 }

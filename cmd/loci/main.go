@@ -95,6 +95,7 @@ func newParser(c *cli, a *app) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "memory", Title: "Memory:"},
+			{Key: "life", Title: "Life of a memory:"},
 			{Key: "upkeep", Title: "Upkeep:"},
 			{Key: "agent", Title: "Agents:"},
 			{Key: "about", Title: "About loci:"},

@@ -327,7 +327,7 @@ func TestEveryRouteFindsTheCanary(t *testing.T) {
 			})
 		}
 		for name, ok := range found {
-			if !ok && !slices.Contains([]string{"info", "list_tools", "list_agents", "list_agent_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "summarise_session", "trim_session", "pop_message", "update_file", "move_file", "list_file_versions", "save_note", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
+			if !ok && !slices.Contains([]string{"info", "list_tools", "list_agents", "list_agent_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "summarise_session", "trim_session", "pop_message", "update_file", "move_file", "list_file_versions", "save_note", "stats", "mark_helpful", "mark_harmful", "supersede_memory", "add_link", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
 				t.Errorf("%s finds no canary", name)
 			}
 		}
