@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -39,28 +40,8 @@ func AsOf(
 	}
 	f := reach(m, now, loci.KindFact)
 	f.NotLive, f.Scopes = true, q.Scopes
-	if page.Limit == 0 {
-		page.Limit = 100
-	}
-	for limit := page.Limit; ; {
-		page.Limit = limit - len(facts) // so that the cursor is right behind the last one
-		records, cursor, err := m.Records(ctx, f, page)
-		if err != nil {
-			return nil, "", err
-		}
-		for i := range records {
-			fact, ok, err := asOf(ctx, m, &records[i], &q, now)
-			if err != nil {
-				return nil, "", err
-			}
-			if ok {
-				facts = append(facts, fact)
-			}
-		}
-		if page.Cursor = cursor; cursor == "" || len(facts) == limit {
-			return facts, cursor, nil
-		}
-	}
+	page.Limit = cmp.Or(page.Limit, 100)
+	return gather(ctx, m, f, page, func(r *loci.Record) (loci.Fact, bool, error) { return asOf(ctx, m, r, &q, now) })
 }
 
 // asOf brings a fact to what was known of it; ok is false when that does not match.

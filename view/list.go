@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -95,9 +96,7 @@ const scanned = 1000
 // List lists memories of every kind, newest first; sessions by their last activity. next
 // continues the list; "" is its end.
 func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries []Entry, next string, err error) {
-	if page.Limit == 0 {
-		page.Limit = 100
-	}
+	page.Limit = cmp.Or(page.Limit, 100)
 	if !q.AsOf.IsZero() {
 		return believed(ctx, m, q, page)
 	}
@@ -105,31 +104,41 @@ func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries
 	if err != nil {
 		return nil, "", err
 	}
+	return gather(ctx, m, s.filter, page, func(r *loci.Record) (Entry, bool, error) {
+		return s.entry(ctx, m, r, s.filter.At)
+	})
+}
+
+// gather reads records that a filter selects until enough of them were taken. next is the
+// cursor behind the last one; "" is the end.
+func gather[T any](
+	ctx context.Context, m *loci.Memory, f loci.Filter, page loci.Page, take func(*loci.Record) (T, bool, error),
+) (taken []T, next string, err error) {
 	for limit := page.Limit; ; page.Limit = scanned {
-		records, cursor, err := m.Records(ctx, s.filter, page)
+		records, cursor, err := m.Records(ctx, f, page)
 		if err != nil {
 			return nil, "", err
 		}
 		for i := range records {
-			e, ok, err := s.entry(ctx, m, &records[i], s.filter.At)
+			one, ok, err := take(&records[i])
 			if err != nil {
 				return nil, "", err
 			}
 			if !ok {
 				continue
 			}
-			if entries = append(entries, e); len(entries) < limit {
+			if taken = append(taken, one); len(taken) < limit {
 				continue
 			}
 			if i == len(records)-1 {
-				return entries, cursor, nil
+				return taken, cursor, nil
 			}
 			page.Limit, page.NoText = i+1, true // once more, for the cursor behind the last one
-			_, cursor, err = m.Records(ctx, s.filter, page)
-			return entries, cursor, err
+			_, cursor, err = m.Records(ctx, f, page)
+			return taken, cursor, err
 		}
 		if page.Cursor = cursor; cursor == "" {
-			return entries, "", nil
+			return taken, "", nil
 		}
 	}
 }

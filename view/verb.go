@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -238,26 +239,14 @@ type Due struct {
 // Review lists what somebody should look at, newest first: facts and rules that fade,
 // rules that did harm, episodes that wait.
 func Review(ctx context.Context, m *loci.Memory, page loci.Page) (due []Due, next string, err error) {
-	q := Query{Kinds: []loci.Kind{loci.KindFact, KindNote, loci.KindRule, loci.KindEpisode}}
-	if page.Limit == 0 {
-		page.Limit = 100
-	}
-	limit := page.Limit
-	for due = []Due{}; ; {
-		page.Limit = limit - len(due)
-		entries, cursor, err := List(ctx, m, q, page)
-		if err != nil {
-			return nil, "", err
-		}
-		for _, e := range entries {
-			if reason := whyDue(&e); reason != "" {
-				due = append(due, Due{e, reason})
-			}
-		}
-		if page.Cursor = cursor; cursor == "" || len(due) == limit {
-			return due, cursor, nil
-		}
-	}
+	page.Limit = cmp.Or(page.Limit, 100)
+	f := reach(m, m.Now(), loci.KindFact, loci.KindRule, loci.KindEpisode)
+	due, next, err = gather(ctx, m, f, page, func(r *loci.Record) (Due, bool, error) {
+		e, err := Of(ctx, m, r, f.At)
+		reason := whyDue(&e)
+		return Due{e, reason}, reason != "", err
+	})
+	return append([]Due{}, due...), next, err
 }
 
 // whyDue says why somebody should look at a memory; "": there is no need.
