@@ -187,8 +187,8 @@ func (m *Memory) unsupersede(ctx context.Context, c *Change, r Record, now time.
 		return ID{}, err
 	}
 	in := NewFact{Content: old.Content, Value: old.Value, Subject: old.Subject, Predicate: old.Predicate,
-		Scope: old.Scope, Tags: old.Tags, Metadata: old.Metadata, Importance: &old.Importance, Permanence: old.Permanence,
-		Sequence: old.Sequence, Position: old.Position}
+		Scope: old.Scope, Tags: old.Tags, Metadata: old.Metadata, Importance: &old.Importance,
+		Permanence: old.Permanence, Sequence: old.Sequence, Position: old.Position}
 	if in.Value != nil {
 		in.Content = ""
 	}

@@ -38,7 +38,7 @@ func (c *exportCmd) Run(a *app) error {
 	}
 	show, end := a.progress("exporting")
 	defer end()
-	q := view.Query{Kinds: named[loci.Kind](c.Kind), States: named[view.State](c.State)}
+	q := view.Query{Kinds: namesOf[loci.Kind](c.Kind), States: namesOf[view.State](c.State)}
 	if c.File == "-" {
 		if _, err := view.Export(a.ctx, m, a.out, q, show); err != nil {
 			return err

@@ -11,11 +11,11 @@ type which struct {
 	State []string `sep:"none" placeholder:"STATE" values:"live,fading,waiting,superseded,forgotten,expired" help:"Only memories in this state; may be repeated: live, fading, waiting, superseded, forgotten or expired. Default: live, fading and waiting."`
 }
 
-func (w *which) kinds() []loci.Kind   { return named[loci.Kind](w.Kind) }
-func (w *which) states() []view.State { return named[view.State](w.State) }
+func (w *which) kinds() []loci.Kind   { return namesOf[loci.Kind](w.Kind) }
+func (w *which) states() []view.State { return namesOf[view.State](w.State) }
 
-// named makes names of texts.
-func named[T ~string](texts []string) (names []T) {
+// namesOf makes names of texts.
+func namesOf[T ~string](texts []string) (names []T) {
 	for _, text := range texts {
 		names = append(names, T(text))
 	}

@@ -49,7 +49,8 @@ func entryJSON(e *view.Entry) memoryJSON {
 		ID: shownID(e.ID, e.Kind == view.KindNote), Kind: e.Kind, State: e.State, Namespace: e.Namespace,
 		Content: e.Content, Key: e.Key, Value: e.Value, Subject: e.Subject, Predicate: e.Predicate, Scope: e.Scope,
 		Tags: e.Tags, Metadata: e.Metadata, Details: e.Details, Confidence: e.Confidence, Version: e.Version,
-		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ConfirmedAt: e.ConfirmedAt, ExpiresAt: e.ExpiresAt, Source: e.Source,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ConfirmedAt: e.ConfirmedAt, ExpiresAt: e.ExpiresAt,
+		Source: e.Source,
 	}
 	m.Butler, _ = e.Details["butler"].(string)
 	m.Maturity, _ = e.Details["maturity"].(loci.Maturity)

@@ -83,7 +83,8 @@ func (c *recallCmd) print(a *app, m *loci.Memory, result loci.RecallResult) erro
 			}
 		}
 		out.Results = append(out.Results, r)
-		t.add(append(row, shown.ID, a.when(shown.CreatedAt), fence.Key(shown.Subject, shown.Predicate)+found.Passage)...)
+		key := fence.Key(shown.Subject, shown.Predicate)
+		t.add(append(row, shown.ID, a.when(shown.CreatedAt), key+found.Passage)...)
 	}
 	if a.json {
 		return a.printJSON(out)
