@@ -90,7 +90,7 @@ func (a *app) printMemory(m memoryJSON) {
 		}
 	}
 	field("id", m.ID)
-	field("kind", string(m.Kind))
+	field("kind", string(m.Type))
 	field("state", string(m.State))
 	field("namespace", m.Namespace.String())
 	field("key", m.Key)

@@ -107,7 +107,7 @@ func (a *app) printListing(out listing, long bool) {
 		m := &out.Memories[i]
 		row := []string{m.ID, a.when(m.CreatedAt), tagList(m.Tags)}
 		if long {
-			row = append(row, string(m.Kind), string(m.State), m.Namespace.String())
+			row = append(row, string(m.Type), string(m.State), m.Namespace.String())
 		}
 		t.add(append(row, m.said())...)
 	}

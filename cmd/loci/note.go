@@ -13,7 +13,8 @@ import (
 // A memoryJSON is a memory as --json shows it.
 type memoryJSON struct {
 	ID        string         `json:"id"`
-	Kind      loci.Kind      `json:"kind"` // note, fact, rule, episode, item, session, message, file, thread
+	Kind      loci.Kind      `json:"kind"` // of the record: that of a note is fact
+	Type      loci.Kind      `json:"type"` // as --kind calls it: note, fact, rule, episode, item, session, message, file, thread
 	State     view.State     `json:"state"`
 	Namespace loci.Namespace `json:"namespace"`
 
@@ -46,11 +47,14 @@ type memoryJSON struct {
 // entryJSON shows a memory of any kind.
 func entryJSON(e *view.Entry) memoryJSON {
 	m := memoryJSON{
-		ID: shownID(e.ID, e.Kind == view.KindNote), Kind: e.Kind, State: e.State, Namespace: e.Namespace,
+		ID: shownID(e.ID, e.Kind == view.KindNote), Kind: e.Kind, Type: e.Kind, State: e.State, Namespace: e.Namespace,
 		Content: e.Content, Key: e.Key, Value: e.Value, Subject: e.Subject, Predicate: e.Predicate, Scope: e.Scope,
 		Tags: e.Tags, Metadata: e.Metadata, Details: e.Details, Confidence: e.Confidence, Version: e.Version,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ConfirmedAt: e.ConfirmedAt, ExpiresAt: e.ExpiresAt,
 		Source: e.Source,
+	}
+	if e.Kind == view.KindNote {
+		m.Kind = loci.KindFact
 	}
 	m.Butler, _ = e.Details["butler"].(string)
 	m.Maturity, _ = e.Details["maturity"].(loci.Maturity)
@@ -88,7 +92,7 @@ func (a *app) recordJSON(m *loci.Memory, r *loci.Record, at time.Time) (memoryJS
 // what it is, too.
 func (m *memoryJSON) said() string {
 	switch m.Kind {
-	case view.KindNote, loci.KindFact:
+	case loci.KindFact:
 		return fence.Key(m.Subject, m.Predicate) + m.Content
 	}
 	text := m.Content

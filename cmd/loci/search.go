@@ -64,8 +64,11 @@ func (c *searchCmd) Run(a *app) error {
 	if c.In != "files" && (c.Path != "" || c.Memory != "") {
 		return loci.Errorf(loci.Invalid, "--path and --memory go with --in files")
 	}
-	if c.In == "files" && (c.MinScore != 0 || len(c.Kind)+len(c.State) > 0) {
-		return loci.Errorf(loci.Invalid, "--min-score, --kind and --state are for memories: leave them out for files")
+	if c.In == "files" && c.MinScore != 0 {
+		return loci.Errorf(loci.Invalid, "--min-score is for memories: leave it out for files")
+	}
+	if c.In == "files" && len(c.Kind)+len(c.State) > 0 {
+		return loci.Errorf(loci.Invalid, "--kind and --state are for memories: leave them out for files")
 	}
 	if c.Limit < 1 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
