@@ -39,25 +39,25 @@ type (
 		Part *[2]int `json:"part,omitempty"` // offset and length; nil: the caller has it
 	}
 	partWrite struct {
-		TaskID   string `json:"task_id"`
-		TaskPath string `json:"task_path,omitempty"`
-		Idx      int    `json:"idx"`
-		Channel  string `json:"channel"`
-		Value    partValue   `json:"value"`
+		TaskID   string    `json:"task_id"`
+		TaskPath string    `json:"task_path,omitempty"`
+		Idx      int       `json:"idx"`
+		Channel  string    `json:"channel"`
+		Value    partValue `json:"value"`
 	}
 	partCheckpoint struct {
-		ThreadID           string          `json:"thread_id"`
-		CheckpointNS       string          `json:"checkpoint_ns"`
-		CheckpointID       string          `json:"checkpoint_id"`
-		ParentCheckpointID string          `json:"parent_checkpoint_id,omitempty"`
-		Format             int             `json:"format,omitempty"`
+		ThreadID           string               `json:"thread_id"`
+		CheckpointNS       string               `json:"checkpoint_ns"`
+		CheckpointID       string               `json:"checkpoint_id"`
+		ParentCheckpointID string               `json:"parent_checkpoint_id,omitempty"`
+		Format             int                  `json:"format,omitempty"`
 		Checkpoint         partValue            `json:"checkpoint"`
-		Metadata           json.RawMessage `json:"metadata"`
+		Metadata           json.RawMessage      `json:"metadata"`
 		MetadataTyped      *partValue           `json:"metadata_typed,omitempty"`
 		ChannelValues      map[string]partValue `json:"channel_values"`
-		PendingWrites      []partWrite     `json:"pending_writes"`
-		Sends              []partWrite     `json:"sends"`
-		CreatedAt          time.Time       `json:"created_at"`
+		PendingWrites      []partWrite          `json:"pending_writes"`
+		Sends              []partWrite          `json:"sends"`
+		CreatedAt          time.Time            `json:"created_at"`
 	}
 )
 
