@@ -99,7 +99,8 @@ func (p *parts) after(head any) ([]byte, error) {
 func asParts(f *checkpoint.Fetched) (*partCheckpoint, *parts) {
 	p := &parts{}
 	head := &partCheckpoint{
-		ThreadID: f.Thread, CheckpointNS: f.Namespace, CheckpointID: f.ID, ParentCheckpointID: f.Parent, Format: f.Format,
+		ThreadID: f.Thread, CheckpointNS: f.Namespace, CheckpointID: f.ID, ParentCheckpointID: f.Parent,
+		Format:     f.Format,
 		Checkpoint: p.add(f.State), Metadata: f.Metadata, ChannelValues: map[string]partValue{}, CreatedAt: f.CreatedAt,
 		PendingWrites: p.writes(f.Writes), Sends: p.writes(f.Sends),
 	}
@@ -145,7 +146,8 @@ func (a *API) getCheckpoint(ctx context.Context, c *caller, in *readCheckpoint) 
 		kind, b := "application/json", &in.Body
 		if takesParts(in.Accept) {
 			kind = mediaParts
-			q := checkpoint.Fetch{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Known: knownValues(in.Known)}
+			q := checkpoint.Fetch{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID}
+			q.Known = knownValues(in.Known)
 			found, err := checkpoint.Of(m).Fetch(ctx, q)
 			if err != nil {
 				return nil, err
