@@ -37,12 +37,18 @@ var updateSurfaces = flag.Bool("update", false, "write docs/surfaces.md anew")
 // what each really offers: what is registered, and the methods in the sources of the clients.
 func surfaces(t *testing.T) (names []string, offered []map[string]bool) {
 	names = []string{"MCP", "REST", "command line", "Go", "Python", "JavaScript"}
-	return names, []map[string]bool{offeredTools(t), offeredRoutes(t), offeredCommands(t), offeredGo(t), offeredPython(t), offeredJS(t)}
+	for _, offers := range []func(*testing.T) map[string]bool{
+		offeredTools, offeredRoutes, offeredCommands, offeredGo, offeredPython, offeredJS,
+	} {
+		offered = append(offered, offers(t))
+	}
+	return names, offered
 }
 
 func offeredTools(t *testing.T) map[string]bool {
 	out := map[string]bool{}
-	for _, family := range []string{tool.FamilyNotes, tool.FamilyMemory, tool.FamilyFacts, tool.FamilyFiles, tool.FamilyClaude} {
+	families := []string{tool.FamilyNotes, tool.FamilyMemory, tool.FamilyFacts, tool.FamilyFiles, tool.FamilyClaude}
+	for _, family := range families {
 		e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
 		set, err := tool.New(e, tool.Config{Entries: []tool.Instance{{Family: family}}})
 		if err != nil {
@@ -60,7 +66,8 @@ func offeredRoutes(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := rest.New(rest.Options{Engine: locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), Principal: p})
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
+	api, err := rest.New(rest.Options{Engine: e, Principal: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +113,10 @@ func offeredCommands(t *testing.T) map[string]bool {
 
 func offeredGo(t *testing.T) map[string]bool {
 	out := map[string]bool{}
-	for prefix, value := range map[string]any{"Memory": &loci.Memory{}, "item": &item.Handle{}, "session": &session.Handle{},
-		"tree": &tree.Tree{}, "checkpoint": &checkpoint.Handle{}} {
+	for prefix, value := range map[string]any{
+		"Memory": &loci.Memory{}, "item": &item.Handle{}, "session": &session.Handle{},
+		"tree": &tree.Tree{}, "checkpoint": &checkpoint.Handle{},
+	} {
 		for of, i := reflect.TypeOf(value), 0; i < of.NumMethod(); i++ {
 			out[prefix+"."+of.Method(i).Name] = true
 		}
