@@ -69,7 +69,8 @@ func (c *Handle) threadLines(ctx context.Context, x *loci.Exporter, thread threa
 	}
 	written := map[loci.ID]bool{} // values
 	for i := range all {
-		q := Fetch{Thread: thread.Thread, Namespace: thread.Namespace, ID: all[i].ID, Known: slices.Collect(maps.Keys(written))}
+		q := Fetch{Thread: thread.Thread, Namespace: thread.Namespace, ID: all[i].ID}
+		q.Known = slices.Collect(maps.Keys(written))
 		found, err := c.Fetch(ctx, q)
 		if err != nil && loci.AsError(err).Code == loci.NotFound { // erased meanwhile
 			continue
@@ -84,7 +85,9 @@ func (c *Handle) threadLines(ctx context.Context, x *loci.Exporter, thread threa
 	return nil
 }
 
-func (c *Handle) checkpointLines(ctx context.Context, x *loci.Exporter, id loci.ID, f *Fetched, written map[loci.ID]bool) error {
+func (c *Handle) checkpointLines(
+	ctx context.Context, x *loci.Exporter, id loci.ID, f *Fetched, written map[loci.ID]bool,
+) error {
 	write := func(id loci.ID, kind loci.Kind, body any, attributes json.RawMessage) error {
 		r := &loci.Record{ID: id, Kind: kind, Namespace: c.m.Namespace(), Version: 1, CreatedAt: f.CreatedAt,
 			UpdatedAt: f.CreatedAt, Attributes: attributes}
@@ -112,7 +115,8 @@ func (c *Handle) checkpointLines(ctx context.Context, x *loci.Exporter, id loci.
 		return err
 	}
 	for _, w := range f.Writes {
-		line := writeLine{writeBody{f.ID, w.Task, w.TaskPath, w.Index, w.Channel, w.Value.Type}, f.Thread, f.Namespace, w.Value.Data}
+		body := writeBody{f.ID, w.Task, w.TaskPath, w.Index, w.Channel, w.Value.Type}
+		line := writeLine{body, f.Thread, f.Namespace, w.Value.Data}
 		if err := write(c.m.NewID(), KindWrite, line, nil); err != nil {
 			return err
 		}
@@ -207,8 +211,9 @@ func (t *taker) Check() error {
 func (t *taker) whole(in *importing) (Checkpoint, error) {
 	l := &in.line
 	out := Checkpoint{
-		Thread: l.Thread, Namespace: l.body.Namespace, ID: l.ID, Parent: l.Parent, Format: l.Format, State: Typed{l.Type, l.State},
-		Metadata: in.metadata, TypedMetadata: Typed{l.MetadataType, l.body.Metadata}, Versions: l.Versions, Values: map[string]Typed{},
+		Thread: l.Thread, Namespace: l.body.Namespace, ID: l.ID, Parent: l.Parent, Format: l.Format,
+		State: Typed{l.Type, l.State}, Metadata: in.metadata, TypedMetadata: Typed{l.MetadataType, l.body.Metadata},
+		Versions: l.Versions, Values: map[string]Typed{},
 	}
 	for channel, id := range l.Values {
 		v, ok := t.values[id]
@@ -258,7 +263,9 @@ func (t *taker) store(ctx context.Context, c *Handle, in *importing) (report loc
 		}
 	}
 	missing := slices.DeleteFunc(slices.Clone(in.writes), func(w Write) bool {
-		return slices.ContainsFunc(there.Writes, func(old Write) bool { return old.Task == w.Task && old.Index == w.Index })
+		return slices.ContainsFunc(there.Writes, func(old Write) bool {
+			return old.Task == w.Task && old.Index == w.Index
+		})
 	})
 	if len(missing) == 0 {
 		return report, nil
@@ -279,7 +286,8 @@ func (t *taker) put(ctx context.Context, c *Handle, in *importing, whole *Checkp
 			out.Values[channel] = Typed{Type: EmptyType}
 		}
 	}
-	if parent := t.placed[placeKey(in.place, whole.Thread, whole.Namespace, whole.Parent)]; parent != nil && whole.Parent != whole.ID {
+	parent := t.placed[placeKey(in.place, whole.Thread, whole.Namespace, whole.Parent)]
+	if parent != nil && whole.Parent != whole.ID {
 		kept, err := c.body(ctx, whole.Thread, whole.Namespace, whole.Parent)
 		if err != nil {
 			return err

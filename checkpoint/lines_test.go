@@ -30,13 +30,16 @@ func branchy(t *testing.T, m *loci.Memory) {
 	large := checkpoint.Typed{Type: "msgpack", Data: []byte("\x00\xff\xfe large " + strings.Repeat("x", 3000))}
 	put := func(thread, ns, id, parent string, versions map[string]string, values map[string]checkpoint.Typed) {
 		t.Helper()
-		in := checkpoint.Checkpoint{Thread: thread, Namespace: ns, ID: id, Parent: parent, Format: 2, State: checkpoint.Typed{Type: "json", Data: []byte("{\xff}")},
-			Metadata: json.RawMessage(`{"run_id":"r","step":1}`), TypedMetadata: checkpoint.Typed{Type: "m", Data: []byte{0, 1}}, Versions: versions, Values: values}
+		in := checkpoint.Checkpoint{Thread: thread, Namespace: ns, ID: id, Parent: parent, Format: 2,
+			State:    checkpoint.Typed{Type: "json", Data: []byte("{\xff}")},
+			Metadata: json.RawMessage(`{"run_id":"r","step":1}`), TypedMetadata: checkpoint.Typed{Type: "m",
+				Data: []byte{0, 1}}, Versions: versions, Values: values}
 		locitest.PutCheckpoint(t, m, in)
 	}
 	put("t", "", "1", "", map[string]string{"big": "1", "x": "1"}, map[string]checkpoint.Typed{"big": large, "x": {Type: "b", Data: []byte{1}}})
 	put("t", "", "2", "1", map[string]string{"big": "1", "x": "2"}, map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{2}}})
-	put("t", "", "3", "1", map[string]string{"big": "2", "x": "2"}, map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{3}}, "big": {Type: checkpoint.EmptyType}})
+	put("t", "", "3", "1", map[string]string{"big": "2", "x": "2"},
+		map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{3}}, "big": {Type: checkpoint.EmptyType}})
 	put("t", "sub:1", "1", "", map[string]string{"x": "1"}, map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{4}}})
 	put("u", "", "1", "", nil, nil)
 	locitest.PutWrites(t, m, "t", "2", locitest.Write("a", 0, "ch", "v\x00"), locitest.Write("a", -1, "err", "e"))
@@ -110,16 +113,20 @@ func TestImportOfCheckpointsGoesOn(t *testing.T) {
 		from, to := locitest.Bind(t, e, "user", "ada"), locitest.Bind(t, e, "user", "bob") // of one tenant: the ids are taken
 		branchy(t, from)
 		want := everyCheckpoint(t, from)
-		locitest.PutCheckpoint(t, to, checkpoint.Checkpoint{Thread: "u", ID: "1", State: checkpoint.Typed{Type: "json", Data: []byte("other")}})
-		half := checkpoint.Checkpoint{Thread: "t", ID: "1", Format: 2, State: want[0].State, Versions: map[string]string{"big": "1", "x": "1"}}
+		locitest.PutCheckpoint(t, to, checkpoint.Checkpoint{Thread: "u", ID: "1",
+			State: checkpoint.Typed{Type: "json", Data: []byte("other")}})
+		half := checkpoint.Checkpoint{Thread: "t", ID: "1", Format: 2, State: want[0].State,
+			Versions: map[string]string{"big": "1", "x": "1"}}
 		for _, c := range want {
 			if c.Thread == "t" && c.Namespace == "" && c.ID == "1" {
-				half.State, half.Values, half.Metadata, half.TypedMetadata = c.State, c.Values, c.Metadata, c.TypedMetadata
+				half.State, half.Values, half.Metadata, half.TypedMetadata = c.State, c.Values, c.Metadata,
+					c.TypedMetadata
 			}
 		}
 		locitest.PutCheckpoint(t, to, half)
 		report, err := to.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)), nil)
-		if err != nil || report.Created != 3 || report.Existing != 1 || report.Conflicts != 1 || len(report.Skipped) != 1 {
+		if err != nil || report.Created != 3 || report.Existing != 1 || report.Conflicts != 1 ||
+			len(report.Skipped) != 1 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		if got, err := checkpoint.Of(to).Get(t.Context(), "u", "", "1"); err != nil || string(got.State.Data) != "other" {
@@ -149,7 +156,8 @@ func TestImportRefusesWhatNoExportSays(t *testing.T) {
 			t.Errorf("%s: the export has no %s", name, c.from)
 		}
 		to := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
-		if _, err := to.Import(t.Context(), strings.NewReader(broken), nil); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := to.Import(t.Context(), strings.NewReader(broken), nil); err == nil ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left := everyCheckpoint(t, to); len(left) != 0 {
@@ -162,10 +170,12 @@ func TestImportRefusesWhatNoExportSays(t *testing.T) {
 func TestLargestValueInAnExport(t *testing.T) {
 	from := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	large := checkpoint.Typed{Type: "b", Data: bytes.Repeat([]byte{0xff}, checkpoint.MaxValue)}
-	locitest.PutCheckpoint(t, from, checkpoint.Checkpoint{Thread: "t", ID: "1", State: checkpoint.Typed{Type: "json", Data: []byte("{}")},
+	locitest.PutCheckpoint(t, from, checkpoint.Checkpoint{Thread: "t", ID: "1",
+		State:    checkpoint.Typed{Type: "json", Data: []byte("{}")},
 		Versions: map[string]string{"x": "1"}, Values: map[string]checkpoint.Typed{"x": large}})
 	to := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
-	if report, err := to.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)), nil); err != nil || report.Created != 1 {
+	if report, err := to.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)),
+		nil); err != nil || report.Created != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 }

@@ -74,7 +74,8 @@ func choosing(tools []*tool.Tool) string {
 	families := map[string]bool{}
 	names := map[string]string{}
 	for _, t := range tools {
-		if t.Family == tool.FamilyFiles || t.Family == tool.FamilyClaude || t.Family == tool.FamilySessions || t.Reads() {
+		if t.Family == tool.FamilyFiles || t.Family == tool.FamilyClaude ||
+			t.Family == tool.FamilySessions || t.Reads() {
 			continue
 		}
 		families[t.Family], names[t.Original] = true, t.Name

@@ -125,7 +125,7 @@ func filesTool(b *base, t Tool, i Instance) *Tool {
 	for field, of := range fileFields {
 		if !slices.ContainsFunc(of, func(c string) bool { return slices.Contains(commands, c) }) {
 			delete(schema.Properties, field)
-			schema.PropertyOrder = slices.DeleteFunc(schema.PropertyOrder, func(name string) bool { return name == field })
+			schema.PropertyOrder = slices.DeleteFunc(schema.PropertyOrder, func(n string) bool { return n == field })
 		}
 	}
 	t.takes(schema)

@@ -321,7 +321,8 @@ func TestSearchOfTheTool(t *testing.T) {
 		Result struct{ Matches []searchMatch }
 	}
 	decode(t, []byte(ok(t, set, "lookup", u, `{"command":"search","path":"/notes","query":"harbour"}`).Text), &found)
-	if m := found.Result.Matches; len(m) != 2 || m[0].Path != "/notes/ann" || m[0].FirstLine != 1 || m[0].Text != "Met Ann at the harbour." || m[0].Score <= 0 {
+	if m := found.Result.Matches; len(m) != 2 || m[0].Path != "/notes/ann" || m[0].FirstLine != 1 ||
+		m[0].Text != "Met Ann at the harbour." || m[0].Score <= 0 {
 		t.Errorf("found %+v", found)
 	}
 	if got := ok(t, set, "lookup", user(t, "other"), `{"command":"search","path":"","query":"harbour"}`).Text; got != `{"command":"search","path":"/","ok":true,"result":{"matches":[]}}` {
@@ -329,10 +330,12 @@ func TestSearchOfTheTool(t *testing.T) {
 	}
 	lookup, _ := set.Lookup("lookup")
 	plain, _ := set.Lookup("memory")
-	if schema := string(lookup.InputSchema); !strings.Contains(schema, `"enum":["read","search"]`) || !strings.Contains(schema, `"query"`) || strings.Contains(schema, "ontent") {
+	if schema := string(lookup.InputSchema); !strings.Contains(schema, `"enum":["read","search"]`) ||
+		!strings.Contains(schema, `"query"`) || strings.Contains(schema, "ontent") {
 		t.Errorf("shown: %s", schema)
 	}
-	if schema := string(plain.InputSchema); strings.Contains(schema, "query") || strings.Contains(schema, "search") || !lookup.Annotations.ReadOnly {
+	if schema := string(plain.InputSchema); strings.Contains(schema, "query") ||
+		strings.Contains(schema, "search") || !lookup.Annotations.ReadOnly {
 		t.Errorf("shown: %s", schema)
 	}
 	for args, message := range map[string]string{

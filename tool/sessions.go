@@ -106,7 +106,8 @@ func (c *call) currentSession() string {
 func listSessions(b *base, t Tool, i Instance) *Tool {
 	t = b.reading(t, "List conversations", listSessionsText, i)
 	t.Secondary = true
-	s := spec{Tool: t, output: pageOutput("sessions", "next_cursor", "string"), adjust: func(p map[string]*jsonschema.Schema) {
+	output := pageOutput("sessions", "next_cursor", "string")
+	s := spec{Tool: t, output: output, adjust: func(p map[string]*jsonschema.Schema) {
 		between(p["limit"], 1, maxSessions, b.most(presetSessions))
 		p["include_expired"].Default = json.RawMessage("false")
 	}}
@@ -116,7 +117,8 @@ func listSessions(b *base, t Tool, i Instance) *Tool {
 			return Reply{}, err
 		}
 		for { // again with fewer, where so many do not fit: the cursor goes on after the last one shown
-			found, next, err := talks.List(ctx, session.Query{Expired: in.IncludeExpired}, loci.Page{Limit: in.Limit, Cursor: in.Cursor})
+			page := loci.Page{Limit: in.Limit, Cursor: in.Cursor}
+			found, next, err := talks.List(ctx, session.Query{Expired: in.IncludeExpired}, page)
 			if err != nil {
 				return Reply{}, err
 			}
@@ -138,7 +140,9 @@ func listSessions(b *base, t Tool, i Instance) *Tool {
 	})
 }
 
-func (c *call) showSessions(ctx context.Context, talks *session.Handle, found []session.Session) ([]json.RawMessage, error) {
+func (c *call) showSessions(
+	ctx context.Context, talks *session.Handle, found []session.Session,
+) ([]json.RawMessage, error) {
 	rows := make([]json.RawMessage, len(found))
 	for n := range found {
 		shown, err := c.showSession(ctx, talks, &found[n])
@@ -276,7 +280,8 @@ func searchSessions(b *base, t Tool, i Instance) *Tool {
 		}
 		rows := make([]json.RawMessage, len(found.Hits))
 		for n, hit := range found.Hits {
-			shown := shownHit{hit.Session, hit.Seq, b.scrub(hit.Speaker), hit.CreatedAt, b.scrubPassage(hit.Passage, hit.Text), round(hit.Score)}
+			text := b.scrubPassage(hit.Passage, hit.Text)
+			shown := shownHit{hit.Session, hit.Seq, b.scrub(hit.Speaker), hit.CreatedAt, text, round(hit.Score)}
 			if rows[n], err = encode(shown); err != nil {
 				return Reply{}, err
 			}
@@ -293,7 +298,8 @@ func deleteSession(b *base, t Tool, i Instance) *Tool {
 	t.scopes = []loci.Scope{loci.ScopeDelete}
 	text := &jsonschema.Schema{Type: "string"}
 	output := []result{{name: "session_id", schema: text}, {name: "message", schema: text}}
-	return declare(spec{Tool: t, output: output}, func(ctx context.Context, c *call, in sessionDeleteInput) (Reply, error) {
+	s := spec{Tool: t, output: output}
+	return declare(s, func(ctx context.Context, c *call, in sessionDeleteInput) (Reply, error) {
 		talks, err := c.sessions()
 		if err != nil {
 			return Reply{}, err

@@ -14,7 +14,8 @@ import (
 // talkOf opens the conversations of the user of a caller.
 func talkOf(t *testing.T, e *loci.Engine, c Caller) *session.Handle {
 	t.Helper()
-	m, err := e.Memory(loci.View{Tenant: c.Principal.Tenant(), Namespace: loci.Namespace{"user", c.Principal.Var(loci.VarUser)}, Actor: "tester"})
+	m, err := e.Memory(loci.View{Tenant: c.Principal.Tenant(), Namespace: loci.Namespace{"user",
+		c.Principal.Var(loci.VarUser)}, Actor: "tester"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +151,11 @@ func TestSessionToolsKeepToTheCap(t *testing.T) {
 func TestSettingsOfAnEntry(t *testing.T) {
 	set := newSet(t,
 		Instance{Tool: "memory_search", Name: "quick", Timeout: Duration(time.Millisecond), Tier: SideEffecting, TopK: 2},
-		Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory, Prefix: "m_", TopK: 7, Timeout: Duration(time.Minute)})
+		Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory, Prefix: "m_", TopK: 7,
+			Timeout: Duration(time.Minute)})
 	quick, _ := set.Lookup("quick")
-	if quick.Timeout != time.Millisecond || quick.Tier != SideEffecting || quick.Annotations.ReadOnly || !quick.Reads() || !strings.Contains(string(quick.InputSchema), `"default":2`) {
+	if quick.Timeout != time.Millisecond || quick.Tier != SideEffecting || quick.Annotations.ReadOnly ||
+		!quick.Reads() || !strings.Contains(string(quick.InputSchema), `"default":2`) {
 		t.Errorf("%+v %s", quick, quick.InputSchema)
 	}
 	plain, _ := set.Lookup("memory_search")

@@ -127,10 +127,12 @@ func TestPoppedMessageGoesWithItsSession(t *testing.T) {
 			}
 			engine := locitest.NewEngine(t, s, loci.Options{})
 			m := locitest.Bind(t, engine, "user", "u")
-			keyed := locitest.BindView(t, engine, loci.View{Tenant: m.View().Tenant, Namespace: loci.Namespace{"user", "u"}, Actor: "a", IdempotencyKey: "k"})
+			keyed := locitest.BindView(t, engine, loci.View{Tenant: m.View().Tenant,
+				Namespace: loci.Namespace{"user", "u"}, Actor: "a", IdempotencyKey: "k"})
 			locitest.AppendTo(t, m, "talk", locitest.Spoken(session.MessageHuman, secret))
 			for range 2 { // the second is answered with the first one's reply
-				if got, err := session.Of(keyed).Pop(ctx, "talk"); err != nil || got.Message == nil || got.Message.Text() != secret {
+				if got, err := session.Of(keyed).Pop(ctx, "talk"); err != nil || got.Message == nil ||
+					got.Message.Text() != secret {
 					t.Fatalf("popped %+v, %v", got, err)
 				}
 			}
