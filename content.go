@@ -2,12 +2,12 @@ package loci
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
+	"github.com/loci-memory/loci/internal/label"
 	"github.com/loci-memory/loci/internal/secret"
 )
 
@@ -54,12 +54,8 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 
 func (e *Engine) checkSize(bytes int) error {
 	if bytes > e.opts.Content.MaxBytes {
-		return Errorf(
-			TooLarge,
-			"content has %d bytes; the limit is %d: split it into several memories",
-			bytes,
-			e.opts.Content.MaxBytes,
-		)
+		return Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories",
+			bytes, e.opts.Content.MaxBytes)
 	}
 	return nil
 }
@@ -74,11 +70,8 @@ func CheckJSON(what string, data []byte) error {
 	case jsonguard.UTF8:
 		return Errorf(Invalid, "%s is not valid UTF-8", what)
 	case jsonguard.Surrogate:
-		return Errorf(
-			Invalid,
-			`%s has a text with half of a surrogate pair, such as \ud800: write the whole character`,
-			what,
-		)
+		return Errorf(Invalid,
+			`%s has a text with half of a surrogate pair, such as \ud800: write the whole character`, what)
 	case jsonguard.Duplicate:
 		return Errorf(Invalid, "%s has an object with the same name twice: give it once", what)
 	}
@@ -93,12 +86,7 @@ func checkMetadata(metadata map[string]any) error {
 		return nil
 	}
 	if len(metadata) > MaxMetadataNames {
-		return Errorf(
-			Invalid,
-			"metadata has %d names; the limit is %d: leave some out",
-			len(metadata),
-			MaxMetadataNames,
-		)
+		return Errorf(Invalid, "metadata has %d names; the limit is %d: leave some out", len(metadata), MaxMetadataNames)
 	}
 	data, err := MarshalJSON(metadata)
 	if err != nil {
@@ -148,29 +136,9 @@ const maxGivenTags = 4 * MaxTags
 // CheckTags brings tags to their stored form: trimmed, lower case, each once, in
 // the order given. At most 16 tags of 1 to 64 characters.
 func CheckTags(tags []string) ([]string, error) {
-	tooMany := Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
-	if len(tags) > maxGivenTags { // before any is looked at
-		return nil, tooMany
-	}
-	var out []string
-	for i, tag := range tags {
-		valid := utf8.ValidString(tag) // asked first: ToLower replaces what is not
-		tag = strings.ToLower(strings.TrimSpace(tag))
-		n := utf8.RuneCountInString(tag)
-		switch {
-		case n == 0:
-			return nil, Errorf(Invalid, "tags[%d] must not be empty", i)
-		case n > MaxTagCharacters:
-			return nil, Errorf(Invalid, "tags[%d] has %d characters; the limit is %d: shorten it", i, n, MaxTagCharacters)
-		case !valid || strings.ContainsRune(tag, 0):
-			return nil, Errorf(Invalid, "tags[%d] is not valid text", i)
-		}
-		if !slices.Contains(out, tag) {
-			if len(out) == MaxTags { // before more are compared with one another
-				return nil, tooMany
-			}
-			out = append(out, tag)
-		}
+	out, err := label.Tags(tags, MaxTags, MaxTagCharacters, maxGivenTags)
+	if err != nil {
+		return nil, Errorf(Invalid, "%s", err)
 	}
 	return out, nil
 }

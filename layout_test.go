@@ -32,7 +32,7 @@ const module = "github.com/loci-memory/loci"
 // with a reason in ARCHITECTURE.md first.
 var mayImport = map[string][]string{
 	"": {"internal/condition", "internal/decay", "internal/fence", "internal/fit", "internal/jsonform", "internal/jsonguard",
-		"internal/label", "internal/lesson", "internal/mcpmemory", "internal/patience", "internal/retrieval", "internal/secret", "internal/shown", "internal/turn"},
+		"internal/label", "internal/lesson", "internal/mcpmemory", "internal/patience", "internal/retrieval", "internal/secret", "internal/sequence", "internal/shown", "internal/turn"},
 	"internal/condition":    {"internal/jsonform"},
 	"internal/decay":        {},
 	"internal/fence":        {},
@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"session":               {""},
 	"internal/locitest":     {"", "checkpoint", "item", "session", "store/memory", "store/sqlite", "tree"},
 	"internal/retrieval":    {},
+	"internal/sequence":     {},
 	"internal/remote":       {""},
 	"internal/secret":       {},
 	"internal/jsonguard":    {},
@@ -66,7 +67,7 @@ var mayImport = map[string][]string{
 	"store":                 {"", "store/memory", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/internal/index":  {"", "internal/retrieval", "internal/vector"},
+	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
 	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree"},

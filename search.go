@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/retrieval"
+	"github.com/loci-memory/loci/internal/sequence"
 )
 
 // A Mode says which signals a search uses.
@@ -45,6 +46,7 @@ type Match struct {
 	Record  Record
 	Passage string  // the part of its text that fits best
 	Span    Span    // where in Record.Text the passage is
+	Speaker string  // who said it, by the attribute speaker or role; "": that is not known
 	Score   float64 // the chance that it answers the query, 0 to 1 (docs/scoring.md); 0 when nothing was searched for
 	Explain Explain
 }
@@ -315,7 +317,8 @@ func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches [
 			stale = true
 			continue
 		}
-		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Span: r.Passages[best], Score: h.score, Explain: h.explain})
+		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Span: r.Passages[best],
+			Speaker: sequence.Speaker(r.Attributes), Score: h.score, Explain: h.explain})
 	}
 	return matches, stale, nil
 }

@@ -17,6 +17,7 @@ type Memory struct {
 	ID      loci.ID       `json:"id" format:"uuid"`
 	Passage string        `json:"passage" doc:"The part of its text that fits best"`
 	Score   float64       `json:"score" doc:"0 to 1, comparable within one reply"`
+	Speaker string        `json:"speaker,omitempty" doc:"Who said it, by the metadata speaker or role"`
 	Fact    *loci.Fact    `json:"fact,omitempty" doc:"A fact or a note"`
 	Rule    *loci.Rule    `json:"rule,omitempty"`
 	Episode *loci.Episode `json:"episode,omitempty"`
@@ -160,7 +161,7 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 		if err != nil {
 			return reply, err
 		}
-		shown.Passage, shown.Score = found.Passage, found.Score
+		shown.Passage, shown.Score, shown.Speaker = found.Passage, found.Score, found.Speaker
 		reply.Matches[i] = match{shown, found.Explain}
 	}
 	return reply, nil
@@ -188,7 +189,7 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 		if err != nil {
 			return reply, err
 		}
-		shown.Passage, shown.Score = found.Passage, found.Score
+		shown.Passage, shown.Score, shown.Speaker = found.Passage, found.Score, found.Speaker
 		reply.Memories[i] = recalled{shown, found.Confidence, found.Explain}
 	}
 	return reply, nil

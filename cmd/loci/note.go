@@ -37,6 +37,9 @@ type memoryJSON struct {
 	ConfirmedAt  time.Time     `json:"confirmed_at,omitzero"`
 	ExpiresAt    time.Time     `json:"expires_at,omitzero"`
 	Source       loci.Source   `json:"source,omitzero"`
+
+	Sequence string `json:"sequence,omitempty"` // the conversation it is a part of
+	Position int64  `json:"position,omitempty"` // its place there
 }
 
 func factJSON(f *loci.Fact) memoryJSON {
@@ -45,6 +48,7 @@ func factJSON(f *loci.Fact) memoryJSON {
 		Content: f.Content, Value: f.Value, Subject: f.Subject, Predicate: f.Predicate,
 		Scope: f.Scope, Tags: f.Tags, Metadata: f.Metadata, Validity: f.Validity, Version: f.Version,
 		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ConfirmedAt: f.ConfirmedAt, Source: f.Source,
+		Sequence: f.Sequence, Position: f.Position,
 	}
 	if m.Tags == nil {
 		m.Tags = []string{}

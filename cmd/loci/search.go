@@ -39,6 +39,7 @@ In the query, "words in double quotes" must stand in a result in this order, and
 type resultJSON struct {
 	memoryJSON
 	Score   float64       `json:"score"`
+	Speaker string        `json:"speaker,omitempty"` // who said it, where that is known
 	Passage string        `json:"passage"`
 	Explain *loci.Explain `json:"explain,omitempty"`
 }
@@ -147,7 +148,7 @@ func (c *searchCmd) printJSON(a *app, result loci.Result) error {
 		if err != nil {
 			return err
 		}
-		r := resultJSON{memoryJSON: m, Score: match.Score, Passage: match.Passage}
+		r := resultJSON{memoryJSON: m, Score: match.Score, Speaker: match.Speaker, Passage: match.Passage}
 		if c.Explain {
 			r.Explain = &match.Explain
 		}

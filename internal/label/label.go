@@ -1,9 +1,11 @@
-// Package label writes labels as one text, and reads it.
+// Package label writes labels as one text, and reads it; and brings tags to their form.
 package label
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 var (
@@ -34,4 +36,62 @@ func Split(text string) ([]string, error) {
 		parts[i] = unescaper.Replace(part)
 	}
 	return parts, nil
+}
+
+// Check refuses what cannot be a label: empty, over most bytes, not UTF-8, with NUL.
+func Check(field, text string, most int) error {
+	switch {
+	case text == "":
+		return fmt.Errorf("%s must not be empty", field)
+	case len(text) > most:
+		return fmt.Errorf("%s is %d bytes long; the limit is %d: shorten it", field, len(text), most)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%s is not valid UTF-8", field)
+	case strings.ContainsRune(text, 0):
+		return fmt.Errorf("%s must not contain a NUL character", field)
+	}
+	return nil
+}
+
+// Clip shortens a text to most bytes of valid UTF-8 without NUL.
+func Clip(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// Tags brings tags to the form in which they are stored: trimmed, lower case, each once,
+// in the order given; most of them at most, each of mostCharacters at most. given bounds
+// how many may be given, some of them more than once.
+func Tags(tags []string, most, mostCharacters, given int) (out []string, err error) {
+	tooMany := fmt.Errorf("tags has %d entries; the limit is %d: leave some out", len(tags), most)
+	if len(tags) > given { // before any is looked at
+		return nil, tooMany
+	}
+	for i, tag := range tags {
+		valid := utf8.ValidString(tag) // asked first: ToLower replaces what is not
+		tag = strings.ToLower(strings.TrimSpace(tag))
+		n := utf8.RuneCountInString(tag)
+		switch {
+		case n == 0:
+			return nil, fmt.Errorf("tags[%d] must not be empty", i)
+		case n > mostCharacters:
+			return nil, fmt.Errorf("tags[%d] has %d characters; the limit is %d: shorten it", i, n, mostCharacters)
+		case !valid || strings.ContainsRune(tag, 0):
+			return nil, fmt.Errorf("tags[%d] is not valid text", i)
+		}
+		if !slices.Contains(out, tag) {
+			if len(out) == most { // before more are compared with one another
+				return nil, tooMany
+			}
+			out = append(out, tag)
+		}
+	}
+	return out, nil
 }
