@@ -54,8 +54,12 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 
 func (e *Engine) checkSize(bytes int) error {
 	if bytes > e.opts.Content.MaxBytes {
-		return Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories",
-			bytes, e.opts.Content.MaxBytes)
+		return Errorf(
+			TooLarge,
+			"content has %d bytes; the limit is %d: split it into several memories",
+			bytes,
+			e.opts.Content.MaxBytes,
+		)
 	}
 	return nil
 }
@@ -70,8 +74,11 @@ func CheckJSON(what string, data []byte) error {
 	case jsonguard.UTF8:
 		return Errorf(Invalid, "%s is not valid UTF-8", what)
 	case jsonguard.Surrogate:
-		return Errorf(Invalid,
-			`%s has a text with half of a surrogate pair, such as \ud800: write the whole character`, what)
+		return Errorf(
+			Invalid,
+			`%s has a text with half of a surrogate pair, such as \ud800: write the whole character`,
+			what,
+		)
 	case jsonguard.Duplicate:
 		return Errorf(Invalid, "%s has an object with the same name twice: give it once", what)
 	}
@@ -86,7 +93,12 @@ func checkMetadata(metadata map[string]any) error {
 		return nil
 	}
 	if len(metadata) > MaxMetadataNames {
-		return Errorf(Invalid, "metadata has %d names; the limit is %d: leave some out", len(metadata), MaxMetadataNames)
+		return Errorf(
+			Invalid,
+			"metadata has %d names; the limit is %d: leave some out",
+			len(metadata),
+			MaxMetadataNames,
+		)
 	}
 	data, err := MarshalJSON(metadata)
 	if err != nil {
@@ -120,7 +132,7 @@ func (e *Engine) redactValue(v any) any {
 // tags redacts and checks the tags of a fact; redaction comes first, since
 // credentials are not known by their lower-case form.
 func (e *Engine) tags(tags []string) ([]string, error) {
-	if len(tags) > maxGivenTags {
+	if len(tags) > label.MaxGivenTags {
 		return CheckTags(tags) // which says so
 	}
 	clean := make([]string, len(tags))
@@ -130,17 +142,14 @@ func (e *Engine) tags(tags []string) ([]string, error) {
 	return CheckTags(clean)
 }
 
-// maxGivenTags bounds what may be given, some of it more than once.
-const maxGivenTags = 4 * MaxTags
-
 // CheckTags brings tags to their stored form: trimmed, lower case, each once, in
 // the order given. At most 16 tags of 1 to 64 characters.
 func CheckTags(tags []string) ([]string, error) {
-	out, err := label.Tags(tags, MaxTags, MaxTagCharacters, maxGivenTags)
+	clean, err := label.Tags(tags)
 	if err != nil {
 		return nil, Errorf(Invalid, "%s", err)
 	}
-	return out, nil
+	return clean, nil
 }
 
 // Flatten writes a JSON value as text for search: a string as it is, an object as

@@ -1,9 +1,9 @@
-// Package label writes labels as one text, and reads it; and brings tags to their form.
+// Package label brings the names that callers choose to their form: labels of a namespace
+// as one text, templates of them, and tags.
 package label
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -64,34 +64,4 @@ func Clip(text string, most int) string {
 		end--
 	}
 	return text[:end]
-}
-
-// Tags brings tags to the form in which they are stored: trimmed, lower case, each once,
-// in the order given; most of them at most, each of mostCharacters at most. given bounds
-// how many may be given, some of them more than once.
-func Tags(tags []string, most, mostCharacters, given int) (out []string, err error) {
-	tooMany := fmt.Errorf("tags has %d entries; the limit is %d: leave some out", len(tags), most)
-	if len(tags) > given { // before any is looked at
-		return nil, tooMany
-	}
-	for i, tag := range tags {
-		valid := utf8.ValidString(tag) // asked first: ToLower replaces what is not
-		tag = strings.ToLower(strings.TrimSpace(tag))
-		n := utf8.RuneCountInString(tag)
-		switch {
-		case n == 0:
-			return nil, fmt.Errorf("tags[%d] must not be empty", i)
-		case n > mostCharacters:
-			return nil, fmt.Errorf("tags[%d] has %d characters; the limit is %d: shorten it", i, n, mostCharacters)
-		case !valid || strings.ContainsRune(tag, 0):
-			return nil, fmt.Errorf("tags[%d] is not valid text", i)
-		}
-		if !slices.Contains(out, tag) {
-			if len(out) == most { // before more are compared with one another
-				return nil, tooMany
-			}
-			out = append(out, tag)
-		}
-	}
-	return out, nil
 }
