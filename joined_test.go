@@ -88,7 +88,8 @@ func TestWhatIsSavedStandsInItsConversation(t *testing.T) {
 		if f := locitest.Fact(t, bindTo(t, locitest.NewEngine(t, s, loci.Options{}), ""), said.ID); f.Position != 7 {
 			t.Errorf("%+v", f)
 		}
-		other := locitest.StoreFact(t, bindTo(t, locitest.NewEngine(t, s, loci.Options{}), ""), loci.NewFact{Content: "ten"})
+		alone := bindTo(t, locitest.NewEngine(t, s, loci.Options{}), "")
+		other := locitest.StoreFact(t, alone, loci.NewFact{Content: "ten"})
 		if f := locitest.Fact(t, m, other.ID); f.Sequence != "" || f.Position != 0 {
 			t.Errorf("without a conversation it stands at %q %d", f.Sequence, f.Position)
 		}

@@ -76,6 +76,8 @@ type match struct {
 type searchReply struct {
 	Matches     []match `json:"matches" nullable:"false" doc:"Best first"`
 	KeywordOnly bool    `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
+
+	Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
 }
 
 type recallRequest struct {
@@ -154,7 +156,8 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 	if err != nil {
 		return reply, err
 	}
-	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly}
+	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly,
+		Corrections: result.Corrections}
 	for i := range result.Matches {
 		found := &result.Matches[i]
 		shown, err := showMemory(m, &found.Record, result.At)

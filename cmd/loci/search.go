@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/fence"
@@ -84,6 +85,9 @@ func (c *searchCmd) Run(a *app) error {
 	if result.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
 	}
+	for _, x := range result.Corrections {
+		a.note("searched for: %s (no memory has %q)", strings.Join(x.SearchedFor, ", "), x.Word)
+	}
 	if a.json {
 		return c.printJSON(a, result)
 	}
@@ -139,9 +143,10 @@ func (c *searchCmd) searchFiles(a *app, text string) error {
 
 func (c *searchCmd) printJSON(a *app, result loci.Result) error {
 	out := struct {
-		Results     []resultJSON `json:"results"`
-		KeywordOnly bool         `json:"keyword_only"`
-	}{[]resultJSON{}, result.KeywordOnly}
+		Results     []resultJSON      `json:"results"`
+		KeywordOnly bool              `json:"keyword_only"`
+		Corrections []loci.Correction `json:"corrections,omitempty"`
+	}{[]resultJSON{}, result.KeywordOnly, result.Corrections}
 	for i := range result.Matches {
 		match := &result.Matches[i]
 		m, err := recordJSON(&match.Record, result.At)

@@ -86,7 +86,8 @@ var sequenceCases = []testCase{
 		placed := said(4, "talk", 5, "harbour") // at a number, before all times
 		episode := said(5, "", 0, "walrus 5")
 		episode.Kind, episode.Body = loci.KindEpisode, json.RawMessage(`{"session_id":"talk"}`)
-		b.put(at(1, `{"session_id":"talk"}`), at(2, `{"thread_id":"talk","speaker":"Ann"}`), at(3, `{"a":"talk"}`), placed, episode)
+		b.put(at(1, `{"session_id":"talk"}`), at(2, `{"thread_id":"talk","speaker":"Ann"}`), at(3, `{"a":"talk"}`))
+		b.put(placed, episode)
 		h := map[loci.ID]loci.Hit{}
 		for _, hit := range b.match(inSequence("walrus harbour"), loci.Filter{}, 10) {
 			h[hit.ID] = hit

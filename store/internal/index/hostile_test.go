@@ -38,7 +38,7 @@ func hostileSet(t *testing.T) (notes []string, queries []hostile) {
 // with typing errors, inflections, compounds, codes, emoji, numbers and other ways of writing. By words
 // alone so many queries must find their note first.
 func TestHostileQueries(t *testing.T) {
-	const floor = 0
+	const floor = 150
 	notes, queries := hostileSet(t)
 	x := New(loci.Space{})
 	here := loci.Namespace{"u"}
