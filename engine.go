@@ -6,13 +6,12 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/label"
 	"github.com/loci-memory/loci/internal/secret"
+	"github.com/loci-memory/loci/internal/sequence"
 	"github.com/loci-memory/loci/internal/turn"
 )
 
@@ -168,7 +167,8 @@ type Engine struct {
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → *generations
 
-	turns turn.Queues // of the writers of one thing; see [Memory.Turn]
+	turns  turn.Queues      // of the writers of one thing; see [Memory.Turn]
+	places sequence.Counter // of what is saved one after another; see [Memory.join]
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may
@@ -357,6 +357,10 @@ type View struct {
 	IdempotencyKey string
 
 	Source Source
+
+	// Sequence is what new memories are a part of that do not say so themselves, such as a
+	// session or a connection: up to 256 bytes. Empty: none.
+	Sequence string
 }
 
 // A Source says where a memory came from. The first 256 bytes of each text are kept.
@@ -387,30 +391,25 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 			return nil, err
 		}
 	}
+	if v.Sequence != "" {
+		if err := CheckLabel("sequence", v.Sequence); err != nil {
+			return nil, err
+		}
+	}
 	if len(v.IdempotencyKey) > 256 {
 		return nil, Errorf(Invalid, "idempotency key is %d bytes long; the limit is 256", len(v.IdempotencyKey))
 	}
 	v = v.clone()
 	// What a program says of itself is kept with everything it stores: a short part
 	// of it is enough to tell programs apart.
-	for _, text := range []*string{&v.RequestID, &v.Source.Kind, &v.Source.Client, &v.Source.Tool} {
+	for _, text := range []*string{&v.RequestID, &v.Source.Kind, &v.Source.Client, &v.Source.Tool, &v.Sequence} {
 		*text = e.redact(ClipLabel(*text))
 	}
 	return &Memory{engine: e, view: v}, nil
 }
 
 // ClipLabel shortens a text to MaxLabelBytes of valid UTF-8 without NUL.
-func ClipLabel(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= MaxLabelBytes {
-		return text
-	}
-	end := MaxLabelBytes
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
-}
+func ClipLabel(text string) string { return label.Clip(text, MaxLabelBytes) }
 
 // clone copies the view with its labels, so that nobody can move a handle to
 // another place after the check.

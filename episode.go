@@ -115,6 +115,9 @@ func (m *Memory) StoreEpisode(ctx context.Context, in NewEpisode) (ID, error) {
 	return Commit(ctx, m, "store episode", in, func(now time.Time) (Decision[ID], error) {
 		r := *draft
 		r.ID, r.CreatedAt, r.UpdatedAt, r.ExpiresAt = m.engine.opts.NewID(), now, now, now.Add(ttl)
+		if r.Sequence != "" {
+			r.Position = m.engine.places.Next(now)
+		}
 		return Decision[ID]{Reply: r.ID, Record: r.ID, Change: Change{
 			Put:    []Put{{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, &r)}},
 			Events: []Event{m.event(EventCreated, &r, now, map[string]any{"version": 1, "bytes": len(r.Text), "expires_at": r.ExpiresAt})}}}, nil
@@ -156,7 +159,7 @@ func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
 	}
 	r := &Record{
 		Kind: KindEpisode, Namespace: m.view.Namespace, Version: 1,
-		Live: true, Text: text, Passages: e.passages(text), Tags: tags,
+		Live: true, Text: text, Passages: e.passages(text), Tags: tags, Sequence: body.Session,
 	}
 	return r, ttl.Truncate(time.Millisecond), setEpisode(r, body)
 }

@@ -75,9 +75,13 @@ type NewFact struct {
 	Confidence float64    `json:"confidence,omitzero"`  // 0.05 to 1; 0: 1
 	ValidFrom  time.Time  `json:"valid_from,omitzero"`  // since when it is true; default: now
 
+	CreatedAt time.Time `json:"created_at,omitzero"` // of what was said earlier: 1900 to a day from now; default: now
+
 	// Sequence names what the fact is a part of, such as a conversation: up to 256
-	// bytes. Position is its place there, from 0, one more than that of what comes
-	// before it. Search lifts what follows a good match: an answer after its question.
+	// bytes. Position is its place there, from 0, greater than that of what comes
+	// before it. Search lifts what stands beside a good match: an answer after its question.
+	// Without Sequence the fact comes last in the conversation that its metadata name
+	// (session_id, thread_id …), else in that of the handle ([View].Sequence).
 	Sequence string `json:"sequence,omitempty"`
 	Position int64  `json:"position,omitempty"`
 }
@@ -123,6 +127,7 @@ type factBody struct {
 	Supersedes   ID         `json:"supersedes,omitzero"`
 	ConfirmedAt  time.Time  `json:"confirmed_at"`
 	Source       Source     `json:"source,omitzero"`
+	Joined       bool       `json:"joined,omitempty"` // its place is where it came in, which its caller did not say
 }
 
 // readFact decodes the body of a fact. Fields that facts once lacked mean what was
@@ -270,6 +275,10 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if _, err := body.Permanence.Rate(); err != nil {
 		return nil, err
 	}
+	created, err := CheckCreated(in.CreatedAt, e.now())
+	if err != nil {
+		return nil, err
+	}
 	if in.Sequence != "" { // the rest of the place is checked with the change
 		if err := CheckLabel("sequence", in.Sequence); err != nil {
 			return nil, err
@@ -287,6 +296,7 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 		Record{
 			Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text,
 			Tags: tags, Attributes: attributes, Sequence: e.redact(in.Sequence), Position: in.Position,
+			CreatedAt: created,
 		},
 		body,
 	}
@@ -327,7 +337,7 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 		return ""
 	}
 	parts := []string{normalise(r.Text), string(r.Attributes)}
-	if r.Sequence != "" { // what was said at another place was said twice
+	if r.Sequence != "" && !body.Joined { // what was said at another place was said twice
 		parts = append(parts, r.Sequence, strconv.FormatInt(r.Position, 10))
 	}
 	return "text:" + digest(parts...)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/label"
 	"github.com/loci-memory/loci/internal/seal"
@@ -39,15 +38,8 @@ func (t Tenant) IsZero() bool { return t.name == "" }
 
 // CheckLabel refuses what cannot be a label: empty, over [MaxLabelBytes], not UTF-8, with NUL.
 func CheckLabel(field, s string) error {
-	switch {
-	case s == "":
-		return Errorf(Invalid, "%s must not be empty", field)
-	case len(s) > MaxLabelBytes:
-		return Errorf(Invalid, "%s is %d bytes long; the limit is %d: shorten it", field, len(s), MaxLabelBytes)
-	case !utf8.ValidString(s):
-		return Errorf(Invalid, "%s is not valid UTF-8", field)
-	case strings.ContainsRune(s, 0):
-		return Errorf(Invalid, "%s must not contain a NUL character", field)
+	if err := label.Check(field, s, MaxLabelBytes); err != nil {
+		return Errorf(Invalid, "%s", err)
 	}
 	return nil
 }

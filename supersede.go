@@ -80,16 +80,16 @@ func (m *Memory) Supersede(ctx context.Context, id ID, in NewFact) (Stored, erro
 func (m *Memory) addFact(ctx context.Context, c *Change, draft *factDraft, old *Record, now time.Time) (Stored, error) {
 	e := m.engine
 	r := draft.Record
-	r.ID, r.CreatedAt, r.UpdatedAt = e.opts.NewID(), now, now
 	body := draft.body
-	body.ConfirmedAt = now
-	if body.ValidFrom.IsZero() {
-		body.ValidFrom = now
-	}
+	body.Joined = m.join(&r, now)
+	dated := !body.ValidFrom.IsZero() || !r.CreatedAt.IsZero()
+	setDefault(&r.CreatedAt, now)
+	setDefault(&body.ValidFrom, r.CreatedAt)
+	r.ID, r.UpdatedAt, body.ConfirmedAt = e.opts.NewID(), now, now
 	reply := Stored{ID: r.ID, Outcome: Created}
 	payload := map[string]any{"version": 1, "bytes": len(r.Text)}
 	if old != nil {
-		superseded, err := m.giveWay(c, old, &body, r.ID, draft.body.ValidFrom.IsZero(), now)
+		superseded, err := m.giveWay(c, old, &body, r.ID, !dated, now)
 		if err != nil {
 			return reply, err
 		}

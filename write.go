@@ -2,6 +2,7 @@ package loci
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/internal/seal"
+	"github.com/loci-memory/loci/internal/sequence"
 )
 
 // maxAttempts bounds how often a write is decided anew after a conflict. Each
@@ -94,6 +96,11 @@ func Commit[R any](
 		if err := m.checkPuts(&d.Change); err != nil {
 			return reply, err
 		}
+		for i := range d.Change.Put {
+			if r := &d.Change.Put[i].Record; r.Version == 1 && m.engine.featureOf(r.Kind) == nil {
+				m.join(r, now)
+			}
+		}
 		vectors.add(ctx, m, &d.Change, d.Embed, active)
 		d.Change.expect(active)
 		err = m.apply(ctx, &d.Change, now)
@@ -128,6 +135,38 @@ func (m *Memory) apply(ctx context.Context, c *Change, now time.Time) error {
 		}
 	}
 	return m.engine.store.Apply(ctx, m.view.Tenant, *c)
+}
+
+// join puts a new record that has no place behind what was saved before it, in the
+// conversation that its attributes name, else in that of the handle. What is older stands
+// where its time is. false: it has a place already, or there is no such conversation.
+func (m *Memory) join(r *Record, now time.Time) bool {
+	if r.Sequence != "" {
+		return false
+	}
+	if r.Sequence = cmp.Or(sequence.Named(r.Attributes), m.view.Sequence); r.Sequence == "" {
+		return false
+	}
+	if r.CreatedAt.IsZero() || r.CreatedAt.Equal(now) {
+		r.Position = m.engine.places.Next(now)
+	} else {
+		r.Position = sequence.At(r.CreatedAt)
+	}
+	return true
+}
+
+// CheckCreated brings the time when a memory was made to the form of stores; the zero
+// time stays. It must lie between 1900 and a day from now.
+func CheckCreated(t, now time.Time) (time.Time, error) {
+	if t.IsZero() {
+		return t, nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	if t.Year() < 1900 || t.After(now.Add(24*time.Hour)) {
+		return t, Errorf(Invalid, "created_at is %s; it must be in 1900 or later and not after tomorrow: leave it out for now",
+			ShowTime(t))
+	}
+	return t, nil
 }
 
 // expectedSpace is the active space that a write makes vectors for; anew reads it

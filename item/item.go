@@ -50,6 +50,10 @@ type PutOptions struct {
 	Index []string
 
 	TTL time.Duration // expire this long after the last write or refreshing read; 0: never
+
+	// CreatedAt is when a new item was made, 1900 to a day from now; zero: now. An item
+	// that is there keeps its own.
+	CreatedAt time.Time
 }
 
 // place checks that a namespace lies in the handle's reach, and that the part of it
@@ -135,6 +139,9 @@ func (it *Handle) Put(
 		return err
 	}
 	request := map[string]any{"namespace": n, "key": key, "value": value, "index": opts.Index, "ttl": opts.TTL}
+	if !opts.CreatedAt.IsZero() {
+		request["created_at"] = opts.CreatedAt
+	}
 	_, err = loci.Commit(ctx, it.m, "put item", request, func(now time.Time) (loci.Decision[bool], error) {
 		holder, err := it.holder(ctx, n, key, time.Time{})
 		if err != nil {
@@ -177,7 +184,13 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	if err != nil {
 		return nil, err
 	}
-	r := &loci.Record{Kind: Kind, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes}
+	created, err := loci.CheckCreated(opts.CreatedAt, it.m.Now())
+	if err != nil {
+		return nil, err
+	}
+	r := &loci.Record{
+		Kind: Kind, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes, CreatedAt: created,
+	}
 	if opts.Index == nil {
 		r.Text = loci.Flatten(object)
 	} else {
@@ -200,11 +213,14 @@ func (it *Handle) decidePut(
 	put := loci.Put{Revisions: it.m.Settings().Revisions}
 	typ := loci.EventCreated
 	if old == nil {
-		r.ID, r.Version, r.CreatedAt = it.m.NewID(), 1, now
+		r.ID, r.Version = it.m.NewID(), 1
+		if r.CreatedAt.IsZero() {
+			r.CreatedAt = now
+		}
 	} else {
 		typ = loci.EventUpdated
 		r.ID, r.Version, r.CreatedAt = old.ID, old.Version+1, old.CreatedAt
-		r.Uses, r.UsedAt = old.Uses, old.UsedAt
+		r.Uses, r.UsedAt, r.Sequence, r.Position = old.Uses, old.UsedAt, old.Sequence, old.Position
 		put.SameText = r.Text == old.Text && slices.Equal(r.Passages, old.Passages)
 		if old.Expired(now) {
 			r.CreatedAt, put.Revisions = now, 0 // what expired is out of every read, earlier states too

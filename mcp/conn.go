@@ -152,7 +152,7 @@ func (c *conn) admit(in incoming) bool {
 		c.lastWrite = call.turn
 		c.server.turns.put(call.name, call.turn)
 	}
-	r.Extra = &sdk.RequestExtra{Header: http.Header{headerRequestID: {call.name}}}
+	r.Extra = &sdk.RequestExtra{Header: http.Header{headerRequestID: {call.name}, headerConnection: {c.nonce}}}
 	return true
 }
 

@@ -25,6 +25,7 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.Header.Set(headerRequestID, idOf(r.Header))
+		r.Header.Del(headerConnection) // each request stands for itself
 		if r.Method != http.MethodPost {
 			inner.ServeHTTP(w, r)
 			return

@@ -53,6 +53,7 @@ type recalled struct {
 	Maturity   loci.Maturity `json:"maturity,omitempty"` // of a rule
 	Tags       []string      `json:"tags,omitempty"`
 	CreatedAt  string        `json:"created_at"`
+	Speaker    string        `json:"speaker,omitempty"` // who said it, where that is known
 
 	Explain loci.RecallExplain `json:"explain"`
 }
@@ -143,6 +144,7 @@ func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (jso
 		),
 		Tags:      b.scrubList(r.Tags),
 		CreatedAt: jsonform.Time(r.CreatedAt),
+		Speaker:   b.scrub(found.Speaker),
 		Explain:   x,
 	}
 	if len(r.Text) > excerptBytes {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,6 +81,7 @@ type Caller struct {
 	RequestID      string // for the audit log
 	IdempotencyKey string // makes a write repeatable; see [loci.View]
 	Client         string // the calling program, kept as the source of what it stores
+	Connection     string // of a line that stays open: what is saved in it without a session belongs together
 }
 
 // A Reply is what a call returns. Text is for the model; Structured, when not
@@ -285,7 +287,8 @@ func (c *call) memoryAt(template loci.Template) (*loci.Memory, error) {
 	return engine.Memory(loci.View{
 		Tenant: c.Principal.Tenant(), Namespace: namespace, Actor: c.Principal.Subject(),
 		RequestID: clip(c.RequestID, 256), IdempotencyKey: c.IdempotencyKey,
-		Source: loci.Source{Kind: "agent", Client: clip(c.Client, 256), Tool: c.tool.Name},
+		Source:   loci.Source{Kind: "agent", Client: clip(c.Client, 256), Tool: c.tool.Name},
+		Sequence: cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread), c.Connection),
 	})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -158,5 +159,6 @@ func (a *app) memory(p place, idempotencyKey string, scopes ...loci.Scope) (*loc
 		return nil, err
 	}
 	return a.engine.Memory(loci.View{Tenant: a.principal.Tenant(), Namespace: n, Actor: a.principal.Subject(),
-		IdempotencyKey: idempotencyKey, Source: loci.Source{Kind: "user", Client: "loci"}})
+		IdempotencyKey: idempotencyKey, Source: loci.Source{Kind: "user", Client: "loci"},
+		Sequence: cmp.Or(a.principal.Var(loci.VarSession), a.principal.Var(loci.VarThread))})
 }

@@ -1,7 +1,10 @@
 // Package decay is the arithmetic of confidence that falls with time.
 package decay
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 const day = 24 * 60 * 60 * 1000 // in milliseconds
 
@@ -22,4 +25,12 @@ func FirstBelow(confidence, rate, threshold float64) int64 {
 		ms++
 	}
 	return ms
+}
+
+// Halved is 1 at a moment and halves with every halfLife after. The zero moment gives 0.
+func Halved(moment, now time.Time, halfLife time.Duration) float64 {
+	if moment.IsZero() {
+		return 0
+	}
+	return math.Exp(-math.Ln2 * float64(max(0, now.UnixMilli()-moment.UnixMilli())) / float64(halfLife.Milliseconds()))
 }

@@ -23,6 +23,8 @@ export interface PutItem {
   index?: string[];
   /** Minutes after the last write or refreshing read when it expires. */
   ttl?: number;
+  /** When a new item was made, 1900 to a day from now; default: now. */
+  created_at?: string;
 }
 
 export interface GetItem {

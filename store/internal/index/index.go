@@ -105,6 +105,7 @@ type entry struct {
 	embedded bool
 	speaker  loci.Speaker
 	sequence uint32 // of the shard; 0: in none
+	position int64  // in the sequence
 }
 
 // passage is a part of an entry's text.
@@ -149,7 +150,11 @@ func newShard(key Key, space loci.Space) *shard {
 }
 
 func (s *shard) add(r *loci.Record, codes [][]byte) {
-	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil, speaker: speakerOf(r)}
+	name, position := placeOf(r)
+	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil, position: position}
+	if name != "" {
+		e.speaker = speakerOf(r)
+	}
 	e.record.Text, e.record.Heading, e.record.Passages, e.record.Body = "", "", nil, nil
 	e.record.Namespace, e.record.Kind = s.namespace, s.key.Kind // one copy for all
 	if len(r.Attributes) > maxAttributes {
@@ -163,7 +168,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	}
 	number := uint32(len(s.entries))
 	s.entries = append(s.entries, e)
-	e.sequence = s.join(r, number)
+	e.sequence = s.join(name, number)
 	for i := range r.Passages {
 		p := passage{entry: number, row: -1, sequence: e.sequence}
 		p.words, p.length = s.addText(r.Searched(i), uint32(len(s.passages)))
@@ -233,7 +238,7 @@ func (s *shard) compact() {
 		old := e.passages
 		e.passages = nil
 		fresh.entries = append(fresh.entries, e)
-		e.sequence = fresh.join(&e.record, number)
+		e.sequence = fresh.join(s.nameOf(e.sequence), number)
 		for _, n := range old {
 			p := s.passages[n]
 			at := uint32(len(fresh.passages))

@@ -153,7 +153,7 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	sh := &s.shards[at.shard]
 	e := &sh.entries[at.entry]
 	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt,
-		Namespace: sh.namespace, Sequence: e.record.Sequence, Position: e.record.Position, Speaker: e.speaker}
+		Namespace: sh.namespace, Sequence: sh.nameOf(e.sequence), Position: e.position, Speaker: e.speaker}
 	s.share(sh, e, h)
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal, n := range e.passages {

@@ -10,8 +10,16 @@ from loci_memory.calls.form import NotOfForm
 from loci_memory.replies import BatchResults, Item, Items, Namespaces, Outcome
 
 
-def put(namespace: Sequence[str], key: str, value: Mapping[str, Any], index: Sequence[str] | None, ttl: float | None) -> Call[None]:
-    body = given(namespace=list(namespace), key=key, value=dict(value), index=None if index is None else list(index), ttl=ttl)
+def put(
+    namespace: Sequence[str],
+    key: str,
+    value: Mapping[str, Any],
+    index: Sequence[str] | None,
+    ttl: float | None,
+    created_at: str | None = None,
+) -> Call[None]:
+    paths = None if index is None else list(index)
+    body = given(namespace=list(namespace), key=key, value=dict(value), index=paths, ttl=ttl, created_at=created_at)
     return Call("PUT", "/v1/items", None, body, read=nothing, once=True)
 
 
