@@ -309,6 +309,9 @@ type Probe struct {
 	// may pass over a namespace of more than [QuickRecords] records if it would have to
 	// read it first.
 	Quick bool
+
+	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say.
+	Texts bool
 }
 
 // Bounds of a quick [Probe].
@@ -352,6 +355,9 @@ type Hit struct {
 	// Context and ContextCovered are the same two for the sequence of the record: its
 	// BM25 as one document among the sequences, and the Covered of its best passage.
 	Context, ContextCovered float64
+
+	// Text and Heading are those of the record, if the probe asks for texts.
+	Text, Heading string
 
 	// Neighbours are the hits two places before, one before, one after and two after this
 	// one in its sequence; zero: there is none, or the filter does not select it.

@@ -119,6 +119,7 @@ func (t *tx) erase(e loci.Erase) error {
 		return err
 	}
 	t.erased, t.left[namespace] = true, true
+	t.handErased(e.ID, namespace)
 	for _, step := range []struct {
 		query string
 		args  []any
@@ -187,14 +188,22 @@ func (t *tx) put(p *loci.Put) error {
 	default:
 		n, err = t.update(p, namespace, seq)
 	}
-	if err != nil || p.SameText && r.Version > 1 {
+	if err != nil {
 		return err
 	}
+	var vectors []coded
 	for i := range p.Vectors {
-		if err := t.putVectors(n, &p.Vectors[i]); err != nil {
+		if p.SameText && r.Version > 1 {
+			break
+		}
+		v := &p.Vectors[i]
+		data, err := t.putVectors(n, v)
+		if err != nil {
 			return err
 		}
+		vectors = append(vectors, coded{v.Space, data})
 	}
+	t.handPut(p, vectors)
 	return nil
 }
 

@@ -59,6 +59,8 @@ type file struct {
 	writeDB   *sql.DB
 	writeConn *sql.Conn
 	readDB    *sql.DB
+	cutting   sync.Mutex
+	cutDB     *sql.DB  // see [file.cutter]
 	reads     sync.Map // query → *sql.Stmt
 
 	queue      chan *job
@@ -67,6 +69,7 @@ type file struct {
 
 	search  searchIndex
 	scrub   scrubber
+	touched touched
 	ballast *ballast
 }
 
@@ -178,12 +181,16 @@ func (f *file) close() {
 }
 
 func (f *file) closeDBs() {
+	f.logError("close", f.touched.close())
 	f.reads.Range(func(_, s any) bool {
 		f.logError("close", s.(*sql.Stmt).Close())
 		return true
 	})
 	if f.readDB != nil {
 		f.logError("close", f.readDB.Close())
+	}
+	if f.cutDB != nil {
+		f.logError("close", f.cutDB.Close())
 	}
 	if f.writeConn != nil {
 		f.logError("close", f.writeConn.Close())

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -59,6 +60,11 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	if p.Sequences {
 		if err := s.addNeighbours(hits, append(byWord, byVector...)); err != nil {
+			return nil, err
+		}
+	}
+	if p.Texts {
+		if err := s.addTexts(hits); err != nil {
 			return nil, err
 		}
 	}
@@ -219,6 +225,28 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 		})
 	}
 	return nil
+}
+
+// addTexts adds what hits say. Of a record that changed since it was indexed that is nothing.
+func (s *search) addTexts(hits map[place]*loci.Hit) error {
+	lacking := map[loci.ID]*loci.Hit{}
+	for at, h := range hits {
+		if e := &s.shards[at.shard].entries[at.entry]; e.texted {
+			h.Text, h.Heading = e.record.Text, e.record.Heading
+		} else {
+			lacking[h.ID] = h
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	records, err := s.load(slices.Collect(maps.Keys(lacking)))
+	for i := range records {
+		if h := lacking[records[i].ID]; records[i].Version == h.Version {
+			h.Text, h.Heading = records[i].Text, records[i].Heading
+		}
+	}
+	return err
 }
 
 // A signal is one way of scoring passages.
