@@ -241,7 +241,7 @@ func (d *digestion) confirmation(ctx context.Context, item *lesson.Item) (skip s
 	return d.confirm(ctx, r, item.Evidence)
 }
 
-// confirm starts the clock of a fact or a rule anew.
+// confirm restarts the clock of a fact or a rule.
 func (d *digestion) confirm(ctx context.Context, old *Record, evidence []string) (skip string, err error) {
 	if d.touched[old.ID] {
 		return lesson.SkipTwice, nil

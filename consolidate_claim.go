@@ -88,7 +88,7 @@ func changeEpisodes[R any](
 	})
 }
 
-// eachEpisode reads episodes anew and calls do for those that are still there and live.
+// eachEpisode reads episodes again and calls do for those that are still there and live.
 func (m *Memory) eachEpisode(
 	ctx context.Context, episodes []Record, now time.Time, do func(Record, episodeBody) error,
 ) error {

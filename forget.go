@@ -15,7 +15,7 @@ func memoryKind(kind Kind) error {
 	return OneOf("type", string(kind), KindFact, KindRule, KindEpisode)
 }
 
-// Confirm says of a fact or a rule that it still holds: its clock starts anew, so
+// Confirm says of a fact or a rule that it still holds: its clock starts again, so
 // that its effective confidence is its confidence again, and a fading or expired one
 // is active at once. NotFound: there is no such record in this namespace; Conflict:
 // it was superseded or forgotten, or another fact has its key. An episode is
@@ -48,7 +48,7 @@ func (m *Memory) Confirm(ctx context.Context, kind Kind, id ID) error {
 	return err
 }
 
-// reviveFact starts the clock of a fact anew.
+// reviveFact restarts the clock of a fact.
 func (m *Memory) reviveFact(ctx context.Context, r *Record, now time.Time) error {
 	body, err := readFact(r)
 	if err != nil {

@@ -118,7 +118,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 	}
 	all := m.readable(now, q.Kinds...)
 	all.MinConfidence = *q.MinConfidence
-	// A record may change between Match and reading it; then the ranking is made anew.
+	// A record may change between Match and reading it; then the ranking is made again.
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
 		if err != nil {

@@ -84,7 +84,7 @@ func (m *Memory) slotHolder(ctx context.Context, r *Record) (*Record, error) {
 	return &held[0], nil
 }
 
-// confirm answers a note said again with the old one, whose clock starts anew.
+// confirm answers a note said again with the old one, whose clock starts again.
 func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[Stored], error) {
 	r := *old
 	body, err := readFact(&r)

@@ -85,11 +85,11 @@ func (in *importer) became(id ID) ID {
 }
 
 // storeBatch stores the drafts that are not there yet, in one change. When ids
-// were taken in the meantime, all of them are settled anew: what the import has
+// were taken in the meantime, all of them are settled again: what the import has
 // stored already it finds where it is.
 func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) error {
 	for range maxAttempts {
-		vectors, err := in.embed(ctx, drafts) // once, however often the change is decided anew
+		vectors, err := in.embed(ctx, drafts) // once, however often the change is decided again
 		if err != nil {
 			return err
 		}

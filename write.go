@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/internal/seal"
 )
 
-// maxAttempts bounds how often a write is decided anew after a conflict. Each
+// maxAttempts bounds how often a write is decided again after a conflict. Each
 // conflict means that another writer went ahead, so 64 writers of one record can
 // all get through.
 const maxAttempts = 64
@@ -52,7 +52,7 @@ func Commit[R any](
 			}
 		}
 		// What is taken for the active space may be out of date: after a conflict it
-		// is read anew.
+		// is read again.
 		active, err := m.expectedSpace(ctx, attempt > 0)
 		if err != nil {
 			return reply, err
@@ -130,13 +130,13 @@ func (m *Memory) apply(ctx context.Context, c *Change, now time.Time) error {
 	return m.engine.store.Apply(ctx, m.view.Tenant, *c)
 }
 
-// expectedSpace is the active space that a write makes vectors for; anew reads it
+// expectedSpace is the active space that a write makes vectors for; fresh reads it
 // from the store.
-func (m *Memory) expectedSpace(ctx context.Context, anew bool) (Space, error) {
+func (m *Memory) expectedSpace(ctx context.Context, fresh bool) (Space, error) {
 	switch {
 	case m.engine.own == nil:
 		return Space{}, nil
-	case anew:
+	case fresh:
 		return m.engine.look(ctx, m.view.Tenant)
 	}
 	return m.engine.activeSpace(ctx, m.view.Tenant)

@@ -70,7 +70,7 @@ type Write struct {
 
 	// Index is the place among the writes of the task. What is there already stays,
 	// so that a repeated call changes nothing; an index below zero names a place that
-	// is written anew, as LangGraph does for errors, interrupts and the like.
+	// is written again, as LangGraph does for errors, interrupts and the like.
 	Index int `json:"idx"`
 
 	Channel string `json:"channel"`

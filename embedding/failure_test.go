@@ -373,7 +373,7 @@ func TestKeys(t *testing.T) {
 	}
 	_, err := openAI(t, s, func(c *embedding.Config) { c.OpenAIKey = embedding.Key{} }).Embed(t.Context(), []string{"a"})
 	wantError(t, err, loci.Invalid, "wants a key")
-	// The key is read anew for each call.
+	// The key is read again for each call.
 	key := secretKey
 	e := openAI(t, s, func(c *embedding.Config) { c.OpenAIKey.Read = func() (string, error) { return key, nil } })
 	for _, key = range []string{"first", "second"} {

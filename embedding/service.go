@@ -50,7 +50,7 @@ type service struct {
 }
 
 // A rest keeps calls away from a service that is down, so that each write does
-// not wait for it anew.
+// not wait for it again.
 type rest struct {
 	until time.Time
 	last  time.Duration

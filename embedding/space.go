@@ -49,7 +49,7 @@ func (c Config) ForSpace(s loci.Space) (loci.Embedder, error) {
 }
 
 // Local reports whether an embedder works in this process: without network and
-// without cost, so that nobody need be asked before everything is embedded anew.
+// without cost, so that nobody need be asked before everything is embedded again.
 func Local(e loci.Embedder) bool {
 	switch e := e.(type) {
 	case *Static, *Lexical, *transformer.Transformer:

@@ -105,7 +105,7 @@ func (s *Handle) Append(ctx context.Context, id string, messages []Message) (App
 
 // lock waits for the caller's turn among the writers of a session in this process.
 // That nothing is lost does not depend on it: it keeps them from making one another
-// decide anew.
+// decide again.
 func (s *Handle) lock(ctx context.Context, id string) (unlock func(), err error) {
 	return s.m.Turn(ctx, "session", id)
 }

@@ -209,7 +209,7 @@ func (c *call) claude(ctx context.Context, in claudeInput, place filesPlace) (st
 	return c.claudeRename(ctx, files, in, path, to)
 }
 
-// claudeError words an error anew; its kind stays.
+// claudeError words an error again; its kind stays.
 func claudeError(code loci.Code, cause error, format string, args ...any) error {
 	return &loci.Error{Code: code, Err: tree.ErrnoOf(cause), Msg: fmt.Sprintf(format, args...), Recovery: "View /memories to see what is there."}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// maxBlock bounds the bytes of a block. The last block of a file is written anew by
+// maxBlock bounds the bytes of a block. The last block of a file is written again by
 // an append, the others never: a few passages are a good measure of that work.
 const maxBlock = 4 << 10
 

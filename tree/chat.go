@@ -15,7 +15,7 @@ type ChatMessage struct {
 	Role    string          // system, user, assistant, tool and so on
 	Content json.RawMessage // a string or a list of parts, as JSON
 
-	// Source is the whole message as it was read; nil: it is written anew from Role
+	// Source is the whole message as it was read; nil: it is written again from Role
 	// and Content.
 	Source json.RawMessage
 	form   chatForm

@@ -194,7 +194,7 @@ func (f *imported) complete(m *loci.Memory) error {
 	return nil
 }
 
-// rebuilt makes a manifest anew from the blocks it names.
+// rebuilt makes a manifest again from the blocks it names.
 func rebuilt(m manifest, byNumber map[int64]*loci.Record, current bool) (out manifest, text string, err error) {
 	var all strings.Builder
 	for _, b := range m.Blocks {

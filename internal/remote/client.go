@@ -138,7 +138,7 @@ func Bearer(h http.Header, key string) {
 	}
 }
 
-// readKey reads the key anew. What is in it is never part of an error.
+// readKey reads the key again. What is in it is never part of an error.
 func (c *Client) readKey() (string, error) {
 	if c.Key.Read == nil {
 		return "", nil

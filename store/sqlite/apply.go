@@ -12,7 +12,7 @@ import (
 )
 
 // erasedKept is how many change numbers back the list of erased rows reaches; an
-// index that is further behind is built anew.
+// index that is further behind is built again.
 const erasedKept = 100_000
 
 // Apply implements [loci.RecordChanger].
