@@ -20,8 +20,8 @@ func (m *Memory) claim(ctx context.Context, episodes []Record, lease ID) (claims
 			return ""
 		}
 		if !body.Lease.IsZero() {
-			// The process that held it is gone without a word. Not counted, an episode
-			// that kills its reader would be read for ever.
+			// The process that held it died. This counts as an attempt: otherwise an
+			// episode that kills its reader would be read for ever.
 			body.Attempts++
 		}
 		if body.Attempts >= maxDigestAttempts {

@@ -85,11 +85,10 @@ func reviveRule(r *Record, now time.Time) error {
 	return setRule(r, body)
 }
 
-// Forget takes a memory out of every retrieval path and keeps it: a fact is
-// retracted, a rule or an episode becomes a tombstone. It stays readable by id and
-// in the audit log; [Memory.Erase] removes its bytes. It returns whether anything
-// changed: not when the record is not there, has expired for good or was forgotten
-// before.
+// Forget takes a memory out of every retrieval path and keeps it: a fact is retracted, a
+// rule or an episode becomes a tombstone. It stays readable by id and in the audit log;
+// [Memory.Erase] removes its bytes. It returns whether anything changed: false when the
+// record does not exist, has expired or was forgotten before.
 func (m *Memory) Forget(ctx context.Context, kind Kind, id ID) (bool, error) {
 	if err := memoryKind(kind); err != nil {
 		return false, err

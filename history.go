@@ -9,9 +9,9 @@ import (
 // maxChain bounds the facts that History follows.
 const maxChain = 10_000
 
-// History returns the chain of supersession a fact is in, oldest first: the facts
-// that gave way one to the next under its key. Erased ones end the chain. At most
-// 10,000 are returned, those nearest to the fact.
+// History returns the chain of supersession a fact is in, oldest first: the facts that
+// gave way one to the next under its key. An erased fact ends the chain. At most 10,000
+// are returned, those nearest to the fact.
 func (m *Memory) History(ctx context.Context, id ID) ([]Fact, error) {
 	fact, err := m.Fact(ctx, id)
 	if err != nil {
@@ -58,12 +58,12 @@ type AsOfQuery struct {
 	Tags      []string
 }
 
-// AsOf answers from history: the facts that had been learned by Known and not been
-// given up by then, and that were true at Valid as far as was known by then. Words,
-// tags and metadata are those of that time where that state is still kept (see
-// [Options].Revisions), otherwise the oldest kept ones. The end of a fact's truth is
-// left out if it was learned later. Decay plays no part: it says how sure one is
-// today, so the validity of each is active or superseded. The list is newest first.
+// AsOf answers from history: the facts that had been learned by Known and not been given
+// up by then, and that were true at Valid as far as was known by then. Words, tags and
+// metadata are those of that time where that state is still kept (see
+// [Options].Revisions), otherwise the oldest kept ones. An end of a fact's truth that was
+// learned later is left out. Decay does not matter here, since it says how sure one is
+// today: the validity of each fact is active or superseded. The list is newest first.
 func (m *Memory) AsOf(ctx context.Context, q AsOfQuery, page Page) (facts []Fact, next string, err error) {
 	now := m.engine.now()
 	for _, t := range []*time.Time{&q.Valid, &q.Known} {

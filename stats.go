@@ -138,7 +138,7 @@ func (m *Memory) countFacts(s *FactStats, scopes []string, now time.Time, count 
 	count(&s.Fading, live)
 	live.MinConfidence = ActiveConfidence
 	count(&s.Active, live)
-	s.Fading = max(0, s.Fading-s.Active) // never below 0, whatever others store between two counts
+	s.Fading = max(0, s.Fading-s.Active) // never below 0, even if others store something between two counts
 	s.Expired = max(0, s.Total-s.Superseded-s.Retracted-s.Active-s.Fading)
 }
 

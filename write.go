@@ -19,8 +19,8 @@ import (
 // all get through.
 const maxAttempts = 64
 
-// ErrStale is what a decision returns that read something which another writer changed
-// in between: the write is decided again.
+// ErrStale is what a decision returns if another writer changed in between what it read:
+// the write is decided again.
 var ErrStale = errors.New("what the decision was made from has changed")
 
 // A Decision is what a write wants: the change, the reply, and the record the
@@ -32,10 +32,10 @@ type Decision[R any] struct {
 	Embed  Embedding // of the puts that have passages of a new text and no vectors
 }
 
-// Commit runs a write: it answers a repeated request with the stored reply,
-// otherwise lets decide read and decide, embeds new texts, applies the change, and
-// starts over when another writer was quicker. request identifies what was asked, as
-// JSON. A nil one is a step of a larger call: the handle's idempotency key is not its.
+// Commit runs a write: it answers a repeated request with the stored reply, otherwise
+// lets decide read and decide, embeds new texts, applies the change, and starts over when
+// another writer was quicker. request identifies what was asked, as JSON. A nil request
+// is a step of a larger call, to which the handle's idempotency key does not belong.
 func Commit[R any](
 	ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error),
 ) (reply R, err error) {
@@ -173,7 +173,8 @@ func (m *Memory) idempotency(op string, request any) (key, fingerprint string, e
 		return "", "", &Error{Code: Internal, Op: op, Err: err}
 	}
 	key = digest(m.view.Actor, m.view.Namespace.Key(), m.view.IdempotencyKey)
-	// The fingerprint is keyed, too: the digest of a short text alone can be guessed.
+	// The fingerprint includes the key: the digest of a short text alone could be
+	// guessed.
 	return key, digest(key, op, string(body)), nil
 }
 
@@ -222,7 +223,8 @@ func (m *Memory) one(ctx context.Context, f Filter, id ID) (Record, error) {
 	return records[0], nil
 }
 
-// kept reads a record by its id, also one that is no longer live, and says when it did.
+// kept reads a record by its id, even one that is no longer live, and returns the moment
+// of reading.
 func (m *Memory) kept(ctx context.Context, id ID, kinds ...Kind) (r Record, at time.Time, err error) {
 	f := m.readable(m.engine.now(), kinds...)
 	f.NotLive = true

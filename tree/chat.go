@@ -9,8 +9,8 @@ import (
 // MaxChatMessages bounds the messages of a conversation that a memory is put into.
 const MaxChatMessages = 10_000
 
-// A ChatMessage is a message of a conversation as a program keeps it. What Loci does
-// not know of it stays as it is.
+// A ChatMessage is a message of a conversation as a program keeps it. Parts that Loci
+// does not know stay as they are.
 type ChatMessage struct {
 	Role    string          // system, user, assistant, tool and so on
 	Content json.RawMessage // a string or a list of parts, as JSON

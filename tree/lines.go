@@ -39,7 +39,7 @@ func (Feature) Take(m *loci.Memory) loci.Taker {
 	return &taker{m: m, trees: map[string]*importedTree{}}
 }
 
-// Take keeps a record of a tree until [taker.Store].
+// Take keeps a record of a tree until Store.
 func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 	r := &d.Record
 	r.Status = statusFile
