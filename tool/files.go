@@ -38,8 +38,8 @@ var fileScopes = map[string]loci.Scope{
 	commandAppend: loci.ScopeWrite, commandUpdate: loci.ScopeWrite, commandDelete: loci.ScopeDelete,
 }
 
-// filesInput is what the schema shows; the tool checks its arguments itself, since
-// what it says of wrong ones is an envelope, too.
+// filesInput is what the schema shows. The tool checks its arguments itself, since its
+// errors are envelopes, too.
 type filesInput struct {
 	Path       string `json:"path" jsonschema:"Path of a file or directory, such as /notes/today"`
 	Command    string `json:"command"`

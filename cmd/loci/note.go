@@ -107,5 +107,5 @@ type listing struct {
 
 func tagList(tags []string) string { return strings.Join(tags, ",") }
 
-// tagsOf are the tags of a record as a list, also when there are none.
+// tagsOf are the tags of a record as a list, empty if it has none.
 func tagsOf(r *loci.Record) []string { return append([]string{}, r.Tags...) }

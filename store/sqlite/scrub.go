@@ -66,8 +66,8 @@ func (f *file) runScrub() {
 	}
 }
 
-// scrubPatience bounds how long an erase waits for the wiping: as long as a
-// file of a few hundred megabytes takes. It goes on behind a call that did not wait.
+// scrubPatience bounds how long an erase waits for the wiping: as long as a file of a few
+// hundred megabytes takes. The wiping goes on after a call that gave up waiting.
 const scrubPatience = 2 * time.Second
 
 // awaitScrub waits until what was erased is wiped from the files, or as long as is
@@ -222,8 +222,8 @@ func wipePage(number int64, page []byte) {
 // truncateLog merges the write-ahead log into the file and cuts it to nothing. A
 // reader of another process can hold that up; it is tried again until ctx ends.
 func (f *file) truncateLog(ctx context.Context) error {
-	// A connection of its own that never waits: a checkpoint that waits keeps
-	// every writer waiting, too.
+	// This is a separate connection that never waits: a checkpoint that waits makes every
+	// writer wait, too.
 	db, err := openDB(f.path, []string{"busy_timeout(0)", "synchronous(FULL)"})
 	if err != nil {
 		return err

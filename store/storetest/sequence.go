@@ -19,7 +19,7 @@ func said(n int, sequence string, position int64, text string) loci.Record {
 // inSequence asks with what sequences say.
 func inSequence(text string) loci.Probe { return loci.Probe{Text: text, Sequences: true} }
 
-// exactly requires a number but for rounding.
+// exactly requires a number, up to rounding.
 func (b *bench) exactly(what string, got, want float64) {
 	b.Helper()
 	if !(math.Abs(got-want) < 1e-9) {
