@@ -170,7 +170,7 @@ func (in *Checkpoint) check() error {
 	total := len(in.State.Data) + len(in.TypedMetadata.Data)
 	for _, channel := range slices.Sorted(maps.Keys(in.Values)) {
 		if _, ok := in.Versions[channel]; !ok {
-			return loci.Errorf(loci.Invalid, "channel_values has %q, which channel_versions has not: give its version", channel)
+			return loci.Errorf(loci.Invalid, "channel_values has %q, but channel_versions does not: give its version", channel)
 		}
 		if err := checkTyped("channel_values: a value", in.Values[channel], false); err != nil {
 			return err

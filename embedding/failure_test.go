@@ -25,7 +25,7 @@ func wantError(t *testing.T, err error, code loci.Code, words ...string) {
 	t.Helper()
 	var e *loci.Error
 	if !errors.As(err, &e) || e.Code != code {
-		t.Fatalf("error %v has not the code %s", err, code)
+		t.Fatalf("error %v does not have the code %s", err, code)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {

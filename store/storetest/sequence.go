@@ -82,7 +82,7 @@ var sequenceCases = []testCase{
 		for _, hit := range b.match(inSequence("walrus harbour"), loci.Filter{}, 5) {
 			h[hit.ID] = hit
 		}
-		// Of two sequences one holds each word, once in two words; both have three.
+		// One of the two sequences holds each word, once in two words; both have three.
 		norm := 0.9 * (1 - 0.4 + 0.4*2/1.5)
 		b.exactly("the sequence's share", h[id(1)].Context, 1.9/(1+norm))
 		b.exactly("what its best passage covers", h[id(1)].ContextCovered, 0.5)
