@@ -226,9 +226,9 @@ const (
 	mostLines   = 500
 	mostColumns = 120 // a tab is 4; what stands in quotes and comments is not counted
 
-	// mostRootLines only ever falls, to 10,000: what is pure goes into packages below
-	// internal, and what others do not know into a package of its own.
-	mostRootLines = 10_567
+	// mostRootLines only ever falls: what is pure goes into packages below internal, and
+	// what others do not know into a package of its own. The goal is 10,000.
+	mostRootLines = 10_060
 
 	// How many lines of tests are over mostColumns still, and of [wideFiles]. Take off what
 	// you mend, add nothing.

@@ -276,11 +276,10 @@ type Query struct {
 	WithoutValues bool // leave out the values of channels
 }
 
-// A Page is a part of a list. Next is the cursor of the following page, or
-// "" at the end; a page of large checkpoints may hold fewer than the limit.
+// A Page is a part of a list. A page of large checkpoints may hold fewer than the limit.
 type Page struct {
 	Checkpoints []Saved `json:"checkpoints"`
-	Next        string  `json:"next,omitempty"`
+	Next        string  `json:"next,omitempty"` // the cursor of the following page; "": the end
 }
 
 // List lists checkpoints with their pending writes: those of one thread by id, the
