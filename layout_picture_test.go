@@ -64,8 +64,8 @@ func rooms(packages map[string][]string) map[string][]string {
 			return kernel
 		case strings.HasPrefix(name, "internal/") && !reaches(packages, name, ""):
 			return helpers
-		case slices.Contains([]string{"checkpoint", "item", "session", "tree"}, name):
-			return "checkpoint, item, session, tree"
+		case slices.Contains([]string{"checkpoint", "item", "session", "tree", "view"}, name):
+			return "checkpoint, item, session, tree, view"
 		case strings.HasPrefix(name, "store/internal/"):
 			return "store/internal"
 		case strings.HasPrefix(name, "tests/"), strings.HasPrefix(name, "examples/"), name == "store/storetest", name == "internal/locitest":
