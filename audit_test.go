@@ -47,13 +47,13 @@ func (d *desk) fact(name, content, subject string) {
 	d.ids[name] = stored.ID
 }
 
-// wrote puts checkpoints with writes, of one task with two and one that is written anew.
+// wrote puts checkpoints with writes, of one task with two and one that is written again.
 func (d *desk) wrote(thread string, n int) {
 	d.Helper()
 	locitest.CheckpointHistory(d, d.m, thread, "", n, func(i int) string { return fmt.Sprintf(`{"run_id":"r%d"}`, i%2) })
 	locitest.CheckpointHistory(d, d.m, thread, "in:1", 1, locitest.PlainState)
 	for range 2 {
-		locitest.PutWrites(d, d.m, thread, "c00", locitest.Write("more", 0, "ch", "v"), locitest.Write("more", 1, "ch", "v"), locitest.Write("more", -1, "ch", "anew"))
+		locitest.PutWrites(d, d.m, thread, "c00", locitest.Write("more", 0, "ch", "v"), locitest.Write("more", 1, "ch", "v"), locitest.Write("more", -1, "ch", "new"))
 	}
 }
 
@@ -413,7 +413,7 @@ func TestErasesDuringAVerification(t *testing.T) {
 			if err := s.EraseTenant(t.Context(), locitest.Tenant(t, "t")); err != nil {
 				t.Error(err)
 			}
-			locitest.Save(t, m, "anew")
+			locitest.Save(t, m, "new")
 		}
 		if report, err = e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 || report.Events != 1 {
 			t.Errorf("with the tenant erased: %+v, %v", report, err)

@@ -41,8 +41,8 @@ const (
 type Embedder interface {
 	Model() string // names the vector space; a change of it starts a new one
 
-	// Dims is 1 to 4096 and never changes; it may be 0 as long as a service has not
-	// answered, so that making an engine does not wait for it.
+	// Dims is 1 to 4096 and never changes; it may be 0 until a service has answered for
+	// the first time, so that making an engine does not wait for it.
 	Dims() int
 
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
@@ -56,15 +56,15 @@ type QueryEmbedder interface {
 	EmbedQuery(ctx context.Context, query string) ([]float32, error)
 }
 
-// A KnowingEmbedder is an Embedder that can tell where it is at a loss: a model of
-// English has vectors for Chinese, too, but they mean nothing. In mode Hybrid
-// [Memory.Search] multiplies the weight of similarity by Knows of the query.
+// A KnowingEmbedder is an Embedder that knows its limits: a model of English makes
+// vectors of Chinese too, but they mean nothing. In mode Hybrid [Memory.Search]
+// multiplies the weight of similarity by Knows of the query.
 type KnowingEmbedder interface {
 	Embedder
 
-	// Knows returns how much of a text the model's vocabulary covers in a way that
-	// means something, 0 to 1. It needs no model to run and fails never. An embedder
-	// without it knows everything.
+	// Knows returns how much of a text the model's vocabulary covers in a way that means
+	// something, 0 to 1. It needs no model and never fails. An embedder without this
+	// method counts as knowing everything.
 	Knows(text string) float64
 }
 
@@ -89,10 +89,10 @@ const None = -1
 type Options struct {
 	Embedder Embedder // nil: search by keyword only
 
-	// EmbedderFor makes the embedder of another space than Embedder's: the one a
-	// tenant's vectors are in that an earlier configuration stored, so that search
-	// goes on by similarity until [Engine.Reindex] has made the new ones. While it
-	// fails it may be asked with every search. Nil: those spaces are not searched.
+	// EmbedderFor makes the embedder of another space than Embedder's: that of vectors
+	// stored under an earlier configuration, so that search by similarity works until
+	// [Engine.Reindex] has made the new ones. While it fails, every search may ask it
+	// again. Nil: those spaces are not searched.
 	EmbedderFor func(Space) (Embedder, error)
 
 	Tokenizer Tokenizer // counts the tokens of a context; nil: each byte counts as one, which is never too few
@@ -312,7 +312,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// setDefaultOrNone is setDefault where zero is a value, too, which [None] asks for.
+// setDefaultOrNone is setDefault for an option that may be zero: [None] asks for that.
 func setDefaultOrNone[T int | float64](field *T, value T) {
 	if *field == None {
 		*field = 0
@@ -322,7 +322,7 @@ func setDefaultOrNone[T int | float64](field *T, value T) {
 }
 
 // Space returns the vector space of the engine's embedder; zero without one. Its
-// dimensions are 0 as long as a remote embedder has not answered.
+// dimensions are 0 until a remote embedder has answered.
 func (e *Engine) Space() Space {
 	if e.own == nil {
 		return Space{}

@@ -105,8 +105,8 @@ type NewEpisode struct {
 	TTL        time.Duration `json:"ttl,omitzero"`         // at least 1 ms; 0: that of [RetentionOptions]
 }
 
-// StoreEpisode remembers an episode, pending, until its time to live runs out. At
-// that moment it is out of every read.
+// StoreEpisode remembers an episode, pending, until its time to live runs out. From that
+// moment no read finds it.
 func (m *Memory) StoreEpisode(ctx context.Context, in NewEpisode) (ID, error) {
 	draft, ttl, err := m.draftEpisode(in)
 	if err != nil {
@@ -201,8 +201,8 @@ func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStat
 	})
 }
 
-// Episode reads one episode by id, also one that was forgotten. NotFound: there is
-// none in what the handle may read, or it has expired.
+// Episode reads one episode by id, even a forgotten one. NotFound: there is none in what
+// the handle may read, or it has expired.
 func (m *Memory) Episode(ctx context.Context, id ID) (Episode, error) {
 	r, _, err := m.kept(ctx, id, KindEpisode)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // JSON as every kind of memory reads and writes it: names count to the letter, numbers
-// stay exact, and times have one form. Errors say in words for whoever wrote the JSON
-// what is wrong with it.
+// stay exact, and times have one form. Errors say in plain words what is wrong with the
+// JSON.
 
 // MarshalJSON is [encoding/json.Marshal] with times in the one form of Loci, UTC with
 // three digits of a second, and without the escapes for HTML.

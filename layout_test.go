@@ -128,21 +128,7 @@ var mayImport = map[string][]string{
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.
 func TestImportsPointOneWay(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p struct {
-			ImportPath string
-			Imports    []string
-		}
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+	for name, targets := range packageImports(t) {
 		allowed, known := mayImport[name]
 		if !known && (strings.HasPrefix(name, "tests/") || strings.HasPrefix(name, "examples/")) {
 			continue // what users are: they may import anything
@@ -151,12 +137,38 @@ func TestImportsPointOneWay(t *testing.T) {
 			t.Errorf("package %s is not in the table of imports", name)
 			continue
 		}
-		for _, path := range p.Imports {
-			if path != module && !strings.HasPrefix(path, module+"/") {
-				continue
-			}
-			if target := strings.TrimPrefix(strings.TrimPrefix(path, module), "/"); !slices.Contains(allowed, target) {
+		for _, target := range targets {
+			if !slices.Contains(allowed, target) {
 				t.Errorf("%s imports %q, which it may not", name, target)
+			}
+		}
+	}
+}
+
+// packageImports lists the packages of ours that each of ours imports, tests aside; "" is the
+// root.
+func packageImports(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	all := map[string][]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		all[name] = nil
+		for _, path := range p.Imports {
+			if path == module || strings.HasPrefix(path, module+"/") {
+				all[name] = append(all[name], strings.TrimPrefix(strings.TrimPrefix(path, module), "/"))
 			}
 		}
 	}
@@ -217,9 +229,9 @@ const (
 	mostLines   = 500
 	mostColumns = 120 // a tab is 4; what stands in quotes and comments is not counted
 
-	// mostRootLines only ever falls, to 10,000: what is pure goes into packages below
-	// internal, and what others do not know into a package of its own.
-	mostRootLines = 10_567
+	// mostRootLines only ever falls: what is pure goes into packages below internal, and
+	// what others do not know into a package of its own. The goal is 10,000.
+	mostRootLines = 10_060
 
 	// How many lines of tests are over mostColumns still, and of [wideFiles]. Take off what
 	// you mend, add nothing.

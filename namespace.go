@@ -153,8 +153,8 @@ func (n Namespace) former() Namespace {
 	return owner.Child(n[len(owner)+1:]...)
 }
 
-// A NameKey makes the marks of a tenant's namespaces. Each tenant has one of its own,
-// which goes with the tenant.
+// A NameKey makes the marks of a tenant's namespaces. Each tenant has its own, which is
+// erased with the tenant.
 type NameKey []byte
 
 // NewNameKey makes a key at random.
@@ -176,9 +176,9 @@ func (k NameKey) Mark(n Namespace) Mark {
 	return Mark(seal.Mark(k, prefixes...))
 }
 
-// Shown returns how a namespace is shown whose name is gone: what the reader named
-// himself, the longest of the namespaces given that contains it, and behind that what
-// is left of the mark.
+// Shown returns how to show a namespace whose name is gone: the longest of the namespaces
+// given that contains it, which the reader named himself, followed by the rest of the
+// mark.
 func (k NameKey) Shown(m Mark, known []Namespace) Namespace {
 	var longest Namespace
 	for _, n := range known {
@@ -209,8 +209,8 @@ func ParseTemplate(labels []string) (Template, error) {
 }
 
 // Resolve fills the variables from vars. A variable that is not set is a
-// [*ConfigurationError]. So is an empty one: it does not lead to the default place of
-// somebody else.
+// [*ConfigurationError]. So is an empty one: it must not lead to somebody else's default
+// place.
 func (t Template) Resolve(vars Vars) (Namespace, error) {
 	if t == nil {
 		_, user := vars[VarUser]

@@ -51,8 +51,7 @@ type RecallQuery struct {
 	// engine, 0.2; 0 brings fading memories back.
 	MinConfidence *float64
 
-	// Touch counts a use of each memory returned. A failure to do so is logged and
-	// fails nothing.
+	// Touch counts a use of each memory returned. A failure to count is only logged.
 	Touch bool
 }
 
@@ -121,7 +120,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 	}
 	all := m.readable(now, q.Kinds...)
 	all.MinConfidence = *q.MinConfidence
-	// A record may change between Match and reading it; then the ranking is made anew.
+	// A record may change between Match and reading it; then Recall ranks again.
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
 		if err != nil {

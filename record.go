@@ -132,7 +132,7 @@ func (r *Record) checkSequence() error {
 // A Span is a part of a text: bytes Start up to but not including End.
 type Span struct{ Start, End int }
 
-// Of returns the span's part of text; a span that does not fit yields "".
+// Of returns the span's part of text, or "" if the span does not fit.
 func (s Span) Of(text string) string {
 	if s.Start < 0 || s.End > len(text) || s.Start > s.End {
 		return ""

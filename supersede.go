@@ -120,7 +120,7 @@ func (m *Memory) slotHolder(ctx context.Context, r *Record) (*Record, error) {
 	return &held[0], nil
 }
 
-// confirm answers a note said again with the old one, whose clock starts anew.
+// confirm answers a repeated note with the existing one and restarts its clock.
 func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[Stored], error) {
 	r := *old
 	body, err := readFact(&r)
@@ -142,11 +142,10 @@ func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[St
 	return Decision[Stored]{Reply: Stored{ID: r.ID, Outcome: DuplicateOf}, Record: r.ID, Change: change}, nil
 }
 
-// giveWay takes the slot of a key from the fact that holds it. A live fact is
-// superseded: what it says was true until the new fact became so. One that has
-// expired stays expired: there is nothing left to supersede. fromNow says that the
-// caller did not date the new fact; it then begins no earlier than the old one, also
-// when the clock was set back in between.
+// giveWay takes the slot of a key from the fact that holds it. A live fact is superseded:
+// it was true until the new fact became true. An expired fact stays expired: there is
+// nothing left to supersede. fromNow says that the caller did not date the new fact. It
+// then begins no earlier than the old one, even if the clock was set back in between.
 func (m *Memory) giveWay(
 	c *Change, old *Record, next *factBody, by ID, fromNow bool, now time.Time,
 ) (superseded bool, err error) {
@@ -168,7 +167,7 @@ func (m *Memory) giveWay(
 	} else {
 		body.Validity = Expired
 		c.Events = append(c.Events, m.transitions(&r, noted, Expired, now)...)
-		if len(c.Events) == 0 { // the sweep has told of it: only the key moves on
+		if len(c.Events) == 0 { // the sweep has told of it already: only the key moves on
 			c.Events = append(c.Events, m.event(EventUpdated, &r, now, map[string]any{"key_taken_by": by}))
 		}
 	}

@@ -110,7 +110,7 @@ func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at t
 	return it.one(ctx, f)
 }
 
-// one reads what a filter selects of which there is one at most; nil: there is none.
+// one reads the one record that a filter can select, or nil.
 func (it *Handle) one(ctx context.Context, f loci.Filter) (*loci.Record, error) {
 	records, _, err := it.m.Records(ctx, f, loci.Page{Limit: 1})
 	if err != nil || len(records) == 0 {
@@ -223,7 +223,7 @@ func (it *Handle) decidePut(
 		r.Uses, r.UsedAt, r.Sequence, r.Position = old.Uses, old.UsedAt, old.Sequence, old.Position
 		put.SameText = r.Text == old.Text && slices.Equal(r.Passages, old.Passages)
 		if old.Expired(now) {
-			r.CreatedAt, put.Revisions = now, 0 // what expired is out of every read, earlier states too
+			r.CreatedAt, put.Revisions = now, 0 // no read finds what expired, earlier states included
 		}
 	}
 	put.Record = r
@@ -284,8 +284,7 @@ func (it *Handle) Get(ctx context.Context, n loci.Namespace, key string, refresh
 	return FromRecord(r)
 }
 
-// refresh moves expiry times after a read. It is off the read path in that its
-// failure does not fail the read.
+// refresh moves expiry times after a read. Its failure does not fail the read.
 func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.Time) {
 	var touches []loci.Touch
 	for _, r := range records {
@@ -321,7 +320,7 @@ func FromRecord(r *loci.Record) (Item, error) {
 	return it, err
 }
 
-// Delete erases an item; a key that names none is no error.
+// Delete erases an item. A key that names no item is no error.
 func (it *Handle) Delete(ctx context.Context, n loci.Namespace, key string) error {
 	if err := it.place(n); err != nil {
 		return err

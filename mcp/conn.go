@@ -259,7 +259,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// answer sends the reply to a request; nil: there is none.
+// answer sends the reply to a request, if there is one.
 func (c *conn) answer(in incoming, reply []byte) error {
 	switch {
 	case in.batch != nil:

@@ -83,8 +83,8 @@ func (s *Server) checkBody(body []byte) (id json.RawMessage, f *fault) {
 
 var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// idOf is the name that whoever mounts the handler gave a request, so that its log
-// and ours agree; a new one where there is none, or none to write into a log.
+// idOf is the id that the server around the handler gave a request, so that its log and
+// ours agree. It makes a new one if there is none, or none that a log can hold.
 func idOf(h http.Header) string {
 	if id := h.Get("X-Request-Id"); validRequestID.MatchString(id) {
 		return id

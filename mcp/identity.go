@@ -111,7 +111,7 @@ func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Met
 		if s.opts.RecordElevation == nil {
 			return tool.Caller{}, loci.Errorf(loci.Forbidden, "requests cannot choose their tenant here")
 		}
-		// What is not on record does not happen.
+		// Nothing happens that is not on record.
 		if err := s.opts.RecordElevation(ctx, c.Principal, c.RequestID, what); err != nil {
 			return tool.Caller{}, err
 		}

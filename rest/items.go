@@ -31,8 +31,8 @@ func showItem(m *loci.Memory, it *item.Item) wireItem {
 	return out
 }
 
-// The requests, as the routes and a batch of them take them. They are exported
-// because huma passes over embedded types that are not.
+// The requests, as the routes and a batch of them take them. They are exported because
+// huma ignores embedded types that are not.
 type (
 	// PutItem stores an item.
 	PutItem struct {

@@ -33,7 +33,7 @@ type Options struct {
 	// Principal is whom every request comes from, unless Identify is set.
 	Principal loci.Principal
 
-	// Identify says whom a request comes from. Its error becomes the response.
+	// Identify says who sends a request. Its error becomes the response.
 	Identify func(context.Context, http.Header) (loci.Principal, error)
 
 	// RecordElevation writes that a principal acts in another tenant into the audit

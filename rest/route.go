@@ -114,7 +114,7 @@ func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *call
 		if !ok {
 			return nil, a.problem(ctx, "", errors.New("a request without a caller"))
 		}
-		// What is not on record does not happen.
+		// Nothing happens that is not on record.
 		err := a.opts.RecordElevation(ctx, c.Principal, c.RequestID, e.id)
 		var out *O
 		if err == nil {

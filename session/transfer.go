@@ -46,9 +46,9 @@ type document struct {
 	Summary        *Summary        `json:"summary,omitempty"`
 }
 
-// Export writes a session with all of its messages as one JSON document, of the
-// format "loci.session". What is appended meanwhile is not in it. NotFound: there is
-// no such session.
+// Export writes a session with all of its messages as one JSON document, of the format
+// "loci.session". It leaves out what is appended meanwhile. NotFound: there is no such
+// session.
 func (s *Handle) Export(ctx context.Context, id string, w io.Writer) error {
 	st, err := s.have(ctx, id)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Handle) Export(ctx context.Context, id string, w io.Writer) error {
 	return out.Flush()
 }
 
-// An ImportMode says what an import does with a session that is there.
+// An ImportMode says what an import does with a session that exists already.
 type ImportMode string
 
 // The modes of an import.

@@ -23,9 +23,9 @@ type bound struct {
 // that, is the library's to say, which knows the engine's options.
 const wholeCall = -1
 
-// bounds are those of the arguments by name, which means the same in every tool. They
-// are declared here alone: the schemas show them, and [Tool.Call] refuses what is
-// larger before anything looks into it.
+// bounds are the limits of arguments by name; a name means the same in every tool. They
+// are declared only here: the schemas show them, and [Tool.Call] refuses what is larger
+// before anything looks into it.
 var bounds = map[string]bound{
 	"content":        {characters: wholeCall, members: 100_000},
 	"query":          {characters: loci.MaxQueryBytes},

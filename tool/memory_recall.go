@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/view"
 )
 
-// excerptBytes is how long a content may be that a list shows whole. Of a longer one
-// it shows the passage that fits best.
+// excerptBytes is the greatest length of a content that a list shows whole. It shows only
+// the best passage of a longer one.
 const excerptBytes = 2 << 10
 
 type memorySearchInput struct {

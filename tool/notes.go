@@ -131,8 +131,8 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 	})
 }
 
-// searchConversation searches what was said in the caller's session; a caller without
-// one, or without a place of its own, has said nothing.
+// searchConversation searches what was said in the caller's session; a caller without a
+// session, or without its own place, has said nothing.
 func (c *call) searchConversation(ctx context.Context, query string, limit int) (hits []saidHit, err error) {
 	talk := cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))
 	if talk == "" {

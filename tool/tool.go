@@ -56,7 +56,7 @@ type Tool struct {
 	Secondary bool
 
 	InputSchema  json.RawMessage // of the arguments
-	OutputSchema json.RawMessage // of Reply.Structured and of [ErrorReply]; nil: the tool replies in text alone
+	OutputSchema json.RawMessage // of Reply.Structured and of [ErrorReply]; nil: the tool replies only in text
 
 	base      *base
 	scopes    []loci.Scope // the caller needs one of them
@@ -91,7 +91,7 @@ type Reply struct {
 	Structured json.RawMessage
 
 	// Err is why the call failed, where the tool tells that in a form of its own: a
-	// surface shows the reply and marks it as an error. Nil: it did not fail.
+	// surface shows the reply and marks it as an error. Nil if it did not fail.
 	Err error
 }
 

@@ -16,7 +16,7 @@ func Left(confidence, rate float64, milliseconds int64) float64 {
 // FirstBelow is the number of milliseconds after which the confidence is below a
 // threshold for the first time, for one that starts at the threshold or above and falls.
 func FirstBelow(confidence, rate, threshold float64) int64 {
-	// The closed form is right but for rounding; the formula itself decides.
+	// The closed form is off by rounding at most, so the formula itself decides.
 	ms := int64(math.Ceil(math.Log(confidence/threshold) / rate * day))
 	for Left(confidence, rate, ms-1) < threshold {
 		ms--

@@ -47,10 +47,10 @@ type scan struct {
 	value  int    // where its value starts; 0: none is open
 }
 
-// Check looks for the first fault of a text. maxDepth is how many levels of
-// objects and lists it may have. member, unless nil, is called for each member of
-// an object at the top, in order, also when a fault comes after it; name and value
-// are parts of the text, or of a copy. The value of a name that comes again is nil.
+// Check looks for the first fault of a text. maxDepth is how many levels of objects and
+// lists it may have. member, unless nil, is called for each member of an object at the
+// top, in order, also when a fault comes after it; name and value are parts of the text,
+// or of a copy. If a name comes twice, its second value is nil.
 func Check(text []byte, maxDepth int, member func(name, value []byte)) Fault {
 	return check(text, maxDepth, scan{member: member})
 }

@@ -47,9 +47,8 @@ const (
 // HasPosition reports whether tokens of the kind follow one another in the text.
 func (k Kind) HasPosition() bool { return k <= Character }
 
-// Analyze splits a text into tokens and calls yield for each; those with a
-// position come in order. It is the same for what is stored and for what is
-// asked, on every store:
+// Analyze splits a text into tokens and calls yield for each; those with a position come
+// in order. Stored text and queries are split in the same way, on every store:
 //
 //   - text is brought to NFKC, letters to lower case, and marks are taken off
 //     Latin, Greek, Arabic and Hebrew letters (Zürich = zurich), traditional Chinese

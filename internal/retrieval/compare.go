@@ -12,9 +12,9 @@ type Relation int
 // The relations of two texts. None but Same is reason enough to keep only one.
 const (
 	Unrelated Relation = iota
-	Same               // the same but for white space and letter case
+	Same               // the same except for white space and letter case
 	Rephrased          // mostly the same words, none in place of another
-	Changed            // of the same subject the same but for its value: a number, a name, a date, a unit, a negation
+	Changed            // the same subject with another value: a number, a name, a date, a unit, a negation
 )
 
 // String names the relation.
@@ -89,7 +89,7 @@ func mayReplace(a, b *comparison, onlyA, onlyB int) bool {
 }
 
 // Fold takes out what two ways of writing the same text differ in: white space and
-// letter case. Of a unit behind a number the case stays: 5 mW are not 5 MW.
+// letter case. The case of a unit behind a number stays: 5 mW are not 5 MW.
 func Fold(text string) string {
 	words := strings.Fields(text)
 	for i, w := range words {

@@ -12,7 +12,7 @@ import (
 )
 
 // erasedKept is how many change numbers back the list of erased rows reaches; an
-// index that is further behind is built anew.
+// index that is further behind is built again.
 const erasedKept = 100_000
 
 // Apply implements [loci.RecordChanger].
@@ -92,7 +92,7 @@ func (t *tx) link(l *loci.Link) error {
 		l.From[:], string(l.Type), l.To[:], l.At.UnixMilli())
 }
 
-// putReply stores the reply of the change, in place of one past its time.
+// putReply stores the reply of the change, in place of an expired one.
 func (t *tx) putReply(c *loci.Change) error {
 	if c.Reply == nil {
 		return nil

@@ -148,8 +148,7 @@ func createPrivate(path string) error {
 	c, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		// What a link without a target leads to would be made by whoever opens it, for
-		// all to read.
+		// SQLite would create the target of a dangling link, readable for everybody.
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			return &loci.Error{
 				Code:     loci.Unavailable,

@@ -66,8 +66,8 @@ func (f *file) runScrub() {
 	}
 }
 
-// scrubPatience bounds how long an erase waits for the wiping: as long as a
-// file of a few hundred megabytes takes. It goes on behind a call that did not wait.
+// scrubPatience bounds how long an erase waits for the wiping: as long as a file of a few
+// hundred megabytes takes. The wiping goes on after a call that gave up waiting.
 const scrubPatience = 2 * time.Second
 
 // awaitScrub waits until what was erased is wiped from the files, or as long as is

@@ -80,7 +80,7 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 	}
 	x.handover.want() // before the state of the file is read, so that nothing is between
 	if err := f.refresh(ctx, &p, &filter); err != nil {
-		x.index = nil // half-loaded: the next search starts anew
+		x.index = nil // half-loaded: the next search starts again
 		return nil, err
 	}
 	return x.index.Match(p, filter, limit, load)

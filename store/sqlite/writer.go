@@ -22,8 +22,8 @@ type job struct {
 	erases bool // it makes room, and may use what the ballast gives back
 	first  bool // it comes before the others of its transaction
 	done   chan error
-	// taken decides between the writer, who starts the job, and its caller, who
-	// stops waiting: whoever sets it first.
+	// taken decides between the writer, who starts the job, and its caller, who stops
+	// waiting: the first to set it wins.
 	taken atomic.Bool
 	begun bool // by the writer, who alone looks at it
 }
@@ -60,9 +60,9 @@ type tx struct {
 	erased bool
 }
 
-// write runs a job in a transaction of its own outcome and returns when it is
-// durable. Jobs that wait together share one commit. A context that ends before
-// the job has started takes it back; after that the outcome is awaited.
+// write runs a job in a transaction of its own outcome and returns when it is durable.
+// Jobs that wait together share one commit. A context that ends before the job has
+// started cancels it; later, write waits for the outcome.
 func (f *file) write(ctx context.Context, run func(*tx) error) error {
 	return f.do(ctx, &job{run: run, done: make(chan error, 1)})
 }

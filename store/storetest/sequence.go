@@ -20,7 +20,7 @@ func said(n int, sequence string, position int64, text string) loci.Record {
 // inSequence asks with what sequences say.
 func inSequence(text string) loci.Probe { return loci.Probe{Text: text, Sequences: true} }
 
-// exactly requires a number but for rounding.
+// exactly requires a number, up to rounding.
 func (b *bench) exactly(what string, got, want float64) {
 	b.Helper()
 	if !(math.Abs(got-want) < 1e-9) {
@@ -115,7 +115,7 @@ var sequenceCases = []testCase{
 		for _, hit := range b.match(inSequence("walrus harbour"), loci.Filter{}, 5) {
 			h[hit.ID] = hit
 		}
-		// Of two sequences one holds each word, once in two words; both have three.
+		// One of the two sequences holds each word, once in two words; both have three.
 		norm := 0.9 * (1 - 0.4 + 0.4*2/1.5)
 		b.exactly("the sequence's share", h[id(1)].Context, 1.9/(1+norm))
 		b.exactly("what its best passage covers", h[id(1)].ContextCovered, 0.5)

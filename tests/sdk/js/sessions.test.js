@@ -279,7 +279,7 @@ describe("a conversation of the AI SDK", () => {
     expect((await all("ai-files")).slice(2).map((m) => [m.data.tool_call_id, m.data.status])).toEqual([["1", "success"], ["2", "error"]]);
   });
 
-  it("begins anew when the memory fails, and says so", async () => {
+  it("begins again when the memory fails, and says so", async () => {
     const heard = [];
     const talk = conversation({ client: down, sessionId: "x", onError: (e) => heard.push(e.code) });
     expect(await talk.load()).toEqual({ messages: [], loaded: false });
