@@ -335,7 +335,7 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 		" Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
 		" At CleanImported Complete Count Erasure Event Features Free Namespace Namespaces NewID Now Passages Records" +
 		" ReviseValue SearchWhere Settings Touch Turn", // of features
-		"Items: Get Namespaces Search", "Checkpoints: Get List", "Sessions: Export History List Retrieve Search Session",
+		"Items: Get Namespaces Search", "Checkpoints: Fetch Get List", "Sessions: Export History List Retrieve Search Session",
 		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
 		"Engine: ConsolidatedAt Generations Lagging Memory PlanSweep Space VerifyEvents"} {
 		noun, methods, _ := strings.Cut(reads, ": ")

@@ -104,7 +104,12 @@ func (c *sessionSummariseCmd) Run(a *app) error {
 		return nil
 	}
 	a.printf("%s\n", a.text(done.Summary.Text))
-	a.note("%d tokens before, %d after; it covers the messages up to %d", done.Before, done.After, done.Summary.Through)
+	a.note(
+		"%d tokens before, %d after; it covers the messages up to %d",
+		done.Before,
+		done.After,
+		done.Summary.Through,
+	)
 	return nil
 }
 
@@ -287,7 +292,8 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	done, err := session.Of(m).Import(a.ctx, file, session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode), Parts: true})
+	done, err := session.Of(m).
+		Import(a.ctx, file, session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode), Parts: true})
 	if err != nil {
 		return err
 	}
