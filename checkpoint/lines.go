@@ -114,14 +114,45 @@ func (c *Handle) checkpointLines(
 	if err := write(id, Kind, line, f.Metadata); err != nil {
 		return err
 	}
+	ids, err := c.writeIDs(ctx, f)
+	if err != nil {
+		return err
+	}
 	for _, w := range f.Writes {
+		id, stored := ids[writeKey{w.Task, w.Index}]
+		if !stored { // erased meanwhile
+			continue
+		}
 		body := writeBody{f.ID, w.Task, w.TaskPath, w.Index, w.Channel, w.Value.Type}
 		line := writeLine{body, f.Thread, f.Namespace, w.Value.Data}
-		if err := write(c.m.NewID(), KindWrite, line, nil); err != nil {
+		if err := write(id, KindWrite, line, nil); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// A writeKey names a write among those of a checkpoint.
+type writeKey struct {
+	task  string
+	index int
+}
+
+// writeIDs are the ids of the writes of a checkpoint.
+func (c *Handle) writeIDs(ctx context.Context, f *Fetched) (map[writeKey]loci.ID, error) {
+	if len(f.Writes) == 0 {
+		return nil, nil
+	}
+	records, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(slotOf(f.Thread, f.Namespace, f.ID)))
+	ids := make(map[writeKey]loci.ID, len(records))
+	for i := range records {
+		var b writeBody
+		if err := readBody(&records[i], &b); err != nil {
+			return nil, err
+		}
+		ids[writeKey{b.Task, b.Index}] = records[i].ID
+	}
+	return ids, err
 }
 
 // An importing is a checkpoint of an export.

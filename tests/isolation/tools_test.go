@@ -56,6 +56,7 @@ func arguments(t *testing.T, tl *tool.Tool, sent, word, id string) json.RawMessa
 		switch {
 		case name == "id" || strings.HasSuffix(name, "_id") && name != "session_id":
 			args[name] = id
+		case name == "cursor": // of a list of its own
 		case name == "butler":
 			args[name] = word
 		case len(p.Enum) > 0:
