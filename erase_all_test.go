@@ -161,7 +161,9 @@ func TestSweepReachesEveryTenant(t *testing.T) {
 		c, words := locitest.NewClock(), &locitest.WordEmbedder{Name: "words"}
 		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: words})
 		for _, tenant := range []string{"a", "b", "c"} {
-			m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, tenant), Namespace: loci.Namespace{"u"}, Actor: "u"})
+			m := locitest.BindView(t, e, loci.View{
+				Tenant: locitest.Tenant(t, tenant), Namespace: loci.Namespace{"u"}, Actor: "u",
+			})
 			locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"a":"goes"}`, &item.PutOptions{TTL: time.Hour})
 			words.SetDown(tenant == "c")
 			locitest.Save(t, m, "stays") // that of the last tenant has no vectors yet
@@ -169,11 +171,13 @@ func TestSweepReachesEveryTenant(t *testing.T) {
 		}
 		c.Advance(2 * time.Hour)
 		for tenant, lacking := range map[string]int64{"a": 0, "c": 1} {
-			if plan, err := e.PlanSweep(t.Context(), locitest.Tenant(t, tenant)); err != nil || plan.Expired != 1 || plan.Lacking != lacking {
+			plan, err := e.PlanSweep(t.Context(), locitest.Tenant(t, tenant))
+			if err != nil || plan.Expired != 1 || plan.Lacking != lacking {
 				t.Errorf("plan for tenant %s: %+v, %v; want 1 expired, %d lacking", tenant, plan, err, lacking)
 			}
 		}
-		if done, err := e.Sweep(t.Context()); err != nil || done.Tenants != 3 || done.Expired != 3 || done.Embedded != 1 {
+		done, err := e.Sweep(t.Context())
+		if err != nil || done.Tenants != 3 || done.Expired != 3 || done.Embedded != 1 {
 			t.Errorf("swept %+v, %v; want 3 tenants, 3 expired, 1 embedded", done, err)
 		}
 	})

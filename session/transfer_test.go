@@ -344,12 +344,16 @@ func TestSessionImportInParts(t *testing.T) {
 	if want := (session.ImportedSession{Session: "s", Imported: 10_001}); err != nil || done != want {
 		t.Fatalf("%+v, %v, want %+v", done, err, want)
 	}
-	if is := ofRecord(t, m, "s"); is.Messages != 10_001 || is.LastSeq != 20_000 || string(is.Metadata) != `{"a":1}` || is.MaxMessages != 12_000 {
+	if is := ofRecord(t, m, "s"); is.Messages != 10_001 || is.LastSeq != 20_000 ||
+		string(is.Metadata) != `{"a":1}` || is.MaxMessages != 12_000 {
 		t.Errorf("the session %+v", is)
 	}
 	for number, want := range map[int64]string{1: "m0", 100: "", 101: "m1", 5099: "m4999", 5100: "m5000", 10_099: "m9999", 10_100: "m10000"} {
 		h := locitest.HistoryOf(t, m, "s", session.HistoryQuery{After: number - 1, Before: number + 1})
-		if want == "" && len(h) > 0 || want != "" && (len(h) != 1 || h[0].Text() != want || h[0].CreatedAt.UnixMilli() != 1767323045678) {
+		if want == "" && len(h) == 0 {
+			continue
+		}
+		if len(h) != 1 || h[0].Text() != want || h[0].CreatedAt.UnixMilli() != 1767323045678 {
 			t.Errorf("message %d: %+v, want %q", number, h, want)
 		}
 	}
@@ -357,13 +361,15 @@ func TestSessionImportInParts(t *testing.T) {
 		t.Errorf("it goes on with %+v", next)
 	}
 	// 15,003 messages are 3,003 too many.
-	if done, err = load(manyMessages(session.MaxPart+1, 0), session.Import{Parts: true, Mode: session.ImportAppend}); err != nil || done.Imported != 5001 || done.Trimmed != 3003 {
+	done, err = load(manyMessages(session.MaxPart+1, 0), session.Import{Parts: true, Mode: session.ImportAppend})
+	if err != nil || done.Imported != 5001 || done.Trimmed != 3003 {
 		t.Errorf("appended %+v, %v", done, err)
 	}
 	if is := ofRecord(t, m, "s"); is.Messages != 12_000 || is.LastSeq != 25_002 {
 		t.Errorf("what was appended gets new numbers: %+v", is)
 	}
-	if done, err = load(manyMessages(session.MaxPart+1, 0), session.Import{Parts: true, Mode: session.ImportReplace}); err != nil || done.Replaced != 12_000 || done.Imported != 5001 {
+	done, err = load(manyMessages(session.MaxPart+1, 0), session.Import{Parts: true, Mode: session.ImportReplace})
+	if err != nil || done.Replaced != 12_000 || done.Imported != 5001 {
 		t.Errorf("replaced %+v, %v", done, err)
 	}
 	locitest.LogIsWhole(t, e, m.View().Tenant)
@@ -397,5 +403,45 @@ func TestSessionImportInPartsOfBytes(t *testing.T) {
 	}
 	if got := ofRecord(t, m, "s").Messages; got != 1 {
 		t.Errorf("%d messages are left, want the newest of the first part", got)
+	}
+}
+
+// Between two parts another program may append, and the newest message of a part that
+// others follow may go at once: neither ends the import.
+func TestSessionImportBetweenParts(t *testing.T) {
+	text := strings.Repeat("a ", 500<<10)
+	store, ctx := locitest.OpenMemory(), t.Context()
+	other := locitest.Bind(t, locitest.NewEngine(t, store, loci.Options{}), "u")
+	between := 0
+	m := locitest.Bind(t, locitest.NewEngine(t, store, loci.Options{Now: func() time.Time {
+		h, err := session.Of(other).History(ctx, "s", session.HistoryQuery{})
+		if err == nil && len(h.Messages) == 4 && between == 0 {
+			between++
+			locitest.AppendTo(t, other, "s", locitest.Spoken(session.MessageHuman, "in between"))
+		}
+		return time.Now()
+	}}), "u")
+	var b strings.Builder
+	for seq := 1; seq <= 5; seq++ { // four fill a part
+		fmt.Fprintf(&b, `,{"seq":%d,"type":"human","data":{"content":"%s"}}`, seq, text)
+	}
+	document := `{"format":"loci.session","version":1,"session":{"id":"s"},"messages":[` + b.String()[1:] + "]}"
+	done, err := session.Of(m).Import(ctx, strings.NewReader(document), session.Import{Parts: true})
+	if err != nil || done.Imported != 5 || between != 1 {
+		t.Fatalf("%+v, %v, %d in between", done, err, between)
+	}
+	if got := seqs(locitest.HistoryOf(t, m, "s", session.HistoryQuery{})); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6}) {
+		t.Errorf("numbers %v, want 1 to 6", got)
+	}
+	large := `{"type":"human","data":{"content":"` + text + `"}}`
+	result := `{"type":"tool","data":{"content":"","tool_call_id":"gone"}}`
+	document = `{"format":"loci.session","version":1,"session":{"id":"one","max_messages":1},"messages":[` +
+		strings.Repeat(large+",", 4) + result + "," + large + "]}"
+	done, err = session.Of(m).Import(ctx, strings.NewReader(document), session.Import{Parts: true})
+	if err != nil || done.Imported != 6 || done.Trimmed != 5 {
+		t.Errorf("%+v, %v; want 6 imported, of which 5 gave way", done, err)
+	}
+	if got := seqs(locitest.HistoryOf(t, m, "one", session.HistoryQuery{})); !slices.Equal(got, []int64{6}) {
+		t.Errorf("numbers %v, want 6 alone", got)
 	}
 }

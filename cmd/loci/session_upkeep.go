@@ -292,8 +292,8 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	done, err := session.Of(m).
-		Import(a.ctx, file, session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode), Parts: true})
+	how := session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode), Parts: true}
+	done, err := session.Of(m).Import(a.ctx, file, how)
 	if err != nil {
 		return err
 	}

@@ -265,7 +265,8 @@ func TestNamespaceOfAFailedChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := loci.Filter{Within: []loci.Namespace{{"fresh"}}}
-	if got, _, err := s.Records(t.Context(), testTenant, fresh, loci.Page{Limit: 10}); err != nil || len(got) != 1 || got[0].Text != "after" {
+	got, _, err := s.Records(t.Context(), testTenant, fresh, loci.Page{Limit: 10})
+	if err != nil || len(got) != 1 || got[0].Text != "after" {
 		t.Errorf("%d records, %v; want the one that was saved when there was room", len(got), err)
 	}
 	hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "after"}, fresh, 10)
