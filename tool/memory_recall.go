@@ -64,7 +64,7 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 		choices(properties["types"], kinds...)
 		choices(properties["mode"], loci.Hybrid, loci.Keyword, loci.Semantic)
 		properties["mode"].Default = json.RawMessage(`"hybrid"`)
-		between(properties["limit"], 1, maxSearchLimit, loci.DefaultRecallLimit)
+		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		within(properties["min_confidence"], 0, 1)
 	}}
 	return declare(s, func(ctx context.Context, c *call, in memorySearchInput) (Reply, error) {
@@ -86,7 +86,7 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 		"It counts the use of what it returns, which keeps it fresh; nothing else changes.", i)
 	t.Annotations.Idempotent = false
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
-		between(properties["limit"], 1, maxSearchLimit, loci.DefaultRecallLimit)
+		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
 		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true}
