@@ -24,8 +24,10 @@ const (
 // imports, and looks for circles and for arrows that lead up from the kernel.
 func TestPictureOfImports(t *testing.T) {
 	graph := rooms(packageImports(t))
-	if up := slices.DeleteFunc(slices.Clone(graph[kernel]), func(to string) bool { return to == helpers }); len(up) > 0 {
-		t.Errorf("the kernel imports %v: an arrow that leads up", up)
+	for _, to := range graph[kernel] {
+		if to != helpers {
+			t.Errorf("the kernel imports %s: an arrow that leads up", to)
+		}
 	}
 	for room := range graph {
 		if reaches(graph, room, room) {

@@ -21,7 +21,7 @@ import (
 const mediaParts = "application/vnd.loci.parts"
 
 const partsDetail = "With `Accept: " + mediaParts + "` the bytes of values come as they are: four bytes with the length of a JSON object, the greatest first, " +
-	"that object, then the bytes. The object is the same but for its values, `{\"type\", \"part\": [offset, length]}` in place of data, those of channels with an `id`; " +
+	"that object, then the bytes. The object is the same except for its values, `{\"type\", \"part\": [offset, length]}` in place of data, those of channels with an `id`; " +
 	"`sends` are the writes of the parent to its tasks, before format 4. A value whose `id` stands in the header If-None-Match, as an entity tag, " +
 	"comes without a part: a value with an id never changes. `metadata_typed` and `channel_versions` may be left out."
 

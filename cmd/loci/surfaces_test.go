@@ -31,7 +31,7 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-var updateSurfaces = flag.Bool("update", false, "write docs/surfaces.md anew")
+var updateSurfaces = flag.Bool("update", false, "write docs/surfaces.md again")
 
 // surfaces are the ways in, in the order of the columns of testdata/surfaces.txt, with
 // what each really offers: what is registered, and the methods in the sources of the clients.
