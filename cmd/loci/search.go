@@ -154,7 +154,8 @@ func (c *searchCmd) printJSON(a *app, result view.Results) error {
 	}{[]resultJSON{}, result.KeywordOnly, result.Corrections}
 	for i := range result.Results {
 		found := &result.Results[i]
-		r := resultJSON{memoryJSON: entryJSON(&found.Entry), Score: found.Score, Speaker: found.Speaker, Passage: found.Passage}
+		r := resultJSON{memoryJSON: entryJSON(&found.Entry), Score: found.Score,
+			Speaker: found.Speaker, Passage: found.Passage}
 		if c.Explain {
 			r.Explain = found.Explain
 		}

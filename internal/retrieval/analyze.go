@@ -248,7 +248,8 @@ func (t *tokenizer) wordWithStems(lower string, start, end int) {
 	if lower = truncate(lower); lower != "" {
 		t.yield(Token{Text: lower, Kind: Word, stems: stemsOf(lower), small: isSmall(lower, t.languages)})
 	}
-	if len(t.previous) > 1 && len(lower) > 1 && t.spaced == start && t.text[start-1] == ' ' && digital(t.previous) != digital(lower) {
+	joined := t.spaced == start && start > 0 && t.text[start-1] == ' '
+	if joined && len(t.previous) > 1 && len(lower) > 1 && digital(t.previous) != digital(lower) {
 		t.yield(Token{Text: truncate(t.previous + lower), Kind: Joined, optional: true})
 	}
 	t.previous, t.spaced = lower, end+1

@@ -100,7 +100,8 @@ func likeliest(word string, near []meant) (out []string) {
 		return 1
 	}
 	slices.SortFunc(merged, func(a, b meant) int {
-		return cmp.Or(a.distance-b.distance, first(a)-first(b), b.holders-a.holders, strings.Compare(a.spelling, b.spelling))
+		return cmp.Or(a.distance-b.distance, first(a)-first(b), b.holders-a.holders,
+			strings.Compare(a.spelling, b.spelling))
 	})
 	for _, m := range merged {
 		if m.distance == merged[0].distance && first(m) == first(merged[0]) && len(out) < mostMeant {
