@@ -32,7 +32,7 @@ const module = "github.com/loci-memory/loci"
 // with a reason in ARCHITECTURE.md first.
 var mayImport = map[string][]string{
 	"": {"internal/condition", "internal/decay", "internal/fence", "internal/fit", "internal/jsonform", "internal/jsonguard",
-		"internal/label", "internal/lesson", "internal/mcpmemory", "internal/patience", "internal/retrieval", "internal/secret", "internal/shown", "internal/turn"},
+		"internal/label", "internal/lesson", "internal/mcpmemory", "internal/patience", "internal/rank", "internal/retrieval", "internal/secret", "internal/shown", "internal/turn"},
 	"internal/condition":    {"internal/jsonform"},
 	"internal/decay":        {},
 	"internal/fence":        {},
@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"internal/lesson":       {},
 	"internal/mcpmemory":    {"internal/jsonform", "internal/jsonguard"},
 	"internal/patience":     {},
+	"internal/rank":         {},
 	"internal/shown":        {},
 	"internal/turn":         {},
 	"internal/jsonform":     {},

@@ -14,7 +14,7 @@ type nowhere struct{ Embedder }
 func ranking(o SearchOptions) *Engine { return &Engine{opts: Options{Search: o, Embedder: nowhere{}}} }
 
 // sumOf is the sum of the parts that a score belongs to, by the logistic curve of
-// docs/scoring.md: −4.1 and 5.6.
+// docs/search.md: −4.1 and 5.6.
 func sumOf(score float64) float64 { return (math.Log(score/(1-score)) + 4.1) / 5.6 }
 
 // TestRankByHand checks the sums behind the scores against tables made by hand. A hit

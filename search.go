@@ -45,7 +45,7 @@ type Match struct {
 	Record  Record
 	Passage string  // the part of its text that fits best
 	Span    Span    // where in Record.Text the passage is
-	Score   float64 // the chance that it answers the query, 0 to 1 (docs/scoring.md); 0 when nothing was searched for
+	Score   float64 // the chance that it answers the query, 0 to 1 (docs/search.md); 0 when nothing was searched for
 	Explain Explain
 }
 
@@ -89,8 +89,9 @@ type Result struct {
 // ([KnowingEmbedder]) has so much of VectorWeight. In mode Hybrid a match also gets a
 // share of its sequence as a whole and of its neighbours there, and what an assistant
 // said counts less than what a person said. The sum orders the matches; the score is
-// the chance that belongs to the sum. It does not depend on the other matches. Ties:
-// the better by words, then newer first, then by id.
+// the chance that belongs to the sum. It does not depend on the other matches, nor on
+// Limit and Offset. Ties: the better by words, then by similarity, then newer first,
+// then by id.
 func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if err := q.Check(); err != nil {
 		return Result{}, err
@@ -111,7 +112,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 }
 
 // SearchWhere ranks what a filter selects, inside of what the handle may read, for the
-// words of a query; of the query only Text, Mode, Limit and Offset count.
+// words of a query; of the query only Text, Mode, Limit, Offset and MinScore count.
 func (m *Memory) SearchWhere(ctx context.Context, f Filter, q Query) (Result, error) {
 	if err := cmp.Or(q.Check(), m.inView(f)); err != nil {
 		return Result{}, err

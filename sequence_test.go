@@ -142,3 +142,69 @@ func TestTheEmbedderSaysWhatItKnows(t *testing.T) {
 		}
 	}
 }
+
+// weighingEmbedder remembers the queries that it was to weigh.
+type weighingEmbedder struct {
+	knowingEmbedder
+	weighed int
+}
+
+func (w *weighingEmbedder) EmbedWeighed(string, func(string) float64) []float32 {
+	w.weighed++
+	return nil
+}
+
+// Where an embedder knows less than half of a query, rare words are those it does not
+// know: they are not weighed.
+func TestOnlyAKnownQueryIsWeighed(t *testing.T) {
+	e := &weighingEmbedder{knowingEmbedder: knowingEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "w"}}}
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: e}), "u")
+	locitest.Save(t, m, "zebra")
+	for _, c := range []struct {
+		known   float64
+		weighed bool
+	}{{1, true}, {0.5, true}, {0.49, false}, {0, false}} {
+		e.known, e.weighed = c.known, 0
+		locitest.Search(t, m, loci.Query{Text: "zebra"})
+		if (e.weighed > 0) != c.weighed {
+			t.Errorf("of a query known by %v words are weighed %d times", c.known, e.weighed)
+		}
+	}
+}
+
+// A record has one score for a query, however many results are asked for: what stands
+// beside it counts whether or not it would be a result itself.
+func TestScoresDoNotDependOnTheLimit(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		for i := range 30 {
+			locitest.StoreFact(t, m, loci.NewFact{
+				Content: strings.Repeat("x", i+1) + " walrus at the harbour", Sequence: strings.Repeat("s", i+1),
+			})
+		}
+		// The second is no candidate among so many better ones: it comes with the first,
+		// and the last two come with it alone.
+		for i, text := range []string{
+			"walrus harbour", "a walrus harbour with lanterns and bells", "nothing", "harbour", "walrus",
+		} {
+			locitest.StoreFact(t, m, loci.NewFact{Content: text, Sequence: "talk", Position: int64(i)})
+		}
+		query := loci.Query{Text: "walrus harbour", Limit: 100}
+		whole := map[loci.ID]float64{}
+		for _, match := range locitest.Search(t, m, query).Matches {
+			whole[match.Record.ID] = match.Score
+		}
+		second := false
+		for _, query.Limit = range []int{1, 2, 3, 4} {
+			for _, match := range locitest.Search(t, m, query).Matches {
+				if want := whole[match.Record.ID]; match.Score != want {
+					t.Errorf("of %d results %q has the score %v, of all %v", query.Limit, match.Record.Text, match.Score, want)
+				}
+				second = second || strings.Contains(match.Record.Text, "lanterns") && match.Explain.KeywordRank == 0
+			}
+		}
+		if !second {
+			t.Error("what stands beside a candidate never was a result: the test proves nothing")
+		}
+	})
+}

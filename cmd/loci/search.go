@@ -140,7 +140,8 @@ func (c *searchCmd) printJSON(a *app, result loci.Result) error {
 	out := struct {
 		Results     []resultJSON `json:"results"`
 		KeywordOnly bool         `json:"keyword_only"`
-	}{[]resultJSON{}, result.KeywordOnly}
+		NoWords     bool         `json:"no_words,omitzero"`
+	}{[]resultJSON{}, result.KeywordOnly, result.NoWords}
 	for i := range result.Matches {
 		match := &result.Matches[i]
 		m, err := recordJSON(&match.Record, result.At)
@@ -175,10 +176,18 @@ func (c *searchCmd) print(a *app, result loci.Result) error {
 		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+match.Passage)...)
 	}
 	if len(t.rows) == 0 {
-		a.note("nothing found")
+		a.note("%s", nothing(result.NoWords))
 	}
 	t.print(a)
 	return nil
+}
+
+// nothing says why a result is empty.
+func nothing(noWords bool) string {
+	if noWords {
+		return "nothing found: the query has no word"
+	}
+	return "nothing found"
 }
 
 func cosine(e loci.Explain) string {

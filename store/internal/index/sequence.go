@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -39,7 +40,7 @@ func speakerOf(r *loci.Record) loci.Speaker {
 	if r.Sequence == "" {
 		return loci.SpeakerUnknown
 	}
-	if len(r.Attributes) > 0 {
+	if saysWho(r.Attributes) {
 		var said struct {
 			Role any `json:"role"`
 			Type any `json:"type"`
@@ -56,6 +57,16 @@ func speakerOf(r *loci.Record) loci.Speaker {
 		return speakers[strings.ToLower(strings.TrimSpace(name))]
 	}
 	return loci.SpeakerUnknown
+}
+
+// saysWho reports whether attributes may have a role or a type: most have neither, and
+// are not worth reading.
+func saysWho(attributes json.RawMessage) bool {
+	if len(attributes) == 0 {
+		return false
+	}
+	lower := bytes.ToLower(attributes) // as the reader of JSON compares names
+	return bytes.Contains(lower, []byte(`"role"`)) || bytes.Contains(lower, []byte(`"type"`))
 }
 
 // join puts an entry at its place in its sequence and returns the number of the
