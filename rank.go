@@ -15,12 +15,12 @@ type scored struct {
 	explain Explain
 }
 
-// ranking is how the engine scores in a mode. known is how much of the query the
-// embedder knows: where it knows little, its similarities are chance.
-func (e *Engine) ranking(mode Mode, known float64) rank.Settings {
+// ranking is how the engine scores in a mode. Where the embedder knows little of the
+// query, its similarities are chance.
+func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 	o := e.opts.Search
-	s := rank.Settings{VectorWeight: o.VectorWeight * known, VectorsAlone: mode != Hybrid, Sequences: mode == Hybrid,
-		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, Scale: rank.Scale{Unrelated: 0.15, Alike: 0.75}}
+	s := rank.Settings{VectorWeight: o.VectorWeight * p.known, VectorsAlone: mode != Hybrid, Sequences: mode == Hybrid,
+		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, Scale: rank.Scale(p.scale)}
 	switch {
 	case mode == Keyword || e.opts.Embedder == nil:
 		s.VectorWeight = 0
@@ -32,8 +32,8 @@ func (e *Engine) ranking(mode Mode, known float64) rank.Settings {
 
 // rank scores hits, leaves out what fits by nothing of its own, and orders the rest,
 // best first.
-func (e *Engine) rank(hits []Hit, mode Mode, known float64) []scored {
-	all := score(hits, e.ranking(mode, known))
+func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
+	all := score(hits, e.ranking(mode, p))
 	out := slices.DeleteFunc(all, func(s scored) bool {
 		return s.Lifter || s.KeywordRank == 0 && s.VectorRank == 0 && s.explain.KeywordPart+s.explain.VectorPart == 0
 	})
@@ -54,8 +54,12 @@ func score(hits []Hit, s rank.Settings) []scored {
 	}
 	texts := make([]rank.Text, len(hits))
 	for i, h := range hits {
-		texts[i] = rank.Text{KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
-			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered, Speaker: rank.Speaker(h.Speaker)}
+		texts[i] = rank.Text{
+			KeywordShare: h.KeywordShare, Covered: h.Covered,
+			Similarity: h.Similarity, Embedded: h.Embedded,
+			InSequence: h.Sequence != "", Speaker: rank.Speaker(h.Speaker),
+			Context: h.Context, ContextCovered: h.ContextCovered,
+		}
 		for n, id := range h.Neighbours {
 			texts[i].Beside[n] = rank.None
 			if other, found := at[id]; found && !id.IsZero() {

@@ -40,6 +40,10 @@ type Query struct {
 	MinScore      float64 // score of at least so much, 0 to 1; 0: whatever fits best
 }
 
+// FloorScore is a score from which a memory is worth showing unasked: docs/scoring.md
+// says what it keeps and what it leaves out.
+const FloorScore = 0.05
+
 // A Match is a record that a search found.
 type Match struct {
 	Record  Record
@@ -134,7 +138,7 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 		if err != nil {
 			return Result{}, err
 		}
-		ranked := m.engine.rank(hits, q.Mode, p.known)
+		ranked := m.engine.rank(hits, q.Mode, &p)
 		ranked = slices.DeleteFunc(ranked, func(s scored) bool { return s.score < q.MinScore })
 		ranked = ranked[min(q.Offset, len(ranked)):min(q.Offset+q.Limit, len(ranked))]
 		matches, stale, err := m.load(ctx, f, ranked)
@@ -203,6 +207,7 @@ type probing struct {
 	active      Space // the active space it was made for
 	keywordOnly bool
 	known       float64 // how much of the text the embedder of Vector knows, 0 to 1
+	scale       Scale   // of its cosines
 }
 
 // candidates asks the store by match. When the active space has become another one by the
@@ -271,6 +276,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		return m.probe(ctx, q, p)
 	case err == nil:
 		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
+		p.scale = c.scale(e.opts.Search.Scale)
 		if known >= 0.5 { // else most words mean nothing to it, however rare they are
 			p.Reweigh = c.reweigh(q.Text)
 		}

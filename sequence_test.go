@@ -172,6 +172,47 @@ func TestOnlyAKnownQueryIsWeighed(t *testing.T) {
 	}
 }
 
+// scaledEmbedder says what its cosines mean.
+type scaledEmbedder struct {
+	locitest.WordEmbedder
+	scale loci.Scale
+}
+
+func (s *scaledEmbedder) Scale() loci.Scale { return s.scale }
+
+// An embedder has a scale of its own, unless the operator says otherwise; one that makes
+// no sense is not taken.
+func TestEachEmbedderHasItsScale(t *testing.T) {
+	for _, c := range []struct {
+		own, configured loci.Scale
+		want            float64
+	}{
+		{loci.Scale{Unrelated: -1, Alike: 1}, loci.Scale{}, 1},
+		{loci.Scale{Unrelated: 0.5, Alike: 1}, loci.Scale{}, 0.4142135623},
+		{loci.Scale{Unrelated: 0.5, Alike: 1}, loci.Scale{Alike: 0.7071067811}, 1},
+		{loci.Scale{Unrelated: 0.7, Alike: 0.7}, loci.Scale{}, 0.9285113019},
+		{loci.Scale{Unrelated: 0, Alike: 2}, loci.Scale{}, 0.9285113019},
+	} {
+		e := &scaledEmbedder{locitest.WordEmbedder{Name: "w"}, c.own}
+		search := loci.SearchOptions{Scale: c.configured, VectorWeight: 1}
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: e, Search: search}), "u")
+		locitest.Save(t, m, "zebra walrus")
+		x := locitest.Search(t, m, loci.Query{Text: "zebra"}).Matches[0].Explain
+		if x.Similarity < 0.7 || x.Similarity > 0.72 {
+			t.Fatalf("the cosine is %v: the test is made for the root of a half", x.Similarity)
+		}
+		want := c.want
+		if c.own.Unrelated == -1 {
+			want = (x.Similarity + 1) / 2
+		}
+		if diff := x.VectorPart - want; diff > 5e-3 || diff < -5e-3 {
+			t.Errorf("own %+v, configured %+v: %v, want %v", c.own, c.configured, x.VectorPart, want)
+		}
+	}
+	_, err := loci.New(locitest.OpenMemory(), &loci.Options{Search: loci.SearchOptions{Scale: loci.Scale{Unrelated: 0.5, Alike: 0.4}}})
+	locitest.WantCode(t, err, loci.Invalid)
+}
+
 // A record has one score for a query, however many results are asked for: what stands
 // beside it counts whether or not it would be a result itself.
 func TestScoresDoNotDependOnTheLimit(t *testing.T) {

@@ -73,6 +73,10 @@ type Instance struct {
 	// content_and_artifact adds the raw objects in the structured form.
 	ResponseFormat string `json:"response_format,omitempty" yaml:"response_format,omitempty"`
 
+	// MinScore of the tools that search is the least score of a result where the call
+	// names none, 0 to 1; default 0: whatever fits best.
+	MinScore float64 `json:"min_score,omitempty" yaml:"min_score,omitempty"`
+
 	names map[string]string // what the tools of the entry are called, by their own names
 
 	// Unwired tools of files have no memory: every call is ENOTMEM.

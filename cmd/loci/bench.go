@@ -11,6 +11,7 @@ import (
 type benchCmd struct {
 	Speed     speedCmd     `cmd:"" default:"withargs" help:"Measure speed against raw SQLite. What \"loci bench\" alone does."`
 	Retrieval retrievalCmd `cmd:"" help:"Measure what searches find, on questions whose evidence is known."`
+	Injection injectionCmd `cmd:"" help:"Measure what a memory shows to prompts that nothing in it answers, and how far scores are chances."`
 }
 
 type speedCmd struct {

@@ -16,7 +16,7 @@ type searchCmd struct {
 	Tag      []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
 	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
-	MinScore float64  `placeholder:"X" help:"Only memories with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
+	MinScore float64  `placeholder:"X" help:"Only results with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
 	Explain  bool     `help:"Show how each score came about."`
 	In       string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
 	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
@@ -62,9 +62,6 @@ func (c *searchCmd) Run(a *app) error {
 	if c.In != "files" && (c.Path != "" || c.Memory != "") {
 		return loci.Errorf(loci.Invalid, "--path and --memory go with --in files")
 	}
-	if c.In == "files" && c.MinScore != 0 {
-		return loci.Errorf(loci.Invalid, "--min-score is for memories: leave it out for files")
-	}
 	if c.Limit < 1 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
 	}
@@ -105,7 +102,8 @@ func (c *searchCmd) searchFiles(a *app, text string) error {
 	if err != nil {
 		return err
 	}
-	result, err := files.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
+	result, err := files.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path,
+		MinScore: c.MinScore})
 	if err != nil {
 		return err
 	}

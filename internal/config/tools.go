@@ -24,6 +24,7 @@ var toolKeys = []struct{ key, help string }{
 	{"actions_permitted", "of create, update and delete"},
 	{"commands", "of the tool memory: what it may do, such as [read, list]"},
 	{"response_format", "content, or content_and_artifact"},
+	{"min_score", "the least score of a result of the tools that search, 0 to 1, where a call names none"},
 	{"memory", "the name of the tree of files that the tool memory works on; tools with the same name share it"},
 	{"scope", "of the tool memory: global, or perThread for a tree of each thread"},
 	{"title", "of the tool memory, as clients show it"},
@@ -79,6 +80,8 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			r.text(v, name, &entry.Instructions)
 		case "response_format":
 			r.choice(v, name, &entry.ResponseFormat, []string{tool.FormatContent, tool.FormatContentAndArtifact})
+		case "min_score":
+			r.share(v, name, &entry.MinScore)
 		case "memory":
 			r.text(v, name, &entry.Memory)
 		case "scope":
@@ -116,6 +119,15 @@ func (r *fileReader) text(n *yaml.Node, name string, field *string) {
 		r.fault(n, "%s must not be empty", name)
 	default:
 		*field = n.Value
+	}
+}
+
+// share reads a number from 0 to 1.
+func (r *fileReader) share(n *yaml.Node, name string, field *float64) {
+	switch {
+	case r.empty(n, name):
+	case n.Kind != yaml.ScalarNode || n.Decode(field) != nil || !(*field >= 0 && *field <= 1):
+		r.fault(n, "%s must be a number from 0 to 1, not %s", name, describe(n))
 	}
 }
 
