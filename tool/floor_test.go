@@ -43,7 +43,8 @@ func TestMinScore(t *testing.T) {
 					t.Errorf("%s of %s with %q shows %d memories, want %d", name, family, c.more, got, c.want)
 				}
 			}
-			refused(t, free, name, general(t), fmt.Sprintf(call[name], `,"min_score":1.5`), loci.Invalid, "min_score")
+			refused(t, free, name, general(t), fmt.Sprintf(call[name], `,"min_score":1.5`), loci.Invalid,
+				"min_score is 1.5; it must be 0 to 1")
 		}
 	}
 }
