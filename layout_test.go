@@ -59,6 +59,7 @@ var mayImport = map[string][]string{
 	"item":                  {""},
 	"tree":                  {""},
 	"session":               {""},
+	"view":                  {""},
 	"internal/locitest":     {"", "checkpoint", "item", "session", "store/memory", "store/sqlite", "tree"},
 	"internal/retrieval":    {},
 	"internal/remote":       {""},
@@ -79,12 +80,12 @@ var mayImport = map[string][]string{
 	"store/internal/index":  {"", "internal/retrieval", "internal/vector"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
-	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree"},
+	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree", "view"},
 	"graph":                 {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
 	"mcp":                   {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
-	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree"},
+	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree", "view"},
 	"server":                {"", "internal/problem"},
-	"bench":                 {"", "session", "tree", "embedding", "store"},
+	"bench":                 {"", "session", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 	"internal/config": {
 		"",
@@ -121,6 +122,7 @@ var mayImport = map[string][]string{
 		"store",
 		"tool",
 		"tree",
+		"view",
 	},
 }
 

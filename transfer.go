@@ -65,7 +65,7 @@ type exportLine struct {
 // for all the rest, all of which has a bound. So whatever Export writes can be
 // read with the same MaxContent; the number of revisions does not matter, for they
 // have lines of their own.
-func (e *Engine) lineLimit() int { return 16<<20 + 16*min(e.opts.Content.MaxBytes, math.MaxInt/32) }
+func (e *Engine) lineLimit() int { return 32<<20 + 16*min(e.opts.Content.MaxBytes, math.MaxInt/32) }
 
 // exportable refuses a state of a record that Export would write in too long a
 // line: what was imported can be moved on.
@@ -133,7 +133,7 @@ func exportedBody(r *Record) json.RawMessage {
 
 // Export writes the memories in and below the handle's namespace to w, newest
 // first, with the links between what it wrote, and returns the number of records.
-// Checkpoints are no memories and are left out.
+// Features add theirs, such as checkpoints.
 // It holds no more than a page of records and the earlier states of one of them,
 // however much there is to write. progress may be nil.
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {

@@ -143,39 +143,6 @@ func (c *Handle) latestValue(ctx context.Context, thread, namespace, channel, ve
 	return records[0].ID, nil
 }
 
-// Get reads a checkpoint with the values of its channels and its pending writes; an
-// empty id means the latest of the thread and namespace. NotFound: there is none.
-func (c *Handle) Get(ctx context.Context, thread, namespace, id string) (Saved, error) {
-	if err := checkPlace(thread, namespace, id, true); err != nil {
-		return Saved{}, err
-	}
-	f := c.filter(Kind)
-	if id == "" {
-		f.Slots = loci.SlotsBeginning(slotOf(thread, namespace))
-	} else {
-		slot := slotOf(thread, namespace, id)
-		f.Slot = &slot
-	}
-	for attempt := 0; ; attempt++ {
-		records, _, err := c.records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending})
-		if err != nil {
-			return Saved{}, err
-		}
-		if len(records) == 0 {
-			return Saved{}, &loci.Error{Code: loci.NotFound, Msg: "no such checkpoint in this thread and namespace",
-				Recovery: "List the checkpoints of the thread, or start a new one."}
-		}
-		saved, err := c.load(ctx, records, true)
-		if err == nil {
-			return saved[0], nil
-		}
-		// Between the two reads another call may have erased the checkpoint.
-		if attempt == 3 || !errors.Is(err, errErased) {
-			return Saved{}, loci.AsError(err)
-		}
-	}
-}
-
 // errErased says that the value of a checkpoint is not there.
 var errErased = errors.New("a value of the checkpoint is missing")
 

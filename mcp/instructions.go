@@ -20,7 +20,7 @@ func Instructions(tools []*tool.Tool) string {
 		case t.Family == tool.FamilyClaude:
 			claude = append(claude, t.Name)
 			continue
-		case t.Annotations.ReadOnly:
+		case t.Reads():
 			search = append(search, t.Name)
 		default:
 			change = append(change, t.Name)
@@ -74,7 +74,8 @@ func choosing(tools []*tool.Tool) string {
 	families := map[string]bool{}
 	names := map[string]string{}
 	for _, t := range tools {
-		if t.Family == tool.FamilyFiles || t.Family == tool.FamilyClaude || t.Annotations.ReadOnly {
+		if t.Family == tool.FamilyFiles || t.Family == tool.FamilyClaude ||
+			t.Family == tool.FamilySessions || t.Reads() {
 			continue
 		}
 		families[t.Family], names[t.Original] = true, t.Name

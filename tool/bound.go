@@ -39,6 +39,7 @@ var bounds = map[string]bound{
 	"note_id":        {characters: maxNameCharacters},
 	"rule_id":        {characters: maxNameCharacters},
 	"session_id":     {characters: maxNameCharacters},
+	"cursor":         {characters: maxPathCharacters},
 	"butler":         {characters: maxNameCharacters},
 	"scope":          {characters: maxNameCharacters},
 	"subject":        {characters: maxNameCharacters},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/view"
 )
 
 // excerptBytes is how long a content may be that a list shows whole. Of a longer one
@@ -69,7 +70,7 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 		choices(properties["types"], kinds...)
 		choices(properties["mode"], loci.Hybrid, loci.Keyword, loci.Semantic)
 		properties["mode"].Default = json.RawMessage(`"hybrid"`)
-		between(properties["limit"], 1, maxSearchLimit, loci.DefaultRecallLimit)
+		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		within(properties["min_confidence"], 0, 1)
 		i.fit(properties["min_score"])
 	}}
@@ -93,7 +94,7 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 		"It counts the use of what it returns, which keeps it fresh; nothing else changes.", i)
 	t.Annotations.Idempotent = false
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
-		between(properties["limit"], 1, maxSearchLimit, loci.DefaultRecallLimit)
+		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		i.fit(properties["min_score"])
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
@@ -215,9 +216,9 @@ type statsInput struct {
 
 // lifecycle is the reply of memory_stats.
 type lifecycle struct {
-	Facts    loci.FactStats    `json:"facts"`
-	Rules    loci.RuleStats    `json:"rules"`
-	Episodes loci.EpisodeStats `json:"episodes"`
+	Facts    view.FactStats    `json:"facts"`
+	Rules    view.RuleStats    `json:"rules"`
+	Episodes view.EpisodeStats `json:"episodes"`
 }
 
 func memoryStats(b *base, t Tool, i Instance) *Tool {
@@ -231,7 +232,7 @@ func memoryStats(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		n, err := m.Lifecycle(ctx, in.Scope)
+		n, err := view.Lifecycle(ctx, m, in.Scope)
 		if err != nil {
 			return Reply{}, err
 		}

@@ -77,7 +77,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 	t.Annotations = Annotations{ReadOnly: true, Idempotent: true}
 	t.scopes = []loci.Scope{loci.ScopeRead}
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
-		between(properties["top_k"], 1, maxTopK, b.cfg.TopK)
+		between(properties["top_k"], 1, maxTopK, b.most(b.cfg.TopK))
 		i.floor(properties["min_score"])
 		properties["include_conversation"].Default = json.RawMessage("false")
 	}}

@@ -68,7 +68,11 @@ type Tool struct {
 	// form; it then checks all arguments itself. Nil: failures are errors.
 	envelope func(args json.RawMessage, err error) Reply
 	files    *filesPlace // of the tool memory
+	raised   bool        // its entry asks for more care than it needs: it changes nothing
 }
+
+// Reads reports whether the tool changes nothing, however careful its entry wants callers to be.
+func (t *Tool) Reads() bool { return t.Annotations.ReadOnly || t.raised }
 
 // A Caller is who calls, and for which request.
 type Caller struct {

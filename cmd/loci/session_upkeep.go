@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -134,6 +135,42 @@ func (c *sessionTrimCmd) Run(a *app) error {
 		return a.printJSON(done)
 	}
 	a.printf("%d messages erased, %d kept\n", done.Erased, done.Messages)
+	return nil
+}
+
+type sessionPopCmd struct {
+	ID string `arg:"" help:"The id of the session."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionPopCmd) Help() string {
+	return `Erases the newest message and shows it, in one change: of several callers at once each gets another one. Where there is no message
+nothing is shown, and the exit code is 0.
+
+    loci session pop trip`
+}
+
+// Run takes the newest message.
+func (c *sessionPopCmd) Run(a *app) error {
+	m, err := a.memory(c.place, "", loci.ScopeDelete)
+	if err != nil {
+		return err
+	}
+	took, err := session.Of(m).Pop(a.ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(took)
+	}
+	if took.Message == nil {
+		a.note("the session has no message")
+		return nil
+	}
+	t := table{head: []string{"SEQ", "AGE", "SPEAKER", "TEXT"}}
+	t.add(fmt.Sprint(took.Message.Seq), a.when(took.Message.CreatedAt), took.Message.Speaker(), took.Message.Text())
+	t.print(a)
 	return nil
 }
 

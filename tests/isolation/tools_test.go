@@ -15,7 +15,7 @@ import (
 func everyTool(t *testing.T, engine *loci.Engine) []*tool.Tool {
 	t.Helper()
 	set, err := tool.New(engine, tool.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Entries: []tool.Instance{
-		{Family: tool.FamilyFacts, ResponseFormat: tool.FormatContentAndArtifact}, {Family: tool.FamilyNotes}, {Family: tool.FamilyMemory, Prefix: "agent_"}, {Family: tool.FamilyFiles}, {Family: tool.FamilyClaude, Prefix: "claude_"}}})
+		{Family: tool.FamilyFacts, ResponseFormat: tool.FormatContentAndArtifact}, {Family: tool.FamilyNotes}, {Family: tool.FamilyMemory, Prefix: "agent_"}, {Family: tool.FamilyFiles}, {Family: tool.FamilyClaude, Prefix: "claude_"}, {Family: tool.FamilySessions}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,8 @@ class Call(Generic[T]):
 
     It may be sent again when no reply came. One with `once` needs an idempotency key for
     that, since a second time would change more than the first; `fragile` ones are not sent
-    again at all. Of an `optional` thing None is read where there is none.
+    again at all. Of an `optional` thing None is read where there is none. Where `parts` are
+    asked for, a server that knows them sends bytes as they are, but for those of `known` ids.
     """
 
     method: str
@@ -52,6 +53,8 @@ class Call(Generic[T]):
     once: bool = False
     fragile: bool = False
     optional: bool = False
+    parts: bool = False
+    known: tuple[str, ...] = ()
 
 
 def given(**fields: Any) -> JSON:
