@@ -147,7 +147,8 @@ func manifest(sections []fit.Section[Recalled]) (shown, omitted []ContextItem) {
 	for _, s := range sections {
 		for _, it := range s.Lines {
 			r := it.About
-			item := ContextItem{Kind: r.Record.Kind, ID: r.Record.ID, Score: r.Score, Fit: r.Fit, Explain: r.Explain, Tokens: it.Tokens}
+			item := ContextItem{Kind: r.Record.Kind, ID: r.Record.ID, Score: r.Score, Fit: r.Fit,
+				Explain: r.Explain, Tokens: it.Tokens}
 			if it.Shown {
 				shown = append(shown, item)
 				continue

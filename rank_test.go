@@ -47,7 +47,8 @@ func TestRankByHand(t *testing.T) {
 		"nothing":                     {Hybrid, nil, "", nil},
 	} {
 		// The weight is unequal, so that one signal taken for the other shows.
-		ranked := ranking(SearchOptions{VectorWeight: 0.7, NeighbourShare: 0.2, ContextShare: 0.3}).rank(c.hits, c.mode, knowing(1))
+		e := ranking(SearchOptions{VectorWeight: 0.7, NeighbourShare: 0.2, ContextShare: 0.3})
+		ranked := e.rank(c.hits, c.mode, knowing(1))
 		order := ""
 		for i, r := range ranked {
 			order += string(r.ID[:1])
@@ -62,14 +63,15 @@ func TestRankByHand(t *testing.T) {
 }
 
 // A score says nothing of the other hits: each alone has the score it has among them,
-// but for its neighbours.
+// except for its neighbours.
 func TestScoresAreAbsolute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := ranking(SearchOptions{VectorWeight: rapid.Float64Range(0, 1).Draw(t, "weight"), NeighbourShare: 0.2, ContextShare: 0.3})
 		hits := rapid.SliceOfNDistinct(drawnHit, 1, 20, func(h Hit) ID { return h.ID }).Draw(t, "hits")
 		known := rapid.Float64Range(0, 1).Draw(t, "known")
 		for _, r := range e.rank(hits, Hybrid, knowing(known)) {
-			if alone := e.rank([]Hit{r.Hit}, Hybrid, knowing(known))[0]; alone.score != r.score || alone.explain != r.explain {
+			alone := e.rank([]Hit{r.Hit}, Hybrid, knowing(known))[0]
+			if alone.score != r.score || alone.explain != r.explain {
 				t.Fatalf("%+v alone, %+v among others", alone, r)
 			}
 		}
@@ -179,7 +181,8 @@ func TestScoresStayInRange(t *testing.T) {
 		share := rapid.Float64Range(0, 1)
 		e := ranking(SearchOptions{VectorWeight: share.Draw(t, "weight"), NeighbourShare: share.Draw(t, "neighbours"), ContextShare: share.Draw(t, "context")})
 		last := math.Inf(1)
-		for _, r := range e.rank(rapid.SliceOf(drawnHit).Draw(t, "hits"), rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode"), knowing(share.Draw(t, "known"))) {
+		hits, mode := rapid.SliceOf(drawnHit).Draw(t, "hits"), rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode")
+		for _, r := range e.rank(hits, mode, knowing(share.Draw(t, "known"))) {
 			if !(r.score > 0 && r.score < 1) || r.score > last {
 				t.Fatalf("score %v after %v", r.score, last)
 			}

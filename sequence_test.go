@@ -195,7 +195,8 @@ func TestEachEmbedderHasItsScale(t *testing.T) {
 	} {
 		e := &scaledEmbedder{locitest.WordEmbedder{Name: "w"}, c.own}
 		search := loci.SearchOptions{Scale: c.configured, VectorWeight: 1}
-		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: e, Search: search}), "u")
+		opts := loci.Options{Embedder: e, Search: search}
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), opts), "u")
 		locitest.Save(t, m, "zebra walrus")
 		x := locitest.Search(t, m, loci.Query{Text: "zebra"}).Matches[0].Explain
 		if x.Similarity < 0.7 || x.Similarity > 0.72 {
@@ -209,7 +210,8 @@ func TestEachEmbedderHasItsScale(t *testing.T) {
 			t.Errorf("own %+v, configured %+v: %v, want %v", c.own, c.configured, x.VectorPart, want)
 		}
 	}
-	_, err := loci.New(locitest.OpenMemory(), &loci.Options{Search: loci.SearchOptions{Scale: loci.Scale{Unrelated: 0.5, Alike: 0.4}}})
+	wrong := loci.SearchOptions{Scale: loci.Scale{Unrelated: 0.5, Alike: 0.4}}
+	_, err := loci.New(locitest.OpenMemory(), &loci.Options{Search: wrong})
 	locitest.WantCode(t, err, loci.Invalid)
 }
 

@@ -78,8 +78,8 @@ func (e *Engine) exportable(text string, attributes, body json.RawMessage) error
 	return nil
 }
 
-// exportPage is how many records are read at once: as many as fit in 64 MiB when
-// all are as long as they may be, but no more than pay off.
+// exportPage is how many records are read at once: as many as fit in 64 MiB if all have
+// the greatest length, and 500 at most, since more do not make it faster.
 func (e *Engine) exportPage() int {
 	return max(1, min(500, 32<<20/e.opts.Content.MaxBytes))
 }
@@ -221,8 +221,8 @@ func (x *Exporter) Write(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// links writes the links from a record to others in reach. One that leaves it
-// would lead nowhere in another store.
+// links writes the links from a record to others in reach. A link out of reach would lead
+// nowhere in another store.
 func (x *Exporter) links(ctx context.Context, reach Filter, r *Record) error {
 	all, err := x.m.engine.store.Links(ctx, x.m.view.Tenant, r.ID)
 	if err != nil {

@@ -110,7 +110,8 @@ func Injection(ctx context.Context, o RetrievalOptions, prompts []Prompt, limit 
 			return nil, err
 		}
 	}
-	report := &InjectionReport{Version: 1, Embedder: r.Name, Limit: limit, Answerable: len(answered), Unrelated: len(disturbed)}
+	report := &InjectionReport{Version: 1, Embedder: r.Name, Limit: limit,
+		Answerable: len(answered), Unrelated: len(disturbed)}
 	for _, least := range Floors {
 		report.Floors = append(report.Floors, floorOf(least, answered, disturbed, max(0, o.Resamples)))
 	}

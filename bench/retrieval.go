@@ -36,7 +36,7 @@ type RetrievalOptions struct {
 	Progress func(what string) // called before each step; may be nil
 }
 
-// A System is an embedder under the name the operator gave it; nil is none.
+// A System is an embedder under the name the operator gave it; nil is no embedder.
 type System struct {
 	Name     string
 	Embedder loci.Embedder
@@ -227,7 +227,9 @@ func (o *RetrievalOptions) measure(ctx context.Context, datasets []*Dataset, r *
 }
 
 // measureOne is one run over one dataset.
-func (o *RetrievalOptions) measureOne(ctx context.Context, d *Dataset, r *run, tokens *tokenCounter) (out *result, err error) {
+func (o *RetrievalOptions) measureOne(
+	ctx context.Context, d *Dataset, r *run, tokens *tokenCounter,
+) (out *result, err error) {
 	err = o.within(ctx, d, r, func(in *ingested, dir string) (err error) {
 		finders, err := in.finders(d)
 		if err != nil {
@@ -254,7 +256,9 @@ func (o *RetrievalOptions) measureOne(ctx context.Context, d *Dataset, r *run, t
 }
 
 // within stores a dataset in files that go again, and calls use with it.
-func (o *RetrievalOptions) within(ctx context.Context, d *Dataset, r *run, use func(in *ingested, dir string) error) (err error) {
+func (o *RetrievalOptions) within(
+	ctx context.Context, d *Dataset, r *run, use func(in *ingested, dir string) error,
+) (err error) {
 	dir, err := os.MkdirTemp(o.Dir, "loci-bench-")
 	if err != nil {
 		return &loci.Error{Code: loci.Unavailable, Op: "bench", Msg: "no directory can be made for the files: " + err.Error(), Err: err}

@@ -36,11 +36,32 @@ func branchy(t *testing.T, m *loci.Memory) {
 				Data: []byte{0, 1}}, Versions: versions, Values: values}
 		locitest.PutCheckpoint(t, m, in)
 	}
-	put("t", "", "1", "", map[string]string{"big": "1", "x": "1"}, map[string]checkpoint.Typed{"big": large, "x": {Type: "b", Data: []byte{1}}})
-	put("t", "", "2", "1", map[string]string{"big": "1", "x": "2"}, map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{2}}})
+	put(
+		"t",
+		"",
+		"1",
+		"",
+		map[string]string{"big": "1", "x": "1"},
+		map[string]checkpoint.Typed{"big": large, "x": {Type: "b", Data: []byte{1}}},
+	)
+	put(
+		"t",
+		"",
+		"2",
+		"1",
+		map[string]string{"big": "1", "x": "2"},
+		map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{2}}},
+	)
 	put("t", "", "3", "1", map[string]string{"big": "2", "x": "2"},
 		map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{3}}, "big": {Type: checkpoint.EmptyType}})
-	put("t", "sub:1", "1", "", map[string]string{"x": "1"}, map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{4}}})
+	put(
+		"t",
+		"sub:1",
+		"1",
+		"",
+		map[string]string{"x": "1"},
+		map[string]checkpoint.Typed{"x": {Type: "b", Data: []byte{4}}},
+	)
 	put("u", "", "1", "", nil, nil)
 	locitest.PutWrites(t, m, "t", "2", locitest.Write("a", 0, "ch", "v\x00"), locitest.Write("a", -1, "err", "e"))
 }
@@ -110,7 +131,17 @@ func sameCheckpoints(t *testing.T, got, want []checkpoint.Saved) {
 func TestImportOfCheckpointsGoesOn(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
-		from, to := locitest.Bind(t, e, "user", "ada"), locitest.Bind(t, e, "user", "bob") // of one tenant: the ids are taken
+		from, to := locitest.Bind(
+			t,
+			e,
+			"user",
+			"ada",
+		), locitest.Bind(
+			t,
+			e,
+			"user",
+			"bob",
+		) // of one tenant: the ids are taken
 		branchy(t, from)
 		want := everyCheckpoint(t, from)
 		locitest.PutCheckpoint(t, to, checkpoint.Checkpoint{Thread: "u", ID: "1",
@@ -129,7 +160,8 @@ func TestImportOfCheckpointsGoesOn(t *testing.T) {
 			len(report.Skipped) != 1 {
 			t.Fatalf("%+v, %v", report, err)
 		}
-		if got, err := checkpoint.Of(to).Get(t.Context(), "u", "", "1"); err != nil || string(got.State.Data) != "other" {
+		if got, err := checkpoint.Of(to).Get(t.Context(), "u", "", "1"); err != nil ||
+			string(got.State.Data) != "other" {
 			t.Errorf("what was there: %+v, %v", got, err)
 		}
 		got, err := checkpoint.Of(to).Get(t.Context(), "t", "", "2")
@@ -190,7 +222,8 @@ func TestExportOfCheckpointsWhereNobodyKeepsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = locitest.Bind(t, e, "u").Import(t.Context(), strings.NewReader(locitest.Exported(t, m)), nil)
-	if e := loci.AsError(err); e == nil || e.Code != loci.Unsupported || e.Error() != `line 2: kind "checkpoint_value" is not known to this build` {
+	if e := loci.AsError(err); e == nil || e.Code != loci.Unsupported ||
+		e.Error() != `line 2: kind "checkpoint_value" is not known to this build` {
 		t.Errorf("%v", err)
 	}
 }

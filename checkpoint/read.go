@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// listBytes bounds what a page of checkpoints holds, so that a list of large ones
-// fills no memory; the page then ends early.
+// listBytes bounds what a page of checkpoints holds, so that a list of large ones does
+// not fill the memory; such a page ends early.
 const listBytes = 32 << 20
 
 // filter selects the handle's records of a kind.
@@ -42,7 +42,7 @@ func (c *Handle) heads(ctx context.Context, kind loci.Kind, slots loci.SlotRange
 	}
 }
 
-// at finds the record that holds a slot; nil: none does.
+// at finds the record that holds a slot, or nil.
 func (c *Handle) at(ctx context.Context, kind loci.Kind, slot string, p loci.Page) (*loci.Record, error) {
 	f := c.filter(kind)
 	f.Slot = &slot
@@ -60,7 +60,7 @@ type stored struct {
 	body
 }
 
-// body reads a checkpoint without its state; nil: there is none.
+// body reads a checkpoint without its state. It is nil if there is none.
 func (c *Handle) body(ctx context.Context, thread, namespace, id string) (*stored, error) {
 	r, err := c.at(ctx, Kind, slotOf(thread, namespace, id), loci.Page{NoText: true})
 	if err != nil || r == nil {
@@ -243,11 +243,10 @@ type Query struct {
 	WithoutValues bool // leave out the values of channels
 }
 
-// A Page is a part of a list. Next is the cursor of the following page, or
-// "" at the end; a page of large checkpoints may hold fewer than the limit.
+// A Page is a part of a list. A page of large checkpoints may hold fewer than the limit.
 type Page struct {
 	Checkpoints []Saved `json:"checkpoints"`
-	Next        string  `json:"next,omitempty"`
+	Next        string  `json:"next,omitempty"` // the cursor of the following page; "": the end
 }
 
 // List lists checkpoints with their pending writes: those of one thread by id, the
@@ -420,7 +419,8 @@ func (c *Handle) namespaces(ctx context.Context, thread string) (out []string, e
 	return out, nil
 }
 
-// next finds the list whose next checkpoint is the greatest; nil: all are at the end.
+// next finds the list whose next checkpoint is the greatest, or nil at the end of all
+// lists.
 func (c *Handle) next(ctx context.Context, lists []*namespaceList) (best *namespaceList, err error) {
 	for _, l := range lists {
 		for len(l.ready) == 0 && !l.done {

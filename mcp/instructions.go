@@ -47,7 +47,7 @@ func Instructions(tools []*tool.Tool) string {
 		lines = append(lines, "When something has changed or is to be forgotten, search for it, then update or delete it by its id.")
 	}
 	if supersedes {
-		lines = append(lines, "A fact that has changed is stored anew under its subject and predicate; forget by id.")
+		lines = append(lines, "A fact that has changed is stored again under its subject and predicate; forget by id.")
 	}
 	if len(files) > 0 {
 		lines = append(lines, "Text files are kept with "+strings.Join(files, ", ")+": list / first, read what bears on the task, append what will matter later.")

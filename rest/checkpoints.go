@@ -50,7 +50,7 @@ type newCheckpoint struct {
 type checkpointWrite struct {
 	TaskID   string `json:"task_id" doc:"1 to 256 bytes"`
 	TaskPath string `json:"task_path,omitempty" doc:"Writes are applied in its order"`
-	Idx      int    `json:"idx" doc:"The place among the writes of the task; below zero: errors, interrupts and the like, which are written anew"`
+	Idx      int    `json:"idx" doc:"The place among the writes of the task; below zero: errors, interrupts and the like, which are written again"`
 	Channel  string `json:"channel" doc:"1 to 1024 bytes"`
 	Value    typed  `json:"value"`
 }

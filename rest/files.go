@@ -302,7 +302,9 @@ func (a *API) searchFiles(ctx context.Context, c *caller, in *struct{ Body searc
 		return nil, err
 	}
 	return inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (fileMatches, error) {
-		found, err := t.Search(ctx, tree.Query{Text: b.Query, Path: b.Path, Mode: b.Mode, Limit: limit, MinScore: b.MinScore})
+		found, err := t.Search(ctx, tree.Query{
+			Text: b.Query, Path: b.Path, Mode: b.Mode, Limit: limit, MinScore: b.MinScore,
+		})
 		out := fileMatches{Matches: make([]fileMatch, len(found.Matches)), KeywordOnly: found.KeywordOnly}
 		for i := range found.Matches {
 			m := &found.Matches[i]

@@ -17,6 +17,7 @@ type Memory struct {
 	ID      loci.ID       `json:"id" format:"uuid"`
 	Passage string        `json:"passage" doc:"The part of its text that fits best"`
 	Score   float64       `json:"score" doc:"0 to 1, comparable within one reply"`
+	Speaker string        `json:"speaker,omitempty" doc:"Who said it, by the metadata speaker or role"`
 	Fact    *loci.Fact    `json:"fact,omitempty" doc:"A fact or a note"`
 	Rule    *loci.Rule    `json:"rule,omitempty"`
 	Episode *loci.Episode `json:"episode,omitempty"`
@@ -76,6 +77,8 @@ type searchReply struct {
 	Matches     []match `json:"matches" nullable:"false" doc:"Best first"`
 	KeywordOnly bool    `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
 	NoWords     bool    `json:"no_words,omitempty" doc:"The query has no word, such as ?!: nothing fits it"`
+
+	Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
 }
 
 type recallRequest struct {
@@ -133,8 +136,9 @@ func (a *API) memoryRoutes() {
 		func(ctx context.Context, c *caller, in *struct{ Body contextRequest }) (*struct{ Body loci.ContextBlock }, error) {
 			return within(a, c, func(m *loci.Memory) (*struct{ Body loci.ContextBlock }, error) {
 				agent := cmp.Or(in.Body.Agent, c.Principal.Var(loci.VarButler), c.Principal.Var(loci.VarAgent))
-				block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.Body.Prompt, Agent: agent, TokenBudget: in.Body.Budget,
-					MinScore: in.Body.MinScore})
+				block, err := m.Context(ctx, loci.ContextQuery{
+					Prompt: in.Body.Prompt, Agent: agent, TokenBudget: in.Body.Budget, MinScore: in.Body.MinScore,
+				})
 				block.Shown, block.Omitted = append([]loci.ContextItem{}, block.Shown...), append([]loci.ContextItem{}, block.Omitted...)
 				return &struct{ Body loci.ContextBlock }{block}, err
 			})
@@ -160,14 +164,15 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 	if err != nil {
 		return reply, err
 	}
-	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly, NoWords: result.NoWords}
+	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly,
+		NoWords: result.NoWords, Corrections: result.Corrections}
 	for i := range result.Matches {
 		found := &result.Matches[i]
 		shown, err := showMemory(m, &found.Record, result.At)
 		if err != nil {
 			return reply, err
 		}
-		shown.Passage, shown.Score = found.Passage, found.Score
+		shown.Passage, shown.Score, shown.Speaker = found.Passage, found.Score, found.Speaker
 		reply.Matches[i] = match{shown, found.Explain}
 	}
 	return reply, nil
@@ -177,8 +182,8 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 	if strings.TrimSpace(in.Topic) == "" {
 		return reply, loci.Errorf(loci.Invalid, "topic must not be empty")
 	}
-	q := loci.RecallQuery{Topic: in.Topic, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes, MinConfidence: in.MinConfidence,
-		MinScore: in.MinScore, Touch: in.Touch}
+	q := loci.RecallQuery{Topic: in.Topic, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes,
+		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Touch: in.Touch}
 	if q.Limit, err = limitOf(in.Limit, loci.MaxRecallLimit); err != nil {
 		return reply, err
 	}
@@ -189,14 +194,15 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 	if err != nil {
 		return reply, err
 	}
-	reply = recallReply{Memories: make([]recalled, len(result.Memories)), Weights: result.Weights, Unfit: result.Unfit, KeywordOnly: result.KeywordOnly, At: result.At}
+	reply = recallReply{Memories: make([]recalled, len(result.Memories)), Weights: result.Weights, Unfit: result.Unfit,
+		KeywordOnly: result.KeywordOnly, At: result.At}
 	for i := range result.Memories {
 		found := &result.Memories[i]
 		shown, err := showMemory(m, &found.Record, result.At)
 		if err != nil {
 			return reply, err
 		}
-		shown.Passage, shown.Score = found.Passage, found.Score
+		shown.Passage, shown.Score, shown.Speaker = found.Passage, found.Score, found.Speaker
 		reply.Memories[i] = recalled{shown, found.Fit, found.Confidence, found.Explain}
 	}
 	return reply, nil

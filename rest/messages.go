@@ -30,7 +30,7 @@ type document struct{ json.RawMessage }
 // Schema is what huma asks a type for.
 func (document) Schema(r huma.Registry) *huma.Schema {
 	list := &huma.Schema{Type: huma.TypeArray, Description: "The messages alone", Items: messageSchema(r),
-		Extensions: map[string]any{"minItems": 1, "maxItems": session.MaxImportMessages}}
+		Extensions: map[string]any{"minItems": 1, "maxItems": session.MaxPart}}
 	return &huma.Schema{OneOf: []*huma.Schema{documentSchema(), list}}
 }
 
@@ -112,7 +112,7 @@ func constructorForm() map[string]any {
 func documentSchema() *huma.Schema {
 	described := object("", map[string]any{"format": oneOf(session.Format), "version": map[string]any{"type": "integer", "enum": []int{session.FormatVersion}},
 		"session":  map[string]any{"type": "object", "description": "Its id, metadata and limits"},
-		"messages": map[string]any{"type": "array", "items": object("", storedProperties(), "type", "data")}}, "format", "version", "messages")
+		"messages": map[string]any{"type": "array", "maxItems": session.MaxPart, "items": object("", storedProperties(), "type", "data")}}, "format", "version", "messages")
 	delete(described, "type")
 	delete(described, "title")
 	return &huma.Schema{Type: huma.TypeObject, Description: "A session with its messages", Extensions: described}
@@ -286,8 +286,8 @@ func (a *API) searchMessages(ctx context.Context, c *caller, talk string, in *se
 		if err != nil {
 			return nil, err
 		}
-		found, err := session.Of(m).Search(ctx, session.Search{Text: in.Query, Session: talk, Mode: in.Mode, Limit: limit, Offset: in.Offset,
-			MinScore: in.MinScore})
+		found, err := session.Of(m).Search(ctx, session.Search{Text: in.Query, Session: talk,
+			Mode: in.Mode, Limit: limit, Offset: in.Offset, MinScore: in.MinScore})
 		return &hitsOutput{found}, err
 	})
 }
@@ -303,8 +303,8 @@ func (a *API) summarise(ctx context.Context, c *caller, in *summariseSession) (*
 
 func (a *API) retrieve(ctx context.Context, c *caller, in *retrieveForSession) (*struct{ Body session.Retrieved }, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{ Body session.Retrieved }, error) {
-		found, err := session.Of(m).Retrieve(ctx, in.ID, session.RetrieveQuery{Text: in.Body.Query, TokenBudget: in.Body.Budget, Recent: in.Body.Recent,
-			MinScore: in.Body.MinScore})
+		found, err := session.Of(m).Retrieve(ctx, in.ID, session.RetrieveQuery{Text: in.Body.Query,
+			TokenBudget: in.Body.Budget, Recent: in.Body.Recent, MinScore: in.Body.MinScore})
 		return &struct{ Body session.Retrieved }{found}, err
 	})
 }

@@ -44,7 +44,11 @@ func valueOf(t *testing.T, head map[string]any, parts string, path ...string) (t
 func TestCheckpointInParts(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		b := newBench(t, s, nil)
-		b.send("PUT", "/v1/checkpoints", `{"thread_id":"t","checkpoint_id":"1","format":2,"checkpoint":{"type":"json","data":"e30="},"metadata":{"part":[1]}}`)
+		b.send(
+			"PUT",
+			"/v1/checkpoints",
+			`{"thread_id":"t","checkpoint_id":"1","format":2,"checkpoint":{"type":"json","data":"e30="},"metadata":{"part":[1]}}`,
+		)
 		b.send("POST", "/v1/checkpoints/writes", `{"thread_id":"t","checkpoint_id":"1","writes":[
 			{"task_id":"a","idx":0,"channel":"__pregel_tasks","value":{"type":"b","data":"AP9TRU5U"}},{"task_id":"a","idx":1,"channel":"x","value":{"type":"b","data":"eA=="}}]}`)
 		put := func(id, parent, x string) {
@@ -61,7 +65,8 @@ func TestCheckpointInParts(t *testing.T) {
 		const get, accept = `{"thread_id":"t"}`, "Accept: application/vnd.loci.parts, application/json"
 		head, parts := readParts(t, b.send("POST", "/v1/checkpoints/get", get, accept))
 		typ, data, id := valueOf(t, head, parts, "channel_values", "x")
-		if typ != "b" || data != "\x00\xff" || id == "" || head["checkpoint_id"] != "2" || head["metadata"].(map[string]any)["part"] == nil {
+		if typ != "b" || data != "\x00\xff" || id == "" || head["checkpoint_id"] != "2" ||
+			head["metadata"].(map[string]any)["part"] == nil {
 			t.Errorf("%q %q %q of %v", typ, data, id, head)
 		}
 		if _, data, _ := valueOf(t, head, parts, "checkpoint"); data != "{}" {
@@ -71,13 +76,18 @@ func TestCheckpointInParts(t *testing.T) {
 			t.Errorf("metadata %q", data)
 		}
 		sends := head["sends"].([]any)
-		if _, data, _ := valueOf(t, sends[0].(map[string]any), parts, "value"); len(sends) != 1 || data != "\x00\xffSENT" {
+		if _, data, _ := valueOf(t, sends[0].(map[string]any), parts, "value"); len(sends) != 1 ||
+			data != "\x00\xffSENT" {
 			t.Errorf("sends %v %q", sends, data)
 		}
 		_, _, y := valueOf(t, head, parts, "channel_values", "y")
 		put("3", "2", "2")
-		head, parts = readParts(t, b.send("POST", "/v1/checkpoints/get", get, accept, `If-None-Match: "none", "`+id+`", "`+y+`"`))
-		if _, data, now := valueOf(t, head, parts, "channel_values", "y"); data != "-" || now != y || strings.Contains(parts, "YYY") {
+		head, parts = readParts(
+			t,
+			b.send("POST", "/v1/checkpoints/get", get, accept, `If-None-Match: "none", "`+id+`", "`+y+`"`),
+		)
+		if _, data, now := valueOf(t, head, parts, "channel_values", "y"); data != "-" || now != y ||
+			strings.Contains(parts, "YYY") {
 			t.Errorf("what the caller has comes again: %q %q", data, parts)
 		}
 		if _, data, now := valueOf(t, head, parts, "channel_values", "x"); data != "\x00\xff" || now == id {
@@ -89,7 +99,8 @@ func TestCheckpointInParts(t *testing.T) {
 				t.Errorf("%s: %s", other, r.body)
 			}
 		}
-		if r := b.send("POST", "/v1/checkpoints/get", `{"thread_id":"none"}`, accept); r.status != 404 || r.header.Get("Content-Type") != "application/problem+json" {
+		if r := b.send("POST", "/v1/checkpoints/get", `{"thread_id":"none"}`, accept); r.status != 404 ||
+			r.header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%d %s", r.status, r.body)
 		}
 	})

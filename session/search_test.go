@@ -105,7 +105,8 @@ func TestSessionSearch(t *testing.T) {
 		if err != nil || len(best.Hits) == 0 || len(best.Hits) == len(all.Hits) {
 			t.Errorf("with the score of the best as the least %d of %d, %v", len(best.Hits), len(all.Hits), err)
 		}
-		if none, err := session.Of(m).Search(t.Context(), session.Search{Text: "?!"}); err != nil || !none.NoWords || len(none.Hits) != 0 {
+		none, err := session.Of(m).Search(t.Context(), session.Search{Text: "?!"})
+		if err != nil || !none.NoWords || len(none.Hits) != 0 {
 			t.Errorf("of no word %+v, %v", none, err)
 		}
 		_, err = session.Of(m).Search(t.Context(), session.Search{Text: " "})

@@ -51,8 +51,8 @@ var fileFields = map[string][]string{
 // fileMatches is how many passages a search shows.
 const fileMatches = 10
 
-// filesInput is what the schema shows; the tool checks its arguments itself, since
-// what it says of wrong ones is an envelope, too.
+// filesInput is what the schema shows. The tool checks its arguments itself, since its
+// errors are envelopes, too.
 type filesInput struct {
 	Path       string `json:"path" jsonschema:"Path of a file or directory, such as /notes/today"`
 	Command    string `json:"command"`

@@ -22,7 +22,9 @@ func TestMinScore(t *testing.T) {
 		for _, name := range names {
 			engine, place := newEngine(t, loci.Options{}), []string{"zoo"}
 			free := setOver(t, engine, Config{Entries: []Instance{{Family: family, Namespace: place}}})
-			floored := setOver(t, engine, Config{Entries: []Instance{{Family: family, Tool: name, Namespace: place, MinScore: 0.2}}})
+			floored := setOver(t, engine, Config{Entries: []Instance{
+				{Family: family, Tool: name, Namespace: place, MinScore: 0.2},
+			}})
 			saving := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes, Namespace: place}}})
 			for _, text := range []string{"a zebra crossing", "one zebra among many other animals that live here"} {
 				save(t, saving, general(t), text)
@@ -58,7 +60,8 @@ func TestMinScoreOfAnEntry(t *testing.T) {
 		{Instance{Family: FamilyNotes, MinScore: -0.5}, "min_score is -0.5; it must be 0 to 1"},
 		{Instance{Tool: "memory_save", MinScore: 0.5}, "min_score is for tools that search"},
 	} {
-		if _, err := New(newEngine(t, loci.Options{}), Config{Entries: []Instance{c.entry}}); err == nil || !strings.Contains(err.Error(), c.fault) {
+		_, err := New(newEngine(t, loci.Options{}), Config{Entries: []Instance{c.entry}})
+		if err == nil || !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%+v: %v", c.entry, err)
 		}
 	}
@@ -72,10 +75,12 @@ func TestRecalledFit(t *testing.T) {
 		var reply struct {
 			Results []struct{ Score, Fit *float64 }
 		}
-		if err := json.Unmarshal([]byte(ok(t, set, name, general(t), args).Text), &reply); err != nil || len(reply.Results) != 1 {
+		err := json.Unmarshal([]byte(ok(t, set, name, general(t), args).Text), &reply)
+		if err != nil || len(reply.Results) != 1 {
 			t.Fatalf("%s: %+v, %v", name, reply, err)
 		}
-		if r := reply.Results[0]; r.Score == nil || r.Fit == nil || !(*r.Fit > 0.3 && *r.Fit < 1) || *r.Fit == *r.Score {
+		r := reply.Results[0]
+		if r.Score == nil || r.Fit == nil || !(*r.Fit > 0.3 && *r.Fit < 1) || *r.Fit == *r.Score {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

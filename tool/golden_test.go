@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // goldens are the configurations whose tools are kept in testdata, word for word:
 // what a model reads is interface.

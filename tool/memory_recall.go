@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/view"
 )
 
-// excerptBytes is how long a content may be that a list shows whole. Of a longer one
-// it shows the passage that fits best.
+// excerptBytes is the greatest length of a content that a list shows whole. It shows only
+// the best passage of a longer one.
 const excerptBytes = 2 << 10
 
 type memorySearchInput struct {
@@ -59,6 +59,7 @@ type recalled struct {
 	Maturity   loci.Maturity `json:"maturity,omitempty"` // of a rule
 	Tags       []string      `json:"tags,omitempty"`
 	CreatedAt  string        `json:"created_at"`
+	Speaker    string        `json:"speaker,omitempty"` // who said it, where that is known
 
 	Explain loci.RecallExplain `json:"explain"`
 }
@@ -153,6 +154,7 @@ func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (jso
 		),
 		Tags:      b.scrubList(r.Tags),
 		CreatedAt: jsonform.Time(r.CreatedAt),
+		Speaker:   b.scrub(found.Speaker),
 		Explain:   x,
 	}
 	if len(r.Text) > excerptBytes {
@@ -198,8 +200,8 @@ func memoryContext(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.TriggerPrompt, Agent: in.Butler, TokenBudget: &in.TokenBudget,
-			MinScore: i.least(in.MinScore), Clean: b.scrub})
+		block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.TriggerPrompt, Agent: in.Butler,
+			TokenBudget: &in.TokenBudget, MinScore: i.least(in.MinScore), Clean: b.scrub})
 		if err != nil {
 			return Reply{}, err
 		}

@@ -48,7 +48,8 @@ func TestNoteSearchReply(t *testing.T) {
 		t.Errorf("score %v", score)
 	}
 	text := fmt.Sprintf(`[{"note_id":%q,"text":"User's name is Shantanu","score":%v,"source":"user_memory"}]`, id, score)
-	if reply.Text != text || string(reply.Structured) != `{"results":`+text+`}` {
+	structured := regexp.MustCompile(`,"created_at":"[-0-9T:.]+Z"}]}$`).ReplaceAllString(string(reply.Structured), "}]}")
+	if reply.Text != text || structured != `{"results":`+text+`}` || structured == string(reply.Structured) {
 		t.Fatalf("text %s\nstructured %s", reply.Text, reply.Structured)
 	}
 	for _, name := range []string{"tea", "coffee", "milk", "water", "juice", "beer", "wine"} {

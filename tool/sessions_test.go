@@ -49,7 +49,15 @@ func TestSessionTools(t *testing.T) {
 	set := setOver(t, e, Config{Entries: []Instance{{Family: FamilySessions}}})
 	ada := caller(t, loci.Vars{loci.VarUser: "ada", loci.VarSession: "harbour"})
 	talk := talkOf(t, e, ada)
-	say(t, talk, "harbour", "You are a guide", "ignored", "Where is the  harbour\nof Genoa? My key is AKIAIOSFODNN7EXAMPLE", "At the Via Gramsci.")
+	say(
+		t,
+		talk,
+		"harbour",
+		"You are a guide",
+		"ignored",
+		"Where is the  harbour\nof Genoa? My key is AKIAIOSFODNN7EXAMPLE",
+		"At the Via Gramsci.",
+	)
 	if _, err := talk.Create(t.Context(), session.New{ID: "trip", Metadata: json.RawMessage(`{"title":"The trip to Rome"}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -67,15 +75,23 @@ func TestSessionTools(t *testing.T) {
 	if got := timeless(read.Text); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := timeless(ok(t, set, "memory_read_session", ada, `{"session_id":"harbour","limit":2,"before":3}`).Text); !strings.HasPrefix(got, `{"session_id":"harbour","messages":[{"seq":1,`) || strings.Contains(got, "before") {
+	if got := timeless(ok(t, set, "memory_read_session", ada, `{"session_id":"harbour","limit":2,"before":3}`).Text); !strings.HasPrefix(
+		got,
+		`{"session_id":"harbour","messages":[{"seq":1,`,
+	) ||
+		strings.Contains(got, "before") {
 		t.Errorf("further back: %s", got)
 	}
 	var hits struct{ Results []shownHit }
 	decode(t, []byte(ok(t, set, "memory_search_sessions", ada, `{"query":"night train"}`).Text), &hits)
-	if len(hits.Results) == 0 || hits.Results[0].SessionID != "trip" || hits.Results[0].Seq != 2 || hits.Results[0].Text != "The night train at nine." {
+	if len(hits.Results) == 0 || hits.Results[0].SessionID != "trip" || hits.Results[0].Seq != 2 ||
+		hits.Results[0].Text != "The night train at nine." {
 		t.Errorf("found %+v", hits)
 	}
-	if got := ok(t, set, "memory_search_sessions", ada, `{"query":"night train","session_id":"harbour"}`).Text; strings.Contains(got, "train at nine") {
+	if got := ok(t, set, "memory_search_sessions", ada, `{"query":"night train","session_id":"harbour"}`).Text; strings.Contains(
+		got,
+		"train at nine",
+	) {
 		t.Errorf("of another conversation: %s", got)
 	}
 	bob := user(t, "bob")
@@ -89,8 +105,15 @@ func TestSessionTools(t *testing.T) {
 		t.Errorf("deleted: %s", got)
 	}
 	refused(t, set, "memory_read_session", ada, `{"session_id":"trip"}`, loci.NotFound, "session `trip` not found")
-	refused(t, set, "memory_delete_session", user(t, "ada", loci.ScopeRead), `{"session_id":"harbour"}`, loci.Forbidden,
-		`memory_delete_session needs the scope "delete", which this credential lacks`)
+	refused(
+		t,
+		set,
+		"memory_delete_session",
+		user(t, "ada", loci.ScopeRead),
+		`{"session_id":"harbour"}`,
+		loci.Forbidden,
+		`memory_delete_session needs the scope "delete", which this credential lacks`,
+	)
 }
 
 // timeless puts words in the places of times.
@@ -137,7 +160,8 @@ func TestSessionToolsKeepToTheCap(t *testing.T) {
 	}
 	say(t, talk, "long", strings.Repeat("old ", 1000), strings.Repeat("x", 900), strings.Repeat("y", 900))
 	text := ok(t, set, "memory_read_session", ada, `{"session_id":"long"}`).Text
-	if len(text) > 1500 || !strings.Contains(text, "yyy") || strings.Contains(text, "xxx") || !strings.HasSuffix(text, `,"before":3}`) {
+	if len(text) > 1500 || !strings.Contains(text, "yyy") || strings.Contains(text, "xxx") ||
+		!strings.HasSuffix(text, `,"before":3}`) {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 	roomy := setOver(t, e, Config{Entries: []Instance{{Family: FamilySessions}}})
@@ -149,22 +173,33 @@ func TestSessionToolsKeepToTheCap(t *testing.T) {
 
 // What one entry says of time, care and number is its own.
 func TestSettingsOfAnEntry(t *testing.T) {
-	set := newSet(t,
-		Instance{Tool: "memory_search", Name: "quick", Timeout: Duration(time.Millisecond), Tier: SideEffecting, TopK: 2},
-		Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory, Prefix: "m_", TopK: 7,
-			Timeout: Duration(time.Minute)})
+	set := newSet(
+		t,
+		Instance{
+			Tool:    "memory_search",
+			Name:    "quick",
+			Timeout: Duration(time.Millisecond),
+			Tier:    SideEffecting,
+			TopK:    2,
+		},
+		Instance{Family: FamilyNotes},
+		Instance{Family: FamilyMemory, Prefix: "m_", TopK: 7,
+			Timeout: Duration(time.Minute)},
+	)
 	quick, _ := set.Lookup("quick")
 	if quick.Timeout != time.Millisecond || quick.Tier != SideEffecting || quick.Annotations.ReadOnly ||
 		!quick.Reads() || !strings.Contains(string(quick.InputSchema), `"default":2`) {
 		t.Errorf("%+v %s", quick, quick.InputSchema)
 	}
 	plain, _ := set.Lookup("memory_search")
-	if plain.Timeout != 15*time.Second || plain.Tier != ReadOnly || !strings.Contains(string(plain.InputSchema), `"default":5`) {
+	if plain.Timeout != 15*time.Second || plain.Tier != ReadOnly ||
+		!strings.Contains(string(plain.InputSchema), `"default":5`) {
 		t.Errorf("%+v %s", plain, plain.InputSchema)
 	}
 	recall, _ := set.Lookup("m_memory_recall")
 	save, _ := set.Lookup("m_memory_store_fact")
-	if !strings.Contains(string(recall.InputSchema), `"default":7`) || save.Timeout != time.Minute || save.Tier != SideEffecting {
+	if !strings.Contains(string(recall.InputSchema), `"default":7`) || save.Timeout != time.Minute ||
+		save.Tier != SideEffecting {
 		t.Errorf("%s %+v", recall.InputSchema, save)
 	}
 	for want, entry := range map[string]Instance{

@@ -87,9 +87,9 @@ type Set struct {
 	named map[string]*Tool
 }
 
-// New makes the tools that cfg names. Without an engine they are there, too, and
-// answer every call with "memory is not configured". The error joins everything
-// that is wrong with cfg, each a [*loci.Error].
+// New makes the tools that cfg names. Without an engine they still exist and answer every
+// call with "memory is not configured". The error joins everything that is wrong with
+// cfg, each a [*loci.Error].
 func New(engine *loci.Engine, cfg Config) (*Set, error) {
 	faults := cfg.complete()
 	b := &base{engine: engine, cfg: cfg, logger: cfg.Logger}

@@ -233,6 +233,7 @@ type Found struct {
 	Score   float64       `json:"score"`
 	Passage string        `json:"passage"`
 	Explain *loci.Explain `json:"explain,omitempty"`
+	Speaker string        `json:"speaker,omitempty"` // who said it, where that is known
 }
 
 // Results are what a search found, the best first.
@@ -240,6 +241,8 @@ type Results struct {
 	Results     []Found `json:"results"`
 	KeywordOnly bool    `json:"keyword_only"`
 	NoWords     bool    `json:"no_words,omitzero"` // see [loci.Result]
+
+	Corrections []loci.Correction `json:"corrections,omitempty"` // see [loci.Result]
 }
 
 // Search finds memories that stand for themselves, of the kinds and states given: of
@@ -286,6 +289,7 @@ func Search(
 		return out, err
 	}
 	out.Results, out.KeywordOnly, out.NoWords = []Found{}, found.KeywordOnly, found.NoWords
+	out.Corrections = found.Corrections
 	for i := range found.Matches {
 		match := &found.Matches[i]
 		e, ok, err := s.entry(ctx, m, &match.Record, found.At)
@@ -293,7 +297,7 @@ func Search(
 			return out, err
 		}
 		if ok {
-			out.Results = append(out.Results, Found{e, match.Score, match.Passage, &match.Explain})
+			out.Results = append(out.Results, Found{e, match.Score, match.Passage, &match.Explain, match.Speaker})
 		}
 	}
 	if narrowed {

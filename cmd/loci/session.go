@@ -71,7 +71,7 @@ func checkTimeout(d time.Duration) error {
 	return nil
 }
 
-// sessionMetadata reads --metadata; nil: it was not given.
+// sessionMetadata reads --metadata; nil means that it was not given.
 func sessionMetadata(given []string) (json.RawMessage, error) {
 	metadata, err := parseMetadata(given)
 	if err != nil || metadata == nil {

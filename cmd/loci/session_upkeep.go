@@ -104,7 +104,12 @@ func (c *sessionSummariseCmd) Run(a *app) error {
 		return nil
 	}
 	a.printf("%s\n", a.text(done.Summary.Text))
-	a.note("%d tokens before, %d after; it covers the messages up to %d", done.Before, done.After, done.Summary.Through)
+	a.note(
+		"%d tokens before, %d after; it covers the messages up to %d",
+		done.Before,
+		done.After,
+		done.Summary.Through,
+	)
 	return nil
 }
 
@@ -266,7 +271,7 @@ type sessionImportCmd struct {
 // Help is shown below the usage.
 func (*sessionImportCmd) Help() string {
 	return `The file is what loci session export wrote, or a JSON array of messages in the form of LangChain or OpenAI. The whole file is
-checked before anything is stored.
+checked before anything is stored. More than 5,000 messages, or 4 MiB of them, are stored in several parts, one after the other.
 
     loci session import trip.json --id trip-2
     echo '[{"role":"user","content":"Hi."}]' | loci session import - --id hi`
@@ -287,7 +292,8 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	done, err := session.Of(m).Import(a.ctx, file, session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode)})
+	done, err := session.Of(m).
+		Import(a.ctx, file, session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode), Parts: true})
 	if err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func (r *fileReader) count(n *yaml.Node, name string, field *int) {
 type toolEntry struct {
 	tool.Instance
 	at  string // where it was written
-	bad bool   // a fault of it was reported already
+	bad bool   // one of its faults was already reported
 }
 
 // familyNames lists the families of tools and the preset of several; toolNames, the tools of all families,
@@ -242,7 +242,7 @@ func (c *Config) checkTools(bad *faults) {
 	if !whole {
 		return
 	}
-	// Each is right for itself; together two may have one name.
+	// Each entry is right by itself, but two of them may have the same name.
 	var cfg tool.Config
 	for _, e := range c.tools {
 		cfg.Entries = append(cfg.Entries, e.Instance)

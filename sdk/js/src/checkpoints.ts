@@ -13,7 +13,7 @@ export interface TypedValue {
 export interface CheckpointWrite {
   task_id: string;
   task_path?: string;
-  /** The place among the writes of the task; below zero: written anew each time. */
+  /** The place among the writes of the task; below zero: written again each time. */
   idx: number;
   channel: string;
   value: TypedValue;

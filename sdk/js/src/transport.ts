@@ -285,3 +285,21 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", done, { once: true });
   });
 }
+
+/** Cuts values for several requests, so many of them and so many bytes of their JSON: where each part begins and ends. */
+export function parts(values: unknown[], most: number, mostBytes: number): [number, number][] {
+  const out: [number, number][] = [];
+  let bytes = 0;
+  values.forEach((value, i) => {
+    const size = Buffer.byteLength(JSON.stringify(value) ?? "");
+    const last = out.at(-1);
+    if (last === undefined || i - last[0] >= most || bytes + size > mostBytes) {
+      out.push([i, i + 1]);
+      bytes = size;
+    } else {
+      last[1] = i + 1;
+      bytes += size;
+    }
+  });
+  return out;
+}

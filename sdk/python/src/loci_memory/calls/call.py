@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from json import dumps
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -60,6 +61,19 @@ class Call(Generic[T]):
 def given(**fields: Any) -> JSON:
     """The fields that are not None: an absent field has the server's default."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def parts(values: Sequence[Any], most: int, most_bytes: int) -> list[slice]:
+    """Cuts values for several requests: so many of them, and so many bytes of their JSON."""
+    cuts: list[slice] = []
+    start = total = 0
+    for i, value in enumerate(values):
+        size = len(dumps(value, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass"))
+        if i > start and (i - start == most or total + size > most_bytes):
+            cuts.append(slice(start, i))
+            start, total = i, 0
+        total += size
+    return [*cuts, slice(start, len(values))] if start < len(values) else cuts
 
 
 def segment(field: str, value: str) -> str:
