@@ -25,7 +25,9 @@ func sumOf(score float64) float64 { return (math.Log(score/(1-score)) + 4.1) / 5
 func TestRankByHand(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	hit := func(id byte, age int, share, covered, similarity float64) Hit {
-		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour), Keyword: 10 * share, KeywordRank: 1, KeywordShare: share, Covered: covered,
+		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour),
+			Keyword: 10 * share, KeywordRank: 1,
+			KeywordShare: share, Covered: covered,
 			Similarity: similarity, Embedded: !math.IsNaN(similarity)}
 	}
 	none := math.NaN()
@@ -41,10 +43,12 @@ func TestRankByHand(t *testing.T) {
 		"more than the best":          {Keyword, []Hit{hit('a', 0, 1.2, 1, none), hit('b', 0, 1.5, 1, none)}, "ba", []float64{1, 1}},
 		"below what is unrelated":     {Hybrid, []Hit{hit('a', 0, 0, 0, -0.5), hit('b', 1, 0, 0, 0.1)}, "ba", []float64{0, 0}},
 		"above what is alike":         {Semantic, []Hit{hit('a', 0, 0, 0, 0.8), hit('b', 1, 0, 0, 0.9)}, "ba", []float64{1, 1}},
-		"all the same":                {Hybrid, []Hit{hit('b', 1, 1, 1, 0.75), hit('a', 1, 1, 1, 0.75), hit('c', 0, 1, 1, 0.75)}, "cab", []float64{1, 1, 1}},
-		"without a vector":            {Hybrid, []Hit{hit('a', 0, 0.5, 1, none), hit('b', 1, 1, 1, 0.15)}, "ab", []float64{0.5, 0.3}},
-		"semantic":                    {Semantic, []Hit{hit('a', 0, 0, 0, 0.15), hit('b', 1, 0, 0, 0.75), hit('c', 2, 0, 0, 0.45)}, "bca", []float64{1, 0.5, 0}},
-		"nothing":                     {Hybrid, nil, "", nil},
+		"all the same": {Hybrid, []Hit{hit('b', 1, 1, 1, 0.75), hit('a', 1, 1, 1, 0.75), hit('c', 0, 1, 1, 0.75)},
+			"cab", []float64{1, 1, 1}},
+		"without a vector": {Hybrid, []Hit{hit('a', 0, 0.5, 1, none), hit('b', 1, 1, 1, 0.15)}, "ab", []float64{0.5, 0.3}},
+		"semantic": {Semantic, []Hit{hit('a', 0, 0, 0, 0.15), hit('b', 1, 0, 0, 0.75), hit('c', 2, 0, 0, 0.45)},
+			"bca", []float64{1, 0.5, 0}},
+		"nothing": {Hybrid, nil, "", nil},
 	} {
 		// The weight is unequal, so that one signal taken for the other shows.
 		e := ranking(SearchOptions{VectorWeight: 0.7, NeighbourShare: 0.2, ContextShare: 0.3})
@@ -66,7 +70,8 @@ func TestRankByHand(t *testing.T) {
 // except for its neighbours.
 func TestScoresAreAbsolute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := ranking(SearchOptions{VectorWeight: rapid.Float64Range(0, 1).Draw(t, "weight"), NeighbourShare: 0.2, ContextShare: 0.3})
+		weight := rapid.Float64Range(0, 1).Draw(t, "weight")
+		e := ranking(SearchOptions{VectorWeight: weight, NeighbourShare: 0.2, ContextShare: 0.3})
 		hits := rapid.SliceOfNDistinct(drawnHit, 1, 20, func(h Hit) ID { return h.ID }).Draw(t, "hits")
 		known := rapid.Float64Range(0, 1).Draw(t, "known")
 		for _, r := range e.rank(hits, Hybrid, knowing(known)) {
@@ -90,7 +95,8 @@ var drawnHit = rapid.Custom(func(t *rapid.T) Hit {
 // for 'a', which has all of them.
 func TestSequencesByHand(t *testing.T) {
 	spoken := func(id byte, share float64, speaker Speaker, neighbours string) Hit {
-		h := Hit{ID: ID{id}, KeywordShare: share, Covered: 1, Sequence: "talk", Speaker: speaker, CreatedAt: time.Unix(int64(id), 0)}
+		h := Hit{ID: ID{id}, KeywordShare: share, Covered: 1, Sequence: "talk", Speaker: speaker,
+			CreatedAt: time.Unix(int64(id), 0)}
 		for i, n := range []byte(neighbours) {
 			if n != '-' {
 				h.Neighbours[i] = ID{n}
@@ -137,7 +143,8 @@ func TestSequencesByHand(t *testing.T) {
 			if r.ID[0] == 'c' && math.Abs(sumOf(r.score)-c.want) > 1e-9 {
 				t.Errorf("%s: the sum is %v, want %v; %+v", name, sumOf(r.score), c.want, x)
 			}
-			if parts := x.KeywordPart + x.VectorPart + x.ContextPart + x.NeighbourPart; math.Abs(sumOf(r.score)-parts) > 1e-9 {
+			parts := x.KeywordPart + x.VectorPart + x.ContextPart + x.NeighbourPart
+			if math.Abs(sumOf(r.score)-parts) > 1e-9 {
 				t.Errorf("%s: the sum is %v, the parts come to %v", name, sumOf(r.score), parts)
 			}
 		}
@@ -147,7 +154,8 @@ func TestSequencesByHand(t *testing.T) {
 // What was lifted lifts no other.
 func TestNeighboursDoNotAddUp(t *testing.T) {
 	e := ranking(SearchOptions{NeighbourShare: 0.5})
-	chain := []Hit{{ID: ID{'a'}, KeywordShare: 1, Covered: 1}, {ID: ID{'b'}, Neighbours: [4]ID{1: {'a'}}}, {ID: ID{'c'}, Neighbours: [4]ID{1: {'b'}}}}
+	chain := []Hit{{ID: ID{'a'}, KeywordShare: 1, Covered: 1},
+		{ID: ID{'b'}, Neighbours: [4]ID{1: {'a'}}}, {ID: ID{'c'}, Neighbours: [4]ID{1: {'b'}}}}
 	want := map[byte]float64{'a': 1, 'b': 0.5, 'c': 0}
 	for _, r := range e.rank(chain, Hybrid, knowing(1)) {
 		if got := sumOf(r.score); math.Abs(got-want[r.ID[0]]) > 1e-9 {
@@ -179,7 +187,8 @@ func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 func TestScoresStayInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0, 1)
-		e := ranking(SearchOptions{VectorWeight: share.Draw(t, "weight"), NeighbourShare: share.Draw(t, "neighbours"), ContextShare: share.Draw(t, "context")})
+		e := ranking(SearchOptions{VectorWeight: share.Draw(t, "weight"),
+			NeighbourShare: share.Draw(t, "neighbours"), ContextShare: share.Draw(t, "context")})
 		last := math.Inf(1)
 		hits, mode := rapid.SliceOf(drawnHit).Draw(t, "hits"), rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode")
 		for _, r := range e.rank(hits, mode, knowing(share.Draw(t, "known"))) {

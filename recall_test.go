@@ -57,7 +57,8 @@ func zoo(t testing.TB, m *loci.Memory, c *locitest.Clock) {
 		word := []string{"zebra", "zebra crossing", "a striped zebra in the zoo"}[i%3]
 		switch i % 4 {
 		case 0, 1:
-			locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p", Importance: new(float64(i % 11)),
+			locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p",
+				Importance: new(float64(i % 11)),
 				Permanence: []loci.Permanence{loci.Volatile, loci.Permanent}[i%2]})
 		case 2:
 			id := addRule(t, m, loci.NewRule{Content: fmt.Sprintf("%s rule %d", word, i), Scope: []string{"", "health"}[i/4%2]})
@@ -67,7 +68,8 @@ func zoo(t testing.TB, m *loci.Memory, c *locitest.Clock) {
 				}
 			}
 		default:
-			addEpisode(t, m, loci.NewEpisode{Content: fmt.Sprintf("%s episode %d", word, i), Butler: []string{"health", "other"}[i/4%2], Importance: new(float64(i % 11))})
+			addEpisode(t, m, loci.NewEpisode{Content: fmt.Sprintf("%s episode %d", word, i),
+				Butler: []string{"health", "other"}[i/4%2], Importance: new(float64(i % 11))})
 		}
 		c.Advance(7 * time.Hour)
 	}
@@ -139,7 +141,9 @@ func TestRecallEqualsTheFormula(t *testing.T) {
 
 func recordOf(t testing.TB, s loci.Store, id loci.ID) loci.Record {
 	t.Helper()
-	records, _, err := s.Records(t.Context(), locitest.Tenant(t, "t"), loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}, NotLive: true}, loci.Page{})
+	records, _, err := s.Records(t.Context(), locitest.Tenant(t, "t"), loci.Filter{
+		Within: []loci.Namespace{{}}, IDs: []loci.ID{id}, NotLive: true,
+	}, loci.Page{})
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -406,7 +410,8 @@ func TestStoresRecallTheSame(t *testing.T) {
 	var all [][]string
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c, next := locitest.NewClock(), uint8(0)
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}, NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now,
+			Embedder: &locitest.WordEmbedder{Name: "w"}, NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
 		zoo(t, m, c)
 		var out []string
 		for _, mode := range []loci.Mode{loci.Hybrid, loci.Keyword, loci.Semantic} {

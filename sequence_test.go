@@ -77,7 +77,8 @@ func TestAPlaceIsPartOfANote(t *testing.T) {
 		position int64
 		want     loci.Outcome
 	}{{"", 0, loci.Created}, {"", 0, loci.DuplicateOf}, {"s", 0, loci.Created}, {"s", 1, loci.Created}, {"t", 1, loci.Created}, {"s", 1, loci.DuplicateOf}} {
-		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Yes.", Sequence: c.sequence, Position: c.position}); got.Outcome != c.want {
+		got := locitest.StoreFact(t, m, loci.NewFact{Content: "Yes.", Sequence: c.sequence, Position: c.position})
+		if got.Outcome != c.want {
 			t.Errorf("%q %d: %s, want %s", c.sequence, c.position, got.Outcome, c.want)
 		}
 	}
@@ -93,7 +94,8 @@ func TestImportRefusesABadPlace(t *testing.T) {
 		`"sequence":"` + strings.Repeat("s", 257) + `"`: "line 2: sequence is 257 bytes", `"sequence":"\u0000"`: "line 2: sequence must not",
 	} {
 		text := strings.Replace(good, `"sequence":"s","position":7`, bad, 1)
-		_, err := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "v").Import(t.Context(), strings.NewReader(text), nil)
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "v")
+		_, err := m.Import(t.Context(), strings.NewReader(text), nil)
 		locitest.WantCode(t, err, loci.Invalid)
 		if text == good || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", bad, err)
