@@ -31,6 +31,17 @@ func (c *encoder) query(ctx context.Context, text string) (row []float32, known 
 	return c.Query(ctx, text)
 }
 
+// scale is what the cosines of the embedder mean.
+func (c *encoder) scale(configured Scale) Scale {
+	if configured != (Scale{}) {
+		return configured
+	}
+	if s, ok := c.embedder.(ScaledEmbedder); ok && s.Scale().fits() {
+		return s.Scale()
+	}
+	return DefaultScale
+}
+
 // reweigh is for [Probe].Reweigh; nil: the embedder cannot weigh words.
 func (c *encoder) reweigh(text string) func(weight func(word string) float64) []float32 {
 	return c.Reweigh(text)

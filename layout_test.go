@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"": {
 		"internal/attribute", "internal/caller", "internal/condition", "internal/decay", "internal/embedcall",
 		"internal/fence", "internal/fit", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/lesson",
-		"internal/mcpmemory", "internal/patience", "internal/retrieval", "internal/seal", "internal/secret",
+		"internal/mcpmemory", "internal/patience", "internal/rank", "internal/retrieval", "internal/seal", "internal/secret",
 		"internal/sequence", "internal/shown", "internal/turn",
 	},
 	"internal/attribute":    {"internal/jsonform"},
@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"internal/lesson":       {},
 	"internal/mcpmemory":    {"internal/jsonform", "internal/jsonguard"},
 	"internal/patience":     {},
+	"internal/rank":         {},
 	"internal/shown":        {},
 	"internal/turn":         {},
 	"internal/jsonform":     {},

@@ -51,6 +51,8 @@ type RecallQuery struct {
 	// engine, 0.2; 0 brings fading memories back.
 	MinConfidence *float64
 
+	MinScore float64 // a fit of at least so much, 0 to 1; 0: whatever fits best
+
 	// Touch counts a use of each memory returned. A failure to count is only logged.
 	Touch bool
 }
@@ -60,6 +62,7 @@ type Recalled struct {
 	Record     Record
 	Passage    string        // the part of its text that fits best
 	Score      float64       // 0 to 1
+	Fit        float64       // its [Match.Score]: the chance that it answers, whatever else matters
 	Confidence float64       // effective, at the moment of the query; of an episode 1
 	Speaker    string        // who said it; see [Match]
 	Explain    RecallExplain // how the score came about
@@ -82,6 +85,7 @@ type RecallExplain struct {
 type RecallResult struct {
 	Memories    []Recalled
 	Weights     RecallWeights // that the scores were made with
+	Unfit       int           // how many candidates were left out for MinScore
 	KeywordOnly bool          // as in [Result]
 	At          time.Time     // the moment of the query
 }
@@ -89,7 +93,7 @@ type RecallResult struct {
 // Recall finds the memories that matter for a topic: of the best Limit by keyword
 // and the best Limit by similarity, those with the highest score, which weighs
 // relevance, importance, recency of use and effective confidence:
-// docs/scoring.md has the formulas. Ties: newer first, then by id. What is
+// docs/scoring.md has the formulas. Each says how well it fits by itself, too. Ties: newer first, then by id. What is
 // superseded, expired or forgotten is never found.
 func (m *Memory) Recall(ctx context.Context, q RecallQuery) (RecallResult, error) {
 	if len(q.Kinds) == 0 {
@@ -126,14 +130,15 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 		if err != nil {
 			return RecallResult{}, err
 		}
-		matches, stale, err := m.loadAll(ctx, all, rankLists(hits, q.Limit))
+		ranked, unfit := fitting(rankLists(hits, q.Limit), score(hits, m.engine.ranking(words.Mode, p)), q.MinScore)
+		matches, stale, err := m.loadAll(ctx, all, ranked)
 		if err != nil {
 			return RecallResult{}, err
 		}
 		if stale && attempt < 3 {
 			continue
 		}
-		result := RecallResult{Weights: w, KeywordOnly: p.keywordOnly, At: now}
+		result := RecallResult{Weights: w, Unfit: unfit, KeywordOnly: p.keywordOnly, At: now}
 		if result.Memories, err = m.engine.compose(matches, w, q.Limit, now); err != nil {
 			return RecallResult{}, err
 		}
@@ -162,6 +167,8 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 		return Query{}, Errorf(Invalid, "query must not be empty")
 	case q.Limit < 1 || q.Limit > MaxRecallLimit:
 		return Query{}, Errorf(Invalid, "limit is %d; it must be 1 to %d", q.Limit, MaxRecallLimit)
+	case !(q.MinScore >= 0 && q.MinScore <= 1):
+		return Query{}, Errorf(Invalid, "min_score is %v; it must be 0 to 1", q.MinScore)
 	case !(*q.MinConfidence >= 0 && *q.MinConfidence <= 1):
 		return Query{}, Errorf(Invalid, "min_confidence is %v; it must be 0 to 1", *q.MinConfidence)
 	}
@@ -234,6 +241,21 @@ func rankLists(hits []Hit, limit int) []scored {
 	return out
 }
 
+// fitting gives ranked hits the scores that they have among all, and leaves out those
+// with less than some, which it counts.
+func fitting(ranked, all []scored, least float64) (fit []scored, unfit int) {
+	scores := make(map[ID]float64, len(all))
+	for i := range all {
+		scores[all[i].ID] = all[i].score
+	}
+	for _, s := range ranked {
+		if s.score = scores[s.ID]; s.score >= least {
+			fit = append(fit, s)
+		}
+	}
+	return fit, len(ranked) - len(fit)
+}
+
 // loadAll is load for more hits than a page has.
 func (m *Memory) loadAll(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
 	for part := range slices.Chunk(ranked, 500) {
@@ -260,8 +282,8 @@ func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.T
 		}
 		x.Importance = importance / MaxImportance
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
-		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Confidence: x.Confidence,
-			Speaker: match.Speaker, Explain: x}
+		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Fit: match.Score,
+			Confidence: x.Confidence, Speaker: match.Speaker, Explain: x}
 	}
 	slices.SortFunc(out, func(a, b Recalled) int { return compareRecalled(&a, &b) })
 	return out[:min(limit, len(out))], nil

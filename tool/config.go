@@ -73,6 +73,10 @@ type Instance struct {
 	// content_and_artifact adds the raw objects in the structured form.
 	ResponseFormat string `json:"response_format,omitempty" yaml:"response_format,omitempty"`
 
+	// MinScore of the tools that search is the least score of a result where the call
+	// names none, 0 to 1; default 0: whatever fits best.
+	MinScore float64 `json:"min_score,omitempty" yaml:"min_score,omitempty"`
+
 	// Of this entry, in place of what all tools have: the time limit of a call, 1ms to 10m; how careful
 	// clients are to be, SideEffecting also for tools that only read; and how many results a search
 	// gives that names no number.

@@ -32,6 +32,8 @@ type noteSearchInput struct {
 	TopK                int      `json:"top_k,omitempty" jsonschema:"Most results to return"`
 	IncludeConversation bool     `json:"include_conversation,omitempty" jsonschema:"Also search the current conversation"`
 	Tags                []string `json:"tags,omitempty" jsonschema:"Only notes that have all of these tags"`
+
+	MinScore decimal `json:"min_score,omitzero"`
 }
 
 type noteSaveInput struct {
@@ -85,6 +87,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 	t.scopes = []loci.Scope{loci.ScopeRead}
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["top_k"], 1, maxTopK, b.most(b.cfg.TopK))
+		i.floor(properties["min_score"])
 		properties["include_conversation"].Default = json.RawMessage("false")
 	}}
 	return declare(s, func(ctx context.Context, c *call, in noteSearchInput) (Reply, error) {
@@ -95,7 +98,9 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		r, err := m.Search(ctx, loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, Kinds: []loci.Kind{loci.KindFact}})
+		least := i.least(in.MinScore)
+		r, err := m.Search(ctx, loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, MinScore: least,
+			Kinds: []loci.Kind{loci.KindFact}})
 		if err != nil {
 			return Reply{}, err
 		}
@@ -112,7 +117,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 			})
 		}
 		if in.IncludeConversation && len(in.Tags) == 0 { // a message has no tags
-			said, err := c.searchConversation(ctx, in.Query, in.TopK)
+			said, err := c.searchConversation(ctx, in.Query, in.TopK, least)
 			if err != nil {
 				return Reply{}, err
 			}
@@ -133,7 +138,9 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 
 // searchConversation searches what was said in the caller's session; a caller without a
 // session, or without its own place, has said nothing.
-func (c *call) searchConversation(ctx context.Context, query string, limit int) (hits []saidHit, err error) {
+func (c *call) searchConversation(
+	ctx context.Context, query string, limit int, least float64,
+) (hits []saidHit, err error) {
 	talk := cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))
 	if talk == "" {
 		return nil, nil
@@ -147,7 +154,7 @@ func (c *call) searchConversation(ctx context.Context, query string, limit int) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := session.Of(m).Search(ctx, session.Search{Text: query, Session: talk, Limit: limit})
+	found, err := session.Of(m).Search(ctx, session.Search{Text: query, Session: talk, Limit: limit, MinScore: least})
 	for _, hit := range found.Hits {
 		hits = append(hits, saidHit{
 			noteHit{"", c.tool.base.scrubPassage(hit.Passage, hit.Text), round(hit.Score), sourceConversation},

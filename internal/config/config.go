@@ -242,6 +242,10 @@ func (c *Config) complete(env Environ, bad *faults) {
 			"retrieval.vector_weight %v and retrieval.keyword_weight %v must sum to 1: leave one of them out",
 			c.engine.Search.VectorWeight, c.keywordWeight))
 	}
+	if s := c.engine.Search.Scale; s != (loci.Scale{}) && s.Unrelated >= s.Alike {
+		bad.add(cmp.Or(c.origin["retrieval.alike"], c.origin["retrieval.unrelated"]), fmt.Errorf(
+			"retrieval.unrelated %v must be less than retrieval.alike %v: set both", s.Unrelated, s.Alike))
+	}
 	switch overlap := c.origin["retrieval.chunk_overlap"]; {
 	case overlap == "":
 		c.engine.Passages.Overlap = min(c.engine.Passages.Overlap, c.engine.Passages.Size/4)

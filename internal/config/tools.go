@@ -24,6 +24,7 @@ var toolKeys = []struct{ key, help string }{
 	{"actions_permitted", "of create, update and delete"},
 	{"commands", "of the tool memory: what it may do, such as [read, list]; search only if it is named"},
 	{"response_format", "content, or content_and_artifact"},
+	{"min_score", "the least score of a result of the tools that search, 0 to 1, where a call names none"},
 	{"timeout", "how long a call may take, such as 5s; default: timeouts.read or timeouts.write"},
 	{"tier", "SideEffecting: clients are to be as careful with a tool that only reads as with one that changes something"},
 	{"top_k", "how many results a search gives that names no number"},
@@ -82,6 +83,8 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			r.text(v, name, &entry.Instructions)
 		case "response_format":
 			r.choice(v, name, &entry.ResponseFormat, []string{tool.FormatContent, tool.FormatContentAndArtifact})
+		case "min_score":
+			r.share(v, name, &entry.MinScore)
 		case "memory":
 			r.text(v, name, &entry.Memory)
 		case "scope":
@@ -127,6 +130,15 @@ func (r *fileReader) text(n *yaml.Node, name string, field *string) {
 		r.fault(n, "%s must not be empty", name)
 	default:
 		*field = n.Value
+	}
+}
+
+// share reads a number from 0 to 1.
+func (r *fileReader) share(n *yaml.Node, name string, field *float64) {
+	switch {
+	case r.empty(n, name):
+	case n.Kind != yaml.ScalarNode || n.Decode(field) != nil || !(*field >= 0 && *field <= 1):
+		r.fault(n, "%s must be a number from 0 to 1, not %s", name, describe(n))
 	}
 }
 
