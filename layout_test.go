@@ -232,7 +232,7 @@ const (
 
 	// mostRootLines only ever falls: what is pure goes into packages below internal, and
 	// what others do not know into a package of its own. The goal is 10,000.
-	mostRootLines = 10_060
+	mostRootLines = 10_000
 
 	// How many lines of tests are over mostColumns still, and of [wideFiles]. Take off what
 	// you mend, add nothing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/decay"
+	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -209,26 +210,16 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 // by neither. Hits of several questions to the store are ranked as those of one:
 // what a store scores does not depend on the filter.
 func rankLists(hits []Hit, limit int) []scored {
-	rank := func(in func(h *Hit) bool, score func(h *Hit) float64, set func(h *Hit, rank int)) {
-		var list []*Hit
-		for i := range hits {
-			if in(&hits[i]) {
-				list = append(list, &hits[i])
-			}
-			set(&hits[i], 0)
-		}
-		slices.SortFunc(list, func(a, b *Hit) int {
+	by := func(in func(h *Hit) bool, score func(h *Hit) float64) []int {
+		return rank.Places(hits, limit, in, func(a, b *Hit) int {
 			return cmp.Or(cmp.Compare(score(b), score(a)), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
 		})
-		for i, h := range list[:min(limit, len(list))] {
-			set(h, i+1)
-		}
 	}
-	rank(func(h *Hit) bool { return h.KeywordRank > 0 }, func(h *Hit) float64 { return h.Keyword }, func(h *Hit, r int) { h.KeywordRank = r })
-	rank(func(h *Hit) bool { return h.VectorRank > 0 }, func(h *Hit) float64 { return h.Similarity }, func(h *Hit, r int) { h.VectorRank = r })
+	words := by(func(h *Hit) bool { return h.KeywordRank > 0 }, func(h *Hit) float64 { return h.Keyword })
+	vectors := by(func(h *Hit) bool { return h.VectorRank > 0 }, func(h *Hit) float64 { return h.Similarity })
 	out := make([]scored, 0, len(hits))
-	for _, h := range hits {
-		if h.KeywordRank == 0 && h.VectorRank == 0 {
+	for i, h := range hits {
+		if h.KeywordRank, h.VectorRank = words[i], vectors[i]; h.KeywordRank == 0 && h.VectorRank == 0 {
 			continue
 		}
 		s := scored{Hit: h, explain: Explain{KeywordRank: h.KeywordRank, VectorRank: h.VectorRank}}

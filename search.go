@@ -285,7 +285,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		}
 		return nil
 	}
-	vector, known, err := c.query(ctx, q.Text)
+	vector, known, err := c.Query(ctx, q.Text)
 	switch {
 	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
 		return m.probe(ctx, q, p)
@@ -293,7 +293,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
 		p.scale = c.scale(e.opts.Search.Scale)
 		if known >= 0.5 { // else most words mean nothing to it, however rare they are
-			p.Reweigh = c.reweigh(q.Text)
+			p.Reweigh = c.Reweigh(q.Text)
 		}
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:
