@@ -54,6 +54,8 @@ type RecallQuery struct {
 
 	MinScore float64 // a fit of at least so much, 0 to 1; 0: whatever fits best
 
+	Since, Until time.Time // as in [Query]
+
 	// Touch counts a use of each memory returned. A failure to count is only logged.
 	Touch bool
 }
@@ -88,6 +90,8 @@ type RecallResult struct {
 	Weights     RecallWeights // that the scores were made with
 	Unfit       int           // how many candidates were left out for MinScore
 	KeywordOnly bool          // as in [Result]
+	Corrections []Correction  // as in [Result]
+	Times       []NamedTime   // as in [Result]
 	At          time.Time     // the moment of the query
 }
 
@@ -124,14 +128,14 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 		return RecallResult{}, err
 	}
 	all := m.readable(now, q.Kinds...)
-	all.MinConfidence = *q.MinConfidence
+	all.MinConfidence, all.Since, all.Until = *q.MinConfidence, q.Since, q.Until
 	// A record may change between Match and reading it; then Recall ranks again.
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
 		if err != nil {
 			return RecallResult{}, err
 		}
-		ranked, unfit := fitting(rankLists(hits, q.Limit), score(hits, m.engine.ranking(words.Mode, p)), q.MinScore)
+		ranked, unfit := fitting(rankLists(hits, q.Limit), score(hits, m.engine.ranking(words.Mode, p), p.Times), q.MinScore)
 		matches, stale, err := m.loadAll(ctx, all, ranked)
 		if err != nil {
 			return RecallResult{}, err
@@ -139,7 +143,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 		if stale && attempt < 3 {
 			continue
 		}
-		result := RecallResult{Weights: w, Unfit: unfit, KeywordOnly: p.keywordOnly, At: now}
+		result := RecallResult{Weights: w, Unfit: unfit, KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times, At: now}
 		if result.Memories, err = m.engine.compose(matches, w, q.Limit, now); err != nil {
 			return RecallResult{}, err
 		}
@@ -173,7 +177,7 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	case !(*q.MinConfidence >= 0 && *q.MinConfidence <= 1):
 		return Query{}, Errorf(Invalid, "min_confidence is %v; it must be 0 to 1", *q.MinConfidence)
 	}
-	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, Scopes: q.Scopes, Kinds: q.Kinds}
+	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, Scopes: q.Scopes, Kinds: q.Kinds, Since: q.Since, Until: q.Until}
 	return words, words.Check()
 }
 
