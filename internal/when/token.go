@@ -96,9 +96,8 @@ func numeric(text string, i int) token {
 	return t
 }
 
-// date reads 2023-08-23, 2023/8/23, 2023-08, 23.08.2023, 8/23/2023 and 23/8/2023. Of two
-// numbers that may both be months the first is the month: before a slash only; elsewhere
-// the day comes first.
+// date reads 2023-08-23, 2023/8/23, 2023-08, 23.08.2023, 8/23/2023 and 23/8/2023. With
+// slashes the month comes first if it can be one; with other signs the day does.
 func date(text string, i int) (token, bool) {
 	var parts [3]int
 	var digits [3]int
