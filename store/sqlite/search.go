@@ -78,7 +78,9 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 			return x.index.Match(p, filter, limit, load)
 		}
 		x.mu.RUnlock()
-		if x.catchUp(seq, &p, &filter) {
+		caughtUp := x.catchUp(seq, &p, &filter)
+		x.budget.makeRoom(0) // for what it has grown by
+		if caughtUp {
 			continue
 		}
 		before := need
@@ -99,7 +101,6 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		if err != nil && !errors.Is(err, errAgain) {
 			return nil, err
 		}
-		x.budget.makeRoom(0)
 	}
 }
 
