@@ -234,6 +234,7 @@ func (l *loading) next(x *searchIndex) (batch []*load) {
 	}
 	return batch
 }
+
 // later puts loads back in the queue: behind the others what has had its turn.
 func (l *loading) later(first, last []*load) {
 	l.mu.Lock()
