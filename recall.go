@@ -51,8 +51,8 @@ type RecallQuery struct {
 	// MinConfidence is the least effective confidence, 0 to 1. Nil: that of the
 	// engine, 0.2; 0 brings fading memories back.
 	MinConfidence *float64
-
-	MinScore float64 // a fit of at least so much, 0 to 1; 0: whatever fits best
+	MinScore      float64 // a fit of at least so much, 0 to 1; 0: whatever fits best
+	Where         Where   // on metadata, and on the subject and predicate of a fact
 
 	// Touch counts a use of each memory returned. A failure to count is only logged.
 	Touch bool
@@ -124,7 +124,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 		return RecallResult{}, err
 	}
 	all := m.readable(now, q.Kinds...)
-	all.MinConfidence = *q.MinConfidence
+	all.MinConfidence, all.Where = *q.MinConfidence, q.Where
 	// A record may change between Match and reading it; then Recall ranks again.
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })

@@ -17,6 +17,9 @@ import (
 // the best passage of a longer one.
 const excerptBytes = 2 << 10
 
+// filterText is what a model reads of filters on memories that have no value of their own.
+const filterText = `Only what matches, such as {"subject":"user"}: the subject and predicate of facts, metadata`
+
 type memorySearchInput struct {
 	Query         string   `json:"query" jsonschema:"What to look for, in plain words"`
 	Types         []string `json:"types,omitempty" jsonschema:"Default: all three"`
@@ -25,6 +28,8 @@ type memorySearchInput struct {
 	Limit         int      `json:"limit,omitempty"`
 	MinConfidence decimal  `json:"min_confidence,omitzero" jsonschema:"0 also finds what is fading"`
 	MinScore      decimal  `json:"min_score,omitzero"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type recallInput struct {
@@ -33,6 +38,8 @@ type recallInput struct {
 	Limit int    `json:"limit,omitempty"`
 
 	MinScore decimal `json:"min_score,omitzero"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type contextInput struct {
@@ -74,6 +81,7 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		within(properties["min_confidence"], 0, 1)
 		i.fit(properties["min_score"])
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in memorySearchInput) (Reply, error) {
 		q := loci.RecallQuery{Topic: in.Query, Mode: loci.Mode(in.Mode), Limit: in.Limit,
@@ -85,7 +93,7 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 			}
 			q.Kinds = append(q.Kinds, kind)
 		}
-		return b.recall(c, "query", in.Scope, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.SearchMemories(ctx, q) })
+		return b.recall(c, "query", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.SearchMemories(ctx, q) })
 	})
 }
 
@@ -97,18 +105,25 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		i.fit(properties["min_score"])
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
 		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true, MinScore: i.least(in.MinScore)}
-		return b.recall(c, "topic", in.Scope, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
+		return b.recall(c, "topic", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
 	})
 }
 
 // recall runs a query whose text is the argument of some name, and replies with
 // what it finds.
-func (b *base) recall(c *call, name, scope string, q loci.RecallQuery, run func(*loci.Memory, loci.RecallQuery) (loci.RecallResult, error)) (Reply, error) {
+func (b *base) recall(
+	c *call, name, scope string, filter map[string]any, q loci.RecallQuery,
+	run func(*loci.Memory, loci.RecallQuery) (loci.RecallResult, error),
+) (reply Reply, err error) {
 	if strings.TrimSpace(q.Topic) == "" {
 		return Reply{}, loci.Errorf(loci.Invalid, "%s must not be empty", name)
+	}
+	if q.Where, err = loci.ParseWhere(filter); err != nil {
+		return Reply{}, err
 	}
 	if scope != "" {
 		q.Scopes = []string{scope}
