@@ -18,12 +18,12 @@ import (
 const excerptBytes = 2 << 10
 
 // filterText is what a model reads of filters on memories that have no value of their own.
-const filterText = `Only what matches, such as {"subject":"user"}: the subject and predicate of facts, metadata`
+const filterText = `On metadata or keys, such as {"subject":"user"}`
 
 type memorySearchInput struct {
 	Query         string   `json:"query" jsonschema:"What to look for, in plain words"`
 	Types         []string `json:"types,omitempty" jsonschema:"Default: all three"`
-	Scope         string   `json:"scope,omitempty" jsonschema:"Facts and rules that are global or of this agent, and its episodes; default: all"`
+	Scope         string   `json:"scope,omitempty" jsonschema:"Only what is global or of this agent; default: all"`
 	Mode          string   `json:"mode,omitempty"`
 	Limit         int      `json:"limit,omitempty"`
 	MinConfidence decimal  `json:"min_confidence,omitzero" jsonschema:"0 also finds what is fading"`
@@ -108,7 +108,7 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
-		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true, MinScore: i.least(in.MinScore)}
+		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true, MinScore: i.least(in.MinScore), Weights: i.Weights}
 		return b.recall(c, "topic", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
 	})
 }
@@ -216,7 +216,7 @@ func memoryContext(b *base, t Tool, i Instance) *Tool {
 			return Reply{}, err
 		}
 		block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.TriggerPrompt, Agent: in.Butler,
-			TokenBudget: &in.TokenBudget, MinScore: i.least(in.MinScore), Clean: b.scrub})
+			TokenBudget: &in.TokenBudget, MinScore: i.least(in.MinScore), Weights: i.Weights, Clean: b.scrub})
 		if err != nil {
 			return Reply{}, err
 		}

@@ -227,7 +227,7 @@ func TestPersonSeesWhatTheAgentKeeps(t *testing.T) {
 	h.leaves()
 	h.changes()
 	h.erases()
-	if h.seen < 60 {
+	if h.seen < 100 {
 		t.Errorf("there are only %d observations", h.seen)
 	}
 }

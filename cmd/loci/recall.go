@@ -52,7 +52,8 @@ func (c *recallCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence, MinScore: c.MinScore, Where: where}
+	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence, MinScore: c.MinScore,
+		Where: where}
 	if c.Scope != "" {
 		q.Scopes = []string{c.Scope}
 	}
