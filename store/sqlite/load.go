@@ -88,7 +88,8 @@ func (f *file) join(keys []index.Key) (t ticket) {
 		}
 		one := l.loads[key]
 		if one == nil {
-			one = &load{key: key, namespace: x.number[key.Namespace], index: index.New(x.index.Space()), done: make(chan struct{})}
+			one = &load{key: key, namespace: x.number[key.Namespace], done: make(chan struct{})}
+			one.index = index.New(x.index.Space())
 			one.index.AddShard(key)
 			l.loads[key] = one
 		}
