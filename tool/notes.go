@@ -37,6 +37,8 @@ type noteSearchInput struct {
 
 	Since string `json:"since,omitempty" jsonschema:"From this date on"`
 	Until string `json:"until,omitempty" jsonschema:"Before this date"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type noteSaveInput struct {
@@ -92,17 +94,22 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		between(properties["top_k"], 1, maxTopK, b.most(b.cfg.TopK))
 		i.floor(properties["min_score"])
 		properties["include_conversation"].Default = json.RawMessage("false")
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in noteSearchInput) (Reply, error) {
 		if strings.TrimSpace(in.Query) == "" {
 			return Reply{}, loci.Errorf(loci.Invalid, "query must not be empty")
+		}
+		where, err := loci.ParseWhere(in.Filter)
+		if err != nil {
+			return Reply{}, err
 		}
 		m, err := c.notes()
 		if err != nil {
 			return Reply{}, err
 		}
 		q := loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, MinScore: i.least(in.MinScore),
-			Kinds: []loci.Kind{loci.KindFact}}
+			Where: where, Kinds: []loci.Kind{loci.KindFact}}
 		if q.Since, q.Until, err = period(in.Since, in.Until); err != nil {
 			return Reply{}, err
 		}
@@ -122,7 +129,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 				jsonform.Time(match.Record.CreatedAt), b.scrub(match.Speaker),
 			})
 		}
-		if in.IncludeConversation && len(in.Tags) == 0 { // a message has no tags
+		if in.IncludeConversation && len(in.Tags) == 0 && where.IsZero() { // a message has neither tags nor metadata
 			said, err := c.searchConversation(ctx, &q)
 			if err != nil {
 				return Reply{}, err

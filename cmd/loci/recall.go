@@ -16,6 +16,7 @@ type recallCmd struct {
 	MinScore      float64  `placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0."`
 	Since         string   `placeholder:"TIME" help:"Only what was made at this time or after: a date, a time, or how long ago (7d)."`
 	Until         string   `placeholder:"TIME" help:"Only what was made before this time."`
+	Filter        string   `placeholder:"JSON" help:"Only memories whose metadata, or subject and predicate, match."`
 	Explain       bool     `help:"Show how each score came about."`
 	place
 }
@@ -39,6 +40,10 @@ type recalledJSON struct {
 
 // Run recalls.
 func (c *recallCmd) Run(a *app) error {
+	where, err := parseFilter(c.Filter)
+	if err != nil {
+		return err
+	}
 	topic, err := a.words(c.Topic, loci.MaxQueryBytes)
 	if err != nil {
 		return err
@@ -55,7 +60,7 @@ func (c *recallCmd) Run(a *app) error {
 		return err
 	}
 	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence, MinScore: c.MinScore,
-		Since: created.since, Until: created.until}
+		Where: where, Since: created.since, Until: created.until}
 	if c.Scope != "" {
 		q.Scopes = []string{c.Scope}
 	}
