@@ -100,6 +100,7 @@ var mayImport = map[string][]string{
 		"llm",
 		"server",
 		"session",
+		"store",
 		"tool",
 		"tree",
 	},
