@@ -28,6 +28,7 @@ type RetrievalOptions struct {
 	Contexts  []string     // of [Contexts]; default ContextNone. Each is measured with each system
 	Captions  bool         // store captions of pictures, too
 	Baseline  bool         // measure SQLite FTS5 as well
+	Typing    bool         // measure questions with a typing error each as well: ModeTyping
 	Tools     bool         // save and search with the tools memory_save and memory_search, as an agent does: ModeHybrid alone
 	InMemory  bool         // keep memories in the process instead of a file
 	Dir       string       // where the files go; default a temporary directory. Nothing is left behind
@@ -184,8 +185,8 @@ func (o *RetrievalOptions) prepare() (datasets []*Dataset, err error) {
 	switch {
 	case len(o.Dirs) == 0:
 		return nil, loci.Errorf(loci.Invalid, "no dataset is named: give at least one directory")
-	case o.Tools && o.Baseline:
-		return nil, loci.Errorf(loci.Invalid, "the baseline is searched by no tool: leave out one of them")
+	case o.Tools && (o.Baseline || o.Typing):
+		return nil, loci.Errorf(loci.Invalid, "by tools there is one search a question: leave out the baseline and the typing errors")
 	case len(o.Systems) == 0:
 		return nil, loci.Errorf(loci.Invalid, "no embedder is named: give at least one, or none")
 	}
@@ -248,6 +249,9 @@ func (o *RetrievalOptions) measureOne(
 		modes := []string{ModeKeyword, ModeHybrid}
 		if r.Embedder != nil {
 			modes = []string{ModeKeyword, ModeVector, ModeHybrid}
+		}
+		if o.Typing {
+			modes, finders[ModeTyping] = append(modes, ModeTyping), mistyping(finders[ModeHybrid])
 		}
 		if o.Baseline {
 			b, failed := openBaseline(ctx, dir, d, r)
