@@ -45,11 +45,11 @@ type ContextQuery struct {
 	Prompt string // what the agent was asked; of a long one the first 16 KiB count
 	Agent  string // the butler: its scope and "global", and its episodes
 
-	// TokenBudget is the number of tokens the whole text has at most, 0 to 200,000.
-	// Nil: 3000.
+	// TokenBudget is the number of tokens the whole text has at most, 0 to 200,000; nil: 3000.
 	TokenBudget *int
 
-	MinScore float64 // as in [RecallQuery]
+	MinScore float64        // as in [RecallQuery]
+	Weights  *RecallWeights // the same
 
 	// Clean, when not nil, is given every stored text before it is shown and counted,
 	// such as to take credentials out that were stored as written.
@@ -107,7 +107,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		return ContextBlock{}, err
 	}
 	o := &m.engine.opts
-	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.Recall.Weights, At: m.engine.now()}
+	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), At: m.engine.now()}
 	clean := q.Clean
 	if clean == nil {
 		clean = func(text string) string { return text }
@@ -116,12 +116,11 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	var sections [3]fit.Section[Recalled]
 	for i, s := range contextSections {
 		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: []string{q.Agent}, Kinds: []Kind{s.kind},
-			Limit: contextCandidates, MinScore: q.MinScore},
-			o.Recall.Weights, block.At, &p)
+			Limit: contextCandidates, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p)
 		if err != nil {
 			return ContextBlock{}, err
 		}
-		block.Unfit += found.Unfit
+		block.Unfit, block.Weights = block.Unfit+found.Unfit, found.Weights
 		block.KeywordOnly = block.KeywordOnly || found.KeywordOnly
 		sections[i] = fit.Section[Recalled]{Heading: s.heading, Share: s.share(o.ContextQuotas)}
 		for j := range found.Memories {

@@ -285,8 +285,7 @@ func (o *SearchOptions) check() error {
 }
 
 func (o *RecallOptions) check() error {
-	w := o.Weights
-	if err := checkShares("recall weights", w.Relevance, w.Importance, w.Recency, w.Confidence); err != nil {
+	if err := o.Weights.check("recall weights"); err != nil {
 		return err
 	}
 	for _, weight := range []float64{o.Maturity.Proven, o.Maturity.Established, o.Maturity.Candidate} {
@@ -327,6 +326,10 @@ func checkShares(name string, shares ...float64) error {
 		return Errorf(Invalid, "%s are %v; they must sum to 1", name, shares)
 	}
 	return nil
+}
+
+func (w RecallWeights) check(name string) error {
+	return checkShares(name, w.Relevance, w.Importance, w.Recency, w.Confidence)
 }
 
 func setDefault[T comparable](field *T, value T) {

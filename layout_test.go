@@ -101,6 +101,7 @@ var mayImport = map[string][]string{
 		"llm",
 		"server",
 		"session",
+		"store",
 		"tool",
 		"tree",
 	},

@@ -48,11 +48,11 @@ type RecallQuery struct {
 	Mode   Mode   // default Hybrid
 	Limit  int    // 1 to 500; default 20
 
-	// MinConfidence is the least effective confidence, 0 to 1. Nil: that of the
-	// engine, 0.2; 0 brings fading memories back.
+	// MinConfidence is the least effective confidence, 0 to 1; 0: fading memories, too; nil: that of the engine, 0.2.
 	MinConfidence *float64
-
-	MinScore float64 // a fit of at least so much, 0 to 1; 0: whatever fits best
+	MinScore      float64        // a fit of at least so much, 0 to 1; 0: whatever fits best
+	Where         Where          // on metadata, and on the subject and predicate of a fact
+	Weights       *RecallWeights // nil: those of the engine; [Memory.SearchMemories] has its own
 
 	// Touch counts a use of each memory returned. A failure to count is only logged.
 	Touch bool
@@ -100,7 +100,7 @@ func (m *Memory) Recall(ctx context.Context, q RecallQuery) (RecallResult, error
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule}
 	}
-	result, err := m.recall(ctx, q, m.engine.opts.Recall.Weights, m.engine.now(), &probing{})
+	result, err := m.recall(ctx, q, m.engine.now(), &probing{})
 	if err == nil && q.Touch {
 		m.countUses(ctx, result)
 	}
@@ -113,18 +113,19 @@ func (m *Memory) SearchMemories(ctx context.Context, q RecallQuery) (RecallResul
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule, KindEpisode}
 	}
-	return m.recall(ctx, q, RecallWeights{Relevance: 1}, m.engine.now(), &probing{})
+	q.Weights = &RecallWeights{Relevance: 1}
+	return m.recall(ctx, q, m.engine.now(), &probing{})
 }
 
-// recall ranks with weights, as of a moment. Several calls for one topic may share
+// recall ranks as of a moment. Several calls for one topic may share
 // what they look for.
-func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now time.Time, p *probing) (RecallResult, error) {
+func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *probing) (RecallResult, error) {
 	words, err := m.checkRecall(&q)
 	if err != nil {
 		return RecallResult{}, err
 	}
 	all := m.readable(now, q.Kinds...)
-	all.MinConfidence = *q.MinConfidence
+	all.MinConfidence, all.Where = *q.MinConfidence, q.Where
 	// A record may change between Match and reading it; then Recall ranks again.
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
@@ -139,20 +140,17 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 		if stale && attempt < 3 {
 			continue
 		}
-		result := RecallResult{Weights: w, Unfit: unfit, KeywordOnly: p.keywordOnly, At: now}
-		if result.Memories, err = m.engine.compose(matches, w, q.Limit, now); err != nil {
-			return RecallResult{}, err
-		}
-		return result, nil
+		result := RecallResult{Weights: *q.Weights, Unfit: unfit, KeywordOnly: p.keywordOnly, At: now}
+		result.Memories, err = m.engine.compose(matches, result.Weights, q.Limit, now)
+		return result, err
 	}
 }
 
 // checkRecall checks a query and fills in its defaults.
 func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	setDefault(&q.Limit, DefaultRecallLimit)
-	if q.MinConfidence == nil {
-		q.MinConfidence = &m.engine.opts.Recall.MinConfidence
-	}
+	setDefault(&q.MinConfidence, &m.engine.opts.Recall.MinConfidence)
+	setDefault(&q.Weights, &m.engine.opts.Recall.Weights)
 	for _, kind := range q.Kinds {
 		if err := memoryKind(kind); err != nil {
 			return Query{}, err
@@ -168,12 +166,13 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 		return Query{}, Errorf(Invalid, "query must not be empty")
 	case q.Limit < 1 || q.Limit > MaxRecallLimit:
 		return Query{}, Errorf(Invalid, "limit is %d; it must be 1 to %d", q.Limit, MaxRecallLimit)
-	case !(q.MinScore >= 0 && q.MinScore <= 1):
-		return Query{}, Errorf(Invalid, "min_score is %v; it must be 0 to 1", q.MinScore)
 	case !(*q.MinConfidence >= 0 && *q.MinConfidence <= 1):
 		return Query{}, Errorf(Invalid, "min_confidence is %v; it must be 0 to 1", *q.MinConfidence)
 	}
-	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, Scopes: q.Scopes, Kinds: q.Kinds}
+	if err := q.Weights.check("weights"); err != nil {
+		return Query{}, err
+	}
+	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, MinScore: q.MinScore, Scopes: q.Scopes, Kinds: q.Kinds}
 	return words, words.Check()
 }
 

@@ -61,7 +61,7 @@ type searchRequest struct {
 	Types         []loci.Kind    `json:"types,omitempty" enum:"fact,rule,episode,item" doc:"Absent: all of these"`
 	Scopes        []string       `json:"scopes,omitempty" doc:"Of facts and rules; the agents of episodes. Absent: all"`
 	Tags          []string       `json:"tags,omitempty" doc:"Only memories that have all of them"`
-	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata and the fields of items, all of which must hold"`
+	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, the subject and predicate of facts, and the fields of items, all of which must hold"`
 	MinConfidence float64        `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1"`
 	MinScore      float64        `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that a memory answers. Absent: whatever fits best"`
 	Limit         *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
@@ -89,7 +89,10 @@ type recallRequest struct {
 	MinConfidence *float64    `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1; absent: that of the server, 0 brings fading memories back"`
 	MinScore      float64     `json:"min_score,omitempty" doc:"The least fit, 0 to 1: about the chance that a memory answers. Absent: whatever matters most"`
 	Limit         *int        `json:"limit,omitempty" doc:"1 to 500; absent: 20"`
-	Touch         bool        `json:"touch,omitempty" doc:"Count a use of each memory returned"`
+
+	Filter map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, and on the subject and predicate of facts, all of which must hold"`
+
+	Touch bool `json:"touch,omitempty" doc:"Count a use of each memory returned"`
 }
 
 type recalled struct {
@@ -184,6 +187,9 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 	}
 	q := loci.RecallQuery{Topic: in.Topic, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes,
 		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Touch: in.Touch}
+	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
+		return reply, err
+	}
 	if q.Limit, err = limitOf(in.Limit, loci.MaxRecallLimit); err != nil {
 		return reply, err
 	}

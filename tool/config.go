@@ -84,6 +84,9 @@ type Instance struct {
 	Tier    Tier     `json:"tier,omitempty" yaml:"tier,omitempty"`
 	TopK    int      `json:"top_k,omitempty" yaml:"top_k,omitempty"`
 
+	// Weights of the scores of memory_recall and memory_context; default: those of the engine.
+	Weights *loci.RecallWeights `json:"weights,omitempty" yaml:"weights,omitempty"`
+
 	names map[string]string // what the tools of the entry are called, by their own names
 
 	// Unwired tools of files have no memory: every call is ENOTMEM.

@@ -17,14 +17,19 @@ import (
 // the best passage of a longer one.
 const excerptBytes = 2 << 10
 
+// filterText is what a model reads of filters on memories that have no value of their own.
+const filterText = `On metadata or keys, such as {"subject":"user"}`
+
 type memorySearchInput struct {
 	Query         string   `json:"query" jsonschema:"What to look for, in plain words"`
 	Types         []string `json:"types,omitempty" jsonschema:"Default: all three"`
-	Scope         string   `json:"scope,omitempty" jsonschema:"Facts and rules that are global or of this agent, and its episodes; default: all"`
+	Scope         string   `json:"scope,omitempty" jsonschema:"Only what is global or of this agent; default: all"`
 	Mode          string   `json:"mode,omitempty"`
 	Limit         int      `json:"limit,omitempty"`
 	MinConfidence decimal  `json:"min_confidence,omitzero" jsonschema:"0 also finds what is fading"`
 	MinScore      decimal  `json:"min_score,omitzero"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type recallInput struct {
@@ -33,6 +38,8 @@ type recallInput struct {
 	Limit int    `json:"limit,omitempty"`
 
 	MinScore decimal `json:"min_score,omitzero"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type contextInput struct {
@@ -74,6 +81,7 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		within(properties["min_confidence"], 0, 1)
 		i.fit(properties["min_score"])
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in memorySearchInput) (Reply, error) {
 		q := loci.RecallQuery{Topic: in.Query, Mode: loci.Mode(in.Mode), Limit: in.Limit,
@@ -85,7 +93,7 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 			}
 			q.Kinds = append(q.Kinds, kind)
 		}
-		return b.recall(c, "query", in.Scope, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.SearchMemories(ctx, q) })
+		return b.recall(c, "query", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.SearchMemories(ctx, q) })
 	})
 }
 
@@ -97,18 +105,25 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		i.fit(properties["min_score"])
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
-		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true, MinScore: i.least(in.MinScore)}
-		return b.recall(c, "topic", in.Scope, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
+		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true, MinScore: i.least(in.MinScore), Weights: i.Weights}
+		return b.recall(c, "topic", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
 	})
 }
 
 // recall runs a query whose text is the argument of some name, and replies with
 // what it finds.
-func (b *base) recall(c *call, name, scope string, q loci.RecallQuery, run func(*loci.Memory, loci.RecallQuery) (loci.RecallResult, error)) (Reply, error) {
+func (b *base) recall(
+	c *call, name, scope string, filter map[string]any, q loci.RecallQuery,
+	run func(*loci.Memory, loci.RecallQuery) (loci.RecallResult, error),
+) (reply Reply, err error) {
 	if strings.TrimSpace(q.Topic) == "" {
 		return Reply{}, loci.Errorf(loci.Invalid, "%s must not be empty", name)
+	}
+	if q.Where, err = loci.ParseWhere(filter); err != nil {
+		return Reply{}, err
 	}
 	if scope != "" {
 		q.Scopes = []string{scope}
@@ -201,7 +216,7 @@ func memoryContext(b *base, t Tool, i Instance) *Tool {
 			return Reply{}, err
 		}
 		block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.TriggerPrompt, Agent: in.Butler,
-			TokenBudget: &in.TokenBudget, MinScore: i.least(in.MinScore), Clean: b.scrub})
+			TokenBudget: &in.TokenBudget, MinScore: i.least(in.MinScore), Weights: i.Weights, Clean: b.scrub})
 		if err != nil {
 			return Reply{}, err
 		}

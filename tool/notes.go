@@ -34,6 +34,8 @@ type noteSearchInput struct {
 	Tags                []string `json:"tags,omitempty" jsonschema:"Only notes that have all of these tags"`
 
 	MinScore decimal `json:"min_score,omitzero"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type noteSaveInput struct {
@@ -89,10 +91,15 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		between(properties["top_k"], 1, maxTopK, b.most(b.cfg.TopK))
 		i.floor(properties["min_score"])
 		properties["include_conversation"].Default = json.RawMessage("false")
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in noteSearchInput) (Reply, error) {
 		if strings.TrimSpace(in.Query) == "" {
 			return Reply{}, loci.Errorf(loci.Invalid, "query must not be empty")
+		}
+		where, err := loci.ParseWhere(in.Filter)
+		if err != nil {
+			return Reply{}, err
 		}
 		m, err := c.notes()
 		if err != nil {
@@ -100,7 +107,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		}
 		least := i.least(in.MinScore)
 		r, err := m.Search(ctx, loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, MinScore: least,
-			Kinds: []loci.Kind{loci.KindFact}})
+			Where: where, Kinds: []loci.Kind{loci.KindFact}})
 		if err != nil {
 			return Reply{}, err
 		}
@@ -116,7 +123,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 				jsonform.Time(match.Record.CreatedAt), b.scrub(match.Speaker),
 			})
 		}
-		if in.IncludeConversation && len(in.Tags) == 0 { // a message has no tags
+		if in.IncludeConversation && len(in.Tags) == 0 && where.IsZero() { // a message has neither tags nor metadata
 			said, err := c.searchConversation(ctx, in.Query, in.TopK, least)
 			if err != nil {
 				return Reply{}, err

@@ -204,6 +204,7 @@ func TestNoteIncludeConversation(t *testing.T) {
 		"session first":     {in(loci.Vars{loci.VarThread: "before", loci.VarSession: "now"}), `{"query":"cold","include_conversation":true}`, []string{"The tea is cold, my key is [REDACTED]"}},
 		"an unknown one":    {in(loci.Vars{loci.VarSession: "never"}), `{"query":"tea","include_conversation":true}`, []string{"Likes tea", "Tea at five"}},
 		"messages, no tags": {in(loci.Vars{loci.VarSession: "now"}), `{"query":"tea","include_conversation":true,"tags":["drinks"]}`, []string{"Tea at five"}},
+		"messages, no key":  {in(loci.Vars{loci.VarSession: "now"}), `{"query":"tea","include_conversation":true,"filter":{"subject":"user"}}`, nil},
 	} {
 		var got []string
 		for _, hit := range notes(t, set, c.caller, c.args) {

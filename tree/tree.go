@@ -172,6 +172,8 @@ type entryBody struct {
 	Next    int64     `json:"next,omitempty"`    // of a file: the number of its next block
 	Kept    []int64   `json:"kept,omitempty"`    // of a file: versions whose state is kept, rising
 	Retired []retired `json:"retired,omitempty"` // of a file: blocks that only kept states need
+
+	Source loci.Source `json:"source,omitzero"` // of a file: who wrote its current content
 }
 
 // An entry is a record of KindFile, taken apart.

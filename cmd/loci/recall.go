@@ -13,6 +13,7 @@ type recallCmd struct {
 	Scope         string   `placeholder:"NAME" help:"Only what is global or of this agent."`
 	MinConfidence *float64 `placeholder:"X" help:"The least effective confidence, 0 to 1. Default: recall.min_confidence."`
 	MinScore      float64  `placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0."`
+	Filter        string   `placeholder:"JSON" help:"Only memories whose metadata, or subject and predicate, match."`
 	Explain       bool     `help:"Show how each score came about."`
 	place
 }
@@ -36,6 +37,10 @@ type recalledJSON struct {
 
 // Run recalls.
 func (c *recallCmd) Run(a *app) error {
+	where, err := parseFilter(c.Filter)
+	if err != nil {
+		return err
+	}
 	topic, err := a.words(c.Topic, loci.MaxQueryBytes)
 	if err != nil {
 		return err
@@ -47,7 +52,8 @@ func (c *recallCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence, MinScore: c.MinScore}
+	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence, MinScore: c.MinScore,
+		Where: where}
 	if c.Scope != "" {
 		q.Scopes = []string{c.Scope}
 	}

@@ -16,7 +16,7 @@ type searchCmd struct {
 	Limit    int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
 	Offset   int      `placeholder:"N" help:"Results to pass over."`
 	Tag      []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
-	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
+	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
 	MinScore float64  `placeholder:"X" help:"Only results with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
 	Explain  bool     `help:"Show how each score came about."`

@@ -21,6 +21,7 @@ import (
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/llm"
 	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tree"
 )
 
@@ -32,10 +33,11 @@ const MaxBytes = 1 << 20
 type Config struct {
 	File string // that was read; empty: none
 
-	Store  string // its URL
-	Tenant loci.Tenant
-	Vars   loci.Vars // whose memory it is
-	Scopes []loci.Scope
+	Store        string // its URL
+	StoreOptions store.Options
+	Tenant       loci.Tenant
+	Vars         loci.Vars // whose memory it is
+	Scopes       []loci.Scope
 
 	Embedding    embedding.Config // with the key of its service
 	MaxContent   int              // bytes of one memory's text

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/llm"
 	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -64,6 +66,12 @@ var settings = []Setting{
 	{Key: "store", Flag: "store", Form: Text, Default: "sqlite:<data directory>/loci/loci.db",
 		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, or memory: (in YAML with quotes) to forget everything at exit.",
 		set:  func(c *Config, v string) error { c.Store = v; return notEmpty(v) }},
+	{Key: "store.max_open", Form: Integer, Default: strconv.Itoa(store.DefaultMaxOpen),
+		Help: "Files of tenants that are open at once, 1 to 100,000; each takes a few file descriptors. In the file as one word: store.max_open.",
+		set:  func(c *Config, v string) error { return setInt(&c.StoreOptions.MaxOpen, v, 1, 100_000) }},
+	{Key: "index.memory", Form: Integer, Default: strconv.Itoa(store.DefaultIndexMemory),
+		Help: "Bytes that the search indexes of all tenants may take together, from 1 MiB; about 1,400 a memory. What was not searched for longest makes room; a search that needs more is refused.",
+		set:  func(c *Config, v string) error { return setInt64(&c.StoreOptions.IndexMemory, v, 1<<20, 1<<50) }},
 	{Key: "tenant", Flag: "tenant", Form: Text, Default: "default",
 		Help: "The tenant: the hard wall between memories.",
 		set:  func(c *Config, v string) (err error) { c.Tenant, err = loci.NewTenant(v); return err }},

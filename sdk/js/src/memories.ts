@@ -27,7 +27,7 @@ export interface SearchRequest {
   types?: MemoryType[];
   scopes?: string[];
   tags?: string[];
-  /** Conditions on metadata and the fields of items, all of which must hold. */
+  /** Conditions on metadata, the subject and predicate of facts, and the fields of items, all of which must hold. */
   filter?: Record<string, unknown>;
   /** 0 to 1. */
   min_confidence?: number;
@@ -53,6 +53,8 @@ export interface RecallRequest {
   types?: Exclude<MemoryType, "item">[];
   scopes?: string[];
   min_confidence?: number;
+  /** Conditions on metadata, and on the subject and predicate of facts. */
+  filter?: Record<string, unknown>;
   /** The least fit, 0 to 1: about the chance that a memory answers. */
   min_score?: number;
   /** 1 to 500; default 20. */
@@ -76,6 +78,8 @@ export interface ContextRequest {
   butler?: string;
   /** The most tokens of the text, 0 to 200000; default 3000. */
   token_budget?: number;
+  /** Conditions on metadata, and on the subject and predicate of facts. */
+  filter?: Record<string, unknown>;
   /** The least fit, 0 to 1: about the chance that a memory answers. */
   min_score?: number;
 }

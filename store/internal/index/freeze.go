@@ -36,7 +36,7 @@ func OriginOf(token [16]byte, space loci.Space) segment.Origin {
 // is not looked at. It may change how the shard lies in memory.
 func (x *Index) Freeze(key Key, origin segment.Origin) []byte {
 	s := x.shards[key]
-	s.compact()
+	x.change(s, s.compact)
 	f := freezer{shard: s}
 	f.spellings()
 	f.terms()
@@ -147,14 +147,22 @@ func (f *freezer) sequences() {
 	}
 }
 
-// Attach makes a segment a part of a shard, as if its records were put in one by one. They
-// must not be there already. The bytes stay while the keeper is referred to.
-func (x *Index) Attach(key Key, g *segment.Segment, keeper any) {
+// Attach makes a segment a part of a shard, as if its records were put in one by one, but
+// for the entries that are gone by now. They must not be there already. The bytes stay
+// while the keeper is referred to.
+func (x *Index) Attach(key Key, g *segment.Segment, keeper any, gone []uint32) {
 	s := x.shards[key]
-	m := newMapped(g, x.space.Dims, keeper)
-	m.shard = s
-	s.segments = append(s.segments, m)
-	m.attach(s)
+	x.change(s, func() {
+		m := newMapped(g, x.space.Dims, keeper)
+		m.shard = s
+		s.segments = append(s.segments, m)
+		m.attach(s)
+		for _, n := range gone {
+			if int(n) < len(g.Entries) {
+				m.remove(g.Entries[n].ID)
+			}
+		}
+	})
 }
 
 // Shelve is Attach for the segment that [Index.Freeze] has just made of what the shard
@@ -163,8 +171,8 @@ func (x *Index) Shelve(key Key, g *segment.Segment, keeper any) {
 	s := x.shards[key]
 	fresh := newShard(s.key, s.space)
 	fresh.segments = s.segments
-	s.become(fresh)
-	x.Attach(key, g, keeper)
+	x.change(s, func() { s.become(fresh) })
+	x.Attach(key, g, keeper, nil)
 }
 
 // become puts another form of a shard in its place, with the same segments.
@@ -180,14 +188,21 @@ func (s *shard) become(fresh *shard) {
 
 // Kept is what a segment holds that is attached.
 type Kept struct {
-	Entries, Gone int
-	Keeper        any
+	Entries int
+	Gone    []uint32 // entries
+	Keeper  any
 }
 
 // Segments says what segments a shard has, in the order in which they were attached.
 func (x *Index) Segments(key Key) (out []Kept) {
 	for _, m := range x.shards[key].segments {
-		out = append(out, Kept{len(m.Entries), m.gone, m.keeper})
+		kept := Kept{Entries: len(m.Entries), Keeper: m.keeper}
+		for n := range uint32(len(m.Entries)) {
+			if m.isDead(n) {
+				kept.Gone = append(kept.Gone, n)
+			}
+		}
+		out = append(out, kept)
 	}
 	return out
 }
@@ -199,6 +214,10 @@ func (x *Index) Loose(key Key) int { return len(x.shards[key].byID) }
 // making its words again.
 func (x *Index) Thaw(key Key, number int) {
 	s := x.shards[key]
+	x.change(s, func() { s.thaw(number) })
+}
+
+func (s *shard) thaw(number int) {
 	m := s.segments[number]
 	words := slices.Repeat([]uint32{overlaid}, m.Spellings())
 	for n := range uint32(len(m.Entries)) {
@@ -228,8 +247,9 @@ func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered
 		texted: from.Flags&flagTexted != 0, position: from.Position, speaker: loci.Speaker(from.Flags & 0xff),
 		first: uint32(len(s.passages)), passages: from.Passages}
 	if e.texted {
-		s.texts += len(r.Text) + len(r.Heading)
+		s.texts += keptText(r)
 	}
+	s.attributes += len(r.Attributes)
 	number := uint32(len(s.entries))
 	s.entries = append(s.entries, e)
 	e.sequence = s.join(name, number)

@@ -33,7 +33,8 @@ const (
 type Index struct {
 	space  loci.Space
 	shards map[Key]*shard
-	keys   Keys // of the shards
+	keys   Keys  // of the shards
+	size   int64 // see [Index.Bytes]
 }
 
 // New makes an empty index for vectors of a space; the zero space means none.
@@ -47,19 +48,8 @@ func (x *Index) Space() loci.Space { return x.space }
 // AddShard makes the index responsible for a shard, empty at first.
 func (x *Index) AddShard(key Key) {
 	if x.shards[key] == nil {
-		x.shards[key] = newShard(key, x.space)
-		x.keys.Add(key)
+		x.take(key, newShard(key, x.space))
 	}
-}
-
-// AddShards makes the index responsible for many shards.
-func (x *Index) AddShards(keys Keys) {
-	for _, key := range keys {
-		if x.shards[key] == nil {
-			x.shards[key] = newShard(key, x.space)
-		}
-	}
-	x.keys.AddAll(keys)
 }
 
 // HasShard reports whether the index is responsible for a shard.
@@ -67,8 +57,11 @@ func (x *Index) HasShard(key Key) bool { return x.shards[key] != nil }
 
 // DropShard forgets a shard.
 func (x *Index) DropShard(key Key) {
-	delete(x.shards, key)
-	x.keys.Remove(key)
+	if s := x.shards[key]; s != nil {
+		x.size -= s.bytes()
+		delete(x.shards, key)
+		x.keys.Remove(key)
+	}
 }
 
 // Passages returns the number of passages held, a measure of memory.
@@ -91,20 +84,24 @@ func (x *Index) Upsert(r *loci.Record, codes [][]byte) {
 	if s == nil {
 		return
 	}
-	s.remove(r.ID)
-	if r.Live && len(r.Passages) > 0 { // without a passage no search finds it
-		s.add(r, codes)
-	}
+	x.change(s, func() {
+		s.remove(r.ID)
+		if r.Live && len(r.Passages) > 0 { // without a passage no search finds it
+			s.add(r, codes)
+		}
+	})
 }
 
 // Remove forgets a record of a namespace, of whatever kind it was.
 func (x *Index) Remove(namespace string, id loci.ID) {
-	for _, key := range x.keys.from(namespace) {
+	x.keys.within(namespace, func(key Key) bool {
 		if key.Namespace != namespace {
-			break
+			return false
 		}
-		x.shards[key].remove(id)
-	}
+		s := x.shards[key]
+		x.change(s, func() { s.remove(id) })
+		return true
+	})
 	retrieval.ForgetStems() // an erased memory's words are not kept there either
 }
 
@@ -156,6 +153,7 @@ type shard struct {
 	livePassages int
 	totalLength  uint64 // of the passages alive
 	texts        int    // bytes of the texts kept
+	attributes   int    // bytes of the attributes kept
 
 	sequences     []sequence // by number, from 1; those of the segments, too
 	sequenceOf    map[string]uint32
@@ -181,7 +179,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 		e.speaker = speakerOf(r)
 	}
 	e.record.Passages, e.record.Body = nil, nil
-	if size := len(r.Text) + len(r.Heading); s.key.Kind == loci.KindFact && size <= maxText && s.texts+size <= maxTexts {
+	if size := keptText(r); s.key.Kind == loci.KindFact && size <= maxText && s.texts+size <= maxTexts {
 		e.texted = true
 		s.texts += size
 	} else {
@@ -192,6 +190,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 		e.record.Attributes, e.lazy = nil, true
 	} else {
 		e.record.Attributes = append(json.RawMessage(nil), r.Attributes...)
+		s.attributes += len(r.Attributes)
 	}
 	// The messages of a conversation mostly come one after another: they share its name.
 	if n := len(s.entries); n > 0 && s.entries[n-1].record.Sequence == r.Sequence {
@@ -251,8 +250,9 @@ func (s *shard) remove(id loci.ID) {
 		*p, s.words[n] = passage{Entry: number, Row: -1}, nil
 	}
 	if e.texted {
-		s.texts -= len(e.record.Text) + len(e.record.Heading)
+		s.texts -= keptText(&e.record)
 	}
+	s.attributes -= len(e.record.Attributes)
 	if left := e.sequence; left != 0 {
 		s.sequences[left].gone++ // before it may be the last one
 		*e = entry{}
@@ -301,7 +301,7 @@ func (s *shard) compact() {
 		fresh.byID[e.record.ID] = number
 		fresh.entries[number] = e
 	}
-	fresh.texts = s.texts
+	fresh.texts, fresh.attributes = s.texts, s.attributes
 	fresh.segments = s.segments
 	s.become(fresh)
 }

@@ -20,6 +20,8 @@ type lexicon struct {
 	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
 	holders  []uint32    // by term: passages alive that hold it
 
+	tokens, posted int // how many words passages have, and postings the lists
+
 	sequence []uint32 // memory for addText
 }
 
@@ -60,6 +62,7 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 		l.sequence = append(l.sequence, n)
 	})
 	words = slices.Clone(l.sequence)
+	l.tokens += len(words)
 	if cap(l.sequence) > 1<<16 { // a huge text must not keep its memory
 		l.sequence = nil
 	}
@@ -68,6 +71,7 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 
 // adoptText takes in the words of a passage with a number higher than those before.
 func (l *lexicon) adoptText(words []uint32, number uint32) {
+	l.tokens += len(words)
 	for _, n := range words {
 		w := &l.vocabulary[n&^overlaid]
 		w.uses++
@@ -119,10 +123,12 @@ func (l *lexicon) post(term, number uint32) {
 	}
 	l.postings[term] = append(list, posting{Passage: number, Count: 1})
 	l.holders[term]++
+	l.posted++
 }
 
 // removeText takes out the words of a passage.
 func (l *lexicon) removeText(words []uint32, number uint32) {
+	l.tokens -= len(words)
 	for _, n := range words {
 		w := &l.vocabulary[n&^overlaid]
 		l.unpost(w.term, number)
@@ -144,6 +150,7 @@ func (l *lexicon) unpost(term, number uint32) {
 	l.holders[term]--
 	if l.holders[term] == 0 {
 		delete(l.terms, l.names[term])
+		l.posted -= len(list)
 		l.names[term], l.postings[term] = "", nil
 	}
 }
@@ -156,6 +163,7 @@ func (l *lexicon) renumbering() []uint32 {
 // adopt takes over the words of a passage from another lexicon and renumbers them
 // in place; renumbered holds the new numbers and grows.
 func (l *lexicon) adopt(words []uint32, number uint32, old *lexicon, renumbered []uint32) {
+	l.tokens += len(words)
 	for i, n := range words {
 		before := n &^ overlaid
 		if renumbered[before] == overlaid {

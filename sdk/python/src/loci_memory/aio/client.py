@@ -138,7 +138,7 @@ class AsyncLoci:
     async def recall(self, topic: str, **fields: Any) -> Recalled:
         """Recalls the facts and rules that matter for a topic.
 
-        `fields` are those of the request: mode, types, scopes, min_confidence, min_score, limit, touch.
+        `fields` are those of the request: mode, types, scopes, min_confidence, min_score, filter, limit, touch.
         """
         return await self.run(memories.recall(topic, fields))
 

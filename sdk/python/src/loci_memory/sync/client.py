@@ -139,7 +139,7 @@ class Loci:
     def recall(self, topic: str, **fields: Any) -> Recalled:
         """Recalls the facts and rules that matter for a topic.
 
-        `fields` are those of the request: mode, types, scopes, min_confidence, min_score, limit, touch.
+        `fields` are those of the request: mode, types, scopes, min_confidence, min_score, filter, limit, touch.
         """
         return self.run(memories.recall(topic, fields))
 
