@@ -207,6 +207,9 @@ func (x *Index) Segments(key Key) (out []Kept) {
 	return out
 }
 
+// Shelved is how many segments a shard has.
+func (x *Index) Shelved(key Key) int { return len(x.shards[key].segments) }
+
 // Loose is how many records a shard holds on the heap.
 func (x *Index) Loose(key Key) int { return len(x.shards[key].byID) }
 

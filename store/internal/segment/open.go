@@ -12,6 +12,8 @@ import (
 // A Segment is read where its bytes lie: they must stay as they are as long as it is used.
 // Lists and strings that it returns share them.
 type Segment struct {
+	Sum uint32 // of its bytes: it tells this one from others of the same origin
+
 	Entries  []Entry
 	Passages []Passage
 	Holders  []uint32 // by term: its postings
@@ -48,6 +50,7 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 	}
 	r := reader{bytes: b, header: &h, ok: true}
 	s := &Segment{
+		Sum:     h.Sum,
 		Entries: take[Entry](&r, sectionEntries), rests: take8(&r, sectionRests), byID: take[uint32](&r, sectionByID),
 		Passages: take[Passage](&r, sectionPassages), words: r.blob(sectionWordStarts, sectionWords),
 		spellings: r.blob(sectionSpellingStarts, sectionSpellings), wordTerms: take[uint32](&r, sectionSpellingTerms),
