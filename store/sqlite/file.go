@@ -147,7 +147,7 @@ func (f *file) open(ctx context.Context) (err error) {
 		f.startScrub()
 	}
 	if _, err := os.Lstat(f.shelf.dir); err == nil { // or had taken it out of the index that is kept
-		f.startTidy()
+		f.tidyAfter(0)
 	}
 	return nil
 }

@@ -206,6 +206,18 @@ func (l *loading) shed(x *searchIndex) (bytes int64) {
 	return bytes
 }
 
+// shedShelved lets go of what is half loaded, has made segments, and nobody waits for: no
+// manifest names these yet, so that what is erased would stay in them.
+func (l *loading) shedShelved(x *searchIndex) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range l.loads {
+		if one.waiting == 0 && !one.queued && len(one.shelving.fresh) > 0 {
+			l.end(x, one, errAgain)
+		}
+	}
+}
+
 // close ends the workers.
 func (l *loading) close() {
 	l.mu.Lock()

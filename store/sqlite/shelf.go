@@ -25,7 +25,7 @@ import (
 // Which segments a shard has is written in the memory file, so that both always are of one
 // history: an older copy of the file that is put back knows nothing of newer segments.
 const (
-	shelfFrom  = 2_000   // records of a shard from which its index is kept in files
+	shelfFrom  = 500     // records of a shard from which its index is kept in files
 	shelfBook  = 16_384  // records of a segment that is made while a shard is loaded
 	shelfLock  = "lock"  // file in the folder: one process at a time writes there
 	bookSuffix = ".segm" // of segments

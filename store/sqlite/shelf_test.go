@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -411,6 +412,7 @@ func TestUnfinishedTidyingGoesOn(t *testing.T) {
 	must(t, err)
 	f.shelf.tidyMu.Lock()
 	f.shelf.stopped = true // no pass will start
+	close(f.shelf.hurry)
 	f.shelf.tidyMu.Unlock()
 	s.release(f)
 	s.erase(9, 1)
@@ -483,5 +485,57 @@ func TestSegmentsAreReadAfterTheyAreRemoved(t *testing.T) {
 	for range 3 {
 		runtime.GC()
 		same(t, "removed", s.answers(), want)
+	}
+}
+
+// TestEraseLeavesNoBytesInSegments saves, changes and erases notes at random, in processes
+// that begin and end between, and scans every file for what the erased ones said.
+func TestEraseLeavesNoBytesInSegments(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 8))
+	dir := t.TempDir()
+	s := openKept(t, filepath.Join(dir, "x.db"))
+	type note struct {
+		n, version int
+		said       []string
+	}
+	var live []note
+	var gone [][]byte
+	put := func(o *note) {
+		word := canary(t)
+		o.version++
+		o.said = append(o.said, word)
+		s.put(o.n, int64(o.version), "walrus "+word)
+	}
+	for step := range 600 {
+		switch n := random.IntN(20); {
+		case n < 12 || len(live) < 25:
+			o := note{n: step}
+			put(&o)
+			live = append(live, o)
+		case n < 15:
+			put(&live[random.IntN(len(live))])
+		case n < 19:
+			i := random.IntN(len(live))
+			s.erase(live[i].n, int64(live[i].version))
+			for _, word := range live[i].said {
+				gone = append(gone, []byte(word))
+			}
+			live = append(live[:i], live[i+1:]...)
+		default:
+			s.answers()
+			s = s.again()
+			s.answers()
+		}
+	}
+	s.settle()
+	if len(segments(t, s.path)) < 4 || len(gone) < 50 {
+		t.Fatalf("%d segments and %d words that are gone: nothing is shown", len(segments(t, s.path)), len(gone))
+	}
+	got := s.answers()
+	want := fromHeap(t, closed(t, s))
+	same(t, "erased", got, want)
+	if found := filesWith(t, dir, gone); len(found) > 0 {
+		t.Errorf("of %d erased words %d are left, such as %s", len(gone), len(found), found[0])
 	}
 }

@@ -27,24 +27,29 @@ type tidier struct {
 	again   bool
 	stopped bool
 	done    chan struct{} // closed when nothing is left to do
+	hurry   chan struct{} // closed when nobody waits for more to come
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
 
 func (t *tidier) init() {
+	t.hurry = make(chan struct{})
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.done = make(chan struct{})
 	close(t.done)
 }
 
-// Pauses of the tidier: for more erases to come, and for another process to let go.
+// Pauses of the tidier: for more erases to come, since a pass costs what the segments hold,
+// not what is erased; and for another process to let go.
 const (
-	tidyPause = 50 * time.Millisecond
+	tidyPause = time.Second
 	tidyRetry = 200 * time.Millisecond
 )
 
-// startTidy asks for a pass.
-func (f *file) startTidy() {
+// startTidy asks for a pass, a moment later.
+func (f *file) startTidy() { f.tidyAfter(tidyPause) }
+
+func (f *file) tidyAfter(pause time.Duration) {
 	t := &f.shelf.tidier
 	t.tidyMu.Lock()
 	defer t.tidyMu.Unlock()
@@ -53,19 +58,20 @@ func (f *file) startTidy() {
 		return
 	}
 	t.running, t.done = true, make(chan struct{})
-	go f.runTidy()
+	go f.runTidy(pause)
 }
 
-func (f *file) runTidy() {
+func (f *file) runTidy(pause time.Duration) {
 	t := &f.shelf.tidier
 	for {
+		t.pause(pause)
 		err := f.tidy(t.ctx)
 		if err != nil && t.ctx.Err() == nil && !errors.Is(err, errMoved) && !errors.Is(err, errHeld) {
 			f.logError("take erased memories out of the kept index", err)
 		}
 		t.tidyMu.Lock()
 		if errors.Is(err, errMoved) || errors.Is(err, errHeld) {
-			t.again = true
+			t.again = !t.stopped // the next process goes on
 		} else if err != nil {
 			t.again = false // the next erase, or the next process, tries again
 		}
@@ -77,11 +83,19 @@ func (f *file) runTidy() {
 		}
 		t.again = false
 		t.tidyMu.Unlock()
-		pause := tidyPause
-		if errors.Is(err, errHeld) {
+		if pause = tidyPause; errors.Is(err, errHeld) {
 			pause = tidyRetry
 		}
-		_ = sleep(t.ctx, pause) // when it ends, so does the next pass
+	}
+}
+
+// pause waits, unless the file is about to be closed.
+func (t *tidier) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.hurry:
 	}
 }
 
@@ -101,6 +115,9 @@ func (f *file) awaitTidy(ctx context.Context) error {
 // stop waits a moment for what is under way; the next process goes on.
 func (t *tidier) stop() {
 	t.tidyMu.Lock()
+	if !t.stopped {
+		close(t.hurry)
+	}
 	t.stopped = true
 	done := t.done
 	t.tidyMu.Unlock()
@@ -119,6 +136,7 @@ var errHeld = errors.New("another process keeps the index")
 
 // tidy looks through all manifests, and through the folder.
 func (f *file) tidy(ctx context.Context) error {
+	f.search.loading.shedShelved(&f.search)
 	all, key, err := f.manifests(ctx)
 	if err != nil {
 		return err

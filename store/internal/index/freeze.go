@@ -227,7 +227,7 @@ func (s *shard) thaw(number int) {
 		if m.isDead(n) {
 			continue
 		}
-		r, _ := m.recordOf(n)
+		r := m.recordOf(n)
 		e := &m.Entries[n]
 		name := ""
 		if e.Sequence != 0 {
@@ -375,8 +375,8 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// readRest fills in a record; not ok: the bytes are damaged.
-func readRest(b []byte, r *loci.Record) (ok bool) {
+// readRest fills in a record, as far as the bytes go.
+func readRest(b []byte, r *loci.Record) {
 	d := decoder{b, true}
 	mask := d.number()
 	for i, text := range texts(r) {
@@ -402,7 +402,6 @@ func readRest(b []byte, r *loci.Record) (ok bool) {
 		r.Decay.Confidence, r.Decay.Rate = d.float(), d.float()
 		r.Decay.From = d.time()
 	}
-	return d.ok
 }
 
 // decoder reads what lies one after another.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -31,6 +32,9 @@ type mapped struct {
 	living      []uint32             // by sequence of the segment, from 1: entries alive
 	lengths     []uint64             // by sequence of the segment, from 1: of the passages alive
 	expiries    map[uint32]time.Time // that were moved
+
+	tagging sync.Mutex // searches are side by side
+	tagged  map[string][]uint64
 }
 
 // newMapped makes a part of a segment in which nothing is removed.
@@ -201,33 +205,79 @@ func (m *mapped) seen(n uint32) seen {
 		e.Position, loci.Speaker(e.Flags & 0xff), !m.isDead(n), e.Flags&flagLazy != 0}
 }
 
-func (m *mapped) headerOf(n uint32) *loci.Record {
-	r, _ := m.recordOf(n)
-	return &r
+func (m *mapped) headerOf(n uint32, room *loci.Record) *loci.Record {
+	tags := room.Tags[:0] // one list for all that a search looks at
+	*room = loci.Record{Tags: tags}
+	m.readRecord(n, room)
+	return room
 }
 
 func (m *mapped) textOf(n uint32) (text, heading string, ok bool) {
 	if m.Entries[n].Flags&flagTexted == 0 {
 		return "", "", false
 	}
-	r, _ := m.recordOf(n)
+	r := m.recordOf(n)
 	return strings.Clone(r.Text), strings.Clone(r.Heading), true
 }
 
+// mostTags is for how many tags a segment notes which entries have them.
+const mostTags = 64
+
+// taggedWith is a bit for each entry that has a tag. Making it looks at all entries, so
+// that those who search for what few have do not.
+func (m *mapped) taggedWith(tag string) []uint64 {
+	m.tagging.Lock()
+	defer m.tagging.Unlock()
+	if bits := m.tagged[tag]; bits != nil {
+		return bits
+	}
+	bits := make([]uint64, len(m.dead))
+	var r loci.Record
+	for n := range uint32(len(m.Entries)) {
+		r = loci.Record{Tags: r.Tags[:0]}
+		if readRest(m.Rest(n), &r); slices.Contains(r.Tags, tag) {
+			bits[n/64] |= 1 << (n % 64)
+		}
+	}
+	if m.tagged == nil || len(m.tagged) >= mostTags {
+		m.tagged = map[string][]uint64{}
+	}
+	m.tagged[strings.Clone(tag)] = bits
+	return bits
+}
+
+func (m *mapped) withTags(tags []string) (bits []uint64) {
+	for i, tag := range tags {
+		have := m.taggedWith(tag)
+		if i == 0 {
+			bits = slices.Clone(have)
+		}
+		for j := range bits {
+			bits[j] &= have[j]
+		}
+	}
+	return bits
+}
+
 // recordOf is what is known of an entry. Its strings share the bytes of the segment.
-func (m *mapped) recordOf(n uint32) (loci.Record, bool) {
+func (m *mapped) recordOf(n uint32) (r loci.Record) {
+	m.readRecord(n, &r)
+	return r
+}
+
+// readRecord fills in an empty record.
+func (m *mapped) readRecord(n uint32, r *loci.Record) {
 	e := &m.Entries[n]
-	r := loci.Record{ID: e.ID, Kind: m.shard.key.Kind, Namespace: m.shard.namespace, Version: e.Version,
-		Live: true, CreatedAt: time.UnixMilli(e.Created).UTC()}
+	r.ID, r.Kind, r.Namespace, r.Version = e.ID, m.shard.key.Kind, m.shard.namespace, e.Version
+	r.Live, r.CreatedAt = true, time.UnixMilli(e.Created).UTC()
 	if e.Flags&flagNamed != 0 {
 		r.Sequence, _ = m.Sequence(e.Sequence)
 		r.Position = e.Position
 	}
-	ok := readRest(m.Rest(n), &r)
+	readRest(m.Rest(n), r) // what is wrong with it, the checksum has shown
 	if at, moved := m.expiries[n]; moved {
 		r.ExpiresAt = at
 	}
-	return r, ok
 }
 
 func (m *mapped) near(q *sequence, at member, visit func(side int, m member)) {

@@ -93,7 +93,8 @@ type scoring struct {
 	passages []passage
 	matrix   *vector.Matrix
 	rows     []uint32
-	gone     bool // some of its passages are removed
+	gone     bool     // some of its passages are removed
+	tagged   []uint64 // a bit for each entry that has the tags of the filter; nil: look at each
 }
 
 // cover takes the parts of a shard into a search.
@@ -103,7 +104,7 @@ func (s *search) cover(sh *shard) {
 		matrix, rows := p.embeddings()
 		passages := p.allPassages()
 		s.parts = append(s.parts, scoring{p, scratches.Get().(*scratch), sh, first, len(s.parts), t,
-			passages, matrix, rows, p.alive().passages < len(passages)})
+			passages, matrix, rows, p.alive().passages < len(passages), p.withTags(s.filter.Tags)})
 	}
 }
 
@@ -172,6 +173,7 @@ type search struct {
 	filter  *loci.Filter
 	load    Loader
 	parts   []scoring      // of the shards, those of one after another
+	room    loci.Record    // for the header of the entry that is looked at
 	checked map[place]bool // outcome of the filter on attributes
 	phrased [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 	bm25
@@ -402,7 +404,10 @@ func (s *search) selected(at place) (bool, error) {
 		return false, nil
 	}
 	sh := &s.parts[at.part]
-	r := sh.headerOf(at.entry)
+	if sh.tagged != nil && sh.tagged[at.entry/64]&(1<<(at.entry%64)) == 0 {
+		return false, nil
+	}
+	r := sh.headerOf(at.entry, &s.room)
 	if !s.filter.SelectsHeader(r) {
 		return false, nil
 	}

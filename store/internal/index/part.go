@@ -31,7 +31,10 @@ type part interface {
 
 	find(id loci.ID) (entry uint32, ok bool)
 	seen(entry uint32) seen
-	headerOf(entry uint32) *loci.Record // what filters look at; not to be changed
+	// headerOf is what filters look at; not to be changed, and good until the next call with
+	// the same room for it.
+	headerOf(entry uint32, room *loci.Record) *loci.Record
+	withTags(tags []string) []uint64 // a bit for each entry that has all of them; nil: look at each
 	textOf(entry uint32) (text, heading string, ok bool)
 	// near calls visit for what stands beside a place in a sequence of the shard: up to two
 	// on each side, the nearest first; side is −1 or 1.
@@ -132,7 +135,9 @@ func (s *shard) seen(n uint32) seen {
 	return seen{e.record.ID, e.record.Version, e.record.CreatedAt, e.first, e.passages, e.sequence, e.position, e.speaker, e.alive, e.lazy}
 }
 
-func (s *shard) headerOf(n uint32) *loci.Record { return &s.entries[n].record }
+func (s *shard) headerOf(n uint32, _ *loci.Record) *loci.Record { return &s.entries[n].record }
+
+func (s *shard) withTags([]string) []uint64 { return nil }
 
 func (s *shard) textOf(n uint32) (text, heading string, ok bool) {
 	e := &s.entries[n]
