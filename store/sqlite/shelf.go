@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -219,4 +220,44 @@ func (s *shelf) strays(named map[string]bool) (out []string, err error) {
 		}
 	}
 	return out, err
+}
+
+// mapping runs what may read segments. A file that somebody cuts while it is mapped has no
+// bytes any more, which the system tells as a fault: then the index begins again, from the
+// records, and so does the call.
+func (f *file) mapping(run func() error) error {
+	fault, err := faultless(run)
+	if fault == nil {
+		return err
+	}
+	f.logError("read a part of the index; it is made again", fault)
+	x := &f.search
+	x.mu.Lock()
+	x.index = nil
+	x.loading.forget(x)
+	x.account()
+	x.mu.Unlock()
+	if fault, err = faultless(run); fault != nil {
+		return fault
+	}
+	return err
+}
+
+// faultless returns the fault that reading memory caused, apart from the error.
+func faultless(run func() error) (fault, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		var ok bool
+		if fault, ok = p.(interface {
+			error
+			Addr() uintptr
+		}); !ok {
+			panic(p)
+		}
+	}()
+	return nil, run()
 }

@@ -539,3 +539,20 @@ func TestEraseLeavesNoBytesInSegments(t *testing.T) {
 		t.Errorf("of %d erased words %d are left, such as %s", len(gone), len(found), found[0])
 	}
 }
+
+// Somebody cuts the files while they are searched.
+func TestSegmentsAreCutWhileTheyAreMapped(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	want := s.answers()
+	for _, file := range segments(t, s.path) {
+		must(t, os.Truncate(file, 0))
+	}
+	same(t, "cut", s.answers(), want)
+	s = s.again() // in those that were made in their place
+	same(t, "made again", s.answers(), want)
+	if n, loose := s.parts(); n == 0 || loose > 0 {
+		t.Errorf("%d segments and %d notes on the heap", n, loose)
+	}
+}

@@ -65,7 +65,10 @@ func (f *file) runTidy(pause time.Duration) {
 	t := &f.shelf.tidier
 	for {
 		t.pause(pause)
-		err := f.tidy(t.ctx)
+		fault, err := faultless(func() error { return f.tidy(t.ctx) })
+		if fault != nil {
+			err = fault
+		}
 		if err != nil && t.ctx.Err() == nil && !errors.Is(err, errMoved) && !errors.Is(err, errHeld) {
 			f.logError("take erased memories out of the kept index", err)
 		}
