@@ -234,7 +234,11 @@ func (t *Tree) file(ctx context.Context, path string) (*entry, error) {
 	if path == "/" {
 		return nil, errIsDir()
 	}
-	e, err := t.entry(ctx, path)
+	return aFile(t.entry(ctx, path))
+}
+
+// aFile is the entry that was found; ENOENT if there is none, EISDIR for a directory.
+func aFile(e *entry, err error) (*entry, error) {
 	switch {
 	case err != nil:
 		return nil, err
