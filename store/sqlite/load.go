@@ -47,6 +47,7 @@ type load struct {
 	waiting int  // searches
 	queued  bool // it is in the queue, or a worker has it
 	gone    bool // it is no more of use
+	stale   bool // it may have made segments of what is erased: see shedShelved
 	err     error
 	done    chan struct{}
 }
@@ -212,7 +213,9 @@ func (l *loading) shedShelved(x *searchIndex) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, one := range l.loads {
-		if one.waiting == 0 && !one.queued && len(one.shelving.fresh) > 0 {
+		if one.queued { // a worker may have it
+			one.stale = true
+		} else if one.waiting == 0 && len(one.shelving.fresh) > 0 {
 			l.end(x, one, errAgain)
 		}
 	}
@@ -241,7 +244,7 @@ func (l *loading) next(x *searchIndex) (batch []*load) {
 		one.queued = false
 		if one.gone {
 			one.release(x)
-		} else if !one.begun {
+		} else if !one.begun || one.stale {
 			l.end(x, one, errAgain)
 		} // else what was read stays until the room is needed
 	}

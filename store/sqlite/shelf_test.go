@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -555,4 +556,60 @@ func TestSegmentsAreCutWhileTheyAreMapped(t *testing.T) {
 	if n, loose := s.parts(); n == 0 || loose > 0 {
 		t.Errorf("%d segments and %d notes on the heap", n, loose)
 	}
+}
+
+// A load that nobody waits for any more has made segments that no manifest names: an erase
+// does not leave them as they are.
+func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openKept(t, path)
+	s.fill(0, 50)
+	s = openKept(t, closed(t, s))
+	parts, third, goOn := 0, make(chan struct{}), make(chan struct{})
+	s.reading = func(index.Key) {
+		if parts++; parts == 3 {
+			close(third)
+			<-goOn
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	searched := make(chan error, 1)
+	go func() {
+		_, err := s.Match(ctx, testTenant, loci.Probe{Text: "walrus"}, loci.Filter{Within: []loci.Namespace{shelfPlace()}}, 10)
+		searched <- err
+	}()
+	select {
+	case <-third:
+	case <-time.After(patience):
+		t.Fatal("the third part is not read")
+	}
+	if len(heldIn(t, path, "number3")) == 0 {
+		t.Fatal("nothing is made yet")
+	}
+	cancel()
+	if err := <-searched; err == nil {
+		t.Fatal("the search did not end")
+	}
+	close(goOn)
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	for end := time.Now().Add(patience); f.search.loading.busyLoads() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the load goes on")
+		}
+	}
+	s.erase(3, 1)
+	s.settle()
+	if found := heldIn(t, path, "number3"); len(found) > 0 {
+		t.Errorf("it is still in %q", found)
+	}
+}
+
+// busyLoads is how many workers load.
+func (l *loading) busyLoads() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workers
 }
