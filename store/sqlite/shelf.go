@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,16 +27,19 @@ import (
 // Which segments a shard has is written in the memory file, so that both always are of one
 // history: an older copy of the file that is put back knows nothing of newer segments.
 const (
-	shelfFrom  = 500     // records of a shard from which its index is kept in files
 	shelfBook  = 16_384  // records of a segment that is made while a shard is loaded
 	shelfLock  = "lock"  // file in the folder: one process at a time writes there
 	bookSuffix = ".segm" // of segments
 )
 
+// keptFrom is the number of records of a shard from which its index is kept in files. It is
+// a variable so that every test can be run with everything kept (-ldflags -X).
+var keptFrom = "500"
+
 // shelf is the folder of one memory file.
 type shelf struct {
 	dir  string
-	from int // see shelfFrom
+	from int // see keptFrom
 	book int // see shelfBook
 
 	mu      sync.Mutex
@@ -50,7 +54,8 @@ type shelf struct {
 
 func (s *shelf) init(path string, o *Options) {
 	s.dir = strings.TrimSuffix(path, ".db") + ".idx"
-	s.from, s.book = shelfFrom, shelfBook
+	s.book = shelfBook
+	s.from, _ = strconv.Atoi(keptFrom) // a number, whoever sets it
 	if o.shelfFrom > 0 {
 		s.from, s.book = o.shelfFrom, max(1, o.shelfBook)
 	}
