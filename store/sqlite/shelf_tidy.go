@@ -258,7 +258,9 @@ type opened struct {
 }
 
 // erasedIn looks for what was erased, up to a state of the file, in the segments of a shard.
-func (f *file) erasedIn(ctx context.Context, m *manifest, key loci.NameKey, clean int64) (h holding, seq int64, err error) {
+func (f *file) erasedIn(
+	ctx context.Context, m *manifest, key loci.NameKey, clean int64,
+) (h holding, seq int64, err error) {
 	var floor, dropped int64
 	const state = `SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor'),
 		coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0)`
@@ -281,21 +283,27 @@ func (f *file) erasedIn(ctx context.Context, m *manifest, key loci.NameKey, clea
 	if err != nil || len(h.ids) == 0 {
 		return h, seq, err
 	}
-	h.books = map[int]*opened{}
+	h.books, h.useless = f.booksWith(m, key, h.ids)
+	return h, seq, nil
+}
+
+// booksWith are the segments of a shard that hold some of the records; useless: one cannot
+// be read.
+func (f *file) booksWith(m *manifest, key loci.NameKey, ids []loci.ID) (books map[int]*opened, useless bool) {
+	books = map[int]*opened{}
 	for i, k := range m.Segments {
 		g, b, err := f.shelf.openKept(k, origin(key, m.shard, m.space()))
 		if err != nil {
-			h.useless = true
-			return h, seq, nil
+			return nil, true
 		}
-		if slices.ContainsFunc(h.ids, func(id loci.ID) bool {
+		if slices.ContainsFunc(ids, func(id loci.ID) bool {
 			_, found := g.Find(id)
 			return found
 		}) {
-			h.books[i] = &opened{g, b}
+			books[i] = &opened{g, b}
 		}
 	}
-	return h, seq, nil
+	return books, false
 }
 
 // without makes a segment again without some records; nil: nothing is left.

@@ -147,8 +147,8 @@ func (f *freezer) sequences() {
 	}
 }
 
-// Attach makes a segment a part of a shard, as if its records were put in one by one, but
-// for the entries that are gone by now. They must not be there already. The bytes stay
+// Attach makes a segment a part of a shard, as if its records were put in one by one,
+// without the entries that are gone by now. They must not be there already. The bytes stay
 // while the keeper is referred to.
 func (x *Index) Attach(key Key, g *segment.Segment, keeper any, gone []uint32) {
 	s := x.shards[key]

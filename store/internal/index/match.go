@@ -123,7 +123,7 @@ func (s *search) release() {
 		if s.parts[i].first == i {
 			s.parts[i].talk.release()
 		}
-		s.parts[i].scratch.release()
+		s.parts[i].release()
 	}
 	runtime.KeepAlive(s.parts)
 }

@@ -98,7 +98,8 @@ func (r *reader) blob(starts, bytes int) blob {
 
 // ascending reports whether starts are those of parts of so much, one after another.
 func ascending(starts []uint32, all int) bool {
-	return len(starts) > 0 && starts[0] == 0 && uint64(starts[len(starts)-1]) == uint64(all) && slices.IsSorted(starts)
+	return len(starts) > 0 && starts[0] == 0 && uint64(starts[len(starts)-1]) == uint64(all) &&
+		slices.IsSorted(starts)
 }
 
 func (b *blob) len() int { return len(b.starts) - 1 }
@@ -136,7 +137,8 @@ func (s *Segment) fitEntries() bool {
 	next, rest := uint64(0), uint32(0)
 	for i := range s.Entries {
 		e := &s.Entries[i]
-		if uint64(e.First) != next || e.Rest < rest || int64(e.Rest) > int64(len(s.rests)) || int(e.Sequence) > s.names.len() {
+		if uint64(e.First) != next || e.Rest < rest || int64(e.Rest) > int64(len(s.rests)) ||
+			int(e.Sequence) > s.names.len() {
 			return false
 		}
 		next, rest = next+uint64(e.Passages), e.Rest
@@ -147,7 +149,8 @@ func (s *Segment) fitEntries() bool {
 func (s *Segment) fitPassages() bool {
 	for i := range s.Passages {
 		p := &s.Passages[i]
-		if int(p.Entry) >= len(s.Entries) || int(p.Sequence) > s.names.len() || p.Row < -1 || int(p.Row) >= len(s.Rows) {
+		if int(p.Entry) >= len(s.Entries) || int(p.Sequence) > s.names.len() ||
+			p.Row < -1 || int(p.Row) >= len(s.Rows) {
 			return false
 		}
 		if e := &s.Entries[p.Entry]; uint32(i)-e.First >= e.Passages {

@@ -191,7 +191,7 @@ func listOf[T plain](b []byte) (list []T, ok bool) {
 // Encode makes the bytes of a segment.
 func (d *Data) Encode(origin Origin) []byte {
 	w := writer{out: make([]byte, headerBytes, headerBytes+len(d.Codes)+256*len(d.Entries))}
-	rests, _ := w.blob(len(d.Rests), func(i int) []byte { return d.Rests[i] })
+	rests := blobOf(len(d.Rests), func(i int) []byte { return d.Rests[i] })
 	entries := append([]Entry(nil), d.Entries...)
 	for i := range entries {
 		entries[i].Rest = rests.starts[i]
@@ -234,18 +234,18 @@ type blob struct {
 	bytes  []byte
 }
 
-func (w *writer) blob(n int, at func(int) []byte) (b blob, total int) {
+func blobOf(n int, at func(int) []byte) (b blob) {
 	b.starts = make([]uint32, 0, n+1)
 	for i := range n {
 		b.starts = append(b.starts, uint32(len(b.bytes)))
 		b.bytes = append(b.bytes, at(i)...)
 	}
 	b.starts = append(b.starts, uint32(len(b.bytes)))
-	return b, len(b.bytes)
+	return b
 }
 
 func (w *writer) addBlob(starts, bytes, n int, at func(int) []byte) {
-	b, _ := w.blob(n, at)
+	b := blobOf(n, at)
 	w.add(starts, bytesOf(b.starts))
 	w.add(bytes, b.bytes)
 }
