@@ -22,6 +22,9 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	s := search{filter: &f, load: load}
 	for _, key := range x.keys.Covered(&f) {
+		if p.Quick && len(x.shards[key].byID) > loci.QuickRecords {
+			continue
+		}
 		s.shards = append(s.shards, scoring{x.shards[key], scratches.Get().(*scratch)})
 	}
 	defer func() {
