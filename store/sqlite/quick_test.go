@@ -46,7 +46,11 @@ func TestQuickSearchDoesNotDependOnThePast(t *testing.T) {
 		}
 	}
 	exec1(t, path, "UPDATE tally SET searched = records")
-	save(t, s, "something else")
+	c := note("something else")
+	c.Put[0].Record.Namespace, c.Events[0].Namespace = loci.Namespace{"small"}, loci.Namespace{"small"}
+	if err := s.Apply(t.Context(), testTenant, c); err != nil {
+		t.Fatal(err)
+	}
 	if n := hits(s, "large", true); n != 1 {
 		t.Errorf("%d hits in a namespace that is small enough again; want 1", n)
 	}
