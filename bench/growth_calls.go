@@ -183,7 +183,7 @@ func (g *grown) files() error {
 
 // erases deletes notes, while another caller saves some.
 func (g *grown) erases() error {
-	return g.measure("delete", eraseGoal, func() error {
+	return g.measure("delete of a note", eraseGoal, func() error {
 		id := g.ids[len(g.ids)-1]
 		g.ids = g.ids[:len(g.ids)-1]
 		return g.memory.Erase(g.ctx, id)
