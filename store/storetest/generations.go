@@ -13,7 +13,8 @@ var generationCases = []testCase{
 		gone.Version, gone.Live = 2, false
 		b.apply(changeOf(loci.Put{Record: gone, SameText: true}))
 		b.wantSpaces(map[loci.Space]int64{spaceA: 2})
-		b.apply(loci.Change{Erase: []loci.Erase{{ID: id(1), Version: 2}}, Events: []loci.Event{event(loci.EventErased, gone)}})
+		erase := []loci.Erase{{ID: id(1), Version: 2}}
+		b.apply(loci.Change{Erase: erase, Events: []loci.Event{event(loci.EventErased, gone)}})
 		b.wantSpaces(map[loci.Space]int64{spaceA: 1})
 	}},
 	{"the first vectors choose the active space", func(b *bench) {
