@@ -26,7 +26,7 @@ build: ## Write bin/loci
 test: build ## Pass the tests
 	$(GO) vet ./...
 	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/)
-	$(GO) test -timeout 15m . ./store/... ./tool # at their full length
+	$(GO) test -timeout 15m . ./bench ./rest ./session ./store/... ./tool # at their full length
 	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
 test-long: ## Everything CI runs short, at its full length

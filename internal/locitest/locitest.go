@@ -36,6 +36,15 @@ func Unraced(full, short int) int {
 	return full
 }
 
+// Unshared marks a test that is long and in which no goroutines meet: the race detector has
+// nothing to look for there, and `make test` runs it without.
+func Unshared(t testing.TB) {
+	t.Helper()
+	if Raced {
+		t.Skip("runs without the race detector")
+	}
+}
+
 // EachStore runs a test over every store there is, each empty.
 func EachStore(t *testing.T, test func(t *testing.T, store loci.Store)) {
 	t.Helper()
