@@ -24,9 +24,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
 	s := search{filter: &f, load: load}
-	for _, key := range x.keys.Covered(&f) {
-		s.cover(x.shards[key])
-	}
+	s.choose(x, &p)
 	defer s.release()
 	if p.Text != "" {
 		if err := s.scoreWords(p); err != nil {
@@ -82,6 +80,15 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	return out, nil
+}
+
+// choose takes the shards that the filter covers; a quick search passes over large ones.
+func (s *search) choose(x *Index, p *loci.Probe) {
+	for _, key := range x.keys.Covered(s.filter) {
+		if !p.Quick || x.shards[key].records() <= loci.QuickRecords {
+			s.cover(x.shards[key])
+		}
+	}
 }
 
 // place is an entry of a part.

@@ -82,6 +82,15 @@ func (s *shard) parts(yield func(part) bool) {
 	}
 }
 
+// records is how many a shard holds.
+func (s *shard) records() int {
+	n := len(s.byID)
+	for _, m := range s.segments {
+		n += len(m.Entries) - m.gone
+	}
+	return n
+}
+
 func (s *shard) alive() counts { return counts{s.livePassages, s.totalLength, s.contextLength} }
 
 func (s *shard) allEntries() int { return len(s.entries) }
