@@ -68,7 +68,7 @@ func (g *grown) searches() error {
 	if err := g.reopen(); err != nil {
 		return err
 	}
-	start := 50e6 // that of an index that is mapped; a small one is made again
+	start := 220e6 // 50 ms of a core
 	if err := g.once("first search after start", start, search(loci.Query{})); err != nil {
 		return err
 	}
