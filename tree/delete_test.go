@@ -37,8 +37,8 @@ func wide(t *testing.T, files *tree.Tree) {
 	all := []tree.FileContent{{Path: "/beside.md", Content: "stays"}}
 	for i := range 1000 {
 		path := fmt.Sprintf("/many/%d/%04d.md", i%3, i)
-		if i%10 == 0 {
-			path = fmt.Sprintf("/many/1/deep/%d/%04d.md", i%50, i)
+		if i%2 == 0 { // more than a step takes
+			path = fmt.Sprintf("/many/1/deep/%d/%04d.md", i%5, i)
 		}
 		all = append(all, tree.FileContent{Path: path, Content: "x"})
 	}
@@ -132,4 +132,35 @@ func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
 			t.Errorf("%+v is left of what came in between", left)
 		}
 	})
+}
+
+// What a step erases makes room in its directory.
+func TestStepsMakeRoomInTheDirectory(t *testing.T) {
+	store := &stepped{Store: locitest.OpenMemory()}
+	files := newTree(t, locitest.NewEngine(t, store, loci.Options{
+		Features: []loci.Feature{tree.Feature{MaxDirEntries: 600}},
+	}), "")
+	fill := func(name string, n int) error {
+		var all []tree.FileContent
+		for i := range n {
+			all = append(all, tree.FileContent{Path: fmt.Sprintf("/flat/%s%d", name, i), Content: "x"})
+		}
+		_, err := files.WriteAll(t.Context(), all, nil)
+		return err
+	}
+	if err := fill("old", 600); err != nil {
+		t.Fatal(err)
+	}
+	store.stop = 1
+	n, err := files.Delete(t.Context(), "/flat")
+	if !errors.Is(err, errStopped) {
+		t.Fatal(n, err)
+	}
+	store.stop = 0
+	if err := fill("new", int(n.Files)); err != nil || n.Files == 0 {
+		t.Errorf("%d files in the place of those that are gone: %v", n.Files, err)
+	}
+	if err := fill("more", 1); err == nil {
+		t.Error("the directory has more files than it may")
+	}
 }
