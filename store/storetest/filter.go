@@ -257,6 +257,7 @@ func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 		f.Sequences = []string{pick(r, someSequences), pick(r, someSequences)}
 	}
 	f.NotLive = round < alone && round%2 == 0 || round >= alone && r.IntN(2) == 0
+	f.Gone = r.IntN(4) == 0
 	return f
 }
 
