@@ -54,7 +54,9 @@ func (q *Query) check(m *loci.Memory) (s selection, err error) {
 	for _, state := range s.states {
 		s.filter.NotLive = s.filter.NotLive || !slices.Contains(Current, state)
 	}
-	s.filter.Gone = !slices.ContainsFunc(s.states, func(state State) bool { return state != Superseded && state != Forgotten })
+	s.filter.Gone = !slices.ContainsFunc(s.states, func(state State) bool {
+		return state != Superseded && state != Forgotten
+	})
 	if len(s.states) == 1 {
 		s.filter.Statuses = statuses[s.states[0]]
 	}
