@@ -78,8 +78,8 @@ var mayImport = map[string][]string{
 	"llm":                   {"", "internal/remote"},
 	"store":                 {"", "store/memory", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when"},
+	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page", "store/internal/segment"},
+	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when", "store/internal/segment"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
 	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree", "view"},
@@ -89,6 +89,9 @@ var mayImport = map[string][]string{
 	"server":                {"", "internal/problem"},
 	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
+
+	"store/internal/segment": {},
+
 	"internal/config": {
 		"",
 		"checkpoint",

@@ -83,8 +83,8 @@ func firstMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMill
 // and attributes remain to be checked in Go.
 func where(f *loci.Filter) (c conditions, exact bool) {
 	namespace := "r.namespace"
-	if len(f.IDs) > 0 {
-		namespace = "+r.namespace" // ids find records at once: no index on places instead
+	if len(f.IDs) > 0 || f.Expired || !f.Due.IsZero() {
+		namespace = "+r.namespace" // ids and what is past find few records: no index on places instead
 	}
 	c.within(namespace, f.Within, f.Exact)
 	exact = c.selecting(f)
@@ -131,6 +131,9 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 		if !f.At.IsZero() {
 			c.add("(r.ends_at IS NULL OR r.ends_at > ?)", f.At.UnixMilli())
 		}
+	}
+	if f.Gone {
+		c.add("NOT r.live")
 	}
 	if f.MinConfidence > 0 {
 		// What has no curve counts as 1.0.
