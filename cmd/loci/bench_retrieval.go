@@ -42,7 +42,8 @@ func (c *retrievalCmd) Run(a *app) error {
 		return err
 	}
 	opts := bench.RetrievalOptions{
-		Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Tools: c.ByTools, Typing: c.Typing,
+		Dirs: c.Data, Contexts: c.Context, Captions: c.Captions,
+		Baseline: c.Baseline, Tools: c.ByTools, Typing: c.Typing,
 		Dir:    c.Dir,
 		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) },
 	}
