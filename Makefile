@@ -12,7 +12,7 @@ RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcfla
 RANDOM_MUTANTS ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-long check bench load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ distill: ## Make the built-in model again and compare it (half an hour; Python)
 
 bench: build ## Measure against raw SQLite, in one run; prints a table for docs/benchmarks.md
 	bin/loci bench --markdown
+
+load: build ## Send more requests than loci serve can answer, and print what becomes of them
+	$(GO) run ./tests/load
 
 clients: build ## Drive bin/loci with the official MCP clients for Go, TypeScript and Python
 	tests/clients/run.sh

@@ -35,7 +35,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		w.Header().Set(headerRequestID, id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		body := &counted{ReadCloser: r.Body}
-		r = r.WithContext(r.Context()) // a copy: net/http looks at the body of its own after the reply
+		// A copy: net/http looks at the body of its own after the reply. What comes behind
+		// makes no other, so that the pattern of the route is seen here.
+		r = r.WithContext(s.begin(r.Context()))
 		r.Body = body
 		out := &response{ResponseWriter: w, server: s, begun: begun}
 		defer func() {
@@ -121,23 +123,4 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// limit bounds the requests that run at once. Health checks are not counted: they come
-// when there is much to do. Neither are clients that listen at an address of MCP, which
-// may take any time and cost nothing.
-func (s *Server) limit(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		listens := r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
-		if r.URL.Path != healthPath && !listens {
-			select {
-			case s.slots <- struct{}{}:
-				defer func() { <-s.slots }()
-			default:
-				refuse(w, r, problem.Of(loci.Errorf(loci.Unavailable, "the server has as many requests as it can handle")))
-				return
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -95,7 +95,7 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	}
 	opts := server.Options{
 		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts,
-		Origins: cfg.HTTP.Origins, InFlight: cfg.HTTP.MaxRequests,
+		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: tenantOf(a.principal),
 		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
 		Drain:   cfg.HTTP.Shutdown, Logger: a.logger(),
@@ -143,4 +143,15 @@ func (a *app) mcpHandler(n agentNode, p loci.Principal) (http.Handler, error) {
 // identify says whom a request comes from: the operator, with what its headers choose.
 func identify(p loci.Principal) func(context.Context, http.Header) (loci.Principal, error) {
 	return func(_ context.Context, h http.Header) (loci.Principal, error) { return server.Identify(p, h) }
+}
+
+// tenantOf names the tenant that a request counts for. One that names nobody it may name
+// is refused later, and counts for the operator's.
+func tenantOf(p loci.Principal) func(*http.Request) string {
+	return func(r *http.Request) string {
+		if asked, err := server.Identify(p, r.Header); err == nil {
+			return asked.Tenant().String()
+		}
+		return p.Tenant().String()
+	}
 }

@@ -170,7 +170,10 @@ func TestServeSettings(t *testing.T) {
 		`http: {allowed_hosts: ["a:1"]}`:            "without a port",
 		`http: {allowed_origins: ["*"]}`:            "origin of a web page",
 		`http: {max_body: 10}`:                      "from 1024",
-		`http: {max_requests: 0}`:                   "from 1",
+		`http: {max_requests: -1}`:                  "from 0",
+		`http: {max_queue: 0}`:                      "from 1",
+		`http: {max_wait: 0s}`:                      "from 1ms",
+		`limits: {requests_per_second: -1}`:         "from 0",
 		`listen: "example.com:80"`:                  "authentication",
 		`http: {allowed_hosts: memory.example.com}`: "must be a list",
 	} {

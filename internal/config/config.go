@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/graph"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/llm"
+	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tree"
@@ -80,9 +81,9 @@ type HTTP struct {
 	// Bytes of a request; of one that brings a value; of one that brings a checkpoint or a document.
 	MaxBody, MaxValueBody, MaxBlobBody int
 
-	MaxRequests int           // that run at once
-	Timeout     time.Duration // of a request
-	Shutdown    time.Duration // for running requests at the end
+	Limits   server.Limits
+	Timeout  time.Duration // of a request
+	Shutdown time.Duration // for running requests at the end
 }
 
 // faults collects what is wrong with a configuration, so that all of it is told at once.

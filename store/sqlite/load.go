@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/admission"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -123,6 +124,27 @@ func (t *ticket) wait(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// waitAside waits for what a ticket needs, and before that for busy unless it is nil. It
+// gives the slot of the request to others meanwhile: a load takes seconds, of which a
+// search that has its index needs none.
+func (t *ticket) waitAside(ctx context.Context, busy <-chan struct{}) (err error) {
+	back := admission.Aside(ctx)
+	if busy != nil {
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err == nil {
+		err = t.wait(ctx)
+	}
+	if again := back(ctx); err == nil {
+		err = again
+	}
+	return err
 }
 
 // leave gives a ticket back.

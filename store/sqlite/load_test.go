@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -101,14 +102,19 @@ func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 	t.Parallel()
 	s, large := openHeld(t, filled(t), "large", Options{})
 	found := make(chan int, 1)
+	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: patience, Aside: 2})
 	go func() {
-		n, err := walruses(context.WithoutCancel(t.Context()), s, "large")
-		if err != nil {
+		ctx, leave := slotted(t, gate)
+		defer leave()
+		n, err := walruses(ctx, s, "large")
+		if err != nil || gate.Load().Running != 1 {
 			n = -1
 		}
 		found <- n
 	}()
 	large.await(t)
+	_, leave := slotted(t, gate) // which who waits for an index does not hold
+	leave()
 	expectWalruses(t, s, "small", 1) // which is loaded meanwhile
 	for i := range 3 {
 		c := note(fmt.Sprint("another walrus ", i))
@@ -132,6 +138,17 @@ func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the search did not end")
 	}
+}
+
+// slotted takes a slot for what a context is of.
+func slotted(t *testing.T, gate *admission.Gate) (ctx context.Context, leave func()) {
+	pass, refused := gate.Enter(t.Context(), "")
+	if refused != nil {
+		t.Errorf("no slot: %+v", refused)
+	}
+	visit := &admission.Visit{}
+	visit.Let(pass)
+	return admission.With(context.WithoutCancel(t.Context()), visit), pass.Leave
 }
 
 // However many searches wait for a shard, it is read once.
