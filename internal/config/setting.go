@@ -62,7 +62,7 @@ func Settings() []Setting { return slices.Clone(settings) }
 
 var settings = []Setting{
 	{Key: "store", Flag: "store", Form: Text, Default: "sqlite:<data directory>/loci/loci.db",
-		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, or memory: (in YAML with quotes) to forget everything at exit.",
+		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, a PostgreSQL database as postgres://user:password@host/database, or memory: (in YAML with quotes) to forget everything at exit.",
 		set:  func(c *Config, v string) error { c.Store = v; return notEmpty(v) }},
 	{Key: "tenant", Flag: "tenant", Form: Text, Default: "default",
 		Help: "The tenant: the hard wall between memories.",

@@ -88,3 +88,28 @@ func faults(r *loci.Record) (found []string) {
 	}
 	return found
 }
+
+// Remains says how many rows that were erased or replaced PostgreSQL still has in its files,
+// in a sentence; "" for none that it knows of.
+func (s *Store) Remains(ctx context.Context) (found string, err error) {
+	err = s.again(ctx, func() error {
+		c, err := s.connect(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.release()
+		var dead int64
+		if err := c.run(ctx, stmt{sql: countDead, row: func(r row) error {
+			dead = r.int(0)
+			return nil
+		}}); err != nil || dead == 0 {
+			return err
+		}
+		found = fmt.Sprintf("about %d rows that were erased or replaced are still in the files of the database: VACUUM frees their room for others, "+
+			"and only then are they written over; the log, copies and backups keep them longer", dead)
+		return nil
+	})
+	return found, translate("look for what is left of erased rows", err)
+}
+
+const countDead = "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_all_tables WHERE schemaname = 'loci'"

@@ -72,6 +72,9 @@ func behindWall(tenant []byte) stmt {
 	return stmt{sql: "SET LOCAL loci.tenant = '" + hex.EncodeToString(tenant) + "'", once: true}
 }
 
+// observe, when not nil, is shown every statement: for the test that reads them.
+var observe func(sql string)
+
 // run sends statements in one go and reads what they answer, in one round trip. After an
 // error the rest is not done.
 func (c *conn) run(ctx context.Context, stmts ...stmt) (err error) {
@@ -115,6 +118,9 @@ func (c *conn) run(ctx context.Context, stmts ...stmt) (err error) {
 
 // send queues a statement; fresh is the name under which it is prepared on the way.
 func (c *conn) send(p *pgconn.Pipeline, s *stmt) (fresh string, err error) {
+	if observe != nil {
+		observe(s.sql)
+	}
 	values := make([][]byte, len(s.args))
 	oids := make([]uint32, len(s.args))
 	for i, arg := range s.args {

@@ -16,7 +16,10 @@ import (
 	"github.com/loci-memory/loci/store/storetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
+func TestMain(m *testing.M) {
+	postgres.Observe(func(sql string) { seen.Store(sql, true) })
+	os.Exit(pgtest.Run(m))
+}
 
 // empty are databases with our tables that no test uses now.
 var empty struct {
@@ -115,6 +118,7 @@ func TestStore(t *testing.T) {
 		},
 		Shared: func(t *testing.T, s loci.Store) loci.Store { return openAt(t, urlOf(t, s)) },
 	})
+	t.Run("statements", checkStatements)
 }
 
 // returned gives its database back when it is closed.

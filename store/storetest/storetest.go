@@ -47,6 +47,7 @@ func Run(t *testing.T, target Target) {
 	cases := slices.Concat(
 		applyCases,
 		slotCases,
+		longestCases,
 		revisionCases,
 		eraseCases,
 		touchCases,
