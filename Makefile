@@ -12,7 +12,7 @@ RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcfla
 RANDOM_MUTANTS ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate clean
+.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ adapters: ## Test the adapters for Go frameworks, each a module of its own
 
 conformance: ## Run the official MCP conformance suite
 	tests/conformance/run.sh
+
+setup-clients: ## Connect the real Claude Code and Codex by loci setup (640 MB)
+	tests/setup/run.sh
 
 openapi: ## Check what the HTTP interface says of itself with a validator of others
 	tests/openapi/run.sh

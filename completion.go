@@ -83,30 +83,23 @@ func (l *ledger) day(ctx context.Context) (sum int64, err error) {
 		Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}, Since: now.Truncate(24 * time.Hour),
 	}
 	settled := map[ID]int64{}
-	for page := (Page{Limit: 1000}); ; {
-		events, next, err := l.m.engine.store.Events(ctx, l.m.view.Tenant, f, page)
-		if err != nil {
-			return 0, err
+	err = l.m.engine.eachEvent(ctx, l.m.view.Tenant, f, 1000, func(e *Event) (more bool, err error) {
+		var entry ledgerEntry // newest first: what a call took comes before its reservation
+		if err := json.Unmarshal(e.Payload, &entry); err != nil {
+			return false, &Error{Code: Internal, Op: "read ledger", Err: err}
 		}
-		for i := range events { // newest first: what a call took comes before its reservation
-			var entry ledgerEntry
-			if err := json.Unmarshal(events[i].Payload, &entry); err != nil {
-				return 0, &Error{Code: Internal, Op: "read ledger", Err: err}
-			}
-			took, known := settled[entry.Call]
-			switch {
-			case events[i].Type == EventSpent:
-				settled[entry.Call] = entry.Tokens
-			case known:
-				sum += took
-			default:
-				sum += entry.Tokens
-			}
+		took, known := settled[entry.Call]
+		switch {
+		case e.Type == EventSpent:
+			settled[entry.Call] = entry.Tokens
+		case known:
+			sum += took
+		default:
+			sum += entry.Tokens
 		}
-		if page.Cursor = next; next == "" {
-			return sum, nil
-		}
-	}
+		return true, nil
+	})
+	return sum, err
 }
 
 // reserve takes tokens out of both budgets, or none and says which one is too small.

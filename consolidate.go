@@ -7,6 +7,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/lesson"
 )
 
 // Numbers of consolidation.
@@ -112,26 +114,20 @@ func (e *Engine) Consolidate(ctx context.Context, t Tenant, opts ConsolidateOpti
 
 // ConsolidatedAt returns when a language model was last asked to consolidate for a
 // tenant, by any process; zero: never.
-func (e *Engine) ConsolidatedAt(ctx context.Context, t Tenant) (time.Time, error) {
+func (e *Engine) ConsolidatedAt(ctx context.Context, t Tenant) (last time.Time, err error) {
 	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved}}
-	for page := (Page{Limit: 100}); ; {
-		events, next, err := e.store.Events(ctx, t, f, page)
-		if err != nil {
-			return time.Time{}, err
+	err = e.eachEvent(ctx, t, f, 100, func(event *Event) (more bool, err error) {
+		var entry ledgerEntry
+		if err := json.Unmarshal(event.Payload, &entry); err != nil {
+			return false, &Error{Code: Internal, Op: "read ledger", Err: err}
 		}
-		for i := range events {
-			var entry ledgerEntry
-			if err := json.Unmarshal(events[i].Payload, &entry); err != nil {
-				return time.Time{}, &Error{Code: Internal, Op: "read ledger", Err: err}
-			}
-			if entry.For == "" {
-				return events[i].At, nil
-			}
+		if entry.For != "" {
+			return true, nil
 		}
-		if page.Cursor = next; next == "" {
-			return time.Time{}, nil
-		}
-	}
+		last = event.At
+		return false, nil
+	})
+	return last, err
 }
 
 // A consolidation is one run.
@@ -202,27 +198,15 @@ func (b *episodeBody) due(now time.Time) bool {
 }
 
 // groups divides episodes by namespace and agent, in parts that fit in a prompt.
-func (c *consolidation) groups(episodes []Record) (out []group) {
+func (c *consolidation) groups(episodes []Record) []group {
 	room := c.opts.PromptTokens * 3 / 4 // the rest is for the instructions and what is known already
-	type key struct{ namespace, butler string }
-	open := map[key]int{}
-	used := map[key]int64{}
-	for i := range episodes {
-		r := &episodes[i]
-		cost := EstimateTokens(episodeLine(r))
-		if cost > room {
-			c.report.TooLarge++
-			continue
-		}
-		k := key{r.Namespace.Key(), r.Scope}
-		at, there := open[k]
-		if !there || used[k]+cost > room {
-			at = len(out)
-			open[k], used[k] = at, 0
-			out = append(out, group{namespace: r.Namespace, butler: r.Scope})
-		}
-		used[k] += cost
-		out[at].episodes = append(out[at].episodes, *r)
+	parts, tooLarge := lesson.Groups(episodes, room, func(r *Record) (key string, cost int64) {
+		return r.Namespace.Key() + "\x00" + r.Scope, EstimateTokens(episodeLine(r))
+	})
+	c.report.TooLarge += tooLarge
+	out := make([]group, len(parts))
+	for i, part := range parts {
+		out[i] = group{namespace: part[0].Namespace, butler: part[0].Scope, episodes: part}
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package loci
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -13,27 +12,8 @@ import (
 	"github.com/loci-memory/loci/internal/lesson"
 )
 
-// Bounds of what one answer may bring.
-const (
-	maxDigestItems  = 100     // of each list
-	maxDerivedBytes = 4 << 10 // of one content
-)
-
-// Reasons for which an item of an answer is left out.
-const (
-	skipMalformed  = "malformed"
-	skipTooMany    = "too_many"
-	skipEmpty      = "empty"
-	skipTooLong    = "too_long"
-	skipNoEvidence = "no_evidence"
-	skipEvidence   = "unknown_evidence"
-	skipID         = "unknown_id"
-	skipPermanence = "unknown_permanence"
-	skipConfidence = "confidence_out_of_range"
-	skipImportance = "importance_out_of_range"
-	skipScope      = "unknown_scope"
-	skipTwice      = "twice" // the answer has said something about the same memory before
-)
+// maxDerivedBytes bounds one content that an answer brings.
+const maxDerivedBytes = 4 << 10
 
 // digested is what came of an answer.
 type digested struct {
@@ -63,7 +43,7 @@ func (m *Memory) applyDigest(ctx context.Context, g *group, reply lesson.Reply, 
 	return Commit(ctx, m, "consolidate", nil, func(now time.Time) (out Decision[digested], err error) {
 		d := &digestion{
 			m: m, butler: g.butler, now: now, evidence: map[string]ID{}, touched: map[ID]bool{},
-			slots: map[string]bool{}, done: digested{Skipped: map[string]int{}},
+			slots: map[string]bool{},
 		}
 		var episodes Change
 		err = m.eachEpisode(ctx, g.episodes, now, func(r Record, body episodeBody) error {
@@ -77,11 +57,11 @@ func (m *Memory) applyDigest(ctx context.Context, g *group, reply lesson.Reply, 
 		if err != nil || len(d.evidence) == 0 {
 			return out, err
 		}
-		if err := d.all(ctx, reply); err != nil {
+		known := func(id string) bool { return !d.evidence[id].IsZero() }
+		if d.done.Skipped, err = reply.Each(known, d.takers(ctx)); err != nil {
 			return out, err
 		}
-		items := len(reply.NewFacts) + len(reply.UpdatedFacts) + len(reply.NewRules) + len(reply.Confirmations)
-		if d.done.unusable = items > 0 && len(d.change.Put) == 0; d.done.unusable {
+		if d.done.unusable = reply.Len() > 0 && len(d.change.Put) == 0; d.done.unusable {
 			out.Reply = d.done
 			return out, nil
 		}
@@ -93,73 +73,33 @@ func (m *Memory) applyDigest(ctx context.Context, g *group, reply lesson.Reply, 
 	})
 }
 
-// all takes the lists one after another. Updates and confirmations come first: they
-// name what they are about.
-func (d *digestion) all(ctx context.Context, reply lesson.Reply) error {
-	for _, list := range []struct {
-		items []json.RawMessage
-		take  func(context.Context, *digestItem, []ID) (skip string, err error)
-	}{
-		{reply.UpdatedFacts, d.update}, {reply.Confirmations, d.confirmation},
-		{reply.NewFacts, d.newFact}, {reply.NewRules, d.newRule},
-	} {
-		for i, raw := range list.items {
-			if i == maxDigestItems {
-				d.done.Skipped[skipTooMany] += len(list.items) - i
-				break
-			}
-			skip, err := d.item(ctx, raw, list.take)
-			if err != nil {
-				return err
-			}
-			if skip != "" {
-				d.done.Skipped[skip]++
-			}
-		}
+// takers bind the methods below to a context.
+func (d *digestion) takers(ctx context.Context) lesson.Takers {
+	bind := func(take func(context.Context, *lesson.Item) (string, error)) lesson.Taker {
+		return func(item *lesson.Item) (skip string, err error) { return take(ctx, item) }
 	}
-	return nil
-}
-
-func (d *digestion) item(
-	ctx context.Context, raw json.RawMessage, take func(context.Context, *digestItem, []ID) (string, error),
-) (skip string, err error) {
-	var item digestItem
-	if json.Unmarshal(raw, &item) != nil {
-		return skipMalformed, nil //nolint:nilerr // counted
+	return lesson.Takers{
+		Update: bind(d.update), Confirm: bind(d.confirmation), NewFact: bind(d.newFact), NewRule: bind(d.newRule),
 	}
-	var evidence []ID
-	for _, text := range item.Evidence {
-		id, ok := d.evidence[strings.ToLower(text)]
-		if !ok {
-			return skipEvidence, nil
-		}
-		if !slices.Contains(evidence, id) {
-			evidence = append(evidence, id)
-		}
-	}
-	if len(evidence) == 0 {
-		return skipNoEvidence, nil
-	}
-	return take(ctx, &item, evidence)
 }
 
 // check looks at what the items with a content have in common.
-func (d *digestion) check(item *digestItem) (skip string) {
-	item.Permanence = cmp.Or(item.Permanence, Standard)
-	_, rateErr := item.Permanence.Rate()
+func (d *digestion) check(item *lesson.Item) (skip string) {
+	item.Permanence = cmp.Or(item.Permanence, string(Standard))
+	_, rateErr := Permanence(item.Permanence).Rate()
 	switch {
 	case strings.TrimSpace(item.Content) == "":
-		return skipEmpty
+		return lesson.SkipEmpty
 	case len(item.Content) > maxDerivedBytes:
-		return skipTooLong
+		return lesson.SkipTooLong
 	case item.Scope != "" && item.Scope != GlobalScope && item.Scope != d.butler:
-		return skipScope
+		return lesson.SkipScope
 	case rateErr != nil:
-		return skipPermanence
+		return lesson.SkipPermanence
 	case item.Confidence != nil && checkConfidence(*item.Confidence) != nil:
-		return skipConfidence
+		return lesson.SkipConfidence
 	case item.Importance != nil && checkImportance(*item.Importance) != nil:
-		return skipImportance
+		return lesson.SkipImportance
 	}
 	return ""
 }
@@ -169,17 +109,17 @@ func (d *digestion) draft(in NewFact) (*factDraft, string, error) {
 	draft, err := d.m.draft(in)
 	switch {
 	case errors.Is(err, ErrTooLarge):
-		return nil, skipTooLong, nil
+		return nil, lesson.SkipTooLong, nil
 	case errors.Is(err, ErrInvalid):
-		return nil, skipMalformed, nil
+		return nil, lesson.SkipMalformed, nil
 	}
 	return draft, "", err
 }
 
-func (item *digestItem) fact() NewFact {
+func newFactOf(item *lesson.Item) NewFact {
 	in := NewFact{
 		Content: item.Content, Subject: item.Subject, Predicate: item.Predicate, Scope: item.Scope,
-		Tags: item.Tags, Importance: item.Importance, Permanence: item.Permanence,
+		Tags: item.Tags, Importance: item.Importance, Permanence: Permanence(item.Permanence),
 	}
 	if item.Confidence != nil {
 		in.Confidence = *item.Confidence
@@ -187,33 +127,35 @@ func (item *digestItem) fact() NewFact {
 	return in
 }
 
-func (d *digestion) newFact(ctx context.Context, item *digestItem, evidence []ID) (skip string, err error) {
+func (d *digestion) newFact(ctx context.Context, item *lesson.Item) (skip string, err error) {
 	if skip := d.check(item); skip != "" {
 		return skip, nil
 	}
-	draft, skip, err := d.draft(item.fact())
+	draft, skip, err := d.draft(newFactOf(item))
 	if skip != "" || err != nil {
 		return skip, err
 	}
-	return d.store(ctx, draft, nil, evidence)
+	return d.store(ctx, draft, nil, item.Evidence)
 }
 
 // store adds a fact in place of an old one, if there is one. What is there already is
 // confirmed instead.
-func (d *digestion) store(ctx context.Context, draft *factDraft, old *Record, evidence []ID) (skip string, err error) {
+func (d *digestion) store(
+	ctx context.Context, draft *factDraft, old *Record, evidence []string,
+) (skip string, err error) {
 	slot := draft.Slot
 	if slot == "" { // the operator keeps what is said twice, but not twice in one breath
 		slot = normalise(draft.Text)
 	}
 	if d.slots[slot] {
-		return skipTwice, nil
+		return lesson.SkipTwice, nil
 	}
 	holder, err := d.m.slotHolder(ctx, &draft.Record)
 	if err != nil {
 		return "", err
 	}
 	if holder != nil && d.touched[holder.ID] && (old == nil || holder.ID != old.ID) {
-		return skipTwice, nil
+		return lesson.SkipTwice, nil
 	}
 	if holder != nil && normalise(holder.Text) == normalise(draft.Text) {
 		skip, err := d.confirm(ctx, holder, evidence)
@@ -244,8 +186,8 @@ func (d *digestion) store(ctx context.Context, draft *factDraft, old *Record, ev
 
 // update lets a new fact take the place of the one it names: under its key, with its
 // metadata, and with its properties where it names no others.
-func (d *digestion) update(ctx context.Context, item *digestItem, evidence []ID) (skip string, err error) {
-	given := item.Permanence
+func (d *digestion) update(ctx context.Context, item *lesson.Item) (skip string, err error) {
+	given := Permanence(item.Permanence)
 	old, skip, err := d.named(ctx, item.ID, KindFact)
 	if skip != "" || err != nil {
 		return skip, err
@@ -261,7 +203,7 @@ func (d *digestion) update(ctx context.Context, item *digestItem, evidence []ID)
 	if err != nil {
 		return "", err
 	}
-	in := item.fact()
+	in := newFactOf(item)
 	in.Subject, in.Predicate, in.Scope, in.Metadata = body.Subject, body.Predicate, body.Scope, metadata
 	in.Permanence = cmp.Or(given, body.Permanence)
 	in.Importance = cmp.Or(in.Importance, &body.Importance)
@@ -272,37 +214,37 @@ func (d *digestion) update(ctx context.Context, item *digestItem, evidence []ID)
 	if skip != "" || err != nil {
 		return skip, err
 	}
-	return d.store(ctx, draft, old, evidence)
+	return d.store(ctx, draft, old, item.Evidence)
 }
 
 // named looks up what an item is about, in what the group may touch.
 func (d *digestion) named(ctx context.Context, text string, kinds ...Kind) (r *Record, skip string, err error) {
 	id, err := ParseID(text)
 	if err != nil {
-		return nil, skipID, nil //nolint:nilerr // counted
+		return nil, lesson.SkipID, nil //nolint:nilerr // counted
 	}
 	if d.touched[id] {
-		return nil, skipTwice, nil
+		return nil, lesson.SkipTwice, nil
 	}
 	found, err := d.m.one(ctx, d.m.own(d.now, d.butler, kinds...), id)
 	if errors.Is(err, ErrNotFound) {
-		return nil, skipID, nil
+		return nil, lesson.SkipID, nil
 	}
 	return &found, "", err
 }
 
-func (d *digestion) confirmation(ctx context.Context, item *digestItem, evidence []ID) (skip string, err error) {
+func (d *digestion) confirmation(ctx context.Context, item *lesson.Item) (skip string, err error) {
 	r, skip, err := d.named(ctx, item.ID, KindFact, KindRule)
 	if skip != "" || err != nil {
 		return skip, err
 	}
-	return d.confirm(ctx, r, evidence)
+	return d.confirm(ctx, r, item.Evidence)
 }
 
 // confirm starts the clock of a fact or a rule anew.
-func (d *digestion) confirm(ctx context.Context, old *Record, evidence []ID) (skip string, err error) {
+func (d *digestion) confirm(ctx context.Context, old *Record, evidence []string) (skip string, err error) {
 	if d.touched[old.ID] {
-		return skipTwice, nil
+		return lesson.SkipTwice, nil
 	}
 	r := *old
 	if r.Kind == KindRule {
@@ -311,31 +253,30 @@ func (d *digestion) confirm(ctx context.Context, old *Record, evidence []ID) (sk
 		err = d.m.reviveFact(ctx, &r, d.now)
 	}
 	if errors.Is(err, ErrConflict) {
-		return skipID, nil
+		return lesson.SkipID, nil
 	}
 	if err != nil {
 		return "", err
 	}
 	r.Version++
 	d.touched[r.ID] = true
-	d.change.Put = append(d.change.Put, Put{Record: r, SameText: true, Revisions: -1})
-	d.change.Events = append(d.change.Events, d.m.event(EventConfirmed, &r, d.now, map[string]any{"version": r.Version}))
+	d.change.restate(r, d.m.event(EventConfirmed, &r, d.now, map[string]any{"version": r.Version}))
 	d.link(r.ID, evidence)
 	d.done.Confirmed++
 	return "", nil
 }
 
-func (d *digestion) newRule(ctx context.Context, item *digestItem, evidence []ID) (skip string, err error) {
+func (d *digestion) newRule(ctx context.Context, item *lesson.Item) (skip string, err error) {
 	if skip := d.check(item); skip != "" {
 		return skip, nil
 	}
 	draft, body, err := d.m.draftRule(NewRule{Content: item.Content, Scope: item.Scope, Tags: item.Tags})
 	if err != nil {
-		return skipMalformed, nil //nolint:nilerr // counted
+		return lesson.SkipMalformed, nil //nolint:nilerr // counted
 	}
 	key := "rule:" + ruleKey(body.Scope, draft.Text)
 	if d.slots[key] {
-		return skipTwice, nil
+		return lesson.SkipTwice, nil
 	}
 	d.slots[key] = true
 	near, err := d.m.sharingWords(ctx, d.m.own(d.now, d.butler, KindRule), draft.Text, knownPerEpisode)
@@ -344,14 +285,14 @@ func (d *digestion) newRule(ctx context.Context, item *digestItem, evidence []ID
 	}
 	for i := range near {
 		if near[i].Scope == body.Scope && normalise(near[i].Text) == normalise(draft.Text) {
-			return d.confirm(ctx, &near[i], evidence)
+			return d.confirm(ctx, &near[i], item.Evidence)
 		}
 	}
 	id, err := d.m.addRule(ctx, &d.change, *draft, body, d.now)
 	if err != nil {
 		return "", err
 	}
-	d.link(id, evidence)
+	d.link(id, item.Evidence)
 	d.done.Rules++
 	return "", nil
 }
@@ -359,9 +300,10 @@ func (d *digestion) newRule(ctx context.Context, item *digestItem, evidence []ID
 func ruleKey(scope, text string) string { return scope + "\x00" + normalise(text) }
 
 // link says what a memory was derived from.
-func (d *digestion) link(from ID, evidence []ID) {
-	for _, to := range evidence {
-		d.change.Links = append(d.change.Links, Link{From: from, Type: LinkDerivedFrom, To: to, At: d.now})
+func (d *digestion) link(from ID, evidence []string) {
+	for _, episode := range evidence {
+		l := Link{From: from, Type: LinkDerivedFrom, To: d.evidence[episode], At: d.now}
+		d.change.Links = append(d.change.Links, l)
 	}
 }
 

@@ -15,48 +15,37 @@ type claims struct {
 // claim leases those of the episodes that are still due. The store refuses the change
 // when one of them has changed since it was read, so no two attempts hold the same.
 func (m *Memory) claim(ctx context.Context, episodes []Record, lease ID) (claims, error) {
-	return Commit(ctx, m, "claim episodes", nil, func(now time.Time) (d Decision[claims], err error) {
-		err = m.eachEpisode(ctx, episodes, now, func(r Record, body episodeBody) error {
-			if !body.due(now) {
-				return nil
-			}
-			typ := EventClaimed
-			if !body.Lease.IsZero() {
-				// The process that held it is gone without a word. Not counted, an episode
-				// that kills its reader would be read for ever.
-				body.Attempts++
-			}
-			if body.Attempts >= maxDigestAttempts {
-				body.Status, body.Lease, body.LeasedUntil, typ = DeadLetter, ID{}, time.Time{}, EventDeadLettered
-			} else {
-				body.Lease, body.LeasedUntil = lease, now.Add(consolidationLease)
-			}
-			if err := m.putEpisode(&d.Change, &r, body, typ, now); err != nil {
-				return err
-			}
-			if typ == EventDeadLettered {
-				d.Reply.dead++
-			} else {
-				d.Reply.episodes = append(d.Reply.episodes, r)
-			}
-			return nil
-		})
-		return d, err
-	})
+	change := func(c *claims, r *Record, body *episodeBody, now time.Time) EventType {
+		if !body.due(now) {
+			return ""
+		}
+		if !body.Lease.IsZero() {
+			// The process that held it is gone without a word. Not counted, an episode
+			// that kills its reader would be read for ever.
+			body.Attempts++
+		}
+		if body.Attempts >= maxDigestAttempts {
+			body.Status, body.Lease, body.LeasedUntil = DeadLetter, ID{}, time.Time{}
+			c.dead++
+			return EventDeadLettered
+		}
+		body.Lease, body.LeasedUntil = lease, now.Add(consolidationLease)
+		c.episodes = append(c.episodes, *r)
+		return EventClaimed
+	}
+	return changeEpisodes(ctx, m, "claim episodes", episodes, change)
 }
 
 // release gives leased episodes back: there was no attempt.
 func (m *Memory) release(ctx context.Context, episodes []Record, lease ID) error {
-	_, err := Commit(ctx, m, "release episodes", nil, func(now time.Time) (d Decision[ID], err error) {
-		err = m.eachEpisode(ctx, episodes, now, func(r Record, body episodeBody) error {
-			if body.Lease != lease {
-				return nil
-			}
-			body.Lease, body.LeasedUntil = ID{}, time.Time{}
-			return m.putEpisode(&d.Change, &r, body, EventReleased, now)
-		})
-		return d, err
-	})
+	change := func(_ *claims, _ *Record, body *episodeBody, _ time.Time) EventType {
+		if body.Lease != lease {
+			return ""
+		}
+		body.Lease, body.LeasedUntil = ID{}, time.Time{}
+		return EventReleased
+	}
+	_, err := changeEpisodes(ctx, m, "release episodes", episodes, change)
 	return err
 }
 
@@ -64,24 +53,39 @@ func (m *Memory) release(ctx context.Context, episodes []Record, lease ID) error
 // episode by now.
 func (m *Memory) failEpisodes(ctx context.Context, episodes []Record, lease ID) (failed, dead int, err error) {
 	type counts struct{ failed, dead int }
-	done, err := Commit(ctx, m, "fail episodes", nil, func(now time.Time) (d Decision[counts], err error) {
+	change := func(c *counts, _ *Record, body *episodeBody, now time.Time) EventType {
+		if body.Lease != lease {
+			return ""
+		}
+		if body.Attempts+1 >= maxDigestAttempts {
+			body.conclude(DeadLetter, now)
+			c.dead++
+			return EventDeadLettered
+		}
+		body.conclude(Failed, now)
+		c.failed++
+		return EventFailed
+	}
+	done, err := changeEpisodes(ctx, m, "fail episodes", episodes, change)
+	return done.failed, done.dead, err
+}
+
+// changeEpisodes lets change set the next state of each episode that is still there and
+// live. It returns what the audit log says of it; "": the episode stays as it is.
+func changeEpisodes[R any](
+	ctx context.Context, m *Memory, op string, episodes []Record,
+	change func(reply *R, r *Record, body *episodeBody, now time.Time) EventType,
+) (R, error) {
+	return Commit(ctx, m, op, nil, func(now time.Time) (d Decision[R], err error) {
 		err = m.eachEpisode(ctx, episodes, now, func(r Record, body episodeBody) error {
-			if body.Lease != lease {
+			typ := change(&d.Reply, &r, &body, now)
+			if typ == "" {
 				return nil
 			}
-			outcome, typ := Failed, EventFailed
-			if body.Attempts+1 >= maxDigestAttempts {
-				outcome, typ = DeadLetter, EventDeadLettered
-				d.Reply.dead++
-			} else {
-				d.Reply.failed++
-			}
-			body.conclude(outcome, now)
 			return m.putEpisode(&d.Change, &r, body, typ, now)
 		})
 		return d, err
 	})
-	return done.failed, done.dead, err
 }
 
 // eachEpisode reads episodes anew and calls do for those that are still there and live.
@@ -114,7 +118,6 @@ func (m *Memory) putEpisode(c *Change, r *Record, body episodeBody, typ EventTyp
 	if err := setEpisode(r, body); err != nil {
 		return err
 	}
-	c.Put = append(c.Put, Put{Record: *r, SameText: true, Revisions: -1})
-	c.Events = append(c.Events, m.event(typ, r, now, map[string]any{"attempts": body.Attempts}))
+	c.restate(*r, m.event(typ, r, now, map[string]any{"attempts": body.Attempts}))
 	return nil
 }

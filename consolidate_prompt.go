@@ -2,7 +2,6 @@ package loci
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -19,10 +18,9 @@ type prompted struct {
 	model  string
 }
 
-// episodeLine shows an episode to the model. JSON escapes what could end the line, a
-// quotation or a tag.
+// episodeLine shows an episode to the model.
 func episodeLine(r *Record) string {
-	return jsonLine(map[string]any{"id": r.ID, "at": jsonform.Time(r.CreatedAt), "content": r.Text})
+	return lesson.Line(map[string]any{"id": r.ID, "at": jsonform.Time(r.CreatedAt), "content": r.Text})
 }
 
 // memoryLine shows a fact or a rule to the model.
@@ -37,12 +35,7 @@ func memoryLine(r *Record) (string, error) {
 			line["subject"], line["predicate"] = body.Subject, body.Predicate
 		}
 	}
-	return jsonLine(line), nil
-}
-
-func jsonLine(v map[string]any) string {
-	data, _ := json.Marshal(v) // texts, ids and times: cannot fail. It escapes < and >, too
-	return string(data) + "\n"
+	return lesson.Line(line), nil
 }
 
 // prompt shows a group to the model, with what its namespace knows about it already.
@@ -54,13 +47,13 @@ func (c *consolidation) prompt(ctx context.Context, m *Memory, g *group) (prompt
 	for i := range g.episodes {
 		episodes.WriteString(episodeLine(&g.episodes[i]))
 	}
-	head := jsonLine(map[string]any{"agent": g.butler, "now": jsonform.Time(c.engine.now())})
+	head := lesson.Line(map[string]any{"agent": g.butler, "now": jsonform.Time(c.engine.now())})
 	room := c.opts.PromptTokens - EstimateTokens(lesson.Instructions+head+episodes.String())
 	known, err := m.known(ctx, g, room)
 	if err != nil {
 		return p, err
 	}
-	p.User = head + "<memories>\n" + known + "</memories>\n<episodes>\n" + episodes.String() + "</episodes>\n"
+	p.User = lesson.Question(head, known, episodes.String())
 	p.tokens = EstimateTokens(p.System) + EstimateTokens(p.User)
 	return p, nil
 }
@@ -148,18 +141,4 @@ func readDigest(answer Completion) (lesson.Reply, error) {
 		return reply, unusable(err.Error())
 	}
 	return reply, nil
-}
-
-// A digestItem is an element of any of the lists.
-type digestItem struct {
-	ID         string     `json:"id"`
-	Content    string     `json:"content"`
-	Subject    string     `json:"subject"`
-	Predicate  string     `json:"predicate"`
-	Scope      string     `json:"scope"`
-	Importance *float64   `json:"importance"`
-	Permanence Permanence `json:"permanence"`
-	Confidence *float64   `json:"confidence"`
-	Tags       []string   `json:"tags"`
-	Evidence   []string   `json:"evidence"`
 }

@@ -2,12 +2,12 @@ package loci
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
+	"github.com/loci-memory/loci/internal/label"
 	"github.com/loci-memory/loci/internal/secret"
 )
 
@@ -132,7 +132,7 @@ func (e *Engine) redactValue(v any) any {
 // tags redacts and checks the tags of a fact; redaction comes first, since
 // credentials are not known by their lower-case form.
 func (e *Engine) tags(tags []string) ([]string, error) {
-	if len(tags) > maxGivenTags {
+	if len(tags) > label.MaxGivenTags {
 		return CheckTags(tags) // which says so
 	}
 	clean := make([]string, len(tags))
@@ -142,37 +142,14 @@ func (e *Engine) tags(tags []string) ([]string, error) {
 	return CheckTags(clean)
 }
 
-// maxGivenTags bounds what may be given, some of it more than once.
-const maxGivenTags = 4 * MaxTags
-
 // CheckTags brings tags to their stored form: trimmed, lower case, each once, in
 // the order given. At most 16 tags of 1 to 64 characters.
 func CheckTags(tags []string) ([]string, error) {
-	tooMany := Errorf(Invalid, "tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
-	if len(tags) > maxGivenTags { // before any is looked at
-		return nil, tooMany
+	clean, err := label.Tags(tags)
+	if err != nil {
+		return nil, Errorf(Invalid, "%s", err)
 	}
-	var out []string
-	for i, tag := range tags {
-		valid := utf8.ValidString(tag) // asked first: ToLower replaces what is not
-		tag = strings.ToLower(strings.TrimSpace(tag))
-		n := utf8.RuneCountInString(tag)
-		switch {
-		case n == 0:
-			return nil, Errorf(Invalid, "tags[%d] must not be empty", i)
-		case n > MaxTagCharacters:
-			return nil, Errorf(Invalid, "tags[%d] has %d characters; the limit is %d: shorten it", i, n, MaxTagCharacters)
-		case !valid || strings.ContainsRune(tag, 0):
-			return nil, Errorf(Invalid, "tags[%d] is not valid text", i)
-		}
-		if !slices.Contains(out, tag) {
-			if len(out) == MaxTags { // before more are compared with one another
-				return nil, tooMany
-			}
-			out = append(out, tag)
-		}
-	}
-	return out, nil
+	return clean, nil
 }
 
 // Flatten writes a JSON value as text for search: a string as it is, an object as

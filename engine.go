@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/label"
 	"github.com/loci-memory/loci/internal/secret"
 	"github.com/loci-memory/loci/internal/turn"
 )
@@ -29,8 +30,8 @@ const (
 	DefaultEpisodeCap     = 10_000 // episodes of one agent
 	MaxQueryBytes         = 16 << 10
 	MaxSearchLimit        = 1000
-	MaxTags               = 16
-	MaxTagCharacters      = 64
+	MaxTags               = label.MaxTags
+	MaxTagCharacters      = label.MaxTagCharacters
 	MaxMetadataBytes      = 64 << 10
 	MaxMetadataNames      = 10_000
 	MaxScopes             = 100 // that a search may name
@@ -185,7 +186,7 @@ func New(s Store, opts *Options) (*Engine, error) {
 		return nil, err
 	}
 	if e.opts.Embedder != nil {
-		e.own = &encoder{embedder: e.opts.Embedder}
+		e.own = newEncoder(e.opts.Embedder)
 		if s := e.own.space(); s.Model == "" || s.Dims < 0 || s.Dims > MaxDims {
 			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", s.Model, s.Dims, MaxDims)
 		}

@@ -193,13 +193,8 @@ func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStat
 			return none, err
 		}
 		episode, err := EpisodeOf(&r)
-		return Decision[Episode]{
-			Reply: episode, Record: id,
-			Change: Change{
-				Put:    []Put{{Record: r, SameText: true, Revisions: -1}},
-				Events: []Event{m.event(typ, &r, now, map[string]any{"attempts": body.Attempts})},
-			},
-		}, err
+		change := restated(r, m.event(typ, &r, now, map[string]any{"attempts": body.Attempts}))
+		return Decision[Episode]{Reply: episode, Record: id, Change: change}, err
 	})
 }
 

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/attribute"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
@@ -178,37 +178,15 @@ func FactOf(r *Record, at time.Time) (Fact, error) {
 // splitAttributes takes a fact's attributes apart: the structured content under
 // "content", if any, and the metadata.
 func splitAttributes(attributes json.RawMessage) (value json.RawMessage, metadata map[string]any, err error) {
-	if len(attributes) == 0 {
-		return nil, nil, nil
-	}
-	v, err := DecodeJSON(attributes)
-	object, ok := v.(map[string]any)
-	if err != nil || !ok {
+	if value, metadata, err = attribute.Split(attributes); err != nil {
 		return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
 	}
-	if content, ok := object["content"]; ok {
-		if value, err = MarshalJSON(content); err != nil {
-			return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
-		}
-		delete(object, "content")
-	}
-	if len(object) == 0 {
-		object = nil
-	}
-	return value, object, nil
+	return value, metadata, nil
 }
 
 // joinAttributes is the inverse of splitAttributes.
 func joinAttributes(value json.RawMessage, metadata map[string]any) (json.RawMessage, error) {
-	if len(value) == 0 && len(metadata) == 0 {
-		return nil, nil
-	}
-	all := map[string]any{}
-	maps.Copy(all, metadata)
-	if len(value) > 0 {
-		all["content"] = value
-	}
-	data, err := MarshalJSON(all)
+	data, err := attribute.Join(value, metadata)
 	if err != nil {
 		return nil, Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}
@@ -337,10 +315,7 @@ func addKey(r *Record, attributes map[string]any) map[string]any {
 	if err != nil || body.Subject == "" {
 		return attributes
 	}
-	all := map[string]any{}
-	maps.Copy(all, attributes)
-	all["subject"], all["predicate"] = body.Subject, body.Predicate
-	return all
+	return attribute.With(attributes, map[string]any{"subject": body.Subject, "predicate": body.Predicate})
 }
 
 // factSlot is what only one live fact of a namespace may hold.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/attribute"
 	"github.com/loci-memory/loci/internal/condition"
 )
 
@@ -43,7 +44,7 @@ func (f *Filter) Selects(r *Record) bool {
 
 // SelectsHeader is Selects without Where: it needs neither Text nor Attributes.
 func (f *Filter) SelectsHeader(r *Record) bool {
-	return f.Covers(r.Namespace) && f.selectsMoment(r) && f.selectsNames(r) && f.selectsTags(r)
+	return f.Covers(r.Namespace) && f.selectsMoment(r) && f.selectsNames(r) && hasAll(r.Tags, f.Tags)
 }
 
 // selectsMoment asks what depends on the time: whether a record is live, expired, sure
@@ -68,14 +69,9 @@ func (f *Filter) selectsNames(r *Record) bool {
 		(f.Slot == nil || *f.Slot == r.Slot) && f.Slots.Contains(r.Slot)
 }
 
-// selectsTags asks for all tags of the filter.
-func (f *Filter) selectsTags(r *Record) bool {
-	for _, tag := range f.Tags {
-		if !slices.Contains(r.Tags, tag) {
-			return false
-		}
-	}
-	return true
+// hasAll reports whether have contains every one of want.
+func hasAll(have, want []string) bool {
+	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
 }
 
 // among reports whether a value is one of those allowed; none are all.
@@ -162,14 +158,9 @@ func (w Where) Match(r *Record) bool {
 	if w.IsZero() {
 		return true
 	}
-	doc := map[string]any{}
-	if len(r.Attributes) > 0 {
-		v, err := DecodeJSON(r.Attributes)
-		object, ok := v.(map[string]any)
-		if err != nil || !ok {
-			return false
-		}
-		doc = object
+	doc, err := attribute.Object(r.Attributes)
+	if err != nil {
+		return false
 	}
 	if r.Kind == KindFact {
 		doc = addKey(r, doc)

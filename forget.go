@@ -42,13 +42,8 @@ func (m *Memory) Confirm(ctx context.Context, kind Kind, id ID) error {
 			return Decision[ID]{}, err
 		}
 		r.Version++
-		return Decision[ID]{
-			Reply: id, Record: id,
-			Change: Change{
-				Put:    []Put{{Record: r, SameText: true, Revisions: -1}},
-				Events: []Event{m.event(EventConfirmed, &r, now, map[string]any{"version": r.Version})},
-			},
-		}, nil
+		change := restated(r, m.event(EventConfirmed, &r, now, map[string]any{"version": r.Version}))
+		return Decision[ID]{Reply: id, Record: id, Change: change}, nil
 	})
 	return err
 }
@@ -147,11 +142,6 @@ func (m *Memory) decideForget(r Record, now time.Time) (d Decision[bool], err er
 			return d, err
 		}
 	}
-	return Decision[bool]{
-		Reply: true, Record: r.ID,
-		Change: Change{
-			Put:    []Put{{Record: r, SameText: true, Revisions: -1}},
-			Events: []Event{m.event(typ, &r, now, map[string]any{"version": r.Version})},
-		},
-	}, nil
+	change := restated(r, m.event(typ, &r, now, map[string]any{"version": r.Version}))
+	return Decision[bool]{Reply: true, Record: r.ID, Change: change}, nil
 }

@@ -31,7 +31,7 @@ func (e *Engine) Generations(ctx context.Context, t Tenant) ([]Generation, error
 		return nil, err
 	}
 	if e.own != nil {
-		if err := e.own.learnDims(ctx); err != nil {
+		if err := e.own.LearnDims(ctx); err != nil {
 			e.opts.Logger.WarnContext(ctx, "embedder did not answer; it does not say its dimensions", "error", err)
 		}
 	}
@@ -196,7 +196,7 @@ func (e *Engine) former(s Space) (*encoder, error) {
 	if embedder == nil {
 		return nil, Errorf(Unsupported, "there is no embedder of %s", s)
 	}
-	c := &encoder{embedder: embedder}
+	c := newEncoder(embedder)
 	if !c.makes(s) {
 		return nil, Errorf(Unsupported, "the embedder that is there now makes vectors of %s, not %s", c.space(), s)
 	}

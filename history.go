@@ -3,7 +3,6 @@ package loci
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 )
 
@@ -149,9 +148,4 @@ func (m *Memory) earlierWords(ctx context.Context, r *Record, f *Fact, known tim
 		}
 	}
 	return nil
-}
-
-// hasAll reports whether have contains every one of want.
-func hasAll(have, want []string) bool {
-	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loci-memory/loci/internal/embedcall"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -36,7 +37,7 @@ func (e *Engine) embedTexts(ctx context.Context, t Tenant, texts []string) []Vec
 	encoders := e.writers(ctx, t)
 	made := make([]Vectors, len(encoders))
 	ask := func(i int) {
-		rows, err := encoders[i].vectors(ctx, texts, embedTimeout)
+		rows, err := encoders[i].Vectors(ctx, texts, embedcall.Timeout)
 		if err != nil {
 			e.lag(ctx, t, encoders[i], err)
 			return
@@ -174,7 +175,7 @@ func (e *Engine) embedPart(ctx context.Context, t Tenant, c *encoder, records []
 			i = end
 			continue
 		}
-		rows, err := c.vectors(ctx, texts, left)
+		rows, err := c.Vectors(ctx, texts, left)
 		if err != nil {
 			if ctx.Err() == nil {
 				c.resting.until.Store(time.Now().Add(embedRest).UnixMilli())

@@ -1,9 +1,6 @@
 package loci
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -11,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/label"
+	"github.com/loci-memory/loci/internal/seal"
 )
 
 // Limits on a [Namespace].
@@ -65,8 +63,8 @@ func (n Namespace) Validate() error {
 	if len(n) > MaxLabels {
 		return Errorf(Invalid, "namespace has %d labels; the limit is %d", len(n), MaxLabels)
 	}
-	for i, label := range n {
-		if err := CheckLabel(fmt.Sprintf("namespace label %d", i+1), label); err != nil {
+	for i, l := range n {
+		if err := CheckLabel(fmt.Sprintf("namespace label %d", i+1), l); err != nil {
 			return err
 		}
 	}
@@ -91,8 +89,8 @@ func (n Namespace) Child(labels ...string) Namespace {
 // below it, so "contains" is "has the prefix".
 func (n Namespace) Key() string {
 	var b strings.Builder
-	for _, label := range n {
-		b.WriteString(label)
+	for _, l := range n {
+		b.WriteString(l)
 		b.WriteByte(0)
 	}
 	return b.String()
@@ -168,28 +166,22 @@ func (n Namespace) former() Namespace {
 type NameKey []byte
 
 // NewNameKey makes a key at random.
-func NewNameKey() NameKey {
-	key := make(NameKey, 32)
-	_, _ = rand.Read(key) // never fails
-	return key
-}
+func NewNameKey() NameKey { return seal.NewKey() }
 
 // A Mark stands for a namespace whose name is not to be kept: [MarkBytes] for each
 // label. A mark begins with the mark of every namespace that contains its own.
 type Mark string
 
 // MarkBytes are the bytes of a [Mark] for each label.
-const MarkBytes = 16
+const MarkBytes = seal.MarkBytes
 
 // Mark returns the mark of a namespace.
 func (k NameKey) Mark(n Namespace) Mark {
-	out := make([]byte, 0, MarkBytes*len(n))
+	prefixes := make([]string, len(n))
 	for i := range n {
-		h := hmac.New(sha256.New, k)
-		h.Write([]byte(n[:i+1].Key()))
-		out = append(out, h.Sum(nil)[:MarkBytes]...)
+		prefixes[i] = n[:i+1].Key()
 	}
-	return Mark(out)
+	return Mark(seal.Mark(k, prefixes...))
 }
 
 // Shown returns how a namespace is shown whose name is gone: what the reader named
@@ -216,19 +208,12 @@ type Template []string
 
 // ParseTemplate checks the labels of a template.
 func ParseTemplate(labels []string) (Template, error) {
-	for _, label := range labels {
-		if name, ok := variable(label); ok && name == "" {
+	for _, l := range labels {
+		if name, ok := label.IsVariable(l); ok && name == "" {
 			return nil, Errorf(Invalid, "namespace template has an empty variable {}")
 		}
 	}
 	return Template(slices.Clone(labels)), Namespace(labels).Validate()
-}
-
-func variable(label string) (name string, ok bool) {
-	if strings.HasPrefix(label, "{") && strings.HasSuffix(label, "}") && len(label) >= 2 {
-		return label[1 : len(label)-1], true
-	}
-	return "", false
 }
 
 // Resolve fills the variables from vars. A variable that is not set is a
@@ -240,26 +225,18 @@ func (t Template) Resolve(vars Vars) (Namespace, error) {
 		_, org := vars[VarOrg]
 		_, agent := vars[VarAgent]
 		switch {
-		case user:
+		case user || !org:
 			t = Template{"user", "{user_id}"}
-		case org && agent:
+		case agent:
 			t = Template{"org", "{org_id}", "{agent_id}"}
-		case org:
-			t = Template{"org", "{org_id}"}
 		default:
-			return nil, &ConfigurationError{Key: VarUser, Available: vars.Names()}
+			t = Template{"org", "{org_id}"}
 		}
 	}
-	n := make(Namespace, len(t))
-	for i, label := range t {
-		n[i] = label
-		if name, ok := variable(label); ok {
-			value := vars.Get(name)
-			if value == "" {
-				return nil, &ConfigurationError{Key: name, Available: vars.Names()}
-			}
-			n[i] = value
-		}
+	labels, missing := label.Fill(t, vars)
+	if missing != "" {
+		return nil, &ConfigurationError{Key: missing, Available: vars.Names()}
 	}
+	n := Namespace(labels)
 	return n, n.Validate()
 }

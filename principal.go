@@ -2,20 +2,21 @@ package loci
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/caller"
 )
 
 // The variables of a principal that Loci knows. An operator may add others for
 // use in namespace templates.
 const (
-	VarUser    = "user_id"
-	VarOrg     = "org_id"
-	VarAgent   = "agent_id"
-	VarButler  = "butler"
-	VarThread  = "thread_id"
-	VarSession = "session_id"
+	VarUser    = caller.User
+	VarOrg     = caller.Org
+	VarAgent   = caller.Agent
+	VarButler  = caller.Butler
+	VarThread  = caller.Thread
+	VarSession = caller.Session
 )
 
 // Vars names who and where the caller is. A variable that is not known is left out: an
@@ -134,22 +135,6 @@ func checkVars(vars Vars) error {
 	return nil
 }
 
-// breadth orders the variables: one with a smaller number is about more than those with
-// a greater one. What an operator has made up is somebody's, like a user.
-func breadth(name string) int {
-	switch name {
-	case VarOrg:
-		return 0
-	case VarAgent:
-		return 1
-	case VarButler:
-		return 2
-	case VarThread, VarSession:
-		return 4
-	}
-	return 3
-}
-
 // With returns the principal for one request that chooses some variables itself.
 //
 // A request that names somebody is about whom it names, and not about anybody whom the
@@ -168,39 +153,20 @@ func (p Principal) With(chosen Vars) (Principal, error) {
 	if err := checkVars(chosen); err != nil {
 		return Principal{}, err
 	}
-	names := chosen.Names()
-	named := slices.Concat(p.named, names)
-	vars, broadest := Vars{}, math.MaxInt
-	for _, name := range names {
-		if chosen[name] != p.vars[name] && !p.mayChoose(name) {
-			return Principal{}, &Error{Code: Forbidden, Msg: name + " of this credential cannot be changed by a request",
-				Recovery: "Leave " + name + " out, or use a credential with the scope delegate."}
+	vars, refused := caller.Choose(p.vars, p.named, chosen, p.May(ScopeDelegate))
+	switch {
+	case refused != nil && refused.LeftOut:
+		return Principal{}, &Error{
+			Code:     Forbidden,
+			Msg:      "a request of this credential is about its own " + refused.Name + ", which this one leaves out",
+			Recovery: "Name " + refused.Name + " as well, or use a credential with the scope delegate.",
 		}
-		vars[name] = chosen[name]
-		if name != VarButler {
-			broadest = min(broadest, breadth(name))
-		}
+	case refused != nil:
+		return Principal{}, &Error{Code: Forbidden, Msg: refused.Name + " of this credential cannot be changed by a request",
+			Recovery: "Leave " + refused.Name + " out, or use a credential with the scope delegate."}
 	}
-	for _, name := range p.vars.Names() {
-		switch {
-		case vars[name] != "":
-		case slices.Contains(named, name) || breadth(name) <= broadest:
-			vars[name] = p.vars[name]
-		case !p.mayChoose(name):
-			return Principal{}, &Error{
-				Code:     Forbidden,
-				Msg:      "a request of this credential is about its own " + name + ", which this one leaves out",
-				Recovery: "Name " + name + " as well, or use a credential with the scope delegate.",
-			}
-		}
-	}
-	p.vars, p.named = vars, named
+	p.vars, p.named = vars, slices.Concat(p.named, chosen.Names())
 	return p, nil
-}
-
-// mayChoose reports whether a request may choose a variable, or be without it.
-func (p Principal) mayChoose(name string) bool {
-	return name == VarThread || name == VarSession || p.May(ScopeDelegate)
 }
 
 // AtAgent returns the principal of an address that belongs to an agent: each request

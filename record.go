@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/loci-memory/loci/internal/embedcall"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -199,7 +200,7 @@ type Vectors struct {
 }
 
 // MaxDims bounds the dimensions of a space.
-const MaxDims = 4096
+const MaxDims = embedcall.MaxDims
 
 // Validate checks that the space has a name and 1 to MaxDims dimensions.
 func (s Space) Validate() error {

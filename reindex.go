@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/loci-memory/loci/internal/embedcall"
 	"github.com/loci-memory/loci/internal/patience"
 )
 
@@ -47,14 +48,14 @@ func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (r
 		return report, &Error{Code: Unsupported, Msg: "no embedder is configured, so there are no vectors to make",
 			Recovery: "Set embedder, for example with --embedder lexical."}
 	}
-	r := &reindexing{e: e, t: t, c: e.own, report: &report}
-	if opts != nil {
-		r.opts = *opts
+	if opts == nil {
+		opts = &ReindexOptions{}
 	}
+	r := newReindexing(e, t, e.own, *opts, &report)
 	if report.From, err = e.look(ctx, t); err != nil {
 		return report, err
 	}
-	if err := e.own.learnDims(ctx); err != nil {
+	if err := e.own.LearnDims(ctx); err != nil {
 		return report, noAnswer(err)
 	}
 	report.To = e.own.space()
@@ -113,14 +114,15 @@ func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)
 			g.setLagging(true)
 		}
 	}()
-	if err := c.learnDims(ctx); err != nil {
+	if err := c.LearnDims(ctx); err != nil {
 		return 0, noAnswer(err)
 	}
 	report := ReindexReport{To: c.space()}
-	r := &reindexing{e: e, t: t, c: c, report: &report}
+	var opts ReindexOptions
 	if progress != nil {
-		r.opts.Progress = func(n, _ int64) { progress(int(n)) }
+		opts.Progress = func(n, _ int64) { progress(int(n)) }
 	}
+	r := newReindexing(e, t, c, opts, &report)
 	if err = r.fill(ctx); err == nil && report.Refused > 0 {
 		err = Errorf(Unavailable, "the embedder refused %d memories; they are found by keyword alone", report.Refused)
 	}
@@ -135,13 +137,68 @@ func (g *generations) setLagging(lagging bool) {
 
 // reindexing is a Reindex or Backfill under way.
 type reindexing struct {
-	e       *Engine
-	t       Tenant
-	c       *encoder // of the space that is filled
-	opts    ReindexOptions
-	report  *ReindexReport
-	refused map[ID]int64 // version whose text was refused
-	inARow  int          // refused one after the other
+	e      *Engine
+	t      Tenant
+	opts   ReindexOptions
+	report *ReindexReport
+	filler embedcall.Filler[ID] // of the space that is filled
+}
+
+// backgroundBatch is how many memories a step in the background embeds: a request
+// that meets one waits for no more than these.
+const backgroundBatch = 16
+
+func newReindexing(e *Engine, t Tenant, c *encoder, opts ReindexOptions, report *ReindexReport) *reindexing {
+	r := &reindexing{e: e, t: t, opts: opts, report: report}
+	r.filler = embedcall.Filler[ID]{
+		Caller: c.Caller, Store: r, Batch: embedcall.Batch, AfterStep: r.afterStep,
+		OnRefusal: func(ctx context.Context, item *embedcall.Item[ID], cause error) {
+			e.opts.Logger.DebugContext(ctx, "embedder refused a memory", "id", item.Key, "model", c.embedder.Model(), "error", cause)
+		},
+	}
+	if opts.Background {
+		r.filler.Batch = backgroundBatch
+	}
+	return r
+}
+
+// Lacking lists memories for the filler.
+func (r *reindexing) Lacking(ctx context.Context, after ID, limit int) ([]embedcall.Item[ID], error) {
+	records, err := r.e.store.Unembedded(ctx, r.t, r.report.To, after, limit)
+	items := make([]embedcall.Item[ID], len(records))
+	for i := range records {
+		items[i] = embedcall.Item[ID]{Key: records[i].ID, Version: records[i].Version, Texts: records[i].searched()}
+	}
+	return items, err
+}
+
+// Put stores what the filler made.
+func (r *reindexing) Put(ctx context.Context, made []embedcall.Made[ID]) error {
+	vectors := make([]RecordVectors, len(made))
+	for i, m := range made {
+		vectors[i] = RecordVectors{
+			ID: m.Item.Key, Version: m.Item.Version, Vectors: Vectors{Space: r.report.To, Rows: m.Rows},
+		}
+	}
+	return r.e.store.PutVectors(ctx, r.t, vectors)
+}
+
+// fill embeds what lacks vectors, and what is stored without them meanwhile.
+func (r *reindexing) fill(ctx context.Context) error {
+	err := r.filler.Fill(ctx)
+	r.report.Embedded = r.filler.Embedded
+	if err == nil {
+		r.report.Refused = int64(len(r.filler.Refused))
+	}
+	switch {
+	case errors.Is(err, embedcall.ErrNoAnswer):
+		return noAnswer(err)
+	case errors.Is(err, embedcall.ErrTooBusy):
+		return errTooBusy()
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return AsError(err)
+	}
+	return err
 }
 
 // measure counts what lacks vectors.
@@ -159,15 +216,14 @@ func (r *reindexing) measure(ctx context.Context) error {
 	}
 }
 
-// maxRounds bounds how often all of it is looked at, and how often the switch is
-// tried, while others store memories without the new vectors, which is what those
-// of another configuration do.
-const maxRounds = 20
+// maxSwitches bounds how often the switch is tried while others store memories without
+// the new vectors.
+const maxSwitches = 20
 
 // build fills the new generation and switches to it.
 func (r *reindexing) build(ctx context.Context) error {
 	from := r.report.From
-	for attempt := range maxRounds {
+	for attempt := range maxSwitches {
 		if err := r.fill(ctx); err != nil {
 			return err
 		}
@@ -180,7 +236,7 @@ func (r *reindexing) build(ctx context.Context) error {
 		// Writers may be quicker than every look at what is missing. After a few
 		// rounds a handful is let go: from the switch on they write the new vectors,
 		// and what they left out is made right after it.
-		lacking := int64(len(r.refused) + max(0, attempt-3)*embedBatch)
+		lacking := int64(len(r.filler.Refused) + max(0, attempt-3)*embedcall.Batch)
 		err := r.e.store.SwitchSpace(ctx, r.t, from, r.report.To, lacking)
 		if err == nil {
 			r.report.Switched = true
@@ -225,7 +281,7 @@ func (r *reindexing) left(ctx context.Context, err error) bool {
 
 // acceptable refuses a generation without the vectors of many memories.
 func (r *reindexing) acceptable(ctx context.Context) error {
-	r.report.Refused = int64(len(r.refused))
+	r.report.Refused = int64(len(r.filler.Refused))
 	if r.report.Refused <= 3 {
 		return nil
 	}
@@ -237,62 +293,20 @@ func (r *reindexing) acceptable(ctx context.Context) error {
 		Recovery: "Look at what the embedder says with --log-level debug, or choose another one; then run it again."}
 }
 
-// fill embeds what lacks vectors, until a look at all of it finds nothing but what
-// the embedder refuses.
-func (r *reindexing) fill(ctx context.Context) error {
-	for range maxRounds {
-		before := r.report.Embedded + int64(len(r.refused))
-		if err := r.pass(ctx); err != nil {
-			return err
-		}
-		if r.report.Embedded+int64(len(r.refused)) == before {
-			r.report.Refused = int64(len(r.refused))
-			return nil
-		}
-	}
-	return errTooBusy()
-}
-
 func errTooBusy() error {
 	return &Error{Code: Conflict, Op: "reindex", Msg: "memories are stored faster than their vectors can be made", Recovery: "Try again when less is going on."}
 }
 
-// backgroundBatch is how many memories a step in the background embeds: a request
-// that meets one waits for no more than these.
-const backgroundBatch = 16
-
-// pass goes once over all that lacks vectors, in order of id.
-func (r *reindexing) pass(ctx context.Context) error {
-	batch := embedBatch
-	if r.opts.Background {
-		batch = backgroundBatch
+// afterStep reports progress. In the background it pauses for as long as the step took,
+// and ends the work when another process has switched.
+func (r *reindexing) afterStep(ctx context.Context, begun time.Time, embedded int64) error {
+	if r.opts.Progress != nil {
+		r.opts.Progress(embedded, max(r.report.Lacking, embedded))
 	}
-	for after := (ID{}); ; {
-		begun := time.Now() // a duration, not a date: not the engine's clock
-		records, err := r.e.store.Unembedded(ctx, r.t, r.report.To, after, batch)
-		if err != nil || len(records) == 0 {
-			return err
-		}
-		after = records[len(records)-1].ID
-		if err := r.step(ctx, records); err != nil {
-			return err
-		}
-		if r.opts.Progress != nil {
-			r.opts.Progress(r.report.Embedded, max(r.report.Lacking, r.report.Embedded))
-		}
-		if err := r.giveWay(ctx, time.Since(begun)); err != nil {
-			return err
-		}
-	}
-}
-
-// giveWay pauses in the background for as long as the last step took, and ends the
-// work when another process has switched.
-func (r *reindexing) giveWay(ctx context.Context, took time.Duration) error {
 	if !r.opts.Background {
 		return nil
 	}
-	if err := pauseFor(ctx, took); err != nil {
+	if err := pauseFor(ctx, time.Since(begun)); err != nil {
 		return err
 	}
 	now, err := r.e.look(ctx, r.t)
@@ -309,119 +323,8 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// step embeds some records and stores what it made.
-func (r *reindexing) step(ctx context.Context, records []Record) error {
-	vectors, err := r.embed(ctx, records)
-	if len(vectors) > 0 { // also when it stopped half way: what is made need not be made again
-		if err := r.e.store.PutVectors(ctx, r.t, vectors); err != nil {
-			return err
-		}
-		r.report.Embedded += int64(len(vectors))
-	}
-	return err
-}
-
-// embed embeds records together; when that fails, one by one, leaving out those
-// it fails for.
-func (r *reindexing) embed(ctx context.Context, records []Record) (vectors []RecordVectors, err error) {
-	if len(r.refused) > 0 {
-		records = r.notRefused(records)
-	}
-	vectors, err = r.together(ctx, records)
-	if err == nil {
-		r.inARow = 0
-		return vectors, nil
-	}
-	if ctx.Err() != nil {
-		return nil, AsError(ctx.Err())
-	}
-	if err := r.alive(ctx, err); err != nil {
-		return nil, err
-	}
-	for i := range records {
-		one, err := r.together(ctx, records[i:i+1])
-		if ctx.Err() != nil {
-			return vectors, AsError(ctx.Err())
-		}
-		if err == nil {
-			r.inARow = 0
-			vectors = append(vectors, one...)
-			continue
-		}
-		if err := r.refuse(ctx, &records[i], err); err != nil {
-			return vectors, err
-		}
-	}
-	return vectors, nil
-}
-
-// notRefused leaves out the records whose present text was refused before.
-func (r *reindexing) notRefused(records []Record) (out []Record) {
-	for i := range records {
-		if version, ok := r.refused[records[i].ID]; !ok || version != records[i].Version {
-			out = append(out, records[i])
-		}
-	}
-	return out
-}
-
-// After so many refusals one after the other the embedder is asked for something
-// that none refuses, for a few texts it cannot take look just like an embedder that
-// is down; after many more it counts as down whatever it says.
-const (
-	refusalsInARow    = 3
-	maxRefusalsInARow = 60
-)
-
-// alive returns an error when the embedder does not answer the simplest request;
-// cause is what made one ask.
-func (r *reindexing) alive(ctx context.Context, cause error) error {
-	if _, err := r.c.vectors(ctx, []string{"memory"}, embedTimeout); err != nil || r.inARow >= maxRefusalsInARow {
-		return noAnswer(cause)
-	}
-	return nil
-}
-
 func noAnswer(cause error) error {
 	return &Error{Code: Unavailable, Msg: "the embedder does not answer", Err: cause, Recovery: "Try again later."}
-}
-
-// refuse takes down that a text was refused. An error means that not the text is to
-// blame: the embedder is down.
-func (r *reindexing) refuse(ctx context.Context, record *Record, cause error) error {
-	r.inARow++
-	if r.inARow%refusalsInARow == 0 {
-		if err := r.alive(ctx, cause); err != nil {
-			return err
-		}
-	}
-	if r.refused == nil {
-		r.refused = map[ID]int64{}
-	}
-	r.refused[record.ID] = record.Version
-	r.e.opts.Logger.DebugContext(ctx, "embedder refused a memory", "id", record.ID, "model", r.c.embedder.Model(), "error", cause)
-	return nil
-}
-
-// together embeds records in as few calls as possible.
-func (r *reindexing) together(ctx context.Context, records []Record) ([]RecordVectors, error) {
-	var texts []string
-	for i := range records {
-		texts = append(texts, records[i].searched()...)
-	}
-	rows, err := r.c.inBatches(ctx, texts)
-	if err != nil {
-		return nil, err
-	}
-	vectors := make([]RecordVectors, len(records))
-	for i := range records {
-		n := len(records[i].Passages)
-		vectors[i] = RecordVectors{
-			ID: records[i].ID, Version: records[i].Version, Vectors: Vectors{Space: r.report.To, Rows: rows[:n:n]},
-		}
-		rows = rows[n:]
-	}
-	return vectors, nil
 }
 
 // dropBatch bounds the memories whose vectors one transaction removes.

@@ -48,7 +48,7 @@ func (e *Engine) wantedSpace(ctx context.Context, t Tenant) (Space, error) {
 	if err != nil || !space.IsZero() || e.own == nil {
 		return space, err
 	}
-	if err := e.own.learnDims(ctx); err != nil {
+	if err := e.own.LearnDims(ctx); err != nil {
 		e.opts.Logger.WarnContext(ctx, "embedder did not answer; memories count as without vectors", "error", err)
 	}
 	return e.own.space(), nil

@@ -102,11 +102,8 @@ func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[St
 	if err := setFact(&r, body); err != nil {
 		return Decision[Stored]{}, err
 	}
-	return Decision[Stored]{
-		Reply: Stored{ID: r.ID, Outcome: DuplicateOf}, Record: r.ID,
-		Change: Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}},
-			Events: []Event{m.event(EventConfirmed, &r, now, map[string]any{"version": r.Version})}},
-	}, nil
+	change := restated(r, m.event(EventConfirmed, &r, now, map[string]any{"version": r.Version}))
+	return Decision[Stored]{Reply: Stored{ID: r.ID, Outcome: DuplicateOf}, Record: r.ID, Change: change}, nil
 }
 
 // giveWay takes the slot of a key from the fact that holds it. A live fact is
@@ -141,6 +138,9 @@ func (m *Memory) giveWay(
 	}
 	r.Version++
 	r.Live, r.Slot = false, ""
-	c.Put = append(c.Put, Put{Record: r, SameText: true, Revisions: -1})
-	return superseded, setFact(&c.Put[len(c.Put)-1].Record, body)
+	if err := setFact(&r, body); err != nil {
+		return superseded, err
+	}
+	c.restate(r)
+	return superseded, nil
 }

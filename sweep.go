@@ -135,12 +135,9 @@ func (m *Memory) noteTransitions(ctx context.Context, report *SweepReport) error
 				return d, err
 			}
 			for i := range records {
-				put, events, err := m.noteTransition(records[i], now)
-				if err != nil {
+				if err := m.noteTransition(&d.Change, records[i], now); err != nil {
 					return d, err
 				}
-				d.Change.Put = append(d.Change.Put, put)
-				d.Change.Events = append(d.Change.Events, events...)
 			}
 			d.Reply = d.Change.Events
 			return d, nil
@@ -167,27 +164,32 @@ func (r *SweepReport) count(types []EventType) {
 }
 
 // noteTransition writes the state of a record down as it is now.
-func (m *Memory) noteTransition(r Record, now time.Time) (Put, []Event, error) {
+func (m *Memory) noteTransition(c *Change, r Record, now time.Time) error {
 	r.Version++
 	var events []Event
+	note := func(noted *Validity) {
+		state := r.validityAt(*noted, now)
+		events = m.transitions(&r, *noted, state, now)
+		*noted = state
+	}
 	if r.Kind == KindRule {
 		body, err := readRule(&r)
 		if err != nil {
-			return Put{}, nil, err
+			return err
 		}
-		state := r.validityAt(body.Validity, now)
-		events = m.transitions(&r, body.Validity, state, now)
-		body.Validity = state
-		return Put{Record: r, SameText: true, Revisions: -1}, events, setRule(&r, body)
+		note(&body.Validity)
+		err = setRule(&r, body)
+		c.restate(r, events...)
+		return err
 	}
 	body, err := readFact(&r)
 	if err != nil {
-		return Put{}, nil, err
+		return err
 	}
-	state := r.validityAt(body.Validity, now)
-	events = m.transitions(&r, body.Validity, state, now)
-	body.Validity = state
-	return Put{Record: r, SameText: true, Revisions: -1}, events, setFact(&r, body)
+	note(&body.Validity)
+	err = setFact(&r, body)
+	c.restate(r, events...)
+	return err
 }
 
 // transitions are the events of going from one state to a later one by decay, each

@@ -20,7 +20,7 @@ func (in *importer) embed(ctx context.Context, drafts []*Imported) ([][]Vectors,
 		return nil, err
 	}
 	if !in.silent[e.own] {
-		if err := e.own.learnDims(ctx); err != nil {
+		if err := e.own.LearnDims(ctx); err != nil {
 			in.fall(ctx, e.own, err)
 		}
 	}
@@ -36,7 +36,7 @@ func (in *importer) embed(ctx context.Context, drafts []*Imported) ([][]Vectors,
 		if in.silent[c] {
 			continue
 		}
-		rows, err := c.inBatches(ctx, texts)
+		rows, err := c.InBatches(ctx, texts)
 		if err != nil {
 			in.fall(ctx, c, err)
 			continue

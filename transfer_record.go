@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/attribute"
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
@@ -226,15 +227,11 @@ func (m *Memory) importRevision(d *Imported, v Revision) (err error) {
 }
 
 func (m *Memory) redactAttributes(attributes json.RawMessage) (json.RawMessage, error) {
-	if len(attributes) == 0 {
-		return nil, nil
-	}
-	v, err := DecodeJSON(attributes)
-	object, ok := v.(map[string]any)
-	if err != nil || !ok {
+	object, err := attribute.Object(attributes)
+	if err != nil {
 		return nil, Errorf(Invalid, "attributes must be a JSON object")
 	}
-	if object, err = m.engine.redactJSON(object); err != nil {
+	if object, err = m.engine.redactJSON(object); err != nil || object == nil {
 		return nil, err
 	}
 	return MarshalJSON(object)

@@ -3,7 +3,6 @@ package loci
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/patience"
+	"github.com/loci-memory/loci/internal/seal"
 )
 
 // maxAttempts bounds how often a write is decided anew after a conflict. Each
@@ -178,15 +178,7 @@ func (m *Memory) idempotency(op string, request any) (key, fingerprint string, e
 }
 
 // digest hashes parts so that no two different lists of parts collide.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		n := len(p)
-		h.Write([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
-		h.Write([]byte(p))
-	}
-	return string(h.Sum(nil))
-}
+func digest(parts ...string) string { return seal.Digest(parts...) }
 
 // pause waits a little longer after each conflict, at random, so that writers
 // that met once do not meet again.
@@ -200,9 +192,21 @@ func (m *Memory) event(typ EventType, r *Record, now time.Time, payload map[stri
 		Actor: m.view.Actor, RequestID: m.view.RequestID}
 	if len(payload) > 0 {
 		e.Payload, _ = jsonform.Marshal(payload) // strings, numbers, times and ids only: cannot fail
-		e.Nonce = newNonce()
+		e.Nonce = seal.NewNonce()
 	}
 	return e
+}
+
+// restated is the change that puts the next state of a record whose words stay as they
+// are, which keeps no earlier state.
+func restated(r Record, events ...Event) Change {
+	return Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}}, Events: events}
+}
+
+// restate adds such a change.
+func (c *Change) restate(r Record, events ...Event) {
+	more := restated(r, events...)
+	c.Put, c.Events = append(c.Put, more.Put...), append(c.Events, more.Events...)
 }
 
 // one reads the record of an id that the filter selects; NotFound otherwise.

@@ -23,3 +23,27 @@ func TestRunMeasuresEveryFigure(t *testing.T) {
 		t.Errorf("%d figures, want %d", rows, want)
 	}
 }
+
+// TestGrowthMeasuresEveryCall runs the other measurement in small: every call works, and
+// has used something.
+func TestGrowthMeasuresEveryCall(t *testing.T) {
+	rows := map[string]int{}
+	opts := GrowthOptions{Sizes: []int{40, 80}, Time: time.Millisecond, Dir: t.TempDir()}
+	err := RunGrowth(t.Context(), opts, func(g Growth) {
+		rows[g.Name]++
+		if g.Allocs <= 0 || g.Bytes <= 0 || g.Size == 0 {
+			t.Errorf("%+v", g)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"list, first page", "stats", "delete", "first search after start", "move a directory of as many files",
+		"append to a full session",
+	} {
+		if rows[name] != 2 {
+			t.Errorf("%q was measured %d times, want 2: there are %v", name, rows[name], rows)
+		}
+	}
+}

@@ -28,11 +28,11 @@ func (a *API) connectorRoutes() {
 }
 
 func (a *API) inject(ctx context.Context, c *caller, in *injectInput) (*injectOutput, error) {
-	connector, known := a.opts.Connectors[in.Agent]
-	switch {
-	case !known:
-		return nil, &loci.Error{Code: loci.NotFound, Msg: "there is no such agent", Recovery: "Name an agent of the graph that the server has, in the setting graph."}
-	case connector == nil:
+	agent, err := a.agent(in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if agent.Connector == nil {
 		return nil, &loci.Error{Code: loci.NotFound, Err: tree.ENOTMEM, Msg: "ENOTMEM: the agent has no memory connector",
 			Recovery: "Connect a memoryConnector to the agent in the graph."}
 	}
@@ -44,7 +44,7 @@ func (a *API) inject(ctx context.Context, c *caller, in *injectInput) (*injectOu
 	if err != nil {
 		return nil, err
 	}
-	if messages, err = connector.Inject(ctx, *c, messages); err != nil {
+	if messages, err = agent.Connector.Inject(ctx, *c, messages); err != nil {
 		return nil, err
 	}
 	if list, err = tree.FormatChat(messages); err != nil {

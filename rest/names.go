@@ -18,6 +18,7 @@ import (
 // are generated from them, so they are written down here: a type that is renamed or
 // moved keeps the name it is published under.
 var publishedNames = map[reflect.Type]string{
+	reflect.TypeFor[agentShown]():              "Agent",
 	reflect.TypeFor[tool.Annotations]():        "Annotations",
 	reflect.TypeFor[appendFile]():              "AppendFile",
 	reflect.TypeFor[appended]():                "Appended",

@@ -28,8 +28,7 @@ type Options struct {
 	Engine *loci.Engine // required
 	Tools  *tool.Set    // that /v1/tools offers; nil: none
 
-	// Connectors are those of the agents of a graph, by the agent's id; nil: it has none.
-	Connectors map[string]*tool.Connector
+	Agents map[string]Agent // those of a graph, by their ids
 
 	// Principal is whom every request comes from, unless Identify is set.
 	Principal loci.Principal
@@ -52,6 +51,12 @@ type Options struct {
 	MaxValueBody int           // bytes of a request that stores a value the caller made, such as an item; default 4 MiB
 	MaxBlobBody  int           // bytes of a request that stores a checkpoint or a whole session; default 32 MiB
 	Timeout      time.Duration // of a request; default 1 minute
+}
+
+// An Agent is what an agent of a graph has.
+type Agent struct {
+	Tools     []*tool.Tool
+	Connector *tool.Connector // nil: none
 }
 
 // maxDepth is how deep a request may nest.
@@ -78,6 +83,7 @@ var groups = []func(*API){
 	(*API).messageRoutes,
 	(*API).fileRoutes,
 	(*API).connectorRoutes,
+	(*API).agentRoutes,
 }
 
 // New makes an API.

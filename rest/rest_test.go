@@ -75,13 +75,15 @@ func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	connectors := map[string]*tool.Connector{"B": nil}
+	agents := map[string]Agent{"B": {}}
 	for id, cfg := range map[string]tool.ConnectorConfig{"A": {Content: tree.ContentFull, Scope: tool.ScopePerThread}, "C": {Unwired: true}} {
-		if connectors[id], err = tool.NewConnector(engine, cfg); err != nil {
+		connector, err := tool.NewConnector(engine, cfg)
+		if err != nil {
 			t.Fatal(err)
 		}
+		agents[id] = Agent{Connector: connector, Tools: agentTools(t, engine, cfg)}
 	}
-	o := Options{Engine: engine, Tools: set, Connectors: connectors, Principal: principal(t, "a.b@example.org"), Logger: logger, Version: "test"}
+	o := Options{Engine: engine, Tools: set, Agents: agents, Principal: principal(t, "a.b@example.org"), Logger: logger, Version: "test"}
 	if change != nil {
 		change(&o)
 	}
@@ -92,6 +94,19 @@ func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
 	b.Server = httptest.NewServer(api)
 	t.Cleanup(b.Close)
 	return b
+}
+
+// agentTools are two tools of files: one that only reads, and one that also writes.
+func agentTools(t *testing.T, e *loci.Engine, cfg tool.ConnectorConfig) []*tool.Tool {
+	t.Helper()
+	set, err := tool.New(e, tool.Config{Entries: []tool.Instance{
+		{Family: tool.FamilyFiles, Tool: "memory", Name: "memory_readonly", Commands: []string{"read", "list"}, Unwired: cfg.Unwired},
+		{Family: tool.FamilyFiles, Tool: "memory", Name: "memory_write", Unwired: cfg.Unwired},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.Tools()
 }
 
 // A reply is what a request came to.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/tool"
@@ -45,35 +46,43 @@ type toolOutput struct{ Body toolReply }
 func (a *API) toolRoutes() {
 	route(a, endpoint{method: http.MethodGet, path: "/v1/tools", id: "list_tools", summary: "List the tools"},
 		func(_ context.Context, c *caller, _ *struct{}) (*toolsOutput, error) {
-			out := &toolsOutput{}
-			out.Body.Tools = []toolShown{}
-			for _, t := range a.tools() {
-				t, may := t.For(c.Principal)
-				if !may {
-					continue
-				}
-				out.Body.Tools = append(out.Body.Tools, toolShown{t.Name, t.Title, t.Description, t.Family, t.InputSchema, t.OutputSchema, t.Annotations})
-			}
-			return out, nil
+			return showTools(c, a.tools()), nil
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/tools/{name}", id: "call_tool", summary: "Call a tool", value: true, writes: true,
 		detail: "The reply is that of the same tool over MCP. What a tool refuses is a reply with is_error, for the model to read. " +
 			"Each tool needs its own scope."}, a.callTool)
 }
 
-func (a *API) callTool(ctx context.Context, c *caller, in *toolInput) (*toolOutput, error) {
-	var t *tool.Tool
-	if a.opts.Tools != nil {
-		t, _ = a.opts.Tools.Lookup(in.Name)
+// showTools shows those of some tools that a caller may use.
+func showTools(c *caller, tools []*tool.Tool) *toolsOutput {
+	out := &toolsOutput{}
+	out.Body.Tools = []toolShown{}
+	for _, t := range tools {
+		t, may := t.For(c.Principal)
+		if !may {
+			continue
+		}
+		out.Body.Tools = append(out.Body.Tools,
+			toolShown{t.Name, t.Title, t.Description, t.Family, t.InputSchema, t.OutputSchema, t.Annotations})
 	}
-	if t == nil {
-		return nil, &loci.Error{Code: loci.NotFound, Msg: "there is no such tool", Recovery: "See /v1/tools for those there are."}
+	return out
+}
+
+func (a *API) callTool(ctx context.Context, c *caller, in *toolInput) (*toolOutput, error) {
+	return a.callOneOf(ctx, c, a.tools(), in, "See /v1/tools for those there are.")
+}
+
+// callOneOf calls the tool of a name; recovery says where those are listed that there are.
+func (a *API) callOneOf(ctx context.Context, c *caller, tools []*tool.Tool, in *toolInput, recovery string) (*toolOutput, error) {
+	at := slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == in.Name })
+	if at < 0 {
+		return nil, &loci.Error{Code: loci.NotFound, Msg: "there is no such tool", Recovery: recovery}
 	}
 	var arguments json.RawMessage
 	if in.Body != nil {
 		arguments = *in.Body
 	}
-	reply, err := t.Call(ctx, *c, arguments)
+	reply, err := tools[at].Call(ctx, *c, arguments)
 	var missing *loci.ConfigurationError
 	switch {
 	case errors.As(err, &missing):

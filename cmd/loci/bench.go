@@ -10,6 +10,7 @@ import (
 
 type benchCmd struct {
 	Speed     speedCmd     `cmd:"" default:"withargs" help:"Measure speed against raw SQLite. What \"loci bench\" alone does."`
+	Growth    growthCmd    `cmd:"" help:"Measure what each kind of call costs as the store grows."`
 	Retrieval retrievalCmd `cmd:"" help:"Measure what searches find, on questions whose evidence is known."`
 }
 
@@ -45,6 +46,43 @@ func (c *speedCmd) Run(a *app) error {
 	}
 	var rows []bench.Row
 	if err := bench.Run(a.ctx, opts, func(r bench.Row) { rows = append(rows, r) }); err != nil {
+		return err
+	}
+	return a.printJSON(rows)
+}
+
+type growthCmd struct {
+	Sizes []int    `placeholder:"N" help:"Notes in the store. Default: 1000,10000,100000; for 1000000 take an hour and 4 GB of disk."`
+	Only  []string `placeholder:"NAME" help:"Only the calls whose names contain this, such as stats. Can be repeated."`
+	Dir   string   `type:"existingdir" help:"Where the files are made. Default: a temporary directory."`
+}
+
+// Help is shown below the usage.
+func (*growthCmd) Help() string {
+	return `Measures one call of each kind in stores of growing size: instructions of user code where the kernel lets a program count
+its own (Linux with hardware counters), and always processor time and allocations. A call should cost what it answers, not what the
+store holds.
+
+    loci bench growth --sizes 1000,10000 --only list --only stats`
+}
+
+// Run measures and prints a table.
+func (c *growthCmd) Run(a *app) error {
+	binary, err := os.Executable()
+	if err != nil {
+		return &loci.Error{Code: loci.Unavailable, Msg: "this program cannot find its own file", Err: err}
+	}
+	for _, size := range c.Sizes {
+		if size < 1 {
+			return loci.Errorf(loci.Invalid, "sizes is %d; it must be at least 1", size)
+		}
+	}
+	opts := bench.GrowthOptions{Sizes: c.Sizes, Only: c.Only, Dir: c.Dir, Binary: binary}
+	if !a.json {
+		return bench.PrintGrowth(a.ctx, opts, a.rawOut)
+	}
+	rows := []bench.Growth{}
+	if err := bench.RunGrowth(a.ctx, opts, func(g bench.Growth) { rows = append(rows, g) }); err != nil {
 		return err
 	}
 	return a.printJSON(rows)

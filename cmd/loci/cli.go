@@ -27,6 +27,7 @@ type cli struct {
 	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 
+	Setup setupCmd `cmd:"" group:"agent" help:"Connect the agents on this machine: enter Loci in their configuration."`
 	MCP   mcpCmd   `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
 	Serve serveCmd `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
 	Call  callCmd  `cmd:"" group:"agent" help:"Call one tool as an agent would."`

@@ -6,12 +6,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -57,17 +59,77 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func (a *app) command(args []string) error {
 	// Known before parsing, so that a mistake in the arguments is told in JSON, too.
 	a.json = slices.Contains(args[:endOfFlags(args)], "--json")
-	var c cli
-	parser, err := newParser(&c, a)
+	parsed, global, err := a.parse(args)
 	if err != nil {
 		return err
 	}
+	a.flags, a.json = global, global.JSON
+	return parsed.Run(a)
+}
+
+// parse reads the arguments. To build the whole command line takes longer than most
+// commands do, so the command that is called is built alone. What is wrong, and help, is
+// told by the whole.
+func (a *app) parse(args []string) (*kong.Context, *flags, error) {
+	if grammar, global := calledAlone(args); grammar != nil {
+		parser, err := newParser(grammar, a)
+		if err != nil {
+			return nil, nil, err
+		}
+		if parsed, err := parser.Parse(args); err == nil {
+			return parsed, global, nil
+		}
+	}
+	var c cli
+	parser, err := newParser(&c, a)
+	if err != nil {
+		return nil, nil, err
+	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return usageError(err)
+		return nil, nil, usageError(err)
 	}
-	a.flags, a.json = &c.flags, c.JSON
-	return parsed.Run(a)
+	return parsed, &c.flags, nil
+}
+
+// calledAlone is a command line with the command alone that the arguments name; nil:
+// it takes all of them.
+func calledAlone(args []string) (grammar any, global *flags) {
+	asks := func(arg string) bool { return arg == "--help" || strings.HasPrefix(arg, "-h") }
+	name := calledName(args)
+	if name == "" || slices.ContainsFunc(args, asks) {
+		return nil, nil
+	}
+	all := reflect.TypeFor[cli]()
+	for i := range all.NumField() {
+		field := all.Field(i)
+		if field.Anonymous || field.Type == reflect.TypeFor[completeCmd]() || // which looks at all the others
+			cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)) != name {
+			continue
+		}
+		alone := reflect.New(reflect.StructOf([]reflect.StructField{
+			{Name: "Flags", Type: reflect.TypeFor[flags](), Tag: `embed:""`},
+			{Name: field.Name, Type: field.Type, Tag: field.Tag},
+		}))
+		return alone.Interface(), alone.Elem().Field(0).Addr().Interface().(*flags)
+	}
+	return nil, nil
+}
+
+// calledName is the first argument that is no flag and no value of a flag of every command.
+func calledName(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--json" || strings.HasPrefix(args[i], "--") && strings.Contains(args[i], "="):
+		case len(args[i]) > 2 && strings.HasPrefix(args[i], "--"):
+			i++ // its value
+		case strings.HasPrefix(args[i], "-"):
+			return ""
+		default:
+			return args[i]
+		}
+	}
+	return ""
 }
 
 func endOfFlags(args []string) int {
@@ -77,20 +139,21 @@ func endOfFlags(args []string) int {
 	return len(args)
 }
 
-// newParser builds the command line; its help goes to the app's standard output.
-func newParser(c *cli, a *app) (*kong.Kong, error) {
+// newParser builds a command line; its help goes to the app's standard output.
+func newParser(grammar any, a *app) (*kong.Kong, error) {
 	help := kong.Vars{}
 	for _, s := range config.Settings() {
+		if s.Flag == "" { // each flag of each command costs a copy of all of them
+			continue
+		}
 		text := s.Help
 		if s.Default != "" {
 			text += " Default: " + s.Default + "."
 		}
-		if s.Flag != "" {
-			text += " [$" + s.Env() + "]"
-		}
+		text += " [$" + s.Env() + "]"
 		help[strings.ReplaceAll(s.Key, ".", "_")] = text
 	}
-	return kong.New(c, kong.Name("loci"), kong.Description(description), help,
+	return kong.New(grammar, kong.Name("loci"), kong.Description(description), help,
 		kong.NoDefaultHelp(), kong.Writers(a.out, a.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{

@@ -82,12 +82,12 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 	}
 	restOptions := rest.Options{
 		Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
-		Connectors: map[string]*tool.Connector{}, Logger: a.logger(), MaxBody: cfg.HTTP.MaxBody,
+		Agents: map[string]rest.Agent{}, Logger: a.logger(), MaxBody: cfg.HTTP.MaxBody,
 		MaxValueBody: cfg.HTTP.MaxValueBody, MaxBlobBody: cfg.HTTP.MaxBlobBody, Timeout: cfg.HTTP.Timeout,
 		Summaries: session.SummaryOptions{Completer: a.completer, TokensPerDay: cfg.Consolidation.TokensPerDay},
 	}
 	for _, n := range nodes {
-		restOptions.Connectors[n.id] = n.connector
+		restOptions.Agents[n.id] = rest.Agent{Tools: n.tools, Connector: n.connector}
 	}
 	api, err := rest.New(restOptions)
 	if err != nil {

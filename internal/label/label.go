@@ -1,4 +1,5 @@
-// Package label writes labels as one text, and reads it.
+// Package label brings the names that callers choose to their form: labels of a namespace
+// as one text, templates of them, and tags.
 package label
 
 import (

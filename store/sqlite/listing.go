@@ -21,6 +21,15 @@ func (f *file) recordsWith(
 	after *page.Record, order loci.Order, yield func(*loci.Record) bool,
 ) error {
 	query, args, exact := listing(columns, filter, after, order)
+	if mergeable(filter, order) {
+		streams, few, err := f.streams(ctx, filter)
+		if err != nil || few && len(streams) == 0 {
+			return err
+		}
+		if few {
+			query, args, exact = merged(columns, filter, streams, after, order)
+		}
+	}
 	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
 		r, err := scanRecord(rows)
 		if err != nil {

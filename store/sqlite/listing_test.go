@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
@@ -79,7 +80,7 @@ func TestListingsUseTheirIndex(t *testing.T) {
 	for _, learnt := range []string{"nothing", "few records", "many records"} {
 		statistics := map[string]string{"few records": "2 2 1 1", "many records": "100000 50000 20000 1"}[learnt]
 		if statistics != "" {
-			if _, err := db.Exec("ANALYZE; DELETE FROM sqlite_stat1; INSERT INTO sqlite_stat1 VALUES ('record', 'record_slot', ?1), ('record', 'record_place', ?1); ANALYZE sqlite_schema", statistics); err != nil {
+			if _, err := db.Exec("ANALYZE; DELETE FROM sqlite_stat1; INSERT INTO sqlite_stat1 VALUES ('record', 'record_slot', ?1), ('record', 'record_list', ?1); ANALYZE sqlite_schema", statistics); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -97,5 +98,78 @@ func TestListingsUseTheirIndex(t *testing.T) {
 	c, _ := where(&ranged)
 	if got := plan(t, db, "SELECT count(*) FROM record r WHERE "+c.String(), c.args...); !strings.Contains(got, bySlot+" AND slot>? AND slot<?)") {
 		t.Errorf("a count in a range: the plan is\n%s", got)
+	}
+}
+
+// A list by time is read in the order of its index, one stream for each kind in each
+// namespace, whatever else the filter says: nothing is sorted, so that a page costs no
+// more than its rows and what it passes over.
+func TestListsByTimeAreMerged(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	for range 3 {
+		save(t, s, "walrus")
+	}
+	db, err := openDB(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	now := time.UnixMilli(1_700_000_000_000)
+	f := loci.Filter{Within: []loci.Namespace{{"u"}}, At: now, Scopes: []string{"a", ""}}
+	f.MinConfidence, f.Tags = 0.2, []string{"x"}
+	streams := []stream{{1, "fact"}, {1, "rule"}, {2, "fact"}}
+	for _, order := range []loci.Order{loci.NewestFirst, loci.OldestFirst} {
+		for _, notLive := range []bool{false, true} {
+			for _, after := range []*page.Record{nil, {CreatedAt: now, ID: loci.ID{1}}} {
+				f.NotLive = notLive
+				query, args, exact := merged(recordColumns, &f, streams, after, order)
+				got := plan(t, db, query, args...)
+				const index = "INDEX record_list (namespace=? AND kind=? AND live=?"
+				if exact || strings.Contains(got, "TEMP B-TREE") || !strings.Contains(got, index) {
+					t.Errorf("order %d, not live %v, after %v: the plan is\n%s", order, notLive, after, got)
+				}
+			}
+		}
+	}
+	all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true, At: now, Space: loci.Space{Model: "m", Dims: 2}}
+	query, args := keptCount(&all)
+	got := plan(t, db, query, args...)
+	if !counted(&all) || strings.Contains(got, "SCAN r") || !strings.Contains(got, "record_expiry (expires_at<?)") {
+		t.Errorf("a count: the plan is\n%s", got)
+	}
+}
+
+// Kept counts that are wrong are found by a check, and counted again.
+func TestCheckCountsAgain(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []string{
+		"UPDATE tally SET records = records + 1", "DELETE FROM tally", "INSERT INTO tally VALUES (7, 'fact', 1, '', 1, 1, 1, 1)",
+		"INSERT INTO tally_vector VALUES (1, 'fact', 1, 5)",
+	} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		s := openFile(t, path)
+		save(t, s, "walrus")
+		db, err := openDB(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(damage); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []int{1, 0} {
+			found, err := s.Check(t.Context(), testTenant)
+			if err != nil || len(found) != want || want > 0 && !strings.Contains(found[0], "counted again") {
+				t.Errorf("after %s: %q, %v", damage, found, err)
+			}
+		}
+		n, err := s.Count(t.Context(), testTenant, loci.Filter{Within: []loci.Namespace{{}}, NotLive: true})
+		if err != nil || n.Records != 1 || n.Live != 1 {
+			t.Errorf("after %s: %+v, %v", damage, n, err)
+		}
 	}
 }

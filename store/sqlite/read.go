@@ -83,13 +83,13 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 		namespace = "+r.namespace" // ids find records at once: no index on places instead
 	}
 	c.within(namespace, f.Within, f.Exact)
-	if len(f.Kinds) > 0 {
-		var kinds []any
-		for _, k := range f.Kinds {
-			kinds = append(kinds, string(k))
-		}
-		c.add(inList("r.kind", len(kinds)), kinds...)
-	}
+	exact = c.selecting(f)
+	return c, exact
+}
+
+// selecting adds what a filter says beside its places.
+func (c *conditions) selecting(f *loci.Filter) (exact bool) {
+	among[string](c, "r.kind", kindNames(f.Kinds))
 	if len(f.IDs) > 0 {
 		var ids []any
 		for _, id := range f.IDs {
@@ -113,9 +113,9 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 	if f.Slots.To != "" {
 		c.add("r.slot < ?", []byte(f.Slots.To))
 	}
-	among[string](&c, "r.scope", f.Scopes)
-	among[string](&c, "r.status", f.Statuses)
-	among[[]byte](&c, "r.sequence", f.Sequences)
+	among[string](c, "r.scope", f.Scopes)
+	among[string](c, "r.status", f.Statuses)
+	among[[]byte](c, "r.sequence", f.Sequences)
 	if !f.NotLive {
 		c.add("r.live")
 		if !f.At.IsZero() {
@@ -136,7 +136,7 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 			c.add("(r.expires_at IS NULL OR r.expires_at > ?)", f.At.UnixMilli())
 		}
 	}
-	return c, len(f.Tags) == 0 && f.Where.IsZero()
+	return len(f.Tags) == 0 && f.Where.IsZero()
 }
 
 // maxParameters bounds the ids of one query; SQLite takes 32,766 parameters.
@@ -179,6 +179,9 @@ func (s *Store) Records(
 	return out, next, nil
 }
 
+// unembedded says that a record r has no vectors in a space, and should.
+const unembedded = "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?)"
+
 // Count implements [loci.RecordLister].
 func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n loci.Counts, err error) {
 	f, err := s.acquire(ctx, t)
@@ -186,13 +189,22 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 		return n, err
 	}
 	defer s.release(f)
-	const unembedded = "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?)"
-	c, exact := where(&filter)
 	space := []any{filter.Space.Model, filter.Space.Dims}
-	if exact {
+	c, exact := where(&filter)
+	switch {
+	case counted(&filter):
+		query, args := keptCount(&filter)
+		err = f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
+			var part loci.Counts
+			err := rows.Scan(&part.Records, &part.Live, &part.Passages, &part.Bytes, &part.Unembedded)
+			n.Records, n.Live, n.Passages = n.Records+part.Records, n.Live+part.Live, n.Passages+part.Passages
+			n.Bytes, n.Unembedded = n.Bytes+part.Bytes, n.Unembedded+part.Unembedded
+			return true, err
+		})
+	case exact:
 		query := "SELECT count(*), coalesce(sum(r.live), 0), coalesce(sum(r.passage_count), 0), coalesce(sum(octet_length(r.text)), 0), coalesce(sum(" + unembedded + "), 0) FROM record r WHERE " + c.String()
 		err = f.readRow(ctx, query, append(space, c.args...), &n.Records, &n.Live, &n.Passages, &n.Bytes, &n.Unembedded)
-	} else {
+	default:
 		query := "SELECT " + recordColumns + ", " + unembedded + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String()
 		err = f.readRows(ctx, query, append(space, c.args...), func(rows *sql.Rows) (bool, error) {
 			var lacking bool

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,20 +26,26 @@ const applicationID = 0x4C6F6369
 // write-ahead log that could damage a file several processes write to.
 const minimumSQLite = "3.51.3"
 
-// migrations are the steps of the schema, oldest first. Step n brings a file to
-// user_version n; a released step never changes.
+// migrations are the steps of the schema by number, from 1. Step n brings a file to
+// user_version n; a released step never changes. A number without a file is a step that
+// changes nothing.
 var migrations = func() []string {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
 		panic(err) // the pattern is constant
 	}
-	steps := make([]string, len(names))
-	for i, name := range names { // Glob sorts
+	var steps []string
+	for _, name := range names { // Glob sorts
 		data, err := migrationFiles.ReadFile(name)
 		if err != nil {
 			panic(err) // embedded
 		}
-		steps[i] = string(data)
+		n, err := strconv.Atoi(path.Base(name)[:4])
+		if err != nil || n <= len(steps) {
+			panic("the migration " + name + " has no number of its own")
+		}
+		steps = append(steps, make([]string, n-len(steps))...)
+		steps[n-1] = string(data)
 	}
 	return steps
 }()

@@ -247,7 +247,7 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		if err != nil {
 			return err
 		}
-		for _, table := range []string{"vector", "revision", "record", "link", "event", "reply", "erased", "shard", "namespace", "space"} {
+		for _, table := range []string{"vector", "revision", "record", "link", "event", "reply", "erased", "shard", "namespace", "space", "tally", "tally_vector"} {
 			if err := tx.exec("DELETE FROM " + table); err != nil {
 				return err
 			}

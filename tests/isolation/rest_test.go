@@ -73,11 +73,11 @@ func serve(t *testing.T, sc *scene, p loci.Principal) *surface {
 	}
 	api, err := rest.New(
 		rest.Options{
-			Engine:     sc.engine,
-			Tools:      set,
-			Connectors: map[string]*tool.Connector{"planner": connector},
-			Identify:   restIdentify(p),
-			Logger:     logger,
+			Engine:   sc.engine,
+			Tools:    set,
+			Agents:   map[string]rest.Agent{"planner": {Tools: set.Tools(), Connector: connector}},
+			Identify: restIdentify(p),
+			Logger:   logger,
 		},
 	)
 	if err != nil {
@@ -319,7 +319,7 @@ func TestEveryRouteFindsTheCanary(t *testing.T) {
 			})
 		}
 		for name, ok := range found {
-			if !ok && !slices.Contains([]string{"info", "list_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "summarise_session", "trim_session", "pop_message", "update_file", "move_file", "list_file_versions", "save_note", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
+			if !ok && !slices.Contains([]string{"info", "list_tools", "list_agents", "list_agent_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "summarise_session", "trim_session", "pop_message", "update_file", "move_file", "list_file_versions", "save_note", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
 				t.Errorf("%s finds no canary", name)
 			}
 		}

@@ -1,4 +1,6 @@
+import { Agents, Connectors } from "./agents.js";
 import { Checkpoints } from "./checkpoints.js";
+import { Files } from "./files.js";
 import { acting, identityOf } from "./identity.js";
 import { Items } from "./items.js";
 import { Notes, type ContextReply, type ContextRequest, type Event, type RecallReply, type RecallRequest, type SearchReply, type SearchRequest } from "./memories.js";
@@ -29,6 +31,9 @@ export class LociClient {
   readonly checkpoints: Checkpoints;
   readonly notes: Notes;
   readonly tools: Tools;
+  readonly files: Files;
+  readonly agents: Agents;
+  readonly connectors: Connectors;
   readonly #options: ClientOptions;
   readonly #t: Transport;
 
@@ -40,6 +45,9 @@ export class LociClient {
     this.checkpoints = new Checkpoints(this.#t);
     this.notes = new Notes(this.#t);
     this.tools = new Tools(this.#t);
+    this.files = new Files(this.#t);
+    this.agents = new Agents(this.#t);
+    this.connectors = new Connectors(this.#t);
   }
 
   /** A client of the same server for someone else; what is absent stays. */

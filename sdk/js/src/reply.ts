@@ -65,6 +65,19 @@ export const note = {
   confirmed_at: "string",
 } as const;
 
+export const file = {
+  path: "string",
+  name: "string",
+  kind: "string",
+  version: "number",
+  bytes: "number",
+  lines: "number",
+  created_at: "string",
+  updated_at: "string",
+} as const;
+
+export const fileContent = { ...file, content: "string" } as const;
+
 export const session = { id: "string", status: "string", created_at: "string", updated_at: "string", message_count: "number", last_seq: "number" } as const;
 
 export const checkpoint = {
@@ -106,6 +119,13 @@ export const shapes = {
   namespaces: { namespaces: [["string"]] },
   results: { results: [{ op: "string", "item?": item, "items?": [item], "namespaces?": [["string"]], "error?": "object" }] },
   checkpoints: { checkpoints: [checkpoint], "next_cursor?": "string" },
+  files: { files: [file], "next_cursor?": "string" },
+  fileCounts: { files: "number", dirs: "number" },
+  replaced: { replaced: "number" },
+  fileVersions: { versions: [{ version: "number", current: "boolean", bytes: "number", lines: "number", written_at: "string" }] },
+  fileMatches: { matches: [{ file, first_line: "number", last_line: "number", passage: "string", score: "number" }], keyword_only: "boolean" },
+  injected: { messages: ["object"] },
+  agents: { agents: [{ id: "string", tools: ["string"], connector: "boolean" }] },
   copied: { copied: "number" },
   erased: { erased: "number" },
 } as const;

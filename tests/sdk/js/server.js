@@ -16,6 +16,7 @@ export async function startServer({ scopes = "read,write,delete,delegate", tools
     const flags = ["serve", "--listen", listen, "--store", `sqlite:${join(directory, "loci.db")}`, "--user", "alice", "--tools", tools];
     const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("LOCI_")));
     const child = spawn(loci, flags, {
+      cwd: resolve(import.meta.dirname, "../../.."), // where the README says that a server is started
       env: { ...clean, XDG_CONFIG_HOME: directory, LOCI_SCOPES: scopes, ...env },
       stdio: ["ignore", "pipe", "inherit"],
     });

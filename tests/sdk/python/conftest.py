@@ -3,10 +3,13 @@
 import os
 import subprocess
 import uuid
+from pathlib import Path
 
 import pytest
 
 from loci_memory import Loci
+
+ROOT = Path(__file__).parents[3]  # where the README says that a server is started
 
 
 class Server:
@@ -22,7 +25,7 @@ class Server:
 
     def start(self):
         command = [os.environ["LOCI"], "serve", "--listen", self._listen, "--store", self._store, *self._flags]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=self._environment, text=True)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=self._environment, text=True, cwd=ROOT)
         self.url = self._process.stdout.readline().strip()
         assert self.url, "loci serve did not start"
         self._listen = self.url.removeprefix("http://")

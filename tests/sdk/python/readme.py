@@ -36,7 +36,7 @@ def installs(extra):
     return {name for name, _ in found}
 
 
-def alone(program, extra, directory, url=""):
+def alone(program, extra, directory, url="", said="", **environment):
     """Runs a program where there is nothing but what the extra installs, as in a fresh environment."""
     place = directory / f"packages-{extra}"
     if not place.exists():
@@ -47,7 +47,8 @@ def alone(program, extra, directory, url=""):
                     if not (place / file).exists():
                         (place / file).symlink_to(Path(file.locate()).resolve())
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LOCI", "PYTHON"))}
-    code = f"import sys; sys.path.insert(0, {str(place)!r}); exec(compile(sys.stdin.read(), 'README.md', 'exec'), {{'__name__': '__main__'}})"
+    (text := directory / "program.py").write_text(program)
+    code = f"import sys; sys.path.insert(0, {str(place)!r}); exec(compile(open({str(text)!r}).read(), 'README.md', 'exec'), {{'__name__': '__main__'}})"
     command = [sys.executable, "-I", "-S", "-B", "-c", code]
-    environment = kept | {"LOCI_URL": url}
-    return subprocess.run(command, input=program, env=environment, capture_output=True, text=True, timeout=120)
+    environment |= kept | {"LOCI_URL": url}
+    return subprocess.run(command, input=said, env=environment, capture_output=True, text=True, timeout=120)

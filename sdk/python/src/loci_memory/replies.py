@@ -327,6 +327,88 @@ class ToolReply(_ToolReply, total=False):
     structured: JSON
 
 
+# Files and agents of a graph.
+
+
+class _File(TypedDict):
+    path: str
+    name: str  # the last part of the path; empty for the root
+    kind: Literal["file", "dir"]
+    version: int  # grows with each change
+    bytes: int
+    lines: int
+    created_at: str
+    updated_at: str
+
+
+class File(_File, total=False):
+    unchanged: bool  # of what a write returns: the file said that already
+
+
+class FileContent(File):
+    content: str
+
+
+class _FilePage(TypedDict):
+    files: list[File]
+
+
+class FilePage(_FilePage, total=False):
+    next_cursor: str
+
+
+class FileCounts(TypedDict):
+    files: int
+    dirs: int
+
+
+class Replaced(TypedDict):
+    replaced: int
+
+
+class _FileVersion(TypedDict):
+    version: int
+    current: bool
+    bytes: int
+    lines: int
+    written_at: str
+
+
+class FileVersion(_FileVersion, total=False):
+    replaced_at: str  # absent: it is the current one
+
+
+class FileVersions(TypedDict):
+    versions: list[FileVersion]
+
+
+class FileMatch(TypedDict):
+    file: File
+    first_line: int  # from 1
+    last_line: int
+    passage: str
+    score: float
+
+
+class FileMatches(TypedDict):
+    matches: list[FileMatch]  # best first
+    keyword_only: bool
+
+
+class Injected(TypedDict):
+    messages: list[JSON]
+
+
+class Agent(TypedDict):
+    id: str
+    tools: list[str]  # the names of those that the caller may use
+    connector: bool  # it has one
+
+
+class Agents(TypedDict):
+    agents: list[Agent]
+
+
 class Typed(TypedDict):
     """A value as a serializer wrote it: bytes in base64."""
 

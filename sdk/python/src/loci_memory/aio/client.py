@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import httpx
 
+from loci_memory.aio.agents import AsyncAgents, AsyncConnectors
 from loci_memory.aio.checkpoints import AsyncCheckpoints
+from loci_memory.aio.files import AsyncFiles
 from loci_memory.aio.items import AsyncItems
 from loci_memory.aio.notes import AsyncNotes
 from loci_memory.aio.sessions import AsyncSessions
@@ -66,6 +68,9 @@ class AsyncLoci:
         self.notes = AsyncNotes(transport)
         self.tools = AsyncTools(transport)
         self.checkpoints = AsyncCheckpoints(transport)
+        self.files = AsyncFiles(transport)
+        self.connectors = AsyncConnectors(transport)
+        self.agents = AsyncAgents(transport)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._transport.url!r})"

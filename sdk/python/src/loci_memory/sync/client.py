@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 import httpx
 
+from loci_memory.sync.agents import Agents, Connectors
 from loci_memory.sync.checkpoints import Checkpoints
+from loci_memory.sync.files import Files
 from loci_memory.sync.items import Items
 from loci_memory.sync.notes import Notes
 from loci_memory.sync.sessions import Sessions
@@ -67,6 +69,9 @@ class Loci:
         self.notes = Notes(transport)
         self.tools = Tools(transport)
         self.checkpoints = Checkpoints(transport)
+        self.files = Files(transport)
+        self.connectors = Connectors(transport)
+        self.agents = Agents(transport)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._transport.url!r})"

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// maxClientFile bounds the configuration of a client, in bytes. The largest that are known,
+// with the history of conversations in them, have a few MiB.
+const maxClientFile = 64 << 20
+
+// A clientFile is the configuration of another program, as it was when it was read.
+type clientFile struct {
+	path   string // where links lead
+	text   []byte
+	exists bool
+	mode   fs.FileMode
+}
+
+// backup is the one copy that setup keeps of a file as it was before.
+func (f *clientFile) backup() string { return f.path + ".before-loci" }
+
+// readClientFile reads a file that need not be there. It follows links, so that the file
+// they lead to is changed and they stay.
+func readClientFile(path string) (*clientFile, error) {
+	target, err := filepath.EvalSymlinks(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, linked := os.Readlink(path); linked == nil {
+			return nil, loci.Errorf(loci.Invalid, "%s is a link that leads nowhere", path)
+		}
+		return &clientFile{path: path, mode: 0o600}, nil
+	case err != nil:
+		return nil, fileError(path, err)
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, loci.Errorf(loci.Invalid, "%s is no file", path)
+	}
+	if info.Size() > maxClientFile {
+		return nil, loci.Errorf(
+			loci.TooLarge,
+			"%s has %d bytes; setup changes files of up to %d",
+			path,
+			info.Size(),
+			maxClientFile,
+		)
+	}
+	f, err := os.Open(target)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer f.Close() //nolint:errcheck // read only
+	text, err := io.ReadAll(io.LimitReader(f, maxClientFile+1))
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	return &clientFile{path: target, text: text, exists: true, mode: info.Mode().Perm()}, nil
+}
+
+// replace writes the file anew: beside, then over it in one step, so that a client that
+// reads it meanwhile sees all of the old or all of the new. With keep the old one stays
+// as the backup.
+func (f *clientFile) replace(text []byte, keep bool) error {
+	if f.exists && f.mode&0o200 == 0 {
+		return &loci.Error{Code: loci.Forbidden, Msg: f.path + " is read-only; nothing was changed",
+			Recovery: "Make it writable, or write the entry by hand: \"loci setup --print\" shows it."}
+	}
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return fileError(filepath.Dir(f.path), err)
+	}
+	end, err := f.turn()
+	if err != nil {
+		return err
+	}
+	defer end()
+	if now, err := readClientFile(f.path); err != nil || now.exists != f.exists ||
+		!bytes.Equal(now.text, f.text) {
+		return errors.Join(
+			err,
+			loci.Errorf(loci.Conflict, "%s changed meanwhile; nothing was done: run setup again", f.path),
+		)
+	}
+	if keep && f.exists {
+		if err := writeOver(f.backup(), f.text, f.mode); err != nil {
+			return err
+		}
+	}
+	return writeOver(f.path, text, f.mode)
+}
+
+// turn makes setups of one file wait for none: the second is told to come again. What an
+// interrupted one left is taken over after a minute.
+func (f *clientFile) turn() (end func(), err error) {
+	path := f.path + ".loci-setup"
+	for range 2 {
+		lock, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err == nil {
+			return func() { _ = lock.Close(); _ = os.Remove(path) }, nil
+		}
+		info, gone := os.Lstat(path)
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, fileError(path, err)
+		}
+		if gone == nil && time.Since(info.ModTime()) < time.Minute {
+			break
+		}
+		_ = os.Remove(path) // whoever is quicker makes it again
+	}
+	return nil, loci.Errorf(
+		loci.Conflict,
+		"another setup is changing %s; run this one again when it is done",
+		f.path,
+	)
+}
+
+// writeOver puts a text in place of a file in one step.
+func writeOver(path string, text []byte, mode fs.FileMode) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fileError(path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+			err = fileError(path, err)
+		}
+	}()
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	chmod, rename := func() error { return f.Chmod(mode) }, func() error { return os.Rename(f.Name(), path) }
+	for _, step := range []func() error{chmod, f.Sync, f.Close, rename} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore ends what setup did to a file: it is as the backup has it, or goes where it held
+// nothing else, or stays without the entry. The backup goes.
+func (f *clientFile) restore(before *clientFile, without []byte) error {
+	var err error
+	switch {
+	case before == nil:
+		err = f.replace(without, false)
+	case before.exists:
+		err = f.replace(before.text, false)
+	default:
+		err = os.Remove(f.path)
+	}
+	if err == nil {
+		err = os.Remove(f.backup())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fileError(f.path, err)
+	}
+	return nil
+}

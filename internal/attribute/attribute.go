@@ -1,0 +1,68 @@
+// Package attribute joins what a memory's attributes hold in one JSON object: a structured
+// content under a name of its own, and metadata beside it.
+package attribute
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+
+	"github.com/loci-memory/loci/internal/jsonform"
+)
+
+// Content is the name that metadata cannot have.
+const Content = "content"
+
+var errNoObject = errors.New("attributes are no JSON object")
+
+// Object decodes attributes; none are nil.
+func Object(attributes json.RawMessage) (map[string]any, error) {
+	if len(attributes) == 0 {
+		return nil, nil
+	}
+	v, err := jsonform.Decode(attributes)
+	object, ok := v.(map[string]any)
+	if err == nil && !ok {
+		err = errNoObject
+	}
+	return object, err
+}
+
+// Split takes attributes apart: the structured content, if any, and the metadata.
+func Split(attributes json.RawMessage) (value json.RawMessage, metadata map[string]any, err error) {
+	object, err := Object(attributes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if content, ok := object[Content]; ok {
+		if value, err = jsonform.Marshal(content); err != nil {
+			return nil, nil, err
+		}
+		delete(object, Content)
+	}
+	if len(object) == 0 {
+		object = nil
+	}
+	return value, object, nil
+}
+
+// Join is the inverse of [Split]; nil without either.
+func Join(value json.RawMessage, metadata map[string]any) (json.RawMessage, error) {
+	if len(value) == 0 && len(metadata) == 0 {
+		return nil, nil
+	}
+	all := map[string]any{}
+	maps.Copy(all, metadata)
+	if len(value) > 0 {
+		all[Content] = value
+	}
+	return jsonform.Marshal(all)
+}
+
+// With returns metadata with more members. Those given are not changed.
+func With(metadata map[string]any, members map[string]any) map[string]any {
+	all := map[string]any{}
+	maps.Copy(all, metadata)
+	maps.Copy(all, members)
+	return all
+}

@@ -1,0 +1,74 @@
+// Package caller decides whom a request is about: what its credential says, and what it
+// chooses itself.
+package caller
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// The variables that are known. An operator may add others.
+const (
+	User    = "user_id"
+	Org     = "org_id"
+	Agent   = "agent_id"
+	Butler  = "butler"
+	Thread  = "thread_id"
+	Session = "session_id"
+)
+
+// breadth orders the variables: one with a smaller number is about more than those with
+// a greater one. What an operator has made up is somebody's, like a user.
+func breadth(name string) int {
+	switch name {
+	case Org:
+		return 0
+	case Agent:
+		return 1
+	case Butler:
+		return 2
+	case Thread, Session:
+		return 4
+	}
+	return 3
+}
+
+// A Refusal says which variable a request may not choose.
+type Refusal struct {
+	Name    string
+	LeftOut bool // it has to be named, and is not
+}
+
+// Choose returns the variables of a request that chooses some itself. own are those of the
+// credential, named what the request has named so far, chosen what it names now; all
+// chosen have a value.
+//
+// Besides its own value a choice replaces every variable of the credential that is
+// narrower and that the request does not name; a butler replaces no other. A thread and a
+// session may always be chosen. For the rest the request has to be free, unless it is
+// still about exactly whom the credential is about.
+func Choose(own map[string]string, named []string, chosen map[string]string, free bool) (map[string]string, *Refusal) {
+	mayChoose := func(name string) bool { return name == Thread || name == Session || free }
+	names := slices.Sorted(maps.Keys(chosen))
+	vars, broadest := map[string]string{}, math.MaxInt
+	for _, name := range names {
+		if chosen[name] != own[name] && !mayChoose(name) {
+			return nil, &Refusal{Name: name}
+		}
+		vars[name] = chosen[name]
+		if name != Butler {
+			broadest = min(broadest, breadth(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		switch {
+		case vars[name] != "" || own[name] == "":
+		case slices.Contains(named, name) || breadth(name) <= broadest:
+			vars[name] = own[name]
+		case !mayChoose(name):
+			return nil, &Refusal{Name: name, LeftOut: true}
+		}
+	}
+	return vars, nil
+}

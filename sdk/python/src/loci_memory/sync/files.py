@@ -1,0 +1,86 @@
+# Made by generate.py from loci_memory/aio: change that and run it again.
+"""Files: trees of text, such as a model keeps with the tool `memory`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from loci_memory.calls import JSON, files
+from loci_memory.calls.call import given, on
+from loci_memory.replies import File, FileContent, FileCounts, FileMatches, FilePage, FileVersion
+from loci_memory.transport import Transport
+
+
+class Files:
+    """The files of a tree. Another one is `tree(memory, scope)`."""
+
+    def __init__(self, transport: Transport, tree: JSON | None = None) -> None:
+        self._transport = transport
+        self._tree = tree or {}
+
+    def tree(self, memory: str | None = None, *, scope: Literal["global", "perThread"] | None = None) -> Files:
+        """The files of another tree: one with a name, such as that of a memory node, and with perThread that of the client's thread."""
+        return Files(self._transport, given(memory=memory, scope=scope))
+
+    def page(self, path: str = "/", *, recursive: bool = False, limit: int | None = None, cursor: str | None = None) -> FilePage:
+        """Reads a page of a directory; with `recursive` of all files of the tree. What is missing has no entries."""
+        return self._transport.run(files.page(self._tree, path, recursive, limit, cursor))
+
+    def all(self, path: str = "/", *, recursive: bool = False) -> Iterator[File]:
+        """Goes through a directory; with `recursive` through all files of the tree."""
+        cursor: str | None = None
+        while True:
+            page = self.page(path, recursive=recursive, limit=500, cursor=cursor)
+            for file in page["files"]:
+                yield file
+            if not page.get("next_cursor"):
+                return
+            cursor = on(cursor, page["next_cursor"], "files")
+
+    def read(
+        self, path: str, *, version: int | None = None, first_line: int | None = None, last_line: int | None = None
+    ) -> FileContent | None:
+        """Reads a file, some lines of it, or one of its versions; None: there is none."""
+        return self._transport.run(files.read(self._tree, path, version, first_line, last_line))
+
+    def write(
+        self, path: str, content: str, *, create: bool = False, if_version: int | None = None, idempotency_key: str | None = None
+    ) -> File:
+        """Makes a file or replaces all of it. `create` refuses one that is there, `if_version` one of another version."""
+        return self._transport.run(files.write(self._tree, path, content, create, if_version), idempotency_key=idempotency_key)
+
+    def append(self, path: str, content: str, *, idempotency_key: str | None = None) -> File:
+        """Adds a line of its own to a file, which is made if it is missing."""
+        return self._transport.run(files.append(self._tree, path, content), idempotency_key=idempotency_key)
+
+    def update(self, path: str, old_content: str, content: str, *, idempotency_key: str | None = None) -> int:
+        """Replaces a text wherever it occurs in a file, and returns how often."""
+        return self._transport.run(files.update(self._tree, path, old_content, content), idempotency_key=idempotency_key)
+
+    def move(self, path: str, target_path: str, *, idempotency_key: str | None = None) -> None:
+        """Moves a file or a directory to where there is nothing."""
+        self._transport.run(files.move(self._tree, path, target_path), idempotency_key=idempotency_key)
+
+    def delete(self, path: str, *, idempotency_key: str | None = None) -> FileCounts:
+        """Erases a file, or a directory with all that is in it, earlier versions too."""
+        return self._transport.run(files.delete(self._tree, path), idempotency_key=idempotency_key)
+
+    def versions(self, path: str) -> list[FileVersion]:
+        """The versions of a file that are kept: the current one first, then the newest first."""
+        return self._transport.run(files.versions(self._tree, path))
+
+    def restore(self, path: str, version: int, *, idempotency_key: str | None = None) -> File:
+        """Gives a file the content of an earlier version again."""
+        return self._transport.run(files.restore(self._tree, path, version), idempotency_key=idempotency_key)
+
+    def search(
+        self,
+        query: str,
+        *,
+        path: str | None = None,
+        mode: Literal["hybrid", "keyword", "semantic"] | None = None,
+        limit: int | None = None,
+    ) -> FileMatches:
+        """Finds passages by meaning and by words; with `path` only in that file or below that directory."""
+        return self._transport.run(files.search(self._tree, query, path, mode, limit))

@@ -1,0 +1,154 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
+)
+
+// maxStreams bounds the places whose lists are merged in one query. Beyond, what is
+// listed is sorted.
+const maxStreams = 64
+
+// A stream is what a list by time is read from in its order: a kind of record in a
+// namespace, given by its number.
+type stream struct {
+	namespace int64
+	kind      string
+}
+
+// streams lists what a filter reaches, as far as records were ever there; false: they are
+// too many.
+func (f *file) streams(ctx context.Context, filter *loci.Filter) (all []stream, few bool, err error) {
+	var c conditions
+	c.within("t.namespace", filter.Within, filter.Exact)
+	among[string](&c, "t.kind", kindNames(filter.Kinds))
+	query := fmt.Sprintf("SELECT DISTINCT t.namespace, t.kind FROM tally t WHERE %s LIMIT %d", c.String(), maxStreams+1)
+	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
+		var s stream
+		err := rows.Scan(&s.namespace, &s.kind)
+		all = append(all, s)
+		return true, err
+	})
+	return all, len(all) <= maxStreams, err
+}
+
+func kindNames(kinds []loci.Kind) (names []string) {
+	for _, k := range kinds {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// mergeable reports whether a list by time is best read in its order: nothing in the
+// filter finds its few records sooner.
+func mergeable(f *loci.Filter, order loci.Order) bool {
+	return !order.BySlot() && len(f.IDs) == 0 && f.Slot == nil && f.Slots.IsZero() && !f.Expired && f.Due.IsZero()
+}
+
+// merged is the query for what a filter selects, in an order by time: SQLite merges
+// streams that are in this order each, and reads of them only what is asked for.
+func merged(
+	columns string, filter *loci.Filter, streams []stream, after *page.Record, order loci.Order,
+) (query string, args []any, exact bool) {
+	f := *filter
+	f.Kinds = nil
+	lives := []int{1}
+	if f.NotLive {
+		lives = []int{0, 1} // also where there is none: one may pass from the one to the other
+	}
+	var arms []string
+	by := "7 DESC, 1" // created_at and id
+	if order == loci.OldestFirst {
+		by = "7, 1 DESC"
+	}
+	for _, s := range streams {
+		for _, live := range lives {
+			var c conditions
+			c.add("r.namespace = ? AND r.kind = ? AND r.live = ?", s.namespace, s.kind, live)
+			exact = c.selecting(&f)
+			c.byTime(after, order == loci.OldestFirst)
+			arms = append(arms, "SELECT "+columns+
+				" FROM record r INDEXED BY record_list CROSS JOIN namespace s ON s.n = r.namespace WHERE "+c.String())
+			args = append(args, c.args...)
+		}
+	}
+	return strings.Join(arms, " UNION ALL ") + " ORDER BY " + by, args, exact
+}
+
+// counted reports whether the kept counts say all that a filter asks, but for what has
+// expired.
+func counted(f *loci.Filter) bool {
+	return len(f.IDs) == 0 && f.Slot == nil && f.Slots.IsZero() && len(f.Tags) == 0 && f.Where.IsZero() &&
+		len(f.Scopes) == 0 && len(f.Sequences) == 0 && f.MinConfidence == 0 && f.Due.IsZero() && !f.Expired &&
+		(f.NotLive || f.At.IsZero()) && (f.Space.IsZero() || len(f.Statuses) == 0)
+}
+
+// keptCount is the query for the counts of what a filter selects, from what is kept: rows
+// that add up. What has expired is taken off again, one by one, until it is erased.
+func keptCount(filter *loci.Filter) (query string, args []any) {
+	var c conditions
+	c.within("t.namespace", filter.Within, filter.Exact)
+	among[string](&c, "t.kind", kindNames(filter.Kinds))
+	embedded := c
+	among[string](&c, "t.status", filter.Statuses)
+	if !filter.NotLive {
+		c.add("t.live")
+	}
+	query = `SELECT coalesce(sum(t.records), 0), coalesce(sum(t.records * t.live), 0), coalesce(sum(t.passages), 0),
+		coalesce(sum(t.bytes), 0), coalesce(sum(t.searched), 0) FROM tally t WHERE ` + c.String()
+	args = c.args
+	if !filter.Space.IsZero() {
+		query += ` UNION ALL SELECT 0, 0, 0, 0, -coalesce(sum(t.embedded), 0) FROM tally_vector t
+			WHERE t.space = (SELECT n FROM space WHERE model = ? AND dims = ?) AND ` + embedded.String()
+		args = slices.Concat(args, []any{filter.Space.Model, filter.Space.Dims}, embedded.args)
+	}
+	if !filter.At.IsZero() {
+		expired := *filter
+		expired.Expired = true
+		off, _ := where(&expired)
+		query += " UNION ALL SELECT -count(*), -coalesce(sum(r.live), 0), -coalesce(sum(r.passage_count), 0), -coalesce(sum(octet_length(r.text)), 0), -coalesce(sum(" +
+			unembedded + "), 0) FROM record r INDEXED BY record_expiry WHERE " + off.String()
+		args = slices.Concat(args, []any{filter.Space.Model, filter.Space.Dims}, off.args)
+	}
+	return query, args
+}
+
+// The kept counts and what they are of, for a check.
+const (
+	tallyOf = `SELECT namespace, kind, live, coalesce(status, ''), count(*), sum(live AND passage_count > 0),
+		sum(passage_count), sum(octet_length(text)) FROM record GROUP BY 1, 2, 3, 4`
+	tallyVectorOf = `SELECT r.namespace, r.kind, v.space, count(*) FROM vector v JOIN record r ON r.n = v.record
+		WHERE r.live AND r.passage_count > 0 GROUP BY 1, 2, 3`
+	tallyKept       = "SELECT * FROM tally"
+	tallyVectorKept = "SELECT * FROM tally_vector WHERE embedded <> 0"
+)
+
+// wrongTallies counts kept counts that are wrong, missing or too many.
+const wrongTallies = "SELECT (SELECT count(*) FROM (" + tallyOf + " EXCEPT " + tallyKept + ")) + (SELECT count(*) FROM (" + tallyKept + " EXCEPT " + tallyOf + "))" +
+	" + (SELECT count(*) FROM (" + tallyVectorOf + " EXCEPT " + tallyVectorKept + ")) + (SELECT count(*) FROM (" + tallyVectorKept + " EXCEPT " + tallyVectorOf + "))"
+
+// checkTallies counts again where the kept counts are wrong: they follow from the records.
+func (f *file) checkTallies(ctx context.Context, findings []string) ([]string, error) {
+	var wrong int64
+	if err := f.readRow(ctx, wrongTallies, nil, &wrong); err != nil || wrong == 0 {
+		return findings, err
+	}
+	findings = append(findings, fmt.Sprintf("%d kept counts differ from the records they count; they are counted again", wrong))
+	return findings, f.write(ctx, func(t *tx) error {
+		for _, query := range []string{
+			"DELETE FROM tally", "DELETE FROM tally_vector",
+			"INSERT INTO tally " + tallyOf, "INSERT INTO tally_vector " + tallyVectorOf,
+		} {
+			if err := t.exec(query); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
