@@ -73,7 +73,7 @@ func behindWall(tenant []byte) stmt {
 }
 
 // observe, when not nil, is shown every statement: for the test that reads them.
-var observe func(sql string)
+var observe func(sql string, args []any)
 
 // run sends statements in one go and reads what they answer, in one round trip. After an
 // error the rest is not done.
@@ -119,7 +119,7 @@ func (c *conn) run(ctx context.Context, stmts ...stmt) (err error) {
 // send queues a statement; fresh is the name under which it is prepared on the way.
 func (c *conn) send(p *pgconn.Pipeline, s *stmt) (fresh string, err error) {
 	if observe != nil {
-		observe(s.sql)
+		observe(s.sql, s.args)
 	}
 	values := make([][]byte, len(s.args))
 	oids := make([]uint32, len(s.args))

@@ -84,12 +84,12 @@ func TestDatabasesThatAreNotOurs(t *testing.T) {
 	d := pgtest.Shared(t).NewDatabase(t)
 	refused(t, d.Server, loci.Unsupported, "loci migrate")
 
-	exec(t, d.Owner, "CREATE SCHEMA loci")
-	exec(t, d.Owner, "CREATE TABLE loci.theirs (n int)")
+	execute(t, d.Owner, "CREATE SCHEMA loci")
+	execute(t, d.Owner, "CREATE TABLE loci.theirs (n int)")
 	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); loci.AsError(err).Code != loci.Unsupported {
 		t.Errorf("another program's schema was migrated: %v", err)
 	}
-	exec(t, d.Owner, "DROP SCHEMA loci CASCADE")
+	execute(t, d.Owner, "DROP SCHEMA loci CASCADE")
 
 	report, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role, DryRun: true})
 	if err != nil || report.From != 0 || report.To != postgres.Version || len(report.Steps) != postgres.Version {
@@ -106,16 +106,16 @@ func TestDatabasesThatAreNotOurs(t *testing.T) {
 		}
 		openAt(t, d.Server)
 	}
-	exec(t, d.Owner, "UPDATE loci.setting SET value = '999'")
+	execute(t, d.Owner, "UPDATE loci.setting SET value = '999'")
 	refused(t, d.Server, loci.Unsupported, "upgrade Loci")
 	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{}); loci.AsError(err).Code != loci.Unsupported {
 		t.Errorf("a newer schema was migrated: %v", err)
 	}
-	exec(t, d.Owner, "UPDATE loci.setting SET value = 'x'")
+	execute(t, d.Owner, "UPDATE loci.setting SET value = 'x'")
 	refused(t, d.Server, loci.Unsupported, "which schema it has")
 
-	exec(t, pgtest.Shared(t).URL, "CREATE DATABASE "+d.Name+"_latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
-	t.Cleanup(func() { exec(t, pgtest.Shared(t).URL, "DROP DATABASE "+d.Name+"_latin") })
+	execute(t, pgtest.Shared(t).URL, "CREATE DATABASE "+d.Name+"_latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+	t.Cleanup(func() { execute(t, pgtest.Shared(t).URL, "DROP DATABASE "+d.Name+"_latin") })
 	refused(t, changed(t, d.Server, func(u *url.URL) { u.Path += "_latin" }), loci.Unsupported, "must be UTF8")
 }
 
@@ -130,20 +130,20 @@ func TestRolesAndWallsThatAreRefused(t *testing.T) {
 			t.Errorf("role %q got rights: %v", role, err)
 		}
 	}
-	exec(t, d.Owner, "ALTER TABLE loci.vector DISABLE ROW LEVEL SECURITY")
+	execute(t, d.Owner, "ALTER TABLE loci.vector DISABLE ROW LEVEL SECURITY")
 	refused(t, d.Server, loci.Unsupported, "[vector]")
-	exec(t, d.Owner, "ALTER TABLE loci.vector ENABLE ROW LEVEL SECURITY")
+	execute(t, d.Owner, "ALTER TABLE loci.vector ENABLE ROW LEVEL SECURITY")
 	openAt(t, d.Server)
 
-	exec(t, d.Owner, "ALTER POLICY wall ON loci.setting USING (true)")
+	execute(t, d.Owner, "ALTER POLICY wall ON loci.setting USING (true)")
 	refused(t, d.Server, loci.Unsupported, "wall between tenants")
-	exec(t, d.Owner, "ALTER POLICY wall ON loci.setting USING (tenant = decode(current_setting('loci.tenant', true), 'hex')) WITH CHECK (true)")
+	execute(t, d.Owner, "ALTER POLICY wall ON loci.setting USING (tenant = decode(current_setting('loci.tenant', true), 'hex')) WITH CHECK (true)")
 	refused(t, d.Server, loci.Unsupported, "wall between tenants")
-	exec(t, d.Owner, "ALTER POLICY wall ON loci.setting WITH CHECK (tenant = decode(current_setting('loci.tenant', true), 'hex'))")
+	execute(t, d.Owner, "ALTER POLICY wall ON loci.setting WITH CHECK (tenant = decode(current_setting('loci.tenant', true), 'hex'))")
 	openAt(t, d.Server)
-	exec(t, d.Owner, "REVOKE INSERT ON loci.setting FROM "+d.Role)
+	execute(t, d.Owner, "REVOKE INSERT ON loci.setting FROM "+d.Role)
 	refused(t, d.Server, loci.Unsupported, "loci migrate")
-	exec(t, d.Owner, "GRANT INSERT ON loci.setting TO "+d.Role)
+	execute(t, d.Owner, "GRANT INSERT ON loci.setting TO "+d.Role)
 }
 
 // The wall stands by itself: a session that says nothing sees and writes nothing, whatever

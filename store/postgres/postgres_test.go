@@ -17,7 +17,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	postgres.Observe(func(sql string) { seen.Store(sql, true) })
+	if url := os.Getenv(childVariable); url != "" {
+		os.Exit(child(url))
+	}
+	postgres.Observe(func(sql string, args []any) { seen.LoadOrStore(sql, args) })
 	os.Exit(pgtest.Run(m))
 }
 
@@ -47,15 +50,15 @@ func database(t testing.TB) (d pgtest.Database, giveBack func()) {
 		}
 	}
 	return d, func() {
-		exec(t, d.Super, "TRUNCATE loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply")
+		execute(t, d.Super, "TRUNCATE loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply")
 		empty.Lock()
 		empty.free = append(empty.free, d)
 		empty.Unlock()
 	}
 }
 
-// exec runs a statement at a URL.
-func exec(t testing.TB, url, sql string) {
+// execute runs a statement at a URL.
+func execute(t testing.TB, url, sql string) {
 	t.Helper()
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, url)
@@ -119,6 +122,7 @@ func TestStore(t *testing.T) {
 		Shared: func(t *testing.T, s loci.Store) loci.Store { return openAt(t, urlOf(t, s)) },
 	})
 	t.Run("statements", checkStatements)
+	t.Run("plans", checkPlans)
 }
 
 // returned gives its database back when it is closed.

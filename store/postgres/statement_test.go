@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/store/postgres"
 )
 
-// seen are the statements that the tests of this package sent, each once.
-var seen sync.Map
+// seen are the statements that the tests of this package sent, each with some arguments.
+var seen sync.Map // string → []any
 
 // tables are mentions of our tables in a statement: after these words alone.
 var (
