@@ -25,6 +25,12 @@ import (
 // superuser, or the directory of the programs initdb and postgres.
 const Variable = "LOCI_TEST_POSTGRES"
 
+// VersionVariable names the environment variable that chooses the version of the package.
+const VersionVariable = "LOCI_TEST_POSTGRES_VERSION"
+
+// newest is the version that tests use where nothing is said.
+const newest = 18
+
 // Oldest is the oldest PostgreSQL there are tests with.
 const Oldest = 15
 
@@ -47,7 +53,7 @@ type Server struct {
 
 // Options of a server; the zero value means the defaults.
 type Options struct {
-	Version int      // 16 or 18 (default), where the package is used
+	Version int      // 16 or 18, where the package is used; default what LOCI_TEST_POSTGRES_VERSION says, or 18
 	Own     bool     // a server of the test's own, which it may kill
 	Args    []string // further settings, such as "synchronous_commit=off"
 }
@@ -98,7 +104,12 @@ func Start(ctx context.Context, opts Options) (s *Server, err error) {
 		return &Server{URL: given}, nil
 	}
 	if opts.Version == 0 {
-		opts.Version = 18
+		opts.Version = newest
+		if text := os.Getenv(VersionVariable); text != "" {
+			if opts.Version, err = strconv.Atoi(text); err != nil {
+				return nil, fmt.Errorf("%s is %q; it must be 16 or 18", VersionVariable, text)
+			}
+		}
 	}
 	s = &Server{}
 	if s.dir, err = os.MkdirTemp("", "loci-pg-"); err != nil {

@@ -19,7 +19,10 @@ const (
 	maxBatch = 256
 
 	// patience bounds a write, and how long it waits for the tenant's row.
-	patience = 25 * time.Second
+	patience = 20 * time.Second
+
+	// doubtTime is for finding out whether a commit was made.
+	doubtTime = 8 * time.Second
 
 	// eraseTime is for the erase of a whole tenant.
 	eraseTime = 30 * time.Minute
@@ -137,7 +140,7 @@ func (s *Store) commit(ctx context.Context, t *tenant, jobs []*job) (map[*job]er
 		outcome, err := s.commitOnce(ctx, t, jobs)
 		var doubt *doubtError
 		if errors.As(err, &doubt) {
-			committed, look := s.committed(ctx, t, doubt)
+			committed, look := s.committed(t, doubt)
 			switch {
 			case look != nil:
 				return nil, &loci.Error{
@@ -180,7 +183,9 @@ type mark struct {
 
 // committed looks whether a transaction in doubt was committed, under the tenant's lock: it
 // may be running still.
-func (s *Store) committed(ctx context.Context, t *tenant, d *doubtError) (found bool, err error) {
+func (s *Store) committed(t *tenant, d *doubtError) (found bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), doubtTime) // the write's own may be over
+	defer cancel()
 	query := "SELECT 1 FROM loci.change WHERE tenant = $1 AND seq = $2 AND id = $3"
 	if d.mark.event {
 		query = "SELECT 1 FROM loci.event WHERE tenant = $1 AND seq = $2 AND id = $3"
@@ -192,7 +197,7 @@ func (s *Store) committed(ctx context.Context, t *tenant, d *doubtError) (found 
 			return err
 		}
 		defer c.release()
-		return c.run(ctx, readWrite, behindWall(t.key), timeouts(patience),
+		return c.run(ctx, readWrite, behindWall(t.key), timeouts(doubtTime),
 			stmt{sql: "UPDATE loci.tenant SET seq = seq WHERE tenant = $1", args: []any{t.key}},
 			stmt{sql: query, args: []any{t.key, d.mark.seq, d.mark.id}, done: func(n int64) { found = n > 0 }}, rollback)
 	})

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/memory"
@@ -49,6 +51,9 @@ type scene struct {
 	cursor []string
 }
 
+// TestMain stops the database server that the tests may have started.
+func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
+
 func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, memory.Open()) })
 	t.Run("sqlite", func(t *testing.T) {
@@ -59,6 +64,7 @@ func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
 		t.Cleanup(func() { s.Close() })
 		test(t, s)
 	})
+	t.Run("postgres", func(t *testing.T) { test(t, locitest.OpenPostgres(t)) })
 }
 
 func setUp(t *testing.T, s loci.Store) *scene {
