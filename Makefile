@@ -14,7 +14,7 @@ RANDOM_MUTANTS ?= 200
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate clean
+.PHONY: help run build test test-embedded test-postgres-long test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ test-long: ## Everything CI runs short, at its full length
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
 	@for dir in adapters/*/; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
+
+bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
+	$(GO) test -run '^$$' -bench 'Save|Search' -benchtime 2s ./store/postgres
 
 distill: ## Make the built-in model again and compare it (half an hour; Python)
 	tools/distill/run.sh

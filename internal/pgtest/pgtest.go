@@ -85,7 +85,7 @@ func Shared(t testing.TB) *Server {
 
 // Run runs the tests of a package and stops the server that they shared. A package that
 // calls [Shared] has a TestMain that says os.Exit(pgtest.Run(m)).
-func Run(m *testing.M) int {
+func Run(m interface{ Run() int }) int {
 	code := m.Run()
 	shared.Lock()
 	defer shared.Unlock()

@@ -165,7 +165,7 @@ func (s *Store) Chain(ctx context.Context, t loci.Tenant) (c loci.Chain, err err
 	err = s.read(ctx, t, "read chain", func(r *reading) error {
 		err := r.last()
 		c = loci.Chain{Head: r.state.head}
-		if r.state.name != "" { // else there is nothing that its key would have marked
+		if r.state.name != "" || r.state.events > 0 { // else its key has marked nothing
 			c.Names = r.state.nameKey
 		}
 		return err

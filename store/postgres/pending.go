@@ -175,7 +175,7 @@ const (
 	insertEvent = `INSERT INTO loci.event (tenant, seq, id, namespace, occurred_at, type, kind, entity, actor, request_id, digest, sealed,
 		nonce, payload) VALUES `
 	insertChange    = "INSERT INTO loci.change (tenant, seq, id, namespace, gone, kind) VALUES "
-	insertNamespace = "INSERT INTO loci.namespace (tenant, n, changed, mark_hash, mark, key_head, key_tail, kinds) VALUES "
+	insertNamespace = "INSERT INTO loci.namespace (tenant, n, changed, mark, key_head, key_tail, kinds) VALUES "
 	updateNamespace = `UPDATE loci.namespace SET changed = greatest(changed, $3), key_head = $4, key_tail = $5, kinds = $6
 		WHERE tenant = $1 AND n = $2`
 	unname = `UPDATE loci.namespace SET key_head = NULL, key_tail = NULL WHERE tenant = $1 AND n = ANY($2) AND mark <> '' AND NOT EXISTS
@@ -199,7 +199,7 @@ func (x *tx) stageNamespaces() {
 			changed = x.state.seq
 		}
 		if w.fresh {
-			fresh = append(fresh, []any{x.t.key, w.n, changed, hashOf(string(w.mark)), string(w.mark), head, tail, encodeKinds(w.kinds)})
+			fresh = append(fresh, []any{x.t.key, w.n, changed, string(w.mark), head, tail, encodeKinds(w.kinds)})
 		} else {
 			x.written = append(x.written, stmt{sql: updateNamespace, args: []any{x.t.key, w.n, changed, head, tail, encodeKinds(w.kinds)}})
 		}

@@ -131,7 +131,7 @@ type returned struct {
 	giveBack func()
 }
 
-func (r returned) Close() error {
+func (r *returned) Close() error {
 	err := r.Store.Close()
 	r.giveBack()
 	return err
@@ -153,6 +153,6 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return returned{s, giveBack}
+		return &returned{s, giveBack}
 	}, func(*testing.T) loci.Store { return memory.Open() })
 }

@@ -186,20 +186,20 @@ const (
 	selectTold    = `SELECT DISTINCT entity FROM loci.event WHERE tenant = $1 AND entity = ANY($2)
 		AND (payload IS NOT NULL OR nonce IS NOT NULL)`
 	selectSpaces = "SELECT n, model, dims, dropped FROM loci.space WHERE tenant = $1 ORDER BY n"
-	selectPlaces = "SELECT n, mark, key_head, key_tail, kinds FROM loci.namespace WHERE tenant = $1 AND mark_hash = ANY($2)"
+	selectPlaces = "SELECT n, mark, key_head, key_tail, kinds FROM loci.namespace WHERE tenant = $1 AND mark = ANY($2)"
 )
 
 // selectPlaces is the statement for the namespaces that are needed, by their marks.
 func (x *tx) selectPlaces(n *needs, nameKey loci.NameKey) stmt {
-	var hashes [][]byte
+	var marks [][]byte
 	seen := map[string]bool{}
 	for _, place := range n.places {
 		if key := place.Key(); !seen[key] {
 			seen[key] = true
-			hashes = append(hashes, hashOf(string(nameKey.Mark(place))))
+			marks = append(marks, []byte(nameKey.Mark(place)))
 		}
 	}
-	return stmt{sql: selectPlaces, args: []any{x.t.key, hashes}, row: func(r row) error {
+	return stmt{sql: selectPlaces, args: []any{x.t.key, marks}, row: func(r row) error {
 		w := &where{n: r.int(0), mark: loci.Mark(r.string(1)), key: r.string(2) + r.string(3), named: !r.null(2), kinds: decodeKinds(r[4])}
 		x.places[w.mark] = w
 		return nil

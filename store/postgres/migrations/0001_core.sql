@@ -28,14 +28,13 @@ CREATE TABLE loci.namespace (
   tenant    bytea NOT NULL,
   n         bigint NOT NULL,
   changed   bigint NOT NULL, -- the seq at which readers had to learn of it or of a kind in it
-  mark_hash bytea NOT NULL,  -- SHA-256 of the mark
-  mark      bytea NOT NULL,  -- stands for the name where an event needs it; stays
+  mark      bytea NOT NULL,  -- stands for the name where an event needs it, 16 bytes a label; stays
   key_head  bytea,           -- the first 1,024 bytes of the key; NULL: it holds no record, and no name
   key_tail  bytea,           -- the rest
   kinds     bytea NOT NULL,  -- those it ever held with something to search: a length and a name each
   PRIMARY KEY (tenant, n)
 );
-CREATE UNIQUE INDEX namespace_mark ON loci.namespace (tenant, mark_hash);
+CREATE UNIQUE INDEX namespace_mark ON loci.namespace (tenant, mark);
 CREATE INDEX namespace_key ON loci.namespace (tenant, key_head) WHERE key_head IS NOT NULL;
 CREATE INDEX namespace_changed ON loci.namespace (tenant, changed);
 
