@@ -36,12 +36,26 @@ func (s *Server) Database(ctx context.Context) (d Database, drop func() error, e
 	d.Role = serverRole
 	for _, role := range []string{ownerRole, serverRole} {
 		// Another process may make it at the same time.
-		err := s.exec(ctx, fmt.Sprintf("DO $$ BEGIN CREATE ROLE %s LOGIN PASSWORD '%s'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$", role, password))
+		err := s.exec(
+			ctx,
+			fmt.Sprintf(
+				"DO $$ BEGIN CREATE ROLE %s LOGIN PASSWORD '%s'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$",
+				role,
+				password,
+			),
+		)
 		if err != nil {
 			return d, nil, err
 		}
 	}
-	if err := s.exec(ctx, fmt.Sprintf("CREATE DATABASE %s OWNER %s TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'", d.Name, ownerRole)); err != nil {
+	if err := s.exec(
+		ctx,
+		fmt.Sprintf(
+			"CREATE DATABASE %s OWNER %s TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'",
+			d.Name,
+			ownerRole,
+		),
+	); err != nil {
 		return d, nil, err
 	}
 	d.Super, d.Owner, d.Server = s.at("", d.Name), s.at(ownerRole, d.Name), s.at(serverRole, d.Name)

@@ -127,7 +127,11 @@ func Start(ctx context.Context, opts Options) (s *Server, err error) {
 		return nil, err
 	}
 	s.args = []string{
-		"listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200", "shared_buffers=64MB", "logging_collector=off",
+		"listen_addresses=127.0.0.1",
+		"unix_socket_directories=",
+		"max_connections=200",
+		"shared_buffers=64MB",
+		"logging_collector=off",
 		// A test ends no machine's power: what the operating system holds survives the server.
 		"fsync=off",
 	}
@@ -154,8 +158,24 @@ func (s *Server) initialise(ctx context.Context) error {
 			return err
 		}
 	}
-	cmd := s.command(ctx, "initdb", "--pgdata", s.data(), "--username", "postgres", "--pwfile", secret, "--auth", "scram-sha-256",
-		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+	cmd := s.command(
+		ctx,
+		"initdb",
+		"--pgdata",
+		s.data(),
+		"--username",
+		"postgres",
+		"--pwfile",
+		secret,
+		"--auth",
+		"scram-sha-256",
+		"--encoding",
+		"UTF8",
+		"--locale",
+		"C",
+		"--no-sync",
+		"--no-instructions",
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}

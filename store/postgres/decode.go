@@ -60,11 +60,32 @@ const (
 // record reads a row of recordColumns, all but the name of its namespace.
 func (r row) record() (out loci.Record, namespace int64, err error) {
 	out = loci.Record{
-		ID: r.id(0), Kind: loci.Kind(r.string(1)), Slot: r.string(3) + r.string(4), Version: r.int(5), Live: r.bool(6),
-		CreatedAt: r.time(7), UpdatedAt: r.time(8), ExpiresAt: r.time(9), Uses: r.int(10), UsedAt: r.time(11), Text: r.string(12),
-		Passages: decodeSpans(r[13]), Attributes: r.bytes(15), Body: r.bytes(16), Scope: r.string(17), Status: r.string(18),
-		Decay:  loci.Decay{Confidence: r.float(19), Rate: r.float(20), From: r.time(21)},
-		EndsAt: r.time(22), DueAt: r.time(23), Sequence: r.string(24), Position: r.int(25), Heading: r.string(26),
+		ID:      r.id(0),
+		Kind:    loci.Kind(r.string(1)),
+		Slot:    r.string(3) + r.string(4),
+		Version: r.int(5),
+		Live:    r.bool(6),
+		CreatedAt: r.time(
+			7,
+		),
+		UpdatedAt: r.time(8),
+		ExpiresAt: r.time(9),
+		Uses:      r.int(10),
+		UsedAt:    r.time(11),
+		Text:      r.string(12),
+		Passages: decodeSpans(
+			r[13],
+		),
+		Attributes: r.bytes(15),
+		Body:       r.bytes(16),
+		Scope:      r.string(17),
+		Status:     r.string(18),
+		Decay:      loci.Decay{Confidence: r.float(19), Rate: r.float(20), From: r.time(21)},
+		EndsAt:     r.time(22),
+		DueAt:      r.time(23),
+		Sequence:   r.string(24),
+		Position:   r.int(25),
+		Heading:    r.string(26),
 	}
 	if len(r[14]) > 0 {
 		err = json.Unmarshal(r[14], &out.Tags)

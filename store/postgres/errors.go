@@ -47,7 +47,8 @@ func codeOf(err error) string {
 // failed over to another one.
 func isLost(err error) bool {
 	if code := codeOf(err); code != "" {
-		return strings.HasPrefix(code, "08") || code == "57P01" || code == "57P02" || code == "57P03" || code == codeReadOnly
+		return strings.HasPrefix(code, "08") || code == "57P01" || code == "57P02" || code == "57P03" ||
+			code == codeReadOnly
 	}
 	var network net.Error
 	var connecting *pgconn.ConnectError

@@ -25,7 +25,14 @@ func Unlock() {
 
 // Explain returns how a statement would be done, line by line, behind the wall of a tenant:
 // with arguments, of which the first one is replaced by the tenant, or for any.
-func Explain(ctx context.Context, s loci.Store, t loci.Tenant, sql string, args []any, generic bool) (plan []string, err error) {
+func Explain(
+	ctx context.Context,
+	s loci.Store,
+	t loci.Tenant,
+	sql string,
+	args []any,
+	generic bool,
+) (plan []string, err error) {
 	c, err := s.(*Store).connect(ctx)
 	if err != nil {
 		return nil, err
@@ -39,13 +46,20 @@ func Explain(ctx context.Context, s loci.Store, t loci.Tenant, sql string, args 
 		if len(args) > 0 {
 			args = append([]any{keyOf(t)}, args[1:]...)
 		}
-		err = c.run(ctx, readWrite, behindWall(keyOf(t)), stmt{sql: "EXPLAIN " + sql, args: args, once: true, row: line})
+		err = c.run(
+			ctx,
+			readWrite,
+			behindWall(keyOf(t)),
+			stmt{sql: "EXPLAIN " + sql, args: args, once: true, row: line},
+		)
 		return plan, errors.Join(err, c.run(ctx, rollback))
 	}
 	if err := c.run(ctx, readWrite, behindWall(keyOf(t))); err != nil {
 		return nil, err
 	}
-	results, err := c.pg.Exec(ctx, "EXPLAIN (GENERIC_PLAN) "+sql).ReadAll() // as text, where placeholders need no values
+	results, err := c.pg.Exec(ctx, "EXPLAIN (GENERIC_PLAN) "+sql).
+		ReadAll()
+		// as text, where placeholders need no values
 	for _, result := range results {
 		for _, r := range result.Rows {
 			plan = append(plan, string(r[0]))

@@ -152,7 +152,13 @@ func throughProxy(t *testing.T) (loci.Store, *proxy, loci.Store) {
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
 	p := newProxy(t, pgtest.Shared(t).Address())
-	return openAt(t, changed(t, d.Server, func(u *url.URL) { u.Host = p.listener.Addr().String() })), p, openAt(t, d.Server)
+	return openAt(
+			t,
+			changed(t, d.Server, func(u *url.URL) { u.Host = p.listener.Addr().String() }),
+		), p, openAt(
+			t,
+			d.Server,
+		)
 }
 
 // count is how many records and events of a tenant are there.
@@ -203,7 +209,12 @@ func TestLostCommits(t *testing.T) {
 		if err := s.Touch(t.Context(), tn, []loci.Touch{touch}); err != nil {
 			t.Errorf("fault %d: %v", fault, err)
 		}
-		records, _, err := straight.Records(t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}}, loci.Page{})
+		records, _, err := straight.Records(
+			t.Context(),
+			tn,
+			loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}},
+			loci.Page{},
+		)
 		if err != nil || len(records) != 1 || !records[0].ExpiresAt.Equal(touch.ExpiresAt) {
 			t.Errorf("fault %d: %v, %v", fault, records, err)
 		}

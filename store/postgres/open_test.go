@@ -72,10 +72,20 @@ func TestURLsThatOpenNothing(t *testing.T) {
 	d := pgtest.Shared(t).NewDatabase(t)
 	refused(t, "postgres://u:throwaway@h:port/d", loci.Invalid, "cannot be read")
 	refused(t, "mysql://h/d", loci.Invalid, "postgres://")
-	refused(t, changed(t, d.Server, func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wrong") }), loci.Unsupported, "refuses the role or its password")
+	refused(
+		t,
+		changed(t, d.Server, func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wrong") }),
+		loci.Unsupported,
+		"refuses the role or its password",
+	)
 	refused(t, changed(t, d.Server, func(u *url.URL) { u.Path = "/nowhere" }), loci.Unsupported, "does not exist")
 	refused(t, changed(t, d.Server, func(u *url.URL) { u.Host = "127.0.0.1:1" }), loci.Unavailable, "does not answer")
-	refused(t, changed(t, d.Server, func(u *url.URL) { u.RawQuery = "sslmode=verify-full" }), loci.Unavailable, "does not answer")
+	refused(
+		t,
+		changed(t, d.Server, func(u *url.URL) { u.RawQuery = "sslmode=verify-full" }),
+		loci.Unavailable,
+		"does not answer",
+	)
 }
 
 // A database whose tables are missing, older, newer or another program's is refused with
@@ -86,7 +96,13 @@ func TestDatabasesThatAreNotOurs(t *testing.T) {
 
 	execute(t, d.Owner, "CREATE SCHEMA loci")
 	execute(t, d.Owner, "CREATE TABLE loci.theirs (n int)")
-	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); loci.AsError(err).Code != loci.Unsupported {
+	if _, err := postgres.Migrate(
+		t.Context(),
+		d.Owner,
+		postgres.Migration{Role: d.Role},
+	); loci.AsError(
+		err,
+	).Code != loci.Unsupported {
 		t.Errorf("another program's schema was migrated: %v", err)
 	}
 	execute(t, d.Owner, "DROP SCHEMA loci CASCADE")
@@ -108,13 +124,23 @@ func TestDatabasesThatAreNotOurs(t *testing.T) {
 	}
 	execute(t, d.Owner, "UPDATE loci.setting SET value = '999'")
 	refused(t, d.Server, loci.Unsupported, "upgrade Loci")
-	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{}); loci.AsError(err).Code != loci.Unsupported {
+	if _, err := postgres.Migrate(
+		t.Context(),
+		d.Owner,
+		postgres.Migration{},
+	); loci.AsError(
+		err,
+	).Code != loci.Unsupported {
 		t.Errorf("a newer schema was migrated: %v", err)
 	}
 	execute(t, d.Owner, "UPDATE loci.setting SET value = 'x'")
 	refused(t, d.Server, loci.Unsupported, "which schema it has")
 
-	execute(t, pgtest.Shared(t).URL, "CREATE DATABASE "+d.Name+"_latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+	execute(
+		t,
+		pgtest.Shared(t).URL,
+		"CREATE DATABASE "+d.Name+"_latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
+	)
 	t.Cleanup(func() { execute(t, pgtest.Shared(t).URL, "DROP DATABASE "+d.Name+"_latin") })
 	refused(t, changed(t, d.Server, func(u *url.URL) { u.Path += "_latin" }), loci.Unsupported, "must be UTF8")
 }
@@ -126,7 +152,12 @@ func TestRolesAndWallsThatAreRefused(t *testing.T) {
 	refused(t, d.Super, loci.Unsupported, "superuser")
 	refused(t, d.Owner, loci.Unsupported, "owns the tables")
 	for _, role := range []string{"nobody_there", "loci_test_owner", "postgres", `x"; DROP`} {
-		if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: role}); loci.AsError(err) == nil || loci.AsError(err).Code != loci.Invalid {
+		if _, err := postgres.Migrate(
+			t.Context(),
+			d.Owner,
+			postgres.Migration{Role: role},
+		); loci.AsError(err) == nil ||
+			loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("role %q got rights: %v", role, err)
 		}
 	}
@@ -137,9 +168,17 @@ func TestRolesAndWallsThatAreRefused(t *testing.T) {
 
 	execute(t, d.Owner, "ALTER POLICY wall ON loci.setting USING (true)")
 	refused(t, d.Server, loci.Unsupported, "wall between tenants")
-	execute(t, d.Owner, "ALTER POLICY wall ON loci.setting USING (tenant = decode(current_setting('loci.tenant', true), 'hex')) WITH CHECK (true)")
+	execute(
+		t,
+		d.Owner,
+		"ALTER POLICY wall ON loci.setting USING (tenant = decode(current_setting('loci.tenant', true), 'hex')) WITH CHECK (true)",
+	)
 	refused(t, d.Server, loci.Unsupported, "wall between tenants")
-	execute(t, d.Owner, "ALTER POLICY wall ON loci.setting WITH CHECK (tenant = decode(current_setting('loci.tenant', true), 'hex'))")
+	execute(
+		t,
+		d.Owner,
+		"ALTER POLICY wall ON loci.setting WITH CHECK (tenant = decode(current_setting('loci.tenant', true), 'hex'))",
+	)
 	openAt(t, d.Server)
 	execute(t, d.Owner, "REVOKE INSERT ON loci.setting FROM "+d.Role)
 	refused(t, d.Server, loci.Unsupported, "loci migrate")
@@ -176,9 +215,18 @@ func TestNamesThatMeetAreRefused(t *testing.T) {
 	s := open(t)
 	first, second := locitest.Tenant(t, "first"), locitest.Tenant(t, "second")
 	e := locitest.NewEngine(t, s, loci.Options{})
-	locitest.Save(t, locitest.BindView(t, e, loci.View{Tenant: first, Namespace: loci.Namespace{"u"}, Actor: "tester"}), "a note")
+	locitest.Save(
+		t,
+		locitest.BindView(t, e, loci.View{Tenant: first, Namespace: loci.Namespace{"u"}, Actor: "tester"}),
+		"a note",
+	)
 	postgres.TakePlace(s, second, first)
-	if _, err := s.Count(t.Context(), second, loci.Filter{Within: []loci.Namespace{{}}}); loci.AsError(err) == nil || loci.AsError(err).Code != loci.Unsupported {
+	if _, err := s.Count(
+		t.Context(),
+		second,
+		loci.Filter{Within: []loci.Namespace{{}}},
+	); loci.AsError(err) == nil ||
+		loci.AsError(err).Code != loci.Unsupported {
 		t.Errorf("a read in another one's place: %v", err)
 	}
 	c := loci.Change{Events: []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact}}}

@@ -201,7 +201,10 @@ func (x *tx) stageNamespaces() {
 		if w.fresh {
 			fresh = append(fresh, []any{x.t.key, w.n, changed, string(w.mark), head, tail, encodeKinds(w.kinds)})
 		} else {
-			x.written = append(x.written, stmt{sql: updateNamespace, args: []any{x.t.key, w.n, changed, head, tail, encodeKinds(w.kinds)}})
+			x.written = append(
+				x.written,
+				stmt{sql: updateNamespace, args: []any{x.t.key, w.n, changed, head, tail, encodeKinds(w.kinds)}},
+			)
 		}
 		w.fresh, w.staged = false, false
 	}
@@ -262,7 +265,15 @@ func (x *tx) finish() error {
 	}
 	st := &x.state
 	x.written = append(x.written, stmt{sql: updateTenant, args: []any{
-		x.t.key, st.floor, st.events, st.namespaces, st.spaces, st.active, st.head[:], []byte(st.nameKey), nonempty(st.name),
+		x.t.key,
+		st.floor,
+		st.events,
+		st.namespaces,
+		st.spaces,
+		st.active,
+		st.head[:],
+		[]byte(st.nameKey),
+		nonempty(st.name),
 	}})
 	for len(x.written) > maxSent {
 		if err := x.c.run(x.ctx, x.written[:maxSent]...); err != nil {

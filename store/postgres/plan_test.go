@@ -46,7 +46,9 @@ func checkPlans(t *testing.T) {
 	asked := 0
 	seen.Range(func(key, value any) bool {
 		sql, args := key.(string), value.([]any)
-		if !strings.Contains(sql, "loci.") || sql == postgres.ListTenants || strings.HasPrefix(sql, "SET ") || strings.HasPrefix(sql, "INSERT") || strings.HasPrefix(sql, "EXPLAIN") {
+		if !strings.Contains(sql, "loci.") || sql == postgres.ListTenants || strings.HasPrefix(sql, "SET ") ||
+			strings.HasPrefix(sql, "INSERT") ||
+			strings.HasPrefix(sql, "EXPLAIN") {
 			return true
 		}
 		asked++
@@ -73,7 +75,9 @@ func judge(t *testing.T, kind, sql string, plan []string, err error) {
 			t.Errorf("%s plan reads all of %s:\n%s\n%s", kind, found[1], sql, text)
 		}
 	}
-	if !strings.Contains(text, "Index") && !strings.Contains(text, "One-Time Filter: false") && !strings.Contains(text, "space") && !strings.Contains(text, "tenant") {
+	if !strings.Contains(text, "Index") && !strings.Contains(text, "One-Time Filter: false") &&
+		!strings.Contains(text, "space") &&
+		!strings.Contains(text, "tenant") {
 		t.Errorf("%s plan without an index:\n%s\n%s", kind, sql, text)
 	}
 }

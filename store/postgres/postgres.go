@@ -125,8 +125,11 @@ func configure(url string) (*pgxpool.Config, error) {
 	}
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil { // its text may show what was written, a password too
-		return nil, &loci.Error{Code: loci.Invalid, Err: err,
-			Msg: "the store's URL cannot be read: write postgres://user:password@host:5432/database?sslmode=verify-full, with what is no letter or digit in the password as %XX"}
+		return nil, &loci.Error{
+			Code: loci.Invalid,
+			Err:  err,
+			Msg:  "the store's URL cannot be read: write postgres://user:password@host:5432/database?sslmode=verify-full, with what is no letter or digit in the password as %XX",
+		}
 	}
 	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
@@ -257,10 +260,16 @@ func (s *Store) tenantNames(ctx context.Context, after string) (names []string, 
 			return err
 		}
 		defer c.release()
-		return c.run(ctx, readOnly, behindWall(everyone), stmt{sql: listTenants, args: []any{after, tenantPage}, row: func(r row) error {
-			names = append(names, r.string(0))
-			return nil
-		}}, commit)
+		return c.run(
+			ctx,
+			readOnly,
+			behindWall(everyone),
+			stmt{sql: listTenants, args: []any{after, tenantPage}, row: func(r row) error {
+				names = append(names, r.string(0))
+				return nil
+			}},
+			commit,
+		)
 	})
 	return names, translate("list tenants", err)
 }

@@ -50,7 +50,11 @@ func database(t testing.TB) (d pgtest.Database, giveBack func()) {
 		}
 	}
 	return d, func() {
-		execute(t, d.Super, "TRUNCATE loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply")
+		execute(
+			t,
+			d.Super,
+			"TRUNCATE loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply",
+		)
 		empty.Lock()
 		empty.free = append(empty.free, d)
 		empty.Unlock()

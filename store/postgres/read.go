@@ -104,12 +104,22 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 		n = loci.Counts{}
 		c := about(r.t)
 		lacking := "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1 AND v.record = r.id AND v.space = " +
-			"(SELECT n FROM loci.space WHERE tenant = $1 AND model = " + c.arg(filter.Space.Model) + " AND dims = " + c.arg(filter.Space.Dims) + "))"
+			"(SELECT n FROM loci.space WHERE tenant = $1 AND model = " + c.arg(
+			filter.Space.Model,
+		) + " AND dims = " + c.arg(
+			filter.Space.Dims,
+		) + "))"
 		if c.where(&filter, &r.t.names) {
 			q := "SELECT count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, coalesce(sum(octet_length(r.text)), 0)::bigint, " +
 				"coalesce(sum((" + lacking + ")::int), 0)::bigint FROM loci.record r WHERE " + c.String()
 			return r.last(stmt{sql: q, args: c.args, row: func(row row) error {
-				n = loci.Counts{Records: row.int(0), Live: row.int(1), Passages: row.int(2), Bytes: row.int(3), Unembedded: row.int(4)}
+				n = loci.Counts{
+					Records:    row.int(0),
+					Live:       row.int(1),
+					Passages:   row.int(2),
+					Bytes:      row.int(3),
+					Unembedded: row.int(4),
+				}
 				return nil
 			}})
 		}
@@ -124,10 +134,14 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 // countSelected counts where Go has the last word.
 func (r *reading) countSelected(filter *loci.Filter, c *conditions, lacking string, n *loci.Counts) error {
 	unembedded := map[loci.ID]bool{}
-	q := stmt{sql: "SELECT r.id FROM loci.record r WHERE " + c.String() + " AND " + lacking, args: c.args, row: func(row row) error {
-		unembedded[row.id(0)] = true
-		return nil
-	}}
+	q := stmt{
+		sql:  "SELECT r.id FROM loci.record r WHERE " + c.String() + " AND " + lacking,
+		args: c.args,
+		row: func(row row) error {
+			unembedded[row.id(0)] = true
+			return nil
+		},
+	}
 	if err := r.query(q); err != nil {
 		return err
 	}
@@ -182,7 +196,13 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out [
 	err = s.read(ctx, t, "list revisions", func(r *reading) error {
 		out = nil
 		return r.last(stmt{sql: selectRevisions, args: []any{r.t.key, id}, row: func(row row) error {
-			v := loci.Revision{Version: row.int(0), UpdatedAt: row.time(1), ReplacedAt: row.time(2), Text: row.string(3), Attributes: row.bytes(5)}
+			v := loci.Revision{
+				Version:    row.int(0),
+				UpdatedAt:  row.time(1),
+				ReplacedAt: row.time(2),
+				Text:       row.string(3),
+				Attributes: row.bytes(5),
+			}
 			var err error
 			if len(row[4]) > 0 {
 				err = json.Unmarshal(row[4], &v.Tags)
@@ -202,7 +222,10 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loc
 	err = s.read(ctx, t, "list links", func(r *reading) error {
 		out = nil
 		return r.last(stmt{sql: selectLinks, args: []any{r.t.key, id}, row: func(row row) error {
-			out = append(out, loci.Link{From: row.id(0), Type: loci.LinkType(row.string(1)), To: row.id(2), At: row.time(3)})
+			out = append(
+				out,
+				loci.Link{From: row.id(0), Type: loci.LinkType(row.string(1)), To: row.id(2), At: row.time(3)},
+			)
 			return nil
 		}})
 	})
@@ -224,7 +247,14 @@ func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (reply *
 			if !bytes.Equal(row[5], []byte(key)) {
 				return nil // another key with its hash
 			}
-			reply = &loci.Reply{Key: key, Fingerprint: row.string(0), Value: row.bytes(1), Record: row.id(2), At: row.time(3), ExpiresAt: row.time(4)}
+			reply = &loci.Reply{
+				Key:         key,
+				Fingerprint: row.string(0),
+				Value:       row.bytes(1),
+				Record:      row.id(2),
+				At:          row.time(3),
+				ExpiresAt:   row.time(4),
+			}
 			return nil
 		}})
 	})

@@ -26,11 +26,23 @@ const (
 // take reads a row of stateColumns.
 func (st *state) take(t *tenant, r row) error {
 	*st = state{
-		there: true, seq: r.int(0), floor: r.int(1), events: r.int(2), namespaces: r.int(3), spaces: r.int(4), active: r.int(5),
-		head: r.hash(6), nameKey: r.bytes(7), name: r.string(8),
+		there:      true,
+		seq:        r.int(0),
+		floor:      r.int(1),
+		events:     r.int(2),
+		namespaces: r.int(3),
+		spaces:     r.int(4),
+		active:     r.int(5),
+		head:       r.hash(6),
+		nameKey:    r.bytes(7),
+		name:       r.string(8),
 	}
 	if st.name != "" && st.name != t.name.String() {
-		return loci.Errorf(loci.Unsupported, "the tenant %q cannot be kept here: its place is taken by another one; give it another name", t.name.String())
+		return loci.Errorf(
+			loci.Unsupported,
+			"the tenant %q cannot be kept here: its place is taken by another one; give it another name",
+			t.name.String(),
+		)
 	}
 	return nil
 }
@@ -148,9 +160,14 @@ func (r *reading) run(stmts []stmt, last bool) error {
 	first := !r.begun
 	if first {
 		r.begun = true
-		all = append(all, readOnly, behindWall(r.t.key), stmt{sql: selectState, args: []any{r.t.key}, row: func(row row) error {
-			return r.state.take(r.t, row)
-		}})
+		all = append(
+			all,
+			readOnly,
+			behindWall(r.t.key),
+			stmt{sql: selectState, args: []any{r.t.key}, row: func(row row) error {
+				return r.state.take(r.t, row)
+			}},
+		)
 	}
 	all = append(all, stmts...)
 	if last {

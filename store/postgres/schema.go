@@ -35,7 +35,10 @@ var migrations = func() (steps []migration) {
 		if err != nil {
 			panic(err) // embedded
 		}
-		steps = append(steps, migration{strings.TrimSuffix(strings.TrimPrefix(name, "migrations/"), ".sql"), string(data)})
+		steps = append(
+			steps,
+			migration{strings.TrimSuffix(strings.TrimPrefix(name, "migrations/"), ".sql"), string(data)},
+		)
 	}
 	return steps
 }()
@@ -200,9 +203,18 @@ func checkServer(ctx context.Context, q querier) error {
 	}
 	switch {
 	case version < oldestServer:
-		return loci.Errorf(loci.Unsupported, "the database server is PostgreSQL %s; %d or newer is needed: upgrade it", shown, oldestServer/10000)
+		return loci.Errorf(
+			loci.Unsupported,
+			"the database server is PostgreSQL %s; %d or newer is needed: upgrade it",
+			shown,
+			oldestServer/10000,
+		)
 	case encoding != "UTF8":
-		return loci.Errorf(loci.Unsupported, "the database has the encoding %s; it must be UTF8: make another one with createdb --encoding UTF8 --template template0", encoding)
+		return loci.Errorf(
+			loci.Unsupported,
+			"the database has the encoding %s; it must be UTF8: make another one with createdb --encoding UTF8 --template template0",
+			encoding,
+		)
 	}
 	return nil
 }
@@ -210,14 +222,24 @@ func checkServer(ctx context.Context, q querier) error {
 // checkRole refuses rights for a role that could turn the wall off.
 func checkRole(ctx context.Context, q querier, role string) error {
 	var strong bool
-	err := q.QueryRow(ctx, "SELECT rolsuper OR rolbypassrls OR rolname = current_user FROM pg_roles WHERE rolname = $1", role).Scan(&strong)
+	err := q.QueryRow(ctx, "SELECT rolsuper OR rolbypassrls OR rolname = current_user FROM pg_roles WHERE rolname = $1", role).
+		Scan(&strong)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return loci.Errorf(loci.Invalid, "role %q does not exist: make it with CREATE ROLE %s LOGIN PASSWORD '…'", role, pgx.Identifier{role}.Sanitize())
+		return loci.Errorf(
+			loci.Invalid,
+			"role %q does not exist: make it with CREATE ROLE %s LOGIN PASSWORD '…'",
+			role,
+			pgx.Identifier{role}.Sanitize(),
+		)
 	case err != nil:
 		return err
 	case strong:
-		return loci.Errorf(loci.Invalid, "role %q is a superuser, may bypass row-level security or owns the tables: servers need a role of their own that is none of it", role)
+		return loci.Errorf(
+			loci.Invalid,
+			"role %q is a superuser, may bypass row-level security or owns the tables: servers need a role of their own that is none of it",
+			role,
+		)
 	}
 	return nil
 }
@@ -231,19 +253,31 @@ func readVersion(ctx context.Context, q querier) (version int, err error) {
 		return 0, err
 	}
 	if !ours {
-		return 0, loci.Errorf(loci.Unsupported, "the database has a schema loci that is another program's: use a database of its own")
+		return 0, loci.Errorf(
+			loci.Unsupported,
+			"the database has a schema loci that is another program's: use a database of its own",
+		)
 	}
 	var text []byte
-	err = q.QueryRow(ctx, "SELECT value FROM loci.setting WHERE tenant = $1 AND name = $2", system, []byte(versionName)).Scan(&text)
+	err = q.QueryRow(ctx, "SELECT value FROM loci.setting WHERE tenant = $1 AND name = $2", system, []byte(versionName)).
+		Scan(&text)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return 0, err
 	}
 	version, err = strconv.Atoi(string(text))
 	switch {
 	case err != nil || version < 1:
-		return 0, loci.Errorf(loci.Unsupported, "the database does not say which schema it has: restore it from a backup")
+		return 0, loci.Errorf(
+			loci.Unsupported,
+			"the database does not say which schema it has: restore it from a backup",
+		)
 	case version > len(migrations):
-		return 0, loci.Errorf(loci.Unsupported, "the database has schema version %d and this build knows up to %d: upgrade Loci", version, len(migrations))
+		return 0, loci.Errorf(
+			loci.Unsupported,
+			"the database has schema version %d and this build knows up to %d: upgrade Loci",
+			version,
+			len(migrations),
+		)
 	}
 	return version, nil
 }

@@ -223,7 +223,14 @@ func (x *searchIndex) learn(r *reading, filter *loci.Filter) error {
 		if key != "" {
 			c.add(c.below(key))
 		}
-		stmts = append(stmts, stmt{sql: "SELECT n, key_head, key_tail, kinds FROM loci.namespace WHERE " + c.String(), args: c.args, row: take})
+		stmts = append(
+			stmts,
+			stmt{
+				sql:  "SELECT n, key_head, key_tail, kinds FROM loci.namespace WHERE " + c.String(),
+				args: c.args,
+				row:  take,
+			},
+		)
 	}
 	if err := r.query(stmts...); err != nil {
 		return err
@@ -242,8 +249,9 @@ func (x *searchIndex) quick(r *reading, keys []index.Key) (out []index.Key, err 
 		if !x.index.HasShard(key) && !x.large[key] {
 			var records int64
 			if err := r.query(stmt{
-				sql: countShard, args: []any{r.t.key, x.numbers[key.Namespace], string(key.Kind), loci.QuickRecords + 1},
-				row: func(row row) error { records = row.int(0); return nil },
+				sql:  countShard,
+				args: []any{r.t.key, x.numbers[key.Namespace], string(key.Kind), loci.QuickRecords + 1},
+				row:  func(row row) error { records = row.int(0); return nil },
 			}); err != nil {
 				return nil, err
 			}

@@ -24,7 +24,16 @@ var (
 // fault says how a statement may reach another tenant; "" for a sound one.
 func fault(sql string) string {
 	mentions := len(tables.FindAllString(sql, -1))
-	if mentions != strings.Count(sql, "loci.")-strings.Count(sql, "loci.namespace.n")-strings.Count(sql, "SET LOCAL loci.tenant") {
+	if mentions != strings.Count(
+		sql,
+		"loci.",
+	)-strings.Count(
+		sql,
+		"loci.namespace.n",
+	)-strings.Count(
+		sql,
+		"SET LOCAL loci.tenant",
+	) {
 		return "it mentions a table where this test does not look"
 	}
 	said := len(named.FindAllString(sql, -1))
@@ -83,13 +92,23 @@ func TestEveryTableIsBehindTheWall(t *testing.T) {
 	d, giveBack := database(t)
 	defer giveBack()
 	var found []string
-	query(t, d.Super, "SELECT relname::text FROM pg_class WHERE relnamespace = 'loci'::regnamespace AND relkind = 'r' AND relrowsecurity ORDER BY 1", &found)
+	query(
+		t,
+		d.Super,
+		"SELECT relname::text FROM pg_class WHERE relnamespace = 'loci'::regnamespace AND relkind = 'r' AND relrowsecurity ORDER BY 1",
+		&found,
+	)
 	want := slices.Sorted(slices.Values(postgres.Tables))
 	if !slices.Equal(found, want) {
 		t.Errorf("row-level security is on for %v; the tables are %v", found, want)
 	}
 	var all []string
-	query(t, d.Super, "SELECT relname::text FROM pg_class WHERE relnamespace = 'loci'::regnamespace AND relkind = 'r' ORDER BY 1", &all)
+	query(
+		t,
+		d.Super,
+		"SELECT relname::text FROM pg_class WHERE relnamespace = 'loci'::regnamespace AND relkind = 'r' ORDER BY 1",
+		&all,
+	)
 	if !slices.Equal(all, want) {
 		t.Errorf("there are the tables %v; known are %v", all, want)
 	}

@@ -74,14 +74,31 @@ func creation(id loci.ID) loci.Change {
 	now := time.UnixMilli(1_800_000_000_000).UTC()
 	text := wordOf(id)
 	r := loci.Record{
-		ID: id, Kind: loci.KindFact, Namespace: loci.Namespace{"user", "ada"}, Version: 1, Live: true, CreatedAt: now, UpdatedAt: now,
-		Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}, Slot: text,
+		ID:        id,
+		Kind:      loci.KindFact,
+		Namespace: loci.Namespace{"user", "ada"},
+		Version:   1,
+		Live:      true,
+		CreatedAt: now,
+		UpdatedAt: now,
+		Text:      text,
+		Passages:  []loci.Span{{Start: 0, End: len(text)}},
+		Slot:      text,
 	}
 	return loci.Change{
 		Put: []loci.Put{{Record: r}},
-		Events: []loci.Event{{
-			ID: loci.NewID(), Type: loci.EventCreated, Kind: r.Kind, Entity: id, Namespace: r.Namespace, At: now, Actor: "storm", Payload: []byte(`{}`),
-		}},
+		Events: []loci.Event{
+			{
+				ID:        loci.NewID(),
+				Type:      loci.EventCreated,
+				Kind:      r.Kind,
+				Entity:    id,
+				Namespace: r.Namespace,
+				At:        now,
+				Actor:     "storm",
+				Payload:   []byte(`{}`),
+			},
+		},
 	}
 }
 
@@ -153,7 +170,13 @@ func (w *storm) take(t *testing.T, line string) {
 	if n%5 != 0 {
 		return
 	}
-	hits, err := w.node.Match(context.Background(), tn, loci.Probe{Text: wordOf(written)}, loci.Filter{Within: []loci.Namespace{{}}}, 3)
+	hits, err := w.node.Match(
+		context.Background(),
+		tn,
+		loci.Probe{Text: wordOf(written)},
+		loci.Filter{Within: []loci.Namespace{{}}},
+		3,
+	)
 	if err != nil || len(hits) != 1 || hits[0].ID != written {
 		w.problem("the next search on another server finds %d of %s in %s: %v", len(hits), id, name, err)
 	}
@@ -167,7 +190,12 @@ func (w *storm) verify(t *testing.T, super string) {
 		tn := locitest.Tenant(t, name)
 		there := map[loci.ID]bool{}
 		for cursor := ""; ; {
-			records, next, err := w.node.Records(t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000, Cursor: cursor})
+			records, next, err := w.node.Records(
+				t.Context(),
+				tn,
+				loci.Filter{Within: []loci.Namespace{{}}},
+				loci.Page{Limit: 1000, Cursor: cursor},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +213,14 @@ func (w *storm) verify(t *testing.T, super string) {
 		}
 		report, err := e.VerifyEvents(t.Context(), tn, loci.Hash{})
 		if err != nil || len(report.Problems) > 0 || report.Events != int64(len(there)) {
-			w.problem("the log of %s: %d events of %d records, %v, %v", name, report.Events, len(there), report.Problems, err)
+			w.problem(
+				"the log of %s: %d events of %d records, %v, %v",
+				name,
+				report.Events,
+				len(there),
+				report.Problems,
+				err,
+			)
 		}
 		if found, err := w.node.Check(t.Context(), tn); err != nil || len(found) > 0 {
 			w.problem("%s: %v, %v", name, found, err)
@@ -193,8 +228,13 @@ func (w *storm) verify(t *testing.T, super string) {
 		// Every number was given out once, and none is missing.
 		key := fmt.Sprintf("'\\x%x'::bytea", postgres.KeyOf(tn))
 		var gaps []int64
-		query(t, super, `SELECT (SELECT seq FROM loci.tenant WHERE tenant = `+key+`) - count(DISTINCT seq) FROM loci.change WHERE tenant = `+key+`
-			UNION ALL SELECT (SELECT events FROM loci.tenant WHERE tenant = `+key+`) - count(*) FROM loci.event WHERE tenant = `+key, &gaps)
+		query(
+			t,
+			super,
+			`SELECT (SELECT seq FROM loci.tenant WHERE tenant = `+key+`) - count(DISTINCT seq) FROM loci.change WHERE tenant = `+key+`
+			UNION ALL SELECT (SELECT events FROM loci.tenant WHERE tenant = `+key+`) - count(*) FROM loci.event WHERE tenant = `+key,
+			&gaps,
+		)
 		if gaps[0] != 0 || gaps[1] != 0 {
 			w.problem("%s: %d changes and %d events are missing from the counters", name, gaps[0], gaps[1])
 		}

@@ -32,7 +32,10 @@ func (s *Store) Touch(ctx context.Context, name loci.Tenant, touches []loci.Touc
 			if r == nil || touch.Version != 0 && touch.Version != r.version {
 				continue
 			}
-			x.updates = append(x.updates, stmt{sql: moveExpiry, args: []any{x.t.key, touch.ID, touch.ExpiresAt.UnixMilli()}})
+			x.updates = append(
+				x.updates,
+				stmt{sql: moveExpiry, args: []any{x.t.key, touch.ID, touch.ExpiresAt.UnixMilli()}},
+			)
 			x.changed(touch.ID, r.namespace, r.kind, false)
 		}
 		x.updates = append(x.updates, stmts...)

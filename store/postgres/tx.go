@@ -75,9 +75,16 @@ type where struct {
 
 func newTx(s *Store, t *tenant, c *conn, ctx context.Context) *tx {
 	return &tx{
-		s: s, t: t, c: c, ctx: ctx,
-		records: map[loci.ID]*held{}, slots: map[string]loci.ID{}, replies: map[string]int64{}, told: map[loci.ID]bool{},
-		places: map[loci.Mark]*where{}, spaces: map[loci.Space]int64{},
+		s:       s,
+		t:       t,
+		c:       c,
+		ctx:     ctx,
+		records: map[loci.ID]*held{},
+		slots:   map[string]loci.ID{},
+		replies: map[string]int64{},
+		told:    map[loci.ID]bool{},
+		places:  map[loci.Mark]*where{},
+		spaces:  map[loci.Space]int64{},
 		pending: newPending(),
 	}
 }
@@ -113,10 +120,15 @@ func (x *tx) lock(n *needs, nameKey loci.NameKey) (there bool, err error) {
 	if deadline, ok := x.ctx.Deadline(); ok {
 		limit = max(time.Until(deadline), time.Second)
 	}
-	stmts := []stmt{readWrite, behindWall(x.t.key), timeouts(limit), {sql: lockTenant, args: []any{x.t.key}, row: func(r row) error {
-		there = true
-		return x.found.take(x.t, r)
-	}}}
+	stmts := []stmt{
+		readWrite,
+		behindWall(x.t.key),
+		timeouts(limit),
+		{sql: lockTenant, args: []any{x.t.key}, row: func(r row) error {
+			there = true
+			return x.found.take(x.t, r)
+		}},
+	}
 	stmts = append(stmts, x.look(n)...)
 	if len(n.places) > 0 && nameKey != nil {
 		stmts = append(stmts, x.selectPlaces(n, nameKey))
@@ -200,7 +212,13 @@ func (x *tx) selectPlaces(n *needs, nameKey loci.NameKey) stmt {
 		}
 	}
 	return stmt{sql: selectPlaces, args: []any{x.t.key, marks}, row: func(r row) error {
-		w := &where{n: r.int(0), mark: loci.Mark(r.string(1)), key: r.string(2) + r.string(3), named: !r.null(2), kinds: decodeKinds(r[4])}
+		w := &where{
+			n:     r.int(0),
+			mark:  loci.Mark(r.string(1)),
+			key:   r.string(2) + r.string(3),
+			named: !r.null(2),
+			kinds: decodeKinds(r[4]),
+		}
 		x.places[w.mark] = w
 		return nil
 	}}

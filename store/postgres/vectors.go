@@ -48,7 +48,10 @@ func (s *Store) Unembedded(
 			return loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
 		}
 		var err error
-		out, err = r.page(stmt{sql: selectUnembedded, args: []any{r.t.key, after, space.Model, space.Dims, limit}}, true)
+		out, err = r.page(
+			stmt{sql: selectUnembedded, args: []any{r.t.key, after, space.Model, space.Dims, limit}},
+			true,
+		)
 		return err
 	})
 	return out, err
@@ -188,7 +191,10 @@ func (s *Store) EraseTenant(ctx context.Context, name loci.Tenant) error {
 	j := &job{decide: func(x *tx) error {
 		x.flush()
 		for _, table := range tenantTables {
-			x.written = append(x.written, stmt{sql: "DELETE FROM loci." + table + " WHERE tenant = $1", args: []any{x.t.key}})
+			x.written = append(
+				x.written,
+				stmt{sql: "DELETE FROM loci." + table + " WHERE tenant = $1", args: []any{x.t.key}},
+			)
 		}
 		x.forget()
 		return nil

@@ -43,8 +43,12 @@ func (s *Store) checkSchema(ctx context.Context, conn *pgx.Conn) error {
 		}
 		if version < len(migrations) {
 			return &loci.Error{
-				Code:     loci.Unsupported,
-				Msg:      fmt.Sprintf("the database has schema version %d and this build needs %d", version, len(migrations)),
+				Code: loci.Unsupported,
+				Msg: fmt.Sprintf(
+					"the database has schema version %d and this build needs %d",
+					version,
+					len(migrations),
+				),
 				Recovery: "Run loci migrate with the URL of the role that owns the tables, and --role with the name of this one.",
 			}
 		}
@@ -67,11 +71,26 @@ func checkPowers(ctx context.Context, conn *pgx.Conn) error {
 	const remedy = "Make a role of its own for servers: CREATE ROLE … LOGIN PASSWORD '…'; then loci migrate with the owner's URL and --role with its name."
 	switch {
 	case super:
-		return &loci.Error{Code: loci.Unsupported, Msg: fmt.Sprintf("the role %q is a superuser or may bypass row-level security: nothing would keep tenants apart but our own statements", role), Recovery: remedy}
+		return &loci.Error{
+			Code: loci.Unsupported,
+			Msg: fmt.Sprintf(
+				"the role %q is a superuser or may bypass row-level security: nothing would keep tenants apart but our own statements",
+				role,
+			),
+			Recovery: remedy,
+		}
 	case owner:
-		return &loci.Error{Code: loci.Unsupported, Msg: fmt.Sprintf("the role %q owns the tables and could turn the wall between tenants off", role), Recovery: remedy}
+		return &loci.Error{
+			Code:     loci.Unsupported,
+			Msg:      fmt.Sprintf("the role %q owns the tables and could turn the wall between tenants off", role),
+			Recovery: remedy,
+		}
 	case len(open) > 0:
-		return &loci.Error{Code: loci.Unsupported, Msg: fmt.Sprintf("row-level security is off for the tables %v", open), Recovery: "Run loci migrate with the URL of the role that owns the tables."}
+		return &loci.Error{
+			Code:     loci.Unsupported,
+			Msg:      fmt.Sprintf("row-level security is off for the tables %v", open),
+			Recovery: "Run loci migrate with the URL of the role that owns the tables.",
+		}
 	}
 	return nil
 }

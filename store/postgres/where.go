@@ -76,7 +76,13 @@ func (c *conditions) within(column string, places []loci.Namespace, exact bool, 
 			all = append(all, column+" = ANY("+c.arg(numbers)+")")
 		}
 		if len(either) > 0 {
-			all = append(all, column+" IN (SELECT n FROM loci.namespace WHERE tenant = $1 AND key_head IS NOT NULL AND ("+strings.Join(either, " OR ")+"))")
+			all = append(
+				all,
+				column+" IN (SELECT n FROM loci.namespace WHERE tenant = $1 AND key_head IS NOT NULL AND ("+strings.Join(
+					either,
+					" OR ",
+				)+"))",
+			)
 		}
 		c.add("(" + strings.Join(all, " OR ") + ")")
 	}
@@ -199,7 +205,14 @@ type place = page.Record
 // listing is the query for up to limit records that a filter selects and that come after a
 // place, in an order. Its rows come in the order of an index, so that a page costs no more
 // than its rows.
-func listing(t *tenant, columns string, filter *loci.Filter, after *place, order loci.Order, limit int) (q stmt, exact bool) {
+func listing(
+	t *tenant,
+	columns string,
+	filter *loci.Filter,
+	after *place,
+	order loci.Order,
+	limit int,
+) (q stmt, exact bool) {
 	f := *filter
 	c := about(t)
 	var by string
@@ -209,7 +222,9 @@ func listing(t *tenant, columns string, filter *loci.Filter, after *place, order
 		by = c.byTime(after, order == loci.OldestFirst)
 	}
 	exact = c.where(&f, &t.names)
-	q.sql = "SELECT " + columns + " FROM loci.record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT " + c.arg(limit)
+	q.sql = "SELECT " + columns + " FROM loci.record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT " + c.arg(
+		limit,
+	)
 	q.args = c.args
 	return q, exact
 }

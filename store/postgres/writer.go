@@ -197,9 +197,19 @@ func (s *Store) committed(t *tenant, d *doubtError) (found bool, err error) {
 			return err
 		}
 		defer c.release()
-		return c.run(ctx, readWrite, behindWall(t.key), timeouts(doubtTime),
+		return c.run(
+			ctx,
+			readWrite,
+			behindWall(t.key),
+			timeouts(doubtTime),
 			stmt{sql: "UPDATE loci.tenant SET seq = seq WHERE tenant = $1", args: []any{t.key}},
-			stmt{sql: query, args: []any{t.key, d.mark.seq, d.mark.id}, done: func(n int64) { found = n > 0 }}, rollback)
+			stmt{
+				sql:  query,
+				args: []any{t.key, d.mark.seq, d.mark.id},
+				done: func(n int64) { found = n > 0 },
+			},
+			rollback,
+		)
 	})
 	return found, err
 }

@@ -95,7 +95,14 @@ var longestCases = []testCase{
 			common = append(common, letters(uint64(10+n), loci.MaxLabelBytes))
 		}
 		last := letters(99, loci.MaxLabelBytes-1)
-		places := []loci.Namespace{common.Child(last + "a"), common.Child(last + "b"), common.Child(last), common, common[:5], {last}}
+		places := []loci.Namespace{
+			common.Child(last + "a"),
+			common.Child(last + "b"),
+			common.Child(last),
+			common,
+			common[:5],
+			{last},
+		}
 		for i, place := range places {
 			b.put(holding(placed(record(i+1, "walrus"), place...), "slot"))
 		}
@@ -104,20 +111,39 @@ var longestCases = []testCase{
 			b.same("records of a long place", recordIDs(b.all(exact)), ids(i+1))
 			b.same("hits of a long place", hitIDs(b.match(words("walrus"), exact, 10)), ids(i+1))
 			log := b.events(loci.EventFilter{Within: []loci.Namespace{place}})
-			if len(log) == 0 || !slices.ContainsFunc(log, func(e loci.Event) bool { return e.Entity == id(i+1) && e.Namespace.Equal(place) }) {
+			if len(log) == 0 ||
+				!slices.ContainsFunc(
+					log,
+					func(e loci.Event) bool { return e.Entity == id(i+1) && e.Namespace.Equal(place) },
+				) {
 				b.Errorf("the log of a long place has %d events and not that of its record", len(log))
 			}
 		}
 		b.same("records below", recordIDs(b.all(loci.Filter{Within: []loci.Namespace{common}})), ids(4, 3, 2, 1))
-		b.same("hits below", hitIDs(b.match(words("walrus"), loci.Filter{Within: []loci.Namespace{common[:5]}}, 10)), ids(5, 4, 3, 2, 1))
+		b.same(
+			"hits below",
+			hitIDs(b.match(words("walrus"), loci.Filter{Within: []loci.Namespace{common[:5]}}, 10)),
+			ids(5, 4, 3, 2, 1),
+		)
 		got, err := b.store.Namespaces(b.Context(), b.tenant, loci.Filter{Within: everywhere})
 		b.must("Namespaces", err)
-		want := slices.SortedFunc(slices.Values(places), func(x, y loci.Namespace) int { return strings.Compare(x.Key(), y.Key()) })
+		want := slices.SortedFunc(
+			slices.Values(places),
+			func(x, y loci.Namespace) int { return strings.Compare(x.Key(), y.Key()) },
+		)
 		b.same("namespaces", got, want)
 		b.apply(erasure(placed(record(1, ""), places[0]...)))
 		b.put(placed(record(9, "walrus"), places[0]...)) // its name comes back
-		b.same("records of a place that came back", recordIDs(b.all(loci.Filter{Within: places[:1], Exact: true})), ids(9))
-		b.same("hits of a place that came back", hitIDs(b.match(words("walrus"), loci.Filter{Within: places[:1]}, 10)), ids(9))
+		b.same(
+			"records of a place that came back",
+			recordIDs(b.all(loci.Filter{Within: places[:1], Exact: true})),
+			ids(9),
+		)
+		b.same(
+			"hits of a place that came back",
+			hitIDs(b.match(words("walrus"), loci.Filter{Within: places[:1]}, 10)),
+			ids(9),
+		)
 	}},
 	{"the longest keys of replies are told apart", func(b *bench) {
 		common := noise(3, 2*longestSlot)
