@@ -14,8 +14,8 @@ const maxFindings = 20
 
 // checks are sentences about what should not be, each a query about the tenant $1.
 var checks = []string{
-	`SELECT convert_to('there are records and no audit event', 'UTF8') FROM loci.tenant t WHERE t.tenant = $1
-		AND EXISTS (SELECT 1 FROM loci.record WHERE tenant = $1) AND NOT EXISTS (SELECT 1 FROM loci.event WHERE tenant = $1) LIMIT 20`,
+	`SELECT convert_to('there are records and no audit event', 'UTF8') FROM loci.tenant t WHERE t.tenant = $1 AND t.events = 0
+		AND (SELECT count(*) FROM (SELECT 1 FROM loci.record WHERE tenant = $1 ORDER BY id LIMIT 1) r) > 0`,
 	`SELECT convert_to('event ' || e.seq || ' is newer than the last event', 'UTF8') FROM loci.event e
 		WHERE e.tenant = $1 AND e.seq > (SELECT events FROM loci.tenant WHERE tenant = $1) LIMIT 20`,
 	`SELECT convert_to('a change is newer than the change counter', 'UTF8') FROM loci.change c
