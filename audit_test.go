@@ -86,6 +86,15 @@ var factOperations = []operation{
 	{"Memory.CountUse", func(d *desk) { d.m.CountUse(d.Context(), loci.KindFact, d.ids["note"]) }},
 	{"Memory.Recall", func(d *desk) { d.ok(d.m.Recall(d.Context(), loci.RecallQuery{Topic: "note"})) }},
 	{"Memory.Forget", func(d *desk) { d.ok(d.m.Forget(d.Context(), loci.KindFact, d.ids["new"])) }},
+	{"Memory.Restore", func(d *desk) {
+		_, err := d.m.Restore(d.Context(), loci.KindFact, d.ids["new"])
+		d.ok(nil, err)
+	}},
+	{"Memory.Supersede", func(d *desk) {
+		stored, err := d.m.Supersede(d.Context(), d.ids["new"], loci.NewFact{Content: "of another mind"})
+		d.ok(nil, err)
+		d.ids["new"] = stored.ID
+	}},
 	{"Memory.Erase", func(d *desk) { d.ok(nil, d.m.Erase(d.Context(), d.ids["old"])) }},
 	{"Memory.EraseFact", func(d *desk) { d.ok(nil, d.m.EraseFact(d.Context(), d.ids["new"])) }},
 	{"Memory.StoreRule", func(d *desk) {
@@ -322,9 +331,9 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 	for _, op := range slices.Concat(factOperations, itemOperations, sessionOperations, checkpointOperations, treeOperations, upkeepOperations) {
 		have[op.method] = true
 	}
-	for _, reads := range []string{"Memory: AsOf Checkpoints Connect ConnectorText Context CountErase Episode Episodes Events Export Fact Facts History Items" +
-		" Lifecycle Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
-		" At CleanImported Complete Count Erasure Event Free Namespace Namespaces NewID Now Passages Records" +
+	for _, reads := range []string{"Memory: Checkpoints Connect ConnectorText Context CountErase Episode Episodes Events Export Fact Facts History Items" +
+		" Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
+		" At CleanImported Complete Count Erasure Event Features Free Namespace Namespaces NewID Now Passages Records" +
 		" ReviseValue SearchWhere Settings Touch Turn", // of features
 		"Items: Get Namespaces Search", "Checkpoints: Get List", "Sessions: Export History List Retrieve Search Session",
 		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",

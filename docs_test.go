@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/session"
 	stores "github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tree"
+	"github.com/loci-memory/loci/view"
 )
 
 // requirementsPage is the one page that speaks of requirements by name.
@@ -215,7 +216,7 @@ func ExampleMemory_StoreRule() {
 	if _, err := memory.Forget(ctx, loci.KindRule, rule); err != nil {
 		log.Fatal(err)
 	}
-	stats, err := memory.Lifecycle(ctx, "")
+	stats, err := view.Lifecycle(ctx, memory, "")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/view"
 )
 
 func nan() float64 { return math.NaN() }
@@ -240,14 +241,14 @@ func TestLifecycleStats(t *testing.T) {
 		locitest.Save(t, m, "a note")
 		storeEpisode(t, m, "home", "x")
 		c.Advance(90 * time.Minute)
-		for scope, want := range map[string]loci.LifecycleStats{
-			"": {Facts: loci.FactStats{Total: 6, Active: 2, Fading: 1, Superseded: 1, Expired: 1, Retracted: 1},
-				Rules: loci.RuleStats{Total: 2, Candidate: 1, Forgotten: 1}, Episodes: loci.EpisodeStats{Total: 2, Unconsolidated: 1, Expired: 1, BacklogHours: 1.5}},
-			"health": {Facts: loci.FactStats{Total: 3, Active: 1, Fading: 1, Expired: 1}, Rules: loci.RuleStats{Total: 2, Candidate: 1, Forgotten: 1},
-				Episodes: loci.EpisodeStats{Total: 1, Expired: 1}},
+		for scope, want := range map[string]view.LifecycleStats{
+			"": {Facts: view.FactStats{Total: 6, Active: 2, Fading: 1, Superseded: 1, Expired: 1, Retracted: 1},
+				Rules: view.RuleStats{Total: 2, Candidate: 1, Forgotten: 1}, Episodes: view.EpisodeStats{Total: 2, Unconsolidated: 1, Expired: 1, BacklogHours: 1.5}},
+			"health": {Facts: view.FactStats{Total: 3, Active: 1, Fading: 1, Expired: 1}, Rules: view.RuleStats{Total: 2, Candidate: 1, Forgotten: 1},
+				Episodes: view.EpisodeStats{Total: 1, Expired: 1}},
 		} {
 			want.At = c.Now().Truncate(time.Millisecond)
-			if got, err := m.Lifecycle(t.Context(), scope); err != nil || got != want {
+			if got, err := view.Lifecycle(t.Context(), m, scope); err != nil || got != want {
 				t.Errorf("scope %q:\n%+v\nwant\n%+v, %v", scope, got, want, err)
 			}
 		}

@@ -23,6 +23,7 @@ const (
 	EventExpired   EventType = "expired"   // confidence fell below 0.05, or an episode's time ran out
 	EventRetracted EventType = "retracted" // a fact was forgotten
 	EventForgotten EventType = "forgotten" // a rule or an episode was forgotten
+	EventRestored  EventType = "restored"  // what was forgotten is back
 	EventLinked    EventType = "linked"    // a link from the record to another was made
 
 	EventHelpful  EventType = "marked_helpful"
@@ -47,8 +48,8 @@ const (
 // EventTypes lists every type.
 var EventTypes = []EventType{
 	EventCreated, EventUpdated, EventConfirmed, EventSuperseded, EventErased, EventImported, EventElevated,
-	EventFaded, EventExpired, EventRetracted, EventForgotten, EventLinked, EventHelpful, EventHarmful,
-	EventPromoted, EventDemoted, EventInverted, EventAppended, EventTrimmed, EventConsolidated,
+	EventFaded, EventExpired, EventRetracted, EventForgotten, EventRestored, EventLinked, EventHelpful,
+	EventHarmful, EventPromoted, EventDemoted, EventInverted, EventAppended, EventTrimmed, EventConsolidated,
 	EventFailed, EventDeadLettered, EventClaimed, EventReleased, EventReserved, EventSpent,
 }
 

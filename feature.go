@@ -35,6 +35,14 @@ type FeatureKind struct {
 	Memory bool
 
 	Counted bool // [Memory.Stats] counts the records
+
+	// Lists of all kinds show the records under the name Shown, which callers know; "":
+	// not at all. With a Status only those of it are. Part: only when asked for the kind.
+	Shown, Status string
+	Part          bool
+
+	// Change says in a sentence how callers change a record that is shown.
+	Change string
 }
 
 // An Eraser is a feature whose records may be erased by id although they belong

@@ -145,3 +145,122 @@ func (m *Memory) decideForget(r Record, now time.Time) (d Decision[bool], err er
 	change := restated(r, m.event(typ, &r, now, map[string]any{"version": r.Version}))
 	return Decision[bool]{Reply: true, Record: r.ID, Change: change}, nil
 }
+
+// Restore brings back what was forgotten: a fact, a rule or an episode is found again as
+// it was, the clock of its confidence started anew; a fact that had been superseded before
+// is superseded again. A superseded fact comes back as a new one, which supersedes the one
+// that took its place. It returns the id of the memory that is back. NotFound: there is no
+// such record in this namespace; Conflict: it is there, or another fact says the same or
+// has its key by now.
+func (m *Memory) Restore(ctx context.Context, kind Kind, id ID) (ID, error) {
+	if err := memoryKind(kind); err != nil {
+		return ID{}, err
+	}
+	request := map[string]any{"type": kind, "id": id}
+	return Commit(ctx, m, "restore", request, func(now time.Time) (d Decision[ID], err error) {
+		r, err := m.one(ctx, m.writable(now, kind), id)
+		if err != nil {
+			return d, err
+		}
+		if kind == KindFact && r.Status == string(Superseded) {
+			d.Reply, err = m.unsupersede(ctx, &d.Change, r, now)
+			d.Record = d.Reply
+			return d, err
+		}
+		if forgotten, err := m.revive(ctx, &r, now); err != nil {
+			return d, err
+		} else if !forgotten {
+			return d, Errorf(Conflict, "the %s %s was not forgotten: there is nothing to restore", kind, id)
+		}
+		r.Version++
+		d.Reply, d.Record = id, id
+		d.Change.Put = []Put{{Record: r, SameText: true, Revisions: -1}}
+		d.Change.Events = []Event{m.event(EventRestored, &r, now, map[string]any{"version": r.Version})}
+		return d, nil
+	})
+}
+
+// unsupersede adds a new fact to a change that says what a superseded one said.
+func (m *Memory) unsupersede(ctx context.Context, c *Change, r Record, now time.Time) (ID, error) {
+	old, err := FactOf(&r, now)
+	if err != nil {
+		return ID{}, err
+	}
+	in := NewFact{Content: old.Content, Value: old.Value, Subject: old.Subject, Predicate: old.Predicate,
+		Scope: old.Scope, Tags: old.Tags, Metadata: old.Metadata, Importance: &old.Importance,
+		Permanence: old.Permanence, Sequence: old.Sequence, Position: old.Position}
+	if in.Value != nil {
+		in.Content = ""
+	}
+	draft, err := m.draft(in)
+	if err != nil {
+		return ID{}, err
+	}
+	holder, err := m.slotHolder(ctx, &draft.Record)
+	if err != nil {
+		return ID{}, err
+	}
+	if !draft.isKeyed() {
+		if holder != nil {
+			return ID{}, Errorf(Conflict, "the fact %s says what %s said: there is nothing to restore", holder.ID, r.ID)
+		}
+		newer, err := m.follow(ctx, &old, maxChain, func(f *Fact) ID { return f.SupersededBy })
+		if err != nil {
+			return ID{}, err
+		}
+		if n := len(newer); n > 0 && (newer[n-1].Validity == Active || newer[n-1].Validity == Fading) {
+			last, err := m.one(ctx, m.writable(now, KindFact), newer[n-1].ID)
+			if err != nil {
+				return ID{}, err
+			}
+			holder = &last
+		}
+	}
+	stored, err := m.addFact(ctx, c, draft, holder, now)
+	return stored.ID, err
+}
+
+// revive makes a forgotten record what it was before; false: it was not forgotten.
+func (m *Memory) revive(ctx context.Context, r *Record, now time.Time) (forgotten bool, err error) {
+	switch r.Kind {
+	case KindFact:
+		return m.unretract(ctx, r, now)
+	case KindRule:
+		body, err := readRule(r)
+		if err != nil || r.Live {
+			return false, err
+		}
+		r.Live, body.ForgottenAt, body.Validity = true, time.Time{}, Active
+		body.ConfirmedAt = laterOf(now, body.ConfirmedAt)
+		return true, setRule(r, body)
+	}
+	body, err := readEpisode(r)
+	if err != nil || r.Live {
+		return false, err
+	}
+	r.Live, body.ForgottenAt = true, time.Time{}
+	return true, setEpisode(r, body)
+}
+
+func (m *Memory) unretract(ctx context.Context, r *Record, now time.Time) (bool, error) {
+	body, err := readFact(r)
+	if err != nil || body.Validity != Retracted {
+		return false, err
+	}
+	body.RetractedAt = time.Time{}
+	if !body.SupersededBy.IsZero() {
+		body.Validity = Superseded
+		return true, setFact(r, body)
+	}
+	r.Live, body.Validity, body.ConfirmedAt = true, Active, laterOf(now, body.ConfirmedAt)
+	body.ValidUntil, body.ClosedAt = time.Time{}, time.Time{}
+	r.Slot = m.engine.factSlot(r, &body)
+	holder, err := m.slotHolder(ctx, r)
+	if err == nil && holder != nil {
+		err = Errorf(Conflict, "the fact %s took the place of %s: supersede it, or forget it first", holder.ID, r.ID)
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, setFact(r, body)
+}

@@ -58,6 +58,7 @@ var mayImport = map[string][]string{
 	"item":                  {""},
 	"tree":                  {""},
 	"session":               {""},
+	"view":                  {""},
 	"internal/locitest":     {"", "checkpoint", "internal/pgtest", "item", "session", "store/memory", "store/postgres", "store/sqlite", "tree"},
 	"internal/retrieval":    {},
 	"internal/remote":       {""},
@@ -81,12 +82,12 @@ var mayImport = map[string][]string{
 	"store/internal/index":  {"", "internal/retrieval", "internal/vector"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
-	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree"},
+	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree", "view"},
 	"graph":                 {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
 	"mcp":                   {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
-	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree"},
+	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree", "view"},
 	"server":                {"", "internal/problem"},
-	"bench":                 {"", "session", "tree", "embedding", "store"},
+	"bench":                 {"", "session", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 	"internal/config": {
 		"",
@@ -123,6 +124,7 @@ var mayImport = map[string][]string{
 		"store",
 		"tool",
 		"tree",
+		"view",
 	},
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/view"
 )
 
 const dayLong = 24 * time.Hour
@@ -235,7 +236,7 @@ func TestHistory(t *testing.T) {
 			{0, 0, "Berlin"}, {7, 7, "Berlin"}, {7, 9, "Berlin"}, {7, 10, "Rome"}, {4, 10, "Berlin"}, {5, 10, "Rome"}, {15, 15, "Rome"},
 			{15, 25, "Rome"}, {20, 25, "Oslo"}, {25, 25, "Oslo"}, {25, 15, "Rome"}, {25, 30, ""}, {15, 30, "Rome"}, {-1, 30, ""}, {3, -1, ""},
 		} {
-			facts, _, err := m.AsOf(t.Context(), loci.AsOfQuery{Valid: on(row.valid), Known: on(row.known), Subject: "Ann", Predicate: "lives in"}, loci.Page{})
+			facts, _, err := view.AsOf(t.Context(), m, view.AsOfQuery{Valid: on(row.valid), Known: on(row.known), Subject: "Ann", Predicate: "lives in"}, loci.Page{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +279,7 @@ func TestAsOfKnowsEarlierWords(t *testing.T) {
 			}
 		}
 		for i, want := range []string{"one", "two"} {
-			facts, _, err := m.AsOf(t.Context(), loci.AsOfQuery{Known: times[i]}, loci.Page{})
+			facts, _, err := view.AsOf(t.Context(), m, view.AsOfQuery{Known: times[i]}, loci.Page{})
 			if err != nil || len(facts) != 1 || facts[0].Content != want {
 				t.Errorf("known at %v: %+v, %v; want %s", times[i], facts, err, want)
 			}
@@ -296,7 +297,7 @@ func TestAsOfPages(t *testing.T) {
 		want["new "+name] = true
 	}
 	for cursor := ""; ; {
-		facts, next, err := m.AsOf(t.Context(), loci.AsOfQuery{}, loci.Page{Limit: 2, Cursor: cursor})
+		facts, next, err := view.AsOf(t.Context(), m, view.AsOfQuery{}, loci.Page{Limit: 2, Cursor: cursor})
 		if err != nil || len(facts) > 2 {
 			t.Fatal(facts, err)
 		}

@@ -79,6 +79,7 @@ var data = []string{
 	"Change", "Put", "Erase", "Event", "EventType", "Mark", "Decision", "Embedding", "Touch", "Source", "Settings", // changed
 	"Query", "Match", "Mode", "Explain", "Result", // searched
 	"FeatureKind", "Exporter", "ImportReport", "Imported", "Taker", "PlainTaker", "Verdict", // what a feature is, and brings to transfers
+	"Shown",                                                                             // how a record is shown
 	"Completer", "Completion", "Prompt", "Budget", "ContextQuery", "Tokenizer", "Claim", // summaries and contexts
 }
 

@@ -40,6 +40,42 @@ func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, no
 	return out, err
 }
 
+// Supersede stores a fact in the place of a live one, a note too: the old one is
+// superseded, and the new one has its key. NotFound: there is no such fact in this
+// namespace; Conflict: it is no longer live, or another one says what the new one says.
+func (m *Memory) Supersede(ctx context.Context, id ID, in NewFact) (Stored, error) {
+	old, err := m.Fact(ctx, id)
+	if err != nil {
+		return Stored{}, err
+	}
+	if in.Subject+in.Predicate+in.Scope != "" {
+		return Stored{}, Errorf(Invalid, "subject, predicate and scope are those of the old fact: leave them out")
+	}
+	in.Subject, in.Predicate, in.Scope = old.Subject, old.Predicate, old.Scope
+	draft, err := m.draft(in)
+	if err != nil {
+		return Stored{}, err
+	}
+	request := map[string]any{"id": id, "fact": in}
+	return Commit(ctx, m, "supersede", request, func(now time.Time) (d Decision[Stored], err error) {
+		r, err := m.one(ctx, m.writable(now, KindFact), id)
+		if err != nil {
+			return d, err
+		}
+		if !r.Live || r.Ended(now) {
+			return d, Errorf(Conflict, "the fact %s no longer holds: restore it, or store a new one", id)
+		}
+		if holder, err := m.slotHolder(ctx, &draft.Record); err != nil {
+			return d, err
+		} else if holder != nil && (holder.ID != id || !draft.isKeyed()) {
+			return d, Errorf(Conflict, "the fact %s says this already: confirm it, and forget the old one", holder.ID)
+		}
+		d.Reply, err = m.addFact(ctx, &d.Change, draft, &r, now)
+		d.Record = d.Reply.ID
+		return d, err
+	})
+}
+
 // addFact adds a new fact to a change. The fact that it replaces, if any, gives way.
 func (m *Memory) addFact(ctx context.Context, c *Change, draft *factDraft, old *Record, now time.Time) (Stored, error) {
 	e := m.engine

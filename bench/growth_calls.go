@@ -6,6 +6,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tree"
+	"github.com/loci-memory/loci/view"
 )
 
 // A page that a list is asked for, and what a call on it may cost.
@@ -27,12 +28,13 @@ func (g *grown) lists() error {
 			return err
 		}},
 		{"empty search", func() error { _, err := m.Search(g.ctx, loci.Query{Limit: growthPage}); return err }},
-		{"as_of", func() error { _, _, err := m.AsOf(g.ctx, loci.AsOfQuery{}, page); return err }},
+		{"as_of", func() error { _, _, err := view.AsOf(g.ctx, m, view.AsOfQuery{}, page); return err }},
+		{"every kind", func() error { _, _, err := view.List(g.ctx, m, view.Query{}, page); return err }},
 		{"episodes", func() error { _, _, err := m.Episodes(g.ctx, loci.EpisodeQuery{}, page); return err }},
 		{"rules", func() error { _, _, err := m.Rules(g.ctx, loci.RuleQuery{}, page); return err }},
 		{"events", func() error { _, _, err := m.Events(g.ctx, loci.EventFilter{}, page); return err }},
 		{"stats", func() error { _, err := m.Stats(g.ctx); return err }},
-		{"lifecycle stats", func() error { _, err := m.Lifecycle(g.ctx, ""); return err }},
+		{"lifecycle stats", func() error { _, err := view.Lifecycle(g.ctx, m, ""); return err }},
 	} {
 		if err := g.measure(c.name, listGoal, c.run); err != nil {
 			return err

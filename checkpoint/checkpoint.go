@@ -438,7 +438,8 @@ type Feature struct{}
 
 // Kinds are the checkpoints of a thread and what belongs to them.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: KindThread}, {Kind: Kind}, {Kind: KindValue}, {Kind: KindWrite}}
+	return []loci.FeatureKind{{Kind: KindThread, Shown: "thread",
+		Change: "Put a checkpoint of the thread, prune it, or delete it."}, {Kind: Kind}, {Kind: KindValue}, {Kind: KindWrite}}
 }
 
 // Family is that of the checkpoints of a namespace with their threads, values and

@@ -427,7 +427,14 @@ type Feature struct{}
 
 // Kinds are the items, each a memory of its own.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: Kind, Memory: true, Counted: true}}
+	return []loci.FeatureKind{{Kind: Kind, Memory: true, Counted: true,
+		Change: "Put the item again under its key, or delete it."}}
+}
+
+// Show describes an item.
+func (Feature) Show(_ context.Context, _ *loci.Memory, r *loci.Record, _ bool) (loci.Shown, error) {
+	it, err := FromRecord(r)
+	return loci.Shown{Key: it.Key, Value: it.Value}, err
 }
 
 // Check finds nothing to refuse: there are no options.

@@ -42,6 +42,10 @@ var bounds = map[string]bound{
 	"type":                 {characters: 256, entries: len(loci.EventTypes)},
 	"types":                {entries: 16},
 	"scopes":               {characters: loci.MaxLabelBytes, entries: loci.MaxScopes},
+	"kind":                 {characters: loci.MaxLabelBytes},
+	"state":                {characters: 16},
+	"reason":               {characters: wholeBody}, // of which 1 KiB is kept, and more is refused
+	"to":                   {characters: 64},
 	"butler":               {characters: loci.MaxLabelBytes},
 	"filter":               {members: loci.MaxConditions},
 	"metadata":             {characters: wholeBody, entries: largest, members: loci.MaxMetadataNames},

@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tool"
 	"github.com/loci-memory/loci/tree"
+	"github.com/loci-memory/loci/view"
 )
 
 // publishedNames are the names of schemas in the description of the interface. Clients
@@ -36,7 +37,22 @@ var publishedNames = map[reflect.Type]string{
 	reflect.TypeFor[DeleteItem]():              "DeleteItem",
 	reflect.TypeFor[deleteOperation]():         "DeleteOperation",
 	reflect.TypeFor[document]():                "Document",
+	reflect.TypeFor[due]():                     "Due",
+	reflect.TypeFor[entry]():                   "MemoryEntry",
 	reflect.TypeFor[loci.Episode]():            "Episode",
+	reflect.TypeFor[view.EpisodeStats]():       "EpisodeStats",
+	reflect.TypeFor[view.FactStats]():          "FactStats",
+	reflect.TypeFor[harmfulMemory]():           "HarmfulMemory",
+	reflect.TypeFor[view.LifecycleStats]():     "LifecycleStats",
+	reflect.TypeFor[loci.Link]():               "Link",
+	reflect.TypeFor[linkMemory]():              "LinkMemory",
+	reflect.TypeFor[origin]():                  "Provenance",
+	reflect.TypeFor[past]():                    "Past",
+	reflect.TypeFor[place]():                   "Place",
+	reflect.TypeFor[restoreMemory]():           "RestoreMemory",
+	reflect.TypeFor[loci.Revision]():           "Revision",
+	reflect.TypeFor[view.RuleStats]():          "RuleStats",
+	reflect.TypeFor[supersedeMemory]():         "SupersedeMemory",
 	reflect.TypeFor[erasedCheckpoints]():       "ErasedCheckpoints",
 	reflect.TypeFor[loci.Event]():              "Event",
 	reflect.TypeFor[loci.Explain]():            "Explain",

@@ -76,6 +76,8 @@ var groups = []func(*API){
 	(*API).itemRoutes,
 	(*API).batchRoutes,
 	(*API).memoryRoutes,
+	(*API).viewRoutes,
+	(*API).lifecycleRoutes,
 	(*API).noteRoutes,
 	(*API).eventRoutes,
 	(*API).checkpointRoutes,

@@ -193,7 +193,12 @@ type Feature struct {
 
 // Kinds are sessions and their messages; a session goes before its messages.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: Kind, Counted: true}, {Kind: KindMessage, Counted: true}}
+	return []loci.FeatureKind{
+		{Kind: Kind, Counted: true, Shown: string(Kind),
+			Change: "Append to the session, trim or summarise it, or delete it."},
+		{Kind: KindMessage, Counted: true, Shown: string(KindMessage), Part: true,
+			Change: "Append a message to its session, pop the newest one, or delete it."},
+	}
 }
 
 // PlaceOf returns where a session, or a message, lies that an export has in a namespace.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/view"
 )
 
 // excerptBytes is how long a content may be that a list shows whole. Of a longer one
@@ -203,9 +204,9 @@ type statsInput struct {
 
 // lifecycle is the reply of memory_stats.
 type lifecycle struct {
-	Facts    loci.FactStats    `json:"facts"`
-	Rules    loci.RuleStats    `json:"rules"`
-	Episodes loci.EpisodeStats `json:"episodes"`
+	Facts    view.FactStats    `json:"facts"`
+	Rules    view.RuleStats    `json:"rules"`
+	Episodes view.EpisodeStats `json:"episodes"`
 }
 
 func memoryStats(b *base, t Tool, i Instance) *Tool {
@@ -219,7 +220,7 @@ func memoryStats(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		n, err := m.Lifecycle(ctx, in.Scope)
+		n, err := view.Lifecycle(ctx, m, in.Scope)
 		if err != nil {
 			return Reply{}, err
 		}

@@ -15,7 +15,12 @@ func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 	if err != nil {
 		return Counts{}, err
 	}
-	return editTree(ctx, t, "delete file", path, func(ed *edit) (n Counts, _ loci.ID, err error) {
+	return t.delete(ctx, path, path)
+}
+
+// delete erases a clean path. request as in [loci.Commit].
+func (t *Tree) delete(ctx context.Context, path string, request any) (Counts, error) {
+	return editTree(ctx, t, "delete file", request, func(ed *edit) (n Counts, _ loci.ID, err error) {
 		e, err := ed.entry(path)
 		if err != nil || e == nil {
 			return n, loci.ID{}, err

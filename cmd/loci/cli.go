@@ -16,6 +16,19 @@ type cli struct {
 	Session sessionCmd `cmd:"" group:"memory" help:"Keep conversations: append, show, search, export, clear."`
 	File    fileCmd    `cmd:"" group:"memory" help:"Read and change the memory that is text files."`
 
+	Confirm    confirmCmd    `cmd:"" group:"life" help:"Say that a fact or a rule still holds."`
+	Supersede  supersedeCmd  `cmd:"" group:"life" help:"Store a fact or a note in the place of another."`
+	Forget     forgetCmd     `cmd:"" group:"life" help:"Take a fact, a rule or an episode out of every search."`
+	Restore    restoreCmd    `cmd:"" group:"life" help:"Bring back what was forgotten, superseded or corrected."`
+	Helpful    helpfulCmd    `cmd:"" group:"life" help:"Count that a rule helped."`
+	Harmful    harmfulCmd    `cmd:"" group:"life" help:"Count that a rule did harm, and why."`
+	Review     reviewCmd     `cmd:"" group:"life" help:"List what somebody should look at."`
+	History    historyCmd    `cmd:"" group:"life" help:"Show what a memory was before."`
+	Link       linkCmd       `cmd:"" group:"life" help:"Link a memory to another."`
+	Links      linksCmd      `cmd:"" group:"life" help:"List the links from and to a memory."`
+	Provenance provenanceCmd `cmd:"" group:"life" help:"Show where a memory comes from."`
+
+	Namespaces  namespacesCmd  `cmd:"" group:"upkeep" help:"List where memories lie."`
 	Export      exportCmd      `cmd:"" group:"upkeep" help:"Write memories to a file."`
 	Import      importCmd      `cmd:"" group:"upkeep" help:"Read memories from a file."`
 	Stats       statsCmd       `cmd:"" group:"upkeep" help:"Count what is remembered."`

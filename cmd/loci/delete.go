@@ -1,6 +1,9 @@
 package main
 
-import "github.com/loci-memory/loci"
+import (
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/view"
+)
 
 type deleteCmd struct {
 	ID             []idArg `arg:"" help:"The ids of the memories."`
@@ -11,6 +14,7 @@ type deleteCmd struct {
 // Help is shown below the usage.
 func (*deleteCmd) Help() string {
 	return `Text, vectors and earlier states go from the store; the audit log keeps that there was a memory, not what it said.
+With a session go its messages, with a file its versions, with a thread its checkpoints.
 
     loci delete note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }
@@ -35,7 +39,7 @@ func (c *deleteCmd) Run(a *app) error {
 	deleted := []string{}
 	var failed error
 	for i, id := range ids {
-		if err := m.Erase(a.ctx, id); err != nil {
+		if err := view.Delete(a.ctx, m, id); err != nil {
 			if loci.AsError(err).Code != loci.NotFound {
 				failed = err
 				break

@@ -11,16 +11,20 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/terminal"
+	"github.com/loci-memory/loci/view"
 )
 
 type exportCmd struct {
-	File string `arg:"" optional:"" default:"-" help:"The file to write; - or nothing is standard output."`
+	File  string   `arg:"" optional:"" default:"-" help:"The file to write; - or nothing is standard output."`
+	Kind  []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,session,message,file,thread" help:"Only memories of this kind; may be repeated. A session comes with its messages."`
+	State []string `sep:"none" placeholder:"STATE" values:"live,fading,waiting,superseded,forgotten,expired" help:"Only notes, facts, rules, episodes and items in this state, and with live all others; may be repeated."`
 	place
 }
 
 // Help is shown below the usage.
 func (*exportCmd) Help() string {
 	return `Writes one JSON object a line, history included. The file appears when it is complete, readable by its owner alone.
+It says how many memories in other namespaces are not in it: loci namespaces lists those.
 
     loci export memories.jsonl
     loci export | loci --user bob import -`
@@ -34,21 +38,30 @@ func (c *exportCmd) Run(a *app) error {
 	}
 	show, end := a.progress("exporting")
 	defer end()
+	q := view.Query{Kinds: namesOf[loci.Kind](c.Kind), States: namesOf[view.State](c.State)}
 	if c.File == "-" {
-		_, err := m.Export(a.ctx, a.out, show)
+		if _, err := view.Export(a.ctx, m, a.out, q, show); err != nil {
+			return err
+		}
+		end()
+		_, err := a.noteOutside(m)
 		return err
 	}
 	var n int64
 	err = writeFile(c.File, storeExport, func(w io.Writer) error {
-		n, err = m.Export(a.ctx, w, show)
+		n, err = view.Export(a.ctx, m, w, q, show)
 		return err
 	})
 	end()
 	if err != nil {
 		return err
 	}
+	left, err := a.noteOutside(m)
+	if err != nil {
+		return err
+	}
 	if a.json {
-		return a.printJSON(map[string]any{"records": n, "file": c.File})
+		return a.printJSON(map[string]any{"records": n, "file": c.File, "left_out": left})
 	}
 	a.printf("exported %d memories to %s\n", n, terminal.Clean(c.File, false))
 	return nil

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/terminal"
+	"github.com/loci-memory/loci/view"
 )
 
 type getCmd struct {
@@ -18,7 +20,7 @@ type getCmd struct {
 
 // Help is shown below the usage.
 func (*getCmd) Help() string {
-	return `Shows a memory in full, also one that a newer fact has superseded.
+	return `Shows a memory of any kind in full, also one that a newer fact has superseded, or that was forgotten.
 
     loci get note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --history`
 }
@@ -33,7 +35,7 @@ func (c *getCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	fact, err := m.Fact(a.ctx, id)
+	memory, err := view.Get(a.ctx, m, id)
 	if err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func (c *getCmd) Run(a *app) error {
 		memoryJSON
 		History *[]loci.Revision `json:"history,omitempty"`
 		Links   *[]loci.Link     `json:"links,omitempty"`
-	}{memoryJSON: factJSON(&fact)}
+	}{memoryJSON: entryJSON(&memory)}
 	if c.History {
 		history, err := m.Revisions(a.ctx, id)
 		if err != nil {
@@ -61,7 +63,7 @@ func (c *getCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(out)
 	}
-	a.printFact(out.memoryJSON)
+	a.printMemory(out.memoryJSON)
 	if c.History {
 		for _, r := range *out.History {
 			a.printf(
@@ -80,34 +82,47 @@ func (c *getCmd) Run(a *app) error {
 	return nil
 }
 
-// printFact writes the details of a fact, an empty line and its text.
-func (a *app) printFact(m memoryJSON) {
+// printMemory writes the details of a memory, an empty line and its text.
+func (a *app) printMemory(m memoryJSON) {
 	field := func(name, value string) {
 		if value != "" {
 			a.printf("%s %s\n", a.style(dim, name+":"), terminal.Clean(value, false))
 		}
 	}
 	field("id", m.ID)
+	field("kind", string(m.Type))
+	field("state", string(m.State))
 	field("namespace", m.Namespace.String())
+	field("key", m.Key)
 	field("subject", m.Subject)
 	field("predicate", m.Predicate)
 	field("scope", m.Scope)
 	field("tags", strings.Join(m.Tags, ", "))
-	if len(m.Metadata) > 0 {
-		data, _ := json.Marshal(m.Metadata) // was decoded from JSON: cannot fail
-		field("metadata", string(data))
+	field("metadata", string(m.Metadata))
+	for _, name := range slices.Sorted(maps.Keys(m.Details)) {
+		data, _ := loci.MarshalJSON(m.Details[name]) // of numbers and texts: cannot fail
+		field(strings.ReplaceAll(name, "_", " "), strings.Trim(string(data), `"`))
 	}
 	field("version", rank(int(m.Version)))
 	field("created", jsonform.Time(m.CreatedAt))
 	field("updated", jsonform.Time(m.UpdatedAt))
-	field("confirmed", jsonform.Time(m.ConfirmedAt))
+	if !m.ConfirmedAt.IsZero() {
+		field("confirmed", jsonform.Time(m.ConfirmedAt))
+	}
+	if !m.ExpiresAt.IsZero() {
+		field("expires", jsonform.Time(m.ExpiresAt))
+	}
 	if m.Validity != loci.Active {
 		field("validity", string(m.Validity))
 		field("superseded by", m.SupersededBy)
 	}
 	field("supersedes", m.Supersedes)
 	field("source", strings.TrimSpace(m.Source.Kind+" "+m.Source.Client+" "+m.Source.Tool))
-	a.printf("\n%s\n", a.text(m.Content))
+	text := m.Content
+	if text == "" {
+		text = string(m.Value)
+	}
+	a.printf("\n%s\n", a.text(text))
 }
 
 // text is a memory's text: verbatim for programs, safe to look at on a terminal.

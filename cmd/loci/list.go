@@ -2,28 +2,51 @@ package main
 
 import (
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/fence"
+	"github.com/loci-memory/loci/view"
 )
+
+// which are the flags that choose memories.
+type which struct {
+	Kind  []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,session,message,file,thread" help:"Only memories of this kind; may be repeated: note, fact, rule, episode, item, session, message, file or thread. Default: all but messages."`
+	State []string `sep:"none" placeholder:"STATE" values:"live,fading,waiting,superseded,forgotten,expired" help:"Only memories in this state; may be repeated: live, fading, waiting, superseded, forgotten or expired. Default: live, fading and waiting."`
+}
+
+func (w *which) kinds() []loci.Kind   { return namesOf[loci.Kind](w.Kind) }
+func (w *which) states() []view.State { return namesOf[view.State](w.State) }
+
+// namesOf makes names of texts.
+func namesOf[T ~string](texts []string) (names []T) {
+	for _, text := range texts {
+		names = append(names, T(text))
+	}
+	return names
+}
 
 type listCmd struct {
 	Tag     []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
-	Filter  string   `placeholder:"JSON" help:"Only memories whose metadata match."`
+	Filter  string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match."`
+	AsOf    string   `placeholder:"TIME" help:"The facts and notes that were believed then, in the words of then: a date, a time, or how long ago, such as 7d."`
 	Limit   int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
 	Cursor  string   `placeholder:"CURSOR" help:"Go on where the list before ended."`
 	All     bool     `help:"List all of them, however many."`
-	History bool     `help:"Also those that newer facts have superseded."`
+	History bool     `help:"In every state: also superseded, forgotten and expired ones."`
+	Long    bool     `short:"l" help:"Also show kind, state and namespace."`
+	which
 	place
 }
 
 // Help is shown below the usage.
 func (*listCmd) Help() string {
-	return `In a pipe each memory is a line: id, time, tags and content, with tabs between them.
+	return `In a pipe each memory is a line: id, time, tags and content, with tabs between them; with --long kind, state and
+namespace are in front of the content.
 
     loci list --tag travel
+    loci list --kind rule --kind episode --long
+    loci list --state forgotten
     loci list --all --json`
 }
 
-// Run lists facts and notes.
+// Run lists memories of every kind.
 func (c *listCmd) Run(a *app) error {
 	where, err := parseFilter(c.Filter)
 	if err != nil {
@@ -36,43 +59,57 @@ func (c *listCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	q := loci.FactQuery{Tags: c.Tag, Where: where, History: c.History}
+	q := view.Query{Tags: c.Tag, Where: where, Kinds: c.kinds(), States: c.states()}
+	if q.AsOf, err = parseTime("--as-of", c.AsOf, m.Now()); err != nil {
+		return err
+	}
+	if c.History && len(q.States) == 0 && q.AsOf.IsZero() {
+		q.States = view.States
+	}
 	page := loci.Page{Limit: c.Limit, Cursor: c.Cursor}
 	if c.All {
 		page.Limit = 500
 	}
 	out := listing{Memories: []memoryJSON{}}
 	for {
-		facts, next, err := m.Facts(a.ctx, q, page)
+		entries, next, err := view.List(a.ctx, m, q, page)
 		if err != nil {
 			return err
 		}
-		for i := range facts {
-			out.Memories = append(out.Memories, factJSON(&facts[i]))
+		for i := range entries {
+			out.Memories = append(out.Memories, entryJSON(&entries[i]))
 		}
 		page.Cursor, out.NextCursor = next, next
 		if next == "" || !c.All {
 			break
 		}
 		if !a.json && !isTerminal(a.rawOut) { // lines can go out as they come
-			a.printListing(out)
+			a.printListing(out, c.Long)
 			out.Memories = nil
 		}
 	}
 	if a.json {
 		return a.printJSON(out)
 	}
-	a.printListing(out)
+	a.printListing(out, c.Long)
 	if out.NextCursor != "" {
 		a.note("there are more: --cursor %s", out.NextCursor)
 	}
 	return nil
 }
 
-func (a *app) printListing(out listing) {
+func (a *app) printListing(out listing, long bool) {
 	t := table{head: []string{"ID", "AGE", "TAGS", "CONTENT"}}
-	for _, f := range out.Memories {
-		t.add(f.ID, a.when(f.CreatedAt), tagList(f.Tags), fence.Key(f.Subject, f.Predicate)+f.Content)
+	if long {
+		t.head = []string{"ID", "AGE", "TAGS", "KIND", "STATE", "NAMESPACE", "CONTENT"}
+	}
+	for i := range out.Memories {
+		m := &out.Memories[i]
+		row := []string{m.ID, a.when(m.CreatedAt), tagList(m.Tags)}
+		if long {
+			row = append(row, string(m.Type), string(m.State), m.Namespace.String())
+		}
+		t.add(append(row, m.said())...)
 	}
 	t.print(a)
 }

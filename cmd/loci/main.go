@@ -158,6 +158,7 @@ func newParser(grammar any, a *app) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "memory", Title: "Memory:"},
+			{Key: "life", Title: "Life of a memory:"},
 			{Key: "upkeep", Title: "Upkeep:"},
 			{Key: "agent", Title: "Agents:"},
 			{Key: "about", Title: "About loci:"},

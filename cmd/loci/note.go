@@ -6,27 +6,32 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/internal/fence"
+	"github.com/loci-memory/loci/view"
 )
 
 // A memoryJSON is a memory as --json shows it.
 type memoryJSON struct {
 	ID        string         `json:"id"`
-	Kind      loci.Kind      `json:"kind"`
+	Kind      loci.Kind      `json:"kind"` // of the record: that of a note is fact
+	Type      loci.Kind      `json:"type"` // as --kind calls it: note, fact, rule, episode, item, session, message, file, thread
+	State     view.State     `json:"state"`
 	Namespace loci.Namespace `json:"namespace"`
 
 	Content string          `json:"content,omitempty"`
-	Key     string          `json:"key,omitempty"`   // of an item
+	Key     string          `json:"key,omitempty"`   // of an item; the id of a session or a thread, the path of a file
 	Value   json.RawMessage `json:"value,omitempty"` // of an item, or a structured content
 
-	Subject   string         `json:"subject,omitempty"`
-	Predicate string         `json:"predicate,omitempty"`
-	Scope     string         `json:"scope,omitempty"`
-	Tags      []string       `json:"tags"`
-	Metadata  map[string]any `json:"metadata,omitempty"`
+	Subject   string          `json:"subject,omitempty"`
+	Predicate string          `json:"predicate,omitempty"`
+	Scope     string          `json:"scope,omitempty"`
+	Tags      []string        `json:"tags"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	Details   map[string]any  `json:"details,omitempty"` // what is only of its kind
 
 	Butler string `json:"butler,omitempty"` // of an episode
 
+	Confidence   float64       `json:"confidence,omitempty"` // effective, of a fact or a rule
 	Validity     loci.Validity `json:"validity,omitempty"`
 	Maturity     loci.Maturity `json:"maturity,omitempty"` // of a rule
 	SupersededBy string        `json:"superseded_by,omitempty"`
@@ -39,55 +44,62 @@ type memoryJSON struct {
 	Source       loci.Source   `json:"source,omitzero"`
 }
 
-func factJSON(f *loci.Fact) memoryJSON {
+// entryJSON shows a memory of any kind.
+func entryJSON(e *view.Entry) memoryJSON {
 	m := memoryJSON{
-		ID: shownID(f.ID, f.IsNote()), Kind: loci.KindFact, Namespace: f.Namespace,
-		Content: f.Content, Value: f.Value, Subject: f.Subject, Predicate: f.Predicate,
-		Scope: f.Scope, Tags: f.Tags, Metadata: f.Metadata, Validity: f.Validity, Version: f.Version,
-		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ConfirmedAt: f.ConfirmedAt, Source: f.Source,
+		ID: shownID(e.ID, e.Kind == view.KindNote), Kind: e.Kind, Type: e.Kind, State: e.State, Namespace: e.Namespace,
+		Content: e.Content, Key: e.Key, Value: e.Value, Subject: e.Subject, Predicate: e.Predicate, Scope: e.Scope,
+		Tags: e.Tags, Metadata: e.Metadata, Details: e.Details, Confidence: e.Confidence, Version: e.Version,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ConfirmedAt: e.ConfirmedAt, ExpiresAt: e.ExpiresAt,
+		Source: e.Source,
 	}
-	if m.Tags == nil {
-		m.Tags = []string{}
+	if e.Kind == view.KindNote {
+		m.Kind = loci.KindFact
 	}
-	if !f.SupersededBy.IsZero() {
-		m.SupersededBy = f.SupersededBy.String()
+	m.Butler, _ = e.Details["butler"].(string)
+	m.Maturity, _ = e.Details["maturity"].(loci.Maturity)
+	switch e.Kind {
+	case view.KindNote, loci.KindFact, loci.KindRule:
+		m.Validity = validityOf(e.State)
 	}
-	if !f.Supersedes.IsZero() {
-		m.Supersedes = f.Supersedes.String()
+	if !e.SupersededBy.IsZero() {
+		m.SupersededBy = e.SupersededBy.String()
+	}
+	if !e.Supersedes.IsZero() {
+		m.Supersedes = e.Supersedes.String()
 	}
 	return m
 }
 
+// validityOf is the state of a fact or a rule in the words of its kind.
+func validityOf(state view.State) loci.Validity {
+	switch state {
+	case view.Live:
+		return loci.Active
+	case view.Forgotten:
+		return loci.Retracted
+	}
+	return loci.Validity(state)
+}
+
 // recordJSON shows a record of any kind, as it is at a moment.
-func recordJSON(r *loci.Record, at time.Time) (memoryJSON, error) {
-	switch r.Kind {
+func (a *app) recordJSON(m *loci.Memory, r *loci.Record, at time.Time) (memoryJSON, error) {
+	e, err := view.Of(a.ctx, m, r, at)
+	return entryJSON(&e), err
+}
+
+// said is a memory in one line, with its key: of a note or a fact what it says, of another
+// what it is, too.
+func (m *memoryJSON) said() string {
+	switch m.Kind {
 	case loci.KindFact:
-		f, err := loci.FactOf(r, at)
-		return factJSON(&f), err
-	case loci.KindRule:
-		rule, err := loci.RuleOf(r, at)
-		return memoryJSON{
-			ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text, Scope: rule.Scope,
-			Tags: tagsOf(r), Validity: rule.Validity, Maturity: rule.Maturity, Version: r.Version,
-			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: rule.ConfirmedAt, Source: rule.Source,
-		}, err
-	case loci.KindEpisode:
-		e, err := loci.EpisodeOf(r)
-		return memoryJSON{
-			ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Content: r.Text,
-			Butler: e.Butler, Tags: tagsOf(r), Version: r.Version, CreatedAt: r.CreatedAt,
-			UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Source: e.Source,
-		}, err
+		return fence.Key(m.Subject, m.Predicate) + m.Content
 	}
-	entry, err := item.FromRecord(r)
-	if err != nil {
-		return memoryJSON{}, err
+	text := m.Content
+	if text == "" {
+		text = string(m.Value)
 	}
-	return memoryJSON{
-		ID: r.ID.String(), Kind: r.Kind, Namespace: r.Namespace, Key: entry.Key,
-		Value: entry.Value, Tags: []string{}, Version: r.Version,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt,
-	}, nil
+	return strings.TrimSpace(string(m.Kind) + " " + strings.TrimSpace(m.Key+" "+text))
 }
 
 // savedJSON is the reply to save and update.
@@ -106,6 +118,3 @@ type listing struct {
 }
 
 func tagList(tags []string) string { return strings.Join(tags, ",") }
-
-// tagsOf are the tags of a record as a list, also when there are none.
-func tagsOf(r *loci.Record) []string { return append([]string{}, r.Tags...) }

@@ -56,10 +56,10 @@ func (c *recallCmd) Run(a *app) error {
 	if result.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
 	}
-	return c.print(a, result)
+	return c.print(a, m, result)
 }
 
-func (c *recallCmd) print(a *app, result loci.RecallResult) error {
+func (c *recallCmd) print(a *app, m *loci.Memory, result loci.RecallResult) error {
 	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
 		t.head = []string{"SCORE", "RELEVANCE", "IMPORTANCE", "RECENCY", "CONFIDENCE", "ID", "AGE", "PASSAGE"}
@@ -70,11 +70,11 @@ func (c *recallCmd) print(a *app, result loci.RecallResult) error {
 	}{[]recalledJSON{}, result.KeywordOnly}
 	for i := range result.Memories {
 		found := &result.Memories[i]
-		m, err := recordJSON(&found.Record, result.At)
+		shown, err := a.recordJSON(m, &found.Record, result.At)
 		if err != nil {
 			return err
 		}
-		r := recalledJSON{memoryJSON: m, Score: found.Score, Confidence: found.Confidence, Passage: found.Passage}
+		r := recalledJSON{memoryJSON: shown, Score: found.Score, Confidence: found.Confidence, Passage: found.Passage}
 		row := []string{fmt.Sprintf("%.3f", found.Score)}
 		if x := &found.Explain; c.Explain {
 			r.Explain = x
@@ -83,7 +83,8 @@ func (c *recallCmd) print(a *app, result loci.RecallResult) error {
 			}
 		}
 		out.Results = append(out.Results, r)
-		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+found.Passage)...)
+		key := fence.Key(shown.Subject, shown.Predicate)
+		t.add(append(row, shown.ID, a.when(shown.CreatedAt), key+found.Passage)...)
 	}
 	if a.json {
 		return a.printJSON(out)

@@ -7,6 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/tree"
+	"github.com/loci-memory/loci/view"
 )
 
 type searchCmd struct {
@@ -20,6 +21,7 @@ type searchCmd struct {
 	Explain  bool     `help:"Show how each score came about."`
 	In       string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
 	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
+	which
 	filePlace
 }
 
@@ -65,6 +67,9 @@ func (c *searchCmd) Run(a *app) error {
 	if c.In == "files" && c.MinScore != 0 {
 		return loci.Errorf(loci.Invalid, "--min-score is for memories: leave it out for files")
 	}
+	if c.In == "files" && len(c.Kind)+len(c.State) > 0 {
+		return loci.Errorf(loci.Invalid, "--kind and --state are for memories: leave them out for files")
+	}
 	if c.Limit < 1 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
 	}
@@ -75,8 +80,8 @@ func (c *searchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	result, err := m.Search(a.ctx, loci.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset,
-		Tags: c.Tag, Where: where, MinScore: c.MinScore})
+	q := loci.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Tags: c.Tag, Where: where, MinScore: c.MinScore}
+	result, err := view.Search(a.ctx, m, q, c.kinds(), c.states())
 	if err != nil {
 		return err
 	}
@@ -136,43 +141,37 @@ func (c *searchCmd) searchFiles(a *app, text string) error {
 	return nil
 }
 
-func (c *searchCmd) printJSON(a *app, result loci.Result) error {
+func (c *searchCmd) printJSON(a *app, result view.Results) error {
 	out := struct {
 		Results     []resultJSON `json:"results"`
 		KeywordOnly bool         `json:"keyword_only"`
 	}{[]resultJSON{}, result.KeywordOnly}
-	for i := range result.Matches {
-		match := &result.Matches[i]
-		m, err := recordJSON(&match.Record, result.At)
-		if err != nil {
-			return err
-		}
-		r := resultJSON{memoryJSON: m, Score: match.Score, Passage: match.Passage}
+	for i := range result.Results {
+		found := &result.Results[i]
+		r := resultJSON{memoryJSON: entryJSON(&found.Entry), Score: found.Score, Passage: found.Passage}
 		if c.Explain {
-			r.Explain = &match.Explain
+			r.Explain = found.Explain
 		}
 		out.Results = append(out.Results, r)
 	}
 	return a.printJSON(out)
 }
 
-func (c *searchCmd) print(a *app, result loci.Result) error {
+func (c *searchCmd) print(a *app, result view.Results) error {
 	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
 		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BEFORE", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
 	}
-	for i := range result.Matches {
-		match := &result.Matches[i]
-		m, err := recordJSON(&match.Record, result.At)
-		if err != nil {
-			return err
+	for i := range result.Results {
+		found := &result.Results[i]
+		m := entryJSON(&found.Entry)
+		row := []string{fmt.Sprintf("%.3f", found.Score)}
+		if e := found.Explain; c.Explain {
+			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart),
+				fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart), fmt.Sprintf("%.3f", e.Keyword),
+				cosine(*e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
 		}
-		row := []string{fmt.Sprintf("%.3f", match.Score)}
-		if e := match.Explain; c.Explain {
-			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart), fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart), fmt.Sprintf("%.3f", e.Keyword),
-				cosine(e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
-		}
-		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+match.Passage)...)
+		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+found.Passage)...)
 	}
 	if len(t.rows) == 0 {
 		a.note("nothing found")

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/view"
 )
 
 type statsCmd struct {
@@ -35,9 +36,13 @@ type statsJSON struct {
 	Items     loci.Counts    `json:"items"`
 	Sessions  loci.Counts    `json:"sessions"`
 	Messages  loci.Counts    `json:"messages"`
-	Embedder  string         `json:"embedder"` // empty: none
-	Dims      int            `json:"dims,omitempty"`
-	Coverage  *float64       `json:"vector_coverage,omitempty"` // of live memories by what is searched, 0 to 1
+
+	Counts map[loci.Kind]int64 `json:"counts"` // memories of every kind, in every state; notes count as facts
+	States view.LifecycleStats `json:"states"` // of facts, rules and episodes
+
+	Embedder string   `json:"embedder"` // empty: none
+	Dims     int      `json:"dims,omitempty"`
+	Coverage *float64 `json:"vector_coverage,omitempty"` // of live memories by what is searched, 0 to 1
 
 	Generations []loci.Generation `json:"generations"` // of vectors, in the whole tenant
 
@@ -61,6 +66,14 @@ func (c *statsCmd) Run(a *app) error {
 	space := a.engine.Space()
 	out := statsJSON{Store: shownURL(a.cfg.Store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
 		Facts: s.Facts, Items: s.Features[item.Kind], Sessions: s.Features[session.Kind], Messages: s.Features[session.KindMessage], Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
+	totals, err := view.Totals(a.ctx, m)
+	if err != nil {
+		return err
+	}
+	out.Counts = totals.Counts
+	if out.States, err = view.Lifecycle(a.ctx, m, ""); err != nil {
+		return err
+	}
 	if size, ok := storeSize(a.cfg.Store); ok {
 		out.SizeBytes = &size
 	}
@@ -80,6 +93,15 @@ func (c *statsCmd) Run(a *app) error {
 	row("namespace", out.Namespace.String())
 	row("facts", countsText(out.Facts))
 	row("items", countsText(out.Items))
+	for _, k := range view.Kinds(m) {
+		if n := out.Counts[k]; n > 0 && k != loci.KindFact && k != item.Kind && k != session.Kind && k != session.KindMessage {
+			row(string(k)+"s", fmt.Sprint(n))
+		}
+	}
+	if f := out.States.Facts; f.Fading+f.Superseded+f.Expired+f.Retracted > 0 {
+		row("states", fmt.Sprintf("of facts and notes %d live, %d fading, %d superseded, %d forgotten, %d expired",
+			f.Active, f.Fading, f.Superseded, f.Retracted, f.Expired))
+	}
 	row("sessions", fmt.Sprintf("%d, with %d messages, %d bytes of text", out.Sessions.Records, out.Messages.Records, out.Messages.Bytes))
 	switch {
 	case space.IsZero():

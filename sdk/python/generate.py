@@ -9,7 +9,7 @@ NOTE = "# Made by generate.py from loci_memory/aio: change that and run it again
 RULES = [
     (r"\basync (def|for|with) ", r"\1 "),
     (r"\bawait ", ""),
-    (r"\bAsync(Iterator|Loci|Transport|Sessions|Items|Notes|Tools|Checkpoints|Files|Agents|Connectors)\b", r"\1"),
+    (r"\bAsync(Iterator|Loci|Transport|Sessions|Items|Memories|Notes|Tools|Checkpoints|Files|Agents|Connectors)\b", r"\1"),
     (r"\bAsyncBaseTransport\b", "BaseTransport"),
     (r"\b__a(enter|exit)__", r"__\1__"),
     (r"\baclose\b", "close"),

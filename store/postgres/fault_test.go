@@ -99,7 +99,7 @@ func (p *proxy) forward(from, to net.Conn, lost *atomic.Bool) {
 		if err != nil {
 			return
 		}
-		ends := bytes.Contains(buffer[:n], []byte("COMMIT"))
+		ends := bytes.Contains(buffer[:n], []byte("COMMIT\x00"))
 		switch fault := p.fault.Load(); {
 		case fault == hangs:
 			continue

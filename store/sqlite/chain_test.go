@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/sqlite"
+	"github.com/loci-memory/loci/view"
 )
 
 // edit runs SQL on a file that no store has open.
@@ -196,8 +197,8 @@ func TestAnOlderFileIsBroughtUpToDate(t *testing.T) {
 				t.Errorf("scope %s: %d found, %v; want %d", scope, len(r.Matches), err, want)
 			}
 		}
-		stats, err := m.Lifecycle(t.Context(), "")
-		if err != nil || stats.Facts != (loci.FactStats{Total: 3, Active: 2, Superseded: 1}) {
+		stats, err := view.Lifecycle(t.Context(), m, "")
+		if err != nil || stats.Facts != (view.FactStats{Total: 3, Active: 2, Superseded: 1}) {
 			t.Errorf("%+v, %v", stats, err)
 		}
 		if _, err := m.StoreRule(t.Context(), loci.NewRule{Content: "new"}); err != nil {

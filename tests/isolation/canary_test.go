@@ -25,6 +25,7 @@ import (
 	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tree"
+	"github.com/loci-memory/loci/view"
 )
 
 // canary is in everything the victim stores. Lower case, so that it also stands in tags.
@@ -292,7 +293,7 @@ func (p *probe) readLifecycle(ctx context.Context) {
 		episodes, _, err := m.Episodes(ctx, loci.EpisodeQuery{Butlers: scopes, History: true}, loci.Page{})
 		p.check("Episodes", episodes, err)
 		p.checkIDs("Episodes", episodes)
-		facts, _, err := m.AsOf(ctx, loci.AsOfQuery{Scopes: scopes}, loci.Page{})
+		facts, _, err := view.AsOf(ctx, m, view.AsOfQuery{Scopes: scopes}, loci.Page{})
 		p.check("AsOf", facts, err)
 		p.checkIDs("AsOf", facts)
 		r, err := m.Search(ctx, loci.Query{Text: "episode rule note", Scopes: scopes})
@@ -312,7 +313,7 @@ func (p *probe) readLifecycle(ctx context.Context) {
 		p.check("Context", block, err)
 		p.checkIDs("Context", block)
 	}
-	facts, _, err := m.AsOf(ctx, loci.AsOfQuery{Subject: p.sent, Predicate: p.sent}, loci.Page{})
+	facts, _, err := view.AsOf(ctx, m, view.AsOfQuery{Subject: p.sent, Predicate: p.sent}, loci.Page{})
 	p.check("AsOf", facts, err)
 	for _, id := range p.sc.ids {
 		for _, kind := range []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode} {
@@ -326,7 +327,8 @@ func (p *probe) readLifecycle(ctx context.Context) {
 		p.refused("History", chain, err)
 	}
 	for _, scope := range []string{"", p.sent, canary} {
-		stats, err := m.Lifecycle(ctx, scope)
+		p.readView(ctx, view.Query{States: view.States, Tags: []string{scope}})
+		stats, err := view.Lifecycle(ctx, m, scope)
 		p.check("Lifecycle", stats, err)
 	}
 }
@@ -346,7 +348,12 @@ func (p *probe) writeLifecycle(ctx context.Context) {
 			if kind != loci.KindEpisode {
 				p.refused("Confirm", nil, m.Confirm(ctx, kind, id))
 			}
+			restored, err := m.Restore(ctx, kind, id)
+			p.refused("Restore", restored, err)
 		}
+		stored, err := m.Supersede(ctx, id, loci.NewFact{Content: "own"})
+		p.refused("Supersede", stored, err)
+		p.refused("Delete", nil, view.Delete(ctx, m, id))
 		rule, err := m.MarkHelpful(ctx, id)
 		p.refused("MarkHelpful", rule, err)
 		rule, err = m.MarkHarmful(ctx, id, "x")

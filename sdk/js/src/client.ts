@@ -6,6 +6,7 @@ import { Items } from "./items.js";
 import { Notes, type ContextReply, type ContextRequest, type Event, type RecallReply, type RecallRequest, type SearchReply, type SearchRequest } from "./memories.js";
 import { Sessions } from "./sessions.js";
 import { Tools } from "./tools.js";
+import { Memories } from "./view.js";
 import { on, Transport, type CallOptions, type ClientOptions, type Identity } from "./transport.js";
 import { shapes } from "./reply.js";
 
@@ -29,6 +30,7 @@ export class LociClient {
   readonly sessions: Sessions;
   readonly items: Items;
   readonly checkpoints: Checkpoints;
+  readonly memories: Memories;
   readonly notes: Notes;
   readonly tools: Tools;
   readonly files: Files;
@@ -43,6 +45,7 @@ export class LociClient {
     this.sessions = new Sessions(this.#t);
     this.items = new Items(this.#t);
     this.checkpoints = new Checkpoints(this.#t);
+    this.memories = new Memories(this.#t);
     this.notes = new Notes(this.#t);
     this.tools = new Tools(this.#t);
     this.files = new Files(this.#t);

@@ -9,3 +9,4 @@ export * from "./memories.js";
 export { remember, type OnError, type Remembered } from "./remember.js";
 export * from "./sessions.js";
 export * from "./tools.js";
+export * from "./view.js";

@@ -78,6 +78,19 @@ export const file = {
 
 export const fileContent = { ...file, content: "string" } as const;
 
+export const entry = {
+  id: "string",
+  kind: "string",
+  state: "string",
+  namespace: ["string"],
+  tags: ["string"],
+  version: "number",
+  created_at: "string",
+  updated_at: "string",
+} as const;
+
+const place = { namespace: ["string"], counts: "object", total: "number" } as const;
+
 export const session = { id: "string", status: "string", created_at: "string", updated_at: "string", message_count: "number", last_seq: "number" } as const;
 
 export const checkpoint = {
@@ -103,6 +116,12 @@ export const shapes = {
   toolReply: { text: "string", is_error: "boolean", "structured?": "object" },
   saved: { id: "string", outcome: "string" },
   notes: { notes: [note], "next_cursor?": "string" },
+  memories: { memories: [entry], "next_cursor?": "string" },
+  past: { revisions: ["object"], chain: [entry] },
+  origin: { source: "object", from: [entry], missing: "number", events: ["object"] },
+  links: { links: [{ from: "string", type: "string", to: "string", created_at: "string" }] },
+  places: { namespaces: [place], outside: [place], "next_cursor?": "string" },
+  stats: { counts: "object", total: "number", states: "object" },
   sessions: { sessions: [session], "next_cursor?": "string" },
   cleared: { sessions: "number", messages: "number" },
   appended: { session_id: "string", first_seq: "number", last_seq: "number", count: "number" },

@@ -277,6 +277,93 @@ class NotePage(_NotePage, total=False):
     next_cursor: str
 
 
+class _Entry(TypedDict):
+    id: str
+    kind: str  # note, fact, rule, episode, item, session, message, file, thread
+    state: Literal["live", "fading", "waiting", "superseded", "forgotten", "expired"]
+    namespace: Listed[str]  # relative to the caller's own
+    tags: list[str]
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class Entry(_Entry, total=False):
+    """A memory of any kind."""
+
+    subject: str  # the key of a fact that has one
+    predicate: str
+    scope: str
+    key: str  # of an item; the id of a session or a thread, the path of a file
+    content: str
+    value: Any
+    metadata: JSON
+    details: JSON  # what is only of its kind
+    confidence: float
+    supersedes: str
+    superseded_by: str
+    confirmed_at: str
+    expires_at: str
+    source: JSON
+
+
+class _EntryPage(TypedDict):
+    memories: list[Entry]  # newest first
+
+
+class EntryPage(_EntryPage, total=False):
+    next_cursor: str
+
+
+class Due(Entry, total=False):
+    reason: str  # why somebody should look at it
+
+
+class _DuePage(TypedDict):
+    memories: list[Due]
+
+
+class DuePage(_DuePage, total=False):
+    next_cursor: str
+
+
+class Links(TypedDict):
+    links: list[JSON]  # from, type, to, created_at
+
+
+class Past(TypedDict):
+    revisions: list[JSON]  # what it said under its id, newest first
+    chain: list[Entry]  # the facts that gave way one to the next, oldest first
+
+
+_Origin = TypedDict("_Origin", {"source": JSON, "from": list[Entry], "missing": int, "events": list[JSON]})
+
+
+class Origin(_Origin):
+    """Where a memory comes from."""
+
+
+class Place(TypedDict):
+    namespace: Listed[str]
+    counts: dict[str, int]  # by kind, in every state
+    total: int
+
+
+class _Places(TypedDict):
+    namespaces: list[Place]
+    outside: list[Place]  # where tools keep memories that no list here shows
+
+
+class Places(_Places, total=False):
+    next_cursor: str
+
+
+class Stats(TypedDict):
+    counts: dict[str, int]  # by kind, in every state; notes count as facts
+    total: int
+    states: JSON
+
+
 class _Event(TypedDict):
     id: str
     seq: int

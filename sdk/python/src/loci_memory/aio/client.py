@@ -12,6 +12,7 @@ from loci_memory.aio.agents import AsyncAgents, AsyncConnectors
 from loci_memory.aio.checkpoints import AsyncCheckpoints
 from loci_memory.aio.files import AsyncFiles
 from loci_memory.aio.items import AsyncItems
+from loci_memory.aio.memories import AsyncMemories
 from loci_memory.aio.notes import AsyncNotes
 from loci_memory.aio.sessions import AsyncSessions
 from loci_memory.aio.tools import AsyncTools
@@ -65,6 +66,7 @@ class AsyncLoci:
         self._transport = transport
         self.sessions = AsyncSessions(transport)
         self.items = AsyncItems(transport)
+        self.memories = AsyncMemories(transport)
         self.notes = AsyncNotes(transport)
         self.tools = AsyncTools(transport)
         self.checkpoints = AsyncCheckpoints(transport)

@@ -13,6 +13,7 @@ from loci_memory.sync.agents import Agents, Connectors
 from loci_memory.sync.checkpoints import Checkpoints
 from loci_memory.sync.files import Files
 from loci_memory.sync.items import Items
+from loci_memory.sync.memories import Memories
 from loci_memory.sync.notes import Notes
 from loci_memory.sync.sessions import Sessions
 from loci_memory.sync.tools import Tools
@@ -66,6 +67,7 @@ class Loci:
         self._transport = transport
         self.sessions = Sessions(transport)
         self.items = Items(transport)
+        self.memories = Memories(transport)
         self.notes = Notes(transport)
         self.tools = Tools(transport)
         self.checkpoints = Checkpoints(transport)

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/terminal"
+	"github.com/loci-memory/loci/view"
+)
+
+// read is what the commands that read of one memory have in common.
+type read struct {
+	ID idArg `arg:"" help:"The id of the memory."`
+	place
+}
+
+func (c *read) memory(a *app, scope loci.Scope) (*loci.Memory, loci.ID, error) {
+	id, err := c.ID.id()
+	if err != nil {
+		return nil, id, err
+	}
+	m, err := a.memory(c.place, "", scope)
+	return m, id, err
+}
+
+type historyCmd struct{ read }
+
+// Help is shown below the usage.
+func (*historyCmd) Help() string {
+	return `Shows what the memory said before under its id, newest first, and the facts of its key that gave way one to the next,
+oldest first.
+
+    loci history note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
+}
+
+// Run shows what a memory was.
+func (c *historyCmd) Run(a *app) error {
+	m, id, err := c.memory(a, loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	past, err := view.History(a.ctx, m, id)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Revisions []loci.Revision `json:"revisions"`
+		Chain     []memoryJSON    `json:"chain"`
+	}{past.Revisions, []memoryJSON{}}
+	t := table{head: []string{"WHAT", "UNTIL", "CONTENT"}}
+	for _, r := range past.Revisions {
+		t.add("version "+rank(int(r.Version)), a.when(r.ReplacedAt), r.Text)
+	}
+	for i := range past.Chain {
+		shown := entryJSON(&past.Chain[i])
+		out.Chain = append(out.Chain, shown)
+		until, _ := shown.Details["valid_until"].(string)
+		t.add(shown.ID+" "+string(shown.State), until, shown.said())
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	t.print(a)
+	return nil
+}
+
+type linksCmd struct{ read }
+
+// Help is shown below the usage.
+func (*linksCmd) Help() string {
+	return `    loci links note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
+}
+
+// Run lists the links of a memory.
+func (c *linksCmd) Run(a *app) error {
+	m, id, err := c.memory(a, loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	return a.printLinks(m, id)
+}
+
+func (a *app) printLinks(m *loci.Memory, id loci.ID) error {
+	links, err := view.Links(a.ctx, m, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"links": links})
+	}
+	t := table{head: []string{"FROM", "TYPE", "TO"}}
+	for _, l := range links {
+		t.add(l.From.String(), string(l.Type), l.To.String())
+	}
+	t.print(a)
+	return nil
+}
+
+type linkCmd struct {
+	From           idArg  `arg:"" help:"The id of the memory."`
+	Type           string `arg:"" help:"derived_from, supports, contradicts, supersedes or related_to."`
+	To             idArg  `arg:"" help:"The id of the other one."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the command repeatable: with the same key it is done once."`
+	place
+}
+
+// Help is shown below the usage.
+func (*linkCmd) Help() string {
+	return `A link changes no state: one that says supersedes supersedes nothing, which loci supersede does.
+
+    loci link note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 supports note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a78`
+}
+
+// Run links two memories.
+func (c *linkCmd) Run(a *app) error {
+	from, err := c.From.id()
+	if err != nil {
+		return err
+	}
+	to, err := c.To.id()
+	if err != nil {
+		return err
+	}
+	m, err := a.memory(c.place, c.IdempotencyKey, loci.ScopeWrite)
+	if err != nil {
+		return err
+	}
+	if err := view.Link(a.ctx, m, from, loci.LinkType(c.Type), to); err != nil {
+		return err
+	}
+	return a.printLinks(m, from)
+}
+
+type provenanceCmd struct{ read }
+
+// Help is shown below the usage.
+func (*provenanceCmd) Help() string {
+	return `Shows who wrote the memory and with what, what it was derived from, and what happened to it.
+
+    loci provenance note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
+}
+
+// Run shows where a memory comes from.
+func (c *provenanceCmd) Run(a *app) error {
+	m, id, err := c.memory(a, loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	origin, err := view.Provenance(a.ctx, m, id)
+	if err != nil {
+		return err
+	}
+	from := []memoryJSON{}
+	for i := range origin.From {
+		from = append(from, entryJSON(&origin.From[i]))
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Source  loci.Source  `json:"source"`
+			From    []memoryJSON `json:"from"`
+			Missing int          `json:"missing"`
+			Events  []loci.Event `json:"events"`
+		}{origin.Source, from, origin.Missing, origin.Events})
+	}
+	t := table{head: []string{"WHAT", "WHEN", "WHICH"}}
+	if source := strings.TrimSpace(origin.Source.Kind + " " + origin.Source.Client + " " + origin.Source.Tool); source != "" {
+		t.add("source", "", source)
+	}
+	for i := range from {
+		t.add("from", a.when(from[i].CreatedAt), from[i].ID+" "+from[i].said())
+	}
+	for _, e := range origin.Events {
+		t.add(string(e.Type), jsonform.Time(e.At), terminal.Clean(e.Actor, false))
+	}
+	t.print(a)
+	if origin.Missing > 0 {
+		a.note("%d more were erased or have expired", origin.Missing)
+	}
+	return nil
+}

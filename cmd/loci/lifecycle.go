@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/view"
+)
+
+// one is what the verbs for one memory have in common.
+type one struct {
+	ID             idArg  `arg:"" help:"The id of the memory."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the command repeatable: with the same key it is done once."`
+	place
+}
+
+// do runs a verb and shows the memory that is there then.
+func (c *one) do(
+	a *app, scope loci.Scope, verb func(context.Context, *loci.Memory, loci.ID) (view.Entry, error),
+) error {
+	id, err := c.ID.id()
+	if err != nil {
+		return err
+	}
+	m, err := a.memory(c.place, c.IdempotencyKey, scope)
+	if err != nil {
+		return err
+	}
+	e, err := verb(a.ctx, m, id)
+	if err != nil {
+		return err
+	}
+	shown := entryJSON(&e)
+	if a.json {
+		return a.printJSON(shown)
+	}
+	a.printf("%s\n", shown.ID)
+	return nil
+}
+
+type confirmCmd struct{ one }
+
+// Help is shown below the usage.
+func (*confirmCmd) Help() string {
+	return `The clock of its confidence starts anew: a memory that fades or has expired is live again.
+
+    loci confirm note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
+}
+
+// Run confirms a memory.
+func (c *confirmCmd) Run(a *app) error { return c.do(a, loci.ScopeWrite, view.Confirm) }
+
+type forgetCmd struct{ one }
+
+// Help is shown below the usage.
+func (*forgetCmd) Help() string {
+	return `No search, recall or context finds it any more. It stays readable by its id: loci restore brings it back, loci delete erases it.
+
+    loci forget note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
+}
+
+// Run forgets a memory.
+func (c *forgetCmd) Run(a *app) error { return c.do(a, loci.ScopeDelete, view.Forget) }
+
+type restoreCmd struct {
+	one
+	Version int64 `placeholder:"N" help:"What a fact or a note said in this version, as loci history shows it."`
+}
+
+// Help is shown below the usage.
+func (*restoreCmd) Help() string {
+	return `Prints the id of the memory that is there now: a superseded fact comes back as a new one, which supersedes the one that
+took its place.
+
+    loci restore note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77
+    loci restore note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --version 1`
+}
+
+// Run restores a memory.
+func (c *restoreCmd) Run(a *app) error {
+	return c.do(a, loci.ScopeWrite, func(ctx context.Context, m *loci.Memory, id loci.ID) (view.Entry, error) {
+		return view.Restore(ctx, m, id, c.Version)
+	})
+}
+
+type supersedeCmd struct {
+	one
+	Content  []string `arg:"" help:"What holds now; - reads it from standard input."`
+	Tag      []string `sep:"none" short:"t" placeholder:"TAG" help:"A tag of the new one; may be repeated."`
+	Metadata []string `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail of the new one; may be repeated."`
+}
+
+// Help is shown below the usage.
+func (*supersedeCmd) Help() string {
+	return `Prints the id of the new memory, which has the key of the old one. The old one stays as history; to correct what was
+wrong from the start, use loci update.
+
+    loci supersede note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 "Prefers aisle seats."`
+}
+
+// Run supersedes a memory.
+func (c *supersedeCmd) Run(a *app) error {
+	cfg, err := a.configure()
+	if err != nil {
+		return err
+	}
+	metadata, err := parseMetadata(c.Metadata)
+	if err != nil {
+		return err
+	}
+	content, err := a.words(c.Content, cfg.MaxContent)
+	if err != nil {
+		return err
+	}
+	return c.do(a, loci.ScopeWrite, func(ctx context.Context, m *loci.Memory, id loci.ID) (view.Entry, error) {
+		return view.Supersede(ctx, m, id, loci.NewFact{Content: content, Tags: c.Tag, Metadata: metadata})
+	})
+}
+
+type helpfulCmd struct{ one }
+
+// Help is shown below the usage.
+func (*helpfulCmd) Help() string {
+	return `A rule that keeps helping rises from candidate to established to proven.
+
+    loci helpful 01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
+}
+
+// Run counts a success.
+func (c *helpfulCmd) Run(a *app) error { return c.do(a, loci.ScopeWrite, view.Helpful) }
+
+type harmfulCmd struct {
+	one
+	Reason string `placeholder:"TEXT" help:"What went wrong, in one sentence."`
+}
+
+// Help is shown below the usage.
+func (*harmfulCmd) Help() string {
+	return `One harm weighs as much as four successes; a rule that keeps doing harm becomes a warning not to follow it.
+
+    loci harmful 01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --reason "It asked twice."`
+}
+
+// Run counts a harm.
+func (c *harmfulCmd) Run(a *app) error {
+	return c.do(a, loci.ScopeWrite, func(ctx context.Context, m *loci.Memory, id loci.ID) (view.Entry, error) {
+		return view.Harmful(ctx, m, id, c.Reason)
+	})
+}
+
+type reviewCmd struct {
+	Limit  int    `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
+	place
+}
+
+// Help is shown below the usage.
+func (*reviewCmd) Help() string {
+	return `Lists facts and rules that fade, rules that did harm and episodes that wait for consolidation. In a pipe each is a line:
+id, time, why, and content, with tabs between them.
+
+    loci review`
+}
+
+// Run lists what somebody should look at.
+func (c *reviewCmd) Run(a *app) error {
+	if c.Limit < 1 || c.Limit > 1000 {
+		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to 1000: for more, use --cursor", c.Limit)
+	}
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	due, next, err := view.Review(a.ctx, m, loci.Page{Limit: c.Limit, Cursor: c.Cursor})
+	if err != nil {
+		return err
+	}
+	type dueJSON struct {
+		memoryJSON
+		Reason string `json:"reason"`
+	}
+	out := []dueJSON{}
+	t := table{head: []string{"ID", "AGE", "WHY", "CONTENT"}}
+	for i := range due {
+		shown := entryJSON(&due[i].Entry)
+		out = append(out, dueJSON{shown, due[i].Reason})
+		t.add(shown.ID, a.when(shown.CreatedAt), due[i].Reason, shown.said())
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Memories   []dueJSON `json:"memories"`
+			NextCursor string    `json:"next_cursor,omitempty"`
+		}{out, next})
+	}
+	if len(out) == 0 {
+		a.note("nothing to look at")
+	}
+	t.print(a)
+	if next != "" {
+		a.note("there are more: --cursor %s", next)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/tool"
+	"github.com/loci-memory/loci/view"
+)
+
+type namespacesCmd struct {
+	Limit  int    `short:"n" default:"100" placeholder:"N" help:"At most so many, 1 to 1000. Default: 100."`
+	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
+	place
+}
+
+// Help is shown below the usage.
+func (*namespacesCmd) Help() string {
+	return `In a pipe each namespace is a line: its name, how many memories lie in it, how many of each kind, and "outside" where
+none of list, search and export looks unless --namespace says so, with tabs between them: there tools with a namespace of
+their own keep memories, and with the scope admin all others of the tenant.
+
+    loci namespaces
+    LOCI_SCOPES=read,admin loci namespaces --namespace ""`
+}
+
+// Run lists where memories lie.
+func (c *namespacesCmd) Run(a *app) error {
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	places, next, err := view.Places(a.ctx, m, loci.Page{Limit: c.Limit, Cursor: c.Cursor})
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Namespaces []view.Place `json:"namespaces"`
+		Outside    []view.Place `json:"outside"`
+		NextCursor string       `json:"next_cursor,omitempty"`
+	}{append([]view.Place{}, places...), []view.Place{}, next}
+	if c.Cursor == "" {
+		if out.Outside, err = a.outside(m); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	t := table{head: []string{"NAMESPACE", "MEMORIES", "KINDS", "WHERE"}}
+	for i, p := range append(out.Namespaces, out.Outside...) {
+		var kinds []string
+		for _, k := range slices.Sorted(maps.Keys(p.Counts)) {
+			kinds = append(kinds, fmt.Sprintf("%d %s", p.Counts[k], k))
+		}
+		where := ""
+		if i >= len(out.Namespaces) {
+			where = "outside"
+		}
+		t.add(p.Namespace.String(), fmt.Sprint(p.Total), strings.Join(kinds, ", "), where)
+	}
+	t.print(a)
+	if next != "" {
+		a.note("there are more: --cursor %s", next)
+	}
+	return nil
+}
+
+// outside counts what lies where a handle does not look: with the scope admin in all
+// other namespaces of the tenant, else in those that the configured tools have.
+func (a *app) outside(m *loci.Memory) (places []view.Place, err error) {
+	at := func(n loci.Namespace) (*loci.Memory, error) {
+		v := m.View()
+		v.Namespace = n
+		return a.engine.Memory(v)
+	}
+	if !a.principal.May(loci.ScopeAdmin) {
+		set, err := tool.New(a.engine, a.cfg.Tools(a.logger()))
+		if err != nil {
+			return nil, err
+		}
+		return view.Outside(a.ctx, m, set.Places(a.principal), at)
+	}
+	whole, err := at(loci.Namespace{})
+	if err != nil {
+		return nil, err
+	}
+	places = []view.Place{}
+	for page := (loci.Page{Limit: 1000}); ; {
+		all, next, err := view.Places(a.ctx, whole, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range all {
+			if !m.Namespace().Contains(p.Namespace) {
+				places = append(places, p)
+			}
+		}
+		if page.Cursor = next; next == "" {
+			return places, nil
+		}
+	}
+}
+
+// noteOutside says how much an export of a handle leaves out.
+func (a *app) noteOutside(m *loci.Memory) (left int64, err error) {
+	outside, err := a.outside(m)
+	for _, p := range outside {
+		left += p.Total
+	}
+	if left > 0 {
+		a.note("%d memories in %d other namespaces are not in it: see loci namespaces", left, len(outside))
+	}
+	return left, err
+}

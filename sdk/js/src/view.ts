@@ -1,0 +1,185 @@
+import { on, segment, type CallOptions, type Transport } from "./transport.js";
+import { entry, shapes } from "./reply.js";
+import type { Event } from "./memories.js";
+
+export type MemoryKind = "note" | "fact" | "rule" | "episode" | "item" | "session" | "message" | "file" | "thread" | (string & {});
+export type MemoryState = "live" | "fading" | "waiting" | "superseded" | "forgotten" | "expired";
+export type LinkType = "derived_from" | "supports" | "contradicts" | "supersedes" | "related_to";
+
+/** A memory of any kind. */
+export interface MemoryEntry {
+  id: string;
+  kind: MemoryKind;
+  state: MemoryState;
+  /** Relative to the caller's own. */
+  namespace: string[];
+  /** The key of a fact that has one. */
+  subject?: string;
+  predicate?: string;
+  scope?: string;
+  /** Of an item; the id of a session or a thread, the path of a file. */
+  key?: string;
+  content?: string;
+  value?: unknown;
+  tags: string[];
+  metadata?: Record<string, unknown>;
+  /** What is only of its kind, such as the maturity of a rule. */
+  details?: Record<string, unknown>;
+  confidence?: number;
+  supersedes?: string;
+  superseded_by?: string;
+  version: number;
+  created_at: string;
+  updated_at: string;
+  confirmed_at?: string;
+  expires_at?: string;
+  source?: Record<string, unknown>;
+}
+
+export interface MemoriesQuery {
+  /** Absent: all but messages. */
+  kind?: MemoryKind[];
+  /** Absent: those that are found: live, fading and waiting. */
+  state?: MemoryState[];
+  tag?: string[];
+  /** Conditions on metadata, the subject and predicate of facts, and the fields of items. */
+  filter?: Record<string, unknown>;
+  /** In or below it, such as trips/2026, relative to the client's own. */
+  namespace?: string;
+  /** A time: the facts and notes that were believed then. */
+  as_of?: string;
+}
+
+export interface Link {
+  from: string;
+  type: LinkType;
+  to: string;
+  created_at: string;
+}
+
+export interface Place {
+  namespace: string[];
+  /** By kind, in every state; notes count as facts. */
+  counts: Record<string, number>;
+  total: number;
+}
+
+/** Memories of every kind in one view, and the verbs of their lifecycle. */
+export class Memories {
+  readonly #t: Transport;
+  constructor(t: Transport) {
+    this.#t = t;
+  }
+
+  /** A page, newest first; `next_cursor` goes on. */
+  list(query: MemoriesQuery & { limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ memories: MemoryEntry[]; next_cursor?: string }> {
+    const { filter, ...rest } = query;
+    const sent = { ...rest, ...(filter === undefined ? {} : { filter: JSON.stringify(filter) }) };
+    return this.#t.send({ method: "GET", path: "/v1/memories", reply: shapes.memories, query: sent }, o);
+  }
+
+  /** Goes through memories page by page, newest first. */
+  async *all(query: MemoriesQuery = {}, o?: CallOptions): AsyncGenerator<MemoryEntry, void, undefined> {
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.list({ ...query, limit: 500, ...(cursor === undefined ? {} : { cursor }) }, o);
+      yield* page.memories;
+      if (!page.next_cursor) return;
+      cursor = on(cursor, page.next_cursor, "memories");
+    }
+  }
+
+  /** Reads one in full; of a file what it says. */
+  async get(id: string, o?: CallOptions): Promise<MemoryEntry> {
+    return this.#t.send({ method: "GET", path: this.#path(id), reply: entry }, o);
+  }
+
+  /** Erases one with all that belongs to it: its bytes leave the store. */
+  async delete(id: string, o?: CallOptions): Promise<void> {
+    return this.#t.send({ method: "DELETE", path: this.#path(id), reply: "nothing", writes: true }, o);
+  }
+
+  /** Says that a note, a fact or a rule still holds. */
+  async confirm(id: string, o?: CallOptions): Promise<MemoryEntry> {
+    return this.#change(id, "confirm", undefined, o);
+  }
+
+  /** Takes a note, a fact, a rule or an episode out of every search; `restore` brings it back. */
+  async forget(id: string, o?: CallOptions): Promise<MemoryEntry> {
+    return this.#change(id, "forget", undefined, o);
+  }
+
+  /** Brings back what was forgotten or superseded; with `version` what a fact said then. Returns what is there now. */
+  async restore(id: string, given: { version?: number } = {}, o?: CallOptions): Promise<MemoryEntry> {
+    return this.#change(id, "restore", given, o);
+  }
+
+  /** Stores a fact or a note in the place of another, under its key, and returns the new one. */
+  async supersede(
+    id: string,
+    given: {
+      content?: string;
+      value?: Record<string, unknown>;
+      tags?: string[];
+      metadata?: Record<string, unknown>;
+      importance?: number;
+      permanence?: string;
+    },
+    o?: CallOptions,
+  ): Promise<MemoryEntry> {
+    return this.#change(id, "supersede", given, o);
+  }
+
+  /** Counts that a rule helped. */
+  async helpful(id: string, o?: CallOptions): Promise<MemoryEntry> {
+    return this.#change(id, "helpful", undefined, o);
+  }
+
+  /** Counts that a rule did harm, and why. */
+  async harmful(id: string, given: { reason?: string } = {}, o?: CallOptions): Promise<MemoryEntry> {
+    return this.#change(id, "harmful", given, o);
+  }
+
+  /** What a memory was before: its earlier texts, newest first, and the facts of its key, oldest first. */
+  async history(id: string, o?: CallOptions): Promise<{ revisions: Record<string, unknown>[]; chain: MemoryEntry[] }> {
+    return this.#t.send({ method: "GET", path: `${this.#path(id)}/history`, reply: shapes.past }, o);
+  }
+
+  /** Where a memory comes from. */
+  async provenance(id: string, o?: CallOptions): Promise<{ source: Record<string, unknown>; from: MemoryEntry[]; missing: number; events: Event[] }> {
+    return this.#t.send({ method: "GET", path: `${this.#path(id)}/provenance`, reply: shapes.origin }, o);
+  }
+
+  /** The links from and to a memory. */
+  async links(id: string, o?: CallOptions): Promise<Link[]> {
+    return (await this.#t.send<{ links: Link[] }>({ method: "GET", path: `${this.#path(id)}/links`, reply: shapes.links }, o)).links;
+  }
+
+  /** Links a memory to another, and returns the links of the first. */
+  async link(id: string, type: LinkType, to: string, o?: CallOptions): Promise<Link[]> {
+    const body = { link_type: type, to };
+    return (await this.#t.send<{ links: Link[] }>({ method: "POST", path: `${this.#path(id)}/links`, reply: shapes.links, body, writes: true }, o)).links;
+  }
+
+  /** A page of what somebody should look at: what fades, rules that did harm, episodes that wait. */
+  review(query: { limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ memories: (MemoryEntry & { reason: string })[]; next_cursor?: string }> {
+    return this.#t.send({ method: "GET", path: "/v1/review", reply: shapes.memories, query }, o);
+  }
+
+  /** Where memories lie, with counts; `outside` is where tools keep some that no list here shows. */
+  namespaces(query: { limit?: number; cursor?: string } = {}, o?: CallOptions): Promise<{ namespaces: Place[]; outside: Place[]; next_cursor?: string }> {
+    return this.#t.send({ method: "GET", path: "/v1/namespaces", reply: shapes.places, query }, o);
+  }
+
+  /** How many memories there are, by kind and state. */
+  stats(o?: CallOptions): Promise<{ counts: Record<string, number>; total: number; states: Record<string, unknown> }> {
+    return this.#t.send({ method: "GET", path: "/v1/stats", reply: shapes.stats }, o);
+  }
+
+  #path(id: string): string {
+    return `/v1/memories/${segment("id", id)}`;
+  }
+
+  #change(id: string, verb: string, body: object | undefined, o?: CallOptions): Promise<MemoryEntry> {
+    return this.#t.send({ method: "POST", path: `${this.#path(id)}/${verb}`, reply: entry, writes: true, ...(body === undefined ? {} : { body }) }, o);
+  }
+}

@@ -1,0 +1,77 @@
+"""Requests about memories of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loci_memory.calls.call import JSON, Call, field, given, nothing, segment
+from loci_memory.replies import DuePage, Entry, EntryPage, Links, Origin, Past, Places, Stats
+
+
+def page(query: JSON) -> Call[EntryPage]:
+    return Call("GET", "/v1/memories", EntryPage, query=given(**query))
+
+
+def get(id: str) -> Call[Entry]:
+    return Call("GET", _path(id), Entry)
+
+
+def delete(id: str) -> Call[None]:
+    return Call("DELETE", _path(id), None, read=nothing, once=True)
+
+
+def change(id: str, verb: str, body: JSON | None = None) -> Call[Entry]:
+    return Call("POST", _path(id) + "/" + verb, Entry, body, once=True)
+
+
+def supersede(
+    id: str,
+    content: str | None,
+    value: Mapping[str, Any] | None,
+    tags: Sequence[str] | None,
+    metadata: Mapping[str, Any] | None,
+    importance: float | None,
+    permanence: str | None,
+) -> Call[Entry]:
+    body = given(
+        content=content,
+        value=None if value is None else dict(value),
+        tags=None if tags is None else list(tags),
+        metadata=None if metadata is None else dict(metadata),
+        importance=importance,
+        permanence=permanence,
+    )
+    return change(id, "supersede", body)
+
+
+def history(id: str) -> Call[Past]:
+    return Call("GET", _path(id) + "/history", Past)
+
+
+def provenance(id: str) -> Call[Origin]:
+    return Call("GET", _path(id) + "/provenance", Origin)
+
+
+def links(id: str) -> Call[list[JSON]]:
+    return Call("GET", _path(id) + "/links", Links, read=field("links"))
+
+
+def link(id: str, type: str, to: str) -> Call[list[JSON]]:
+    return Call("POST", _path(id) + "/links", Links, {"link_type": type, "to": to}, read=field("links"), once=True)
+
+
+def review(limit: int | None, cursor: str | None) -> Call[DuePage]:
+    return Call("GET", "/v1/review", DuePage, query=given(limit=limit, cursor=cursor))
+
+
+def namespaces(limit: int | None, cursor: str | None) -> Call[Places]:
+    return Call("GET", "/v1/namespaces", Places, query=given(limit=limit, cursor=cursor))
+
+
+def stats() -> Call[Stats]:
+    return Call("GET", "/v1/stats", Stats)
+
+
+def _path(id: str) -> str:
+    return "/v1/memories/" + segment("id", id)

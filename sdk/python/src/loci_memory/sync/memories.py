@@ -1,0 +1,142 @@
+# Made by generate.py from loci_memory/aio: change that and run it again.
+"""Memories of every kind in one view, and the verbs of their lifecycle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loci_memory.calls import JSON, view
+from loci_memory.calls.call import given, on
+from loci_memory.replies import DuePage, Entry, EntryPage, Origin, Past, Places, Stats
+from loci_memory.transport import Transport
+
+
+class Memories:
+    """Notes, facts, rules, episodes, items, sessions, messages, files and threads."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def page(
+        self,
+        *,
+        kind: Sequence[str] | None = None,
+        state: Sequence[str] | None = None,
+        tag: Sequence[str] | None = None,
+        filter: Mapping[str, Any] | None = None,
+        namespace: str | None = None,
+        as_of: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> EntryPage:
+        """Reads a page, newest first; without `kind` of all but messages, without `state` of those that are found.
+
+        `filter` has conditions on metadata, the subject and predicate of facts, and the fields of items.
+        `namespace` is relative to the client's own, such as trips/2026. `as_of` is a time: the facts and
+        notes that were believed then.
+        """
+        query = {
+            "kind": None if kind is None else list(kind),
+            "state": None if state is None else list(state),
+            "tag": None if tag is None else list(tag),
+            "filter": None if filter is None else json.dumps(dict(filter)),
+            "namespace": namespace,
+            "as_of": as_of,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return self._transport.run(view.page(query))
+
+    def all(
+        self,
+        *,
+        kind: Sequence[str] | None = None,
+        state: Sequence[str] | None = None,
+        tag: Sequence[str] | None = None,
+        filter: Mapping[str, Any] | None = None,
+        namespace: str | None = None,
+        as_of: str | None = None,
+    ) -> Iterator[Entry]:
+        """Goes through memories page by page, newest first; see `page`."""
+        cursor: str | None = None
+        while True:
+            page = self.page(kind=kind, state=state, tag=tag, filter=filter, namespace=namespace, as_of=as_of, limit=500, cursor=cursor)
+            for memory in page["memories"]:
+                yield memory
+            if not page.get("next_cursor"):
+                return
+            cursor = on(cursor, page["next_cursor"], "memories")
+
+    def get(self, id: str) -> Entry:
+        """Reads one in full; of a file what it says."""
+        return self._transport.run(view.get(id))
+
+    def delete(self, id: str, *, idempotency_key: str | None = None) -> None:
+        """Erases one with all that belongs to it: its bytes leave the store."""
+        self._transport.run(view.delete(id), idempotency_key=idempotency_key)
+
+    def confirm(self, id: str, *, idempotency_key: str | None = None) -> Entry:
+        """Says that a note, a fact or a rule still holds."""
+        return self._transport.run(view.change(id, "confirm"), idempotency_key=idempotency_key)
+
+    def forget(self, id: str, *, idempotency_key: str | None = None) -> Entry:
+        """Takes a note, a fact, a rule or an episode out of every search; `restore` brings it back."""
+        return self._transport.run(view.change(id, "forget"), idempotency_key=idempotency_key)
+
+    def restore(self, id: str, *, version: int | None = None, idempotency_key: str | None = None) -> Entry:
+        """Brings back what was forgotten or superseded; with `version` what a fact said then. Returns what is there now."""
+        return self._transport.run(view.change(id, "restore", given(version=version)), idempotency_key=idempotency_key)
+
+    def supersede(
+        self,
+        id: str,
+        content: str | None = None,
+        *,
+        value: Mapping[str, Any] | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        importance: float | None = None,
+        permanence: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Entry:
+        """Stores a fact or a note in the place of another, under its key, and returns the new one."""
+        call = view.supersede(id, content, value, tags, metadata, importance, permanence)
+        return self._transport.run(call, idempotency_key=idempotency_key)
+
+    def helpful(self, id: str, *, idempotency_key: str | None = None) -> Entry:
+        """Counts that a rule helped."""
+        return self._transport.run(view.change(id, "helpful"), idempotency_key=idempotency_key)
+
+    def harmful(self, id: str, reason: str | None = None, *, idempotency_key: str | None = None) -> Entry:
+        """Counts that a rule did harm, and why."""
+        return self._transport.run(view.change(id, "harmful", given(reason=reason)), idempotency_key=idempotency_key)
+
+    def history(self, id: str) -> Past:
+        """Reads what a memory was before."""
+        return self._transport.run(view.history(id))
+
+    def provenance(self, id: str) -> Origin:
+        """Reads where a memory comes from."""
+        return self._transport.run(view.provenance(id))
+
+    def links(self, id: str) -> list[JSON]:
+        """Lists the links from and to a memory."""
+        return self._transport.run(view.links(id))
+
+    def link(self, id: str, type: str, to: str, *, idempotency_key: str | None = None) -> list[JSON]:
+        """Links a memory to another: derived_from, supports, contradicts, supersedes or related_to."""
+        return self._transport.run(view.link(id, type, to), idempotency_key=idempotency_key)
+
+    def review(self, *, limit: int | None = None, cursor: str | None = None) -> DuePage:
+        """Reads a page of what somebody should look at: what fades, rules that did harm, episodes that wait."""
+        return self._transport.run(view.review(limit, cursor))
+
+    def namespaces(self, *, limit: int | None = None, cursor: str | None = None) -> Places:
+        """Reads where memories lie, with counts; `outside` is where tools keep some that no list here shows."""
+        return self._transport.run(view.namespaces(limit, cursor))
+
+    def stats(self) -> Stats:
+        """Counts memories by kind and state."""
+        return self._transport.run(view.stats())

@@ -1,0 +1,60 @@
+// Memories of every kind in one view, and the verbs of their lifecycle.
+import { LociClient, LociError } from "loci-memory";
+import { startServer } from "./server.js";
+
+const server = await startServer({ tools: "all", env: { LOCI_AGENT: "butler" } });
+afterAll(() => server.stop());
+const client = new LociClient({ baseUrl: server.url });
+const of = async (kind) => (await client.memories.list({ kind: [kind] })).memories[0];
+
+beforeAll(async () => {
+  await client.notes.save({ content: "Prefers window seats.", tags: ["travel"] });
+  await client.tools.call("memory_store_fact", { subject: "user", predicate: "favorite_color", content: "blue *and* [green](x)" });
+  await client.tools.call("memory_store_rule", { content: "Ask before booking." });
+  await client.tools.call("memory_store_episode", { content: "Asked about seats.", butler: "butler" });
+  await client.items.put(["docs"], "k1", { title: "Trip" });
+  await client.sessions.append("chat", [{ role: "user", content: "Where do I sit?" }]);
+  await client.files.write("/notes/today", "Call Marta.");
+});
+
+it("lists every kind", async () => {
+  const kinds = [];
+  for await (const m of client.memories.all()) kinds.push(m.kind);
+  expect(kinds).toEqual(["file", "session", "item", "episode", "rule", "fact", "note"]);
+  const { memories } = await client.memories.list({ filter: { subject: "user" } });
+  expect(memories).toMatchObject([{ kind: "fact", subject: "user", predicate: "favorite_color", state: "live" }]);
+  expect((await client.memories.list({ kind: ["item"], filter: { subject: "user" } })).memories).toEqual([]);
+  expect(await client.memories.get((await of("file")).id)).toMatchObject({ key: "/notes/today", content: "Call Marta." });
+  expect((await client.memories.namespaces()).namespaces[1]).toEqual({ namespace: ["docs"], counts: { item: 1 }, total: 1 });
+  expect((await client.memories.stats()).counts.rule).toBe(1);
+  await expect(client.memories.list({ kind: ["notes"] })).rejects.toThrow("Invalid kind");
+});
+
+it("has the verbs of their lifecycle", async () => {
+  const [note, rule] = [(await of("note")).id, (await of("rule")).id];
+  expect((await client.memories.confirm(note)).state).toBe("live");
+  expect((await client.memories.forget(note)).state).toBe("forgotten");
+  expect((await client.memories.list({ state: ["forgotten"] })).memories).toHaveLength(1);
+  expect((await client.memories.restore(note)).content).toBe("Prefers window seats.");
+  const newer = await client.memories.supersede(note, { content: "Prefers aisle seats." });
+  expect(newer.supersedes).toBe(note);
+  expect((await client.memories.history(note)).chain.map((m) => m.state)).toEqual(["superseded", "live"]);
+  expect((await client.memories.restore(note)).supersedes).toBe(newer.id);
+  expect((await client.memories.provenance(newer.id)).from[0].id).toBe(note);
+  expect((await client.memories.helpful(rule)).details).toMatchObject({ success_count: 1 });
+  expect((await client.memories.harmful(rule, { reason: "It asked twice." })).details).toMatchObject({ harmful_reasons: ["It asked twice."] });
+  expect((await client.memories.review()).memories.map((m) => m.kind)).toEqual(["episode", "rule"]);
+  expect(await client.memories.link(newer.id, "supports", rule)).toContainEqual(expect.objectContaining({ type: "supports", to: rule }));
+  expect(await client.memories.links(rule)).toHaveLength(1);
+  const refused = await client.memories.confirm((await of("file")).id).catch((e) => e);
+  expect(refused).toBeInstanceOf(LociError);
+  expect(refused.recovery).toContain("Write the file");
+});
+
+it("deletes by any id", async () => {
+  for (const kind of ["file", "message", "session", "item", "episode", "rule"]) {
+    const { id } = await of(kind);
+    await client.memories.delete(id);
+    await expect(client.memories.get(id)).rejects.toThrow("no memory");
+  }
+});

@@ -1,0 +1,92 @@
+"""Memories of every kind in one view, and the verbs of their lifecycle."""
+
+import asyncio
+
+import pytest
+from conftest import Server
+
+from loci_memory import AsyncLoci, Loci, LociError
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """A server whose agents have every family, and a memory of every kind by its kind."""
+    server = Server(tmp_path_factory.mktemp("loci"), flags=("--user", "ann", "--agent", "butler", "--tools", "all"))
+    with Loci(server.url) as client:
+        call = client.tools.call
+        client.notes.save("Prefers window seats.", tags=["travel"])
+        call("memory_store_fact", {"subject": "user", "predicate": "favorite_color", "content": "blue *and* [green](x)"})
+        call("memory_store_rule", {"content": "Ask before booking."})
+        call("memory_store_episode", {"content": "Asked about seats.", "butler": "butler"})
+        client.items.put(["docs"], "k1", {"title": "Trip"})
+        client.sessions.append("chat", [{"role": "user", "content": "Where do I sit?"}])
+        client.files.write("/notes/today", "Call Marta.")
+        yield client, server.url
+    server.stop()
+
+
+KINDS = ["note", "fact", "rule", "episode", "item", "session", "file", "message"]
+
+
+def of(client, kind):
+    [one] = client.memories.page(kind=[kind])["memories"]
+    return one
+
+
+def test_lists_know_every_kind(everything):
+    client, _ = everything
+    assert [m["kind"] for m in client.memories.all()] == ["file", "session", "item", "episode", "rule", "fact", "note"]
+    fact = of(client, "fact")
+    assert (fact["subject"], fact["predicate"], fact["state"]) == ("user", "favorite_color", "live")
+    assert (of(client, "episode")["state"], of(client, "item")["key"], of(client, "file")["key"]) == ("waiting", "k1", "/notes/today")
+    assert client.memories.get(of(client, "file")["id"])["content"] == "Call Marta."
+    assert [m["id"] for m in client.memories.all(filter={"subject": "user"})] == [fact["id"]]
+    assert client.memories.page(kind=["item"], filter={"subject": "user"})["memories"] == []
+    assert [m["kind"] for m in client.memories.all(namespace="docs")] == ["item"]
+    first = client.memories.page(limit=1)
+    assert first["next_cursor"] and client.memories.page(limit=1, cursor=first["next_cursor"])["memories"][0]["kind"] == "session"
+    assert client.memories.namespaces()["namespaces"][1]["counts"] == {"item": 1}
+    assert client.memories.stats()["counts"]["rule"] == 1
+    with pytest.raises(LociError, match="Invalid kind"):
+        client.memories.page(kind=["notes"])
+
+
+def test_verbs(everything):
+    client, _ = everything
+    memories, note, rule = client.memories, of(client, "note")["id"], of(client, "rule")["id"]
+    assert memories.confirm(note)["state"] == "live"
+    assert memories.forget(note)["state"] == "forgotten" and memories.page(kind=["note"])["memories"] == []
+    assert [m["id"] for m in memories.all(state=["forgotten"])] == [note]
+    assert memories.restore(note)["content"] == "Prefers window seats."
+    newer = memories.supersede(note, "Prefers aisle seats.", tags=["travel"])
+    assert newer["supersedes"] == note and [m["state"] for m in memories.history(note)["chain"]] == ["superseded", "live"]
+    assert memories.restore(note)["supersedes"] == newer["id"]
+    assert memories.provenance(newer["id"])["from"][0]["id"] == note
+    assert memories.helpful(rule)["details"]["success_count"] == 1
+    assert memories.harmful(rule, "It asked twice.")["details"]["harmful_reasons"] == ["It asked twice."]
+    assert [m["kind"] for m in memories.review()["memories"]] == ["episode", "rule"]
+    assert memories.link(newer["id"], "supports", rule) and memories.links(rule)[-1]["to"] == rule
+    version = client.notes.update(note := of(client, "note")["id"], content="Sits anywhere.")["version"]
+    assert memories.restore(note, version=version - 1)["content"] == "Prefers window seats."
+    for kind, says in [("item", "Put the item again"), ("session", "Append to the session"), ("file", "Write the file"), ("episode", "Forget or delete it")]:
+        with pytest.raises(LociError) as refused:
+            memories.confirm(of(client, kind)["id"])
+        assert kind in str(refused.value) and says in refused.value.recovery
+
+
+def test_waiting_and_not(everything):
+    _, url = everything
+
+    async def main():
+        async with AsyncLoci(url) as client:
+            return [m["kind"] async for m in client.memories.all(kind=["rule", "message"])]
+
+    assert asyncio.run(main()) == ["message", "rule"]
+
+
+def test_delete_takes_every_id(everything):
+    client, _ = everything
+    for kind in ("file", "message", "session", "item", "episode", "rule"):
+        client.memories.delete(id := of(client, kind)["id"])
+        with pytest.raises(LociError, match="no memory"):
+            client.memories.get(id)

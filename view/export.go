@@ -1,0 +1,161 @@
+package view
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/loci-memory/loci"
+)
+
+// Export writes the memories that a query selects as [loci.Memory.Export] writes all of
+// them: those that stand for themselves by kind and state, the others by kind alone and
+// whole. Tags, Where and AsOf must not be set. It returns the number of records.
+func Export(
+	ctx context.Context, m *loci.Memory, w io.Writer, q Query, progress func(done int64),
+) (n int64, err error) {
+	if len(q.Tags) > 0 || !q.Where.IsZero() || !q.AsOf.IsZero() {
+		return 0, loci.Errorf(loci.Invalid, "an export is chosen by kind and state alone")
+	}
+	if len(q.Kinds) == 0 && len(q.States) == 0 {
+		return m.Export(ctx, w, progress)
+	}
+	if len(q.States) == 0 {
+		q.States = States
+	}
+	f := &filter{out: bufio.NewWriter(w), kept: map[loci.ID]bool{}, whole: map[loci.Kind]bool{}}
+	if err := f.choose(ctx, m, q); err != nil {
+		return 0, err
+	}
+	in, out := io.Pipe()
+	exported := make(chan error, 1)
+	go func() {
+		_, err := m.Export(ctx, out, progress)
+		exported <- errors.Join(err, out.CloseWithError(err))
+	}()
+	err = f.lines(in)
+	_ = in.CloseWithError(err) // the export ends, too
+	if failed := <-exported; err == nil && failed != nil {
+		err = failed
+	}
+	if err != nil {
+		return f.end.Records, err
+	}
+	return f.end.Records, f.out.Flush()
+}
+
+// A filter lets the lines of an export through that were chosen.
+type filter struct {
+	out   *bufio.Writer
+	kept  map[loci.ID]bool   // records, those written of whole kinds too
+	whole map[loci.Kind]bool // kinds of which every record is
+	end   struct {
+		Type      string `json:"type"`
+		Records   int64  `json:"records,omitempty"`
+		Revisions int64  `json:"revision_lines,omitempty"`
+		Links     int64  `json:"links,omitempty"`
+	}
+}
+
+// choose finds what a query selects.
+func (f *filter) choose(ctx context.Context, m *loci.Memory, q Query) error {
+	if err := checkNames(m, q.Kinds, q.States); err != nil {
+		return err
+	}
+	var single []loci.Kind
+	for _, s := range shapes(m) {
+		asked := len(q.Kinds) == 0 || slices.Contains(q.Kinds, s.name)
+		switch {
+		case s.memory && (asked || s.kind == loci.KindFact && slices.Contains(q.Kinds, KindNote)):
+			if asked {
+				single = append(single, s.name)
+			}
+			if s.kind == loci.KindFact && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, KindNote)) {
+				single = append(single, KindNote)
+			}
+		case !s.memory && asked && slices.Contains(q.States, Live):
+			for _, k := range s.feature.Kinds() { // with an owner go its parts
+				f.whole[k.Kind] = true
+			}
+		}
+	}
+	if len(single) == 0 {
+		return nil
+	}
+	q.Kinds = single
+	for page := (loci.Page{Limit: 500}); ; {
+		entries, next, err := List(ctx, m, q, page)
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			f.kept[entries[i].ID] = true
+		}
+		if page.Cursor = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// lines reads an export and writes what is kept of it.
+func (f *filter) lines(in io.Reader) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		if len(line) == 0 || err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		}
+		if err := f.line(line); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *filter) line(line []byte) error {
+	var known struct {
+		Type string    `json:"type"`
+		Kind loci.Kind `json:"kind"`
+		ID   loci.ID   `json:"id"`
+		From loci.ID   `json:"from"`
+		To   loci.ID   `json:"to"`
+	}
+	if err := json.Unmarshal(line, &known); err != nil {
+		return &loci.Error{Code: loci.Internal, Op: "filter export", Err: err}
+	}
+	switch known.Type {
+	case "record":
+		if f.whole[known.Kind] {
+			f.kept[known.ID] = true
+		}
+		if !f.kept[known.ID] {
+			return nil
+		}
+		f.end.Records++
+	case "revision":
+		if !f.kept[known.ID] {
+			return nil
+		}
+		f.end.Revisions++
+	case "link":
+		if !f.kept[known.From] || !f.kept[known.To] {
+			return nil
+		}
+		f.end.Links++
+	case "end":
+		f.end.Type = "end"
+		data, err := loci.MarshalJSON(f.end)
+		if err != nil {
+			return err
+		}
+		line = append(bytes.TrimSpace(data), '\n')
+	}
+	_, err := f.out.Write(line)
+	return err
+}

@@ -1,0 +1,311 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// A Query selects memories. Each condition that is set must hold.
+type Query struct {
+	Kinds  []loci.Kind // of these, as [Kinds] names them; none: all but those that are parts, such as messages
+	States []State     // in one of these; none: [Current]
+	Tags   []string    // has all of them
+	Where  loci.Where  // on metadata, the key of a fact, the fields of an item
+
+	AsOf time.Time // the facts that were believed at this moment, in the words of then; zero: now
+}
+
+// A selection is a query, checked.
+type selection struct {
+	shapes []shape
+	names  []loci.Kind // wanted; none: every kind of filter
+	states []State
+	filter loci.Filter
+}
+
+// check refuses kinds and states that there are not, and makes the filter that selects
+// at least what the query does.
+func (q *Query) check(m *loci.Memory) (s selection, err error) {
+	s.shapes, s.names, s.states = shapes(m), q.Kinds, q.States
+	if err := checkNames(m, q.Kinds, q.States); err != nil {
+		return s, err
+	}
+	if len(s.states) == 0 {
+		s.states = Current
+	}
+	s.filter = reach(m, m.Now())
+	s.filter.Where = q.Where
+	if s.filter.Tags, err = loci.CheckTags(q.Tags); err != nil {
+		return s, err
+	}
+	for _, k := range s.shapes {
+		asked := slices.Contains(s.names, k.name) || k.kind == loci.KindFact && slices.Contains(s.names, KindNote)
+		if asked || len(s.names) == 0 && !k.part {
+			s.filter.Kinds = append(s.filter.Kinds, k.kind)
+			s.filter.NotLive = s.filter.NotLive || !k.memory // what is live is the feature's to say
+		}
+	}
+	for _, state := range s.states {
+		s.filter.NotLive = s.filter.NotLive || !slices.Contains(Current, state)
+	}
+	if len(s.states) == 1 && s.states[0] == Superseded { // only facts are, and few of them
+		s.filter.Statuses = []string{string(loci.Superseded)}
+	}
+	return s, nil
+}
+
+func checkNames(m *loci.Memory, kinds []loci.Kind, states []State) error {
+	all := Kinds(m)
+	for _, k := range kinds {
+		if !slices.Contains(all, k) {
+			return loci.OneOf("kind", string(k), all...)
+		}
+	}
+	for _, state := range states {
+		if !slices.Contains(States, state) {
+			return loci.OneOf("state", string(state), States...)
+		}
+	}
+	return nil
+}
+
+// takes reports whether an entry is selected.
+func (s *selection) takes(e *Entry) bool {
+	return slices.Contains(s.states, e.State) && (len(s.names) == 0 || slices.Contains(s.names, e.Kind))
+}
+
+// entry shows a record; false: it is not selected.
+func (s *selection) entry(ctx context.Context, m *loci.Memory, r *loci.Record, at time.Time) (Entry, bool, error) {
+	e, err := entryOf(ctx, m, s.shapes, r, at, false)
+	if errors.Is(err, errPart) {
+		return e, false, nil
+	}
+	return e, err == nil && s.takes(&e), err
+}
+
+// scanned is how many records List reads at once when the first page did not hold enough
+// that are wanted: a page costs a store as much as what it looks through, not as it returns.
+const scanned = 1000
+
+// List lists memories of every kind, newest first; sessions by their last activity. next
+// continues the list; "" is its end.
+func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries []Entry, next string, err error) {
+	page.Limit = cmp.Or(page.Limit, 100)
+	if !q.AsOf.IsZero() {
+		return believed(ctx, m, q, page)
+	}
+	s, err := q.check(m)
+	if err != nil {
+		return nil, "", err
+	}
+	return gather(ctx, m, s.filter, page, func(r *loci.Record) (Entry, bool, error) {
+		return s.entry(ctx, m, r, s.filter.At)
+	})
+}
+
+// gather reads records that a filter selects until enough of them were taken. next is the
+// cursor behind the last one; "" is the end.
+func gather[T any](
+	ctx context.Context, m *loci.Memory, f loci.Filter, page loci.Page, take func(*loci.Record) (T, bool, error),
+) (taken []T, next string, err error) {
+	for limit := page.Limit; ; page.Limit = scanned {
+		records, cursor, err := m.Records(ctx, f, page)
+		if err != nil {
+			return nil, "", err
+		}
+		for i := range records {
+			one, ok, err := take(&records[i])
+			if err != nil {
+				return nil, "", err
+			}
+			if !ok {
+				continue
+			}
+			if taken = append(taken, one); len(taken) < limit {
+				continue
+			}
+			if i == len(records)-1 {
+				return taken, cursor, nil
+			}
+			page.Limit, page.NoText = i+1, true // once more, for the cursor behind the last one
+			_, cursor, err = m.Records(ctx, f, page)
+			return taken, cursor, err
+		}
+		if page.Cursor = cursor; cursor == "" {
+			return taken, "", nil
+		}
+	}
+}
+
+// believed lists the facts that were believed at a moment.
+func believed(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries []Entry, next string, err error) {
+	for _, k := range q.Kinds {
+		if k != loci.KindFact && k != KindNote {
+			return nil, "", loci.Errorf(loci.Invalid, "as_of reads facts and notes: leave out kind %q", k)
+		}
+	}
+	if len(q.States) > 0 || !q.Where.IsZero() {
+		return nil, "", loci.Errorf(loci.Invalid, "as_of goes with kind and tags alone: leave out state and filter")
+	}
+	facts, next, err := AsOf(ctx, m, AsOfQuery{Valid: q.AsOf, Known: q.AsOf, Tags: q.Tags}, page)
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range facts {
+		r, err := record(ctx, m, facts[i].ID)
+		if err != nil {
+			return nil, "", err
+		}
+		e, err := Of(ctx, m, r, q.AsOf)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, e.Kind) {
+			continue
+		}
+		e.State, e.Content, e.Value = stateOf(facts[i].Validity), facts[i].Content, facts[i].Value
+		e.Tags, e.Version, e.UpdatedAt = append([]string{}, facts[i].Tags...), facts[i].Version, facts[i].UpdatedAt
+		e.SupersededBy = facts[i].SupersededBy
+		entries = append(entries, e)
+	}
+	return entries, next, nil
+}
+
+// record reads a record that the handle may read, whatever its state; NotFound: there is
+// none, or its time is over.
+func record(ctx context.Context, m *loci.Memory, id loci.ID) (*loci.Record, error) {
+	f := reach(m, m.Now())
+	f.IDs, f.NotLive = []loci.ID{id}, true
+	records, _, err := m.Records(ctx, f, loci.Page{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(records) == 0 {
+		return nil, loci.Errorf(loci.NotFound, "no memory with id %s", id)
+	}
+	return &records[0], nil
+}
+
+// Get reads one memory of any kind in full, also one that is no longer live. NotFound:
+// there is none that the handle may read.
+func Get(ctx context.Context, m *loci.Memory, id loci.ID) (Entry, error) {
+	r, err := record(ctx, m, id)
+	if err != nil {
+		return Entry{}, err
+	}
+	return entryOf(ctx, m, shapes(m), r, m.Now(), true)
+}
+
+// Delete erases one memory of any kind with all that belongs to it: a session with its
+// messages, a file with its versions, a thread with its checkpoints. NotFound: there is none
+// in this namespace.
+func Delete(ctx context.Context, m *loci.Memory, id loci.ID) error {
+	r, err := record(ctx, m, id)
+	if err != nil || !m.Namespace().Contains(r.Namespace) {
+		return m.Erase(ctx, id) // a repeated request has its reply
+	}
+	for _, s := range shapes(m) {
+		feature, ok := s.feature.(loci.Deleter)
+		if !ok || s.kind != r.Kind || !among(s.status, r.Status) {
+			continue
+		}
+		if err := feature.DeleteRecord(ctx, m, r); err != nil {
+			return err
+		}
+		// The reply for a repetition, as Erase keeps it.
+		_, err := loci.Commit(ctx, m, "erase", map[string]any{"id": id}, func(time.Time) (loci.Decision[loci.ID], error) {
+			return loci.Decision[loci.ID]{Reply: id}, nil
+		})
+		return err
+	}
+	return m.Erase(ctx, id)
+}
+
+// A Found is a memory as a search finds it.
+type Found struct {
+	Entry
+	Score   float64       `json:"score"`
+	Passage string        `json:"passage"`
+	Explain *loci.Explain `json:"explain,omitempty"`
+}
+
+// Results are what a search found, the best first.
+type Results struct {
+	Results     []Found `json:"results"`
+	KeywordOnly bool    `json:"keyword_only"`
+}
+
+// Search finds memories that stand for themselves, of the kinds and states given: of
+// query Kinds does not count.
+func Search(
+	ctx context.Context, m *loci.Memory, query loci.Query, kinds []loci.Kind, states []State,
+) (out Results, err error) {
+	if err := checkNames(m, kinds, states); err != nil {
+		return out, err
+	}
+	query.Kinds = nil
+	for _, s := range shapes(m) {
+		asked := slices.Contains(kinds, s.name) || s.kind == loci.KindFact && slices.Contains(kinds, KindNote)
+		if asked && !s.memory {
+			return out, &loci.Error{Code: loci.Invalid, Msg: "memories of kind " + string(s.name) + " are not searched together with others",
+				Recovery: "Search messages in the sessions, files in their tree; sessions and threads can be listed."}
+		}
+		if s.memory && (asked || len(kinds) == 0) {
+			query.Kinds = append(query.Kinds, s.kind)
+		}
+	}
+	for _, state := range states {
+		if !slices.Contains(Current, state) {
+			return out, &loci.Error{Code: loci.Invalid, Msg: "a search finds no memories that are " + string(state),
+				Recovery: "List them by this state."}
+		}
+	}
+	// What a filter of the store does not know is left out afterwards.
+	s := selection{shapes: shapes(m), names: kinds, states: states}
+	limit, offset := query.Limit, query.Offset
+	if len(states) == 0 {
+		s.states = Current
+	}
+	if err := query.Check(); err != nil {
+		return out, err
+	}
+	narrowed := slices.Contains(kinds, KindNote) != slices.Contains(kinds, loci.KindFact) || len(states) > 0
+	if narrowed {
+		limit, offset = query.Limit, query.Offset
+		query.Limit, query.Offset = loci.MaxSearchLimit, 0
+	}
+	found, err := m.Search(ctx, query)
+	if err != nil {
+		return out, err
+	}
+	out.Results, out.KeywordOnly = []Found{}, found.KeywordOnly
+	for i := range found.Matches {
+		match := &found.Matches[i]
+		e, ok, err := s.entry(ctx, m, &match.Record, found.At)
+		if err != nil {
+			return out, err
+		}
+		if ok {
+			out.Results = append(out.Results, Found{e, match.Score, match.Passage, &match.Explain})
+		}
+	}
+	if narrowed {
+		out.Results = out.Results[min(offset, len(out.Results)):min(offset+limit, len(out.Results))]
+	}
+	return out, nil
+}
+
+// join writes names as people list them.
+func join[T ~string](names []T) string {
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = string(n)
+	}
+	return strings.Join(texts, ", ")
+}

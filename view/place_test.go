@@ -1,0 +1,111 @@
+package view_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	reminder "github.com/loci-memory/loci/examples/kind"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/view"
+)
+
+// TestPlacesSayWhereMemoriesLie, each with its counts; files count, directories do not.
+func TestPlacesSayWhereMemoriesLie(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		h := furnish(t, s)
+		places, next, err := view.Places(t.Context(), h.m, loci.Page{})
+		if err != nil || next != "" || len(places) != 2 {
+			t.Fatalf("places: %+v, %v", places, err)
+		}
+		want := map[loci.Kind]int64{"fact": 2, "rule": 1, "episode": 1, "session": 1, "message": 1, "file": 1, "thread": 1}
+		if fmt.Sprint(places[0].Counts) != fmt.Sprint(want) || places[0].Namespace.String() != "user/ann" {
+			t.Errorf("first: %+v, want %v", places[0], want)
+		}
+		if places[1].Namespace.String() != "user/ann/docs" || places[1].Total != 1 {
+			t.Errorf("second: %+v", places[1])
+		}
+		first, next, err := view.Places(t.Context(), h.m, loci.Page{Limit: 1})
+		if err != nil || next == "" || len(first) != 1 {
+			t.Fatalf("a page: %+v, %v, %v", first, next, err)
+		}
+		rest, next, err := view.Places(t.Context(), h.m, loci.Page{Limit: 1, Cursor: next})
+		if err != nil || next != "" || len(rest) != 1 || !rest[0].Namespace.Equal(places[1].Namespace) {
+			t.Errorf("the rest: %+v, %v, %v", rest, next, err)
+		}
+	})
+}
+
+// TestAGuestsKindIsShown: a kind of somebody else's needs nothing for it.
+func TestAGuestsKindIsShown(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	if !slices.Contains(view.Kinds(h.m), reminder.Kind) {
+		t.Fatalf("kinds: %v", view.Kinds(h.m))
+	}
+	done, err := reminder.Of(h.m).Put(t.Context(), "Call Marta.", h.clock.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := h.only(t, view2{kinds: []loci.Kind{reminder.Kind}}); said(&e) != "reminder live user/ann [||] Call Marta." {
+		t.Errorf("shown: %s", said(&e))
+	}
+	if _, err := reminder.Of(h.m).Done(t.Context(), done.ID); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.list(t, view2{kinds: []loci.Kind{reminder.Kind}})) != 0 {
+		t.Error("a reminder that is done is still listed")
+	}
+}
+
+// TestAnExportOfAPart: by kind and state, whole in itself, so that it can be imported.
+func TestAnExportOfAPart(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		h := furnish(t, s)
+		if _, err := view.Forget(t.Context(), h.m, h.ids["note"]); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []struct {
+			q    view.Query
+			want string
+		}{
+			{view.Query{Kinds: []loci.Kind{"note"}}, "note"},
+			{view.Query{Kinds: []loci.Kind{"fact", "rule"}}, "rule fact"},
+			{view.Query{Kinds: []loci.Kind{"session"}}, "session message"},
+			{view.Query{Kinds: []loci.Kind{"file"}}, "file"},
+			{view.Query{States: []view.State{view.Forgotten}}, "note"},
+			{view.Query{Kinds: []loci.Kind{"note"}, States: []view.State{view.Live}}, ""},
+		} {
+			var file bytes.Buffer
+			n, err := view.Export(t.Context(), h.m, &file, part.q, nil)
+			if err != nil {
+				t.Fatalf("%+v: %v", part.q, err)
+			}
+			if part.want != "" && n == 0 || part.want == "" && n != 0 {
+				t.Errorf("%+v exports %d records", part.q, n)
+			}
+			to := furnishless(t)
+			if report, err := to.m.Import(t.Context(), &file, nil); err != nil || report.Created != n && part.want != "file" {
+				t.Errorf("%+v imported as %+v, %v", part.q, report, err)
+			}
+			var got []string
+			for _, e := range to.list(t, view2{kinds, view.States}) {
+				got = append(got, string(e.Kind))
+			}
+			if strings.Join(got, " ") != part.want {
+				t.Errorf("%+v brings %v, want %s", part.q, got, part.want)
+			}
+		}
+	})
+}
+
+// furnishless is a house without anything.
+func furnishless(t *testing.T) *house {
+	clock := locitest.NewClock()
+	clock.Advance(time.Hour)
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: clock.Now})
+	return &house{engine: e, m: locitest.Bind(t, e, "user", "ann"), clock: clock}
+}

@@ -1,0 +1,137 @@
+package view_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/view"
+)
+
+// TestWhatWasForgottenComesBack, with its key, searched again; and what was superseded.
+func TestWhatWasForgottenComesBack(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		h := furnish(t, s)
+		for _, k := range []loci.Kind{"note", "fact", "rule", "episode"} {
+			before, err := view.Get(t.Context(), h.m, h.ids[k])
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := view.Forget(t.Context(), h.m, h.ids[k])
+			if err != nil || e.State != view.Forgotten {
+				t.Fatalf("forgotten %s: %+v, %v", k, e, err)
+			}
+			if e = h.only(t, view2{[]loci.Kind{k}, []view.State{view.Forgotten}}); e.ID != h.ids[k] {
+				t.Errorf("the forgotten %s is not listed as such", k)
+			}
+			e, err = view.Restore(t.Context(), h.m, h.ids[k], 0)
+			if err != nil || said(&e) != said(&before) {
+				t.Errorf("restored: %s, %v; want %s", said(&e), err, said(&before))
+			}
+			if _, err = view.Restore(t.Context(), h.m, h.ids[k], 0); loci.AsError(err).Code != loci.Conflict {
+				t.Errorf("restore a live %s: %v", k, err)
+			}
+		}
+		found := locitest.Search(t, h.m, loci.Query{Text: "window seats", Kinds: []loci.Kind{loci.KindFact}})
+		if len(found.Matches) != 1 {
+			t.Errorf("the restored note is found %d times", len(found.Matches))
+		}
+		for _, k := range []loci.Kind{"note", "fact"} {
+			first, _ := view.Get(t.Context(), h.m, h.ids[k])
+			second, err := view.Supersede(t.Context(), h.m, first.ID, loci.NewFact{Content: "green"})
+			if err != nil || second.Supersedes != first.ID || second.Subject != first.Subject {
+				t.Fatalf("superseded %s: %+v, %v", k, second, err)
+			}
+			old := h.only(t, view2{[]loci.Kind{k}, []view.State{view.Superseded}})
+			if old.ID != first.ID || old.SupersededBy != second.ID {
+				t.Errorf("the old %s is %+v", k, old)
+			}
+			third, err := view.Restore(t.Context(), h.m, first.ID, 0)
+			if err != nil || third.Content != first.Content || third.Supersedes != second.ID {
+				t.Errorf("the old %s comes back as %+v, %v", k, third, err)
+			}
+			past, err := view.History(t.Context(), h.m, first.ID)
+			if err != nil || len(past.Chain) != 3 {
+				t.Errorf("history of the %s: %+v, %v", k, past, err)
+			}
+		}
+		// A key that another fact took by now is not taken back without a word.
+		if _, err := view.Forget(t.Context(), h.m, h.only(t, view2{kinds: []loci.Kind{"fact"}}).ID); err != nil {
+			t.Fatal(err)
+		}
+		forgotten := h.only(t, view2{[]loci.Kind{"fact"}, []view.State{view.Forgotten}})
+		locitest.StoreFact(t, h.m, loci.NewFact{Subject: "user", Predicate: "favorite_color", Content: "red"})
+		if _, err := view.Restore(t.Context(), h.m, forgotten.ID, 0); loci.AsError(err).Code != loci.Conflict {
+			t.Errorf("a key was taken back: %v", err)
+		}
+	})
+}
+
+// TestAnEarlierTextComesBack by its version.
+func TestAnEarlierTextComesBack(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	text := "Prefers aisle seats."
+	h.clock.Advance(time.Hour)
+	if _, err := h.m.ReviseFact(t.Context(), h.ids["note"], loci.FactRevision{Content: &text}); err != nil {
+		t.Fatal(err)
+	}
+	then := h.clock.Now().Add(-time.Minute)
+	entries, _, err := view.List(t.Context(), h.m, view.Query{Kinds: []loci.Kind{"note"}, AsOf: then}, loci.Page{})
+	if err != nil || len(entries) != 1 || entries[0].Content != "Prefers window seats." {
+		t.Errorf("as of then: %+v, %v", entries, err)
+	}
+	e, err := view.Restore(t.Context(), h.m, h.ids["note"], 1)
+	if err != nil || e.Content != "Prefers window seats." || e.Version != 3 {
+		t.Errorf("restored: %+v, %v", e, err)
+	}
+	if _, err := view.Restore(t.Context(), h.m, h.ids["note"], 9); loci.AsError(err).Code != loci.NotFound {
+		t.Errorf("version 9: %v", err)
+	}
+}
+
+// TestStatesOfTime: what fades and what expires is listed as such.
+func TestStatesOfTime(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	h.clock.Advance(210 * 24 * time.Hour) // of standard permanence: exp(-0.008 · 210) is 0.186
+	e := h.only(t, view2{[]loci.Kind{"fact"}, []view.State{view.Fading}})
+	due, _, err := view.Review(t.Context(), h.m, loci.Page{})
+	if err != nil || len(due) != 2 || due[1].ID != e.ID || !strings.Contains(due[1].Reason, "confirm") {
+		t.Errorf("to review: %+v, %v", due, err)
+	}
+	h.clock.Advance(400 * 24 * time.Hour)
+	for _, k := range []loci.Kind{"fact", "rule"} {
+		h.only(t, view2{[]loci.Kind{k}, []view.State{view.Expired}})
+	}
+}
+
+// TestSearchNarrows by kind, state and the key of a fact.
+func TestSearchNarrows(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	where, err := loci.ParseWhere(map[string]any{"subject": "user", "predicate": "favorite_color"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := view.Search(t.Context(), h.m, loci.Query{Where: where}, nil, nil)
+	if err != nil || len(found.Results) != 1 || found.Results[0].ID != h.ids["fact"] {
+		t.Errorf("by key: %+v, %v", found, err)
+	}
+	found, err = view.Search(t.Context(), h.m, loci.Query{Text: "seats"}, []loci.Kind{"note"}, nil)
+	if err != nil || len(found.Results) != 1 || found.Results[0].Kind != "note" {
+		t.Errorf("notes: %+v, %v", found, err)
+	}
+	found, err = view.Search(t.Context(), h.m, loci.Query{Text: "seats"}, nil, []view.State{view.Waiting})
+	if err != nil || len(found.Results) != 1 || found.Results[0].Kind != "episode" {
+		t.Errorf("waiting: %+v, %v", found, err)
+	}
+	for _, bad := range []struct {
+		kinds  []loci.Kind
+		states []view.State
+	}{{[]loci.Kind{"message"}, nil}, {[]loci.Kind{"notes"}, nil}, {nil, []view.State{"alive"}}, {nil, []view.State{view.Forgotten}}} {
+		_, err := view.Search(t.Context(), h.m, loci.Query{Text: "seats"}, bad.kinds, bad.states)
+		if loci.AsError(err).Code != loci.Invalid {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}
