@@ -14,7 +14,7 @@ RANDOM_MUTANTS ?= 200
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate clean
+.PHONY: help run build test test-embedded test-postgres-long test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,5 +125,14 @@ fuzz: ## Fuzz every target for a minute
 	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime 60s "$$pkg" || exit 1; \
 	  done; done
 
+release: ## Build a release into dist: make release VERSION=1.2.3
+	cd tools/release && $(GO) run . -root ../.. -out ../../dist -version '$(VERSION)'
+
+release-parts: ## Test how a release is put together, with small programs
+	cd tools/release && $(GO) vet ./... && $(GO) test ./...
+
+release-test: ## Build a release for this machine twice, install it in every way, and use it
+	tests/release/run.sh
+
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist

@@ -40,13 +40,15 @@ type cli struct {
 	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 
-	Setup setupCmd `cmd:"" group:"agent" help:"Connect the agents on this machine: enter Loci in their configuration."`
-	MCP   mcpCmd   `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
-	Serve serveCmd `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
-	Call  callCmd  `cmd:"" group:"agent" help:"Call one tool as an agent would."`
+	Setup  setupCmd  `cmd:"" group:"agent" help:"Connect the agents on this machine: enter Loci in their configuration."`
+	MCP    mcpCmd    `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
+	Serve  serveCmd  `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
+	Health healthCmd `cmd:"" group:"agent" help:"Ask a running \"loci serve\" whether it is well."`
+	Call   callCmd   `cmd:"" group:"agent" help:"Call one tool as an agent would."`
 
 	Version    versionCmd    `cmd:"" group:"about" help:"Show the version."`
 	Completion completionCmd `cmd:"" group:"about" help:"Print a completion script for a shell."`
+	Man        manCmd        `cmd:"" name:"__man" hidden:"" help:"Print the manual as a man page."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" help:"Print completions of the words so far."`
 	Config     configCmd     `cmd:"" hidden:"" help:"About the configuration."`
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
@@ -218,5 +219,28 @@ func TestServeIsTerminated(t *testing.T) {
 		}
 	case <-time.After(2 * time.Minute):
 		t.Error("it did not end")
+	}
+}
+
+// A health check believes a server that says so, and no other.
+func TestHealth(t *testing.T) {
+	check := func(url string) (int, string) {
+		var out bytes.Buffer
+		args := []string{"health", "--listen", strings.TrimPrefix(url, "http://")}
+		code := run(t.Context(), args, strings.NewReader(""), &out, io.Discard, config.Environ{"HOME=" + t.TempDir()})
+		return code, out.String()
+	}
+	url, stop := serveHere(t)
+	if code, out := check(url); code != 0 || out != "well: "+url+"/healthz\n" {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+	stop()
+	if code, _ := check(url); code != exitUnavailable {
+		t.Errorf("of a server that ended: %d", code)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	if code, _ := check(other.URL); code != exitUnavailable {
+		t.Errorf("of another server: %d", code)
 	}
 }

@@ -5,14 +5,15 @@ import (
 	"runtime/debug"
 )
 
-// version is set by the linker in a release; see versionCmd.
-var version string
+// What the linker sets in a release: the version, the commit, and its time in RFC 3339.
+var version, commit, date string
 
 type versionCmd struct{}
 
 type versionJSON struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the source, if the build knows it
+	Date     string `json:"date,omitempty"`     // of the revision, in a release
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -29,7 +30,8 @@ func (*versionCmd) Run(a *app) error {
 
 // buildVersion is the version of the release, else of the module, else "devel".
 func buildVersion() versionJSON {
-	v := versionJSON{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionJSON{Version: version, Revision: commit, Date: date, Go: runtime.Version()}
+	v.Platform = runtime.GOOS + "/" + runtime.GOARCH
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
@@ -41,7 +43,7 @@ func buildVersion() versionJSON {
 		v.Version = "devel"
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
+		if s.Key == "vcs.revision" && v.Revision == "" {
 			v.Revision = s.Value
 		}
 	}
