@@ -47,13 +47,13 @@ func (d *desk) fact(name, content, subject string) {
 	d.ids[name] = stored.ID
 }
 
-// wrote puts checkpoints with writes, of one task with two and one that is written anew.
+// wrote puts checkpoints with writes, of one task with two and one that is written again.
 func (d *desk) wrote(thread string, n int) {
 	d.Helper()
 	locitest.CheckpointHistory(d, d.m, thread, "", n, func(i int) string { return fmt.Sprintf(`{"run_id":"r%d"}`, i%2) })
 	locitest.CheckpointHistory(d, d.m, thread, "in:1", 1, locitest.PlainState)
 	for range 2 {
-		locitest.PutWrites(d, d.m, thread, "c00", locitest.Write("more", 0, "ch", "v"), locitest.Write("more", 1, "ch", "v"), locitest.Write("more", -1, "ch", "anew"))
+		locitest.PutWrites(d, d.m, thread, "c00", locitest.Write("more", 0, "ch", "v"), locitest.Write("more", 1, "ch", "v"), locitest.Write("more", -1, "ch", "new"))
 	}
 }
 
@@ -335,7 +335,7 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 		" Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
 		" At CleanImported Complete Count Erasure Event Features Free Namespace Namespaces NewID Now Passages Records" +
 		" ReviseValue SearchWhere Settings Touch Turn", // of features
-		"Items: Get Namespaces Search", "Checkpoints: Get List", "Sessions: Export History List Retrieve Search Session",
+		"Items: Get Namespaces Search", "Checkpoints: Fetch Get List", "Sessions: Export History List Retrieve Search Session",
 		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
 		"Engine: ConsolidatedAt Generations Lagging Memory PlanSweep Space VerifyEvents"} {
 		noun, methods, _ := strings.Cut(reads, ": ")
@@ -413,7 +413,7 @@ func TestErasesDuringAVerification(t *testing.T) {
 			if err := s.EraseTenant(t.Context(), locitest.Tenant(t, "t")); err != nil {
 				t.Error(err)
 			}
-			locitest.Save(t, m, "anew")
+			locitest.Save(t, m, "new")
 		}
 		if report, err = e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 || report.Events != 1 {
 			t.Errorf("with the tenant erased: %+v, %v", report, err)

@@ -55,9 +55,9 @@ func (e *Event) Seal(before Hash) {
 	e.Digest, e.Hash = entry.Digest, entry.After(before)
 }
 
-// Reseal seals an event from before namespaces had marks, whose hash is Former.
-// former is that of the event before it. What the old chain accuses, the new one
-// does, too: bringing a file up to date acquits nothing.
+// Reseal seals an event from before namespaces had marks, whose hash is Former. former is
+// that of the event before it. A change that broke the old chain also breaks the new one:
+// bringing a file up to date hides nothing.
 func (e *Event) Reseal(before, former Hash) {
 	entry := e.entry()
 	e.Hash = entry.After(before)
@@ -76,11 +76,11 @@ type ChainReport struct {
 	Found    bool     `json:"found_head,omitzero"` // the head that was asked for is in the chain
 }
 
-// VerifyEvents reads the whole audit log of a tenant and checks that every event
-// is as it was written, that none was removed and that none came in between.
-// known, when not zero, is a head noted earlier: that it is missing is a problem,
-// too. Without one a log that was rewritten from some point to its end, hashes and
-// all, goes unnoticed. Others may write and erase meanwhile.
+// VerifyEvents reads the whole audit log of a tenant and checks that every event is as it
+// was written, that none was removed and that none came in between. known, when not zero,
+// is a head noted earlier: it is a problem if that head is missing. Without it nobody
+// notices a log that was rewritten, hashes included, from some point to its end. Others
+// may write and erase meanwhile.
 func (e *Engine) VerifyEvents(ctx context.Context, t Tenant, known Hash) (ChainReport, error) {
 	report, err := e.verifyOnce(ctx, t, known)
 	if err == nil && len(report.Problems) > 0 {

@@ -141,9 +141,8 @@ func (l *ledger) note(ctx context.Context, typ EventType, payload map[string]any
 // so that what comes back may still be written down.
 const completionTimeout = 240 * time.Second
 
-// ask calls a model with a prompt of so many tokens, as estimated. The usage of a
-// call that failed is not known: as long as it may have been answered it counts as
-// estimated.
+// ask calls a model with a prompt of so many tokens, as estimated. The usage of a call
+// that failed is unknown: if the model may have answered, the estimate counts.
 func ask(ctx context.Context, model Completer, p Prompt, tokens int64) (Completion, error) {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()

@@ -138,8 +138,8 @@ func (d *digestion) newFact(ctx context.Context, item *lesson.Item) (skip string
 	return d.store(ctx, draft, nil, item.Evidence)
 }
 
-// store adds a fact in place of an old one, if there is one. What is there already is
-// confirmed instead.
+// store adds a fact in place of an old one, if there is one. If the fact exists already,
+// store confirms it instead.
 func (d *digestion) store(
 	ctx context.Context, draft *factDraft, old *Record, evidence []string,
 ) (skip string, err error) {
@@ -241,7 +241,7 @@ func (d *digestion) confirmation(ctx context.Context, item *lesson.Item) (skip s
 	return d.confirm(ctx, r, item.Evidence)
 }
 
-// confirm starts the clock of a fact or a rule anew.
+// confirm restarts the clock of a fact or a rule.
 func (d *digestion) confirm(ctx context.Context, old *Record, evidence []string) (skip string, err error) {
 	if d.touched[old.ID] {
 		return lesson.SkipTwice, nil

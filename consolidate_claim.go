@@ -20,8 +20,8 @@ func (m *Memory) claim(ctx context.Context, episodes []Record, lease ID) (claims
 			return ""
 		}
 		if !body.Lease.IsZero() {
-			// The process that held it is gone without a word. Not counted, an episode
-			// that kills its reader would be read for ever.
+			// The process that held it died. This counts as an attempt: otherwise an
+			// episode that kills its reader would be read for ever.
 			body.Attempts++
 		}
 		if body.Attempts >= maxDigestAttempts {
@@ -88,7 +88,7 @@ func changeEpisodes[R any](
 	})
 }
 
-// eachEpisode reads episodes anew and calls do for those that are still there and live.
+// eachEpisode reads episodes again and calls do for those that are still there and live.
 func (m *Memory) eachEpisode(
 	ctx context.Context, episodes []Record, now time.Time, do func(Record, episodeBody) error,
 ) error {

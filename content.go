@@ -67,8 +67,8 @@ func (e *Engine) checkSize(bytes int) error {
 // maxDepth is how deep a JSON value may nest; package json reads no more.
 const maxDepth = 10_000
 
-// CheckJSON refuses JSON that could not be stored as it was sent: what decoders
-// replace or drop without a word. What is no JSON is left to whoever decodes it.
+// CheckJSON refuses JSON that could not be stored as it was sent: decoders silently
+// replace or drop some of it. It leaves what is no JSON to whoever decodes it.
 func CheckJSON(what string, data []byte) error {
 	switch jsonguard.CheckStored(data, maxDepth, nil) {
 	case jsonguard.UTF8:

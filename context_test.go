@@ -196,7 +196,7 @@ func anyHostile(t *rapid.T, label string) string {
 
 // TestContextKeepsItsBudget makes contexts of random hostile memories, counts them by
 // a tokenizer that the engine does not see, and makes them again: from the same store,
-// from one filled anew, and from a file. LOCI_LONG=1 makes 10,000, each of them in
+// from one filled again, and from a file. LOCI_LONG=1 makes 10,000, each of them in
 // a file, too.
 func TestContextKeepsItsBudget(t *testing.T) {
 	stores, file := 0, locitest.OpenSQLite(t)
@@ -219,7 +219,7 @@ func TestContextKeepsItsBudget(t *testing.T) {
 				t.Fatalf("%d tokens, said %d, of %d: %q", n, b.Tokens, *q.TokenBudget, b.Text)
 			}
 			checkFence(t, b)
-			again := map[string]*loci.Memory{"the second time": m, "from a store filled anew": remember(t, locitest.OpenMemory(), opts, stores, memories)}
+			again := map[string]*loci.Memory{"the second time": m, "from a store filled again": remember(t, locitest.OpenMemory(), opts, stores, memories)}
 			if stores%locitest.Long(10, 1) == 0 {
 				again["from a file"] = remember(t, file, opts, stores, memories)
 			}

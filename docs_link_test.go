@@ -155,3 +155,37 @@ func TestGoInDocumentsIsCompiled(t *testing.T) {
 		}
 	}
 }
+
+// oddWords are what people write who think in German, or in the English of deeds, each
+// with what to write instead. Readers stumble over them; style lives in examples, and
+// these are the ones that came back most often.
+var oddWords = map[string]string{
+	`anew`:                                 "again",
+	`thereof|whereof`:                      "of it",
+	`whether or no`:                        "whether",
+	`(?:has|have) not (?:any|the|an?|its)`: "does not have",
+	`(?:fails|waits|stops|ends|blocks|changes|moves|happens|decides|grows|loses|runs|sleeps|counts) never`: "never fails",
+	`but for (?:a|an|the|its|what|white|letter|case|rounding)`:                                             "except",
+	`for want of`: "because it lacks",
+	`Of (?:a|an|the|two|several|those|each) [^.,;:"]{2,50} (?:the first|the last|only|each|at most|the case|the words)`: "the noun first: Only the first 256 words of a query count",
+}
+
+// TestSentencesArePlain looks for the words above in documents, comments and texts, over
+// the ends of lines. It knows words, not sentences: how to write is in CONTRIBUTING.md.
+func TestSentencesArePlain(t *testing.T) {
+	odd := map[*regexp.Regexp]string{}
+	for words, instead := range oddWords {
+		odd[regexp.MustCompile(`\b(?:`+strings.ReplaceAll(words, " ", `\s+(?:(?://|#|\*)\s*)?`)+`)\b`)] = instead
+	}
+	walk(t, func(path string) {
+		if path == "docs_link_test.go" || !slices.Contains([]string{".go", ".md", ".py", ".ts", ".js"}, filepath.Ext(path)) {
+			return
+		}
+		text := readFile(t, path)
+		for words, instead := range odd {
+			for _, at := range words.FindAllStringIndex(text, -1) {
+				t.Errorf("%s:%d: %q: write %q", path, 1+strings.Count(text[:at[0]], "\n"), text[at[0]:at[1]], instead)
+			}
+		}
+	})
+}

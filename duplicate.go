@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,15 +29,21 @@ func (m *Memory) compare(ctx context.Context, draft *factDraft, now time.Time) (
 		}
 	}
 	f := Filter{Within: []Namespace{m.view.Namespace}, Exact: true, Kinds: []Kind{KindFact}, At: now}
-	near, err := m.matching(ctx, f, Probe{Text: plainWords(keyedText(&draft.Record)), Quick: true}, comparedFacts)
+	probe := Probe{Text: plainWords(keyedText(&draft.Record)), Quick: true, Texts: true}
+	if probe.Text == "" {
+		return n, nil
+	}
+	near, err := m.engine.store.Match(ctx, m.view.Tenant, probe, f, comparedFacts)
 	if err != nil {
 		return n, err
 	}
+	slices.SortFunc(near, func(a, b Hit) int { return a.KeywordRank - b.KeywordRank })
+	relation := relations(&draft.Record)
 	for i := range near {
 		if draft.isKeyed() && near[i].Heading != "" {
 			continue
 		}
-		switch relation(&near[i], &draft.Record) {
+		switch relation(&Record{Text: near[i].Text, Heading: near[i].Heading}) {
 		case retrieval.Changed:
 			if n.updates.IsZero() {
 				n.updates = near[i].ID
@@ -50,16 +57,19 @@ func (m *Memory) compare(ctx context.Context, draft *factDraft, now time.Time) (
 	return n, nil
 }
 
-// relation compares what two facts say. The content of one with a key may be a value,
-// "blue", or a sentence, "My favorite color is blue": it is compared with and without
-// its key.
-func relation(older, newer *Record) retrieval.Relation {
-	r := retrieval.Compare(older.Text, newer.Text)
-	if older.Heading == "" && newer.Heading == "" {
-		return r
+// relations compares what a new fact says with older ones. The content of one with a key
+// may be a value, "blue", or a sentence, "My favorite color is blue": it is compared with
+// and without its key.
+func relations(newer *Record) func(older *Record) retrieval.Relation {
+	text := retrieval.NewComparison(newer.Text)
+	return func(older *Record) retrieval.Relation {
+		r := text.With(older.Text)
+		if older.Heading == "" && newer.Heading == "" {
+			return r
+		}
+		r = max(r, retrieval.Compare(keyedText(older), keyedText(newer)))
+		return max(r, retrieval.Compare(keyedValue(older), keyedValue(newer)))
 	}
-	r = max(r, retrieval.Compare(keyedText(older), keyedText(newer)))
-	return max(r, retrieval.Compare(keyedValue(older), keyedValue(newer)))
 }
 
 // keyedText is the text of a fact, led by the words of its key.

@@ -16,8 +16,8 @@ type encoder struct {
 
 func newEncoder(e Embedder) *encoder { return &encoder{Caller: embedcall.For(e), embedder: e} }
 
-// space is what the embedder makes vectors of; without dimensions as long as it
-// does not know them.
+// space is the space of the embedder's vectors. Its dimensions are 0 until the embedder
+// knows them.
 func (c *encoder) space() Space { return Space{Model: c.embedder.Model(), Dims: c.embedder.Dims()} }
 
 // makes reports whether the encoder's vectors are of a space, as far as it knows.

@@ -6,13 +6,12 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/label"
 	"github.com/loci-memory/loci/internal/secret"
+	"github.com/loci-memory/loci/internal/sequence"
 	"github.com/loci-memory/loci/internal/turn"
 )
 
@@ -42,8 +41,8 @@ const (
 type Embedder interface {
 	Model() string // names the vector space; a change of it starts a new one
 
-	// Dims is 1 to 4096 and never changes; it may be 0 as long as a service has not
-	// answered, so that making an engine does not wait for it.
+	// Dims is 1 to 4096 and never changes; it may be 0 until a service has answered for
+	// the first time, so that making an engine does not wait for it.
 	Dims() int
 
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
@@ -57,15 +56,15 @@ type QueryEmbedder interface {
 	EmbedQuery(ctx context.Context, query string) ([]float32, error)
 }
 
-// A KnowingEmbedder is an Embedder that can tell where it is at a loss: a model of
-// English has vectors for Chinese, too, but they mean nothing. In mode Hybrid
-// [Memory.Search] multiplies the weight of similarity by Knows of the query.
+// A KnowingEmbedder is an Embedder that knows its limits: a model of English makes
+// vectors of Chinese too, but they mean nothing. In mode Hybrid [Memory.Search]
+// multiplies the weight of similarity by Knows of the query.
 type KnowingEmbedder interface {
 	Embedder
 
-	// Knows returns how much of a text the model's vocabulary covers in a way that
-	// means something, 0 to 1. It needs no model to run and fails never. An embedder
-	// without it knows everything.
+	// Knows returns how much of a text the model's vocabulary covers in a way that means
+	// something, 0 to 1. It needs no model and never fails. An embedder without this
+	// method counts as knowing everything.
 	Knows(text string) float64
 }
 
@@ -90,10 +89,10 @@ const None = -1
 type Options struct {
 	Embedder Embedder // nil: search by keyword only
 
-	// EmbedderFor makes the embedder of another space than Embedder's: the one a
-	// tenant's vectors are in that an earlier configuration stored, so that search
-	// goes on by similarity until [Engine.Reindex] has made the new ones. While it
-	// fails it may be asked with every search. Nil: those spaces are not searched.
+	// EmbedderFor makes the embedder of another space than Embedder's: that of vectors
+	// stored under an earlier configuration, so that search by similarity works until
+	// [Engine.Reindex] has made the new ones. While it fails, every search may ask it
+	// again. Nil: those spaces are not searched.
 	EmbedderFor func(Space) (Embedder, error)
 
 	Tokenizer Tokenizer // counts the tokens of a context; nil: each byte counts as one, which is never too few
@@ -168,7 +167,8 @@ type Engine struct {
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → *generations
 
-	turns turn.Queues // of the writers of one thing; see [Memory.Turn]
+	turns  turn.Queues      // of the writers of one thing; see [Memory.Turn]
+	places sequence.Counter // of what is saved one after another; see [Memory.join]
 }
 
 // New makes an engine over a store, which stays the caller's to close. opts may
@@ -312,7 +312,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// setDefaultOrNone is setDefault where zero is a value, too, which [None] asks for.
+// setDefaultOrNone is setDefault for an option that may be zero: [None] asks for that.
 func setDefaultOrNone[T int | float64](field *T, value T) {
 	if *field == None {
 		*field = 0
@@ -322,7 +322,7 @@ func setDefaultOrNone[T int | float64](field *T, value T) {
 }
 
 // Space returns the vector space of the engine's embedder; zero without one. Its
-// dimensions are 0 as long as a remote embedder has not answered.
+// dimensions are 0 until a remote embedder has answered.
 func (e *Engine) Space() Space {
 	if e.own == nil {
 		return Space{}
@@ -357,6 +357,10 @@ type View struct {
 	IdempotencyKey string
 
 	Source Source
+
+	// Sequence is what new memories are a part of that do not say so themselves, such as a
+	// session or a connection: up to 256 bytes. Empty: none.
+	Sequence string
 }
 
 // A Source says where a memory came from. The first 256 bytes of each text are kept.
@@ -387,30 +391,25 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 			return nil, err
 		}
 	}
+	if v.Sequence != "" {
+		if err := CheckLabel("sequence", v.Sequence); err != nil {
+			return nil, err
+		}
+	}
 	if len(v.IdempotencyKey) > 256 {
 		return nil, Errorf(Invalid, "idempotency key is %d bytes long; the limit is 256", len(v.IdempotencyKey))
 	}
 	v = v.clone()
 	// What a program says of itself is kept with everything it stores: a short part
 	// of it is enough to tell programs apart.
-	for _, text := range []*string{&v.RequestID, &v.Source.Kind, &v.Source.Client, &v.Source.Tool} {
+	for _, text := range []*string{&v.RequestID, &v.Source.Kind, &v.Source.Client, &v.Source.Tool, &v.Sequence} {
 		*text = e.redact(ClipLabel(*text))
 	}
 	return &Memory{engine: e, view: v}, nil
 }
 
 // ClipLabel shortens a text to MaxLabelBytes of valid UTF-8 without NUL.
-func ClipLabel(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= MaxLabelBytes {
-		return text
-	}
-	end := MaxLabelBytes
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
-}
+func ClipLabel(text string) string { return label.Clip(text, MaxLabelBytes) }
 
 // clone copies the view with its labels, so that nobody can move a handle to
 // another place after the check.

@@ -105,8 +105,8 @@ type NewEpisode struct {
 	TTL        time.Duration `json:"ttl,omitzero"`         // at least 1 ms; 0: that of [RetentionOptions]
 }
 
-// StoreEpisode remembers an episode, pending, until its time to live runs out. At
-// that moment it is out of every read.
+// StoreEpisode remembers an episode, pending, until its time to live runs out. From that
+// moment no read finds it.
 func (m *Memory) StoreEpisode(ctx context.Context, in NewEpisode) (ID, error) {
 	draft, ttl, err := m.draftEpisode(in)
 	if err != nil {
@@ -115,6 +115,9 @@ func (m *Memory) StoreEpisode(ctx context.Context, in NewEpisode) (ID, error) {
 	return Commit(ctx, m, "store episode", in, func(now time.Time) (Decision[ID], error) {
 		r := *draft
 		r.ID, r.CreatedAt, r.UpdatedAt, r.ExpiresAt = m.engine.opts.NewID(), now, now, now.Add(ttl)
+		if r.Sequence != "" {
+			r.Position = m.engine.places.Next(now)
+		}
 		return Decision[ID]{Reply: r.ID, Record: r.ID, Change: Change{
 			Put:    []Put{{Record: r, Vectors: m.engine.embed(ctx, m.view.Tenant, &r)}},
 			Events: []Event{m.event(EventCreated, &r, now, map[string]any{"version": 1, "bytes": len(r.Text), "expires_at": r.ExpiresAt})}}}, nil
@@ -156,7 +159,7 @@ func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
 	}
 	r := &Record{
 		Kind: KindEpisode, Namespace: m.view.Namespace, Version: 1,
-		Live: true, Text: text, Passages: e.passages(text), Tags: tags,
+		Live: true, Text: text, Passages: e.passages(text), Tags: tags, Sequence: body.Session,
 	}
 	return r, ttl.Truncate(time.Millisecond), setEpisode(r, body)
 }
@@ -198,8 +201,8 @@ func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStat
 	})
 }
 
-// Episode reads one episode by id, also one that was forgotten. NotFound: there is
-// none in what the handle may read, or it has expired.
+// Episode reads one episode by id, even a forgotten one. NotFound: there is none in what
+// the handle may read, or it has expired.
 func (m *Memory) Episode(ctx context.Context, id ID) (Episode, error) {
 	r, _, err := m.kept(ctx, id, KindEpisode)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Erase removes one memory by id, and no part of a checkpoint or of a [Tree]: its text, passages, vectors,
-// earlier states and links go from the store; the audit log keeps that it was
-// there. NotFound: there is none in this namespace.
+// Erase removes one memory by id: its text, passages, vectors, earlier states and links.
+// The audit log keeps that it was there. Parts of a checkpoint or of a file are erased
+// with the whole. NotFound: there is none in this namespace.
 func (m *Memory) Erase(ctx context.Context, id ID) error {
 	_, err := m.erase(ctx, id, nil)
 	return err
@@ -64,10 +64,10 @@ type EraseQuery struct {
 	Expect int64
 }
 
-// EraseAll removes many records at once, in or below the handle's namespace.
-// It refuses a query without a condition, and one that does not select exactly
-// the expected number, with Conflict. It works in batches: stopped half way, it
-// has erased some of them and says how many; run it again for the rest.
+// EraseAll removes many records at once, in or below the handle's namespace. It refuses a
+// query without a condition, and one that does not select exactly the expected number,
+// with Conflict. It works in batches: if it is stopped half way, it says how many it has
+// erased; run it again for the rest.
 func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done int64)) (erased int64, err error) {
 	f, err := m.eraseFilter(q)
 	if err != nil {

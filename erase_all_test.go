@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
+	"github.com/loci-memory/loci/session"
 )
 
 func TestEraseAllGuards(t *testing.T) {
@@ -33,6 +36,8 @@ func TestEraseAllGuards(t *testing.T) {
 			"a negative number":  {loci.EraseQuery{All: true, Expect: -1}, loci.Conflict},
 			"another tag's":      {loci.EraseQuery{Tags: []string{"t1"}, Expect: 3}, loci.Conflict},
 			"an unknown kind":    {loci.EraseQuery{Kinds: []loci.Kind{"%"}, Expect: 5}, loci.Conflict},
+			"sessions of a tag":  {loci.EraseQuery{Kinds: []loci.Kind{session.Kind}, Tags: []string{"t0"}}, loci.Invalid},
+			"sessions of a text": {loci.EraseQuery{Kinds: []loci.Kind{session.Kind}, Where: w}, loci.Invalid},
 			"a condition's hits": {loci.EraseQuery{Where: w, Expect: 2}, loci.Conflict},
 		} {
 			n, err := m.EraseAll(t.Context(), c.q, nil)
@@ -146,6 +151,34 @@ func TestEraseAllStopsHalfWay(t *testing.T) {
 		locitest.WantCode(t, err, loci.Unavailable)
 		if n != 200 || len(locitest.AllFacts(t, m)) != 100 {
 			t.Errorf("erased %d", n)
+		}
+	})
+}
+
+// A sweep is for every tenant, and what is planned is what it does.
+func TestSweepReachesEveryTenant(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c, words := locitest.NewClock(), &locitest.WordEmbedder{Name: "words"}
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: words})
+		for _, tenant := range []string{"a", "b", "c"} {
+			m := locitest.BindView(t, e, loci.View{
+				Tenant: locitest.Tenant(t, tenant), Namespace: loci.Namespace{"u"}, Actor: "u",
+			})
+			locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"a":"goes"}`, &item.PutOptions{TTL: time.Hour})
+			words.SetDown(tenant == "c")
+			locitest.Save(t, m, "stays") // that of the last tenant has no vectors yet
+			words.SetDown(false)
+		}
+		c.Advance(2 * time.Hour)
+		for tenant, lacking := range map[string]int64{"a": 0, "c": 1} {
+			plan, err := e.PlanSweep(t.Context(), locitest.Tenant(t, tenant))
+			if err != nil || plan.Expired != 1 || plan.Lacking != lacking {
+				t.Errorf("plan for tenant %s: %+v, %v; want 1 expired, %d lacking", tenant, plan, err, lacking)
+			}
+		}
+		done, err := e.Sweep(t.Context())
+		if err != nil || done.Tenants != 3 || done.Expired != 3 || done.Embedded != 1 {
+			t.Errorf("swept %+v, %v; want 3 tenants, 3 expired, 1 embedded", done, err)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package loci
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -137,10 +138,5 @@ func (f *EventFilter) Selects(e *Event) bool {
 	if !f.Since.IsZero() && e.At.Before(f.Since) || !f.Until.IsZero() && !e.At.Before(f.Until) {
 		return false
 	}
-	for _, t := range f.Types {
-		if t == e.Type {
-			return true
-		}
-	}
-	return len(f.Types) == 0
+	return len(f.Types) == 0 || slices.Contains(f.Types, e.Type)
 }

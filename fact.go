@@ -75,9 +75,13 @@ type NewFact struct {
 	Confidence float64    `json:"confidence,omitzero"`  // 0.05 to 1; 0: 1
 	ValidFrom  time.Time  `json:"valid_from,omitzero"`  // since when it is true; default: now
 
+	CreatedAt time.Time `json:"created_at,omitzero"` // of what was said earlier: 1900 to a day from now; default: now
+
 	// Sequence names what the fact is a part of, such as a conversation: up to 256
-	// bytes. Position is its place there, from 0, one more than that of what comes
-	// before it. Search lifts what follows a good match: an answer after its question.
+	// bytes. Position is its place there, from 0, greater than that of what comes
+	// before it. Search lifts what stands beside a good match: an answer after its question.
+	// Without Sequence the fact comes last in the conversation that its metadata name
+	// (session_id, thread_id …), else in that of the handle ([View].Sequence).
 	Sequence string `json:"sequence,omitempty"`
 	Position int64  `json:"position,omitempty"`
 }
@@ -98,10 +102,11 @@ type Stored struct {
 	Outcome    Outcome `json:"outcome"`
 	Superseded ID      `json:"superseded,omitzero"` // the fact that gave way
 
-	// Memories of the namespace that a new one is near to: one that says much the same,
-	// and one that says the same but for a value such as a number, a name or a negation.
-	// All are kept, with a link "related_to" from the new one. A fact with a key is
-	// compared with notes, a note with both. With [ContentOptions].KeepDuplicates nothing is.
+	// Memories of the namespace that resemble the new one: one that says much the same,
+	// and one that differs only in a value such as a number, a name or a negation. All
+	// are kept, with a link "related_to" from the new one. A fact with a key is compared
+	// with notes, a note with notes and facts. [ContentOptions].KeepDuplicates turns this
+	// off.
 	RelatedTo        ID `json:"related_to,omitzero"`
 	PossibleUpdateOf ID `json:"possible_update_of,omitzero"`
 }
@@ -123,6 +128,7 @@ type factBody struct {
 	Supersedes   ID         `json:"supersedes,omitzero"`
 	ConfirmedAt  time.Time  `json:"confirmed_at"`
 	Source       Source     `json:"source,omitzero"`
+	Joined       bool       `json:"joined,omitempty"` // its place is where it came in, which its caller did not say
 }
 
 // readFact decodes the body of a fact. Fields that facts once lacked mean what was
@@ -136,7 +142,7 @@ func readFact(r *Record) (factBody, error) {
 		body.Validity = Retracted
 	}
 	if body.Validity == Superseded && body.ClosedAt.IsZero() {
-		body.ClosedAt = body.ValidUntil // one moment, as long as facts could not be backdated
+		body.ClosedAt = body.ValidUntil // the same moment, before facts could be backdated
 	}
 	return body, nil
 }
@@ -204,13 +210,12 @@ func (d *factDraft) isKeyed() bool { return d.body.Subject != "" }
 
 // StoreFact remembers a fact.
 //
-// A fact with a subject and a predicate supersedes the live fact of the same
-// scope, subject and predicate in this namespace. A note that says what a live
-// note of the namespace says already (but for white space and letter case, with
-// the same metadata and place in a sequence) is not stored twice: the old one is
-// confirmed and its id returned; new tags are added to it. Other properties of it
-// stay. A text that only shows memories as Loci shows them is not stored either; see
-// [Stored] for notes that are much like another one.
+// A fact with a subject and a predicate supersedes the live fact of the same scope,
+// subject and predicate in this namespace. Saving a note that already exists in the
+// namespace (ignoring white space and letter case, with the same metadata and place in a
+// sequence) stores nothing: it confirms the existing note, adds new tags to it and
+// returns its id. A text that only repeats memories in the form in which Loci shows them
+// is not stored either. See [Stored] for notes that resemble another one.
 func (m *Memory) StoreFact(ctx context.Context, in NewFact) (Stored, error) {
 	draft, err := m.draft(in)
 	if err != nil {
@@ -270,6 +275,10 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 	if _, err := body.Permanence.Rate(); err != nil {
 		return nil, err
 	}
+	created, err := CheckCreated(in.CreatedAt, e.now())
+	if err != nil {
+		return nil, err
+	}
 	if in.Sequence != "" { // the rest of the place is checked with the change
 		if err := CheckLabel("sequence", in.Sequence); err != nil {
 			return nil, err
@@ -287,6 +296,7 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 		Record{
 			Kind: KindFact, Namespace: m.view.Namespace, Version: 1, Live: true, Text: text,
 			Tags: tags, Attributes: attributes, Sequence: e.redact(in.Sequence), Position: in.Position,
+			CreatedAt: created,
 		},
 		body,
 	}
@@ -327,7 +337,7 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 		return ""
 	}
 	parts := []string{normalise(r.Text), string(r.Attributes)}
-	if r.Sequence != "" { // what was said at another place was said twice
+	if r.Sequence != "" && !body.Joined { // what was said at another place was said twice
 		parts = append(parts, r.Sequence, strconv.FormatInt(r.Position, 10))
 	}
 	return "text:" + digest(parts...)
@@ -337,8 +347,8 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 // and letter case, where that tells no units apart (5 mW, 5 MW).
 func normalise(text string) string { return retrieval.Fold(text) }
 
-// Fact reads one fact by id, also one that is no longer live. NotFound: there is
-// none in this namespace.
+// Fact reads one fact by id, even one that is no longer live. NotFound: there is none in
+// this namespace.
 func (m *Memory) Fact(ctx context.Context, id ID) (Fact, error) {
 	r, now, err := m.kept(ctx, id, KindFact)
 	if err != nil {
@@ -367,8 +377,8 @@ func (m *Memory) Facts(ctx context.Context, q FactQuery, page Page) (facts []Fac
 	return listed(ctx, m, f, page, func(r *Record) (Fact, error) { return FactOf(r, now) })
 }
 
-// FactValue shows a fact as the JSON object {"content": …, metadata…}: its content is
-// the fact's JSON value, else its text. Of a keyed fact "subject" and "predicate" are there.
+// FactValue shows a fact as the JSON object {"content": …, metadata…}: its content is the
+// fact's JSON value, else its text. A fact with a key also has "subject" and "predicate".
 func FactValue(r *Record) (json.RawMessage, error) {
 	value, metadata, err := splitAttributes(r.Attributes)
 	if err != nil {

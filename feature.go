@@ -45,8 +45,8 @@ type FeatureKind struct {
 	Change string
 }
 
-// An Eraser is a feature whose records may be erased by id although they belong
-// together: it decides what goes with one.
+// An Eraser is a feature whose records may be erased by id although they belong together:
+// it decides what is erased along with one.
 type Eraser interface {
 	Feature
 
@@ -65,8 +65,9 @@ type Placer interface {
 	PlaceOf(kind Kind, n Namespace) (place Namespace, moved bool)
 }
 
-// An Elder is a feature that erased parts of something without an event about each in
-// builds that files are still left of. [Engine.VerifyEvents] asks it.
+// An Elder is a feature whose older builds erased parts of something without an event
+// about each part. Their files are still in use, so [Engine.VerifyEvents] asks the
+// feature.
 type Elder interface {
 	Feature
 
@@ -263,8 +264,8 @@ func (m *Memory) Erasure(records []Record, now time.Time) Change { return m.eras
 func (m *Memory) Passages(text string) []Span { return m.engine.passages(text) }
 
 // Turn waits for the caller's turn among those in this process who change one thing,
-// named by parts, in the handle's namespace. Nothing depends on it but speed: [Commit]
-// keeps changes apart, but writers that take turns do not make one another start over.
+// named by parts, in the handle's namespace. Only speed depends on it: [Commit] keeps
+// changes apart, but writers that take turns do not make one another start over.
 func (m *Memory) Turn(ctx context.Context, parts ...string) (leave func(), err error) {
 	key := digest(append([]string{m.view.Tenant.String(), m.view.Namespace.Key()}, parts...)...)
 	if leave, err = m.engine.turns.Enter(ctx, key); err != nil {
@@ -273,7 +274,7 @@ func (m *Memory) Turn(ctx context.Context, parts ...string) (leave func(), err e
 	return leave, nil
 }
 
-// Settings are what the operator chose that features heed, too.
+// Settings are those of the operator's choices that features follow, too.
 type Settings struct {
 	MaxContent int          // bytes of one memory's text
 	Revisions  int          // earlier states kept of each record

@@ -118,8 +118,8 @@ func (f *Filter) Covers(n Namespace) bool {
 }
 
 // A Where is a condition on a record's attributes: the subject and predicate of a keyed
-// fact, metadata, the keys of a structured content, the fields of an item. Of two of one
-// name the first of these counts. The zero Where always holds.
+// fact, metadata, the keys of a structured content, the fields of an item. If two have
+// the same name, the one named first here counts. The zero Where always holds.
 //
 // Its source is a JSON object whose keys are all required to match: a scalar by
 // equality, an object as a subset, an array element by element, and an object of

@@ -15,7 +15,7 @@ func memoryKind(kind Kind) error {
 	return OneOf("type", string(kind), KindFact, KindRule, KindEpisode)
 }
 
-// Confirm says of a fact or a rule that it still holds: its clock starts anew, so
+// Confirm says of a fact or a rule that it still holds: its clock starts again, so
 // that its effective confidence is its confidence again, and a fading or expired one
 // is active at once. NotFound: there is no such record in this namespace; Conflict:
 // it was superseded or forgotten, or another fact has its key. An episode is
@@ -48,7 +48,7 @@ func (m *Memory) Confirm(ctx context.Context, kind Kind, id ID) error {
 	return err
 }
 
-// reviveFact starts the clock of a fact anew.
+// reviveFact restarts the clock of a fact.
 func (m *Memory) reviveFact(ctx context.Context, r *Record, now time.Time) error {
 	body, err := readFact(r)
 	if err != nil {
@@ -85,11 +85,10 @@ func reviveRule(r *Record, now time.Time) error {
 	return setRule(r, body)
 }
 
-// Forget takes a memory out of every retrieval path and keeps it: a fact is
-// retracted, a rule or an episode becomes a tombstone. It stays readable by id and
-// in the audit log; [Memory.Erase] removes its bytes. It returns whether anything
-// changed: not when the record is not there, has expired for good or was forgotten
-// before.
+// Forget takes a memory out of every retrieval path and keeps it: a fact is retracted, a
+// rule or an episode becomes a tombstone. It stays readable by id and in the audit log;
+// [Memory.Erase] removes its bytes. It returns whether anything changed: false when the
+// record does not exist, has expired or was forgotten before.
 func (m *Memory) Forget(ctx context.Context, kind Kind, id ID) (bool, error) {
 	if err := memoryKind(kind); err != nil {
 		return false, err
@@ -147,7 +146,7 @@ func (m *Memory) decideForget(r Record, now time.Time) (d Decision[bool], err er
 }
 
 // Restore brings back what was forgotten: a fact, a rule or an episode is found again as
-// it was, the clock of its confidence started anew; a fact that had been superseded before
+// it was, the clock of its confidence started again; a fact that had been superseded before
 // is superseded again. A superseded fact comes back as a new one, which supersedes the one
 // that took its place. It returns the id of the memory that is back. NotFound: there is no
 // such record in this namespace; Conflict: it is there, or another fact says the same or

@@ -71,10 +71,10 @@ type generations struct {
 	known  bool
 	active Space
 
-	// adopted: somebody else made another space than the engine's own the active one
-	// while the engine was running. It then goes along: it writes that one alone and
-	// does not switch back, or two processes of different configurations would
-	// rebuild everything for one another for ever.
+	// adopted: while the engine was running, somebody else made a space active that is
+	// not the engine's own. The engine then writes only that one and does not switch
+	// back: otherwise two processes of different configurations would undo each other's
+	// work for ever.
 	adopted bool
 
 	lagging bool // a write went without its vectors in the active space
@@ -121,7 +121,7 @@ func (e *Engine) look(ctx context.Context, t Tenant) (Space, error) {
 	return active, nil
 }
 
-// adopted reports whether the engine goes along with another's choice of a space.
+// adopted reports whether the engine follows another process's choice of a space.
 func (e *Engine) adopted(t Tenant) bool {
 	g := e.generations(t)
 	g.mu.Lock()
@@ -129,15 +129,15 @@ func (e *Engine) adopted(t Tenant) bool {
 	return g.adopted
 }
 
-// stay ends going along with another's choice.
+// stay makes the engine keep its own space again.
 func (g *generations) stay() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.adopted = false
 }
 
-// lag takes down that a write goes without its vectors in a space, for want of an
-// answer.
+// lag notes that a write is stored without its vectors in a space, because the embedder
+// did not answer.
 func (e *Engine) lag(ctx context.Context, t Tenant, c *encoder, err error) {
 	e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", c.embedder.Model(), "error", err)
 	e.generations(t).lag(c)
@@ -146,7 +146,7 @@ func (e *Engine) lag(ctx context.Context, t Tenant, c *encoder, err error) {
 func (g *generations) lag(c *encoder) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.active.IsZero() || c.makes(g.active) { // gaps of one that is built are found when it is
+	if g.active.IsZero() || c.makes(g.active) { // a space that is being built finds its gaps by itself
 		g.lagging = true
 	}
 }

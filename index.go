@@ -27,9 +27,9 @@ func (e *Engine) embed(ctx context.Context, t Tenant, r *Record) []Vectors {
 }
 
 // embedTexts returns vectors of texts, in each space that is written: see
-// [Engine.writers]. All embedders are asked at once, so that two cost no more time
-// than one. One that does not answer is left out: a write is never refused for
-// want of a vector.
+// [Engine.writers]. All embedders are asked at once, so that two cost no more time than
+// one. An embedder that does not answer is left out: no write is refused because it lacks
+// a vector.
 func (e *Engine) embedTexts(ctx context.Context, t Tenant, texts []string) []Vectors {
 	if e.own == nil || len(texts) == 0 {
 		return nil
@@ -131,7 +131,8 @@ func (e *Engine) embedAll(ctx context.Context, t Tenant, records []Record) [][]V
 // embedPatience is how long a write that must not wait does wait for vectors, whatever the embedder.
 const embedPatience = 500 * time.Millisecond
 
-// embedRest is how long such writes leave an embedder alone that did not answer one.
+// embedRest is how long such writes leave an embedder alone after it did not answer one
+// of them.
 const embedRest = 30 * time.Second
 
 // resting is until when such writes leave an embedder alone, in Unix milliseconds.

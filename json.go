@@ -8,38 +8,25 @@ import (
 )
 
 // JSON as every kind of memory reads and writes it: names count to the letter, numbers
-// stay exact, and times have one form. Errors say in words for whoever wrote the JSON
-// what is wrong with it.
+// stay exact, and times have one form. Errors say in plain words what is wrong with the
+// JSON.
 
 // MarshalJSON is [encoding/json.Marshal] with times in the one form of Loci, UTC with
 // three digits of a second, and without the escapes for HTML.
 func MarshalJSON(v any) ([]byte, error) {
 	data, err := jsonform.Marshal(v)
-	return data, inWords(err)
+	return data, jsonform.InWords(err)
 }
 
 // UnmarshalJSON is [encoding/json.Unmarshal] for what comes from callers: a name that
 // differs from a known one by letter case is an error.
-func UnmarshalJSON(data []byte, v any) error { return inWords(jsonguard.Unmarshal(data, v)) }
+func UnmarshalJSON(data []byte, v any) error { return jsonform.InWords(jsonguard.Unmarshal(data, v)) }
 
 // DecodeJSON reads one JSON value and nothing after it. It keeps numbers as
 // written, so that large integers stay exact.
 func DecodeJSON(data []byte) (any, error) {
 	v, err := jsonform.Decode(data)
-	return v, inWords(err)
-}
-
-// A wordedError is an error of JSON that speaks plain words.
-type wordedError struct{ error }
-
-func (e wordedError) Error() string { return jsonform.Fault(e.error) }
-func (e wordedError) Unwrap() error { return e.error }
-
-func inWords(err error) error {
-	if err == nil {
-		return nil
-	}
-	return wordedError{err}
+	return v, jsonform.InWords(err)
 }
 
 // CountJSON counts the elements of a list of valid JSON without decoding them, so that

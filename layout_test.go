@@ -35,12 +35,13 @@ var mayImport = map[string][]string{
 		"internal/attribute", "internal/caller", "internal/condition", "internal/decay", "internal/embedcall",
 		"internal/fence", "internal/fit", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/lesson",
 		"internal/mcpmemory", "internal/patience", "internal/retrieval", "internal/seal", "internal/secret",
-		"internal/shown", "internal/turn",
+		"internal/sequence", "internal/shown", "internal/turn",
 	},
 	"internal/attribute":    {"internal/jsonform"},
 	"internal/caller":       {},
 	"internal/embedcall":    {"internal/patience"},
 	"internal/seal":         {},
+	"internal/sequence":     {},
 	"internal/condition":    {"internal/jsonform"},
 	"internal/decay":        {},
 	"internal/fence":        {},
@@ -79,7 +80,7 @@ var mayImport = map[string][]string{
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/postgres":        {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/internal/index":  {"", "internal/retrieval", "internal/vector"},
+	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
 	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree", "view"},
@@ -130,21 +131,7 @@ var mayImport = map[string][]string{
 
 // TestImportsPointOneWay reads the import graph and refuses any other edge.
 func TestImportsPointOneWay(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p struct {
-			ImportPath string
-			Imports    []string
-		}
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+	for name, targets := range packageImports(t) {
 		allowed, known := mayImport[name]
 		if !known && (strings.HasPrefix(name, "tests/") || strings.HasPrefix(name, "examples/")) {
 			continue // what users are: they may import anything
@@ -153,12 +140,38 @@ func TestImportsPointOneWay(t *testing.T) {
 			t.Errorf("package %s is not in the table of imports", name)
 			continue
 		}
-		for _, path := range p.Imports {
-			if path != module && !strings.HasPrefix(path, module+"/") {
-				continue
-			}
-			if target := strings.TrimPrefix(strings.TrimPrefix(path, module), "/"); !slices.Contains(allowed, target) {
+		for _, target := range targets {
+			if !slices.Contains(allowed, target) {
 				t.Errorf("%s imports %q, which it may not", name, target)
+			}
+		}
+	}
+}
+
+// packageImports lists the packages of ours that each of ours imports, tests aside; "" is the
+// root.
+func packageImports(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	all := map[string][]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		all[name] = nil
+		for _, path := range p.Imports {
+			if path == module || strings.HasPrefix(path, module+"/") {
+				all[name] = append(all[name], strings.TrimPrefix(strings.TrimPrefix(path, module), "/"))
 			}
 		}
 	}
@@ -219,9 +232,9 @@ const (
 	mostLines   = 500
 	mostColumns = 120 // a tab is 4; what stands in quotes and comments is not counted
 
-	// mostRootLines only ever falls, to 10,000: what is pure goes into packages below
-	// internal, and what others do not know into a package of its own.
-	mostRootLines = 10_567
+	// mostRootLines only ever falls: what is pure goes into packages below internal, and
+	// what others do not know into a package of its own. The goal is 10,000.
+	mostRootLines = 10_060
 
 	// How many lines of tests are over mostColumns still, and of [wideFiles]. Take off what
 	// you mend, add nothing.

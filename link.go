@@ -34,10 +34,9 @@ type Link struct {
 	At   time.Time `json:"created_at"`
 }
 
-// Link joins two records: from one in the handle's namespace to one it may read.
-// A link that is there already stays as it is. It says nothing about what holds: a
-// link "supersedes" supersedes no fact, which [Memory.StoreFact] does. NotFound: an
-// end is not there.
+// Link joins two records: from one in the handle's namespace to one it may read. An
+// existing link stays as it is. A link does not change any memory: a link "supersedes"
+// does not supersede a fact; [Memory.StoreFact] does. NotFound: an end is not there.
 func (m *Memory) Link(ctx context.Context, from ID, typ LinkType, to ID) error {
 	if err := typ.check(); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/label"
 	"github.com/loci-memory/loci/internal/seal"
@@ -39,15 +38,8 @@ func (t Tenant) IsZero() bool { return t.name == "" }
 
 // CheckLabel refuses what cannot be a label: empty, over [MaxLabelBytes], not UTF-8, with NUL.
 func CheckLabel(field, s string) error {
-	switch {
-	case s == "":
-		return Errorf(Invalid, "%s must not be empty", field)
-	case len(s) > MaxLabelBytes:
-		return Errorf(Invalid, "%s is %d bytes long; the limit is %d: shorten it", field, len(s), MaxLabelBytes)
-	case !utf8.ValidString(s):
-		return Errorf(Invalid, "%s is not valid UTF-8", field)
-	case strings.ContainsRune(s, 0):
-		return Errorf(Invalid, "%s must not contain a NUL character", field)
+	if err := label.Check(field, s, MaxLabelBytes); err != nil {
+		return Errorf(Invalid, "%s", err)
 	}
 	return nil
 }
@@ -161,8 +153,8 @@ func (n Namespace) former() Namespace {
 	return owner.Child(n[len(owner)+1:]...)
 }
 
-// A NameKey makes the marks of a tenant's namespaces. Each tenant has one of its own,
-// which goes with the tenant.
+// A NameKey makes the marks of a tenant's namespaces. Each tenant has its own, which is
+// erased with the tenant.
 type NameKey []byte
 
 // NewNameKey makes a key at random.
@@ -184,9 +176,9 @@ func (k NameKey) Mark(n Namespace) Mark {
 	return Mark(seal.Mark(k, prefixes...))
 }
 
-// Shown returns how a namespace is shown whose name is gone: what the reader named
-// himself, the longest of the namespaces given that contains it, and behind that what
-// is left of the mark.
+// Shown returns how to show a namespace whose name is gone: the longest of the namespaces
+// given that contains it, which the reader named himself, followed by the rest of the
+// mark.
 func (k NameKey) Shown(m Mark, known []Namespace) Namespace {
 	var longest Namespace
 	for _, n := range known {
@@ -217,8 +209,8 @@ func ParseTemplate(labels []string) (Template, error) {
 }
 
 // Resolve fills the variables from vars. A variable that is not set is a
-// [*ConfigurationError]. So is an empty one: it does not lead to the default place of
-// somebody else.
+// [*ConfigurationError]. So is an empty one: it must not lead to somebody else's default
+// place.
 func (t Template) Resolve(vars Vars) (Namespace, error) {
 	if t == nil {
 		_, user := vars[VarUser]

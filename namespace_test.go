@@ -216,8 +216,8 @@ func TestPrincipalRules(t *testing.T) {
 	}
 }
 
-// TestWhoARequestIsAbout: who names somebody takes nobody along whom the credential
-// adds, but for what is broader; and only the scope delegate names anybody else.
+// TestWhoARequestIsAbout: a request that names somebody drops whom the credential adds,
+// except what is broader. Only the scope delegate may name anybody else.
 func TestWhoARequestIsAbout(t *testing.T) {
 	all := "user_id=u org_id=o agent_id=a butler=b thread_id=t session_id=s project=p"
 	const forbidden = "forbidden"

@@ -19,8 +19,8 @@ const (
 	VarSession = caller.Session
 )
 
-// Vars names who and where the caller is. A variable that is not known is left out: an
-// empty value is refused, and never taken for another one.
+// Vars names who and where the caller is. Leave an unknown variable out: an empty value
+// is refused, and never taken for another one.
 type Vars map[string]string
 
 // Get returns the value of a variable, or "".
@@ -137,18 +137,18 @@ func checkVars(vars Vars) error {
 
 // With returns the principal for one request that chooses some variables itself.
 //
-// A request that names somebody is about whom it names, and not about anybody whom the
-// credential adds: besides its own value a choice replaces every variable of the
-// credential that is narrower and that the request does not name. From broad to narrow
-// there are the organisation, the agent, the butler, the user, the thread and session.
-// So a request that names an organisation or an agent carries no user but one that it
-// names as well, and one that names a user keeps the organisation and agent. A butler
+// A request that names somebody is about that one, and not about anybody whom the
+// credential adds. A choice replaces the variable's own value, and it drops every
+// narrower variable of the credential that the request does not name. From broad to
+// narrow these are the organisation, the agent, the butler, the user, the thread and
+// session. So a request that names an organisation or an agent has a user only if it
+// names one, and a request that names a user keeps the organisation and agent. A butler
 // says who acts and not whose memory it is: naming one replaces no other variable.
 // Several calls of With are one request.
 //
-// A thread and a session may always be chosen: they only select inside what the
-// principal owns already. For the rest the request needs the scope delegate, unless it
-// is still about exactly whom the credential is about. An empty value is Invalid.
+// A thread and a session may always be chosen: they only select inside what the principal
+// owns already. Any other choice needs the scope delegate, unless the request is still
+// about exactly the same caller as the credential. An empty value is Invalid.
 func (p Principal) With(chosen Vars) (Principal, error) {
 	if err := checkVars(chosen); err != nil {
 		return Principal{}, err

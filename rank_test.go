@@ -59,7 +59,7 @@ func TestRankByHand(t *testing.T) {
 }
 
 // A score says nothing of the other hits: each alone has the score it has among them,
-// but for its neighbours.
+// except for its neighbours.
 func TestScoresAreAbsolute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := ranking(SearchOptions{VectorWeight: rapid.Float64Range(0, 1).Draw(t, "weight"), NeighbourShare: 0.2, ContextShare: 0.3})

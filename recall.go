@@ -3,10 +3,12 @@ package loci
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/internal/decay"
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // Defaults and limits of recalling.
@@ -49,8 +51,7 @@ type RecallQuery struct {
 	// engine, 0.2; 0 brings fading memories back.
 	MinConfidence *float64
 
-	// Touch counts a use of each memory returned. A failure to do so is logged and
-	// fails nothing.
+	// Touch counts a use of each memory returned. A failure to count is only logged.
 	Touch bool
 }
 
@@ -60,6 +61,7 @@ type Recalled struct {
 	Passage    string        // the part of its text that fits best
 	Score      float64       // 0 to 1
 	Confidence float64       // effective, at the moment of the query; of an episode 1
+	Speaker    string        // who said it; see [Match]
 	Explain    RecallExplain // how the score came about
 }
 
@@ -118,7 +120,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now
 	}
 	all := m.readable(now, q.Kinds...)
 	all.MinConfidence = *q.MinConfidence
-	// A record may change between Match and reading it; then the ranking is made anew.
+	// A record may change between Match and reading it; then Recall ranks again.
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
 		if err != nil {
@@ -258,7 +260,8 @@ func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.T
 		}
 		x.Importance = importance / MaxImportance
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
-		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Confidence: x.Confidence, Explain: x}
+		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Confidence: x.Confidence,
+			Speaker: match.Speaker, Explain: x}
 	}
 	slices.SortFunc(out, func(a, b Recalled) int { return compareRecalled(&a, &b) })
 	return out[:min(limit, len(out))], nil
@@ -280,24 +283,12 @@ func (w RecallWeights) Score(x RecallExplain) float64 {
 // usual constant 60 (Cormack et al., 2009) over its maximum 2/61. A rank of 0, for
 // a memory that the list of the best limit lacks, counts as limit+1.
 func Relevance(semanticRank, keywordRank, limit int) float64 {
-	part := func(rank int) float64 {
-		if rank == 0 {
-			rank = limit + 1
-		}
-		return 1 / float64(60+rank)
-	}
-	return (part(semanticRank) + part(keywordRank)) / (2.0 / 61)
+	return retrieval.Fused(semanticRank, keywordRank, limit)
 }
 
 // Recency is 1 at the moment a memory was used and halves every 7 days after. 0: it
 // never was.
-func Recency(used, now time.Time) float64 {
-	if used.IsZero() {
-		return 0
-	}
-	const halfLife = 7 * 24 * 60 * 60 * 1000
-	return math.Exp(-math.Ln2 * float64(max(0, now.UnixMilli()-used.UnixMilli())) / halfLife)
-}
+func Recency(used, now time.Time) float64 { return decay.Halved(used, now, 7*24*time.Hour) }
 
 // maturityWeight is what the relevance of a record is multiplied by.
 func (e *Engine) maturityWeight(r *Record) float64 {

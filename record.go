@@ -100,9 +100,10 @@ type Record struct {
 	Uses   int64     // how often it was returned; see [RecordChanger.Touch]
 	UsedAt time.Time // zero: never
 
-	// Sequence names what the record is a part of, such as a conversation, and
-	// Position is its place there; neighbours have consecutive positions. Empty: none.
-	// A search of mode Hybrid lifts what follows a good hit.
+	// Sequence names what the record is a part of, such as a conversation, and Position
+	// is its place there; neighbours follow one another by position, then by id. Empty:
+	// the conversation that the attributes name, by CreatedAt, if they do; else none.
+	// A search of mode Hybrid lifts what stands beside a good hit.
 	Sequence string // up to MaxLabelBytes bytes, compared byte for byte inside the namespace
 	Position int64  // from 0; 0 without a sequence
 
@@ -131,7 +132,7 @@ func (r *Record) checkSequence() error {
 // A Span is a part of a text: bytes Start up to but not including End.
 type Span struct{ Start, End int }
 
-// Of returns the span's part of text; a span that does not fit yields "".
+// Of returns the span's part of text, or "" if the span does not fit.
 func (s Span) Of(text string) string {
 	if s.Start < 0 || s.End > len(text) || s.Start > s.End {
 		return ""

@@ -34,15 +34,15 @@ type ReindexReport struct {
 	Left     bool  `json:"left"`     // another process made another choice; nothing was switched
 }
 
-// Reindex makes the vectors of a tenant in the configured embedder's space, then
-// makes that the space searches use, then drops the vectors of other spaces. Until
-// the switch, which is one moment for all processes, searches use the old vectors.
+// Reindex makes the vectors of a tenant in the configured embedder's space, lets searches
+// use that space, and then drops the vectors of other spaces. Until the switch, which is
+// one moment for all processes, searches use the old vectors.
 //
-// It can be stopped at any time and called again: what is done stays done. Several
-// processes may work at once. A text the embedder refuses does not hold up the
-// others; should more than one in twenty be refused, and more than three, nothing
-// is switched and the error is Unavailable. Conflict: another process switched to
-// a third space meanwhile. Unsupported: there is no embedder.
+// You can stop it at any time and call it again: what is done stays done. Several
+// processes may work at once. A text the embedder refuses does not hold up the others;
+// should more than one in twenty be refused, and more than three, nothing is switched and
+// the error is Unavailable. Conflict: another process switched to a third space
+// meanwhile. Unsupported: there is no embedder.
 func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (report ReindexReport, err error) {
 	if e.own == nil {
 		return report, &Error{Code: Unsupported, Msg: "no embedder is configured, so there are no vectors to make",
@@ -72,7 +72,7 @@ func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (r
 	if err := r.build(ctx); err != nil {
 		if r.left(ctx, err) {
 			report.Left = true
-			return report, r.drop(ctx, report.To) // nobody will use what was begun
+			return report, r.drop(ctx, report.To) // nobody will use the vectors made so far
 		}
 		return report, err
 	}
@@ -233,9 +233,9 @@ func (r *reindexing) build(ctx context.Context) error {
 		if err := r.acceptable(ctx); err != nil {
 			return err
 		}
-		// Writers may be quicker than every look at what is missing. After a few
-		// rounds a handful is let go: from the switch on they write the new vectors,
-		// and what they left out is made right after it.
+		// Writers may be quicker than every look at what is missing. After a few rounds
+		// the switch tolerates a handful of gaps: from then on all writers make the new
+		// vectors, and the gaps are filled right after it.
 		lacking := int64(len(r.filler.Refused) + max(0, attempt-3)*embedcall.Batch)
 		err := r.e.store.SwitchSpace(ctx, r.t, from, r.report.To, lacking)
 		if err == nil {

@@ -41,7 +41,8 @@ func (m *Memory) ReviseFact(ctx context.Context, id ID, in FactRevision) (Fact, 
 	})
 }
 
-// ReviseValue decides the revision that gives a fact the value that [FactValue] shows, but for a key.
+// ReviseValue decides the revision that gives a fact a value in the form of [FactValue],
+// without its key.
 func (m *Memory) ReviseValue(
 	ctx context.Context, old Record, value json.RawMessage, now time.Time,
 ) (Decision[Fact], error) {
@@ -79,7 +80,7 @@ func (m *Memory) decideRevision(
 	if in.Content != nil || in.Value != nil {
 		var content string
 		if in.Content != nil {
-			content = strings.TrimPrefix(*in.Content, fence.Key(body.Subject, body.Predicate)) // a reader copies what it was shown
+			content = strings.TrimPrefix(*in.Content, fence.Key(body.Subject, body.Predicate)) // a model copies the key that it was shown
 		}
 		if r.Text, value, err = e.content(content, in.Value); err != nil {
 			return none, err
@@ -102,7 +103,8 @@ func (m *Memory) decideRevision(
 		return none, err
 	}
 	if body.Subject == "" {
-		// A note corrected into the words of another keeps its own id, without the slot.
+		// A note that is corrected into the words of another keeps its id and loses its
+		// slot.
 		r.Slot = e.factSlot(&r, &body)
 		if holder, err := m.slotHolder(ctx, &r); err != nil {
 			return none, err

@@ -152,7 +152,7 @@ func TestAntiPatterns(t *testing.T) {
 			t.Errorf("events: %v", eventTypes(t, m, id))
 		}
 		if hits := locitest.Search(t, m, loci.Query{Text: "problems hour"}); len(hits.Matches) != 1 || !hits.Matches[0].Explain.Embedded {
-			t.Errorf("the warning is not indexed anew: %+v", hits)
+			t.Errorf("the warning is not indexed again: %+v", hits)
 		}
 		before := got.Content
 		if got, _ = m.MarkHarmful(t.Context(), id, "again"); got.Content != before || len(got.Reasons) != 3 || got.Harms != 4 {

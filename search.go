@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/retrieval"
+	"github.com/loci-memory/loci/internal/sequence"
 )
 
 // A Mode says which signals a search uses.
@@ -45,6 +46,7 @@ type Match struct {
 	Record  Record
 	Passage string  // the part of its text that fits best
 	Span    Span    // where in Record.Text the passage is
+	Speaker string  // who said it, by the attribute speaker or role; "": that is not known
 	Score   float64 // the chance that it answers the query, 0 to 1 (docs/scoring.md); 0 when nothing was searched for
 	Explain Explain
 }
@@ -71,10 +73,20 @@ type Result struct {
 	// because the embedder did not answer.
 	KeywordOnly bool
 
+	// Corrections are the words of the query that no memory has, each with the words that
+	// were searched for in its place: "alergy" with "allergy". They count less.
+	Corrections []Correction
+
 	// NoWords is set when the query has no word to look for, such as "?!": nothing fits it.
 	NoWords bool
 
 	At time.Time // the moment of the search: what was live then
+}
+
+// A Correction is a word that nobody has, with those that stood in for it.
+type Correction struct {
+	Word        string   `json:"word"`
+	SearchedFor []string `json:"searched_for"`
 }
 
 // Search finds memories by meaning and by words. Each record comes once, with
@@ -141,7 +153,7 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 			return Result{}, err
 		}
 		if !stale || attempt == 3 {
-			return Result{Matches: matches, KeywordOnly: p.keywordOnly, At: f.At}, nil
+			return Result{Matches: matches, KeywordOnly: p.keywordOnly, Corrections: p.corrections, At: f.At}, nil
 		}
 	}
 }
@@ -201,6 +213,7 @@ type probing struct {
 	made        bool
 	active      Space // the active space it was made for
 	keywordOnly bool
+	corrections []Correction
 	known       float64 // how much of the text the embedder of Vector knows, 0 to 1
 }
 
@@ -220,6 +233,8 @@ func (m *Memory) candidates(ctx context.Context, q Query, p *probing, match func
 			err = m.probe(ctx, q, p)
 		}
 		if err == nil {
+			p.corrections = nil
+			p.Corrected = func(word string, by []string) { p.corrections = append(p.corrections, Correction{word, by}) }
 			hits, err = match(p.Probe)
 		}
 		if e.own == nil || q.Mode == Keyword || ctx.Err() != nil {
@@ -315,7 +330,8 @@ func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches [
 			stale = true
 			continue
 		}
-		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Span: r.Passages[best], Score: h.score, Explain: h.explain})
+		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Span: r.Passages[best],
+			Speaker: sequence.Speaker(r.Attributes), Score: h.score, Explain: h.explain})
 	}
 	return matches, stale, nil
 }

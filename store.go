@@ -144,9 +144,9 @@ type Change struct {
 	Links  []Link
 	Reply  *Reply // what a repetition of this request is answered with
 
-	// Active, when not nil, is what the engine took for the active space when it made
-	// the vectors of Put; zero for none. Conflict: [Change.FitsSpace] refuses the one
-	// it is. So a generation that became active in between misses no vector.
+	// Active, when not nil, is what the engine took for the active space when it made the
+	// vectors of Put; zero for none. Conflict: [Change.FitsSpace] refuses the space that
+	// is really active. So a generation that became active in between misses no vector.
 	Active *Space
 }
 
@@ -233,8 +233,8 @@ func (p *Put) validateVectors() error {
 type Put struct {
 	Record Record
 
-	// Vectors of the new text, one entry a space; those left out follow later.
-	// Ignored with SameText.
+	// Vectors of the new text, one entry a space; those left out follow later. They are
+	// ignored with SameText.
 	Vectors []Vectors
 
 	// SameText: Text, Heading and Passages are as stored; their vectors stay.
@@ -282,9 +282,9 @@ type Reply struct {
 
 // A Probe is what [RecordLister.Match] looks for: words, a vector, or both.
 //
-// In Text a "quoted phrase" restricts all hits, those by vector too, to records
-// with these words next to one another, and begin* stands for every word that
-// begins so. No text is an error: what is neither is words.
+// In Text a "quoted phrase" restricts all hits, those by vector too, to records with
+// these words next to one another, and begin* stands for every word that begins so. No
+// text is an error: everything else is plain words.
 type Probe struct {
 	Text   string    // searched by keyword when not empty
 	Vector []float32 // of unit length, searched by similarity when not nil
@@ -295,16 +295,22 @@ type Probe struct {
 	// Nil when nothing is left. The store calls it during Match.
 	Reweigh func(weight func(word string) float64) []float32
 
+	// Corrected, unless nil, is told of each word of Text that nothing searched holds, and
+	// of the words that were searched for in its place. The store calls it during Match.
+	Corrected func(word string, by []string)
+
 	// Sequences asks for what the sequences of hits say about them: Hit.Context and
 	// Hit.Neighbours, and for the neighbours of the hits as hits of their own.
 	Sequences bool
 
-	// Quick asks for what can be had with little effort, for a write that looks around.
-	// Of Text only the [QuickWords] words count that the fewest passages hold, and none
-	// that more than [QuickHolders] do; a phrase and begin* restrict nothing. A store
-	// may pass over a namespace of more than [QuickRecords] records if it would have to
-	// read it first.
+	// Quick asks for a cheap answer, for a write that looks for similar memories. Only
+	// the [QuickWords] rarest words of Text count, and none that more than [QuickHolders]
+	// passages hold; a phrase and begin* restrict nothing. A store may skip a namespace
+	// of more than [QuickRecords] records if it would have to read it first.
 	Quick bool
+
+	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say.
+	Texts bool
 }
 
 // Bounds of a quick [Probe].
@@ -314,12 +320,12 @@ const (
 	QuickRecords = 2000
 )
 
-// A Hit is a record that fits a probe. Match returns the union of the best limit
-// records by keyword and the best limit by similarity, each record once with its
-// best passage, ordered by CreatedAt descending, then ID ascending. Both
-// scores are given for every hit, also where only one list found it. With
-// Probe.Sequences, what the filter selects up to two places from one of these in its
-// sequence is a hit as well, with a rank of 0 in the lists it is not in.
+// A Hit is a record that fits a probe. Match returns the union of the best limit records
+// by keyword and the best limit by similarity, each record once with its best passage,
+// ordered by CreatedAt descending, then ID ascending. Every hit has both scores, even if
+// only one list found it. With Probe.Sequences, what the filter selects up to two places
+// from one of these in its sequence is a hit as well, with a rank of 0 in the lists it is
+// not in.
 type Hit struct {
 	ID        ID
 	Version   int64
@@ -348,6 +354,9 @@ type Hit struct {
 	// Context and ContextCovered are the same two for the sequence of the record: its
 	// BM25 as one document among the sequences, and the Covered of its best passage.
 	Context, ContextCovered float64
+
+	// Text and Heading are those of the record, if the probe asks for texts.
+	Text, Heading string
 
 	// Neighbours are the hits two places before, one before, one after and two after this
 	// one in its sequence; zero: there is none, or the filter does not select it.

@@ -80,16 +80,16 @@ func (m *Memory) Supersede(ctx context.Context, id ID, in NewFact) (Stored, erro
 func (m *Memory) addFact(ctx context.Context, c *Change, draft *factDraft, old *Record, now time.Time) (Stored, error) {
 	e := m.engine
 	r := draft.Record
-	r.ID, r.CreatedAt, r.UpdatedAt = e.opts.NewID(), now, now
 	body := draft.body
-	body.ConfirmedAt = now
-	if body.ValidFrom.IsZero() {
-		body.ValidFrom = now
-	}
+	body.Joined = m.join(&r, now)
+	dated := !body.ValidFrom.IsZero() || !r.CreatedAt.IsZero()
+	setDefault(&r.CreatedAt, now)
+	setDefault(&body.ValidFrom, r.CreatedAt)
+	r.ID, r.UpdatedAt, body.ConfirmedAt = e.opts.NewID(), now, now
 	reply := Stored{ID: r.ID, Outcome: Created}
 	payload := map[string]any{"version": 1, "bytes": len(r.Text)}
 	if old != nil {
-		superseded, err := m.giveWay(c, old, &body, r.ID, draft.body.ValidFrom.IsZero(), now)
+		superseded, err := m.giveWay(c, old, &body, r.ID, !dated, now)
 		if err != nil {
 			return reply, err
 		}
@@ -120,7 +120,7 @@ func (m *Memory) slotHolder(ctx context.Context, r *Record) (*Record, error) {
 	return &held[0], nil
 }
 
-// confirm answers a note said again with the old one, whose clock starts anew.
+// confirm answers a repeated note with the existing one and restarts its clock.
 func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[Stored], error) {
 	r := *old
 	body, err := readFact(&r)
@@ -142,11 +142,10 @@ func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[St
 	return Decision[Stored]{Reply: Stored{ID: r.ID, Outcome: DuplicateOf}, Record: r.ID, Change: change}, nil
 }
 
-// giveWay takes the slot of a key from the fact that holds it. A live fact is
-// superseded: what it says was true until the new fact became so. One that has
-// expired stays expired: there is nothing left to supersede. fromNow says that the
-// caller did not date the new fact; it then begins no earlier than the old one, also
-// when the clock was set back in between.
+// giveWay takes the slot of a key from the fact that holds it. A live fact is superseded:
+// it was true until the new fact became true. An expired fact stays expired: there is
+// nothing left to supersede. fromNow says that the caller did not date the new fact. It
+// then begins no earlier than the old one, even if the clock was set back in between.
 func (m *Memory) giveWay(
 	c *Change, old *Record, next *factBody, by ID, fromNow bool, now time.Time,
 ) (superseded bool, err error) {
@@ -168,7 +167,7 @@ func (m *Memory) giveWay(
 	} else {
 		body.Validity = Expired
 		c.Events = append(c.Events, m.transitions(&r, noted, Expired, now)...)
-		if len(c.Events) == 0 { // the sweep has told of it: only the key moves on
+		if len(c.Events) == 0 { // the sweep has told of it already: only the key moves on
 			c.Events = append(c.Events, m.event(EventUpdated, &r, now, map[string]any{"key_taken_by": by}))
 		}
 	}

@@ -95,13 +95,13 @@ func (e *Engine) sweeper(t Tenant) *Memory {
 	return &Memory{engine: e, view: View{Tenant: t, Actor: "loci sweep"}}
 }
 
-// expiredBy selects what has run out of time.
+// expiredBy selects records past their expiry time.
 func expiredBy(now time.Time) Filter {
 	return Filter{Within: []Namespace{{}}, At: now, Expired: true, NotLive: true}
 }
 
-// dueBy selects what has a transition to write down. What has run out of time is
-// erased instead.
+// dueBy selects records that have a transition to write down. Those past their expiry
+// time are erased instead.
 func dueBy(now time.Time) Filter {
 	return Filter{Within: []Namespace{{}}, At: now, Due: now, NotLive: true}
 }
@@ -251,8 +251,9 @@ func (m *Memory) eraseOldest(ctx context.Context, f Filter, most int64) (n int64
 	live.Statuses = nil
 	for {
 		erased, err := Commit(ctx, m, "sweep", nil, func(now time.Time) (Decision[int64], error) {
-			// Listed before they are counted: what another sweep erases in between it
-			// erases of this list, which is a conflict, or before the count.
+			// The list comes before the count: if another sweep erases records in
+			// between, they are either on this list, which is a conflict, or gone before
+			// the count.
 			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f,
 				Page{Limit: sweepBatch, Order: OldestFirst})
 			if err != nil {
@@ -285,8 +286,8 @@ func (m *Memory) each(ctx context.Context, f Filter, do func(*Record)) error {
 	}
 }
 
-// RecordElevation writes to the audit logs of both tenants that a principal of one
-// acts in the other. It comes before the act, which must not happen when it fails.
+// RecordElevation writes to the audit logs of both tenants that a principal of one acts
+// in the other. Call it before the act, which must not happen if it fails.
 func (e *Engine) RecordElevation(ctx context.Context, p Principal, requestID, operation string) error {
 	if p.ElevatedFrom().IsZero() {
 		return nil

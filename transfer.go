@@ -65,7 +65,7 @@ type exportLine struct {
 // for all the rest, all of which has a bound. So whatever Export writes can be
 // read with the same MaxContent; the number of revisions does not matter, for they
 // have lines of their own.
-func (e *Engine) lineLimit() int { return 16<<20 + 16*min(e.opts.Content.MaxBytes, math.MaxInt/32) }
+func (e *Engine) lineLimit() int { return 32<<20 + 16*min(e.opts.Content.MaxBytes, math.MaxInt/32) }
 
 // exportable refuses a state of a record that Export would write in too long a
 // line: what was imported can be moved on.
@@ -78,8 +78,8 @@ func (e *Engine) exportable(text string, attributes, body json.RawMessage) error
 	return nil
 }
 
-// exportPage is how many records are read at once: as many as fit in 64 MiB when
-// all are as long as they may be, but no more than pay off.
+// exportPage is how many records are read at once: as many as fit in 64 MiB if all have
+// the greatest length, and 500 at most, since more do not make it faster.
 func (e *Engine) exportPage() int {
 	return max(1, min(500, 32<<20/e.opts.Content.MaxBytes))
 }
@@ -133,7 +133,7 @@ func exportedBody(r *Record) json.RawMessage {
 
 // Export writes the memories in and below the handle's namespace to w, newest
 // first, with the links between what it wrote, and returns the number of records.
-// Checkpoints are no memories and are left out.
+// Features add theirs, such as checkpoints.
 // It holds no more than a page of records and the earlier states of one of them,
 // however much there is to write. progress may be nil.
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {
@@ -221,8 +221,8 @@ func (x *Exporter) Write(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// links writes the links from a record to others in reach. One that leaves it
-// would lead nowhere in another store.
+// links writes the links from a record to others in reach. A link out of reach would lead
+// nowhere in another store.
 func (x *Exporter) links(ctx context.Context, reach Filter, r *Record) error {
 	all, err := x.m.engine.store.Links(ctx, x.m.view.Tenant, r.ID)
 	if err != nil {

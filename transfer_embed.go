@@ -5,10 +5,9 @@ import "context"
 // wantsVectors reports whether a record is searched: only live ones with words are.
 func wantsVectors(r *Record) bool { return r.Live && len(r.Passages) > 0 }
 
-// embed makes the vectors of those drafts of a batch that are not there yet; the
-// others get none. When an embedder does not answer, this batch and the rest of
-// the import go without its vectors: a dead one would hold up every call for as long
-// as one may take.
+// embed makes the vectors of those drafts of a batch that are not stored yet. When an
+// embedder does not answer, this batch and the rest of the import are stored without its
+// vectors: otherwise every batch would wait for a dead embedder.
 func (in *importer) embed(ctx context.Context, drafts []*Imported) ([][]Vectors, error) {
 	e, t := in.m.engine, in.m.view.Tenant
 	vectors := make([][]Vectors, len(drafts))
@@ -52,7 +51,7 @@ func (in *importer) embed(ctx context.Context, drafts []*Imported) ([][]Vectors,
 	return vectors, nil
 }
 
-// fall takes an embedder that does not answer out of the import.
+// fall stops the import from asking an embedder that does not answer.
 func (in *importer) fall(ctx context.Context, c *encoder, err error) {
 	in.m.engine.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors of the import follow later", "model", c.embedder.Model(), "error", err)
 	in.silent[c] = true

@@ -49,7 +49,7 @@ type Imported struct {
 	History []Revision
 	Line    int // of the input, from 1
 
-	fresh bool // is not there yet, as far as was known before the first change
+	fresh bool // was not stored yet when the ids were settled
 }
 
 // A Verdict is what becomes of a record to import.
@@ -88,8 +88,8 @@ func (e *Engine) transferers() (list []Transferer) {
 	return list
 }
 
-// taker is the part of the import that the feature of a kind has; nil: the kind is the
-// kernel's own. Unsupported: nobody's.
+// taker returns the part that a kind's feature has in the import; nil if the kind is the
+// kernel's own. Unsupported: the kind is nobody's.
 func (in *importer) taker(kind Kind) (Taker, error) {
 	if slices.Contains(ownKinds, kind) {
 		return nil, nil

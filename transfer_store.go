@@ -36,8 +36,8 @@ func (in *importer) store(ctx context.Context, progress func(done int64)) error 
 	return nil
 }
 
-// batches cuts drafts into changes: of up to 200 records, and of 4 MiB of text,
-// for which there may be vectors of a hundred.
+// batches cuts drafts into changes of up to 200 records and 4 MiB of text, whose vectors
+// may take 100 MiB.
 func batches(drafts []*Imported) iter.Seq[[]*Imported] {
 	return func(yield func([]*Imported) bool) {
 		start, size := 0, 0
@@ -84,12 +84,12 @@ func (in *importer) became(id ID) ID {
 	return id
 }
 
-// storeBatch stores the drafts that are not there yet, in one change. When ids
-// were taken in the meantime, all of them are settled anew: what the import has
-// stored already it finds where it is.
+// storeBatch stores the drafts that are not there yet, in one change. If somebody took
+// ids in the meantime, all of them are settled again; the import then finds what it has
+// stored already.
 func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) error {
 	for range maxAttempts {
-		vectors, err := in.embed(ctx, drafts) // once, however often the change is decided anew
+		vectors, err := in.embed(ctx, drafts) // once, however often the change is decided again
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (in *importer) decide(
 	return d, nil
 }
 
-// lag takes down which vectors a record is stored without.
+// lag notes which vectors a record is stored without.
 func (in *importer) lag(vectors []Vectors) {
 	for _, c := range in.writers {
 		if !slices.ContainsFunc(vectors, func(v Vectors) bool { return v.Space == c.space() }) {

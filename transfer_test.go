@@ -184,7 +184,7 @@ func TestDamagedImports(t *testing.T) {
 			"a bad time":        {replaced(`"created_at":"2026`, `"created_at":"0000`), loci.Invalid, "created_at is in the year 0"},
 			"a time not to be":  {replaced(`"created_at":"2026-01-02T03:04:05.678Z","updated_at"`, `"created_at":"9999-12-31T23:00:00-05:00","updated_at"`), loci.Invalid, "created_at is in the year 10000"},
 			"too long a text":   {replaced(`"text":"second"`, `"text":"`+strings.Repeat("x", 2001)+`"`), loci.TooLarge, "line 3:"},
-			"a line of 17 MB":   {all[0] + `{"text":"` + strings.Repeat("x", 17<<20), loci.TooLarge, "line 2 is longer"},
+			"a line of 34 MB":   {all[0] + `{"text":"` + strings.Repeat("x", 34<<20), loci.TooLarge, "line 2 is longer"},
 			"bad MCP":           {`{"type":"entity","name":"a"}` + "\n" + `{"type":"spell"}`, loci.Invalid, "line 2:"},
 			"a nameless entity": {`{"type":"entity","name":" "}`, loci.Invalid, "line 1: name of the entity is missing"},
 			"half a relation":   {`{"type":"relation","from":"a","to":"b"}`, loci.Invalid, "line 1:"},

@@ -13,9 +13,8 @@ const (
 )
 
 // CountUse counts a use of one memory that a caller was shown, such as by id:
-// reference_count grows by one and last_referenced_at becomes now. What the handle
-// may not read is passed over. It never fails what it is called for: an error is
-// logged.
+// reference_count grows by one and last_referenced_at becomes now. It ignores what the
+// handle may not read. It never fails its caller: an error is logged.
 func (m *Memory) CountUse(ctx context.Context, kind Kind, id ID) {
 	r, now, err := m.kept(ctx, id, kind)
 	if err != nil {

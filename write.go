@@ -2,6 +2,7 @@ package loci
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,15 +13,16 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/internal/seal"
+	"github.com/loci-memory/loci/internal/sequence"
 )
 
-// maxAttempts bounds how often a write is decided anew after a conflict. Each
+// maxAttempts bounds how often a write is decided again after a conflict. Each
 // conflict means that another writer went ahead, so 64 writers of one record can
 // all get through.
 const maxAttempts = 64
 
-// ErrStale is what a decision returns that read something which another writer changed
-// in between: the write is decided again.
+// ErrStale is what a decision returns if another writer changed in between what it read:
+// the write is decided again.
 var ErrStale = errors.New("what the decision was made from has changed")
 
 // A Decision is what a write wants: the change, the reply, and the record the
@@ -32,10 +34,10 @@ type Decision[R any] struct {
 	Embed  Embedding // of the puts that have passages of a new text and no vectors
 }
 
-// Commit runs a write: it answers a repeated request with the stored reply,
-// otherwise lets decide read and decide, embeds new texts, applies the change, and
-// starts over when another writer was quicker. request identifies what was asked, as
-// JSON. A nil one is a step of a larger call: the handle's idempotency key is not its.
+// Commit runs a write: it answers a repeated request with the stored reply, otherwise
+// lets decide read and decide, embeds new texts, applies the change, and starts over when
+// another writer was quicker. request identifies what was asked, as JSON. A nil request
+// is a step of a larger call, to which the handle's idempotency key does not belong.
 func Commit[R any](
 	ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error),
 ) (reply R, err error) {
@@ -52,7 +54,7 @@ func Commit[R any](
 			}
 		}
 		// What is taken for the active space may be out of date: after a conflict it
-		// is read anew.
+		// is read again.
 		active, err := m.expectedSpace(ctx, attempt > 0)
 		if err != nil {
 			return reply, err
@@ -94,6 +96,11 @@ func Commit[R any](
 		if err := m.checkPuts(&d.Change); err != nil {
 			return reply, err
 		}
+		for i := range d.Change.Put {
+			if r := &d.Change.Put[i].Record; r.Version == 1 && m.engine.featureOf(r.Kind) == nil {
+				m.join(r, now)
+			}
+		}
 		vectors.add(ctx, m, &d.Change, d.Embed, active)
 		d.Change.expect(active)
 		err = m.apply(ctx, &d.Change, now)
@@ -130,13 +137,45 @@ func (m *Memory) apply(ctx context.Context, c *Change, now time.Time) error {
 	return m.engine.store.Apply(ctx, m.view.Tenant, *c)
 }
 
-// expectedSpace is the active space that a write makes vectors for; anew reads it
+// join puts a new record that has no place behind what was saved before it, in the
+// conversation that its attributes name, else in that of the handle. What is older stands
+// where its time is. false: it has a place already, or there is no such conversation.
+func (m *Memory) join(r *Record, now time.Time) bool {
+	if r.Sequence != "" {
+		return false
+	}
+	if r.Sequence = cmp.Or(sequence.Named(r.Attributes), m.view.Sequence); r.Sequence == "" {
+		return false
+	}
+	if r.CreatedAt.IsZero() || r.CreatedAt.Equal(now) {
+		r.Position = m.engine.places.Next(now)
+	} else {
+		r.Position = sequence.At(r.CreatedAt)
+	}
+	return true
+}
+
+// CheckCreated brings the time when a memory was made to the form of stores; the zero
+// time stays. It must lie between 1900 and a day from now.
+func CheckCreated(t, now time.Time) (time.Time, error) {
+	if t.IsZero() {
+		return t, nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	if t.Year() < 1900 || t.After(now.Add(24*time.Hour)) {
+		return t, Errorf(Invalid, "created_at is %s; it must be in 1900 or later and not after tomorrow: leave it out for now",
+			ShowTime(t))
+	}
+	return t, nil
+}
+
+// expectedSpace is the active space that a write makes vectors for; fresh reads it
 // from the store.
-func (m *Memory) expectedSpace(ctx context.Context, anew bool) (Space, error) {
+func (m *Memory) expectedSpace(ctx context.Context, fresh bool) (Space, error) {
 	switch {
 	case m.engine.own == nil:
 		return Space{}, nil
-	case anew:
+	case fresh:
 		return m.engine.look(ctx, m.view.Tenant)
 	}
 	return m.engine.activeSpace(ctx, m.view.Tenant)
@@ -173,7 +212,8 @@ func (m *Memory) idempotency(op string, request any) (key, fingerprint string, e
 		return "", "", &Error{Code: Internal, Op: op, Err: err}
 	}
 	key = digest(m.view.Actor, m.view.Namespace.Key(), m.view.IdempotencyKey)
-	// The fingerprint is keyed, too: the digest of a short text alone can be guessed.
+	// The fingerprint includes the key: the digest of a short text alone could be
+	// guessed.
 	return key, digest(key, op, string(body)), nil
 }
 
@@ -222,7 +262,8 @@ func (m *Memory) one(ctx context.Context, f Filter, id ID) (Record, error) {
 	return records[0], nil
 }
 
-// kept reads a record by its id, also one that is no longer live, and says when it did.
+// kept reads a record by its id, even one that is no longer live, and returns the moment
+// of reading.
 func (m *Memory) kept(ctx context.Context, id ID, kinds ...Kind) (r Record, at time.Time, err error) {
 	f := m.readable(m.engine.now(), kinds...)
 	f.NotLive = true

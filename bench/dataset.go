@@ -59,10 +59,10 @@ type Dataset struct {
 // maxLine bounds a line of a dataset.
 const maxLine = 1 << 20
 
-// ReadDataset reads turns.jsonl and questions.jsonl of a directory. Unknown
-// fields are passed over. Anything that would make a figure wrong is an Invalid
-// error that names the file and the line: JSON that does not parse, a turn that
-// is there twice or says nothing, evidence that is not in the conversation.
+// ReadDataset reads turns.jsonl and questions.jsonl of a directory. Unknown fields are
+// ignored. Anything that would make a figure wrong is an Invalid error that names the
+// file and the line: JSON that does not parse, a turn that is there twice or says
+// nothing, evidence that is not in the conversation.
 func ReadDataset(dir string) (*Dataset, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

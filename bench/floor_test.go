@@ -40,7 +40,7 @@ type floorFile struct {
 
 // TestRetrievalQuality measures every dataset in testdata with the embedders that
 // come with Loci, and fails when search finds less than it did. After a change
-// that is meant, go test ./bench -update records anew; say why in the commit.
+// that is meant, go test ./bench -update records again; say why in the commit.
 func TestRetrievalQuality(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*/turns.jsonl")
 	if err != nil || len(paths) == 0 {

@@ -20,7 +20,7 @@ const (
 // Contexts lists the contexts.
 var Contexts = []string{ContextNone, ContextSpeaker, ContextSpeakerDate}
 
-// content is what is stored of a turn; empty when nothing is left of it.
+// content is what is stored of a turn; empty if nothing of it is stored.
 func (t *Turn) content(heading string, captions bool) string {
 	text := t.Text
 	if captions && t.Caption != "" {

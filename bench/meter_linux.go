@@ -30,7 +30,7 @@ func (c *counter) start() {
 		fd, err := unix.PerfEventOpen(&attr, id, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 		if err == nil {
 			c.fds = append(c.fds, fd)
-		} else if err != unix.ESRCH { // but for a thread that just ended, all or none
+		} else if err != unix.ESRCH { // a thread may just have ended; otherwise all or none
 			c.close()
 			return
 		}

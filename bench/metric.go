@@ -63,9 +63,9 @@ const (
 	bootstrapSeed = 1
 )
 
-// estimate returns mean and percentile bootstrap interval of each metric (Efron
-// 1979): questions are drawn with replacement, as many as there are. Without
-// resamples the interval is the mean itself. Of no question all is zero.
+// estimate returns mean and percentile bootstrap interval of each metric (Efron 1979):
+// questions are drawn with replacement, as many as there are. Without resamples the
+// interval is the mean itself. Without a question everything is zero.
 func estimate(rows []scores, resamples int) map[string]Estimate {
 	out := make(map[string]Estimate, len(Metrics))
 	if len(rows) == 0 {

@@ -36,7 +36,7 @@ type RetrievalOptions struct {
 	Progress func(what string) // called before each step; may be nil
 }
 
-// A System is an embedder under the name the operator gave it; nil is none.
+// A System is an embedder under the name the operator gave it; nil is no embedder.
 type System struct {
 	Name     string
 	Embedder loci.Embedder

@@ -136,7 +136,7 @@ func searches(ctx context.Context, opts Options, size int, row func(Row)) error 
 	if err := l.store.Close(); err != nil {
 		return err
 	}
-	// Opened anew: the first search finds no index in the process and builds it.
+	// Opened again: the first search finds no index in the process and builds it.
 	if l, err = openLoci(ctx, dir); err != nil {
 		return err
 	}

@@ -26,9 +26,8 @@ const (
 // EmptyType is the type of a value that says a channel holds nothing. It is not stored.
 const EmptyType = "empty"
 
-// A Typed is a serialised value: what a serializer of LangGraph makes of an object.
-// Loci keeps the bytes as they are and looks for nothing in them, credentials
-// included.
+// A Typed is a serialised value: what a serializer of LangGraph makes of an object. Loci
+// keeps the bytes as they are and looks for nothing in them, not even credentials.
 type Typed struct {
 	Type string `json:"type"` // such as "msgpack" or "json"
 	Data []byte `json:"data"`
@@ -68,9 +67,9 @@ type Write struct {
 	Task     string `json:"task_id"`
 	TaskPath string `json:"task_path,omitempty"`
 
-	// Index is the place among the writes of the task. What is there already stays,
-	// so that a repeated call changes nothing; an index below zero names a place that
-	// is written anew, as LangGraph does for errors, interrupts and the like.
+	// Index is the place among the writes of the task. What is there already stays, so
+	// that a repeated call changes nothing; an index below zero names a place that may be
+	// overwritten, as LangGraph does for errors, interrupts and the like.
 	Index int `json:"idx"`
 
 	Channel string `json:"channel"`
@@ -94,7 +93,7 @@ type Handle struct{ m *loci.Memory }
 // Of returns the checkpoints of a handle's namespace.
 func Of(m *loci.Memory) *Handle { return &Handle{m} }
 
-// body is what only the checkpoint's files read of a checkpoint.
+// body is the part of a checkpoint that only this package reads.
 type body struct {
 	Thread       string             `json:"thread"`
 	Namespace    string             `json:"ns,omitempty"`
@@ -171,7 +170,7 @@ func (in *Checkpoint) check() error {
 	total := len(in.State.Data) + len(in.TypedMetadata.Data)
 	for _, channel := range slices.Sorted(maps.Keys(in.Values)) {
 		if _, ok := in.Versions[channel]; !ok {
-			return loci.Errorf(loci.Invalid, "channel_values has %q, which channel_versions has not: give its version", channel)
+			return loci.Errorf(loci.Invalid, "channel_values has %q, but channel_versions does not: give its version", channel)
 		}
 		if err := checkTyped("channel_values: a value", in.Values[channel], false); err != nil {
 			return err

@@ -17,9 +17,9 @@ const (
 
 // CopyThread copies all checkpoints of a thread, with their values and writes, and
 // returns how many there are. NotFound: the thread has none. Conflict: the target has
-// some; delete it first. Up to 5,000 records of 64 MiB are one change; beyond that
-// values and writes come first and checkpoints in order, so that a copy that was
-// stopped is a shorter history.
+// some; delete it first. Up to 5,000 records of 64 MiB together are one change. A larger
+// copy stores values and writes first, and then the checkpoints in order, so that a copy
+// that was stopped is a shorter history.
 func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, err error) {
 	if err := checkThread(from); err != nil {
 		return 0, err
@@ -107,8 +107,8 @@ func (p *copier) run(ctx context.Context, flush func() error) error {
 			return err
 		}
 	}
-	// What is named by the checkpoints read at first is what gets copied; what a run
-	// adds meanwhile is not.
+	// The copy holds what the checkpoints name that were read first, and nothing that a
+	// run adds meanwhile.
 	checkpoints, err := p.c.heads(ctx, Kind, loci.SlotsBeginning(slotOf(p.from)))
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// listBytes bounds what a page of checkpoints holds, so that a list of large ones
-// fills no memory; the page then ends early.
+// listBytes bounds what a page of checkpoints holds, so that a list of large ones does
+// not fill the memory; such a page ends early.
 const listBytes = 32 << 20
 
 // filter selects the handle's records of a kind.
@@ -42,7 +42,7 @@ func (c *Handle) heads(ctx context.Context, kind loci.Kind, slots loci.SlotRange
 	}
 }
 
-// at finds the record that holds a slot; nil: none does.
+// at finds the record that holds a slot, or nil.
 func (c *Handle) at(ctx context.Context, kind loci.Kind, slot string, p loci.Page) (*loci.Record, error) {
 	f := c.filter(kind)
 	f.Slot = &slot
@@ -60,7 +60,7 @@ type stored struct {
 	body
 }
 
-// body reads a checkpoint without its state; nil: there is none.
+// body reads a checkpoint without its state. It is nil if there is none.
 func (c *Handle) body(ctx context.Context, thread, namespace, id string) (*stored, error) {
 	r, err := c.at(ctx, Kind, slotOf(thread, namespace, id), loci.Page{NoText: true})
 	if err != nil || r == nil {
@@ -141,39 +141,6 @@ func (c *Handle) latestValue(ctx context.Context, thread, namespace, channel, ve
 		return loci.ID{}, err
 	}
 	return records[0].ID, nil
-}
-
-// Get reads a checkpoint with the values of its channels and its pending writes; an
-// empty id means the latest of the thread and namespace. NotFound: there is none.
-func (c *Handle) Get(ctx context.Context, thread, namespace, id string) (Saved, error) {
-	if err := checkPlace(thread, namespace, id, true); err != nil {
-		return Saved{}, err
-	}
-	f := c.filter(Kind)
-	if id == "" {
-		f.Slots = loci.SlotsBeginning(slotOf(thread, namespace))
-	} else {
-		slot := slotOf(thread, namespace, id)
-		f.Slot = &slot
-	}
-	for attempt := 0; ; attempt++ {
-		records, _, err := c.records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending})
-		if err != nil {
-			return Saved{}, err
-		}
-		if len(records) == 0 {
-			return Saved{}, &loci.Error{Code: loci.NotFound, Msg: "no such checkpoint in this thread and namespace",
-				Recovery: "List the checkpoints of the thread, or start a new one."}
-		}
-		saved, err := c.load(ctx, records, true)
-		if err == nil {
-			return saved[0], nil
-		}
-		// Between the two reads another call may have erased the checkpoint.
-		if attempt == 3 || !errors.Is(err, errErased) {
-			return Saved{}, loci.AsError(err)
-		}
-	}
 }
 
 // errErased says that the value of a checkpoint is not there.
@@ -276,11 +243,10 @@ type Query struct {
 	WithoutValues bool // leave out the values of channels
 }
 
-// A Page is a part of a list. Next is the cursor of the following page, or
-// "" at the end; a page of large checkpoints may hold fewer than the limit.
+// A Page is a part of a list. A page of large checkpoints may hold fewer than the limit.
 type Page struct {
 	Checkpoints []Saved `json:"checkpoints"`
-	Next        string  `json:"next,omitempty"`
+	Next        string  `json:"next,omitempty"` // the cursor of the following page; "": the end
 }
 
 // List lists checkpoints with their pending writes: those of one thread by id, the
@@ -453,7 +419,8 @@ func (c *Handle) namespaces(ctx context.Context, thread string) (out []string, e
 	return out, nil
 }
 
-// next finds the list whose next checkpoint is the greatest; nil: all are at the end.
+// next finds the list whose next checkpoint is the greatest, or nil at the end of all
+// lists.
 func (c *Handle) next(ctx context.Context, lists []*namespaceList) (best *namespaceList, err error) {
 	for _, l := range lists {
 		for len(l.ready) == 0 && !l.done {

@@ -55,7 +55,8 @@ func checkName(field, value string, limit int, optional bool) error {
 
 func checkThread(thread string) error { return checkName("thread_id", thread, MaxThreadBytes, false) }
 
-// checkPlace checks what names a checkpoint; optional: the latest one may be meant.
+// checkPlace checks what names a checkpoint. With optional, an empty id means the latest
+// one.
 func checkPlace(thread, namespace, id string, optional bool) error {
 	return cmp.Or(checkThread(thread), checkName("checkpoint_ns", namespace, MaxGraphBytes, true),
 		checkName("checkpoint_id", id, MaxID, optional))

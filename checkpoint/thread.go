@@ -14,8 +14,8 @@ import (
 // maxRunBytes bounds the id of a run.
 const maxRunBytes = 1024
 
-// dropRecords bounds the records one change takes away, and the checkpoints whose
-// writes are looked at for it.
+// dropRecords bounds the records that one change erases, and the checkpoints whose writes
+// it reads to find them.
 const dropRecords = 5000
 
 // mark makes a change write the record of a thread and namespace, or erase it when
@@ -100,9 +100,9 @@ func (c *Handle) stored(ctx context.Context, thread, namespace string) ([]stored
 	return out, nil
 }
 
-// DeleteThread erases all checkpoints, values and writes of a thread and returns how
-// many checkpoints it erased. A thread that is not there is no error. A large thread
-// goes in several changes, the oldest first: stopped half way, call it again.
+// DeleteThread erases all checkpoints, values and writes of a thread and returns how many
+// checkpoints it erased. A thread that does not exist is no error. A large thread is
+// erased in several changes, the oldest first; if it was stopped half way, call it again.
 func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, err error) {
 	if err := checkThread(thread); err != nil {
 		return 0, err
@@ -182,8 +182,8 @@ func (c *Handle) account(change *loci.Change, threads []loci.Record, now time.Ti
 }
 
 // drop erases the checkpoints of a thread and namespace that choose names by id, with
-// their writes and the values that nothing else refers to. A checkpoint that stays
-// and whose parent goes has none any more.
+// their writes and the values that nothing else refers to. A checkpoint that stays loses
+// its parent if that goes.
 func (c *Handle) drop(
 	ctx context.Context, thread, namespace string, choose func(all []stored) (map[string]bool, error),
 ) (erased int, err error) {
@@ -301,7 +301,8 @@ func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, 
 		if err != nil {
 			return erased, err
 		}
-		// All of the runs in this thread and namespace go; then the next one is looked for.
+		// First everything of the runs in this thread and namespace goes; then the next
+		// one is looked for.
 		n, err := c.drop(ctx, s.Thread, s.Namespace, func(all []stored) (map[string]bool, error) {
 			chosen := map[string]bool{}
 			for i := range all {
@@ -428,7 +429,8 @@ func (c *Handle) keep(ctx context.Context, all []stored) (map[string]bool, error
 			kept[parent.ID] = true
 		}
 	}
-	// No more steps than there are checkpoints: what a client says of parents may be a ring.
+	// It takes no more steps than there are checkpoints: the parents that a client names
+	// may form a ring.
 	replayed := head.replayed()
 	for s, steps := head, 0; s != nil && steps < len(all); steps++ {
 		kept[s.ID] = true

@@ -29,7 +29,7 @@ type term struct {
 	kind              kind
 }
 
-// An analysis splits a text into terms. It is used again for the next text.
+// An analysis splits a text into terms. It is reused for the next text.
 type analysis struct {
 	text  []byte // folded
 	terms []term

@@ -25,7 +25,7 @@ func wantError(t *testing.T, err error, code loci.Code, words ...string) {
 	t.Helper()
 	var e *loci.Error
 	if !errors.As(err, &e) || e.Code != code {
-		t.Fatalf("error %v has not the code %s", err, code)
+		t.Fatalf("error %v does not have the code %s", err, code)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
@@ -373,7 +373,7 @@ func TestKeys(t *testing.T) {
 	}
 	_, err := openAI(t, s, func(c *embedding.Config) { c.OpenAIKey = embedding.Key{} }).Embed(t.Context(), []string{"a"})
 	wantError(t, err, loci.Invalid, "wants a key")
-	// The key is read anew for each call.
+	// The key is read again for each call.
 	key := secretKey
 	e := openAI(t, s, func(c *embedding.Config) { c.OpenAIKey.Read = func() (string, error) { return key, nil } })
 	for _, key = range []string{"first", "second"} {

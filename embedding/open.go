@@ -17,8 +17,8 @@ var Specs = []string{"builtin", "lexical", "openai:MODEL", "ollama:MODEL", "loca
 // NoPrefix says "none" where an empty prefix means that of the model. No text has a NUL.
 const NoPrefix = "\x00"
 
-// A Config names an embedder and what it needs. Only Spec is ever required; what
-// another spec would need is passed over, so that one Config serves them all.
+// A Config names an embedder and what it needs. Only Spec is required. Open ignores what
+// another spec would need, so that one Config serves them all.
 type Config struct {
 	// Spec is one of [Specs]; "" is builtin.
 	Spec string
@@ -43,8 +43,8 @@ type Config struct {
 	RequestsPerMinute int // sent to a service at most; 0: no limit of ours
 }
 
-// A Key says where the key of a service is. It is read for each request, so that it
-// can be changed without a restart, and is in no message.
+// A Key says where the key of a service is. It is read for each request, so that it can
+// be changed without a restart. No message contains it.
 type Key = remote.Key
 
 // Open returns the embedder that c.Spec names, nil for "none". It opens no

@@ -32,9 +32,9 @@ type protocol interface {
 	refused(f *remote.Failure) (err *loci.Error, again bool)
 }
 
-// A service is an embedder that asks one a service over HTTP. It cuts what it is given into
-// requests the service accepts, repeats what may work the next time, and checks
-// every answer.
+// A service is an embedder that asks a service over HTTP. It cuts what it is given into
+// requests the service accepts, repeats what may work the next time, and checks every
+// answer.
 type service struct {
 	protocol
 	client    *remote.Client
@@ -50,7 +50,7 @@ type service struct {
 }
 
 // A rest keeps calls away from a service that is down, so that each write does
-// not wait for it anew.
+// not wait for it again.
 type rest struct {
 	until time.Time
 	last  time.Duration
@@ -219,8 +219,8 @@ func (r *service) resting() error {
 	return nil
 }
 
-// learn begins or ends a rest. That a caller has gone says nothing about the
-// service, and neither does a deadline that was too short for any.
+// learn begins or ends a rest. A caller that has gone says nothing about the service, and
+// neither does a deadline that was too short for any service.
 func (r *service) learn(caller context.Context, start time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

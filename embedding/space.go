@@ -48,8 +48,8 @@ func (c Config) ForSpace(s loci.Space) (loci.Embedder, error) {
 	return e, nil
 }
 
-// Local reports whether an embedder works in this process: without network and
-// without cost, so that nobody need be asked before everything is embedded anew.
+// Local reports whether an embedder works in this process, without network and without
+// cost. Then everything can be embedded again without asking anybody.
 func Local(e loci.Embedder) bool {
 	switch e := e.(type) {
 	case *Static, *Lexical, *transformer.Transformer:

@@ -20,10 +20,10 @@ var builtinModel string
 // brought to unit length. It knows that a car is an automobile; it does not know
 // the order of words.
 //
-// Texts are read as BERT's uncased models read them: without case and accents.
-// Invalid UTF-8 counts for nothing. A text of any length counts whole. Blank text,
-// and text without a single token that carries weight, has no direction: its
-// vector is zero.
+// Texts are read as BERT's uncased models read them: without case and accents. Invalid
+// UTF-8 counts for nothing. A text counts as a whole, whatever its length. Blank text,
+// and text without a single token that carries weight, has no direction: its vector is
+// zero.
 //
 // Sums are made in the order of the tokens, each product and each sum rounded to
 // float32 on its own, with AVX2 and without. A text has the same bits on every

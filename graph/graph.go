@@ -5,8 +5,8 @@
 //	g, err := graph.Parse(data)
 //	for _, agent := range g.Agents { … }
 //
-// It makes nothing: what an agent gets is told as the configuration of its tools and
-// its connector.
+// It makes no tool: it says what an agent gets, as the configuration of its tools and its
+// connector.
 package graph
 
 import (
@@ -40,7 +40,7 @@ type Agent struct {
 
 	// Tools are the memoryTool nodes at its handle "tools", in the order of the edges.
 	// One without a memory is unwired. An agent that is connected to nothing has one
-	// unwired tool, so that what is missing is told when it is called.
+	// unwired tool, which says what is missing when it is called.
 	Tools []tool.Instance
 
 	Connector *tool.ConnectorConfig // nil: none

@@ -144,7 +144,7 @@ func TestFaults(t *testing.T) {
 		{agent + ", {id: X, data: {template: memoryTool, config: {commands: [read, 7]}}}", "", `node 5 "X": commands must be a text, not the number 7`},
 		{agent + ", {id: X, data: {template: memoryTool, config: {commands: []}}}", "", `node 5 "X": commands cannot be empty`},
 		{agent + ", {id: X, data: {template: memoryTool, config: {commands: [view]}}}", "",
-			`node 5 "X": unknown command "view": must be one of read, list, append, update, delete`},
+			`node 5 "X": unknown command "view": must be one of read, list, append, update, delete, search`},
 		{agent + ", {id: X, data: {template: memoryConnector, config: {maxChars: 1.5}}}", "", `node 5 "X": maxChars is 1.5; it must be a whole number from 1 to 20000`},
 		{agent, "{id: e, source: A}", `edge 1 "e": sourceHandle is missing` + "\n" + `edge 1 "e": target is missing` + "\n" + `edge 1 "e": targetHandle is missing`},
 		{agent, "{id: e}, {id: e, source: A, sourceHandle: tools, target: T, targetHandle: $self}", `…edge 2 "e": another edge has this id already`},

@@ -22,8 +22,8 @@ const (
 
 var templates = []string{templateMemory, templateTool, templateConnector, templateAgent}
 
-// The settings that the config of a node may have, by template. What an agent's
-// config says is the agent's own affair.
+// The settings that the config of a node may have, by template. Only the agent itself
+// reads its config.
 var settings = map[string][]string{
 	templateMemory:    {"scope"},
 	templateTool:      {"name", "description", "title", "commands"},
@@ -304,7 +304,7 @@ func shown(value any) string {
 	return cmp.Or(strings.TrimPrefix(kindOf(value), "the number "), "nothing")
 }
 
-// quoted shows what a file says, shortened, with nothing in it that hides.
+// quoted shows a text of a file, shortened, with invisible characters escaped.
 func quoted(text string) string {
 	runes := []rune(text)
 	if len(runes) > 64 {

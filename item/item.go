@@ -50,6 +50,10 @@ type PutOptions struct {
 	Index []string
 
 	TTL time.Duration // expire this long after the last write or refreshing read; 0: never
+
+	// CreatedAt is when a new item was made, 1900 to a day from now; zero: now. An item
+	// that is there keeps its own.
+	CreatedAt time.Time
 }
 
 // place checks that a namespace lies in the handle's reach, and that the part of it
@@ -106,7 +110,7 @@ func (it *Handle) holder(ctx context.Context, n loci.Namespace, key string, at t
 	return it.one(ctx, f)
 }
 
-// one reads what a filter selects of which there is one at most; nil: there is none.
+// one reads the one record that a filter can select, or nil.
 func (it *Handle) one(ctx context.Context, f loci.Filter) (*loci.Record, error) {
 	records, _, err := it.m.Records(ctx, f, loci.Page{Limit: 1})
 	if err != nil || len(records) == 0 {
@@ -135,6 +139,9 @@ func (it *Handle) Put(
 		return err
 	}
 	request := map[string]any{"namespace": n, "key": key, "value": value, "index": opts.Index, "ttl": opts.TTL}
+	if !opts.CreatedAt.IsZero() {
+		request["created_at"] = opts.CreatedAt
+	}
 	_, err = loci.Commit(ctx, it.m, "put item", request, func(now time.Time) (loci.Decision[bool], error) {
 		holder, err := it.holder(ctx, n, key, time.Time{})
 		if err != nil {
@@ -177,7 +184,13 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	if err != nil {
 		return nil, err
 	}
-	r := &loci.Record{Kind: Kind, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes}
+	created, err := loci.CheckCreated(opts.CreatedAt, it.m.Now())
+	if err != nil {
+		return nil, err
+	}
+	r := &loci.Record{
+		Kind: Kind, Namespace: n, Slot: slotOf(key), Live: true, Attributes: attributes, CreatedAt: created,
+	}
 	if opts.Index == nil {
 		r.Text = loci.Flatten(object)
 	} else {
@@ -200,14 +213,17 @@ func (it *Handle) decidePut(
 	put := loci.Put{Revisions: it.m.Settings().Revisions}
 	typ := loci.EventCreated
 	if old == nil {
-		r.ID, r.Version, r.CreatedAt = it.m.NewID(), 1, now
+		r.ID, r.Version = it.m.NewID(), 1
+		if r.CreatedAt.IsZero() {
+			r.CreatedAt = now
+		}
 	} else {
 		typ = loci.EventUpdated
 		r.ID, r.Version, r.CreatedAt = old.ID, old.Version+1, old.CreatedAt
-		r.Uses, r.UsedAt = old.Uses, old.UsedAt
+		r.Uses, r.UsedAt, r.Sequence, r.Position = old.Uses, old.UsedAt, old.Sequence, old.Position
 		put.SameText = r.Text == old.Text && slices.Equal(r.Passages, old.Passages)
 		if old.Expired(now) {
-			r.CreatedAt, put.Revisions = now, 0 // what expired is out of every read, earlier states too
+			r.CreatedAt, put.Revisions = now, 0 // no read finds what expired, earlier states included
 		}
 	}
 	put.Record = r
@@ -268,8 +284,7 @@ func (it *Handle) Get(ctx context.Context, n loci.Namespace, key string, refresh
 	return FromRecord(r)
 }
 
-// refresh moves expiry times after a read. It is off the read path in that its
-// failure does not fail the read.
+// refresh moves expiry times after a read. Its failure does not fail the read.
 func (it *Handle) refresh(ctx context.Context, records []loci.Record, now time.Time) {
 	var touches []loci.Touch
 	for _, r := range records {
@@ -305,7 +320,7 @@ func FromRecord(r *loci.Record) (Item, error) {
 	return it, err
 }
 
-// Delete erases an item; a key that names none is no error.
+// Delete erases an item. A key that names no item is no error.
 func (it *Handle) Delete(ctx context.Context, n loci.Namespace, key string) error {
 	if err := it.place(n); err != nil {
 		return err

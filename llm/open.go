@@ -37,8 +37,8 @@ type Config struct {
 	MaxReply int64         // bytes of an answer that are read; 0: 1 MiB
 }
 
-// A Key says where the key of a service is. It is read for each request, so that it
-// can be changed without a restart, and is in no message.
+// A Key says where the key of a service is. It is read for each request, so that it can
+// be changed without a restart. No message contains it.
 type Key = remote.Key
 
 // Open makes a completer. Nothing is sent yet. Invalid: the configuration is wrong.

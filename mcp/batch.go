@@ -38,8 +38,7 @@ func (c *conn) acceptBatch(line []byte) bool {
 		c.refuse(nil, faultEmpty)
 		return true
 	case len(elements) > c.limits.Batch:
-		c.refuse(nil, &fault{jsonrpc.CodeInvalidRequest, "batch",
-			fmt.Sprintf("the batch has %d messages; the limit is %d", len(elements), c.limits.Batch)})
+		c.refuse(nil, c.limits.tooMany(len(elements)))
 		return true
 	}
 	b := &batch{replies: make([][]byte, len(elements))}
@@ -72,6 +71,11 @@ func (c *conn) acceptBatch(line []byte) bool {
 		}
 	}
 	return true
+}
+
+// tooMany is the fault of a batch with more messages than there may be.
+func (l *Limits) tooMany(messages int) *fault {
+	return &fault{jsonrpc.CodeInvalidRequest, "batch", fmt.Sprintf("the batch has %d messages; the limit is %d: send several", messages, l.Batch)}
 }
 
 // put stores the reply to a request, nil for none; the last one sends them all.

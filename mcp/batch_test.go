@@ -27,7 +27,7 @@ func TestBatchIsAnsweredInOneLine(t *testing.T) {
 		{"only a bad one", `[[]]`, `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"\"jsonrpc\" must be \"2.0\"","data":{"reason":"jsonrpc"}}}]`},
 		{"initialize", `[{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}]`, `[` + refused("3", "initialize must not be part of a batch") + `]`},
 		{"empty", `[]`, refused("null", "the batch is empty")},
-		{"too many", `[` + strings.Repeat(ping+",", 5) + ping + `]`, refused("null", "the batch has 6 messages; the limit is 5")},
+		{"too many", `[` + strings.Repeat(ping+",", 5) + ping + `]`, refused("null", "the batch has 6 messages; the limit is 5: send several")},
 	} {
 		w.send(c.line)
 		got := w.receive()

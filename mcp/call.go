@@ -15,7 +15,7 @@ import (
 // call runs a tool for a request. What the tool refuses is a result with isError,
 // for the model to read; what is not the model's to mend is a protocol error.
 func (s *Server) call(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	// Before taking a slot: whoever is waited for needs one, too.
+	// Wait before taking a slot: the call that is waited for needs one, too.
 	if err := s.turns.find(requestID(r.Extra)).wait(ctx); err != nil {
 		return failed(err), nil
 	}
@@ -71,8 +71,8 @@ func result(reply tool.Reply, isError bool) *sdk.CallToolResult {
 	return out
 }
 
-// configurationError aborts the request: whoever configured the connection has to
-// act, and no model can.
+// configurationError aborts the request: only a person who configures the connection can
+// mend it, and no model can.
 func configurationError(c *loci.ConfigurationError) error {
 	available := c.Available
 	if available == nil {

@@ -152,7 +152,7 @@ func (c *conn) admit(in incoming) bool {
 		c.lastWrite = call.turn
 		c.server.turns.put(call.name, call.turn)
 	}
-	r.Extra = &sdk.RequestExtra{Header: http.Header{headerRequestID: {call.name}}}
+	r.Extra = &sdk.RequestExtra{Header: http.Header{headerRequestID: {call.name}, headerConnection: {c.nonce}}}
 	return true
 }
 
@@ -259,7 +259,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// answer sends the reply to a request; nil: there is none.
+// answer sends the reply to a request, if there is one.
 func (c *conn) answer(in incoming, reply []byte) error {
 	switch {
 	case in.batch != nil:

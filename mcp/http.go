@@ -25,6 +25,7 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.Header.Set(headerRequestID, idOf(r.Header))
+		r.Header.Del(headerConnection) // each request stands for itself
 		if r.Method != http.MethodPost {
 			inner.ServeHTTP(w, r)
 			return
@@ -68,6 +69,9 @@ func (s *Server) checkBody(body []byte) (id json.RawMessage, f *fault) {
 	if json.Unmarshal(body, &elements) != nil || len(elements) == 0 {
 		return nil, faultEmpty
 	}
+	if len(elements) > s.opts.Limits.Batch {
+		return nil, s.opts.Limits.tooMany(len(elements))
+	}
 	for _, element := range elements {
 		part, _ := guard(element, s.opts.Limits.Depth) // is part of what was checked
 		if _, f = part.message(); f != nil {
@@ -79,8 +83,8 @@ func (s *Server) checkBody(body []byte) (id json.RawMessage, f *fault) {
 
 var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// idOf is the name that whoever mounts the handler gave a request, so that its log
-// and ours agree; a new one where there is none, or none to write into a log.
+// idOf is the id that the server around the handler gave a request, so that its log and
+// ours agree. It makes a new one if there is none, or none that a log can hold.
 func idOf(h http.Header) string {
 	if id := h.Get("X-Request-Id"); validRequestID.MatchString(id) {
 		return id

@@ -12,6 +12,12 @@ import (
 )
 
 // TestHandlerGuardsAndIdentifies: the same tools and the same guard over HTTP.
+// pings is a batch of so many requests.
+func pings(n int) string {
+	one := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	return "[" + strings.Repeat(one+",", n-1) + one + "]"
+}
+
 func TestHandlerGuardsAndIdentifies(t *testing.T) {
 	p := principal(t, "u-1")
 	b := newBench(t, Limits{Line: 16 << 10}, func(o *Options) {
@@ -57,6 +63,8 @@ func TestHandlerGuardsAndIdentifies(t *testing.T) {
 		{"NUL", "Bearer good", callLine("7", "echo", `{"a":"\u0000"}`), 400, `"reason":"nul"`},
 		{"not JSON", "Bearer good", `{`, 400, `"reason":"json"`},
 		{"too long", "Bearer good", callLine("7", "echo", `{"a":"`+strings.Repeat("x", 17<<10)+`"}`), 413, `"reason":"line"`},
+		{"many", "Bearer good", pings(101), 400, "the batch has 101 messages; the limit is 100"},
+		{"as many as may be", "Bearer good", pings(100), 400, "JSON-RPC batching is not supported"}, // in this revision
 		{"undeclared", "Bearer good", `{"jsonrpc":"2.0","id":7,"method":"prompts/list"}`, 200, `"code":-32601`},
 		{"panic", "Bearer good", callLine("7", "panic", `{}`), 200, `"message":"internal error"`},
 	} {

@@ -39,11 +39,23 @@ type Origin struct {
 // the handlers; a value that a client sends is overwritten.
 const headerRequestID = "Loci-Request-Id"
 
+// headerConnection names the connection of a request in the same way, where there is one.
+const headerConnection = "Loci-Connection"
+
 func requestID(extra *sdk.RequestExtra) string {
 	if extra == nil {
 		return ""
 	}
 	return extra.Header.Get(headerRequestID)
+}
+
+// connection is the name of the connection of a request, as a sequence of memories; ""
+// where each request stands for itself.
+func connection(extra *sdk.RequestExtra) string {
+	if extra == nil || extra.Header.Get(headerConnection) == "" {
+		return ""
+	}
+	return "connection:" + extra.Header.Get(headerConnection)
 }
 
 // nonce tells connections apart in request ids.
@@ -61,6 +73,7 @@ func originOf(extra *sdk.RequestExtra) Origin {
 	if extra != nil {
 		origin.Header = extra.Header.Clone()
 		origin.Header.Del(headerRequestID) // ours, and not the client's
+		origin.Header.Del(headerConnection)
 	}
 	return origin
 }
@@ -72,7 +85,7 @@ func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Met
 	if err != nil {
 		return tool.Caller{}, err
 	}
-	c := tool.Caller{RequestID: origin.RequestID, Client: client(r)}
+	c := tool.Caller{RequestID: origin.RequestID, Client: client(r), Connection: connection(r.GetExtra())}
 	vars, own, err := metadata(meta)
 	if err != nil {
 		return tool.Caller{}, err
@@ -98,7 +111,7 @@ func (s *Server) caller(ctx context.Context, what string, r source, meta sdk.Met
 		if s.opts.RecordElevation == nil {
 			return tool.Caller{}, loci.Errorf(loci.Forbidden, "requests cannot choose their tenant here")
 		}
-		// What is not on record does not happen.
+		// Nothing happens that is not on record.
 		if err := s.opts.RecordElevation(ctx, c.Principal, c.RequestID, what); err != nil {
 			return tool.Caller{}, err
 		}

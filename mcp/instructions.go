@@ -20,7 +20,7 @@ func Instructions(tools []*tool.Tool) string {
 		case t.Family == tool.FamilyClaude:
 			claude = append(claude, t.Name)
 			continue
-		case t.Annotations.ReadOnly:
+		case t.Reads():
 			search = append(search, t.Name)
 		default:
 			change = append(change, t.Name)
@@ -47,7 +47,7 @@ func Instructions(tools []*tool.Tool) string {
 		lines = append(lines, "When something has changed or is to be forgotten, search for it, then update or delete it by its id.")
 	}
 	if supersedes {
-		lines = append(lines, "A fact that has changed is stored anew under its subject and predicate; forget by id.")
+		lines = append(lines, "A fact that has changed is stored again under its subject and predicate; forget by id.")
 	}
 	if len(files) > 0 {
 		lines = append(lines, "Text files are kept with "+strings.Join(files, ", ")+": list / first, read what bears on the task, append what will matter later.")
@@ -74,7 +74,8 @@ func choosing(tools []*tool.Tool) string {
 	families := map[string]bool{}
 	names := map[string]string{}
 	for _, t := range tools {
-		if t.Family == tool.FamilyFiles || t.Family == tool.FamilyClaude || t.Annotations.ReadOnly {
+		if t.Family == tool.FamilyFiles || t.Family == tool.FamilyClaude ||
+			t.Family == tool.FamilySessions || t.Reads() {
 			continue
 		}
 		families[t.Family], names[t.Original] = true, t.Name

@@ -241,8 +241,8 @@ func TestToolsOfAReader(t *testing.T) {
 		return property(t, c.schemas()[name].InputSchema, "properties", argument, "enum")
 	}
 	reader := with(loci.ScopeRead)
-	if got, want := names(reader), []string{"memory", "memory_context", "memory_get", "memory_memory_search", "memory_recall",
-		"memory_search", "memory_stats", "search_memory"}; !slices.Equal(got, want) {
+	if got, want := names(reader), []string{"memory", "memory_context", "memory_get", "memory_list_sessions", "memory_memory_search", "memory_read_session",
+		"memory_recall", "memory_search", "memory_search_sessions", "memory_stats", "search_memory"}; !slices.Equal(got, want) {
 		t.Errorf("of a reader: %v", got)
 	}
 	if got := enum(reader, "memory", "command"); !reflect.DeepEqual(got, []any{"read", "list"}) {
@@ -267,11 +267,11 @@ func TestToolsOfAReader(t *testing.T) {
 		t.Errorf("a default that is forbidden is left out: required %v", got)
 	}
 	everything := with(loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete)
-	if got := len(names(everything)); got != 19 {
+	if got := len(names(everything)); got != 23 {
 		t.Errorf("%d tools of one who may do everything: %v", got, names(everything))
 	}
 	text := everything.InitializeResult().Instructions
-	for _, says := range []string{"memory_save for notes", "memory_store_fact for what may change", "manage_memory for", "memory_memory_search", "files"} {
+	for _, says := range []string{"memory_save for notes", "memory_store_fact for what may change", "manage_memory for", "memory_memory_search", "memory_search_sessions", "files"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("%q is not in: %s", says, text)
 		}

@@ -462,7 +462,7 @@ func TestInstructionsOfTheMemoryFamily(t *testing.T) {
 	text := mcp.Instructions(set.Tools())
 	if len(strings.Fields(text)) >= 120 || !strings.Contains(text, "Search first (memory_recall, memory_search)") ||
 		!strings.Contains(text, "Save (memory_store_episode, memory_store_fact, memory_store_rule)") ||
-		!strings.Contains(text, "stored anew") || strings.Contains(text, "update or delete") {
+		!strings.Contains(text, "stored again") || strings.Contains(text, "update or delete") {
 		t.Errorf("instructions: %s", text)
 	}
 }

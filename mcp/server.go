@@ -38,12 +38,12 @@ type Options struct {
 	// Principal is whom every request comes from, unless Identify is set.
 	Principal loci.Principal
 
-	// Identify says whom a request comes from; for surfaces where requests of
-	// many callers meet. Nothing a tool or a model sends takes part in it.
+	// Identify says who sends a request, for surfaces that serve many callers. It uses
+	// nothing that a tool or a model sends.
 	Identify func(context.Context, Origin) (loci.Principal, error)
 
-	// RecordElevation writes that a principal acts in another tenant into the
-	// audit logs of both, before the tool runs. nil: no request may do so.
+	// RecordElevation writes into the audit logs of both tenants that a principal of one
+	// acts in the other, before the tool runs. nil: no request may do so.
 	RecordElevation func(ctx context.Context, p loci.Principal, requestID, tool string) error
 
 	// Call runs a tool; default: its own Call. For limits and measurements.
@@ -98,7 +98,7 @@ func New(o Options) (*Server, error) {
 		opts: o, general: general, tools: map[string]*tool.Tool{},
 		slots: make(chan struct{}, o.Limits.InFlight), turns: turns{of: map[string]*turn{}},
 	}
-	// What is not declared answers "method not found".
+	// A method that is not declared gets "method not found".
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	fileCapabilities(&o, capabilities)
 	s.sdk = sdk.NewServer(s.implementation(), &sdk.ServerOptions{
@@ -153,9 +153,9 @@ func declare(t *tool.Tool) *sdk.Tool {
 	return declared
 }
 
-// permitted are the tools that who asks may use, in our order; the SDK sorts them by
-// name. A model that sees what it may not use tries it. Whom nobody knows, for example
-// for want of a user, sees all: calls say what is missing.
+// permitted are the tools that the caller may use, in our order; the SDK sorts them by
+// name. A model tries every tool that it sees. A caller who cannot be identified, for
+// example because the user is missing, sees all tools: the calls say what is missing.
 func (s *Server) permitted(ctx context.Context, r sdk.Request) (list []*tool.Tool) {
 	p, err := s.opts.Identify(ctx, originOf(r.GetExtra()))
 	if err != nil {
@@ -180,8 +180,8 @@ func (s *Server) instruct(ctx context.Context, r sdk.Request, instructions *stri
 	}
 }
 
-// methods are what the server answers. The SDK would answer for logging and others,
-// too, which this server does not declare.
+// methods are what the server answers. The SDK would also answer logging and others,
+// which this server does not declare.
 var methods = map[string]bool{"initialize": true, "ping": true, "server/discover": true, "subscriptions/listen": true,
 	"tools/list": true, "tools/call": true}
 

@@ -73,7 +73,7 @@ func (c *conn) read(in io.Reader) {
 	}
 }
 
-// readLine reads up to the end of a line. Of an overlong one nothing is kept.
+// readLine reads up to the end of a line. It keeps nothing of an overlong line.
 func readLine(r *bufio.Reader, limit int) (line []byte, overlong bool, err error) {
 	for {
 		var part []byte

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/tool"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // frozenServer is a server whose clock and ids always give the same, over a new
 // SQLite file, with the tools of both families.

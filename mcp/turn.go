@@ -52,7 +52,7 @@ func (t *turn) pass() {
 
 // turns are those of the calls under way that change something, by the id that the
 // request has across connections: it is the one thing that reaches a tool's handler
-// through the SDK. Whoever puts one in takes it out.
+// through the SDK. The code that puts a turn in also takes it out.
 type turns struct {
 	mu sync.Mutex
 	of map[string]*turn
@@ -64,7 +64,7 @@ func (t *turns) put(requestID string, own *turn) {
 	t.of[requestID] = own
 }
 
-// find returns the turn of a request; nil: it needs none.
+// find returns the turn of a request, or nil if it needs none.
 func (t *turns) find(requestID string) *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -58,8 +58,8 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	})
 }
 
-// An exchange is a request and its response. Huma says 422 to what its schemas
-// refuse; every invalid request is 400 here, whoever noticed it.
+// An exchange is a request and its response. Huma answers 422 when its schemas refuse a
+// request; here every invalid request gets 400.
 type exchange struct{ humaContext }
 
 // humaContext is another name for embedding: the interface has a method Context.

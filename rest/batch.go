@@ -91,9 +91,13 @@ type outcome struct {
 	Error      *problem.Problem `json:"error,omitempty" doc:"Why the operation was not done"`
 }
 
+// maxBatchBytes bounds the operations of a batch, as JSON, so that all of them cost less
+// than a second. A single one may have what its own route takes.
+const maxBatchBytes = 2 << 20
+
 type batchInput struct {
 	Body struct {
-		Operations []operation `json:"operations" nullable:"false" minItems:"1" maxItems:"1000"`
+		Operations []operation `json:"operations" nullable:"false" minItems:"1" maxItems:"250" doc:"2 MiB of them together"`
 	} `nameHint:"Batch"`
 }
 
@@ -109,6 +113,9 @@ func (a *API) batchRoutes() {
 			"their order, each for itself: one that fails keeps no other from being done. Each needs the scope of its own route. With an " +
 			"idempotency key the whole batch may be sent again."},
 		func(ctx context.Context, c *caller, in *batchInput) (*batchOutput, error) {
+			if err := checkBatch(in.Body.Operations); err != nil {
+				return nil, err
+			}
 			out := &batchOutput{}
 			out.Body.Results = make([]outcome, len(in.Body.Operations))
 			for _, writing := range []bool{false, true} {
@@ -127,6 +134,17 @@ func (a *API) batchRoutes() {
 			}
 			return out, ctx.Err() // what its time did not suffice for says so itself; without a client nobody hears it
 		})
+}
+
+func checkBatch(operations []operation) error {
+	size := 0
+	for _, o := range operations {
+		size += len(o.raw)
+	}
+	if size > maxBatchBytes && len(operations) > 1 {
+		return loci.Errorf(loci.TooLarge, "operations have %d bytes; the limit is %d: send several batches", size, maxBatchBytes)
+	}
+	return nil
 }
 
 // partKey is the idempotency key of one operation of a batch.

@@ -27,9 +27,9 @@ const wholeBody = -1
 // largest is what an object may have by the limit on its bytes.
 const largest = session.MaxMessageBytes / 4
 
-// bounds are those of the values of requests by name, for those that say none in
-// their own declaration. They are declared here alone: the description shows them, and
-// what is larger is refused with the schema, before anything looks into it.
+// bounds are the limits of values of requests by name, unless a value declares its own.
+// They are declared only here: the description shows them, and the schema refuses what is
+// larger before anything looks into it.
 var bounds = map[string]bound{
 	"content":              {characters: wholeBody, entries: session.MaxMessageParts, members: largest},
 	"old_content":          {characters: wholeBody},
@@ -74,8 +74,7 @@ var bounds = map[string]bound{
 	"task_path":            {characters: checkpoint.MaxTaskPathBytes},
 	"data":                 {characters: (checkpoint.MaxValue + 2) / 3 * 4, members: largest},
 
-	// Of a message and of a session as a document; what more they may be is the library's
-	// to say.
+	// Of a message and of a session as a document; the library checks the rest.
 	"id":           {characters: session.MaxMessageBytes, entries: loci.MaxLabels},
 	"name":         {characters: session.MaxMessageBytes},
 	"tool_call_id": {characters: session.MaxMessageBytes},
@@ -159,7 +158,7 @@ func (b *binder) schema(name string, s *huma.Schema) {
 	s.PrecomputeMessages()
 }
 
-// limit writes the bound of a name where a schema has none of its own.
+// limit writes the bound of a name into a schema that has no bound yet.
 func (b *binder) limit(name string, s *huma.Schema) {
 	_, typed := s.Extensions["properties"]
 	switch {

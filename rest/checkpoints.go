@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -49,7 +50,7 @@ type newCheckpoint struct {
 type checkpointWrite struct {
 	TaskID   string `json:"task_id" doc:"1 to 256 bytes"`
 	TaskPath string `json:"task_path,omitempty" doc:"Writes are applied in its order"`
-	Idx      int    `json:"idx" doc:"The place among the writes of the task; below zero: errors, interrupts and the like, which are written anew"`
+	Idx      int    `json:"idx" doc:"The place among the writes of the task; below zero: errors, interrupts and the like, which are written again"`
 	Channel  string `json:"channel" doc:"1 to 1024 bytes"`
 	Value    typed  `json:"value"`
 }
@@ -144,7 +145,8 @@ type (
 func (a *API) checkpointRoutes() {
 	route(a, endpoint{method: http.MethodPut, path: "/v1/checkpoints", id: "put_checkpoint", summary: "Store a checkpoint", scope: loci.ScopeWrite,
 		writes: true, blob: true, status: http.StatusNoContent, detail: "It replaces one of the same id."}, a.putCheckpoint)
-	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/get", id: "get_checkpoint", summary: "Read a checkpoint", scope: loci.ScopeRead}, a.getCheckpoint)
+	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/get", id: "get_checkpoint", summary: "Read a checkpoint", scope: loci.ScopeRead,
+		reply: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wireCheckpoint](), true, ""), detail: partsDetail}, a.getCheckpoint)
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/list", id: "list_checkpoints", summary: "List checkpoints", scope: loci.ScopeRead}, a.listCheckpoints)
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/writes", id: "put_checkpoint_writes", summary: "Store what tasks wrote", scope: loci.ScopeWrite,
 		writes: true, blob: true, status: http.StatusNoContent}, a.putCheckpointWrites)
@@ -201,17 +203,6 @@ func (a *API) putCheckpoint(ctx context.Context, c *caller, in *struct{ Body new
 			out.Values[channel] = v.value()
 		}
 		return nil, checkpoint.Of(m).Put(ctx, out)
-	})
-}
-
-func (a *API) getCheckpoint(ctx context.Context, c *caller, in *struct{ Body getCheckpoint }) (*struct{ Body wireCheckpoint }, error) {
-	return within(a, c, func(m *loci.Memory) (*struct{ Body wireCheckpoint }, error) {
-		found, err := checkpoint.Of(m).Get(ctx, in.Body.ThreadID, in.Body.CheckpointNS, in.Body.CheckpointID)
-		if err != nil {
-			return nil, err
-		}
-		shown, err := showCheckpoint(&found)
-		return &struct{ Body wireCheckpoint }{shown}, err
 	})
 }
 

@@ -31,8 +31,8 @@ func showItem(m *loci.Memory, it *item.Item) wireItem {
 	return out
 }
 
-// The requests, as the routes and a batch of them take them. They are exported
-// because huma passes over embedded types that are not.
+// The requests, as the routes and a batch of them take them. They are exported because
+// huma ignores embedded types that are not.
 type (
 	// PutItem stores an item.
 	PutItem struct {
@@ -41,6 +41,7 @@ type (
 		Value     json.RawMessage `json:"value" doc:"A JSON object; it replaces what was there"`
 		Index     *[]string       `json:"index,omitempty" doc:"Paths of the value that are searched, such as title or notes[*].text; absent: all of it, an empty list: nothing"`
 		TTL       *float64        `json:"ttl,omitempty" doc:"Minutes after the last write or refreshing read when it expires; absent: never"`
+		CreatedAt *time.Time      `json:"created_at,omitempty" doc:"When a new item was made, 1900 to a day from now; absent: now. One that is there keeps its own"`
 	}
 	// GetItem reads an item.
 	GetItem struct {
@@ -135,6 +136,9 @@ func put(ctx context.Context, m *loci.Memory, in *PutItem) error {
 	opts := &item.PutOptions{}
 	if in.Index != nil {
 		opts.Index = append([]string{}, *in.Index...)
+	}
+	if in.CreatedAt != nil {
+		opts.CreatedAt = *in.CreatedAt
 	}
 	if in.TTL != nil {
 		// As long as LangGraph counts in a float; more is not a time any more.

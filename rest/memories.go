@@ -17,6 +17,7 @@ type Memory struct {
 	ID      loci.ID       `json:"id" format:"uuid"`
 	Passage string        `json:"passage" doc:"The part of its text that fits best"`
 	Score   float64       `json:"score" doc:"0 to 1, comparable within one reply"`
+	Speaker string        `json:"speaker,omitempty" doc:"Who said it, by the metadata speaker or role"`
 	Fact    *loci.Fact    `json:"fact,omitempty" doc:"A fact or a note"`
 	Rule    *loci.Rule    `json:"rule,omitempty"`
 	Episode *loci.Episode `json:"episode,omitempty"`
@@ -75,6 +76,8 @@ type match struct {
 type searchReply struct {
 	Matches     []match `json:"matches" nullable:"false" doc:"Best first"`
 	KeywordOnly bool    `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
+
+	Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
 }
 
 type recallRequest struct {
@@ -153,14 +156,15 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 	if err != nil {
 		return reply, err
 	}
-	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly}
+	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly,
+		Corrections: result.Corrections}
 	for i := range result.Matches {
 		found := &result.Matches[i]
 		shown, err := showMemory(m, &found.Record, result.At)
 		if err != nil {
 			return reply, err
 		}
-		shown.Passage, shown.Score = found.Passage, found.Score
+		shown.Passage, shown.Score, shown.Speaker = found.Passage, found.Score, found.Speaker
 		reply.Matches[i] = match{shown, found.Explain}
 	}
 	return reply, nil
@@ -188,7 +192,7 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 		if err != nil {
 			return reply, err
 		}
-		shown.Passage, shown.Score = found.Passage, found.Score
+		shown.Passage, shown.Score, shown.Speaker = found.Passage, found.Score, found.Speaker
 		reply.Memories[i] = recalled{shown, found.Confidence, found.Explain}
 	}
 	return reply, nil

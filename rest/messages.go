@@ -30,7 +30,7 @@ type document struct{ json.RawMessage }
 // Schema is what huma asks a type for.
 func (document) Schema(r huma.Registry) *huma.Schema {
 	list := &huma.Schema{Type: huma.TypeArray, Description: "The messages alone", Items: messageSchema(r),
-		Extensions: map[string]any{"minItems": 1, "maxItems": session.MaxImportMessages}}
+		Extensions: map[string]any{"minItems": 1, "maxItems": session.MaxPart}}
 	return &huma.Schema{OneOf: []*huma.Schema{documentSchema(), list}}
 }
 
@@ -112,7 +112,7 @@ func constructorForm() map[string]any {
 func documentSchema() *huma.Schema {
 	described := object("", map[string]any{"format": oneOf(session.Format), "version": map[string]any{"type": "integer", "enum": []int{session.FormatVersion}},
 		"session":  map[string]any{"type": "object", "description": "Its id, metadata and limits"},
-		"messages": map[string]any{"type": "array", "items": object("", storedProperties(), "type", "data")}}, "format", "version", "messages")
+		"messages": map[string]any{"type": "array", "maxItems": session.MaxPart, "items": object("", storedProperties(), "type", "data")}}, "format", "version", "messages")
 	delete(described, "type")
 	delete(described, "title")
 	return &huma.Schema{Type: huma.TypeObject, Description: "A session with its messages", Extensions: described}

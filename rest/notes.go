@@ -28,11 +28,13 @@ type note struct {
 	CreatedAt    time.Time       `json:"created_at"`
 	UpdatedAt    time.Time       `json:"updated_at"`
 	ConfirmedAt  time.Time       `json:"confirmed_at" doc:"When it was last said"`
+	Sequence     string          `json:"sequence,omitempty" doc:"The conversation it is a part of"`
+	Position     int64           `json:"position,omitempty" doc:"Its place there"`
 }
 
 func showNote(f *loci.Fact) note {
 	out := note{ID: f.ID.String(), Content: f.Content, Value: f.Value, Subject: f.Subject, Predicate: f.Predicate, Tags: append([]string{}, f.Tags...),
-		Metadata: f.Metadata, Validity: f.Validity, Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ConfirmedAt: f.ConfirmedAt}
+		Metadata: f.Metadata, Validity: f.Validity, Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ConfirmedAt: f.ConfirmedAt, Sequence: f.Sequence, Position: f.Position}
 	if f.IsNote() {
 		out.ID = notePrefix + out.ID
 	}
@@ -46,6 +48,10 @@ type saveNote struct {
 	Content  string         `json:"content" doc:"Plain words"`
 	Tags     []string       `json:"tags,omitempty" doc:"At most 16"`
 	Metadata map[string]any `json:"metadata,omitempty" doc:"Details to filter by, at most 64 KiB"`
+
+	CreatedAt *time.Time `json:"created_at,omitempty" doc:"When it was said, 1900 to a day from now; absent: now"`
+	Sequence  string     `json:"sequence,omitempty" maxLength:"256" doc:"The conversation it is a part of; absent: that which metadata name (session_id, thread_id), else the caller's session or thread"`
+	Position  *int64     `json:"position,omitempty" minimum:"0" doc:"Its place in sequence, which must be given, too; absent: behind what was saved before"`
 }
 
 type savedNote struct {
@@ -169,11 +175,21 @@ func noteCall(a *API, c *caller, in *oneNote, do func(*loci.Memory, loci.ID) (lo
 }
 
 func (a *API) saveNote(ctx context.Context, c *caller, in *struct{ Body saveNote }) (*savedOutput, error) {
-	m, err := a.memory(c)
+	m, err := a.memoryIn(c, in.Body.Sequence)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := m.StoreFact(ctx, loci.NewFact{Content: in.Body.Content, Tags: in.Body.Tags, Metadata: in.Body.Metadata})
+	fact := loci.NewFact{Content: in.Body.Content, Tags: in.Body.Tags, Metadata: in.Body.Metadata}
+	if in.Body.CreatedAt != nil {
+		fact.CreatedAt = *in.Body.CreatedAt
+	}
+	if in.Body.Position != nil && in.Body.Sequence == "" {
+		return nil, loci.Errorf(loci.Invalid, "position needs a sequence: name it, or leave position out")
+	}
+	if in.Body.Position != nil {
+		fact.Sequence, fact.Position = in.Body.Sequence, *in.Body.Position
+	}
+	stored, err := m.StoreFact(ctx, fact)
 	out := &savedOutput{http.StatusCreated, savedNote{notePrefix + stored.ID.String(), stored.Outcome}}
 	if stored.Outcome == loci.DuplicateOf {
 		out.Status = http.StatusOK

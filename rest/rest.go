@@ -33,7 +33,7 @@ type Options struct {
 	// Principal is whom every request comes from, unless Identify is set.
 	Principal loci.Principal
 
-	// Identify says whom a request comes from. Its error becomes the response.
+	// Identify says who sends a request. Its error becomes the response.
 	Identify func(context.Context, http.Header) (loci.Principal, error)
 
 	// RecordElevation writes that a principal acts in another tenant into the audit
@@ -48,8 +48,8 @@ type Options struct {
 	Logger  *slog.Logger // default slog.Default(); gets ids and causes, never content
 
 	MaxBody      int           // bytes of a request; default 1 MiB
-	MaxValueBody int           // bytes of a request that stores a value the caller made, such as an item; default 4 MiB
-	MaxBlobBody  int           // bytes of a request that stores a checkpoint or a whole session; default 32 MiB
+	MaxValueBody int           // bytes of a request that stores values the caller made, such as items or messages; default 4 MiB
+	MaxBlobBody  int           // bytes of a request that stores a checkpoint; default 32 MiB
 	Timeout      time.Duration // of a request; default 1 minute
 }
 

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -49,13 +50,17 @@ func (a *API) caller(r *http.Request) (caller, error) {
 
 // memory binds a handle to the caller's place: that of the user, else of the
 // organisation and its agent.
-func (a *API) memory(c *caller) (*loci.Memory, error) {
+func (a *API) memory(c *caller) (*loci.Memory, error) { return a.memoryIn(c, "") }
+
+// memoryIn is memory for what belongs to a sequence; "": to the caller's session or thread.
+func (a *API) memoryIn(c *caller, sequence string) (*loci.Memory, error) {
 	namespace, err := loci.Template(nil).Resolve(c.Principal.Vars())
 	if err != nil {
 		return nil, err
 	}
 	return a.opts.Engine.Memory(loci.View{Tenant: c.Principal.Tenant(), Namespace: namespace, Actor: c.Principal.Subject(),
-		RequestID: c.RequestID, IdempotencyKey: c.IdempotencyKey, Source: loci.Source{Kind: "user", Client: c.Client}})
+		RequestID: c.RequestID, IdempotencyKey: c.IdempotencyKey, Source: loci.Source{Kind: "user", Client: c.Client},
+		Sequence: cmp.Or(sequence, c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))})
 }
 
 // An endpoint is what a route says of itself.
@@ -109,7 +114,7 @@ func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *call
 		if !ok {
 			return nil, a.problem(ctx, "", errors.New("a request without a caller"))
 		}
-		// What is not on record does not happen.
+		// Nothing happens that is not on record.
 		err := a.opts.RecordElevation(ctx, c.Principal, c.RequestID, e.id)
 		var out *O
 		if err == nil {

@@ -119,7 +119,7 @@ func (a *API) sessionRoutes() {
 	route(a, endpoint{method: http.MethodGet, path: "/v1/sessions/{session_id}/export", id: "export_session", summary: "Write a session as one document",
 		scope: loci.ScopeRead, reply: documentSchema(), detail: "A document that does not end in its closing brace is not whole."}, a.exportSession)
 	route(a, endpoint{method: http.MethodPost, path: "/v1/sessions/import", id: "import_session", summary: "Store the document of a session",
-		scope: loci.ScopeWrite, writes: true, blob: true, detail: "Whole or not at all."}, a.importSession)
+		scope: loci.ScopeWrite, writes: true, value: true, detail: "Whole or not at all. A document of more than 5,000 messages goes in parts: the others with mode append."}, a.importSession)
 }
 
 func (a *API) listSessions(ctx context.Context, c *caller, in *listSessionsInput) (*sessionsOutput, error) {

@@ -73,7 +73,9 @@ func (a *API) callTool(ctx context.Context, c *caller, in *toolInput) (*toolOutp
 }
 
 // callOneOf calls the tool of a name; recovery says where those are listed that there are.
-func (a *API) callOneOf(ctx context.Context, c *caller, tools []*tool.Tool, in *toolInput, recovery string) (*toolOutput, error) {
+func (a *API) callOneOf(
+	ctx context.Context, c *caller, tools []*tool.Tool, in *toolInput, recovery string,
+) (*toolOutput, error) {
 	at := slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == in.Name })
 	if at < 0 {
 		return nil, &loci.Error{Code: loci.NotFound, Msg: "there is no such tool", Recovery: recovery}

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // golden compares a text with a file of testdata.
 func golden(t *testing.T, name, got string) {

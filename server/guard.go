@@ -19,9 +19,9 @@ var methods = []string{
 	http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }
 
-// guard refuses requests of strangers: to another host than ours, which is how a
-// web page reaches a server behind a name of its own, and of pages that are not
-// allowed to ask. It also refuses headers that mean nothing.
+// guard refuses requests of strangers: those to another host than ours, which is how a
+// web page reaches a local server under the page's own name, and those of pages that may
+// not ask. It also refuses headers without a meaning.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -54,7 +54,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 }
 
 // maxHeader bounds the head of a request: its line and its headers, in bytes. Beyond
-// maxServerHeader package http refuses it, before any handler and in words of its own.
+// maxServerHeader package http refuses it before any handler, and in its own words.
 const (
 	maxHeader       = 64 << 10
 	maxServerHeader = 1 << 20

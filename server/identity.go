@@ -52,7 +52,7 @@ func checkHeaders(h http.Header) error {
 	return nil
 }
 
-// value reads a header of ours; "": there is none.
+// value reads one of our headers; "" if it is missing.
 func value(h http.Header, name string) (string, error) {
 	written := h.Get(name)
 	if written == "" || h.Get(headerEncoding) == "" {
@@ -66,8 +66,9 @@ func value(h http.Header, name string) (string, error) {
 	return decoded, nil
 }
 
-// Identify returns the principal of one request: what its headers choose, as far
-// as p may choose it ([loci.Principal.With]). Whoever acts for an elevated principal records it first.
+// Identify returns the principal of one request: what its headers choose, as far as p may
+// choose it ([loci.Principal.With]). A surface that acts for an elevated principal
+// records it first.
 func Identify(p loci.Principal, h http.Header) (loci.Principal, error) {
 	if err := checkHeaders(h); err != nil {
 		return loci.Principal{}, err

@@ -123,9 +123,9 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limit runs only so many requests at once. The health of the server is not among
-// them: it is asked when there is much to do. Neither is a client that listens at an
-// address of MCP, for as long as it likes: nothing is done for it.
+// limit bounds the requests that run at once. Health checks are not counted: they come
+// when there is much to do. Neither are clients that listen at an address of MCP, which
+// may take any time and cost nothing.
 func (s *Server) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		listens := r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))

@@ -49,8 +49,8 @@ func (i *intake) enter(b *body) {
 	i.coming = append(i.coming, b)
 }
 
-// grow makes room for all bytes of a body that have come; false: there is none, or the
-// body had to give way.
+// grow makes room for all bytes of a body that have arrived. It returns false if there is
+// no room, or if the body had to give way.
 func (i *intake) grow(b *body, size int64) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	REST http.Handler // of everything below /v1; nil: none
 
-	// MCP is the handler at /mcp; nil: none. Agents are those at /mcp/{agent}.
+	// MCP is the handler at /mcp, or nil. Agents are those at /mcp/{agent}.
 	MCP    http.Handler
 	Agents map[string]http.Handler
 
@@ -103,8 +103,8 @@ func New(o Options) (*Server, error) {
 // Handler returns what the server serves.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Listen listens on an address of the loopback. Any other is Forbidden: nobody is
-// asked who they are yet.
+// Listen listens on a loopback address. Any other is Forbidden: there is no
+// authentication yet.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	if err := CheckAddress(address); err != nil {
 		return nil, err

@@ -35,8 +35,8 @@ func (s *Handle) Create(ctx context.Context, in New) (Session, error) {
 	})
 }
 
-// change puts a session's record, with one event about it. A new session takes
-// away what an erase that was stopped half way has left of one of the same id.
+// change puts a session's record, with one event about it. A new session erases what is
+// left of one of the same id whose erase was stopped half way.
 func (s *Handle) change(
 	ctx context.Context, st *state, now time.Time, typ loci.EventType, payload map[string]any,
 ) (c loci.Change, err error) {
@@ -66,9 +66,9 @@ func (s *Handle) change(
 // TooLarge: there is no room for the newest message, beside system messages or
 // without the call whose result it is; then nothing is stored.
 //
-// Up to 1000 messages of up to 1 MiB. Credentials in them are taken out as in any
-// memory. An embedder that is slow or down does not hold it up: the messages are
-// found by their words at once, and by meaning once [Engine.Backfill] has run.
+// Up to 1000 messages of up to 1 MiB. Credentials in them are taken out as in any memory.
+// An embedder that is slow or down does not delay it: the messages are found by their
+// words at once, and by meaning after [loci.Engine.Backfill].
 func (s *Handle) Append(ctx context.Context, id string, messages []Message) (Appended, error) {
 	if id != "" {
 		if err := checkSessionID(id); err != nil {
@@ -104,8 +104,7 @@ func (s *Handle) Append(ctx context.Context, id string, messages []Message) (App
 }
 
 // lock waits for the caller's turn among the writers of a session in this process.
-// That nothing is lost does not depend on it: it keeps them from making one another
-// decide anew.
+// Nothing would be lost without it, but writers would make one another decide again.
 func (s *Handle) lock(ctx context.Context, id string) (unlock func(), err error) {
 	return s.m.Turn(ctx, "session", id)
 }
@@ -127,6 +126,7 @@ type appending struct {
 	headers []header       // of the drafts; their numbers follow
 	numbers []int64        // of an import that keeps them; nil: those that follow
 	typ     loci.EventType // default EventAppended, of a new session EventCreated
+	more    bool           // others follow at once, so that its newest message may go
 }
 
 // newAppending checks messages and makes their records.
@@ -174,7 +174,7 @@ func (a *appending) decide(ctx context.Context, st *state, now time.Time) (trimm
 	}
 	st.body.Count += int64(len(a.drafts))
 	gone, err := s.trimFor(ctx, st, a.headers, before)
-	if err == nil {
+	if err == nil && !a.more {
 		err = a.newestStays(st, gone)
 	}
 	if err != nil {
@@ -201,8 +201,8 @@ func (a *appending) decide(ctx context.Context, st *state, now time.Time) (trimm
 	return int64(len(gone)), c, nil
 }
 
-// newestStays refuses a batch whose newest message a trim takes at once, for whoever
-// is told that it was appended will look for it. System messages stay anyway.
+// newestStays refuses a batch whose newest message a trim would erase at once: whoever is
+// told that a message was appended will look for it. System messages stay anyway.
 func (a *appending) newestStays(st *state, gone []header) error {
 	i := len(a.headers) - 1
 	for i >= 0 && a.headers[i].system {
@@ -213,7 +213,7 @@ func (a *appending) newestStays(st *state, gone []header) error {
 	}
 	most, left := a.s.most(&st.body), st.body.Count
 	err := loci.Errorf(loci.TooLarge, "max_messages is %d, which has no room for messages[%d]: the result of a tool call does not stay without the call", most, i)
-	if left >= most { // and these are system messages: others would have gone before the newest
+	if left >= most { // and these are system messages: others would have been erased before the newest
 		systems := "are system messages, which always stay"
 		if left == 1 {
 			systems = "is a system message, which always stays"

@@ -47,13 +47,13 @@ func (s *Handle) clearing(ctx context.Context, st *state, now time.Time) (n Clea
 	return Cleared{Sessions: 1, Messages: int64(len(gone))}, c, nil
 }
 
-// ClearAll erases the handle's sessions, expired ones too, one after the other.
-// Stopped half way, it has erased some of them and says how many; what others create
-// in the meantime may stay.
+// ClearAll erases the handle's sessions one after the other, expired ones too. If it is
+// stopped half way, it has erased some of them and says how many. Sessions that others
+// create meanwhile may stay.
 func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
 	var ids []string
 	f := loci.Filter{Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, NotLive: true}
-	page := loci.Page{Limit: 500, Order: loci.SlotAscending} // in which order a session does not move
+	page := loci.Page{Limit: 500, Order: loci.SlotAscending} // an order in which no session moves
 	for {
 		records, next, err := s.m.Records(ctx, f, page)
 		if err != nil {

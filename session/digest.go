@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// Extractive is who wrote a summary that was made without a model.
+// Extractive is the name of the author of a summary that was made without a model.
 const Extractive = "extractive"
 
 // write makes the summary of the chosen messages and of the summary before.
@@ -47,7 +47,7 @@ func (w *summarising) complete(ctx context.Context, before string) (string, erro
 			used += w.tokens[i]
 			m := &w.open[i]
 			line := loci.Fence(m.Speaker() + ": " + m.Text())
-			if w.tokens[i] > room { // alone too long for the model: its beginning
+			if w.tokens[i] > room { // too long for the model even alone: only its beginning
 				line = cutText(line, room)
 			}
 			lines.WriteString(line + "\n")
@@ -163,7 +163,7 @@ func (w *summarising) pick(quotes []quotation, claims []loci.Claim) string {
 	}
 }
 
-// quoted puts sentences in their order, those of a speaker that follow one another in one line.
+// quoted puts sentences in their order. Consecutive ones of one speaker share a line.
 func quoted(quotes []quotation, picked []int) string {
 	var b strings.Builder
 	last := ""

@@ -62,9 +62,9 @@ func (t MessageType) known() bool {
 	return t.base() != t
 }
 
-// A Message is one message of a conversation, in the form LangChain stores:
-// {"type": …, "data": {…}}. Data is kept as it was written, with keys that nobody
-// here knows and with every digit of its numbers.
+// A Message is one message of a conversation, in the form LangChain stores: {"type": …,
+// "data": {…}}. Data is kept as it was written, unknown keys and every digit of its
+// numbers included.
 type Message struct {
 	Type MessageType     `json:"type"`
 	Data json.RawMessage `json:"data"`

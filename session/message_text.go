@@ -95,8 +95,8 @@ func (s *Handle) draftMessage(in Message) (loci.Record, error) {
 	return s.draftParsed(in)
 }
 
-// draftParsed is draftMessage for a message that was checked as it was read: in a large
-// import a second look at each would take a fifth of the time.
+// draftParsed is draftMessage for a message that was checked as it was read: checking
+// each message twice would take a fifth of the time of a large import.
 func (s *Handle) draftParsed(in Message) (loci.Record, error) {
 	if err := in.checkSize(); err != nil { // what it was read from may have been shorter
 		return loci.Record{}, err
@@ -124,7 +124,7 @@ func setMessage(m *loci.Memory, r *loci.Record, in Message) (err error) {
 	return loci.SetBody(r, body)
 }
 
-// cutText shortens a text to so many bytes of whole characters.
+// cutText shortens a text to a number of bytes without cutting a character.
 func cutText(text string, most int) string {
 	if len(text) <= max(0, most) {
 		return text

@@ -17,13 +17,13 @@ type Popped struct {
 	Messages int64          `json:"message_count"` // that are left
 }
 
-// Pop takes the newest message out of a session and returns it, in one change: of
-// several callers at once each gets another one. A message that a later one of the type
-// remove names is not there for it, and neither are those. The number of a message that
-// was taken is not given again. A summary that covers the message goes with it.
+// Pop takes the newest message out of a session and returns it, in one change: several
+// callers at once each get another one. It ignores messages of the type remove, and those
+// that they name. The number of a message that was taken is never used again. A summary
+// that covers the message goes with it.
 //
-// The message is erased. With an idempotency key the reply, which holds it, stays as long
-// as any reply: for a caller whose answer was lost. NotFound: there is no such session.
+// The message is erased. With an idempotency key the reply holds it, for a caller whose
+// answer was lost, and stays as long as any reply. NotFound: there is no such session.
 func (s *Handle) Pop(ctx context.Context, id string) (Popped, error) {
 	if err := checkSessionID(id); err != nil {
 		return Popped{}, err
@@ -51,7 +51,7 @@ func (s *Handle) Pop(ctx context.Context, id string) (Popped, error) {
 	})
 }
 
-// newest reads the newest message that no later one removes; nil: there is none.
+// newest reads the newest message that no later one removes, or nil.
 func (s *Handle) newest(ctx context.Context, id string) (*loci.Record, *StoredMessage, error) {
 	removed := map[string]bool{}
 	page := loci.Page{Limit: 10, Order: loci.SlotDescending, NoText: true} // it is nearly always the first

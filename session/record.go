@@ -33,14 +33,13 @@ type body struct {
 }
 
 // The places of sessions inside a namespace: two, so that a list of sessions does not
-// pass by their messages.
+// read past their messages.
 const (
 	placeSessions = "sessions"
 	placeMessages = "messages"
 )
 
-// sessions is the namespace of the sessions' records, messages that of their
-// messages: two, so that a list of sessions does not pass by their messages.
+// sessions is the namespace of the sessions' records, messages that of their messages.
 func (s *Handle) sessions() loci.Namespace { return s.m.Namespace().Inner(placeSessions) }
 func (s *Handle) messages() loci.Namespace { return s.m.Namespace().Inner(placeMessages) }
 
@@ -83,7 +82,7 @@ type state struct {
 	fresh  bool // it is not there yet
 }
 
-// find reads a session; nil: there is none.
+// find reads a session, or nil.
 func (s *Handle) find(ctx context.Context, id string) (*state, error) {
 	f := loci.Filter{
 		Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, Slot: &id, NotLive: true,
@@ -97,7 +96,7 @@ func (s *Handle) find(ctx context.Context, id string) (*state, error) {
 	return st, err
 }
 
-// have is find where there must be one.
+// have is find, and NotFound if there is no session.
 func (s *Handle) have(ctx context.Context, id string) (*state, error) {
 	if err := checkSessionID(id); err != nil {
 		return nil, err
@@ -213,7 +212,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// end is when a session of a last activity is expired; zero: never.
+// end is when a session expires, given its last activity; zero: never.
 func (f Feature) end(b *body, activity time.Time) time.Time {
 	timeout := f.Timeout
 	if b.TimeoutSeconds > 0 {

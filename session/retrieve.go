@@ -50,10 +50,10 @@ type Retrieved struct {
 	KeywordOnly bool       `json:"keyword_only,omitzero"`
 }
 
-// Retrieve finds the notes of the handle and the older messages of a session that
-// matter for a new message, and makes a text of them: the best that fit the budget,
-// notes by score, messages in their order. Stored text is fenced as in
-// [Memory.Context]. A session that is not there has no messages.
+// Retrieve finds the notes of the handle and the older messages of a session that matter
+// for a new message, and makes a text of them: the best that fit the budget, notes by
+// score, messages in their order. Stored text is fenced as in [loci.Memory.Context]. A
+// session that does not exist has no messages.
 func (s *Handle) Retrieve(ctx context.Context, id string, q RetrieveQuery) (Retrieved, error) {
 	check := loci.ContextQuery{Prompt: q.Text, TokenBudget: q.TokenBudget, Agent: "any"}
 	if q.TokenBudget == nil {
@@ -123,7 +123,7 @@ func (s *Handle) remind(ctx context.Context, id, text string, recent int, w *rem
 	return notes.KeywordOnly || said.KeywordOnly, nil
 }
 
-// older is the number before which messages are not seen anyway.
+// older is the number of the first message that the model sees anyway.
 func (s *Handle) older(ctx context.Context, id string, recent int) (int64, error) {
 	st, err := s.find(ctx, id)
 	switch {
@@ -155,7 +155,7 @@ func (w *reminding) add(r Reminder, line string) {
 	}
 }
 
-// fit shows the best that fit, one by one; what does not is passed over.
+// fit shows the best that fit, one by one, and skips what does not fit.
 func (w *reminding) fit() (text string, tokens int) {
 	slices.SortStableFunc(w.items, func(a, b *reminderLine) int { return cmp.Compare(b.Score, a.Score) })
 	for _, it := range w.items {

@@ -37,9 +37,9 @@ type Hits struct {
 	KeywordOnly bool  `json:"keyword_only"` // see [Result]
 }
 
-// Search finds messages by meaning and by words, as [Memory.Search] finds memories;
-// also those of expired sessions. Who speaks is searched with the words. A session
-// that is not there has no messages.
+// Search finds messages by meaning and by words, as [loci.Memory.Search] finds memories,
+// also in expired sessions. The speaker is searched with the words. A session that does
+// not exist has no messages.
 func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 	query := loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset}
 	if err := query.Check(); err != nil {

@@ -37,7 +37,7 @@ type Session struct {
 	Namespace loci.Namespace  `json:"namespace"` // of the handle it belongs to
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 
-	// MaxMessages and TimeoutSeconds are the session's own; 0: those of [Options].
+	// MaxMessages and TimeoutSeconds are the session's own; 0: those of [Feature].
 	MaxMessages    int   `json:"max_messages,omitzero"`
 	TimeoutSeconds int64 `json:"timeout_seconds,omitzero"`
 
@@ -62,11 +62,11 @@ type New struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object of up to 16 KiB
 
 	// MaxMessages is how many messages the session keeps, up to 1,000,000: see
-	// [Handle.Trim]. 0: as [Options].SessionMaxMessages says.
+	// [Handle.Trim]. 0: as [Feature].MaxMessages says.
 	MaxMessages int `json:"max_messages,omitzero"`
 
-	// TimeoutSeconds is after how much inactivity the session is expired, up to ten
-	// years. 0: as [Options].SessionTimeout says.
+	// TimeoutSeconds is the inactivity after which the session expires, up to ten years.
+	// 0: as [Feature].Timeout says.
 	TimeoutSeconds int64 `json:"timeout_seconds,omitzero"`
 }
 
@@ -182,12 +182,13 @@ const (
 
 // Feature makes an engine keep conversations, and holds their options.
 type Feature struct {
-	// MaxMessages is how many messages a session keeps that says nothing else, up to
-	// 1,000,000; 0: all. A change applies to a session with its next message.
+	// MaxMessages is how many messages a session keeps unless it has a limit of its own,
+	// up to 1,000,000; 0: all. A change applies to a session with its next message.
 	MaxMessages int
 
-	// Timeout is after how much inactivity a session is expired that says nothing else,
-	// up to ten years; 0: never. A change applies to a session with its next message.
+	// Timeout is the inactivity after which a session expires unless it has a timeout of
+	// its own, up to ten years; 0: never. A change applies to a session with its next
+	// message.
 	Timeout time.Duration
 }
 

@@ -32,7 +32,7 @@ const messageTokens = 4
 // SummaryOptions say when a session is summarised, and how.
 type SummaryOptions struct {
 	// ContextTokens is the room a model has for the conversation, 100 to 10,000,000
-	// tokens as [Options].Tokenizer counts them.
+	// tokens as [loci.Options].Tokenizer counts them.
 	ContextTokens int
 
 	Threshold float64 // of the room in use, above which a summary is due; 0 to 1, default 0.85
@@ -42,13 +42,13 @@ type SummaryOptions struct {
 	// SummaryTokens bounds the summary itself; default a tenth of ContextTokens.
 	SummaryTokens int
 
-	// Completer writes the summary. Without one, and where it fails, the summary is
-	// made of the most telling sentences.
+	// Completer writes the summary. Without one, or if it fails, the summary consists of
+	// the most telling sentences.
 	Completer loci.Completer
 
-	// TokensPerDay is the budget of prompts and answers of the tenant on a day (UTC), by
-	// all processes and with those of [Engine.Consolidate]: what is beyond it is not
-	// asked. 0: 400,000.
+	// TokensPerDay is the budget of prompts and answers of the tenant on a day (UTC),
+	// over all processes, those of [loci.Engine.Consolidate] included. A call beyond it
+	// is not made. 0: 400,000.
 	TokensPerDay int64
 }
 
@@ -90,9 +90,9 @@ func (o *SummaryOptions) check() error {
 // newest one, and no call without its result. System messages are never summarised:
 // they count, and stay beside the summary. The history stays complete.
 //
-// Of several callers at once one summarises; the others get its summary. Conflict:
-// messages that were being summarised were erased meanwhile. NotFound: there is no
-// such session.
+// If several callers summarise at once, one does the work and the others get its summary.
+// Conflict: messages that were being summarised were erased meanwhile. NotFound: there is
+// no such session.
 func (s *Handle) Summarise(ctx context.Context, id string, o SummaryOptions) (Summarised, error) {
 	if err := o.check(); err != nil {
 		return Summarised{}, err

@@ -177,7 +177,7 @@ func TestSummaryCountsInTheDay(t *testing.T) {
 	})
 }
 
-// Of two who summarise at once one does, and the other gets its summary; a message
+// If two summarise at once, one does the work, and the other gets its summary; a message
 // that was erased meanwhile is in none.
 func TestSummariseAtOnce(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -21,6 +23,13 @@ const (
 
 // MaxImportBytes bounds the document of one import of a session.
 const MaxImportBytes = 256 << 20
+
+// MaxPart and MaxPartBytes bound what an import stores in one change, which others
+// wait for: messages, and the bytes of their JSON.
+const (
+	MaxPart      = 5000
+	MaxPartBytes = 4 << 20
+)
 
 // sessionDocument is a session in an export. It names no namespace: whose it is
 // depends on who imports it.
@@ -37,9 +46,9 @@ type document struct {
 	Summary        *Summary        `json:"summary,omitempty"`
 }
 
-// Export writes a session with all of its messages as one JSON document, of the
-// format "loci.session". What is appended meanwhile is not in it. NotFound: there is
-// no such session.
+// Export writes a session with all of its messages as one JSON document, of the format
+// "loci.session". It leaves out what is appended meanwhile. NotFound: there is no such
+// session.
 func (s *Handle) Export(ctx context.Context, id string, w io.Writer) error {
 	st, err := s.have(ctx, id)
 	if err != nil {
@@ -80,7 +89,7 @@ func (s *Handle) Export(ctx context.Context, id string, w io.Writer) error {
 	return out.Flush()
 }
 
-// An ImportMode says what an import does with a session that is there.
+// An ImportMode says what an import does with a session that exists already.
 type ImportMode string
 
 // The modes of an import.
@@ -94,6 +103,11 @@ const (
 type Import struct {
 	ID   string     // of the session; empty: the one in the document, else a new UUID
 	Mode ImportMode // default ImportNew
+
+	// Parts lets a document be longer than [MaxPart] and [MaxPartBytes]. It is stored
+	// in several changes then: when one fails, those before it stay, and the error
+	// says so. An idempotency key of the handle does not count for it.
+	Parts bool
 }
 
 // ImportedSession says what [Handle.Import] did.
@@ -104,8 +118,9 @@ type ImportedSession struct {
 	Trimmed  int64  `json:"trimmed"`  // messages left out or erased, since the session keeps no more
 }
 
-// Import reads what [Handle.Export] wrote, up to 256 MiB with 100,000 messages, or a
-// JSON array of messages in the forms of [ParseMessage].
+// Import reads what [Handle.Export] wrote, up to [MaxPart] messages, or with opts.Parts
+// up to [MaxImportBytes] and [MaxImportMessages], or a JSON array of messages in the
+// forms of [ParseMessage].
 // The whole document is checked before anything is stored, all of it or nothing, and
 // a fault is named with its message and field. Numbers and times are kept; where the
 // messages follow others they get new numbers, and the session stays as it is
@@ -115,7 +130,7 @@ func (s *Handle) Import(ctx context.Context, r io.Reader, opts Import) (Imported
 	if opts.Mode != ImportNew && opts.Mode != ImportAppend && opts.Mode != ImportReplace {
 		return ImportedSession{}, loci.OneOf("mode", string(opts.Mode), ImportNew, ImportAppend, ImportReplace)
 	}
-	in, err := s.readDocument(r)
+	in, err := s.readDocument(r, opts.Parts)
 	if err != nil {
 		return ImportedSession{}, err
 	}
@@ -132,10 +147,48 @@ func (s *Handle) Import(ctx context.Context, r io.Reader, opts Import) (Imported
 		}
 		defer unlock()
 	}
-	request := map[string]any{"session": in.session, "mode": opts.Mode, "messages": in.messages}
-	return loci.Commit(ctx, s.m, "import session", request, func(now time.Time) (loci.Decision[ImportedSession], error) {
+	var request any
+	if len(in.ends) == 1 {
+		request = map[string]any{"session": in.session, "mode": opts.Mode, "messages": in.messages}
+	}
+	done, err := loci.Commit(ctx, s.m, "import session", request, func(now time.Time) (loci.Decision[ImportedSession], error) {
 		return in.decide(ctx, opts.Mode, now)
 	})
+	for part := 1; part < len(in.ends) && err == nil; part++ {
+		err = in.follow(ctx, part, &done)
+	}
+	return done, err
+}
+
+// follow stores a part of a document behind those before it.
+func (in *importing) follow(ctx context.Context, part int, done *ImportedSession) error {
+	var imported, trimmed int64
+	_, err := loci.Commit(ctx, in.s.m, "import session", nil, func(now time.Time) (d loci.Decision[bool], err error) {
+		st, err := in.s.have(ctx, done.Session)
+		if err != nil {
+			return d, err
+		}
+		batch := in.part(part)
+		if batch.numbers != nil && batch.numbers[0] <= st.body.Last { // another writer was in between
+			batch.numbers = nil
+		}
+		if batch.numbers != nil && !batch.more {
+			st.body.Last = max(st.body.Last, in.session.Last)
+		}
+		imported = int64(len(batch.drafts))
+		d.Embed, d.Record = loci.EmbedSoon, st.record.ID
+		trimmed, d.Change, err = batch.decide(ctx, st, now)
+		return d, err
+	})
+	if err != nil {
+		e := *loci.AsError(err)
+		e.Msg = fmt.Sprintf("the first %d messages are in the session, the others are not: %s", done.Imported, e.Error())
+		e.Recovery = "Import it again with mode replace."
+		return &e
+	}
+	done.Imported += imported
+	done.Trimmed += trimmed
+	return nil
 }
 
 // A sessionImport is a document on its way into a session.
@@ -144,10 +197,45 @@ type importing struct {
 	session  document
 	messages []StoredMessage // numbers are 0 where the document has none
 	batch    *appending
+	ends     []int // of the parts, each stored in one change
+}
+
+// part is what one change stores of a document.
+func (in *importing) part(i int) *appending {
+	from, end := 0, in.ends[i]
+	if i > 0 {
+		from = in.ends[i-1]
+	}
+	a := *in.batch
+	a.drafts, a.headers, a.more = a.drafts[from:end], slices.Clone(a.headers[from:end]), i < len(in.ends)-1
+	if a.numbers != nil {
+		a.numbers = a.numbers[from:end]
+	}
+	return &a
+}
+
+// divide finds the parts of a document. The last one may be empty.
+func (in *importing) divide(parts bool) error {
+	size, from := 0, 0
+	for i, m := range in.messages {
+		if i > from && (i-from == MaxPart || size+len(m.Data) > MaxPartBytes) {
+			in.ends = append(in.ends, i)
+			size, from = 0, i
+		}
+		size += len(m.Data)
+	}
+	in.ends = append(in.ends, len(in.messages))
+	switch {
+	case parts || len(in.ends) == 1:
+		return nil
+	case len(in.messages) > MaxPart:
+		return loci.Errorf(loci.TooLarge, "messages has %d entries; the limit of one import is %d: import the others with mode append", len(in.messages), MaxPart)
+	}
+	return loci.Errorf(loci.TooLarge, "messages have more than %d bytes: import those from messages[%d] on with mode append", MaxPartBytes, in.ends[0])
 }
 
 // readDocument reads and checks a whole document.
-func (s *Handle) readDocument(r io.Reader) (*importing, error) {
+func (s *Handle) readDocument(r io.Reader, parts bool) (*importing, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxImportBytes+1))
 	if err != nil {
 		return nil, &loci.Error{Code: loci.Invalid, Msg: "the input cannot be read: " + err.Error(), Err: err}
@@ -187,6 +275,9 @@ func (s *Handle) readDocument(r io.Reader) (*importing, error) {
 	}
 	in := &importing{s: s, session: document.Session}
 	if err := in.readMessages(document.Messages); err != nil {
+		return nil, err
+	}
+	if err := in.divide(parts); err != nil {
 		return nil, err
 	}
 	return in, in.checkSession()
@@ -295,9 +386,10 @@ func (in *importing) decide(
 		return d, &loci.Error{Code: loci.Conflict, Op: "import session", Msg: "there is a session with this id already",
 			Recovery: "Give it another id, or import with mode append or replace."}
 	}
-	d.Reply.Imported = int64(len(in.messages))
+	batch := in.part(0)
+	d.Reply.Imported = int64(len(batch.drafts))
 	d.Embed = loci.EmbedSoon
-	d.Reply.Trimmed, d.Change, err = in.batch.decide(ctx, st, now)
+	d.Reply.Trimmed, d.Change, err = batch.decide(ctx, st, now)
 	if err != nil {
 		return d, err
 	}
@@ -330,7 +422,7 @@ func (in *importing) restored(now time.Time) (*state, error) {
 			in.batch.numbers[i], in.batch.headers[i].seq = m.Seq, m.Seq
 		}
 	}
-	if len(in.messages) == 0 || in.batch.numbers != nil {
+	if len(in.ends) == 1 && (len(in.messages) == 0 || in.batch.numbers != nil) {
 		st.body.Last = d.Last
 	}
 	return st, nil

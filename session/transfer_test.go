@@ -301,3 +301,147 @@ func TestImportBoundsWhatIsStored(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// manyMessages is a document of a session whose first message was a system message,
+// and whose others begin with a number far above it, as a trim leaves them. Those
+// at the seams of parts have texts.
+func manyMessages(n int, last int64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"format":"loci.session","version":1,"session":{"id":"s","max_messages":12000,"last_seq":%d,"metadata":{"a":1}},"messages":[`, last)
+	for i := range n {
+		seq, typ, text := 100+i, "human", ""
+		if i == 0 {
+			seq, typ = 1, "system"
+		} else {
+			b.WriteByte(',')
+		}
+		if at := i % session.MaxPart; at < 2 || at == session.MaxPart-1 {
+			text = fmt.Sprint("m", i)
+		}
+		fmt.Fprintf(&b, `{"seq":%d,"created_at":"2026-01-02T03:04:05.678Z","type":"%s","data":{"content":"%s"}}`, seq, typ, text)
+	}
+	return b.String() + "]}"
+}
+
+// What is too long for one change is refused as a whole, or stored in parts: the
+// session is the same as if it had been one, numbers and times included.
+func TestSessionImportInParts(t *testing.T) {
+	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock())) // stores see changes as of any append
+	m := locitest.Bind(t, e, "u")
+	load := func(document string, opts session.Import) (session.ImportedSession, error) {
+		return session.Of(m).Import(t.Context(), strings.NewReader(document), opts)
+	}
+	long := manyMessages(session.MaxPart*2+1, 20_000)
+	_, err := load(long, session.Import{})
+	locitest.WantCode(t, err, loci.TooLarge)
+	if want := "messages has 10001 entries; the limit of one import is 5000: import the others with mode append"; err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+	if done, err := load(manyMessages(session.MaxPart, 0), session.Import{ID: "just"}); err != nil || done.Imported != 5000 {
+		t.Errorf("5000 messages: %+v, %v", done, err)
+	}
+	done, err := load(long, session.Import{Parts: true})
+	if want := (session.ImportedSession{Session: "s", Imported: 10_001}); err != nil || done != want {
+		t.Fatalf("%+v, %v, want %+v", done, err, want)
+	}
+	if is := ofRecord(t, m, "s"); is.Messages != 10_001 || is.LastSeq != 20_000 ||
+		string(is.Metadata) != `{"a":1}` || is.MaxMessages != 12_000 {
+		t.Errorf("the session %+v", is)
+	}
+	for number, want := range map[int64]string{1: "m0", 100: "", 101: "m1", 5099: "m4999", 5100: "m5000", 10_099: "m9999", 10_100: "m10000"} {
+		h := locitest.HistoryOf(t, m, "s", session.HistoryQuery{After: number - 1, Before: number + 1})
+		if want == "" && len(h) == 0 {
+			continue
+		}
+		if len(h) != 1 || h[0].Text() != want || h[0].CreatedAt.UnixMilli() != 1767323045678 {
+			t.Errorf("message %d: %+v, want %q", number, h, want)
+		}
+	}
+	if next := locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "on")); next.First != 20_001 {
+		t.Errorf("it goes on with %+v", next)
+	}
+	// 15,003 messages are 3,003 too many.
+	done, err = load(manyMessages(session.MaxPart+1, 0), session.Import{Parts: true, Mode: session.ImportAppend})
+	if err != nil || done.Imported != 5001 || done.Trimmed != 3003 {
+		t.Errorf("appended %+v, %v", done, err)
+	}
+	if is := ofRecord(t, m, "s"); is.Messages != 12_000 || is.LastSeq != 25_002 {
+		t.Errorf("what was appended gets new numbers: %+v", is)
+	}
+	done, err = load(manyMessages(session.MaxPart+1, 0), session.Import{Parts: true, Mode: session.ImportReplace})
+	if err != nil || done.Replaced != 12_000 || done.Imported != 5001 {
+		t.Errorf("replaced %+v, %v", done, err)
+	}
+	locitest.LogIsWhole(t, e, m.View().Tenant)
+}
+
+// A part is bounded by its bytes, too, and where one fails the error says what is there.
+func TestSessionImportInPartsOfBytes(t *testing.T) {
+	text := strings.Repeat("a ", 500<<10)
+	part := `{"type":"human","data":{"content":"` + text + `"}},` // four of them fit
+	result := `{"type":"tool","data":{"content":"","tool_call_id":"gone"}}`
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	load := func(n, most int, opts session.Import) (session.ImportedSession, error) {
+		document := fmt.Sprintf(`{"format":"loci.session","version":1,"session":{"id":"s","max_messages":%d},"messages":[`, most) + strings.Repeat(part, n) + result + "]}"
+		return session.Of(m).Import(t.Context(), strings.NewReader(document), opts)
+	}
+	_, err := load(5, 9, session.Import{})
+	locitest.WantCode(t, err, loci.TooLarge)
+	if want := "messages have more than 4194304 bytes: import those from messages[4] on with mode append"; err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+	if done, err := load(3, 9, session.Import{ID: "one"}); err != nil || done.Imported != 4 {
+		t.Errorf("4 MiB: %+v, %v", done, err)
+	}
+	_, err = load(5, 1, session.Import{Parts: true})
+	locitest.WantCode(t, err, loci.TooLarge)
+	if want := "the first 4 messages are in the session, the others are not: max_messages is 1"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if advice := loci.AsError(err).Advice(); advice != "Import it again with mode replace." {
+		t.Errorf("advice %q", advice)
+	}
+	if got := ofRecord(t, m, "s").Messages; got != 1 {
+		t.Errorf("%d messages are left, want the newest of the first part", got)
+	}
+}
+
+// Between two parts another program may append, and the newest message of a part that
+// others follow may go at once: neither ends the import.
+func TestSessionImportBetweenParts(t *testing.T) {
+	text := strings.Repeat("a ", 500<<10)
+	store, ctx := locitest.OpenMemory(), t.Context()
+	other := locitest.Bind(t, locitest.NewEngine(t, store, loci.Options{}), "u")
+	between := 0
+	m := locitest.Bind(t, locitest.NewEngine(t, store, loci.Options{Now: func() time.Time {
+		h, err := session.Of(other).History(ctx, "s", session.HistoryQuery{})
+		if err == nil && len(h.Messages) == 4 && between == 0 {
+			between++
+			locitest.AppendTo(t, other, "s", locitest.Spoken(session.MessageHuman, "in between"))
+		}
+		return time.Now()
+	}}), "u")
+	var b strings.Builder
+	for seq := 1; seq <= 5; seq++ { // four fill a part
+		fmt.Fprintf(&b, `,{"seq":%d,"type":"human","data":{"content":"%s"}}`, seq, text)
+	}
+	document := `{"format":"loci.session","version":1,"session":{"id":"s"},"messages":[` + b.String()[1:] + "]}"
+	done, err := session.Of(m).Import(ctx, strings.NewReader(document), session.Import{Parts: true})
+	if err != nil || done.Imported != 5 || between != 1 {
+		t.Fatalf("%+v, %v, %d in between", done, err, between)
+	}
+	if got := seqs(locitest.HistoryOf(t, m, "s", session.HistoryQuery{})); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6}) {
+		t.Errorf("numbers %v, want 1 to 6", got)
+	}
+	large := `{"type":"human","data":{"content":"` + text + `"}}`
+	result := `{"type":"tool","data":{"content":"","tool_call_id":"gone"}}`
+	document = `{"format":"loci.session","version":1,"session":{"id":"one","max_messages":1},"messages":[` +
+		strings.Repeat(large+",", 4) + result + "," + large + "]}"
+	done, err = session.Of(m).Import(ctx, strings.NewReader(document), session.Import{Parts: true})
+	if err != nil || done.Imported != 6 || done.Trimmed != 5 {
+		t.Errorf("%+v, %v; want 6 imported, of which 5 gave way", done, err)
+	}
+	if got := seqs(locitest.HistoryOf(t, m, "one", session.HistoryQuery{})); !slices.Equal(got, []int64{6}) {
+		t.Errorf("numbers %v, want 6 alone", got)
+	}
+}

@@ -66,10 +66,10 @@ type trimPlan struct {
 	coherent bool     // of a plan over all messages: what is left is
 }
 
-// planTrim chooses what goes from messages in order, of which the first n that are
-// no system messages must. After them go results at the beginning, and every result
-// whose call goes. With whole, which needs all messages, every other result goes too
-// that follows no call of its own.
+// planTrim chooses what goes from messages in order, of which the first n that are no
+// system messages must. After them go results at the beginning, and every result whose
+// call goes. With whole, which needs all messages, every other result goes too that does
+// not follow its own call.
 func planTrim(messages []header, n int64, whole bool) (p trimPlan) {
 	open := map[string]bool{} // calls that went, whose results did not
 	i := 0
@@ -126,7 +126,7 @@ func planTrim(messages []header, n int64, whole bool) (p trimPlan) {
 }
 
 // trimFor decides which messages of a session and of the batch that is appended go,
-// since the session keeps no more. had is how many it held before.
+// because of the session's limit. had is how many it held before.
 func (s *Handle) trimFor(ctx context.Context, st *state, batch []header, had int64) ([]header, error) {
 	most := s.most(&st.body)
 	if most == 0 {
@@ -157,7 +157,7 @@ func (s *Handle) plan(ctx context.Context, st *state, batch []header, most int64
 		from = 1
 	}
 	before := b.Last + 1 - int64(len(batch))
-	enough := 0 // so many are read before it is worth planning again, which looks at all of them
+	enough := 0 // it reads this many before it plans again, since a plan looks at all of them
 	for {
 		if more {
 			page := loci.Page{Limit: int(min(1000, excess+16)), Order: loci.SlotAscending, NoText: true}
@@ -248,10 +248,10 @@ type Trimmed struct {
 	Messages int64 `json:"message_count"` // that are left
 }
 
-// Trim erases the oldest messages of a session until no more than most are left.
-// System messages stay, whatever their age, and count. What is kept never begins
-// with the result of a tool call, and holds no result whose call is gone; so it may
-// be less than most. A summary stays. NotFound: there is no such session.
+// Trim erases the oldest messages of a session until no more than most are left. System
+// messages stay, whatever their age, and count. What is kept never begins with the result
+// of a tool call, and never holds a result without its call; so it may be fewer than
+// most. A summary stays. NotFound: there is no such session.
 func (s *Handle) Trim(ctx context.Context, id string, most int) (Trimmed, error) {
 	if most < 0 || most > maxMaxMessages {
 		return Trimmed{}, loci.Errorf(loci.Invalid, "max_messages is %d; it must be 0 to %d", most, maxMaxMessages)

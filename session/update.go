@@ -9,18 +9,18 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A Change is what [Handle.Update] changes; what is nil stays.
+// A Change is what [Handle.Update] changes; a nil field stays as it is.
 type Change struct {
-	// Metadata is a JSON object of up to 16 KiB in place of the old one; null takes it away.
+	// Metadata is a JSON object of up to 16 KiB in place of the old one; null removes it.
 	Metadata *json.RawMessage `json:"metadata,omitempty"`
 
 	MaxMessages    *int   `json:"max_messages,omitempty"`    // see [NewSession]; the next append trims
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"` // see [NewSession]; it counts from the last activity
 }
 
-// Update changes what a session is kept with. It is no activity: the session stays at
-// its place in the list, and one that a new timeout leaves behind is expired. Invalid:
-// there is no change. NotFound: there is no such session.
+// Update changes what a session is kept with. An update is no activity: the session keeps
+// its place in the list, and a shorter timeout may expire it at once. Invalid: there is
+// no change. NotFound: there is no such session.
 func (s *Handle) Update(ctx context.Context, id string, in Change) (Session, error) {
 	if in.Metadata == nil && in.MaxMessages == nil && in.TimeoutSeconds == nil {
 		return Session{}, loci.Errorf(loci.Invalid, "there is nothing to change: give metadata, max_messages or timeout_seconds")

@@ -20,6 +20,7 @@ func TestArguments(t *testing.T) {
 	for _, c := range []struct{ tool, args, message string }{
 		{"manage_memory", `{"content":"x","colour":1}`, `unknown argument "colour": ` + takesManage},
 		{"manage_memory", `{"Content":"x"}`, `unknown argument "Content": ` + takesManage},
+		{"manage_memory", `{"content":"x","action":"create","content":"y"}`, `argument "content" is given twice: give it once`},
 		{"manage_memory", `{"content":"x","content":"y"}`, `argument "content" is given twice: give it once`},
 		{"manage_memory", `{"content":7}`, `content must be a string or an object, got the number 7: write it in quotes`},
 		{"manage_memory", `{"content":["x"]}`, `content must be a string or an object, got a list: pass a string or an object`},

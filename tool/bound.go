@@ -16,15 +16,16 @@ type bound struct {
 	characters int // of a text, and of each text of a list
 	entries    int // of a list
 	members    int // of an object
+	values     int // in an object, at all levels together
 }
 
 // wholeCall stands for the limit on all arguments of a call: what a text may be, beyond
 // that, is the library's to say, which knows the engine's options.
 const wholeCall = -1
 
-// bounds are those of the arguments by name, which means the same in every tool. They
-// are declared here alone: the schemas show them, and [Tool.Call] refuses what is
-// larger before anything looks into it.
+// bounds are the limits of arguments by name; a name means the same in every tool. They
+// are declared only here: the schemas show them, and [Tool.Call] refuses what is larger
+// before anything looks into it.
 var bounds = map[string]bound{
 	"content":        {characters: wholeCall, members: 100_000},
 	"query":          {characters: loci.MaxQueryBytes},
@@ -34,11 +35,12 @@ var bounds = map[string]bound{
 	"tags":           {characters: loci.MaxTagCharacters, entries: loci.MaxTags},
 	"types":          {characters: 64, entries: len(kinds)},
 	"metadata":       {members: loci.MaxMetadataNames},
-	"filter":         {members: loci.MaxConditions},
+	"filter":         {members: loci.MaxConditions, values: loci.MaxConditions},
 	"id":             {characters: maxNameCharacters},
 	"note_id":        {characters: maxNameCharacters},
 	"rule_id":        {characters: maxNameCharacters},
 	"session_id":     {characters: maxNameCharacters},
+	"cursor":         {characters: maxPathCharacters},
 	"butler":         {characters: maxNameCharacters},
 	"scope":          {characters: maxNameCharacters},
 	"subject":        {characters: maxNameCharacters},
@@ -99,6 +101,9 @@ func checkBounds(schema *jsonschema.Schema, given arguments) error {
 		s := schema.Properties[a.name]
 		if s == nil {
 			continue
+		}
+		if most := bounds[a.name].values; most > 0 && jsonguard.CountValues(a.value) > most {
+			return loci.Errorf(loci.Invalid, "%s has more than %d conditions: leave some out", a.name, most)
 		}
 		if err := checkBound(s, a.name, a.value); err != nil {
 			return err

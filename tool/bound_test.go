@@ -162,6 +162,33 @@ func TestManyTagsAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 	}
 }
 
+// A filter's values are counted wherever they lie before any is decoded.
+func TestFiltersAreCountedBeforeTheyAreDecoded(t *testing.T) {
+	set, u := newSet(t, Instance{Family: FamilyFacts}), user(t, "u-1")
+	tool, _ := set.Lookup("search_memory")
+	cost := func(filter string) float64 {
+		args := json.RawMessage(`{"query":"x","filter":` + filter + `}`)
+		return locitest.Allocations(func() {
+			reply, err := tool.Call(t.Context(), u, args)
+			if err == nil {
+				err = reply.Err
+			}
+			if err == nil || !strings.Contains(err.Error(), "filter has more than 100 conditions: leave some out") {
+				t.Errorf("%.40s: %v", filter, err)
+			}
+		})
+	}
+	list := func(value string, n int) string {
+		return `{"a":[` + strings.Repeat(value+",", n-1) + value + `]}`
+	}
+	for _, value := range []string{"1", `"a"`, "[]", `{"b":[1]}`} {
+		if few, many := cost(list(value, 100)), cost(list(value, 50_000)); many > 2*few+20 {
+			t.Errorf("100 values %s take %v allocations, 50,000 take %v", value, few, many)
+		}
+	}
+	ok(t, set, "search_memory", u, `{"query":"x","filter":`+list("1", 99)+`}`)
+}
+
 // What a text says is what is stored: half a pair of surrogates cannot be, and names
 // are exact.
 func TestArgumentsAreStoredAsSent(t *testing.T) {

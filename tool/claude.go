@@ -110,8 +110,8 @@ func claudeDescription(commands []string) string {
 	return "Text files below /memories, which outlive this conversation. View /memories before anything else" + writes + ". Commands: " + strings.Join(list, ", ") + "."
 }
 
-// claudeArguments checks the form of a call. Arguments of other commands are passed
-// over, as the tool of the API does; names that no command has are not.
+// claudeArguments checks the form of a call. It ignores arguments of other commands, as
+// the tool of the API does, and refuses names that no command has.
 func claudeArguments(given arguments) (in claudeInput, err error) {
 	fields := map[string]struct {
 		to   any
@@ -209,7 +209,7 @@ func (c *call) claude(ctx context.Context, in claudeInput, place filesPlace) (st
 	return c.claudeRename(ctx, files, in, path, to)
 }
 
-// claudeError words an error anew; its kind stays.
+// claudeError words an error again; its kind stays.
 func claudeError(code loci.Code, cause error, format string, args ...any) error {
 	return &loci.Error{Code: code, Err: tree.ErrnoOf(cause), Msg: fmt.Sprintf(format, args...), Recovery: "View /memories to see what is there."}
 }
@@ -254,15 +254,15 @@ func (c *call) claudeStrReplace(ctx context.Context, files *tree.Tree, in claude
 		return "", claudeNoFile(err, in.Path)
 	}
 	const edited = "The memory file has been edited."
-	// What was written, not what others made of it since. A repeated call may find it
-	// gone, and the edit is done all the same.
+	// Show what was written, and not what others have made of it since. A repeated call
+	// may find it gone although the edit was done.
 	content, err := files.ReadVersion(ctx, path, done.Version)
 	if err != nil {
 		return edited, nil //nolint:nilerr // as said
 	}
 	lines, at := strings.Split(c.tool.base.scrub(content), "\n"), int(done.Line)-1
 	first, last := max(0, at-2), min(len(lines), at+3)
-	if first >= last { // taking secrets out took the lines along
+	if first >= last { // the lines went away with the secrets in them
 		return edited, nil
 	}
 	return edited + " Here is the snippet showing the change (with line numbers):\n" + numbered(lines[first:last], first+1), nil

@@ -170,3 +170,15 @@ func TestUnwiredToolsHaveNoMemory(t *testing.T) {
 		}
 	}
 }
+
+// Whole units have no decimals, others one.
+func TestSizesAsClaudeReadsThem(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0B", 1: "1B", 512: "512B", 1023: "1023B", 1024: "1K", 1025: "1.0K", 1536: "1.5K", 3072: "3K",
+		1<<20 - 1: "1024.0K", 1 << 20: "1M", 5 << 20: "5M", 5<<20 + 1<<19: "5.5M", 1 << 30: "1G", 3 << 40: "3072G",
+	} {
+		if got := sizeText(n); got != want {
+			t.Errorf("%d bytes are shown as %s, not %s", n, got, want)
+		}
+	}
+}

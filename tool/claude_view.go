@@ -67,9 +67,9 @@ func numbered(lines []string, first int) string {
 	return out.String()
 }
 
-// claudeDirectory lists what is in a directory, two levels deep, each with its size;
-// that of a directory is of all files below it. Hidden entries are left out. The root
-// is there even when nothing is.
+// claudeDirectory lists what is in a directory, two levels deep, each with its size. The
+// size of a directory counts all files below it. Hidden entries are left out. The root
+// always exists.
 func claudeDirectory(ctx context.Context, files *tree.Tree, shown, path string) (string, error) {
 	shown = "/" + strings.Trim(shown, "/")
 	if path != "/" {

@@ -53,7 +53,8 @@ func TestInstances(t *testing.T) {
 // allNames are the names of all tools, as messages list them.
 const allNames = `manage_memory, search_memory, memory_search, memory_save, memory_update, memory_delete, ` +
 	`memory_store_episode, memory_store_fact, memory_store_rule, memory_recall, memory_context, memory_get, memory_confirm, ` +
-	`memory_mark_helpful, memory_mark_harmful, memory_forget, memory_stats, memory`
+	`memory_mark_helpful, memory_mark_harmful, memory_forget, memory_stats, memory, ` +
+	`memory_list_sessions, memory_read_session, memory_search_sessions, memory_delete_session`
 
 // TestFamiliesSideBySide: families that share a name are offered together under a
 // prefix, or tool by tool; a description names its neighbours as they are called.
@@ -80,13 +81,13 @@ func TestConfigFaults(t *testing.T) {
 		cfg  Config
 		want []string
 	}{
-		{Config{Entries: []Instance{{Family: "memories"}}}, []string{`tools entry 1: unknown family "memories": must be one of facts, notes, memory, files, claude, all`}},
+		{Config{Entries: []Instance{{Family: "memories"}}}, []string{`tools entry 1: unknown family "memories": must be one of facts, notes, memory, files, claude, sessions, all`}},
 		{Config{Entries: []Instance{{Tool: "memory", Name: "Memory"}, {Family: "files", Scope: "thread"}, {Family: "notes", Memory: "x"}}}, []string{
 			"tools entry 1: name \"Memory\" must be 1 to 64 of a to z, 0 to 9 and _",
 			"tools entry 2: unknown scope \"thread\": must be one of global, perThread",
 			"tools entry 3: memory is for the tool memory of the families files and claude only"}},
 		{Config{Entries: []Instance{{Tool: "save"}}}, []string{`tools entry 1: unknown tool "save": must be one of ` + allNames}},
-		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files, claude, all) or tool (one of ` + allNames + `)`}},
+		{Config{Entries: []Instance{{}}}, []string{`tools entry 1: set family (one of facts, notes, memory, files, claude, sessions, all) or tool (one of ` + allNames + `)`}},
 		{Config{Entries: []Instance{{Family: "facts", Tool: "memory_recall"}}}, []string{
 			`tools entry 1: the family facts has no tool "memory_recall": must be one of manage_memory, search_memory`}},
 		{Config{Entries: []Instance{{Family: "facts", Prefix: "a b"}, {Tool: "manage_memory", Prefix: "x_"}}}, []string{
@@ -116,7 +117,7 @@ func TestConfigFaults(t *testing.T) {
 			`reply_cap is 255; it must be 256 to 1048576`, `max_arguments is -1; it must be 256 to 67108864`, `search_limit is 101; it must be 1 to 100`,
 			`top_k is 21; it must be 1 to 20`, `search_timeout is -1ns; it must be 1ms to 10m`, `write_timeout is 1h0m0s; it must be 1ms to 10m`}},
 		{Config{TopK: 99, Entries: []Instance{{Family: "x"}, {Tool: "memory_save", Name: "é"}}}, []string{ // all at once
-			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes, memory, files, claude, all`,
+			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes, memory, files, claude, sessions, all`,
 			`tools entry 2: name "é" must be 1 to 64 letters, digits, _ or -`}},
 	} {
 		set, err := New(nil, c.cfg)
@@ -150,8 +151,9 @@ func TestSecondToolOfANameGetsItsFamily(t *testing.T) {
 			t.Errorf("%s says: %s", name, tool.Description)
 		}
 	}
-	all, four := newSet(t, Instance{Family: PresetAll}), newSet(t, Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory}, Instance{Family: FamilyFacts}, Instance{Family: FamilyFiles})
-	same(t, "the preset", names(all), names(four))
+	all, each := newSet(t, Instance{Family: PresetAll}), newSet(t, Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory}, Instance{Family: FamilyFacts}, Instance{Family: FamilyFiles},
+		Instance{Family: FamilySessions})
+	same(t, "the preset", names(all), names(each))
 	if tool, found := all.Lookup("memory_memory_search"); !found || !tool.Renamed || !strings.Contains(tool.Description, "use memory_recall") {
 		t.Errorf("the preset: %v", names(all))
 	}

@@ -13,7 +13,7 @@ import (
 type spec struct {
 	Tool                                                  // what it says and may do
 	adjust func(properties map[string]*jsonschema.Schema) // puts this instance's limits and defaults into the input schema
-	output []result                                       // what a success has in Structured; nil: nothing
+	output []result                                       // what a success has in Structured; nil if it has nothing
 }
 
 // A result is one property of a structured reply.

@@ -45,7 +45,7 @@ func searchMemory(b *base, t Tool, i Instance) *Tool {
 	t.Annotations = Annotations{ReadOnly: true, Idempotent: true}
 	t.scopes = []loci.Scope{loci.ScopeRead}
 	s := spec{Tool: t, adjust: func(properties map[string]*jsonschema.Schema) {
-		between(properties["limit"], 1, maxSearchLimit, b.cfg.SearchLimit)
+		between(properties["limit"], 1, maxSearchLimit, b.most(b.cfg.SearchLimit))
 		between(properties["offset"], 0, 10_000, 0)
 	}}
 	name := ""

@@ -29,22 +29,36 @@ const (
 	commandAppend = "append"
 	commandUpdate = "update"
 	commandDelete = "delete"
+	commandSearch = "search" // only of a tool whose entry names it
 )
 
-var fileCommands = []string{commandRead, commandList, commandAppend, commandUpdate, commandDelete}
+var (
+	fileCommands    = []string{commandRead, commandList, commandAppend, commandUpdate, commandDelete}
+	allFileCommands = append(slices.Clone(fileCommands), commandSearch)
+)
 
 var fileScopes = map[string]loci.Scope{
 	commandRead: loci.ScopeRead, commandList: loci.ScopeRead,
 	commandAppend: loci.ScopeWrite, commandUpdate: loci.ScopeWrite, commandDelete: loci.ScopeDelete,
+	commandSearch: loci.ScopeRead,
 }
 
-// filesInput is what the schema shows; the tool checks its arguments itself, since
-// what it says of wrong ones is an envelope, too.
+// fileFields are the arguments that only some commands have.
+var fileFields = map[string][]string{
+	"content": {commandAppend, commandUpdate}, "oldContent": {commandUpdate}, "query": {commandSearch},
+}
+
+// fileMatches is how many passages a search shows.
+const fileMatches = 10
+
+// filesInput is what the schema shows. The tool checks its arguments itself, since its
+// errors are envelopes, too.
 type filesInput struct {
 	Path       string `json:"path" jsonschema:"Path of a file or directory, such as /notes/today"`
 	Command    string `json:"command"`
 	Content    string `json:"content,omitempty" jsonschema:"append: what to add; update: what to put in the place of oldContent"`
 	OldContent string `json:"oldContent,omitempty" jsonschema:"update: the text to replace, wherever it occurs"`
+	Query      string `json:"query,omitempty" jsonschema:"search: what to look for, in this file or below this directory"`
 }
 
 // An envelope is the one form of every reply of the tool memory.
@@ -75,6 +89,16 @@ type (
 	updateResult struct {
 		Replaced int `json:"replaced"`
 	}
+	searchResult struct {
+		Matches []searchMatch `json:"matches"` // best first
+	}
+	searchMatch struct {
+		Path      string  `json:"path"`
+		FirstLine int64   `json:"first_line"` // from 1
+		LastLine  int64   `json:"last_line"`
+		Text      string  `json:"text"`
+		Score     float64 `json:"score"`
+	}
 	listEntry struct {
 		Name string `json:"name"`
 		Kind string `json:"kind"` // file or dir
@@ -83,18 +107,27 @@ type (
 
 // filesCall is what a call asks for, after the check of its form.
 type filesCall struct {
-	command, path       string
-	content, oldContent *string
+	command, path              string
+	content, oldContent, query *string
 }
 
 func filesTool(b *base, t Tool, i Instance) *Tool {
 	t.Title = cmp.Or(i.Title, "Memory")
-	commands := i.commands(fileCommands)
+	commands := fileCommands
+	if i.Commands != nil {
+		commands = i.commands(allFileCommands)
+	}
 	t.Description = describe(cmp.Or(i.Description, "Unified Memory tool: "+strings.Join(commands, ", ")), i)
 	t.Timeout = time.Duration(b.cfg.WriteTimeout)
 	t.commanded(commands, fileScopes)
 	schema := inputSchema[filesInput]()
 	choices(schema.Properties["command"], commands...)
+	for field, of := range fileFields {
+		if !slices.ContainsFunc(of, func(c string) bool { return slices.Contains(commands, c) }) {
+			delete(schema.Properties, field)
+			schema.PropertyOrder = slices.DeleteFunc(schema.PropertyOrder, func(n string) bool { return n == field })
+		}
+	}
 	t.takes(schema)
 	t.OutputSchema = schemaBytes(envelopeSchema())
 	t.envelope = refusedFile
@@ -173,6 +206,8 @@ func fileArguments(given arguments) (f filesCall, err error) {
 		case "content":
 		case "oldContent":
 			field = &f.oldContent
+		case "query":
+			field = &f.query
 		default:
 			err = errArguments
 			continue
@@ -193,7 +228,7 @@ func fileArguments(given arguments) (f filesCall, err error) {
 	if path != nil {
 		f.path = *path
 	}
-	if f.command == commandList && f.path == "" {
+	if (f.command == commandList || f.command == commandSearch) && f.path == "" {
 		f.path = "/"
 	}
 	// The tool memory has always read a backslash as a slash, and models rely on it;
@@ -213,8 +248,12 @@ func (f *filesCall) check(pathErr error) error {
 	switch {
 	case fileScopes[f.command] == "":
 		return invalidFile("unknown command: " + clip(f.command, 64))
+	case f.query != nil && f.command != commandSearch:
+		return errArguments
 	case pathErr != nil:
 		return pathErr
+	case f.command == commandSearch && (f.query == nil || strings.TrimSpace(*f.query) == ""):
+		return invalidFile("query is required for search")
 	case f.command == commandAppend && f.content == nil:
 		return invalidFile("content is required for append")
 	case f.command == commandUpdate && (f.content == nil || f.oldContent == nil):
@@ -252,9 +291,41 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 	case commandUpdate:
 		n, err := filed.Update(ctx, f.path, *f.oldContent, *f.content)
 		return updateResult{n}, err
+	case commandSearch:
+		return c.searchFiles(ctx, filed, f)
 	}
 	return filed.Delete(ctx, f.path)
 }
+
+// searchFiles finds passages, as many as fit.
+func (c *call) searchFiles(ctx context.Context, filed *tree.Tree, f *filesCall) (any, error) {
+	b := c.tool.base
+	found, err := filed.Search(ctx, tree.Query{Text: *f.query, Path: f.path, Limit: fileMatches})
+	out, room := searchResult{Matches: []searchMatch{}}, b.cfg.ReplyCap-envelopeRoom-len(f.path)
+	for n := range found.Matches {
+		m := &found.Matches[n]
+		whole, err := filed.Read(ctx, m.File.Path)
+		if tree.ErrnoOf(err) == tree.ENOENT { // erased meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		shown := searchMatch{m.File.Path, m.First, m.Last, b.scrubPassage(m.Passage, whole), round(m.Score)}
+		data, err := encode(shown)
+		if err != nil {
+			return nil, err
+		}
+		if room -= len(data) + 1; room < 0 {
+			break
+		}
+		out.Matches = append(out.Matches, shown)
+	}
+	return out, err
+}
+
+// envelopeRoom is for what stands around the matches of a search.
+const envelopeRoom = 256
 
 var errUnwired = &loci.Error{Code: loci.NotFound, Err: tree.ENOTMEM, Msg: "ENOTMEM: memory is not connected",
 	Recovery: "Ask the operator to connect the tool to a memory."}

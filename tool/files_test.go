@@ -298,7 +298,7 @@ func TestCommandsOfTheTool(t *testing.T) {
 	}
 	for want, entry := range map[string]Instance{
 		"tools entry 1: commands cannot be empty":                                                                 {Family: FamilyFiles, Commands: []string{}},
-		`tools entry 1: unknown command "view": must be one of read, list, append, update, delete`:                {Family: FamilyFiles, Commands: []string{"view"}},
+		`tools entry 1: unknown command "view": must be one of read, list, append, update, delete, search`:        {Family: FamilyFiles, Commands: []string{"view"}},
 		`tools entry 1: unknown command "read": must be one of view, create, str_replace, insert, delete, rename`: {Family: FamilyClaude, Commands: []string{"read"}},
 		`tools entry 1: command "read" is permitted twice: name it once`:                                          {Tool: "memory", Commands: []string{"read", "read"}},
 		"tools entry 1: commands is for the tool memory of the families files and claude only":                    {Family: FamilyNotes, Commands: []string{"read"}},
@@ -306,5 +306,53 @@ func TestCommandsOfTheTool(t *testing.T) {
 		if _, err := New(nil, Config{Entries: []Instance{entry}}); err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
 		}
+	}
+}
+
+// TestSearchOfTheTool: a tool finds passages only where its entry says so, in its own tree.
+func TestSearchOfTheTool(t *testing.T) {
+	set := setOver(t, newEngine(t, loci.Options{}), Config{ReplyCap: 2000, Entries: []Instance{
+		{Family: FamilyFiles}, {Family: FamilyFiles, Tool: "memory", Name: "lookup", Commands: []string{"read", "search"}}}})
+	u := user(t, "u")
+	for path, content := range map[string]string{"/notes/ann": "Met Ann at the harbour.", "/notes/bob": "Met Bob in the library.", "/plans": "harbour tour"} {
+		ok(t, set, "memory", u, object("command", "append", "path", path, "content", content))
+	}
+	var found struct {
+		Result struct{ Matches []searchMatch }
+	}
+	decode(t, []byte(ok(t, set, "lookup", u, `{"command":"search","path":"/notes","query":"harbour"}`).Text), &found)
+	if m := found.Result.Matches; len(m) != 2 || m[0].Path != "/notes/ann" || m[0].FirstLine != 1 ||
+		m[0].Text != "Met Ann at the harbour." || m[0].Score <= 0 {
+		t.Errorf("found %+v", found)
+	}
+	if got := ok(t, set, "lookup", user(t, "other"), `{"command":"search","path":"","query":"harbour"}`).Text; got != `{"command":"search","path":"/","ok":true,"result":{"matches":[]}}` {
+		t.Errorf("another user finds %s", got)
+	}
+	lookup, _ := set.Lookup("lookup")
+	plain, _ := set.Lookup("memory")
+	if schema := string(lookup.InputSchema); !strings.Contains(schema, `"enum":["read","search"]`) ||
+		!strings.Contains(schema, `"query"`) || strings.Contains(schema, "ontent") {
+		t.Errorf("shown: %s", schema)
+	}
+	if schema := string(plain.InputSchema); strings.Contains(schema, "query") ||
+		strings.Contains(schema, "search") || !lookup.Annotations.ReadOnly {
+		t.Errorf("shown: %s", schema)
+	}
+	for args, message := range map[string]string{
+		`{"command":"search","path":"/"}`:                      "query is required for search",
+		`{"command":"search","path":"/","query":" "}`:          "query is required for search",
+		`{"command":"read","path":"/plans","query":"harbour"}`: "invalid arguments",
+		`{"command":"list","path":"/"}`:                        "unknown command: list",
+	} {
+		if got := ok(t, set, "lookup", u, args); !strings.Contains(got.Text, `"message":"`+message+`"`) || got.Err == nil {
+			t.Errorf("%s: %s", args, got.Text)
+		}
+	}
+	if got := ok(t, set, "memory", u, `{"command":"search","path":"/","query":"harbour"}`); !strings.Contains(got.Text, "unknown command: search") {
+		t.Errorf("a tool without it: %s", got.Text)
+	}
+	ok(t, set, "memory", u, object("command", "append", "path", "/long", "content", strings.Repeat("harbour and sea. ", 1000)))
+	if got := ok(t, set, "lookup", u, `{"command":"search","path":"/","query":"harbour"}`).Text; len(got) > 2000 || !strings.Contains(got, "harbour") {
+		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

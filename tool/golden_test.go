@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // goldens are the configurations whose tools are kept in testdata, word for word:
 // what a model reads is interface.
@@ -23,6 +23,7 @@ var goldens = map[string]Config{
 	"memory":      {Entries: []Instance{{Family: FamilyMemory}}},
 	"files":       {Entries: []Instance{{Family: FamilyFiles}, {Tool: "memory", Name: "memory_write", Title: "Mem Write", Description: "Write memory tool"}}},
 	"claude":      {Entries: []Instance{{Family: FamilyClaude}}},
+	"sessions":    {Entries: []Instance{{Family: FamilySessions}}},
 	"facts_raw":   {Entries: []Instance{{Family: FamilyFacts, ResponseFormat: FormatContentAndArtifact}}},
 	"create_only": {Entries: []Instance{{Tool: "manage_memory", ActionsPermitted: []string{"create"}}}},
 	"update_only": {Entries: []Instance{{Tool: "manage_memory", ActionsPermitted: []string{"update"}}}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -373,5 +374,28 @@ func TestExcerpt(t *testing.T) {
 	got = search(t, set, u, `{"query":""}`)
 	if len(got) != 1 || !got[0].Excerpt || !strings.Contains(string(got[0].Value), "Nothing happened") {
 		t.Fatalf("listed %+v", got)
+	}
+}
+
+// The log has what no caller can mend: a defect, and a part that is down, with its
+// cause. What the caller did wrong is not in it.
+func TestWhatIsLogged(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		logged bool
+	}{
+		"a defect":            {errors.New("torn page"), true},
+		"a part that is down": {&loci.Error{Code: loci.Unavailable, Msg: "no", Err: errors.New("connection refused")}, true},
+		"a full store":        {&loci.Error{Code: loci.Unavailable, Msg: "full"}, false}, // without a cause there is nothing to add
+		"a missing setting":   {&loci.ConfigurationError{Key: "user_id"}, true},
+		"a wrong argument":    {loci.Errorf(loci.Invalid, "limit is 0"), false},
+		"nothing there":       {loci.Errorf(loci.NotFound, "no memory"), false},
+	} {
+		var log bytes.Buffer
+		broken := &Tool{Name: "memory_save", base: &base{logger: slog.New(slog.NewJSONHandler(&log, nil))}}
+		broken.report(t.Context(), Caller{RequestID: "req-9"}, c.err)
+		if got := strings.Contains(log.String(), "tool failed"); got != c.logged || got && !strings.Contains(log.String(), "req-9") {
+			t.Errorf("%s: logged %v: %s", name, got, &log)
+		}
 	}
 }

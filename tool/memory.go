@@ -70,7 +70,7 @@ type target struct {
 	id   loci.ID
 }
 
-// target finds out what a call names. What is no id names no memory.
+// target finds out what a call names. A text that is no id names no memory.
 func (c *call) target(kind, id string) (t target, err error) {
 	if t.kind, err = memoryKind(kind); err != nil {
 		return t, err
@@ -96,7 +96,7 @@ func memoryKind(given string) (loci.Kind, error) {
 	return "", loci.Errorf(loci.Invalid, "Invalid type: '%s'. Must be one of [%s]", clip(given, 64), strings.Join(quoted, ", "))
 }
 
-// named brings the error for a memory that is not there to the words of the call.
+// named words the error for a missing memory as the call did.
 func named(err error, kind loci.Kind, given string) error {
 	if err != nil && loci.AsError(err).Code == loci.NotFound {
 		return unknownKind(kind, given)

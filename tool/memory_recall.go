@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/view"
 )
 
-// excerptBytes is how long a content may be that a list shows whole. Of a longer one
-// it shows the passage that fits best.
+// excerptBytes is the greatest length of a content that a list shows whole. It shows only
+// the best passage of a longer one.
 const excerptBytes = 2 << 10
 
 type memorySearchInput struct {
@@ -53,6 +53,7 @@ type recalled struct {
 	Maturity   loci.Maturity `json:"maturity,omitempty"` // of a rule
 	Tags       []string      `json:"tags,omitempty"`
 	CreatedAt  string        `json:"created_at"`
+	Speaker    string        `json:"speaker,omitempty"` // who said it, where that is known
 
 	Explain loci.RecallExplain `json:"explain"`
 }
@@ -64,7 +65,7 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 		choices(properties["types"], kinds...)
 		choices(properties["mode"], loci.Hybrid, loci.Keyword, loci.Semantic)
 		properties["mode"].Default = json.RawMessage(`"hybrid"`)
-		between(properties["limit"], 1, maxSearchLimit, loci.DefaultRecallLimit)
+		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		within(properties["min_confidence"], 0, 1)
 	}}
 	return declare(s, func(ctx context.Context, c *call, in memorySearchInput) (Reply, error) {
@@ -86,7 +87,7 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 		"It counts the use of what it returns, which keeps it fresh; nothing else changes.", i)
 	t.Annotations.Idempotent = false
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
-		between(properties["limit"], 1, maxSearchLimit, loci.DefaultRecallLimit)
+		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
 		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true}
@@ -143,6 +144,7 @@ func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (jso
 		),
 		Tags:      b.scrubList(r.Tags),
 		CreatedAt: jsonform.Time(r.CreatedAt),
+		Speaker:   b.scrub(found.Speaker),
 		Explain:   x,
 	}
 	if len(r.Text) > excerptBytes {

@@ -175,7 +175,7 @@ func (b *base) get(ctx context.Context, at target) (Reply, error) {
 
 func confirmMemory(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Confirm memory", "Say that a fact or a rule still holds, for example because the user has just said so again. "+
-		"Its confidence stops fading and starts anew from its full value. Episodes cannot be confirmed.", i)
+		"Its confidence stops fading and starts again from its full value. Episodes cannot be confirmed.", i)
 	t.Secondary = true
 	t.Annotations = Annotations{Idempotent: true}
 	s := spec{Tool: t, output: []result{{name: "confirmed", schema: boolean()}}, adjust: typeChoices}
@@ -200,7 +200,7 @@ func confirmMemory(b *base, t Tool, i Instance) *Tool {
 
 func forgetMemory(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Forget memory", "Take a memory out of every search, recall and context, when the user asks to forget it or it proved wrong. "+
-		"It stays readable by id and in the audit log. A fact that has changed is better stored anew: the new one supersedes it. "+
+		"It stays readable by id and in the audit log. It is better to store a fact that has changed again: the new one supersedes it. "+
 		"The reply says whether anything was forgotten.", i)
 	t.Secondary = true
 	t.Annotations = Annotations{Destructive: true, Idempotent: true}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/fence"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/session"
 )
 
@@ -55,6 +56,14 @@ type noteHit struct {
 	Source string  `json:"source"`
 }
 
+// saidHit is a result in the structured reply, which also tells who said it and when. The
+// text is fixed.
+type saidHit struct {
+	noteHit
+	CreatedAt string `json:"created_at"`
+	Speaker   string `json:"speaker,omitempty"`
+}
+
 // noteChange is the reply of the tools that change notes.
 type noteChange struct {
 	NoteID  string `json:"note_id"`
@@ -75,7 +84,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 	t.Annotations = Annotations{ReadOnly: true, Idempotent: true}
 	t.scopes = []loci.Scope{loci.ScopeRead}
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
-		between(properties["top_k"], 1, maxTopK, b.cfg.TopK)
+		between(properties["top_k"], 1, maxTopK, b.most(b.cfg.TopK))
 		properties["include_conversation"].Default = json.RawMessage("false")
 	}}
 	return declare(s, func(ctx context.Context, c *call, in noteSearchInput) (Reply, error) {
@@ -90,14 +99,17 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		var found []noteHit
+		var found []saidHit
 		for _, match := range r.Matches {
 			fact, err := loci.FactOf(&match.Record, r.At)
 			if err != nil {
 				return Reply{}, err
 			}
 			text := fence.Key(b.scrub(fact.Subject), b.scrub(fact.Predicate)) + b.scrubPassage(match.Passage, match.Record.Text)
-			found = append(found, noteHit{noteID(match.Record.ID), text, round(match.Score), sourceUserMemory})
+			found = append(found, saidHit{
+				noteHit{noteID(match.Record.ID), text, round(match.Score), sourceUserMemory},
+				jsonform.Time(match.Record.CreatedAt), b.scrub(match.Speaker),
+			})
 		}
 		if in.IncludeConversation && len(in.Tags) == 0 { // a message has no tags
 			said, err := c.searchConversation(ctx, in.Query, in.TopK)
@@ -106,21 +118,22 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 			}
 			found = mergeHits(found, said, in.TopK)
 		}
-		var hits []json.RawMessage
+		hits, said := make([]json.RawMessage, len(found)), make([]json.RawMessage, len(found))
 		for i := range found {
-			hit, err := encode(found[i])
-			if err != nil {
+			if hits[i], err = encode(found[i].noteHit); err != nil {
 				return Reply{}, err
 			}
-			hits = append(hits, hit)
+			if said[i], err = encode(found[i]); err != nil {
+				return Reply{}, err
+			}
 		}
-		return b.listReply(hits, "results", hits), nil
+		return b.listReply(hits, "results", said), nil
 	})
 }
 
-// searchConversation searches what was said in the caller's session; a caller without
-// one, or without a place of its own, has said nothing.
-func (c *call) searchConversation(ctx context.Context, query string, limit int) (hits []noteHit, err error) {
+// searchConversation searches what was said in the caller's session; a caller without a
+// session, or without its own place, has said nothing.
+func (c *call) searchConversation(ctx context.Context, query string, limit int) (hits []saidHit, err error) {
 	talk := cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))
 	if talk == "" {
 		return nil, nil
@@ -136,18 +149,21 @@ func (c *call) searchConversation(ctx context.Context, query string, limit int) 
 	}
 	found, err := session.Of(m).Search(ctx, session.Search{Text: query, Session: talk, Limit: limit})
 	for _, hit := range found.Hits {
-		hits = append(hits, noteHit{"", c.tool.base.scrubPassage(hit.Passage, hit.Text), round(hit.Score), sourceConversation})
+		hits = append(hits, saidHit{
+			noteHit{"", c.tool.base.scrubPassage(hit.Passage, hit.Text), round(hit.Score), sourceConversation},
+			jsonform.Time(hit.CreatedAt), c.tool.base.scrub(hit.Speaker),
+		})
 	}
 	return hits, err
 }
 
 // mergeHits puts the hits of two sources in order of their scores, a note first where
 // they are equal, each text once, and keeps the best limit.
-func mergeHits(notes, said []noteHit, limit int) []noteHit {
+func mergeHits(notes, said []saidHit, limit int) []saidHit {
 	all := slices.Concat(notes, said)
-	slices.SortStableFunc(all, func(a, b noteHit) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(all, func(a, b saidHit) int { return cmp.Compare(b.Score, a.Score) })
 	shown := map[string]bool{}
-	all = slices.DeleteFunc(all, func(h noteHit) bool {
+	all = slices.DeleteFunc(all, func(h saidHit) bool {
 		text := strings.Join(strings.Fields(h.Text), " ")
 		repeated := shown[text]
 		shown[text] = true

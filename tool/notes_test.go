@@ -35,7 +35,8 @@ func TestNoteSearchReply(t *testing.T) {
 	id := save(t, set, u, "User's name is Shantanu")
 	reply := ok(t, set, "memory_search", u, `{"query":"name"}`)
 	text := `[{"note_id":"` + id + `","text":"User's name is Shantanu","score":0.5826,"source":"user_memory"}]`
-	if reply.Text != text || string(reply.Structured) != `{"results":`+text+`}` {
+	structured := regexp.MustCompile(`,"created_at":"[-0-9T:.]+Z"}]}$`).ReplaceAllString(string(reply.Structured), "}]}")
+	if reply.Text != text || structured != `{"results":`+text+`}` || structured == string(reply.Structured) {
 		t.Fatalf("text %s\nstructured %s", reply.Text, reply.Structured)
 	}
 	for _, name := range []string{"tea", "coffee", "milk", "water", "juice", "beer", "wine"} {

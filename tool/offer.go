@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -62,7 +63,7 @@ func (t *Tool) choosing(argument *jsonschema.Schema) *Tool {
 	if t.choice.describe != nil {
 		own.Description = t.choice.describe(words)
 	}
-	if reads {
+	if reads && !t.raised {
 		own.Tier, own.Annotations = ReadOnly, Annotations{ReadOnly: true, Idempotent: true}
 	}
 	return &own
@@ -108,7 +109,7 @@ func (t *Tool) commanded(commands []string, scopes map[string]loci.Scope) {
 
 // checkCommands looks at the commands of an entry.
 func (i Instance) checkCommands(at int, applies bool) (faults []error) {
-	all := fileCommands
+	all := allFileCommands
 	if i.Family == FamilyClaude {
 		all = claudeCommands
 	}
@@ -127,6 +128,42 @@ func (i Instance) checkCommands(at int, applies bool) (faults []error) {
 		case slices.Contains(i.Commands[:n], c):
 			faults = append(faults, fault(at, "command %q is permitted twice: name it once", c))
 		}
+	}
+	return faults
+}
+
+// searches are the tools that top_k is for, each with the most results that a call may ask for.
+var searches = map[[2]string]int{
+	{FamilyFacts, "search_memory"}:             maxSearchLimit,
+	{FamilyNotes, "memory_search"}:             maxTopK,
+	{FamilyMemory, "memory_search"}:            maxSearchLimit,
+	{FamilyMemory, "memory_recall"}:            maxSearchLimit,
+	{FamilySessions, "memory_list_sessions"}:   maxSessions,
+	{FamilySessions, "memory_search_sessions"}: maxSessions,
+}
+
+// checkOwn looks at what an entry says of time, care and number, in place of what all tools have.
+func (i Instance) checkOwn(at int, chosen []builder) (faults []error) {
+	if d := time.Duration(i.Timeout); d != 0 && (d < time.Millisecond || d > 10*time.Minute) {
+		faults = append(faults, fault(at, "timeout is %s; it must be 1ms to 10m", d))
+	}
+	if i.Tier != "" && i.Tier != ReadOnly && i.Tier != SideEffecting {
+		faults = append(faults, fault(at, "unknown tier %q: must be one of %s, %s", i.Tier, ReadOnly, SideEffecting))
+	}
+	if i.TopK == 0 || len(chosen) == 0 {
+		return faults
+	}
+	most := 0
+	for _, c := range chosen {
+		if n := searches[[2]string{c.family, c.name}]; n > 0 && (most == 0 || n < most) {
+			most = n
+		}
+	}
+	switch {
+	case most == 0:
+		faults = append(faults, fault(at, "top_k is for tools that search or list only"))
+	case i.TopK < 1 || i.TopK > most:
+		faults = append(faults, fault(at, "top_k is %d; it must be 1 to %d", i.TopK, most))
 	}
 	return faults
 }

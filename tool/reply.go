@@ -17,9 +17,9 @@ import (
 // droppedField is where a structured reply says how many results did not fit.
 const droppedField = "dropped"
 
-// listReply makes the reply of a search: as many whole results, from the first, as
-// fit into the cap on text. Its structured form carries the same results under
-// name, in the form they have in structured; nil: no structured form.
+// listReply makes the reply of a search: as many whole results, from the first, as fit
+// into the cap on text. Its structured form carries the same results under name, in the
+// form they have in structured; nil means no structured form.
 func (b *base) listReply(results []json.RawMessage, name string, structured []json.RawMessage) Reply {
 	n := fitting(results, b.cfg.ReplyCap-len("[]"))
 	r := Reply{Text: string(list(results[:n]))}

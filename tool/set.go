@@ -8,28 +8,30 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
 
 // The families of tools.
 const (
-	FamilyFacts  = "facts"  // manage_memory, search_memory
-	FamilyNotes  = "notes"  // memory_search, memory_save, memory_update, memory_delete
-	FamilyMemory = "memory" // memory_recall, memory_store_fact and others: episodes, facts and rules
-	FamilyFiles  = "files"  // memory: a tree of text files
-	FamilyClaude = "claude" // memory: the same tree, as Anthropic's memory tool
+	FamilyFacts    = "facts"    // manage_memory, search_memory
+	FamilyNotes    = "notes"    // memory_search, memory_save, memory_update, memory_delete
+	FamilyMemory   = "memory"   // memory_recall, memory_store_fact and others: episodes, facts and rules
+	FamilySessions = "sessions" // memory_list_sessions and others: earlier conversations
+	FamilyFiles    = "files"    // memory: a tree of text files
+	FamilyClaude   = "claude"   // memory: the same tree, as Anthropic's memory tool
 )
 
 // PresetAll is an entry of the configuration that stands for all families that one
 // agent can use side by side.
 const PresetAll = "all"
 
-var presetAll = []string{FamilyNotes, FamilyMemory, FamilyFacts, FamilyFiles}
+var presetAll = []string{FamilyNotes, FamilyMemory, FamilyFacts, FamilyFiles, FamilySessions}
 
 // Families lists the families there are.
 func Families() []string {
-	return []string{FamilyFacts, FamilyNotes, FamilyMemory, FamilyFiles, FamilyClaude}
+	return []string{FamilyFacts, FamilyNotes, FamilyMemory, FamilyFiles, FamilyClaude, FamilySessions}
 }
 
 // A builder makes one tool for an entry of the configuration.
@@ -62,6 +64,10 @@ var builders = []builder{
 	{"memory_stats", FamilyMemory, false, memoryStats},
 	{"memory", FamilyFiles, true, filesTool},
 	{"memory", FamilyClaude, true, claudeTool},
+	{"memory_list_sessions", FamilySessions, false, listSessions},
+	{"memory_read_session", FamilySessions, false, readSession},
+	{"memory_search_sessions", FamilySessions, false, searchSessions},
+	{"memory_delete_session", FamilySessions, false, deleteSession},
 }
 
 // base is what the tools of a set share.
@@ -69,7 +75,11 @@ type base struct {
 	engine *loci.Engine
 	cfg    Config
 	logger *slog.Logger
+	topK   int // of the entry; 0: each search has its own
 }
+
+// most is how many results a search gives that names no number.
+func (b *base) most(preset int) int { return cmp.Or(b.topK, preset) }
 
 // A Set is the tools of one configuration.
 type Set struct {
@@ -77,9 +87,9 @@ type Set struct {
 	named map[string]*Tool
 }
 
-// New makes the tools that cfg names. Without an engine they are there, too, and
-// answer every call with "memory is not configured". The error joins everything
-// that is wrong with cfg, each a [*loci.Error].
+// New makes the tools that cfg names. Without an engine they still exist and answer every
+// call with "memory is not configured". The error joins everything that is wrong with
+// cfg, each a [*loci.Error].
 func New(engine *loci.Engine, cfg Config) (*Set, error) {
 	faults := cfg.complete()
 	b := &base{engine: engine, cfg: cfg, logger: cfg.Logger}
@@ -97,7 +107,9 @@ func New(engine *loci.Engine, cfg Config) (*Set, error) {
 				continue
 			}
 			for _, c := range chosen {
-				s.add(b, entry, c)
+				if err := s.add(b, entry, c); err != nil {
+					faults = append(faults, fault(at, "%v", err))
+				}
 			}
 		}
 	}
@@ -108,16 +120,28 @@ func New(engine *loci.Engine, cfg Config) (*Set, error) {
 }
 
 // add makes a tool of an entry whose names are known.
-func (s *Set) add(b *base, entry Instance, c builder) {
+func (s *Set) add(b *base, entry Instance, c builder) error {
 	if entry.Family != "" && !c.stores {
 		entry.Instructions = ""
 	}
+	own := *b
+	own.topK = entry.TopK
 	name := entry.called(c.name)
 	renamed := name == c.family+"_"+c.name && entry.Prefix == "" && entry.Name == ""
-	t := c.build(b, Tool{Name: name, Original: c.name, Renamed: renamed,
-		Family: c.family, base: b, template: loci.Template(entry.Namespace)}, entry)
+	t := c.build(&own, Tool{Name: name, Original: c.name, Renamed: renamed,
+		Family: c.family, base: &own, template: loci.Template(entry.Namespace)}, entry)
+	if entry.Timeout != 0 {
+		t.Timeout = time.Duration(entry.Timeout)
+	}
+	switch {
+	case entry.Tier == ReadOnly && t.Tier != ReadOnly:
+		return loci.Errorf(loci.Invalid, "tier is %s, but %s changes what is remembered: leave tier out, or choose tools that only read", ReadOnly, name)
+	case entry.Tier == SideEffecting && t.Tier == ReadOnly:
+		t.Tier, t.Annotations.ReadOnly, t.raised = SideEffecting, false, true
+	}
 	s.tools = append(s.tools, t)
 	s.named[name] = t
+	return nil
 }
 
 // entries are those that an entry stands for: itself, unless it is the preset.
@@ -251,6 +275,7 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 			faults = append(faults, fault(at, "namespace label %q: a variable must be the whole label, such as {user_id}", label))
 		}
 	}
+	faults = append(faults, i.checkOwn(at, chosen)...)
 	faults = append(faults, i.checkActions(at, has("manage_memory"))...)
 	faults = append(faults, i.checkFiles(at, has("memory"))...)
 	faults = append(faults, i.checkCommands(at, has("memory"))...)

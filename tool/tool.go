@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,7 +56,7 @@ type Tool struct {
 	Secondary bool
 
 	InputSchema  json.RawMessage // of the arguments
-	OutputSchema json.RawMessage // of Reply.Structured and of [ErrorReply]; nil: the tool replies in text alone
+	OutputSchema json.RawMessage // of Reply.Structured and of [ErrorReply]; nil: the tool replies only in text
 
 	base      *base
 	scopes    []loci.Scope // the caller needs one of them
@@ -68,7 +69,11 @@ type Tool struct {
 	// form; it then checks all arguments itself. Nil: failures are errors.
 	envelope func(args json.RawMessage, err error) Reply
 	files    *filesPlace // of the tool memory
+	raised   bool        // its entry asks for more care than it needs: it changes nothing
 }
+
+// Reads reports whether the tool changes nothing, however careful its entry wants callers to be.
+func (t *Tool) Reads() bool { return t.Annotations.ReadOnly || t.raised }
 
 // A Caller is who calls, and for which request.
 type Caller struct {
@@ -76,6 +81,7 @@ type Caller struct {
 	RequestID      string // for the audit log
 	IdempotencyKey string // makes a write repeatable; see [loci.View]
 	Client         string // the calling program, kept as the source of what it stores
+	Connection     string // of a line that stays open: what is saved in it without a session belongs together
 }
 
 // A Reply is what a call returns. Text is for the model; Structured, when not
@@ -85,7 +91,7 @@ type Reply struct {
 	Structured json.RawMessage
 
 	// Err is why the call failed, where the tool tells that in a form of its own: a
-	// surface shows the reply and marks it as an error. Nil: it did not fail.
+	// surface shows the reply and marks it as an error. Nil if it did not fail.
 	Err error
 }
 
@@ -281,7 +287,8 @@ func (c *call) memoryAt(template loci.Template) (*loci.Memory, error) {
 	return engine.Memory(loci.View{
 		Tenant: c.Principal.Tenant(), Namespace: namespace, Actor: c.Principal.Subject(),
 		RequestID: clip(c.RequestID, 256), IdempotencyKey: c.IdempotencyKey,
-		Source: loci.Source{Kind: "agent", Client: clip(c.Client, 256), Tool: c.tool.Name},
+		Source:   loci.Source{Kind: "agent", Client: clip(c.Client, 256), Tool: c.tool.Name},
+		Sequence: cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread), c.Connection),
 	})
 }
 

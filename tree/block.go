@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// maxBlock bounds the bytes of a block. The last block of a file is written anew by
-// an append, the others never: a few passages are a good measure of that work.
+// maxBlock bounds the bytes of a block. An append writes the last block of a file again,
+// and never another one: a few passages are a good measure of that work.
 const maxBlock = 4 << 10
 
 // A block is a part of a file's content: a record of KindBlock, searched by its
@@ -30,9 +30,9 @@ type block struct {
 // blocks are the blocks of a state in their order.
 type blocks []block
 
-// MarshalText writes base64 of varints: of each block the step from the number of the
-// one before it, bytes, line ends and version. A large file has hundreds, all of which
-// every call reads: as JSON they would cost more than the call.
+// MarshalText writes base64 of varints: of each block the step from the number of the one
+// before it, bytes, line ends and version. A large file has hundreds of blocks, and every
+// call reads them all: as JSON they would cost more than the call.
 func (l blocks) MarshalText() ([]byte, error) {
 	var out []byte
 	before := int64(0)
@@ -73,7 +73,7 @@ func (l *blocks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// retired is a block that the current state has no more, but a kept one has.
+// retired is a block that the current state no longer has, but a kept one does.
 type retired struct {
 	N       int64
 	Version int64 // of its record

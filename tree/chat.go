@@ -9,13 +9,13 @@ import (
 // MaxChatMessages bounds the messages of a conversation that a memory is put into.
 const MaxChatMessages = 10_000
 
-// A ChatMessage is a message of a conversation as a program keeps it. What Loci does
-// not know of it stays as it is.
+// A ChatMessage is a message of a conversation as a program keeps it. Parts that Loci
+// does not know stay as they are.
 type ChatMessage struct {
 	Role    string          // system, user, assistant, tool and so on
 	Content json.RawMessage // a string or a list of parts, as JSON
 
-	// Source is the whole message as it was read; nil: it is written anew from Role
+	// Source is the whole message as it was read; nil: it is written again from Role
 	// and Content.
 	Source json.RawMessage
 	form   chatForm

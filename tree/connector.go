@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A Placement says where [Memory.Connect] puts a memory among messages.
+// A Placement says where [Connect] puts a memory among messages.
 type Placement string
 
 // The placements there are.
@@ -22,7 +22,7 @@ const (
 	LastMessage Placement = "last_message" // at the end
 )
 
-// A ConnectorContent says what [Memory.Connect] tells of a memory.
+// A ConnectorContent says what [Connect] tells of a memory.
 type ConnectorContent string
 
 // The contents there are.
@@ -71,7 +71,7 @@ const connectorHeading = "Memory\n"
 
 // Connect returns the messages with a system message that tells of the memory, or
 // as they are where there is nothing to tell. The messages themselves are not
-// changed. See [Memory.ConnectorText] for what the message says.
+// changed. See [ConnectorText] for what the message says.
 func Connect(ctx context.Context, m *loci.Memory, messages []ChatMessage, o ConnectorOptions) ([]ChatMessage, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func Connect(ctx context.Context, m *loci.Memory, messages []ChatMessage, o Conn
 	return slices.Insert(slices.Clone(messages), at, said), nil
 }
 
-// ConnectorText returns what [Memory.Connect] adds: "Memory", and on the next lines
+// ConnectorText returns what [Connect] adds: "Memory", and on the next lines
 // the tree or all of it; "" where there is nothing to tell.
 //
 // The tree is "/" and a line for each immediate child, "[D] name" or "[F] name", in

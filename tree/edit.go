@@ -93,8 +93,8 @@ func (ed *edit) entry(path string) (*entry, error) {
 	return e, err
 }
 
-// put notes that an entry changes. Of those put twice only the first one has a state
-// to keep: no file is changed twice in one change.
+// put notes that an entry changes. If an entry is put twice, only the first put keeps a
+// state: no file has two versions in one change.
 func (ed *edit) put(e *entry, revisions int) {
 	if !ed.changed[e] {
 		ed.changed[e] = true
@@ -144,7 +144,7 @@ func (ed *edit) create(path string, dir bool) (*entry, error) {
 	return e, nil
 }
 
-// settle counts children in and out of a directory.
+// settle adjusts the number of children of a directory.
 func (ed *edit) settle(parent *entry, children int64) error {
 	limits := ed.t.limits()
 	parent.body.Children += children
@@ -204,7 +204,7 @@ func (ed *edit) append(e *entry, content string) error {
 	if strings.HasSuffix(old, "\n") || strings.HasPrefix(content, "\n") {
 		sep = ""
 	}
-	// A credential may stand on both sides of the seam.
+	// A credential may stretch across the seam.
 	tail := loci.Redact(ed.t.m, old+sep+content)
 	if !strings.HasPrefix(tail, old) {
 		whole, err := ed.t.blockRecords(ed.ctx, e.record.ID, state)
@@ -306,8 +306,8 @@ func compareBlocks(old []loci.Record, content string) (front, back int, middle s
 		back--
 		middle = middle[:len(middle)-len(old[back].Text)]
 	}
-	// Small leftovers go together with their neighbours: many small changes must not
-	// leave many small blocks.
+	// Small leftovers are joined with their neighbours: many small changes must not leave
+	// many small blocks.
 	for front > 0 && middle != "" && back < len(old) && len(middle)+len(old[front-1].Text) <= maxBlock {
 		front--
 		middle = old[front].Text + middle
@@ -359,7 +359,7 @@ func (ed *edit) setManifest(e *entry, next manifest, gone []loci.Record) {
 	ed.event(typ, e, map[string]any{"version": e.record.Version + 1, "bytes": next.Bytes})
 }
 
-// finish turns what was noted into the change. Nothing noted changes nothing.
+// finish turns what was noted into the change, which is empty if nothing was noted.
 func (ed *edit) finish() error {
 	if len(ed.pending) == 0 {
 		return nil

@@ -22,7 +22,7 @@ type FileVersion struct {
 }
 
 // Versions returns the kept states of a file, the current one first, then newest
-// first: as many earlier ones as [Options].Revisions says. ENOENT or EISDIR.
+// first: as many earlier ones as [loci.RetentionOptions].Revisions says. ENOENT or EISDIR.
 func (t *Tree) Versions(ctx context.Context, path string) ([]FileVersion, error) {
 	path, err := CleanPath(path)
 	if err != nil {

@@ -39,7 +39,7 @@ func (Feature) Take(m *loci.Memory) loci.Taker {
 	return &taker{m: m, trees: map[string]*importedTree{}}
 }
 
-// Take keeps a record of a tree until [taker.Store].
+// Take keeps a record of a tree until Store.
 func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 	r := &d.Record
 	r.Status = statusFile
@@ -194,7 +194,7 @@ func (f *imported) complete(m *loci.Memory) error {
 	return nil
 }
 
-// rebuilt makes a manifest anew from the blocks it names.
+// rebuilt makes a manifest again from the blocks it names.
 func rebuilt(m manifest, byNumber map[int64]*loci.Record, current bool) (out manifest, text string, err error) {
 	var all strings.Builder
 	for _, b := range m.Blocks {

@@ -7,9 +7,9 @@ import (
 )
 
 // Delete erases a file, or a directory with all that is below it, earlier versions
-// included, and returns how many of each there were, the directory itself counted.
-// A missing path is no error: nothing was there. The root stays and everything in
-// it goes. Directories above stay. All of it goes in one change.
+// included, and returns how many of each there were, the directory itself counted. A
+// missing path is no error: nothing was there. Deleting the root erases everything in it.
+// Directories above stay. All of it is one change.
 func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 	path, err := CleanPath(path)
 	if err != nil {

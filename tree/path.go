@@ -9,7 +9,7 @@ import (
 )
 
 // An Errno says what kind of failure a call on a [Tree] met, in the names that
-// programs with files know. It is the cause of the [*Error] that the call returns;
+// programs with files know. It is the cause of the [*loci.Error] that the call returns;
 // see [ErrnoOf].
 type Errno string //nolint:errname // its values are known as error numbers
 
@@ -24,7 +24,7 @@ const (
 	ENOSPC  Errno = "ENOSPC"  // the tree or the directory would hold more than it may
 	ENOTMEM Errno = "ENOTMEM" // there is no memory to use
 	EACCES  Errno = "EACCES"  // the caller may not do this
-	EAGAIN  Errno = "EAGAIN"  // somebody else changed it first, or a part is down: try again
+	EAGAIN  Errno = "EAGAIN"  // somebody else changed it first, or a service is down: try again
 	EIO     Errno = "EIO"     // a defect, or damage
 )
 
@@ -61,10 +61,11 @@ const (
 )
 
 // CleanPath brings a path of a [Tree] to its one stored form: several slashes count as
-// one, the leading one is added, a trailing one removed. A backslash is refused: to
-// one reader it parts names, to another it is a part of a name. Each segment is 1 to 255 of the characters A–Z, a–z, 0–9, "_", "-", space and
-// ".", is not "." alone and not of spaces alone; there are at most 32. Letter case
-// counts. "/" is the root; the empty path is none. An error has the Errno EINVAL.
+// one, the leading one is added, a trailing one removed. A backslash is refused: some
+// programs take it for a separator, others for a part of a name. Each segment is 1 to 255
+// of the characters A–Z, a–z, 0–9, "_", "-", space and ".", is not "." alone and not of
+// spaces alone; there are at most 32. Letter case counts. "/" is the root; the empty path
+// is none. An error has the Errno EINVAL.
 func CleanPath(path string) (string, error) {
 	if path == "" {
 		return "", errorf(loci.Invalid, EINVAL, "", "path is required")

@@ -36,7 +36,7 @@ type Result struct {
 // maxSearchedFiles bounds the files of a directory that is searched by itself.
 const maxSearchedFiles = 10_000
 
-// Search finds passages in the current contents of files, as [Memory.Search] does.
+// Search finds passages in the current contents of files, as [loci.Memory.Search] does.
 // EINVAL: the text is empty; EFBIG: below the path are more than 10,000 files.
 func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 	if strings.TrimSpace(q.Text) == "" {
@@ -80,8 +80,8 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 	return out, nil
 }
 
-// sequencesBelow lists the sequences of the blocks of the files below a path; nil is
-// all there are.
+// sequencesBelow lists the sequences of the blocks of the files below a path; nil means
+// all.
 func (t *Tree) sequencesBelow(ctx context.Context, path string) (sequences []string, err error) {
 	if path == "" {
 		return nil, nil

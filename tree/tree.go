@@ -34,9 +34,9 @@ const (
 	KindBlock loci.Kind = "block" // a part of a file's content
 )
 
-// Feature makes an engine keep trees of files, and bounds what a [Tree] holds. The
-// zero value of each bound means its default. What is there already stays when a limit
-// is lowered.
+// Feature makes an engine keep trees of files, and bounds what a [Tree] holds. The zero
+// value of each bound means its default. A lower limit never removes what is there
+// already.
 type Feature struct {
 	MaxFileBytes  int   // of one file, at most 64 MiB; default 1 MiB
 	MaxTreeBytes  int64 // of all files of a tree, without earlier versions; default 1 GiB
@@ -96,7 +96,7 @@ func (t *Tree) limits() Feature {
 // UTF-8. Directories come with the first file below them and stay until deleted.
 //
 // Every change is made whole or not at all, also against other processes, and one
-// that was acknowledged is never lost. An error is an [*Error] with an [Errno];
+// that was acknowledged is never lost. An error is an [*loci.Error] with an [Errno];
 // the handle's idempotency key makes one change repeatable.
 type Tree struct {
 	m         *loci.Memory // bound to the tree's own namespace
@@ -105,10 +105,9 @@ type Tree struct {
 	ancestors loci.Namespace // of the handle it was made from
 }
 
-// Of returns the tree of a name in the handle's namespace; "" is
-// [DefaultTreeName]. Each thread has a tree of its own under the same name; an
-// empty thread is the one that all threads share. Nothing is made before the first
-// write.
+// Of returns the tree of a name in the handle's namespace; "" is [DefaultTreeName]. Each
+// thread has its own tree under the same name; an empty thread means the tree that all
+// threads share. Nothing is made before the first write.
 func Of(m *loci.Memory, name, thread string) (*Tree, error) {
 	name = cmp.Or(name, DefaultName)
 	if err := loci.CheckLabel("tree", name); err != nil {
@@ -150,7 +149,7 @@ type FileInfo struct {
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"` // of a file: of its content
 
-	Unchanged bool `json:"unchanged,omitempty"` // of what a write returns: the file said that already
+	Unchanged bool `json:"unchanged,omitempty"` // returned by a write that changed nothing
 }
 
 // Counts say how much there is, or was.
@@ -216,7 +215,7 @@ func (t *Tree) entries() loci.Filter {
 	return loci.Filter{Within: []loci.Namespace{t.m.Namespace()}, Exact: true, Kinds: []loci.Kind{KindFile}}
 }
 
-// entry reads the entry of a clean path; nil: there is none.
+// entry reads the entry of a clean path, or nil.
 func (t *Tree) entry(ctx context.Context, path string) (*entry, error) {
 	slot := entrySlot(path)
 	f := t.entries()
@@ -401,9 +400,8 @@ func (t *Tree) Files(ctx context.Context, page loci.Page) (list []FileInfo, next
 	return t.infosOf(ctx, []string{statusFile}, loci.SlotRange{}, page)
 }
 
-// Walk calls yield for every entry below a directory, and for a file for itself,
-// until it returns false: directories before what is in them, else in no
-// particular order of paths.
+// Walk calls yield for every entry below a directory, or for the file itself, until yield
+// returns false. A directory comes before what is in it; there is no other order.
 func (t *Tree) Walk(ctx context.Context, path string, yield func(FileInfo) bool) error {
 	path, err := CleanPath(path)
 	if err != nil {

@@ -409,7 +409,7 @@ func TestTreeKeepsNoSecrets(t *testing.T) {
 }
 
 // TestTreeBlocksAreEmbedded: the blocks that an edit makes have their vectors at once,
-// those of a new file as well as those that an edit makes anew.
+// those of a new file as well as those that an edit makes again.
 func TestTreeBlocksAreEmbedded(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		w := &locitest.WordEmbedder{Name: "w"}

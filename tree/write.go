@@ -55,9 +55,9 @@ type WriteOptions struct {
 	IfVersion int64 `json:"if_version,omitempty"` // refuse with EAGAIN unless this is the version of the file; 0: any
 }
 
-// Write creates a file with a content, or replaces all of its content. opts may be
-// nil. The same content again changes nothing. EISDIR, ENOTDIR, EFBIG, ENOSPC, and
-// what the options add.
+// Write creates a file with a content, or replaces all of its content. opts may be nil.
+// Writing the same content changes nothing. EISDIR, ENOTDIR, EFBIG, ENOSPC, and what the
+// options add.
 func (t *Tree) Write(ctx context.Context, path, content string, opts *WriteOptions) (FileInfo, error) {
 	path, err := CleanPath(path)
 	if err == nil {
@@ -161,11 +161,10 @@ func (ed *edit) rewrite(e *entry, change func(old string) (string, error)) error
 	return ed.replace(e, records, content)
 }
 
-// Edit replaces the content of a file by what change makes of it, in one step:
-// nobody else's change is lost in between. change may run several times; what it
-// returns as an error is returned. request identifies what is asked, as JSON, for
-// the handle's idempotency key. The same content changes nothing. ENOENT, EISDIR,
-// EFBIG or ENOSPC.
+// Edit replaces the content of a file by what change makes of it, in one step, so that
+// nobody else's change is lost. change may run several times; its error ends the edit and
+// is returned. request identifies what is asked, as JSON, for the handle's idempotency
+// key. The same content changes nothing. ENOENT, EISDIR, EFBIG or ENOSPC.
 func (t *Tree) Edit(
 	ctx context.Context, path string, request any, change func(old string) (string, error),
 ) (FileInfo, error) {
@@ -196,9 +195,9 @@ func (ed *edit) present(path string) (*entry, error) {
 	return e, nil
 }
 
-// Update replaces every occurrence of old in a file, as it is written, and returns
-// how many there were. None is no error; an empty old occurs nowhere. ENOENT,
-// EISDIR, EFBIG or ENOSPC.
+// Update replaces every occurrence of old in a file, as it is written, and returns how
+// many there were. No occurrence is no error; an empty old never occurs. ENOENT, EISDIR,
+// EFBIG or ENOSPC.
 func (t *Tree) Update(ctx context.Context, path, old, content string) (replaced int, err error) {
 	path, err = CleanPath(path)
 	if err == nil {

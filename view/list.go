@@ -233,12 +233,15 @@ type Found struct {
 	Score   float64       `json:"score"`
 	Passage string        `json:"passage"`
 	Explain *loci.Explain `json:"explain,omitempty"`
+	Speaker string        `json:"speaker,omitempty"` // who said it, where that is known
 }
 
 // Results are what a search found, the best first.
 type Results struct {
 	Results     []Found `json:"results"`
 	KeywordOnly bool    `json:"keyword_only"`
+
+	Corrections []loci.Correction `json:"corrections,omitempty"` // see [loci.Result]
 }
 
 // Search finds memories that stand for themselves, of the kinds and states given: of
@@ -284,7 +287,7 @@ func Search(
 	if err != nil {
 		return out, err
 	}
-	out.Results, out.KeywordOnly = []Found{}, found.KeywordOnly
+	out.Results, out.KeywordOnly, out.Corrections = []Found{}, found.KeywordOnly, found.Corrections
 	for i := range found.Matches {
 		match := &found.Matches[i]
 		e, ok, err := s.entry(ctx, m, &match.Record, found.At)
@@ -292,7 +295,7 @@ func Search(
 			return out, err
 		}
 		if ok {
-			out.Results = append(out.Results, Found{e, match.Score, match.Passage, &match.Explain})
+			out.Results = append(out.Results, Found{e, match.Score, match.Passage, &match.Explain, match.Speaker})
 		}
 	}
 	if narrowed {

@@ -112,7 +112,7 @@ func TestCheckPointStore(t *testing.T) {
 	}
 	s.Close()
 	if _, _, err := c.Get(ctx, "a"); err == nil {
-		t.Error("a store that is gone has no checkpoint: the graph would begin anew")
+		t.Error("a store that is gone has no checkpoint: the graph would begin again")
 	}
 	if c.Set(ctx, "a", nil) == nil || c.Delete(ctx, "a") == nil {
 		t.Error("a store that is gone took a checkpoint, or erased one")

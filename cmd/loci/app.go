@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -124,7 +125,7 @@ func (a *app) namespace(p place) (loci.Namespace, error) {
 // holdsMore says that a place lies above one's own.
 func holdsMore(n, own loci.Namespace) bool { return n.Contains(own) && !n.Equal(own) }
 
-// holdsMany says that a place is that of all users or all organisations, whoever asks.
+// holdsMany reports whether a place holds all users or all organisations.
 func holdsMany(n loci.Namespace) bool {
 	return len(n) == 0 || len(n) == 1 && (n[0] == "user" || n[0] == "org")
 }
@@ -158,5 +159,6 @@ func (a *app) memory(p place, idempotencyKey string, scopes ...loci.Scope) (*loc
 		return nil, err
 	}
 	return a.engine.Memory(loci.View{Tenant: a.principal.Tenant(), Namespace: n, Actor: a.principal.Subject(),
-		IdempotencyKey: idempotencyKey, Source: loci.Source{Kind: "user", Client: "loci"}})
+		IdempotencyKey: idempotencyKey, Source: loci.Source{Kind: "user", Client: "loci"},
+		Sequence: cmp.Or(a.principal.Var(loci.VarSession), a.principal.Var(loci.VarThread))})
 }

@@ -78,8 +78,8 @@ func (c *retrievalCmd) Run(a *app) error {
 	return report.Print(a.out)
 }
 
-// inMemory reads --store. A store that is configured for memories is none to fill
-// with conversations of strangers: only the flag counts, and it names no file.
+// inMemory reads --store. The conversations of strangers must not go into the configured
+// store of memories: only the flag counts, and it names no file.
 func (c *retrievalCmd) inMemory(f *flags) (bool, error) {
 	switch {
 	case f.Store == nil || strings.TrimSuffix(*f.Store, ":") == "sqlite":

@@ -22,7 +22,7 @@ func (*completionCmd) Help() string {
     loci completion fish > ~/.config/fish/completions/loci.fish`
 }
 
-// The scripts ask the program itself, so that they never have to be made anew.
+// The scripts ask the program itself, so that they never have to be made again.
 // Where it has nothing to offer, the shell completes the names of files.
 var completionScripts = map[string]string{
 	"bash": `_loci() {

@@ -19,7 +19,7 @@ With a session go its messages, with a file its versions, with a thread its chec
     loci delete note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }
 
-// Run erases memories one by one; one that is not there does not keep the others.
+// Run erases memories one by one; a missing one does not stop the others.
 func (c *deleteCmd) Run(a *app) error {
 	ids := make([]loci.ID, len(c.ID))
 	for i, arg := range c.ID {

@@ -124,8 +124,8 @@ func parseMetadata(values []string) (map[string]any, error) {
 // maxObjectDepth is how deep an object of the command line nests, as with tools.
 const maxObjectDepth = 64
 
-// parseObject reads one JSON object; large numbers stay exact. What decoders would
-// change without a word is refused.
+// parseObject reads one JSON object; large numbers stay exact. It refuses what decoders
+// would silently change.
 func parseObject(what, text string) (map[string]any, error) {
 	switch jsonguard.CheckStored([]byte(text), maxObjectDepth, nil) {
 	case jsonguard.UTF8:

@@ -42,7 +42,7 @@ type confirmCmd struct{ one }
 
 // Help is shown below the usage.
 func (*confirmCmd) Help() string {
-	return `The clock of its confidence starts anew: a memory that fades or has expired is live again.
+	return `The clock of its confidence starts again: a memory that fades or has expired is live again.
 
     loci confirm note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }

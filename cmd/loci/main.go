@@ -31,7 +31,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 
-// run is the whole program but for the process around it; it returns the exit code.
+// run is the whole program without the process around it; it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env config.Environ) (code int) {
 	a := &app{ctx: ctx, stdin: stdin, rawOut: stdout, out: bufio.NewWriter(stdout), err: stderr, env: env}
 	defer func() {
@@ -44,8 +44,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, errHelp) {
 		err = nil
 	}
-	// What was written goes out also when the command failed later. A pipe that
-	// cannot take it is a failure, or a full disk would look like success.
+	// The output is written even if the command failed later. A pipe that cannot take it
+	// is a failure: otherwise a full disk would look like success.
 	if flushed := a.out.Flush(); flushed != nil && err == nil {
 		err = fileError("standard output", flushed)
 	}
@@ -57,7 +57,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // command parses the arguments and runs the command they name.
 func (a *app) command(args []string) error {
-	// Known before parsing, so that a mistake in the arguments is told in JSON, too.
+	// This is known before parsing, so that a mistake in the arguments is reported as
+	// JSON, too.
 	a.json = slices.Contains(args[:endOfFlags(args)], "--json")
 	parsed, global, err := a.parse(args)
 	if err != nil {
@@ -67,9 +68,9 @@ func (a *app) command(args []string) error {
 	return parsed.Run(a)
 }
 
-// parse reads the arguments. To build the whole command line takes longer than most
-// commands do, so the command that is called is built alone. What is wrong, and help, is
-// told by the whole.
+// parse reads the arguments. Building the whole command line takes longer than most
+// commands do, so parse builds only the command that is called. Faults and help need the
+// whole.
 func (a *app) parse(args []string) (*kong.Context, *flags, error) {
 	if grammar, global := calledAlone(args); grammar != nil {
 		parser, err := newParser(grammar, a)
@@ -92,8 +93,8 @@ func (a *app) parse(args []string) (*kong.Context, *flags, error) {
 	return parsed, &c.flags, nil
 }
 
-// calledAlone is a command line with the command alone that the arguments name; nil:
-// it takes all of them.
+// calledAlone is a command line with only the command that the arguments name, or nil if
+// it takes all commands to tell.
 func calledAlone(args []string) (grammar any, global *flags) {
 	asks := func(arg string) bool { return arg == "--help" || strings.HasPrefix(arg, "-h") }
 	name := calledName(args)

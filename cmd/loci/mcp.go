@@ -51,7 +51,8 @@ func (c *mcpCmd) Run(a *app) error {
 	return err
 }
 
-// agent is whose tools are served: those of an agent of the graph, or the configured ones.
+// agent names whose tools are served: those of an agent of the graph, or the configured
+// ones.
 func (c *mcpCmd) agent(a *app) (agentNode, error) {
 	if c.AgentNode != "" {
 		return a.agentNode(c.AgentNode)

@@ -108,7 +108,7 @@ type savedJSON struct {
 	Outcome          string `json:"outcome"` // created, duplicate_of or updated
 	Version          int64  `json:"version,omitempty"`
 	RelatedTo        string `json:"related_to,omitempty"`         // says much the same
-	PossibleUpdateOf string `json:"possible_update_of,omitempty"` // says the same but for a value
+	PossibleUpdateOf string `json:"possible_update_of,omitempty"` // differs only in a value
 }
 
 // A listing is a page of memories.

@@ -1,11 +1,16 @@
 package main
 
-import "github.com/loci-memory/loci"
+import (
+	"time"
+
+	"github.com/loci-memory/loci"
+)
 
 type saveCmd struct {
 	Content        []string `arg:"" help:"What to remember; - reads it from standard input."`
 	Tag            []string `sep:"none" short:"t" placeholder:"TAG" help:"A tag; may be repeated."`
 	Metadata       []string `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail to filter by, or several as a JSON object; may be repeated."`
+	CreatedAt      string   `placeholder:"TIME" help:"When it was said, such as 2025-08-30 or 2h for two hours ago. Default: now."`
 	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it saves once."`
 	place
 }
@@ -33,11 +38,16 @@ func (c *saveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	created, err := parseTime("--created-at", c.CreatedAt, time.Now())
+	if err != nil {
+		return err
+	}
 	m, err := a.memory(c.place, c.IdempotencyKey, loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
-	stored, err := m.StoreFact(a.ctx, loci.NewFact{Content: content, Tags: c.Tag, Metadata: metadata})
+	fact := loci.NewFact{Content: content, Tags: c.Tag, Metadata: metadata, CreatedAt: created}
+	stored, err := m.StoreFact(a.ctx, fact)
 	if err != nil {
 		return err
 	}

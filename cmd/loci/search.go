@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/fence"
@@ -41,6 +42,7 @@ In the query, "words in double quotes" must stand in a result in this order, and
 type resultJSON struct {
 	memoryJSON
 	Score   float64       `json:"score"`
+	Speaker string        `json:"speaker,omitempty"` // who said it, where that is known
 	Passage string        `json:"passage"`
 	Explain *loci.Explain `json:"explain,omitempty"`
 }
@@ -87,6 +89,9 @@ func (c *searchCmd) Run(a *app) error {
 	}
 	if result.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
+	}
+	for _, x := range result.Corrections {
+		a.note("searched for: %s (no memory has %q)", strings.Join(x.SearchedFor, ", "), x.Word)
 	}
 	if a.json {
 		return c.printJSON(a, result)
@@ -143,12 +148,14 @@ func (c *searchCmd) searchFiles(a *app, text string) error {
 
 func (c *searchCmd) printJSON(a *app, result view.Results) error {
 	out := struct {
-		Results     []resultJSON `json:"results"`
-		KeywordOnly bool         `json:"keyword_only"`
-	}{[]resultJSON{}, result.KeywordOnly}
+		Results     []resultJSON      `json:"results"`
+		KeywordOnly bool              `json:"keyword_only"`
+		Corrections []loci.Correction `json:"corrections,omitempty"`
+	}{[]resultJSON{}, result.KeywordOnly, result.Corrections}
 	for i := range result.Results {
 		found := &result.Results[i]
-		r := resultJSON{memoryJSON: entryJSON(&found.Entry), Score: found.Score, Passage: found.Passage}
+		r := resultJSON{memoryJSON: entryJSON(&found.Entry), Score: found.Score,
+			Speaker: found.Speaker, Passage: found.Passage}
 		if c.Explain {
 			r.Explain = found.Explain
 		}

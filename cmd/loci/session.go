@@ -25,6 +25,7 @@ type sessionCmd struct {
 	Search    sessionSearchCmd    `cmd:"" help:"Find messages by meaning and by words."`
 	Summarise sessionSummariseCmd `cmd:"" help:"Summarise the older messages when a model has no room for them."`
 	Trim      sessionTrimCmd      `cmd:"" help:"Erase the oldest messages of a session."`
+	Pop       sessionPopCmd       `cmd:"" help:"Take the newest message of a session."`
 	Clear     sessionClearCmd     `cmd:"" help:"Erase sessions with their messages."`
 	Export    sessionExportCmd    `cmd:"" help:"Write a session to a file."`
 	Import    sessionImportCmd    `cmd:"" help:"Read a session from a file."`
@@ -70,7 +71,7 @@ func checkTimeout(d time.Duration) error {
 	return nil
 }
 
-// sessionMetadata reads --metadata; nil: it was not given.
+// sessionMetadata reads --metadata; nil means that it was not given.
 func sessionMetadata(given []string) (json.RawMessage, error) {
 	metadata, err := parseMetadata(given)
 	if err != nil || metadata == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -103,7 +104,12 @@ func (c *sessionSummariseCmd) Run(a *app) error {
 		return nil
 	}
 	a.printf("%s\n", a.text(done.Summary.Text))
-	a.note("%d tokens before, %d after; it covers the messages up to %d", done.Before, done.After, done.Summary.Through)
+	a.note(
+		"%d tokens before, %d after; it covers the messages up to %d",
+		done.Before,
+		done.After,
+		done.Summary.Through,
+	)
 	return nil
 }
 
@@ -134,6 +140,42 @@ func (c *sessionTrimCmd) Run(a *app) error {
 		return a.printJSON(done)
 	}
 	a.printf("%d messages erased, %d kept\n", done.Erased, done.Messages)
+	return nil
+}
+
+type sessionPopCmd struct {
+	ID string `arg:"" help:"The id of the session."`
+	place
+}
+
+// Help is shown below the usage.
+func (*sessionPopCmd) Help() string {
+	return `Erases the newest message and shows it, in one change: of several callers at once each gets another one. Where there is no message
+nothing is shown, and the exit code is 0.
+
+    loci session pop trip`
+}
+
+// Run takes the newest message.
+func (c *sessionPopCmd) Run(a *app) error {
+	m, err := a.memory(c.place, "", loci.ScopeDelete)
+	if err != nil {
+		return err
+	}
+	took, err := session.Of(m).Pop(a.ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(took)
+	}
+	if took.Message == nil {
+		a.note("the session has no message")
+		return nil
+	}
+	t := table{head: []string{"SEQ", "AGE", "SPEAKER", "TEXT"}}
+	t.add(fmt.Sprint(took.Message.Seq), a.when(took.Message.CreatedAt), took.Message.Speaker(), took.Message.Text())
+	t.print(a)
 	return nil
 }
 
@@ -229,7 +271,7 @@ type sessionImportCmd struct {
 // Help is shown below the usage.
 func (*sessionImportCmd) Help() string {
 	return `The file is what loci session export wrote, or a JSON array of messages in the form of LangChain or OpenAI. The whole file is
-checked before anything is stored.
+checked before anything is stored. More than 5,000 messages, or 4 MiB of them, are stored in several parts, one after the other.
 
     loci session import trip.json --id trip-2
     echo '[{"role":"user","content":"Hi."}]' | loci session import - --id hi`
@@ -250,7 +292,8 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	done, err := session.Of(m).Import(a.ctx, file, session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode)})
+	how := session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode), Parts: true}
+	done, err := session.Of(m).Import(a.ctx, file, how)
 	if err != nil {
 		return err
 	}

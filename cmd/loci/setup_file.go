@@ -68,7 +68,7 @@ func readClientFile(path string) (*clientFile, error) {
 	return &clientFile{path: target, text: text, exists: true, mode: info.Mode().Perm()}, nil
 }
 
-// replace writes the file anew: beside, then over it in one step, so that a client that
+// replace writes the file again: beside, then over it in one step, so that a client that
 // reads it meanwhile sees all of the old or all of the new. With keep the old one stays
 // as the backup.
 func (f *clientFile) replace(text []byte, keep bool) error {

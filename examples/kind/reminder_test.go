@@ -107,8 +107,8 @@ func TestReminders(t *testing.T) {
 		if got := listed(t, m, noon.Add(9*time.Hour)); !slices.Equal(got, append(want[1:], "Fifth")) {
 			t.Errorf("open are %q", got)
 		}
-		if anew := put(t, m, "First", noon.Add(time.Hour)); anew.ID == again.ID || anew.Done {
-			t.Errorf("what was done is put again: %+v", anew)
+		if fresh := put(t, m, "First", noon.Add(time.Hour)); fresh.ID == again.ID || fresh.Done {
+			t.Errorf("what was done is put again: %+v", fresh)
 		}
 		_, err := reminder.Of(m).Put(t.Context(), strings.Repeat("x", 1001), noon)
 		locitest.WantCode(t, err, loci.Invalid)

@@ -18,8 +18,8 @@ const (
 	Session = "session_id"
 )
 
-// breadth orders the variables: one with a smaller number is about more than those with
-// a greater one. What an operator has made up is somebody's, like a user.
+// breadth orders the variables: one with a smaller number is about more than those with a
+// greater one. A variable that an operator added counts as narrow as a user.
 func breadth(name string) int {
 	switch name {
 	case Org:
@@ -37,17 +37,17 @@ func breadth(name string) int {
 // A Refusal says which variable a request may not choose.
 type Refusal struct {
 	Name    string
-	LeftOut bool // it has to be named, and is not
+	LeftOut bool // it must be named, and the request leaves it out
 }
 
-// Choose returns the variables of a request that chooses some itself. own are those of the
-// credential, named what the request has named so far, chosen what it names now; all
-// chosen have a value.
+// Choose returns the variables of a request that chooses some itself. own are those of
+// the credential, named what the request has named so far, chosen what it names now;
+// every chosen variable has a value.
 //
 // Besides its own value a choice replaces every variable of the credential that is
 // narrower and that the request does not name; a butler replaces no other. A thread and a
-// session may always be chosen. For the rest the request has to be free, unless it is
-// still about exactly whom the credential is about.
+// session may always be chosen. Any other choice needs free, unless the request is still
+// about exactly the same caller as the credential.
 func Choose(own map[string]string, named []string, chosen map[string]string, free bool) (map[string]string, *Refusal) {
 	mayChoose := func(name string) bool { return name == Thread || name == Session || free }
 	names := slices.Sorted(maps.Keys(chosen))

@@ -13,10 +13,10 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
-// A Set is a filter object, checked: all of its conditions are to hold.
+// A Set is a checked filter object: all of its conditions must hold.
 type Set []Condition
 
-// A Condition says what the value of a key has to be.
+// A Condition says what the value of a key must be.
 type Condition struct {
 	Key  string
 	want any
@@ -28,7 +28,7 @@ var operators = []string{"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"}
 // every record that is looked at.
 const Max = 100
 
-// maxDepth is how deep they lie.
+// maxDepth bounds how deep those values may nest.
 const maxDepth = 16
 
 // Parse checks a filter object: at most [Max] values, in up to 16 levels. Keys are data:
@@ -50,7 +50,7 @@ func Parse(filter map[string]any) (set Set, err error) {
 		if err := checkOperators(want, 0); err != nil {
 			return nil, err
 		}
-		// A struct shows what it has only now.
+		// Only now are the values inside a struct visible.
 		if values += countValues(reflect.ValueOf(want), 1); values > Max {
 			return nil, tooMany
 		}
@@ -60,7 +60,7 @@ func Parse(filter map[string]any) (set Set, err error) {
 }
 
 // countValues counts the scalars, lists and objects in a value, up to a few more than
-// Max. What nests deeper than a filter may is for checkOperators to refuse.
+// Max. checkOperators refuses what nests too deep.
 func countValues(v reflect.Value, depth int) (n int) {
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -119,7 +119,7 @@ func isOperators(w map[string]any) bool {
 	return false
 }
 
-// Holds reports whether the value of the key is as it has to be; nil: there is none.
+// Holds reports whether the value of the key meets the condition. A missing value is nil.
 func (c Condition) Holds(have any) bool { return matches(have, c.want) }
 
 func matches(have, want any) bool {

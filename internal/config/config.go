@@ -99,9 +99,9 @@ func (f faults) err() error {
 		Recovery: "Correct what is named and run the command again."}
 }
 
-// Load lays the file, the environment and the flags over the defaults, in
-// this order. flags holds the flags that were given, by key of their setting.
-// Every fault of every layer is reported, also of values that another layer overrides.
+// Load lays the file, the environment and the flags over the defaults, in this order.
+// flags holds the flags that were given, by key of their setting. Every fault of every
+// layer is reported, even in values that another layer overrides.
 func Load(env Environ, file *string, flags map[string]string) (*Config, error) {
 	c := defaults()
 	var bad faults
@@ -141,9 +141,9 @@ func defaults() *Config {
 }
 
 // choose lays the identity that a layer names over that of the layers before. As with a
-// request ([loci.Principal.With]) who is named takes nobody along whom another layer
-// added: an organisation no user and agent, neither of them a conversation. An agent
-// takes the user along here, though: whoever configures both says who acts for whom.
+// request ([loci.Principal.With]), a name drops the narrower names that another layer
+// added: an organisation drops user and agent, and each of these drops the conversation.
+// An agent keeps the user here, though: whoever configures both says who acts for whom.
 func (c *Config) choose() {
 	narrower := []string{}
 	switch {
@@ -177,8 +177,8 @@ func (c *Config) readEnv(env Environ, bad *faults) {
 			c.put(s, value, "$"+s.Env(), bad)
 		}
 	}
-	// A misspelt variable must not go unnoticed: LOCI_TENNANT would mean another
-	// tenant. Names that are far from every known one belong to somebody else.
+	// A misspelt variable must not go unnoticed: LOCI_TENNANT would mean another tenant.
+	// A name that resembles none of ours belongs to another program.
 	for _, line := range env {
 		name, value, _ := strings.Cut(line, "=")
 		rest, ours := strings.CutPrefix(name, EnvPrefix)

@@ -9,7 +9,7 @@ import (
 // An Environ is the environment in the form of os.Environ.
 type Environ []string
 
-// lookup returns a variable; of two with one name the last, as shells do.
+// lookup returns a variable. If it is set twice, the last one counts, as in shells.
 func (e Environ) lookup(name string) (value string, ok bool) {
 	for _, line := range e {
 		if rest, found := strings.CutPrefix(line, name+"="); found {

@@ -70,8 +70,8 @@ func (r *fileReader) at(n *yaml.Node) string {
 	return r.position(n.Line, n.Column)
 }
 
-// position names a place of the file. The parser reports what is missing at the
-// end in a line of its own, and what it has no place for in line 0.
+// position names a place of the file. The parser reports what is missing at the end in a
+// line of its own, and uses line 0 where it knows no place.
 func (r *fileReader) position(line, column int) string {
 	return fmt.Sprintf("%s:%d:%d", r.path, min(max(1, line), r.last), max(1, column))
 }

@@ -29,8 +29,8 @@ func (k keySource) ofEmbedder(env Environ) embedding.Key {
 	return embedding.Key{Source: "$" + k.env, Read: func() (string, error) { return env.Get(k.env), nil }}
 }
 
-// ofModel is no key where none is configured and the variable of the provider is empty:
-// there are services that want none.
+// ofModel returns no key if none is configured and the provider's variable is empty: some
+// services want no key.
 func (k keySource) ofModel(env Environ, provider string) llm.Key {
 	name := k.env
 	if name == "" {

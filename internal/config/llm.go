@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/llm"
 )
 
-// noLLM is the provider that is none.
+// noLLM is the provider that stands for "no language model".
 const noLLM = "none"
 
 // checkLLM checks what only holds between the settings of the language model.

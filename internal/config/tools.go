@@ -22,8 +22,11 @@ var toolKeys = []struct{ key, help string }{
 	{"namespace", "where its memories go: a list of labels, of which {user_id}, {org_id}, {agent_id} and so on are filled in"},
 	{"instructions", "when the agent should use it"},
 	{"actions_permitted", "of create, update and delete"},
-	{"commands", "of the tool memory: what it may do, such as [read, list]"},
+	{"commands", "of the tool memory: what it may do, such as [read, list]; search only if it is named"},
 	{"response_format", "content, or content_and_artifact"},
+	{"timeout", "how long a call may take, such as 5s; default: timeouts.read or timeouts.write"},
+	{"tier", "SideEffecting: clients are to be as careful with a tool that only reads as with one that changes something"},
+	{"top_k", "how many results a search gives that names no number"},
 	{"memory", "the name of the tree of files that the tool memory works on; tools with the same name share it"},
 	{"scope", "of the tool memory: global, or perThread for a tree of each thread"},
 	{"title", "of the tool memory, as clients show it"},
@@ -87,6 +90,14 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			r.text(v, name, &entry.Title)
 		case "description":
 			r.text(v, name, &entry.Description)
+		case "timeout":
+			r.timeout(v, name, &entry.Timeout)
+		case "tier":
+			var tier string
+			r.choice(v, name, &tier, []string{string(tool.ReadOnly), string(tool.SideEffecting)})
+			entry.Tier = tool.Tier(tier)
+		case "top_k":
+			r.count(v, name, &entry.TopK)
 		case "namespace":
 			entry.Namespace, _ = r.texts(v, name)
 		case "commands":
@@ -132,11 +143,31 @@ func (r *fileReader) choice(n *yaml.Node, name string, field *string, allowed []
 	*field = v
 }
 
+func (r *fileReader) timeout(n *yaml.Node, name string, field *tool.Duration) {
+	var text string
+	if r.text(n, name, &text); text == "" {
+		return
+	}
+	if err := field.UnmarshalText([]byte(text)); err != nil {
+		r.fault(n, "%s: %w", name, err)
+	} else if *field == 0 {
+		r.fault(n, "%s is 0s; it must be 1ms to 10m", name)
+	}
+}
+
+func (r *fileReader) count(n *yaml.Node, name string, field *int) {
+	switch {
+	case r.empty(n, name):
+	case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(field) != nil || *field < 1:
+		r.fault(n, "%s must be a whole number above 0, not %s", name, describe(n))
+	}
+}
+
 // A toolEntry is one entry of the setting tools.
 type toolEntry struct {
 	tool.Instance
 	at  string // where it was written
-	bad bool   // a fault of it was reported already
+	bad bool   // one of its faults was already reported
 }
 
 // familyNames lists the families of tools and the preset of several; toolNames, the tools of all families,
@@ -199,7 +230,7 @@ func (c *Config) checkTools(bad *faults) {
 	if !whole {
 		return
 	}
-	// Each is right for itself; together two may have one name.
+	// Each entry is right by itself, but two of them may have the same name.
 	var cfg tool.Config
 	for _, e := range c.tools {
 		cfg.Entries = append(cfg.Entries, e.Instance)

@@ -53,8 +53,8 @@ func (c *Caller) LearnDims(ctx context.Context) error {
 	return err
 }
 
-// Vectors returns a row for each text, or an error when the time is over, also where the
-// embedder goes on.
+// Vectors returns a row for each text. It returns an error when the time is over, even if
+// the embedder is still busy.
 func (c *Caller) Vectors(ctx context.Context, texts []string, timeout time.Duration) ([][]float32, error) {
 	return c.bounded(ctx, len(texts), timeout, func(ctx context.Context) ([][]float32, error) {
 		return c.embedder.Embed(ctx, texts)
@@ -98,9 +98,9 @@ func (c *Caller) Query(ctx context.Context, text string) (row []float32, known f
 	return rows[0], known, nil
 }
 
-// Reweigh returns what embeds a query again with weights of its words; nil: the embedder
-// cannot. What it returns gives nil when nothing is left of the query, or when it fails:
-// the vector without weights is there already.
+// Reweigh returns a function that embeds a query again with weights of its words, or nil
+// if the embedder cannot do that. The function returns nil when no word has any weight,
+// or when it fails: the caller still has the vector without weights.
 func (c *Caller) Reweigh(text string) func(weight func(word string) float64) []float32 {
 	w, ok := c.embedder.(interface {
 		EmbedWeighed(query string, weight func(word string) float64) []float32

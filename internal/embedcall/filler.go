@@ -14,8 +14,8 @@ const (
 	maxRefusalsInARow = 60
 )
 
-// ErrNoAnswer says that the embedder is to blame, and not a text. What it wraps besides is
-// what the embedder said.
+// ErrNoAnswer says that the embedder is to blame, and not a text. It also wraps what the
+// embedder said.
 var ErrNoAnswer = errors.New("the embedder does not answer")
 
 // An Item is something whose texts are embedded: all of them or none.
@@ -31,7 +31,7 @@ type Made[K comparable] struct {
 	Rows [][]float32
 }
 
-// A Store holds items of which some lack vectors in a space.
+// A Store holds items, some of which lack vectors in a space.
 type Store[K comparable] interface {
 	// Lacking lists up to limit of them behind a key, in order of key.
 	Lacking(ctx context.Context, after K, limit int) ([]Item[K], error)
@@ -56,14 +56,14 @@ type Filler[K comparable] struct {
 	inARow int // refused one after the other
 }
 
-// maxRounds bounds how often all of it is looked at while others store items without
-// vectors, which is what those of another configuration do.
+// maxRounds bounds how often Fill looks at everything while others store items without
+// vectors. Processes of another configuration do so.
 const maxRounds = 20
 
 // ErrTooBusy says that others store items faster than their vectors can be made.
 var ErrTooBusy = errors.New("memories are stored faster than their vectors can be made")
 
-// Fill embeds what lacks vectors, until a look at all of it finds nothing but what the
+// Fill embeds what lacks vectors, until one look at everything finds only what the
 // embedder refuses.
 func (f *Filler[K]) Fill(ctx context.Context) error {
 	for range maxRounds {
@@ -104,8 +104,8 @@ func (f *Filler[K]) pass(ctx context.Context) error {
 	}
 }
 
-// embed embeds items together; when that fails, one by one, leaving out those it fails
-// for. What was made comes back with an error, too.
+// embed embeds items together. If that fails, it embeds them one by one and leaves out
+// those that fail. It returns what it made even with an error.
 func (f *Filler[K]) embed(ctx context.Context, items []Item[K]) (made []Made[K], err error) {
 	items = f.notRefused(items)
 	made, err = f.together(ctx, items)
@@ -177,8 +177,8 @@ func (f *Filler[K]) alive(ctx context.Context, cause error) error {
 	return nil
 }
 
-// refuse takes down that an item was refused. An error means that not the item is to
-// blame: the embedder is down.
+// refuse notes that an item was refused. An error means that the item is not to blame:
+// the embedder is down.
 func (f *Filler[K]) refuse(ctx context.Context, item *Item[K], cause error) error {
 	f.inARow++
 	if f.inARow%refusalsInARow == 0 {

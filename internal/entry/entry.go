@@ -61,7 +61,7 @@ func (f Format) Get(text []byte, path ...string) (value any, found bool, err err
 }
 
 // Set returns the text with the fields as the entry at path, in place of one that is
-// there. The result has been read again: it means what the text meant, but for the entry.
+// there. Set reads its result again: it means what the text meant, except for the entry.
 func (f Format) Set(text []byte, fields Fields, path ...string) ([]byte, error) {
 	return f.change(text, path, fields.plain(), func(body []byte) ([]byte, error) {
 		return f.editor().set(body, path, fields)

@@ -1,9 +1,9 @@
 package fit
 
-// Estimate guesses how many tokens a text takes, rather too many than too
-// few: a token a 3 ASCII letters or spaces, 2 a 3 other ASCII characters, 3 a 2
-// other characters. English takes a token a 4 characters, UUIDs one a 1.6, Chinese
-// one a 1 to 1.5, as counted with o200k_base.
+// Estimate guesses how many tokens a text takes, rather too many than too few: one token
+// for 3 ASCII letters or spaces, two for 3 other ASCII characters, three for 2 other
+// characters. Counted with o200k_base, English takes a token for 4 characters, UUIDs one
+// for 1.6, and Chinese one for 1 to 1.5.
 func Estimate(text string) int64 {
 	var sixths int64
 	for _, r := range text {

@@ -75,9 +75,9 @@ func (w *Writer[M]) Fill(ctx context.Context) error {
 // longestToken is how many bytes of one token we reckon with.
 const longestToken = 16
 
-// measure counts the tokens of a line, unless its beginning alone shows that it
-// cannot fit: memories may be long, and most of the time would go into counting
-// what is left out.
+// measure counts the tokens of a line, unless its beginning already shows that it cannot
+// fit. Memories may be long, and otherwise most of the time would go into counting what
+// is left out.
 func (w *Writer[M]) measure(line string, room int) (tokens int, tooLong bool) {
 	if room <= 0 {
 		return 0, true
@@ -96,9 +96,9 @@ func (w *Writer[M]) measure(line string, room int) (tokens int, tooLong bool) {
 	return tokens, false
 }
 
-// Fit returns the text and its tokens. The tokens of a text are not the sum of
-// those of its lines, so the text itself is counted, and as long as it has too
-// many, the memory of the lowest score goes.
+// Fit returns the text and its tokens. The tokens of a text are not the sum of those of
+// its lines, so Fit counts the text itself, and drops the memory with the lowest score
+// until the text fits.
 func (w *Writer[M]) Fit() (text string, tokens int) {
 	for {
 		text = w.text()

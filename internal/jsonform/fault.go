@@ -99,3 +99,17 @@ func came(value string) string {
 	}
 	return "something else"
 }
+
+// A wordedError is an error of JSON that speaks plain words.
+type wordedError struct{ error }
+
+func (e wordedError) Error() string { return Fault(e.error) }
+func (e wordedError) Unwrap() error { return e.error }
+
+// InWords is an error of JSON that speaks plain words; nil of nil.
+func InWords(err error) error {
+	if err == nil {
+		return nil
+	}
+	return wordedError{err}
+}

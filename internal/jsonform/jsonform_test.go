@@ -39,7 +39,7 @@ type Deeper struct {
 	Depth *inner `json:"depth"`
 }
 
-// TestMarshalEqualsEncodingJSON: but for the zeros at the end of a second, which these
+// TestMarshalEqualsEncodingJSON: except for the zeros at the end of a second, which these
 // times do not have.
 func TestMarshalEqualsEncodingJSON(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)

@@ -170,8 +170,8 @@ type field struct {
 
 var structs sync.Map // of reflect.Type: []field
 
-// fieldsOf are the members that encoding/json writes for a struct: of two with one
-// name, the one that is embedded less deeply.
+// fieldsOf are the members that encoding/json writes for a struct: if two have the same
+// name, the less deeply embedded one.
 func fieldsOf(t reflect.Type) []field {
 	if known, ok := structs.Load(t); ok {
 		fields, _ := known.([]field)

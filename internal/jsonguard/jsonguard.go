@@ -6,6 +6,7 @@ package jsonguard
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -46,10 +47,10 @@ type scan struct {
 	value  int    // where its value starts; 0: none is open
 }
 
-// Check looks for the first fault of a text. maxDepth is how many levels of
-// objects and lists it may have. member, unless nil, is called for each member of
-// an object at the top, in order, also when a fault comes after it; name and value
-// are parts of the text, or of a copy. The value of a name that comes again is nil.
+// Check looks for the first fault of a text. maxDepth is how many levels of objects and
+// lists it may have. member, unless nil, is called for each member of an object at the
+// top, in order, also when a fault comes after it; name and value are parts of the text,
+// or of a copy. If a name comes twice, its second value is nil.
 func Check(text []byte, maxDepth int, member func(name, value []byte)) Fault {
 	return check(text, maxDepth, scan{member: member})
 }
@@ -236,4 +237,27 @@ func Count(value []byte) (n int) {
 		n++
 	}
 	return n
+}
+
+// CountValues is how many values lie inside a value that is valid JSON, at all levels
+// together; names are none.
+func CountValues(value []byte) (n int) {
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case ' ', '\t', '\r', '\n', ',', '}', ']':
+			continue
+		case ':': // what was counted before it is a name
+			n--
+			continue
+		case '"':
+			i, _, _ = endOfString(value, i)
+		case '{', '[':
+		default: // a number or a word
+			for i+1 < len(value) && strings.IndexByte(" \t\r\n,:]}", value[i+1]) < 0 {
+				i++
+			}
+		}
+		n++
+	}
+	return n - 1 // it is not inside itself
 }

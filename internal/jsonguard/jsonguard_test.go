@@ -115,3 +115,14 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestCountValues(t *testing.T) {
+	for text, want := range map[string]int{
+		`[]`: 0, "{ }\n": 0, `1`: 0, `"a:b,[1]"`: 0, `[1]`: 1, `[[]]`: 1, `[{}, "" ]`: 2, `[-1.5e3,null,true]`: 3, `["\"],[",1]`: 2,
+		`[[1,2],[3,4]]`: 6, `{"a":[1,2],"b":{"c":1,"d":2}}`: 6, `{"a:b" : {"c" : [ {"d":"e"} , false ]}}`: 5,
+	} {
+		if got := jsonguard.CountValues([]byte(text)); got != want {
+			t.Errorf("%s has %d, not %d", text, got, want)
+		}
+	}
+}

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Unmarshal is [json.Unmarshal] for which names are what they are: it refuses a name
-// that is one of a struct but for its letter case, where that package would take the
-// last of "content" and "CONTENT". Names that are like none stay ignored.
+// Unmarshal is [json.Unmarshal] with exact names: it refuses a name that differs from a
+// field's only by letter case. The standard package would take whichever of "content" and
+// "CONTENT" comes last. Names that match no field are still ignored.
 func Unmarshal(data []byte, v any) error {
 	if err := CheckNames(data, v); err != nil {
 		return err

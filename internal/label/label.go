@@ -5,6 +5,7 @@ package label
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 var (
@@ -35,4 +36,32 @@ func Split(text string) ([]string, error) {
 		parts[i] = unescaper.Replace(part)
 	}
 	return parts, nil
+}
+
+// Check refuses what cannot be a label: empty, over most bytes, not UTF-8, with NUL.
+func Check(field, text string, most int) error {
+	switch {
+	case text == "":
+		return fmt.Errorf("%s must not be empty", field)
+	case len(text) > most:
+		return fmt.Errorf("%s is %d bytes long; the limit is %d: shorten it", field, len(text), most)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%s is not valid UTF-8", field)
+	case strings.ContainsRune(text, 0):
+		return fmt.Errorf("%s must not contain a NUL character", field)
+	}
+	return nil
+}
+
+// Clip shortens a text to most bytes of valid UTF-8 without NUL.
+func Clip(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }

@@ -12,7 +12,7 @@ const (
 	MaxTags          = 16
 	MaxTagCharacters = 64
 
-	// MaxGivenTags bounds what may be given, some of it more than once.
+	// MaxGivenTags bounds what a caller may give, repetitions included.
 	MaxGivenTags = 4 * MaxTags
 )
 

@@ -14,8 +14,8 @@ func IsVariable(label string) (name string, ok bool) {
 	return "", false
 }
 
-// Fill puts the values of variables in their places. missing is the first one without a
-// value, if any: an empty one would lead to the place of somebody else.
+// Fill puts the values of variables in their places. missing names the first variable
+// without a value, if there is one: an empty value would lead to somebody else's place.
 func Fill(template []string, values map[string]string) (labels []string, missing string) {
 	labels = slices.Clone(template)
 	for i, label := range template {

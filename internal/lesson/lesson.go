@@ -71,8 +71,8 @@ type Reply struct {
 	NewFacts, UpdatedFacts, NewRules, Confirmations []json.RawMessage
 }
 
-// Read takes the one JSON object out of an answer, with or without a fence
-// around it. What is not clear is an error.
+// Read takes the one JSON object out of an answer, with or without a fence around it.
+// Anything ambiguous is an error.
 func Read(text string) (d Reply, err error) {
 	start := strings.IndexByte(text, '{')
 	if start < 0 {
@@ -139,8 +139,8 @@ type Item struct {
 	Evidence   []string `json:"evidence"`
 }
 
-// A Taker makes something of an item, or says why not: one of the reasons above. An error
-// ends it all.
+// A Taker uses an item, or returns one of the reasons above for leaving it out. An error
+// ends the whole reply.
 type Taker func(*Item) (skip string, err error)
 
 // Takers are those of the four lists.
@@ -153,8 +153,8 @@ func (d *Reply) Len() int {
 
 // Each gives the items to their takers and counts, by reason, those that are left out.
 // Updates and confirmations come first: they name what they are about. An item whose
-// evidence is not all known is left out: so a model cannot state what no episode says. In
-// what is taken each evidence is there once, in lower case.
+// evidence is not all known is left out: so a model cannot state what no episode says.
+// Takers get each piece of evidence once, in lower case.
 func (d *Reply) Each(known func(evidence string) bool, take Takers) (skipped map[string]int, err error) {
 	skipped = map[string]int{}
 	for _, list := range []struct {

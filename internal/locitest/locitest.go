@@ -122,7 +122,7 @@ func (c *Clock) Set(at time.Time) {
 	c.at = at
 }
 
-// Features are all there are, some of them as given.
+// Features returns every feature there is; those given replace the defaults.
 func Features(given ...loci.Feature) []loci.Feature {
 	all := given
 	for _, f := range []loci.Feature{session.Feature{}, tree.Feature{}, item.Feature{}, checkpoint.Feature{}} {
@@ -180,8 +180,8 @@ func Save(t testing.TB, m *loci.Memory, content string) loci.ID {
 	return StoreFact(t, m, loci.NewFact{Content: content}).ID
 }
 
-// SaveMany fills a handle with n notes in few changes, which is many times as fast as
-// to save one after the other: for tests that ask what becomes of many, not how they came.
+// SaveMany fills a handle with n notes in few changes. That is many times faster than
+// saving one after the other, for tests that do not care how the notes came to be there.
 func SaveMany(t testing.TB, m *loci.Memory, n int, text func(i int) string) {
 	t.Helper()
 	from := Bind(t, NewEngine(t, OpenMemory(), loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
@@ -342,9 +342,9 @@ func Long(short, full int) int {
 	return short
 }
 
-// Allocations is how often run allocates, at the least of ten times: whatever else runs
-// in the process (calls that an earlier test gave up, the collector, the race detector)
-// is counted with it, now and then.
+// Allocations is how often run allocates: the least of ten measurements, since whatever
+// else runs in the process (calls that an earlier test gave up, the collector, the race
+// detector) is sometimes counted too.
 func Allocations(run func()) float64 {
 	least := math.Inf(1)
 	for range 10 {

@@ -1,5 +1,5 @@
-// Package oserror says why the operating system refused a file, and what to do about
-// it. What it cannot tell apart it does not guess.
+// Package oserror says why the operating system refused a file, and what to do about it.
+// It does not guess: what it cannot tell apart gets no reason.
 package oserror
 
 import (
@@ -17,8 +17,8 @@ type reason struct {
 	says, remedy string
 }
 
-// reasons are looked through in order. Those that mean something else than they
-// seem to, such as too many open files, have a remedy of their own.
+// reasons are looked through in order. Reasons that are easily mistaken, such as too many
+// open files, have their own remedy.
 var reasons = []reason{
 	{fs.ErrNotExist, loci.Invalid, "no such file or directory", "Check the path."},
 	{

@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// Most bounds the calls that go on after their time, for what is called may not heed
-// its context. Each holds a goroutine and its arguments.
+// Most bounds the calls that go on after their time, since a callee may ignore its
+// context. Each such call holds a goroutine and its arguments.
 const Most = 16
 
-// ErrTooMany says that so many calls go on after their time; there was no other one.
+// ErrTooMany says that [Most] calls go on after their time, and that no other call was
+// made.
 var ErrTooMany = errors.New("too many calls are under way that do not end")
 
 // Calls are those of one callee.
 type Calls struct{ abandoned atomic.Int32 }
 
-// Call runs a function in a goroutine of its own, and returns when it does or when the
-// time is over, also where the function goes on. A panic in it is an error: it would
-// end the process.
+// Call runs a function in its own goroutine. It returns when the function does or when
+// the time is over, even if the function is still running. A panic in it is an error: it
+// would end the process.
 func Call[T any](
 	ctx context.Context, c *Calls, timeout time.Duration, call func(context.Context) (T, error),
 ) (result T, err error) {

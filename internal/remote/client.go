@@ -18,8 +18,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A Key says where the key of a service is. It is read for each request, so that it
-// can be changed without a restart, and is in no message.
+// A Key says where the key of a service is. It is read for each request, so that it can
+// be changed without a restart. No message contains it.
 type Key struct {
 	Source string                 // such as "$OPENAI_API_KEY", for messages; empty: there is none
 	Read   func() (string, error) // nil, or an answer of "": there is none
@@ -77,7 +77,7 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 // Host is where the client sends to.
 func (c *Client) Host() string { return c.url.Host }
 
-// maxFailure is how much of an answer that is no success is read.
+// maxFailure is how much is read of an answer that is not a success.
 const maxFailure = 64 << 10
 
 // Errors of [Client.Post] beside those of the network.
@@ -138,7 +138,7 @@ func Bearer(h http.Header, key string) {
 	}
 }
 
-// readKey reads the key anew. What is in it is never part of an error.
+// readKey reads the key again. What is in it is never part of an error.
 func (c *Client) readKey() (string, error) {
 	if c.Key.Read == nil {
 		return "", nil
@@ -156,8 +156,8 @@ func (c *Client) readKey() (string, error) {
 	return key, nil
 }
 
-// Explain makes an error of ours of one of the network; who is "the model at the
-// host", for messages.
+// Explain turns an error of the network into one of ours; who is "the model at the host",
+// for messages.
 func (c *Client) Explain(err error, who string) *loci.Error {
 	var e *loci.Error
 	msg := "does not answer"

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A Failure is an answer that is no success.
+// A Failure is an answer that is not a success.
 type Failure struct {
 	Status int
 	Code   string        // the service's word for it, if it is one
@@ -96,9 +96,9 @@ func (f *Failure) UsedUp() *loci.Error {
 	return loci.Errorf(loci.Invalid, "says that the quota is used up (%s): look at the account's plan", f)
 }
 
-// Refusal explains a status that means the same everywhere and that repeating does
-// not change; nil: it is none. remedy says what to do where a key is wanted and there
-// is none, model which setting names the model.
+// Refusal explains a status that means the same everywhere and that repeating does not
+// change; nil if the status is not such a one. remedy says what to do where a key is
+// wanted and there is none, model which setting names the model.
 func (c *Client) Refusal(f *Failure, remedy, model string) *loci.Error {
 	switch {
 	case (f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden) && c.Key.Source == "":

@@ -23,6 +23,10 @@ type Token struct {
 	mixed    bool // half of it without content
 	alone    bool // with no content beside it
 	sentence bool // in a run with function characters: not only a word
+
+	stems    []string // of words in queries: as what else a text may hold it
+	small    bool     // of queries: carries no meaning in the language they may be in
+	optional bool     // of queries: it counts where it is found, and is not missed
 }
 
 // Kind says what a token is of its text.
@@ -37,14 +41,14 @@ const (
 	Part                  // a part of a compound: "user" of "user_id"
 	Joined                // a compound as one: "email" of "e-mail", "c++"
 	Name                  // a stop word written as a name: "US"; in capitals
+	Inflected             // the stem of a word in a language other than English; see stemMark
 )
 
 // HasPosition reports whether tokens of the kind follow one another in the text.
 func (k Kind) HasPosition() bool { return k <= Character }
 
-// Analyze splits a text into tokens and calls yield for each; those with a
-// position come in order. It is the same for what is stored and for what is
-// asked, on every store:
+// Analyze splits a text into tokens and calls yield for each; those with a position come
+// in order. Stored text and queries are split in the same way, on every store:
 //
 //   - text is brought to NFKC, letters to lower case, and marks are taken off
 //     Latin, Greek, Arabic and Hebrew letters (Zürich = zurich), traditional Chinese
@@ -60,6 +64,7 @@ func Analyze(text string, yield func(Token)) { analyze(text, false, yield) }
 
 func analyze(text string, query bool, yield func(Token)) {
 	t := tokenizer{text: fold(text), yield: yield, query: query, opening: true}
+	t.languages = languagesOf(firstWords(t.text))
 	for it := words.FromString(t.text); it.Next(); {
 		t.segment(it.Value(), it.Start())
 	}
@@ -74,6 +79,10 @@ type tokenizer struct {
 	text  string
 	yield func(Token)
 	query bool // tell function characters
+
+	languages []int  // that the text may be in
+	previous  string // of a query: the word before, if only a space stands between
+	spaced    int    // where the next word must start for that
 
 	runStart, runEnd int // characters of CJK that are not yielded yet
 
@@ -206,7 +215,7 @@ func (t *tokenizer) single(word string, start, end int, n naming) {
 	}
 	lower = truncate(lower)
 	t.settleModal(word)
-	t.emit(lower, Word)
+	t.wordWithStems(lower, start, end)
 	switch {
 	case !shape.capital || n == never || lower == "i" || !stopWords[lower]:
 	case !t.opening || n == always || strings.HasPrefix(t.text[end:], ":"):
@@ -222,6 +231,54 @@ func (t *tokenizer) single(word string, start, end int, n naming) {
 	}
 	t.opening = false
 	t.link(lower, start, end)
+}
+
+// wordWithStems yields a word and what else it is found by: its stems, and in a query what
+// it makes with the word before, if one of them has a digit (KX71 ABC).
+func (t *tokenizer) wordWithStems(lower string, start, end int) {
+	if !t.query {
+		t.emit(lower, Word)
+		for _, l := range t.languages {
+			if s := stemIn(lower, l); s != "" {
+				t.emit(s, Inflected)
+			}
+		}
+		return
+	}
+	if lower = truncate(lower); lower != "" {
+		t.yield(Token{Text: lower, Kind: Word, stems: stemsOf(lower), small: isSmall(lower, t.languages)})
+	}
+	joined := t.spaced == start && start > 0 && t.text[start-1] == ' '
+	if joined && len(t.previous) > 1 && len(lower) > 1 && digital(t.previous) != digital(lower) {
+		t.yield(Token{Text: truncate(t.previous + lower), Kind: Joined, optional: true})
+	}
+	t.previous, t.spaced = lower, end+1
+}
+
+// digital reports whether a word has a digit.
+func digital(word string) bool { return strings.ContainsAny(word, "0123456789") }
+
+// firstWords are the first words of a text in lower case, enough to tell its language.
+func firstWords(text string) (out []string) {
+	start := -1
+	for i, r := range text {
+		if unicode.IsLetter(r) {
+			if start < 0 {
+				start = i
+			}
+			continue
+		}
+		if start >= 0 {
+			out, start = append(out, strings.ToLower(text[start:i])), -1
+			if len(out) == 64 {
+				return out
+			}
+		}
+	}
+	if start >= 0 {
+		out = append(out, strings.ToLower(text[start:]))
+	}
+	return out
 }
 
 // settleModal decides whether "Will" or "May" at the opening of a sentence was a

@@ -12,9 +12,9 @@ type Relation int
 // The relations of two texts. None but Same is reason enough to keep only one.
 const (
 	Unrelated Relation = iota
-	Same               // the same but for white space and letter case
+	Same               // the same except for white space and letter case
 	Rephrased          // mostly the same words, none in place of another
-	Changed            // of the same subject the same but for its value: a number, a name, a date, a unit, a negation
+	Changed            // the same subject with another value: a number, a name, a date, a unit, a negation
 )
 
 // String names the relation.
@@ -31,35 +31,65 @@ const (
 // Compare says what a text is to an older one. It knows words, not meanings: where it
 // says Changed, both are about one subject (see [corrects]); two that differ in more
 // than that are Unrelated, however much they look alike.
-func Compare(older, newer string) Relation {
-	if Fold(older) == Fold(newer) {
+func Compare(older, newer string) Relation { return NewComparison(newer).With(older) }
+
+// A Comparison is a text that others are compared with.
+type Comparison struct {
+	text, fold string
+	comparison
+	changing bool // has a word that tells of a change
+}
+
+// NewComparison prepares a text for [Comparison.With], which is then quicker for each.
+func NewComparison(newer string) *Comparison {
+	fold := Fold(newer)
+	c := &Comparison{text: newer, fold: fold, comparison: compared(newer, fold)}
+	for _, w := range c.words {
+		rest, _ := deny(w)
+		c.changing = c.changing || changing[rest] || changing[termOf(rest)]
+	}
+	return c
+}
+
+// With is what [Compare] says of the text and an older one.
+func (c *Comparison) With(older string) Relation {
+	fold := Fold(older)
+	if fold == c.fold {
 		return Same
 	}
-	a, b := compared(older), compared(newer)
+	a, b := compared(older, fold), c.comparison
 	if len(a.words) == 0 || len(b.words) == 0 || len(a.words) > maxCompared || len(b.words) > maxCompared {
 		return Unrelated
 	}
-	if corrects(older, newer) {
+	common, onlyA, onlyB := difference(a.content, b.content)
+	if (c.changing || mayReplace(&a, &b, onlyA.all, onlyB.all)) && corrects(older, c.text) {
 		return Changed
 	}
-	common, onlyA, onlyB := difference(a.content, b.content)
 	// Words that are no values say what the two are about.
-	about, removed, added := len(nonValues(common)), len(nonValues(onlyA)), len(nonValues(onlyB))
+	about, removed, added := common.telling, onlyA.telling, onlyB.telling
 	switch {
 	case about == 0 || float64(about)/float64(about+max(removed, added)) < minOverlap:
 		return Unrelated
-	case len(onlyA) > 0 && len(onlyB) > 0:
+	case onlyA.all > 0 && onlyB.all > 0:
 		return Unrelated // each says what the other does not
 	case a.negations%2 != b.negations%2, opposed(a.words, b.words):
 		return Unrelated
-	case len(onlyA) == 0 && len(onlyB) == 0 && len(a.words) == len(b.words) && !slices.Equal(a.content, b.content):
+	case onlyA.all == 0 && onlyB.all == 0 && len(a.words) == len(b.words) && !slices.Equal(a.content, b.content):
 		return Unrelated // who did it to whom, from where to where
 	}
 	return Rephrased
 }
 
+// mayReplace is what two texts of one form have at least: but for a value the same words,
+// counted without those that [corrects] takes for others or leaves out. To take all others
+// apart for it costs as much as the rest of a comparison.
+func mayReplace(a, b *comparison, onlyA, onlyB int) bool {
+	most := maxSpan + a.loose + b.loose
+	return onlyA <= most && onlyB <= most
+}
+
 // Fold takes out what two ways of writing the same text differ in: white space and
-// letter case. Of a unit behind a number the case stays: 5 mW are not 5 MW.
+// letter case. The case of a unit behind a number stays: 5 mW are not 5 MW.
 func Fold(text string) string {
 	words := strings.Fields(text)
 	for i, w := range words {
@@ -75,6 +105,9 @@ var caseUnits = wordSet("m g t s h f k c b mw mhz mv ma mpa ms mb mbit mbps mbit
 
 // caseTells reports whether a word is, or ends in, such a unit behind a number.
 func caseTells(words []string, i int) bool {
+	if i == 0 && !startsWithDigit(words[0]) || i > 0 && !startsWithDigit(words[i]) && !startsWithDigit(words[i-1]) {
+		return false
+	}
 	w := strings.TrimRight(words[i], ".,;:!?)")
 	number := strings.TrimLeft(w, "0123456789.,")
 	if !caseUnits[strings.ToLower(number)] {
@@ -86,17 +119,30 @@ func caseTells(words []string, i int) bool {
 	return i > 0 && strings.TrimLeft(words[i-1], "0123456789.,") == ""
 }
 
+// startsWithDigit reports whether a word may begin with a number, as caseTells has it.
+func startsWithDigit(w string) bool {
+	return w != "" && (w[0] >= '0' && w[0] <= '9' || w[0] == '.' || w[0] == ',')
+}
+
 // A comparison is a text as it is compared.
 type comparison struct {
 	words     []string // all, folded
 	content   []string // without those that carry no content, stemmed; with negations left out
 	negations int
+	loose     int // words that [corrects] reads in another way
 }
 
-func compared(text string) (c comparison) {
-	words := splitValues(Fold(strings.ReplaceAll(text, "’", "'")))
-	for _, w := range words {
-		c.words = append(c.words, w)
+// compared takes a text apart, whose fold is given.
+func compared(text, fold string) (c comparison) {
+	if strings.Contains(text, "’") {
+		fold = Fold(strings.ReplaceAll(text, "’", "'"))
+	}
+	c.words = splitValues(fold)
+	for _, w := range c.words {
+		rest, denied := deny(w)
+		if denied || rest != w || fillers[w] || speakers[w] || definiteArticles[w] || indefiniteArticles[w] {
+			c.loose++
+		}
 		switch {
 		case negations[w] || strings.HasSuffix(w, "n't"):
 			c.negations++
@@ -117,8 +163,7 @@ func splitValues(text string) (words []string) {
 		field = strings.TrimSuffix(field, "'s")
 		start, last := 0, rune(0)
 		for i, r := range field {
-			apart := unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
-			if i > start && (apart || unicode.In(last, unicode.Han, unicode.Hiragana, unicode.Katakana) ||
+			if i > start && (standsAlone(r) || standsAlone(last) ||
 				unicode.IsDigit(r) && unicode.IsLetter(last) || unicode.IsLetter(r) && unicode.IsDigit(last)) {
 				words = append(words, field[start:i])
 				start = i
@@ -130,6 +175,11 @@ func splitValues(text string) (words []string) {
 		}
 	}
 	return words
+}
+
+// standsAlone reports whether a character is a word of its own.
+func standsAlone(r rune) bool {
+	return r >= 0x2e80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) // those begin there
 }
 
 // opposed reports whether one text has a word where the other has its opposite: words
@@ -159,28 +209,37 @@ func isValue(w string) bool {
 	return numberWords[w] || strings.ContainsFunc(w, unicode.IsDigit)
 }
 
-func nonValues(words []string) []string {
-	return slices.DeleteFunc(slices.Clone(words), isValue)
+// A share is how many words two texts have in common, or one alone.
+type share struct {
+	all     int
+	telling int // that are no values
+}
+
+func (s *share) add(w string) {
+	s.all++
+	if !isValue(w) {
+		s.telling++
+	}
 }
 
 // difference counts each word as often as it comes.
-func difference(a, b []string) (common, onlyA, onlyB []string) {
-	left := map[string]int{}
+func difference(a, b []string) (common, onlyA, onlyB share) {
+	left := make(map[string]int, len(b))
 	for _, w := range b {
 		left[w]++
 	}
 	for _, w := range a {
 		if left[w] > 0 {
 			left[w]--
-			common = append(common, w)
+			common.add(w)
 		} else {
-			onlyA = append(onlyA, w)
+			onlyA.add(w)
 		}
 	}
 	for _, w := range b {
 		if left[w] > 0 {
 			left[w]--
-			onlyB = append(onlyB, w)
+			onlyB.add(w)
 		}
 	}
 	return common, onlyA, onlyB

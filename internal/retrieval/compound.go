@@ -241,6 +241,9 @@ func (t *tokenizer) endChain() {
 	switch {
 	case digits || sign == '&':
 		t.emit(strings.Join(chain, string(rune(sign))), Joined)
+		if plain := strings.Join(chain, ""); digits && strings.ContainsFunc(plain, unicode.IsLetter) {
+			t.yield(Token{Text: truncate(plain), Kind: Joined, optional: true})
+		}
 	case !letters:
 	case sign == '-' && len(chain) <= 4, sign == '/' && len(chain) == 2 && size <= 8:
 		t.emit(strings.Join(chain, ""), Joined)

@@ -12,6 +12,9 @@ import (
 // Greek, vowels of Arabic and Hebrew. In Indic scripts marks are letters.
 var bareScripts = []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Arabic, unicode.Hebrew}
 
+// arabicForms are letters of Arabic and Persian that many write in place of others.
+var arabicForms = map[rune]rune{'ى': 'ي', 'ة': 'ه', 'ی': 'ي', 'ک': 'ك', 'ٱ': 'ا'}
+
 // fold brings text to the form in which words are compared, except for its
 // capitals, which tell names and the parts of identifiers.
 func fold(text string) string {
@@ -46,6 +49,9 @@ func fold(text string) string {
 			bare = true
 			b.WriteRune('σ')
 		case r == 'ـ': // stretches an Arabic word
+		case arabicForms[r] != 0: // often written for one another
+			bare = true
+			b.WriteRune(arabicForms[r])
 		default:
 			bare = unicode.In(r, bareScripts...)
 			b.WriteRune(simplified(r))

@@ -1,6 +1,10 @@
 package retrieval
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Normalize returns the term a token is compared by, and whether it is a stop
 // word. It depends on nothing but the token's text:
@@ -10,15 +14,20 @@ import "strings"
 //   - other English words are stemmed (running = run), but not names such as Lucas,
 //     which is not Luca, and not words that a stem would confuse (university,
 //     universe);
-//   - whatever has a digit, a sign, or a letter outside of a–z stays as it is.
+//   - numbers from two to twenty and some more become digits;
+//   - Russian and Arabic words are stemmed, by their script;
+//   - whatever has a digit or a sign, or another letter outside of a–z, stays as it is.
 func Normalize(token string) (term string, stop bool) {
 	if stopWords[token] {
 		return token, true
 	}
 	for i := range len(token) {
 		if c := token[i]; c < 'a' || c > 'z' {
-			return token, false
+			return foreign(token), false
 		}
+	}
+	if n := numbers[token]; n != "" {
+		return n, false
 	}
 	if base := irregular[token]; base != "" {
 		token = base
@@ -35,6 +44,23 @@ func Normalize(token string) (term string, stop bool) {
 	}
 	return term, false
 }
+
+// foreign is the term of a token that is not of English letters.
+func foreign(token string) string {
+	switch first, _ := utf8.DecodeRuneInString(token); {
+	case first < utf8.RuneSelf || !allLetters(token):
+	case unicode.Is(unicode.Cyrillic, first):
+		return cyrillicStem(strings.ReplaceAll(token, "ё", "е"))
+	case unicode.Is(unicode.Arabic, first):
+		return arabicStem(token)
+	}
+	return token
+}
+
+// numbers are those that people write as words. One is left out: it is a pronoun, too.
+var numbers = wordMap(`two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 thirteen=13 fourteen=14
+	fifteen=15 sixteen=16 seventeen=17 eighteen=18 nineteen=19 twenty=20 thirty=30 forty=40 fifty=50 sixty=60 seventy=70 eighty=80
+	ninety=90 hundred=100 thousand=1000`)
 
 // american respells a British word.
 func american(word string) string {

@@ -18,6 +18,10 @@ type Query struct {
 type QueryWord struct {
 	Term   string
 	Weight float64 // of its score, above 0, at most 1
+
+	Or       []string // terms that count as this one: its stems in languages
+	Spelling string   // as it was typed, folded; of what can be misspelt, else empty
+	Optional bool     // it counts where it is found, and is not missed
 }
 
 // Weights of what a query finds beside its words. They keep a compound, which is
@@ -27,6 +31,7 @@ const (
 	nameWeight   = 0.5 // of a name typed like the stop word: "will"
 	singleWeight = 0.3 // of a Chinese character of a question beside the pairs it stands in
 	mixedWeight  = 0.5 // of a pair of which one character has no content
+	smallWeight  = 0.3 // of a small word of another language than English: "les"
 )
 
 // Parse takes a query apart. Everything is text except
@@ -169,11 +174,14 @@ func (c *collector) token(t Token) {
 	switch t.Kind {
 	case Word:
 		if stop {
-			c.empty = addWord(c.empty, QueryWord{term, 1}, c.limit)
+			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1}, c.limit)
 			if nameable[term] {
-				c.content = addWord(c.content, QueryWord{strings.ToUpper(term), nameWeight}, c.limit)
+				c.content = addWord(c.content, QueryWord{Term: strings.ToUpper(term), Weight: nameWeight}, c.limit)
 			}
 			return
+		}
+		if t.small {
+			weight = smallWeight
 		}
 	case Part:
 		if stop {
@@ -190,14 +198,24 @@ func (c *collector) token(t Token) {
 	case Pair:
 		switch {
 		case t.function:
-			c.empty = addWord(c.empty, QueryWord{term, 1}, c.limit)
+			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1}, c.limit)
 			return
 		case t.mixed:
 			weight = mixedWeight
 		}
 	}
 	c.strong = true
-	c.content = addWord(c.content, QueryWord{term, weight}, c.limit)
+	w := QueryWord{Term: term, Weight: weight, Or: t.stems, Optional: t.optional}
+	if t.Kind == Word && misspellable(t.Text) {
+		w.Spelling = t.Text
+	}
+	c.content = addWord(c.content, w, c.limit)
+}
+
+// misspellable reports whether a word may be a typing error: letters alone, of a script
+// that is not searched in pairs, and enough of them.
+func misspellable(word string) bool {
+	return utf8.RuneCountInString(word) >= leastMisspelt && allLetters(word)
 }
 
 // words returns what to look for.
@@ -216,6 +234,7 @@ func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
 	for i := range words {
 		if words[i].Term == w.Term {
 			words[i].Weight = max(words[i].Weight, w.Weight)
+			words[i].Optional = words[i].Optional && w.Optional
 			return words
 		}
 	}

@@ -10,28 +10,39 @@ import (
 // maxStems bounds the remembered stems, about 100 bytes each.
 const maxStems = 50_000
 
+// A stemKey is a word in a language.
+type stemKey struct {
+	language byte
+	word     string
+}
+
 // stems remembers what words are stemmed to: stemming costs some microseconds,
 // and few words make up most of any text.
 var stems = struct {
 	sync.RWMutex
-	of map[string]string
-}{of: map[string]string{}}
+	of map[stemKey]string
+}{of: map[stemKey]string{}}
 
 // Stem returns the stem of an English word of lower-case letters (Porter 2). It is
 // safe for concurrent use.
 func Stem(word string) string {
+	return cachedStem('e', word, func(w string) string { return english.Stem(w, true) })
+}
+
+func cachedStem(language byte, word string, stem func(string) string) string {
 	stems.RLock()
-	s, ok := stems.of[word]
+	s, ok := stems.of[stemKey{language, word}]
 	stems.RUnlock()
 	if ok {
 		return s
 	}
-	s = english.Stem(word, true)
+	word = strings.Clone(word)
+	s = stem(word)
 	stems.Lock()
 	if len(stems.of) >= maxStems {
 		clear(stems.of)
 	}
-	stems.of[strings.Clone(word)] = s
+	stems.of[stemKey{language, word}] = s
 	stems.Unlock()
 	return s
 }

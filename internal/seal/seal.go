@@ -25,8 +25,8 @@ func Digest(parts ...string) string {
 	return string(h.Sum(nil))
 }
 
-// keyBytes are those of the key of a tenant's marks, nonceBytes enough that nobody
-// guesses a short payload from its digest.
+// keyBytes is the length of the key of a tenant's marks. nonceBytes is long enough that
+// nobody can guess a short payload from its digest.
 const (
 	keyBytes   = 32
 	nonceBytes = 16

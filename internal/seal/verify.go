@@ -24,9 +24,10 @@ type Line struct {
 	Unnamed bool   // its namespace has lost its name, so that Place proves nothing
 	Erases  bool   // it tells that its entity was erased
 
-	// Builds that files are still left of erased parts along with what they belonged to,
-	// without an event about each part. Family names what belonged together; "": nothing
-	// did. Part: the event is about a part. Ends: what it tells of may have taken parts along.
+	// Older builds, whose files are still in use, erased parts along with what they
+	// belonged to, without an event about each part. Family names what belonged together;
+	// "": nothing did. Part: the event is about a part. Ends: what it tells of may have
+	// taken parts along.
 	Family     string
 	Part, Ends bool
 }
@@ -131,9 +132,9 @@ func (v *Verifier) follow(l *Line) {
 	v.later = l
 }
 
-// link checks the event after the one with these hashes. The former one is proof as
-// long as the name is there that it covers: so a head that was noted before a file was
-// brought up to date goes on to prove what it did.
+// link checks the event after the one with these hashes. The former hash proves something
+// while the name that it covers is still there. So a head that was noted before a file
+// was brought up to date still proves what it did then.
 func (v *Verifier) link(before, former Hash) {
 	l := v.later
 	if l == nil {
@@ -145,9 +146,9 @@ func (v *Verifier) link(before, former Hash) {
 	}
 }
 
-// Quiet returns the entities, new since it last did, that an older build may have erased
-// without an event; none as long as there are fewer than least. Give [Verifier.Acquit]
-// those of them that it did erase.
+// Quiet returns the entities, new since the last call, that an older build may have
+// erased without an event. It returns none while there are fewer than least. Give those
+// that it really erased to [Verifier.Acquit].
 func (v *Verifier) Quiet(least int) (entities [][16]byte) {
 	if v.quiet < least {
 		return nil

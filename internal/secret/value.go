@@ -22,8 +22,8 @@ func RedactValue(v any) any {
 	return v
 }
 
-// redactField redacts a value in the light of its name: what is no secret alone
-// may be one under "api_key".
+// redactField redacts a value in the light of its name: a text that looks harmless may be
+// a secret under "api_key".
 func redactField(key string, value any) any {
 	text, ok := value.(string)
 	if !ok {

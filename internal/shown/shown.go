@@ -34,7 +34,7 @@ func WithoutKey(line string) string {
 	return line
 }
 
-// Memories takes a text apart that shows memories; nil: it says something else. isID
+// Memories reads a text that shows memories; nil means that it says something else. isID
 // tells ids from other words.
 func Memories(text string, isID func(string) bool) []Memory {
 	text = strings.TrimSpace(text)
@@ -75,7 +75,7 @@ func readLine(line string, isID func(string) bool) (s Memory, ok bool) {
 	return Memory{Content: LineContent(line)}, true
 }
 
-// LineContent is a line of a context without what changes from one time to another.
+// LineContent is a line of a context without the parts that change over time.
 func LineContent(line string) string {
 	if at := moment.FindString(line); at != "" {
 		return line[len(at):]

@@ -1,4 +1,5 @@
-// Package terminal makes texts of others safe and short enough for a terminal or a message.
+// Package terminal makes other people's texts safe and short enough for a terminal or a
+// message.
 package terminal
 
 import (

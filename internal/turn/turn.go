@@ -7,8 +7,8 @@ import (
 )
 
 // Queues let the writers of one thing in this process take turns, first come, first
-// served. The store alone would be enough to keep changes apart, by conflicts, but
-// many writers of one tree would then hinder one another instead of getting on.
+// served. Conflicts in the store are enough to keep changes apart, but then many writers
+// of one tree would make one another start over.
 type Queues struct {
 	mu   sync.Mutex
 	open map[string]*queue

@@ -1,8 +1,8 @@
 package vector
 
-// Axpy adds a·x to y, element by element, each product and each sum rounded to
-// float32: the bits are the same on every processor. Both have the same length.
-// A finite a and finite sums are up to the caller.
+// Axpy adds a·x to y, element by element, each product and each sum rounded to float32:
+// the bits are the same on every processor. Both have the same length. The caller makes
+// sure that a and the sums are finite.
 func Axpy(y []float32, a float32, x []int8) {
 	if len(x) != len(y) {
 		panic("vector: Axpy of different lengths")

@@ -23,9 +23,9 @@ func Quantize(v []float32) []byte {
 	return blob
 }
 
-// Split returns the scale and the codes of a blob that [Quantize] made; the codes
-// share its memory. A blob of another length than dims needs, or with a scale
-// that is negative or not finite, is an error: it is damaged, or of another space.
+// Split returns the scale and the codes of a blob that [Quantize] made; the codes share
+// its memory. A blob of another length than dims needs, or with a scale that is negative
+// or not finite, is an error: the blob is damaged, or belongs to another space.
 func Split(blob []byte, dims int) (scale float32, codes []byte, err error) {
 	if len(blob) != scaleBytes+dims {
 		return 0, nil, fmt.Errorf("vector: blob has %d bytes; %d dimensions need %d", len(blob), dims, scaleBytes+dims)

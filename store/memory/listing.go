@@ -103,7 +103,7 @@ func (d *tenant) withIDs(ids []loci.ID) iter.Seq[*stored] {
 }
 
 // inSlots yields the holders of a range of slots in the namespaces and kinds that a
-// filter names, each once; those of one namespace and kind in order of slot.
+// filter names, each once. Those of one namespace and kind come in order of slot.
 func (d *tenant) inSlots(f *loci.Filter, slots loci.SlotRange, descending bool) iter.Seq[*stored] {
 	type place struct {
 		namespace string

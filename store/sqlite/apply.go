@@ -12,7 +12,7 @@ import (
 )
 
 // erasedKept is how many change numbers back the list of erased rows reaches; an
-// index that is further behind is built anew.
+// index that is further behind is built again.
 const erasedKept = 100_000
 
 // Apply implements [loci.RecordChanger].
@@ -92,7 +92,7 @@ func (t *tx) link(l *loci.Link) error {
 		l.From[:], string(l.Type), l.To[:], l.At.UnixMilli())
 }
 
-// putReply stores the reply of the change, in place of one past its time.
+// putReply stores the reply of the change, in place of an expired one.
 func (t *tx) putReply(c *loci.Change) error {
 	if c.Reply == nil {
 		return nil
@@ -119,6 +119,7 @@ func (t *tx) erase(e loci.Erase) error {
 		return err
 	}
 	t.erased, t.left[namespace] = true, true
+	t.handErased(e.ID, namespace)
 	for _, step := range []struct {
 		query string
 		args  []any
@@ -187,14 +188,22 @@ func (t *tx) put(p *loci.Put) error {
 	default:
 		n, err = t.update(p, namespace, seq)
 	}
-	if err != nil || p.SameText && r.Version > 1 {
+	if err != nil {
 		return err
 	}
+	var vectors []coded
 	for i := range p.Vectors {
-		if err := t.putVectors(n, &p.Vectors[i]); err != nil {
+		if p.SameText && r.Version > 1 {
+			break
+		}
+		v := &p.Vectors[i]
+		data, err := t.putVectors(n, v)
+		if err != nil {
 			return err
 		}
+		vectors = append(vectors, coded{v.Space, data})
 	}
+	t.handPut(p, vectors)
 	return nil
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/loci-memory/loci/internal/oserror"
 )
 
-// The ballast is a file beside the data that takes up space for no use but to be
-// given back when the disk is full: then deletes and checkpoints, which need
-// room for the log, still work. While it is not there nothing else may grow. It is
-// made of zeros alone, so that it is known from a file of the user's by that name.
+// The ballast is a file beside the data that only takes up space. When the disk is full
+// it is removed, so that deletes and checkpoints, which need room for the log, still
+// work. While it is gone, nothing else may grow. It consists of zeros, which tells it
+// from a user's file of the same name.
 const (
 	ballastName = "loci.ballast"
 	ballastSize = 4 << 20

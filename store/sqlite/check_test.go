@@ -34,3 +34,27 @@ func TestCheckFindsDamage(t *testing.T) {
 		}
 	}
 }
+
+// A file that is damaged all over is told of in a few sentences.
+func TestFindingsAreFew(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	for range 25 {
+		save(t, s, "walrus")
+	}
+	db, err := openDB(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("UPDATE record SET text = x'77'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.Check(t.Context(), testTenant)
+	if n := strings.Count(strings.Join(found, "\n"), "outside of its text"); err != nil || n != 20 {
+		t.Errorf("%d of 25 damaged records are told of, %v; want 20", n, err)
+	}
+}

@@ -79,7 +79,7 @@ func TestSmallDisk(t *testing.T) {
 			saved = append(saved, c.Put[0].Record.ID)
 		}
 	}
-	for round := range 4 {
+	for round := range diskRounds {
 		fill()
 		if round%2 == 1 {
 			if err := s.Close(); err != nil {

@@ -294,7 +294,7 @@ func TestEraseWaitsForTheWiping(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
-	for n := range 200 {
+	for n := range erasesInARow {
 		id := save(t, s, fmt.Sprint("note ", n))
 		if err := s.Apply(ctx, testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}}); err != nil {
 			t.Fatal(err)

@@ -239,3 +239,61 @@ func TestLockedFile(t *testing.T) {
 		t.Errorf("%d records, want 2: the write that was given up must not come later", n)
 	}
 }
+
+// What a change that found no room would have made is forgotten with it: the same
+// namespace comes back whole when there is room again.
+func TestNamespaceOfAFailedChange(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "the first")
+	f := s.files[testTenant]
+	limit := func(pages int64) {
+		t.Helper()
+		if err := f.erase(context.Background(), func(tx *tx) error { return tx.limitPages(pages) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(text string) loci.Change {
+		c := note(text)
+		c.Put[0].Record.Namespace, c.Events[0].Namespace = loci.Namespace{"fresh"}, loci.Namespace{"fresh"}
+		return c
+	}
+	limit(1)
+	wantCode(t, s.Apply(t.Context(), testTenant, in(strings.Repeat("filler ", 5000))), loci.Unavailable, "full")
+	limit(maxPages)
+	if err := s.Apply(t.Context(), testTenant, in("after")); err != nil {
+		t.Fatal(err)
+	}
+	fresh := loci.Filter{Within: []loci.Namespace{{"fresh"}}}
+	got, _, err := s.Records(t.Context(), testTenant, fresh, loci.Page{Limit: 10})
+	if err != nil || len(got) != 1 || got[0].Text != "after" {
+		t.Errorf("%d records, %v; want the one that was saved when there was room", len(got), err)
+	}
+	hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "after"}, fresh, 10)
+	if err != nil || len(hits) != 1 {
+		t.Errorf("%d hits, %v; want 1", len(hits), err)
+	}
+	if findings, err := s.Check(t.Context(), testTenant); err != nil || len(findings) > 0 {
+		t.Errorf("check: %v, %v", findings, err)
+	}
+}
+
+// A store that works says nothing.
+func TestNothingIsLoggedWithoutAFault(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	s, err := Open(filepath.Join(t.TempDir(), "x.db"), &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := save(t, s, "walrus")
+	if err := s.Apply(t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("logged %s", &log)
+	}
+}

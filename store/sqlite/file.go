@@ -59,6 +59,8 @@ type file struct {
 	writeDB   *sql.DB
 	writeConn *sql.Conn
 	readDB    *sql.DB
+	cutting   sync.Mutex
+	cutDB     *sql.DB  // see [file.cutter]
 	reads     sync.Map // query → *sql.Stmt
 
 	queue      chan *job
@@ -67,6 +69,7 @@ type file struct {
 
 	search  searchIndex
 	scrub   scrubber
+	touched touched
 	ballast *ballast
 }
 
@@ -145,8 +148,7 @@ func createPrivate(path string) error {
 	c, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		// What a link without a target leads to would be made by whoever opens it, for
-		// all to read.
+		// SQLite would create the target of a dangling link, readable for everybody.
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			return &loci.Error{
 				Code:     loci.Unavailable,
@@ -178,12 +180,16 @@ func (f *file) close() {
 }
 
 func (f *file) closeDBs() {
+	f.logError("close", f.touched.close())
 	f.reads.Range(func(_, s any) bool {
 		f.logError("close", s.(*sql.Stmt).Close())
 		return true
 	})
 	if f.readDB != nil {
 		f.logError("close", f.readDB.Close())
+	}
+	if f.cutDB != nil {
+		f.logError("close", f.cutDB.Close())
 	}
 	if f.writeConn != nil {
 		f.logError("close", f.writeConn.Close())

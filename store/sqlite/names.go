@@ -53,6 +53,7 @@ func (t *tx) place(n loci.Namespace, named bool) (p place, err error) {
 
 // namesChanged lets the others know that what they remember of namespaces is out of date.
 func (t *tx) namesChanged() error {
+	t.unhanded++
 	return t.row("UPDATE meta SET value = value + 1 WHERE key = 'names' RETURNING value", nil, &t.named)
 }
 

@@ -157,7 +157,7 @@ func (m *namesMigration) unname() error {
 	return m.exec("UPDATE meta SET value = max(1, (SELECT value FROM meta WHERE key = 'seq')) WHERE key = 'scrub'")
 }
 
-// seal makes the hashes of the chain anew. An event that the old chain accuses stays accused.
+// seal makes the hashes of the chain again. An event that the old chain accuses stays accused.
 func (m *namesMigration) seal() (err error) {
 	var start int64
 	var head []byte

@@ -7,3 +7,9 @@ const eraseSeeds = 12
 
 // Comparisons is how many random histories SQLite and the memory store both play.
 const Comparisons = "20"
+
+// diskRounds is how many times a small disk is filled and emptied.
+const diskRounds = 4
+
+// erasesInARow is how many erases one after the other wait for the wiping.
+const erasesInARow = 200

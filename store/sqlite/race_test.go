@@ -17,7 +17,13 @@ func init() {
 }
 
 // eraseSeeds is how many times a random file is erased from and scanned.
-const eraseSeeds = 3
+const eraseSeeds = 1
 
 // Comparisons is how many random histories SQLite and the memory store both play.
 const Comparisons = "4"
+
+// diskRounds is how many times a small disk is filled and emptied.
+const diskRounds = 2
+
+// erasesInARow is how many erases one after the other wait for the wiping.
+const erasesInARow = 40

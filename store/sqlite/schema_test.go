@@ -96,7 +96,7 @@ func TestFirstSchemaGetsAnActiveSpace(t *testing.T) {
 }
 
 // A fact with a key from before there were headings is found by it at once; its
-// vectors, made without, are to be made anew. Others keep theirs.
+// vectors, made without, are to be made again. Others keep theirs.
 func TestKeyedFactsGetAHeading(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")

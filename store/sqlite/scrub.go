@@ -66,8 +66,8 @@ func (f *file) runScrub() {
 	}
 }
 
-// scrubPatience bounds how long an erase waits for the wiping: as long as a
-// file of a few hundred megabytes takes. It goes on behind a call that did not wait.
+// scrubPatience bounds how long an erase waits for the wiping: as long as a file of a few
+// hundred megabytes takes. The wiping goes on after a call that gave up waiting.
 const scrubPatience = 2 * time.Second
 
 // awaitScrub waits until what was erased is wiped from the files, or as long as is
@@ -103,19 +103,23 @@ func (s *scrubber) stop() {
 	<-done
 }
 
-// scrubOnce wipes the unused bytes of all pages and empties the log.
+// scrubOnce wipes the unused bytes of the pages that may have some to wipe, and empties
+// the log.
 func (f *file) scrubOnce(ctx context.Context) error {
 	var pending int64
 	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'scrub'", nil, &pending); err != nil || pending == 0 {
 		return err
 	}
-	if err := f.erase(ctx, func(t *tx) error { return t.wipePages() }); err != nil {
+	if err := f.wipe(ctx); err != nil {
 		return err
 	}
+	f.touched.cut.Add(1)
 	err := f.withCause(f.truncateLog(ctx))
+	f.touched.cut.Add(1)
 	if isFull(err) {
 		f.ballast.release()
 		err = f.truncateLog(ctx)
+		f.touched.cut.Add(1)
 	}
 	if err != nil {
 		return err
@@ -127,39 +131,111 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	})
 }
 
-// wipePages zeroes the unused bytes of every b-tree page.
-func (t *tx) wipePages() (err error) {
-	type change struct {
-		number int64
-		data   []byte
-	}
-	var changes []change
-	rows, err := t.conn.QueryContext(context.Background(), "SELECT pgno, data FROM sqlite_dbpage")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var number int64
-		var data sql.RawBytes
-		if err := rows.Scan(&number, &data); err != nil {
+// Others wait for two milliseconds while a slice of so many pages is looked at. What is
+// written meanwhile comes in again; after so many slices nobody may write in between.
+const (
+	wipeSlice  = 256
+	wipeSlices = 64
+)
+
+// wipe wipes every page that was written since it was last wiped, or all of them where it
+// is not known which these are. In the end one transaction wipes what is left, before
+// anything else is done in it: then there is nothing in any gap that a page could take
+// over from another one.
+func (f *file) wipe(ctx context.Context) error {
+	p := &f.touched
+	var all int64 // pages of the file, where each is to be looked at
+	if err := f.wiping(ctx, func(t *tx) error {
+		if p.whole {
+			return nil
+		}
+		if err := p.follow(t); err != nil {
 			return err
 		}
-		if needsWipe(number, data) {
-			clean := append([]byte(nil), data...)
-			wipePage(number, clean)
-			changes = append(changes, change{number, clean})
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return t.row("SELECT page_count FROM pragma_page_count", nil, &all)
+	}); err != nil {
 		return err
 	}
-	for _, c := range changes {
-		if err := t.exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", c.data, c.number); err != nil {
+	followed := true
+	for first := int64(1); first <= all && followed; first += wipeSlice {
+		if err := f.wiping(ctx, func(t *tx) error {
+			followed = p.following
+			return t.wipeRange(first, min(first+wipeSlice, all+1))
+		}); err != nil {
+			return err
+		}
+	}
+	for slices, done := 0, false; followed && !done; slices++ {
+		if err := f.wiping(ctx, func(t *tx) (err error) {
+			if followed = p.following; followed {
+				done, err = t.wipeTouched(slices)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	if followed {
+		return nil
+	}
+	// Another process writes as well: nobody does while all is wiped at once.
+	return f.wiping(ctx, func(t *tx) error { return t.wipePages() })
+}
+
+// wiping is erase for a job that comes before the others of its transaction.
+func (f *file) wiping(ctx context.Context, run func(*tx) error) error {
+	return f.do(ctx, &job{run: run, erases: true, first: true, done: make(chan error, 1)})
+}
+
+// wipeTouched wipes pages that were written since they were last wiped: a slice of them,
+// or all and done.
+func (t *tx) wipeTouched(slices int) (done bool, err error) {
+	p := &t.f.touched
+	done = len(p.pages) <= wipeSlice || slices >= wipeSlices
+	for n := range p.pages {
+		if !done && len(p.wiped) == wipeSlice {
+			break
+		}
+		if err := t.wipePage(n); err != nil {
+			return false, err
+		}
+		p.wiped = append(p.wiped, n)
+	}
+	p.whole = done
+	return done, nil
+}
+
+// wipePages zeroes the unused bytes of every b-tree page.
+func (t *tx) wipePages() error {
+	var all int64
+	if err := t.row("SELECT page_count FROM pragma_page_count", nil, &all); err != nil {
+		return err
+	}
+	return t.wipeRange(1, all+1)
+}
+
+// wipeRange is wipePages from a page to before another one.
+func (t *tx) wipeRange(from, to int64) error {
+	for n := from; n < to; n++ {
+		if err := t.wipePage(n); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wipePage zeroes the unused bytes of a page, if it has any that are not.
+func (t *tx) wipePage(number int64) error {
+	var data []byte
+	err := t.row("SELECT data FROM sqlite_dbpage WHERE pgno = ?", []any{number}, &data)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !needsWipe(number, data) {
+		return nil // the file has become shorter, or the page is clean
+	}
+	if err != nil {
+		return err
+	}
+	wipeUnused(number, data)
+	return t.exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", data, number)
 }
 
 // unusedRanges calls yield for the ranges of a page that hold nothing: the gap
@@ -215,20 +291,17 @@ func needsWipe(number int64, page []byte) bool {
 	return dirty
 }
 
-func wipePage(number int64, page []byte) {
+func wipeUnused(number int64, page []byte) {
 	unusedRanges(number, page, func(start, end int) { clear(page[start:end]) })
 }
 
 // truncateLog merges the write-ahead log into the file and cuts it to nothing. A
 // reader of another process can hold that up; it is tried again until ctx ends.
 func (f *file) truncateLog(ctx context.Context) error {
-	// A connection of its own that never waits: a checkpoint that waits keeps
-	// every writer waiting, too.
-	db, err := openDB(f.path, []string{"busy_timeout(0)", "synchronous(FULL)"})
+	db, err := f.cutter()
 	if err != nil {
 		return err
 	}
-	defer func() { f.logError("close", db.Close()) }()
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		var busy, log, moved int
 		err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
@@ -242,4 +315,20 @@ func (f *file) truncateLog(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// cutter is a connection of its own that never waits: a checkpoint that waits keeps every
+// writer waiting, too.
+func (f *file) cutter() (*sql.DB, error) {
+	f.cutting.Lock()
+	defer f.cutting.Unlock()
+	if f.cutDB != nil {
+		return f.cutDB, nil
+	}
+	db, err := openDB(f.path, []string{"busy_timeout(0)", "synchronous(FULL)"})
+	if err == nil {
+		db.SetMaxOpenConns(1)
+		f.cutDB = db
+	}
+	return db, err
 }

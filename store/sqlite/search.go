@@ -27,6 +27,9 @@ type searchIndex struct {
 	used   map[index.Key]uint64 // when a loaded shard was searched last
 	tick   uint64
 	budget int // passages held before shards are dropped
+
+	handover handover
+	grown    int // records handed since there was a look at the budget
 }
 
 // Match implements [loci.RecordLister].
@@ -69,8 +72,15 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 	x.mu.RUnlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.index != nil {
+		x.takeHanded()
+	}
+	if x.index != nil && x.seq >= seq && x.grown < maxGrown && x.serves(&p, &filter) {
+		return x.index.Match(p, filter, limit, load)
+	}
+	x.handover.want() // before the state of the file is read, so that nothing is between
 	if err := f.refresh(ctx, &p, &filter); err != nil {
-		x.index = nil // half-loaded: the next search starts anew
+		x.index = nil // half-loaded: the next search starts again
 		return nil, err
 	}
 	return x.index.Match(p, filter, limit, load)
@@ -172,7 +182,8 @@ func (x *searchIndex) reset(space loci.Space) {
 
 func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {
 	const query = "SELECT h.n, h.kind, s.n, s.key FROM shard h JOIN namespace s ON s.n = h.namespace WHERE h.n > ? ORDER BY h.n"
-	return eachRow(ctx, tx, query, []any{x.last}, func(rows *sql.Rows) error {
+	var learnt index.Keys
+	err := eachRow(ctx, tx, query, []any{x.last}, func(rows *sql.Rows) error {
 		var namespace int64
 		var key []byte
 		var kind string
@@ -184,9 +195,11 @@ func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {
 		}
 		x.names[namespace] = string(key)
 		x.number[string(key)] = namespace
-		x.known.Add(index.Key{Namespace: string(key), Kind: loci.Kind(kind)})
+		learnt = append(learnt, index.Key{Namespace: string(key), Kind: loci.Kind(kind)})
 		return nil
 	})
+	x.known.AddAll(learnt)
+	return err
 }
 
 // follow takes in what changed of the shards that are loaded since the index's state.
@@ -294,12 +307,16 @@ func taken(condition string) string {
 // were not searched for longest while there is too much.
 func (x *searchIndex) loadShards(ctx context.Context, tx *sql.Tx, keys index.Keys) error {
 	x.tick++
+	x.grown = 0
+	var lacking index.Keys
 	for _, key := range keys {
 		x.used[key] = x.tick
-		if x.index.HasShard(key) {
-			continue
+		if !x.index.HasShard(key) {
+			lacking = append(lacking, key)
 		}
-		x.index.AddShard(key)
+	}
+	x.index.AddShards(lacking)
+	for _, key := range lacking {
 		if err := x.take(ctx, tx, inShard+" AND "+searchable, x.number[key.Namespace], string(key.Kind)); err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
 	}
 	if err := f.ready(ctx); err != nil {
 		s.mu.Lock()
-		if s.files[t] == f { // the next call tries anew
+		if s.files[t] == f { // the next call tries again
 			delete(s.files, t)
 		}
 		s.mu.Unlock()

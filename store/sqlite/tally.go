@@ -81,8 +81,7 @@ func merged(
 	return strings.Join(arms, " UNION ALL ") + " ORDER BY " + by, args, exact
 }
 
-// counted reports whether the kept counts say all that a filter asks, but for what has
-// expired.
+// counted reports whether the kept counts answer a filter, except for what has expired.
 func counted(f *loci.Filter) bool {
 	return len(f.IDs) == 0 && f.Slot == nil && f.Slots.IsZero() && len(f.Tags) == 0 && f.Where.IsZero() &&
 		len(f.Scopes) == 0 && len(f.Sequences) == 0 && f.MinConfidence == 0 && f.Due.IsZero() && !f.Expired &&

@@ -25,20 +25,19 @@ func (t *tx) space(s loci.Space) (number int64, err error) {
 }
 
 // putVectors stores vectors of a record; the first of all choose the active space.
-func (t *tx) putVectors(n int64, v *loci.Vectors) error {
+func (t *tx) putVectors(n int64, v *loci.Vectors) (data []byte, err error) {
 	space, err := t.space(v.Space)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var data []byte
 	for _, row := range v.Rows {
 		data = append(data, vector.Quantize(row)...)
 	}
 	err = t.exec("INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data", n, space, data)
 	if err != nil || t.active != 0 {
-		return err
+		return data, err
 	}
-	return t.setActive(space)
+	return data, t.setActive(space)
 }
 
 func (t *tx) setActive(space int64) error {
@@ -105,7 +104,7 @@ func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.Re
 			if err != nil {
 				return err
 			}
-			if err := tx.putVectors(n, &v.Vectors); err != nil {
+			if _, err := tx.putVectors(n, &v.Vectors); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,9 +20,10 @@ const maxBatch = 256
 type job struct {
 	run    func(*tx) error
 	erases bool // it makes room, and may use what the ballast gives back
+	first  bool // it comes before the others of its transaction
 	done   chan error
-	// taken decides between the writer, who starts the job, and its caller, who
-	// stops waiting: whoever sets it first.
+	// taken decides between the writer, who starts the job, and its caller, who stops
+	// waiting: the first to set it wins.
 	taken atomic.Bool
 	begun bool // by the writer, who alone looks at it
 }
@@ -47,6 +49,9 @@ type tx struct {
 
 	active int64 // number of the active space; 0 for none
 
+	handed   []handed // what the index is to know of the transaction
+	unhanded int      // changes that it is to read from the file
+
 	// The end of the chain of events as this transaction has it.
 	head                 loci.Hash
 	headKnown, headMoved bool
@@ -55,9 +60,9 @@ type tx struct {
 	erased bool
 }
 
-// write runs a job in a transaction of its own outcome and returns when it is
-// durable. Jobs that wait together share one commit. A context that ends before
-// the job has started takes it back; after that the outcome is awaited.
+// write runs a job in a transaction of its own outcome and returns when it is durable.
+// Jobs that wait together share one commit. A context that ends before the job has
+// started cancels it; later, write waits for the outcome.
 func (f *file) write(ctx context.Context, run func(*tx) error) error {
 	return f.do(ctx, &job{run: run, done: make(chan error, 1)})
 }
@@ -210,6 +215,7 @@ func (t *tx) limitPages(n int64) error {
 // that fails takes back its own work alone. The error is everybody's.
 func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
+	t.handed, t.unhanded = nil, 0
 	err := f.begin(t, batch)
 	if err == nil {
 		if err = t.look(); err != nil {
@@ -219,6 +225,15 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(batch, func(a, b *job) int {
+		switch {
+		case a.first == b.first:
+			return 0
+		case a.first:
+			return -1
+		}
+		return 1
+	})
 	outcome := make(map[*job]error, len(batch))
 	var broken error
 	for _, j := range batch {
@@ -241,10 +256,15 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	}
 	if broken != nil {
 		t.forget()
+		f.touched.lose() // what it wrote to the log may be overwritten
 		if err := t.exec("ROLLBACK"); err != nil {
 			f.log.Debug("rollback after a failed commit", "file", f.path, "error", err)
 		}
 		return nil, f.withCause(broken)
+	}
+	f.touched.committed()
+	if t.seq != 0 {
+		f.search.handover.add(handedBatch{t.seq, t.handed, t.unhanded == 0})
 	}
 	if t.erased {
 		f.startScrub() // before anybody is told, so that who waits for the wiping finds it under way
@@ -291,7 +311,8 @@ func (t *tx) runJob(j *job) (err, broken error) {
 		return nil, broken
 	}
 	seq, erased, active, names := t.seq, t.erased, t.active, t.names
-	head, headKnown, headMoved := t.head, t.headKnown, t.headMoved
+	head, headKnown, headMoved, already := t.head, t.headKnown, t.headMoved, len(t.f.touched.wiped)
+	given, unhanded := len(t.handed), t.unhanded
 	t.left = map[int64]bool{}
 	if err = t.guard(j.run); err == nil {
 		err = t.unname()
@@ -306,6 +327,8 @@ func (t *tx) runJob(j *job) (err, broken error) {
 		return nil, broken
 	}
 	t.seq, t.erased, t.active, t.names = seq, erased, active, names
+	t.f.touched.wiped = t.f.touched.wiped[:already]
+	t.handed, t.unhanded = t.handed[:given], unhanded
 	t.head, t.headKnown, t.headMoved = head, headKnown, headMoved
 	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
@@ -319,10 +342,15 @@ func (t *tx) forget() {
 // look reads the active space, and forgets what is remembered of the file when the
 // tenant was erased meanwhile, or the name of a namespace.
 func (t *tx) look() error {
-	var floor, named int64
+	var floor, named, version int64
+	var follower []byte
 	const query = `SELECT (SELECT value FROM meta WHERE key = 'erased_floor'), (SELECT value FROM meta WHERE key = 'active_space'),
-		(SELECT value FROM meta WHERE key = 'names'), (SELECT value FROM meta WHERE key = 'name_key')`
-	if err := t.row(query, nil, &floor, &t.active, &named, (*[]byte)(&t.names)); err != nil {
+		(SELECT value FROM meta WHERE key = 'names'), (SELECT value FROM meta WHERE key = 'name_key'),
+		(SELECT value FROM meta WHERE key = 'follower'), (SELECT data_version FROM pragma_data_version)`
+	if err := t.row(query, nil, &floor, &t.active, &named, (*[]byte)(&t.names), &follower, &version); err != nil {
+		return err
+	}
+	if err := t.f.touched.check(t, follower, version); err != nil {
 		return err
 	}
 	if floor != t.floor || named != t.named || len(t.places) > 10_000 {
@@ -385,6 +413,7 @@ func (t *tx) row(query string, args []any, dest ...any) error {
 
 // nextSeq returns the change number of this transaction.
 func (t *tx) nextSeq() (int64, error) {
+	t.unhanded++
 	if t.seq != 0 {
 		return t.seq, nil
 	}

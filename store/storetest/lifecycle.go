@@ -177,7 +177,7 @@ var chainCases = []testCase{
 		b.must("Untold", err)
 		b.same("never there", told, nil)
 	}},
-	{"an erased tenant's chain begins anew", func(b *bench) {
+	{"an erased tenant's chain begins again", func(b *bench) {
 		b.stockMore()
 		before, err := b.store.Chain(b.Context(), b.tenant)
 		b.must("Chain", err)

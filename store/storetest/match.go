@@ -43,6 +43,36 @@ var matchCases = []testCase{
 		b.same("hits of 서울", b.found(words("서울")), ids(3))
 		b.same("hits of 大阪", b.found(words("大阪")), nil)
 	}},
+	{"a hit has the text of its record where the probe asks for it", func(b *bench) {
+		keyed, long := record(1, "walrus at the harbour"), record(2, "walrus "+strings.Repeat("telescope ", 500))
+		keyed.Heading = "user animal"
+		message := record(3, "walrus said")
+		message.Kind = "message"
+		b.put(keyed, long, message)
+		p := words("walrus")
+		for _, h := range b.match(p, loci.Filter{}, 10) {
+			if h.Text != "" || h.Heading != "" {
+				b.Errorf("%s has the text %.20q, and nobody asked", h.ID, h.Text)
+			}
+		}
+		p.Texts = true
+		check := func(want ...loci.Record) {
+			b.Helper()
+			hits := b.byID(p, 10)
+			for _, r := range want {
+				if h := hits[r.ID]; h.Text != r.Text || h.Heading != r.Heading || len(hits) != len(want) {
+					b.Errorf("%s of %d hits has the text %.20q and the heading %q", r.ID, len(hits), h.Text, h.Heading)
+				}
+			}
+		}
+		check(keyed, long, message)
+		again := next(keyed)
+		again.Text, again.Passages = cut("a walrus elsewhere")
+		b.put(again)
+		check(again, long, message)
+		b.apply(erasure(long))
+		check(again, message)
+	}},
 	{"a heading is searched with each passage", func(b *bench) {
 		keyed, plain := record(1, ""), record(2, "harbour blue")
 		keyed.Heading = "user favorite_color homeTown"

@@ -161,7 +161,7 @@ var nameCases = []testCase{
 	}},
 }
 
-// named requires that so many of all events say that they are in or below a namespace.
+// named requires that this many events say that they are in or below a namespace.
 func (b *bench) named(when string, want int, n loci.Namespace) {
 	b.Helper()
 	have := 0

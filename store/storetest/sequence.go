@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -19,7 +20,7 @@ func said(n int, sequence string, position int64, text string) loci.Record {
 // inSequence asks with what sequences say.
 func inSequence(text string) loci.Probe { return loci.Probe{Text: text, Sequences: true} }
 
-// exactly requires a number but for rounding.
+// exactly requires a number, up to rounding.
 func (b *bench) exactly(what string, got, want float64) {
 	b.Helper()
 	if !(math.Abs(got-want) < 1e-9) {
@@ -76,13 +77,45 @@ var sequenceCases = []testCase{
 		}
 		b.same("hits", hitIDs(hits), ids(3, 2))
 	}},
+	{"what says no place stands in the conversation that its attributes name", func(b *bench) {
+		at := func(i int, attributes string) loci.Record {
+			r := said(i, "", 0, fmt.Sprint("walrus ", i))
+			r.Attributes, r.CreatedAt = json.RawMessage(attributes), r.CreatedAt.Add(-time.Duration(i)*time.Hour)
+			return r
+		}
+		placed := said(4, "talk", 5, "harbour") // at a number, before all times
+		episode := said(5, "", 0, "walrus 5")
+		episode.Kind, episode.Body = loci.KindEpisode, json.RawMessage(`{"session_id":"talk"}`)
+		b.put(at(1, `{"session_id":"talk"}`), at(2, `{"thread_id":"talk","speaker":"Ann"}`), at(3, `{"a":"talk"}`))
+		b.put(placed, episode)
+		h := map[loci.ID]loci.Hit{}
+		for _, hit := range b.match(inSequence("walrus harbour"), loci.Filter{}, 10) {
+			h[hit.ID] = hit
+		}
+		b.same("the neighbours of the earliest", h[id(2)].Neighbours, [4]loci.ID{{}, id(4), id(1), {}})
+		b.same("its sequence", h[id(2)].Sequence, "talk")
+		b.same("without a name", h[id(3)].Sequence, "")
+		b.same("an episode", h[id(5)].Sequence, "talk")
+		f := loci.Filter{Sequences: []string{"talk"}} // a filter asks for what is said alone
+		b.same("selected", hitIDs(b.match(inSequence("walrus harbour"), f, 10)), ids(4))
+	}},
+	{"at one place the lower id comes first", func(b *bench) {
+		for _, i := range []int{3, 1, 4, 2} { // in another order than that of the ids
+			b.put(said(i, "talk", 7, fmt.Sprint("walrus ", i)))
+		}
+		for _, hit := range b.match(inSequence("walrus"), loci.Filter{}, 10) {
+			if hit.ID == id(2) {
+				b.same("neighbours", hit.Neighbours, [4]loci.ID{{}, id(1), id(3), id(4)})
+			}
+		}
+	}},
 	{"a sequence is searched as one document", func(b *bench) {
 		b.put(said(1, "talk", 1, "walrus"), said(2, "talk", 2, "harbour"), said(3, "walk", 1, "telescope"), record(4, "alone"))
 		h := map[loci.ID]loci.Hit{}
 		for _, hit := range b.match(inSequence("walrus harbour"), loci.Filter{}, 5) {
 			h[hit.ID] = hit
 		}
-		// Of two sequences one holds each word, once in two words; both have three.
+		// One of the two sequences holds each word, once in two words; both have three.
 		norm := 0.9 * (1 - 0.4 + 0.4*2/1.5)
 		b.exactly("the sequence's share", h[id(1)].Context, 1.9/(1+norm))
 		b.exactly("what its best passage covers", h[id(1)].ContextCovered, 0.5)

@@ -26,7 +26,7 @@ var tenantCases = []testCase{
 				b.stockMore()
 				theirs := b.state()
 				for i := range theirs.Events {
-					theirs.Events[i].ID = mine.Events[i].ID // event ids are made anew each time
+					theirs.Events[i].ID = mine.Events[i].ID // event ids are made again each time
 					theirs.Events[i].Hash = mine.Events[i].Hash
 				}
 				theirs.Chain.Head = mine.Chain.Head

@@ -100,3 +100,57 @@ func TestClearedSessionsLeaveNoBytes(t *testing.T) {
 		t.Errorf("what stays is not found: %v", found)
 	}
 }
+
+// TestPoppedMessageGoesWithItsSession: the reply to a pop holds the message for the caller whose
+// answer was lost, and an erase of the session takes it along.
+func TestPoppedMessageGoesWithItsSession(t *testing.T) {
+	const secret = "Zanzibarquux prefers the wobblefrotz at dawn."
+	for name, erase := range map[string]func(ctx context.Context, m *loci.Memory) error{
+		"clear": func(ctx context.Context, m *loci.Memory) error {
+			_, err := session.Of(m).Clear(ctx, "talk")
+			return err
+		},
+		"clear all": func(ctx context.Context, m *loci.Memory) error {
+			_, err := session.Of(m).ClearAll(ctx)
+			return err
+		},
+		"erase all": func(ctx context.Context, m *loci.Memory) error {
+			_, err := m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: 1}, nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, ctx := t.TempDir(), t.Context()
+			s, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "tenants"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			engine := locitest.NewEngine(t, s, loci.Options{})
+			m := locitest.Bind(t, engine, "user", "u")
+			keyed := locitest.BindView(t, engine, loci.View{Tenant: m.View().Tenant,
+				Namespace: loci.Namespace{"user", "u"}, Actor: "a", IdempotencyKey: "k"})
+			locitest.AppendTo(t, m, "talk", locitest.Spoken(session.MessageHuman, secret))
+			for range 2 { // the second is answered with the first one's reply
+				if got, err := session.Of(keyed).Pop(ctx, "talk"); err != nil || got.Message == nil ||
+					got.Message.Text() != secret {
+					t.Fatalf("popped %+v, %v", got, err)
+				}
+			}
+			if found := scan(t, dir, [][]byte{[]byte(secret)}); len(found) == 0 {
+				t.Fatal("the scan does not see the reply")
+			}
+			if err := erase(ctx, m); err != nil {
+				t.Fatal(err)
+			}
+			if found := scan(t, dir, [][]byte{[]byte(secret)}); len(found) > 0 {
+				t.Errorf("still there: %v", found)
+			}
+			if got, err := session.Of(keyed).Pop(ctx, "talk"); loci.AsError(err).Code != loci.NotFound {
+				t.Errorf("answered again: %+v, %v", got, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -15,7 +15,7 @@ import (
 func everyTool(t *testing.T, engine *loci.Engine) []*tool.Tool {
 	t.Helper()
 	set, err := tool.New(engine, tool.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Entries: []tool.Instance{
-		{Family: tool.FamilyFacts, ResponseFormat: tool.FormatContentAndArtifact}, {Family: tool.FamilyNotes}, {Family: tool.FamilyMemory, Prefix: "agent_"}, {Family: tool.FamilyFiles}, {Family: tool.FamilyClaude, Prefix: "claude_"}}})
+		{Family: tool.FamilyFacts, ResponseFormat: tool.FormatContentAndArtifact}, {Family: tool.FamilyNotes}, {Family: tool.FamilyMemory, Prefix: "agent_"}, {Family: tool.FamilyFiles}, {Family: tool.FamilyClaude, Prefix: "claude_"}, {Family: tool.FamilySessions}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +56,7 @@ func arguments(t *testing.T, tl *tool.Tool, sent, word, id string) json.RawMessa
 		switch {
 		case name == "id" || strings.HasSuffix(name, "_id") && name != "session_id":
 			args[name] = id
+		case name == "cursor": // of a list of its own
 		case name == "butler":
 			args[name] = word
 		case len(p.Enum) > 0:

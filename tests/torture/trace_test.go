@@ -213,7 +213,7 @@ func (p *parser) change(name, args, result string) error {
 }
 
 // ours reports whether a path is the directory or in it. The index of the log in shared
-// memory is made anew after a crash, and the ballast holds nothing.
+// memory is made again after a crash, and the ballast holds nothing.
 func (p *parser) ours(path string) bool {
 	if strings.HasSuffix(path, "-shm") || strings.HasSuffix(path, "/loci.ballast") {
 		return false

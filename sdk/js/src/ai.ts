@@ -20,7 +20,7 @@ export interface ConversationOptions {
 
 /** A conversation of the AI SDK, kept in Loci. */
 export interface Conversation {
-  /** The messages so far, oldest first. `loaded` is false when the memory failed: the conversation then begins anew. */
+  /** The messages so far, oldest first. `loaded` is false when the memory failed: the conversation then begins again. */
   load(o?: CallOptions): Promise<{ messages: ModelMessage[]; loaded: boolean }>;
   /** Appends messages; it never throws. */
   save(messages: ModelMessage[], o?: CallOptions): Promise<Remembered<Appended | undefined>>;

@@ -1,6 +1,7 @@
 import { LociError } from "./errors.js";
 import { on, type CallOptions, type Transport } from "./transport.js";
-import { checkpoint, shapes } from "./reply.js";
+import type { FetchedValue } from "./parts.js";
+import { checkpoint, fetchedCheckpoint, shapes } from "./reply.js";
 
 /** A value as a serializer of LangGraph wrote it. */
 export interface TypedValue {
@@ -12,7 +13,7 @@ export interface TypedValue {
 export interface CheckpointWrite {
   task_id: string;
   task_path?: string;
-  /** The place among the writes of the task; below zero: written anew each time. */
+  /** The place among the writes of the task; below zero: written again each time. */
   idx: number;
   channel: string;
   value: TypedValue;
@@ -43,6 +44,21 @@ export interface StoredCheckpoint extends NewCheckpoint {
   /** In order of task path, task and idx. */
   pending_writes: CheckpointWrite[];
   created_at: string;
+}
+
+/** What a task wrote, with its bytes or base64. */
+export interface FetchedWrite extends Omit<CheckpointWrite, "value"> {
+  value: FetchedValue;
+}
+
+/** A checkpoint with bytes or base64; a value that the caller knows has only its id. */
+export interface FetchedCheckpoint extends Omit<StoredCheckpoint, "checkpoint" | "metadata_typed" | "channel_values" | "pending_writes"> {
+  checkpoint: FetchedValue;
+  metadata_typed?: FetchedValue;
+  channel_values: Record<string, FetchedValue>;
+  pending_writes: FetchedWrite[];
+  /** Of the parent, to its tasks; absent from a server that sends no parts. */
+  sends?: FetchedWrite[];
 }
 
 export interface ListCheckpoints {
@@ -79,6 +95,17 @@ export class Checkpoints {
   async get(place: { thread_id: string; checkpoint_ns?: string; checkpoint_id?: string }, o?: CallOptions): Promise<StoredCheckpoint | undefined> {
     try {
       return await this.#t.send<StoredCheckpoint>({ method: "POST", path: "/v1/checkpoints/get", reply: checkpoint, body: place }, o);
+    } catch (error) {
+      if (LociError.is(error) && error.code === "not_found") return undefined;
+      throw error;
+    }
+  }
+
+  /** What {@link get} reads, with bytes as they are where the server knows how; those of values with these ids are not sent. For LociSaver. */
+  async fetch(place: { thread_id: string; checkpoint_ns?: string; checkpoint_id?: string }, known: string[], o?: CallOptions): Promise<FetchedCheckpoint | undefined> {
+    try {
+      const request = { method: "POST", path: "/v1/checkpoints/get", reply: fetchedCheckpoint, body: place, parts: { known } } as const;
+      return await this.#t.send<FetchedCheckpoint>(request, o);
     } catch (error) {
       if (LociError.is(error) && error.code === "not_found") return undefined;
       throw error;

@@ -1,5 +1,5 @@
 import { errorOfProblem, LociError } from "./errors.js";
-import type { CallOptions, Transport } from "./transport.js";
+import { parts, type CallOptions, type Transport } from "./transport.js";
 import { shapes } from "./reply.js";
 
 /** A JSON object under a key of a namespace. */
@@ -23,6 +23,8 @@ export interface PutItem {
   index?: string[];
   /** Minutes after the last write or refreshing read when it expires. */
   ttl?: number;
+  /** When a new item was made, 1900 to a day from now; default: now. */
+  created_at?: string;
 }
 
 export interface GetItem {
@@ -69,8 +71,8 @@ export interface ItemOutcome {
   error?: LociError;
 }
 
-const most = 1000; // operations of a batch, as the server takes them
-const mostBytes = 3 << 20; // of a batch; the server takes 4 MiB
+const most = 250; // operations of a batch, as the server takes them
+const mostBytes = 3 << 19; // of a batch; the server takes 2 MiB
 
 /** Items: LangGraph's key-value store, searched by meaning and by words. */
 export class Items {
@@ -105,8 +107,8 @@ export class Items {
 
   /**
    * Does several things. Operations that read see what was there before; then those
-   * that write are done in their order, each for itself. More than 1000 operations,
-   * or 3 MiB of them, go in several requests.
+   * that write are done in their order, each for itself. More than 250 operations,
+   * or 1.5 MiB of them, go in several requests.
    */
   async batch(operations: ItemOperation[], o: CallOptions = {}): Promise<ItemOutcome[]> {
     const writes = (op: ItemOperation): boolean => op.op === "put" || op.op === "delete";
@@ -134,18 +136,5 @@ function outcome(result: Omit<ItemOutcome, "error"> & { error?: unknown }): Item
 }
 
 function chunks(order: number[], operations: ItemOperation[]): number[][] {
-  const out: number[][] = [];
-  let bytes = 0;
-  for (const i of order) {
-    const size = Buffer.byteLength(JSON.stringify(operations[i]) ?? "");
-    const last = out.at(-1);
-    if (last === undefined || last.length >= most || bytes + size > mostBytes) {
-      out.push([i]);
-      bytes = size;
-    } else {
-      last.push(i);
-      bytes += size;
-    }
-  }
-  return out;
+  return parts(order.map((i) => operations[i]), most, mostBytes).map(([from, to]) => order.slice(from, to));
 }

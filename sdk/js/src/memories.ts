@@ -119,8 +119,14 @@ export class Notes {
     this.#t = t;
   }
 
-  /** Saves a note. One that is remembered already is confirmed instead. */
-  save(given: { content: string; tags?: string[]; metadata?: Record<string, unknown> }, o?: CallOptions): Promise<{ id: string; outcome: "created" | "duplicate_of" }> {
+  /**
+   * Saves a note. One that is remembered already is confirmed instead. `created_at` is when it was said; `sequence` is the conversation it is a part of,
+   * and `position` its place there (absent: behind what was saved before).
+   */
+  save(
+    given: { content: string; tags?: string[]; metadata?: Record<string, unknown>; created_at?: string; sequence?: string; position?: number },
+    o?: CallOptions,
+  ): Promise<{ id: string; outcome: "created" | "duplicate_of" }> {
     return this.#t.send({ method: "POST", path: "/v1/notes", reply: shapes.saved, body: given, writes: true }, o);
   }
 

@@ -106,6 +106,17 @@ export const checkpoint = {
   created_at: "string",
 } as const;
 
+const fetchedWrite = { task_id: "string", channel: "string", value: { type: "string" } } as const;
+
+/** A checkpoint with bytes as they are, or in base64 from a server that sends no parts. */
+export const fetchedCheckpoint = {
+  ...checkpoint,
+  checkpoint: { type: "string" },
+  "metadata_typed?": { type: "string" },
+  pending_writes: [fetchedWrite],
+  "sends?": [fetchedWrite],
+} as const;
+
 export const shapes = {
   info: { name: "string", version: "string", api: "number", families: ["string"], tools: ["string"] },
   found: { matches: [memory], keyword_only: "boolean" },

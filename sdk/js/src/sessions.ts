@@ -1,4 +1,4 @@
-import { on, segment, type CallOptions, type Transport } from "./transport.js";
+import { on, parts, segment, type CallOptions, type Transport } from "./transport.js";
 import { session as shape, shapes } from "./reply.js";
 
 /** A message in LangChain's stored form. */
@@ -140,7 +140,11 @@ export interface SessionDocument {
   messages: HistoryMessage[];
 }
 
+type Imported = Record<string, unknown> & { imported: number; trimmed: number };
+
 const batch = 1000; // messages of one append, as the server takes them
+const part = 5000; // messages of one import, as the server takes them
+const partBytes = 3 << 20; // of one import; the server takes 4 MiB
 
 /** Conversations: messages in order, under the id of a session. */
 export class Sessions {
@@ -228,9 +232,28 @@ export class Sessions {
     return this.#t.send({ method: "GET", path: `${path(id)}/export`, reply: shapes.document }, o);
   }
 
-  /** Restores a document, or stores a list of messages in the form of LangChain or OpenAI; whole or not at all. */
-  import(document: SessionDocument | object[], to: { id?: string; mode?: "new" | "append" | "replace" } = {}, o?: CallOptions): Promise<Record<string, unknown>> {
-    return this.#t.send({ method: "POST", path: "/v1/sessions/import", reply: shapes.imported, body: { document, ...to }, writes: true }, o);
+  /**
+   * Restores a document, or stores a list of messages in the form of LangChain or
+   * OpenAI; whole or not at all. More than 5000 messages, or 3 MiB of them, are several
+   * imports, each of them whole.
+   */
+  async import(document: SessionDocument | object[], to: { id?: string; mode?: "new" | "append" | "replace" } = {}, o: CallOptions = {}): Promise<Record<string, unknown>> {
+    const send = (body: object, call: CallOptions): Promise<Imported> => this.#t.send({ method: "POST", path: "/v1/sessions/import", reply: shapes.imported, body, writes: true }, call);
+    const messages: unknown = Array.isArray(document) ? document : document.messages;
+    const cuts = Array.isArray(messages) ? parts(messages, part, partBytes) : [];
+    if (!Array.isArray(messages) || cuts.length < 2) return send({ document, ...to }, o);
+    const session = Array.isArray(document) ? {} : { ...document.session };
+    const id = to.id ?? (typeof session["id"] === "string" ? session["id"] : crypto.randomUUID());
+    delete session["last_seq"]; // the numbers go on behind those of the first part
+    let done: Imported | undefined;
+    for (const [from, until] of cuts) {
+      const some = messages.slice(from, until);
+      const begin = Array.isArray(document) ? some : { ...document, session, messages: some };
+      const body = done === undefined ? { document: begin, ...to, id } : { document: some, id, mode: "append" };
+      const next = await send(body, o.idempotencyKey === undefined || from === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${from}` });
+      done = done === undefined ? next : { ...done, imported: done.imported + next.imported, trimmed: done.trimmed + next.trimmed };
+    }
+    return done!;
   }
 
   /** Erases all but the newest messages; system messages stay. */

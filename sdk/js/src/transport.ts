@@ -1,4 +1,5 @@
 import { NotOfShape, check, type Shape } from "./reply.js";
+import { mediaParts, unpack } from "./parts.js";
 import { errorOfProblem, errorOfStatus, LociError } from "./errors.js";
 
 /** Whose memory a client's calls are about, as far as its credential lets it choose. */
@@ -55,6 +56,8 @@ export interface Request {
   reply: Shape | "nothing";
   /** It changes something, and gets an idempotency key. */
   writes?: boolean;
+  /** A server that knows how sends bytes as they are, but for those of values with these ids. */
+  parts?: { known: string[] };
 }
 
 const identityHeaders: Record<keyof Identity, string> = {
@@ -97,7 +100,8 @@ export class Transport {
   async send<T>(r: Request, o: CallOptions = {}): Promise<T> {
     const url = this.#base + r.path + queryOf(r.query);
     const headers = new Headers(this.#headers);
-    headers.set("Accept", "application/json");
+    headers.set("Accept", r.parts ? `${mediaParts}, application/json` : "application/json");
+    if (r.parts && r.parts.known.length > 0) headers.set("If-None-Match", r.parts.known.map((id) => `"${id}"`).join(", "));
     if (r.writes) headers.set("Idempotency-Key", o.idempotencyKey === undefined ? crypto.randomUUID() : headerValue("idempotencyKey", o.idempotencyKey));
     let body: string | null = null;
     if (r.body !== undefined) {
@@ -119,10 +123,10 @@ export class Transport {
   async #attempt<T>(r: Request, url: string, init: RequestInit, timeout: number, signal?: AbortSignal): Promise<{ result?: T; error?: LociError; wait?: number }> {
     const late = AbortSignal.timeout(timeout);
     let response: Response;
-    let text: string;
+    let bytes: Buffer;
     try {
       response = await this.#fetch(url, { ...init, signal: signal ? AbortSignal.any([signal, late]) : late });
-      text = await readText(response);
+      bytes = await readBytes(response);
     } catch (cause) {
       signal?.throwIfAborted();
       if (LociError.is(cause)) return { error: cause };
@@ -131,8 +135,8 @@ export class Transport {
     }
     const { status } = response;
     const id = response.headers.get("X-Request-Id") ?? undefined;
-    if (response.ok) return accept<T>(r, status, text, id);
-    const value = parse(text);
+    if (response.ok) return accept<T>(r, response, bytes, id);
+    const value = parse(textOf(bytes));
     const error = errorOfProblem(value, status) ?? errorOfStatus(status, id);
     const again = status === 408 || status === 429 || status === 502 || status === 503 || status === 504;
     return again ? { error, wait: retryAfter(response.headers.get("Retry-After")) } : { error };
@@ -140,8 +144,14 @@ export class Transport {
 }
 
 /** What a response says, if it has the shape that the request asks for. */
-function accept<T>(r: Request, status: number, text: string, requestId: string | undefined): { result?: T; error?: LociError } {
+function accept<T>(r: Request, { status, headers }: Response, bytes: Buffer, requestId: string | undefined): { result?: T; error?: LociError } {
   try {
+    if (r.parts && headers.get("Content-Type") === mediaParts) {
+      const value = unpack(bytes);
+      check(value, r.reply as Shape);
+      return { result: value as T };
+    }
+    const text = textOf(bytes);
     if (r.reply === "nothing") {
       if (status !== 204 || text !== "") throw new NotOfShape("the reply must be empty, with the status 204");
       return { result: undefined as T };
@@ -225,9 +235,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** The text of a response in UTF-8. One that never ends is left. */
-async function readText(response: Response): Promise<string> {
-  if (!response.body) return "";
+/** The bytes of a response. One that never ends is left. */
+async function readBytes(response: Response): Promise<Buffer> {
+  if (!response.body) return Buffer.alloc(0);
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
@@ -235,7 +245,11 @@ async function readText(response: Response): Promise<string> {
     if (length > bodyLimit) throw new LociError("too_large", `the response is longer than ${bodyLimit} bytes`, { recovery: "Ask for less at once." });
     parts.push(part);
   }
-  const bytes = Buffer.concat(parts);
+  return Buffer.concat(parts);
+}
+
+/** A text in UTF-8. */
+function textOf(bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
@@ -270,4 +284,22 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     }
     signal?.addEventListener("abort", done, { once: true });
   });
+}
+
+/** Cuts values for several requests, so many of them and so many bytes of their JSON: where each part begins and ends. */
+export function parts(values: unknown[], most: number, mostBytes: number): [number, number][] {
+  const out: [number, number][] = [];
+  let bytes = 0;
+  values.forEach((value, i) => {
+    const size = Buffer.byteLength(JSON.stringify(value) ?? "");
+    const last = out.at(-1);
+    if (last === undefined || i - last[0] >= most || bytes + size > mostBytes) {
+      out.push([i, i + 1]);
+      bytes = size;
+    } else {
+      last[1] = i + 1;
+      bytes += size;
+    }
+  });
+  return out;
 }

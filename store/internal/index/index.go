@@ -20,6 +20,13 @@ import (
 // read from the store when a filter asks.
 const maxAttributes = 2 << 10
 
+// Bounds of the texts kept in memory, of facts alone, since each new one is compared with
+// those it is near to: of a record, and of a shard. Others are read from the store.
+const (
+	maxText  = 1 << 10
+	maxTexts = 16 << 20
+)
+
 // An Index holds the live records of some shards of one tenant, with vectors of one
 // space. It is not safe for concurrent changes; concurrent Match is.
 type Index struct {
@@ -42,6 +49,16 @@ func (x *Index) AddShard(key Key) {
 		x.shards[key] = newShard(key, x.space)
 		x.keys.Add(key)
 	}
+}
+
+// AddShards makes the index responsible for many shards.
+func (x *Index) AddShards(keys Keys) {
+	for _, key := range keys {
+		if x.shards[key] == nil {
+			x.shards[key] = newShard(key, x.space)
+		}
+	}
+	x.keys.AddAll(keys)
 }
 
 // HasShard reports whether the index is responsible for a shard.
@@ -98,13 +115,15 @@ func (x *Index) SetExpiry(key Key, id loci.ID, at time.Time) {
 
 // entry is what the index knows of a record beside its words and vectors.
 type entry struct {
-	record   loci.Record // without Text, Heading, Passages and Body
+	record   loci.Record // without Passages and Body, and mostly without Text and Heading
 	lazy     bool        // Attributes are left out for their size
 	passages []uint32    // in the shard, by ordinal
 	alive    bool
 	embedded bool
+	texted   bool // Text and Heading are kept
 	speaker  loci.Speaker
 	sequence uint32 // of the shard; 0: in none
+	position int64  // in the sequence
 }
 
 // passage is a part of an entry's text.
@@ -130,6 +149,7 @@ type shard struct {
 
 	livePassages int
 	totalLength  uint64 // of the passages alive
+	texts        int    // bytes of the texts kept
 
 	sequences     []sequence // by number, from 1
 	sequenceOf    map[string]uint32
@@ -149,8 +169,18 @@ func newShard(key Key, space loci.Space) *shard {
 }
 
 func (s *shard) add(r *loci.Record, codes [][]byte) {
-	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil, speaker: speakerOf(r)}
-	e.record.Text, e.record.Heading, e.record.Passages, e.record.Body = "", "", nil, nil
+	name, position := placeOf(r)
+	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil, position: position}
+	if name != "" {
+		e.speaker = speakerOf(r)
+	}
+	e.record.Passages, e.record.Body = nil, nil
+	if size := len(r.Text) + len(r.Heading); s.key.Kind == loci.KindFact && size <= maxText && s.texts+size <= maxTexts {
+		e.texted = true
+		s.texts += size
+	} else {
+		e.record.Text, e.record.Heading = "", ""
+	}
 	e.record.Namespace, e.record.Kind = s.namespace, s.key.Kind // one copy for all
 	if len(r.Attributes) > maxAttributes {
 		e.record.Attributes, e.lazy = nil, true
@@ -163,7 +193,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	}
 	number := uint32(len(s.entries))
 	s.entries = append(s.entries, e)
-	e.sequence = s.join(r, number)
+	e.sequence = s.join(name, number)
 	for i := range r.Passages {
 		p := passage{entry: number, row: -1, sequence: e.sequence}
 		p.words, p.length = s.addText(r.Searched(i), uint32(len(s.passages)))
@@ -205,6 +235,9 @@ func (s *shard) remove(id loci.ID) {
 		}
 		*p = passage{entry: number, row: -1}
 	}
+	if e.texted {
+		s.texts -= len(e.record.Text) + len(e.record.Heading)
+	}
 	left := e.sequence
 	*e = entry{}
 	s.leave(left)
@@ -233,7 +266,7 @@ func (s *shard) compact() {
 		old := e.passages
 		e.passages = nil
 		fresh.entries = append(fresh.entries, e)
-		e.sequence = fresh.join(&e.record, number)
+		e.sequence = fresh.join(s.nameOf(e.sequence), number)
 		for _, n := range old {
 			p := s.passages[n]
 			at := uint32(len(fresh.passages))
@@ -253,6 +286,6 @@ func (s *shard) compact() {
 		fresh.byID[e.record.ID] = number
 		fresh.entries[number] = e
 	}
-	fresh.livePassages, fresh.totalLength = s.livePassages, s.totalLength
+	fresh.livePassages, fresh.totalLength, fresh.texts = s.livePassages, s.totalLength, s.texts
 	*s = *fresh
 }

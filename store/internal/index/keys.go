@@ -32,6 +32,25 @@ func (k *Keys) Add(key Key) {
 	}
 }
 
+// AddAll takes in many keys: they are sorted once.
+func (k *Keys) AddAll(more Keys) {
+	if len(more) < 16 {
+		for _, key := range more {
+			k.Add(key)
+		}
+		return
+	}
+	all := append(*k, more...)
+	slices.SortFunc(all, Key.compare)
+	*k = slices.Compact(all)
+}
+
+// Has reports whether a key is there.
+func (k Keys) Has(key Key) bool {
+	_, found := slices.BinarySearchFunc(k, key, Key.compare)
+	return found
+}
+
 // Remove takes out a key.
 func (k *Keys) Remove(key Key) {
 	if i, found := slices.BinarySearchFunc(*k, key, Key.compare); found {

@@ -11,7 +11,8 @@ import (
 // prefixes, and the terms they are searched by, with where these stand.
 type lexicon struct {
 	spellings  map[string]uint32
-	vocabulary []word // by number
+	vocabulary []word           // by number
+	marks      []retrieval.Mark // of the words, for misspelt ones; see [search.mend]
 
 	terms    map[string]uint32
 	names    []string    // by term
@@ -75,9 +76,18 @@ func (l *lexicon) word(spelling string) uint32 {
 		spelling = strings.Clone(spelling) // a part of the text would keep all of it in memory
 		name, stop := retrieval.Normalize(spelling)
 		l.vocabulary = append(l.vocabulary, word{spelling: spelling, term: l.term(name), stop: stop})
+		l.marks = append(l.marks, markOf(spelling, stop))
 		l.spellings[spelling] = n
 	}
 	return n
+}
+
+// markOf is the mark of a word that another may be meant for.
+func markOf(spelling string, stop bool) retrieval.Mark {
+	if stop {
+		return 0
+	}
+	return retrieval.MarkOf(spelling)
 }
 
 // term returns the number of a term.
@@ -111,7 +121,7 @@ func (l *lexicon) removeText(words []uint32, number uint32) {
 		l.unpost(w.term, number)
 		if w.uses--; w.uses == 0 { // no word outlives the last memory that said it
 			delete(l.spellings, w.spelling)
-			*w = word{}
+			*w, l.marks[n&^overlaid] = word{}, 0
 		}
 	}
 }
@@ -146,6 +156,7 @@ func (l *lexicon) adopt(words []uint32, number uint32, old *lexicon, renumbered 
 			w.term = l.term(old.names[w.term])
 			renumbered[before] = uint32(len(l.vocabulary))
 			l.vocabulary = append(l.vocabulary, w)
+			l.marks = append(l.marks, markOf(w.spelling, w.stop))
 			l.spellings[w.spelling] = renumbered[before]
 		}
 		now := renumbered[before]

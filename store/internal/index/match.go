@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -59,6 +60,11 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	if p.Sequences {
 		if err := s.addNeighbours(hits, append(byWord, byVector...)); err != nil {
+			return nil, err
+		}
+	}
+	if p.Texts {
+		if err := s.addTexts(hits); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +159,7 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	sh := &s.shards[at.shard]
 	e := &sh.entries[at.entry]
 	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt,
-		Namespace: sh.namespace, Sequence: e.record.Sequence, Position: e.record.Position, Speaker: e.speaker}
+		Namespace: sh.namespace, Sequence: sh.nameOf(e.sequence), Position: e.position, Speaker: e.speaker}
 	s.share(sh, e, h)
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal, n := range e.passages {
@@ -219,6 +225,28 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 		})
 	}
 	return nil
+}
+
+// addTexts adds what hits say. Of a record that changed since it was indexed that is nothing.
+func (s *search) addTexts(hits map[place]*loci.Hit) error {
+	lacking := map[loci.ID]*loci.Hit{}
+	for at, h := range hits {
+		if e := &s.shards[at.shard].entries[at.entry]; e.texted {
+			h.Text, h.Heading = e.record.Text, e.record.Heading
+		} else {
+			lacking[h.ID] = h
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	records, err := s.load(slices.Collect(maps.Keys(lacking)))
+	for i := range records {
+		if h := lacking[records[i].ID]; records[i].Version == h.Version {
+			h.Text, h.Heading = records[i].Text, records[i].Heading
+		}
+	}
+	return err
 }
 
 // A signal is one way of scoring passages.

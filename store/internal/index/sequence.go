@@ -1,12 +1,14 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci"
+	sequences "github.com/loci-memory/loci/internal/sequence"
 )
 
 // A sequence is what the records of one conversation, or another list, have in common.
@@ -14,7 +16,7 @@ import (
 // what the next one answers.
 type sequence struct {
 	name    string
-	members []member // by position, then in the order they came; may name entries that are gone
+	members []member // by position, then by id; may name entries that are gone
 	gone    int      // of members
 	alive   int      // entries
 	length  uint64   // of the passages alive
@@ -23,7 +25,28 @@ type sequence struct {
 // member is an entry at its place.
 type member struct {
 	position int64
+	id       loci.ID
 	entry    uint32
+}
+
+func (m member) compare(o member) int {
+	return cmp.Or(cmp.Compare(m.position, o.position), bytes.Compare(m.id[:], o.id[:]))
+}
+
+// placeOf is where a record stands: where it says, else in the conversation that its
+// attributes name, by the time when it was made. So what was stored before memories had
+// a place has one, too.
+func placeOf(r *loci.Record) (name string, position int64) {
+	if r.Sequence != "" {
+		return r.Sequence, r.Position
+	}
+	if name = sequences.Named(r.Attributes); name == "" && r.Kind == loci.KindEpisode {
+		name = sequences.Named(r.Body)
+	}
+	if name == "" {
+		return "", 0
+	}
+	return name, sequences.At(r.CreatedAt)
 }
 
 // speakers are the names that chats give to the two sides.
@@ -36,9 +59,6 @@ var speakers = map[string]loci.Speaker{
 // speakerOf finds out who speaks in a record: its attributes say so, or its text begins
 // with a name such as "user:".
 func speakerOf(r *loci.Record) loci.Speaker {
-	if r.Sequence == "" {
-		return loci.SpeakerUnknown
-	}
 	if len(r.Attributes) > 0 {
 		var said struct {
 			Role any `json:"role"`
@@ -58,19 +78,27 @@ func speakerOf(r *loci.Record) loci.Speaker {
 	return loci.SpeakerUnknown
 }
 
-// join puts an entry at its place in its sequence and returns the number of the
-// sequence; 0: the record is in none.
-func (s *shard) join(r *loci.Record, entry uint32) uint32 {
-	if r.Sequence == "" {
+// nameOf is the name of a sequence; "" of 0.
+func (s *shard) nameOf(sequence uint32) string {
+	if sequence == 0 {
+		return ""
+	}
+	return s.sequences[sequence].name
+}
+
+// join puts an entry at its place in a sequence and returns the number of the
+// sequence; 0: it is in none.
+func (s *shard) join(name string, entry uint32) uint32 {
+	if name == "" {
 		return 0
 	}
-	n, ok := s.sequenceOf[r.Sequence]
+	n, ok := s.sequenceOf[name]
 	if !ok {
 		if len(s.sequences) == 0 {
 			s.sequences = append(s.sequences, sequence{}) // 0 stands for none
 		}
 		n = uint32(len(s.sequences))
-		s.sequences = append(s.sequences, sequence{name: s.entries[entry].record.Sequence})
+		s.sequences = append(s.sequences, sequence{name: strings.Clone(name)})
 		s.sequenceOf[s.sequences[n].name] = n
 	}
 	q := &s.sequences[n]
@@ -78,15 +106,21 @@ func (s *shard) join(r *loci.Record, entry uint32) uint32 {
 		s.liveSequences++
 	}
 	q.alive++
-	q.put(member{r.Position, entry})
+	q.put(s.memberOf(entry))
 	return n
 }
 
-// put inserts a member; most come last.
+func (s *shard) memberOf(entry uint32) member {
+	e := &s.entries[entry]
+	return member{e.position, e.record.ID, entry}
+}
+
+// put inserts a member; most come last. Where one stands depends on its record alone, so
+// it is the same in every store and process. One that is gone may have the same place.
 func (q *sequence) put(m member) {
 	at := len(q.members)
-	if at > 0 && q.members[at-1].position > m.position {
-		at, _ = slices.BinarySearchFunc(q.members, m.position+1, func(o member, position int64) int { return cmp.Compare(o.position, position) })
+	if at > 0 && q.members[at-1].compare(m) > 0 {
+		at, _ = slices.BinarySearchFunc(q.members, m, member.compare)
 	}
 	q.members = slices.Insert(q.members, at, m)
 }
@@ -120,8 +154,8 @@ func (s *shard) around(entry uint32, visit func(distance int, entry uint32)) {
 		return
 	}
 	members := s.sequences[e.sequence].members
-	at, _ := slices.BinarySearchFunc(members, e.record.Position, func(o member, position int64) int { return cmp.Compare(o.position, position) })
-	for at < len(members) && members[at].entry != entry { // of several at one position
+	at, _ := slices.BinarySearchFunc(members, s.memberOf(entry), member.compare)
+	for at < len(members) && members[at].entry != entry { // behind one that is gone
 		at++
 	}
 	for _, step := range []int{-1, 1} {

@@ -62,22 +62,24 @@ func (s *search) scoreWords(p loci.Probe) error {
 		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}
 	lists := make([][]posting, len(s.shards))
+	unheard := []retrieval.QueryWord(nil)
 	for _, w := range q.Words {
-		for i, sh := range s.shards {
-			lists[i] = nil
-			if t, ok := sh.terms[w.Term]; ok {
-				lists[i] = sh.postings[t]
-			}
+		holders := s.listWord(lists, append([]string{w.Term}, w.Or...))
+		switch {
+		case holders > 0 || w.Spelling == "" && !w.Optional || p.Quick:
+			s.addLists(lists, holders, w.Weight, w.Weight)
+		case w.Spelling != "":
+			unheard = append(unheard, w)
 		}
-		s.addLists(lists, s.holders(w.Term), w.Weight)
 	}
+	s.mend(unheard, lists, p.Corrected)
 	for _, prefix := range q.Prefixes {
 		holders := 0
 		for i, sh := range s.shards {
 			lists[i] = sh.withPrefix(prefix)
 			holders += len(lists[i])
 		}
-		s.addLists(lists, holders, 1)
+		s.addLists(lists, holders, 1, 1)
 	}
 	for _, phrase := range q.Phrases {
 		holders := 0
@@ -85,7 +87,7 @@ func (s *search) scoreWords(p loci.Probe) error {
 			lists[i] = sh.withPhrase(phrase)
 			holders += len(lists[i])
 		}
-		s.addLists(lists, holders, 1)
+		s.addLists(lists, holders, 1, 1)
 		if err := s.restrict(phrase, lists); err != nil {
 			return err
 		}
@@ -134,10 +136,64 @@ func (s *search) rarest(words []retrieval.QueryWord) (rare []retrieval.QueryWord
 	return rare[:min(len(rare), loci.QuickWords)]
 }
 
-// addLists adds the scores of a term, whose postings are given by shard.
-func (s *search) addLists(lists [][]posting, holders int, weight float64) {
+// listWord puts the postings of a word, which has several terms, into lists, by shard, and
+// counts the passages.
+func (s *search) listWord(lists [][]posting, terms []string) (holders int) {
+	for i, sh := range s.shards {
+		lists[i] = nil
+		for _, term := range terms {
+			t, ok := sh.terms[term]
+			if !ok {
+				continue
+			}
+			if lists[i] == nil {
+				lists[i] = sh.postings[t]
+				holders += int(sh.holders[t])
+				continue
+			}
+			holders -= alive(lists[i])
+			lists[i] = union(lists[i], sh.postings[t])
+			holders += len(lists[i])
+		}
+	}
+	return holders
+}
+
+// alive counts the postings that are not removed.
+func alive(list []posting) (n int) {
+	for _, p := range list {
+		if p.count > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// union merges two lists of postings; a passage of both has the greater count.
+func union(a, b []posting) []posting {
+	out := make([]posting, 0, len(a)+len(b))
+	for len(a) > 0 || len(b) > 0 {
+		var p posting
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].passage < b[0].passage:
+			p, a = a[0], a[1:]
+		case len(a) == 0 || b[0].passage < a[0].passage:
+			p, b = b[0], b[1:]
+		default:
+			p, a, b = posting{a[0].passage, max(a[0].count, b[0].count)}, a[1:], b[1:]
+		}
+		if p.count > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// addLists adds the scores of a term, whose postings are given by shard. asked is what the
+// query would give it if it were spelled as there.
+func (s *search) addLists(lists [][]posting, holders int, weight, asked float64) {
 	inPassages := weight * rareness(s.passages, float64(holders))
-	s.ideal += inPassages
+	s.ideal += asked * rareness(s.passages, float64(holders))
 	for i := range s.shards {
 		s.shards[i].addList(lists[i], inPassages, s.average)
 	}
@@ -149,7 +205,7 @@ func (s *search) addLists(lists [][]posting, holders int, weight float64) {
 		speaking += s.shards[i].countSequences(lists[i])
 	}
 	inContexts := weight * rareness(s.sequences, float64(speaking))
-	s.contextIdeal += inContexts
+	s.contextIdeal += asked * rareness(s.sequences, float64(speaking))
 	for i := range s.shards {
 		s.shards[i].addContexts(inContexts, s.averageContext)
 	}

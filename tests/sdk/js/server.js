@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 
 const loci = process.env.LOCI_BINARY ?? resolve(import.meta.dirname, "../../../bin/loci");
 
-/** A server on a store of its own. `stop` ends it, `restart` starts it anew on the same store and address. */
+/** A server on a store of its own. `stop` ends it, `restart` starts it again on the same store and address. */
 export async function startServer({ scopes = "read,write,delete,delegate", tools = "notes,facts", env = {} } = {}) {
   const directory = mkdtempSync(join(tmpdir(), "loci-sdk-"));
   const server = { url: "", process: undefined };

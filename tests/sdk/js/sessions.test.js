@@ -91,6 +91,11 @@ describe("sessions", () => {
     await other.sessions.import(document, { id: "copy", mode: "append" });
     expect((await all("copy", {}, other)).map((m) => m.seq)).toEqual([1, 2, 3, 4]);
     document.messages[1].data = 7;
+    const long = Array.from({ length: 5001 }, (_, i) => ({ role: "user", content: `${i}` }));
+    expect(await other.sessions.import(long, { id: "long" }, { idempotencyKey: "long" })).toMatchObject({ session_id: "long", imported: 5001, replaced: 0, trimmed: 0 });
+    expect(await other.sessions.import(long, { id: "long", mode: "replace" })).toMatchObject({ imported: 5001, replaced: 5001 });
+    expect((await other.sessions.history("long", { last: 2 })).messages.map(({ seq, data }) => [seq, data.content])).toEqual([[5000, "4999"], [5001, "5000"]]);
+    await other.sessions.clear("long");
     await expect(other.sessions.import(document, { id: "bad" })).rejects.toMatchObject({ code: "invalid" });
     expect(await all("copy", {}, other)).toHaveLength(4);
   });
@@ -274,7 +279,7 @@ describe("a conversation of the AI SDK", () => {
     expect((await all("ai-files")).slice(2).map((m) => [m.data.tool_call_id, m.data.status])).toEqual([["1", "success"], ["2", "error"]]);
   });
 
-  it("begins anew when the memory fails, and says so", async () => {
+  it("begins again when the memory fails, and says so", async () => {
     const heard = [];
     const talk = conversation({ client: down, sessionId: "x", onError: (e) => heard.push(e.code) });
     expect(await talk.load()).toEqual({ messages: [], loaded: false });

@@ -266,3 +266,28 @@ def test_both_clients_are_one():
 def test_the_client_needs_no_framework():
     code = "import sys, loci_memory; sys.exit(any(m.split('.')[0] in ('langchain_core', 'langgraph', 'agents', 'pydantic') for m in sys.modules))"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def imported(n):
+    return 200, {}, json.dumps({"session_id": "s", "imported": n, "replaced": 0, "trimmed": 1})
+
+
+def test_long_imports_are_several_with_keys_of_their_own():
+    messages = [{"type": "human", "data": {"content": str(i)}} for i in range(10_001)]
+    document = {"format": "loci.session", "version": 1, "session": {"id": "s", "last_seq": 20_000, "metadata": {"a": 1}}, "messages": messages}
+    with Flaky(*map(imported, (5000, 5000, 1))) as flaky:
+        done = Loci(flaky.url).sessions.import_document(document, mode="replace", idempotency_key="k")
+    assert done == {"session_id": "s", "imported": 10_001, "replaced": 0, "trimmed": 3}
+    first, second, third = [json.loads(body) for *_, body in flaky.asked]
+    assert [key for _, _, key, _ in flaky.asked] == ["k", "k:5000", "k:10000"]
+    assert first["mode"] == "replace" and first["document"]["session"] == {"id": "s", "metadata": {"a": 1}} and first["document"]["messages"] == messages[:5000]
+    assert (second["mode"], second["id"], second["document"]) == ("append", "s", messages[5000:10_000])
+    assert (third["mode"], third["id"], third["document"]) == ("append", "s", messages[10_000:])
+    with Flaky(imported(5000), imported(1)) as flaky:
+        Loci(flaky.url).sessions.import_document(messages[:5001])
+    one, other = [json.loads(body) for *_, body in flaky.asked]
+    assert len(one["document"]) == 5000 and one["id"] == other["id"] and len(one["id"]) == 36 and "mode" not in one and other["mode"] == "append"
+    large = [{"role": "user", "content": "é" * 500_000}] * 4  # three of them are 3 MB
+    with Flaky(imported(3), imported(1)) as flaky:
+        assert Loci(flaky.url).sessions.import_document(large, id="s")["imported"] == 4
+    assert [len(json.loads(body)["document"]) for *_, body in flaky.asked] == [3, 1]

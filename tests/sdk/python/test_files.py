@@ -8,7 +8,7 @@ from conftest import Server
 
 from loci_memory import AsyncLoci, Loci, LociError
 
-# As R5 has it, but for the commands of the tool that only reads.
+# As R5 has it, except for the commands of the tool that only reads.
 TOOLS = [("T1", {"name": "memory_readonly", "description": "Read-only memory tool", "title": "Mem Read", "commands": ["read", "list"]}),
          ("T2", {"name": "memory_write", "description": "Write memory tool", "title": "Mem Write"})]  # fmt: skip
 GRAPH = {

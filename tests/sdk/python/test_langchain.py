@@ -37,8 +37,8 @@ def test_a_history_keeps_messages_and_forgets_them(url, user):
     assert [m.content for m in LociChatMessageHistory("s", url, user=user, limit=2).messages] == ["and?", "that is all"]
     history.add_message(RemoveMessage("a"))
     assert [m.type for m in history.messages] == ["system", "human", "tool", "ai", "human", "ai"]
-    history.add_messages([RemoveMessage("__remove_all__"), HumanMessage("anew")])
-    assert history.messages == [HumanMessage("anew")]
+    history.add_messages([RemoveMessage("__remove_all__"), HumanMessage("new")])
+    assert history.messages == [HumanMessage("new")]
     history.clear()
     history.clear()
     assert history.messages == []

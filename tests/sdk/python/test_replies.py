@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from loci_memory import AsyncLoci, Loci, LociError, aremember, remember
-from loci_memory.aio import checkpoints, client, items, notes, sessions, tools
+from loci_memory.aio import agents, checkpoints, client, files, items, memories, notes, sessions, tools
 from loci_memory.langchain import LociChatMessageHistory, create_manage_memory_tool, create_search_memory_tool, from_stored
 from loci_memory.langgraph import LociSaver, LociStore
 from loci_memory.openai_agents import LociSession
@@ -81,13 +81,15 @@ ARGUMENTS = {
     "namespace": ("n",), "key": "k", "value": {"a": 1}, "id": "x", "content": "text", "messages": [{"role": "user", "content": "x"}],
     "document": {"format": "loci.session", "version": 1, "messages": []}, "max_messages": 5, "query": "q", "topic": "t", "prompt": "p", "name": "tool",
     "context_tokens": 1000, "checkpoint": {"thread_id": "t"}, "thread_id": "t", "checkpoint_id": "c", "writes": [], "target_thread_id": "u",
+    "path": "/a", "old_content": "a", "target_path": "/b", "version": 1, "agent": "A", "type": "related_to", "to": "y",
     "thread_ids": ["t"], "run_ids": ["r"], "operations": [{"op": "get", "namespace": ["n"], "key": "k"}],
 }  # fmt: skip
 GROUPS = {
     "": client.AsyncLoci, "sessions": sessions.AsyncSessions, "items": items.AsyncItems, "notes": notes.AsyncNotes,
-    "tools": tools.AsyncTools, "checkpoints": checkpoints.AsyncCheckpoints,
+    "tools": tools.AsyncTools, "checkpoints": checkpoints.AsyncCheckpoints, "files": files.AsyncFiles,
+    "agents": agents.AsyncAgents, "connectors": agents.AsyncConnectors, "memories": memories.AsyncMemories,
 }  # fmt: skip
-NOT_REQUESTS = {"with_options", "for_call", "run", "aclose", "close"}
+NOT_REQUESTS = {"tree", "with_options", "for_call", "run", "aclose", "close"}
 
 
 def requests():

@@ -6,6 +6,7 @@ import json
 import operator
 from typing import Annotated, TypedDict
 
+import httpx
 import pytest
 from langgraph.checkpoint.base import WRITES_IDX_MAP, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
@@ -204,3 +205,58 @@ def test_a_thread_of_another_language_is_refused_with_a_sentence(memory):
         with pytest.raises(LociError, match="another language or another serializer wrote this thread") as refused:
             saver.get_tuple({"configurable": {"thread_id": thread}})
         assert refused.value.code == "unsupported" and refused.value.recovery
+
+
+class Watching(httpx.HTTPTransport):
+    """Notes the length and the media type of each checkpoint that comes; an old server knows JSON alone."""
+
+    def __init__(self, old=False):
+        super().__init__()
+        self.old, self.came = old, []
+
+    def handle_request(self, request):
+        if self.old:
+            request.headers["Accept"] = "application/json"
+        response = super().handle_request(request)
+        if request.url.path.endswith("/get"):
+            response.read()
+            self.came.append((response.headers["Content-Type"], len(response.content)))
+        return response
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_what_did_not_change_is_not_sent_again(url, user, old):
+    """A large value comes once, as bytes; a server that does not know how sends JSON, which means the same."""
+    watching = Watching(old)
+    saver = LociSaver(client=Loci(url, user=user, transport=watching))
+    plain = LociSaver(url, user=user)
+    config, version = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, saver.get_next_version(None, None)
+    for step in range(3):
+        versions = {"large": version, "step": saver.get_next_version(str(step), None)}
+        values = {"large": "x" * 100_000, "step": step}
+        new = versions if step == 0 else {"step": versions["step"]}
+        config = saver.put(config, {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}, {"step": step}, new)
+        saver.put_writes(config, [(TASKS, f"sent {step}"), ("step", step)], "task")
+        for _ in range(2):
+            found = saver.get_tuple({"configurable": {"thread_id": "t"}})
+            assert found == plain.get_tuple({"configurable": {"thread_id": "t"}}) == next(iter(plain.list({"configurable": {"thread_id": "t"}})))
+            assert found.checkpoint["channel_values"]["large"] == values["large"]
+            assert found.checkpoint["channel_values"].get(TASKS) == ([f"sent {step - 1}"] if step else None)
+    if old:
+        assert {kind for kind, _ in watching.came} == {"application/json"}
+    else:
+        assert {kind for kind, _ in watching.came} == {"application/vnd.loci.parts"} and len(watching.came) == 6
+        assert watching.came[0][1] < 102_000 and max(length for _, length in watching.came[1:]) < 3_000
+    saver.delete_thread("t")
+    assert saver.get_tuple({"configurable": {"thread_id": "t"}}) is None and saver._kept.known("t", "") == {}
+
+
+@pytest.mark.parametrize("body", [b"", b"\0\0", b"\0\0\0\x02{}", b"\0\0\0\x63{}", b"\0\0\0\x02[]", b"\0\0\0\x02{x", b"\0\0\0\x01\xff"])
+def test_half_a_reply_in_parts_is_an_error(body):
+    def answer(_):
+        return httpx.Response(200, content=body, headers={"Content-Type": "application/vnd.loci.parts"})
+
+    saver = LociSaver(client=Loci("http://127.0.0.1:1", transport=httpx.MockTransport(answer)))
+    with pytest.raises(LociError) as refused:
+        saver.get_tuple({"configurable": {"thread_id": "t"}})
+    assert refused.value.code == "unsupported"

@@ -13,9 +13,11 @@ import {
   type PendingWrite,
   type SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
-import type { CheckpointWrite, StoredCheckpoint, TypedValue } from "../checkpoints.js";
+import type { CheckpointWrite, FetchedCheckpoint, FetchedWrite, TypedValue } from "../checkpoints.js";
 import type { LociClient } from "../client.js";
 import { LociError } from "../errors.js";
+import type { FetchedValue } from "../parts.js";
+import { Kept } from "./kept.js";
 import { filterable } from "./metadata.js";
 
 const pageSize = 100; // checkpoints of one request of a list
@@ -30,6 +32,7 @@ const emptyType = "empty"; // says that a channel holds nothing
  */
 export class LociSaver extends BaseCheckpointSaver {
   readonly #client: LociClient;
+  readonly #kept = new Kept();
 
   constructor(client: LociClient, serde?: SerializerProtocol) {
     super(serde);
@@ -40,11 +43,13 @@ export class LociSaver extends BaseCheckpointSaver {
     const thread = config.configurable?.thread_id;
     if (thread === undefined) return undefined;
     const id = getCheckpointId(config);
-    const found = await this.#client.checkpoints.get(
-      { thread_id: thread, checkpoint_ns: config.configurable?.checkpoint_ns ?? "", ...(id ? { checkpoint_id: id } : {}) },
-      call(config),
-    );
-    return found && this.#tuple(found, config);
+    const namespace: string = config.configurable?.checkpoint_ns ?? "";
+    const known = this.#kept.known(String(thread), namespace);
+    const place = { thread_id: thread, checkpoint_ns: namespace, ...(id ? { checkpoint_id: id } : {}) };
+    const found = await this.#client.checkpoints.fetch(place, [...known.keys()], call(config));
+    if (!found) return undefined;
+    this.#kept.complete(found, known);
+    return this.#tuple(found, config);
   }
 
   /** Lists checkpoints: those of one thread by id, the greatest first; those of all threads by when they were stored. */
@@ -66,7 +71,7 @@ export class LociSaver extends BaseCheckpointSaver {
         },
         call(config),
       );
-      for (const found of page.checkpoints) yield this.#tuple(found, config);
+      for (const found of page.checkpoints) yield this.#tuple({ ...found, channel_values: found.channel_values ?? {} }, config);
       left -= page.checkpoints.length;
       cursor = page.next_cursor;
       if (cursor === undefined) return;
@@ -118,6 +123,7 @@ export class LociSaver extends BaseCheckpointSaver {
   }
 
   async deleteThread(threadId: string): Promise<void> {
+    this.#kept.forget(threadId);
     await this.#client.checkpoints.prune([threadId], "delete");
   }
 
@@ -141,18 +147,18 @@ export class LociSaver extends BaseCheckpointSaver {
     return { type, data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64") };
   }
 
-  async #load(value: TypedValue): Promise<unknown> {
+  async #load({ type, data = "" }: FetchedValue): Promise<unknown> {
     try {
-      return await this.serde.loadsTyped(value.type, new Uint8Array(Buffer.from(value.data, "base64")));
+      return await this.serde.loadsTyped(type, typeof data === "string" ? new Uint8Array(Buffer.from(data, "base64")) : data);
     } catch (cause) {
-      throw new LociError("unsupported", `another language or another serializer wrote this thread: it holds a value of the type ${value.type}`, {
+      throw new LociError("unsupported", `another language or another serializer wrote this thread: it holds a value of the type ${type}`, {
         cause,
         recovery: "Read it with the program that wrote it, or take another thread_id.",
       });
     }
   }
 
-  async #tuple(found: StoredCheckpoint, config: RunnableConfig): Promise<CheckpointTuple> {
+  async #tuple(found: FetchedCheckpoint, config: RunnableConfig): Promise<CheckpointTuple> {
     const { thread_id, checkpoint_ns = "", checkpoint_id, parent_checkpoint_id: parent } = found;
     const [checkpoint, metadata, pendingWrites, values] = await Promise.all([
       this.#load(found.checkpoint) as Promise<Checkpoint>,
@@ -171,15 +177,19 @@ export class LociSaver extends BaseCheckpointSaver {
     };
   }
 
-  #writes(writes: CheckpointWrite[]): Promise<[string, string, unknown][]> {
+  #writes(writes: FetchedWrite[]): Promise<[string, string, unknown][]> {
     return Promise.all(writes.map(async (w): Promise<[string, string, unknown]> => [w.task_id, w.channel, await this.#load(w.value)]));
   }
 
   /** Before version 4 of the format, what a step sent to tasks was among the writes of the parent. */
-  async #migrateSends(checkpoint: Checkpoint, found: StoredCheckpoint, config: RunnableConfig): Promise<void> {
+  async #migrateSends(checkpoint: Checkpoint, found: FetchedCheckpoint, config: RunnableConfig): Promise<void> {
     const { thread_id, checkpoint_ns = "", parent_checkpoint_id: parent } = found;
-    const { checkpoints } = await this.#client.checkpoints.list({ thread_id, checkpoint_ns, checkpoint_id: parent!, values: false, limit: 1 }, call(config));
-    const sent = (checkpoints[0]?.pending_writes ?? []).filter((w) => w.channel === TASKS);
+    let sends = found.sends;
+    if (!sends) {
+      const { checkpoints } = await this.#client.checkpoints.list({ thread_id, checkpoint_ns, checkpoint_id: parent!, values: false, limit: 1 }, call(config));
+      sends = checkpoints[0]?.pending_writes ?? [];
+    }
+    const sent = sends.filter((w) => w.channel === TASKS);
     checkpoint.channel_values[TASKS] = (await this.#writes(sent)).map(([, , value]) => value);
     const versions = Object.values(checkpoint.channel_versions);
     checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);

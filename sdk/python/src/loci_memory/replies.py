@@ -532,6 +532,43 @@ class Checkpoint(_Checkpoint, total=False):
     channel_versions: dict[str, str]
 
 
+class FetchedTyped(TypedDict, total=False):
+    """A value as bytes, or in base64 from a server that sends no parts."""
+
+    type: str
+    data: Any
+    id: str  # what has one never changes
+
+
+class _FetchedWrite(TypedDict):
+    task_id: str
+    channel: str
+    value: FetchedTyped
+
+
+class FetchedWrite(_FetchedWrite, total=False):
+    task_path: str
+    idx: int
+
+
+class _FetchedCheckpoint(TypedDict):
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    checkpoint: FetchedTyped
+    metadata: JSON
+    channel_values: dict[str, FetchedTyped]
+    pending_writes: list[FetchedWrite]
+    created_at: str
+
+
+class FetchedCheckpoint(_FetchedCheckpoint, total=False):
+    parent_checkpoint_id: str
+    format: int
+    metadata_typed: FetchedTyped
+    sends: list[FetchedWrite]  # of the parent, to its tasks; absent from a server that sends no parts
+
+
 class Copied(TypedDict):
     copied: int
 

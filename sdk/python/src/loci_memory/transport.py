@@ -20,6 +20,7 @@ import httpx
 
 from loci_memory.calls import Call
 from loci_memory.calls.form import NotOfForm, checked
+from loci_memory.calls.parts import MEDIA, unpack
 from loci_memory.errors import LociError, error_of
 
 DEFAULT_URL = "http://127.0.0.1:7437"
@@ -119,6 +120,10 @@ class _Sending(Generic[T]):
         if call.once:
             key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
             headers["Idempotency-Key"] = _header("idempotency_key", key)
+        if call.parts:
+            headers["Accept"] = f"{MEDIA}, application/json".encode()
+        if call.known:
+            headers["If-None-Match"] = ", ".join(f'"{id}"' for id in call.known).encode()
         content = None
         if call.body is not None:
             headers["Content-Type"] = b"application/json"
@@ -208,6 +213,8 @@ class _Answer:
         if not self.body:
             raise NotOfForm("the reply is empty")
         try:
+            if self.headers.get("Content-Type") == MEDIA:
+                return checked(unpack(self.body), form)
             return checked(json.loads(self.body, parse_constant=_no_number), form)
         except RecursionError as err:
             raise NotOfForm("the reply nests too deep") from err

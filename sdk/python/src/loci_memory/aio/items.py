@@ -24,10 +24,12 @@ class AsyncItems:
         *,
         index: Sequence[str] | None = None,
         ttl: float | None = None,
+        created_at: str | None = None,
         idempotency_key: str | None = None,
     ) -> None:
-        """Stores a JSON object under a key. `index` names the paths that are searched (an empty list: none); `ttl` is in minutes."""
-        await self._transport.run(items.put(namespace, key, value, index, ttl), idempotency_key=idempotency_key)
+        """Stores a JSON object under a key. `index` names the paths that are searched (an empty list: none); `ttl` is in minutes;
+        `created_at` is when a new item was made, such as 2025-08-30T10:00:00Z."""
+        await self._transport.run(items.put(namespace, key, value, index, ttl, created_at), idempotency_key=idempotency_key)
 
     async def get(self, namespace: Sequence[str], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """Reads an item; None: there is none. Reading moves the expiry unless `refresh_ttl` is False."""
@@ -63,5 +65,5 @@ class AsyncItems:
         return await self._transport.run(items.namespaces(prefix, suffix, max_depth, limit, offset))
 
     async def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[Outcome]:
-        """Does up to 1000 operations at once; one that fails has an error in its result and keeps no other from being done."""
+        """Does up to 250 operations at once, of 2 MiB together; one that fails has an error in its result and keeps no other from being done."""
         return await self._transport.run(items.batch(operations), idempotency_key=idempotency_key)

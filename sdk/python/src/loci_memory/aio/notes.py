@@ -18,10 +18,20 @@ class AsyncNotes:
         self._transport = transport
 
     async def save(
-        self, content: str, *, tags: Sequence[str] | None = None, metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
+        self,
+        content: str,
+        *,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        created_at: str | None = None,
+        sequence: str | None = None,
+        position: int | None = None,
+        idempotency_key: str | None = None,
     ) -> SavedNote:
-        """Saves a note. One that is remembered already is confirmed instead."""
-        return await self._transport.run(memories.save_note(content, tags, metadata), idempotency_key=idempotency_key)
+        """Saves a note. One that is remembered already is confirmed instead. `created_at` is when it was said, such as 2025-08-30T10:00:00Z;
+        `sequence` is the conversation it is a part of, and `position` its place there (absent: behind what was saved before)."""
+        call = memories.save_note(content, tags, metadata, created_at, sequence, position)
+        return await self._transport.run(call, idempotency_key=idempotency_key)
 
     async def page(
         self, *, tag: Sequence[str] | None = None, history: bool | None = None, limit: int | None = None, cursor: str | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from json import dumps
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -40,7 +41,8 @@ class Call(Generic[T]):
 
     It may be sent again when no reply came. One with `once` needs an idempotency key for
     that, since a second time would change more than the first; `fragile` ones are not sent
-    again at all. Of an `optional` thing None is read where there is none.
+    again at all. Of an `optional` thing None is read where there is none. Where `parts` are
+    asked for, a server that knows them sends bytes as they are, but for those of `known` ids.
     """
 
     method: str
@@ -52,11 +54,26 @@ class Call(Generic[T]):
     once: bool = False
     fragile: bool = False
     optional: bool = False
+    parts: bool = False
+    known: tuple[str, ...] = ()
 
 
 def given(**fields: Any) -> JSON:
     """The fields that are not None: an absent field has the server's default."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def parts(values: Sequence[Any], most: int, most_bytes: int) -> list[slice]:
+    """Cuts values for several requests: so many of them, and so many bytes of their JSON."""
+    cuts: list[slice] = []
+    start = total = 0
+    for i, value in enumerate(values):
+        size = len(dumps(value, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass"))
+        if i > start and (i - start == most or total + size > most_bytes):
+            cuts.append(slice(start, i))
+            start, total = i, 0
+        total += size
+    return [*cuts, slice(start, len(values))] if start < len(values) else cuts
 
 
 def segment(field: str, value: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, field, given, nothing
-from loci_memory.replies import Checkpoint, CheckpointPage, Copied, Erased
+from loci_memory.replies import Checkpoint, CheckpointPage, Copied, Erased, FetchedCheckpoint
 
 
 def put(checkpoint: Mapping[str, Any]) -> Call[None]:
@@ -21,6 +21,12 @@ def put_writes(thread_id: str, checkpoint_ns: str, checkpoint_id: str, writes: S
 def get(thread_id: str, checkpoint_ns: str, checkpoint_id: str | None) -> Call[Checkpoint | None]:
     body = given(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
     return Call("POST", "/v1/checkpoints/get", Checkpoint, body, optional=True)
+
+
+def fetch(thread_id: str, checkpoint_ns: str, checkpoint_id: str | None, known: tuple[str, ...] = ()) -> Call[FetchedCheckpoint | None]:
+    """`get` with bytes as they are, where the server knows how: those of values whose ids are known are not sent."""
+    body = given(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
+    return Call("POST", "/v1/checkpoints/get", FetchedCheckpoint, body, optional=True, parts=True, known=known)
 
 
 def page(fields: JSON) -> Call[CheckpointPage]:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loci_memory.calls.call import Call, field, given, nothing
+from loci_memory.calls.call import Call, field, given, nothing, parts
 from loci_memory.calls.form import NotOfForm
 from loci_memory.replies import BatchResults, Item, Items, Namespaces, Outcome
 
 
-def put(namespace: Sequence[str], key: str, value: Mapping[str, Any], index: Sequence[str] | None, ttl: float | None) -> Call[None]:
-    body = given(namespace=list(namespace), key=key, value=dict(value), index=None if index is None else list(index), ttl=ttl)
+def put(
+    namespace: Sequence[str],
+    key: str,
+    value: Mapping[str, Any],
+    index: Sequence[str] | None,
+    ttl: float | None,
+    created_at: str | None = None,
+) -> Call[None]:
+    paths = None if index is None else list(index)
+    body = given(namespace=list(namespace), key=key, value=dict(value), index=paths, ttl=ttl, created_at=created_at)
     return Call("PUT", "/v1/items", None, body, read=nothing, once=True)
 
 
@@ -36,6 +44,15 @@ def namespaces(
 ) -> Call[list[tuple[str, ...]]]:
     body = given(prefix=_labels(prefix), suffix=_labels(suffix), max_depth=max_depth, limit=limit, offset=offset)
     return Call("POST", "/v1/items/namespaces", Namespaces, body, read=lambda reply: [tuple(labels) for labels in reply["namespaces"]])
+
+
+OPERATIONS = 250  # of one batch, and their bytes, with room below what the server takes
+BYTES = 3 << 19
+
+
+def batches(operations: Sequence[Mapping[str, Any]]) -> list[slice]:
+    """The requests that operations come to."""
+    return parts(operations, OPERATIONS, BYTES)
 
 
 def batch(operations: Sequence[Mapping[str, Any]]) -> Call[list[Outcome]]:

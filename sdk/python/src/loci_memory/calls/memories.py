@@ -38,8 +38,16 @@ def call_tool(name: str, arguments: Mapping[str, Any]) -> Call[ToolReply]:
     return Call("POST", "/v1/tools/" + segment("name", name), ToolReply, dict(arguments), once=True)
 
 
-def save_note(content: str, tags: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> Call[SavedNote]:
-    return Call("POST", "/v1/notes", SavedNote, _note(content, tags, metadata), once=True)
+def save_note(
+    content: str,
+    tags: Sequence[str] | None,
+    metadata: Mapping[str, Any] | None,
+    created_at: str | None = None,
+    sequence: str | None = None,
+    position: int | None = None,
+) -> Call[SavedNote]:
+    body = {**_note(content, tags, metadata), **given(created_at=created_at, sequence=sequence, position=position)}
+    return Call("POST", "/v1/notes", SavedNote, body, once=True)
 
 
 def list_notes(query: JSON) -> Call[NotePage]:

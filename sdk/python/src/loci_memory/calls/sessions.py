@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
-from loci_memory.calls.call import JSON, Call, given, segment
+from loci_memory.calls.call import JSON, Call, given, parts, segment
 from loci_memory.replies import (
     Appended,
     Cleared,
@@ -23,6 +24,8 @@ from loci_memory.replies import (
 )
 
 BATCH = 1000  # messages of one append, as the server takes them
+PART = 5000  # messages of one import, and their bytes, with room below what the server takes
+PART_BYTES = 3 << 20
 
 
 def create(id: str | None, metadata: Mapping[str, Any] | None, max_messages: int | None, timeout_seconds: int | None) -> Call[Session]:
@@ -77,6 +80,29 @@ def export(id: str) -> Call[SessionDocument]:
 def import_document(document: Mapping[str, Any] | Sequence[Mapping[str, Any]], id: str | None, mode: str | None) -> Call[Imported]:
     form = dict(document) if isinstance(document, Mapping) else list(document)
     return Call("POST", "/v1/sessions/import", Imported, given(document=form, id=id, mode=mode), once=True)
+
+
+def imports(
+    document: Mapping[str, Any] | Sequence[Mapping[str, Any]], id: str | None, mode: str | None, key: str | None
+) -> list[tuple[Call[Imported], str | None]]:
+    """The imports that a document comes to, each with its idempotency key."""
+    whole = document if isinstance(document, Mapping) else {}
+    messages = whole.get("messages") if whole else document
+    cuts = parts(messages, PART, PART_BYTES) if isinstance(messages, Sequence) else []
+    if not isinstance(messages, Sequence) or len(cuts) < 2:
+        return [(import_document(document, id, mode), key)]
+    session = whole.get("session") or {}
+    id = id or session.get("id") or str(uuid4())
+    begin: Any = list(messages[cuts[0]])
+    if whole:  # the numbers go on behind those of the first part
+        begin = {**whole, "messages": begin, "session": {name: value for name, value in session.items() if name != "last_seq"}}
+    rest = [(import_document(messages[cut], id, "append"), f"{key}:{cut.start}" if key else None) for cut in cuts[1:]]
+    return [(import_document(begin, id, mode), key), *rest]
+
+
+def imported(done: Sequence[Imported]) -> Imported:
+    """What the imports of a document have done."""
+    return {**done[0], "imported": sum(one["imported"] for one in done), "trimmed": sum(one["trimmed"] for one in done)}
 
 
 def trim(id: str, max_messages: int) -> Call[Trimmed]:

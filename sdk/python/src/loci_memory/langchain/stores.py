@@ -15,8 +15,6 @@ from loci_memory.replies import Item, Outcome
 from loci_memory.sync.client import Loci
 
 V = TypeVar("V")
-_OPERATIONS = 1000  # of one request, and its bytes, with room below what the server takes
-_BYTES = 3 << 20
 _PAGE = 1000  # keys
 _FURTHEST = 10_000  # keys that a list passes over
 
@@ -138,17 +136,8 @@ class LociKeyValueStore(_Store[Union[JSON, list[Any], str, int, float, bool, Non
 
 def _batches(operations: list[JSON]) -> Iterator[Call[list[Outcome]]]:
     """The requests that operations come to."""
-    part: list[JSON] = []
-    size = 0
-    for op in operations:
-        length = len(str(op))
-        if part and (len(part) == _OPERATIONS or size + length > _BYTES):
-            yield items.batch(part)
-            part, size = [], 0
-        part.append(op)
-        size += length
-    if part:
-        yield items.batch(part)
+    for part in items.batches(operations):
+        yield items.batch(operations[part])
 
 
 def _done(outcomes: list[Outcome]) -> None:

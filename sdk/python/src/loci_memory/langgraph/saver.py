@@ -30,8 +30,9 @@ from langgraph.checkpoint.serde.types import TASKS
 from loci_memory.aio.client import AsyncLoci
 from loci_memory.calls import JSON, Call, checkpoints
 from loci_memory.errors import LociError
+from loci_memory.langgraph.kept import Kept
 from loci_memory.replies import Checkpoint as Saved
-from loci_memory.replies import Typed
+from loci_memory.replies import FetchedCheckpoint, FetchedTyped, FetchedWrite, Typed, Write
 from loci_memory.sync.client import Loci
 
 _PAGE = 100
@@ -56,6 +57,7 @@ class LociSaver(BaseCheckpointSaver[str]):
         super().__init__(serde=serde)
         self.client = client or Loci(url, **settings)
         self.async_client = async_client or AsyncLoci(url, **settings)
+        self._kept = Kept()
 
     def close(self) -> None:
         """Closes the client that waits."""
@@ -72,9 +74,10 @@ class LociSaver(BaseCheckpointSaver[str]):
         kind, data = self.serde.dumps_typed(value)
         return {"type": kind, "data": b64encode(data or b"").decode("ascii")}
 
-    def _load(self, value: Typed) -> Any:
+    def _load(self, value: Typed | FetchedTyped) -> Any:
+        data = value["data"]
         try:
-            return self.serde.loads_typed((value["type"], b64decode(value["data"], validate=True)))
+            return self.serde.loads_typed((value["type"], data if isinstance(data, bytes) else b64decode(data, validate=True)))
         except (binascii.Error, NotImplementedError) as err:
             raise _foreign(f"it holds a value of the type {value['type']}") from err
 
@@ -114,14 +117,14 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     # What comes back.
 
-    def _tuple(self, saved: Saved, sends: Saved | None) -> CheckpointTuple:
-        """A checkpoint as LangGraph has it. sends is the parent, where this one has its pending sends."""
+    def _tuple(self, saved: Saved | FetchedCheckpoint, sends: Sequence[Write | FetchedWrite]) -> CheckpointTuple:
+        """A checkpoint as LangGraph has it. sends are the writes of the parent, where this one has its pending sends."""
         place = {"thread_id": saved["thread_id"], "checkpoint_ns": saved["checkpoint_ns"]}
         checkpoint = cast(JSON, self._load(saved["checkpoint"]))
         if saved["checkpoint"]["type"] == "json" and self.serde.dumps_typed({})[0] != "json" and _numbered(checkpoint):
             raise _foreign("its versions are those of JavaScript")
         values = {channel: self._load(value) for channel, value in saved["channel_values"].items()}
-        pending = [self._load(w["value"]) for w in sends["pending_writes"] if w["channel"] == TASKS] if sends else []
+        pending = [self._load(w["value"]) for w in sends if w["channel"] == TASKS]
         if pending:
             values[TASKS] = pending
             versions = dict(checkpoint["channel_versions"])
@@ -141,12 +144,22 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Reads a checkpoint, the latest unless the configuration names one; None: there is none."""
-        saved = self.client.run(_get(config))
-        return self._tuple(saved, self._sends(saved)) if saved else None
+        call, known = self._get(config)
+        saved = self.client.run(call)
+        if saved is None:
+            return None
+        self._kept.complete(saved, known)
+        return self._tuple(saved, saved["sends"] if "sends" in saved else self._sends(saved))
 
-    def _sends(self, saved: Saved) -> Saved | None:
+    def _get(self, config: RunnableConfig) -> tuple[Call[FetchedCheckpoint | None], dict[str, FetchedTyped]]:
+        place = _place(config)
+        known = self._kept.known(place["thread_id"], place["checkpoint_ns"])
+        return checkpoints.fetch(place["thread_id"], place["checkpoint_ns"], get_checkpoint_id(config) or None, tuple(known)), known
+
+    def _sends(self, saved: Saved | FetchedCheckpoint) -> Sequence[Write]:
         call = _get_sends(saved)
-        return self.client.run(call) if call else None
+        parent = self.client.run(call) if call else None
+        return parent["pending_writes"] if parent else []
 
     def list(
         self, config: RunnableConfig | None, *, filter: dict[str, Any] | None = None, before: RunnableConfig | None = None, limit: int | None = None
@@ -178,6 +191,7 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Erases all checkpoints of a thread."""
+        self._kept.forget(str(thread_id))
         self.client.run(checkpoints.delete_thread(str(thread_id)))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -196,12 +210,17 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple` for asyncio."""
-        saved = await self.async_client.run(_get(config))
-        return self._tuple(saved, await self._asends(saved)) if saved else None
+        call, known = self._get(config)
+        saved = await self.async_client.run(call)
+        if saved is None:
+            return None
+        self._kept.complete(saved, known)
+        return self._tuple(saved, saved["sends"] if "sends" in saved else await self._asends(saved))
 
-    async def _asends(self, saved: Saved) -> Saved | None:
+    async def _asends(self, saved: Saved | FetchedCheckpoint) -> Sequence[Write]:
         call = _get_sends(saved)
-        return await self.async_client.run(call) if call else None
+        parent = await self.async_client.run(call) if call else None
+        return parent["pending_writes"] if parent else []
 
     async def alist(
         self, config: RunnableConfig | None, *, filter: dict[str, Any] | None = None, before: RunnableConfig | None = None, limit: int | None = None
@@ -233,6 +252,7 @@ class LociSaver(BaseCheckpointSaver[str]):
 
     async def adelete_thread(self, thread_id: str) -> None:
         """`delete_thread` for asyncio."""
+        self._kept.forget(str(thread_id))
         await self.async_client.run(checkpoints.delete_thread(str(thread_id)))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -280,12 +300,7 @@ def _config(place: dict[str, str], checkpoint_id: str) -> RunnableConfig:
     return {"configurable": {**place, "checkpoint_id": checkpoint_id}}
 
 
-def _get(config: RunnableConfig) -> Call[Saved | None]:
-    place = _place(config)
-    return checkpoints.get(place["thread_id"], place["checkpoint_ns"], get_checkpoint_id(config) or None)
-
-
-def _get_sends(saved: Saved) -> Call[Saved | None] | None:
+def _get_sends(saved: Saved | FetchedCheckpoint) -> Call[Saved | None] | None:
     """Before format 4 what a step sent to tasks is among the writes of the parent."""
     if saved.get("format", 0) >= 4 or not saved.get("parent_checkpoint_id"):
         return None

@@ -17,8 +17,6 @@ from loci_memory.replies import Item as Found
 from loci_memory.replies import Outcome
 from loci_memory.sync.client import Loci
 
-_BATCH = 1000  # operations of one request
-
 
 class LociStore(BaseStore):
     """Keeps LangGraph's long-term memory in Loci; namespaces begin at the caller's own.
@@ -95,8 +93,8 @@ class _Plan:
         self.requests = reads + list(writes.values())
 
     def parts(self) -> Iterable[list[tuple[int, JSON]]]:
-        for start in range(0, len(self.requests), _BATCH):
-            yield self.requests[start : start + _BATCH]
+        for part in items.batches([op for _, op in self.requests]):
+            yield self.requests[part]
 
     def take(self, part: list[tuple[int, JSON]], outcomes: list[Outcome]) -> None:
         for (i, op), outcome in zip(part, outcomes, strict=True):

@@ -140,9 +140,11 @@ class Sessions:
     ) -> Imported:
         """Restores a document, or stores a list of messages in the form of LangChain or OpenAI; whole or not at all.
 
-        `mode` says what becomes of a session that is there (default new: a conflict).
+        More than 5000 messages, or 3 MiB of them, are several imports, each of them whole. `mode` says
+        what becomes of a session that is there (default new: a conflict).
         """
-        return self._transport.run(sessions.import_document(document, id, mode), idempotency_key=idempotency_key)
+        calls = sessions.imports(document, id, mode, idempotency_key)
+        return sessions.imported([self._transport.run(call, idempotency_key=key) for call, key in calls])
 
     def trim(self, id: str, max_messages: int, *, idempotency_key: str | None = None) -> Trimmed:
         """Erases all but the newest messages; system messages stay, and no result of a tool without its call."""

@@ -1,0 +1,180 @@
+package retrieval
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kljensen/snowball/french"
+	"github.com/kljensen/snowball/russian"
+	"github.com/kljensen/snowball/spanish"
+)
+
+// A language of Latin letters whose words are also found by their stems. English is the
+// rule and has none: its stems are the terms themselves.
+type language struct {
+	mark byte            // leads its stems
+	stop map[string]bool // words that tell it, folded
+	stem func(word string) string
+}
+
+// stemMark leads the text of a [Stem] token; no word of a text begins so.
+const stemMark = '\x01'
+
+// isSmall reports whether a word carries no meaning in one of the languages given.
+func isSmall(word string, in []int) bool {
+	for _, l := range in {
+		if languages[l].stop[word] {
+			return true
+		}
+	}
+	return false
+}
+
+// languages are told by their small words. A text in none of them, or in English, gives no
+// stems; one that may be in two gives those of both, which costs it nothing.
+var languages = []language{
+	{'d', wordSet(`der die das und ist nicht ein eine einen einem einer ich du er sie wir ihr mein meine meiner meinem unser unsere
+		zu im am auf mit von dem den des bei fur auch war hat haben wird wurde wurden sind alle wie wo wer was wann warum nach uber aus`), germanStem},
+	{'f', wordSet(`le la les un une des du de et est pas je tu il elle nous vous ils mes mon ma ton sa son ses notre dans sur avec pour
+		au aux ce cette qui que ou chez ai a ont avons est sont qu`), func(w string) string { return french.Stem(w, true) }},
+	{'s', wordSet(`el la los las un una unos es yo tu mi mis su sus nuestro en de del con por para al que quien donde cuando como
+		esta este son fue ha he se lo le`), func(w string) string { return spanish.Stem(w, true) }},
+	{'p', wordSet(`os as um uma nao eu tu meu minha meus seu sua nosso em de do da dos das no na nos nas por para ao que quem
+		onde quando como sao foi tem se`), portugueseStem},
+	{'i', wordSet(`il lo la i gli le un una uno non io tu mio mia mie miei suo sua nostro in di del della dei delle nel nella con per al
+		alla che chi dove quando come sono ha ho si sul sulla abbiamo`), italianStem},
+	{'n', wordSet(`de het een en is niet ik je hij zij wij mijn jouw zijn haar ons in op onder met van voor aan bij naar dat die wie wat
+		waar wanneer hoe ook was heeft`), dutchStem},
+}
+
+// englishWords are the words that tell English.
+var englishWords = wordSet(`the and is are was were of to in on at my i you he she it we they with for that this what who where when how do did
+	does have has had not be been our your his her its their by from as an a am`)
+
+// languagesOf are the indices of the languages that a text may be in, from its words in
+// lower case: those with the most small words, if that is more than English has. nil: none
+// of them.
+func languagesOf(words []string) (of []int) {
+	most, here := 0, 0
+	counts := make([]int, len(languages))
+	for _, w := range words {
+		if englishWords[w] {
+			here++
+		}
+		for i := range languages {
+			if languages[i].stop[w] {
+				counts[i]++
+				most = max(most, counts[i])
+			}
+		}
+	}
+	if most <= here {
+		return nil
+	}
+	for i, n := range counts {
+		if n == most {
+			of = append(of, i)
+		}
+	}
+	return of
+}
+
+// stemIn is the text of the stem of a word in a language; "": the word has none.
+func stemIn(word string, l int) string {
+	if utf8.RuneCountInString(word) < 4 || !isLatinWord(word) || languages[l].stop[word] {
+		return ""
+	}
+	return string([]byte{stemMark, languages[l].mark}) + cachedStem(languages[l].mark, word, languages[l].stem)
+}
+
+// stemsOf are the texts of all stems that a word may have in a document.
+func stemsOf(word string) (stems []string) {
+	for l := range languages {
+		if s := stemIn(word, l); s != "" {
+			stems = append(stems, s)
+		}
+	}
+	return stems
+}
+
+// isLatinWord reports whether a word is of Latin letters alone.
+func isLatinWord(word string) bool {
+	for _, r := range word {
+		if (r < 'a' || r > 'z') && (r < utf8.RuneSelf || !unicode.Is(unicode.Latin, r)) {
+			return false
+		}
+	}
+	return true
+}
+
+// strip takes off the first of the endings that a word has if least letters stay.
+func strip(word string, least int, endings ...string) string {
+	for _, ending := range endings {
+		if rest, ok := strings.CutSuffix(word, ending); ok && len(rest) >= least {
+			return rest
+		}
+	}
+	return word
+}
+
+// germanStem takes off the endings of nouns, adjectives and verbs (after Savoy's light
+// stemmer), and the one of women.
+func germanStem(word string) string {
+	word = strip(word, 4, "innen", "in")
+	word = strip(word, 3, "ern", "em", "en", "er", "es", "e", "s", "n")
+	return strip(word, 4, "est", "er", "en", "st", "t")
+}
+
+func dutchStem(word string) string {
+	word = strip(word, 3, "heden", "ingen", "eren", "en", "es", "e", "s")
+	if n := len(word); n > 3 && word[n-1] == word[n-2] { // potten, pot
+		word = word[:n-1]
+	}
+	return word
+}
+
+// portugueseStem brings plurals to singulars and takes off what genders and persons add.
+func portugueseStem(word string) string {
+	for _, rule := range [][2]string{{"oes", "ao"}, {"aes", "ao"}, {"ais", "al"}, {"eis", "el"}, {"ois", "ol"}, {"ns", "m"}, {"res", "r"}} {
+		if rest, ok := strings.CutSuffix(word, rule[0]); ok && len(rest) >= 3 {
+			word = rest + rule[1]
+			break
+		}
+	}
+	word = strip(word, 3, "s")
+	word = strip(word, 4, "ando", "endo", "indo", "aram", "eram", "iram", "amos", "emos", "imos", "ado", "ada", "ido", "ida", "ou", "eu",
+		"iu", "ar", "er", "ir", "am", "em")
+	return strip(word, 3, "a", "e", "i", "o")
+}
+
+// italianStem takes off what number, gender and persons add.
+func italianStem(word string) string {
+	word = strip(word, 4, "azione", "azioni", "iamo", "iate", "ando", "endo", "ato", "ata", "ati", "ate", "uto", "ito", "are", "ere", "ire",
+		"ano", "ono", "ava", "eva", "iva")
+	word = strip(word, 3, "hi", "he", "ii", "ia", "ie", "io", "a", "e", "i", "o")
+	return word
+}
+
+// cyrillicStem is the stem of a Russian word; of other languages of the script it takes
+// off what looks alike.
+func cyrillicStem(word string) string {
+	return cachedStem('r', word, func(w string) string { return russian.Stem(w, true) })
+}
+
+// arabicStem takes off articles, conjunctions and endings (after Larkey's light stemmer).
+func arabicStem(word string) string {
+	n := utf8.RuneCountInString(word)
+	for _, prefix := range []string{"وال", "بال", "كال", "فال", "ال", "لل"} {
+		if rest, ok := strings.CutPrefix(word, prefix); ok && n-utf8.RuneCountInString(prefix) >= 3 {
+			word = rest
+			break
+		}
+	}
+	for _, ending := range []string{"ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي", "ا"} {
+		if rest, ok := strings.CutSuffix(word, ending); ok && utf8.RuneCountInString(rest) >= 3 {
+			return rest
+		}
+	}
+	return word
+}

@@ -1,0 +1,126 @@
+package retrieval
+
+import (
+	_ "embed" // the words
+	"math/bits"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// englishText lists English words; its head says where they come from.
+//
+//go:embed english.txt
+var englishText string
+
+// spelled holds the words of the list and their terms. 2 MB, made for the first word that
+// nobody has.
+var spelled = sync.OnceValue(func() map[string]bool {
+	words := map[string]bool{}
+	for line := range strings.Lines(englishText) {
+		if word := strings.TrimSpace(line); !strings.HasPrefix(word, "#") {
+			words[word] = true
+		}
+	}
+	return words
+})
+
+// WellSpelled reports whether a word is English as it stands, and so no typing error: who
+// asks for a house does not mean a horse.
+func WellSpelled(word string) bool { return spelled()[word] }
+
+// Which typing errors are mended: one, two in words of so many letters.
+const (
+	leastMisspelt = 4
+	leastTwice    = 8
+	mostMisspelt  = 30 // letters
+)
+
+// A Mark is what of a word is looked at before its letters: which letters there are, and
+// how many. 0: the word is none that another may be meant for.
+type Mark uint32
+
+const markLetters = 27
+
+// MarkOf returns the mark of a word in its folded form.
+func MarkOf(word string) Mark {
+	n := utf8.RuneCountInString(word)
+	if n < leastMisspelt-1 || n > mostMisspelt || !allLetters(word) {
+		return 0
+	}
+	if first, _ := utf8.DecodeRuneInString(word); isCJK(first) {
+		return 0
+	}
+	m := Mark(n) << markLetters
+	for _, r := range word {
+		m |= 1 << (uint32(r) % markLetters)
+	}
+	return m
+}
+
+// letters is the number of letters.
+func (m Mark) letters() int { return int(m >> markLetters) }
+
+// Edits is how many typing errors are mended in a word with the mark; 0: none.
+func (m Mark) Edits() int {
+	switch n := m.letters(); {
+	case n < leastMisspelt:
+		return 0
+	case n < leastTwice:
+		return 1
+	}
+	return 2
+}
+
+// Near reports whether a word with the mark other may be at most so many errors away; few
+// that are not pass.
+func (m Mark) Near(other Mark, edits int) bool {
+	if other == 0 {
+		return false
+	}
+	if d := m.letters() - other.letters(); d > edits || -d > edits {
+		return false
+	}
+	const mask = 1<<markLetters - 1
+	return bits.OnesCount32(uint32((m^other)&mask)) <= 2*edits
+}
+
+// Within reports whether a word with the mark other may have this word as its end or its
+// beginning, with three letters or more beside it.
+func (m Mark) Within(other Mark) bool {
+	const mask = 1<<markLetters - 1
+	return other != 0 && other.letters() >= m.letters()+3 && m&mask&^other == 0
+}
+
+// Distance is the number of typing errors between two words, at most most+1: a letter too
+// many, too few or another one, or two neighbours in each other's place.
+func Distance(a, b string, most int) int {
+	x, y := []rune(a), []rune(b)
+	if len(x)-len(y) > most || len(y)-len(x) > most {
+		return most + 1
+	}
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > most {
+			return most + 1
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(y)], most+1)
+}

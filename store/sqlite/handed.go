@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// What this process commits is handed to its index, which else would read it from the
+// file again. A change whose records are not at hand as a whole is not: the index then
+// reads all that came since, as it does after another process has written.
+
+// maxHanded bounds the records that wait for the next search.
+const maxHanded = 1024
+
+// maxGrown is how many records an index takes in before there is a look at its size.
+const maxGrown = 10_000
+
+// A handed record is what one change did to the index: it left, or came as it is.
+type handed struct {
+	id        loci.ID
+	namespace int64        // that it left for good
+	record    *loci.Record // as it came; nil: it left
+	vectors   []coded
+}
+
+// coded are the vectors of a record in a space as the file has them.
+type coded struct {
+	space loci.Space
+	data  []byte
+}
+
+// A handedBatch is what a transaction did.
+type handedBatch struct {
+	seq     int64
+	records []handed
+	whole   bool // and that is all that the index must know
+}
+
+// handover holds batches until the index takes them in.
+type handover struct {
+	mu      sync.Mutex
+	wanted  bool // there is an index
+	batches []handedBatch
+	held    int
+}
+
+// want begins to hold batches, from the next commit on.
+func (h *handover) want() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wanted = true
+}
+
+func (h *handover) add(b handedBatch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.wanted {
+		return
+	}
+	if h.held += len(b.records); h.held > maxHanded { // nobody searches: the file has it all
+		h.batches, h.held, h.wanted = nil, 0, false
+		return
+	}
+	h.batches = append(h.batches, b)
+}
+
+func (h *handover) take() []handedBatch {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.batches
+	h.batches, h.held = nil, 0
+	return out
+}
+
+// takeHanded takes in what this process committed since the index's state, as far as
+// nothing is missing in between.
+func (x *searchIndex) takeHanded() {
+	for _, b := range x.handover.take() {
+		if b.seq <= x.seq {
+			continue
+		}
+		if b.seq != x.seq+1 || !b.whole || !x.knows(b) {
+			return
+		}
+		for _, h := range b.records {
+			if h.record == nil {
+				x.index.Remove(x.names[h.namespace], h.id)
+				continue
+			}
+			var codes [][]byte
+			for _, v := range h.vectors {
+				if v.space == x.index.Space() {
+					codes = splitVectors(v.data, v.space.Dims)
+				}
+			}
+			x.index.Upsert(h.record, codes)
+		}
+		x.seq, x.grown = b.seq, x.grown+len(b.records)
+	}
+}
+
+// knows reports whether all of a batch is of shards and namespaces that are known.
+func (x *searchIndex) knows(b handedBatch) bool {
+	for _, h := range b.records {
+		if h.record == nil {
+			if _, known := x.names[h.namespace]; !known {
+				return false
+			}
+		} else if len(h.record.Passages) > 0 && !x.known.Has(index.KeyOf(h.record)) {
+			return false
+		}
+	}
+	return true
+}
+
+// stored is a record as it is read back, with nothing that its caller may change.
+func stored(r *loci.Record) *loci.Record {
+	out := *r
+	for _, at := range []*time.Time{
+		&out.CreatedAt, &out.UpdatedAt, &out.ExpiresAt, &out.UsedAt, &out.EndsAt, &out.DueAt, &out.Decay.From,
+	} {
+		if !at.IsZero() {
+			*at = milli(at.UnixMilli())
+		}
+	}
+	if out.Sequence == "" {
+		out.Position = 0
+	}
+	out.Tags, out.Passages, out.Body = slices.Clone(r.Tags), slices.Clone(r.Passages), nil
+	out.Attributes = slices.Clone(r.Attributes)
+	return &out
+}
+
+// handErased says that a record left.
+func (t *tx) handErased(id loci.ID, namespace int64) {
+	t.unhanded--
+	t.handed = append(t.handed, handed{id: id, namespace: namespace})
+}
+
+// handPut says that a record came, if the change has all of it.
+func (t *tx) handPut(p *loci.Put, vectors []coded) {
+	r := &p.Record
+	if p.SameText && r.Version > 1 && p.History == nil && r.Live {
+		return // its text and vectors are in the file alone
+	}
+	t.unhanded--
+	t.handed = append(t.handed, handed{record: stored(r), vectors: vectors})
+}

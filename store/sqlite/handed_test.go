@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// What this process commits is in the next search without being read again; what another
+// one commits, or what is not at hand as a whole, is read. grown counts what was handed
+// since the file was read.
+func TestCommitsAreHandedToTheIndex(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, other := openFile(t, path), openFile(t, path)
+	hits := func(want, grown int) {
+		t.Helper()
+		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+		found, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everywhere, 100)
+		if err != nil || len(found) != want {
+			t.Errorf("%d hits, want %d, %v", len(found), want, err)
+		}
+		if have := s.files[testTenant].search.grown; have != grown {
+			t.Errorf("%d records were handed since the file was read, want %d", have, grown)
+		}
+	}
+	first := save(t, s, "walrus one")
+	hits(1, 0) // the index is made from the file
+	save(t, s, "walrus two")
+	save(t, s, "walrus three")
+	hits(3, 2)
+	if err := s.Apply(t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: first, Version: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	hits(2, 3)
+
+	// What failed is in no search, though others of its transaction are.
+	failed := note("walrus failed")
+	f := s.files[testTenant]
+	if err := f.write(t.Context(), func(tx *tx) error {
+		return errors.Join(tx.apply(&failed), errors.New("and then it failed"))
+	}); err == nil {
+		t.Fatal("it did not fail")
+	}
+	hits(2, 3)
+	last := note("walrus four")
+	if err := s.Apply(t.Context(), testTenant, last); err != nil {
+		t.Fatal(err)
+	}
+	hits(3, 4)
+
+	save(t, other, "walrus of another process")
+	hits(4, 0)
+	save(t, s, "walrus five")
+	hits(5, 1)
+
+	// The vectors of a record whose text stays are in the file alone.
+	again := last.Put[0]
+	again.Record.Version, again.SameText = 2, true
+	change := loci.Change{Put: []loci.Put{again}, Events: note("x").Events}
+	if err := s.Apply(t.Context(), testTenant, change); err != nil {
+		t.Fatal(err)
+	}
+	hits(5, 0)
+}
+
+// Nobody searches: what is committed does not pile up.
+func TestHandedRecordsAreBounded(t *testing.T) {
+	t.Parallel()
+	var h handover
+	h.want()
+	for seq := range int64(3 * maxHanded) {
+		h.add(handedBatch{seq: seq, records: make([]handed, 1), whole: true})
+		if len(h.batches) > maxHanded {
+			t.Fatalf("%d batches wait", len(h.batches))
+		}
+	}
+	if len(h.take()) != 0 {
+		t.Error("after some were let go the rest waits")
+	}
+}

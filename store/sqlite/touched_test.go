@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// tracked asks the writer which pages are followed.
+func tracked(t *testing.T, s *Store) (whole bool, pages int) {
+	t.Helper()
+	f := s.files[testTenant]
+	if err := f.write(t.Context(), func(*tx) error {
+		whole, pages = f.touched.whole, len(f.touched.pages)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return whole, pages
+}
+
+func eraseOne(t *testing.T, s *Store, id loci.ID) {
+	t.Helper()
+	if err := s.Apply(t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	<-s.files[testTenant].scrub.done
+}
+
+// An erase looks at the pages written since the one before it, not at all of the file,
+// however often this process cuts the log.
+func TestErasesFollowPages(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	var ids []loci.ID
+	for n := range 1500 {
+		ids = append(ids, save(t, s, fmt.Sprint("a note of some length, so that there are pages: ", n)))
+	}
+	eraseOne(t, s, ids[0])
+	for _, id := range ids[1:6] {
+		whole, pages := tracked(t, s)
+		if !whole || pages > 60 {
+			t.Fatalf("after an erase: followed %v, %d pages to look at", whole, pages)
+		}
+		eraseOne(t, s, id)
+	}
+	save(t, s, "one more")
+	if _, pages := tracked(t, s); pages == 0 {
+		t.Error("what was written since is not followed")
+	}
+}
+
+// When another process writes to the file, the next erase looks at all of it again.
+func TestOthersWritesAreNoticed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, other := openFile(t, path), openFile(t, path)
+	first, second := save(t, s, "first"), save(t, s, "second")
+	eraseOne(t, s, first)
+	if whole, _ := tracked(t, s); !whole {
+		t.Fatal("nothing is followed")
+	}
+	save(t, other, "third")
+	if whole, _ := tracked(t, s); whole {
+		t.Error("another process wrote, and what it wrote is taken for known")
+	}
+	eraseOne(t, s, second)
+	if whole, _ := tracked(t, s); !whole {
+		t.Error("nothing is followed any more")
+	}
+}
+
+// Nothing that was erased stays while another process writes to the same file.
+func TestEraseBesideOthersLeavesNoBytes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		dir := t.TempDir()
+		s, other := openFile(t, filepath.Join(dir, "x.db")), openFile(t, filepath.Join(dir, "x.db"))
+		save(t, s, "makes the file")
+		stop := make(chan struct{})
+		var writing sync.WaitGroup
+		writing.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+					save(t, other, fmt.Sprint("beside it ", n))
+				}
+			}
+		})
+		gone, labels := eraseRun(t, s, seed+100)
+		close(stop)
+		writing.Wait()
+		f := s.files[testTenant]
+		f.startScrub()
+		<-f.scrub.done
+		if found := filesWith(t, dir, append(gone, labels...)); len(found) > 0 {
+			t.Errorf("seed %d: %d erased byte strings are still on disk, such as %s", seed, len(found), found[0])
+		}
+	}
+}
