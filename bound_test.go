@@ -233,7 +233,7 @@ func TestImportOfTooMuch(t *testing.T) {
 		Content: loci.ContentOptions{KeepSecrets: true},
 	}), "u") // it never comes to a store
 	locitest.PutItem(t, m, loci.Namespace{"u"}, "k", `{"a":"b"}`, &item.PutOptions{Index: []string{}})
-	long := strings.Replace(locitest.Exported(t, m), `"a":"b"`, `"a":"`+strings.Repeat("\u2028", 10<<20/3)+`"`, 1)
+	long := strings.Replace(locitest.Exported(t, m), `"a":"b"`, `"a":"`+strings.Repeat("\u2028", 18<<20/3)+`"`, 1)
 	_, err := m.Import(t.Context(), strings.NewReader(long), nil)
 	locitest.WantCode(t, err, loci.TooLarge)
 	if err == nil || !strings.Contains(err.Error(), "too much for one memory") {

@@ -70,17 +70,9 @@ const maxDepth = 10_000
 // CheckJSON refuses JSON that could not be stored as it was sent: decoders silently
 // replace or drop some of it. It leaves what is no JSON to whoever decodes it.
 func CheckJSON(what string, data []byte) error {
-	switch jsonguard.CheckStored(data, maxDepth, nil) {
-	case jsonguard.UTF8:
-		return Errorf(Invalid, "%s is not valid UTF-8", what)
-	case jsonguard.Surrogate:
-		return Errorf(
-			Invalid,
-			`%s has a text with half of a surrogate pair, such as \ud800: write the whole character`,
-			what,
-		)
-	case jsonguard.Duplicate:
-		return Errorf(Invalid, "%s has an object with the same name twice: give it once", what)
+	switch fault := jsonguard.CheckStored(data, maxDepth, nil); fault {
+	case jsonguard.UTF8, jsonguard.Surrogate, jsonguard.Duplicate:
+		return Errorf(Invalid, "%s %s", what, fault.Words())
 	}
 	return nil
 }
@@ -93,12 +85,7 @@ func checkMetadata(metadata map[string]any) error {
 		return nil
 	}
 	if len(metadata) > MaxMetadataNames {
-		return Errorf(
-			Invalid,
-			"metadata has %d names; the limit is %d: leave some out",
-			len(metadata),
-			MaxMetadataNames,
-		)
+		return Errorf(Invalid, "metadata has %d names; the limit is %d: leave some out", len(metadata), MaxMetadataNames)
 	}
 	data, err := MarshalJSON(metadata)
 	if err != nil {

@@ -45,9 +45,11 @@ type ContextQuery struct {
 	Prompt string // what the agent was asked; of a long one the first 16 KiB count
 	Agent  string // the butler: its scope and "global", and its episodes
 
-	// TokenBudget is the number of tokens the whole text has at most, 0 to 200,000.
-	// Nil: 3000.
+	// TokenBudget is the number of tokens the whole text has at most, 0 to 200,000; nil: 3000.
 	TokenBudget *int
+
+	MinScore float64        // as in [RecallQuery]
+	Weights  *RecallWeights // the same
 
 	// Clean, when not nil, is given every stored text before it is shown and counted,
 	// such as to take credentials out that were stored as written.
@@ -63,6 +65,7 @@ type ContextBlock struct {
 	Weights     RecallWeights `json:"weights"`   // that the scores were made with
 	Shown       []ContextItem `json:"shown"`     // in the order of the text
 	Omitted     []ContextItem `json:"omitted"`   // found, and left out; by section and score
+	Unfit       int           `json:"unfit"`     // how many candidates were left out for MinScore
 	KeywordOnly bool          `json:"keyword_only,omitzero"`
 	At          time.Time     `json:"at"` // the moment it was made
 }
@@ -72,6 +75,7 @@ type ContextItem struct {
 	Kind    Kind          `json:"type"`
 	ID      ID            `json:"id"`
 	Score   float64       `json:"score"`
+	Fit     float64       `json:"fit"` // see [Recalled]
 	Explain RecallExplain `json:"explain"`
 	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, far too long
 	Reason  OmitReason    `json:"reason,omitempty"` // of one left out
@@ -103,7 +107,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		return ContextBlock{}, err
 	}
 	o := &m.engine.opts
-	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), Weights: o.Recall.Weights, At: m.engine.now()}
+	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), At: m.engine.now()}
 	clean := q.Clean
 	if clean == nil {
 		clean = func(text string) string { return text }
@@ -111,11 +115,12 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	var p probing
 	var sections [3]fit.Section[Recalled]
 	for i, s := range contextSections {
-		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: []string{q.Agent}, Kinds: []Kind{s.kind}, Limit: contextCandidates},
-			o.Recall.Weights, block.At, &p)
+		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: []string{q.Agent}, Kinds: []Kind{s.kind},
+			Limit: contextCandidates, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p)
 		if err != nil {
 			return ContextBlock{}, err
 		}
+		block.Unfit, block.Weights = block.Unfit+found.Unfit, found.Weights
 		block.KeywordOnly = block.KeywordOnly || found.KeywordOnly
 		sections[i] = fit.Section[Recalled]{Heading: s.heading, Share: s.share(o.ContextQuotas)}
 		for j := range found.Memories {
@@ -141,7 +146,8 @@ func manifest(sections []fit.Section[Recalled]) (shown, omitted []ContextItem) {
 	for _, s := range sections {
 		for _, it := range s.Lines {
 			r := it.About
-			item := ContextItem{Kind: r.Record.Kind, ID: r.Record.ID, Score: r.Score, Explain: r.Explain, Tokens: it.Tokens}
+			item := ContextItem{Kind: r.Record.Kind, ID: r.Record.ID, Score: r.Score, Fit: r.Fit,
+				Explain: r.Explain, Tokens: it.Tokens}
 			if it.Shown {
 				shown = append(shown, item)
 				continue

@@ -44,7 +44,7 @@ func walk(t *testing.T, visit func(path string)) {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
-		case d.IsDir() && (name == "node_modules" || name == "testdata" || name == "bin" || len(name) > 1 && strings.HasPrefix(name, ".")):
+		case d.IsDir() && (name == "node_modules" || name == "testdata" || name == "bin" || name == "dist" || len(name) > 1 && strings.HasPrefix(name, ".")):
 			return fs.SkipDir
 		case !d.IsDir():
 			visit(filepath.ToSlash(path))

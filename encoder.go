@@ -1,10 +1,6 @@
 package loci
 
-import (
-	"context"
-
-	"github.com/loci-memory/loci/internal/embedcall"
-)
+import "github.com/loci-memory/loci/internal/embedcall"
 
 // An encoder is an embedder of which the engine knows in what space its vectors are. What
 // it is asked goes through its Caller, which ends in time and is checked.
@@ -26,12 +22,13 @@ func (c *encoder) makes(s Space) bool {
 	return own == s || own.Model == s.Model && own.Dims == 0
 }
 
-// query embeds what somebody looks for, and says how much of it the embedder knows.
-func (c *encoder) query(ctx context.Context, text string) (row []float32, known float64, err error) {
-	return c.Query(ctx, text)
-}
-
-// reweigh is for [Probe].Reweigh; nil: the embedder cannot weigh words.
-func (c *encoder) reweigh(text string) func(weight func(word string) float64) []float32 {
-	return c.Reweigh(text)
+// scale is what the cosines of the embedder mean.
+func (c *encoder) scale(configured Scale) Scale {
+	if configured != (Scale{}) {
+		return configured
+	}
+	if s, ok := c.embedder.(ScaledEmbedder); ok && s.Scale().fits() {
+		return s.Scale()
+	}
+	return DefaultScale
 }

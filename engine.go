@@ -68,6 +68,25 @@ type KnowingEmbedder interface {
 	Knows(text string) float64
 }
 
+// A ScaledEmbedder is an Embedder that knows what its cosines mean. Those of one without
+// it are taken as [DefaultScale].
+type ScaledEmbedder interface {
+	Embedder
+	Scale() Scale
+}
+
+// A Scale says what the cosines of an embedder mean, −1 to 1.
+type Scale struct {
+	Unrelated float64 // up to which texts have nothing in common
+	Alike     float64 // from which they say the same; more than Unrelated
+}
+
+// DefaultScale is that of the built-in model, and near to those of most sentence
+// transformers.
+var DefaultScale = Scale{Unrelated: 0.15, Alike: 0.75}
+
+func (s Scale) fits() bool { return s.Unrelated >= -1 && s.Unrelated < s.Alike && s.Alike <= 1 }
+
 // A WeighingEmbedder is an Embedder that can count each word of a query as much as it
 // is told to. A search then counts words the more the rarer they are in the memories it
 // searches: in a conversation of Ann and Bob their names say little.
@@ -137,6 +156,8 @@ type SearchOptions struct {
 	// ContextShare, 0 to 1, is how much a match of mode Hybrid gets of how well its
 	// sequence as a whole fits the query's words; default 0.25, or None.
 	ContextShare float64
+
+	Scale Scale // of cosines, in place of the embedder's own; zero: that
 }
 
 // RecallOptions weigh what is recalled.
@@ -256,13 +277,15 @@ func (o *SearchOptions) check() error {
 		return Errorf(Invalid, "neighbour share is %v; it must be 0 to 1", o.NeighbourShare)
 	case !(o.ContextShare >= 0 && o.ContextShare <= 1):
 		return Errorf(Invalid, "context share is %v; it must be 0 to 1", o.ContextShare)
+	case o.Scale != Scale{} && !o.Scale.fits():
+		return Errorf(Invalid, "the scale of cosines goes from %v to %v; both must be -1 to 1, the second one greater",
+			o.Scale.Unrelated, o.Scale.Alike)
 	}
 	return nil
 }
 
 func (o *RecallOptions) check() error {
-	w := o.Weights
-	if err := checkShares("recall weights", w.Relevance, w.Importance, w.Recency, w.Confidence); err != nil {
+	if err := o.Weights.check("recall weights"); err != nil {
 		return err
 	}
 	for _, weight := range []float64{o.Maturity.Proven, o.Maturity.Established, o.Maturity.Candidate} {
@@ -303,6 +326,10 @@ func checkShares(name string, shares ...float64) error {
 		return Errorf(Invalid, "%s are %v; they must sum to 1", name, shares)
 	}
 	return nil
+}
+
+func (w RecallWeights) check(name string) error {
+	return checkShares(name, w.Relevance, w.Importance, w.Recency, w.Confidence)
 }
 
 func setDefault[T comparable](field *T, value T) {

@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"": {
 		"internal/attribute", "internal/caller", "internal/condition", "internal/decay", "internal/embedcall",
 		"internal/fence", "internal/fit", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/lesson",
-		"internal/mcpmemory", "internal/patience", "internal/retrieval", "internal/seal", "internal/secret",
+		"internal/mcpmemory", "internal/patience", "internal/rank", "internal/retrieval", "internal/seal", "internal/secret",
 		"internal/sequence", "internal/shown", "internal/turn",
 	},
 	"internal/attribute":    {"internal/jsonform"},
@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"internal/lesson":       {},
 	"internal/mcpmemory":    {"internal/jsonform", "internal/jsonguard"},
 	"internal/patience":     {},
+	"internal/rank":         {},
 	"internal/shown":        {},
 	"internal/turn":         {},
 	"internal/jsonform":     {},
@@ -102,6 +103,7 @@ var mayImport = map[string][]string{
 		"llm",
 		"server",
 		"session",
+		"store",
 		"tool",
 		"tree",
 	},
@@ -234,7 +236,7 @@ const (
 
 	// mostRootLines only ever falls: what is pure goes into packages below internal, and
 	// what others do not know into a package of its own. The goal is 10,000.
-	mostRootLines = 10_060
+	mostRootLines = 10_000
 
 	// How many lines of tests are over mostColumns still, and of [wideFiles]. Take off what
 	// you mend, add nothing.

@@ -13,8 +13,11 @@ type nowhere struct{ Embedder }
 
 func ranking(o SearchOptions) *Engine { return &Engine{opts: Options{Search: o, Embedder: nowhere{}}} }
 
+// knowing is a probe of an embedder with the usual scale that knows so much of it.
+func knowing(known float64) *probing { return &probing{known: known, scale: DefaultScale} }
+
 // sumOf is the sum of the parts that a score belongs to, by the logistic curve of
-// docs/scoring.md: −4.1 and 5.6.
+// docs/search.md: −4.1 and 5.6.
 func sumOf(score float64) float64 { return (math.Log(score/(1-score)) + 4.1) / 5.6 }
 
 // TestRankByHand checks the sums behind the scores against tables made by hand. A hit
@@ -22,7 +25,9 @@ func sumOf(score float64) float64 { return (math.Log(score/(1-score)) + 4.1) / 5
 func TestRankByHand(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	hit := func(id byte, age int, share, covered, similarity float64) Hit {
-		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour), Keyword: 10 * share, KeywordRank: 1, KeywordShare: share, Covered: covered,
+		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour),
+			Keyword: 10 * share, KeywordRank: 1,
+			KeywordShare: share, Covered: covered,
 			Similarity: similarity, Embedded: !math.IsNaN(similarity)}
 	}
 	none := math.NaN()
@@ -38,13 +43,16 @@ func TestRankByHand(t *testing.T) {
 		"more than the best":          {Keyword, []Hit{hit('a', 0, 1.2, 1, none), hit('b', 0, 1.5, 1, none)}, "ba", []float64{1, 1}},
 		"below what is unrelated":     {Hybrid, []Hit{hit('a', 0, 0, 0, -0.5), hit('b', 1, 0, 0, 0.1)}, "ba", []float64{0, 0}},
 		"above what is alike":         {Semantic, []Hit{hit('a', 0, 0, 0, 0.8), hit('b', 1, 0, 0, 0.9)}, "ba", []float64{1, 1}},
-		"all the same":                {Hybrid, []Hit{hit('b', 1, 1, 1, 0.75), hit('a', 1, 1, 1, 0.75), hit('c', 0, 1, 1, 0.75)}, "cab", []float64{1, 1, 1}},
-		"without a vector":            {Hybrid, []Hit{hit('a', 0, 0.5, 1, none), hit('b', 1, 1, 1, 0.15)}, "ab", []float64{0.5, 0.3}},
-		"semantic":                    {Semantic, []Hit{hit('a', 0, 0, 0, 0.15), hit('b', 1, 0, 0, 0.75), hit('c', 2, 0, 0, 0.45)}, "bca", []float64{1, 0.5, 0}},
-		"nothing":                     {Hybrid, nil, "", nil},
+		"all the same": {Hybrid, []Hit{hit('b', 1, 1, 1, 0.75), hit('a', 1, 1, 1, 0.75), hit('c', 0, 1, 1, 0.75)},
+			"cab", []float64{1, 1, 1}},
+		"without a vector": {Hybrid, []Hit{hit('a', 0, 0.5, 1, none), hit('b', 1, 1, 1, 0.15)}, "ab", []float64{0.5, 0.3}},
+		"semantic": {Semantic, []Hit{hit('a', 0, 0, 0, 0.15), hit('b', 1, 0, 0, 0.75), hit('c', 2, 0, 0, 0.45)},
+			"bca", []float64{1, 0.5, 0}},
+		"nothing": {Hybrid, nil, "", nil},
 	} {
 		// The weight is unequal, so that one signal taken for the other shows.
-		ranked := ranking(SearchOptions{VectorWeight: 0.7, NeighbourShare: 0.2, ContextShare: 0.3}).rank(c.hits, c.mode, 1)
+		e := ranking(SearchOptions{VectorWeight: 0.7, NeighbourShare: 0.2, ContextShare: 0.3})
+		ranked := e.rank(c.hits, c.mode, knowing(1))
 		order := ""
 		for i, r := range ranked {
 			order += string(r.ID[:1])
@@ -62,11 +70,13 @@ func TestRankByHand(t *testing.T) {
 // except for its neighbours.
 func TestScoresAreAbsolute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := ranking(SearchOptions{VectorWeight: rapid.Float64Range(0, 1).Draw(t, "weight"), NeighbourShare: 0.2, ContextShare: 0.3})
+		weight := rapid.Float64Range(0, 1).Draw(t, "weight")
+		e := ranking(SearchOptions{VectorWeight: weight, NeighbourShare: 0.2, ContextShare: 0.3})
 		hits := rapid.SliceOfNDistinct(drawnHit, 1, 20, func(h Hit) ID { return h.ID }).Draw(t, "hits")
 		known := rapid.Float64Range(0, 1).Draw(t, "known")
-		for _, r := range e.rank(hits, Hybrid, known) {
-			if alone := e.rank([]Hit{r.Hit}, Hybrid, known)[0]; alone.score != r.score || alone.explain != r.explain {
+		for _, r := range e.rank(hits, Hybrid, knowing(known)) {
+			alone := e.rank([]Hit{r.Hit}, Hybrid, knowing(known))[0]
+			if alone.score != r.score || alone.explain != r.explain {
 				t.Fatalf("%+v alone, %+v among others", alone, r)
 			}
 		}
@@ -85,7 +95,8 @@ var drawnHit = rapid.Custom(func(t *rapid.T) Hit {
 // for 'a', which has all of them.
 func TestSequencesByHand(t *testing.T) {
 	spoken := func(id byte, share float64, speaker Speaker, neighbours string) Hit {
-		h := Hit{ID: ID{id}, KeywordShare: share, Covered: 1, Sequence: "talk", Speaker: speaker, CreatedAt: time.Unix(int64(id), 0)}
+		h := Hit{ID: ID{id}, KeywordShare: share, Covered: 1, Sequence: "talk", Speaker: speaker,
+			CreatedAt: time.Unix(int64(id), 0)}
 		for i, n := range []byte(neighbours) {
 			if n != '-' {
 				h.Neighbours[i] = ID{n}
@@ -127,12 +138,13 @@ func TestSequencesByHand(t *testing.T) {
 		"its sequence, by words":  {in(0.5, 0.8), SpeakerUnknown, Keyword, 0.5},
 	} {
 		e := ranking(SearchOptions{NeighbourShare: 0.3, ContextShare: 0.4})
-		for _, r := range e.rank([]Hit{c.hit, spoken('a', 1, c.other, "----")}, c.mode, 1) {
+		for _, r := range e.rank([]Hit{c.hit, spoken('a', 1, c.other, "----")}, c.mode, knowing(1)) {
 			x := r.explain
 			if r.ID[0] == 'c' && math.Abs(sumOf(r.score)-c.want) > 1e-9 {
 				t.Errorf("%s: the sum is %v, want %v; %+v", name, sumOf(r.score), c.want, x)
 			}
-			if parts := x.KeywordPart + x.VectorPart + x.ContextPart + x.NeighbourPart; math.Abs(sumOf(r.score)-parts) > 1e-9 {
+			parts := x.KeywordPart + x.VectorPart + x.ContextPart + x.NeighbourPart
+			if math.Abs(sumOf(r.score)-parts) > 1e-9 {
 				t.Errorf("%s: the sum is %v, the parts come to %v", name, sumOf(r.score), parts)
 			}
 		}
@@ -142,9 +154,10 @@ func TestSequencesByHand(t *testing.T) {
 // What was lifted lifts no other.
 func TestNeighboursDoNotAddUp(t *testing.T) {
 	e := ranking(SearchOptions{NeighbourShare: 0.5})
-	chain := []Hit{{ID: ID{'a'}, KeywordShare: 1, Covered: 1}, {ID: ID{'b'}, Neighbours: [4]ID{1: {'a'}}}, {ID: ID{'c'}, Neighbours: [4]ID{1: {'b'}}}}
+	chain := []Hit{{ID: ID{'a'}, KeywordShare: 1, Covered: 1},
+		{ID: ID{'b'}, Neighbours: [4]ID{1: {'a'}}}, {ID: ID{'c'}, Neighbours: [4]ID{1: {'b'}}}}
 	want := map[byte]float64{'a': 1, 'b': 0.5, 'c': 0}
-	for _, r := range e.rank(chain, Hybrid, 1) {
+	for _, r := range e.rank(chain, Hybrid, knowing(1)) {
 		if got := sumOf(r.score); math.Abs(got-want[r.ID[0]]) > 1e-9 {
 			t.Errorf("the sum of %c is %v, want %v", r.ID[0], got, want[r.ID[0]])
 		}
@@ -163,7 +176,7 @@ func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 		known          float64
 		words, similar float64
 	}{{Hybrid, 1, 0.2, 0.8}, {Hybrid, 0.5, 0.6, 0.4}, {Hybrid, 0, 1, 0}, {Semantic, 0, 0, 1}, {Keyword, 1, 1, 0}} {
-		for _, r := range e.rank(hits, c.mode, c.known) {
+		for _, r := range e.rank(hits, c.mode, knowing(c.known)) {
 			if want := map[byte]float64{'a': c.words, 'b': c.similar}[r.ID[0]]; math.Abs(sumOf(r.score)-want) > 1e-9 {
 				t.Errorf("%s, known %v: the sum of %c is %v, want %v", c.mode, c.known, r.ID[0], sumOf(r.score), want)
 			}
@@ -174,9 +187,11 @@ func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 func TestScoresStayInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0, 1)
-		e := ranking(SearchOptions{VectorWeight: share.Draw(t, "weight"), NeighbourShare: share.Draw(t, "neighbours"), ContextShare: share.Draw(t, "context")})
+		e := ranking(SearchOptions{VectorWeight: share.Draw(t, "weight"),
+			NeighbourShare: share.Draw(t, "neighbours"), ContextShare: share.Draw(t, "context")})
 		last := math.Inf(1)
-		for _, r := range e.rank(rapid.SliceOf(drawnHit).Draw(t, "hits"), rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode"), share.Draw(t, "known")) {
+		hits, mode := rapid.SliceOf(drawnHit).Draw(t, "hits"), rapid.SampledFrom([]Mode{Hybrid, Keyword, Semantic}).Draw(t, "mode")
+		for _, r := range e.rank(hits, mode, knowing(share.Draw(t, "known"))) {
 			if !(r.score > 0 && r.score < 1) || r.score > last {
 				t.Fatalf("score %v after %v", r.score, last)
 			}

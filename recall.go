@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/decay"
+	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -47,9 +48,11 @@ type RecallQuery struct {
 	Mode   Mode   // default Hybrid
 	Limit  int    // 1 to 500; default 20
 
-	// MinConfidence is the least effective confidence, 0 to 1. Nil: that of the
-	// engine, 0.2; 0 brings fading memories back.
+	// MinConfidence is the least effective confidence, 0 to 1; 0: fading memories, too; nil: that of the engine, 0.2.
 	MinConfidence *float64
+	MinScore      float64        // a fit of at least so much, 0 to 1; 0: whatever fits best
+	Where         Where          // on metadata, and on the subject and predicate of a fact
+	Weights       *RecallWeights // nil: those of the engine; [Memory.SearchMemories] has its own
 
 	// Touch counts a use of each memory returned. A failure to count is only logged.
 	Touch bool
@@ -60,6 +63,7 @@ type Recalled struct {
 	Record     Record
 	Passage    string        // the part of its text that fits best
 	Score      float64       // 0 to 1
+	Fit        float64       // its [Match.Score]: the chance that it answers, whatever else matters
 	Confidence float64       // effective, at the moment of the query; of an episode 1
 	Speaker    string        // who said it; see [Match]
 	Explain    RecallExplain // how the score came about
@@ -82,6 +86,7 @@ type RecallExplain struct {
 type RecallResult struct {
 	Memories    []Recalled
 	Weights     RecallWeights // that the scores were made with
+	Unfit       int           // how many candidates were left out for MinScore
 	KeywordOnly bool          // as in [Result]
 	At          time.Time     // the moment of the query
 }
@@ -89,13 +94,13 @@ type RecallResult struct {
 // Recall finds the memories that matter for a topic: of the best Limit by keyword
 // and the best Limit by similarity, those with the highest score, which weighs
 // relevance, importance, recency of use and effective confidence:
-// docs/scoring.md has the formulas. Ties: newer first, then by id. What is
+// docs/scoring.md has the formulas. Each says how well it fits by itself, too. Ties: newer first, then by id. What is
 // superseded, expired or forgotten is never found.
 func (m *Memory) Recall(ctx context.Context, q RecallQuery) (RecallResult, error) {
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule}
 	}
-	result, err := m.recall(ctx, q, m.engine.opts.Recall.Weights, m.engine.now(), &probing{})
+	result, err := m.recall(ctx, q, m.engine.now(), &probing{})
 	if err == nil && q.Touch {
 		m.countUses(ctx, result)
 	}
@@ -108,45 +113,44 @@ func (m *Memory) SearchMemories(ctx context.Context, q RecallQuery) (RecallResul
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule, KindEpisode}
 	}
-	return m.recall(ctx, q, RecallWeights{Relevance: 1}, m.engine.now(), &probing{})
+	q.Weights = &RecallWeights{Relevance: 1}
+	return m.recall(ctx, q, m.engine.now(), &probing{})
 }
 
-// recall ranks with weights, as of a moment. Several calls for one topic may share
+// recall ranks as of a moment. Several calls for one topic may share
 // what they look for.
-func (m *Memory) recall(ctx context.Context, q RecallQuery, w RecallWeights, now time.Time, p *probing) (RecallResult, error) {
+func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *probing) (RecallResult, error) {
 	words, err := m.checkRecall(&q)
 	if err != nil {
 		return RecallResult{}, err
 	}
 	all := m.readable(now, q.Kinds...)
-	all.MinConfidence = *q.MinConfidence
+	all.MinConfidence, all.Where = *q.MinConfidence, q.Where
 	// A record may change between Match and reading it; then Recall ranks again.
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
 		if err != nil {
 			return RecallResult{}, err
 		}
-		matches, stale, err := m.loadAll(ctx, all, rankLists(hits, q.Limit))
+		ranked, unfit := fitting(rankLists(hits, q.Limit), score(hits, m.engine.ranking(words.Mode, p)), q.MinScore)
+		matches, stale, err := m.loadAll(ctx, all, ranked)
 		if err != nil {
 			return RecallResult{}, err
 		}
 		if stale && attempt < 3 {
 			continue
 		}
-		result := RecallResult{Weights: w, KeywordOnly: p.keywordOnly, At: now}
-		if result.Memories, err = m.engine.compose(matches, w, q.Limit, now); err != nil {
-			return RecallResult{}, err
-		}
-		return result, nil
+		result := RecallResult{Weights: *q.Weights, Unfit: unfit, KeywordOnly: p.keywordOnly, At: now}
+		result.Memories, err = m.engine.compose(matches, result.Weights, q.Limit, now)
+		return result, err
 	}
 }
 
 // checkRecall checks a query and fills in its defaults.
 func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	setDefault(&q.Limit, DefaultRecallLimit)
-	if q.MinConfidence == nil {
-		q.MinConfidence = &m.engine.opts.Recall.MinConfidence
-	}
+	setDefault(&q.MinConfidence, &m.engine.opts.Recall.MinConfidence)
+	setDefault(&q.Weights, &m.engine.opts.Recall.Weights)
 	for _, kind := range q.Kinds {
 		if err := memoryKind(kind); err != nil {
 			return Query{}, err
@@ -165,7 +169,10 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	case !(*q.MinConfidence >= 0 && *q.MinConfidence <= 1):
 		return Query{}, Errorf(Invalid, "min_confidence is %v; it must be 0 to 1", *q.MinConfidence)
 	}
-	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, Scopes: q.Scopes, Kinds: q.Kinds}
+	if err := q.Weights.check("weights"); err != nil {
+		return Query{}, err
+	}
+	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, MinScore: q.MinScore, Scopes: q.Scopes, Kinds: q.Kinds}
 	return words, words.Check()
 }
 
@@ -202,26 +209,16 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 // by neither. Hits of several questions to the store are ranked as those of one:
 // what a store scores does not depend on the filter.
 func rankLists(hits []Hit, limit int) []scored {
-	rank := func(in func(h *Hit) bool, score func(h *Hit) float64, set func(h *Hit, rank int)) {
-		var list []*Hit
-		for i := range hits {
-			if in(&hits[i]) {
-				list = append(list, &hits[i])
-			}
-			set(&hits[i], 0)
-		}
-		slices.SortFunc(list, func(a, b *Hit) int {
+	by := func(in func(h *Hit) bool, score func(h *Hit) float64) []int {
+		return rank.Places(hits, limit, in, func(a, b *Hit) int {
 			return cmp.Or(cmp.Compare(score(b), score(a)), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
 		})
-		for i, h := range list[:min(limit, len(list))] {
-			set(h, i+1)
-		}
 	}
-	rank(func(h *Hit) bool { return h.KeywordRank > 0 }, func(h *Hit) float64 { return h.Keyword }, func(h *Hit, r int) { h.KeywordRank = r })
-	rank(func(h *Hit) bool { return h.VectorRank > 0 }, func(h *Hit) float64 { return h.Similarity }, func(h *Hit, r int) { h.VectorRank = r })
+	words := by(func(h *Hit) bool { return h.KeywordRank > 0 }, func(h *Hit) float64 { return h.Keyword })
+	vectors := by(func(h *Hit) bool { return h.VectorRank > 0 }, func(h *Hit) float64 { return h.Similarity })
 	out := make([]scored, 0, len(hits))
-	for _, h := range hits {
-		if h.KeywordRank == 0 && h.VectorRank == 0 {
+	for i, h := range hits {
+		if h.KeywordRank, h.VectorRank = words[i], vectors[i]; h.KeywordRank == 0 && h.VectorRank == 0 {
 			continue
 		}
 		s := scored{Hit: h, explain: Explain{KeywordRank: h.KeywordRank, VectorRank: h.VectorRank}}
@@ -232,6 +229,21 @@ func rankLists(hits []Hit, limit int) []scored {
 		out = append(out, s)
 	}
 	return out
+}
+
+// fitting gives ranked hits the scores that they have among all, and leaves out those
+// with less than some, which it counts.
+func fitting(ranked, all []scored, least float64) (fit []scored, unfit int) {
+	scores := make(map[ID]float64, len(all))
+	for i := range all {
+		scores[all[i].ID] = all[i].score
+	}
+	for _, s := range ranked {
+		if s.score = scores[s.ID]; s.score >= least {
+			fit = append(fit, s)
+		}
+	}
+	return fit, len(ranked) - len(fit)
 }
 
 // loadAll is load for more hits than a page has.
@@ -260,8 +272,8 @@ func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.T
 		}
 		x.Importance = importance / MaxImportance
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
-		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Confidence: x.Confidence,
-			Speaker: match.Speaker, Explain: x}
+		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Fit: match.Score,
+			Confidence: x.Confidence, Speaker: match.Speaker, Explain: x}
 	}
 	slices.SortFunc(out, func(a, b Recalled) int { return compareRecalled(&a, &b) })
 	return out[:min(limit, len(out))], nil

@@ -57,7 +57,8 @@ func zoo(t testing.TB, m *loci.Memory, c *locitest.Clock) {
 		word := []string{"zebra", "zebra crossing", "a striped zebra in the zoo"}[i%3]
 		switch i % 4 {
 		case 0, 1:
-			locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p", Importance: new(float64(i % 11)),
+			locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p",
+				Importance: new(float64(i % 11)),
 				Permanence: []loci.Permanence{loci.Volatile, loci.Permanent}[i%2]})
 		case 2:
 			id := addRule(t, m, loci.NewRule{Content: fmt.Sprintf("%s rule %d", word, i), Scope: []string{"", "health"}[i/4%2]})
@@ -67,7 +68,8 @@ func zoo(t testing.TB, m *loci.Memory, c *locitest.Clock) {
 				}
 			}
 		default:
-			addEpisode(t, m, loci.NewEpisode{Content: fmt.Sprintf("%s episode %d", word, i), Butler: []string{"health", "other"}[i/4%2], Importance: new(float64(i % 11))})
+			addEpisode(t, m, loci.NewEpisode{Content: fmt.Sprintf("%s episode %d", word, i),
+				Butler: []string{"health", "other"}[i/4%2], Importance: new(float64(i % 11))})
 		}
 		c.Advance(7 * time.Hour)
 	}
@@ -139,7 +141,9 @@ func TestRecallEqualsTheFormula(t *testing.T) {
 
 func recordOf(t testing.TB, s loci.Store, id loci.ID) loci.Record {
 	t.Helper()
-	records, _, err := s.Records(t.Context(), locitest.Tenant(t, "t"), loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}, NotLive: true}, loci.Page{})
+	records, _, err := s.Records(t.Context(), locitest.Tenant(t, "t"), loci.Filter{
+		Within: []loci.Namespace{{}}, IDs: []loci.ID{id}, NotLive: true,
+	}, loci.Page{})
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -308,6 +312,9 @@ func TestRecallCountsUses(t *testing.T) {
 		m.CountUse(t.Context(), loci.KindFact, id)
 		locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "v").CountUse(t.Context(), loci.KindFact, id) // may not read it
 		f := locitest.Fact(t, m, id)
+		for end := time.Now().Add(time.Minute); f.Uses < 2 && time.Now().Before(end); f = locitest.Fact(t, m, id) {
+			time.Sleep(time.Millisecond) // a read waits for its count only a moment
+		}
 		if f.Uses != 2 || !f.UsedAt.Equal(c.Now().Truncate(time.Millisecond)) || f.Version != 1 || locitest.Fact(t, m, other).Uses != 0 {
 			t.Errorf("uses %d at %v, version %d", f.Uses, f.UsedAt, f.Version)
 		}
@@ -406,7 +413,8 @@ func TestStoresRecallTheSame(t *testing.T) {
 	var all [][]string
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c, next := locitest.NewClock(), uint8(0)
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}, NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now,
+			Embedder: &locitest.WordEmbedder{Name: "w"}, NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
 		zoo(t, m, c)
 		var out []string
 		for _, mode := range []loci.Mode{loci.Hybrid, loci.Keyword, loci.Semantic} {
@@ -424,4 +432,48 @@ func TestStoresRecallTheSame(t *testing.T) {
 	if len(all) != 2 || !slices.Equal(all[0], all[1]) {
 		t.Errorf("the stores differ:\n%v\n%v", all[0], all[1])
 	}
+}
+
+// What is recalled says how well it fits, as a search for it does; min_score leaves out
+// what fits less, and says how many those are. What else matters does not count there.
+func TestRecallLeavesOutWhatDoesNotFit(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "w"}})
+		m := locitest.Bind(t, e, "u")
+		for i, text := range []string{"the zebra crossing", "zebra", "a walrus", "tea at noon"} {
+			locitest.StoreFact(t, m, loci.NewFact{Content: text, Importance: new(float64(3 * i))})
+		}
+		fits := map[string]float64{}
+		for _, match := range locitest.Search(t, m, loci.Query{Text: "zebra crossing"}).Matches {
+			fits[match.Record.Text] = match.Score
+		}
+		all := recall(t, m, loci.RecallQuery{Topic: "zebra crossing"})
+		for _, found := range all.Memories {
+			if found.Fit != fits[found.Record.Text] {
+				t.Errorf("%q has the fit %v, and the score %v", found.Record.Text, found.Fit, fits[found.Record.Text])
+			}
+		}
+		if len(all.Memories) != 4 || all.Unfit != 0 || recalled(all)[0] != "tea at noon" {
+			t.Fatalf("without a floor %q, %d unfit", recalled(all), all.Unfit)
+		}
+		fit := recall(t, m, loci.RecallQuery{Topic: "zebra crossing", MinScore: fits["zebra"]})
+		if got := recalled(fit); fit.Unfit != 2 || !slices.Equal(got, []string{"zebra", "the zebra crossing"}) {
+			t.Errorf("with a floor %q, %d unfit", got, fit.Unfit)
+		}
+		block := contextOf(t, m, loci.ContextQuery{Prompt: "zebra crossing", Agent: "a", MinScore: fits["zebra"]})
+		if len(block.Shown) != 2 || len(block.Omitted) != 0 || block.Unfit != 2 {
+			t.Errorf("a context shows %+v, omits %+v and leaves out %d", block.Shown, block.Omitted, block.Unfit)
+		}
+		for _, item := range block.Shown {
+			if item.Fit < fits["zebra"] {
+				t.Errorf("shown with the fit %v", item.Fit)
+			}
+		}
+		for _, least := range []float64{-0.1, 1.1, math.NaN()} {
+			_, err := m.Recall(t.Context(), loci.RecallQuery{Topic: "zebra", MinScore: least})
+			locitest.WantCode(t, err, loci.Invalid)
+			_, err = m.Context(t.Context(), loci.ContextQuery{Prompt: "zebra", Agent: "a", MinScore: least})
+			locitest.WantCode(t, err, loci.Invalid)
+		}
+	})
 }

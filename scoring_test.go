@@ -40,10 +40,14 @@ func decimal(t *testing.T, text string) float64 {
 	return x
 }
 
-// TestScoringPage recomputes every row of docs/scoring.md, and lets an engine live
+// TestScoringPage recomputes every row of the formulas in docs/scoring.md, and lets an engine live
 // through those about states.
 func TestScoringPage(t *testing.T) {
-	all := tables(readFile(t, "docs/scoring.md"))
+	formulas, measured, _ := strings.Cut(readFile(t, "docs/scoring.md"), "\n## Score of a search\n")
+	if len(tables(measured)) != 2 {
+		t.Error("behind the formulas stand two tables of what was measured, and nothing else")
+	}
+	all := tables(formulas)
 	if len(all) != 6 || len(all[0]) < 10 || len(all[1]) < 5 || len(all[2]) < 10 {
 		t.Fatalf("the page has %d tables; want the six that are checked", len(all))
 	}

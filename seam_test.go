@@ -65,7 +65,8 @@ var library = []string{"Memory.Search", "Memory.Revisions", "Memory.View", "Fact
 // words are pure functions: the same arguments give the same answer, whoever asks.
 var words = []string{
 	"AsError", "Errorf", "OneOf", "ErrNotFound", // one voice of errors
-	"CheckCreated", "CheckJSON", "CheckLabel", "CheckTime", "ClipLabel", "MarkBytes", "MaxLabelBytes", "MaxLabels", "MaxSearchLimit", "DefaultTokensPerDay", // limits
+	"CheckCreated", "CheckJSON", "CheckLabel", "CheckTime", "ClipLabel", "MarkBytes", "MaxLabelBytes", "MaxLabels", "MaxSearchLimit", "DefaultTokensPerDay",
+	"FloorScore",                                                                     // limits
 	"CountJSON", "DecodeJSON", "MarshalJSON", "UnmarshalJSON", "SetBody", "ShowTime", // one form of JSON and of times
 	"DerivedID", "ParseID", "SlotsBeginning", // ids and slots
 	"Digest", "Fence", "Flatten", "Sentences", // texts

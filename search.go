@@ -41,13 +41,17 @@ type Query struct {
 	MinScore      float64 // score of at least so much, 0 to 1; 0: whatever fits best
 }
 
+// FloorScore is a score from which a memory is worth showing unasked: docs/scoring.md
+// says what it keeps and what it leaves out.
+const FloorScore = 0.05
+
 // A Match is a record that a search found.
 type Match struct {
 	Record  Record
 	Passage string  // the part of its text that fits best
 	Span    Span    // where in Record.Text the passage is
 	Speaker string  // who said it, by the attribute speaker or role; "": that is not known
-	Score   float64 // the chance that it answers the query, 0 to 1 (docs/scoring.md); 0 when nothing was searched for
+	Score   float64 // the chance that it answers the query, 0 to 1 (docs/search.md); 0 when nothing was searched for
 	Explain Explain
 }
 
@@ -101,8 +105,9 @@ type Correction struct {
 // ([KnowingEmbedder]) has so much of VectorWeight. In mode Hybrid a match also gets a
 // share of its sequence as a whole and of its neighbours there, and what an assistant
 // said counts less than what a person said. The sum orders the matches; the score is
-// the chance that belongs to the sum. It does not depend on the other matches. Ties:
-// the better by words, then newer first, then by id.
+// the chance that belongs to the sum. It does not depend on the other matches, nor on
+// Limit and Offset. Ties: the better by words, then by similarity, then newer first,
+// then by id.
 func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if err := q.Check(); err != nil {
 		return Result{}, err
@@ -123,7 +128,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 }
 
 // SearchWhere ranks what a filter selects, inside of what the handle may read, for the
-// words of a query; of the query only Text, Mode, Limit and Offset count.
+// words of a query; of the query only Text, Mode, Limit, Offset and MinScore count.
 func (m *Memory) SearchWhere(ctx context.Context, f Filter, q Query) (Result, error) {
 	if err := cmp.Or(q.Check(), m.inView(f)); err != nil {
 		return Result{}, err
@@ -145,7 +150,7 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 		if err != nil {
 			return Result{}, err
 		}
-		ranked := m.engine.rank(hits, q.Mode, p.known)
+		ranked := m.engine.rank(hits, q.Mode, &p)
 		ranked = slices.DeleteFunc(ranked, func(s scored) bool { return s.score < q.MinScore })
 		ranked = ranked[min(q.Offset, len(ranked)):min(q.Offset+q.Limit, len(ranked))]
 		matches, stale, err := m.load(ctx, f, ranked)
@@ -215,6 +220,7 @@ type probing struct {
 	keywordOnly bool
 	corrections []Correction
 	known       float64 // how much of the text the embedder of Vector knows, 0 to 1
+	scale       Scale   // of its cosines
 }
 
 // candidates asks the store by match. When the active space has become another one by the
@@ -279,14 +285,15 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		}
 		return nil
 	}
-	vector, known, err := c.query(ctx, q.Text)
+	vector, known, err := c.Query(ctx, q.Text)
 	switch {
 	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
 		return m.probe(ctx, q, p)
 	case err == nil:
 		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
+		p.scale = c.scale(e.opts.Search.Scale)
 		if known >= 0.5 { // else most words mean nothing to it, however rare they are
-			p.Reweigh = c.reweigh(q.Text)
+			p.Reweigh = c.Reweigh(q.Text)
 		}
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:

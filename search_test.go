@@ -19,7 +19,8 @@ func TestSearchFindsByWordsAndMeaning(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
 		passages := loci.PassageOptions{Size: 64, Overlap: 8}
-		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}, Passages: passages})
+		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now,
+			Embedder: &locitest.WordEmbedder{Name: "w"}, Passages: passages})
 		m := locitest.Bind(t, e, "u")
 		filler := strings.Repeat("Nothing of interest stands in this sentence. ", 8)
 		long := locitest.Save(t, m, filler+"The zebra crossed the river. "+filler)

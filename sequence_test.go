@@ -77,7 +77,8 @@ func TestAPlaceIsPartOfANote(t *testing.T) {
 		position int64
 		want     loci.Outcome
 	}{{"", 0, loci.Created}, {"", 0, loci.DuplicateOf}, {"s", 0, loci.Created}, {"s", 1, loci.Created}, {"t", 1, loci.Created}, {"s", 1, loci.DuplicateOf}} {
-		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Yes.", Sequence: c.sequence, Position: c.position}); got.Outcome != c.want {
+		got := locitest.StoreFact(t, m, loci.NewFact{Content: "Yes.", Sequence: c.sequence, Position: c.position})
+		if got.Outcome != c.want {
 			t.Errorf("%q %d: %s, want %s", c.sequence, c.position, got.Outcome, c.want)
 		}
 	}
@@ -93,7 +94,8 @@ func TestImportRefusesABadPlace(t *testing.T) {
 		`"sequence":"` + strings.Repeat("s", 257) + `"`: "line 2: sequence is 257 bytes", `"sequence":"\u0000"`: "line 2: sequence must not",
 	} {
 		text := strings.Replace(good, `"sequence":"s","position":7`, bad, 1)
-		_, err := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "v").Import(t.Context(), strings.NewReader(text), nil)
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "v")
+		_, err := m.Import(t.Context(), strings.NewReader(text), nil)
 		locitest.WantCode(t, err, loci.Invalid)
 		if text == good || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", bad, err)
@@ -141,4 +143,113 @@ func TestTheEmbedderSaysWhatItKnows(t *testing.T) {
 			t.Errorf("known %v was taken", known)
 		}
 	}
+}
+
+// weighingEmbedder remembers the queries that it was to weigh.
+type weighingEmbedder struct {
+	knowingEmbedder
+	weighed int
+}
+
+func (w *weighingEmbedder) EmbedWeighed(string, func(string) float64) []float32 {
+	w.weighed++
+	return nil
+}
+
+// Where an embedder knows less than half of a query, rare words are those it does not
+// know: they are not weighed.
+func TestOnlyAKnownQueryIsWeighed(t *testing.T) {
+	e := &weighingEmbedder{knowingEmbedder: knowingEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "w"}}}
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: e}), "u")
+	locitest.Save(t, m, "zebra")
+	for _, c := range []struct {
+		known   float64
+		weighed bool
+	}{{1, true}, {0.5, true}, {0.49, false}, {0, false}} {
+		e.known, e.weighed = c.known, 0
+		locitest.Search(t, m, loci.Query{Text: "zebra"})
+		if (e.weighed > 0) != c.weighed {
+			t.Errorf("of a query known by %v words are weighed %d times", c.known, e.weighed)
+		}
+	}
+}
+
+// scaledEmbedder says what its cosines mean.
+type scaledEmbedder struct {
+	locitest.WordEmbedder
+	scale loci.Scale
+}
+
+func (s *scaledEmbedder) Scale() loci.Scale { return s.scale }
+
+// An embedder has a scale of its own, unless the operator says otherwise; one that makes
+// no sense is not taken.
+func TestEachEmbedderHasItsScale(t *testing.T) {
+	for _, c := range []struct {
+		own, configured loci.Scale
+		want            float64
+	}{
+		{loci.Scale{Unrelated: -1, Alike: 1}, loci.Scale{}, 1},
+		{loci.Scale{Unrelated: 0.5, Alike: 1}, loci.Scale{}, 0.4142135623},
+		{loci.Scale{Unrelated: 0.5, Alike: 1}, loci.Scale{Alike: 0.7071067811}, 1},
+		{loci.Scale{Unrelated: 0.7, Alike: 0.7}, loci.Scale{}, 0.9285113019},
+		{loci.Scale{Unrelated: 0, Alike: 2}, loci.Scale{}, 0.9285113019},
+	} {
+		e := &scaledEmbedder{locitest.WordEmbedder{Name: "w"}, c.own}
+		search := loci.SearchOptions{Scale: c.configured, VectorWeight: 1}
+		opts := loci.Options{Embedder: e, Search: search}
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), opts), "u")
+		locitest.Save(t, m, "zebra walrus")
+		x := locitest.Search(t, m, loci.Query{Text: "zebra"}).Matches[0].Explain
+		if x.Similarity < 0.7 || x.Similarity > 0.72 {
+			t.Fatalf("the cosine is %v: the test is made for the root of a half", x.Similarity)
+		}
+		want := c.want
+		if c.own.Unrelated == -1 {
+			want = (x.Similarity + 1) / 2
+		}
+		if diff := x.VectorPart - want; diff > 5e-3 || diff < -5e-3 {
+			t.Errorf("own %+v, configured %+v: %v, want %v", c.own, c.configured, x.VectorPart, want)
+		}
+	}
+	wrong := loci.SearchOptions{Scale: loci.Scale{Unrelated: 0.5, Alike: 0.4}}
+	_, err := loci.New(locitest.OpenMemory(), &loci.Options{Search: wrong})
+	locitest.WantCode(t, err, loci.Invalid)
+}
+
+// A record has one score for a query, however many results are asked for: what stands
+// beside it counts whether or not it would be a result itself.
+func TestScoresDoNotDependOnTheLimit(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		for i := range 30 {
+			locitest.StoreFact(t, m, loci.NewFact{
+				Content: strings.Repeat("x", i+1) + " walrus at the harbour", Sequence: strings.Repeat("s", i+1),
+			})
+		}
+		// The second is no candidate among so many better ones: it comes with the first,
+		// and the last two come with it alone.
+		for i, text := range []string{
+			"walrus harbour", "a walrus harbour with lanterns and bells", "nothing", "harbour", "walrus",
+		} {
+			locitest.StoreFact(t, m, loci.NewFact{Content: text, Sequence: "talk", Position: int64(i)})
+		}
+		query := loci.Query{Text: "walrus harbour", Limit: 100}
+		whole := map[loci.ID]float64{}
+		for _, match := range locitest.Search(t, m, query).Matches {
+			whole[match.Record.ID] = match.Score
+		}
+		second := false
+		for _, query.Limit = range []int{1, 2, 3, 4} {
+			for _, match := range locitest.Search(t, m, query).Matches {
+				if want := whole[match.Record.ID]; match.Score != want {
+					t.Errorf("of %d results %q has the score %v, of all %v", query.Limit, match.Record.Text, match.Score, want)
+				}
+				second = second || strings.Contains(match.Record.Text, "lanterns") && match.Explain.KeywordRank == 0
+			}
+		}
+		if !second {
+			t.Error("what stands beside a candidate never was a result: the test proves nothing")
+		}
+	})
 }

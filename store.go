@@ -361,6 +361,10 @@ type Hit struct {
 	// Neighbours are the hits two places before, one before, one after and two after this
 	// one in its sequence; zero: there is none, or the filter does not select it.
 	Neighbours [4]ID
+
+	// Lifter is set for a neighbour of a neighbour: it counts for those beside it and is
+	// no result.
+	Lifter bool
 }
 
 // A Speaker says which side of a chat said what a record holds: by the attribute role

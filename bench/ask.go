@@ -24,8 +24,8 @@ type hit struct{ turn, text string }
 // A finder searches a conversation.
 type finder func(ctx context.Context, conv, query string) ([]hit, error)
 
-// finders are the modes of Loci.
-func (in *ingested) finders(d *Dataset) (map[string]finder, error) {
+// memories are the handles of the conversations.
+func (in *ingested) memories(d *Dataset) (map[string]*loci.Memory, error) {
 	memories := map[string]*loci.Memory{}
 	for conv := range d.conversations() {
 		m, err := in.engine.Memory(loci.View{Tenant: in.tenant, Namespace: conversation(conv), Actor: "bench"})
@@ -33,6 +33,15 @@ func (in *ingested) finders(d *Dataset) (map[string]finder, error) {
 			return nil, err
 		}
 		memories[conv] = m
+	}
+	return memories, nil
+}
+
+// finders are the modes of Loci.
+func (in *ingested) finders(d *Dataset) (map[string]finder, error) {
+	memories, err := in.memories(d)
+	if err != nil {
+		return nil, err
 	}
 	search := func(mode loci.Mode) finder {
 		return func(ctx context.Context, conv, query string) ([]hit, error) {

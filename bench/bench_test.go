@@ -10,7 +10,8 @@ import (
 // cannot rot: every row has a time on both sides.
 func TestRunMeasuresEveryFigure(t *testing.T) {
 	rows := 0
-	err := Run(context.Background(), Options{Sizes: []int{200}, Time: 20 * time.Millisecond, Dir: t.TempDir()}, func(r Row) {
+	err := Run(context.Background(), Options{Sizes: []int{200}, Time: 20 * time.Millisecond,
+		Dir: t.TempDir()}, func(r Row) {
 		rows++
 		if r.Loci <= 0 || r.Baseline <= 0 || r.Ratio <= 0 {
 			t.Errorf("%s: loci %v, baseline %v, ratio %v", r.Name, r.Loci, r.Baseline, r.Ratio)

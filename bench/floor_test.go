@@ -50,7 +50,9 @@ func TestRetrievalQuality(t *testing.T) {
 	for _, path := range paths {
 		dir := filepath.Dir(path)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			measured := measuredFloors(measure(t, RetrievalOptions{Dirs: []string{dir}, InMemory: true, Systems: systems}))
+			measured := measuredFloors(measure(t, RetrievalOptions{
+				Dirs: []string{dir}, InMemory: true, Systems: systems,
+			}))
 			file := filepath.Join(dir, "floors.json")
 			if *update {
 				writeFloors(t, file, measured)

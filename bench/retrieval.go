@@ -226,11 +226,42 @@ func (o *RetrievalOptions) measure(ctx context.Context, datasets []*Dataset, r *
 	return results, nil
 }
 
-// measureOne is one run over one dataset, in files that go again.
-func (o *RetrievalOptions) measureOne(ctx context.Context, d *Dataset, r *run, tokens *tokenCounter) (_ *result, err error) {
+// measureOne is one run over one dataset.
+func (o *RetrievalOptions) measureOne(
+	ctx context.Context, d *Dataset, r *run, tokens *tokenCounter,
+) (out *result, err error) {
+	err = o.within(ctx, d, r, func(in *ingested, dir string) (err error) {
+		finders, err := in.finders(d)
+		if err != nil {
+			return err
+		}
+		modes := []string{ModeKeyword, ModeHybrid}
+		if r.Embedder != nil {
+			modes = []string{ModeKeyword, ModeVector, ModeHybrid}
+		}
+		if o.Baseline {
+			b, failed := openBaseline(ctx, dir, d, r)
+			if failed != nil {
+				return &loci.Error{Code: loci.Internal, Op: "bench baseline", Err: failed}
+			}
+			defer func() { err = errors.Join(err, b.db.Close()) }()
+			modes, finders[ModeFTS5] = append(modes, ModeFTS5), b.find
+		}
+		o.progress("%s, embedder %s, context %s: asking %d questions", d.Name, r.Name, r.Context, len(d.Questions))
+		samples, err := ask(ctx, d, modes, finders, tokens)
+		out = &result{r, d.Name, len(in.turns), in.stored, in.embeds, modes, samples}
+		return err
+	})
+	return out, err
+}
+
+// within stores a dataset in files that go again, and calls use with it.
+func (o *RetrievalOptions) within(
+	ctx context.Context, d *Dataset, r *run, use func(in *ingested, dir string) error,
+) (err error) {
 	dir, err := os.MkdirTemp(o.Dir, "loci-bench-")
 	if err != nil {
-		return nil, &loci.Error{Code: loci.Unavailable, Op: "bench", Msg: "no directory can be made for the files: " + err.Error(), Err: err}
+		return &loci.Error{Code: loci.Unavailable, Op: "bench", Msg: "no directory can be made for the files: " + err.Error(), Err: err}
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	url := "sqlite:" + filepath.Join(dir, "loci.db")
@@ -239,31 +270,13 @@ func (o *RetrievalOptions) measureOne(ctx context.Context, d *Dataset, r *run, t
 	}
 	s, err := store.Open(ctx, url, &store.Options{Logger: o.Engine.Logger})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	o.progress("%s, embedder %s, context %s: storing %d memories", d.Name, r.Name, r.Context, len(d.Turns))
 	in, err := ingest(ctx, s, d, r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	finders, err := in.finders(d)
-	if err != nil {
-		return nil, err
-	}
-	modes := []string{ModeKeyword, ModeHybrid}
-	if r.Embedder != nil {
-		modes = []string{ModeKeyword, ModeVector, ModeHybrid}
-	}
-	if o.Baseline {
-		var b *baseline
-		if b, err = openBaseline(ctx, dir, d, r); err != nil {
-			return nil, &loci.Error{Code: loci.Internal, Op: "bench baseline", Err: err}
-		}
-		defer func() { err = errors.Join(err, b.db.Close()) }()
-		modes, finders[ModeFTS5] = append(modes, ModeFTS5), b.find
-	}
-	o.progress("%s, embedder %s, context %s: asking %d questions", d.Name, r.Name, r.Context, len(d.Questions))
-	samples, err := ask(ctx, d, modes, finders, tokens)
-	return &result{r, d.Name, len(in.turns), in.stored, in.embeds, modes, samples}, err
+	return use(in, dir)
 }

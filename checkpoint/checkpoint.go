@@ -127,8 +127,9 @@ type writeBody struct {
 // adds a checkpoint or takes one away writes it, so that no checkpoint ever refers
 // to a value that another call is erasing.
 type threadBody struct {
-	Thread    string `json:"thread"`
-	Namespace string `json:"ns,omitempty"`
+	Thread    string      `json:"thread"`
+	Namespace string      `json:"ns,omitempty"`
+	Source    loci.Source `json:"source,omitzero"` // who put its first checkpoint
 }
 
 // Put stores a checkpoint, replacing one of the same id. Channels without a value

@@ -10,7 +10,7 @@ import (
 func (Feature) Show(_ context.Context, _ *loci.Memory, r *loci.Record, _ bool) (out loci.Shown, err error) {
 	var b threadBody
 	err = readBody(r, &b)
-	out.Key = b.Thread
+	out.Key, out.Source = b.Thread, b.Source
 	if b.Namespace != "" {
 		out.Details = map[string]any{"checkpoint_ns": b.Namespace}
 	}

@@ -36,7 +36,7 @@ func (c *Handle) mark(
 		return nil
 	case r == nil:
 		r = &loci.Record{ID: c.m.NewID(), Kind: KindThread, Namespace: c.m.Namespace(), Slot: slot, CreatedAt: now}
-		if err := loci.SetBody(r, threadBody{Thread: thread, Namespace: namespace}); err != nil {
+		if err := loci.SetBody(r, threadBody{thread, namespace, c.m.View().Source}); err != nil {
 			return err
 		}
 	}

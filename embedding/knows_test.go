@@ -2,6 +2,7 @@ package embedding_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -69,5 +70,42 @@ func BenchmarkKnows(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		e.Knows("Where did Caroline travel to in the summer of 2023?")
+	}
+}
+
+// Words of weight 1 give the vector of Embed to the bit, one of weight 0 is not there, and
+// of nothing there is no vector.
+func TestWordsAreWeighed(t *testing.T) {
+	m := small(4)
+	m.tokens = append(append([]string{}, smallTokens...), "harbour")
+	m.scales = append(m.scales, 0.01)
+	m.codes = append(m.codes, 4, -3, 2, 1)
+	e := static(t, m.file())
+	embed := func(text string) []float32 {
+		rows, err := e.Embed(t.Context(), []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[0]
+	}
+	var asked []string
+	all := e.EmbedWeighed("the cars! tea harbour", func(word string) float64 { asked = append(asked, word); return 1 })
+	if !slices.Equal(all, embed("the cars! tea harbour")) {
+		t.Errorf("with weights of 1 %v, want %v", all, embed("the cars! tea harbour"))
+	}
+	if !slices.Equal(asked, []string{"the", "cars", "!", "tea", "harbour"}) {
+		t.Errorf("asked for the weights of %q", asked)
+	}
+	without := e.EmbedWeighed("cars tea", func(word string) float64 {
+		if word == "cars" {
+			return 0
+		}
+		return 1
+	})
+	if !slices.Equal(without, embed("tea")) || slices.Equal(without, embed("cars tea")) {
+		t.Errorf("without cars %v, want %v", without, embed("tea"))
+	}
+	if row := e.EmbedWeighed("tea harbour", func(string) float64 { return 0 }); row != nil {
+		t.Errorf("of nothing %v", row)
 	}
 }

@@ -77,12 +77,8 @@ func Parse(data []byte) (*Graph, error) {
 	}
 	var value any
 	if text := bytes.TrimSpace(data); json.Valid(text) { // JSON may be indented by tabs, which YAML refuses
-		switch f := jsonguard.Check(text, maxDepth, nil); f {
-		case "":
-		case jsonguard.Duplicate:
-			return nil, loci.Errorf(loci.Invalid, "an object of the graph has the same name twice")
-		default:
-			return nil, loci.Errorf(loci.Invalid, "the graph is refused: %s", f)
+		if fault := jsonguard.Check(text, maxDepth, nil); fault != "" {
+			return nil, loci.Errorf(loci.Invalid, "the graph %s", fault.Words())
 		}
 		if err := json.Unmarshal(text, &value); err != nil {
 			return nil, loci.Errorf(loci.Invalid, "not JSON: %s", jsonform.Fault(err))

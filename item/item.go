@@ -41,6 +41,8 @@ type body struct {
 	Key   string   `json:"key"`
 	Index []string `json:"index"`         // nil: all of the value; empty: nothing
 	TTL   float64  `json:"ttl,omitempty"` // minutes
+
+	Source loci.Source `json:"source,omitzero"` // of the value: who put it
 }
 
 // PutOptions are the optional part of [Handle.Put].
@@ -200,7 +202,7 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 		return nil, loci.Errorf(loci.TooLarge, "index picks %d bytes of the value; the limit is %d: pick less", len(r.Text), most)
 	}
 	r.Passages = it.m.Passages(r.Text)
-	return r, loci.SetBody(r, body{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes()})
+	return r, loci.SetBody(r, body{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes(), Source: it.m.View().Source})
 }
 
 func (it *Handle) decidePut(
@@ -449,7 +451,12 @@ func (Feature) Kinds() []loci.FeatureKind {
 // Show describes an item.
 func (Feature) Show(_ context.Context, _ *loci.Memory, r *loci.Record, _ bool) (loci.Shown, error) {
 	it, err := FromRecord(r)
-	return loci.Shown{Key: it.Key, Value: it.Value}, err
+	if err != nil {
+		return loci.Shown{}, err
+	}
+	var body body
+	err = json.Unmarshal(r.Body, &body)
+	return loci.Shown{Key: it.Key, Value: it.Value, Source: body.Source}, err
 }
 
 // Check finds nothing to refuse: there are no options.

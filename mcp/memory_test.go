@@ -160,15 +160,15 @@ var memoryTools = map[string]string{
 	"memory_store_episode": "content butler|session_id importance",
 	"memory_store_fact":    "subject predicate content|importance permanence scope tags",
 	"memory_store_rule":    "content|scope tags",
-	"memory_search":        "query|types scope mode limit min_confidence",
-	"memory_recall":        "topic|scope limit",
+	"memory_search":        "query|types scope mode limit min_confidence min_score",
+	"memory_recall":        "topic|scope limit min_score",
 	"memory_get":           "type id|",
 	"memory_confirm":       "type id|",
 	"memory_mark_helpful":  "rule_id|",
 	"memory_mark_harmful":  "rule_id|reason",
 	"memory_forget":        "type id|",
 	"memory_stats":         "|scope",
-	"memory_context":       "trigger_prompt butler|token_budget",
+	"memory_context":       "trigger_prompt butler|token_budget min_score",
 }
 
 func TestMemoryToolsAndTheirArguments(t *testing.T) {

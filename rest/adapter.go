@@ -166,24 +166,14 @@ func checkContentType(r *http.Request) error {
 }
 
 func checkJSON(body []byte) error {
-	switch jsonguard.Check(body, maxDepth, nil) {
+	switch fault := jsonguard.Check(body, maxDepth, nil); fault {
 	case "":
 		return nil
-	case jsonguard.UTF8:
-		return loci.Errorf(loci.Invalid, "the body is not valid UTF-8")
-	case jsonguard.NUL:
-		return loci.Errorf(loci.Invalid, `a text in the body contains the NUL character \u0000: leave it out`)
-	case jsonguard.Surrogate:
-		return loci.Errorf(
-			loci.Invalid,
-			`a text in the body contains half of a surrogate pair, such as \ud800: write the whole character`,
-		)
 	case jsonguard.Depth:
 		return loci.Errorf(loci.Invalid, "the body nests deeper than %d levels: flatten it", maxDepth)
-	case jsonguard.Duplicate:
-		return loci.Errorf(loci.Invalid, "an object in the body has the same name twice")
+	default:
+		return loci.Errorf(loci.Invalid, "the body %s", fault.Words())
 	}
-	return loci.Errorf(loci.Invalid, "the body is not valid JSON")
 }
 
 // encode writes JSON.

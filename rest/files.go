@@ -105,6 +105,8 @@ type (
 		Path  string    `json:"path,omitempty" maxLength:"9000" doc:"Only this file, or below this directory"`
 		Mode  loci.Mode `json:"mode,omitempty" enum:"hybrid,keyword,semantic" doc:"Absent: hybrid"`
 		Limit *int      `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
+
+		MinScore float64 `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that it answers. Absent: whatever fits best"`
 	}
 )
 
@@ -300,7 +302,9 @@ func (a *API) searchFiles(ctx context.Context, c *caller, in *struct{ Body searc
 		return nil, err
 	}
 	return inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (fileMatches, error) {
-		found, err := t.Search(ctx, tree.Query{Text: b.Query, Path: b.Path, Mode: b.Mode, Limit: limit})
+		found, err := t.Search(ctx, tree.Query{
+			Text: b.Query, Path: b.Path, Mode: b.Mode, Limit: limit, MinScore: b.MinScore,
+		})
 		out := fileMatches{Matches: make([]fileMatch, len(found.Matches)), KeywordOnly: found.KeywordOnly}
 		for i := range found.Matches {
 			m := &found.Matches[i]

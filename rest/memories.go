@@ -61,7 +61,7 @@ type searchRequest struct {
 	Types         []loci.Kind    `json:"types,omitempty" enum:"fact,rule,episode,item" doc:"Absent: all of these"`
 	Scopes        []string       `json:"scopes,omitempty" doc:"Of facts and rules; the agents of episodes. Absent: all"`
 	Tags          []string       `json:"tags,omitempty" doc:"Only memories that have all of them"`
-	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata and the fields of items, all of which must hold"`
+	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, the subject and predicate of facts, and the fields of items, all of which must hold"`
 	MinConfidence float64        `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1"`
 	MinScore      float64        `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that a memory answers. Absent: whatever fits best"`
 	Limit         *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
@@ -76,6 +76,7 @@ type match struct {
 type searchReply struct {
 	Matches     []match `json:"matches" nullable:"false" doc:"Best first"`
 	KeywordOnly bool    `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
+	NoWords     bool    `json:"no_words,omitempty" doc:"The query has no word, such as ?!: nothing fits it"`
 
 	Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
 }
@@ -86,12 +87,17 @@ type recallRequest struct {
 	Types         []loci.Kind `json:"types,omitempty" enum:"fact,rule,episode" doc:"Absent: facts and rules"`
 	Scopes        []string    `json:"scopes,omitempty" doc:"What is global or of these scopes, and the episodes of the agents of these names. Absent: all"`
 	MinConfidence *float64    `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1; absent: that of the server, 0 brings fading memories back"`
+	MinScore      float64     `json:"min_score,omitempty" doc:"The least fit, 0 to 1: about the chance that a memory answers. Absent: whatever matters most"`
 	Limit         *int        `json:"limit,omitempty" doc:"1 to 500; absent: 20"`
-	Touch         bool        `json:"touch,omitempty" doc:"Count a use of each memory returned"`
+
+	Filter map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, and on the subject and predicate of facts, all of which must hold"`
+
+	Touch bool `json:"touch,omitempty" doc:"Count a use of each memory returned"`
 }
 
 type recalled struct {
 	Memory
+	Fit        float64            `json:"fit" doc:"About the chance that it answers, whatever else matters: the score of a search"`
 	Confidence float64            `json:"confidence" doc:"Effective; of an episode 1"`
 	Explain    loci.RecallExplain `json:"explain" doc:"How the score came about"`
 }
@@ -99,6 +105,7 @@ type recalled struct {
 type recallReply struct {
 	Memories    []recalled         `json:"memories" nullable:"false" doc:"Best first"`
 	Weights     loci.RecallWeights `json:"weights" doc:"That the scores were made with"`
+	Unfit       int                `json:"unfit" doc:"How many candidates were left out for min_score"`
 	KeywordOnly bool               `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
 	At          time.Time          `json:"at" doc:"The moment of the query"`
 }
@@ -107,6 +114,8 @@ type contextRequest struct {
 	Prompt string `json:"trigger_prompt" doc:"What the agent was asked; of a long one the first 16 KiB count"`
 	Agent  string `json:"butler,omitempty" minLength:"1" doc:"The agent; absent: that of the caller"`
 	Budget *int   `json:"token_budget,omitempty" doc:"The most tokens of the text, 0 to 200000; absent: 3000"`
+
+	MinScore float64 `json:"min_score,omitempty" doc:"The least fit, 0 to 1: about the chance that a memory answers. Absent: whatever matters most"`
 }
 
 func (a *API) memoryRoutes() {
@@ -130,7 +139,9 @@ func (a *API) memoryRoutes() {
 		func(ctx context.Context, c *caller, in *struct{ Body contextRequest }) (*struct{ Body loci.ContextBlock }, error) {
 			return within(a, c, func(m *loci.Memory) (*struct{ Body loci.ContextBlock }, error) {
 				agent := cmp.Or(in.Body.Agent, c.Principal.Var(loci.VarButler), c.Principal.Var(loci.VarAgent))
-				block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.Body.Prompt, Agent: agent, TokenBudget: in.Body.Budget})
+				block, err := m.Context(ctx, loci.ContextQuery{
+					Prompt: in.Body.Prompt, Agent: agent, TokenBudget: in.Body.Budget, MinScore: in.Body.MinScore,
+				})
 				block.Shown, block.Omitted = append([]loci.ContextItem{}, block.Shown...), append([]loci.ContextItem{}, block.Omitted...)
 				return &struct{ Body loci.ContextBlock }{block}, err
 			})
@@ -157,7 +168,7 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 		return reply, err
 	}
 	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly,
-		Corrections: result.Corrections}
+		NoWords: result.NoWords, Corrections: result.Corrections}
 	for i := range result.Matches {
 		found := &result.Matches[i]
 		shown, err := showMemory(m, &found.Record, result.At)
@@ -174,7 +185,11 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 	if strings.TrimSpace(in.Topic) == "" {
 		return reply, loci.Errorf(loci.Invalid, "topic must not be empty")
 	}
-	q := loci.RecallQuery{Topic: in.Topic, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes, MinConfidence: in.MinConfidence, Touch: in.Touch}
+	q := loci.RecallQuery{Topic: in.Topic, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes,
+		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Touch: in.Touch}
+	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
+		return reply, err
+	}
 	if q.Limit, err = limitOf(in.Limit, loci.MaxRecallLimit); err != nil {
 		return reply, err
 	}
@@ -185,7 +200,8 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 	if err != nil {
 		return reply, err
 	}
-	reply = recallReply{Memories: make([]recalled, len(result.Memories)), Weights: result.Weights, KeywordOnly: result.KeywordOnly, At: result.At}
+	reply = recallReply{Memories: make([]recalled, len(result.Memories)), Weights: result.Weights, Unfit: result.Unfit,
+		KeywordOnly: result.KeywordOnly, At: result.At}
 	for i := range result.Memories {
 		found := &result.Memories[i]
 		shown, err := showMemory(m, &found.Record, result.At)
@@ -193,7 +209,7 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 			return reply, err
 		}
 		shown.Passage, shown.Score, shown.Speaker = found.Passage, found.Score, found.Speaker
-		reply.Memories[i] = recalled{shown, found.Confidence, found.Explain}
+		reply.Memories[i] = recalled{shown, found.Fit, found.Confidence, found.Explain}
 	}
 	return reply, nil
 }

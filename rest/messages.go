@@ -151,6 +151,8 @@ type (
 		Mode   loci.Mode `json:"mode,omitempty" enum:"hybrid,keyword,semantic" doc:"Absent: hybrid"`
 		Limit  *int      `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
 		Offset int       `json:"offset,omitempty" doc:"0 to 10000"`
+
+		MinScore float64 `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that it answers. Absent: whatever fits best"`
 	}
 	searchSession struct {
 		ID   string `path:"session_id" maxLength:"256"`
@@ -172,6 +174,8 @@ type (
 			Query  string `json:"query" doc:"The new message; of a long one the first 16 KiB count"`
 			Budget *int   `json:"token_budget,omitempty" doc:"Most tokens of the text, 0 to 200000; absent: 1000"`
 			Recent int    `json:"recent,omitempty" doc:"How many of the newest messages the model sees anyway; absent: those the summary does not cover, else 20"`
+
+			MinScore *float64 `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that it answers. Absent: 0.05"`
 		} `nameHint:"RetrieveForSession"`
 	}
 )
@@ -282,7 +286,8 @@ func (a *API) searchMessages(ctx context.Context, c *caller, talk string, in *se
 		if err != nil {
 			return nil, err
 		}
-		found, err := session.Of(m).Search(ctx, session.Search{Text: in.Query, Session: talk, Mode: in.Mode, Limit: limit, Offset: in.Offset})
+		found, err := session.Of(m).Search(ctx, session.Search{Text: in.Query, Session: talk,
+			Mode: in.Mode, Limit: limit, Offset: in.Offset, MinScore: in.MinScore})
 		return &hitsOutput{found}, err
 	})
 }
@@ -298,7 +303,8 @@ func (a *API) summarise(ctx context.Context, c *caller, in *summariseSession) (*
 
 func (a *API) retrieve(ctx context.Context, c *caller, in *retrieveForSession) (*struct{ Body session.Retrieved }, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{ Body session.Retrieved }, error) {
-		found, err := session.Of(m).Retrieve(ctx, in.ID, session.RetrieveQuery{Text: in.Body.Query, TokenBudget: in.Body.Budget, Recent: in.Body.Recent})
+		found, err := session.Of(m).Retrieve(ctx, in.ID, session.RetrieveQuery{Text: in.Body.Query,
+			TokenBudget: in.Body.Budget, Recent: in.Body.Recent, MinScore: in.Body.MinScore})
 		return &struct{ Body session.Retrieved }{found}, err
 	})
 }

@@ -14,7 +14,6 @@ const (
 	DefaultRetrieveBudget = 1000 // tokens
 	DefaultRetrieveRecent = 20   // messages
 	retrieveCandidates    = 20   // of each source
-	leastRelevance        = 0.2  // score, below which nothing is worth its tokens
 )
 
 // A RetrieveQuery asks for what a model should be reminded of when a message comes.
@@ -28,6 +27,9 @@ type RetrieveQuery struct {
 	// Recent is how many of the newest messages of the session the model sees anyway;
 	// they are not looked through. 0: those its summary does not cover, else 20.
 	Recent int
+
+	// MinScore leaves out what has a score below it, 0 to 1. Nil: [loci.FloorScore].
+	MinScore *float64
 
 	// Clean, when not nil, is given every stored text before it is shown and counted.
 	Clean func(text string) string
@@ -68,6 +70,10 @@ func (s *Handle) Retrieve(ctx context.Context, id string, q RetrieveQuery) (Retr
 	if q.Recent < 0 {
 		return Retrieved{}, loci.Errorf(loci.Invalid, "recent is %d; it must be at least 0", q.Recent)
 	}
+	least := loci.FloorScore
+	if q.MinScore != nil {
+		least = *q.MinScore
+	}
 	if err := checkSessionID(id); err != nil {
 		return Retrieved{}, err
 	}
@@ -76,7 +82,7 @@ func (s *Handle) Retrieve(ctx context.Context, id string, q RetrieveQuery) (Retr
 		w.clean = func(text string) string { return text }
 	}
 	out := Retrieved{Budget: budget, Tokenizer: s.m.Settings().Tokenizer.Name(), Shown: []Reminder{}}
-	if out.KeywordOnly, err = s.remind(ctx, id, text, q.Recent, w); err != nil {
+	if out.KeywordOnly, err = s.remind(ctx, id, text, least, q.Recent, w); err != nil {
 		return Retrieved{}, err
 	}
 	out.Text, out.Tokens = w.fit()
@@ -89,8 +95,11 @@ func (s *Handle) Retrieve(ctx context.Context, id string, q RetrieveQuery) (Retr
 }
 
 // remind searches both sources.
-func (s *Handle) remind(ctx context.Context, id, text string, recent int, w *reminding) (keywordOnly bool, err error) {
-	notes, err := s.m.Search(ctx, loci.Query{Text: text, Kinds: []loci.Kind{loci.KindFact}, Limit: retrieveCandidates})
+func (s *Handle) remind(
+	ctx context.Context, id, text string, least float64, recent int, w *reminding,
+) (keywordOnly bool, err error) {
+	notes, err := s.m.Search(ctx, loci.Query{Text: text, Kinds: []loci.Kind{loci.KindFact}, Limit: retrieveCandidates,
+		MinScore: least})
 	if err != nil {
 		return false, err
 	}
@@ -104,7 +113,7 @@ func (s *Handle) remind(ctx context.Context, id, text string, recent int, w *rem
 	}
 	f := s.within(id, 1, before)
 	f.At, f.NotLive = s.m.Now(), false
-	query := loci.Query{Text: text, Limit: retrieveCandidates}
+	query := loci.Query{Text: text, Limit: retrieveCandidates, MinScore: least}
 	if err := query.Check(); err != nil {
 		return false, err
 	}
@@ -150,9 +159,7 @@ type reminderLine struct {
 }
 
 func (w *reminding) add(r Reminder, line string) {
-	if r.Score >= leastRelevance {
-		w.items = append(w.items, &reminderLine{Reminder: r, line: line + "\n"})
-	}
+	w.items = append(w.items, &reminderLine{Reminder: r, line: line + "\n"})
 }
 
 // fit shows the best that fit, one by one, and skips what does not fit.

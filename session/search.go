@@ -16,6 +16,8 @@ type Search struct {
 	Mode    loci.Mode // default Hybrid
 	Limit   int       // 1 to 1000; default 10
 	Offset  int       // 0 to 10000
+
+	MinScore float64 // see [loci.Query]
 }
 
 // A Hit is a message that a search found.
@@ -27,21 +29,22 @@ type Hit struct {
 	CreatedAt time.Time    `json:"created_at"`
 	Passage   string       `json:"passage"` // the part of the text that fits best
 	Text      string       `json:"-"`       // all of the text
-	Score     float64      `json:"score"`   // 0 to 1, comparable within one result
+	Score     float64      `json:"score"`   // see [loci.Match]
 	Explain   loci.Explain `json:"explain"`
 }
 
 // Hits are what a search found, best first.
 type Hits struct {
 	Hits        []Hit `json:"results"`
-	KeywordOnly bool  `json:"keyword_only"` // see [Result]
+	KeywordOnly bool  `json:"keyword_only"` // see [loci.Result]
+	NoWords     bool  `json:"no_words,omitzero"`
 }
 
 // Search finds messages by meaning and by words, as [loci.Memory.Search] finds memories,
 // also in expired sessions. The speaker is searched with the words. A session that does
 // not exist has no messages.
 func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
-	query := loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset}
+	query := loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset, MinScore: q.MinScore}
 	if err := query.Check(); err != nil {
 		return Hits{}, err
 	}
@@ -61,7 +64,7 @@ func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 	if err != nil {
 		return Hits{}, err
 	}
-	out := Hits{Hits: make([]Hit, len(found.Matches)), KeywordOnly: found.KeywordOnly}
+	out := Hits{Hits: make([]Hit, len(found.Matches)), KeywordOnly: found.KeywordOnly, NoWords: found.NoWords}
 	for i := range found.Matches {
 		if out.Hits[i], err = sessionHit(&found.Matches[i]); err != nil {
 			return Hits{}, err

@@ -97,6 +97,18 @@ func TestSessionSearch(t *testing.T) {
 		if got := locitest.Texts(locitest.Search(t, m, loci.Query{})); !slices.Equal(got, []string{"Works at the harbour."}) {
 			t.Errorf("memories %q", got)
 		}
+		all, err := session.Of(m).Search(t.Context(), session.Search{Text: "harbour"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, err := session.Of(m).Search(t.Context(), session.Search{Text: "harbour", MinScore: all.Hits[0].Score})
+		if err != nil || len(best.Hits) == 0 || len(best.Hits) == len(all.Hits) {
+			t.Errorf("with the score of the best as the least %d of %d, %v", len(best.Hits), len(all.Hits), err)
+		}
+		none, err := session.Of(m).Search(t.Context(), session.Search{Text: "?!"})
+		if err != nil || !none.NoWords || len(none.Hits) != 0 {
+			t.Errorf("of no word %+v, %v", none, err)
+		}
 		_, err = session.Of(m).Search(t.Context(), session.Search{Text: " "})
 		locitest.WantCode(t, err, loci.Invalid)
 	})

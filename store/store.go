@@ -12,9 +12,20 @@ import (
 	"github.com/loci-memory/loci/store/sqlite"
 )
 
+// The defaults of [Options].
+const (
+	DefaultMaxOpen     = sqlite.DefaultMaxOpen
+	DefaultIndexMemory = sqlite.DefaultIndexMemory
+)
+
+// bytesPerMemory is what a memory takes in a search index, about.
+const bytesPerMemory = 1_400
+
 // Options configure any store; nil and zero values mean the defaults.
 type Options struct {
-	Logger *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+	MaxOpen     int          // files of tenants open at once; default DefaultMaxOpen
+	IndexMemory int64        // bytes that the search indexes of all tenants may take; default DefaultIndexMemory
+	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
 }
 
 // Open opens the store a URL names:
@@ -37,13 +48,17 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 	case ok && scheme == "memory" && rest == "":
 		return memory.Open(), nil
 	case ok && scheme == "sqlite":
-		s, err := sqlite.Open(rest, &sqlite.Options{Logger: opts.Logger})
+		s, err := sqlite.Open(rest, &sqlite.Options{
+			MaxOpen: opts.MaxOpen, IndexMemory: opts.IndexMemory, Logger: opts.Logger,
+		})
 		if err != nil {
 			return nil, err // and not a nil *sqlite.Store, which is no nil Store
 		}
 		return s, nil
 	case isPostgres(url):
-		s, err := postgres.Open(ctx, url, &postgres.Options{Logger: opts.Logger})
+		s, err := postgres.Open(ctx, url, &postgres.Options{
+			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -73,12 +73,19 @@ type Instance struct {
 	// content_and_artifact adds the raw objects in the structured form.
 	ResponseFormat string `json:"response_format,omitempty" yaml:"response_format,omitempty"`
 
+	// MinScore of the tools that search is the least score of a result where the call
+	// names none, 0 to 1; default 0: whatever fits best.
+	MinScore float64 `json:"min_score,omitempty" yaml:"min_score,omitempty"`
+
 	// Of this entry, in place of what all tools have: the time limit of a call, 1ms to 10m; how careful
 	// clients are to be, SideEffecting also for tools that only read; and how many results a search
 	// gives that names no number.
 	Timeout Duration `json:"timeout,omitempty" yaml:"timeout,omitempty"`
 	Tier    Tier     `json:"tier,omitempty" yaml:"tier,omitempty"`
 	TopK    int      `json:"top_k,omitempty" yaml:"top_k,omitempty"`
+
+	// Weights of the scores of memory_recall and memory_context; default: those of the engine.
+	Weights *loci.RecallWeights `json:"weights,omitempty" yaml:"weights,omitempty"`
 
 	names map[string]string // what the tools of the entry are called, by their own names
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -101,6 +102,27 @@ func number(n int) *float64 { return new(float64(n)) }
 // within sets the range of a number.
 func within(schema *jsonschema.Schema, low, high float64) {
 	schema.Minimum, schema.Maximum = new(low), new(high)
+}
+
+// floor sets the range and the default of the least score of a result.
+func (i Instance) floor(schema *jsonschema.Schema) {
+	within(schema, 0, 1)
+	schema.Description = "Least chance that a result answers"
+	schema.Default = json.RawMessage(strconv.FormatFloat(i.MinScore, 'g', -1, 64))
+}
+
+// fit is floor of tools whose results have a score and a fit.
+func (i Instance) fit(schema *jsonschema.Schema) {
+	i.floor(schema)
+	schema.Description = "Least fit"
+}
+
+// least is the least score that a call asks for.
+func (i Instance) least(given decimal) float64 {
+	if given.given {
+		return given.value
+	}
+	return i.MinScore
 }
 
 // choices sets the words that an argument, or each entry of a list, may be.

@@ -20,6 +20,8 @@ type searchInput struct {
 	Limit  int            `json:"limit,omitempty"`
 	Offset int            `json:"offset,omitempty"`
 	Filter map[string]any `json:"filter,omitempty" jsonschema:"Conditions on metadata, such as {\"category\":\"preference\"} or {\"year\":{\"$gte\":2024}}"`
+
+	MinScore decimal `json:"min_score,omitzero"`
 }
 
 // found is one result of search_memory as the model sees it.
@@ -47,6 +49,7 @@ func searchMemory(b *base, t Tool, i Instance) *Tool {
 	s := spec{Tool: t, adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["limit"], 1, maxSearchLimit, b.most(b.cfg.SearchLimit))
 		between(properties["offset"], 0, 10_000, 0)
+		i.floor(properties["min_score"])
 	}}
 	name := ""
 	if i.ResponseFormat == FormatContentAndArtifact {
@@ -63,7 +66,7 @@ func searchMemory(b *base, t Tool, i Instance) *Tool {
 			return Reply{}, err
 		}
 		query := loci.Query{Text: in.Query, Limit: in.Limit, Offset: in.Offset, Where: where,
-			Kinds: []loci.Kind{loci.KindFact, item.Kind}}
+			MinScore: i.least(in.MinScore), Kinds: []loci.Kind{loci.KindFact, item.Kind}}
 		r, err := m.Search(ctx, query)
 		if err != nil {
 			return Reply{}, err

@@ -17,25 +17,37 @@ import (
 // the best passage of a longer one.
 const excerptBytes = 2 << 10
 
+// filterText is what a model reads of filters on memories that have no value of their own.
+const filterText = `On metadata or keys, such as {"subject":"user"}`
+
 type memorySearchInput struct {
 	Query         string   `json:"query" jsonschema:"What to look for, in plain words"`
 	Types         []string `json:"types,omitempty" jsonschema:"Default: all three"`
-	Scope         string   `json:"scope,omitempty" jsonschema:"Facts and rules that are global or of this agent, and its episodes; default: all"`
+	Scope         string   `json:"scope,omitempty" jsonschema:"Only what is global or of this agent; default: all"`
 	Mode          string   `json:"mode,omitempty"`
 	Limit         int      `json:"limit,omitempty"`
 	MinConfidence decimal  `json:"min_confidence,omitzero" jsonschema:"0 also finds what is fading"`
+	MinScore      decimal  `json:"min_score,omitzero"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type recallInput struct {
 	Topic string `json:"topic" jsonschema:"What you are about to deal with, in plain words"`
 	Scope string `json:"scope,omitempty" jsonschema:"Only what is global or of this agent; default: all"`
 	Limit int    `json:"limit,omitempty"`
+
+	MinScore decimal `json:"min_score,omitzero"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type contextInput struct {
 	TriggerPrompt string `json:"trigger_prompt" jsonschema:"What the agent was asked"`
 	Butler        string `json:"butler" jsonschema:"Your own agent name"`
 	TokenBudget   int    `json:"token_budget,omitempty" jsonschema:"Most tokens of the whole text"`
+
+	MinScore decimal `json:"min_score,omitzero"`
 }
 
 // recalled is one result of memory_search and memory_recall.
@@ -45,6 +57,7 @@ type recalled struct {
 	Content    string        `json:"content"`
 	Excerpt    bool          `json:"excerpt,omitzero"` // Content is a part of it
 	Score      float64       `json:"score"`
+	Fit        float64       `json:"fit"`        // how well it fits the query, whatever else matters
 	Confidence float64       `json:"confidence"` // effective
 	Scope      string        `json:"scope"`      // of an episode, its agent
 	Subject    string        `json:"subject,omitempty"`
@@ -67,9 +80,12 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 		properties["mode"].Default = json.RawMessage(`"hybrid"`)
 		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
 		within(properties["min_confidence"], 0, 1)
+		i.fit(properties["min_score"])
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in memorySearchInput) (Reply, error) {
-		q := loci.RecallQuery{Topic: in.Query, Mode: loci.Mode(in.Mode), Limit: in.Limit, MinConfidence: in.MinConfidence.pointer()}
+		q := loci.RecallQuery{Topic: in.Query, Mode: loci.Mode(in.Mode), Limit: in.Limit,
+			MinConfidence: in.MinConfidence.pointer(), MinScore: i.least(in.MinScore)}
 		for _, given := range in.Types {
 			kind, err := memoryKind(given)
 			if err != nil {
@@ -77,7 +93,7 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 			}
 			q.Kinds = append(q.Kinds, kind)
 		}
-		return b.recall(c, "query", in.Scope, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.SearchMemories(ctx, q) })
+		return b.recall(c, "query", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.SearchMemories(ctx, q) })
 	})
 }
 
@@ -88,18 +104,26 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 	t.Annotations.Idempotent = false
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["limit"], 1, maxSearchLimit, b.most(loci.DefaultRecallLimit))
+		i.fit(properties["min_score"])
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
-		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true}
-		return b.recall(c, "topic", in.Scope, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
+		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true, MinScore: i.least(in.MinScore), Weights: i.Weights}
+		return b.recall(c, "topic", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
 	})
 }
 
 // recall runs a query whose text is the argument of some name, and replies with
 // what it finds.
-func (b *base) recall(c *call, name, scope string, q loci.RecallQuery, run func(*loci.Memory, loci.RecallQuery) (loci.RecallResult, error)) (Reply, error) {
+func (b *base) recall(
+	c *call, name, scope string, filter map[string]any, q loci.RecallQuery,
+	run func(*loci.Memory, loci.RecallQuery) (loci.RecallResult, error),
+) (reply Reply, err error) {
 	if strings.TrimSpace(q.Topic) == "" {
 		return Reply{}, loci.Errorf(loci.Invalid, "%s must not be empty", name)
+	}
+	if q.Where, err = loci.ParseWhere(filter); err != nil {
+		return Reply{}, err
 	}
 	if scope != "" {
 		q.Scopes = []string{scope}
@@ -138,6 +162,7 @@ func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (jso
 		ID:         r.ID,
 		Content:    b.scrub(r.Text),
 		Score:      round(found.Score),
+		Fit:        round(found.Fit),
 		Confidence: round(found.Confidence),
 		Scope: b.scrub(
 			cmp.Or(r.Scope, loci.GlobalScope),
@@ -180,6 +205,7 @@ func memoryContext(b *base, t Tool, i Instance) *Tool {
 	number := &jsonschema.Schema{Type: "integer"}
 	s := spec{Tool: t, output: []result{{name: "text", schema: text()}, {name: "tokens", schema: number}}, adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["token_budget"], 0, loci.MaxTokenBudget, loci.DefaultTokenBudget)
+		i.fit(properties["min_score"])
 	}}
 	return declare(s, func(ctx context.Context, c *call, in contextInput) (Reply, error) {
 		if err := c.asButler(in.Butler); err != nil {
@@ -189,7 +215,8 @@ func memoryContext(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.TriggerPrompt, Agent: in.Butler, TokenBudget: &in.TokenBudget, Clean: b.scrub})
+		block, err := m.Context(ctx, loci.ContextQuery{Prompt: in.TriggerPrompt, Agent: in.Butler,
+			TokenBudget: &in.TokenBudget, MinScore: i.least(in.MinScore), Weights: i.Weights, Clean: b.scrub})
 		if err != nil {
 			return Reply{}, err
 		}

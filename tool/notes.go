@@ -32,6 +32,10 @@ type noteSearchInput struct {
 	TopK                int      `json:"top_k,omitempty" jsonschema:"Most results to return"`
 	IncludeConversation bool     `json:"include_conversation,omitempty" jsonschema:"Also search the current conversation"`
 	Tags                []string `json:"tags,omitempty" jsonschema:"Only notes that have all of these tags"`
+
+	MinScore decimal `json:"min_score,omitzero"`
+
+	Filter map[string]any `json:"filter,omitempty"`
 }
 
 type noteSaveInput struct {
@@ -85,17 +89,25 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 	t.scopes = []loci.Scope{loci.ScopeRead}
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(properties map[string]*jsonschema.Schema) {
 		between(properties["top_k"], 1, maxTopK, b.most(b.cfg.TopK))
+		i.floor(properties["min_score"])
 		properties["include_conversation"].Default = json.RawMessage("false")
+		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in noteSearchInput) (Reply, error) {
 		if strings.TrimSpace(in.Query) == "" {
 			return Reply{}, loci.Errorf(loci.Invalid, "query must not be empty")
 		}
+		where, err := loci.ParseWhere(in.Filter)
+		if err != nil {
+			return Reply{}, err
+		}
 		m, err := c.notes()
 		if err != nil {
 			return Reply{}, err
 		}
-		r, err := m.Search(ctx, loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, Kinds: []loci.Kind{loci.KindFact}})
+		least := i.least(in.MinScore)
+		r, err := m.Search(ctx, loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, MinScore: least,
+			Where: where, Kinds: []loci.Kind{loci.KindFact}})
 		if err != nil {
 			return Reply{}, err
 		}
@@ -111,8 +123,8 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 				jsonform.Time(match.Record.CreatedAt), b.scrub(match.Speaker),
 			})
 		}
-		if in.IncludeConversation && len(in.Tags) == 0 { // a message has no tags
-			said, err := c.searchConversation(ctx, in.Query, in.TopK)
+		if in.IncludeConversation && len(in.Tags) == 0 && where.IsZero() { // a message has neither tags nor metadata
+			said, err := c.searchConversation(ctx, in.Query, in.TopK, least)
 			if err != nil {
 				return Reply{}, err
 			}
@@ -133,7 +145,9 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 
 // searchConversation searches what was said in the caller's session; a caller without a
 // session, or without its own place, has said nothing.
-func (c *call) searchConversation(ctx context.Context, query string, limit int) (hits []saidHit, err error) {
+func (c *call) searchConversation(
+	ctx context.Context, query string, limit int, least float64,
+) (hits []saidHit, err error) {
 	talk := cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))
 	if talk == "" {
 		return nil, nil
@@ -147,7 +161,7 @@ func (c *call) searchConversation(ctx context.Context, query string, limit int) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := session.Of(m).Search(ctx, session.Search{Text: query, Session: talk, Limit: limit})
+	found, err := session.Of(m).Search(ctx, session.Search{Text: query, Session: talk, Limit: limit, MinScore: least})
 	for _, hit := range found.Hits {
 		hits = append(hits, saidHit{
 			noteHit{"", c.tool.base.scrubPassage(hit.Passage, hit.Text), round(hit.Score), sourceConversation},

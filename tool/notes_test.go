@@ -1,6 +1,9 @@
 package tool
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,7 +37,17 @@ func TestNoteSearchReply(t *testing.T) {
 	set, u := newNotes(t), user(t, "u-1")
 	id := save(t, set, u, "User's name is Shantanu")
 	reply := ok(t, set, "memory_search", u, `{"query":"name"}`)
-	text := `[{"note_id":"` + id + `","text":"User's name is Shantanu","score":0.5826,"source":"user_memory"}]`
+	var scored []struct{ Score float64 }
+	if err := json.Unmarshal([]byte(reply.Text), &scored); err != nil || len(scored) != 1 {
+		t.Fatalf("text %s: %v", reply.Text, err)
+	}
+	// The one word of the query is there: more likely than not the note answers. Four
+	// digits are shown.
+	score := scored[0].Score
+	if score <= 0.5 || score >= 1 || math.Round(score*1e4)/1e4 != score {
+		t.Errorf("score %v", score)
+	}
+	text := fmt.Sprintf(`[{"note_id":%q,"text":"User's name is Shantanu","score":%v,"source":"user_memory"}]`, id, score)
 	structured := regexp.MustCompile(`,"created_at":"[-0-9T:.]+Z"}]}$`).ReplaceAllString(string(reply.Structured), "}]}")
 	if reply.Text != text || structured != `{"results":`+text+`}` || structured == string(reply.Structured) {
 		t.Fatalf("text %s\nstructured %s", reply.Text, reply.Structured)
@@ -191,6 +204,7 @@ func TestNoteIncludeConversation(t *testing.T) {
 		"session first":     {in(loci.Vars{loci.VarThread: "before", loci.VarSession: "now"}), `{"query":"cold","include_conversation":true}`, []string{"The tea is cold, my key is [REDACTED]"}},
 		"an unknown one":    {in(loci.Vars{loci.VarSession: "never"}), `{"query":"tea","include_conversation":true}`, []string{"Likes tea", "Tea at five"}},
 		"messages, no tags": {in(loci.Vars{loci.VarSession: "now"}), `{"query":"tea","include_conversation":true,"tags":["drinks"]}`, []string{"Tea at five"}},
+		"messages, no key":  {in(loci.Vars{loci.VarSession: "now"}), `{"query":"tea","include_conversation":true,"filter":{"subject":"user"}}`, nil},
 	} {
 		var got []string
 		for _, hit := range notes(t, set, c.caller, c.args) {

@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -150,6 +151,7 @@ func (i Instance) checkOwn(at int, chosen []builder) (faults []error) {
 	if i.Tier != "" && i.Tier != ReadOnly && i.Tier != SideEffecting {
 		faults = append(faults, fault(at, "unknown tier %q: must be one of %s, %s", i.Tier, ReadOnly, SideEffecting))
 	}
+	faults = append(faults, i.checkWeights(at, chosen)...)
 	if i.TopK == 0 || len(chosen) == 0 {
 		return faults
 	}
@@ -166,4 +168,29 @@ func (i Instance) checkOwn(at int, chosen []builder) (faults []error) {
 		faults = append(faults, fault(at, "top_k is %d; it must be 1 to %d", i.TopK, most))
 	}
 	return faults
+}
+
+// weighing are the tools that weights are for.
+var weighing = []string{"memory_recall", "memory_context"}
+
+// checkWeights looks at the weights of an entry.
+func (i Instance) checkWeights(at int, chosen []builder) []error {
+	w := i.Weights
+	if w == nil || len(chosen) == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(chosen, func(c builder) bool { return slices.Contains(weighing, c.name) }) {
+		return []error{fault(at, "weights are for %s only", strings.Join(weighing, " and "))}
+	}
+	sum := 0.0
+	for _, share := range []float64{w.Relevance, w.Importance, w.Recency, w.Confidence} {
+		if !(share >= 0) {
+			return []error{fault(at, "weights has %v; none may be negative", share)}
+		}
+		sum += share
+	}
+	if !(math.Abs(sum-1) <= 1e-9) {
+		return []error{fault(at, "weights sum to %v; relevance, importance, recency and confidence must sum to 1", sum)}
+	}
+	return nil
 }

@@ -280,6 +280,13 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 	faults = append(faults, i.checkFiles(at, has("memory"))...)
 	faults = append(faults, i.checkCommands(at, has("memory"))...)
 	switch {
+	case i.MinScore == 0:
+	case !slices.ContainsFunc(searchTools, has):
+		faults = append(faults, fault(at, "min_score is for tools that search: %s", strings.Join(searchTools, ", ")))
+	case !(i.MinScore > 0 && i.MinScore <= 1):
+		faults = append(faults, fault(at, "min_score is %v; it must be 0 to 1", i.MinScore))
+	}
+	switch {
 	case i.ResponseFormat == "":
 	case !has("search_memory"):
 		faults = append(faults, fault(at, "response_format is for search_memory only"))
@@ -288,6 +295,9 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 	}
 	return faults
 }
+
+// searchTools are the tools that take min_score.
+var searchTools = []string{"search_memory", "memory_search", "memory_recall", "memory_context"}
 
 func (i Instance) checkActions(at int, applies bool) (faults []error) {
 	switch {

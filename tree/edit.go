@@ -353,7 +353,7 @@ func (ed *edit) setManifest(e *entry, next manifest, gone []loci.Record) {
 		ed.change.Put = append(ed.change.Put, loci.Put{Record: *r, SameText: true, Revisions: -1})
 		still = append(still, retired{N: r.Position, Version: r.Version, Until: e.record.Version})
 	}
-	e.body.Retired, e.manifest = still, next
+	e.body.Retired, e.body.Source, e.manifest = still, ed.t.m.View().Source, next
 	e.record.UpdatedAt = ed.now
 	ed.put(e, keep)
 	ed.event(typ, e, map[string]any{"version": e.record.Version + 1, "bytes": next.Bytes})

@@ -14,7 +14,10 @@ type Query struct {
 	Mode   loci.Mode
 	Limit  int
 	Offset int
-	Path   string // search this file, or below this directory; empty: everywhere
+
+	MinScore float64 // see [loci.Query]
+
+	Path string // search this file, or below this directory; empty: everywhere
 }
 
 // A Match is a passage of a file that a search found. A long file may have several.
@@ -30,7 +33,8 @@ type Match struct {
 // A Result is what [Tree.Search] returns.
 type Result struct {
 	Matches     []Match
-	KeywordOnly bool // as in [Result]
+	KeywordOnly bool // as in [loci.Result]
+	NoWords     bool // as in [loci.Result]
 }
 
 // maxSearchedFiles bounds the files of a directory that is searched by itself.
@@ -50,7 +54,8 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 		Within: []loci.Namespace{t.m.Namespace()}, Kinds: []loci.Kind{KindBlock},
 		Sequences: sequences, At: t.m.Now(),
 	}
-	result, err := t.m.SearchWhere(ctx, f, loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset})
+	result, err := t.m.SearchWhere(ctx, f, loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset,
+		MinScore: q.MinScore})
 	if err != nil {
 		return Result{}, err
 	}
@@ -58,7 +63,7 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out := Result{KeywordOnly: result.KeywordOnly}
+	out := Result{KeywordOnly: result.KeywordOnly, NoWords: result.NoWords}
 	for i := range result.Matches {
 		match := &result.Matches[i]
 		e := files[match.Record.Sequence]

@@ -25,7 +25,8 @@ func (Feature) Show(ctx context.Context, m *loci.Memory, r *loci.Record, whole b
 		return out, err
 	}
 	t, info := at(r), e.info()
-	out = loci.Shown{Key: info.Path, Details: map[string]any{"bytes": info.Bytes, "lines": info.Lines, "memory": t.name}}
+	out = loci.Shown{Key: info.Path, Source: e.body.Source}
+	out.Details = map[string]any{"bytes": info.Bytes, "lines": info.Lines, "memory": t.name}
 	if t.thread != "" {
 		out.Details["thread"] = t.thread
 	}

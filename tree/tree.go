@@ -172,6 +172,8 @@ type entryBody struct {
 	Next    int64     `json:"next,omitempty"`    // of a file: the number of its next block
 	Kept    []int64   `json:"kept,omitempty"`    // of a file: versions whose state is kept, rising
 	Retired []retired `json:"retired,omitempty"` // of a file: blocks that only kept states need
+
+	Source loci.Source `json:"source,omitzero"` // of a file: who wrote its current content
 }
 
 // An entry is a record of KindFile, taken apart.
@@ -232,7 +234,11 @@ func (t *Tree) file(ctx context.Context, path string) (*entry, error) {
 	if path == "/" {
 		return nil, errIsDir()
 	}
-	e, err := t.entry(ctx, path)
+	return aFile(t.entry(ctx, path))
+}
+
+// aFile is the entry that was found; ENOENT if there is none, EISDIR for a directory.
+func aFile(e *entry, err error) (*entry, error) {
 	switch {
 	case err != nil:
 		return nil, err

@@ -182,18 +182,7 @@ func (t *Tree) Edit(
 }
 
 // present looks a file up; ENOENT or EISDIR otherwise.
-func (ed *edit) present(path string) (*entry, error) {
-	e, err := ed.entry(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case e == nil:
-		return nil, errNoFile()
-	case e.body.Dir:
-		return nil, errIsDir()
-	}
-	return e, nil
-}
+func (ed *edit) present(path string) (*entry, error) { return aFile(ed.entry(path)) }
 
 // Update replaces every occurrence of old in a file, as it is written, and returns how
 // many there were. No occurrence is no error; an empty old never occurs. ENOENT, EISDIR,

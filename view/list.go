@@ -240,6 +240,7 @@ type Found struct {
 type Results struct {
 	Results     []Found `json:"results"`
 	KeywordOnly bool    `json:"keyword_only"`
+	NoWords     bool    `json:"no_words,omitzero"` // see [loci.Result]
 
 	Corrections []loci.Correction `json:"corrections,omitempty"` // see [loci.Result]
 }
@@ -287,7 +288,8 @@ func Search(
 	if err != nil {
 		return out, err
 	}
-	out.Results, out.KeywordOnly, out.Corrections = []Found{}, found.KeywordOnly, found.Corrections
+	out.Results, out.KeywordOnly, out.NoWords = []Found{}, found.KeywordOnly, found.NoWords
+	out.Corrections = found.Corrections
 	for i := range found.Matches {
 		match := &found.Matches[i]
 		e, ok, err := s.entry(ctx, m, &match.Record, found.At)

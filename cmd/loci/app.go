@@ -63,7 +63,9 @@ func (a *app) open(scopes ...loci.Scope) error {
 			return err
 		}
 	}
-	if a.store, err = store.Open(a.ctx, cfg.Store, &store.Options{Logger: a.logger()}); err != nil {
+	options := cfg.StoreOptions
+	options.Logger = a.logger()
+	if a.store, err = store.Open(a.ctx, cfg.Store, &options); err != nil {
 		return err
 	}
 	if a.completer, err = cfg.Completer(); err != nil {

@@ -12,6 +12,7 @@ type benchCmd struct {
 	Speed     speedCmd     `cmd:"" default:"withargs" help:"Measure speed against raw SQLite. What \"loci bench\" alone does."`
 	Growth    growthCmd    `cmd:"" help:"Measure what each kind of call costs as the store grows."`
 	Retrieval retrievalCmd `cmd:"" help:"Measure what searches find, on questions whose evidence is known."`
+	Injection injectionCmd `cmd:"" help:"Measure what a memory shows to prompts that nothing in it answers, and how far scores are chances."`
 }
 
 type speedCmd struct {

@@ -48,7 +48,7 @@ func (c *retrievalCmd) Run(a *app) error {
 		}
 		opts.Engine.Search.NeighbourShare = cmp.Or(*n, loci.None)
 	}
-	if opts.InMemory, err = c.inMemory(a.flags); err != nil {
+	if opts.InMemory, err = inMemory(a.flags); err != nil {
 		return err
 	}
 	names := c.Compare
@@ -80,7 +80,7 @@ func (c *retrievalCmd) Run(a *app) error {
 
 // inMemory reads --store. The conversations of strangers must not go into the configured
 // store of memories: only the flag counts, and it names no file.
-func (c *retrievalCmd) inMemory(f *flags) (bool, error) {
+func inMemory(f *flags) (bool, error) {
 	switch {
 	case f.Store == nil || strings.TrimSuffix(*f.Store, ":") == "sqlite":
 		return false, nil

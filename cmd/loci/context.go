@@ -7,8 +7,9 @@ import (
 )
 
 type contextCmd struct {
-	Prompt []string `arg:"" help:"What the agent was asked; - reads it from standard input."`
-	Budget int      `default:"3000" placeholder:"N" help:"Tokens of the text at most, 0 to 200000. Default: 3000."`
+	Prompt   []string `arg:"" help:"What the agent was asked; - reads it from standard input."`
+	MinScore float64  `placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0."`
+	Budget   int      `default:"3000" placeholder:"N" help:"Tokens of the text at most, 0 to 200000. Default: 3000."`
 	place
 }
 
@@ -38,12 +39,16 @@ func (c *contextCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	block, err := m.Context(a.ctx, loci.ContextQuery{Prompt: prompt, Agent: agent, TokenBudget: &c.Budget})
+	block, err := m.Context(a.ctx, loci.ContextQuery{Prompt: prompt, Agent: agent, TokenBudget: &c.Budget,
+		MinScore: c.MinScore})
 	if err != nil {
 		return err
 	}
 	if block.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
+	}
+	if block.Unfit > 0 {
+		a.note("%d candidates are left out: their fit is below %g", block.Unfit, c.MinScore)
 	}
 	if a.json {
 		return a.printJSON(block)

@@ -12,6 +12,8 @@ type recallCmd struct {
 	Limit         int      `short:"n" default:"20" placeholder:"N" help:"At most so many results, 1 to 500. Default: 20."`
 	Scope         string   `placeholder:"NAME" help:"Only what is global or of this agent."`
 	MinConfidence *float64 `placeholder:"X" help:"The least effective confidence, 0 to 1. Default: recall.min_confidence."`
+	MinScore      float64  `placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0."`
+	Filter        string   `placeholder:"JSON" help:"Only memories whose metadata, or subject and predicate, match."`
 	Explain       bool     `help:"Show how each score came about."`
 	place
 }
@@ -27,6 +29,7 @@ func (*recallCmd) Help() string {
 type recalledJSON struct {
 	memoryJSON
 	Score      float64             `json:"score"`
+	Fit        float64             `json:"fit"`
 	Confidence float64             `json:"effective_confidence"`
 	Passage    string              `json:"passage"`
 	Explain    *loci.RecallExplain `json:"explain,omitempty"`
@@ -34,6 +37,10 @@ type recalledJSON struct {
 
 // Run recalls.
 func (c *recallCmd) Run(a *app) error {
+	where, err := parseFilter(c.Filter)
+	if err != nil {
+		return err
+	}
 	topic, err := a.words(c.Topic, loci.MaxQueryBytes)
 	if err != nil {
 		return err
@@ -45,7 +52,8 @@ func (c *recallCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence}
+	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence, MinScore: c.MinScore,
+		Where: where}
 	if c.Scope != "" {
 		q.Scopes = []string{c.Scope}
 	}
@@ -62,23 +70,25 @@ func (c *recallCmd) Run(a *app) error {
 func (c *recallCmd) print(a *app, m *loci.Memory, result loci.RecallResult) error {
 	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
-		t.head = []string{"SCORE", "RELEVANCE", "IMPORTANCE", "RECENCY", "CONFIDENCE", "ID", "AGE", "PASSAGE"}
+		t.head = []string{"SCORE", "FIT", "RELEVANCE", "IMPORTANCE", "RECENCY", "CONFIDENCE", "ID", "AGE", "PASSAGE"}
 	}
 	out := struct {
 		Results     []recalledJSON `json:"results"`
+		Unfit       int            `json:"unfit"`
 		KeywordOnly bool           `json:"keyword_only"`
-	}{[]recalledJSON{}, result.KeywordOnly}
+	}{[]recalledJSON{}, result.Unfit, result.KeywordOnly}
 	for i := range result.Memories {
 		found := &result.Memories[i]
 		shown, err := a.recordJSON(m, &found.Record, result.At)
 		if err != nil {
 			return err
 		}
-		r := recalledJSON{memoryJSON: shown, Score: found.Score, Confidence: found.Confidence, Passage: found.Passage}
+		r := recalledJSON{memoryJSON: shown, Score: found.Score, Fit: found.Fit,
+			Confidence: found.Confidence, Passage: found.Passage}
 		row := []string{fmt.Sprintf("%.3f", found.Score)}
 		if x := &found.Explain; c.Explain {
 			r.Explain = x
-			for _, part := range []float64{x.Relevance, x.Importance, x.Recency, x.Confidence} {
+			for _, part := range []float64{found.Fit, x.Relevance, x.Importance, x.Recency, x.Confidence} {
 				row = append(row, fmt.Sprintf("%.3f", part))
 			}
 		}
@@ -89,7 +99,10 @@ func (c *recallCmd) print(a *app, m *loci.Memory, result loci.RecallResult) erro
 	if a.json {
 		return a.printJSON(out)
 	}
-	if len(t.rows) == 0 {
+	switch {
+	case len(t.rows) == 0 && result.Unfit > 0:
+		a.note("nothing found: what there is has a fit below %g", c.MinScore)
+	case len(t.rows) == 0:
 		a.note("nothing found")
 	}
 	t.print(a)

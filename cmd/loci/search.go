@@ -16,9 +16,9 @@ type searchCmd struct {
 	Limit    int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
 	Offset   int      `placeholder:"N" help:"Results to pass over."`
 	Tag      []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
-	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
+	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
-	MinScore float64  `placeholder:"X" help:"Only memories with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
+	MinScore float64  `placeholder:"X" help:"Only results with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
 	Explain  bool     `help:"Show how each score came about."`
 	In       string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
 	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
@@ -66,9 +66,6 @@ func (c *searchCmd) Run(a *app) error {
 	if c.In != "files" && (c.Path != "" || c.Memory != "") {
 		return loci.Errorf(loci.Invalid, "--path and --memory go with --in files")
 	}
-	if c.In == "files" && c.MinScore != 0 {
-		return loci.Errorf(loci.Invalid, "--min-score is for memories: leave it out for files")
-	}
 	if c.In == "files" && len(c.Kind)+len(c.State) > 0 {
 		return loci.Errorf(loci.Invalid, "--kind and --state are for memories: leave them out for files")
 	}
@@ -115,7 +112,8 @@ func (c *searchCmd) searchFiles(a *app, text string) error {
 	if err != nil {
 		return err
 	}
-	result, err := files.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Path: c.Path})
+	result, err := files.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode),
+		Limit: c.Limit, Offset: c.Offset, Path: c.Path, MinScore: c.MinScore})
 	if err != nil {
 		return err
 	}
@@ -150,8 +148,9 @@ func (c *searchCmd) printJSON(a *app, result view.Results) error {
 	out := struct {
 		Results     []resultJSON      `json:"results"`
 		KeywordOnly bool              `json:"keyword_only"`
+		NoWords     bool              `json:"no_words,omitzero"`
 		Corrections []loci.Correction `json:"corrections,omitempty"`
-	}{[]resultJSON{}, result.KeywordOnly, result.Corrections}
+	}{[]resultJSON{}, result.KeywordOnly, result.NoWords, result.Corrections}
 	for i := range result.Results {
 		found := &result.Results[i]
 		r := resultJSON{memoryJSON: entryJSON(&found.Entry), Score: found.Score,
@@ -181,10 +180,18 @@ func (c *searchCmd) print(a *app, result view.Results) error {
 		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+found.Passage)...)
 	}
 	if len(t.rows) == 0 {
-		a.note("nothing found")
+		a.note("%s", nothing(result.NoWords))
 	}
 	t.print(a)
 	return nil
+}
+
+// nothing says why a result is empty.
+func nothing(noWords bool) string {
+	if noWords {
+		return "nothing found: the query has no word"
+	}
+	return "nothing found"
 }
 
 func cosine(e loci.Explain) string {

@@ -294,10 +294,11 @@ func (c *sessionListCmd) Run(a *app) error {
 }
 
 type sessionSearchCmd struct {
-	Query []string `arg:"" help:"What to look for, in plain words; - reads it from standard input."`
-	In    string   `placeholder:"ID" help:"Only in this session. Default: in all of them."`
-	Limit int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
-	Mode  string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
+	Query    []string `arg:"" help:"What to look for, in plain words; - reads it from standard input."`
+	In       string   `placeholder:"ID" help:"Only in this session. Default: in all of them."`
+	Limit    int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
+	MinScore float64  `placeholder:"X" help:"Only messages with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
+	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
 	place
 }
 
@@ -322,7 +323,7 @@ func (c *sessionSearchCmd) Run(a *app) error {
 		return err
 	}
 	found, err := session.Of(m).Search(a.ctx, session.Search{
-		Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit,
+		Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit, MinScore: c.MinScore,
 	})
 	if err != nil {
 		return err

@@ -47,8 +47,7 @@ func surfaces(t *testing.T) (names []string, offered []map[string]bool) {
 
 func offeredTools(t *testing.T) map[string]bool {
 	out := map[string]bool{}
-	families := []string{tool.FamilyNotes, tool.FamilyMemory, tool.FamilyFacts, tool.FamilyFiles, tool.FamilyClaude}
-	for _, family := range families {
+	for _, family := range tool.Families() {
 		e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
 		set, err := tool.New(e, tool.Config{Entries: []tool.Instance{{Family: family}}})
 		if err != nil {

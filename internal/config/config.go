@@ -21,6 +21,7 @@ import (
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/llm"
 	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tree"
 )
 
@@ -32,10 +33,11 @@ const MaxBytes = 1 << 20
 type Config struct {
 	File string // that was read; empty: none
 
-	Store  string // its URL
-	Tenant loci.Tenant
-	Vars   loci.Vars // whose memory it is
-	Scopes []loci.Scope
+	Store        string // its URL
+	StoreOptions store.Options
+	Tenant       loci.Tenant
+	Vars         loci.Vars // whose memory it is
+	Scopes       []loci.Scope
 
 	Embedding    embedding.Config // with the key of its service
 	MaxContent   int              // bytes of one memory's text
@@ -241,6 +243,10 @@ func (c *Config) complete(env Environ, bad *faults) {
 		bad.add(keyword, fmt.Errorf(
 			"retrieval.vector_weight %v and retrieval.keyword_weight %v must sum to 1: leave one of them out",
 			c.engine.Search.VectorWeight, c.keywordWeight))
+	}
+	if s := c.engine.Search.Scale; s != (loci.Scale{}) && s.Unrelated >= s.Alike {
+		bad.add(cmp.Or(c.origin["retrieval.alike"], c.origin["retrieval.unrelated"]), fmt.Errorf(
+			"retrieval.unrelated %v must be less than retrieval.alike %v: set both", s.Unrelated, s.Alike))
 	}
 	switch overlap := c.origin["retrieval.chunk_overlap"]; {
 	case overlap == "":

@@ -118,6 +118,12 @@ func TestConfigValues(t *testing.T) {
 			want: loci.RecallWeights{Relevance: 0.7, Recency: 0.2, Confidence: 0.1},
 		},
 		{
+			name: "weights of a tool",
+			file: "tools: [{tool: memory_recall, weights: {relevance: 0.5, recency: 0.5}}]",
+			get:  func(c *config.Config) any { return *c.Tools(nil).Entries[0].Weights },
+			want: loci.RecallWeights{Relevance: 0.5, Recency: 0.5},
+		},
+		{
 			name: "keyword weight follows",
 			file: "retrieval: {vector_weight: 1}",
 			get:  func(c *config.Config) any { return c.Engine(nil).Search.VectorWeight },

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/llm"
 	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -64,6 +66,12 @@ var settings = []Setting{
 	{Key: "store", Flag: "store", Form: Text, Default: "sqlite:<data directory>/loci/loci.db",
 		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, a PostgreSQL database as postgres://user:password@host/database, or memory: (in YAML with quotes) to forget everything at exit.",
 		set:  func(c *Config, v string) error { c.Store = v; return notEmpty(v) }},
+	{Key: "store.max_open", Form: Integer, Default: strconv.Itoa(store.DefaultMaxOpen),
+		Help: "Files of tenants that are open at once, 1 to 100,000; each takes a few file descriptors. In the file as one word: store.max_open.",
+		set:  func(c *Config, v string) error { return setInt(&c.StoreOptions.MaxOpen, v, 1, 100_000) }},
+	{Key: "index.memory", Form: Integer, Default: strconv.Itoa(store.DefaultIndexMemory),
+		Help: "Bytes that the search indexes of all tenants may take together, from 1 MiB; about 1,400 a memory. What was not searched for longest makes room; a search that needs more is refused.",
+		set:  func(c *Config, v string) error { return setInt64(&c.StoreOptions.IndexMemory, v, 1<<20, 1<<50) }},
 	{Key: "tenant", Flag: "tenant", Form: Text, Default: "default",
 		Help: "The tenant: the hard wall between memories.",
 		set:  func(c *Config, v string) (err error) { c.Tenant, err = loci.NewTenant(v); return err }},
@@ -169,6 +177,12 @@ var settings = []Setting{
 	{Key: "retrieval.context_share", Form: Number, Default: "0.25",
 		Help: "The share that a hybrid search adds of how well the conversation of a match fits as a whole, 0 to 1.",
 		set:  func(c *Config, v string) error { return setShare(&c.engine.Search.ContextShare, v) }},
+	{Key: "retrieval.unrelated", Form: Number, Default: "",
+		Help: "The cosine up to which texts have nothing in common, -1 to 1, in place of what is known of the embedder. Needs retrieval.alike.",
+		set:  func(c *Config, v string) error { return setCosine(&c.engine.Search.Scale.Unrelated, v) }},
+	{Key: "retrieval.alike", Form: Number, Default: "",
+		Help: "The cosine from which texts say the same, greater than retrieval.unrelated.",
+		set:  func(c *Config, v string) error { return setCosine(&c.engine.Search.Scale.Alike, v) }},
 	{Key: "retrieval.chunk_size", Form: Integer, Default: "640",
 		Help: "Characters in a passage, 64 to 8192.",
 		set:  func(c *Config, v string) error { return setInt(&c.engine.Passages.Size, v, 64, 8192) }},

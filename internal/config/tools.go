@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/tool"
@@ -24,9 +25,11 @@ var toolKeys = []struct{ key, help string }{
 	{"actions_permitted", "of create, update and delete"},
 	{"commands", "of the tool memory: what it may do, such as [read, list]; search only if it is named"},
 	{"response_format", "content, or content_and_artifact"},
+	{"min_score", "the least score of a result of the tools that search, 0 to 1, where a call names none"},
 	{"timeout", "how long a call may take, such as 5s; default: timeouts.read or timeouts.write"},
 	{"tier", "SideEffecting: clients are to be as careful with a tool that only reads as with one that changes something"},
 	{"top_k", "how many results a search gives that names no number"},
+	{"weights", "of the scores of memory_recall and memory_context: relevance, importance, recency and confidence, which sum to 1; default: recall"},
 	{"memory", "the name of the tree of files that the tool memory works on; tools with the same name share it"},
 	{"scope", "of the tool memory: global, or perThread for a tree of each thread"},
 	{"title", "of the tool memory, as clients show it"},
@@ -82,6 +85,8 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			r.text(v, name, &entry.Instructions)
 		case "response_format":
 			r.choice(v, name, &entry.ResponseFormat, []string{tool.FormatContent, tool.FormatContentAndArtifact})
+		case "min_score":
+			r.share(v, name, &entry.MinScore)
 		case "memory":
 			r.text(v, name, &entry.Memory)
 		case "scope":
@@ -98,6 +103,8 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 			entry.Tier = tool.Tier(tier)
 		case "top_k":
 			r.count(v, name, &entry.TopK)
+		case "weights":
+			entry.Weights = r.weights(v, name)
 		case "namespace":
 			entry.Namespace, _ = r.texts(v, name)
 		case "commands":
@@ -128,6 +135,36 @@ func (r *fileReader) text(n *yaml.Node, name string, field *string) {
 	default:
 		*field = n.Value
 	}
+}
+
+// share reads a number from 0 to 1.
+func (r *fileReader) share(n *yaml.Node, name string, field *float64) {
+	switch {
+	case r.empty(n, name):
+	case n.Kind != yaml.ScalarNode || n.Decode(field) != nil || !(*field >= 0 && *field <= 1):
+		r.fault(n, "%s must be a number from 0 to 1, not %s", name, describe(n))
+	}
+}
+
+// weights reads the weights of an entry; one that is not named is 0.
+func (r *fileReader) weights(n *yaml.Node, name string) *loci.RecallWeights {
+	w := &loci.RecallWeights{}
+	parts := map[string]*float64{
+		"relevance": &w.Relevance, "importance": &w.Importance, "recency": &w.Recency, "confidence": &w.Confidence,
+	}
+	if n.Kind != yaml.MappingNode {
+		r.fault(n, "%s must be a mapping such as {relevance: 0.7, recency: 0.3}, not %s", name, describe(n))
+		return nil
+	}
+	r.fields(n, name, func(key string, k, v *yaml.Node) {
+		part := parts[key]
+		if part == nil {
+			r.fault(k, "%s.%s is not a setting: it must be one of relevance, importance, recency, confidence", name, terminal.Word(key))
+			return
+		}
+		r.share(v, name+"."+key, part)
+	})
+	return w
 }
 
 func (r *fileReader) choice(n *yaml.Node, name string, field *string, allowed []string) {

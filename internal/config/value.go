@@ -166,6 +166,19 @@ func setShare(field *float64, v string) error {
 	return nil
 }
 
+// setCosine reads a cosine; empty is zero.
+func setCosine(field *float64, v string) error {
+	if *field = 0; v == "" {
+		return nil
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(n >= -1 && n <= 1) {
+		return fmt.Errorf("%q must be a number from -1 to 1", v)
+	}
+	*field = n
+	return nil
+}
+
 func setInt(field *int, v string, least, most int) error {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < least || n > most {

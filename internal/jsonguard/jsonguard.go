@@ -47,6 +47,24 @@ type scan struct {
 	value  int    // where its value starts; 0: none is open
 }
 
+// Words say what a text with the fault does wrong, and the remedy. They go on after its
+// name: "the body" + " is not valid JSON".
+func (f Fault) Words() string {
+	switch f {
+	case UTF8:
+		return "is not valid UTF-8"
+	case NUL:
+		return `has a text with the NUL character \u0000: leave it out`
+	case Surrogate:
+		return `has a text with half of a surrogate pair, such as \ud800: write the whole character`
+	case Depth:
+		return "nests too deep: flatten it"
+	case Duplicate:
+		return "has an object with the same name twice: give it once"
+	}
+	return "is not valid JSON"
+}
+
 // Check looks for the first fault of a text. maxDepth is how many levels of objects and
 // lists it may have. member, unless nil, is called for each member of an object at the
 // top, in order, also when a fault comes after it; name and value are parts of the text,

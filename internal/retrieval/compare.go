@@ -80,7 +80,7 @@ func (c *Comparison) With(older string) Relation {
 	return Rephrased
 }
 
-// mayReplace is what two texts of one form have at least: but for a value the same words,
+// mayReplace is what two texts of one form have at least: except for a value the same words,
 // counted without those that [corrects] takes for others or leaves out. To take all others
 // apart for it costs as much as the rest of a comparison.
 func mayReplace(a, b *comparison, onlyA, onlyB int) bool {

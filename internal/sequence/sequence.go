@@ -1,5 +1,5 @@
 // Package sequence finds out where a memory stands of which nobody said it: in which
-// conversation, behind what, and who speaks. It is pure but for the counter.
+// conversation, behind what, and who speaks. It is pure except for the counter.
 package sequence
 
 import (

@@ -195,7 +195,7 @@ const selectSpace = "SELECT n, dropped FROM loci.space WHERE tenant = $1 AND mod
 // reset starts with an empty index of a space.
 func (x *searchIndex) reset(space loci.Space, nameKey loci.NameKey) {
 	x.index, x.seq, x.nameKey = index.New(space), 0, nameKey
-	x.known, x.learned, x.names, x.numbers = nil, map[string]bool{}, map[int64]string{}, map[string]int64{}
+	x.known, x.learned, x.names, x.numbers = index.Keys{}, map[string]bool{}, map[int64]string{}, map[string]int64{}
 	x.used, x.large = map[index.Key]uint64{}, map[index.Key]bool{}
 }
 
@@ -359,7 +359,7 @@ func (x *searchIndex) take(r *reading, off map[loci.ID]index.Key, query string, 
 
 // loadShards makes sure that the shards of keys are there, and drops those that were not
 // searched for longest while there is too much.
-func (x *searchIndex) loadShards(r *reading, keys index.Keys, space int64, budget int) error {
+func (x *searchIndex) loadShards(r *reading, keys []index.Key, space int64, budget int) error {
 	x.tick++
 	for _, key := range keys {
 		x.used[key] = x.tick

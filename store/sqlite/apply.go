@@ -15,6 +15,9 @@ import (
 // index that is further behind is built again.
 const erasedKept = 100_000
 
+// largeChange is how many records a change may have that shares a transaction with others.
+const largeChange = 100
+
 // Apply implements [loci.RecordChanger].
 func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	f, err := s.acquire(ctx, t)
@@ -25,11 +28,10 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	write := f.write
-	if c.MakesRoom() {
-		write = f.erase
-	}
-	err = write(ctx, func(tx *tx) error { return tx.apply(&c) })
+	err = f.do(ctx, &job{
+		run: func(tx *tx) error { return tx.apply(&c) }, erases: c.MakesRoom(),
+		large: len(c.Put)+len(c.Erase) > largeChange, done: make(chan error, 1),
+	})
 	if err == nil && len(c.Erase) > 0 {
 		err = f.awaitScrub(ctx)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
+	"github.com/loci-memory/loci/store/internal/index"
 )
 
 // synchronous is FULL so that an acknowledged write survives a power cut. It is a
@@ -71,6 +72,9 @@ type file struct {
 	scrub   scrubber
 	touched touched
 	ballast *ballast
+
+	loaders chan struct{}   // of the store: see [file.loadTurn]
+	reading func(index.Key) // unless nil: called before a part of a shard is read, by tests
 }
 
 func newFile(s *Store, t loci.Tenant) *file {
@@ -79,7 +83,8 @@ func newFile(s *Store, t loci.Tenant) *file {
 		tenant: t, path: path, log: s.opts.Logger, queue: make(chan *job),
 		closing: make(chan struct{}), writerDone: make(chan struct{}), ballast: s.ballast,
 	}
-	f.search.budget = s.opts.IndexPassages
+	f.search.budget, f.loaders, f.reading = s.budget, s.loaders, s.reading
+	f.search.loading.init()
 	f.scrub.init()
 	return f
 }
@@ -171,8 +176,10 @@ func createPrivate(path string) error {
 func (f *file) close() {
 	f.opening.Do(func() { f.openErr = errClosed() })
 	if f.openErr != nil {
+		f.search.loading.stop()
 		return
 	}
+	f.search.close()
 	f.scrub.stop()
 	close(f.closing)
 	<-f.writerDone

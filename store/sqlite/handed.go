@@ -16,9 +16,6 @@ import (
 // maxHanded bounds the records that wait for the next search.
 const maxHanded = 1024
 
-// maxGrown is how many records an index takes in before there is a look at its size.
-const maxGrown = 10_000
-
 // A handed record is what one change did to the index: it left, or came as it is.
 type handed struct {
 	id        loci.ID
@@ -79,6 +76,7 @@ func (h *handover) take() []handedBatch {
 // takeHanded takes in what this process committed since the index's state, as far as
 // nothing is missing in between.
 func (x *searchIndex) takeHanded() {
+	defer x.account()
 	for _, b := range x.handover.take() {
 		if b.seq <= x.seq {
 			continue

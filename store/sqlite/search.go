@@ -5,8 +5,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/index"
@@ -17,19 +19,22 @@ import (
 type searchIndex struct {
 	mu     sync.RWMutex
 	index  *index.Index
-	seq    int64                // the state of the file the index shows
-	known  index.Keys           // every shard of the file
-	names  map[int64]string     // namespace number → key
-	number map[string]int64     // key → namespace number
-	last   int64                // the highest shard number known
-	named  int64                // the count of names as of which that holds
-	large  map[index.Key]bool   // too large for a quick search to load
-	used   map[index.Key]uint64 // when a loaded shard was searched last
-	tick   uint64
-	budget int // passages held before shards are dropped
+	seq    int64                       // the state of the file the index shows
+	known  index.Keys                  // every shard of the file
+	names  map[int64]string            // namespace number → key
+	number map[string]int64            // key → namespace number
+	last   int64                       // the highest shard number known
+	named  int64                       // the count of names as of which that holds
+	large  map[index.Key]bool          // too large for a quick search to load
+	used   map[index.Key]*atomic.Int64 // the shards that are loaded, with when they were searched last
 
+	budget    *budget
+	accounted int64        // what the budget counts of the index
+	searched  atomic.Int64 // when it was searched last
+
+	loading  loading
 	handover handover
-	grown    int // records handed since there was a look at the budget
+	grown    int // records handed since the file was read
 }
 
 // Match implements [loci.RecordLister].
@@ -63,96 +68,214 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'seq'", nil, &seq); err != nil {
 		return nil, err
 	}
-	x.mu.RLock()
-	// The index may already be ahead of what this call read; never behind.
-	if x.index != nil && x.seq >= seq && x.serves(&p, &filter) {
-		defer x.mu.RUnlock()
-		return x.index.Match(p, filter, limit, load)
+	var need ticket
+	defer func() { x.loading.leave(need) }()
+	for {
+		x.mu.RLock()
+		// The index may already be ahead of what this call read; never behind.
+		if x.index != nil && x.seq >= seq && x.serves(&p, &filter) {
+			defer x.mu.RUnlock()
+			return x.index.Match(p, filter, limit, load)
+		}
+		x.mu.RUnlock()
+		caughtUp := x.catchUp(seq, &p, &filter)
+		x.budget.makeRoom(0) // for what it has grown by
+		if caughtUp {
+			continue
+		}
+		before := need
+		var busy <-chan struct{}
+		var err error
+		need, busy, err = f.bring(ctx, seq, &p, &filter, len(before.pinned) > 0)
+		x.loading.leave(before)
+		if err == nil && busy != nil {
+			select {
+			case <-busy:
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		if err == nil {
+			err = need.wait(ctx)
+		}
+		if err != nil && !errors.Is(err, errAgain) {
+			return nil, err
+		}
 	}
-	x.mu.RUnlock()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.index != nil {
-		x.takeHanded()
-	}
-	if x.index != nil && x.seq >= seq && x.grown < maxGrown && x.serves(&p, &filter) {
-		return x.index.Match(p, filter, limit, load)
-	}
-	x.handover.want() // before the state of the file is read, so that nothing is between
-	if err := f.refresh(ctx, &p, &filter); err != nil {
-		x.index = nil // half-loaded: the next search starts again
-		return nil, err
-	}
-	return x.index.Match(p, filter, limit, load)
 }
 
-// serves reports whether the index holds all that a search needs.
+// catchUp takes in what this process committed, and reports whether that was all that a
+// search lacked.
+func (x *searchIndex) catchUp(seq int64, p *loci.Probe, filter *loci.Filter) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.index == nil {
+		return false
+	}
+	x.takeHanded()
+	return x.seq >= seq && x.serves(p, filter)
+}
+
+// serves reports whether the index holds all that a search needs, and notes when it did.
 func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
 	if p.Vector != nil && p.Space != x.index.Space() {
 		return false
 	}
+	now := x.budget.clock.Add(1)
+	x.searched.Store(now)
 	for _, key := range x.known.Covered(filter) {
-		if !x.index.HasShard(key) && (!p.Quick || !x.large[key]) {
+		at := x.used[key]
+		if at == nil {
+			if p.Quick && x.large[key] {
+				continue
+			}
 			return false
 		}
+		at.Store(now)
 	}
 	return true
 }
 
-// refresh brings the index to the file's present state and loads the shards a
-// search needs, all in one reading transaction.
-func (f *file) refresh(ctx context.Context, p *loci.Probe, filter *loci.Filter) (err error) {
-	x := &f.search
-	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return err
+// touch notes that a shard is in the index and was searched now.
+func (x *searchIndex) touch(key index.Key) {
+	if x.used[key] == nil {
+		x.used[key] = new(atomic.Int64)
 	}
-	defer func() {
-		if end := tx.Rollback(); end != nil && !errors.Is(end, sql.ErrTxDone) {
-			err = errors.Join(err, end)
-		}
-	}()
+	x.used[key].Store(x.budget.clock.Load())
+}
+
+// bring brings the index to the file's present state and asks for the shards that a search
+// lacks. busy is not nil where the index must change its space and others still need it as
+// it is: it is closed when they do not. pinned: the caller itself is one of them.
+func (f *file) bring(
+	ctx context.Context, seq int64, p *loci.Probe, filter *loci.Filter, pinned bool,
+) (need ticket, busy <-chan struct{}, err error) {
+	x := &f.search
+	far, from, err := f.farBehind(ctx, seq)
+	if err != nil {
+		return need, nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	space := p.Space
 	if p.Vector == nil && x.index != nil {
 		space = x.index.Space() // a search by words alone does not care
 	}
-	if x.index == nil || x.index.Space() != space {
-		x.reset(space)
-	}
-	var seq, floor, named, dropped int64
-	const state = `SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor'),
-		(SELECT value FROM meta WHERE key = 'names'), coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0)`
-	if err := tx.QueryRowContext(ctx, state, space.Model, space.Dims).Scan(&seq, &floor, &named, &dropped); err != nil {
-		return err
-	}
-	if x.seq < dropped { // the space's vectors were removed, though their records stay
-		x.reset(space)
-	}
-	if x.seq < floor { // too far behind to follow: what was erased meanwhile is forgotten
-		for _, key := range x.known {
-			x.index.DropShard(key)
+	if x.index != nil && x.index.Space() != space && !pinned {
+		if busy := x.loading.busy(); busy != nil {
+			return need, busy, nil
 		}
-		x.known, x.names, x.number, x.last = nil, map[int64]string{}, map[string]int64{}, 0
 	}
-	if x.named != named { // a name came back, of a shard that is known without one
-		x.known, x.last, x.named = nil, 0, named
-	}
-	if err := x.learnShards(ctx, tx); err != nil {
-		return err
-	}
-	if x.seq < seq {
-		if err := x.follow(ctx, tx); err != nil {
-			return err
+	if x.index != nil && x.index.Space() == space {
+		x.takeHanded()
+		if x.seq == from {
+			for _, s := range far {
+				x.detach(index.Key{Namespace: x.names[s.namespace], Kind: s.kind})
+			}
 		}
-		x.seq = seq
+	}
+	x.handover.want() // before the state of the file is read, so that nothing is between
+	// What is begun is done: whoever gives up takes nothing from those who come next.
+	ctx = context.WithoutCancel(ctx)
+	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return need, nil, err
+	}
+	defer func() { err = errors.Join(err, endRead(tx)) }()
+	if err := f.advance(ctx, tx, space); err != nil {
+		return need, nil, err
 	}
 	keys := x.known.Covered(filter)
 	if p.Quick {
 		if keys, err = x.quick(ctx, tx, keys); err != nil {
-			return err
+			return need, nil, err
 		}
 	}
-	return x.loadShards(ctx, tx, keys)
+	return f.join(keys), nil, nil
+}
+
+// maxFollowed is how many changed records of a shard are taken in while others wait.
+const maxFollowed = 1000
+
+// farBehind lists the shards of which more changed than that since the state of the index.
+func (f *file) farBehind(ctx context.Context, seq int64) (far []shard, from int64, err error) {
+	x := &f.search
+	x.mu.RLock()
+	from = x.seq
+	x.mu.RUnlock()
+	if from == 0 || from >= seq {
+		return nil, from, nil
+	}
+	var changed int
+	const few = "SELECT count(*) FROM (SELECT 1 FROM record WHERE seq > ? LIMIT ?)"
+	if err := f.readRow(ctx, few, []any{from, maxFollowed + 1}, &changed); err != nil || changed <= maxFollowed {
+		return nil, from, err
+	}
+	const many = "SELECT namespace, kind FROM record WHERE seq > ? GROUP BY 1, 2 HAVING count(*) > ?"
+	err = f.readRows(ctx, many, []any{from, maxFollowed}, func(rows *sql.Rows) (bool, error) {
+		var s shard
+		err := rows.Scan(&s.namespace, &s.kind)
+		far = append(far, s)
+		return true, err
+	})
+	return far, from, err
+}
+
+// fileState is what a reading transaction shows.
+type fileState struct {
+	seq     int64
+	floor   int64 // what was erased up to here is forgotten
+	named   int64 // see [searchIndex.named]
+	dropped int64 // when vectors of the space were removed, though their records stay
+}
+
+func (f *file) state(ctx context.Context, tx *sql.Tx, space loci.Space) (now fileState, err error) {
+	const query = `SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor'),
+		(SELECT value FROM meta WHERE key = 'names'), coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0)`
+	err = tx.QueryRowContext(ctx, query, space.Model, space.Dims).Scan(&now.seq, &now.floor, &now.named, &now.dropped)
+	return now, err
+}
+
+// advance brings the index to the state that a reading transaction shows. The caller holds
+// the lock.
+func (f *file) advance(ctx context.Context, tx *sql.Tx, space loci.Space) (err error) {
+	x := &f.search
+	defer func() {
+		if err != nil { // half-loaded: the next search starts again
+			x.index = nil
+			x.loading.forget(x)
+		}
+		x.account()
+	}()
+	if x.index == nil || x.index.Space() != space {
+		x.reset(space)
+	}
+	now, err := f.state(ctx, tx, space)
+	if err != nil {
+		return err
+	}
+	if x.seq < now.dropped {
+		x.reset(space)
+	}
+	if x.seq < now.floor { // too far behind to follow: what was erased meanwhile is forgotten
+		x.reset(space)
+	}
+	if x.named != now.named { // a name came back, of a shard that is known without one
+		x.known, x.last, x.named = index.Keys{}, 0, now.named
+	}
+	if err := x.learnShards(ctx, tx); err != nil {
+		return err
+	}
+	if x.seq < now.seq {
+		if len(x.used) > 0 {
+			if err := f.follow(ctx, tx, x.index, x.seq, x.names, x.kinds()); err != nil {
+				return err
+			}
+		}
+		x.seq = now.seq
+	}
+	x.grown = 0
+	return nil
 }
 
 // quick leaves out the shards that would take long to load.
@@ -176,13 +299,13 @@ func (x *searchIndex) quick(ctx context.Context, tx *sql.Tx, keys []index.Key) (
 // reset starts with an empty index of a space.
 func (x *searchIndex) reset(space loci.Space) {
 	x.index, x.seq = index.New(space), 0
-	x.known, x.names, x.number, x.last, x.used = nil, map[int64]string{}, map[string]int64{}, 0, map[index.Key]uint64{}
-	x.large = map[index.Key]bool{}
+	x.known, x.names, x.number, x.last = index.Keys{}, map[int64]string{}, map[string]int64{}, 0
+	x.large, x.used = map[index.Key]bool{}, map[index.Key]*atomic.Int64{}
+	x.loading.forget(x)
 }
 
 func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {
 	const query = "SELECT h.n, h.kind, s.n, s.key FROM shard h JOIN namespace s ON s.n = h.namespace WHERE h.n > ? ORDER BY h.n"
-	var learnt index.Keys
 	err := eachRow(ctx, tx, query, []any{x.last}, func(rows *sql.Rows) error {
 		var namespace int64
 		var key []byte
@@ -195,57 +318,69 @@ func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {
 		}
 		x.names[namespace] = string(key)
 		x.number[string(key)] = namespace
-		learnt = append(learnt, index.Key{Namespace: string(key), Kind: loci.Kind(kind)})
+		x.known.Add(index.Key{Namespace: string(key), Kind: loci.Kind(kind)})
 		return nil
 	})
-	x.known.AddAll(learnt)
 	return err
 }
 
-// follow takes in what changed of the shards that are loaded since the index's state.
-func (x *searchIndex) follow(ctx context.Context, tx *sql.Tx) error {
-	if len(x.used) == 0 {
-		return nil // no shard is loaded
-	}
-	err := eachRow(ctx, tx, "SELECT id, namespace FROM erased WHERE seq > ?", []any{x.seq}, func(rows *sql.Rows) error {
-		var raw sql.RawBytes
-		var namespace int64
-		if err := rows.Scan(&raw, &namespace); err != nil {
-			return err
-		}
-		var id loci.ID
-		copy(id[:], raw)
-		x.index.Remove(x.names[namespace], id)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	var kinds []any
+// kinds are those of the shards that are loaded.
+func (x *searchIndex) kinds() (kinds []any) {
 	for key := range x.used {
 		if kind := any(string(key.Kind)); !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
-	changed := followed(len(kinds))
-	args := append([]any{x.seq}, kinds...)
+	return kinds
+}
+
+// follow takes in what changed of the shards of an index since a state, given the names of
+// their namespaces and their kinds.
+func (f *file) follow(
+	ctx context.Context, tx *sql.Tx, x *index.Index, from int64, names map[int64]string, kinds []any,
+) error {
+	err := eachRow(ctx, tx, "SELECT id, namespace FROM erased WHERE seq > ?", []any{from}, func(rows *sql.Rows) error {
+		var raw sql.RawBytes
+		var namespace int64
+		if err := rows.Scan(&raw, &namespace); err != nil {
+			return err
+		}
+		if name, known := names[namespace]; known {
+			var id loci.ID
+			copy(id[:], raw)
+			x.Remove(name, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	changed, args := followed(len(kinds)), append([]any{from}, kinds...)
+	if len(names) == 1 {
+		changed += " AND +r.namespace = ?"
+		for n := range names {
+			args = append(args, n)
+		}
+	}
 	// What cannot be found any more leaves, without a look at what may be a large text.
-	err = eachRow(ctx, tx, "SELECT r.id, r.namespace, r.kind FROM record r WHERE "+changed+" AND NOT "+searchable, args, func(rows *sql.Rows) error {
+	gone := "SELECT r.id, r.namespace, r.kind FROM record r WHERE " + changed + " AND NOT " + searchable
+	err = eachRow(ctx, tx, gone, args, func(rows *sql.Rows) error {
 		var raw sql.RawBytes
 		var namespace int64
 		var kind string
 		if err := rows.Scan(&raw, &namespace, &kind); err != nil {
 			return err
 		}
-		gone := loci.Record{Namespace: loci.NamespaceFromKey(x.names[namespace]), Kind: loci.Kind(kind)}
+		gone := loci.Record{Namespace: loci.NamespaceFromKey(names[namespace]), Kind: loci.Kind(kind)}
 		copy(gone.ID[:], raw)
-		x.index.Upsert(&gone, nil)
+		x.Upsert(&gone, nil)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return x.take(ctx, tx, changed+" AND "+searchable, args...)
+	_, _, _, err = f.take(ctx, tx, x, changed+" AND "+searchable, math.MaxInt64, args...)
+	return err
 }
 
 // searchable is what a record must be to be in the index; the index record_shard
@@ -259,10 +394,13 @@ func followed(n int) string { return "r.seq > ? AND " + inList("+r.kind", n) }
 // inShard is the condition of a record in a namespace and of a kind.
 const inShard = "r.namespace = ? AND r.kind = ?"
 
-// take reads records with their vectors into the index. Reading and indexing cost
-// about the same, so each has a goroutine.
-func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
-	space := x.index.Space()
+// take reads records with their vectors into an index, until it has read so many bytes of
+// texts. It returns how many, the number of the last one, and whether it stopped for the
+// bytes. Reading and indexing cost about the same, so each has a goroutine.
+func (f *file) take(
+	ctx context.Context, tx *sql.Tx, x *index.Index, condition string, most int64, args ...any,
+) (n, last int64, full bool, err error) {
+	space := x.Space()
 	type loaded struct {
 		record loci.Record
 		codes  [][]byte
@@ -272,15 +410,16 @@ func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, ar
 	indexing.Go(func() {
 		for batch := range read {
 			for i := range batch {
-				x.index.Upsert(&batch[i].record, batch[i].codes)
+				x.Upsert(&batch[i].record, batch[i].codes)
 			}
 		}
 	})
 	batch := make([]loaded, 0, 256)
-	err := eachRow(ctx, tx, taken(condition), append([]any{space.Model, space.Dims}, args...),
+	var bytesRead int64
+	err = eachRow(ctx, tx, taken(condition), append([]any{space.Model, space.Dims}, args...),
 		func(rows *sql.Rows) error {
 			var data sql.RawBytes
-			r, err := scanRecord(rows, &data)
+			r, err := scanRecord(rows, &data, &last)
 			if err != nil {
 				return err
 			}
@@ -289,52 +428,26 @@ func (x *searchIndex) take(ctx context.Context, tx *sql.Tx, condition string, ar
 				read <- batch
 				batch = make([]loaded, 0, 256)
 			}
+			n++
+			if bytesRead += int64(len(r.Text)); bytesRead >= most {
+				full = true
+				return errEnough
+			}
 			return nil
 		})
 	read <- batch
 	close(read)
 	indexing.Wait()
-	return err
+	return n, last, full, err
 }
 
-// taken is the query for records with their vectors in a space.
+// errEnough ends the reading of rows; it is no failure.
+var errEnough = errors.New("enough is read")
+
+// taken is the query for records with their vectors in a space, and their numbers.
 func taken(condition string) string {
-	return "SELECT " + recordColumns + `, v.data FROM record r JOIN namespace s ON s.n = r.namespace
+	return "SELECT " + recordColumns + `, v.data, r.n FROM record r JOIN namespace s ON s.n = r.namespace
 		LEFT JOIN vector v ON v.record = r.n AND v.space = (SELECT n FROM space WHERE model = ? AND dims = ?) WHERE ` + condition
-}
-
-// loadShards makes sure that the shards of keys are there, and drops those that
-// were not searched for longest while there is too much.
-func (x *searchIndex) loadShards(ctx context.Context, tx *sql.Tx, keys index.Keys) error {
-	x.tick++
-	x.grown = 0
-	var lacking index.Keys
-	for _, key := range keys {
-		x.used[key] = x.tick
-		if !x.index.HasShard(key) {
-			lacking = append(lacking, key)
-		}
-	}
-	x.index.AddShards(lacking)
-	for _, key := range lacking {
-		if err := x.take(ctx, tx, inShard+" AND "+searchable, x.number[key.Namespace], string(key.Kind)); err != nil {
-			return err
-		}
-	}
-	for x.index.Passages() > x.budget {
-		oldest, found := index.Key{}, false
-		for key, at := range x.used {
-			if at < x.tick && (!found || at < x.used[oldest]) {
-				oldest, found = key, true
-			}
-		}
-		if !found {
-			return nil // all of it is needed at once
-		}
-		x.index.DropShard(oldest)
-		delete(x.used, oldest)
-	}
-	return nil
 }
 
 // eachRow runs a query inside a transaction.
@@ -345,7 +458,9 @@ func eachRow(ctx context.Context, tx *sql.Tx, query string, args []any, row func
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		if err := row(rows); err != nil {
+		if err := row(rows); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

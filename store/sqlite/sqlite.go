@@ -14,12 +14,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
+	"github.com/loci-memory/loci/store/internal/index"
 )
 
 // DefaultTenant is the only tenant of a store that is a single file.
@@ -30,11 +32,14 @@ const DefaultTenant = "default"
 // fast disk.
 const busyTimeout = 30 * time.Second
 
+// DefaultMaxOpen is how many files a store holds open.
+const DefaultMaxOpen = 64
+
 // Options configure a store; nil and the zero value of each field mean the default.
 type Options struct {
-	MaxOpen       int          // files open at once; default 64
-	IndexPassages int          // passages of search index held per file, about 500 bytes each; default 2,000,000
-	Logger        *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+	MaxOpen     int          // files open at once; default DefaultMaxOpen
+	IndexMemory int64        // bytes that the search indexes of all files may take; default DefaultIndexMemory
+	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
 }
 
 // A Store is one SQLite file, or a directory with a file for every tenant.
@@ -44,6 +49,9 @@ type Store struct {
 	opts   Options
 
 	ballast *ballast
+	budget  *budget
+	loaders chan struct{}
+	reading func(index.Key) // see file
 
 	mu     sync.Mutex
 	idle   *sync.Cond // signalled when a file loses its last user
@@ -65,11 +73,12 @@ func Open(path string, opts *Options) (*Store, error) {
 		s.opts = *opts
 	}
 	if s.opts.MaxOpen <= 0 {
-		s.opts.MaxOpen = 64
+		s.opts.MaxOpen = DefaultMaxOpen
 	}
-	if s.opts.IndexPassages <= 0 {
-		s.opts.IndexPassages = 2_000_000
+	if s.opts.IndexMemory <= 0 {
+		s.opts.IndexMemory = DefaultIndexMemory
 	}
+	s.budget, s.loaders = newBudget(s.opts.IndexMemory), make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.Default()
 	}

@@ -16,7 +16,7 @@ import (
 // every frame was seen, the whole file is wiped again.
 
 // touched are the pages written since they were last wiped. The writer alone uses it,
-// but for the counts of cuts.
+// except for the counts of cuts.
 type touched struct {
 	following bool               // every frame since the beginning was seen
 	whole     bool               // and each page was wiped once since
@@ -45,7 +45,7 @@ const (
 	frameHeader = 24
 )
 
-// follow begins anew: a wiping of the whole file is about to start. Where the log cannot
+// follow begins again: a wiping of the whole file is about to start. Where the log cannot
 // be read nothing is followed.
 func (p *touched) follow(t *tx) error {
 	p.lose()
@@ -112,7 +112,7 @@ func (p *touched) harvest() error {
 	}
 	size := frameHeader + int64(binary.BigEndian.Uint32(header[8:]))
 	if salts := [8]byte(header[16:24]); salts != p.place.salts {
-		p.place = logPlace{salts: salts} // the commit began the log anew
+		p.place = logPlace{salts: salts} // the commit began the log again
 	}
 	var frame [frameHeader]byte
 	if p.place.frames > 0 {

@@ -21,6 +21,7 @@ type job struct {
 	run    func(*tx) error
 	erases bool // it makes room, and may use what the ballast gives back
 	first  bool // it comes before the others of its transaction
+	large  bool // it has a transaction of its own
 	done   chan error
 	// taken decides between the writer, who starts the job, and its caller, who stops
 	// waiting: the first to set it wins.
@@ -101,12 +102,12 @@ func (f *file) writer() {
 	for {
 		select {
 		case j := <-f.queue:
-			f.commitBatch(t, f.gather(j))
+			f.commitApart(t, f.gather(j))
 		case <-f.closing:
 			for { // what was queued before the end is still done
 				select {
 				case j := <-f.queue:
-					f.commitBatch(t, f.gather(j))
+					f.commitApart(t, f.gather(j))
 				default:
 					for _, s := range t.stmts {
 						_ = s.Close() // the connection closes next
@@ -130,6 +131,21 @@ func (f *file) gather(first *job) []*job {
 		}
 	}
 	return batch
+}
+
+// commitApart runs large jobs each in a transaction of its own, and the others in one.
+func (f *file) commitApart(t *tx, batch []*job) {
+	var small []*job
+	for _, j := range batch {
+		if j.large {
+			defer f.commitBatch(t, []*job{j})
+		} else {
+			small = append(small, j)
+		}
+	}
+	if len(small) > 0 {
+		f.commitBatch(t, small)
+	}
 }
 
 // commitBatch runs jobs and tells their callers. What makes room goes on where the disk
@@ -211,8 +227,12 @@ func (t *tx) limitPages(n int64) error {
 	return err
 }
 
-// commit runs jobs in one transaction, each inside a savepoint so that one
+// commit runs jobs in one transaction. Each of several is inside a savepoint, so that one
 // that fails takes back its own work alone. The error is everybody's.
+//
+// A job alone needs no savepoint, and a large one must do without: inside it SQLite keeps a
+// copy of every page that the job changes in a list, and walks through that list at the end
+// of most statements, so that the cost would grow with the square of the job.
 func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
 	t.handed, t.unhanded = nil, 0
@@ -235,6 +255,7 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		return 1
 	})
 	outcome := make(map[*job]error, len(batch))
+	alone := len(batch) == 1
 	var broken error
 	for _, j := range batch {
 		if !j.begun && !j.taken.CompareAndSwap(false, true) {
@@ -242,8 +263,13 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		}
 		j.begun = true
 		if broken == nil {
-			outcome[j], broken = t.runJob(j)
+			outcome[j], broken = t.runJob(j, alone)
 		}
+	}
+	if broken == nil && alone && outcome[batch[0]] != nil {
+		t.forget()
+		f.touched.wiped = f.touched.wiped[:0]
+		return outcome, t.exec("ROLLBACK")
 	}
 	if broken == nil && t.erased {
 		broken = t.exec("UPDATE meta SET value = ? WHERE key = 'scrub'", t.seq)
@@ -304,20 +330,22 @@ func allTaken(batch []*job) bool {
 	return true
 }
 
-// runJob runs one job in a savepoint. err is the job's own outcome; broken means
-// that the whole transaction cannot go on.
-func (t *tx) runJob(j *job) (err, broken error) {
+// runJob runs one job, in a savepoint unless it is alone in its transaction. err is the
+// job's own outcome; broken means that the whole transaction cannot go on.
+func (t *tx) runJob(j *job, alone bool) (err, broken error) {
+	if alone {
+		if err = t.f.withCause(t.run(j)); isFull(err) {
+			return nil, err
+		}
+		return err, nil
+	}
 	if broken := t.exec("SAVEPOINT job"); broken != nil {
 		return nil, broken
 	}
 	seq, erased, active, names := t.seq, t.erased, t.active, t.names
 	head, headKnown, headMoved, already := t.head, t.headKnown, t.headMoved, len(t.f.touched.wiped)
 	given, unhanded := len(t.handed), t.unhanded
-	t.left = map[int64]bool{}
-	if err = t.guard(j.run); err == nil {
-		err = t.unname()
-	}
-	if err == nil {
+	if err = t.run(j); err == nil {
 		return nil, t.exec("RELEASE job")
 	}
 	if err = t.f.withCause(err); isFull(err) {
@@ -332,6 +360,15 @@ func (t *tx) runJob(j *job) (err, broken error) {
 	t.head, t.headKnown, t.headMoved = head, headKnown, headMoved
 	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
+}
+
+// run does the work of a job.
+func (t *tx) run(j *job) error {
+	t.left = map[int64]bool{}
+	if err := t.guard(j.run); err != nil {
+		return err
+	}
+	return t.unname()
 }
 
 // forget empties what is remembered of the file.

@@ -42,22 +42,27 @@ var sequenceCases = []testCase{
 		b.exactly("what is covered of one", h[id(2)].Covered, held/(held+rare))
 	}},
 	{"what stands beside a hit in its sequence is a hit", func(b *bench) {
-		for i, text := range []string{"one", "two", "walrus", "four", "five", "six"} {
+		for i, text := range []string{"one", "two", "walrus", "four", "five", "six", "seven", "eight"} {
 			b.put(said(i+1, "talk", int64(10*i), text)) // places may be apart
 		}
-		elsewhere := said(7, "talk", 21, "of another namespace")
+		elsewhere := said(9, "talk", 21, "of another namespace")
 		elsewhere.Namespace = loci.Namespace{"elsewhere"}
-		b.put(elsewhere, said(8, "walk", 22, "of another sequence"))
+		b.put(elsewhere, said(10, "walk", 22, "of another sequence"))
 		b.same("hits", b.found(words("walrus")), ids(3))
 		h := map[loci.ID]loci.Hit{}
 		for _, hit := range b.match(inSequence("walrus"), loci.Filter{}, 1) {
 			h[hit.ID] = hit
 		}
-		if len(h) != 5 || h[id(3)].KeywordRank != 1 || h[id(4)].KeywordRank != 0 || h[id(6)].ID == id(6) {
+		if len(h) != 7 || h[id(3)].KeywordRank != 1 || h[id(4)].KeywordRank != 0 || h[id(8)].ID == id(8) {
 			b.Errorf("hits %+v", h)
 		}
+		for n, lifts := range []bool{false, false, false, false, false, true, true} {
+			if h[id(n+1)].Lifter != lifts {
+				b.Errorf("%d counts for its neighbours alone: %v", n+1, !lifts)
+			}
+		}
 		b.same("neighbours", h[id(3)].Neighbours, [4]loci.ID{id(1), id(2), id(4), id(5)})
-		b.same("neighbours of a neighbour, hits alone", h[id(5)].Neighbours, [4]loci.ID{id(3), id(4), {}, {}})
+		b.same("neighbours of a neighbour", h[id(5)].Neighbours, [4]loci.ID{id(3), id(4), id(6), id(7)})
 		b.apply(erasure(said(4, "talk", 30, "four")))
 		h = map[loci.ID]loci.Hit{}
 		for _, hit := range b.match(inSequence("walrus"), loci.Filter{}, 1) {
@@ -139,6 +144,7 @@ var sequenceCases = []testCase{
 			{`{"role":"user"}`, "walrus", loci.SpeakerPerson}, {`{"role":"Assistant"}`, "walrus", loci.SpeakerAssistant},
 			{`{"type":"ai"}`, "walrus", loci.SpeakerAssistant}, {"", "user: walrus", loci.SpeakerPerson},
 			{"", "assistant: walrus", loci.SpeakerAssistant}, {"", "Ann: walrus", loci.SpeakerUnknown},
+			{`{"a":1,"Role": "AI"}`, "walrus", loci.SpeakerAssistant}, {`{"kind":"ai"}`, "walrus", loci.SpeakerUnknown},
 			{`{"role":7}`, "walrus", loci.SpeakerUnknown}, {"", "walrus", loci.SpeakerUnknown},
 		} {
 			r := said(i+1, fmt.Sprint("talk ", i), 0, c.text)

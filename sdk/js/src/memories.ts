@@ -27,10 +27,12 @@ export interface SearchRequest {
   types?: MemoryType[];
   scopes?: string[];
   tags?: string[];
-  /** Conditions on metadata and the fields of items, all of which must hold. */
+  /** Conditions on metadata, the subject and predicate of facts, and the fields of items, all of which must hold. */
   filter?: Record<string, unknown>;
   /** 0 to 1. */
   min_confidence?: number;
+  /** The least score, 0 to 1: about the chance that a memory answers. */
+  min_score?: number;
   /** 1 to 1000; default 10. */
   limit?: number;
   offset?: number;
@@ -41,6 +43,8 @@ export interface SearchReply {
   matches: FoundMemory[];
   /** The embedder did not answer: this is what the words found. */
   keyword_only: boolean;
+  /** The query has no word, such as ?!: nothing fits it. */
+  no_words?: boolean;
 }
 
 export interface RecallRequest {
@@ -49,6 +53,10 @@ export interface RecallRequest {
   types?: Exclude<MemoryType, "item">[];
   scopes?: string[];
   min_confidence?: number;
+  /** Conditions on metadata, and on the subject and predicate of facts. */
+  filter?: Record<string, unknown>;
+  /** The least fit, 0 to 1: about the chance that a memory answers. */
+  min_score?: number;
   /** 1 to 500; default 20. */
   limit?: number;
   /** Count a use of each memory returned. */
@@ -56,8 +64,10 @@ export interface RecallRequest {
 }
 
 export interface RecallReply {
-  memories: (FoundMemory & { confidence: number })[];
+  memories: (FoundMemory & { confidence: number; fit?: number })[];
   weights: Record<string, unknown>;
+  /** How many candidates were left out for min_score. */
+  unfit?: number;
   keyword_only: boolean;
   at: string;
 }
@@ -68,6 +78,10 @@ export interface ContextRequest {
   butler?: string;
   /** The most tokens of the text, 0 to 200000; default 3000. */
   token_budget?: number;
+  /** Conditions on metadata, and on the subject and predicate of facts. */
+  filter?: Record<string, unknown>;
+  /** The least fit, 0 to 1: about the chance that a memory answers. */
+  min_score?: number;
 }
 
 export interface ContextReply {
@@ -78,6 +92,8 @@ export interface ContextReply {
   tokenizer: string;
   shown: Record<string, unknown>[];
   omitted: Record<string, unknown>[];
+  /** How many candidates were left out for min_score. */
+  unfit?: number;
   keyword_only?: boolean;
   at: string;
 }

@@ -68,6 +68,8 @@ export interface RetrieveQuery {
   token_budget?: number;
   /** How many of the newest messages the model sees anyway; default those the summary does not cover, else 20. */
   recent?: number;
+  /** The least score, 0 to 1: about the chance that it answers; default 0.05. */
+  min_score?: number;
 }
 
 export interface Retrieved {
@@ -267,7 +269,7 @@ export class Sessions {
   }
 
   /** Finds messages by meaning and by words. */
-  async search(id: string, query: { query: string; limit?: number }, o?: CallOptions): Promise<{ results: SessionHit[]; keyword_only?: boolean }> {
+  async search(id: string, query: { query: string; limit?: number; min_score?: number }, o?: CallOptions): Promise<{ results: SessionHit[]; keyword_only?: boolean }> {
     return this.#t.send({ method: "POST", path: `${path(id)}/search`, reply: shapes.hits, body: query }, o);
   }
 

@@ -32,7 +32,8 @@ const (
 type Index struct {
 	space  loci.Space
 	shards map[Key]*shard
-	keys   Keys // of the shards
+	keys   Keys  // of the shards
+	size   int64 // see [Index.Bytes]
 }
 
 // New makes an empty index for vectors of a space; the zero space means none.
@@ -46,19 +47,8 @@ func (x *Index) Space() loci.Space { return x.space }
 // AddShard makes the index responsible for a shard, empty at first.
 func (x *Index) AddShard(key Key) {
 	if x.shards[key] == nil {
-		x.shards[key] = newShard(key, x.space)
-		x.keys.Add(key)
+		x.take(key, newShard(key, x.space))
 	}
-}
-
-// AddShards makes the index responsible for many shards.
-func (x *Index) AddShards(keys Keys) {
-	for _, key := range keys {
-		if x.shards[key] == nil {
-			x.shards[key] = newShard(key, x.space)
-		}
-	}
-	x.keys.AddAll(keys)
 }
 
 // HasShard reports whether the index is responsible for a shard.
@@ -66,8 +56,11 @@ func (x *Index) HasShard(key Key) bool { return x.shards[key] != nil }
 
 // DropShard forgets a shard.
 func (x *Index) DropShard(key Key) {
-	delete(x.shards, key)
-	x.keys.Remove(key)
+	if s := x.shards[key]; s != nil {
+		x.size -= s.bytes()
+		delete(x.shards, key)
+		x.keys.Remove(key)
+	}
 }
 
 // Passages returns the number of passages held, a measure of memory.
@@ -87,20 +80,24 @@ func (x *Index) Upsert(r *loci.Record, codes [][]byte) {
 	if s == nil {
 		return
 	}
-	s.remove(r.ID)
-	if r.Live && len(r.Passages) > 0 { // without a passage no search finds it
-		s.add(r, codes)
-	}
+	x.change(s, func() {
+		s.remove(r.ID)
+		if r.Live && len(r.Passages) > 0 { // without a passage no search finds it
+			s.add(r, codes)
+		}
+	})
 }
 
 // Remove forgets a record of a namespace, of whatever kind it was.
 func (x *Index) Remove(namespace string, id loci.ID) {
-	for _, key := range x.keys.from(namespace) {
+	x.keys.within(namespace, func(key Key) bool {
 		if key.Namespace != namespace {
-			break
+			return false
 		}
-		x.shards[key].remove(id)
-	}
+		s := x.shards[key]
+		x.change(s, func() { s.remove(id) })
+		return true
+	})
 	retrieval.ForgetStems() // an erased memory's words are not kept there either
 }
 
@@ -150,6 +147,7 @@ type shard struct {
 	livePassages int
 	totalLength  uint64 // of the passages alive
 	texts        int    // bytes of the texts kept
+	attributes   int    // bytes of the attributes kept
 
 	sequences     []sequence // by number, from 1
 	sequenceOf    map[string]uint32
@@ -175,7 +173,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 		e.speaker = speakerOf(r)
 	}
 	e.record.Passages, e.record.Body = nil, nil
-	if size := len(r.Text) + len(r.Heading); s.key.Kind == loci.KindFact && size <= maxText && s.texts+size <= maxTexts {
+	if size := keptText(r); s.key.Kind == loci.KindFact && size <= maxText && s.texts+size <= maxTexts {
 		e.texted = true
 		s.texts += size
 	} else {
@@ -186,6 +184,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 		e.record.Attributes, e.lazy = nil, true
 	} else {
 		e.record.Attributes = append(json.RawMessage(nil), r.Attributes...)
+		s.attributes += len(r.Attributes)
 	}
 	// The messages of a conversation mostly come one after another: they share its name.
 	if n := len(s.entries); n > 0 && s.entries[n-1].record.Sequence == r.Sequence {
@@ -236,8 +235,9 @@ func (s *shard) remove(id loci.ID) {
 		*p = passage{entry: number, row: -1}
 	}
 	if e.texted {
-		s.texts -= len(e.record.Text) + len(e.record.Heading)
+		s.texts -= keptText(&e.record)
 	}
+	s.attributes -= len(e.record.Attributes)
 	left := e.sequence
 	*e = entry{}
 	s.leave(left)
@@ -286,6 +286,7 @@ func (s *shard) compact() {
 		fresh.byID[e.record.ID] = number
 		fresh.entries[number] = e
 	}
-	fresh.livePassages, fresh.totalLength, fresh.texts = s.livePassages, s.totalLength, s.texts
+	fresh.livePassages, fresh.totalLength = s.livePassages, s.totalLength
+	fresh.texts, fresh.attributes = s.texts, s.attributes
 	*s = *fresh
 }

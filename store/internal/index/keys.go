@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/tidwall/btree"
 )
 
 // A Key names a shard: the records of one kind in one namespace.
@@ -21,62 +22,61 @@ func (k Key) compare(o Key) int {
 	return cmp.Or(strings.Compare(k.Namespace, o.Namespace), strings.Compare(string(k.Kind), string(o.Kind)))
 }
 
-// Keys is a sorted list of the keys of shards: what lies in and below a namespace is
-// one run of it, found without looking at the rest.
-type Keys []Key
+// Keys are the keys of shards in their order: what lies in and below a namespace is one
+// run of them, found without looking at the rest. The zero value is empty.
+type Keys struct{ tree *btree.BTreeG[Key] }
 
-// Add takes in a key; one that is there already stays.
-func (k *Keys) Add(key Key) {
-	if i, found := slices.BinarySearchFunc(*k, key, Key.compare); !found {
-		*k = slices.Insert(*k, i, key)
+// Add takes in keys; one that is there already stays.
+func (k *Keys) Add(keys ...Key) {
+	if k.tree == nil {
+		before := func(a, b Key) bool { return a.compare(b) < 0 }
+		k.tree = btree.NewBTreeGOptions(before, btree.Options{NoLocks: true})
 	}
-}
-
-// AddAll takes in many keys: they are sorted once.
-func (k *Keys) AddAll(more Keys) {
-	if len(more) < 16 {
-		for _, key := range more {
-			k.Add(key)
-		}
-		return
+	for _, key := range keys {
+		k.tree.Set(key)
 	}
-	all := append(*k, more...)
-	slices.SortFunc(all, Key.compare)
-	*k = slices.Compact(all)
 }
 
 // Has reports whether a key is there.
-func (k Keys) Has(key Key) bool {
-	_, found := slices.BinarySearchFunc(k, key, Key.compare)
+func (k *Keys) Has(key Key) bool {
+	if k.tree == nil {
+		return false
+	}
+	_, found := k.tree.Get(key)
 	return found
 }
 
 // Remove takes out a key.
 func (k *Keys) Remove(key Key) {
-	if i, found := slices.BinarySearchFunc(*k, key, Key.compare); found {
-		*k = slices.Delete(*k, i, i+1)
+	if k.tree != nil {
+		k.tree.Delete(key)
 	}
 }
 
-// from lists the keys of a namespace and of all that sorts behind it.
-func (k Keys) from(namespace string) Keys {
-	start, _ := slices.BinarySearchFunc(k, namespace, func(key Key, namespace string) int { return strings.Compare(key.Namespace, namespace) })
-	return k[start:]
+// within calls yield, in order, for the keys of a namespace and of those below it, until
+// it returns false.
+func (k *Keys) within(namespace string, yield func(Key) bool) {
+	if k.tree == nil {
+		return
+	}
+	k.tree.Ascend(Key{Namespace: namespace}, func(key Key) bool {
+		return strings.HasPrefix(key.Namespace, namespace) && yield(key)
+	})
 }
 
 // Covered lists the keys a filter reaches, in order, each once.
-func (k Keys) Covered(f *loci.Filter) Keys {
-	var out Keys
+func (k *Keys) Covered(f *loci.Filter) (out []Key) {
 	for _, within := range f.Within {
 		namespace := within.Key()
-		for _, key := range k.from(namespace) {
-			if f.Exact && key.Namespace != namespace || !strings.HasPrefix(key.Namespace, namespace) {
-				break
+		k.within(namespace, func(key Key) bool {
+			if f.Exact && key.Namespace != namespace {
+				return false
 			}
 			if len(f.Kinds) == 0 || slices.Contains(f.Kinds, key.Kind) {
 				out = append(out, key)
 			}
-		}
+			return true
+		})
 	}
 	if len(f.Within) > 1 {
 		slices.SortFunc(out, Key.compare)

@@ -19,6 +19,8 @@ type lexicon struct {
 	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
 	holders  []uint32    // by term: passages alive that hold it
 
+	tokens, posted int // how many words passages have, and postings the lists
+
 	sequence []uint32 // memory for addText
 }
 
@@ -62,6 +64,7 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 		l.sequence = append(l.sequence, n)
 	})
 	words = slices.Clone(l.sequence)
+	l.tokens += len(words)
 	if cap(l.sequence) > 1<<16 { // a huge text must not keep its memory
 		l.sequence = nil
 	}
@@ -112,10 +115,12 @@ func (l *lexicon) post(term, number uint32) {
 	}
 	l.postings[term] = append(list, posting{number, 1})
 	l.holders[term]++
+	l.posted++
 }
 
 // removeText takes out the words of a passage.
 func (l *lexicon) removeText(words []uint32, number uint32) {
+	l.tokens -= len(words)
 	for _, n := range words {
 		w := &l.vocabulary[n&^overlaid]
 		l.unpost(w.term, number)
@@ -137,6 +142,7 @@ func (l *lexicon) unpost(term, number uint32) {
 	l.holders[term]--
 	if l.holders[term] == 0 {
 		delete(l.terms, l.names[term])
+		l.posted -= len(list)
 		l.names[term], l.postings[term] = "", nil
 	}
 }
@@ -149,6 +155,7 @@ func (l *lexicon) renumbering() []uint32 {
 // adopt takes over the words of a passage from another lexicon and renumbers them
 // in place; renumbered holds the new numbers and grows.
 func (l *lexicon) adopt(words []uint32, number uint32, old *lexicon, renumbered []uint32) {
+	l.tokens += len(words)
 	for i, n := range words {
 		before := n &^ overlaid
 		if renumbered[before] == overlaid {

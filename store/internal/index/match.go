@@ -194,25 +194,21 @@ func (s *search) share(sh *scoring, e *entry, h *loci.Hit) {
 }
 
 // addNeighbours adds what stands next to the best hits in their sequences, where the
-// filter selects it, and says of each hit who its neighbours are.
+// filter selects it, then what stands next to those, for their sake alone: what a hit
+// gets of its neighbours does not depend on how many hits are asked for. It says of each
+// hit that may be a result who its neighbours are.
 func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
-	for _, at := range best {
-		var failed error
-		s.shards[at.shard].around(at.entry, func(_ int, entry uint32) {
-			beside := place{at.shard, entry}
-			if hits[beside] != nil || failed != nil {
-				return
-			}
-			ok, err := s.selected(beside)
-			if failed = err; ok && err == nil {
-				s.hit(hits, beside)
-			}
-		})
-		if failed != nil {
-			return failed
-		}
+	beside, err := s.addBeside(hits, best, false)
+	if err == nil {
+		_, err = s.addBeside(hits, beside, true)
+	}
+	if err != nil {
+		return err
 	}
 	for at, h := range hits {
+		if h.Lifter {
+			continue
+		}
 		sh := &s.shards[at.shard]
 		sh.around(at.entry, func(distance int, entry uint32) {
 			if _, found := hits[place{at.shard, entry}]; found {
@@ -225,6 +221,24 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 		})
 	}
 	return nil
+}
+
+// addBeside adds what stands next to some hits and is none yet, and returns it.
+func (s *search) addBeside(hits map[place]*loci.Hit, of []place, lifters bool) (added []place, err error) {
+	for _, at := range of {
+		s.shards[at.shard].around(at.entry, func(_ int, entry uint32) {
+			beside := place{at.shard, entry}
+			if hits[beside] != nil || err != nil {
+				return
+			}
+			var ok bool
+			if ok, err = s.selected(beside); ok && err == nil {
+				s.hit(hits, beside).Lifter = lifters
+				added = append(added, beside)
+			}
+		})
+	}
+	return added, err
 }
 
 // addTexts adds what hits say. Of a record that changed since it was indexed that is nothing.

@@ -59,7 +59,7 @@ var speakers = map[string]loci.Speaker{
 // speakerOf finds out who speaks in a record: its attributes say so, or its text begins
 // with a name such as "user:".
 func speakerOf(r *loci.Record) loci.Speaker {
-	if len(r.Attributes) > 0 {
+	if saysWho(r.Attributes) {
 		var said struct {
 			Role any `json:"role"`
 			Type any `json:"type"`
@@ -76,6 +76,16 @@ func speakerOf(r *loci.Record) loci.Speaker {
 		return speakers[strings.ToLower(strings.TrimSpace(name))]
 	}
 	return loci.SpeakerUnknown
+}
+
+// saysWho reports whether attributes may have a role or a type: most have neither, and
+// are not worth reading.
+func saysWho(attributes json.RawMessage) bool {
+	if len(attributes) == 0 {
+		return false
+	}
+	lower := bytes.ToLower(attributes) // as the reader of JSON compares names
+	return bytes.Contains(lower, []byte(`"role"`)) || bytes.Contains(lower, []byte(`"type"`))
 }
 
 // nameOf is the name of a sequence; "" of 0.

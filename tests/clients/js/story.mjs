@@ -59,9 +59,11 @@ export async function story(first, second) {
   });
   await check("another process finds the note at once", async () => {
     const result = await second.call("memory_search", { query: "chocolates", top_k: 3, tags: ["food"] });
-    assert.deepEqual(JSON.parse(text(result)), result.structuredContent.results);
-    assert.equal(result.structuredContent.results[0].note_id, note);
-    assert.equal(result.structuredContent.results[0].source, "user_memory");
+    const { created_at: created, ...found } = result.structuredContent.results[0];
+    assert.deepEqual(JSON.parse(text(result)), [found]);
+    assert.ok(Math.abs(Date.now() - Date.parse(created)) < 600_000, created);
+    assert.equal(found.note_id, note);
+    assert.equal(found.source, "user_memory");
   });
   await check("updates and deletes the note", async () => {
     await second.call("memory_update", { note_id: note, content: "User is allergic to chocolates." });

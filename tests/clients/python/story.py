@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import traceback
+from datetime import datetime, timedelta, timezone
 
 COMMAND = os.environ["LOCI"]
 ARGS = ["mcp", "--store", os.environ["STORE"], "--user", "alice", "--tools", "facts,notes"]
@@ -69,8 +70,10 @@ async def story(first, second, protocol_error):
 
     async def other_finds_note():
         text, structured, _ = await second.call("memory_search", {"query": "chocolates", "top_k": 3, "tags": ["food"]})
+        created = [datetime.strptime(hit.pop("created_at"), "%Y-%m-%dT%H:%M:%S.%f%z") for hit in structured["results"]]
         assert json.loads(text) == structured["results"]
         assert [hit["note_id"] for hit in structured["results"]] == [seen["note"]], text
+        assert abs(datetime.now(timezone.utc) - created[0]) < timedelta(minutes=10), created
 
     async def updates_and_deletes_note():
         await second.call("memory_update", {"note_id": seen["note"], "content": "User is allergic to chocolates."})

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await client.tools.call("memory_store_fact", { subject: "user", predicate: "favorite_color", content: "blue *and* [green](x)" });
   await client.tools.call("memory_store_rule", { content: "Ask before booking." });
   await client.tools.call("memory_store_episode", { content: "Asked about seats.", butler: "butler" });
-  await client.items.put(["docs"], "k1", { title: "Trip" });
+  await client.items.put({ namespace: ["docs"], key: "k1", value: { title: "Trip" } });
   await client.sessions.append("chat", [{ role: "user", content: "Where do I sit?" }]);
   await client.files.write("/notes/today", "Call Marta.");
 });

@@ -130,7 +130,7 @@ class SessionHit(TypedDict):
     speaker: str
     created_at: str
     passage: str
-    score: float  # 0 to 1, comparable within one reply
+    score: float  # 0 to 1: about the chance that it answers
 
 
 class SessionHits(TypedDict):
@@ -181,7 +181,7 @@ class _Memory(TypedDict):
     type: Literal["fact", "rule", "episode", "item"]  # the field of this name is there
     id: str
     passage: str
-    score: float  # 0 to 1, comparable within one reply
+    score: float  # of a search about the chance that it answers, 0 to 1
     explain: JSON  # how the score came about
 
 
@@ -216,18 +216,27 @@ class FoundMemory(_Memory, total=False):
     episode: JSON
     item: Item
     confidence: float  # of a recalled one
+    fit: float  # of a recalled one: about the chance that it answers
 
 
-class Found(TypedDict):
+class _Found(TypedDict):
     matches: list[FoundMemory]  # best first
     keyword_only: bool
 
 
-class Recalled(TypedDict):
+class Found(_Found, total=False):
+    no_words: bool  # the query has no word, such as ?!: nothing fits it
+
+
+class _Recalled(TypedDict):
     memories: list[FoundMemory]  # best first
     weights: JSON
     keyword_only: bool
     at: str
+
+
+class Recalled(_Recalled, total=False):
+    unfit: int  # candidates that were left out for min_score
 
 
 class _Context(TypedDict):
@@ -242,6 +251,7 @@ class _Context(TypedDict):
 
 class Context(_Context, total=False):
     weights: JSON
+    unfit: int  # candidates that were left out for min_score
     keyword_only: bool
 
 

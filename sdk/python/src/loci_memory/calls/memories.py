@@ -22,8 +22,9 @@ def recall(topic: str, fields: JSON) -> Call[Recalled]:
     return Call("POST", "/v1/recall", Recalled, given(topic=topic, **fields), fragile=bool(fields.get("touch")))
 
 
-def context(prompt: str, agent: str | None, token_budget: int | None) -> Call[Context]:
-    return Call("POST", "/v1/context", Context, given(trigger_prompt=prompt, butler=agent, token_budget=token_budget))
+def context(prompt: str, agent: str | None, token_budget: int | None, min_score: float | None) -> Call[Context]:
+    body = given(trigger_prompt=prompt, butler=agent, token_budget=token_budget, min_score=min_score)
+    return Call("POST", "/v1/context", Context, body)
 
 
 def events(query: JSON) -> Call[EventPage]:

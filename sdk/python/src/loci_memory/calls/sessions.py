@@ -113,17 +113,20 @@ def pop(id: str) -> Call[Popped]:
     return Call("POST", _path(id) + "/pop", Popped, once=True)
 
 
-def search(query: str, id: str | None, mode: str | None, limit: int | None, offset: int | None) -> Call[SessionHits]:
+def search(
+    query: str, id: str | None, mode: str | None, limit: int | None, offset: int | None, min_score: float | None
+) -> Call[SessionHits]:
     path = "/v1/sessions" if id is None else _path(id)
-    return Call("POST", path + "/search", SessionHits, given(query=query, mode=mode, limit=limit, offset=offset))
+    return Call("POST", path + "/search", SessionHits, given(query=query, mode=mode, limit=limit, offset=offset, min_score=min_score))
 
 
 def summarise(id: str, context_tokens: int, fields: JSON) -> Call[Summarised]:
     return Call("POST", _path(id) + "/summarise", Summarised, given(context_tokens=context_tokens, **fields), once=True)
 
 
-def retrieve(id: str, query: str, token_budget: int | None, recent: int | None) -> Call[Reminders]:
-    return Call("POST", _path(id) + "/retrieve", Reminders, given(query=query, token_budget=token_budget, recent=recent))
+def retrieve(id: str, query: str, token_budget: int | None, recent: int | None, min_score: float | None) -> Call[Reminders]:
+    body = given(query=query, token_budget=token_budget, recent=recent, min_score=min_score)
+    return Call("POST", _path(id) + "/retrieve", Reminders, body)
 
 
 def _path(id: str) -> str:

@@ -132,20 +132,25 @@ class Loci:
     def search(self, query: str | None = None, **fields: Any) -> Found:
         """Finds memories of every kind by meaning and by words; without a query the newest.
 
-        `fields` are those of the request: mode, types, scopes, tags, filter, min_confidence, limit, offset.
+        `fields` are those of the request: mode, types, scopes, tags, filter, min_confidence, min_score, limit, offset.
         """
         return self.run(memories.search(query, fields))
 
     def recall(self, topic: str, **fields: Any) -> Recalled:
         """Recalls the facts and rules that matter for a topic.
 
-        `fields` are those of the request: mode, types, scopes, min_confidence, limit, touch.
+        `fields` are those of the request: mode, types, scopes, min_confidence, min_score, filter, limit, touch.
         """
         return self.run(memories.recall(topic, fields))
 
-    def context(self, prompt: str, *, agent: str | None = None, token_budget: int | None = None) -> Context:
-        """Makes a block of memories for the system prompt of an agent, of at most `token_budget` tokens (default 3000)."""
-        return self.run(memories.context(prompt, agent, token_budget))
+    def context(
+        self, prompt: str, *, agent: str | None = None, token_budget: int | None = None, min_score: float | None = None
+    ) -> Context:
+        """Makes a block of memories for the system prompt of an agent, of at most `token_budget` tokens (default 3000).
+
+        What fits less than `min_score`, 0 to 1, is left out; default 0.
+        """
+        return self.run(memories.context(prompt, agent, token_budget, min_score))
 
     def events(self, **query: Any) -> EventPage:
         """Reads a page of the audit log, newest first: who did what to which memory and when.

@@ -162,9 +162,13 @@ class Sessions:
         mode: Literal["hybrid", "keyword", "semantic"] | None = None,
         limit: int | None = None,
         offset: int | None = None,
+        min_score: float | None = None,
     ) -> SessionHits:
-        """Finds messages by meaning and by words, in all sessions or in one. `limit` is 1 to 1000, default 10."""
-        return self._transport.run(sessions.search(query, id, mode, limit, offset))
+        """Finds messages by meaning and by words, in all sessions or in one. `limit` is 1 to 1000, default 10.
+
+        What has a score below `min_score`, 0 to 1, is left out; default 0.
+        """
+        return self._transport.run(sessions.search(query, id, mode, limit, offset, min_score))
 
     def summarise(self, id: str, context_tokens: int, *, idempotency_key: str | None = None, **options: Any) -> Summarised:
         """Summarises older messages if the conversation fills the room a model has, `context_tokens`, far enough. The messages stay.
@@ -173,6 +177,11 @@ class Sessions:
         """
         return self._transport.run(sessions.summarise(id, context_tokens, options), idempotency_key=idempotency_key)
 
-    def retrieve(self, id: str, query: str, *, token_budget: int | None = None, recent: int | None = None) -> Reminders:
-        """Makes a text of the notes, and of the messages the model does not see any more, that matter for a new message."""
-        return self._transport.run(sessions.retrieve(id, query, token_budget, recent))
+    def retrieve(
+        self, id: str, query: str, *, token_budget: int | None = None, recent: int | None = None, min_score: float | None = None
+    ) -> Reminders:
+        """Makes a text of the notes, and of the messages the model does not see any more, that matter for a new message.
+
+        What has a score below `min_score`, 0 to 1, is left out; default 0.05.
+        """
+        return self._transport.run(sessions.retrieve(id, query, token_budget, recent, min_score))

@@ -1,0 +1,162 @@
+// Package rank says how well texts fit a query. What a text gets depends on the query,
+// on itself and on what stands beside it in its sequence, never on the other results:
+// the same text has the same score whatever else is found. docs/search.md has the
+// formulas, docs/adr/0026-absolute-score.md what each was measured on.
+package rank
+
+import "math"
+
+const (
+	coveragePower = 0.5 // of how much of the query the words cover
+	assistantPart = 0.7 // of its own score, for what an assistant said
+
+	// What a text gets of those beside it in its sequence, times the share of
+	// neighbours. An answer seldom repeats the words of its question, and a question
+	// often says what its answer is about. In a chat with an assistant people look for
+	// what the person said.
+	shareBefore   = 1.0
+	shareAfter    = 2.0 / 3
+	shareTwoAway  = 1.0 / 3
+	shareAnswer   = 1.0     // of the assistant's answer, for what a person said
+	shareQuestion = 1.0 / 3 // of what a person said, for the answer
+
+	// sharesTogether is what neighbours count in the scale that texts in a sequence and
+	// others share. All four of them may add 2⅓; more than 1.5 takes three that fit in
+	// full, and then the sum passes 1.
+	sharesTogether = 1.5
+
+	chanceFrom = -4.1 // the logit of the chance that belongs to a sum of 0
+	chanceStep = 5.6  // what a sum of 1 adds to it
+)
+
+// Settings are what all texts of a search have in common.
+type Settings struct {
+	VectorWeight   float64 // of similarity, 0 to 1; words weigh the rest
+	VectorsAlone   bool    // a text without a vector gets nothing for its words
+	Sequences      bool    // texts get something of their sequences
+	NeighbourShare float64
+	ContextShare   float64
+	Scale          Scale
+}
+
+// A Scale says what the cosines of an embedder mean.
+type Scale struct {
+	Unrelated float64 // up to which texts have nothing in common
+	Alike     float64 // from which texts say the same; more than Unrelated
+}
+
+// Speaker says which side of a chat said a text.
+type Speaker uint8
+
+// The speakers.
+const (
+	Unknown Speaker = iota
+	Person
+	Assistant
+)
+
+// None stands in Beside for a neighbour that is not there.
+const None = -1
+
+// A Text is what is known of a text for a query.
+type Text struct {
+	KeywordShare float64 // its BM25, over what the words of the query allow
+	Covered      float64 // how much of the query's weight it holds
+	Similarity   float64 // its cosine, if Embedded
+	Embedded     bool
+
+	InSequence              bool
+	Context, ContextCovered float64 // of its sequence: as KeywordShare, and the best Covered
+	Speaker                 Speaker
+	Beside                  [4]int // two before, before, after, two after: their numbers, or None
+}
+
+// Parts are what the score of a text is the sum of.
+type Parts struct{ Keyword, Vector, Context, Neighbour float64 }
+
+// Sum is what texts are ordered by.
+func (p Parts) Sum() float64 { return p.Keyword + p.Vector + p.Context + p.Neighbour }
+
+// Own reports whether a text has anything of its own: a word or similarity.
+func (p Parts) Own() bool { return p.Keyword+p.Vector > 0 }
+
+// Score scores texts.
+func Score(texts []Text, s Settings) []Parts {
+	out := make([]Parts, len(texts))
+	for i := range texts {
+		out[i] = own(&texts[i], &s)
+	}
+	if !s.Sequences {
+		return out
+	}
+	lifts := make([]float64, len(texts))
+	for i := range texts {
+		lifts[i] = lift(texts, out, i) * s.NeighbourShare
+	}
+	// What stands in no sequence has nothing to gain there: both come to the same scale.
+	most := 1 + s.ContextShare + float64(sharesTogether*s.NeighbourShare)
+	for i := range texts {
+		if p := &out[i]; texts[i].InSequence {
+			*p = Parts{p.Keyword / most, p.Vector / most, p.Context / most, lifts[i] / most}
+		}
+	}
+	return out
+}
+
+// own is what a text gets for itself and for its sequence.
+func own(t *Text, s *Settings) (p Parts) {
+	weight := s.VectorWeight
+	if !t.Embedded && !s.VectorsAlone {
+		weight = 0 // of what has no vector yet the words decide alone
+	}
+	p.Keyword = (1 - weight) * min(1, t.KeywordShare) * math.Pow(t.Covered, coveragePower)
+	if t.Embedded {
+		p.Vector = weight * s.Scale.likeness(t.Similarity)
+	}
+	if !s.Sequences {
+		return p
+	}
+	if t.Speaker == Assistant && s.NeighbourShare > 0 {
+		p.Keyword, p.Vector = p.Keyword*assistantPart, p.Vector*assistantPart
+	}
+	p.Context = s.ContextShare * min(1, t.Context) * t.ContextCovered
+	return p
+}
+
+// likeness scales a cosine to 0…1.
+func (s Scale) likeness(cosine float64) float64 {
+	return min(1, max(0, (cosine-s.Unrelated)/(s.Alike-s.Unrelated)))
+}
+
+// lift is what the neighbours of a text have of their own, each times its share.
+func lift(texts []Text, own []Parts, i int) (sum float64) {
+	for n, other := range texts[i].Beside {
+		if other != None {
+			sum += float64(share(n, texts[i].Speaker, texts[other].Speaker) * own[other].Sum())
+		}
+	}
+	return sum
+}
+
+// share is what a text gets of the nth of those beside it.
+func share(n int, speaker, other Speaker) float64 {
+	const before, after = 1, 2
+	chat := speaker != other && speaker != Unknown && other != Unknown
+	switch {
+	case chat && n == after && speaker == Person:
+		return shareAnswer
+	case chat && n == before && speaker == Assistant:
+		return shareQuestion
+	case chat || speaker != Unknown && n != before && n != after:
+		return 0
+	case n == before:
+		return shareBefore
+	case n == after:
+		return shareAfter
+	}
+	return shareTwoAway
+}
+
+// Chance is how likely a text with such a sum of parts answers the query. The
+// conversion keeps a compiler from fusing the steps, which some machines would do.
+func Chance(sum float64) float64 { return 1 / (1 + math.Exp(-(chanceFrom + float64(chanceStep*sum)))) }

@@ -1,0 +1,86 @@
+package index
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// held is how much memory is in use.
+func held() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// What an index says it takes is about what it takes, and nothing when all has left.
+func TestBytesAreWhatAnIndexTakes(t *testing.T) {
+	wide, here := loci.Space{Model: "m", Dims: 256}, loci.Namespace{"u"}
+	for name, c := range map[string]struct {
+		kind  loci.Kind
+		space loci.Space
+		talks int
+	}{
+		"facts": {kind: loci.KindFact}, "with vectors": {kind: loci.KindFact, space: wide},
+		"messages": {kind: "message", talks: 50},
+	} {
+		random := rand.New(rand.NewPCG(1, 2))
+		before := held()
+		x := New(c.space)
+		x.AddShard(Key{here.Key(), c.kind})
+		var ids []loci.ID
+		for i := range 20_000 {
+			r := record(i, here, prose(random))
+			r.Kind, r.Attributes = c.kind, fmt.Appendf(nil, `{"source":"message %d"}`, i)
+			if c.talks > 0 {
+				r.Sequence, r.Position = fmt.Sprint("talk ", i/c.talks), int64(i)
+			}
+			var codes [][]byte
+			if c.space.Dims > 0 {
+				codes = [][]byte{vector.Quantize(make([]float32, c.space.Dims))}
+			}
+			x.Upsert(r, codes)
+			ids = append(ids, r.ID)
+		}
+		took := held() - before
+		if said := x.Bytes(); float64(said) < 0.75*float64(took) || float64(said) > 1.4*float64(took) {
+			t.Errorf("%s: the index takes %d bytes and says %d", name, took, said)
+		}
+		one := x.Detach(Key{here.Key(), c.kind})
+		if x.Bytes() != 0 || one.Bytes() == 0 {
+			t.Errorf("%s: a shard that was detached is counted", name)
+		}
+		x.Adopt(one)
+		full := x.Bytes()
+		for _, id := range ids {
+			x.Remove(here.Key(), id)
+		}
+		if left := x.Bytes(); left > full/10 || one.Bytes() != 0 {
+			t.Errorf("%s: %d bytes are counted when all has left, of %d", name, left, full)
+		}
+	}
+}
+
+// A list of many keys costs the same in any order.
+func TestManyKeysInAnyOrder(t *testing.T) {
+	t.Parallel()
+	const users = 100_000
+	var keys Keys
+	begin := time.Now()
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(users) {
+		keys.Add(Key{loci.Namespace{"user", fmt.Sprint(i)}.Key(), loci.KindFact})
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("%d keys took %v", users, took)
+	}
+	if n := len(keys.Covered(&loci.Filter{Within: []loci.Namespace{{"user"}}})); n != users {
+		t.Errorf("%d keys are covered; want %d", n, users)
+	}
+}

@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// DefaultIndexMemory is how many bytes the search indexes of a store may take.
+const DefaultIndexMemory = 2 << 30
+
+// A budget bounds the bytes that the search indexes of all files of a store take
+// together. Whoever wants more gets it from the shards that were not searched for longest.
+type budget struct {
+	limit int64
+	clock atomic.Int64 // ticks with each search
+
+	mu   sync.Mutex
+	used int64
+	held map[*searchIndex]int64
+}
+
+func newBudget(limit int64) *budget { return &budget{limit: limit, held: map[*searchIndex]int64{}} }
+
+// add counts what an index takes more, or less, whatever the limit is.
+func (b *budget) add(x *searchIndex, more int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count(x, more)
+}
+
+func (b *budget) count(x *searchIndex, more int64) {
+	b.used += more
+	if b.held[x] += more; b.held[x] == 0 {
+		delete(b.held, x)
+	}
+}
+
+// reserve counts what an index takes more, if there is room, or room can be made.
+func (b *budget) reserve(x *searchIndex, more int64) bool {
+	b.makeRoom(more)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if more > 0 && b.used+more > b.limit {
+		return false
+	}
+	b.count(x, more)
+	return true
+}
+
+// makeRoom drops what was not searched for longest until so much more fits, as far as
+// that goes. The caller holds no index's lock.
+func (b *budget) makeRoom(more int64) {
+	for _, x := range b.oldest(more) {
+		b.mu.Lock()
+		lacking := b.used + more - b.limit
+		b.mu.Unlock()
+		if lacking <= 0 {
+			return
+		}
+		x.shed(lacking + b.limit/32) // more than is needed, so that it is not done for each record
+	}
+}
+
+// oldest lists the indexes if there is no room for so much more: those first that were not
+// searched for longest.
+func (b *budget) oldest(more int64) (all []*searchIndex) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used+more <= b.limit {
+		return nil
+	}
+	for x := range b.held {
+		all = append(all, x)
+	}
+	slices.SortFunc(all, func(x, y *searchIndex) int { return cmp.Compare(x.searched.Load(), y.searched.Load()) })
+	return all
+}
+
+// refuse is the error for a shard whose index takes about so many bytes.
+func (b *budget) refuse(bytes int64) *loci.Error {
+	if bytes > b.limit {
+		return &loci.Error{Code: loci.TooLarge,
+			Msg: fmt.Sprintf("the search index of this memory takes about %s; index.memory is %s",
+				megabytes(bytes), megabytes(b.limit)),
+			Recovery: "Raise index.memory, or search a narrower part of the memory."}
+	}
+	return &loci.Error{Code: loci.Unavailable,
+		Msg:      fmt.Sprintf("the searches under way take all of index.memory, which is %s", megabytes(b.limit)),
+		Recovery: "Try again; if it persists, raise index.memory, or search a narrower part of the memory."}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%d MB", (n+1<<20-1)>>20) }
+
+// account tells the budget what the index takes now. The caller holds the lock.
+func (x *searchIndex) account() {
+	var now int64
+	if x.index != nil {
+		now = x.index.Bytes()
+	}
+	if now != x.accounted {
+		x.budget.add(x, now-x.accounted)
+		x.accounted = now
+	}
+}
+
+// shed drops what was not searched for longest, and is not needed at the moment, until so
+// many bytes are free, or nothing is left.
+func (x *searchIndex) shed(bytes int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	bytes -= x.loading.shed(x)
+	if x.index == nil {
+		return
+	}
+	type held struct {
+		key index.Key
+		at  int64
+	}
+	var all []held
+	for key, at := range x.used {
+		all = append(all, held{key, at.Load()})
+	}
+	slices.SortFunc(all, func(a, b held) int { return cmp.Compare(a.at, b.at) })
+	for _, h := range all {
+		if bytes <= 0 {
+			return
+		}
+		if x.loading.pinned(h.key) {
+			continue
+		}
+		before := x.index.Bytes()
+		x.index.DropShard(h.key)
+		delete(x.used, h.key)
+		bytes -= before - x.index.Bytes()
+		x.account()
+	}
+}
+
+// close ends what is loaded, and gives its room back.
+func (x *searchIndex) close() {
+	x.loading.close()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.index = nil
+	x.loading.forget(x)
+	x.account()
+}

@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// spread makes a store with n tenants of as many notes each, one about a walrus, and
+// returns the bytes that the index of one takes.
+func spread(t *testing.T, dir string, n, notes int) (tenants []loci.Tenant, each int64) {
+	t.Helper()
+	s, err := Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for i := range n {
+		tenant, err := loci.NewTenant(fmt.Sprint("t", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tenants = append(tenants, tenant)
+		var all loci.Change
+		for j := range notes {
+			c := note(fmt.Sprint("number ", j))
+			if j == 7 {
+				c = note("a walrus")
+			}
+			all.Put, all.Events = append(all.Put, c.Put...), append(all.Events, c.Events...)
+		}
+		if err := s.Apply(t.Context(), tenant, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := find(t, s, tenants[0]); err != nil {
+		t.Fatal(err)
+	}
+	return tenants, s.budget.used
+}
+
+// find searches all of a tenant for its walrus.
+func find(t *testing.T, s *Store, tenant loci.Tenant) error {
+	t.Helper()
+	everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+	hits, err := s.Match(t.Context(), tenant, loci.Probe{Text: "walrus"}, everywhere, 10)
+	if err == nil && len(hits) != 1 {
+		t.Errorf("%d hits; want 1", len(hits))
+	}
+	return err
+}
+
+// The indexes of all tenants stay within one budget: what was not searched for longest
+// makes room.
+func TestIndexesShareABudget(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tenants, each := spread(t, dir, 5, 500)
+	if each < 100_000 {
+		t.Fatalf("an index of 500 notes takes %d bytes", each)
+	}
+	s, err := Open(dir, &Options{IndexMemory: 3 * each})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for range 3 {
+		for _, tenant := range tenants {
+			if err := find(t, s, tenant); err != nil {
+				t.Error(err)
+			}
+			if s.budget.used > s.budget.limit {
+				t.Errorf("%d bytes are held; the limit is %d", s.budget.used, s.budget.limit)
+			}
+		}
+	}
+	loaded := func(tenant loci.Tenant) bool { return s.files[tenant].search.index.Passages() > 0 }
+	if last := tenants[len(tenants)-1]; !loaded(last) || loaded(tenants[0]) {
+		t.Error("what was searched last is gone, or what was not for longest is still there")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s.budget.used != 0 {
+		t.Errorf("%d bytes are counted of a store that is closed", s.budget.used)
+	}
+}
+
+// What does not fit is refused with its size, the setting and the remedy, and leaves room
+// for what fits.
+func TestAnIndexThatDoesNotFitIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filled(t)
+	s, err := Open(path, &Options{IndexMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for range 2 {
+		_, err = walruses(t.Context(), s, "large")
+		wantCode(t, err, loci.TooLarge, " MB", "index.memory is 1 MB")
+		if e := loci.AsError(err); e.Recovery == "" {
+			t.Error("there is no remedy")
+		}
+		expectWalruses(t, s, "small", 1)
+	}
+	everything := loci.Filter{Within: []loci.Namespace{{}}}
+	if _, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everything, 10); err == nil {
+		t.Error("a part of what was asked for was searched")
+	}
+	if s.budget.used > s.budget.limit {
+		t.Errorf("%d bytes are held", s.budget.used)
+	}
+}
+
+// Shards that fit one by one, but not together, are refused together.
+func TestShardsThatDoNotFitTogetherAreRefused(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, t.TempDir()+"/x.db")
+	for i := range 8 {
+		fill(t, s, fmt.Sprint("u", i), 300)
+	}
+	expectWalruses(t, s, "u1", 1)
+	s.budget.limit = 3 * s.budget.used
+	everything := loci.Filter{Within: []loci.Namespace{{}}}
+	_, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everything, 10)
+	wantCode(t, err, loci.Unavailable, "index.memory")
+	for i := range 8 {
+		expectWalruses(t, s, fmt.Sprint("u", i), 1)
+	}
+}
+
+// What grows by what is saved makes room, too.
+func TestAnIndexThatGrowsMakesRoom(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tenants, each := spread(t, dir, 2, 500)
+	s, err := Open(dir, &Options{IndexMemory: 2*each + each/2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for _, tenant := range tenants {
+		if err := find(t, s, tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 500 {
+		if err := s.Apply(t.Context(), tenants[1], note(fmt.Sprint("more ", i))); err != nil {
+			t.Fatal(err)
+		}
+		if err := find(t, s, tenants[1]); err != nil {
+			t.Fatal(err)
+		}
+		if s.budget.used > s.budget.limit+10_000 {
+			t.Fatalf("after %d more, %d bytes are held; the limit is %d", i, s.budget.used, s.budget.limit)
+		}
+	}
+}

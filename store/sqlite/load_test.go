@@ -1,0 +1,289 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// patience is how long a test waits for what must not take long.
+const patience = 20 * time.Second
+
+// A reader counts the parts of shards that are read, and can hold them.
+type reader struct {
+	parts   atomic.Int64
+	entered chan struct{} // told of each part that is held
+	hold    chan struct{} // closed: nothing is held any more
+	of      string        // the namespace whose parts are held
+}
+
+// openHeld opens a store whose reads of a namespace's shards can be held.
+func openHeld(t *testing.T, path, namespace string, opts Options) (*Store, *reader) {
+	t.Helper()
+	s, err := Open(path, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{entered: make(chan struct{}, 1000), hold: make(chan struct{}), of: loci.Namespace{namespace}.Key()}
+	s.reading = func(key index.Key) {
+		if key.Namespace != r.of {
+			return
+		}
+		r.parts.Add(1)
+		r.entered <- struct{}{}
+		<-r.hold
+	}
+	t.Cleanup(func() {
+		r.release()
+		_ = s.Close()
+	})
+	return s, r
+}
+
+func (r *reader) release() {
+	select {
+	case <-r.hold:
+	default:
+		close(r.hold)
+	}
+}
+
+func (r *reader) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-r.entered:
+	case <-time.After(patience):
+		t.Fatal("nothing was read")
+	}
+}
+
+// walruses searches a namespace and returns how many hits there are.
+func walruses(ctx context.Context, s *Store, label string) (int, error) {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	where := loci.Filter{Within: []loci.Namespace{{label}}, Exact: true}
+	hits, err := s.Match(ctx, testTenant, loci.Probe{Text: "walrus"}, where, 10)
+	return len(hits), err
+}
+
+func expectWalruses(t *testing.T, s *Store, label string, want int) {
+	t.Helper()
+	if n, err := walruses(t.Context(), s, label); n != want || err != nil {
+		t.Errorf("%s: %d hits, %v; want %d", label, n, err, want)
+	}
+}
+
+// several is a namespace of several parts.
+const several = 2*loadRecords + 100
+
+// filled makes a file with a namespace of one part and one of several.
+func filled(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	fill(t, s, "small", 10)
+	fill(t, s, "large", several)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// While the index of one namespace is loaded, searches and saves in another one go on.
+func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
+	t.Parallel()
+	s, large := openHeld(t, filled(t), "large", Options{})
+	found := make(chan int, 1)
+	go func() {
+		n, err := walruses(context.WithoutCancel(t.Context()), s, "large")
+		if err != nil {
+			n = -1
+		}
+		found <- n
+	}()
+	large.await(t)
+	expectWalruses(t, s, "small", 1) // which is loaded meanwhile
+	for i := range 3 {
+		c := note(fmt.Sprint("another walrus ", i))
+		c.Put[0].Record.Namespace, c.Events[0].Namespace = loci.Namespace{"small"}, loci.Namespace{"small"}
+		if err := s.Apply(t.Context(), testTenant, c); err != nil {
+			t.Fatal(err)
+		}
+		expectWalruses(t, s, "small", 2+i)
+	}
+	select {
+	case n := <-found:
+		t.Fatalf("the search of what is held returned %d", n)
+	default:
+	}
+	large.release()
+	select {
+	case n := <-found:
+		if n != 1 {
+			t.Errorf("the large namespace has %d hits; want 1", n)
+		}
+	case <-time.After(patience):
+		t.Fatal("the search did not end")
+	}
+}
+
+// However many searches wait for a shard, it is read once.
+func TestAShardIsLoadedOnce(t *testing.T) {
+	t.Parallel()
+	s, large := openHeld(t, filled(t), "large", Options{})
+	var searches sync.WaitGroup
+	for range 16 {
+		searches.Go(func() { expectWalruses(t, s, "large", 1) })
+	}
+	large.await(t)
+	large.release()
+	searches.Wait()
+	if n := large.parts.Load(); n != 3 {
+		t.Errorf("%d parts were read; want 3", n)
+	}
+}
+
+// A search that gives up ends the load, if no other waits; the next one goes on where it
+// was, and finds what has changed in between.
+func TestALoadGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	path := filled(t)
+	s, large := openHeld(t, path, "large", Options{})
+	ctx, giveUp := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := walruses(ctx, s, "large")
+		ended <- err
+	}()
+	large.await(t)
+	giveUp()
+	select {
+	case err := <-ended:
+		wantCode(t, err, loci.Unavailable)
+	case <-time.After(patience):
+		t.Fatal("who gave up still waits")
+	}
+	large.release()
+	f, err := s.acquire(t.Context(), testTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.search.loading.running.Wait()
+	s.release(f)
+	if n := large.parts.Load(); n != 1 {
+		t.Fatalf("%d parts were read; nobody waited after the first", n)
+	}
+
+	other := openFile(t, path) // another process
+	where := loci.Filter{Within: []loci.Namespace{{"large"}}, Exact: true}
+	found, err := other.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, where, 1)
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	erase := loci.Change{Erase: []loci.Erase{{ID: found[0].ID, Version: found[0].Version}}}
+	if err := other.Apply(t.Context(), testTenant, erase); err != nil {
+		t.Fatal(err)
+	}
+	expectWalruses(t, s, "large", 0)
+	if n := large.parts.Load(); n != 3 {
+		t.Errorf("%d parts were read in all; want 3", n)
+	}
+}
+
+// What another process changed much is brought up to date beside the searches of others.
+func TestNobodyWaitsForTheChangesOfAnother(t *testing.T) {
+	t.Parallel()
+	path := filled(t)
+	s, large := openHeld(t, path, "none", Options{})
+	expectWalruses(t, s, "large", 1)
+	expectWalruses(t, s, "small", 1)
+	large.of = loci.Namespace{"large"}.Key()
+	fill(t, openFile(t, path), "large", maxFollowed+1)
+	expectWalruses(t, s, "small", 1)
+	var searches sync.WaitGroup
+	searches.Go(func() { expectWalruses(t, s, "large", 2) })
+	large.await(t)
+	expectWalruses(t, s, "small", 1)
+	large.release()
+	searches.Wait()
+	if n := large.parts.Load(); n != 1 {
+		t.Errorf("%d parts were read; what changed is one", n)
+	}
+}
+
+// Searches in two spaces at once, as while one generation of vectors gives way to the
+// next, both end.
+func TestSearchesInTwoSpacesEnd(t *testing.T) {
+	t.Parallel()
+	s, held := openHeld(t, filled(t), "none", Options{})
+	held.release()
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	var searches sync.WaitGroup
+	for i := range 16 {
+		searches.Go(func() {
+			space := loci.Space{Model: fmt.Sprint("m", i%2), Dims: 8}
+			probe := loci.Probe{Text: "walrus", Vector: make([]float32, 8), Space: space}
+			hits, err := s.Match(ctx, testTenant, probe, loci.Filter{Within: []loci.Namespace{{}}}, 10)
+			if err != nil || len(hits) != 2 {
+				t.Errorf("%d hits, %v", len(hits), err)
+			}
+		})
+	}
+	searches.Wait()
+}
+
+// The shards that are loaded at once are few, however many tenants ask.
+func TestLoadsAreBoundedInNumber(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	var now, most, begun atomic.Int64
+	hold := make(chan struct{})
+	s.reading = func(index.Key) {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		begun.Add(1)
+		<-hold
+		now.Add(-1)
+	}
+	var searches sync.WaitGroup
+	tenants := 4 * cap(s.loaders)
+	for i := range tenants {
+		tenant, err := loci.NewTenant(fmt.Sprint("t", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Apply(t.Context(), tenant, note("a walrus")); err != nil {
+			t.Fatal(err)
+		}
+		searches.Go(func() {
+			hits, err := s.Match(t.Context(), tenant, loci.Probe{Text: "walrus"}, loci.Filter{Within: []loci.Namespace{{}}}, 1)
+			if err != nil || len(hits) != 1 {
+				t.Errorf("%d hits, %v", len(hits), err)
+			}
+		})
+	}
+	for deadline := time.Now().Add(patience); begun.Load() < int64(cap(s.loaders)); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Error("no load began")
+			break
+		}
+	}
+	close(hold)
+	searches.Wait()
+	if n := most.Load(); n > int64(cap(s.loaders)) {
+		t.Errorf("%d loads at once; at most %d are allowed", n, cap(s.loaders))
+	}
+}
