@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // TestRunMeasuresEveryFigure runs the whole measurement in small, so that it
@@ -28,6 +30,7 @@ func TestRunMeasuresEveryFigure(t *testing.T) {
 // TestGrowthMeasuresEveryCall runs the other measurement in small: every call works, and
 // has used something.
 func TestGrowthMeasuresEveryCall(t *testing.T) {
+	locitest.Unshared(t)
 	rows := map[string]int{}
 	opts := GrowthOptions{Sizes: []int{40, 80}, Time: time.Millisecond, Dir: t.TempDir()}
 	err := RunGrowth(t.Context(), opts, func(g Growth) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 var update = flag.Bool("update", false, "record what is measured now, less the margin, as the floors of retrieval quality")
@@ -42,6 +43,7 @@ type floorFile struct {
 // come with Loci, and fails when search finds less than it did. After a change
 // that is meant, go test ./bench -update records again; say why in the commit.
 func TestRetrievalQuality(t *testing.T) {
+	locitest.Unshared(t)
 	paths, err := filepath.Glob("testdata/*/turns.jsonl")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no datasets: %v", err)
@@ -159,6 +161,7 @@ func writeFloors(t *testing.T, path string, measured floors) {
 // and Korean: its vectors must not make the search worse than the words alone. Sequences
 // are signals of their own and left out.
 func TestWordsDecideWhereTheModelIsAtALoss(t *testing.T) {
+	locitest.Unshared(t)
 	builtin, err := embedding.NewBuiltin()
 	if err != nil {
 		t.Fatal(err)

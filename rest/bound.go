@@ -27,6 +27,9 @@ const wholeBody = -1
 // largest is what an object may have by the limit on its bytes.
 const largest = session.MaxMessageBytes / 4
 
+// maxLines is the most that an import may have in one request, in bytes.
+const maxLines = 32 << 20
+
 // bounds are the limits of values of requests by name, unless a value declares its own.
 // They are declared only here: the description shows them, and the schema refuses what is
 // larger before anything looks into it.
@@ -73,6 +76,9 @@ var bounds = map[string]bound{
 	"task_id":              {characters: checkpoint.MaxTaskBytes},
 	"task_path":            {characters: checkpoint.MaxTaskPathBytes},
 	"data":                 {characters: (checkpoint.MaxValue + 2) / 3 * 4, members: largest},
+
+	// Of an export, whose lines the library checks: none is longer than the body, and each has some bytes.
+	"lines": {characters: maxLines, entries: maxLines / 32},
 
 	// Of a message and of a session as a document; the library checks the rest.
 	"id":           {characters: session.MaxMessageBytes, entries: loci.MaxLabels},

@@ -56,6 +56,8 @@ var publishedNames = map[reflect.Type]string{
 	reflect.TypeFor[erasedCheckpoints]():       "ErasedCheckpoints",
 	reflect.TypeFor[loci.Event]():              "Event",
 	reflect.TypeFor[loci.Explain]():            "Explain",
+	reflect.TypeFor[exported]():                "Export",
+	reflect.TypeFor[loci.ImportReport]():       "ImportReport",
 	reflect.TypeFor[loci.Fact]():               "Fact",
 	reflect.TypeFor[File]():                    "File",
 	reflect.TypeFor[fileContent]():             "FileContent",

@@ -77,6 +77,7 @@ var groups = []func(*API){
 	(*API).batchRoutes,
 	(*API).memoryRoutes,
 	(*API).viewRoutes,
+	(*API).transferRoutes,
 	(*API).lifecycleRoutes,
 	(*API).noteRoutes,
 	(*API).eventRoutes,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/memory"
 )
@@ -22,6 +23,7 @@ func spoken(n, size int) string {
 
 // TestMessageLimits: too much is refused by the limit it breaks.
 func TestMessageLimits(t *testing.T) {
+	locitest.Unshared(t)
 	b := newBench(t, memory.Open(), nil)
 	b.send("POST", "/v1/sessions", `{"id":"full","max_messages":1}`)
 	b.send("POST", "/v1/sessions/full/messages", `{"messages":[{"role":"system","content":"Be kind."}]}`)

@@ -237,18 +237,22 @@ func (a *API) listPlaces(ctx context.Context, c *caller, in *listPlacesInput) (*
 		for _, p := range places {
 			out.Body.Namespaces = append(out.Body.Namespaces, place{relative(m, p.Namespace), p.Counts, p.Total})
 		}
-		if a.opts.Tools == nil {
-			return out, nil
-		}
-		at := func(n loci.Namespace) (*loci.Memory, error) {
-			v := m.View()
-			v.Namespace = n
-			return a.opts.Engine.Memory(v)
-		}
-		outside, err := view.Outside(ctx, m, a.opts.Tools.Places(c.Principal), at)
+		outside, err := a.outside(ctx, c, m)
 		for _, p := range outside {
 			out.Body.Outside = append(out.Body.Outside, place{p.Namespace, p.Counts, p.Total})
 		}
 		return out, err
+	})
+}
+
+// outside counts what tools keep for a caller where lists and exports do not look.
+func (a *API) outside(ctx context.Context, c *caller, m *loci.Memory) ([]view.Place, error) {
+	if a.opts.Tools == nil {
+		return nil, nil
+	}
+	return view.Outside(ctx, m, a.opts.Tools.Places(c.Principal), func(n loci.Namespace) (*loci.Memory, error) {
+		v := m.View()
+		v.Namespace = n
+		return a.opts.Engine.Memory(v)
 	})
 }

@@ -326,6 +326,7 @@ func manyMessages(n int, last int64) string {
 // What is too long for one change is refused as a whole, or stored in parts: the
 // session is the same as if it had been one, numbers and times included.
 func TestSessionImportInParts(t *testing.T) {
+	locitest.Unshared(t)
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock())) // stores see changes as of any append
 	m := locitest.Bind(t, e, "u")
 	load := func(document string, opts session.Import) (session.ImportedSession, error) {
@@ -377,7 +378,8 @@ func TestSessionImportInParts(t *testing.T) {
 
 // A part is bounded by its bytes, too, and where one fails the error says what is there.
 func TestSessionImportInPartsOfBytes(t *testing.T) {
-	text := strings.Repeat("a ", 500<<10)
+	locitest.Unshared(t)
+	text := strings.Repeat("a", 1000<<10)
 	part := `{"type":"human","data":{"content":"` + text + `"}},` // four of them fit
 	result := `{"type":"tool","data":{"content":"","tool_call_id":"gone"}}`
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
@@ -409,7 +411,8 @@ func TestSessionImportInPartsOfBytes(t *testing.T) {
 // Between two parts another program may append, and the newest message of a part that
 // others follow may go at once: neither ends the import.
 func TestSessionImportBetweenParts(t *testing.T) {
-	text := strings.Repeat("a ", 500<<10)
+	locitest.Unshared(t)
+	text := strings.Repeat("a", 1000<<10)
 	store, ctx := locitest.OpenMemory(), t.Context()
 	other := locitest.Bind(t, locitest.NewEngine(t, store, loci.Options{}), "u")
 	between := 0

@@ -317,6 +317,7 @@ func TestSessionTrimReadsOn(t *testing.T) {
 // A trim of more messages than the store gives at once misses none between two pages
 // and takes none twice, also where results without calls make it look at all of them.
 func TestSessionTrimOverPages(t *testing.T) {
+	locitest.Unshared(t)
 	const all = 3100
 	for name, c := range map[string]struct {
 		most int

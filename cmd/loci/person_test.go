@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -134,6 +135,16 @@ func (h *household) rest(status int, method, path, body string) string {
 		h.t.Errorf("%s %s: %d %s", method, path, got, reply)
 	}
 	return reply
+}
+
+// reads is what is in a file.
+func (h *household) reads(path string) string {
+	h.t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(data)
 }
 
 // at is the text at a place of JSON, such as memories.0.id; "" where nothing is.
@@ -301,6 +312,9 @@ func (h *household) leaves() {
 	file := filepath.Join(h.t.TempDir(), "all.jsonl")
 	h.is("left out", h.at(h.prints("export", file, "--json"), "left_out"), "1")
 	h.loci(0, "--user=carol", "import", file)
+	over := h.rest(200, "GET", "/v1/export", "")
+	h.is("left out over REST", h.at(over, "left_out"), "1")
+	h.is("exported over REST", h.at(over, "lines.len"), fmt.Sprint(strings.Count(h.reads(file), "\n")))
 	h.is("kinds of what was exported", h.each(h.prints("--user=carol", "list", "--json", "--history"), "memories", "type"),
 		"thread item session file file episode rule fact fact note note")
 	h.is("its states", h.each(h.prints("--user=carol", "list", "--json", "--history", "--kind=fact"), "memories", "state"), "live superseded")

@@ -154,7 +154,7 @@ var settings = []Setting{
 		Help: "Bytes of a request that brings a value to store, such as an item or messages, and of a message of MCP; 1 KiB to 64 MiB.",
 		set:  func(c *Config, v string) error { return setInt(&c.HTTP.MaxValueBody, v, 1<<10, 64<<20) }},
 	{Key: "http.max_blob_body", Form: Integer, Default: "33554432",
-		Help: "Bytes of a request that brings a checkpoint to store, whose values are in base64; 1 KiB to 256 MiB.",
+		Help: "Bytes of a request that imports memories, or stores a checkpoint, whose values are in base64; 1 KiB to 256 MiB.",
 		set:  func(c *Config, v string) error { return setInt(&c.HTTP.MaxBlobBody, v, 1<<10, 256<<20) }},
 	{Key: "http.max_requests", Form: Integer, Default: "256",
 		Help: "Requests to loci serve that run at once; one more is told to come back later.",

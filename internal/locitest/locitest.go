@@ -38,6 +38,15 @@ func Unraced(full, short int) int {
 	return full
 }
 
+// Unshared marks a test that is long and in which no goroutines meet: the race detector has
+// nothing to look for there, and `make test` runs it without.
+func Unshared(t testing.TB) {
+	t.Helper()
+	if Raced {
+		t.Skip("runs without the race detector")
+	}
+}
+
 // storesVariable names further stores for [EachStore]: postgres, which takes longer.
 const storesVariable = "LOCI_TEST_STORES"
 

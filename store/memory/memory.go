@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/index"
@@ -135,6 +136,11 @@ func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
 			}
 		}
 	}
+}
+
+// Due implements [loci.Store]: a look at a tenant costs nothing here.
+func (s *Store) Due(ctx context.Context, _ time.Time) iter.Seq2[loci.Tenant, error] {
+	return s.Tenants(ctx)
 }
 
 // EraseTenant implements [loci.Store].

@@ -57,6 +57,7 @@ type Store struct {
 	idle   *sync.Cond // signalled when a file loses its last user
 	files  map[loci.Tenant]*file
 	tick   int64
+	dealt  map[loci.Tenant]dealt // see [Store.Due]
 	closed bool
 }
 
@@ -67,7 +68,8 @@ var _ loci.Store = (*Store)(nil)
 // Directories are made when missing, readable by their owner alone. Files are
 // opened when first used.
 func Open(path string, opts *Options) (*Store, error) {
-	s := &Store{path: path, single: strings.HasSuffix(path, ".db"), files: map[loci.Tenant]*file{}}
+	s := &Store{path: path, single: strings.HasSuffix(path, ".db"), files: map[loci.Tenant]*file{},
+		dealt: map[loci.Tenant]dealt{}}
 	s.idle = sync.NewCond(&s.mu)
 	if opts != nil {
 		s.opts = *opts
@@ -205,6 +207,13 @@ func (s *Store) Close() error {
 
 // Tenants implements [loci.Store].
 func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
+	return s.tenants(ctx, func(loci.Tenant) (bool, error) { return true, nil })
+}
+
+// tenants yields those tenants that hold data of the ones that are wanted.
+func (s *Store) tenants(
+	ctx context.Context, wanted func(loci.Tenant) (bool, error),
+) iter.Seq2[loci.Tenant, error] {
 	return func(yield func(loci.Tenant, error) bool) {
 		names, err := s.tenantNames()
 		if err != nil {
@@ -216,7 +225,10 @@ func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
 			if err != nil {
 				continue // a file that is not ours
 			}
-			holds, err := s.holdsData(ctx, t)
+			holds, err := wanted(t)
+			if err == nil && holds {
+				holds, err = s.holdsData(ctx, t)
+			}
 			if err != nil {
 				yield(t, err)
 				return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -63,6 +64,30 @@ var tenantCases = []testCase{
 		}
 		b.same("tenants", names, []string{"a", "b"})
 		b.wantTenants("c")
+	}},
+	{"a tenant with something to do is due", func(b *bench) {
+		due := func(now int) (names []string) {
+			for t, err := range b.store.Due(b.Context(), at(now)) {
+				b.must("Due", err)
+				names = append(names, t.String())
+			}
+			return names
+		}
+		ends := func(n int, expires, due time.Time) {
+			r := record(n, "walrus")
+			r.ExpiresAt, r.DueAt = expires, due
+			b.put(r)
+		}
+		b.as("expires", func() { ends(1, at(10), time.Time{}) })
+		b.as("fades", func() { ends(1, time.Time{}, at(10)) })
+		b.same("tenants that are new", due(0), []string{"expires", "fades"})
+		due(0) // nothing has changed
+		b.as("expires", func() { b.put(record(2, "telescope")) })
+		if !slices.Contains(due(0), "expires") {
+			b.Error("a tenant that has changed is not due")
+		}
+		due(0)
+		b.same("tenants of which something has run out", due(10), []string{"expires", "fades"})
 	}},
 	{"an erased tenant leaves nothing, and may come again", func(b *bench) {
 		b.as("other", b.stockMore)

@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,11 +17,8 @@ import (
 	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/locitest"
-	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
-	"github.com/loci-memory/loci/store/memory"
-	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
 )
@@ -50,22 +45,6 @@ type scene struct {
 	ids    []loci.ID
 	files  []loci.ID // which are no memories: their ids lead nowhere by themselves
 	cursor []string
-}
-
-// TestMain stops the database server that the tests may have started.
-func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
-
-func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
-	t.Run("memory", func(t *testing.T) { test(t, memory.Open()) })
-	t.Run("sqlite", func(t *testing.T) {
-		s, err := sqlite.Open(filepath.Join(t.TempDir(), "x"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		test(t, s)
-	})
-	t.Run("postgres", func(t *testing.T) { test(t, locitest.OpenPostgres(t)) })
 }
 
 func setUp(t *testing.T, s loci.Store) *scene {

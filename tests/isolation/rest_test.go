@@ -135,6 +135,9 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 	case sc.Properties == nil && sc.values() != nil:
 		of := s.fill(sc.values(), name, sent, id, cursor)
 		return []any{map[string]any{sent: of[0]}}
+	case name == "lines":
+		line, _ := json.Marshal(map[string]any{"type": "entity", "name": sent, "entityType": "x", "observations": []string{sent}}) // of texts: cannot fail
+		return []any{[]any{string(line)}}
 	case name == "messages":
 		return []any{[]any{map[string]string{"role": "user", "content": sent}}}
 	case sc.Type == nil || strings.Contains(kind, "object") && sc.Properties == nil:
@@ -327,7 +330,7 @@ func TestEveryRouteFindsTheCanary(t *testing.T) {
 			})
 		}
 		for name, ok := range found {
-			if !ok && !slices.Contains([]string{"info", "list_tools", "list_agents", "list_agent_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "summarise_session", "trim_session", "pop_message", "update_file", "move_file", "list_file_versions", "save_note", "stats", "mark_helpful", "mark_harmful", "supersede_memory", "add_link", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
+			if !ok && !slices.Contains([]string{"info", "list_tools", "list_agents", "list_agent_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "import_memories", "summarise_session", "trim_session", "pop_message", "update_file", "move_file", "list_file_versions", "save_note", "stats", "mark_helpful", "mark_harmful", "supersede_memory", "add_link", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
 				t.Errorf("%s finds no canary", name)
 			}
 		}

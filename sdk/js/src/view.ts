@@ -64,6 +64,24 @@ export interface Place {
   total: number;
 }
 
+export interface Exported {
+  /** As lines of a file they are what `loci export` writes. */
+  lines: string[];
+  /** How many memories lie where tools keep them and the export does not look. */
+  left_out: number;
+}
+
+export interface ImportReport {
+  format: string;
+  created: number;
+  /** What they say is there already. */
+  existing: number;
+  /** Left out: something else is there under their id or key. */
+  conflicts: number;
+  /** The first 20 of these. */
+  skipped?: string[];
+}
+
 /** Memories of every kind in one view, and the verbs of their lifecycle. */
 export class Memories {
   readonly #t: Transport;
@@ -173,6 +191,16 @@ export class Memories {
   /** How many memories there are, by kind and state. */
   stats(o?: CallOptions): Promise<{ counts: Record<string, number>; total: number; states: Record<string, unknown> }> {
     return this.#t.send({ method: "GET", path: "/v1/stats", reply: shapes.stats }, o);
+  }
+
+  /** All memories, with their history and links; `lines` are those of the file that `loci export` writes. */
+  export(query: { kind?: string[]; state?: MemoryState[] } = {}, o?: CallOptions): Promise<Exported> {
+    return this.#t.send({ method: "GET", path: "/v1/export", reply: shapes.exported, query }, o);
+  }
+
+  /** Stores the lines of an export, 32 MiB at most. What is there already is left alone, so that it may be repeated. */
+  import(lines: string[], o?: CallOptions): Promise<ImportReport> {
+    return this.#t.send({ method: "POST", path: "/v1/import", reply: shapes.imported, body: { lines } }, o);
   }
 
   #path(id: string): string {

@@ -30,6 +30,20 @@ it("lists every kind", async () => {
   await expect(client.memories.list({ kind: ["notes"] })).rejects.toThrow("Invalid kind");
 });
 
+it("exports, and imports elsewhere, with digits that numbers of JavaScript do not have", async () => {
+  await client.tools.call("manage_memory", { content: { digits: 1 } });
+  const whole = await client.memories.export();
+  expect(whole.left_out).toBe(0);
+  const lines = whole.lines.map((line) => line.replace('"digits":1', '"digits":12345678901234567890'));
+  const there = client.as({ user: "carol" }).memories;
+  expect(await there.import(lines)).toMatchObject({ format: "loci.export", conflicts: 0 });
+  expect(await there.import(lines)).toMatchObject({ created: 0, conflicts: 0 });
+  expect((await there.export()).lines.join("\n")).toContain("12345678901234567890");
+  expect((await client.memories.export({ kind: ["rule"], state: ["live"] })).lines).toHaveLength(3);
+  await expect(there.import(lines.slice(1))).rejects.toThrow();
+  for (const { id, value } of (await client.memories.list({ kind: ["note"] })).memories) if (value) await client.memories.delete(id);
+});
+
 it("has the verbs of their lifecycle", async () => {
   const [note, rule] = [(await of("note")).id, (await of("rule")).id];
   expect((await client.memories.confirm(note)).state).toBe("live");

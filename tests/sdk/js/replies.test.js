@@ -53,7 +53,7 @@ const calls = {
   notes: { save: [{ content: "x" }], list: [], all: [], get: ["x"], update: ["x", {}], delete: ["x"] },
   memories: {
     list: [], all: [], get: ["x"], delete: ["x"], confirm: ["x"], forget: ["x"], restore: ["x"], supersede: ["x", { content: "y" }], helpful: ["x"], harmful: ["x"],
-    history: ["x"], provenance: ["x"], links: ["x"], link: ["x", "relates_to", "y"], review: [], namespaces: [], stats: [],
+    history: ["x"], provenance: ["x"], links: ["x"], link: ["x", "relates_to", "y"], review: [], namespaces: [], stats: [], export: [], import: [["{}"]],
   },
   tools: { list: [], call: ["t"] },
   files: {

@@ -4,8 +4,11 @@ import os
 import re
 import subprocess
 import sys
-from importlib.metadata import distribution
+from collections import defaultdict
+from functools import cache
+from importlib.metadata import distribution, distributions
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from packaging.requirements import Requirement
 
@@ -25,9 +28,10 @@ def installs(extra):
     found, asked = set(), [Requirement(f"loci-memory[{extra}]" if extra else "loci-memory")]
     while asked:
         wanted = asked.pop()
-        if (wanted.name.lower(), frozenset(wanted.extras)) in found:
+        name = re.sub(r"[-_.]+", "-", wanted.name).lower()
+        if (name, frozenset(wanted.extras)) in found:
             continue
-        found.add((wanted.name.lower(), frozenset(wanted.extras)))
+        found.add((name, frozenset(wanted.extras)))
         for line in distribution(wanted.name).requires or []:
             needed = Requirement(line)
             extras = wanted.extras or {""}
@@ -36,16 +40,42 @@ def installs(extra):
     return {name for name, _ in found}
 
 
+@cache
+def owners():
+    """Which distributions have files at or below each place of this environment."""
+    found = defaultdict(set)
+    for one in distributions():
+        name = re.sub(r"[-_.]+", "-", one.name).lower()  # which reads a file
+        for file in one.files or []:
+            for depth in range(len(file.parts)):
+                found[file.parts[: depth + 1]].add(name)
+    return found
+
+
+_PLACES = TemporaryDirectory()  # ends with the program
+
+
+@cache
+def packages(extra):
+    """A directory that has what the extra installs and nothing else: links to directories where all of it is theirs, since
+    those keep what Python compiled, else to files."""
+    place, names = Path(_PLACES.name) / (extra or "none"), installs(extra)
+    place.mkdir()
+    for name in names:
+        for file in distribution(name).files or []:
+            if ".." in file.parts or "__pycache__" in file.parts:
+                continue
+            depth = next(n for n in range(1, len(file.parts) + 1) if n == len(file.parts) or owners()[file.parts[:n]] <= names)
+            link = place.joinpath(*file.parts[:depth])
+            if not link.exists():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(Path(distribution(name).locate_file("")).joinpath(*file.parts[:depth]).resolve())
+    return place
+
+
 def alone(program, extra, directory, url="", said="", **environment):
     """Runs a program where there is nothing but what the extra installs, as in a fresh environment."""
-    place = directory / f"packages-{extra}"
-    if not place.exists():
-        for name in installs(extra):
-            for file in distribution(name).files or []:
-                if ".." not in file.parts and "__pycache__" not in file.parts:
-                    (place / file).parent.mkdir(parents=True, exist_ok=True)
-                    if not (place / file).exists():
-                        (place / file).symlink_to(Path(file.locate()).resolve())
+    place = packages(extra)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LOCI", "PYTHON"))}
     (text := directory / "program.py").write_text(program)
     code = f"import sys; sys.path.insert(0, {str(place)!r}); exec(compile(open({str(text)!r}).read(), 'README.md', 'exec'), {{'__name__': '__main__'}})"

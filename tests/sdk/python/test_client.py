@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import math
+import ssl
 import subprocess
 import sys
 import threading
@@ -119,6 +120,23 @@ def test_errors_say_what_to_do(memory, down):
     with pytest.raises(LociError) as conflict:
         memory.notes.save("b", idempotency_key="key")
     assert conflict.value.code == "conflict"
+
+
+def test_clients_read_certificates_once(url, monkeypatch):
+    """To read them takes longer than a call."""
+    Loci(url).close()
+    read = []
+    monkeypatch.setattr(ssl, "create_default_context", lambda **_: read.append(1))
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: read.append(1))
+    for _ in range(3):
+        Loci(url).close()
+        asyncio.run(_info(url))
+    assert read == []
+
+
+async def _info(url):
+    async with AsyncLoci(url) as memory:
+        return await memory.info()
 
 
 def test_this_machine_is_not_asked_for_through_a_proxy(url, user, monkeypatch):

@@ -74,6 +74,22 @@ def test_verbs(everything):
         assert kind in str(refused.value) and says in refused.value.recovery
 
 
+def test_an_export_comes_back_elsewhere(everything):
+    client, _ = everything
+    client.items.put(["docs"], "digits", {"n": 12345678901234567890})
+    whole = client.memories.export()
+    assert whole["left_out"] == 0 and whole["lines"][0].startswith('{"type":"header"') and whole["lines"][-1].startswith('{"type":"end"')
+    there = client.with_options(user="carol").memories
+    assert (first := there.import_lines(whole["lines"]))["created"] > 7 and first["conflicts"] == 0
+    assert there.import_lines(whole["lines"])["created"] == 0
+    assert [m["kind"] for m in there.all()] == [m["kind"] for m in client.memories.all()]
+    assert client.with_options(user="carol").items.get(["docs"], "digits")["value"] == {"n": 12345678901234567890}
+    assert len(client.memories.export(kind=["rule"], state=["live"])["lines"]) == 3
+    with pytest.raises(LociError, match="records is"):
+        there.import_lines([line for line in whole["lines"] if '"rule"' not in line])
+    client.items.delete(["docs"], "digits")
+
+
 def test_waiting_and_not(everything):
     _, url = everything
 

@@ -368,6 +368,22 @@ class Places(_Places, total=False):
     next_cursor: str
 
 
+class Export(TypedDict):
+    lines: list[str]  # as lines of a file they are what `loci export` writes
+    left_out: int  # memories that lie where tools keep them and the export does not look
+
+
+class _ImportReport(TypedDict):
+    format: str
+    created: int
+    existing: int  # what they say is there already
+    conflicts: int  # left out: something else is there under their id or key
+
+
+class ImportReport(_ImportReport, total=False):
+    skipped: list[str]  # the first 20 of these
+
+
 class Stats(TypedDict):
     counts: dict[str, int]  # by kind, in every state; notes count as facts
     total: int

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import ssl
 import threading
 import time
 import uuid
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -96,6 +98,12 @@ def _header(name: str, value: str) -> bytes:
         raise LociError("invalid", f"{name} is not well-formed Unicode") from err
 
 
+@cache
+def _certificates(trust_env: bool) -> ssl.SSLContext:
+    """By which servers are known. To read them takes 50 ms, so that all clients of a program share them."""
+    return httpx.create_ssl_context(trust_env=trust_env)
+
+
 def _settings(url: str | None, transport: Any) -> dict[str, Any]:
     given = url or os.environ.get("LOCI_URL") or DEFAULT_URL
     try:
@@ -106,7 +114,7 @@ def _settings(url: str | None, transport: Any) -> dict[str, Any]:
         raise LociError("invalid", "url must be http or https, with a host and without a user, a query and a fragment", recovery="Give credentials as api_key.")
     # What is on this machine is not asked for by way of a proxy of the environment.
     here = base.host in ("localhost", "::1") or base.host.startswith("127.")
-    return {"base_url": base, "transport": transport, "trust_env": not here, "follow_redirects": False}
+    return {"base_url": base, "transport": transport, "trust_env": not here, "follow_redirects": False, "verify": _certificates(not here)}
 
 
 class _Sending(Generic[T]):

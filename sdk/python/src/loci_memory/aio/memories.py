@@ -8,7 +8,7 @@ from typing import Any
 
 from loci_memory.calls import JSON, view
 from loci_memory.calls.call import given, on
-from loci_memory.replies import DuePage, Entry, EntryPage, Origin, Past, Places, Stats
+from loci_memory.replies import DuePage, Entry, EntryPage, Export, ImportReport, Origin, Past, Places, Stats
 from loci_memory.transport import AsyncTransport
 
 
@@ -135,6 +135,14 @@ class AsyncMemories:
     async def namespaces(self, *, limit: int | None = None, cursor: str | None = None) -> Places:
         """Reads where memories lie, with counts; `outside` is where tools keep some that no list here shows."""
         return await self._transport.run(view.namespaces(limit, cursor))
+
+    async def export(self, *, kind: Sequence[str] | None = None, state: Sequence[str] | None = None) -> Export:
+        """Reads all memories, with their history and links; `lines` are those of the file that `loci export` writes."""
+        return await self._transport.run(view.export(kind, state))
+
+    async def import_lines(self, lines: Sequence[str]) -> ImportReport:
+        """Stores the lines of an export, 32 MiB at most. What is there already is left alone, so that it may be repeated."""
+        return await self._transport.run(view.import_lines(lines))
 
     async def stats(self) -> Stats:
         """Counts memories by kind and state."""

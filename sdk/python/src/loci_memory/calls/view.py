@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, field, given, nothing, segment
-from loci_memory.replies import DuePage, Entry, EntryPage, Links, Origin, Past, Places, Stats
+from loci_memory.replies import DuePage, Entry, EntryPage, Export, ImportReport, Links, Origin, Past, Places, Stats
 
 
 def page(query: JSON) -> Call[EntryPage]:
@@ -67,6 +67,15 @@ def review(limit: int | None, cursor: str | None) -> Call[DuePage]:
 
 def namespaces(limit: int | None, cursor: str | None) -> Call[Places]:
     return Call("GET", "/v1/namespaces", Places, query=given(limit=limit, cursor=cursor))
+
+
+def export(kind: Sequence[str] | None, state: Sequence[str] | None) -> Call[Export]:
+    query = given(kind=None if kind is None else list(kind), state=None if state is None else list(state))
+    return Call("GET", "/v1/export", Export, query=query)
+
+
+def import_lines(lines: Sequence[str]) -> Call[ImportReport]:
+    return Call("POST", "/v1/import", ImportReport, {"lines": list(lines)})
 
 
 def stats() -> Call[Stats]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from loci_memory.calls import JSON, view
 from loci_memory.calls.call import given, on
-from loci_memory.replies import DuePage, Entry, EntryPage, Origin, Past, Places, Stats
+from loci_memory.replies import DuePage, Entry, EntryPage, Export, ImportReport, Origin, Past, Places, Stats
 from loci_memory.transport import Transport
 
 
@@ -136,6 +136,14 @@ class Memories:
     def namespaces(self, *, limit: int | None = None, cursor: str | None = None) -> Places:
         """Reads where memories lie, with counts; `outside` is where tools keep some that no list here shows."""
         return self._transport.run(view.namespaces(limit, cursor))
+
+    def export(self, *, kind: Sequence[str] | None = None, state: Sequence[str] | None = None) -> Export:
+        """Reads all memories, with their history and links; `lines` are those of the file that `loci export` writes."""
+        return self._transport.run(view.export(kind, state))
+
+    def import_lines(self, lines: Sequence[str]) -> ImportReport:
+        """Stores the lines of an export, 32 MiB at most. What is there already is left alone, so that it may be repeated."""
+        return self._transport.run(view.import_lines(lines))
 
     def stats(self) -> Stats:
         """Counts memories by kind and state."""

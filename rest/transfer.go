@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/view"
+)
+
+// exported describes the reply of an export, and is the body of an import: each line is a
+// text, so that no client writes its numbers in another way.
+type exported struct {
+	Lines   []string `json:"lines" nullable:"false" doc:"Each a JSON object; as lines of a file they are what loci export writes"`
+	LeftOut int64    `json:"left_out" doc:"How many memories lie where tools keep them and this does not look: see /v1/namespaces"`
+}
+
+type (
+	exportInput struct {
+		Kind  []loci.Kind  `query:"kind,explode" maxItems:"16" doc:"Only of this kind; may be repeated. A session comes with its messages"`
+		State []view.State `query:"state,explode" maxItems:"6" doc:"Only notes, facts, rules, episodes and items in this state, and with live all others; may be repeated"`
+	}
+	importInput struct {
+		Body struct {
+			Lines []string `json:"lines" nullable:"false" doc:"Those of an export, in their order, or of the MCP reference memory server"`
+		} `nameHint:"ImportRequest"`
+	}
+	importOutput struct{ Body loci.ImportReport }
+)
+
+func (a *API) transferRoutes() {
+	reply := huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[exported]())
+	route(a, endpoint{
+		method: http.MethodGet, path: "/v1/export", id: "export_memories", summary: "Export memories", scope: loci.ScopeRead, reply: reply,
+		detail: "With history, links, and all that belongs to a session, a file or a thread. A reply that does not end in its closing brace is not whole.",
+	}, a.export)
+	route(a, endpoint{
+		method: http.MethodPost, path: "/v1/import", id: "import_memories", summary: "Import memories", scope: loci.ScopeWrite, blob: true,
+		detail: "All lines are checked before anything is stored. It may be repeated: what is there already is left alone.",
+	}, func(ctx context.Context, c *caller, in *importInput) (*importOutput, error) {
+		return within(a, c, func(m *loci.Memory) (*importOutput, error) {
+			for _, line := range in.Body.Lines {
+				if strings.ContainsAny(line, "\n\r") {
+					return nil, loci.Errorf(loci.Invalid, "lines must not have line breaks: send each line by itself")
+				}
+			}
+			report, err := m.Import(ctx, strings.NewReader(strings.Join(in.Body.Lines, "\n")), nil)
+			return &importOutput{report}, err
+		})
+	})
+}
+
+// export sends memories while they are read. What fails before the first byte is a problem,
+// what fails later breaks the connection off.
+func (a *API) export(ctx context.Context, c *caller, in *exportInput) (*huma.StreamResponse, error) {
+	return within(a, c, func(m *loci.Memory) (*huma.StreamResponse, error) {
+		places, err := a.outside(ctx, c, m)
+		if err != nil {
+			return nil, err
+		}
+		var left int64
+		for _, p := range places {
+			left += p.Total
+		}
+		return &huma.StreamResponse{Body: func(hc huma.Context) {
+			r, w := humago.Unwrap(hc)
+			w.Header().Set("Content-Type", "application/json")
+			out := &begun{ResponseWriter: w}
+			lines := &lineList{out: out}
+			_, err := view.Export(ctx, m, lines, view.Query{Kinds: in.Kind, States: in.State}, nil)
+			if err == nil {
+				err = lines.end(left)
+			}
+			switch {
+			case err == nil:
+			case !out.yes:
+				a.refuse(w, r, err)
+			default:
+				_ = a.problem(ctx, c.RequestID, err) // into the log
+				panic(http.ErrAbortHandler)
+			}
+		}}, nil
+	})
+}
+
+// A lineList writes the lines that it is given as a list of texts, in the form of [exported].
+type lineList struct {
+	out  io.Writer
+	rest []byte // of a line that has not ended
+	n    int
+}
+
+// Write is part of [io.Writer].
+func (l *lineList) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	var list bytes.Buffer
+	for {
+		at := bytes.IndexByte(l.rest, '\n')
+		if at < 0 {
+			break
+		}
+		text, err := jsonform.Marshal(string(l.rest[:at]))
+		if err != nil {
+			return 0, err
+		}
+		list.WriteString([]string{`{"lines":[`, ","}[min(l.n, 1)])
+		list.Write(text)
+		l.rest, l.n = l.rest[at+1:], l.n+1
+	}
+	_, err := l.out.Write(list.Bytes())
+	return len(p), err
+}
+
+// end ends the list.
+func (l *lineList) end(left int64) error {
+	number, err := json.Marshal(left)
+	if err == nil {
+		_, err = l.out.Write([]byte(`],"left_out":` + string(number) + "}"))
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/tool"
+)
+
+// exportOf is what an export sent.
+func exportOf(t *testing.T, r reply) (out exported) {
+	t.Helper()
+	if r.status != http.StatusOK || r.header.Get("Content-Type") != "application/json" {
+		t.Fatalf("%d %v: %s", r.status, r.header, r.body)
+	}
+	if err := json.Unmarshal([]byte(r.body), &out); err != nil {
+		t.Fatalf("%v: %s", err, r.body)
+	}
+	return out
+}
+
+// importing is the body of an import.
+func importing(t *testing.T, lines []string) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"lines": lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// sorted are the lines of an export that do not differ from run to run.
+func sorted(e exported) []string {
+	lines := slices.DeleteFunc(slices.Clone(e.Lines), func(line string) bool { return strings.Contains(line, `"type":"header"`) })
+	slices.Sort(lines)
+	return lines
+}
+
+// TestExportAndImport: what one user exports another imports, whole, with history, digits and
+// parts; once more changes nothing, under an idempotency key too.
+func TestExportAndImport(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		b := newBench(t, s, nil)
+		other := newBench(t, s, func(o *Options) { o.Principal = principal(t, "bob") })
+		for _, one := range [][3]string{
+			{"POST", "/v1/notes", `{"content":"Prefers aisle seats."}`},
+			{"PUT", "/v1/items", `{"namespace":["docs"],"key":"k","value":{"n":12345678901234567890.10}}`},
+			{"POST", "/v1/sessions/chat/messages", `{"messages":[{"role":"user","content":"Where do I sit?\nHere."}]}`},
+			{"PUT", "/v1/files/content", `{"path":"/a.md","content":"Rome in May."}`},
+		} {
+			if r := b.send(one[0], one[1], one[2]); r.status >= 300 {
+				t.Fatalf("%v: %d %s", one, r.status, r.body)
+			}
+		}
+		whole := exportOf(t, b.send("GET", "/v1/export", ""))
+		if whole.LeftOut != 0 || !strings.Contains(strings.Join(whole.Lines, "\n"), "12345678901234567890.10") {
+			t.Errorf("exported: %+v", whole)
+		}
+		for round, want := range []string{`"existing":0`, `"created":0`} {
+			r := other.send("POST", "/v1/import", importing(t, whole.Lines), "Idempotency-Key: once")
+			if r.status != http.StatusOK || !strings.Contains(r.body, want) || !strings.Contains(r.body, `"conflicts":0`) {
+				t.Errorf("import %d: %d %s", round+1, r.status, r.body)
+			}
+		}
+		again := exportOf(t, other.send("GET", "/v1/export", ""))
+		if len(again.Lines) != len(whole.Lines) {
+			t.Errorf("%d lines became\n%s", len(whole.Lines), strings.Join(again.Lines, "\n"))
+		}
+		for _, said := range []string{"Prefers aisle seats.", "12345678901234567890.10", `Where do I sit?\nHere.`, "Rome in May."} {
+			if !strings.Contains(strings.Join(again.Lines, "\n"), said) {
+				t.Errorf("%q is lost", said)
+			}
+		}
+		if notes := exportOf(t, b.send("GET", "/v1/export?kind=note", "")); len(notes.Lines) != 3 { // header, note, end
+			t.Errorf("notes alone: %q", sorted(notes))
+		}
+	})
+}
+
+// TestTransferRefuses what is not whole, what is no memory, and who may not.
+func TestTransferRefuses(t *testing.T) {
+	b := newBench(t, memory.Open(), nil)
+	b.send("POST", "/v1/notes", `{"content":"Prefers aisle seats."}`)
+	lines := exportOf(t, b.send("GET", "/v1/export", "")).Lines
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		detail             string
+	}{
+		{"GET", "/v1/export?kind=nothing", "", 400, "Invalid kind: 'nothing'"},
+		{"GET", "/v1/export?state=alive", "", 400, "Invalid state: 'alive'"},
+		{"POST", "/v1/import", importing(t, lines[:len(lines)-1]), 400, "end"},
+		{"POST", "/v1/import", importing(t, append([]string{lines[0]}, lines[2:]...)), 400, "records is 1 but 0 were read"},
+		{"POST", "/v1/import", importing(t, []string{strings.Join(lines, "\n")}), 400, "line breaks"},
+		{"POST", "/v1/import", importing(t, []string{"no JSON"}), 400, "line 1"},
+		{"POST", "/v1/import", `{"lines":[1]}`, 400, "expected string"},
+		{"POST", "/v1/import", `{}`, 400, "lines"},
+	} {
+		r := b.send(c.method, c.path, c.body)
+		if r.status != c.status || !strings.Contains(r.body, c.detail) || r.header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s %.80s: %d %s; want %d with %q", c.method, c.path, c.body, r.status, r.body, c.status, c.detail)
+		}
+	}
+	if left := exportOf(t, b.send("GET", "/v1/export", "")); len(left.Lines) != len(lines) {
+		t.Errorf("a refused import stored something: %q", left.Lines)
+	}
+	for scope, path := range map[loci.Scope]string{loci.ScopeWrite: "/v1/export", loci.ScopeRead: "/v1/import"} {
+		other := newBench(t, memory.Open(), func(o *Options) { o.Principal = principal(t, "ada", scope) })
+		method, body := "GET", ""
+		if path == "/v1/import" {
+			method, body = "POST", importing(t, lines)
+		}
+		if r := other.send(method, path, body); r.status != http.StatusForbidden {
+			t.Errorf("%s with the scope %s: %d %s", path, scope, r.status, r.body)
+		}
+	}
+}
+
+// TestExportSaysWhatItLeavesOut: tools keep memories where it does not look.
+func TestExportSaysWhatItLeavesOut(t *testing.T) {
+	b := newBench(t, memory.Open(), func(o *Options) {
+		set, err := tool.New(o.Engine, tool.Config{Entries: []tool.Instance{
+			{Family: tool.FamilyNotes}, {Tool: "manage_memory", Namespace: []string{"team"}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Tools = set
+	})
+	b.send("POST", "/v1/tools/manage_memory", `{"content":"The office closes at six."}`)
+	if e := exportOf(t, b.send("GET", "/v1/export", "")); e.LeftOut != 1 || strings.Contains(strings.Join(e.Lines, ""), "office") {
+		t.Errorf("exported: %+v", e)
+	}
+}
