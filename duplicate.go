@@ -3,7 +3,6 @@ package loci
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -29,7 +28,8 @@ func (m *Memory) compare(ctx context.Context, draft *factDraft, now time.Time) (
 		}
 	}
 	f := Filter{Within: []Namespace{m.view.Namespace}, Exact: true, Kinds: []Kind{KindFact}, At: now}
-	probe := Probe{Text: plainWords(keyedText(&draft.Record)), Quick: true, Texts: true}
+	said := retrieval.Keyed{Text: draft.Text, Key: draft.Heading}
+	probe := Probe{Text: plainWords(said.All()), Quick: true, Texts: true}
 	if probe.Text == "" {
 		return n, nil
 	}
@@ -38,12 +38,12 @@ func (m *Memory) compare(ctx context.Context, draft *factDraft, now time.Time) (
 		return n, err
 	}
 	slices.SortFunc(near, func(a, b Hit) int { return a.KeywordRank - b.KeywordRank })
-	relation := relations(&draft.Record)
+	relation := said.Relations()
 	for i := range near {
 		if draft.isKeyed() && near[i].Heading != "" {
 			continue
 		}
-		switch relation(&Record{Text: near[i].Text, Heading: near[i].Heading}) {
+		switch relation(retrieval.Keyed{Text: near[i].Text, Key: near[i].Heading}) {
 		case retrieval.Changed:
 			if n.updates.IsZero() {
 				n.updates = near[i].ID
@@ -55,32 +55,4 @@ func (m *Memory) compare(ctx context.Context, draft *factDraft, now time.Time) (
 		}
 	}
 	return n, nil
-}
-
-// relations compares what a new fact says with older ones. The content of one with a key
-// may be a value, "blue", or a sentence, "My favorite color is blue": it is compared with
-// and without its key.
-func relations(newer *Record) func(older *Record) retrieval.Relation {
-	text := retrieval.NewComparison(newer.Text)
-	return func(older *Record) retrieval.Relation {
-		r := text.With(older.Text)
-		if older.Heading == "" && newer.Heading == "" {
-			return r
-		}
-		r = max(r, retrieval.Compare(keyedText(older), keyedText(newer)))
-		return max(r, retrieval.Compare(keyedValue(older), keyedValue(newer)))
-	}
-}
-
-// keyedText is the text of a fact, led by the words of its key.
-func keyedText(r *Record) string {
-	return strings.TrimSpace(retrieval.Words(r.Heading) + " " + r.Text)
-}
-
-// keyedValue is the text of a fact as what its key is: "user favorite color: blue".
-func keyedValue(r *Record) string {
-	if r.Heading == "" {
-		return r.Text
-	}
-	return retrieval.Words(r.Heading) + ": " + r.Text
 }

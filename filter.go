@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/attribute"
 	"github.com/loci-memory/loci/internal/condition"
+	"github.com/loci-memory/loci/internal/when"
 )
 
 // A Filter selects records. All conditions must hold; the zero value of a
@@ -25,6 +26,8 @@ type Filter struct {
 	Scopes    []string // one of these
 	Statuses  []string // one of these
 	Sequences []string // in one of these; "" is none
+
+	Since, Until time.Time // created at or after Since and before Until; zero: any
 
 	At      time.Time // leave out what has expired by then; zero: nothing has
 	Expired bool      // only what has expired by At
@@ -59,7 +62,7 @@ func (f *Filter) selectsMoment(r *Record) bool {
 	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence {
 		return false
 	}
-	return f.Due.IsZero() || !r.DueAt.IsZero() && !f.Due.Before(r.DueAt)
+	return (f.Due.IsZero() || !r.DueAt.IsZero() && !f.Due.Before(r.DueAt)) && when.In(r.CreatedAt, f.Since, f.Until)
 }
 
 // selectsNames asks for what a record is named by.
@@ -79,33 +82,11 @@ func among[T comparable](allowed []T, value T) bool {
 	return len(allowed) == 0 || slices.Contains(allowed, value)
 }
 
-// A SlotRange is a half-open range of slots, From included and To excluded, in the
-// order of their bytes. The zero range is no condition: it holds any slot, and none.
-// Every other range leaves out records without a slot.
-type SlotRange struct {
-	From string
-	To   string // "": no end
-}
+// A SlotRange is a half-open range of slots in the order of their bytes: see [condition.Slots].
+type SlotRange = condition.Slots
 
 // SlotsBeginning is the range of the slots that begin with a prefix; "" is the zero range.
-func SlotsBeginning(prefix string) SlotRange {
-	end := []byte(prefix)
-	for len(end) > 0 && end[len(end)-1] == 0xff { // no byte comes after these
-		end = end[:len(end)-1]
-	}
-	if len(end) > 0 {
-		end[len(end)-1]++
-	}
-	return SlotRange{From: prefix, To: string(end)}
-}
-
-// IsZero reports whether the range is no condition.
-func (s SlotRange) IsZero() bool { return s == SlotRange{} }
-
-// Contains reports whether the range holds a slot.
-func (s SlotRange) Contains(slot string) bool {
-	return s.IsZero() || slot != "" && slot >= s.From && (s.To == "" || slot < s.To)
-}
+func SlotsBeginning(prefix string) SlotRange { return condition.SlotsBeginning(prefix) }
 
 // Covers reports whether the filter reaches a namespace.
 func (f *Filter) Covers(n Namespace) bool {

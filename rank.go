@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/rank"
+	"github.com/loci-memory/loci/internal/when"
 )
 
 // scored is a hit with its score.
@@ -20,7 +21,8 @@ type scored struct {
 func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 	o := e.opts.Search
 	s := rank.Settings{VectorWeight: o.VectorWeight * p.known, VectorsAlone: mode != Hybrid, Sequences: mode == Hybrid,
-		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, Scale: rank.Scale(p.scale)}
+		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, OnlyTime: p.onlyTime,
+		Scale: rank.Scale(p.scale)}
 	switch {
 	case mode == Keyword || e.opts.Embedder == nil:
 		s.VectorWeight = 0
@@ -33,9 +35,10 @@ func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 // rank scores hits, leaves out what fits by nothing of its own, and orders the rest,
 // best first.
 func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
-	all := score(hits, e.ranking(mode, p))
+	all := score(hits, e.ranking(mode, p), p.Times)
 	out := slices.DeleteFunc(all, func(s scored) bool {
-		return s.Lifter || s.KeywordRank == 0 && s.VectorRank == 0 && s.explain.KeywordPart+s.explain.VectorPart == 0
+		x := &s.explain
+		return s.Lifter || s.KeywordRank == 0 && s.VectorRank == 0 && x.KeywordPart+x.VectorPart+x.TimePart == 0
 	})
 	slices.SortFunc(out, func(a, b scored) int {
 		return cmp.Or(
@@ -46,8 +49,8 @@ func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
 	return out
 }
 
-// score scores hits in their order.
-func score(hits []Hit, s rank.Settings) []scored {
+// score scores hits in their order, for a query that names some times.
+func score(hits []Hit, s rank.Settings, times []NamedTime) []scored {
 	at := make(map[ID]int, len(hits))
 	for i := range hits {
 		at[hits[i].ID] = i
@@ -59,6 +62,9 @@ func score(hits []Hit, s rank.Settings) []scored {
 			Similarity: h.Similarity, Embedded: h.Embedded,
 			InSequence: h.Sequence != "", Speaker: rank.Speaker(h.Speaker),
 			Context: h.Context, ContextCovered: h.ContextCovered,
+		}
+		if len(times) > 0 {
+			texts[i].InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))
 		}
 		for n, id := range h.Neighbours {
 			texts[i].Beside[n] = rank.None
@@ -74,6 +80,7 @@ func score(hits []Hit, s rank.Settings) []scored {
 			Keyword: h.Keyword, KeywordRank: h.KeywordRank,
 			Similarity: h.Similarity, VectorRank: h.VectorRank, Embedded: h.Embedded,
 			KeywordPart: p.Keyword, VectorPart: p.Vector, ContextPart: p.Context, NeighbourPart: p.Neighbour,
+			TimePart: p.Time,
 		}}
 	}
 	return out

@@ -54,6 +54,8 @@ type RecallQuery struct {
 	Where         Where          // on metadata, and on the subject and predicate of a fact
 	Weights       *RecallWeights // nil: those of the engine; [Memory.SearchMemories] has its own
 
+	Since, Until time.Time // as in [Query]
+
 	// Touch counts a use of each memory returned. A failure to count is only logged.
 	Touch bool
 }
@@ -88,6 +90,8 @@ type RecallResult struct {
 	Weights     RecallWeights // that the scores were made with
 	Unfit       int           // how many candidates were left out for MinScore
 	KeywordOnly bool          // as in [Result]
+	Corrections []Correction  // as in [Result]
+	Times       []NamedTime   // as in [Result]
 	At          time.Time     // the moment of the query
 }
 
@@ -125,14 +129,14 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 		return RecallResult{}, err
 	}
 	all := m.readable(now, q.Kinds...)
-	all.MinConfidence, all.Where = *q.MinConfidence, q.Where
+	all.MinConfidence, all.Where, all.Since, all.Until = *q.MinConfidence, q.Where, q.Since, q.Until
 	// A record may change between Match and reading it; then Recall ranks again.
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
 		if err != nil {
 			return RecallResult{}, err
 		}
-		ranked, unfit := fitting(rankLists(hits, q.Limit), score(hits, m.engine.ranking(words.Mode, p)), q.MinScore)
+		ranked, unfit := fitting(rankLists(hits, q.Limit), score(hits, m.engine.ranking(words.Mode, p), p.Times), q.MinScore)
 		matches, stale, err := m.loadAll(ctx, all, ranked)
 		if err != nil {
 			return RecallResult{}, err
@@ -140,7 +144,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 		if stale && attempt < 3 {
 			continue
 		}
-		result := RecallResult{Weights: *q.Weights, Unfit: unfit, KeywordOnly: p.keywordOnly, At: now}
+		result := RecallResult{Weights: *q.Weights, Unfit: unfit, KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times, At: now}
 		result.Memories, err = m.engine.compose(matches, result.Weights, q.Limit, now)
 		return result, err
 	}
@@ -172,7 +176,7 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	if err := q.Weights.check("weights"); err != nil {
 		return Query{}, err
 	}
-	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, MinScore: q.MinScore, Scopes: q.Scopes, Kinds: q.Kinds}
+	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, MinScore: q.MinScore, Scopes: q.Scopes, Kinds: q.Kinds, Since: q.Since, Until: q.Until}
 	return words, words.Check()
 }
 

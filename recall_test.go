@@ -73,8 +73,22 @@ func zoo(t testing.TB, m *loci.Memory, c *locitest.Clock) {
 		}
 		c.Advance(7 * time.Hour)
 	}
-	recall(t, m, loci.RecallQuery{Topic: "crossing", Touch: true})
+	used := recall(t, m, loci.RecallQuery{Topic: "crossing", Touch: true}).Memories[0].Record
+	awaitUses(t, 1, func() int64 {
+		r := recall(t, m, loci.RecallQuery{Topic: "crossing"}).Memories
+		return r[slices.IndexFunc(r, func(r loci.Recalled) bool { return r.Record.ID == used.ID })].Record.Uses
+	})
 	c.Advance(30 * time.Hour)
+}
+
+// awaitUses waits until uses are counted: what is recalled waits for that only a moment.
+func awaitUses(t testing.TB, want int64, uses func() int64) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); uses() < want; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d uses are counted, want %d", uses(), want)
+		}
+	}
 }
 
 // TestRecallEqualsTheFormula recomputes scores and order from what the store says
@@ -311,10 +325,8 @@ func TestRecallCountsUses(t *testing.T) {
 		}
 		m.CountUse(t.Context(), loci.KindFact, id)
 		locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "v").CountUse(t.Context(), loci.KindFact, id) // may not read it
+		awaitUses(t, 2, func() int64 { return locitest.Fact(t, m, id).Uses })
 		f := locitest.Fact(t, m, id)
-		for end := time.Now().Add(time.Minute); f.Uses < 2 && time.Now().Before(end); f = locitest.Fact(t, m, id) {
-			time.Sleep(time.Millisecond) // a read waits for its count only a moment
-		}
 		if f.Uses != 2 || !f.UsedAt.Equal(c.Now().Truncate(time.Millisecond)) || f.Version != 1 || locitest.Fact(t, m, other).Uses != 0 {
 			t.Errorf("uses %d at %v, version %d", f.Uses, f.UsedAt, f.Version)
 		}

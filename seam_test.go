@@ -78,7 +78,7 @@ var data = []string{
 	"Memory", "Namespace", "ID", "Kind", "Code", "Error", // bound, placed, named
 	"Record", "Revision", "Filter", "Where", "SlotRange", "Order", "Page", "Counts", // kept and selected
 	"Change", "Put", "Erase", "Event", "EventType", "Mark", "Decision", "Embedding", "Touch", "Source", "Settings", // changed
-	"Query", "Match", "Mode", "Explain", "Result", // searched
+	"Query", "Match", "Mode", "Explain", "Result", "Correction", "NamedTime", // searched
 	"FeatureKind", "Exporter", "ImportReport", "Imported", "Taker", "PlainTaker", "Verdict", // what a feature is, and brings to transfers
 	"Shown",                                                                             // how a record is shown
 	"Completer", "Completion", "Prompt", "Budget", "ContextQuery", "Tokenizer", "Claim", // summaries and contexts

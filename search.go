@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/sequence"
+	"github.com/loci-memory/loci/internal/when"
 )
 
 // A Mode says which signals a search uses.
@@ -39,6 +40,8 @@ type Query struct {
 
 	MinConfidence float64 // effective confidence of at least so much, 0 to 1; 0: all live ones
 	MinScore      float64 // score of at least so much, 0 to 1; 0: whatever fits best
+
+	Since, Until time.Time // created at or after Since and before Until; zero: at any time
 }
 
 // FloorScore is a score from which a memory is worth showing unasked: docs/scoring.md
@@ -67,6 +70,7 @@ type Explain struct {
 
 	ContextPart   float64 `json:"context_part"`   // what its sequence as a whole adds to the score
 	NeighbourPart float64 `json:"neighbour_part"` // what the records next to it in its sequence add to the score
+	TimePart      float64 `json:"time_part"`      // what the time that the query names adds to the score
 }
 
 // A Result is what a search returns.
@@ -81,6 +85,10 @@ type Result struct {
 	// were searched for in its place: "alergy" with "allergy". They count less.
 	Corrections []Correction
 
+	// Times are the times that the query names, as of At: what was made then, or speaks of
+	// then, has a better score.
+	Times []NamedTime
+
 	// NoWords is set when the query has no word to look for, such as "?!": nothing fits it.
 	NoWords bool
 
@@ -93,6 +101,9 @@ type Correction struct {
 	SearchedFor []string `json:"searched_for"`
 }
 
+// A NamedTime is a time that a query names, such as "last week".
+type NamedTime = when.Span
+
 // Search finds memories by meaning and by words. Each record comes once, with
 // its best passage.
 //
@@ -103,8 +114,9 @@ type Correction struct {
 // cover, and similarity is the cosine scaled from where texts have nothing in common to
 // where they say the same. An embedder that knows only a part of the query's words
 // ([KnowingEmbedder]) has so much of VectorWeight. In mode Hybrid a match also gets a
-// share of its sequence as a whole and of its neighbours there, and what an assistant
-// said counts less than what a person said. The sum orders the matches; the score is
+// share of its sequence as a whole and of its neighbours there, what an assistant
+// said counts less than what a person said, and a time that the query names lifts what
+// was made then or speaks of it. The sum orders the matches; the score is
 // the chance that belongs to the sum. It does not depend on the other matches, nor on
 // Limit and Offset. Ties: the better by words, then by similarity, then newer first,
 // then by id.
@@ -116,7 +128,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 		q.Kinds = m.engine.memoryKinds()
 	}
 	f := m.readable(m.engine.now(), q.Kinds...)
-	f.Where, f.Scopes, f.MinConfidence = q.Where, q.Scopes, q.MinConfidence
+	f.Where, f.Scopes, f.MinConfidence, f.Since, f.Until = q.Where, q.Scopes, q.MinConfidence, q.Since, q.Until
 	var err error
 	if f.Tags, err = CheckTags(q.Tags); err != nil {
 		return Result{}, err
@@ -128,11 +140,12 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 }
 
 // SearchWhere ranks what a filter selects, inside of what the handle may read, for the
-// words of a query; of the query only Text, Mode, Limit, Offset and MinScore count.
+// words of a query; of the query only Text, Mode, Limit, Offset, MinScore, Since and Until count.
 func (m *Memory) SearchWhere(ctx context.Context, f Filter, q Query) (Result, error) {
 	if err := cmp.Or(q.Check(), m.inView(f)); err != nil {
 		return Result{}, err
 	}
+	f.Since, f.Until = q.Since, q.Until
 	return m.searchIn(ctx, f, q)
 }
 
@@ -158,7 +171,7 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 			return Result{}, err
 		}
 		if !stale || attempt == 3 {
-			return Result{Matches: matches, KeywordOnly: p.keywordOnly, Corrections: p.corrections, At: f.At}, nil
+			return Result{Matches: matches, KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times, At: f.At}, nil
 		}
 	}
 }
@@ -176,6 +189,8 @@ func (q *Query) Check() error {
 		return Errorf(Invalid, "offset is %d; it must be 0 to 10000", q.Offset)
 	case !(q.MinScore >= 0 && q.MinScore <= 1):
 		return Errorf(Invalid, "min_score is %v; it must be 0 to 1", q.MinScore)
+	case !q.Since.IsZero() && !q.Until.IsZero() && !q.Since.Before(q.Until):
+		return Errorf(Invalid, "until is %s; it must be after since, %s", ShowTime(q.Until), ShowTime(q.Since))
 	case len(q.Text) > MaxQueryBytes:
 		return Errorf(TooLarge, "query has %d bytes; the limit is %d: shorten it", len(q.Text), MaxQueryBytes)
 	case !utf8.ValidString(q.Text):
@@ -221,6 +236,7 @@ type probing struct {
 	corrections []Correction
 	known       float64 // how much of the text the embedder of Vector knows, 0 to 1
 	scale       Scale   // of its cosines
+	onlyTime    bool    // the text asks for nothing but a time
 }
 
 // candidates asks the store by match. When the active space has become another one by the
@@ -265,7 +281,11 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	if q.Mode != Semantic {
 		p.Text = q.Text
 	}
-	p.Sequences = q.Mode == Hybrid
+	if p.Sequences = q.Mode == Hybrid; p.Sequences {
+		p.Times = when.Find(q.Text, e.now())
+		p.Texts = len(p.Times) > 0 // for the times that they name
+		p.onlyTime = p.Texts && !retrieval.HasContent(when.Without(q.Text, p.Times))
+	}
 	switch {
 	case q.Mode == Keyword || e.own == nil && q.Mode != Semantic:
 		p.made = true

@@ -305,6 +305,10 @@ type Probe struct {
 	// Hit.Neighbours, and for the neighbours of the hits as hits of their own.
 	Sequences bool
 
+	// Times asks for the best limit records, by words and similarity together, of those
+	// created inside of one of these times, too. They have ranks of 0 in the other lists.
+	Times []NamedTime
+
 	// Quick asks for a cheap answer, for a write that looks for similar memories. Only
 	// the [QuickWords] rarest words of Text count, and none that more than [QuickHolders]
 	// passages hold; a phrase and begin* restrict nothing. A store may skip a namespace

@@ -21,7 +21,7 @@ var notes = tool.Instance{Family: tool.FamilyNotes}
 func TestNoteToolsAndTheirArguments(t *testing.T) {
 	schemas := dial(t, newEngine(t), alice(t), notes).schemas()
 	for name, want := range map[string]struct{ properties, required []string }{
-		"memory_search": {[]string{"include_conversation", "min_score", "query", "tags", "top_k"}, []string{"query"}},
+		"memory_search": {[]string{"filter", "include_conversation", "min_score", "query", "since", "tags", "top_k", "until"}, []string{"query"}},
 		"memory_save":   {[]string{"content", "tags"}, []string{"content"}},
 		"memory_update": {[]string{"content", "note_id"}, []string{"content", "note_id"}},
 		"memory_delete": {[]string{"note_id"}, []string{"note_id"}},

@@ -64,6 +64,8 @@ type searchRequest struct {
 	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, the subject and predicate of facts, and the fields of items, all of which must hold"`
 	MinConfidence float64        `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1"`
 	MinScore      float64        `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that a memory answers. Absent: whatever fits best"`
+	Since         *time.Time     `json:"since,omitempty" doc:"Only memories created at this time or after"`
+	Until         *time.Time     `json:"until,omitempty" doc:"Only memories created before this time"`
 	Limit         *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
 	Offset        int            `json:"offset,omitempty" doc:"0 to 10000"`
 }
@@ -79,6 +81,7 @@ type searchReply struct {
 	NoWords     bool    `json:"no_words,omitempty" doc:"The query has no word, such as ?!: nothing fits it"`
 
 	Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
+	Times       []loci.NamedTime  `json:"times,omitempty" doc:"Times that the query names, as of now: what was made then, or speaks of then, has a better score"`
 }
 
 type recallRequest struct {
@@ -88,6 +91,8 @@ type recallRequest struct {
 	Scopes        []string    `json:"scopes,omitempty" doc:"What is global or of these scopes, and the episodes of the agents of these names. Absent: all"`
 	MinConfidence *float64    `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1; absent: that of the server, 0 brings fading memories back"`
 	MinScore      float64     `json:"min_score,omitempty" doc:"The least fit, 0 to 1: about the chance that a memory answers. Absent: whatever matters most"`
+	Since         *time.Time  `json:"since,omitempty" doc:"Only memories created at this time or after"`
+	Until         *time.Time  `json:"until,omitempty" doc:"Only memories created before this time"`
 	Limit         *int        `json:"limit,omitempty" doc:"1 to 500; absent: 20"`
 
 	Filter map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, and on the subject and predicate of facts, all of which must hold"`
@@ -107,6 +112,7 @@ type recallReply struct {
 	Weights     loci.RecallWeights `json:"weights" doc:"That the scores were made with"`
 	Unfit       int                `json:"unfit" doc:"How many candidates were left out for min_score"`
 	KeywordOnly bool               `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
+	Times       []loci.NamedTime   `json:"times,omitempty" doc:"Times that the topic names, as of now: what was made then, or speaks of then, has a better fit"`
 	At          time.Time          `json:"at" doc:"The moment of the query"`
 }
 
@@ -148,9 +154,17 @@ func (a *API) memoryRoutes() {
 		})
 }
 
+// moment is a time that a request may leave out.
+func moment(t *time.Time) (at time.Time) {
+	if t != nil {
+		at = t.UTC()
+	}
+	return at
+}
+
 func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searchReply, err error) {
 	q := loci.Query{Text: in.Query, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes, Tags: in.Tags,
-		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Offset: in.Offset}
+		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Offset: in.Offset, Since: moment(in.Since), Until: moment(in.Until)}
 	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
 		return reply, err
 	}
@@ -168,7 +182,7 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 		return reply, err
 	}
 	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly,
-		NoWords: result.NoWords, Corrections: result.Corrections}
+		NoWords: result.NoWords, Corrections: result.Corrections, Times: result.Times}
 	for i := range result.Matches {
 		found := &result.Matches[i]
 		shown, err := showMemory(m, &found.Record, result.At)
@@ -186,7 +200,7 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 		return reply, loci.Errorf(loci.Invalid, "topic must not be empty")
 	}
 	q := loci.RecallQuery{Topic: in.Topic, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes,
-		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Touch: in.Touch}
+		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Touch: in.Touch, Since: moment(in.Since), Until: moment(in.Until)}
 	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
 		return reply, err
 	}
@@ -201,7 +215,7 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 		return reply, err
 	}
 	reply = recallReply{Memories: make([]recalled, len(result.Memories)), Weights: result.Weights, Unfit: result.Unfit,
-		KeywordOnly: result.KeywordOnly, At: result.At}
+		KeywordOnly: result.KeywordOnly, Times: result.Times, At: result.At}
 	for i := range result.Memories {
 		found := &result.Memories[i]
 		shown, err := showMemory(m, &found.Record, result.At)

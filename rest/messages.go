@@ -153,6 +153,9 @@ type (
 		Offset int       `json:"offset,omitempty" doc:"0 to 10000"`
 
 		MinScore float64 `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that it answers. Absent: whatever fits best"`
+
+		Since *time.Time `json:"since,omitempty" doc:"Only messages of this time or after"`
+		Until *time.Time `json:"until,omitempty" doc:"Only messages before this time"`
 	}
 	searchSession struct {
 		ID   string `path:"session_id" maxLength:"256"`
@@ -287,7 +290,8 @@ func (a *API) searchMessages(ctx context.Context, c *caller, talk string, in *se
 			return nil, err
 		}
 		found, err := session.Of(m).Search(ctx, session.Search{Text: in.Query, Session: talk,
-			Mode: in.Mode, Limit: limit, Offset: in.Offset, MinScore: in.MinScore})
+			Mode: in.Mode, Limit: limit, Offset: in.Offset, MinScore: in.MinScore,
+			Since: moment(in.Since), Until: moment(in.Until)})
 		return &hitsOutput{found}, err
 	})
 }

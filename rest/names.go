@@ -120,6 +120,7 @@ var publishedNames = map[reflect.Type]string{
 	reflect.TypeFor[session.Hits]():            "SessionHits",
 	reflect.TypeFor[shownMessage]():            "TakenMessage",
 	reflect.TypeFor[loci.Correction]():         "Correction",
+	reflect.TypeFor[loci.NamedTime]():          "NamedTime",
 	reflect.TypeFor[loci.Source]():             "Source",
 	reflect.TypeFor[session.Summarised]():      "Summarised",
 	reflect.TypeFor[session.Summary]():         "Summary",

@@ -18,6 +18,8 @@ type Search struct {
 	Offset  int       // 0 to 10000
 
 	MinScore float64 // see [loci.Query]
+
+	Since, Until time.Time // see [loci.Query]
 }
 
 // A Hit is a message that a search found.
@@ -38,13 +40,17 @@ type Hits struct {
 	Hits        []Hit `json:"results"`
 	KeywordOnly bool  `json:"keyword_only"` // see [loci.Result]
 	NoWords     bool  `json:"no_words,omitzero"`
+
+	Corrections []loci.Correction `json:"corrections,omitempty"`
+	Times       []loci.NamedTime  `json:"times,omitempty"`
 }
 
 // Search finds messages by meaning and by words, as [loci.Memory.Search] finds memories,
 // also in expired sessions. The speaker is searched with the words. A session that does
 // not exist has no messages.
 func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
-	query := loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset, MinScore: q.MinScore}
+	query := loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset, MinScore: q.MinScore,
+		Since: q.Since, Until: q.Until}
 	if err := query.Check(); err != nil {
 		return Hits{}, err
 	}
@@ -64,7 +70,8 @@ func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 	if err != nil {
 		return Hits{}, err
 	}
-	out := Hits{Hits: make([]Hit, len(found.Matches)), KeywordOnly: found.KeywordOnly, NoWords: found.NoWords}
+	out := Hits{Hits: make([]Hit, len(found.Matches)), KeywordOnly: found.KeywordOnly, NoWords: found.NoWords,
+		Corrections: found.Corrections, Times: found.Times}
 	for i := range found.Matches {
 		if out.Hits[i], err = sessionHit(&found.Matches[i]); err != nil {
 			return Hits{}, err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -78,6 +79,29 @@ type content struct {
 type decimal struct {
 	given bool
 	value float64
+}
+
+// period reads the times that a call bounds its results by; "" is none.
+func period(since, until string) (from, to time.Time, err error) {
+	if from, err = moment("since", since); err != nil {
+		return from, to, err
+	}
+	to, err = moment("until", until)
+	return from, to, err
+}
+
+// moment reads a date, or a time; without a zone it is taken as UTC.
+func moment(name, given string) (time.Time, error) {
+	if given == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		if t, err := time.Parse(layout, given); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, loci.Errorf(loci.Invalid, "%s is %q; write a date such as 2026-01-31, or a time such as 2026-01-31T08:00:00Z",
+		name, clip(given, 40))
 }
 
 // fill decodes arguments into the struct in, as the schema derived from it says:

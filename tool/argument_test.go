@@ -15,7 +15,7 @@ func TestArguments(t *testing.T) {
 	u := user(t, "u-1")
 	const (
 		takesManage = "this tool takes content, action, id, metadata"
-		takesSearch = "this tool takes query, limit, offset, filter, min_score"
+		takesSearch = "this tool takes query, limit, offset, filter, min_score, since, until"
 	)
 	for _, c := range []struct{ tool, args, message string }{
 		{"manage_memory", `{"content":"x","colour":1}`, `unknown argument "colour": ` + takesManage},

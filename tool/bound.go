@@ -23,6 +23,9 @@ type bound struct {
 // that, is the library's to say, which knows the engine's options.
 const wholeCall = -1
 
+// maxTimeCharacters is more than a time with its zone has.
+const maxTimeCharacters = 64
+
 // bounds are the limits of arguments by name; a name means the same in every tool. They
 // are declared only here: the schemas show them, and [Tool.Call] refuses what is larger
 // before anything looks into it.
@@ -31,6 +34,8 @@ var bounds = map[string]bound{
 	"query":          {characters: loci.MaxQueryBytes},
 	"topic":          {characters: loci.MaxQueryBytes},
 	"trigger_prompt": {characters: wholeCall}, // the first 16 KiB count
+	"since":          {characters: maxTimeCharacters},
+	"until":          {characters: maxTimeCharacters},
 	"reason":         {characters: loci.MaxReasonBytes},
 	"tags":           {characters: loci.MaxTagCharacters, entries: loci.MaxTags},
 	"types":          {characters: 64, entries: len(kinds)},

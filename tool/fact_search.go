@@ -22,6 +22,9 @@ type searchInput struct {
 	Filter map[string]any `json:"filter,omitempty" jsonschema:"Conditions on metadata, such as {\"category\":\"preference\"} or {\"year\":{\"$gte\":2024}}"`
 
 	MinScore decimal `json:"min_score,omitzero"`
+
+	Since string `json:"since,omitempty" jsonschema:"From this date on"`
+	Until string `json:"until,omitempty" jsonschema:"Before this date"`
 }
 
 // found is one result of search_memory as the model sees it.
@@ -67,6 +70,9 @@ func searchMemory(b *base, t Tool, i Instance) *Tool {
 		}
 		query := loci.Query{Text: in.Query, Limit: in.Limit, Offset: in.Offset, Where: where,
 			MinScore: i.least(in.MinScore), Kinds: []loci.Kind{loci.KindFact, item.Kind}}
+		if query.Since, query.Until, err = period(in.Since, in.Until); err != nil {
+			return Reply{}, err
+		}
 		r, err := m.Search(ctx, query)
 		if err != nil {
 			return Reply{}, err
@@ -88,7 +94,7 @@ func searchMemory(b *base, t Tool, i Instance) *Tool {
 			}
 			raws = append(raws, raw)
 		}
-		return b.listReply(texts, name, raws), nil
+		return b.listReply(texts, name, raws, understood{r.Corrections, r.Times})
 	})
 }
 
@@ -97,6 +103,8 @@ func listOutput(name string) []result {
 	return []result{
 		{name: name, schema: &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object"}}},
 		{name: droppedField, schema: &jsonschema.Schema{Type: "integer"}, optional: true},
+		{name: "corrections", schema: &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object"}}, optional: true},
+		{name: "times", schema: &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object"}}, optional: true},
 	}
 }
 

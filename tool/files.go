@@ -46,6 +46,7 @@ var fileScopes = map[string]loci.Scope{
 // fileFields are the arguments that only some commands have.
 var fileFields = map[string][]string{
 	"content": {commandAppend, commandUpdate}, "oldContent": {commandUpdate}, "query": {commandSearch},
+	"since": {commandSearch}, "until": {commandSearch},
 }
 
 // fileMatches is how many passages a search shows.
@@ -59,6 +60,8 @@ type filesInput struct {
 	Content    string `json:"content,omitempty" jsonschema:"append: what to add; update: what to put in the place of oldContent"`
 	OldContent string `json:"oldContent,omitempty" jsonschema:"update: the text to replace, wherever it occurs"`
 	Query      string `json:"query,omitempty" jsonschema:"search: what to look for, in this file or below this directory"`
+	Since      string `json:"since,omitempty" jsonschema:"search: only what was written from this date or time on"`
+	Until      string `json:"until,omitempty" jsonschema:"search: only what was written before this date or time"`
 }
 
 // An envelope is the one form of every reply of the tool memory.
@@ -109,6 +112,7 @@ type (
 type filesCall struct {
 	command, path              string
 	content, oldContent, query *string
+	since, until               *string
 }
 
 func filesTool(b *base, t Tool, i Instance) *Tool {
@@ -208,6 +212,10 @@ func fileArguments(given arguments) (f filesCall, err error) {
 			field = &f.oldContent
 		case "query":
 			field = &f.query
+		case "since":
+			field = &f.since
+		case "until":
+			field = &f.until
 		default:
 			err = errArguments
 			continue
@@ -248,7 +256,7 @@ func (f *filesCall) check(pathErr error) error {
 	switch {
 	case fileScopes[f.command] == "":
 		return invalidFile("unknown command: " + clip(f.command, 64))
-	case f.query != nil && f.command != commandSearch:
+	case (f.query != nil || f.since != nil || f.until != nil) && f.command != commandSearch:
 		return errArguments
 	case pathErr != nil:
 		return pathErr
@@ -300,7 +308,12 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 // searchFiles finds passages, as many as fit.
 func (c *call) searchFiles(ctx context.Context, filed *tree.Tree, f *filesCall) (any, error) {
 	b := c.tool.base
-	found, err := filed.Search(ctx, tree.Query{Text: *f.query, Path: f.path, Limit: fileMatches})
+	q := tree.Query{Text: *f.query, Path: f.path, Limit: fileMatches}
+	var err error
+	if q.Since, q.Until, err = period(orEmpty(f.since), orEmpty(f.until)); err != nil {
+		return nil, invalidFile(err.Error())
+	}
+	found, err := filed.Search(ctx, q)
 	out, room := searchResult{Matches: []searchMatch{}}, b.cfg.ReplyCap-envelopeRoom-len(f.path)
 	for n := range found.Matches {
 		m := &found.Matches[n]
@@ -322,6 +335,14 @@ func (c *call) searchFiles(ctx context.Context, filed *tree.Tree, f *filesCall) 
 		out.Matches = append(out.Matches, shown)
 	}
 	return out, err
+}
+
+// orEmpty is an argument that may be left out.
+func orEmpty(given *string) string {
+	if given == nil {
+		return ""
+	}
+	return *given
 }
 
 // envelopeRoom is for what stands around the matches of a search.

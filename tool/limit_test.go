@@ -306,11 +306,11 @@ func capped(t *testing.T, limit int, r Reply, text, structured any) {
 func TestReplyCapIsExact(t *testing.T) {
 	b := &base{cfg: Config{ReplyCap: 20}}
 	results := []json.RawMessage{[]byte(`"12345"`), []byte(`"1234567"`), []byte(`1`)}
-	if r := b.listReply(results, "x", results); r.Text != `["12345","1234567"]` || string(r.Structured) != `{"x":["12345","1234567"],"dropped":1}` {
+	if r, err := b.listReply(results, "x", results, understood{}); err != nil || r.Text != `["12345","1234567"]` || string(r.Structured) != `{"x":["12345","1234567"],"dropped":1}` {
 		t.Errorf("%s, %s", r.Text, r.Structured) // 19 bytes; the next result would make 21
 	}
 	b.cfg.ReplyCap = 21
-	if r := b.listReply(results, "x", results); r.Text != `["12345","1234567",1]` || string(r.Structured) != `{"x":["12345","1234567",1]}` {
+	if r, err := b.listReply(results, "x", results, understood{}); err != nil || r.Text != `["12345","1234567",1]` || string(r.Structured) != `{"x":["12345","1234567",1]}` {
 		t.Errorf("%s, %s", r.Text, r.Structured)
 	}
 }
@@ -328,7 +328,7 @@ func TestReplyCapOfObjectsIsExact(t *testing.T) {
 		len(all) - 1: `{"results":["1234567890123456"],"dropped":2}`,
 	} {
 		b := &base{cfg: Config{ReplyCap: limit}}
-		if r := b.resultsReply(results); r.Text != want || string(r.Structured) != want {
+		if r, err := b.resultsReply(results, understood{}); err != nil || r.Text != want || string(r.Structured) != want {
 			t.Errorf("cap %d: %s; want %s", limit, r.Text, want)
 		}
 	}
@@ -338,7 +338,7 @@ func TestReplyCapOfObjectsIsExact(t *testing.T) {
 		len(two) - 1: `{"results":["1234567890123456"],"dropped":2}`,
 	} {
 		b := &base{cfg: Config{ReplyCap: limit}}
-		if r := b.resultsReply(long); r.Text != want {
+		if r, err := b.resultsReply(long, understood{}); err != nil || r.Text != want {
 			t.Errorf("cap %d: %s; want %s", limit, r.Text, want)
 		}
 	}

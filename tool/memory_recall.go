@@ -28,6 +28,8 @@ type memorySearchInput struct {
 	Limit         int      `json:"limit,omitempty"`
 	MinConfidence decimal  `json:"min_confidence,omitzero" jsonschema:"0 also finds what is fading"`
 	MinScore      decimal  `json:"min_score,omitzero"`
+	Since         string   `json:"since,omitempty" jsonschema:"From this date on"`
+	Until         string   `json:"until,omitempty" jsonschema:"Before this date"`
 
 	Filter map[string]any `json:"filter,omitempty"`
 }
@@ -38,6 +40,9 @@ type recallInput struct {
 	Limit int    `json:"limit,omitempty"`
 
 	MinScore decimal `json:"min_score,omitzero"`
+
+	Since string `json:"since,omitempty" jsonschema:"From this date on"`
+	Until string `json:"until,omitempty" jsonschema:"Before this date"`
 
 	Filter map[string]any `json:"filter,omitempty"`
 }
@@ -86,6 +91,10 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 	return declare(s, func(ctx context.Context, c *call, in memorySearchInput) (Reply, error) {
 		q := loci.RecallQuery{Topic: in.Query, Mode: loci.Mode(in.Mode), Limit: in.Limit,
 			MinConfidence: in.MinConfidence.pointer(), MinScore: i.least(in.MinScore)}
+		var err error
+		if q.Since, q.Until, err = period(in.Since, in.Until); err != nil {
+			return Reply{}, err
+		}
 		for _, given := range in.Types {
 			kind, err := memoryKind(given)
 			if err != nil {
@@ -109,6 +118,10 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
 		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true, MinScore: i.least(in.MinScore), Weights: i.Weights}
+		var err error
+		if q.Since, q.Until, err = period(in.Since, in.Until); err != nil {
+			return Reply{}, err
+		}
 		return b.recall(c, "topic", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
 	})
 }
@@ -142,7 +155,7 @@ func (b *base) recall(
 			return Reply{}, err
 		}
 	}
-	return b.resultsReply(list), nil
+	return b.resultsReply(list, understood{result.Corrections, result.Times})
 }
 
 // showRecalled writes a memory that was found.

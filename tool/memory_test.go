@@ -77,7 +77,7 @@ func TestMemoryArguments(t *testing.T) {
 		{"memory_search", object("query", strings.Repeat("x", loci.MaxQueryBytes+1)), loci.TooLarge, ""},
 		{"memory_search", object("query", "x", "scope", long), loci.Invalid, "scope is 257 bytes long; the limit is 256: shorten it"},
 		{"memory_recall", `{"topic":"\n"}`, loci.Invalid, "topic must not be empty"},
-		{"memory_recall", `{"topic":"x","types":["episode"]}`, loci.Invalid, `unknown argument "types": this tool takes topic, scope, limit, min_score, filter`},
+		{"memory_recall", `{"topic":"x","types":["episode"]}`, loci.Invalid, `unknown argument "types": this tool takes topic, scope, limit, min_score, since, until, filter`},
 		{"memory_get", `{"id":"x"}`, loci.Invalid, "argument type is missing: pass a string"},
 		{"memory_get", object("type", strings.Repeat("y", 99), "id", someID), loci.Invalid, "Invalid type: '" + strings.Repeat("y", 64) + "'. Must be one of ['episode', 'fact', 'rule']"},
 		{"memory_get", object("type", "fact", "id", strings.Repeat("é", 101)), loci.NotFound, `no fact with id "` + strings.Repeat("é", 100) + `"`},

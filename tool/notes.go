@@ -35,6 +35,9 @@ type noteSearchInput struct {
 
 	MinScore decimal `json:"min_score,omitzero"`
 
+	Since string `json:"since,omitempty" jsonschema:"From this date on"`
+	Until string `json:"until,omitempty" jsonschema:"Before this date"`
+
 	Filter map[string]any `json:"filter,omitempty"`
 }
 
@@ -105,9 +108,12 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		least := i.least(in.MinScore)
-		r, err := m.Search(ctx, loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, MinScore: least,
-			Where: where, Kinds: []loci.Kind{loci.KindFact}})
+		q := loci.Query{Text: in.Query, Limit: in.TopK, Tags: in.Tags, MinScore: i.least(in.MinScore),
+			Where: where, Kinds: []loci.Kind{loci.KindFact}}
+		if q.Since, q.Until, err = period(in.Since, in.Until); err != nil {
+			return Reply{}, err
+		}
+		r, err := m.Search(ctx, q)
 		if err != nil {
 			return Reply{}, err
 		}
@@ -124,7 +130,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 			})
 		}
 		if in.IncludeConversation && len(in.Tags) == 0 && where.IsZero() { // a message has neither tags nor metadata
-			said, err := c.searchConversation(ctx, in.Query, in.TopK, least)
+			said, err := c.searchConversation(ctx, &q)
 			if err != nil {
 				return Reply{}, err
 			}
@@ -139,15 +145,13 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 				return Reply{}, err
 			}
 		}
-		return b.listReply(hits, "results", said), nil
+		return b.listReply(hits, "results", said, understood{r.Corrections, r.Times})
 	})
 }
 
 // searchConversation searches what was said in the caller's session; a caller without a
 // session, or without its own place, has said nothing.
-func (c *call) searchConversation(
-	ctx context.Context, query string, limit int, least float64,
-) (hits []saidHit, err error) {
+func (c *call) searchConversation(ctx context.Context, q *loci.Query) (hits []saidHit, err error) {
 	talk := cmp.Or(c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))
 	if talk == "" {
 		return nil, nil
@@ -161,7 +165,8 @@ func (c *call) searchConversation(
 	if err != nil {
 		return nil, err
 	}
-	found, err := session.Of(m).Search(ctx, session.Search{Text: query, Session: talk, Limit: limit, MinScore: least})
+	found, err := session.Of(m).Search(ctx, session.Search{Text: q.Text, Session: talk, Limit: q.Limit, MinScore: q.MinScore,
+		Since: q.Since, Until: q.Until})
 	for _, hit := range found.Hits {
 		hits = append(hits, saidHit{
 			noteHit{"", c.tool.base.scrubPassage(hit.Passage, hit.Text), round(hit.Score), sourceConversation},

@@ -17,29 +17,54 @@ import (
 // droppedField is where a structured reply says how many results did not fit.
 const droppedField = "dropped"
 
+// understood is what a query was taken for. Structured replies have it where there is any.
+type understood struct {
+	Corrections []loci.Correction `json:"corrections,omitempty"`
+	Times       []loci.NamedTime  `json:"times,omitempty"`
+}
+
+// members are the members of its object, each led by a comma.
+func (u understood) members() (string, error) {
+	data, err := encode(u)
+	if err != nil || len(data) <= len("{}") {
+		return "", err
+	}
+	return "," + string(data[1:len(data)-1]), nil
+}
+
 // listReply makes the reply of a search: as many whole results, from the first, as fit
 // into the cap on text. Its structured form carries the same results under name, in the
 // form they have in structured; nil means no structured form.
-func (b *base) listReply(results []json.RawMessage, name string, structured []json.RawMessage) Reply {
+func (b *base) listReply(
+	results []json.RawMessage, name string, structured []json.RawMessage, u understood,
+) (Reply, error) {
 	n := fitting(results, b.cfg.ReplyCap-len("[]"))
 	r := Reply{Text: string(list(results[:n]))}
 	if name == "" {
-		return r
+		return r, nil
+	}
+	more, err := u.members()
+	if err != nil {
+		return Reply{}, err
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "{%q:%s", name, list(structured[:n]))
 	if dropped := len(results) - n; dropped > 0 {
 		fmt.Fprintf(&out, ",%q:%d", droppedField, dropped)
 	}
-	out.WriteByte('}')
+	out.WriteString(more + "}")
 	r.Structured = out.Bytes()
-	return r
+	return r, nil
 }
 
 // resultsReply makes the reply of a search whose text and structured form are the
 // same object: as many whole results, from the first, as fit into the cap.
-func (b *base) resultsReply(results []json.RawMessage) Reply {
-	frame := len(`{"results":[]}`)
+func (b *base) resultsReply(results []json.RawMessage, u understood) (Reply, error) {
+	more, err := u.members()
+	if err != nil {
+		return Reply{}, err
+	}
+	frame := len(`{"results":[]}`) + len(more)
 	n := fitting(results, b.cfg.ReplyCap-frame)
 	end := "}"
 	if n < len(results) {
@@ -47,8 +72,8 @@ func (b *base) resultsReply(results []json.RawMessage) Reply {
 		n = fitting(results, b.cfg.ReplyCap-frame-len(longest)+len(end))
 		end = fmt.Sprintf(",%q:%d}", droppedField, len(results)-n)
 	}
-	text := `{"results":` + string(list(results[:n])) + end
-	return Reply{Text: text, Structured: json.RawMessage(text)}
+	text := `{"results":` + string(list(results[:n])) + more + end
+	return Reply{Text: text, Structured: json.RawMessage(text)}, nil
 }
 
 // fitting counts how many values, from the first and joined by commas, have at

@@ -54,6 +54,9 @@ type sessionSearchInput struct {
 	Query     string `json:"query" jsonschema:"Natural language search query"`
 	Limit     int    `json:"limit,omitempty" jsonschema:"Most messages to return"`
 	SessionID string `json:"session_id,omitempty" jsonschema:"Only this conversation"`
+
+	Since string `json:"since,omitempty" jsonschema:"From this date on"`
+	Until string `json:"until,omitempty" jsonschema:"Before this date"`
 }
 
 type sessionDeleteInput struct {
@@ -274,7 +277,11 @@ func searchSessions(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		found, err := talks.Search(ctx, session.Search{Text: in.Query, Session: in.SessionID, Limit: in.Limit})
+		q := session.Search{Text: in.Query, Session: in.SessionID, Limit: in.Limit}
+		if q.Since, q.Until, err = period(in.Since, in.Until); err != nil {
+			return Reply{}, err
+		}
+		found, err := talks.Search(ctx, q)
 		if err != nil {
 			return Reply{}, err
 		}
@@ -286,7 +293,7 @@ func searchSessions(b *base, t Tool, i Instance) *Tool {
 				return Reply{}, err
 			}
 		}
-		return b.resultsReply(rows), nil
+		return b.resultsReply(rows, understood{found.Corrections, found.Times})
 	})
 }
 

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -16,6 +17,8 @@ type Query struct {
 	Offset int
 
 	MinScore float64 // see [loci.Query]
+
+	Since, Until time.Time // passages written at or after Since and before Until; zero: at any time
 
 	Path string // search this file, or below this directory; empty: everywhere
 }
@@ -35,6 +38,8 @@ type Result struct {
 	Matches     []Match
 	KeywordOnly bool // as in [loci.Result]
 	NoWords     bool // as in [loci.Result]
+	Corrections []loci.Correction
+	Times       []loci.NamedTime
 }
 
 // maxSearchedFiles bounds the files of a directory that is searched by itself.
@@ -55,7 +60,7 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 		Sequences: sequences, At: t.m.Now(),
 	}
 	result, err := t.m.SearchWhere(ctx, f, loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset,
-		MinScore: q.MinScore})
+		MinScore: q.MinScore, Since: q.Since, Until: q.Until})
 	if err != nil {
 		return Result{}, err
 	}
@@ -63,7 +68,8 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out := Result{KeywordOnly: result.KeywordOnly, NoWords: result.NoWords}
+	out := Result{KeywordOnly: result.KeywordOnly, NoWords: result.NoWords,
+		Corrections: result.Corrections, Times: result.Times}
 	for i := range result.Matches {
 		match := &result.Matches[i]
 		e := files[match.Record.Sequence]

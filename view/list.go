@@ -243,6 +243,7 @@ type Results struct {
 	NoWords     bool    `json:"no_words,omitzero"` // see [loci.Result]
 
 	Corrections []loci.Correction `json:"corrections,omitempty"` // see [loci.Result]
+	Times       []loci.NamedTime  `json:"times,omitempty"`       // see [loci.Result]
 }
 
 // Search finds memories that stand for themselves, of the kinds and states given: of
@@ -289,7 +290,7 @@ func Search(
 		return out, err
 	}
 	out.Results, out.KeywordOnly, out.NoWords = []Found{}, found.KeywordOnly, found.NoWords
-	out.Corrections = found.Corrections
+	out.Corrections, out.Times = found.Corrections, found.Times
 	for i := range found.Matches {
 		match := &found.Matches[i]
 		e, ok, err := s.entry(ctx, m, &match.Record, found.At)

@@ -84,10 +84,8 @@ func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {
 		}
 		f.Types = append(f.Types, loci.EventType(name))
 	}
-	if f.Since, err = parseTime("--since", c.Since, now); err != nil {
-		return f, err
-	}
-	f.Until, err = parseTime("--until", c.Until, now)
+	at, err := periodOf(c.Since, c.Until, now)
+	f.Since, f.Until = at.since, at.until
 	return f, err
 }
 

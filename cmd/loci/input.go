@@ -176,6 +176,18 @@ func parseFilter(text string) (loci.Where, error) {
 	return loci.ParseWhere(object)
 }
 
+// A period is the times that a command is about.
+type period struct{ since, until time.Time }
+
+// periodOf reads --since and --until.
+func periodOf(since, until string, now time.Time) (p period, err error) {
+	if p.since, err = parseTime("--since", since, now); err != nil {
+		return p, err
+	}
+	p.until, err = parseTime("--until", until, now)
+	return p, err
+}
+
 // parseTime reads a moment: a date, a time with its zone, or how long ago, such
 // as 90m, 24h or 7d.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {

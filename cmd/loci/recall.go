@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/fence"
@@ -13,6 +14,8 @@ type recallCmd struct {
 	Scope         string   `placeholder:"NAME" help:"Only what is global or of this agent."`
 	MinConfidence *float64 `placeholder:"X" help:"The least effective confidence, 0 to 1. Default: recall.min_confidence."`
 	MinScore      float64  `placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0."`
+	Since         string   `placeholder:"TIME" help:"Only what was made at this time or after: a date, a time, or how long ago (7d)."`
+	Until         string   `placeholder:"TIME" help:"Only what was made before this time."`
 	Filter        string   `placeholder:"JSON" help:"Only memories whose metadata, or subject and predicate, match."`
 	Explain       bool     `help:"Show how each score came about."`
 	place
@@ -48,12 +51,16 @@ func (c *recallCmd) Run(a *app) error {
 	if c.Limit < 1 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxRecallLimit)
 	}
+	created, err := periodOf(c.Since, c.Until, time.Now())
+	if err != nil {
+		return err
+	}
 	m, err := a.memory(c.place, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
 	q := loci.RecallQuery{Topic: topic, Limit: c.Limit, MinConfidence: c.MinConfidence, MinScore: c.MinScore,
-		Where: where}
+		Where: where, Since: created.since, Until: created.until}
 	if c.Scope != "" {
 		q.Scopes = []string{c.Scope}
 	}
@@ -76,7 +83,9 @@ func (c *recallCmd) print(a *app, m *loci.Memory, result loci.RecallResult) erro
 		Results     []recalledJSON `json:"results"`
 		Unfit       int            `json:"unfit"`
 		KeywordOnly bool           `json:"keyword_only"`
-	}{[]recalledJSON{}, result.Unfit, result.KeywordOnly}
+
+		Times []loci.NamedTime `json:"times,omitempty"`
+	}{[]recalledJSON{}, result.Unfit, result.KeywordOnly, result.Times}
 	for i := range result.Memories {
 		found := &result.Memories[i]
 		shown, err := a.recordJSON(m, &found.Record, result.At)

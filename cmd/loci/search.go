@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/fence"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
@@ -19,6 +21,8 @@ type searchCmd struct {
 	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
 	MinScore float64  `placeholder:"X" help:"Only results with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
+	Since    string   `placeholder:"TIME" help:"Only what was made at this time or after: a date, a time, or how long ago (7d)."`
+	Until    string   `placeholder:"TIME" help:"Only what was made before this time."`
 	Explain  bool     `help:"Show how each score came about."`
 	In       string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
 	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
@@ -72,14 +76,19 @@ func (c *searchCmd) Run(a *app) error {
 	if c.Limit < 1 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
 	}
+	created, err := periodOf(c.Since, c.Until, time.Now())
+	if err != nil {
+		return err
+	}
 	if c.In == "files" {
-		return c.searchFiles(a, text)
+		return c.searchFiles(a, text, created)
 	}
 	m, err := a.memory(c.place, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
-	q := loci.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Tags: c.Tag, Where: where, MinScore: c.MinScore}
+	q := loci.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Tags: c.Tag, Where: where, MinScore: c.MinScore,
+		Since: created.since, Until: created.until}
 	result, err := view.Search(a.ctx, m, q, c.kinds(), c.states())
 	if err != nil {
 		return err
@@ -87,13 +96,38 @@ func (c *searchCmd) Run(a *app) error {
 	if result.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
 	}
-	for _, x := range result.Corrections {
-		a.note("searched for: %s (no memory has %q)", strings.Join(x.SearchedFor, ", "), x.Word)
-	}
+	c.understood(a, result.Corrections, result.Times)
 	if a.json {
 		return c.printJSON(a, result)
 	}
 	return c.print(a, result)
+}
+
+// understood says what a query was taken for: words that nobody has, and times.
+func (c *searchCmd) understood(a *app, corrections []loci.Correction, times []loci.NamedTime) {
+	for _, x := range corrections {
+		a.note("searched for: %s (no memory has %q)", strings.Join(x.SearchedFor, ", "), x.Word)
+	}
+	for _, t := range times {
+		if c.Explain {
+			a.note("understood: %q is %s", t.Text, showTimes(t))
+		}
+	}
+}
+
+// showTimes shows a time that a query names; without a year it may be any.
+func showTimes(t loci.NamedTime) string {
+	shown := ""
+	if !t.Since.IsZero() {
+		shown = "from " + jsonform.Time(t.Since)
+	}
+	if !t.Until.IsZero() {
+		shown = strings.TrimSpace(shown + " until " + jsonform.Time(t.Until))
+	}
+	if t.Yearly {
+		shown += ", or another year"
+	}
+	return shown
 }
 
 // A fileMatchJSON is a passage of a file as --json shows it.
@@ -107,19 +141,20 @@ type fileMatchJSON struct {
 }
 
 // searchFiles searches a tree of files.
-func (c *searchCmd) searchFiles(a *app, text string) error {
+func (c *searchCmd) searchFiles(a *app, text string, created period) error {
 	files, err := a.tree(c.filePlace, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
 	result, err := files.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode),
-		Limit: c.Limit, Offset: c.Offset, Path: c.Path, MinScore: c.MinScore})
+		Limit: c.Limit, Offset: c.Offset, Path: c.Path, MinScore: c.MinScore, Since: created.since, Until: created.until})
 	if err != nil {
 		return err
 	}
 	if result.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
 	}
+	c.understood(a, result.Corrections, result.Times)
 	out := []fileMatchJSON{}
 	t := table{head: []string{"SCORE", "FILE", "LINES", "PASSAGE"}}
 	for i := range result.Matches {
@@ -135,7 +170,10 @@ func (c *searchCmd) searchFiles(a *app, text string) error {
 		return a.printJSON(struct {
 			Results     []fileMatchJSON `json:"results"`
 			KeywordOnly bool            `json:"keyword_only"`
-		}{out, result.KeywordOnly})
+
+			Corrections []loci.Correction `json:"corrections,omitempty"`
+			Times       []loci.NamedTime  `json:"times,omitempty"`
+		}{out, result.KeywordOnly, result.Corrections, result.Times})
 	}
 	if len(t.rows) == 0 {
 		a.note("nothing found")
@@ -150,7 +188,8 @@ func (c *searchCmd) printJSON(a *app, result view.Results) error {
 		KeywordOnly bool              `json:"keyword_only"`
 		NoWords     bool              `json:"no_words,omitzero"`
 		Corrections []loci.Correction `json:"corrections,omitempty"`
-	}{[]resultJSON{}, result.KeywordOnly, result.NoWords, result.Corrections}
+		Times       []loci.NamedTime  `json:"times,omitempty"`
+	}{[]resultJSON{}, result.KeywordOnly, result.NoWords, result.Corrections, result.Times}
 	for i := range result.Results {
 		found := &result.Results[i]
 		r := resultJSON{memoryJSON: entryJSON(&found.Entry), Score: found.Score,
@@ -166,7 +205,7 @@ func (c *searchCmd) printJSON(a *app, result view.Results) error {
 func (c *searchCmd) print(a *app, result view.Results) error {
 	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
-		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BEFORE", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
+		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BEFORE", "TIME", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
 	}
 	for i := range result.Results {
 		found := &result.Results[i]
@@ -174,7 +213,7 @@ func (c *searchCmd) print(a *app, result view.Results) error {
 		row := []string{fmt.Sprintf("%.3f", found.Score)}
 		if e := found.Explain; c.Explain {
 			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart),
-				fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart), fmt.Sprintf("%.3f", e.Keyword),
+				fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart), fmt.Sprintf("%.3f", e.TimePart), fmt.Sprintf("%.3f", e.Keyword),
 				cosine(*e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
 		}
 		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+found.Passage)...)

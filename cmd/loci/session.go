@@ -298,6 +298,8 @@ type sessionSearchCmd struct {
 	In       string   `placeholder:"ID" help:"Only in this session. Default: in all of them."`
 	Limit    int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
 	MinScore float64  `placeholder:"X" help:"Only messages with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
+	Since    string   `placeholder:"TIME" help:"Only messages of this time or after: a date, a time, or how long ago (7d)."`
+	Until    string   `placeholder:"TIME" help:"Only messages before this time."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
 	place
 }
@@ -318,12 +320,17 @@ func (c *sessionSearchCmd) Run(a *app) error {
 	if c.Limit < 1 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
 	}
+	said, err := periodOf(c.Since, c.Until, time.Now())
+	if err != nil {
+		return err
+	}
 	m, err := a.memory(c.place, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
 	found, err := session.Of(m).Search(a.ctx, session.Search{
 		Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit, MinScore: c.MinScore,
+		Since: said.since, Until: said.until,
 	})
 	if err != nil {
 		return err

@@ -25,6 +25,13 @@ const (
 	// full, and then the sum passes 1.
 	sharesTogether = 1.5
 
+	// What a text gets that was made when the query asks for, or speaks of then: as much as a
+	// rare word of several, since a time is no answer by itself. Where the query asks for
+	// nothing else it is all there is.
+	timeShare = 0.15
+	timeAlone = 0.5
+	smallPart = 0.25
+
 	chanceFrom = -4.1 // the logit of the chance that belongs to a sum of 0
 	chanceStep = 5.6  // what a sum of 1 adds to it
 )
@@ -37,6 +44,7 @@ type Settings struct {
 	NeighbourShare float64
 	ContextShare   float64
 	Scale          Scale
+	OnlyTime       bool // the query asks for nothing but a time
 }
 
 // A Scale says what the cosines of an embedder mean.
@@ -67,15 +75,16 @@ type Text struct {
 
 	InSequence              bool
 	Context, ContextCovered float64 // of its sequence: as KeywordShare, and the best Covered
+	InTime                  float64 // how well its time is the one the query names, 0 to 1
 	Speaker                 Speaker
 	Beside                  [4]int // two before, before, after, two after: their numbers, or None
 }
 
 // Parts are what the score of a text is the sum of.
-type Parts struct{ Keyword, Vector, Context, Neighbour float64 }
+type Parts struct{ Keyword, Vector, Context, Neighbour, Time float64 }
 
 // Sum is what texts are ordered by.
-func (p Parts) Sum() float64 { return p.Keyword + p.Vector + p.Context + p.Neighbour }
+func (p Parts) Sum() float64 { return p.Keyword + p.Vector + p.Context + p.Neighbour + p.Time }
 
 // Own reports whether a text has anything of its own: a word or similarity.
 func (p Parts) Own() bool { return p.Keyword+p.Vector > 0 }
@@ -97,7 +106,13 @@ func Score(texts []Text, s Settings) []Parts {
 	most := 1 + s.ContextShare + float64(sharesTogether*s.NeighbourShare)
 	for i := range texts {
 		if p := &out[i]; texts[i].InSequence {
-			*p = Parts{p.Keyword / most, p.Vector / most, p.Context / most, lifts[i] / most}
+			*p = Parts{p.Keyword / most, p.Vector / most, p.Context / most, lifts[i] / most, 0}
+		}
+		p := &out[i]
+		p.Time = texts[i].InTime * timeShare
+		if s.OnlyTime { // what is like small words says nothing
+			*p = Parts{p.Keyword * smallPart, p.Vector * smallPart, p.Context * smallPart, p.Neighbour * smallPart,
+				texts[i].InTime * timeAlone}
 		}
 	}
 	return out

@@ -69,6 +69,13 @@ func HasWords(text string) bool {
 	return len(q.Words)+len(q.Phrases)+len(q.Prefixes) > 0
 }
 
+// HasContent reports whether a text has a word with content: "what was there" has none.
+func HasContent(text string) bool {
+	c := collector{limit: 1}
+	analyze(text, true, c.token)
+	return c.strong
+}
+
 // takePrefixes collects the prefixes of a text and returns the text without them.
 func (q *Query) takePrefixes(text string, limit int) string {
 	if !strings.Contains(text, "*") {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
@@ -75,6 +76,9 @@ func inList(column string, n int) string {
 	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
 
+// firstMilli is the first whole millisecond at a time or after: times are kept in these.
+func firstMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
+
 // where translates a filter. exact reports that the SQL says all of it; else tags
 // and attributes remain to be checked in Go.
 func where(f *loci.Filter) (c conditions, exact bool) {
@@ -116,6 +120,12 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 	among[string](c, "r.scope", f.Scopes)
 	among[string](c, "r.status", f.Statuses)
 	among[[]byte](c, "r.sequence", f.Sequences)
+	if !f.Since.IsZero() {
+		c.add("r.created_at >= ?", firstMilli(f.Since))
+	}
+	if !f.Until.IsZero() {
+		c.add("r.created_at < ?", firstMilli(f.Until))
+	}
 	if !f.NotLive {
 		c.add("r.live")
 		if !f.At.IsZero() {

@@ -198,7 +198,7 @@ var someWheres = []map[string]any{{"c": "x"}, {"c": "X"}, {"n": 1}, {"n": map[st
 // randomFilter sets each condition alone in the first rounds, then any of them.
 func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 	t.Helper()
-	const alone = 16 * 17 // rounds
+	const alone = 16 * 18 // rounds
 	f := loci.Filter{Within: everywhere}
 	set := func(condition int) bool { return round/16 == condition || round >= alone && r.IntN(5) == 0 }
 	if set(0) || set(1) {
@@ -255,6 +255,14 @@ func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 	}
 	if set(16) {
 		f.Sequences = []string{pick(r, someSequences), pick(r, someSequences)}
+	}
+	if set(17) {
+		if r.IntN(3) > 0 {
+			f.Since = at(r.IntN(40)).Add(time.Duration(r.IntN(3)-1) * time.Microsecond)
+		}
+		if r.IntN(3) > 0 {
+			f.Until = at(r.IntN(40)).Add(time.Duration(r.IntN(3)-1) * time.Microsecond)
+		}
 	}
 	f.NotLive = round < alone && round%2 == 0 || round >= alone && r.IntN(2) == 0
 	return f

@@ -33,6 +33,10 @@ export interface SearchRequest {
   min_confidence?: number;
   /** The least score, 0 to 1: about the chance that a memory answers. */
   min_score?: number;
+  /** Only what was made at this time or after: 2026-01-31T08:00:00Z. */
+  since?: string;
+  /** Only what was made before this time. */
+  until?: string;
   /** 1 to 1000; default 10. */
   limit?: number;
   offset?: number;
@@ -45,6 +49,26 @@ export interface SearchReply {
   keyword_only: boolean;
   /** The query has no word, such as ?!: nothing fits it. */
   no_words?: boolean;
+  /** Words of the query that nobody has, with those that were searched for instead. */
+  corrections?: Correction[];
+  /** Times that the query names. */
+  times?: NamedTime[];
+}
+
+export interface Correction {
+  word: string;
+  searched_for: string[];
+}
+
+/** A time that a query names, such as "last week". */
+export interface NamedTime {
+  text: string;
+  /** Its first moment; absent: it has no beginning. */
+  since?: string;
+  /** The moment after its last; absent: it has no end. */
+  until?: string;
+  /** No year is named: these are those of the latest one. */
+  yearly?: boolean;
 }
 
 export interface RecallRequest {
@@ -57,6 +81,10 @@ export interface RecallRequest {
   filter?: Record<string, unknown>;
   /** The least fit, 0 to 1: about the chance that a memory answers. */
   min_score?: number;
+  /** Only what was made at this time or after: 2026-01-31T08:00:00Z. */
+  since?: string;
+  /** Only what was made before this time. */
+  until?: string;
   /** 1 to 500; default 20. */
   limit?: number;
   /** Count a use of each memory returned. */
@@ -69,6 +97,8 @@ export interface RecallReply {
   /** How many candidates were left out for min_score. */
   unfit?: number;
   keyword_only: boolean;
+  /** Times that the topic names. */
+  times?: NamedTime[];
   at: string;
 }
 

@@ -1,3 +1,4 @@
+import type { Correction, NamedTime } from "./memories.js";
 import { on, parts, segment, type CallOptions, type Transport } from "./transport.js";
 import { session as shape, shapes } from "./reply.js";
 
@@ -269,7 +270,11 @@ export class Sessions {
   }
 
   /** Finds messages by meaning and by words. */
-  async search(id: string, query: { query: string; limit?: number; min_score?: number }, o?: CallOptions): Promise<{ results: SessionHit[]; keyword_only?: boolean }> {
+  async search(
+    id: string,
+    query: { query: string; limit?: number; min_score?: number; since?: string; until?: string },
+    o?: CallOptions,
+  ): Promise<{ results: SessionHit[]; keyword_only?: boolean; corrections?: Correction[]; times?: NamedTime[] }> {
     return this.#t.send({ method: "POST", path: `${path(id)}/search`, reply: shapes.hits, body: query }, o);
   }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/when"
 )
 
 // A Loader reads records in full, for filters on attributes that the index does
@@ -58,8 +59,15 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	for i, at := range byVector {
 		s.hit(hits, at).VectorRank = i + 1
 	}
+	byTime, err := s.bestInTime(limit, p.Times)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range byTime {
+		s.hit(hits, at)
+	}
 	if p.Sequences {
-		if err := s.addNeighbours(hits, append(byWord, byVector...)); err != nil {
+		if err := s.addNeighbours(hits, slices.Concat(byWord, byVector, byTime)); err != nil {
 			return nil, err
 		}
 	}
@@ -343,6 +351,33 @@ func (s *search) best(limit int, by signal) ([]place, error) {
 		}
 	}
 	return t.sorted(), nil
+}
+
+// bestInTime returns the best entries among those created inside of some times.
+func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) {
+	if len(times) == 0 {
+		return nil, nil
+	}
+	of := func(sh *scoring, n uint32) (float64, bool) {
+		words, _ := sh.word(n)
+		vector, _ := sh.similarity(n)
+		return words/max(s.ideal, 1) + vector, true
+	}
+	return s.best(limit, signal{of: of, each: func(sh *scoring, yield func(uint32, float64) error) error {
+		for i := range sh.entries {
+			e := &sh.entries[i]
+			if !e.alive || !slices.ContainsFunc(times, func(t loci.NamedTime) bool { return when.In(e.record.CreatedAt, t.Since, t.Until) }) {
+				continue
+			}
+			for _, n := range e.passages {
+				score, _ := of(sh, n)
+				if err := yield(n, score); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}})
 }
 
 // isBest reports whether a passage is the one its entry is ranked by, so that an

@@ -133,9 +133,30 @@ class SessionHit(TypedDict):
     score: float  # 0 to 1: about the chance that it answers
 
 
-class SessionHits(TypedDict):
+class Correction(TypedDict):
+    word: str  # of the query, that nobody has
+    searched_for: list[str]
+
+
+class _NamedTime(TypedDict):
+    text: str  # as the query has it, such as "last week"
+
+
+class NamedTime(_NamedTime, total=False):
+    since: str  # its first moment; absent: it has no beginning
+    until: str  # the moment after its last; absent: it has no end
+    yearly: bool  # no year is named: these are those of the latest one
+
+
+class _SessionHits(TypedDict):
     results: Listed[SessionHit]
     keyword_only: bool  # the embedder did not answer: this is what the words found
+
+
+class SessionHits(_SessionHits, total=False):
+    no_words: bool
+    corrections: list[Correction]
+    times: list[NamedTime]
 
 
 class _Summarised(TypedDict):
@@ -226,6 +247,8 @@ class _Found(TypedDict):
 
 class Found(_Found, total=False):
     no_words: bool  # the query has no word, such as ?!: nothing fits it
+    corrections: list[Correction]
+    times: list[NamedTime]  # that the query names
 
 
 class _Recalled(TypedDict):
@@ -236,6 +259,7 @@ class _Recalled(TypedDict):
 
 
 class Recalled(_Recalled, total=False):
+    times: list[NamedTime]  # that the topic names
     unfit: int  # candidates that were left out for min_score
 
 
@@ -503,9 +527,14 @@ class FileMatch(TypedDict):
     score: float
 
 
-class FileMatches(TypedDict):
+class _FileMatches(TypedDict):
     matches: list[FileMatch]  # best first
     keyword_only: bool
+
+
+class FileMatches(_FileMatches, total=False):
+    corrections: list[Correction]
+    times: list[NamedTime]
 
 
 class Injected(TypedDict):

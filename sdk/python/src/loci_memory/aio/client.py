@@ -131,14 +131,14 @@ class AsyncLoci:
     async def search(self, query: str | None = None, **fields: Any) -> Found:
         """Finds memories of every kind by meaning and by words; without a query the newest.
 
-        `fields` are those of the request: mode, types, scopes, tags, filter, min_confidence, min_score, limit, offset.
+        `fields` are those of the request: mode, types, scopes, tags, filter, min_confidence, min_score, since, until, limit, offset.
         """
         return await self.run(memories.search(query, fields))
 
     async def recall(self, topic: str, **fields: Any) -> Recalled:
         """Recalls the facts and rules that matter for a topic.
 
-        `fields` are those of the request: mode, types, scopes, min_confidence, min_score, filter, limit, touch.
+        `fields` are those of the request: mode, types, scopes, min_confidence, min_score, since, until, filter, limit, touch.
         """
         return await self.run(memories.recall(topic, fields))
 

@@ -63,8 +63,17 @@ def restore(tree: JSON, path: str, version: int) -> Call[File]:
     return Call("POST", "/v1/files/restore", File, {**tree, "path": path, "version": version}, once=True)
 
 
-def search(tree: JSON, query: str, path: str | None, mode: str | None, limit: int | None) -> Call[FileMatches]:
-    return Call("POST", "/v1/files/search", FileMatches, {**tree, **given(query=query, path=path, mode=mode, limit=limit)})
+def search(
+    tree: JSON,
+    query: str,
+    path: str | None,
+    mode: str | None,
+    limit: int | None,
+    since: str | None = None,
+    until: str | None = None,
+) -> Call[FileMatches]:
+    body = {**tree, **given(query=query, path=path, mode=mode, limit=limit, since=since, until=until)}
+    return Call("POST", "/v1/files/search", FileMatches, body)
 
 
 def inject(agent: str, messages: Sequence[Mapping[str, Any]]) -> Call[list[JSON]]:

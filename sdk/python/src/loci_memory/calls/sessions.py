@@ -114,10 +114,18 @@ def pop(id: str) -> Call[Popped]:
 
 
 def search(
-    query: str, id: str | None, mode: str | None, limit: int | None, offset: int | None, min_score: float | None
+    query: str,
+    id: str | None,
+    mode: str | None,
+    limit: int | None,
+    offset: int | None,
+    min_score: float | None,
+    since: str | None = None,
+    until: str | None = None,
 ) -> Call[SessionHits]:
     path = "/v1/sessions" if id is None else _path(id)
-    return Call("POST", path + "/search", SessionHits, given(query=query, mode=mode, limit=limit, offset=offset, min_score=min_score))
+    body = given(query=query, mode=mode, limit=limit, offset=offset, min_score=min_score, since=since, until=until)
+    return Call("POST", path + "/search", SessionHits, body)
 
 
 def summarise(id: str, context_tokens: int, fields: JSON) -> Call[Summarised]:

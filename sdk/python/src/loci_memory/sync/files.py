@@ -81,6 +81,11 @@ class Files:
         path: str | None = None,
         mode: Literal["hybrid", "keyword", "semantic"] | None = None,
         limit: int | None = None,
+        since: str | None = None,
+        until: str | None = None,
     ) -> FileMatches:
-        """Finds passages by meaning and by words; with `path` only in that file or below that directory."""
-        return self._transport.run(files.search(self._tree, query, path, mode, limit))
+        """Finds passages by meaning and by words; with `path` only in that file or below that directory.
+
+        `since` and `until` are times: only passages written at `since` or after, and before `until`.
+        """
+        return self._transport.run(files.search(self._tree, query, path, mode, limit, since, until))

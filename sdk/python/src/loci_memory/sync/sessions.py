@@ -163,12 +163,15 @@ class Sessions:
         limit: int | None = None,
         offset: int | None = None,
         min_score: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
     ) -> SessionHits:
         """Finds messages by meaning and by words, in all sessions or in one. `limit` is 1 to 1000, default 10.
 
-        What has a score below `min_score`, 0 to 1, is left out; default 0.
+        What has a score below `min_score`, 0 to 1, is left out; default 0. `since` and `until` are times such as
+        2026-01-31T08:00:00Z: only messages at `since` or after, and before `until`.
         """
-        return self._transport.run(sessions.search(query, id, mode, limit, offset, min_score))
+        return self._transport.run(sessions.search(query, id, mode, limit, offset, min_score, since, until))
 
     def summarise(self, id: str, context_tokens: int, *, idempotency_key: str | None = None, **options: Any) -> Summarised:
         """Summarises older messages if the conversation fills the room a model has, `context_tokens`, far enough. The messages stay.
