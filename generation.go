@@ -42,7 +42,7 @@ func (e *Engine) Generations(ctx context.Context, t Tenant) ([]Generation, error
 	}
 	var out []Generation
 	for s, n := range spaces {
-		counts, err := e.store.Count(ctx, t, Filter{Within: []Namespace{{}}, At: e.now(), Space: s})
+		counts, err := e.store.Count(ctx, t, Filter{Within: []Namespace{{}}, NotLive: true, At: e.now(), Space: s})
 		if err != nil {
 			return nil, err
 		}

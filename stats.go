@@ -53,10 +53,3 @@ func (e *Engine) wantedSpace(ctx context.Context, t Tenant) (Space, error) {
 	}
 	return e.own.space(), nil
 }
-
-// unconsolidated is the filter for episodes that wait for their digestion.
-func (m *Memory) unconsolidated(butlers []string, now time.Time) Filter {
-	f := m.readable(now, KindEpisode)
-	f.Scopes, f.Statuses = butlers, []string{string(Pending), string(Failed)}
-	return f
-}

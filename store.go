@@ -311,8 +311,8 @@ type Probe struct {
 
 	// Quick asks for a cheap answer, for a write that looks for similar memories. Only
 	// the [QuickWords] rarest words of Text count, and none that more than [QuickHolders]
-	// passages hold; a phrase and begin* restrict nothing. A store may skip a namespace
-	// of more than [QuickRecords] records if it would have to read it first.
+	// passages hold; a phrase and begin* restrict nothing. Nothing is found in a namespace of
+	// more than [QuickRecords] records of a kind, nor where the index has no room.
 	Quick bool
 
 	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say.
@@ -323,7 +323,7 @@ type Probe struct {
 const (
 	QuickWords   = 8
 	QuickHolders = 512
-	QuickRecords = 2000
+	QuickRecords = 100_000
 )
 
 // A Hit is a record that fits a probe. Match returns the union of the best limit records

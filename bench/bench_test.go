@@ -43,7 +43,7 @@ func TestGrowthMeasuresEveryCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		"list, first page", "stats", "delete", "first search after start", "move a directory of as many files",
+		"list, first page", "stats", "delete of a note", "first search after start", "move a directory of as many files",
 		"append to a full session",
 	} {
 		if rows[name] != 2 {

@@ -34,6 +34,7 @@ func (g *grown) lists() error {
 		{"rules", func() error { _, _, err := m.Rules(g.ctx, loci.RuleQuery{}, page); return err }},
 		{"events", func() error { _, _, err := m.Events(g.ctx, loci.EventFilter{}, page); return err }},
 		{"stats", func() error { _, err := m.Stats(g.ctx); return err }},
+		{"stats of vectors", func() error { _, err := g.engine.Generations(g.ctx, m.View().Tenant); return err }},
 		{"lifecycle stats", func() error { _, err := view.Lifecycle(g.ctx, m, ""); return err }},
 	} {
 		if err := g.measure(c.name, listGoal, c.run); err != nil {
@@ -183,7 +184,7 @@ func (g *grown) files() error {
 
 // erases deletes notes, while another caller saves some.
 func (g *grown) erases() error {
-	return g.measure("delete", eraseGoal, func() error {
+	return g.measure("delete of a note", eraseGoal, func() error {
 		id := g.ids[len(g.ids)-1]
 		g.ids = g.ids[:len(g.ids)-1]
 		return g.memory.Erase(g.ctx, id)

@@ -9,13 +9,105 @@ import (
 // Delete erases a file, or a directory with all that is below it, earlier versions
 // included, and returns how many of each there were, the directory itself counted. A
 // missing path is no error: nothing was there. Deleting the root erases everything in it.
-// Directories above stay. All of it is one change.
+// Directories above stay.
+//
+// All of it is one change, unless more than a few hundred entries are below and the handle
+// has no idempotency key: then it goes in steps, what is deepest first, so that others'
+// writes wait for a step at most. Whoever stops half way leaves a tree that is whole, with
+// less in it: delete again.
 func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 	path, err := CleanPath(path)
 	if err != nil {
 		return Counts{}, err
 	}
-	return t.delete(ctx, path, path)
+	var before Counts
+	for more := t.m.View().IdempotencyKey == ""; more; {
+		var n Counts
+		if n, more, err = t.deleteSome(ctx, path); err != nil {
+			return before, err
+		}
+		before.Files, before.Dirs = before.Files+n.Files, before.Dirs+n.Dirs
+	}
+	rest, err := t.delete(ctx, path, path)
+	return Counts{before.Files + rest.Files, before.Dirs + rest.Dirs}, err
+}
+
+// A step of a delete erases so many entries at most, and ends when it has so many records.
+const (
+	stepEntries = 400
+	stepRecords = 1200
+)
+
+// deleteSome erases some of what is below a directory, if that is too much for one change.
+func (t *Tree) deleteSome(ctx context.Context, path string) (Counts, bool, error) {
+	type step struct {
+		n    Counts
+		more bool
+	}
+	done, err := editTree(ctx, t, "delete files", nil, func(ed *edit) (s step, _ loci.ID, err error) {
+		dir, err := ed.entry(path)
+		if err != nil || dir == nil || !dir.body.Dir {
+			return s, loci.ID{}, err
+		}
+		last, err := ed.last(path, stepEntries+1)
+		if err != nil {
+			return s, loci.ID{}, err
+		}
+		gone, fits := map[string]bool{}, 0
+		for records := 0; fits < min(len(last), stepEntries) && records < stepRecords; fits++ {
+			records += last[fits].records()
+		}
+		if s.more = fits < len(last); !s.more {
+			return s, loci.ID{}, nil
+		}
+		for _, e := range last[:fits] {
+			gone[e.path] = true
+			ed.erase(e, &s.n)
+		}
+		for path := range gone {
+			above, _ := splitPath(path)
+			if gone[above] {
+				continue
+			}
+			parent, err := ed.parent(path)
+			if err == nil {
+				err = ed.settle(parent, -1)
+			}
+			if err != nil {
+				return s, loci.ID{}, err
+			}
+		}
+		ed.put(ed.root, -1)
+		return s, loci.ID{}, nil
+	})
+	return done.n, done.more, err
+}
+
+// records is how many records an entry is made of.
+func (e *entry) records() int { return 1 + len(e.manifest.Blocks) + len(e.body.Retired) }
+
+// last lists up to limit entries below a directory, from the last one on in the order of
+// their slots: in it everything comes behind the directory that it is in.
+func (ed *edit) last(path string, limit int) (list []*entry, err error) {
+	f := ed.t.entries()
+	for _, f.Slots = range []loci.SlotRange{deeperSlots(path), childSlots(path)} {
+		if len(list) == limit {
+			return list, nil
+		}
+		page := loci.Page{Limit: limit - len(list), Order: loci.SlotDescending}
+		records, _, err := ed.t.m.Records(ed.ctx, f, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			one, err := entryOf(&records[i])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, one)
+		}
+	}
+	return list, nil
 }
 
 // delete erases a clean path. request as in [loci.Commit].

@@ -96,7 +96,7 @@ func (t *Tree) limits() Feature {
 // UTF-8. Directories come with the first file below them and stay until deleted.
 //
 // Every change is made whole or not at all, also against other processes, and one
-// that was acknowledged is never lost. An error is an [*loci.Error] with an [Errno];
+// that was acknowledged is never lost. A delete of a large directory is several changes. An error is an [*loci.Error] with an [Errno];
 // the handle's idempotency key makes one change repeatable.
 type Tree struct {
 	m         *loci.Memory // bound to the tree's own namespace

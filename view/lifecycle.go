@@ -66,6 +66,9 @@ func Lifecycle(ctx context.Context, m *loci.Memory, scope string) (s LifecycleSt
 	if err != nil {
 		return LifecycleStats{}, err
 	}
+	if s.Episodes.Unconsolidated == 0 {
+		return s, nil
+	}
 	waiting := unconsolidated(m, own, s.At)
 	oldest, _, err := m.Records(ctx, waiting, loci.Page{Limit: 1, Order: loci.OldestFirst})
 	if err != nil {
@@ -88,13 +91,35 @@ func countFacts(
 	count(&s.Superseded, closed)
 	closed.Statuses = []string{string(loci.Retracted)}
 	count(&s.Retracted, closed)
-	live := all
-	live.NotLive, live.At = false, now
-	count(&s.Fading, live)
-	live.MinConfidence = loci.ActiveConfidence
-	count(&s.Active, live)
-	s.Fading = max(0, s.Fading-s.Active) // never below 0, whatever others store between two counts
+	countOpen(s, all, now, count)
 	s.Expired = max(0, s.Total-s.Superseded-s.Retracted-s.Active-s.Fading)
+}
+
+// countOpen counts the facts that are active or fading: by the states that are written
+// down, which stores keep counts of, with what has changed since and is not written down
+// yet. That is little, and found by when it was due.
+func countOpen(s *FactStats, all loci.Filter, now time.Time, count func(*int64, loci.Filter)) {
+	noted := func(state loci.Validity) (stays, changed int64) {
+		var ended int64
+		f := all
+		f.Statuses = []string{string(state)}
+		count(&stays, f)
+		f.At, f.Expired = now, true
+		count(&ended, f)
+		f.Expired, f.Due = false, now
+		count(&changed, f)
+		return stays - ended - changed, changed
+	}
+	var since int64
+	active, changed := noted(loci.Active)
+	fading, _ := noted(loci.Fading)
+	if changed > 0 {
+		f := all
+		f.Statuses, f.At, f.Due, f.NotLive = []string{string(loci.Active)}, now, now, false
+		count(&since, f)
+	}
+	// Never below 0, whatever others store between two counts.
+	s.Active, s.Fading = max(0, active), max(0, fading+since)
 }
 
 func countRules(
@@ -123,9 +148,13 @@ func countEpisodes(
 	f := reach(m, time.Time{}, loci.KindEpisode)
 	f.Scopes, f.NotLive = butlers, true
 	count(&s.Total, f)
-	count(&s.Unconsolidated, unconsolidated(m, butlers, now))
 	f.At, f.Expired = now, true
 	count(&s.Expired, f)
+	waiting, past := unconsolidated(m, butlers, time.Time{}), int64(0)
+	count(&s.Unconsolidated, waiting)
+	waiting.At, waiting.Expired = now, true
+	count(&past, waiting)
+	s.Unconsolidated = max(0, s.Unconsolidated-past)
 }
 
 // unconsolidated is the filter for episodes that wait for their digestion.

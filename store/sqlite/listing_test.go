@@ -173,3 +173,30 @@ func TestCheckCountsAgain(t *testing.T) {
 		}
 	}
 }
+
+// What is past is found by when it was, and vectors are not read to be counted.
+func TestCountsReadLittle(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	save(t, openFile(t, path), "walrus")
+	db, err := openDB(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	now := time.UnixMilli(1_700_000_000_000)
+	within := []loci.Namespace{{"u"}}
+	for index, f := range map[string]loci.Filter{
+		"record_due":    {Within: within, Kinds: []loci.Kind{"fact"}, Statuses: []string{"active"}, At: now, Due: now, NotLive: true},
+		"record_expiry": {Within: within, Kinds: []loci.Kind{"fact"}, Statuses: []string{"active"}, At: now, Expired: true},
+	} {
+		c, _ := where(&f)
+		query := "SELECT count(*) FROM record r WHERE " + c.String()
+		if got := plan(t, db, query, c.args...); !strings.Contains(got, "USING INDEX "+index) {
+			t.Errorf("%s is counted by\n%s", index, got)
+		}
+	}
+	if got := plan(t, db, countedSpaces); strings.Contains(got, "SCAN v") || strings.Contains(got, "SCAN r") {
+		t.Errorf("spaces are counted by\n%s", got)
+	}
+}

@@ -2,42 +2,57 @@ package sqlite
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/loci-memory/loci"
 )
 
-// A quick search loads a small namespace and passes over a large one, unless another
-// search has loaded it.
-func TestQuickSearchLoadsLittle(t *testing.T) {
+// A quick search finds the same in a process that has searched nothing yet as in any other,
+// except in a namespace that is too large for it, or for the index.
+func TestQuickSearchDoesNotDependOnThePast(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "x.db")
-	s := openFile(t, path)
-	where := func(label string) loci.Filter { return loci.Filter{Within: []loci.Namespace{{label}}, Exact: true} }
-	for label, n := range map[string]int{"small": loci.QuickRecords, "large": loci.QuickRecords + 1} {
-		fill(t, s, label, n)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = openFile(t, path)
-	hits := func(label string, quick bool) int {
+	path := filled(t)
+	hits := func(s *Store, label string, quick bool) int {
 		t.Helper()
-		hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus", Quick: quick}, where(label), 10)
+		where := loci.Filter{Within: []loci.Namespace{{label}}, Exact: true}
+		hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus", Quick: quick}, where, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(hits)
 	}
-	for _, c := range []struct {
-		label string
-		quick bool
-		want  int
-	}{{"small", true, 1}, {"large", true, 0}, {"large", true, 0}, {"large", false, 1}, {"large", true, 1}} {
-		if got := hits(c.label, c.quick); got != c.want {
-			t.Errorf("%s, quick %v: %d hits; want %d", c.label, c.quick, got, c.want)
+	s := openFile(t, path)
+	for range 2 {
+		if n := hits(s, "large", true); n != 1 {
+			t.Errorf("%d hits in a namespace of %d records; want 1", n, several)
 		}
+	}
+
+	narrow, err := Open(path, &Options{IndexMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = narrow.Close() })
+	if n := hits(narrow, "large", true); n != 0 || hits(narrow, "small", true) != 1 {
+		t.Errorf("%d hits where the index has no room; want 0, and 1 beside it", n)
+	}
+
+	// A namespace that the kept counts say is too large.
+	exec1(t, path, fmt.Sprint("UPDATE tally SET searched = ", loci.QuickRecords+1, " WHERE records > 1000"))
+	s = openFile(t, path)
+	for range 2 {
+		if n := hits(s, "large", true); n != 0 {
+			t.Errorf("%d hits in a namespace of more than %d records; want 0", n, loci.QuickRecords)
+		}
+	}
+	exec1(t, path, "UPDATE tally SET searched = records")
+	c := note("something else")
+	c.Put[0].Record.Namespace, c.Events[0].Namespace = loci.Namespace{"small"}, loci.Namespace{"small"}
+	if err := s.Apply(t.Context(), testTenant, c); err != nil {
+		t.Fatal(err)
+	}
+	if n := hits(s, "large", true); n != 1 {
+		t.Errorf("%d hits in a namespace that is small enough again; want 1", n)
 	}
 }
 

@@ -83,8 +83,8 @@ func firstMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMill
 // and attributes remain to be checked in Go.
 func where(f *loci.Filter) (c conditions, exact bool) {
 	namespace := "r.namespace"
-	if len(f.IDs) > 0 {
-		namespace = "+r.namespace" // ids find records at once: no index on places instead
+	if len(f.IDs) > 0 || f.Expired || !f.Due.IsZero() {
+		namespace = "+r.namespace" // ids and what is past find few records: no index on places instead
 	}
 	c.within(namespace, f.Within, f.Exact)
 	exact = c.selecting(f)

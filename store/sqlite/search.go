@@ -25,7 +25,7 @@ type searchIndex struct {
 	number map[string]int64            // key → namespace number
 	last   int64                       // the highest shard number known
 	named  int64                       // the count of names as of which that holds
-	large  map[index.Key]bool          // too large for a quick search to load
+	large  map[index.Key]int64         // too large for a quick search, at a state of the file
 	used   map[index.Key]*atomic.Int64 // the shards that are loaded, with when they were searched last
 
 	budget    *budget
@@ -98,6 +98,9 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		if err == nil {
 			err = need.wait(ctx)
 		}
+		if p.Quick && errors.Is(err, loci.ErrTooLarge) {
+			return nil, nil
+		}
 		if err != nil && !errors.Is(err, errAgain) {
 			return nil, err
 		}
@@ -126,7 +129,7 @@ func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
 	for _, key := range x.known.Covered(filter) {
 		at := x.used[key]
 		if at == nil {
-			if p.Quick && x.large[key] {
+			if large, known := x.large[key]; p.Quick && known && large == x.seq {
 				continue
 			}
 			return false
@@ -278,20 +281,23 @@ func (f *file) advance(ctx context.Context, tx *sql.Tx, space loci.Space) (err e
 	return nil
 }
 
-// quick leaves out the shards that would take long to load.
+// quick leaves out the shards that are too large for a quick search, by the kept counts.
+// Whether one is does not depend on what this process has searched.
 func (x *searchIndex) quick(ctx context.Context, tx *sql.Tx, keys []index.Key) (out []index.Key, err error) {
 	for _, key := range keys {
-		if !x.index.HasShard(key) && !x.large[key] {
-			var records int // the index of the table answers that alone
-			if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM record WHERE namespace = ? AND kind = ? AND live AND passage_count > 0 LIMIT ?)",
-				x.number[key.Namespace], string(key.Kind), loci.QuickRecords+1).Scan(&records); err != nil {
+		if !x.index.HasShard(key) {
+			const searched = "SELECT coalesce(sum(searched), 0) FROM tally WHERE namespace = ? AND kind = ?"
+			var records int64
+			at := []any{x.number[key.Namespace], string(key.Kind)}
+			if err := tx.QueryRowContext(ctx, searched, at...).Scan(&records); err != nil {
 				return nil, err
 			}
-			x.large[key] = records > loci.QuickRecords
+			if delete(x.large, key); records > loci.QuickRecords {
+				x.large[key] = x.seq
+				continue
+			}
 		}
-		if x.index.HasShard(key) || !x.large[key] {
-			out = append(out, key)
-		}
+		out = append(out, key)
 	}
 	return out, nil
 }
@@ -300,7 +306,7 @@ func (x *searchIndex) quick(ctx context.Context, tx *sql.Tx, keys []index.Key) (
 func (x *searchIndex) reset(space loci.Space) {
 	x.index, x.seq = index.New(space), 0
 	x.known, x.names, x.number, x.last = index.Keys{}, map[int64]string{}, map[string]int64{}, 0
-	x.large, x.used = map[index.Key]bool{}, map[index.Key]*atomic.Int64{}
+	x.large, x.used = map[index.Key]int64{}, map[index.Key]*atomic.Int64{}
 	x.loading.forget(x)
 }
 

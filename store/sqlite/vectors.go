@@ -135,6 +135,15 @@ func (s *Store) Unembedded(
 	return out, f.translate("list records without vectors", err)
 }
 
+// countedSpaces is the query for the records that have vectors, by space: from the kept
+// counts, and one by one of those that are no longer live.
+const countedSpaces = `SELECT p.model, p.dims, sum(u.records) FROM (
+	SELECT space, embedded AS records FROM tally_vector
+	UNION ALL SELECT v.space, 1 FROM (SELECT DISTINCT namespace, kind FROM tally WHERE NOT live) t
+		CROSS JOIN record r INDEXED BY record_list ON r.namespace = t.namespace AND r.kind = t.kind AND r.live = 0
+		CROSS JOIN vector v ON v.record = r.n
+	) u JOIN space p ON p.n = u.space GROUP BY p.n HAVING sum(u.records) > 0`
+
 // Spaces implements [loci.VectorStore].
 func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (map[loci.Space]int64, error) {
 	f, err := s.acquire(ctx, t)
@@ -143,8 +152,7 @@ func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (map[loci.Space]int64
 	}
 	defer s.release(f)
 	spaces := map[loci.Space]int64{}
-	const query = "SELECT p.model, p.dims, count(*) FROM vector v JOIN space p ON p.n = v.space GROUP BY p.n"
-	err = f.readRows(ctx, query, nil, func(rows *sql.Rows) (bool, error) {
+	err = f.readRows(ctx, countedSpaces, nil, func(rows *sql.Rows) (bool, error) {
 		var space loci.Space
 		var n int64
 		err := rows.Scan(&space.Model, &space.Dims, &n)

@@ -7,6 +7,16 @@ import (
 )
 
 var generationCases = []testCase{
+	{"spaces count the vectors of what is no longer live, too", func(b *bench) {
+		b.apply(changeOf(embedded(record(1, "walrus"), 0.9), embedded(record(2, "harbour"), 0.5)))
+		gone := record(1, "walrus")
+		gone.Version, gone.Live = 2, false
+		b.apply(changeOf(loci.Put{Record: gone, SameText: true}))
+		b.wantSpaces(map[loci.Space]int64{spaceA: 2})
+		erase := []loci.Erase{{ID: id(1), Version: 2}}
+		b.apply(loci.Change{Erase: erase, Events: []loci.Event{event(loci.EventErased, gone)}})
+		b.wantSpaces(map[loci.Space]int64{spaceA: 1})
+	}},
 	{"the first vectors choose the active space", func(b *bench) {
 		b.wantActive(loci.Space{})
 		b.put(record(1, "walrus"))

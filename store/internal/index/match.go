@@ -22,9 +22,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
 	s := search{filter: &f, load: load}
-	for _, key := range x.keys.Covered(&f) {
-		s.shards = append(s.shards, scoring{x.shards[key], scratches.Get().(*scratch)})
-	}
+	s.choose(x, &p)
 	defer func() {
 		for _, sh := range s.shards {
 			sh.release()
@@ -84,6 +82,15 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	return out, nil
+}
+
+// choose takes the shards that the filter covers; a quick search passes over large ones.
+func (s *search) choose(x *Index, p *loci.Probe) {
+	for _, key := range x.keys.Covered(s.filter) {
+		if !p.Quick || len(x.shards[key].byID) <= loci.QuickRecords {
+			s.shards = append(s.shards, scoring{x.shards[key], scratches.Get().(*scratch)})
+		}
+	}
 }
 
 // place is an entry of a shard.

@@ -1,0 +1,145 @@
+// Package growth holds what a call costs in a store of a size, so that no change makes it
+// cost more unnoticed.
+package growth
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/bench"
+)
+
+var update = flag.Bool("update", false, "record what calls cost now")
+
+// margin is how much more than what is recorded, or than its goal, a call may take.
+const margin = 0.2
+
+// A row is what a call took when it was recorded. Instructions are 0 where they could not
+// be counted; allocations are compared then, and the goal is not.
+type row struct {
+	Instructions float64 `json:"instructions"`
+	Allocs       float64 `json:"allocs"`
+	Goal         float64 `json:"goal"` // of instructions; 0: none
+}
+
+// table is floors.json.
+type table struct {
+	Size int            `json:"size"` // notes in the store
+	Rows map[string]row `json:"rows"`
+}
+
+// What takes its time by the machine rather than by the store, or too long for a test, is
+// left to loci bench growth.
+var measured = []string{
+	"first page", "empty search", "as_of", "every kind", "episodes", "rules", "events", "stats", "get by id",
+	"first search", "hybrid search", "keyword search", "a tag that few have", "a context", "save",
+	"append", "list a directory", "delete of",
+}
+
+// No call costs a fifth more than what is recorded, nor than its goal. After a change that
+// is meant, go test ./tests/growth -update records again; say why in the commit.
+func TestCallsCostWhatTheyDid(t *testing.T) {
+	recorded := table{Size: 10_000}
+	if !*update {
+		recorded = read(t)
+	}
+	now := map[string]row{}
+	opts := bench.GrowthOptions{
+		Sizes: []int{recorded.Size}, Time: 150 * time.Millisecond, Only: measured, Dir: t.TempDir(),
+	}
+	err := bench.RunGrowth(t.Context(), opts, func(g bench.Growth) {
+		now[g.Name] = row{Instructions: math.Round(g.Instructions), Allocs: math.Round(g.Allocs), Goal: g.Goal}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		write(t, table{recorded.Size, now})
+		return
+	}
+	for _, fault := range faults(recorded.Rows, now) {
+		t.Error(fault)
+	}
+}
+
+// faults compares what calls cost with what is recorded.
+func faults(recorded, now map[string]row) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(recorded)) {
+		was, is := recorded[name], now[name]
+		if is.Allocs == 0 {
+			out = append(out, name+" was not measured")
+			continue
+		}
+		what, before, after := "allocations", was.Allocs, is.Allocs
+		if was.Instructions > 0 && is.Instructions > 0 {
+			what, before, after = "instructions", was.Instructions, is.Instructions
+			// What was beyond its goal when it was recorded must not grow; that is all.
+			if was.Goal > 0 && was.Instructions <= was.Goal && after > was.Goal*(1+margin) {
+				out = append(out, fmt.Sprintf("%s takes %.0f instructions; its goal is %.0f", name, after, was.Goal))
+			}
+		}
+		if after > before*(1+margin) {
+			out = append(out, fmt.Sprintf("%s takes %.0f %s; it took %.0f", name, after, what, before))
+		}
+	}
+	for name := range now {
+		if _, known := recorded[name]; !known {
+			out = append(out, name+" is not recorded")
+		}
+	}
+	return out
+}
+
+// The comparison notices what grows, what misses its goal and what is missing.
+func TestFaultsAreNoticed(t *testing.T) {
+	t.Parallel()
+	recorded := map[string]row{"call": {Instructions: 900, Allocs: 100, Goal: 1000}}
+	for _, c := range []struct {
+		now  map[string]row
+		want int
+	}{
+		{map[string]row{"call": {Instructions: 1070, Allocs: 500}}, 0},
+		{map[string]row{"call": {Instructions: 1090, Allocs: 100}}, 1},
+		{map[string]row{"call": {Instructions: 1300, Allocs: 100}}, 2},
+		{map[string]row{"call": {Allocs: 119}}, 0},
+		{map[string]row{"call": {Allocs: 121}}, 1},
+		{map[string]row{}, 1},
+		{map[string]row{"call": {Allocs: 100}, "another": {Allocs: 1}}, 1},
+	} {
+		if got := faults(recorded, c.now); len(got) != c.want {
+			t.Errorf("%v: %q; want %d", c.now, got, c.want)
+		}
+	}
+}
+
+const file = "floors.json"
+
+func read(t *testing.T) (out table) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func write(t *testing.T, now table) {
+	t.Helper()
+	data, err := json.MarshalIndent(now, "", "\t")
+	if err == nil {
+		err = os.WriteFile(file, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,166 @@
+package tree_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/tree"
+)
+
+// stepped is a store that counts changes that erase and the records of the largest one,
+// and stops after some of them.
+type stepped struct {
+	loci.Store
+	steps, largest int
+	stop           int // after so many; 0: never
+}
+
+var errStopped = errors.New("the process ended")
+
+func (s *stepped) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	if len(c.Erase) > 0 {
+		if s.steps++; s.stop > 0 && s.steps > s.stop {
+			return errStopped
+		}
+		s.largest = max(s.largest, len(c.Erase))
+	}
+	return s.Store.Apply(ctx, t, c)
+}
+
+// wide fills a tree with directories of files, one of them nested, and one file beside.
+func wide(t *testing.T, files *tree.Tree) {
+	t.Helper()
+	all := []tree.FileContent{{Path: "/beside.md", Content: "stays"}}
+	for i := range 1000 {
+		path := fmt.Sprintf("/many/%d/%04d.md", i%3, i)
+		if i%2 == 0 { // more than a step takes
+			path = fmt.Sprintf("/many/1/deep/%d/%04d.md", i%5, i)
+		}
+		all = append(all, tree.FileContent{Path: path, Content: "x"})
+	}
+	if _, err := files.WriteAll(t.Context(), all, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkWhole compares what a tree says of itself with what is in it.
+func checkWhole(t *testing.T, files *tree.Tree) (left tree.Counts) {
+	t.Helper()
+	err := files.Walk(t.Context(), "/", func(info tree.FileInfo) bool {
+		if info.Dir {
+			left.Dirs++
+		} else {
+			left.Files++
+		}
+		if above, err := files.Stat(t.Context(), info.Path[:max(1, len(info.Path)-len(info.Name)-1)]); err != nil || !above.Dir {
+			t.Errorf("%s is in no directory: %v", info.Path, err)
+		}
+		return true
+	})
+	counts, bytes, totalsErr := files.Totals(t.Context())
+	if err = errors.Join(err, totalsErr); err != nil {
+		t.Fatal(err)
+	}
+	if counts != left {
+		t.Errorf("the tree says %+v and holds %+v, %d bytes", counts, left, bytes)
+	}
+	return left
+}
+
+// A large directory is deleted in steps of bounded size. Stopped at any of them the tree
+// is whole, and the delete goes on when it is asked for again.
+func TestLargeDirectoryIsDeletedInSteps(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		store := &stepped{Store: s}
+		files := newTree(t, locitest.NewEngine(t, store, locitest.Quiet(locitest.NewClock())), "")
+		wide(t, files)
+		full := checkWhole(t, files)
+		gone := tree.Counts{}
+		for stop := 1; stop <= 2; stop++ {
+			store.stop, store.steps = 1, 0
+			n, err := files.Delete(t.Context(), "/many")
+			if !errors.Is(err, errStopped) {
+				t.Fatalf("the delete was not stopped: %+v, %v", n, err)
+			}
+			gone.Files, gone.Dirs = gone.Files+n.Files, gone.Dirs+n.Dirs
+			left := checkWhole(t, files)
+			if left.Files+gone.Files != full.Files || left.Dirs+gone.Dirs != full.Dirs || n.Files == 0 {
+				t.Errorf("after %+v of %+v, %+v is left", gone, full, left)
+			}
+		}
+		store.stop = 0
+		rest, err := files.Delete(t.Context(), "/many")
+		if err != nil || rest.Files+gone.Files != 1000 || rest.Dirs+gone.Dirs != full.Dirs {
+			t.Errorf("the rest was %+v, after %+v of %+v: %v", rest, gone, full, err)
+		}
+		if left := checkWhole(t, files); left != (tree.Counts{Files: 1}) {
+			t.Errorf("%+v is left", left)
+		}
+		if store.largest > 1500 {
+			t.Errorf("a step erased %d records", store.largest)
+		}
+	})
+}
+
+// With an idempotency key a delete is one change: asked for again, it does not touch what
+// has come in between.
+func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock()))
+		files := newTree(t, e, "")
+		wide(t, files)
+		once := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"),
+			Namespace: loci.Namespace{"user", "ann"}, Actor: "a", IdempotencyKey: "once"})
+		keyed, err := tree.Of(once, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := keyed.Delete(t.Context(), "/many")
+		if err != nil || first.Files != 1000 {
+			t.Fatal(first, err)
+		}
+		wide(t, files)
+		again, err := keyed.Delete(t.Context(), "/many")
+		if err != nil || again != first {
+			t.Errorf("repeated: %+v, %v; want %+v", again, err, first)
+		}
+		if left := checkWhole(t, files); left.Files != 1001 {
+			t.Errorf("%+v is left of what came in between", left)
+		}
+	})
+}
+
+// What a step erases makes room in its directory.
+func TestStepsMakeRoomInTheDirectory(t *testing.T) {
+	store := &stepped{Store: locitest.OpenMemory()}
+	files := newTree(t, locitest.NewEngine(t, store, loci.Options{
+		Features: []loci.Feature{tree.Feature{MaxDirEntries: 600}},
+	}), "")
+	fill := func(name string, n int) error {
+		var all []tree.FileContent
+		for i := range n {
+			all = append(all, tree.FileContent{Path: fmt.Sprintf("/flat/%s%d", name, i), Content: "x"})
+		}
+		_, err := files.WriteAll(t.Context(), all, nil)
+		return err
+	}
+	if err := fill("old", 600); err != nil {
+		t.Fatal(err)
+	}
+	store.stop = 1
+	n, err := files.Delete(t.Context(), "/flat")
+	if !errors.Is(err, errStopped) {
+		t.Fatal(n, err)
+	}
+	store.stop = 0
+	if err := fill("new", int(n.Files)); err != nil || n.Files == 0 {
+		t.Errorf("%d files in the place of those that are gone: %v", n.Files, err)
+	}
+	if err := fill("more", 1); err == nil {
+		t.Error("the directory has more files than it may")
+	}
+}
