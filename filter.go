@@ -32,6 +32,7 @@ type Filter struct {
 	At      time.Time // leave out what has expired by then; zero: nothing has
 	Expired bool      // only what has expired by At
 	NotLive bool      // also records that are no longer live, or have left the live set by decay at At
+	Gone    bool      // with NotLive: only records that are no longer live
 
 	MinConfidence float64   // effective confidence at At of at least so much; 0: any
 	Due           time.Time // only those with a transition due by then; zero: all
@@ -53,7 +54,7 @@ func (f *Filter) SelectsHeader(r *Record) bool {
 // selectsMoment asks what depends on the time: whether a record is live, expired, sure
 // enough, due.
 func (f *Filter) selectsMoment(r *Record) bool {
-	if !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) {
+	if !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) || f.Gone && r.Live {
 		return false
 	}
 	if !f.At.IsZero() && r.Expired(f.At) != f.Expired {

@@ -53,6 +53,8 @@ type PutOptions struct {
 
 	TTL time.Duration // expire this long after the last write or refreshing read; 0: never
 
+	Reserved bool // also below "langgraph", as a batch of LangGraph's own store may
+
 	// CreatedAt is when a new item was made, 1900 to a day from now; zero: now. An item
 	// that is there keeps its own.
 	CreatedAt time.Time
@@ -76,9 +78,6 @@ func (it *Handle) place(n loci.Namespace) error {
 		if strings.Contains(label, ".") {
 			return loci.Errorf(loci.Invalid, "namespace label %q must not contain a period", label)
 		}
-	}
-	if len(chosen) > 0 && chosen[0] == "langgraph" {
-		return loci.Errorf(loci.Invalid, "the first namespace label must not be \"langgraph\"")
 	}
 	return nil
 }
@@ -135,6 +134,9 @@ func (it *Handle) Put(
 	}
 	if err := it.place(n); err != nil {
 		return err
+	}
+	if chosen := n[len(it.m.Namespace()):]; !opts.Reserved && len(chosen) > 0 && chosen[0] == "langgraph" {
+		return loci.Errorf(loci.Invalid, "the first namespace label must not be \"langgraph\"")
 	}
 	draft, err := it.draft(n, key, value, opts)
 	if err != nil {

@@ -383,6 +383,14 @@ func TestItemsBelowTheHandle(t *testing.T) {
 	for _, rest := range [][]string{{"a.b"}, {"docs", "a.b"}, {"langgraph"}} {
 		locitest.WantCode(t, item.Of(m).Put(t.Context(), own.Child(rest...), "k", json.RawMessage(`{}`), nil), loci.Invalid)
 	}
+	reserved := own.Child("langgraph", "x") // as a batch of LangGraph's own store puts, and anybody reads
+	locitest.PutItem(t, m, reserved, "k", `{"a":1}`, &item.PutOptions{Reserved: true})
+	if _, err := item.Of(m).Get(t.Context(), reserved, "k", true); err != nil {
+		t.Error(err)
+	}
+	if err := item.Of(m).Delete(t.Context(), reserved, "k"); err != nil {
+		t.Error(err)
+	}
 	for name, c := range map[string]struct {
 		q    item.NamespaceQuery
 		want string

@@ -164,7 +164,7 @@ func (a *API) operate(ctx context.Context, c *caller, o operation, out *outcome)
 	}
 	switch o.op {
 	case "put":
-		return part(c, o, loci.ScopeWrite, func(in *putOperation) error { return put(ctx, m, &in.PutItem) })
+		return part(c, o, loci.ScopeWrite, func(in *putOperation) error { return put(ctx, m, &in.PutItem, true) })
 	case "delete":
 		return part(c, o, loci.ScopeDelete, func(in *deleteOperation) error { return remove(ctx, m, &in.DeleteItem) })
 	case "get":

@@ -88,7 +88,7 @@ func (a *API) itemRoutes() {
 	route(a, endpoint{method: http.MethodPut, path: "/v1/items", id: "put_item", summary: "Store an item", scope: loci.ScopeWrite,
 		writes: true, value: true, status: http.StatusNoContent},
 		func(ctx context.Context, c *caller, in *struct{ Body PutItem }) (*struct{}, error) {
-			return within(a, c, func(m *loci.Memory) (*struct{}, error) { return nil, put(ctx, m, &in.Body) })
+			return within(a, c, func(m *loci.Memory) (*struct{}, error) { return nil, put(ctx, m, &in.Body, false) })
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/items/get", id: "get_item", summary: "Read an item", scope: loci.ScopeRead},
 		func(ctx context.Context, c *caller, in *struct{ Body GetItem }) (*itemOutput, error) {
@@ -129,7 +129,7 @@ func within[O any](a *API, c *caller, do func(*loci.Memory) (*O, error)) (*O, er
 	return do(m)
 }
 
-func put(ctx context.Context, m *loci.Memory, in *PutItem) error {
+func put(ctx context.Context, m *loci.Memory, in *PutItem, reserved bool) error {
 	if len(in.Namespace) == 0 {
 		return loci.Errorf(loci.Invalid, "namespace must not be empty")
 	}
@@ -148,6 +148,7 @@ func put(ctx context.Context, m *loci.Memory, in *PutItem) error {
 		}
 		opts.TTL = max(time.Duration(*in.TTL*float64(time.Minute)), time.Millisecond)
 	}
+	opts.Reserved = reserved
 	return item.Of(m).Put(ctx, below(m, in.Namespace), in.Key, in.Value, opts)
 }
 

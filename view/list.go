@@ -46,7 +46,7 @@ func (q *Query) check(m *loci.Memory) (s selection, err error) {
 	}
 	for _, k := range s.shapes {
 		asked := slices.Contains(s.names, k.name) || k.kind == loci.KindFact && slices.Contains(s.names, KindNote)
-		if asked || len(s.names) == 0 && !k.part {
+		if (asked || len(s.names) == 0 && !k.part) && slices.ContainsFunc(s.states, k.reaches) {
 			s.filter.Kinds = append(s.filter.Kinds, k.kind)
 			s.filter.NotLive = s.filter.NotLive || !k.memory // what is live is the feature's to say
 		}
@@ -54,10 +54,34 @@ func (q *Query) check(m *loci.Memory) (s selection, err error) {
 	for _, state := range s.states {
 		s.filter.NotLive = s.filter.NotLive || !slices.Contains(Current, state)
 	}
-	if len(s.states) == 1 && s.states[0] == Superseded { // only facts are, and few of them
-		s.filter.Statuses = []string{string(loci.Superseded)}
+	s.filter.Gone = !slices.ContainsFunc(s.states, func(state State) bool {
+		return state != Superseded && state != Forgotten
+	})
+	if len(s.states) == 1 {
+		s.filter.Statuses = statuses[s.states[0]]
 	}
 	return s, nil
+}
+
+// statuses are those of the records in a state, where they say it alone.
+var statuses = map[State][]string{
+	Superseded: {string(loci.Superseded)},
+	Waiting:    {string(loci.Pending), string(loci.Failed)},
+}
+
+// reaches reports whether a memory of a kind may be in a state.
+func (k *shape) reaches(state State) bool {
+	switch state {
+	case Superseded:
+		return k.kind == loci.KindFact
+	case Fading:
+		return k.kind == loci.KindFact || k.kind == loci.KindRule
+	case Waiting:
+		return k.kind == loci.KindEpisode
+	case Forgotten:
+		return k.memory
+	}
+	return true
 }
 
 func checkNames(m *loci.Memory, kinds []loci.Kind, states []State) error {
@@ -101,7 +125,7 @@ func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries
 		return believed(ctx, m, q, page)
 	}
 	s, err := q.check(m)
-	if err != nil {
+	if err != nil || len(s.filter.Kinds) == 0 { // of no kind is any in these states
 		return nil, "", err
 	}
 	return gather(ctx, m, s.filter, page, func(r *loci.Record) (Entry, bool, error) {

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -288,4 +289,57 @@ func TestADeletionCanBeRepeated(t *testing.T) {
 			}
 		}
 	}
+}
+
+// counting is a store that counts the records that lists read.
+type counting struct {
+	loci.Store
+	read int
+}
+
+func (c *counting) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, page loci.Page,
+) (records []loci.Record, next string, err error) {
+	records, next, err = c.Store.Records(ctx, t, f, page)
+	c.read += len(records)
+	return records, next, err
+}
+
+// TestListsByStateReadWhatTheyShow: what is gone or waits is found without reading past what
+// holds, however much of that there is.
+func TestListsByStateReadWhatTheyShow(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		store := &counting{Store: s}
+		h := furnish(t, store)
+		if _, err := view.Supersede(t.Context(), h.m, h.ids["fact"], loci.NewFact{Content: "green"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := view.Forget(t.Context(), h.m, h.ids["note"]); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 100 {
+			locitest.Save(t, h.m, fmt.Sprintf("Thing %d holds.", n))
+		}
+		for _, c := range []struct {
+			q    view2
+			want []loci.Kind
+			most int
+		}{
+			{view2{states: []view.State{view.Superseded}}, []loci.Kind{"fact"}, 1},
+			{view2{states: []view.State{view.Forgotten}}, []loci.Kind{"note"}, 2},
+			{view2{states: []view.State{view.Forgotten, view.Superseded}}, []loci.Kind{"fact", "note"}, 2},
+			{view2{states: []view.State{view.Waiting}}, []loci.Kind{"episode"}, 1},
+			{view2{kinds: []loci.Kind{"file", "rule"}, states: []view.State{view.Superseded, view.Waiting}}, nil, 0},
+			{view2{kinds: []loci.Kind{"rule"}, states: []view.State{view.Fading}}, nil, 1},
+		} {
+			store.read = 0
+			var got []loci.Kind
+			for _, e := range h.list(t, c.q) {
+				got = append(got, e.Kind)
+			}
+			if !slices.Equal(got, c.want) || store.read > c.most {
+				t.Errorf("%v: %v after reading %d records; want %v after %d", c.q, got, store.read, c.want, c.most)
+			}
+		}
+	})
 }

@@ -132,6 +132,9 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 			c.add("(r.ends_at IS NULL OR r.ends_at > ?)", f.At.UnixMilli())
 		}
 	}
+	if f.Gone {
+		c.add("NOT r.live")
+	}
 	if f.MinConfidence > 0 {
 		// What has no curve counts as 1.0.
 		c.add("CASE WHEN r.confidence IS NULL THEN 1.0 ELSE "+confidenceFunction+"(r.confidence, r.decay_rate, ? - r.decay_from) END >= ?", f.At.UnixMilli(), f.MinConfidence)

@@ -62,6 +62,9 @@ func merged(
 	if f.NotLive {
 		lives = []int{0, 1} // also where there is none: one may pass from the one to the other
 	}
+	if f.Gone {
+		lives = []int{0}
+	}
 	var arms []string
 	by := "7 DESC, 1" // created_at and id
 	if order == loci.OldestFirst {
@@ -99,6 +102,9 @@ func keptCount(filter *loci.Filter) (query string, args []any) {
 	among[string](&c, "t.status", filter.Statuses)
 	if !filter.NotLive {
 		c.add("t.live")
+	}
+	if filter.Gone {
+		c.add("NOT t.live")
 	}
 	query = `SELECT coalesce(sum(t.records), 0), coalesce(sum(t.records * t.live), 0), coalesce(sum(t.passages), 0),
 		coalesce(sum(t.bytes), 0), coalesce(sum(t.searched), 0) FROM tally t WHERE ` + c.String()

@@ -265,6 +265,7 @@ func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 		}
 	}
 	f.NotLive = round < alone && round%2 == 0 || round >= alone && r.IntN(2) == 0
+	f.Gone = r.IntN(4) == 0
 	return f
 }
 

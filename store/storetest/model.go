@@ -296,7 +296,7 @@ func (m *machine) look(t *rapid.T) {
 	f := loci.Filter{
 		Within:  rapid.SliceOfN(rapid.SampledFrom(modelPlaces), 1, 2).Draw(t, "within"),
 		Exact:   rapid.Bool().Draw(t, "exact"),
-		NotLive: rapid.Bool().Draw(t, "not live"), Space: modelSpaces.Draw(t, "space"),
+		NotLive: rapid.Bool().Draw(t, "not live"), Gone: rapid.IntRange(0, 3).Draw(t, "gone") == 0, Space: modelSpaces.Draw(t, "space"),
 	}
 	if rapid.Bool().Draw(t, "at") {
 		f.At, f.Expired = now, rapid.IntRange(0, 3).Draw(t, "expired") == 0

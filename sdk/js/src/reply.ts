@@ -134,7 +134,7 @@ export const shapes = {
   places: { namespaces: [place], outside: [place], "next_cursor?": "string" },
   stats: { counts: "object", total: "number", states: "object" },
   exported: { lines: ["string"], left_out: "number" },
-  imported: { format: "string", created: "number", existing: "number", conflicts: "number" },
+  importReport: { format: "string", created: "number", existing: "number", conflicts: "number" },
   sessions: { sessions: [session], "next_cursor?": "string" },
   cleared: { sessions: "number", messages: "number" },
   appended: { session_id: "string", first_seq: "number", last_seq: "number", count: "number" },

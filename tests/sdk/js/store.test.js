@@ -29,7 +29,15 @@ it("puts, gets, overwrites and deletes", async () => {
   await store.delete(["docs"], "a");
 });
 
-it.each([[[]], [[""]], [["a.b"]], [["langgraph", "x"]], [[1]]])("refuses the namespace %j", async (namespace) => {
+it("puts in a batch where put may not, as LangGraph's own stores do", async () => {
+  await expect(store.put(["langgraph", "x"], "k", { a: 1 })).rejects.toBeInstanceOf(InvalidNamespaceError);
+  await store.batch([{ namespace: ["langgraph", "x"], key: "k", value: { a: 1 } }]);
+  expect(await store.get(["langgraph", "x"], "k")).toMatchObject({ value: { a: 1 } });
+  await store.delete(["langgraph", "x"], "k");
+  expect(await store.search(["langgraph"])).toEqual([]);
+});
+
+it.each([[[]], [[""]], [["a.b"]], [[1]]])("refuses the namespace %j", async (namespace) => {
   await expect(store.put(namespace, "k", { a: 1 })).rejects.toBeInstanceOf(InvalidNamespaceError);
   await expect(store.batch([{ namespace, key: "k", value: { a: 1 } }])).rejects.toBeInstanceOf(InvalidNamespaceError);
 });

@@ -19,7 +19,6 @@ SQL = "it is about the SQL of the other store"
 PERIOD = "a key of a filter with a period is refused: this test wants a field inside an object, the store in memory a key"
 EXCUSES = {
     FILES[0]: {
-        "test_cannot_put_empty_namespace": "its batch puts below langgraph, which the server keeps for itself",
         "vector_search_with_filters": EMBEDS,
         "test_embed_with_path": EMBEDS,
     },

@@ -106,16 +106,14 @@ function isGet(op: Operation): op is GetOperation {
   return "key" in op && !("value" in op);
 }
 
-/** The rules of LangGraph, with its error; the server has them, too. */
+/** The rules of LangGraph, with its error; the server has them, too. "langgraph" may be the first label, which `put` alone refuses. */
 function checkNamespace(namespace: string[]): void {
   const wrong =
     namespace.length === 0
       ? "it is empty"
       : namespace.some((label) => typeof label !== "string" || label === "" || label.includes("."))
         ? "labels must be texts that are not empty and have no period"
-        : namespace[0] === "langgraph"
-          ? 'the first label must not be "langgraph"'
-          : undefined;
+        : undefined;
   if (wrong) throw new InvalidNamespaceError(`Invalid namespace: ${wrong}.`);
 }
 

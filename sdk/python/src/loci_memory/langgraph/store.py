@@ -114,9 +114,7 @@ def _check(op: Op) -> None:
     if isinstance(op, (GetOp, PutOp)):
         if not op.namespace:
             raise InvalidNamespaceError("Namespace cannot be empty.")
-        _labels(op.namespace)
-        if isinstance(op, PutOp) and op.namespace[0] == "langgraph":
-            raise InvalidNamespaceError(f'Root label for namespace cannot be "langgraph". Got: {tuple(op.namespace)}')
+        _labels(op.namespace)  # "langgraph" may be the first one, which `put` alone refuses
     elif isinstance(op, SearchOp):
         _labels(op.namespace_prefix)
     elif isinstance(op, ListNamespacesOp):
