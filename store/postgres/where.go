@@ -187,6 +187,9 @@ func (c *conditions) moment(f *loci.Filter) {
 			c.add("(r.ends_at IS NULL OR r.ends_at > " + c.arg(f.At.UnixMilli()) + ")")
 		}
 	}
+	if f.Gone {
+		c.add("NOT r.live")
+	}
 	if !f.Due.IsZero() {
 		c.add("r.due_at <= " + c.arg(f.Due.UnixMilli()))
 	}
