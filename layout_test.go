@@ -81,8 +81,8 @@ var mayImport = map[string][]string{
 	"store":                 {"", "store/memory", "store/postgres", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/postgres":        {"", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when"},
+	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page", "store/internal/segment"},
+	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when", "store/internal/segment"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
 	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree", "view"},
@@ -92,6 +92,9 @@ var mayImport = map[string][]string{
 	"server":                {"", "internal/problem"},
 	"bench":                 {"", "session", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
+
+	"store/internal/segment": {},
+
 	"internal/config": {
 		"",
 		"checkpoint",

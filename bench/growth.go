@@ -86,6 +86,7 @@ type grown struct {
 	ctx   context.Context
 	opts  GrowthOptions
 	size  int
+	dir   string
 	meter *meter
 	row   func(Growth)
 	notes []string
@@ -100,8 +101,7 @@ func (g *grown) run() (err error) {
 	if err := g.fill(dir); err != nil {
 		return err
 	}
-	features := []loci.Feature{session.Feature{}, tree.Feature{}}
-	if g.loaded, err = openLociWith(g.ctx, dir, loci.Options{Features: features}); err != nil {
+	if err := g.open(dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.store.Close()) }()
@@ -111,6 +111,21 @@ func (g *grown) run() (err error) {
 		}
 	}
 	return nil
+}
+
+func (g *grown) open(dir string) (err error) {
+	g.dir = dir
+	features := []loci.Feature{session.Feature{}, tree.Feature{}}
+	g.loaded, err = openLociWith(g.ctx, dir, loci.Options{Features: features})
+	return err
+}
+
+// reopen begins again, as another process.
+func (g *grown) reopen() error {
+	if err := g.store.Close(); err != nil {
+		return err
+	}
+	return g.open(g.dir)
 }
 
 // fill stores notes, and a tenth as many episodes and rules.

@@ -62,7 +62,14 @@ func (g *grown) searches() error {
 	default:
 		goal = 60e6
 	}
-	if err := g.once("first search after start", 0, search(loci.Query{})); err != nil {
+	if err := g.once("first search of a new file", 0, search(loci.Query{})); err != nil {
+		return err
+	}
+	if err := g.reopen(); err != nil {
+		return err
+	}
+	start := 220e6 // 50 ms of a core
+	if err := g.once("first search after start", start, search(loci.Query{})); err != nil {
 		return err
 	}
 	for _, c := range []struct {

@@ -27,6 +27,20 @@ func New(dims int) *Matrix {
 	return &Matrix{dims: dims}
 }
 
+// Of is a matrix of rows that lie elsewhere and that nobody changes; nothing may be
+// appended to it. Scales that are negative or not finite must not be among them.
+func Of(dims int, scales []float32, codes []int8) *Matrix {
+	m := New(dims)
+	if len(codes) != dims*len(scales) {
+		panic(fmt.Sprintf("vector: %d codes in %d rows of %d dimensions", len(codes), len(scales), dims))
+	}
+	m.scales, m.codes = slices.Clip(scales), slices.Clip(codes)
+	return m
+}
+
+// Raw returns the rows as they lie, for [Of].
+func (m *Matrix) Raw() (scales []float32, codes []int8) { return m.scales, m.codes }
+
 // Len returns the number of rows.
 func (m *Matrix) Len() int { return len(m.scales) }
 

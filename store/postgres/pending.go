@@ -11,7 +11,7 @@ import (
 
 const (
 	// changesKept is how many change numbers back the list of changes reaches; an index
-	// that is further behind is built anew.
+	// that is further behind is built again.
 	changesKept = 100_000
 
 	// trimEvery is how often the list is cut.
@@ -108,7 +108,7 @@ func (x *tx) separate(c *loci.Change) {
 	x.touch(keys...)
 }
 
-// touch begins anew where one of some keys was met before.
+// touch begins again where one of some keys was met before.
 func (x *tx) touch(keys ...string) {
 	for _, key := range keys {
 		if x.touched[key] {

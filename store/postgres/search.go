@@ -64,7 +64,7 @@ func (s *Store) Match(
 			err = x.refresh(r, &p, &filter, s.opts.IndexPassages)
 		}
 		if err != nil {
-			x.index = nil // half-loaded: the next search starts anew
+			x.index = nil // half-loaded: the next search starts again
 			x.held.Store(0)
 			return err
 		}

@@ -269,7 +269,7 @@ func (x *tx) active() (s loci.Space) {
 	return s
 }
 
-// forget begins the tenant anew, all that was of it being gone.
+// forget begins the tenant again, all that was of it being gone.
 func (x *tx) forget() {
 	x.state.name, x.state.active, x.state.head, x.state.floor = "", 0, loci.Hash{}, x.state.seq
 	x.state.nameKey = loci.NewNameKey()

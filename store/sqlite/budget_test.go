@@ -56,9 +56,9 @@ func find(t *testing.T, s *Store, tenant loci.Tenant) error {
 func TestIndexesShareABudget(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	tenants, each := spread(t, dir, 5, 500)
+	tenants, each := spread(t, dir, 5, 400)
 	if each < 100_000 {
-		t.Fatalf("an index of 500 notes takes %d bytes", each)
+		t.Fatalf("an index of 400 notes takes %d bytes", each)
 	}
 	s, err := Open(dir, &Options{IndexMemory: 3 * each})
 	if err != nil {
@@ -135,7 +135,7 @@ func TestShardsThatDoNotFitTogetherAreRefused(t *testing.T) {
 func TestAnIndexThatGrowsMakesRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	tenants, each := spread(t, dir, 2, 500)
+	tenants, each := spread(t, dir, 2, 400)
 	s, err := Open(dir, &Options{IndexMemory: 2*each + each/2})
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,7 @@ type file struct {
 	writerDone chan struct{}
 
 	search  searchIndex
+	shelf   shelf
 	scrub   scrubber
 	touched touched
 	ballast *ballast
@@ -85,6 +86,7 @@ func newFile(s *Store, t loci.Tenant) *file {
 	}
 	f.search.budget, f.loaders, f.reading = s.budget, s.loaders, s.reading
 	f.search.loading.init()
+	f.shelf.init(path, &s.opts)
 	f.scrub.init()
 	return f
 }
@@ -144,6 +146,9 @@ func (f *file) open(ctx context.Context) (err error) {
 	if unwiped { // a process ended before it had wiped what it erased
 		f.startScrub()
 	}
+	if _, err := os.Lstat(f.shelf.dir); err == nil { // or had taken it out of the index that is kept
+		f.tidyAfter(0)
+	}
 	return nil
 }
 
@@ -180,6 +185,7 @@ func (f *file) close() {
 		return
 	}
 	f.search.close()
+	f.shelf.stop()
 	f.scrub.stop()
 	close(f.closing)
 	<-f.writerDone

@@ -41,10 +41,13 @@ type load struct {
 	of    int64 // records in all
 	size  int64 // that the budget counts
 
+	shelving shelving
+
 	// Guarded by the loading.
 	waiting int  // searches
 	queued  bool // it is in the queue, or a worker has it
 	gone    bool // it is no more of use
+	stale   bool // it may have made segments of what is erased: see shedShelved
 	err     error
 	done    chan struct{}
 }
@@ -188,6 +191,7 @@ func (l *loading) end(x *searchIndex, one *load, err error) {
 func (one *load) release(x *searchIndex) {
 	x.budget.add(x, -one.size)
 	one.size, one.index = 0, nil
+	one.shelving.abandon()
 }
 
 // shed lets go of what is half loaded and nobody waits for, and returns its size.
@@ -201,6 +205,20 @@ func (l *loading) shed(x *searchIndex) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// shedShelved lets go of what is half loaded, has made segments, and nobody waits for: no
+// manifest names these yet, so that what is erased would stay in them.
+func (l *loading) shedShelved(x *searchIndex) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range l.loads {
+		if one.queued { // a worker may have it
+			one.stale = true
+		} else if one.waiting == 0 && len(one.shelving.fresh) > 0 {
+			l.end(x, one, errAgain)
+		}
+	}
 }
 
 // close ends the workers.
@@ -226,7 +244,7 @@ func (l *loading) next(x *searchIndex) (batch []*load) {
 		one.queued = false
 		if one.gone {
 			one.release(x)
-		} else if !one.begun {
+		} else if !one.begun || one.stale {
 			l.end(x, one, errAgain)
 		} // else what was read stays until the room is needed
 	}
@@ -263,9 +281,16 @@ func (f *file) loadTurn() (more bool) {
 		return false
 	}
 	first, last, whole, err := f.readParts(l.ctx, batch)
+	var shelved []shelving
 	if err == nil {
+		for _, one := range slices.Concat(last, whole) {
+			f.shelve(one)
+		}
 		last, whole = f.reserve(last), f.reserve(whole)
-		err = f.install(l.ctx, whole)
+		shelved, err = f.install(l.ctx, whole)
+	}
+	for i := range shelved {
+		f.endShelving(l.ctx, &shelved[i])
 	}
 	if err != nil {
 		l.finish(&f.search, batch, err)
@@ -331,17 +356,24 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 		one.begun, one.whole, one.after, one.read = false, false, 0, 0
 	}
 	if !one.begun {
-		one.begun, one.seq = true, now.seq
+		kept, err := f.takeShelved(ctx, tx, one, now)
+		if err != nil {
+			return err
+		}
+		if one.begun, one.whole = true, kept; !kept {
+			one.seq = now.seq
+		}
 	}
 	if !one.whole {
-		args := []any{one.namespace, string(one.key.Kind), one.after, loadRecords}
+		most := int64(min(loadRecords, f.shelf.book))
+		args := []any{one.namespace, string(one.key.Kind), one.after, most}
 		n, last, full, err := f.take(ctx, tx, one.index, inPart, loadBytes, args...)
 		if err != nil {
 			return err
 		}
 		one.read += n
 		one.after = last
-		one.whole = n < loadRecords && !full
+		one.whole = n < most && !full
 		if !one.whole && one.of == 0 {
 			const searched = "SELECT coalesce(sum(searched), 0) FROM tally WHERE namespace = ? AND kind = ?"
 			if err := tx.QueryRowContext(ctx, searched, one.namespace, string(one.key.Kind)).Scan(&one.of); err != nil {
@@ -388,21 +420,21 @@ func (f *file) reserve(loads []*load) (fit []*load) {
 }
 
 // install brings loads that are whole to the state of the index, and into it.
-func (f *file) install(ctx context.Context, whole []*load) (err error) {
+func (f *file) install(ctx context.Context, whole []*load) (shelved []shelving, err error) {
 	if len(whole) == 0 {
-		return nil
+		return nil, nil
 	}
 	x := &f.search
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, endRead(tx)) }()
 	if x.index != nil {
 		if err := f.advance(ctx, tx, x.index.Space()); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, one := range whole {
@@ -412,15 +444,16 @@ func (f *file) install(ctx context.Context, whole []*load) (err error) {
 		}
 		if one.seq < x.seq {
 			if err := f.followOne(ctx, tx, one); err != nil {
-				return err
+				return shelved, err
 			}
 		}
+		shelved, one.shelving = append(shelved, one.shelving), shelving{}
 		x.index.Adopt(one.index)
 		x.touch(one.key)
 		x.account()
 		x.loading.finish(x, []*load{one}, nil)
 	}
-	return nil
+	return shelved, nil
 }
 
 func (l *loading) isGone(one *load) bool {

@@ -50,7 +50,11 @@ func (s *Store) Match(
 		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
 	}
 	filter.NotLive = false
-	hits, err := f.match(ctx, p, filter, limit)
+	var hits []loci.Hit
+	err = f.mapping(func() (err error) {
+		hits, err = f.match(ctx, p, filter, limit)
+		return err
+	})
 	return hits, f.translate("search", err)
 }
 

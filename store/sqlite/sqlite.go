@@ -40,6 +40,8 @@ type Options struct {
 	MaxOpen     int          // files open at once; default DefaultMaxOpen
 	IndexMemory int64        // bytes that the search indexes of all files may take; default DefaultIndexMemory
 	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+
+	shelfFrom, shelfBook int // see shelf; for tests
 }
 
 // A Store is one SQLite file, or a directory with a file for every tenant.
@@ -107,11 +109,25 @@ func Open(path string, opts *Options) (*Store, error) {
 // Warnings says what the operator should know about the disk, in sentences: that the
 // reserve for deleting is missing, or that little is free. While nothing was written
 // there is nothing to delete, and no reserve.
-func (s *Store) Warnings(ctx context.Context) ([]string, error) {
-	for _, err := range s.Tenants(ctx) {
-		return s.ballast.warnings(true), err
+func (s *Store) Warnings(ctx context.Context) (found []string, err error) {
+	used := false
+	for t, err := range s.Tenants(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		used = true
+		f, err := s.acquire(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		more, err := f.shelfWarnings(ctx)
+		s.release(f)
+		if err != nil {
+			return nil, f.translate("look at the kept index", err)
+		}
+		found = append(found, more...)
 	}
-	return s.ballast.warnings(false), nil
+	return append(s.ballast.warnings(used), found...), nil
 }
 
 // acquire opens a tenant's file and keeps it open until release.
@@ -266,6 +282,9 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 	err = f.erase(ctx, func(tx *tx) error {
 		seq, err := tx.nextSeq()
 		if err != nil {
+			return err
+		}
+		if err := tx.exec("DELETE FROM meta WHERE " + manifestKeys); err != nil {
 			return err
 		}
 		for _, table := range []string{"vector", "revision", "record", "link", "event", "reply", "erased", "shard", "namespace", "space", "tally", "tally_vector"} {

@@ -16,9 +16,11 @@ import (
 // paths remembers where the store of a test keeps its data.
 var paths sync.Map // loci.Store → string
 
-func openAt(t testing.TB, path string) loci.Store {
+func openAt(t testing.TB, path string) loci.Store { return openWith(t, path, nil) }
+
+func openWith(t testing.TB, path string, o *sqlite.Options) loci.Store {
 	t.Helper()
-	s, err := sqlite.Open(path, nil)
+	s, err := sqlite.Open(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,17 +46,25 @@ func pathOf(t *testing.T, s loci.Store) string {
 	return path.(string)
 }
 
-func TestStore(t *testing.T) {
-	storetest.Run(t, storetest.Target{
-		Open: open,
+func TestStore(t *testing.T) { storetest.Run(t, target(nil)) }
+
+// A store that keeps the index of everything in files, in many small segments, is the same.
+func TestStoreWithItsIndexInFiles(t *testing.T) { storetest.Run(t, target(shelving())) }
+
+func shelving() *sqlite.Options { return new(sqlite.Options).Shelve(1, 3) }
+
+func target(o *sqlite.Options) storetest.Target {
+	open := func(t *testing.T, path string) loci.Store { return openWith(t, path, o) }
+	return storetest.Target{
+		Open: func(t *testing.T) loci.Store { return open(t, filepath.Join(t.TempDir(), "tenants")) },
 		Reopen: func(t *testing.T, s loci.Store) loci.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			return openAt(t, pathOf(t, s))
+			return open(t, pathOf(t, s))
 		},
-		Shared: func(t *testing.T, s loci.Store) loci.Store { return openAt(t, pathOf(t, s)) },
-	})
+		Shared: func(t *testing.T, s loci.Store) loci.Store { return open(t, pathOf(t, s)) },
+	}
 }
 
 // TestEqualsTheMemoryStore runs random operations on both stores: every answer,
@@ -68,6 +78,10 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 	if err := flag.Set("rapid.checks", checks); err != nil {
 		t.Fatal(err)
 	}
+	shelved := func(t *testing.T) loci.Store { return openWith(t, filepath.Join(t.TempDir(), "tenants"), shelving()) }
+	t.Run("with its index in files", func(t *testing.T) {
+		storetest.Compare(t, shelved, func(*testing.T) loci.Store { return memory.Open() })
+	})
 	storetest.Compare(t, open, func(*testing.T) loci.Store { return memory.Open() })
 }
 

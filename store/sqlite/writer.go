@@ -294,6 +294,7 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	}
 	if t.erased {
 		f.startScrub() // before anybody is told, so that who waits for the wiping finds it under way
+		f.startTidy()
 	}
 	return outcome, nil
 }

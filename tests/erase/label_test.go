@@ -144,7 +144,7 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 				t.Fatal(way, err)
 			}
 		}
-		if found := scan(t, dir, needles); len(found) > 0 {
+		if found := left(t, dir, needles); len(found) > 0 {
 			t.Errorf("%s: %v", way, found)
 		}
 		control := scan(t, dir, [][]byte{[]byte("kept-wumpus"), []byte("label-krill")})
@@ -171,7 +171,7 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if found := scan(t, dir, needles); len(found) > 0 {
+	if found := left(t, dir, needles); len(found) > 0 {
 		t.Errorf("after the store closed: %v", found)
 	}
 }

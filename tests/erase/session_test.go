@@ -62,7 +62,7 @@ func TestClearedSessionsLeaveNoBytes(t *testing.T) {
 			check(err)
 			needles = append(needles, []byte(secret), vector.Quantize(rows[0])[4:])
 		}
-		if found := scan(t, dir, needles); len(found) > 0 {
+		if found := left(t, dir, needles); len(found) > 0 {
 			t.Errorf("%s: %v", when, found)
 		}
 	}
@@ -142,7 +142,7 @@ func TestPoppedMessageGoesWithItsSession(t *testing.T) {
 			if err := erase(ctx, m); err != nil {
 				t.Fatal(err)
 			}
-			if found := scan(t, dir, [][]byte{[]byte(secret)}); len(found) > 0 {
+			if found := left(t, dir, [][]byte{[]byte(secret)}); len(found) > 0 {
 				t.Errorf("still there: %v", found)
 			}
 			if got, err := session.Of(keyed).Pop(ctx, "talk"); loci.AsError(err).Code != loci.NotFound {

@@ -198,7 +198,7 @@ func (r *recording) look(t *testing.T, d *disk, x expected, how cut, rng *rand.R
 // is there, the file is sound and the audit log accuses nothing.
 func TestPowerCutLosesNoAcknowledgedWrite(t *testing.T) {
 	const most = 400 // of one recording: a longer one makes each state larger
-	binary := buildLoci(t)
+	binary := buildLoci(t, keptIndex)
 	recordings := (*states + most - 1) / most
 	for range recordings {
 		r := record(t, binary, most)

@@ -35,6 +35,9 @@ func buildLoci(t *testing.T, args ...string) string {
 	return binary
 }
 
+// keptIndex makes a build keep the index of every shard in files, not of large ones alone.
+const keptIndex = "-ldflags=-X github.com/loci-memory/loci/store/sqlite.keptFrom=1"
+
 // A served is a running loci serve.
 type served struct {
 	cmd *exec.Cmd
@@ -191,7 +194,7 @@ func (x expected) check(file string) (wrong []string, err error) {
 // sessions and checkpoints. What it answered is there, and the audit log accuses
 // nothing.
 func TestKillOfTheServerOverAllNouns(t *testing.T) {
-	binary, home := buildLoci(t), t.TempDir()
+	binary, home := buildLoci(t, keptIndex), t.TempDir()
 	acknowledged := 0
 	for cycle := range max(20, *cycles/10) {
 		file := filepath.Join(home, fmt.Sprintf("%d.db", cycle/50)) // one that grew makes each cycle slower

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store/internal/segment"
 )
 
 // maxAttributes bounds the attributes kept in memory for filters; longer ones are
@@ -68,6 +69,9 @@ func (x *Index) Passages() int {
 	n := 0
 	for _, s := range x.shards {
 		n += s.livePassages
+		for _, m := range s.segments {
+			n += m.counts.passages
+		}
 	}
 	return n
 }
@@ -107,6 +111,9 @@ func (x *Index) SetExpiry(key Key, id loci.ID, at time.Time) {
 		if n, ok := s.byID[id]; ok {
 			s.entries[n].record.ExpiresAt = at
 		}
+		for _, m := range s.segments {
+			m.setExpiry(id, at)
+		}
 	}
 }
 
@@ -114,7 +121,8 @@ func (x *Index) SetExpiry(key Key, id loci.ID, at time.Time) {
 type entry struct {
 	record   loci.Record // without Passages and Body, and mostly without Text and Heading
 	lazy     bool        // Attributes are left out for their size
-	passages []uint32    // in the shard, by ordinal
+	first    uint32      // passage in the shard
+	passages uint32      // from first on
 	alive    bool
 	embedded bool
 	texted   bool // Text and Heading are kept
@@ -123,14 +131,9 @@ type entry struct {
 	position int64  // in the sequence
 }
 
-// passage is a part of an entry's text.
-type passage struct {
-	entry    uint32
-	length   uint32   // words that are no stop words
-	words    []uint32 // of the shard, in order; with overlaid set: has no position of its own
-	row      int32    // in the matrix; -1: no vector
-	sequence uint32   // of the entry: here too, since scoring words has the passage at hand
-}
+// A passage is a part of an entry's text: its Length counts the words that are no stop
+// words, and it has the Sequence of its entry, since scoring words has the passage at hand.
+type passage = segment.Passage
 
 // shard is the index of one kind of record in one namespace.
 type shard struct {
@@ -141,15 +144,18 @@ type shard struct {
 	entries  []entry
 	byID     map[loci.ID]uint32
 	passages []passage
+	words    [][]uint32 // by passage: of the lexicon, in order; with overlaid set: has no position of its own
 
 	lexicon
+
+	segments []*mapped // what was put away; see part
 
 	livePassages int
 	totalLength  uint64 // of the passages alive
 	texts        int    // bytes of the texts kept
 	attributes   int    // bytes of the attributes kept
 
-	sequences     []sequence // by number, from 1
+	sequences     []sequence // by number, from 1; those of the segments, too
 	sequenceOf    map[string]uint32
 	liveSequences int
 	contextLength uint64 // of the passages alive that stand in a sequence
@@ -193,54 +199,67 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	number := uint32(len(s.entries))
 	s.entries = append(s.entries, e)
 	e.sequence = s.join(name, number)
+	e.first, e.passages = uint32(len(s.passages)), uint32(len(r.Passages))
 	for i := range r.Passages {
-		p := passage{entry: number, row: -1, sequence: e.sequence}
-		p.words, p.length = s.addText(r.Searched(i), uint32(len(s.passages)))
+		p := passage{Entry: number, Row: -1, Sequence: e.sequence}
+		words, length := s.addText(r.Searched(i), uint32(len(s.passages)))
+		p.Length = length
 		if e.embedded && i < len(codes) {
 			// A code of another size is damage that Check reports; the words are still searched.
 			if scale, code, err := vector.Split(codes[i], s.space.Dims); err == nil {
-				p.row = int32(s.matrix.AppendQuantized(scale, code))
+				p.Row = int32(s.matrix.AppendQuantized(scale, code))
 				s.rows = append(s.rows, uint32(len(s.passages)))
 			}
 		}
-		e.passages = append(e.passages, uint32(len(s.passages)))
-		s.passages = append(s.passages, p)
-		s.livePassages++
-		s.totalLength += uint64(p.length)
-		if p.sequence != 0 {
-			s.sequences[p.sequence].length += uint64(p.length)
-			s.contextLength += uint64(p.length)
-		}
+		s.keep(p, words)
 	}
 	s.byID[r.ID] = number
 	s.entries[number] = e
 }
 
+// keep takes in a passage of the newest entry.
+func (s *shard) keep(p passage, words []uint32) {
+	s.passages, s.words = append(s.passages, p), append(s.words, words)
+	s.livePassages++
+	s.totalLength += uint64(p.Length)
+	if p.Sequence != 0 {
+		s.sequences[p.Sequence].length += uint64(p.Length)
+		s.contextLength += uint64(p.Length)
+	}
+}
+
 func (s *shard) remove(id loci.ID) {
+	for _, m := range s.segments {
+		m.remove(id)
+	}
 	number, ok := s.byID[id]
 	if !ok {
 		return
 	}
 	delete(s.byID, id)
 	e := &s.entries[number]
-	for _, n := range e.passages {
+	for n := e.first; n < e.first+e.passages; n++ {
 		p := &s.passages[n]
-		s.removeText(p.words, n)
+		s.removeText(s.words[n], n)
 		s.livePassages--
-		s.totalLength -= uint64(p.length)
-		if p.sequence != 0 {
-			s.sequences[p.sequence].length -= uint64(p.length)
-			s.contextLength -= uint64(p.length)
+		s.totalLength -= uint64(p.Length)
+		if p.Sequence != 0 {
+			s.sequences[p.Sequence].length -= uint64(p.Length)
+			s.contextLength -= uint64(p.Length)
 		}
-		*p = passage{entry: number, row: -1}
+		*p, s.words[n] = passage{Entry: number, Row: -1}, nil
 	}
 	if e.texted {
 		s.texts -= keptText(&e.record)
 	}
 	s.attributes -= len(e.record.Attributes)
-	left := e.sequence
-	*e = entry{}
-	s.leave(left)
+	if left := e.sequence; left != 0 {
+		s.sequences[left].gone++ // before it may be the last one
+		*e = entry{}
+		s.leave(left)
+	} else {
+		*e = entry{}
+	}
 	if dead := len(s.passages) - s.livePassages; dead > 1024 && dead > s.livePassages {
 		s.compact()
 	}
@@ -254,7 +273,7 @@ func (s *shard) compact() {
 	words := s.renumbering()
 	var moved []int32 // new number of each row
 	if s.matrix != nil {
-		moved = s.matrix.Compact(func(row int) bool { return s.passages[s.rows[row]].row == int32(row) })
+		moved = s.matrix.Compact(s.hasRow)
 		fresh.matrix = s.matrix
 		fresh.rows = make([]uint32, s.matrix.Len())
 	}
@@ -263,30 +282,26 @@ func (s *shard) compact() {
 			continue
 		}
 		number := uint32(len(fresh.entries))
-		old := e.passages
-		e.passages = nil
+		first := e.first
+		e.first = uint32(len(fresh.passages))
 		fresh.entries = append(fresh.entries, e)
 		e.sequence = fresh.join(s.nameOf(e.sequence), number)
-		for _, n := range old {
+		for n := first; n < first+e.passages; n++ {
 			p := s.passages[n]
 			at := uint32(len(fresh.passages))
-			e.passages = append(e.passages, at)
-			p.entry = number
-			fresh.adopt(p.words, at, &s.lexicon, words)
-			if p.row >= 0 {
-				p.row = moved[p.row]
-				fresh.rows[p.row] = at
+			p.Entry = number
+			fresh.adopt(s.words[n], at, &s.lexicon, words)
+			if p.Row >= 0 {
+				p.Row = moved[p.Row]
+				fresh.rows[p.Row] = at
 			}
-			if p.sequence = e.sequence; p.sequence != 0 {
-				fresh.sequences[p.sequence].length += uint64(p.length)
-				fresh.contextLength += uint64(p.length)
-			}
-			fresh.passages = append(fresh.passages, p)
+			p.Sequence = e.sequence
+			fresh.keep(p, s.words[n])
 		}
 		fresh.byID[e.record.ID] = number
 		fresh.entries[number] = e
 	}
-	fresh.livePassages, fresh.totalLength = s.livePassages, s.totalLength
 	fresh.texts, fresh.attributes = s.texts, s.attributes
-	*s = *fresh
+	fresh.segments = s.segments
+	s.become(fresh)
 }

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store/internal/segment"
 )
 
 var space = loci.Space{Model: "m", Dims: 8}
@@ -93,10 +95,14 @@ func keysOf() (keys []Key) {
 var vocabulary = strings.Fields("zebra lion tea cup river stone cloud zebra tea tea 42 東京 running runs")
 
 func anyProbe(t *rapid.T) loci.Probe {
-	p := loci.Probe{Space: space}
+	p := loci.Probe{Space: space, Sequences: rapid.Bool().Draw(t, "sequences"), Texts: rapid.Bool().Draw(t, "texts")}
 	if rapid.Bool().Draw(t, "by words") {
 		p.Text = strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 1, 4).Draw(t, "query"), " ")
 		p.Text = fmt.Sprintf(rapid.SampledFrom([]string{"%s", "%s", `"%s"`, `"tea cup" %s`, "%s*", "st* %s runn*"}).Draw(t, "syntax"), p.Text)
+	}
+	if rapid.IntRange(0, 4).Draw(t, "loosely") == 0 { // no search that looks at everything follows this
+		p.Text += " zebrra rivver teacup stoned"
+		p.Quick = rapid.Bool().Draw(t, "quick")
 	}
 	if p.Text == "" || rapid.Bool().Draw(t, "by vector") {
 		p.Vector = rapid.SliceOfN(rapid.Float32Range(-1, 1), space.Dims, space.Dims).Draw(t, "vector")
@@ -108,6 +114,21 @@ func anyFilter(t *rapid.T) loci.Filter {
 	f := loci.Filter{Within: rapid.SliceOfN(rapid.SampledFrom(append(places, loci.Namespace{}, loci.Namespace{"w"})), 0, 2).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact")}
 	if rapid.Bool().Draw(t, "tagged") {
 		f.Tags = []string{"odd"}
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "more") {
+	case 0:
+		f.Sequences = []string{"a", ""}
+	case 1:
+		f.At = time.UnixMilli(12).UTC()
+	case 2:
+		f.MinConfidence, f.At = 0.4, time.UnixMilli(6).UTC()
+	case 3:
+		slot := "slot 5"
+		f.Slot = &slot
+	case 4:
+		f.Scopes, f.Statuses = []string{"scope"}, []string{"valid"}
+	case 5:
+		f.Due = time.UnixMilli(8).UTC()
 	}
 	f.Kinds = rapid.SliceOfN(rapid.SampledFrom(append(kinds, "none")), 0, 2).Draw(t, "kinds")
 	return f
@@ -123,6 +144,16 @@ func (c *corpus) mutate(t *rapid.T, x *Index) {
 		r.Tags = []string{"odd"}
 	}
 	r.Kind = kinds[id/3%2]
+	if talk := rapid.SampledFrom([]string{"", "", "a", "b", "named"}).Draw(t, "sequence"); talk == "named" {
+		r.Attributes = json.RawMessage(`{"thread_id":"a","role":"assistant"}`)
+	} else if r.Sequence = talk; talk != "" {
+		r.Position = rapid.Int64Range(0, 5).Draw(t, "position")
+	}
+	if id%4 == 1 {
+		r.Slot, r.Heading, r.Scope, r.Status = fmt.Sprint("slot ", id), "heading", "scope", "valid"
+		r.Decay = loci.Decay{Confidence: 0.5, Rate: 0.25, From: time.UnixMilli(5).UTC()}
+		r.ExpiresAt, r.EndsAt, r.DueAt = time.UnixMilli(int64(id)).UTC(), time.UnixMilli(100).UTC(), time.UnixMilli(7).UTC()
+	}
 	delete(c.codes, r.ID)
 	switch rapid.IntRange(0, 4).Draw(t, "step") {
 	case 0:
@@ -144,6 +175,30 @@ func (c *corpus) mutate(t *rapid.T, x *Index) {
 			s.compact()
 		}
 	}
+	if rapid.IntRange(0, 5).Draw(t, "shelve") == 0 {
+		for _, key := range keysOf() {
+			if n := len(x.shards[key].segments); n > 0 && rapid.IntRange(0, 2).Draw(t, "thaw") == 0 {
+				x.Thaw(key, rapid.IntRange(0, n-1).Draw(t, "thawed"))
+			}
+			shelve(t, x, key)
+		}
+	}
+}
+
+// shelve puts what a shard has on the heap into a segment.
+func shelve(t require, x *Index, key Key) {
+	t.Helper()
+	origin := OriginOf([16]byte{1}, x.space)
+	g, err := segment.Open(x.Freeze(key, origin), origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Shelve(key, g, nil)
+}
+
+type require interface {
+	Helper()
+	Fatal(args ...any)
 }
 
 // A changed index equals one built from what is left, bit for bit, and both equal
@@ -166,7 +221,9 @@ func TestChangedIndexEqualsFreshOne(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("changed:\n%+v\nfresh:\n%+v, %v", got, want, err)
 			}
-			c.compare(t, p, f, limit, got)
+			if !strings.Contains(p.Text, "zebrra") {
+				c.compare(t, p, f, limit, got)
+			}
 		}
 		if x.Passages() != fresh.Passages() {
 			t.Fatalf("%d passages, fresh %d", x.Passages(), fresh.Passages())
@@ -190,9 +247,9 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 		if !r.Live || !f.Covers(r.Namespace) || len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) {
 			continue
 		}
-		for i, span := range r.Passages {
+		for i := range r.Passages {
 			d := doc{r: r, ordinal: i}
-			retrieval.Analyze(span.Of(r.Text), func(token retrieval.Token) {
+			retrieval.Analyze(r.Searched(i), func(token retrieval.Token) {
 				term, stop := retrieval.Normalize(token.Text)
 				d.all = append(d.all, term)
 				if !stop {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/retrieval"
+	"github.com/loci-memory/loci/store/internal/segment"
 )
 
 // A lexicon holds the words of a shard: as they are spelled, for phrases and
@@ -32,11 +33,8 @@ type word struct {
 	stop     bool
 }
 
-// posting says how often a term stands in a passage.
-type posting struct {
-	passage uint32
-	count   uint32
-}
+// A posting says how often a term stands in a passage.
+type posting = segment.Posting
 
 // overlaid marks a word of a passage that lies over others, such as a part of a
 // compound: no phrase sees it.
@@ -69,6 +67,16 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 		l.sequence = nil
 	}
 	return words, length
+}
+
+// adoptText takes in the words of a passage with a number higher than those before.
+func (l *lexicon) adoptText(words []uint32, number uint32) {
+	l.tokens += len(words)
+	for _, n := range words {
+		w := &l.vocabulary[n&^overlaid]
+		w.uses++
+		l.post(w.term, number)
+	}
 }
 
 // word returns the number of a spelling.
@@ -109,11 +117,11 @@ func (l *lexicon) term(name string) uint32 {
 
 func (l *lexicon) post(term, number uint32) {
 	list := l.postings[term]
-	if n := len(list); n > 0 && list[n-1].passage == number {
-		list[n-1].count++
+	if n := len(list); n > 0 && list[n-1].Passage == number {
+		list[n-1].Count++
 		return
 	}
-	l.postings[term] = append(list, posting{number, 1})
+	l.postings[term] = append(list, posting{Passage: number, Count: 1})
 	l.holders[term]++
 	l.posted++
 }
@@ -134,11 +142,11 @@ func (l *lexicon) removeText(words []uint32, number uint32) {
 // unpost marks the posting of a passage as removed.
 func (l *lexicon) unpost(term, number uint32) {
 	list := l.postings[term]
-	i, found := slices.BinarySearchFunc(list, number, func(p posting, n uint32) int { return int(p.passage) - int(n) })
-	if !found || list[i].count == 0 {
+	i, found := slices.BinarySearchFunc(list, number, func(p posting, n uint32) int { return int(p.Passage) - int(n) })
+	if !found || list[i].Count == 0 {
 		return // the passage held the term more than once
 	}
-	list[i].count = 0
+	list[i].Count = 0
 	l.holders[term]--
 	if l.holders[term] == 0 {
 		delete(l.terms, l.names[term])

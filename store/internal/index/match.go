@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/internal/when"
 )
 
@@ -23,11 +25,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	s := search{filter: &f, load: load}
 	s.choose(x, &p)
-	defer func() {
-		for _, sh := range s.shards {
-			sh.release()
-		}
-	}()
+	defer s.release()
 	if p.Text != "" {
 		if err := s.scoreWords(p); err != nil {
 			return nil, err
@@ -87,33 +85,67 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 // choose takes the shards that the filter covers; a quick search passes over large ones.
 func (s *search) choose(x *Index, p *loci.Probe) {
 	for _, key := range x.keys.Covered(s.filter) {
-		if !p.Quick || len(x.shards[key].byID) <= loci.QuickRecords {
-			s.shards = append(s.shards, scoring{x.shards[key], scratches.Get().(*scratch)})
+		if !p.Quick || x.shards[key].records() <= loci.QuickRecords {
+			s.cover(x.shards[key])
 		}
 	}
 }
 
-// place is an entry of a shard.
+// place is an entry of a part.
 type place struct {
-	shard int
+	part  int
 	entry uint32
 }
 
-// scoring is a shard with the scores of one probe.
+// scoring is a part with the scores of one probe.
 type scoring struct {
-	*shard
+	part
 	*scratch
+	shard    *shard // that it is a part of
+	first    int    // number of the first part of the shard
+	at       int    // its own number
+	talk     *talk  // of the shard
+	passages []passage
+	matrix   *vector.Matrix
+	rows     []uint32
+	gone     bool     // some of its passages are removed
+	tagged   []uint64 // a bit for each entry that has the tags of the filter; nil: look at each
 }
 
-// scratch is the memory one search of a shard works in; it is used again, since
-// it grows with the shard.
+// cover takes the parts of a shard into a search.
+func (s *search) cover(sh *shard) {
+	first, t := len(s.parts), talks.Get().(*talk)
+	for p := range sh.parts {
+		matrix, rows := p.embeddings()
+		passages := p.allPassages()
+		s.parts = append(s.parts, scoring{p, scratches.Get().(*scratch), sh, first, len(s.parts), t,
+			passages, matrix, rows, p.alive().passages < len(passages), p.withTags(s.filter.Tags)})
+	}
+}
+
+// release gives back what a search worked in. Until here the parts are in use: what lies
+// elsewhere is taken away when nothing refers to it any more.
+func (s *search) release() {
+	for i := range s.parts {
+		if s.parts[i].first == i {
+			s.parts[i].talk.release()
+		}
+		s.parts[i].release()
+	}
+	runtime.KeepAlive(s.parts)
+}
+
+// scratch is the memory one search of a part works in; it is used again, since
+// it grows with the part.
 type scratch struct {
 	words   []float64 // by passage; all zero when not in use, empty: no word searched for
 	covered []float64 // by passage: the weight of the query's words that are in it; zero like words
 	touched []uint32  // passages with a word of the query
 	vectors []float32 // by row; empty: no vector searched for
+}
 
-	// The sequences as documents, by number; zero like words.
+// talk is the same for the sequences of a shard as documents, by number; zero like words.
+type talk struct {
 	contexts []float64
 	coverage []float64 // by sequence: the greatest covered of its passages
 	counts   []uint32  // of the term at hand
@@ -121,19 +153,26 @@ type scratch struct {
 	heard    []uint32  // sequences with a word of the query
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var (
+	scratches = sync.Pool{New: func() any { return new(scratch) }}
+	talks     = sync.Pool{New: func() any { return new(talk) }}
+)
 
 // release gives the scratch back, its words zero again.
 func (c *scratch) release() {
 	for _, n := range c.touched {
 		c.words[n], c.covered[n] = 0, 0
 	}
-	for _, n := range c.heard {
-		c.contexts[n], c.coverage[n] = 0, 0
-	}
 	c.words, c.covered, c.touched, c.vectors = c.words[:0], c.covered[:0], c.touched[:0], c.vectors[:0]
-	c.contexts, c.coverage, c.counts, c.heard = c.contexts[:0], c.coverage[:0], c.counts[:0], c.heard[:0]
 	scratches.Put(c)
+}
+
+func (t *talk) release() {
+	for _, n := range t.heard {
+		t.contexts[n], t.coverage[n] = 0, 0
+	}
+	t.contexts, t.coverage, t.counts, t.heard = t.contexts[:0], t.coverage[:0], t.counts[:0], t.heard[:0]
+	talks.Put(t)
 }
 
 // resize returns a slice of n elements, with the memory of the old one if that is
@@ -148,15 +187,16 @@ func resize[T any](s []T, n int) []T {
 type search struct {
 	filter  *loci.Filter
 	load    Loader
-	shards  []scoring
+	parts   []scoring      // of the shards, those of one after another
+	room    loci.Record    // for the header of the entry that is looked at
 	checked map[place]bool // outcome of the filter on attributes
-	phrased [][]bool       // by shard and entry: holds every phrase of the query; nil: there is none
+	phrased [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 	bm25
 }
 
 func (s *search) scoreVectors(query []float32) {
-	for i := range s.shards {
-		sh := &s.shards[i]
+	for i := range s.parts {
+		sh := &s.parts[i]
 		if sh.matrix == nil || sh.matrix.Len() == 0 {
 			continue
 		}
@@ -171,13 +211,14 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	if h := hits[at]; h != nil {
 		return h
 	}
-	sh := &s.shards[at.shard]
-	e := &sh.entries[at.entry]
-	h := &loci.Hit{ID: e.record.ID, Version: e.record.Version, CreatedAt: e.record.CreatedAt,
-		Namespace: sh.namespace, Sequence: sh.nameOf(e.sequence), Position: e.position, Speaker: e.speaker}
-	s.share(sh, e, h)
+	sh := &s.parts[at.part]
+	e := sh.seen(at.entry)
+	h := &loci.Hit{ID: e.id, Version: e.version, CreatedAt: e.created,
+		Namespace: sh.shard.namespace, Sequence: sh.shard.nameOf(e.sequence), Position: e.position, Speaker: e.speaker}
+	s.share(sh, &e, h)
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
-	for ordinal, n := range e.passages {
+	for ordinal := range int(e.passages) {
+		n := e.first + uint32(ordinal)
 		words, _ := sh.word(n)
 		vector, embedded := sh.similarity(n)
 		if words > h.Keyword || words > 0 && words == h.Keyword && vector > vectorThere {
@@ -195,16 +236,18 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 }
 
 // share says how much of the query an entry and its sequence hold.
-func (s *search) share(sh *scoring, e *entry, h *loci.Hit) {
-	if s.ideal == 0 || len(sh.words) == 0 {
+func (s *search) share(sh *scoring, e *seen, h *loci.Hit) {
+	if s.ideal == 0 {
 		return
 	}
-	for _, n := range e.passages {
-		h.Covered = max(h.Covered, sh.covered[n]/s.ideal)
+	if len(sh.words) > 0 {
+		for n := e.first; n < e.first+e.passages; n++ {
+			h.Covered = max(h.Covered, sh.covered[n]/s.ideal)
+		}
 	}
-	if e.sequence != 0 && s.contextIdeal > 0 && int(e.sequence) < len(sh.contexts) {
-		h.Context = sh.contexts[e.sequence] / s.contextIdeal
-		h.ContextCovered = sh.coverage[e.sequence] / s.ideal
+	if e.sequence != 0 && s.contextIdeal > 0 && int(e.sequence) < len(sh.talk.contexts) {
+		h.Context = sh.talk.contexts[e.sequence] / s.contextIdeal
+		h.ContextCovered = sh.talk.coverage[e.sequence] / s.ideal
 	}
 }
 
@@ -224,14 +267,13 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 		if h.Lifter {
 			continue
 		}
-		sh := &s.shards[at.shard]
-		sh.around(at.entry, func(distance int, entry uint32) {
-			if _, found := hits[place{at.shard, entry}]; found {
+		s.around(at, func(distance int, beside place) {
+			if _, found := hits[beside]; found {
 				i := distance + 2
 				if i > 2 {
 					i--
 				}
-				h.Neighbours[i] = sh.entries[entry].record.ID
+				h.Neighbours[i] = s.parts[beside.part].seen(beside.entry).id
 			}
 		})
 	}
@@ -241,8 +283,7 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 // addBeside adds what stands next to some hits and is none yet, and returns it.
 func (s *search) addBeside(hits map[place]*loci.Hit, of []place, lifters bool) (added []place, err error) {
 	for _, at := range of {
-		s.shards[at.shard].around(at.entry, func(_ int, entry uint32) {
-			beside := place{at.shard, entry}
+		s.around(at, func(_ int, beside place) {
 			if hits[beside] != nil || err != nil {
 				return
 			}
@@ -260,8 +301,8 @@ func (s *search) addBeside(hits map[place]*loci.Hit, of []place, lifters bool) (
 func (s *search) addTexts(hits map[place]*loci.Hit) error {
 	lacking := map[loci.ID]*loci.Hit{}
 	for at, h := range hits {
-		if e := &s.shards[at.shard].entries[at.entry]; e.texted {
-			h.Text, h.Heading = e.record.Text, e.record.Heading
+		if text, heading, ok := s.parts[at.part].textOf(at.entry); ok {
+			h.Text, h.Heading = text, heading
 		} else {
 			lacking[h.ID] = h
 		}
@@ -294,7 +335,7 @@ func (sh *scoring) word(n uint32) (float64, bool) {
 
 // similarity returns the score of a passage by vector, if there is one to compare.
 func (sh *scoring) similarity(n uint32) (float64, bool) {
-	row := sh.passages[n].row
+	row := sh.passages[n].Row
 	if row < 0 || len(sh.vectors) == 0 {
 		return 0, false
 	}
@@ -319,7 +360,7 @@ var byVectors = signal{
 	each: func(sh *scoring, yield func(uint32, float64) error) error {
 		for row, score := range sh.vectors {
 			n := sh.rows[row]
-			if sh.passages[n].row != int32(row) {
+			if sh.gone && !sh.hasRow(row) {
 				continue // removed
 			}
 			if err := yield(n, float64(score)); err != nil {
@@ -336,15 +377,16 @@ var byVectors = signal{
 // make it into the list, and an entry it refuses takes no place in it.
 func (s *search) best(limit int, by signal) ([]place, error) {
 	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
-	for i := range s.shards {
-		sh := &s.shards[i]
+	for i := range s.parts {
+		sh := &s.parts[i]
 		err := by.each(sh, func(n uint32, score float64) error {
 			if t.full() && score < t.heap[0].score {
 				return nil
 			}
-			e := &sh.entries[sh.passages[n].entry]
-			r := ranked{at: place{i, sh.passages[n].entry}, score: score, record: &e.record}
-			if t.full() && !r.before(&t.heap[0]) || !isBest(sh, e, n, score, by) {
+			at := place{i, sh.passages[n].Entry}
+			e := sh.seen(at.entry)
+			r := ranked{at: at, score: score, created: e.created, id: e.id}
+			if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
 				return nil
 			}
 			ok, err := s.selected(r.at)
@@ -371,12 +413,12 @@ func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) 
 		return words/max(s.ideal, 1) + vector, true
 	}
 	return s.best(limit, signal{of: of, each: func(sh *scoring, yield func(uint32, float64) error) error {
-		for i := range sh.entries {
-			e := &sh.entries[i]
-			if !e.alive || !slices.ContainsFunc(times, func(t loci.NamedTime) bool { return when.In(e.record.CreatedAt, t.Since, t.Until) }) {
+		for i := range uint32(sh.allEntries()) {
+			e := sh.seen(i)
+			if !e.alive || !slices.ContainsFunc(times, func(t loci.NamedTime) bool { return when.In(e.created, t.Since, t.Until) }) {
 				continue
 			}
-			for _, n := range e.passages {
+			for n := e.first; n < e.first+e.passages; n++ {
 				score, _ := of(sh, n)
 				if err := yield(n, score); err != nil {
 					return err
@@ -389,8 +431,8 @@ func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) 
 
 // isBest reports whether a passage is the one its entry is ranked by, so that an
 // entry comes once: the best scored, the first of equal ones.
-func isBest(sh *scoring, e *entry, n uint32, score float64, by signal) bool {
-	for _, other := range e.passages {
+func isBest(sh *scoring, e *seen, n uint32, score float64, by signal) bool {
+	for other := e.first; other < e.first+e.passages; other++ {
 		if s, ok := by.of(sh, other); ok && (s > score || s == score && other < n) {
 			return false
 		}
@@ -400,11 +442,15 @@ func isBest(sh *scoring, e *entry, n uint32, score float64, by signal) bool {
 
 // selected asks the filter about an entry.
 func (s *search) selected(at place) (bool, error) {
-	e := &s.shards[at.shard].entries[at.entry]
-	if s.phrased != nil && !s.phrased[at.shard][at.entry] {
+	if s.phrased != nil && !s.phrased[at.part][at.entry] {
 		return false, nil
 	}
-	if !s.filter.SelectsHeader(&e.record) {
+	sh := &s.parts[at.part]
+	if sh.tagged != nil && sh.tagged[at.entry/64]&(1<<(at.entry%64)) == 0 {
+		return false, nil
+	}
+	r := sh.headerOf(at.entry, &s.room)
+	if !s.filter.SelectsHeader(r) {
 		return false, nil
 	}
 	if s.filter.Where.IsZero() {
@@ -413,8 +459,7 @@ func (s *search) selected(at place) (bool, error) {
 	if ok, known := s.checked[at]; known {
 		return ok, nil
 	}
-	r := &e.record
-	if e.lazy || s.filter.Where.NeedsText(r) {
+	if sh.seen(at.entry).lazy || s.filter.Where.NeedsText(r) {
 		full, err := s.load([]loci.ID{r.ID})
 		if err != nil || len(full) == 0 {
 			return false, err

@@ -17,6 +17,7 @@ const (
 
 // A meant is a word of what is searched that a word of the query may be meant for.
 type meant struct {
+	shard    *shard
 	spelling string
 	distance int
 	holders  int
@@ -59,13 +60,17 @@ func (s *search) meantFor(word string) (out []string) {
 		return parts
 	}
 	var near []meant
-	for _, sh := range s.shards {
-		for n, other := range sh.marks {
+	for i := range s.parts {
+		sh := &s.parts[i]
+		for n, other := range sh.allMarks() {
 			within := mark.Within(other)
 			if !within && !mark.Near(other, edits) {
 				continue
 			}
-			spelling := sh.vocabulary[n].spelling
+			spelling, term := sh.spelled(uint32(n))
+			if spelling == "" {
+				continue
+			}
 			distance := edits + 1
 			if mark.Near(other, edits) {
 				distance = retrieval.Distance(word, spelling, edits)
@@ -73,9 +78,12 @@ func (s *search) meantFor(word string) (out []string) {
 			if distance > edits && within && isPart(word, spelling) {
 				distance = 0
 			}
-			if distance <= edits {
-				near = append(near, meant{spelling, distance, int(sh.holders[sh.vocabulary[n].term])})
+			if distance > edits || slices.ContainsFunc(near, func(m meant) bool {
+				return m.shard == sh.shard && m.spelling == spelling
+			}) {
+				continue
 			}
+			near = append(near, meant{sh.shard, strings.Clone(spelling), distance, sh.shard.holdersOf(term)})
 		}
 	}
 	return likeliest(word, near)
@@ -138,10 +146,5 @@ func (s *search) partsOf(word string) []string {
 
 // has reports whether a spelling is there.
 func (s *search) has(spelling string) bool {
-	for _, sh := range s.shards {
-		if n, ok := sh.spellings[spelling]; ok && !sh.vocabulary[n].stop {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.parts, func(sh scoring) bool { return sh.isWord(spelling) })
 }

@@ -2,7 +2,6 @@ package index
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -10,20 +9,13 @@ import (
 
 // withPrefix lists the passages with a word that begins so, ascending, with how
 // many there are. Stop words do not count.
-func (s *shard) withPrefix(prefix string) []posting {
-	fits := make([]bool, len(s.vocabulary))
-	terms := map[uint32]bool{}
-	for spelling, n := range s.spellings {
-		if strings.HasPrefix(spelling, prefix) && !s.vocabulary[n].stop {
-			fits[n] = true
-			terms[s.vocabulary[n].term] = true
-		}
-	}
+func (sh *scoring) withPrefix(prefix string) []posting {
+	fits := sh.beginning(prefix)
 	var out []posting
-	candidates := make([]bool, len(s.passages))
-	for t := range terms {
-		for _, p := range s.postings[t] {
-			candidates[p.passage] = candidates[p.passage] || p.count > 0
+	candidates := make([]bool, len(sh.passages))
+	for t := range fits.terms {
+		for _, p := range sh.list(t) {
+			candidates[p.Passage] = candidates[p.Passage] || p.Count > 0
 		}
 	}
 	for n, candidate := range candidates {
@@ -31,13 +23,13 @@ func (s *shard) withPrefix(prefix string) []posting {
 			continue
 		}
 		count := uint32(0)
-		for _, w := range s.passages[n].words {
-			if fits[w&^overlaid] {
+		for _, w := range sh.wordsOf(uint32(n)) {
+			if fits.words[w&^overlaid] {
 				count++
 			}
 		}
 		if count > 0 { // else only another word of the same stem
-			out = append(out, posting{uint32(n), count})
+			out = append(out, posting{Passage: uint32(n), Count: count})
 		}
 	}
 	return out
@@ -45,18 +37,18 @@ func (s *shard) withPrefix(prefix string) []posting {
 
 // withPhrase lists the passages where the terms follow one another, ascending,
 // with how often they do.
-func (s *shard) withPhrase(phrase []string) []posting {
-	terms, rarest, ok := s.phraseTerms(phrase)
+func (sh *scoring) withPhrase(phrase []string) []posting {
+	terms, rarest, ok := sh.phraseTerms(phrase)
 	if !ok {
 		return nil
 	}
 	var out []posting
-	for _, p := range s.postings[rarest] {
-		if p.count == 0 {
+	for _, p := range sh.list(rarest) {
+		if p.Count == 0 {
 			continue
 		}
-		if n := s.countPhrase(s.passages[p.passage].words, terms); n > 0 {
-			out = append(out, posting{p.passage, n})
+		if n := sh.countPhrase(sh.wordsOf(p.Passage), terms); n > 0 {
+			out = append(out, posting{Passage: p.Passage, Count: n})
 		}
 	}
 	return out
@@ -64,13 +56,13 @@ func (s *shard) withPhrase(phrase []string) []posting {
 
 // phraseTerms returns the numbers of a phrase's terms and the one that fewest
 // passages hold; not ok: some term is nowhere.
-func (s *shard) phraseTerms(phrase []string) (terms []uint32, rarest uint32, ok bool) {
+func (sh *scoring) phraseTerms(phrase []string) (terms []uint32, rarest uint32, ok bool) {
 	for i, name := range phrase {
-		t, ok := s.terms[name]
+		t, ok := sh.findTerm(name)
 		if !ok {
 			return nil, 0, false
 		}
-		if i == 0 || s.holders[t] < s.holders[rarest] {
+		if i == 0 || sh.holding(t) < sh.holding(rarest) {
 			rarest = t
 		}
 		terms = append(terms, t)
@@ -79,9 +71,9 @@ func (s *shard) phraseTerms(phrase []string) (terms []uint32, rarest uint32, ok 
 }
 
 // countPhrase counts where the terms follow one another in a passage.
-func (s *shard) countPhrase(words, terms []uint32) (count uint32) {
+func (sh *scoring) countPhrase(words, terms []uint32) (count uint32) {
 	for i, w := range words {
-		if w&overlaid == 0 && s.vocabulary[w].term == terms[0] && s.followed(words[i+1:], terms[1:]) {
+		if w&overlaid == 0 && sh.termOf(w) == terms[0] && sh.followed(words[i+1:], terms[1:]) {
 			count++
 		}
 	}
@@ -89,13 +81,13 @@ func (s *shard) countPhrase(words, terms []uint32) (count uint32) {
 }
 
 // followed reports whether words begin with the terms, overlaid words aside.
-func (s *shard) followed(words, terms []uint32) bool {
+func (sh *scoring) followed(words, terms []uint32) bool {
 	for _, w := range words {
 		switch {
 		case len(terms) == 0:
 			return true
 		case w&overlaid != 0:
-		case s.vocabulary[w].term != terms[0]:
+		case sh.termOf(w) != terms[0]:
 			return false
 		default:
 			terms = terms[1:]
@@ -105,18 +97,19 @@ func (s *shard) followed(words, terms []uint32) bool {
 }
 
 // restrict leaves only the entries with a phrase, whose passages are given by
-// shard, to be found, by words and by vectors.
+// part, to be found, by words and by vectors.
 func (s *search) restrict(phrase []string, lists [][]posting) error {
 	if s.phrased == nil {
-		s.phrased = make([][]bool, len(s.shards))
-		for i, sh := range s.shards {
-			s.phrased[i] = slices.Repeat([]bool{true}, len(sh.entries))
+		s.phrased = make([][]bool, len(s.parts))
+		for i := range s.parts {
+			s.phrased[i] = slices.Repeat([]bool{true}, s.parts[i].allEntries())
 		}
 	}
-	for i, sh := range s.shards {
-		have := make([]bool, len(sh.entries))
+	for i := range s.parts {
+		sh := &s.parts[i]
+		have := make([]bool, sh.allEntries())
 		for _, p := range lists[i] {
-			have[sh.passages[p.passage].entry] = true
+			have[sh.passages[p.Passage].Entry] = true
 		}
 		if err := s.acrossPassages(i, phrase, have); err != nil {
 			return err
@@ -130,19 +123,22 @@ func (s *search) restrict(phrase []string, lists [][]posting) error {
 
 // acrossPassages finds the phrase in texts that were cut in the middle of it.
 // Passages overlap, so that takes a long phrase; only the text itself can tell.
-func (s *search) acrossPassages(shard int, phrase []string, have []bool) error {
-	sh := s.shards[shard]
+func (s *search) acrossPassages(part int, phrase []string, have []bool) error {
+	sh := &s.parts[part]
 	terms, rarest, ok := sh.phraseTerms(phrase)
 	if !ok || len(terms) < 2 {
 		return nil
 	}
-	for _, p := range sh.postings[rarest] {
-		n := sh.passages[p.passage].entry
-		e := &sh.entries[n]
-		if p.count == 0 || have[n] || len(e.passages) < 2 || !sh.holdsAll(e, terms) {
+	for _, p := range sh.list(rarest) {
+		n := sh.passages[p.Passage].Entry
+		if p.Count == 0 || have[n] {
 			continue
 		}
-		full, err := s.load([]loci.ID{e.record.ID})
+		e := sh.seen(n)
+		if e.passages < 2 || !sh.holdsAll(&e, terms) {
+			continue
+		}
+		full, err := s.load([]loci.ID{e.id})
 		if err != nil {
 			return err
 		}
@@ -152,9 +148,13 @@ func (s *search) acrossPassages(shard int, phrase []string, have []bool) error {
 }
 
 // holdsAll reports whether each term is in some passage of an entry.
-func (s *shard) holdsAll(e *entry, terms []uint32) bool {
+func (sh *scoring) holdsAll(e *seen, terms []uint32) bool {
 	for _, t := range terms {
-		if !slices.ContainsFunc(e.passages, func(n uint32) bool { return s.countPhrase(s.passages[n].words, []uint32{t}) > 0 }) {
+		held := false
+		for n := e.first; n < e.first+e.passages && !held; n++ {
+			held = sh.countPhrase(sh.wordsOf(n), []uint32{t}) > 0
+		}
+		if !held {
 			return false
 		}
 	}

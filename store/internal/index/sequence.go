@@ -18,8 +18,15 @@ type sequence struct {
 	name    string
 	members []member // by position, then by id; may name entries that are gone
 	gone    int      // of members
-	alive   int      // entries
+	alive   int      // entries, those in segments too
 	length  uint64   // of the passages alive
+	stored  []stored // the same sequence in segments
+}
+
+// stored is a sequence of a segment.
+type stored struct {
+	in *mapped
+	n  uint32
 }
 
 // member is an entry at its place.
@@ -99,6 +106,15 @@ func (s *shard) nameOf(sequence uint32) string {
 // join puts an entry at its place in a sequence and returns the number of the
 // sequence; 0: it is in none.
 func (s *shard) join(name string, entry uint32) uint32 {
+	n := s.sequenceNamed(name, 1)
+	if n != 0 {
+		s.sequences[n].put(s.memberOf(entry))
+	}
+	return n
+}
+
+// sequenceNamed returns the number of a sequence that some entries come to; 0 of "".
+func (s *shard) sequenceNamed(name string, entries int) uint32 {
 	if name == "" {
 		return 0
 	}
@@ -115,8 +131,7 @@ func (s *shard) join(name string, entry uint32) uint32 {
 	if q.alive == 0 {
 		s.liveSequences++
 	}
-	q.alive++
-	q.put(s.memberOf(entry))
+	q.alive += entries
 	return n
 }
 
@@ -138,43 +153,74 @@ func (q *sequence) put(m member) {
 // leave takes an entry that is gone out of its sequence. Its member goes when half of
 // the members have.
 func (s *shard) leave(n uint32) {
-	if n == 0 {
-		return
-	}
 	q := &s.sequences[n]
 	q.alive--
-	q.gone++
 	if q.alive == 0 {
 		s.liveSequences--
 		delete(s.sequenceOf, q.name)
 		*q = sequence{}
 		return
 	}
-	if q.gone > 16 && q.gone > q.alive {
+	if q.gone > 16 && q.gone > len(q.members)/2 {
 		q.members = slices.DeleteFunc(q.members, func(m member) bool { return !s.entries[m.entry].alive })
 		q.gone = 0
 	}
 }
 
+// near implements part.
+func (s *shard) near(q *sequence, at member, visit func(side int, m member)) {
+	i, _ := slices.BinarySearchFunc(q.members, at, member.compare)
+	nearest(i, len(q.members), func(i int) (m member, alive bool) {
+		m = q.members[i]
+		return m, s.entries[m.entry].alive && m.id != at.id
+	}, visit)
+}
+
+// nearest visits up to two of those alive on each side of what stands, or would stand, at i.
+func nearest(i, n int, get func(i int) (m member, alive bool), visit func(side int, m member)) {
+	for _, side := range []int{-1, 1} {
+		at := i
+		if side < 0 {
+			at--
+		}
+		for found := 0; at >= 0 && at < n && found < 2; at += side {
+			if m, alive := get(at); alive {
+				found++
+				visit(side, m)
+			}
+		}
+	}
+}
+
 // around calls visit for the entries next to one in its sequence, up to two on each
 // side: −1 is the one before, 1 the one after.
-func (s *shard) around(entry uint32, visit func(distance int, entry uint32)) {
-	e := &s.entries[entry]
+func (s *search) around(at place, visit func(distance int, at place)) {
+	sh := &s.parts[at.part]
+	e := sh.seen(at.entry)
 	if e.sequence == 0 {
 		return
 	}
-	members := s.sequences[e.sequence].members
-	at, _ := slices.BinarySearchFunc(members, s.memberOf(entry), member.compare)
-	for at < len(members) && members[at].entry != entry { // behind one that is gone
-		at++
+	type neighbour struct {
+		member
+		place
 	}
-	for _, step := range []int{-1, 1} {
-		distance := 0
-		for i := at + step; i >= 0 && i < len(members) && distance*step < 2; i += step {
-			if s.entries[members[i].entry].alive {
-				distance += step
-				visit(distance, members[i].entry)
+	var before, after []neighbour
+	q := &sh.shard.sequences[e.sequence]
+	for i := sh.first; i < len(s.parts) && s.parts[i].shard == sh.shard; i++ {
+		s.parts[i].near(q, member{position: e.position, id: e.id}, func(side int, m member) {
+			if side < 0 {
+				before = append(before, neighbour{m, place{i, m.entry}})
+			} else {
+				after = append(after, neighbour{m, place{i, m.entry}})
 			}
-		}
+		})
+	}
+	slices.SortFunc(before, func(a, b neighbour) int { return b.compare(a.member) })
+	slices.SortFunc(after, func(a, b neighbour) int { return a.compare(b.member) })
+	for i, n := range before[:min(2, len(before))] {
+		visit(-1-i, n.place)
+	}
+	for i, n := range after[:min(2, len(after))] {
+		visit(1+i, n.place)
 	}
 }

@@ -15,10 +15,11 @@ var (
 )
 
 const (
-	tokenBytes   = 4
-	postingBytes = 10
-	termBytes    = 112 // its name, list and place in the map
-	memberBytes  = 36
+	tokenBytes    = 4
+	postingBytes  = 10
+	termBytes     = 112 // its name, list and place in the map
+	memberBytes   = 36
+	sequenceBytes = 48
 )
 
 // bytes is about how much memory a shard takes.
@@ -32,7 +33,16 @@ func (s *shard) bytes() int64 {
 	if len(s.sequences) > 0 {
 		n += int64(len(s.entries))*memberBytes + int64(len(s.sequences))*96
 	}
+	for _, m := range s.segments {
+		n += m.bytes()
+	}
 	return n
+}
+
+// bytes is about how much of the heap a segment takes; what it maps is the system's to keep
+// in memory or not.
+func (m *mapped) bytes() int64 {
+	return int64(len(m.dead))*8 + int64(len(m.numbers))*sequenceBytes + int64(m.gone)*64
 }
 
 // Bytes is about how much memory the index takes.
@@ -68,6 +78,18 @@ func (x *Index) take(key Key, s *shard) {
 	x.shards[key] = s
 	x.keys.Add(key)
 	x.size += s.bytes()
+}
+
+// PassagesIn returns the number of passages of a shard that can be found.
+func (x *Index) PassagesIn(key Key) int {
+	if s := x.shards[key]; s != nil {
+		n := s.livePassages
+		for _, m := range s.segments {
+			n += m.counts.passages
+		}
+		return n
+	}
+	return 0
 }
 
 // keptText is how much of a record's text an entry keeps.

@@ -3,15 +3,17 @@ package index
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
 
 // ranked is an entry with the score it is ranked by.
 type ranked struct {
-	at     place
-	score  float64
-	record *loci.Record
+	at      place
+	score   float64
+	created time.Time
+	id      loci.ID
 }
 
 // before is the order of results: by score, then newer first, then by id.
@@ -19,10 +21,10 @@ func (r *ranked) before(other *ranked) bool {
 	if r.score != other.score {
 		return r.score > other.score
 	}
-	if c := other.record.CreatedAt.Compare(r.record.CreatedAt); c != 0 {
+	if c := other.created.Compare(r.created); c != 0 {
 		return c < 0
 	}
-	return bytes.Compare(r.record.ID[:], other.record.ID[:]) < 0
+	return bytes.Compare(r.id[:], other.id[:]) < 0
 }
 
 // top keeps the limit best entries seen, in a heap with the worst of them in

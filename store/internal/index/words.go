@@ -34,11 +34,14 @@ func rareness(all, holders float64) float64 { return math.Log(1 + (all-holders+0
 // measure sums up the statistics of all shards.
 func (s *search) measure(sequences bool) {
 	passages, length, live, contexts := 0, uint64(0), 0, uint64(0)
-	for _, sh := range s.shards {
-		passages += sh.livePassages
-		length += sh.totalLength
-		live += sh.liveSequences
-		contexts += sh.contextLength
+	for i := range s.parts {
+		have := s.parts[i].alive()
+		passages += have.passages
+		length += have.length
+		contexts += have.contextLength
+		if s.parts[i].first == i {
+			live += s.parts[i].shard.liveSequences
+		}
 	}
 	if passages == 0 {
 		return
@@ -61,7 +64,7 @@ func (s *search) scoreWords(p loci.Probe) error {
 	if p.Quick {
 		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}
-	lists := make([][]posting, len(s.shards))
+	lists := make([][]posting, len(s.parts))
 	unheard := []retrieval.QueryWord(nil)
 	for _, w := range q.Words {
 		holders := s.listWord(lists, append([]string{w.Term}, w.Or...))
@@ -75,16 +78,16 @@ func (s *search) scoreWords(p loci.Probe) error {
 	s.mend(unheard, lists, p.Corrected)
 	for _, prefix := range q.Prefixes {
 		holders := 0
-		for i, sh := range s.shards {
-			lists[i] = sh.withPrefix(prefix)
+		for i := range s.parts {
+			lists[i] = s.parts[i].withPrefix(prefix)
 			holders += len(lists[i])
 		}
 		s.addLists(lists, holders, 1, 1)
 	}
 	for _, phrase := range q.Phrases {
 		holders := 0
-		for i, sh := range s.shards {
-			lists[i] = sh.withPhrase(phrase)
+		for i := range s.parts {
+			lists[i] = s.parts[i].withPhrase(phrase)
 			holders += len(lists[i])
 		}
 		s.addLists(lists, holders, 1, 1)
@@ -114,9 +117,19 @@ func (s *search) rarity() func(word string) float64 {
 
 // holders is how many passages hold a term.
 func (s *search) holders(term string) (n int) {
-	for _, sh := range s.shards {
-		if t, ok := sh.terms[term]; ok {
-			n += int(sh.holders[t])
+	for i := range s.parts {
+		if t, ok := s.parts[i].findTerm(term); ok {
+			n += s.parts[i].holding(t)
+		}
+	}
+	return n
+}
+
+// holdersOf is how many passages of a shard hold a term.
+func (s *shard) holdersOf(term string) (n int) {
+	for p := range s.parts {
+		if t, ok := p.findTerm(term); ok {
+			n += p.holding(t)
 		}
 	}
 	return n
@@ -136,23 +149,24 @@ func (s *search) rarest(words []retrieval.QueryWord) (rare []retrieval.QueryWord
 	return rare[:min(len(rare), loci.QuickWords)]
 }
 
-// listWord puts the postings of a word, which has several terms, into lists, by shard, and
+// listWord puts the postings of a word, which has several terms, into lists, by part, and
 // counts the passages.
 func (s *search) listWord(lists [][]posting, terms []string) (holders int) {
-	for i, sh := range s.shards {
+	for i := range s.parts {
+		sh := &s.parts[i]
 		lists[i] = nil
 		for _, term := range terms {
-			t, ok := sh.terms[term]
+			t, ok := sh.findTerm(term)
 			if !ok {
 				continue
 			}
 			if lists[i] == nil {
-				lists[i] = sh.postings[t]
-				holders += int(sh.holders[t])
+				lists[i] = sh.list(t)
+				holders += sh.holding(t)
 				continue
 			}
 			holders -= alive(lists[i])
-			lists[i] = union(lists[i], sh.postings[t])
+			lists[i] = union(lists[i], sh.list(t))
 			holders += len(lists[i])
 		}
 	}
@@ -162,7 +176,7 @@ func (s *search) listWord(lists [][]posting, terms []string) (holders int) {
 // alive counts the postings that are not removed.
 func alive(list []posting) (n int) {
 	for _, p := range list {
-		if p.count > 0 {
+		if p.Count > 0 {
 			n++
 		}
 	}
@@ -175,39 +189,41 @@ func union(a, b []posting) []posting {
 	for len(a) > 0 || len(b) > 0 {
 		var p posting
 		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].passage < b[0].passage:
+		case len(b) == 0 || len(a) > 0 && a[0].Passage < b[0].Passage:
 			p, a = a[0], a[1:]
-		case len(a) == 0 || b[0].passage < a[0].passage:
+		case len(a) == 0 || b[0].Passage < a[0].Passage:
 			p, b = b[0], b[1:]
 		default:
-			p, a, b = posting{a[0].passage, max(a[0].count, b[0].count)}, a[1:], b[1:]
+			p, a, b = posting{Passage: a[0].Passage, Count: max(a[0].Count, b[0].Count)}, a[1:], b[1:]
 		}
-		if p.count > 0 {
+		if p.Count > 0 {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// addLists adds the scores of a term, whose postings are given by shard. asked is what the
+// addLists adds the scores of a term, whose postings are given by part. asked is what the
 // query would give it if it were spelled as there.
 func (s *search) addLists(lists [][]posting, holders int, weight, asked float64) {
 	inPassages := weight * rareness(s.passages, float64(holders))
 	s.ideal += asked * rareness(s.passages, float64(holders))
-	for i := range s.shards {
-		s.shards[i].addList(lists[i], inPassages, s.average)
+	for i := range s.parts {
+		s.parts[i].addList(lists[i], inPassages, s.average)
 	}
 	if s.sequences == 0 {
 		return
 	}
 	speaking := 0
-	for i := range s.shards {
-		speaking += s.shards[i].countSequences(lists[i])
+	for i := range s.parts {
+		speaking += s.parts[i].countSequences(lists[i])
 	}
 	inContexts := weight * rareness(s.sequences, float64(speaking))
 	s.contextIdeal += asked * rareness(s.sequences, float64(speaking))
-	for i := range s.shards {
-		s.shards[i].addContexts(inContexts, s.averageContext)
+	for i := range s.parts {
+		if s.parts[i].first == i {
+			s.parts[i].addContexts(inContexts, s.averageContext)
+		}
 	}
 }
 
@@ -223,46 +239,51 @@ func (sh *scoring) addList(list []posting, weight, average float64) {
 	}
 	sh.words, sh.covered = resize(sh.words, len(sh.passages)), resize(sh.covered, len(sh.passages))
 	for _, p := range list {
-		if p.count == 0 {
+		if p.Count == 0 {
 			continue
 		}
-		if sh.words[p.passage] == 0 {
-			sh.touched = append(sh.touched, p.passage)
+		if sh.words[p.Passage] == 0 {
+			sh.touched = append(sh.touched, p.Passage)
 		}
-		sh.words[p.passage] += score(weight, float64(p.count), float64(sh.passages[p.passage].length), average)
-		sh.covered[p.passage] += weight
+		sh.words[p.Passage] += score(weight, float64(p.Count), float64(sh.passages[p.Passage].Length), average)
+		sh.covered[p.Passage] += weight
 	}
 }
 
-// countSequences counts a term in the sequences of a shard, and how many hold it.
-func (sh *scoring) countSequences(list []posting) int {
-	sh.spoken = sh.spoken[:0]
-	if len(list) == 0 || len(sh.sequences) == 0 {
+// countSequences counts a term in the sequences of a shard, as far as a part has them, and
+// how many hold it that did not in the parts before.
+func (sh *scoring) countSequences(list []posting) (more int) {
+	t, n := sh.talk, len(sh.shard.sequences)
+	if sh.first == sh.at {
+		t.spoken = t.spoken[:0]
+	}
+	if len(list) == 0 || n == 0 {
 		return 0
 	}
-	n := len(sh.sequences)
-	sh.contexts, sh.coverage, sh.counts = resize(sh.contexts, n), resize(sh.coverage, n), resize(sh.counts, n)
+	t.contexts, t.coverage, t.counts = resize(t.contexts, n), resize(t.coverage, n), resize(t.counts, n)
 	for _, p := range list {
-		q := sh.passages[p.passage].sequence
-		if p.count == 0 || q == 0 {
+		q := sh.sequenceOfPassage(&sh.passages[p.Passage])
+		if p.Count == 0 || q == 0 {
 			continue
 		}
-		if sh.counts[q] == 0 {
-			sh.spoken = append(sh.spoken, q)
+		if t.counts[q] == 0 {
+			t.spoken = append(t.spoken, q)
+			more++
 		}
-		sh.counts[q] += p.count
-		sh.coverage[q] = max(sh.coverage[q], sh.covered[p.passage])
+		t.counts[q] += p.Count
+		t.coverage[q] = max(t.coverage[q], sh.covered[p.Passage])
 	}
-	return len(sh.spoken)
+	return more
 }
 
 // addContexts adds the scores of the term that was counted.
 func (sh *scoring) addContexts(weight, average float64) {
-	for _, q := range sh.spoken {
-		if sh.contexts[q] == 0 {
-			sh.heard = append(sh.heard, q)
+	t := sh.talk
+	for _, q := range t.spoken {
+		if t.contexts[q] == 0 {
+			t.heard = append(t.heard, q)
 		}
-		sh.contexts[q] += score(weight, float64(sh.counts[q]), float64(sh.sequences[q].length), average)
-		sh.counts[q] = 0
+		t.contexts[q] += score(weight, float64(t.counts[q]), float64(sh.shard.sequences[q].length), average)
+		t.counts[q] = 0
 	}
 }

@@ -1,0 +1,158 @@
+package index
+
+import (
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/retrieval"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// A part of a shard is searched by itself; what is counted is summed over the parts. One
+// part, the shard itself, is on the heap and takes in what comes; the others are segments
+// that lie elsewhere. Numbers of entries, passages, words and terms are a part's own.
+// What it returns may share memory that is gone when the search ends.
+type part interface {
+	alive() counts
+	allEntries() int
+	allPassages() []passage
+	sequenceOfPassage(p *passage) uint32 // its number in the shard
+
+	findTerm(name string) (term uint32, ok bool)
+	holding(term uint32) int         // passages alive that hold a term
+	list(term uint32) []posting      // ascending; the count is 0 where a passage was removed
+	wordsOf(passage uint32) []uint32 // in order; with overlaid set: has no position of its own
+	termOf(word uint32) uint32       //
+	isWord(spelling string) bool     // which is said, and no stop word
+	beginning(prefix string) wordsAndTerms
+	allMarks() []retrieval.Mark
+	spelled(word uint32) (spelling, term string) // "": nobody says it any more
+
+	find(id loci.ID) (entry uint32, ok bool)
+	seen(entry uint32) seen
+	// headerOf is what filters look at; not to be changed, and good until the next call with
+	// the same room for it.
+	headerOf(entry uint32, room *loci.Record) *loci.Record
+	withTags(tags []string) []uint64 // a bit for each entry that has all of them; nil: look at each
+	textOf(entry uint32) (text, heading string, ok bool)
+	// near calls visit for what stands beside a place in a sequence of the shard: up to two
+	// on each side, the nearest first; side is −1 or 1.
+	near(q *sequence, at member, visit func(side int, m member))
+
+	embeddings() (matrix *vector.Matrix, rows []uint32) // passage of each row
+	hasRow(row int) bool                                // it is not removed
+}
+
+// counts are the statistics of a part.
+type counts struct {
+	passages      int
+	length        uint64 // of the passages
+	contextLength uint64 // of those that stand in a sequence
+}
+
+// wordsAndTerms are words, and the terms that they are searched by.
+type wordsAndTerms struct {
+	words, terms map[uint32]bool
+}
+
+// seen is what a search needs of each entry that it looks at.
+type seen struct {
+	id       loci.ID
+	version  int64
+	created  time.Time
+	first    uint32 // passage
+	passages uint32
+	sequence uint32 // of the shard; 0: in none
+	position int64
+	speaker  loci.Speaker
+	alive    bool
+	lazy     bool
+}
+
+// parts are those of a shard, itself first.
+func (s *shard) parts(yield func(part) bool) {
+	if !yield(s) {
+		return
+	}
+	for _, m := range s.segments {
+		if !yield(m) {
+			return
+		}
+	}
+}
+
+// records is how many a shard holds.
+func (s *shard) records() int {
+	n := len(s.byID)
+	for _, m := range s.segments {
+		n += len(m.Entries) - m.gone
+	}
+	return n
+}
+
+func (s *shard) alive() counts { return counts{s.livePassages, s.totalLength, s.contextLength} }
+
+func (s *shard) allEntries() int { return len(s.entries) }
+
+func (s *shard) allPassages() []passage { return s.passages }
+
+func (s *shard) sequenceOfPassage(p *passage) uint32 { return p.Sequence }
+
+func (s *shard) findTerm(name string) (uint32, bool) {
+	t, ok := s.terms[name]
+	return t, ok
+}
+
+func (s *shard) holding(term uint32) int { return int(s.holders[term]) }
+
+func (s *shard) list(term uint32) []posting { return s.postings[term] }
+
+func (s *shard) wordsOf(passage uint32) []uint32 { return s.words[passage] }
+
+func (s *shard) termOf(word uint32) uint32 { return s.vocabulary[word].term }
+
+func (s *shard) isWord(spelling string) bool {
+	n, ok := s.spellings[spelling]
+	return ok && !s.vocabulary[n].stop
+}
+
+func (s *shard) beginning(prefix string) wordsAndTerms {
+	out := wordsAndTerms{map[uint32]bool{}, map[uint32]bool{}}
+	for spelling, n := range s.spellings {
+		if strings.HasPrefix(spelling, prefix) && !s.vocabulary[n].stop {
+			out.words[n], out.terms[s.vocabulary[n].term] = true, true
+		}
+	}
+	return out
+}
+
+func (s *shard) allMarks() []retrieval.Mark { return s.marks }
+
+func (s *shard) spelled(n uint32) (spelling, term string) {
+	w := &s.vocabulary[n]
+	return w.spelling, s.names[w.term]
+}
+
+func (s *shard) find(id loci.ID) (uint32, bool) {
+	n, ok := s.byID[id]
+	return n, ok
+}
+
+func (s *shard) seen(n uint32) seen {
+	e := &s.entries[n]
+	return seen{e.record.ID, e.record.Version, e.record.CreatedAt, e.first, e.passages, e.sequence, e.position, e.speaker, e.alive, e.lazy}
+}
+
+func (s *shard) headerOf(n uint32, _ *loci.Record) *loci.Record { return &s.entries[n].record }
+
+func (s *shard) withTags([]string) []uint64 { return nil }
+
+func (s *shard) textOf(n uint32) (text, heading string, ok bool) {
+	e := &s.entries[n]
+	return e.record.Text, e.record.Heading, e.texted
+}
+
+func (s *shard) embeddings() (*vector.Matrix, []uint32) { return s.matrix, s.rows }
+
+func (s *shard) hasRow(row int) bool { return s.passages[s.rows[row]].Row == int32(row) }

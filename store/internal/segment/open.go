@@ -1,0 +1,263 @@
+package segment
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+	"sort"
+	"strings"
+	"unsafe"
+)
+
+// A Segment is read where its bytes lie: they must stay as they are as long as it is used.
+// Lists and strings that it returns share them.
+type Segment struct {
+	Sum uint32 // of its bytes: it tells this one from others of the same origin
+
+	Entries  []Entry
+	Passages []Passage
+	Holders  []uint32 // by term: its postings
+	Uses     []uint32 // by spelling: how often it stands in passages
+	Marks    []uint32 // by spelling
+	Lengths  []uint64 // by sequence, from 0
+	Rows     []uint32 // passage of each row
+	Scales   []float32
+	Codes    []int8
+
+	rests     []byte
+	byID      []uint32
+	words     blob
+	spellings blob
+	wordTerms []uint32
+	terms     blob
+	postings  blob
+	names     blob
+	starts    []uint32 // of the members of each sequence
+	members   []uint32
+}
+
+// Open reads the bytes of a segment of an origin. It looks at all of them: the sum shows
+// damage, and a second look that nothing refers to what is not there.
+func Open(b []byte, origin Origin) (*Segment, error) {
+	if len(b) < headerBytes || !Supported() || uintptr(unsafe.Pointer(unsafe.SliceData(b)))%8 != 0 {
+		return nil, ErrUnusable
+	}
+	list, _ := listOf[header](b[:headerBytes])
+	h := list[0]
+	if h.Magic != magic || h.Format != format || h.Length != uint64(len(b)) || h.Origin != origin ||
+		h.Sum != crc32.Checksum(b[sumFrom:], castagnoli) {
+		return nil, ErrUnusable
+	}
+	r := reader{bytes: b, header: &h, ok: true}
+	s := &Segment{
+		Sum:     h.Sum,
+		Entries: take[Entry](&r, sectionEntries), rests: take8(&r, sectionRests), byID: take[uint32](&r, sectionByID),
+		Passages: take[Passage](&r, sectionPassages), words: r.blob(sectionWordStarts, sectionWords),
+		spellings: r.blob(sectionSpellingStarts, sectionSpellings), wordTerms: take[uint32](&r, sectionSpellingTerms),
+		Uses: take[uint32](&r, sectionUses), Marks: take[uint32](&r, sectionMarks),
+		terms: r.blob(sectionTermStarts, sectionTerms), Holders: take[uint32](&r, sectionHolders),
+		postings: r.blob(sectionPostingStarts, sectionPostings), names: r.blob(sectionNameStarts, sectionNames),
+		starts: take[uint32](&r, sectionMemberStarts), members: take[uint32](&r, sectionMembers),
+		Lengths: take[uint64](&r, sectionLengths), Rows: take[uint32](&r, sectionRows),
+		Scales: take[float32](&r, sectionScales), Codes: take[int8](&r, sectionCodes),
+	}
+	if !r.ok || !s.fits(int(origin.Dims)) {
+		return nil, ErrUnusable
+	}
+	return s, nil
+}
+
+// reader takes sections apart.
+type reader struct {
+	bytes  []byte
+	header *header
+	ok     bool
+}
+
+func take8(r *reader, section int) []byte {
+	at := r.header.Sections[section]
+	n := uint64(len(r.bytes))
+	if at.Start > n || at.Length > n-at.Start || at.Start%align != 0 {
+		r.ok = false
+		return nil
+	}
+	return r.bytes[at.Start : at.Start+at.Length : at.Start+at.Length]
+}
+
+func take[T plain](r *reader, section int) []T {
+	list, ok := listOf[T](take8(r, section))
+	r.ok = r.ok && ok
+	return list
+}
+
+func (r *reader) blob(starts, bytes int) blob {
+	b := blob{starts: take[uint32](r, starts), bytes: take8(r, bytes)}
+	r.ok = r.ok && ascending(b.starts, len(b.bytes))
+	return b
+}
+
+// ascending reports whether starts are those of parts of so much, one after another.
+func ascending(starts []uint32, all int) bool {
+	return len(starts) > 0 && starts[0] == 0 && uint64(starts[len(starts)-1]) == uint64(all) &&
+		slices.IsSorted(starts)
+}
+
+func (b *blob) len() int { return len(b.starts) - 1 }
+
+func (b *blob) at(n uint32) []byte { return b.bytes[b.starts[n]:b.starts[n+1]] }
+
+func (b *blob) text(n uint32) string { return text(b.at(n)) }
+
+// text is bytes as a string where they lie.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// search finds a text in a sorted list.
+func (b *blob) search(name string) (n uint32, found bool) {
+	i := sort.Search(b.len(), func(i int) bool { return b.text(uint32(i)) >= name })
+	return uint32(i), i < b.len() && b.text(uint32(i)) == name
+}
+
+// fits reports whether the sections fit one another.
+func (s *Segment) fits(dims int) bool {
+	return s.fitCounts(dims) && s.fitEntries() && s.fitPassages() &&
+		below(s.byID, len(s.Entries)) && below(s.Rows, len(s.Passages)) && below(s.members, len(s.Entries)) &&
+		!slices.ContainsFunc(s.wordTerms, func(t uint32) bool { return int(t>>1) >= s.terms.len() })
+}
+
+func (s *Segment) fitCounts(dims int) bool {
+	spellings, terms, sequences := s.spellings.len(), s.terms.len(), s.names.len()
+	return len(s.byID) == len(s.Entries) && s.words.len() == len(s.Passages) &&
+		len(s.wordTerms) == spellings && len(s.Uses) == spellings && len(s.Marks) == spellings &&
+		len(s.Holders) == terms && s.postings.len() == terms &&
+		len(s.Lengths) == sequences && len(s.starts) == sequences+1 && ascending(s.starts, len(s.members)) &&
+		len(s.Scales) == len(s.Rows) && len(s.Codes) == len(s.Rows)*dims
+}
+
+func (s *Segment) fitEntries() bool {
+	next, rest := uint64(0), uint32(0)
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if uint64(e.First) != next || e.Rest < rest || int64(e.Rest) > int64(len(s.rests)) ||
+			int(e.Sequence) > s.names.len() {
+			return false
+		}
+		next, rest = next+uint64(e.Passages), e.Rest
+	}
+	return next == uint64(len(s.Passages))
+}
+
+func (s *Segment) fitPassages() bool {
+	for i := range s.Passages {
+		p := &s.Passages[i]
+		if int(p.Entry) >= len(s.Entries) || int(p.Sequence) > s.names.len() ||
+			p.Row < -1 || int(p.Row) >= len(s.Rows) {
+			return false
+		}
+		if e := &s.Entries[p.Entry]; uint32(i)-e.First >= e.Passages {
+			return false
+		}
+	}
+	return true
+}
+
+func below(list []uint32, limit int) bool {
+	return !slices.ContainsFunc(list, func(n uint32) bool { return int(n) >= limit })
+}
+
+// Find returns the number of an entry.
+func (s *Segment) Find(id [16]byte) (n uint32, found bool) {
+	i := sort.Search(len(s.byID), func(i int) bool { return string(s.Entries[s.byID[i]].ID[:]) >= string(id[:]) })
+	if i == len(s.byID) || s.Entries[s.byID[i]].ID != id {
+		return 0, false
+	}
+	return s.byID[i], true
+}
+
+// Rest is what else is known of an entry.
+func (s *Segment) Rest(n uint32) []byte {
+	end := uint32(len(s.rests))
+	if int(n)+1 < len(s.Entries) {
+		end = s.Entries[n+1].Rest
+	}
+	return s.rests[s.Entries[n].Rest:end]
+}
+
+// Words appends the words of a passage to a list: see [Data.Words].
+func (s *Segment) Words(to []uint32, passage uint32) []uint32 {
+	b := s.words.at(passage)
+	for len(b) > 0 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n>>1 >= uint64(len(s.wordTerms)) {
+			break
+		}
+		to, b = append(to, uint32(n)), b[size:]
+	}
+	return to
+}
+
+// Spellings returns how many there are.
+func (s *Segment) Spellings() int { return len(s.wordTerms) }
+
+// Spelling returns a word as it is written.
+func (s *Segment) Spelling(n uint32) string { return s.spellings.text(n) }
+
+// TermOf returns the term of a spelling, and whether it is a stop word.
+func (s *Segment) TermOf(n uint32) (term uint32, stop bool) {
+	return s.wordTerms[n] >> 1, s.wordTerms[n]&1 != 0
+}
+
+// FindSpelling returns the number of a spelling.
+func (s *Segment) FindSpelling(spelling string) (n uint32, found bool) {
+	return s.spellings.search(spelling)
+}
+
+// Beginning returns the spellings that begin so: from the first to before the last.
+func (s *Segment) Beginning(prefix string) (first, last uint32) {
+	first, _ = s.spellings.search(prefix)
+	n := sort.Search(len(s.wordTerms)-int(first), func(i int) bool {
+		return !strings.HasPrefix(s.Spelling(first+uint32(i)), prefix)
+	})
+	return first, first + uint32(n)
+}
+
+// FindTerm returns the number of a term.
+func (s *Segment) FindTerm(name string) (n uint32, found bool) { return s.terms.search(name) }
+
+// Term returns the name of a term.
+func (s *Segment) Term(n uint32) string { return s.terms.text(n) }
+
+// Postings appends those of a term to a list.
+func (s *Segment) Postings(to []Posting, term uint32) []Posting {
+	b, at := s.postings.at(term), uint64(0)
+	to = slices.Grow(to, int(min(s.Holders[term], uint32(len(b)))))
+	for len(b) > 0 {
+		step, size := uint64(b[0]), 1
+		if step >= 0x80 {
+			step, size = binary.Uvarint(b)
+		}
+		if size <= 0 {
+			break
+		}
+		b = b[size:]
+		count := uint64(1)
+		if step&1 != 0 {
+			if count, size = binary.Uvarint(b); size <= 0 {
+				break
+			}
+			b = b[size:]
+		}
+		if at += step >> 1; at >= uint64(len(s.Passages)) {
+			break
+		}
+		to = append(to, Posting{uint32(at), uint32(count)})
+	}
+	return to
+}
+
+// Sequences returns how many there are.
+func (s *Segment) Sequences() int { return len(s.Lengths) }
+
+// Sequence returns the name of a sequence, from 1, and its entries in their order.
+func (s *Segment) Sequence(n uint32) (name string, members []uint32) {
+	return s.names.text(n - 1), s.members[s.starts[n-1]:s.starts[n]]
+}

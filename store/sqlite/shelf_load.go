@@ -1,0 +1,141 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// shelving is what a load has to do with the folder.
+type shelving struct {
+	shelf *shelf   // nil: nothing is kept of the load
+	base  manifest // in whose place that of the load will come
+	key   loci.NameKey
+	wiped int64    // what was erased up to here is in no segment
+	held  bool     // the folder, since the first segment was made
+	fresh []string // segments that were made
+	next  *manifest
+}
+
+// takeShelved begins a load with the segments that are kept of its shard, if all of them
+// can be used. It reports whether they are in.
+func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *fileState) (bool, error) {
+	s := shard{one.namespace, one.key.Kind}
+	m, key, err := manifestOf(ctx, tx, s)
+	if err != nil {
+		return false, err
+	}
+	one.shelving.abandon()
+	one.shelving = shelving{shelf: &f.shelf, base: m, key: key, wiped: now.seq}
+	space := one.index.Space()
+	if len(m.Segments) == 0 || m.space() != space || m.Seq > now.seq || m.Seq < max(now.floor, now.dropped) {
+		return false, nil
+	}
+	whole := index.New(space)
+	whole.AddShard(one.key)
+	for _, k := range m.Segments {
+		g, b, err := f.shelf.openKept(k, origin(key, s, space))
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				f.logError("read a part of the index; it is made again", err)
+			}
+			return false, nil
+		}
+		whole.Attach(one.key, g, b, k.Gone)
+	}
+	one.index, one.seq, one.shelving.wiped = whole, m.Seq, m.Wiped
+	return true, nil
+}
+
+// shelve puts what a load has on the heap into segments, if that is much. What cannot be
+// kept stays where it is.
+func (f *file) shelve(one *load) {
+	s, loose, books := one.shelving.shelf, one.index.Loose(one.key), one.index.Shelved(one.key)
+	if s == nil {
+		return
+	}
+	much := s.book
+	switch {
+	case one.whole && len(one.shelving.fresh) > 0:
+		much = 1 // a manifest speaks of all
+	case one.whole && books > 0:
+		much = (s.from + 1) / 2
+	case one.whole:
+		much = s.from
+	}
+	if loose >= much && (one.shelving.held || s.hold()) {
+		one.shelving.held = true
+		if one.whole {
+			f.mergeShelved(one)
+		}
+		f.putShelved(one)
+	}
+	if one.whole && len(one.shelving.fresh) > 0 && one.index.Loose(one.key) == 0 {
+		f.nameShelved(one)
+	}
+}
+
+// mergeShelved takes small segments back, to become one with what is on the heap: so there
+// are few, however often a process begins.
+func (f *file) mergeShelved(one *load) {
+	s, books := one.shelving.shelf, one.index.Segments(one.key)
+	for n := len(books) - 1; n >= 0; n-- {
+		left := books[n].Entries - len(books[n].Gone)
+		if left < s.book/2 && one.index.Loose(one.key)+left <= 2*s.book {
+			one.index.Thaw(one.key, n)
+		}
+	}
+}
+
+// putShelved makes a segment of what is on the heap.
+func (f *file) putShelved(one *load) {
+	from := origin(one.shelving.key, shard{one.namespace, one.key.Kind}, one.index.Space())
+	g, b, err := f.shelf.put(one.index.Freeze(one.key, from), from)
+	if err != nil {
+		f.logError("keep a part of the index", err)
+		return
+	}
+	one.shelving.fresh = append(one.shelving.fresh, b.name)
+	one.index.Shelve(one.key, g, b)
+}
+
+// nameShelved prepares the manifest of a load as it is now.
+func (f *file) nameShelved(one *load) {
+	space := one.index.Space()
+	m := &manifest{Seq: one.seq, Wiped: one.shelving.wiped, Model: space.Model, Dims: space.Dims}
+	for _, k := range one.index.Segments(one.key) {
+		m.Segments = append(m.Segments, kept{k.Keeper.(*book).name, k.Keeper.(*book).sum, k.Gone})
+	}
+	one.shelving.next = m
+}
+
+// endShelving brings what a load has made into the memory file.
+func (f *file) endShelving(ctx context.Context, s *shelving) {
+	if s.next != nil {
+		err := f.putManifest(context.WithoutCancel(ctx), &s.base, s.next)
+		if err == nil {
+			f.shelf.keep(s.fresh)
+			s.fresh = nil
+			f.startTidy() // what it replaced goes, and what was erased meanwhile
+		} else if !errors.Is(err, errMoved) {
+			f.logError("keep the index", err)
+		}
+	}
+	s.abandon()
+}
+
+// abandon takes away what is not in the memory file.
+func (s *shelving) abandon() {
+	if s.shelf == nil {
+		return
+	}
+	s.shelf.discard(s.fresh...)
+	if s.held {
+		s.shelf.drop()
+	}
+	*s = shelving{}
+}

@@ -1,0 +1,291 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// heldIn lists the files of the folder that hold a text.
+func heldIn(t *testing.T, path, text string) (found []string) {
+	t.Helper()
+	for _, file := range segments(t, path) {
+		data, err := os.ReadFile(file)
+		must(t, err)
+		if bytes.Contains(data, []byte(text)) {
+			found = append(found, file)
+		}
+	}
+	return found
+}
+
+// settle waits until a store has nothing to tidy.
+func (s keptStore) settle() {
+	s.t.Helper()
+	f, err := s.acquire(s.t.Context(), testTenant)
+	must(s.t, err)
+	defer s.release(f)
+	must(s.t, f.awaitTidy(s.t.Context()))
+}
+
+// What is erased leaves the segments, earlier versions and all, without a search and
+// while another process still searches them.
+func TestEraseLeavesTheKeptIndex(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	s.put(3, 2, "secretive walrus")
+	s.answers()
+	s = s.again()
+	other := openKept(t, s.path)
+	other.answers()
+	s.put(3, 3, "edited walrus")
+	for _, text := range []string{"secretive", "number9"} {
+		if len(heldIn(t, s.path, text)) == 0 {
+			t.Fatalf("%q is in %q", text, heldIn(t, s.path, text))
+		}
+	}
+	s.erase(3, 3)
+	s.erase(9, 1)
+	s.settle()
+	for _, text := range []string{"secretive", "number9"} {
+		if found := heldIn(t, s.path, text); len(found) > 0 {
+			t.Errorf("%q is still in %q", text, found)
+		}
+	}
+	got := other.answers()
+	same(t, "of the other", got, s.answers())
+	must(t, other.Close())
+	if told, err := s.Warnings(t.Context()); err != nil || len(told) > 0 {
+		t.Errorf("warnings %q, %v", told, err)
+	}
+	s = s.again()
+	same(t, "opened again", s.answers(), got)
+	if n, loose := s.parts(); n < 3 || loose > 8 {
+		t.Errorf("opened again: %d segments, %d notes on the heap", n, loose)
+	}
+	same(t, "from the records", got, fromHeap(t, closed(t, s)))
+}
+
+// A process that ends before it has taken what was erased out leaves that to the next one;
+// until then it is told. So the scan notices a build that forgets it.
+func TestUnfinishedTidyingGoesOn(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	s.answers()
+	s.settle()
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	f.shelf.tidyMu.Lock()
+	f.shelf.stopped = true // no pass will start
+	close(f.shelf.hurry)
+	f.shelf.tidyMu.Unlock()
+	s.release(f)
+	s.erase(9, 1)
+	if told, err := s.Warnings(t.Context()); err != nil || len(told) != 1 || !strings.Contains(told[0], "erased") {
+		t.Errorf("warnings %q, %v", told, err)
+	}
+	path := closed(t, s)
+	if len(heldIn(t, path, "number9")) != 1 {
+		t.Fatal("the scan finds nothing that it should")
+	}
+	s = openKept(t, path)
+	if _, err := s.Warnings(t.Context()); err != nil { // opens the file
+		t.Fatal(err)
+	}
+	s.settle()
+	if found := heldIn(t, path, "number9"); len(found) > 0 {
+		t.Errorf("it is still in %q", found)
+	}
+}
+
+// Files that no manifest names, as a process leaves them that is killed while it writes,
+// go when the file is opened; those of others stay.
+func TestStraySegmentsGo(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	s.answers()
+	path := closed(t, s)
+	files := segments(t, path)
+	dir := filepath.Dir(files[0])
+	copyFile(t, files[0], filepath.Join(dir, "0123"+bookSuffix))
+	copyFile(t, files[0], filepath.Join(dir, "mine.txt"))
+	s = openKept(t, path)
+	s.answers()
+	s.settle()
+	if got := segments(t, path); !reflect.DeepEqual(got, files) {
+		t.Errorf("files %q, want %q", got, files)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "mine.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
+// With a tenant goes its folder's content.
+func TestEraseTenantLeavesNoSegments(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	s.answers()
+	must(t, s.EraseTenant(t.Context(), testTenant))
+	s.settle()
+	if got := segments(t, s.path); len(got) > 0 {
+		t.Errorf("left: %q", got)
+	}
+	if hits := s.answers(); len(hits[0]) > 0 {
+		t.Errorf("found: %+v", hits[0])
+	}
+	s.fill(0, 50)
+	got := s.answers()
+	same(t, "filled again", got, fromHeap(t, closed(t, s)))
+}
+
+// A mapped segment outlives its file, and goes when nothing refers to it.
+func TestSegmentsAreReadAfterTheyAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	want := s.answers()
+	must(t, os.RemoveAll(strings.TrimSuffix(s.path, ".db")+".idx"))
+	for range 3 {
+		runtime.GC()
+		same(t, "removed", s.answers(), want)
+	}
+}
+
+// TestEraseLeavesNoBytesInSegments saves, changes and erases notes at random, in processes
+// that begin and end between, and scans every file for what the erased ones said.
+func TestEraseLeavesNoBytesInSegments(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 8))
+	dir := t.TempDir()
+	s := openKept(t, filepath.Join(dir, "x.db"))
+	type note struct {
+		n, version int
+		said       []string
+	}
+	var live []note
+	var gone [][]byte
+	put := func(o *note) {
+		word := canary(t)
+		o.version++
+		o.said = append(o.said, word)
+		s.put(o.n, int64(o.version), "walrus "+word)
+	}
+	for step := range 600 {
+		switch n := random.IntN(20); {
+		case n < 12 || len(live) < 25:
+			o := note{n: step}
+			put(&o)
+			live = append(live, o)
+		case n < 15:
+			put(&live[random.IntN(len(live))])
+		case n < 19:
+			i := random.IntN(len(live))
+			s.erase(live[i].n, int64(live[i].version))
+			for _, word := range live[i].said {
+				gone = append(gone, []byte(word))
+			}
+			live = append(live[:i], live[i+1:]...)
+		default:
+			s.answers()
+			s = s.again()
+			s.answers()
+		}
+	}
+	s.settle()
+	if len(segments(t, s.path)) < 4 || len(gone) < 50 {
+		t.Fatalf("%d segments and %d words that are gone: nothing is shown", len(segments(t, s.path)), len(gone))
+	}
+	got := s.answers()
+	want := fromHeap(t, closed(t, s))
+	same(t, "erased", got, want)
+	if found := filesWith(t, dir, gone); len(found) > 0 {
+		t.Errorf("of %d erased words %d are left, such as %s", len(gone), len(found), found[0])
+	}
+}
+
+// Somebody cuts the files while they are searched.
+func TestSegmentsAreCutWhileTheyAreMapped(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	want := s.answers()
+	for _, file := range segments(t, s.path) {
+		must(t, os.Truncate(file, 0))
+	}
+	same(t, "cut", s.answers(), want)
+	s = s.again() // in those that were made in their place
+	same(t, "made again", s.answers(), want)
+	if n, loose := s.parts(); n == 0 || loose > 0 {
+		t.Errorf("%d segments and %d notes on the heap", n, loose)
+	}
+}
+
+// A load that nobody waits for any more has made segments that no manifest names: an erase
+// does not leave them as they are.
+func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openKept(t, path)
+	s.fill(0, 50)
+	s = openKept(t, closed(t, s))
+	parts, third, goOn := 0, make(chan struct{}), make(chan struct{})
+	s.reading = func(index.Key) {
+		if parts++; parts == 3 {
+			close(third)
+			<-goOn
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	searched := make(chan error, 1)
+	go func() {
+		_, err := s.Match(ctx, testTenant, loci.Probe{Text: "walrus"}, loci.Filter{Within: []loci.Namespace{shelfPlace()}}, 10)
+		searched <- err
+	}()
+	select {
+	case <-third:
+	case <-time.After(patience):
+		t.Fatal("the third part is not read")
+	}
+	if len(heldIn(t, path, "number3")) == 0 {
+		t.Fatal("nothing is made yet")
+	}
+	cancel()
+	if err := <-searched; err == nil {
+		t.Fatal("the search did not end")
+	}
+	close(goOn)
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	for end := time.Now().Add(patience); f.search.loading.busyLoads() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the load goes on")
+		}
+	}
+	s.erase(3, 1)
+	s.settle()
+	if found := heldIn(t, path, "number3"); len(found) > 0 {
+		t.Errorf("it is still in %q", found)
+	}
+}
+
+// busyLoads is how many workers load.
+func (l *loading) busyLoads() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workers
+}
