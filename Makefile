@@ -27,14 +27,9 @@ build: ## Write bin/loci
 
 test: build ## Pass the tests
 	$(GO) vet ./...
-<<<<<<< HEAD
 	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres)
-	$(GO) test -timeout 15m . ./store/... ./tool # at their full length
-	$(GO) test $(RACE) -timeout 15m -run '$(POSTGRES_RACES)' ./store/postgres # where goroutines meet
-=======
-	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/)
 	$(GO) test -timeout 15m . ./bench ./rest ./session ./store/... ./tool # at their full length
->>>>>>> main
+	$(GO) test $(RACE) -timeout 15m -run '$(POSTGRES_RACES)' ./store/postgres # where goroutines meet
 	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
 test-embedded: build ## Pass the tests that need no database server

@@ -124,7 +124,7 @@ func (h *halfKnown) Knows(text string) float64 {
 
 // fittingWords is how well a match that holds each word of the query once fits by words: the
 // BM25 of two words, by hand, for two records of one passage each.
-func fittingWords(m loci.Match) float64 { return min(1, m.Explain.Keyword/(2*math.Log(1+1.5/1.5))) }
+func fittingWords(m loci.Match) float64 { return min(1, m.Explain.Keyword/(2*math.Log(2))) }
 
 // A search gives similarity the weight that the embedder's knowledge of the query leaves.
 func TestSearchAsksWhatTheEmbedderKnows(t *testing.T) {

@@ -90,7 +90,7 @@ var mayImport = map[string][]string{
 	"mcp":                   {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
 	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree", "view"},
 	"server":                {"", "internal/problem"},
-	"bench":                 {"", "session", "tree", "view", "embedding", "store"},
+	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 
 	"store/internal/segment": {},

@@ -313,7 +313,15 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
 		p.scale = c.scale(e.opts.Search.Scale)
 		if known >= 0.5 { // else most words mean nothing to it, however rare they are
-			p.Reweigh = c.Reweigh(q.Text)
+			if p.Reweigh = c.Reweigh(q.Text); p.Reweigh != nil { // of the words that the store has found for misspelt ones
+				p.Reweigh = func(weight func(string) float64) []float32 {
+					text := q.Text
+					for _, x := range p.corrections {
+						text = retrieval.Respell(text, x.Word, x.SearchedFor[0])
+					}
+					return c.Reweigh(text)(weight)
+				}
+			}
 		}
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:

@@ -60,19 +60,8 @@ func Commit[R any](
 			return reply, err
 		}
 		now := e.now()
-		if key != "" {
-			stored, err := e.store.Replied(ctx, m.view.Tenant, key)
-			if err != nil {
-				return reply, err
-			}
-			if stored != nil && now.Before(stored.ExpiresAt) {
-				if stored.Fingerprint != fingerprint {
-					return reply, &Error{Code: Conflict, Op: op, Msg: "this idempotency key was used for another request",
-						Recovery: "Use a new key for a new request; repeat a request unchanged."}
-				}
-				err = replay(stored.Value, &reply)
-				return reply, err
-			}
+		if done, err := m.replied(ctx, op, key, fingerprint, now, &reply); done || err != nil {
+			return reply, err
 		}
 		d, err := decide(now)
 		if errors.Is(err, ErrStale) {
@@ -192,13 +181,29 @@ func (c *Change) expect(active Space) {
 }
 
 // replay decodes a stored reply; numbers of metadata stay exact.
-func replay[R any](value json.RawMessage, reply *R) error {
+func replay(value json.RawMessage, reply any) error {
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.UseNumber()
 	if err := d.Decode(reply); err != nil {
 		return &Error{Code: Internal, Op: "read stored reply", Err: err}
 	}
 	return nil
+}
+
+// replied answers a repeated request with the stored reply; false: it is a new one.
+func (m *Memory) replied(ctx context.Context, op, key, fingerprint string, now time.Time, reply any) (bool, error) {
+	if key == "" {
+		return false, nil
+	}
+	stored, err := m.engine.store.Replied(ctx, m.view.Tenant, key)
+	if err != nil || stored == nil || !now.Before(stored.ExpiresAt) {
+		return false, err
+	}
+	if stored.Fingerprint != fingerprint {
+		return false, &Error{Code: Conflict, Op: op, Msg: "this idempotency key was used for another request",
+			Recovery: "Use a new key for a new request; repeat a request unchanged."}
+	}
+	return true, replay(stored.Value, reply)
 }
 
 // idempotency derives the stored key and the request's fingerprint. The key

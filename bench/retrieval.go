@@ -28,6 +28,8 @@ type RetrievalOptions struct {
 	Contexts  []string     // of [Contexts]; default ContextNone. Each is measured with each system
 	Captions  bool         // store captions of pictures, too
 	Baseline  bool         // measure SQLite FTS5 as well
+	Typing    bool         // measure questions with a typing error each as well: ModeTyping
+	Tools     bool         // save and search with the tools memory_save and memory_search, as an agent does: ModeHybrid alone
 	InMemory  bool         // keep memories in the process instead of a file
 	Dir       string       // where the files go; default a temporary directory. Nothing is left behind
 	Resamples int          // of the bootstrap; default [Resamples], negative: no intervals
@@ -183,6 +185,8 @@ func (o *RetrievalOptions) prepare() (datasets []*Dataset, err error) {
 	switch {
 	case len(o.Dirs) == 0:
 		return nil, loci.Errorf(loci.Invalid, "no dataset is named: give at least one directory")
+	case o.Tools && (o.Baseline || o.Typing):
+		return nil, loci.Errorf(loci.Invalid, "by tools there is one search a question: leave out the baseline and the typing errors")
 	case len(o.Systems) == 0:
 		return nil, loci.Errorf(loci.Invalid, "no embedder is named: give at least one, or none")
 	}
@@ -230,6 +234,13 @@ func (o *RetrievalOptions) measure(ctx context.Context, datasets []*Dataset, r *
 func (o *RetrievalOptions) measureOne(
 	ctx context.Context, d *Dataset, r *run, tokens *tokenCounter,
 ) (out *result, err error) {
+	if o.Tools {
+		err = o.stored(ctx, d, r, func(s loci.Store, _ string) (err error) {
+			out, err = o.throughTools(ctx, s, d, r, tokens)
+			return err
+		})
+		return out, err
+	}
 	err = o.within(ctx, d, r, func(in *ingested, dir string) (err error) {
 		finders, err := in.finders(d)
 		if err != nil {
@@ -238,6 +249,9 @@ func (o *RetrievalOptions) measureOne(
 		modes := []string{ModeKeyword, ModeHybrid}
 		if r.Embedder != nil {
 			modes = []string{ModeKeyword, ModeVector, ModeHybrid}
+		}
+		if o.Typing {
+			modes, finders[ModeTyping] = append(modes, ModeTyping), mistyping(finders[ModeHybrid])
 		}
 		if o.Baseline {
 			b, failed := openBaseline(ctx, dir, d, r)
@@ -259,6 +273,19 @@ func (o *RetrievalOptions) measureOne(
 func (o *RetrievalOptions) within(
 	ctx context.Context, d *Dataset, r *run, use func(in *ingested, dir string) error,
 ) (err error) {
+	return o.stored(ctx, d, r, func(s loci.Store, dir string) error {
+		in, err := ingest(ctx, s, d, r)
+		if err != nil {
+			return err
+		}
+		return use(in, dir)
+	})
+}
+
+// stored calls use with a store whose files go again.
+func (o *RetrievalOptions) stored(
+	ctx context.Context, d *Dataset, r *run, use func(s loci.Store, dir string) error,
+) (err error) {
 	dir, err := os.MkdirTemp(o.Dir, "loci-bench-")
 	if err != nil {
 		return &loci.Error{Code: loci.Unavailable, Op: "bench", Msg: "no directory can be made for the files: " + err.Error(), Err: err}
@@ -274,9 +301,5 @@ func (o *RetrievalOptions) within(
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	o.progress("%s, embedder %s, context %s: storing %d memories", d.Name, r.Name, r.Context, len(d.Turns))
-	in, err := ingest(ctx, s, d, r)
-	if err != nil {
-		return err
-	}
-	return use(in, dir)
+	return use(s, dir)
 }

@@ -201,7 +201,7 @@ func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 		in := &importing{place: r.Namespace, metadata: r.Attributes, createdAt: r.CreatedAt}
 		if err = read(&in.line); err == nil {
 			t.list = append(t.list, in)
-			t.placed[placeKey(r.Namespace, in.line.Thread, in.line.body.Namespace, in.line.ID)] = in
+			t.placed[placeKey(r.Namespace, in.line.Thread, in.line.Namespace, in.line.ID)] = in
 		}
 	case KindWrite:
 		var w writeLine
@@ -242,8 +242,8 @@ func (t *taker) Check() error {
 func (t *taker) whole(in *importing) (Checkpoint, error) {
 	l := &in.line
 	out := Checkpoint{
-		Thread: l.Thread, Namespace: l.body.Namespace, ID: l.ID, Parent: l.Parent, Format: l.Format,
-		State: Typed{l.Type, l.State}, Metadata: in.metadata, TypedMetadata: Typed{l.MetadataType, l.body.Metadata},
+		Thread: l.Thread, Namespace: l.Namespace, ID: l.ID, Parent: l.Parent, Format: l.Format,
+		State: Typed{l.Type, l.State}, Metadata: in.metadata, TypedMetadata: Typed{l.MetadataType, l.Metadata},
 		Versions: l.Versions, Values: map[string]Typed{},
 	}
 	for channel, id := range l.Values {

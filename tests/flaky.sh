@@ -4,7 +4,7 @@
 #   tests/flaky.sh               every package ten times, shuffled, while the machine is busy
 #   tests/flaky.sh changed       each test changed since the base three times, shuffled, under
 #                                the race detector, what changed last first, within
-#                                LOCI_FLAKY_SECONDS (150), a quarter of them for a package
+#                                LOCI_FLAKY_SECONDS (90), a quarter of them for a package
 #   tests/flaky.sh PACKAGE...    these ten times
 #
 # The base is LOCI_BASE, or where the branch left origin/main, or the last tag when it is
@@ -105,7 +105,7 @@ if [ "${1:-}" = changed ]; then
   work=$(mktemp -d)
   trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
   mkdir "$work/tmp"
-  seconds=${LOCI_FLAKY_SECONDS:-150}
+  seconds=${LOCI_FLAKY_SECONDS:-90}
   end=$(($(date +%s) + seconds))
   left=()
   list=$(changed)

@@ -200,26 +200,15 @@ func invalidFile(message string) error {
 // much as could be read.
 func fileArguments(given arguments) (f filesCall, err error) {
 	var path, command *string
+	fields := map[string]**string{"path": &path, "command": &command, "content": &f.content, "oldContent": &f.oldContent,
+		"query": &f.query, "since": &f.since, "until": &f.until}
 	for _, a := range given {
-		field, required := &f.content, false
-		switch a.name {
-		case "path":
-			field, required = &path, true
-		case "command":
-			field, required = &command, true
-		case "content":
-		case "oldContent":
-			field = &f.oldContent
-		case "query":
-			field = &f.query
-		case "since":
-			field = &f.since
-		case "until":
-			field = &f.until
-		default:
+		field := fields[a.name]
+		if field == nil {
 			err = errArguments
 			continue
 		}
+		required := field == &path || field == &command
 		if string(a.value) == "null" && !required {
 			continue // as if it were absent
 		}

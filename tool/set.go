@@ -279,6 +279,11 @@ func (i Instance) check(at int, chosen []builder) (faults []error) {
 	faults = append(faults, i.checkActions(at, has("manage_memory"))...)
 	faults = append(faults, i.checkFiles(at, has("memory"))...)
 	faults = append(faults, i.checkCommands(at, has("memory"))...)
+	return append(faults, i.checkSearch(at, has)...)
+}
+
+// checkSearch looks at the settings of tools that search.
+func (i Instance) checkSearch(at int, has func(name string) bool) (faults []error) {
 	switch {
 	case i.MinScore == 0:
 	case !slices.ContainsFunc(searchTools, has):

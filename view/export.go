@@ -87,6 +87,11 @@ func (f *filter) choose(ctx context.Context, m *loci.Memory, q Query) error {
 		return nil
 	}
 	q.Kinds = single
+	return f.keepListed(ctx, m, q)
+}
+
+// keepListed keeps every record that a query lists.
+func (f *filter) keepListed(ctx context.Context, m *loci.Memory, q Query) error {
 	for page := (loci.Page{Limit: 500}); ; {
 		entries, next, err := List(ctx, m, q, page)
 		if err != nil {

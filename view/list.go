@@ -278,16 +278,8 @@ func Search(
 	if err := checkNames(m, kinds, states); err != nil {
 		return out, err
 	}
-	query.Kinds = nil
-	for _, s := range shapes(m) {
-		asked := slices.Contains(kinds, s.name) || s.kind == loci.KindFact && slices.Contains(kinds, KindNote)
-		if asked && !s.memory {
-			return out, &loci.Error{Code: loci.Invalid, Msg: "memories of kind " + string(s.name) + " are not searched together with others",
-				Recovery: "Search messages in the sessions, files in their tree; sessions and threads can be listed."}
-		}
-		if s.memory && (asked || len(kinds) == 0) {
-			query.Kinds = append(query.Kinds, s.kind)
-		}
+	if query.Kinds, err = searched(m, kinds); err != nil {
+		return out, err
 	}
 	for _, state := range states {
 		if !slices.Contains(Current, state) {
@@ -297,7 +289,6 @@ func Search(
 	}
 	// What a filter of the store does not know is left out afterwards.
 	s := selection{shapes: shapes(m), names: kinds, states: states}
-	limit, offset := query.Limit, query.Offset
 	if len(states) == 0 {
 		s.states = Current
 	}
@@ -305,8 +296,8 @@ func Search(
 		return out, err
 	}
 	narrowed := slices.Contains(kinds, KindNote) != slices.Contains(kinds, loci.KindFact) || len(states) > 0
+	limit, offset := query.Limit, query.Offset
 	if narrowed {
-		limit, offset = query.Limit, query.Offset
 		query.Limit, query.Offset = loci.MaxSearchLimit, 0
 	}
 	found, err := m.Search(ctx, query)
@@ -327,6 +318,21 @@ func Search(
 	}
 	if narrowed {
 		out.Results = out.Results[min(offset, len(out.Results)):min(offset+limit, len(out.Results))]
+	}
+	return out, nil
+}
+
+// searched are the kinds of records that a search for some kinds of memories looks through.
+func searched(m *loci.Memory, kinds []loci.Kind) (out []loci.Kind, err error) {
+	for _, s := range shapes(m) {
+		asked := slices.Contains(kinds, s.name) || s.kind == loci.KindFact && slices.Contains(kinds, KindNote)
+		if asked && !s.memory {
+			return nil, &loci.Error{Code: loci.Invalid, Msg: "memories of kind " + string(s.name) + " are not searched together with others",
+				Recovery: "Search messages in the sessions, files in their tree; sessions and threads can be listed."}
+		}
+		if s.memory && (asked || len(kinds) == 0) {
+			out = append(out, s.kind)
+		}
 	}
 	return out, nil
 }

@@ -16,6 +16,8 @@ type retrievalCmd struct {
 	Context    []string `default:"none" placeholder:"FORM" values:"none,speaker,speaker+date" help:"What is stored before the text of a turn: none, speaker or speaker+date; of several each is measured. Default: none."`
 	Captions   bool     `help:"Store the captions of shared pictures, too."`
 	Baseline   bool     `help:"Measure SQLite FTS5 (porter, stop words left out), too."`
+	Typing     bool     `help:"Measure every question with a typing error, too: always the same one."`
+	ByTools    bool     `help:"Save every turn with the tool memory_save and search with memory_search, as an agent does."`
 	Neighbours *float64 `placeholder:"SHARE" help:"In place of retrieval.neighbour_share: the share of the score of the turn before that a turn gets, 0 to 1; 0 for none."`
 	Dir        string   `type:"existingdir" help:"Where the files are made, and removed. Default: a temporary directory."`
 }
@@ -28,6 +30,7 @@ Memories go to a file of their own, or with --store memory: nowhere; the configu
 describes the data.
 
     loci bench retrieval --data DIR --baseline
+    loci bench retrieval --data DIR --by-tools
     loci bench retrieval --data DIR --neighbours 0
     loci bench retrieval --data DIR --compare lexical,none --context none,speaker --json`
 }
@@ -39,7 +42,9 @@ func (c *retrievalCmd) Run(a *app) error {
 		return err
 	}
 	opts := bench.RetrievalOptions{
-		Dirs: c.Data, Contexts: c.Context, Captions: c.Captions, Baseline: c.Baseline, Dir: c.Dir,
+		Dirs: c.Data, Contexts: c.Context, Captions: c.Captions,
+		Baseline: c.Baseline, Tools: c.ByTools, Typing: c.Typing,
+		Dir:    c.Dir,
 		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) },
 	}
 	if n := c.Neighbours; n != nil {

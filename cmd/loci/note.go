@@ -91,8 +91,7 @@ func (a *app) recordJSON(m *loci.Memory, r *loci.Record, at time.Time) (memoryJS
 // said is a memory in one line, with its key: of a note or a fact what it says, of another
 // what it is, too.
 func (m *memoryJSON) said() string {
-	switch m.Kind {
-	case loci.KindFact:
+	if m.Kind == loci.KindFact {
 		return fence.Key(m.Subject, m.Predicate) + m.Content
 	}
 	text := m.Content

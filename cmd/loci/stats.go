@@ -84,6 +84,12 @@ func (c *statsCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(out)
 	}
+	a.showStats(m, &out, space)
+	return nil
+}
+
+// showStats prints counts for people.
+func (a *app) showStats(m *loci.Memory, out *statsJSON, space loci.Space) {
 	row := func(name, value string) { a.printf("%s\t%s\n", name, terminal.Clean(value, false)) }
 	row("store", out.Store)
 	if out.SizeBytes != nil {
@@ -114,12 +120,11 @@ func (c *statsCmd) Run(a *app) error {
 	if out.Coverage != nil {
 		row("vectors", fmt.Sprintf("%.1f%% of live memories", 100**out.Coverage))
 	}
-	if len(generations) > 1 || len(generations) == 1 && !generations[0].Wanted {
-		for _, g := range generations {
+	if all := out.Generations; len(all) > 1 || len(all) == 1 && !all[0].Wanted {
+		for _, g := range all {
 			row("generation", fmt.Sprintf("%s: %s; %d memories have vectors, %d lack them", g.Space, generationState(g), g.Vectors, g.Lacking))
 		}
 	}
-	return nil
 }
 
 // generationState says what a generation of vectors is for.

@@ -9,6 +9,7 @@ import (
 	gotoken "go/token"
 	"io"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -71,7 +72,7 @@ func offeredRoutes(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	api.ServeHTTP(w, httptest.NewRequest("GET", "/v1/openapi.json", nil))
+	api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/openapi.json", nil))
 	var described struct {
 		Paths map[string]map[string]struct{ OperationID string }
 	}

@@ -117,3 +117,16 @@ func TestBothWordsOfAPair(t *testing.T) {
 		}
 	}
 }
+
+func TestRespell(t *testing.T) {
+	for _, x := range [][4]string{
+		{"Which alergy is it?", "alergy", "allergy", "Which allergy is it?"},
+		{"ALERGY, alergies, alergy", "alergy", "allergy", "allergy, alergies, allergy"},
+		{"Die Grossmuter wohnt", "grossmuter", "Großmutter", "Die Großmutter wohnt"},
+		{"?!", "alergy", "allergy", "?!"},
+	} {
+		if got := Respell(x[0], x[1], x[2]); got != x[3] {
+			t.Errorf("%q becomes %q, want %q", x[0], got, x[3])
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -123,4 +124,32 @@ func Distance(a, b string, most int) int {
 		before, last, row = last, row, before
 	}
 	return min(last[len(y)], most+1)
+}
+
+// Respell puts another word in the place of one, as it is folded, wherever a text has it.
+func Respell(text, word, by string) string {
+	var out strings.Builder
+	for rest := text; rest != ""; {
+		start := strings.IndexFunc(rest, unicode.IsLetter)
+		if start < 0 {
+			out.WriteString(rest)
+			break
+		}
+		end := start
+		for end < len(rest) {
+			r, size := utf8.DecodeRuneInString(rest[end:])
+			if !unicode.IsLetter(r) && !unicode.Is(unicode.Mn, r) {
+				break
+			}
+			end += size
+		}
+		out.WriteString(rest[:start])
+		if found := rest[start:end]; strings.ToLower(fold(found)) == word {
+			out.WriteString(by)
+		} else {
+			out.WriteString(found)
+		}
+		rest = rest[end:]
+	}
+	return out.String()
 }

@@ -109,17 +109,10 @@ func moved(f found, year, end int) found {
 // monthOf reads a month, and a day of it, of a year. A weak month needs a number beside it,
 // or a word before it that leads a time; certain: there is one.
 func (p *parser) monthOf(i, year int, certain bool) found {
-	dayOf := 0
-	at := i
 	if n, ok := p.number(i); ok && p.has(i+1, monthMark) {
-		if n < 1 || n > 12 {
-			return found{}
-		}
-		if d, ok := p.number(i + 2); ok && p.isDayMark(i+3) {
-			return p.dayIn(year, n, d, i+4)
-		}
-		return p.of(months, p.first(year, n), i+2)
+		return p.markedMonth(i, year, n)
 	}
+	dayOf, at := 0, i
 	if n, ok := p.number(i); ok && p.digitsAt(i) <= 2 && p.digitsAt(i) > 0 {
 		dayOf, at = n, p.skip(i+1)
 	} else if n, ok := p.is(i, ordinal); ok {
@@ -144,6 +137,17 @@ func (p *parser) monthOf(i, year int, certain bool) found {
 		return p.of(months, p.first(year, m), end)
 	}
 	return found{}
+}
+
+// markedMonth reads what a mark tells to be a month: 8月, 8月23日.
+func (p *parser) markedMonth(i, year, month int) found {
+	if month < 1 || month > 12 {
+		return found{}
+	}
+	if d, ok := p.number(i + 2); ok && p.isDayMark(i+3) {
+		return p.dayIn(year, month, d, i+4)
+	}
+	return p.of(months, p.first(year, month), i+2)
 }
 
 // isDayMark reports whether a unit of days stands at a place: 23日.

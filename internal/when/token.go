@@ -99,46 +99,62 @@ func numeric(text string, i int) token {
 // date reads 2023-08-23, 2023/8/23, 2023-08, 23.08.2023, 8/23/2023 and 23/8/2023. With
 // slashes the month comes first if it can be one; with other signs the day does.
 func date(text string, i int) (token, bool) {
-	var parts [3]int
-	var digits [3]int
-	var sign byte
-	at, n := i, 0
-	for n < 3 {
-		start := at
-		for at < len(text) && at-start < 5 && text[at] >= '0' && text[at] <= '9' {
-			parts[n] = parts[n]*10 + int(text[at]-'0')
-			at++
-		}
-		if digits[n] = at - start; digits[n] == 0 {
-			at = start - 1 // the sign before belongs to no date
-			break
-		}
-		n++
-		if n == 3 || at >= len(text) || !strings.ContainsRune("-/.", rune(text[at])) || n == 2 && text[at] != sign {
-			break
-		}
-		sign = text[at]
-		at++
-	}
-	if rest := text[at:]; len(rest) > 1 && strings.ContainsRune("-/.", rune(rest[0])) && rest[1] >= '0' && rest[1] <= '9' {
+	n, sign, at := numbers(text, i)
+	if rest := text[at:]; len(rest) > 1 && strings.ContainsRune(dateSigns, rune(rest[0])) && isDigit(rest[1]) {
 		return token{}, false // the number of a version
 	}
+	first, second, third := n[0], n[1], n[2]
 	switch {
-	case n == 3 && digits[0] == 4 && digits[1] <= 2 && digits[2] <= 2:
-		return dated(i, at, parts[0], parts[1], parts[2])
-	case n == 3 && digits[2] == 4 && digits[0] <= 2 && digits[1] <= 2 && sign == '/' && parts[1] > 12:
-		return dated(i, at, parts[2], parts[0], parts[1])
-	case n == 3 && digits[2] == 4 && digits[0] <= 2 && digits[1] <= 2 && sign == '/' && parts[0] <= 12:
-		return dated(i, at, parts[2], parts[0], parts[1])
-	case n == 3 && digits[2] == 4 && digits[0] <= 2 && digits[1] <= 2:
-		return dated(i, at, parts[2], parts[1], parts[0])
-	case n == 2 && digits[0] == 4 && digits[1] == 2 && sign != '.':
-		t, ok := dated(i, at, parts[0], parts[1], 1)
+	case first.digits == 4 && second.short() && third.short():
+		return dated(i, at, first.value, second.value, third.value)
+	case first.short() && second.short() && third.digits == 4 && sign == '/' && first.value <= 12:
+		return dated(i, at, third.value, first.value, second.value)
+	case first.short() && second.short() && third.digits == 4:
+		return dated(i, at, third.value, second.value, first.value)
+	case first.digits == 4 && second.digits == 2 && third.digits == 0 && sign != '.':
+		t, ok := dated(i, at, first.value, second.value, 1)
 		t.whole = months
 		return t, ok
 	}
 	return token{}, false
 }
+
+// dateSigns stand between the numbers of a date.
+const dateSigns = "-/."
+
+// digits are a number of a date, as it is written; none are no number.
+type digits struct{ value, digits int }
+
+func (d digits) short() bool { return d.digits == 1 || d.digits == 2 }
+
+// numbers reads up to three numbers with one sign between them, and says where they end.
+func numbers(text string, at int) (out [3]digits, sign byte, end int) {
+	for n := range out {
+		d, next := numberAt(text, at)
+		if d.digits == 0 {
+			return out, sign, at - 1 // the sign before belongs to no date
+		}
+		out[n], at = d, next
+		if at >= len(text) || !strings.ContainsRune(dateSigns, rune(text[at])) || n == 1 && text[at] != sign {
+			break
+		}
+		if n < 2 {
+			sign = text[at]
+			at++
+		}
+	}
+	return out, sign, at
+}
+
+// numberAt reads a number of at most five digits.
+func numberAt(text string, at int) (d digits, end int) {
+	for ; at < len(text) && d.digits < 5 && isDigit(text[at]); at++ {
+		d.value, d.digits = d.value*10+int(text[at]-'0'), d.digits+1
+	}
+	return d, at
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func dated(from, to, year, month, dayOfMonth int) (token, bool) {
 	d := time.Date(year, time.Month(month), dayOfMonth, 0, 0, 0, 0, time.UTC)

@@ -202,5 +202,5 @@ func (s *Store) EraseTenant(ctx context.Context, name loci.Tenant) error {
 	return translate("erase tenant", s.write(ctx, t, j))
 }
 
-// tenantTables hold what is a tenant's, but for its row.
+// tenantTables hold what belongs to a tenant, except its own row.
 var tenantTables = []string{"vector", "revision", "record", "link", "event", "reply", "change", "namespace", "space"}

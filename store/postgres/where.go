@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
@@ -153,9 +154,18 @@ func (c *conditions) where(f *loci.Filter, names *names) (exact bool) {
 	c.among("r.scope", f.Scopes)
 	c.among("r.status", f.Statuses)
 	c.among("r.sequence", f.Sequences)
+	if !f.Since.IsZero() {
+		c.add("r.created_at >= " + c.arg(firstMilli(f.Since)))
+	}
+	if !f.Until.IsZero() {
+		c.add("r.created_at < " + c.arg(firstMilli(f.Until)))
+	}
 	c.moment(f)
 	return len(f.Tags) == 0 && f.Where.IsZero() && f.MinConfidence == 0
 }
+
+// firstMilli is the first whole millisecond at a time or after: times are kept in these.
+func firstMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
 // slots restricts to a range of slots; inclusive says whether its beginning is in it.
 func (c *conditions) slots(s loci.SlotRange, inclusive bool) {

@@ -13,3 +13,6 @@ const diskRounds = 4
 
 // erasesInARow is how many erases one after the other wait for the wiping.
 const erasesInARow = 200
+
+// manyRecords are the records of a large change.
+const manyRecords = 4000

@@ -27,3 +27,6 @@ const diskRounds = 2
 
 // erasesInARow is how many erases one after the other wait for the wiping.
 const erasesInARow = 40
+
+// manyRecords are the records of a large change.
+const manyRecords = 1500

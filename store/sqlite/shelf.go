@@ -149,7 +149,7 @@ func writeBook(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(data)
+	_, err = out.WriteAt(data, 0)
 	return errors.Join(err, out.Close())
 }
 

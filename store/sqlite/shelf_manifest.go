@@ -56,6 +56,9 @@ func readManifest(key string, value []byte) (m manifest) {
 
 func (m *manifest) space() loci.Space { return loci.Space{Model: m.Model, Dims: m.Dims} }
 
+// mark tells a manifest from every other one, also of its own shard.
+func (m *manifest) mark() string { return manifestKey(m.shard) + string(m.raw) }
+
 func (m *manifest) names() (names []string) {
 	for _, k := range m.Segments {
 		names = append(names, k.Name)

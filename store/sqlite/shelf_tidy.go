@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -144,11 +145,14 @@ func (f *file) tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	marks := map[string]bool{}
 	for i := range all {
 		if err := f.tidyShard(ctx, &all[i], key); err != nil {
 			return err
 		}
+		marks[all[i].mark()] = true
 	}
+	maps.DeleteFunc(f.shelf.clean, func(mark string, _ int64) bool { return !marks[mark] })
 	return f.sweepShelf(ctx)
 }
 
@@ -195,7 +199,7 @@ func (s *shelf) whyNot() error {
 
 // tidyShard makes segments of a shard again that hold what is erased.
 func (f *file) tidyShard(ctx context.Context, m *manifest, key loci.NameKey) error {
-	mark := manifestKey(m.shard) + string(m.raw)
+	mark := m.mark()
 	held, seq, err := f.erasedIn(ctx, m, key, f.shelf.clean[mark])
 	if err != nil {
 		return err

@@ -254,19 +254,8 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		}
 		return 1
 	})
-	outcome := make(map[*job]error, len(batch))
-	alone := len(batch) == 1
-	var broken error
-	for _, j := range batch {
-		if !j.begun && !j.taken.CompareAndSwap(false, true) {
-			continue // its caller stopped waiting
-		}
-		j.begun = true
-		if broken == nil {
-			outcome[j], broken = t.runJob(j, alone)
-		}
-	}
-	if broken == nil && alone && outcome[batch[0]] != nil {
+	outcome, broken := t.runAll(batch)
+	if broken == nil && len(batch) == 1 && outcome[batch[0]] != nil {
 		t.forget()
 		f.touched.wiped = f.touched.wiped[:0]
 		return outcome, t.exec("ROLLBACK")
@@ -329,6 +318,21 @@ func allTaken(batch []*job) bool {
 		}
 	}
 	return true
+}
+
+// runAll runs the jobs whose callers still wait.
+func (t *tx) runAll(batch []*job) (outcome map[*job]error, broken error) {
+	outcome = make(map[*job]error, len(batch))
+	for _, j := range batch {
+		if !j.begun && !j.taken.CompareAndSwap(false, true) {
+			continue // its caller stopped waiting
+		}
+		j.begun = true
+		if broken == nil {
+			outcome[j], broken = t.runJob(j, len(batch) == 1)
+		}
+	}
+	return outcome, broken
 }
 
 // runJob runs one job, in a savepoint unless it is alone in its transaction. err is the

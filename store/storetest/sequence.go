@@ -38,7 +38,7 @@ var sequenceCases = []testCase{
 		}
 		h := b.byID(words("walrus harbour"), 10)
 		b.exactly("what is covered of all words", h[id(1)].Covered, 1)
-		rare := math.Log(1 + 1.5/1.5)
+		rare := math.Log(2) // 1 + (2 - 1 + 0.5) / (1 + 0.5)
 		b.exactly("what is covered of one", h[id(2)].Covered, held/(held+rare))
 	}},
 	{"what stands beside a hit in its sequence is a hit", func(b *bench) {

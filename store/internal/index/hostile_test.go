@@ -61,11 +61,12 @@ func TestHostileQueries(t *testing.T) {
 				got = ids[h.ID]
 			}
 		}
-		if got == q.note {
+		switch {
+		case got == q.note:
 			first++
-		} else if got < 0 {
+		case got < 0:
 			t.Logf("%s %q finds nothing", q.language, q.query)
-		} else {
+		default:
 			t.Logf("%s %q finds %q", q.language, q.query, notes[got])
 		}
 	}

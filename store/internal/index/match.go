@@ -40,6 +40,23 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		}
 		s.scoreVectors(vector)
 	}
+	hits, err := s.gather(&p, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]loci.Hit, 0, len(hits))
+	for _, h := range hits {
+		out = append(out, *h)
+	}
+	slices.SortFunc(out, func(a, b loci.Hit) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return out, nil
+}
+
+// gather returns the best limit by words, by vectors and by time, and what stands beside
+// them.
+func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	hits := map[place]*loci.Hit{}
 	byWord, err := s.best(limit, byWords)
 	if err != nil {
@@ -72,14 +89,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 			return nil, err
 		}
 	}
-	out := make([]loci.Hit, 0, len(hits))
-	for _, h := range hits {
-		out = append(out, *h)
-	}
-	slices.SortFunc(out, func(a, b loci.Hit) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
-	})
-	return out, nil
+	return hits, nil
 }
 
 // choose takes the shards that the filter covers; a quick search passes over large ones.

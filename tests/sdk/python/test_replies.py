@@ -79,7 +79,8 @@ def bad():
 
 ARGUMENTS = {
     "namespace": ("n",), "key": "k", "value": {"a": 1}, "id": "x", "content": "text", "messages": [{"role": "user", "content": "x"}],
-    "document": {"format": "loci.session", "version": 1, "messages": []}, "max_messages": 5, "query": "q", "lines": ["{}"], "topic": "t", "prompt": "p", "name": "tool",
+    "document": {"format": "loci.session", "version": 1, "messages": []}, "max_messages": 5, "query": "q", "lines": ["{}"],
+    "topic": "t", "prompt": "p", "name": "tool",
     "context_tokens": 1000, "checkpoint": {"thread_id": "t"}, "thread_id": "t", "checkpoint_id": "c", "writes": [], "target_thread_id": "u",
     "path": "/a", "old_content": "a", "target_path": "/b", "version": 1, "agent": "A", "type": "related_to", "to": "y",
     "thread_ids": ["t"], "run_ids": ["r"], "operations": [{"op": "get", "namespace": ["n"], "key": "k"}],
