@@ -59,9 +59,12 @@ func (s *Server) Database(ctx context.Context) (d Database, drop func() error, e
 		return d, nil, err
 	}
 	d.Super, d.Owner, d.Server = s.at("", d.Name), s.at(ownerRole, d.Name), s.at(serverRole, d.Name)
-	return d, func() error {
+	drop = func() error {
+		s.left.Delete(d.Name)
 		return s.exec(context.Background(), "DROP DATABASE IF EXISTS "+d.Name+" WITH (FORCE)")
-	}, nil
+	}
+	s.left.Store(d.Name, drop)
+	return d, drop, nil
 }
 
 // NewDatabase is [Server.Database] for a test, which drops it in the end.

@@ -49,6 +49,7 @@ type Server struct {
 	programs
 	process *process
 	args    []string
+	left    sync.Map // databases that nobody dropped, name → func() error
 }
 
 // Options of a server; the zero value means the defaults.
@@ -242,12 +243,16 @@ func (s *Server) log() string {
 // [Server.Launch] starts it again, with a recovery.
 func (s *Server) Crash() error { return s.process.end(quit) }
 
-// Stop ends the server and removes its files.
-func (s *Server) Stop() error {
+// Stop ends the server and removes its files. Of somebody else's server it drops the
+// databases that were made.
+func (s *Server) Stop() (err error) {
 	if s.dir == "" {
-		return nil
+		s.left.Range(func(_, drop any) bool {
+			err = errors.Join(err, drop.(func() error)())
+			return true
+		})
+		return err
 	}
-	var err error
 	if s.process != nil {
 		err = s.process.end(quit) // nothing of it is kept
 	}

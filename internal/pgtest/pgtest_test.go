@@ -67,3 +67,32 @@ func TestCrashedServerStartsAgain(t *testing.T) {
 	}
 	exec("INSERT INTO kept VALUES (1)")
 }
+
+// Of a server that somebody else runs, the databases that the tests made go in the end.
+func TestServerOfOthersIsLeftAsItWas(t *testing.T) {
+	theirs := pgtest.Shared(t)
+	t.Setenv(pgtest.Variable, theirs.URL)
+	s, err := pgtest.Start(t.Context(), pgtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := s.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), theirs.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there bool
+	const query = "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)"
+	if err := conn.QueryRow(t.Context(), query, d.Name).Scan(&there); err != nil || there {
+		t.Errorf("the database is still there: %v, %v", there, err)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -78,3 +78,30 @@ func TakePlace(s loci.Store, t, of loci.Tenant) {
 	defer store.mu.Unlock()
 	store.tenants[t] = &tenant{name: t, key: keyOf(of)}
 }
+
+// ApplyTogether makes changes in one transaction and returns the outcome of each.
+func ApplyTogether(s loci.Store, name loci.Tenant, changes ...loci.Change) []error {
+	store := s.(*Store)
+	t, err := store.enter(context.Background(), name)
+	if err != nil {
+		return []error{err}
+	}
+	defer store.leave(t)
+	var jobs []*job
+	for i := range changes {
+		c := &changes[i]
+		jobs = append(jobs, &job{needs: needsOf(c), done: make(chan error, 1), decide: func(x *tx) error {
+			if err := x.check(c); err != nil {
+				return err
+			}
+			x.apply(c)
+			return nil
+		}})
+	}
+	store.commitBatch(t, jobs)
+	outcomes := make([]error, len(jobs))
+	for i, j := range jobs {
+		outcomes[i] = <-j.done
+	}
+	return outcomes
+}
