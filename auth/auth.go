@@ -33,7 +33,7 @@ type Verifier interface {
 }
 
 // A Refusal is why a request is not from anybody, with what RFC 6750 calls the reason.
-type Refusal struct {
+type Refusal struct { //nolint:errname // as RFC 6750 calls the answer
 	Reason string // invalid_request, invalid_token or insufficient_scope; "": there was no credential
 	Err    error
 }

@@ -155,9 +155,10 @@ func (k *Keys) Create(ctx context.Context, by By, n NewKey) (key Key, token stri
 	id := m.NewID()
 	token, hash := newToken(id)
 	key, err = loci.Commit(ctx, m, "create key", nil, func(now time.Time) (loci.Decision[Key], error) {
-		b := keyBody{Vars: maps.Clone(n.Vars), Scopes: slices.Clone(n.Scopes), Tools: slices.Clone(n.Tools), Note: n.Note,
-			By: m.View().Actor, ExpiresAt: n.ExpiresAt,
-			Secrets: []secret{{Hash: hex.EncodeToString(hash[:])}}}
+		b := keyBody{
+			Vars: maps.Clone(n.Vars), Scopes: slices.Clone(n.Scopes), Tools: slices.Clone(n.Tools), Note: n.Note,
+			By: m.View().Actor, ExpiresAt: n.ExpiresAt, Secrets: []secret{{Hash: hex.EncodeToString(hash[:])}},
+		}
 		r := loci.Record{ID: id, Kind: kindKey, Namespace: keysPlace.Child(n.Tenant.String()), Version: 1, Live: true,
 			CreatedAt: now}
 		return put(m, r, b, loci.EventCreated, now, map[string]any{
@@ -231,9 +232,11 @@ func subjectOf(id loci.ID) string { return "key:" + id.String() }
 
 // shown is a key without its secrets.
 func shown(r *loci.Record, b *keyBody) Key {
-	k := Key{ID: r.ID, Vars: maps.Clone(b.Vars), Scopes: slices.Clone(b.Scopes), Tools: slices.Clone(b.Tools), Note: b.Note,
-		CreatedAt: r.CreatedAt, CreatedBy: b.By, ExpiresAt: b.ExpiresAt, RotatedAt: b.RotatedAt, RevokedAt: b.RevokedAt,
-		UsedAt: r.UsedAt}
+	k := Key{
+		ID: r.ID, Vars: maps.Clone(b.Vars), Scopes: slices.Clone(b.Scopes), Tools: slices.Clone(b.Tools), Note: b.Note,
+		CreatedAt: r.CreatedAt, CreatedBy: b.By, ExpiresAt: b.ExpiresAt,
+		RotatedAt: b.RotatedAt, RevokedAt: b.RevokedAt, UsedAt: r.UsedAt,
+	}
 	if len(r.Namespace) > len(keysPlace) {
 		k.Tenant = r.Namespace[len(keysPlace)]
 	}
@@ -253,7 +256,8 @@ func (k *Keys) List(ctx context.Context, t loci.Tenant, page loci.Page) (keys []
 	if err != nil {
 		return nil, "", err
 	}
-	found, next, err := m.Records(ctx, loci.Filter{Within: []loci.Namespace{at}, Kinds: []loci.Kind{kindKey}, NotLive: true}, page)
+	f := loci.Filter{Within: []loci.Namespace{at}, Kinds: []loci.Kind{kindKey}, NotLive: true}
+	found, next, err := m.Records(ctx, f, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -281,7 +285,9 @@ func (k *Keys) Get(ctx context.Context, t loci.Tenant, id loci.ID) (Key, []loci.
 
 // Rotate gives a key a new secret. The old one is good for the overlap, which may be 0; an
 // overlap of an earlier rotation ends.
-func (k *Keys) Rotate(ctx context.Context, by By, t loci.Tenant, id loci.ID, overlap time.Duration) (Key, string, error) {
+func (k *Keys) Rotate(
+	ctx context.Context, by By, t loci.Tenant, id loci.ID, overlap time.Duration,
+) (Key, string, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return Key{}, "", loci.Errorf(loci.Invalid, "the overlap is %s; it must be 0s to %s", overlap, MaxOverlap)
 	}

@@ -27,7 +27,9 @@ type counting struct {
 	down  error
 }
 
-func (c *counting) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
+func (c *counting) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page,
+) ([]loci.Record, string, error) {
 	c.mu.Lock()
 	c.reads++
 	err := c.down
@@ -115,7 +117,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, _, err := s.Records(t.Context(), loci.SystemTenant(), loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}, loci.Page{})
+	everything := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
+	records, _, err := s.Records(t.Context(), loci.SystemTenant(), everything, loci.Page{})
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%d records: %v", len(records), err)
 	}
@@ -146,7 +149,7 @@ func TestLifeOfAKey(t *testing.T) {
 		want := func(what, token, sentence string) {
 			t.Helper()
 			_, err := k.Verify(t.Context(), token)
-			if sentence == "" && err != nil || sentence != "" && (err == nil || !strings.Contains(err.Error(), sentence)) {
+			if (sentence == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), sentence) {
 				t.Errorf("%s: %v, want %q", what, err, sentence)
 			}
 		}
@@ -445,7 +448,8 @@ func TestTokensHaveOneForm(t *testing.T) {
 		body := token[:tokenLetters-sumLetters]
 		for _, c := range []byte("abcdefghijklmnopqrstuvwxyz234567") {
 			changed := body[:at] + string(c) + body[at+1:]
-			if got, kept, ok := parseToken(changed + checksum(changed)); ok && changed != body && got == id && kept == hash {
+			got, kept, ok := parseToken(changed + checksum(changed))
+			if ok && changed != body && got == id && kept == hash {
 				t.Errorf("two tokens for one secret: %q at %d", c, at)
 			}
 		}

@@ -15,8 +15,8 @@ import (
 
 // eachRoute visits every route of an API.
 func eachRoute(a *API, visit func(op *huma.Operation)) {
-	for _, path := range a.huma.OpenAPI().Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Delete, path.Patch, path.Head, path.Options} {
+	for _, p := range a.huma.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{p.Get, p.Put, p.Post, p.Delete, p.Patch, p.Head, p.Options} {
 			if op != nil {
 				visit(op)
 			}
@@ -71,11 +71,12 @@ func TestCredentialForToolsAlone(t *testing.T) {
 	b := newBench(t, locitest.OpenMemory(), func(o *Options) {
 		o.Principal = principal(t, "alice", append(loci.Scopes[:3:3], loci.ScopeTools+"notes")...)
 		var err error
-		if o.Tools, err = tool.New(o.Engine, tool.Config{Entries: []tool.Instance{{Family: "notes"}, {Family: "facts"}}}); err != nil {
+		families := []tool.Instance{{Family: "notes"}, {Family: "facts"}}
+		if o.Tools, err = tool.New(o.Engine, tool.Config{Entries: families}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	api := b.Server.Config.Handler.(*API)
+	api := b.Config.Handler.(*API)
 	tools := map[string]bool{"info": true, "list_tools": true, "call_tool": true, "list_agents": true,
 		"list_agent_tools": true, "call_agent_tool": true}
 	eachRoute(api, func(op *huma.Operation) {

@@ -22,7 +22,9 @@ type choice struct {
 
 // Limited reports whether a principal may only call tools of some families.
 func Limited(p loci.Principal) bool {
-	return slices.ContainsFunc(p.Scopes(), func(s loci.Scope) bool { return strings.HasPrefix(string(s), string(loci.ScopeTools)) })
+	return slices.ContainsFunc(p.Scopes(), func(s loci.Scope) bool {
+		return strings.HasPrefix(string(s), string(loci.ScopeTools))
+	})
 }
 
 // allowed refuses a principal that may call tools of other families alone.

@@ -36,6 +36,7 @@ func TestToolsOfAProgramAreShown(t *testing.T) {
 func TestEveryToolDeclaresItsScope(t *testing.T) {
 	for _, family := range Families() {
 		set := newSet(t, Instance{Family: family})
+		both := append(loci.Scopes[:3:3], loci.ScopeTools+loci.Scope(family), loci.ScopeTools+"other")
 		for _, one := range set.Tools() {
 			if len(one.scopes) == 0 {
 				t.Errorf("%s declares no scope", one.Name)
@@ -48,7 +49,7 @@ func TestEveryToolDeclaresItsScope(t *testing.T) {
 				{user(t, "u-1", loci.ScopeTools+loci.Scope(family)), true}, // a family is no scope
 				{user(t, "u-1", append(loci.Scopes[:3:3], loci.ScopeTools+"other")...), true},
 				{user(t, "u-1", append(loci.Scopes[:3:3], loci.ScopeTools)...), true},
-				{user(t, "u-1", append(loci.Scopes[:3:3], loci.ScopeTools+loci.Scope(family), loci.ScopeTools+"other")...), false},
+				{user(t, "u-1", both...), false},
 				{user(t, "u-1", loci.Scopes[:3]...), false},
 			} {
 				_, shown := one.For(c.who.Principal)
@@ -63,7 +64,8 @@ func TestEveryToolDeclaresItsScope(t *testing.T) {
 				if !one.HasFiles() {
 					continue
 				}
-				if _, err := one.Tree(c.who); (loci.AsError(err) != nil && loci.AsError(err).Code == loci.Forbidden) != c.closed {
+				_, err = one.Tree(c.who)
+				if closed := err != nil && loci.AsError(err).Code == loci.Forbidden; closed != c.closed {
 					t.Errorf("the files of %s for %v: %v", one.Name, c.who.Principal.Scopes(), err)
 				}
 			}

@@ -52,14 +52,16 @@ var operator = auth.By{Actor: actor}
 
 // Run makes a key.
 func (c *keyCreateCmd) Run(a *app) error {
-	n := auth.NewKey{Vars: loci.Vars{}, Note: c.Note, Scopes: []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}}
-	for name, flag := range map[string]*string{loci.VarUser: a.flags.User, loci.VarOrg: a.flags.Org, loci.VarAgent: a.flags.Agent} {
+	n := auth.NewKey{Vars: loci.Vars{}, Note: c.Note}
+	for name, flag := range map[string]*string{
+		loci.VarUser: a.flags.User, loci.VarOrg: a.flags.Org, loci.VarAgent: a.flags.Agent,
+	} {
 		if flag != nil {
 			n.Vars[name] = *flag
 		}
 	}
-	if len(c.Scope) > 0 {
-		n.Scopes = nil
+	if len(c.Scope) == 0 {
+		n.Scopes = []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
 	}
 	for _, name := range c.Scope {
 		s, err := loci.ParseScope(name)

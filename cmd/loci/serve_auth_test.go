@@ -125,7 +125,8 @@ func TestAddressesOfAgents(t *testing.T) {
 		{"/mcp/planner", search, service, "Plans tea.", ""},
 		{"/mcp/writer", search, service, `"results":[]`, "Plans"},
 	} {
-		if status, reply := request(t, "POST", url+c.path, c.body, c.header); status != 200 || !strings.Contains(reply, c.want) || c.not != "" && strings.Contains(reply, c.not) {
+		status, reply := request(t, "POST", url+c.path, c.body, c.header)
+		if status != 200 || !strings.Contains(reply, c.want) || c.not != "" && strings.Contains(reply, c.not) {
 			t.Errorf("%s %s: %d %s", c.path, c.body, status, reply)
 		}
 	}
