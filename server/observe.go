@@ -34,6 +34,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		r.Header.Set(headerRequestID, id)
 		w.Header().Set(headerRequestID, id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if s.leaving() { // or the next request may meet a connection that was just closed
+			w.Header().Set("Connection", "close")
+		}
 		body := &counted{ReadCloser: r.Body}
 		// A copy: net/http looks at the body of its own after the reply. What comes behind
 		// makes no other, so that the pattern of the route is seen here.

@@ -59,6 +59,14 @@ type Options struct {
 	Idle  time.Duration // between requests of a connection; default 2 min
 	Drain time.Duration // for running requests after the end has come; default 15 s
 
+	// Delay is for how long a server goes on when the end has come: only /readyz says so, to
+	// whoever sends it requests. Default: not at all.
+	Delay time.Duration
+
+	// Ready says why the server cannot do its work; nil: it always can. Its answer holds for
+	// a second.
+	Ready func(context.Context) error
+
 	Logger *slog.Logger // default slog.Default(); gets ids and sizes, never content
 }
 
@@ -71,6 +79,9 @@ type Server struct {
 	gate    *admission.Gate
 	rates   *rates
 	intake  *intake
+	ready   ready
+	left    chan struct{} // closed when the end is near: the server is not ready any more
+	leaves  sync.Once
 	ending  chan struct{} // closed when the end has come
 	end     sync.Once
 }
@@ -93,14 +104,18 @@ func New(o Options) (*Server, error) {
 		o.Logger = slog.Default()
 	}
 	if o.Bodies < 1 || o.MaxBody < 1 || o.BodyBytes < 1 || o.Rate < 1 ||
-		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 {
+		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 || o.Delay < 0 {
 		return nil, loci.Errorf(loci.Invalid, "limits of a server must not be negative")
+	}
+	if o.Ready == nil {
+		o.Ready = func(context.Context) error { return nil }
 	}
 	if o.Tenant == nil {
 		o.Tenant = func(*http.Request) string { return "" }
 	}
 	s := &Server{
 		opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, ending: make(chan struct{}),
+		left: make(chan struct{}), ready: ready{check: o.Ready},
 		gate: admission.New(o.Limits.gate()), rates: newRates(o.Limits),
 		intake: &intake{most: o.Bodies, mostBytes: o.BodyBytes},
 	}
@@ -198,12 +213,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes: maxServerHeader, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	drained := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		s.end.Do(func() { close(s.ending) })
-		late, cancel := context.WithTimeout(base, s.opts.Drain)
-		defer cancel()
-		drained <- h.Shutdown(late)
-	})
+	stop := context.AfterFunc(ctx, func() { drained <- s.leave(base, h) })
 	err := h.Serve(l)
 	if stop() { // not the end, but a failure
 		return &loci.Error{Code: loci.Unavailable, Op: "serve", Msg: "the listener failed: " + cause(err), Err: err}
