@@ -135,7 +135,7 @@ func showRate(h http.Header, l Limits, left int, full time.Duration) {
 // do, and clients that listen at an address of MCP, which take any time and cost nothing.
 func uncounted(r *http.Request) bool {
 	listens := r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
-	return listens || r.URL.Path == healthPath || r.URL.Path == livePath || r.URL.Path == readyPath
+	return listens || isProbe(r)
 }
 
 // underway is what a request has to do with the limits.

@@ -38,8 +38,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 		}
 		body := &counted{ReadCloser: r.Body}
-		// A copy: net/http looks at the body of its own after the reply. What comes behind
-		// makes no other, so that the pattern of the route is seen here.
+		// A copy: net/http looks at the body of its own after the reply.
 		r = r.WithContext(s.begin(r.Context()))
 		r.Body = body
 		out := &response{ResponseWriter: w, server: s, begun: begun}
@@ -55,7 +54,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				}
 			}
 			// The pattern and not the path: paths may come to hold what users call things.
-			line := []any{"request_id", id, "method", clipMethod(r.Method), "route", r.Pattern,
+			line := []any{"request_id", id, "method", clipMethod(r.Method), "route", out.route,
 				"status", out.status, "bytes_in", body.n, "bytes_out", out.n, "duration_ms", time.Since(begun).Milliseconds()}
 			if out.caller != "" {
 				line = append(line, "caller", out.caller)
@@ -80,6 +79,7 @@ type response struct {
 	server *Server
 	begun  time.Time
 	status int
+	route  string // the pattern of it, once the request has come that far
 	n      int64
 	caller string // the name of the credential; "": nobody was asked, or it was refused
 }

@@ -18,6 +18,10 @@ const (
 	readyPath  = "/readyz"
 )
 
+func isProbe(r *http.Request) bool {
+	return r.URL.Path == healthPath || r.URL.Path == livePath || r.URL.Path == readyPath
+}
+
 // readyFor is how long an answer about readiness holds, so that whoever asks all the time
 // does not ask the store; readyTime is how long the store may take for one.
 const (

@@ -33,5 +33,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, problem.NoRoute(http.StatusNotFound, r.Method, r.URL.Path))
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if out, ok := w.(*response); ok {
+			defer func() { out.route = r.Pattern }() // what is in front may have a copy of the request
+		}
+		mux.ServeHTTP(w, r)
+	})
 }

@@ -192,6 +192,16 @@ func TestRequestIDAndLog(t *testing.T) {
 	if strings.Contains(log.String(), "canary") {
 		t.Errorf("the log shows content: %s", log)
 	}
+	someone, err := loci.NewTenant("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, log := newServer(t, Options{Authenticate: func(*http.Request) (loci.Principal, error) {
+		return loci.NewPrincipal(someone, "key", nil)
+	}})
+	if ask(known, "GET", "/v1/x", ""); !strings.Contains(log.String(), "route=/v1/") {
+		t.Errorf("of a known caller the log lacks the route: %s", log)
+	}
 	for _, id := range []string{"", " ", "a b", "x\ty", "é", strings.Repeat("x", 65), `a"`} {
 		w := ask(s, "GET", "/healthz", "", "X-Request-Id: "+id)
 		if got := w.Header().Get(headerRequestID); got == id || !validRequestID.MatchString(got) {

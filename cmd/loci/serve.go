@@ -109,7 +109,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
 		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
-		Drain:   cfg.HTTP.Shutdown, Logger: a.logger(),
+		Drain:   cfg.HTTP.Shutdown, Delay: cfg.HTTP.Delay, Ready: a.ready, Logger: a.logger(),
 	}
 	if cfg.Auth.Mode == config.AuthKeys {
 		opts.Authenticate = auth.NewDoor(keys).Authenticate
@@ -191,4 +191,10 @@ func (a *app) tenantOf(r *http.Request) string {
 		return p.Tenant().String()
 	}
 	return a.principal.Tenant().String()
+}
+
+// ready asks the store for something small: opening it checks its form, too.
+func (a *app) ready(ctx context.Context) error {
+	_, err := a.store.ActiveSpace(ctx, a.principal.Tenant())
+	return err
 }

@@ -93,6 +93,8 @@ func TestServe(t *testing.T) {
 		want, not          string
 	}{
 		{"GET", "/healthz", "", nil, 200, "ok", ""},
+		{"GET", "/livez", "", nil, 200, "ok", ""},
+		{"GET", "/readyz", "", nil, 200, "ok", ""},
 		{"GET", "/v1/info", "", nil, 200, `"families":["notes","facts"]`, ""},
 		{"POST", "/v1/notes", `{"content":"Likes tea."}`, nil, 201, "note-", ""},
 		{"POST", "/mcp", call("memory_search", `{"query":"tea"}`), nil, 200, "Likes tea.", "isError"},

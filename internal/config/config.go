@@ -96,6 +96,7 @@ type HTTP struct {
 	Limits   server.Limits
 	Timeout  time.Duration // of a request
 	Shutdown time.Duration // for running requests at the end
+	Delay    time.Duration // before that, while it is not ready any more
 }
 
 // faults collects what is wrong with a configuration, so that all of it is told at once.
