@@ -32,7 +32,7 @@ type Limits struct {
 }
 
 func (l *Limits) complete() error {
-	if l.InFlight < 0 || l.Queue < 0 || l.Wait < 0 || l.Aside < 0 || l.Concurrent < 0 || l.PerSecond < 0 || l.Burst < 0 {
+	if min(l.InFlight, l.Queue, l.Aside, l.Concurrent, l.Burst) < 0 || l.Wait < 0 || l.PerSecond < 0 {
 		return loci.Errorf(loci.Invalid, "limits of a server must not be negative")
 	}
 	for _, f := range []struct {

@@ -342,7 +342,8 @@ func TestBodyIsCutShort(t *testing.T) {
 // time of all replies is over.
 func TestSlowReaderLosesItsSlot(t *testing.T) {
 	begun := make(chan struct{})
-	_, address := listening(t, Options{Limits: Limits{InFlight: 1}, Grace: 100 * time.Millisecond, Rate: 1 << 30, Send: time.Hour,
+	one := Limits{InFlight: 1}
+	_, address := listening(t, Options{Limits: one, Grace: 100 * time.Millisecond, Rate: 1 << 30, Send: time.Hour,
 		REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
 				return

@@ -213,7 +213,8 @@ func TestRequestIDAndLog(t *testing.T) {
 // TestOverload: beyond its limit a server says so at once, and still tells its health.
 func TestOverload(t *testing.T) {
 	running, proceed := make(chan struct{}), make(chan struct{})
-	s, _ := newServer(t, Options{Limits: Limits{InFlight: 1}, REST: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	one := Limits{InFlight: 1}
+	s, _ := newServer(t, Options{Limits: one, REST: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(running)
 		<-proceed
 	})})
@@ -264,7 +265,8 @@ func TestOnlyTheLoopback(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
-		"limit": {Limits: Limits{InFlight: -1}}, "time": {Drain: -1}, "host with port": {Hosts: []string{"a:1"}}, "host with path": {Hosts: []string{"a/b"}},
+		"limit": {Limits: Limits{InFlight: -1}},
+		"time":  {Drain: -1}, "host with port": {Hosts: []string{"a:1"}}, "host with path": {Hosts: []string{"a/b"}},
 		"no host": {Hosts: []string{""}}, "origin with path": {Origins: []string{"https://a/"}}, "origin without scheme": {Origins: []string{"a.example"}},
 		"any origin": {Origins: []string{"*"}}, "origin null": {Origins: []string{"null"}},
 	} {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/loci-memory/loci/internal/admission"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -72,12 +71,6 @@ func (l *loading) init() {
 	l.ctx, l.stop = context.WithCancel(context.Background())
 }
 
-// A ticket is what a search needs.
-type ticket struct {
-	pinned []index.Key
-	loads  []*load
-}
-
 // join asks for shards: what is not in the index is loaded. The caller holds the index's lock.
 func (f *file) join(keys []index.Key) (t ticket) {
 	x := &f.search
@@ -109,42 +102,6 @@ func (f *file) join(keys []index.Key) (t ticket) {
 		l.running.Go(f.loader)
 	}
 	return t
-}
-
-// wait waits until all of a ticket is in the index.
-func (t *ticket) wait(ctx context.Context) error {
-	for _, one := range t.loads {
-		select {
-		case <-one.done:
-			if one.err != nil {
-				return one.err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// waitAside waits for what a ticket needs, and before that for busy unless it is nil. It
-// gives the slot of the request to others meanwhile: a load takes seconds, of which a
-// search that has its index needs none.
-func (t *ticket) waitAside(ctx context.Context, busy <-chan struct{}) (err error) {
-	back := admission.Aside(ctx)
-	if busy != nil {
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-	}
-	if err == nil {
-		err = t.wait(ctx)
-	}
-	if again := back(ctx); err == nil {
-		err = again
-	}
-	return err
 }
 
 // leave gives a ticket back.
