@@ -75,7 +75,8 @@ func TestListingsUseTheirIndex(t *testing.T) {
 		for i := range n {
 			f.IDs = append(f.IDs, loci.ID{byte(i), byte(i >> 8)})
 		}
-		table = append(table, row{fmt.Sprint(n, " ids"), f, nil, loci.NewestFirst, byID}, row{fmt.Sprint(n, " ids by slot"), f, nil, loci.SlotAscending, byID})
+		table = append(table, row{fmt.Sprint(n, " ids"), f, nil, loci.NewestFirst, byID},
+			row{fmt.Sprint(n, " ids by slot"), f, nil, loci.SlotAscending, byID})
 	}
 	for _, learnt := range []string{"nothing", "few records", "many records"} {
 		statistics := map[string]string{"few records": "2 2 1 1", "many records": "100000 50000 20000 1"}[learnt]
