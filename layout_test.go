@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"llm":                   {"", "internal/remote"},
 	"store":                 {"", "store/memory", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page", "store/internal/segment"},
+	"store/sqlite":          {"", "internal/oserror", "internal/patience", "internal/vector", "store/internal/index", "store/internal/page", "store/internal/segment"},
 	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when", "store/internal/segment"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},

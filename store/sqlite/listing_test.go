@@ -149,19 +149,7 @@ func TestCheckCountsAgain(t *testing.T) {
 		"UPDATE tally SET records = records + 1", "DELETE FROM tally", "INSERT INTO tally VALUES (7, 'fact', 1, '', 1, 1, 1, 1)",
 		"INSERT INTO tally_vector VALUES (1, 'fact', 1, 5)",
 	} {
-		path := filepath.Join(t.TempDir(), "x.db")
-		s := openFile(t, path)
-		save(t, s, "walrus")
-		db, err := openDB(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.Exec(damage); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		s := damaged(t, damage)
 		for _, want := range []int{1, 0} {
 			found, err := s.Check(t.Context(), testTenant)
 			if err != nil || len(found) != want || want > 0 && !strings.Contains(found[0], "counted again") {
