@@ -29,8 +29,8 @@ type Store interface {
 	VectorStore
 	EventLog
 
-	// Tenants yields the tenants that hold data, in order of name. With due, which is for
-	// upkeep, it may leave out those without anything expired or due by now and without a
+	// Tenants yields the tenants that hold data, without SystemTenant, in order of name. Due,
+	// for upkeep, may leave out those without anything expired or due by now and without a
 	// change since the last loop over them.
 	Tenants(ctx context.Context) iter.Seq2[Tenant, error]
 	Due(ctx context.Context, now time.Time) iter.Seq2[Tenant, error]
