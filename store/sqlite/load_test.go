@@ -102,7 +102,7 @@ func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 	t.Parallel()
 	s, large := openHeld(t, filled(t), "large", Options{})
 	found := make(chan int, 1)
-	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: patience, Aside: 2})
+	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: longest, Aside: 2})
 	go func() {
 		ctx, leave := slotted(t, gate)
 		defer leave()
