@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -20,7 +21,8 @@ type serveCmd struct{}
 // Help is shown below the usage.
 func (*serveCmd) Help() string {
 	return `Serves the REST API below /v1 and MCP at /mcp, at an address that only this machine can reach. It ends with an
-interrupt or a termination signal, after the requests that run then.
+interrupt or a termination signal, after the requests that run then. With a hangup signal it reads its limits and the level
+of its log again.
 
     loci serve --user alice
     curl -s http://127.0.0.1:7437/v1/info`
@@ -49,23 +51,25 @@ func (*serveCmd) Run(a *app) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // Serve has closed it already
+	asked, ignore := hangups()
+	defer ignore()
 	if err := a.announce("http://" + l.Addr().String()); err != nil {
 		return err
 	}
 	a.note("The memory is in %s; Ctrl-C ends.", shownURL(a.cfg.Store))
 	ctx, stop := context.WithCancel(a.ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var beside sync.WaitGroup
+	beside.Go(func() { a.reloads(ctx, s, asked) })
+	beside.Go(func() {
 		if a.cfg.Auth.Mode == config.AuthNone {
 			a.upkeep(ctx, a.principal.Tenant())
 		} else {
 			a.upkeepOfAll(ctx)
 		}
-	}()
+	})
 	err = s.Serve(a.ctx, l)
 	stop()
-	<-done
+	beside.Wait()
 	return err
 }
 
