@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// sessionBody is the part of a session that only its own files read.
+// body is the part of a session that only its own files read.
 type body struct {
 	ID             string          `json:"id"`
 	Metadata       json.RawMessage `json:"metadata,omitempty"`
@@ -75,7 +75,7 @@ func (s *Handle) within(session string, from, before int64) loci.Filter {
 	}
 }
 
-// A sessionState is a session as a write finds it, and leaves it.
+// A state is a session as a write finds it and leaves it.
 type state struct {
 	record loci.Record
 	body   body
@@ -224,7 +224,7 @@ func (f Feature) end(b *body, activity time.Time) time.Time {
 	return activity.Add(timeout).Truncate(time.Millisecond)
 }
 
-// sessionOf shows a record of kind session as it is at a moment.
+// ofRecord shows a record of kind session as it is at a moment.
 func ofRecord(r *loci.Record, at time.Time) (Session, error) {
 	b, err := readSession(r)
 	if err != nil {
