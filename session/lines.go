@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// Lines writes the sessions, each with its messages after it. They are listed by slot: in
-// order of time, a session that goes on meanwhile would be missed.
+// Lines writes the sessions, each with its messages after it. The list is by slot: a list
+// by time would miss a session that goes on meanwhile.
 func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) error {
 	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{Kind}, NotLive: true}
 	namespaces, err := m.Namespaces(ctx, f)

@@ -46,8 +46,8 @@ func (s *Handle) messages() loci.Namespace { return s.m.Namespace().Inner(placeM
 // checkSessionID refuses what names no session.
 func checkSessionID(id string) error { return loci.CheckLabel("session_id", id) }
 
-// messageSlots begins the slots of a session's messages: always as long, whatever
-// the id, and different for any two ids, as far as SHA-256 is.
+// messageSlots begins the slots of a session's messages: equally long for every id, and
+// different for any two ids, as far as SHA-256 is.
 func messageSlots(session string) string {
 	sum := sha256.Sum256([]byte(session))
 	return string(sum[:16])
@@ -186,10 +186,10 @@ func (s *Handle) most(b *body) int64 {
 	return int64(s.options().MaxMessages)
 }
 
-// put makes the change of a session's record. Its CreatedAt is the last activity,
-// since records are listed by it and sessions by their activity; when it was
-// created is in the body. What expires is out of the live set by EndsAt. active: this
-// is one.
+// put makes the change of a session's record. Its CreatedAt is the last activity, since
+// records are listed by it and sessions by their activity; when it was created is in the
+// body. An expired session leaves the live set by EndsAt. active: this change is an
+// activity.
 func (s *Handle) put(st *state, now time.Time, active bool) (loci.Put, error) {
 	r := st.record
 	r.Version++
