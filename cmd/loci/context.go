@@ -36,8 +36,8 @@ func (c *contextCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	block, err := m.Context(a.ctx, loci.ContextQuery{Prompt: prompt, Agent: cfg.Vars[loci.VarAgent], TokenBudget: &c.Budget,
-		MinScore: c.MinScore})
+	block, err := m.Context(a.ctx, loci.ContextQuery{Prompt: prompt, Agent: cfg.Vars[loci.VarAgent],
+		TokenBudget: &c.Budget, MinScore: c.MinScore})
 	if err != nil {
 		return err
 	}
