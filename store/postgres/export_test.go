@@ -3,16 +3,17 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
 
 // What the tests of this package may see of its inside.
 var (
-	ListTenants = listTenants
-	Tables      = tables
-	KeyOf       = keyOf
-	Version     = len(migrations)
+	OfAll   = []string{listTenants, listDue} // the statements that are about all tenants
+	Tables  = tables
+	KeyOf   = keyOf
+	Version = len(migrations)
 )
 
 // Observe shows every statement to a function, from now on.
@@ -66,6 +67,26 @@ func Explain(
 		}
 	}
 	return plan, errors.Join(err, c.run(ctx, rollback))
+}
+
+// ExplainOfAll is Explain for one that is about all tenants.
+func ExplainOfAll(ctx context.Context, s loci.Store, sql string, args []any) (plan []string, err error) {
+	err = s.(*Store).upkeep(ctx, func(c *conn) error {
+		return c.run(ctx, readOnly, behindWall(everyone), stmt{
+			sql: "EXPLAIN " + sql, args: args, once: true,
+			row: func(r row) error {
+				plan = append(plan, r.string(0))
+				return nil
+			},
+		}, commit)
+	})
+	return plan, err
+}
+
+// SetLeaseTime changes how long a tenant is left to a server that has gone.
+func SetLeaseTime(d time.Duration) (old time.Duration) {
+	old, leaseTime = leaseTime, d
+	return old
 }
 
 // ChangesKept is how far back the list of changes reaches.
