@@ -39,7 +39,7 @@ test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's
 	LOCI_LONG=1 LOCI_TEST_POSTGRES_VERSION=16 $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 LOCI_TEST_POSTGRES="$$(ls -d /usr/lib/postgresql/*/bin | head -n 1)" $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 $(GO) test -timeout 120m ./store/postgres
-	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./examples/kind
+	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./view ./tool ./mcp ./rest ./examples/kind
 
 test-long: ## Everything CI runs short, at its full length
 	LOCI_LONG=1 $(GO) test $(RACE) -timeout 120m ./...
