@@ -21,7 +21,7 @@ func Observe(see func(sql string, args []any)) { observe = see }
 
 // Unlock makes writes of this process that do not lock the tenant's row.
 func Unlock() {
-	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name FROM loci.tenant WHERE tenant = $1"
+	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name, chain_start FROM loci.tenant WHERE tenant = $1"
 }
 
 // Explain returns how a statement would be done, line by line, behind the wall of a tenant:

@@ -272,6 +272,7 @@ func (x *tx) active() (s loci.Space) {
 // forget begins the tenant again, all that was of it being gone.
 func (x *tx) forget() {
 	x.state.name, x.state.active, x.state.head, x.state.floor = "", 0, loci.Hash{}, x.state.seq
+	x.state.chainStart = 0
 	x.state.nameKey = loci.NewNameKey()
 	clear(x.records)
 	clear(x.slots)

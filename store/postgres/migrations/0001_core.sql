@@ -22,7 +22,8 @@ CREATE TABLE loci.tenant (
   head       bytea NOT NULL,  -- of the chain of events
   name_key   bytea NOT NULL,  -- another one after the tenant was erased
   name       bytea,           -- NULL: it was erased
-  due_at     bigint DEFAULT 0 -- when upkeep has something to do; 0: changed since it was done; NULL: never
+  chain_start bigint NOT NULL DEFAULT 0, -- events up to this number are older than the chain
+  due_at      bigint DEFAULT 0 -- when upkeep has something to do; 0: changed since it was done; NULL: never
 ) WITH (fillfactor = 50);
 CREATE INDEX tenant_name ON loci.tenant (name) WHERE name IS NOT NULL;
 CREATE INDEX tenant_due ON loci.tenant (due_at, name) WHERE name IS NOT NULL AND due_at IS NOT NULL;
@@ -157,6 +158,7 @@ CREATE TABLE loci.event (
   sealed      bytea NOT NULL,
   nonce       bytea,
   payload     bytea,
+  former      bytea, -- the hash of an event from before namespaces had marks
   PRIMARY KEY (tenant, seq)
 );
 CREATE INDEX event_entity ON loci.event (tenant, entity);
