@@ -271,7 +271,7 @@ func readVersion(ctx context.Context, q querier) (version int, err error) {
 			loci.Unsupported,
 			"the database does not say which schema it has: restore it from a backup",
 		)
-	case version > len(migrations):
+	case len(migrations) < version:
 		return 0, loci.Errorf(
 			loci.Unsupported,
 			"the database has schema version %d and this build knows up to %d: upgrade Loci",
