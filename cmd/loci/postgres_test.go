@@ -27,7 +27,7 @@ func TestPostgres(t *testing.T) {
 			env.Setenv("PG_ROLE", d.Role)
 			return os.Mkdir(home, 0o755)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"json": cmdJSON},
+		Cmds: scripts.Cmds,
 	})
 }
 

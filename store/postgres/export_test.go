@@ -83,6 +83,12 @@ func ExplainOfAll(ctx context.Context, s loci.Store, sql string, args []any) (pl
 	return plan, err
 }
 
+// SetPatience changes how long a write may take.
+func SetPatience(d time.Duration) (old time.Duration) {
+	old, patience = patience, d
+	return old
+}
+
 // SetLeaseTime changes how long a tenant is left to a server that has gone.
 func SetLeaseTime(d time.Duration) (old time.Duration) {
 	old, leaseTime = leaseTime, d

@@ -118,7 +118,8 @@ func (x *tx) begin(n *needs) error {
 func (x *tx) lock(n *needs, nameKey loci.NameKey) (there bool, err error) {
 	limit := patience
 	if deadline, ok := x.ctx.Deadline(); ok {
-		limit = max(time.Until(deadline), time.Second)
+		// A little sooner than the client gives up, so that the server says why.
+		limit = max(time.Until(deadline)*9/10, 100*time.Millisecond)
 	}
 	stmts := []stmt{
 		readWrite,

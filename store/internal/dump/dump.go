@@ -48,7 +48,7 @@ type Head struct {
 	ChainStart int64 // events up to this number are older than the chain
 	Namespaces int64 // the number of the last one
 	Spaces     int64
-	Active     int64 // the space whose vectors are searched
+	Active     int64    // the space whose vectors are searched
 	Chain      [32]byte // the hash of the last event
 	NameKey    [32]byte // what the marks of namespaces are made with
 }
