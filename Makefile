@@ -14,7 +14,7 @@ RANDOM_MUTANTS ?= 200
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-embedded test-postgres-long torture-postgres test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: build ## Pass the tests
 
 test-embedded: build ## Pass the tests that need no database server
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /pgtest)
+
+torture-postgres: ## Kill servers on one PostgreSQL for ten minutes, and the database a hundred times, each with its control
+	LOCI_LONG=1 $(GO) test -timeout 60m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
 
 test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's, kills, crashes, every scenario
 	LOCI_LONG=1 LOCI_TEST_POSTGRES_VERSION=16 $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
