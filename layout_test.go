@@ -92,6 +92,7 @@ var mayImport = map[string][]string{
 	"mcp":                   {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
 	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree", "view"},
 	"server":                {"", "internal/problem"},
+	"auth":                  {""},
 	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 
@@ -115,6 +116,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/loci": {
 		"",
+		"auth",
 		"bench",
 		"embedding",
 		"internal/config",
@@ -211,8 +213,9 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 // outside of the places that know who the caller is. A store may name the tenants
 // it finds in its own files.
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
-	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal)\(|\.AtAgent\(`)
-	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|^store/(sqlite/sqlite|postgres/postgres)\.go$`)
+	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal|SystemTenant)\(|\.AtAgent\(`)
+	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|` +
+		`^store/(memory/memory|sqlite/name|sqlite/sqlite|postgres/postgres)\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && d.Name() == "testdata" {
 			return filepath.SkipDir // programs that made fixtures
