@@ -44,7 +44,7 @@ func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyRep
 		return err
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	for t, err := range source.Tenants(ctx) {
+	for t, err := range source.DumpTenants(ctx) {
 		if err != nil {
 			return err
 		}

@@ -154,10 +154,13 @@ func TestCopyEqualsItsSource(t *testing.T) {
 	for i, tn := range tenants {
 		fill(t, source, tn, 20+10*i)
 	}
+	own := loci.SystemTenant() // no list has it, and its keys must come along
+	fill(t, source, own, 2)
 	names, reports, err := copied(t, dir, d.Server)
-	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
+	if err != nil || !slices.Equal(names, []string{own.String(), "a", "b"}) {
 		t.Fatalf("copied %q, %v", names, err)
 	}
+	reports = reports[1:]
 	if r := reports[0]; r.Resumed || r.Rows["record"] != 14 || r.Rows["event"] != 46 {
 		t.Errorf("the report is %+v", r)
 	}
@@ -165,6 +168,9 @@ func TestCopyEqualsItsSource(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, target.Close()) }()
 	engine := locitest.NewEngine(t, target, loci.Options{})
+	if diff := cmp.Diff(seen(t, source, own), seen(t, target, own)); diff != "" {
+		t.Errorf("the copy of the system's tenant differs (-source +copy):\n%s", diff)
+	}
 	for _, tn := range tenants {
 		if diff := cmp.Diff(seen(t, source, tn), seen(t, target, tn)); diff != "" {
 			t.Errorf("the copy of %v differs (-source +copy):\n%s", tn, diff)

@@ -75,7 +75,7 @@ func (s *Store) each(ctx context.Context, query func(after dueTenant) stmt) iter
 			for _, one := range found {
 				t, err := loci.NewTenant(one.name)
 				if err != nil {
-					continue // no name of ours
+					continue // no name of ours, or what the program keeps for itself
 				}
 				if !yield(t, nil) {
 					return

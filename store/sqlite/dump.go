@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"iter"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/dump"
@@ -29,6 +30,26 @@ var dumpQueries = map[dump.Table]string{
 	dump.Events: `SELECT seq, seq, id, namespace, occurred_at, CAST(type AS BLOB), CAST(kind AS BLOB), entity, CAST(actor AS BLOB),
 		CAST(request_id AS BLOB), digest, sealed, nonce, payload, former FROM event WHERE seq > ? ORDER BY seq LIMIT ?`,
 	dump.Replies: `SELECT rowid, key, at, expires_at, record, fingerprint, value FROM reply WHERE rowid > ? ORDER BY rowid LIMIT ?`,
+}
+
+// DumpTenants yields the tenants that a copy takes along: what the program keeps for itself,
+// too, first.
+func (s *Store) DumpTenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
+	return func(yield func(loci.Tenant, error) bool) {
+		own := loci.SystemTenant()
+		there, err := s.exists(own)
+		if err == nil && there { // else a look would make its file
+			there, err = s.holdsData(ctx, own)
+		}
+		if (err != nil || there) && !yield(own, err) || err != nil {
+			return
+		}
+		for t, err := range s.Tenants(ctx) {
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
 }
 
 // DumpHead is what stands above the rows of a tenant.
