@@ -59,7 +59,9 @@ func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyRep
 	return nil
 }
 
-func copyTenant(ctx context.Context, source *sqlite.Store, target *postgres.Store, t loci.Tenant) (r CopyReport, err error) {
+func copyTenant(
+	ctx context.Context, source *sqlite.Store, target *postgres.Store, t loci.Tenant,
+) (r CopyReport, err error) {
 	head, err := source.DumpHead(ctx, t)
 	if err != nil {
 		return r, err
@@ -68,7 +70,8 @@ func copyTenant(ctx context.Context, source *sqlite.Store, target *postgres.Stor
 	if err != nil {
 		return r, err
 	}
-	r = CopyReport{Tenant: t.String(), Rows: map[string]int64{}, Head: head.Chain, Resumed: into.At != postgres.CopyPlace{Head: head}}
+	r = CopyReport{Tenant: t.String(), Rows: map[string]int64{}, Head: head.Chain}
+	r.Resumed = into.At != postgres.CopyPlace{Head: head}
 	for into.At.Table < len(dump.Tables) {
 		rows, last, err := source.Dump(ctx, t, dump.Tables[into.At.Table], into.At.After, copyRows)
 		if err == nil {
@@ -88,7 +91,8 @@ func copyTenant(ctx context.Context, source *sqlite.Store, target *postgres.Stor
 
 // verify requires that both stores say the same of a tenant.
 func verify(
-	ctx context.Context, source *sqlite.Store, target *postgres.Store, t loci.Tenant, head dump.Head, counts map[string]int64,
+	ctx context.Context, source *sqlite.Store, target *postgres.Store, t loci.Tenant, head dump.Head,
+	counts map[string]int64,
 ) error {
 	there, sums, err := target.Sums(ctx, t)
 	if err != nil {

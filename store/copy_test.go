@@ -39,7 +39,8 @@ func fill(t *testing.T, s loci.Store, tn loci.Tenant, n int) {
 		id, place := loci.NewID(), loci.Namespace{"user", []string{"ada", "bob", "gone"}[i%3]}
 		text := "walrus number " + id.String()
 		r := loci.Record{
-			ID: id, Kind: loci.KindFact, Namespace: place, Version: 1, Live: i%5 > 0, CreatedAt: at.Add(time.Duration(i) * time.Second),
+			ID: id, Kind: loci.KindFact, Namespace: place, Version: 1, Live: i%5 > 0,
+			CreatedAt: at.Add(time.Duration(i) * time.Second),
 			UpdatedAt: at, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}, Tags: []string{"a", "b"},
 			Attributes: json.RawMessage(`{"x":1}`), Body: json.RawMessage(`{"validity":"active"}`), Scope: "global", Status: "active",
 			Sequence: "talk", Position: int64(i), Heading: "walrus", Uses: 0,
@@ -53,7 +54,8 @@ func fill(t *testing.T, s loci.Store, tn loci.Tenant, n int) {
 			Put:    []loci.Put{{Record: r, Vectors: []loci.Vectors{{Space: space, Rows: [][]float32{{0.6, 0.8}}}}}},
 			Events: []loci.Event{event(loci.EventCreated, id, place)},
 			Reply: &loci.Reply{
-				Key: "key " + id.String(), Fingerprint: "f", Value: json.RawMessage(`{}`), Record: id, At: at, ExpiresAt: at.Add(time.Hour),
+				Key: "key " + id.String(), Fingerprint: "f", Value: json.RawMessage(`{}`), Record: id, At: at,
+				ExpiresAt: at.Add(time.Hour),
 			},
 		}
 		if len(ids) > 0 && i%3 < 2 {
@@ -85,7 +87,8 @@ func must(t *testing.T, err error) {
 // seen is all that a store says of a tenant.
 func seen(t *testing.T, s loci.Store, tn loci.Tenant) (out []any) {
 	t.Helper()
-	records, _, err := s.Records(t.Context(), tn, loci.Filter{Within: everywhere, NotLive: true}, loci.Page{Limit: 1000})
+	all := loci.Filter{Within: everywhere, NotLive: true}
+	records, _, err := s.Records(t.Context(), tn, all, loci.Page{Limit: 1000})
 	must(t, err)
 	for i := range records {
 		id := records[i].ID
@@ -109,7 +112,7 @@ func seen(t *testing.T, s loci.Store, tn loci.Tenant) (out []any) {
 	must(t, err)
 	active, err := s.ActiveSpace(t.Context(), tn)
 	must(t, err)
-	places, err := s.Namespaces(t.Context(), tn, loci.Filter{Within: everywhere, NotLive: true})
+	places, err := s.Namespaces(t.Context(), tn, all)
 	must(t, err)
 	found, err := s.Check(t.Context(), tn)
 	must(t, err)

@@ -196,7 +196,8 @@ func (s *Store) lease(ctx context.Context, name loci.Tenant, until int64) (seq i
 			return err
 		}
 		if seq < 0 {
-			return c.run(ctx, readWrite, behindWall(system), stmt{sql: endLease, args: []any{system, key, s.owner}}, commit)
+			end := stmt{sql: endLease, args: []any{system, key, s.owner}}
+			return c.run(ctx, readWrite, behindWall(system), end, commit)
 		}
 		return nil
 	})
@@ -231,7 +232,8 @@ func (s *Store) release(ctx context.Context, name loci.Tenant, seq int64, done b
 	return s.upkeep(ctx, func(c *conn) error {
 		var stmts []stmt
 		if done {
-			stmts = []stmt{readWrite, behindWall(key), timeouts(patience), {sql: noteDone, args: []any{key, seq}}, commit}
+			note := stmt{sql: noteDone, args: []any{key, seq}}
+			stmts = []stmt{readWrite, behindWall(key), timeouts(patience), note, commit}
 		}
 		return c.run(ctx, append(stmts,
 			readWrite, behindWall(system), stmt{sql: endLease, args: []any{system, key, s.owner}}, commit)...)

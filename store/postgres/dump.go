@@ -174,7 +174,8 @@ func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
 		return append(out, row[0], row[2], int64(0), row[1])
 	case dump.Records:
 		slot := loci.Record{
-			Namespace: loci.NamespaceFromKey(c.places[row[1].(int64)]), Kind: loci.Kind(bytesOf(row[17])), Slot: string(bytesOf(row[2])),
+			Namespace: loci.NamespaceFromKey(c.places[row[1].(int64)]),
+			Kind:      loci.Kind(bytesOf(row[17])), Slot: string(bytesOf(row[2])),
 		}
 		head, tail := slotColumns(slot.Slot)
 		out = append(out, row[0], row[1], nonempty(slotHash(&slot)), head, tail)
@@ -202,7 +203,8 @@ func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
 		}
 		return out
 	case dump.Replies:
-		return append(out, hashOf(string(bytesOf(row[0]))), row[1], row[2], row[3], some(row[0]), some(row[4]), some(row[5]))
+		hash := hashOf(string(bytesOf(row[0])))
+		return append(out, hash, row[1], row[2], row[3], some(row[0]), some(row[4]), some(row[5]))
 	}
 	return append(out, row...)
 }
@@ -264,7 +266,8 @@ func (s *Store) Sums(ctx context.Context, t loci.Tenant) (head dump.Head, sums m
 		}
 		st := &r.state
 		head = dump.Head{
-			Events: st.events, ChainStart: st.chainStart, Namespaces: st.namespaces, Spaces: st.spaces, Active: st.active, Chain: st.head,
+			Events: st.events, ChainStart: st.chainStart, Namespaces: st.namespaces, Spaces: st.spaces,
+			Active: st.active, Chain: st.head,
 		}
 		copy(head.NameKey[:], st.nameKey)
 		return nil

@@ -57,7 +57,8 @@ func TestReadOnlyServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	everywhere := loci.Filter{Within: []loci.Namespace{{}}}
-	if hits, err := s.Match(t.Context(), tn, loci.Probe{Text: wordOf(id)}, everywhere, 1); err != nil || len(hits) != 1 {
+	hits, err := s.Match(t.Context(), tn, loci.Probe{Text: wordOf(id)}, everywhere, 1)
+	if err != nil || len(hits) != 1 {
 		t.Errorf("a search of a standby finds %d, %v", len(hits), err)
 	}
 	unavailable(t, "a write to a standby", s.Apply(t.Context(), tn, creation(loci.NewID())), "read-only")

@@ -64,7 +64,8 @@ func (s *Store) DumpHead(ctx context.Context, t loci.Tenant) (h dump.Head, err e
 		(SELECT value FROM meta WHERE key = 'chain_start'), coalesce((SELECT max(n) FROM namespace), 0),
 		coalesce((SELECT max(n) FROM space), 0), (SELECT value FROM meta WHERE key = 'active_space'),
 		(SELECT value FROM meta WHERE key = 'chain_head'), (SELECT value FROM meta WHERE key = 'name_key')`
-	err = f.readRow(ctx, query, nil, &h.Seq, &h.Events, &h.ChainStart, &h.Namespaces, &h.Spaces, &h.Active, &chain, &nameKey)
+	err = f.readRow(ctx, query, nil,
+		&h.Seq, &h.Events, &h.ChainStart, &h.Namespaces, &h.Spaces, &h.Active, &chain, &nameKey)
 	copy(h.Chain[:], chain)
 	copy(h.NameKey[:], nameKey)
 	return h, f.translate("read the head of a copy", err)
