@@ -27,7 +27,7 @@ var everywhere = []loci.Namespace{{}}
 func fill(t *testing.T, s loci.Store, tn loci.Tenant, n int) {
 	t.Helper()
 	at := time.UnixMilli(1_800_000_000_000).UTC()
-	space := loci.Space{Model: "two", Dims: 2}
+	rows := []loci.Vectors{{Space: loci.Space{Model: "two", Dims: 2}, Rows: [][]float32{{0.6, 0.8}}}}
 	var ids []loci.ID
 	event := func(kind loci.EventType, id loci.ID, place loci.Namespace) loci.Event {
 		return loci.Event{
@@ -51,7 +51,7 @@ func fill(t *testing.T, s loci.Store, tn loci.Tenant, n int) {
 			r.EndsAt, r.DueAt = at.Add(48*time.Hour), at.Add(24*time.Hour)
 		}
 		c := loci.Change{
-			Put:    []loci.Put{{Record: r, Vectors: []loci.Vectors{{Space: space, Rows: [][]float32{{0.6, 0.8}}}}}},
+			Put:    []loci.Put{{Record: r, Vectors: rows}},
 			Events: []loci.Event{event(loci.EventCreated, id, place)},
 			Reply: &loci.Reply{
 				Key: "key " + id.String(), Fingerprint: "f", Value: json.RawMessage(`{}`), Record: id, At: at,
@@ -65,7 +65,8 @@ func fill(t *testing.T, s loci.Store, tn loci.Tenant, n int) {
 		r.Version, r.Text = 2, text+"!"
 		r.Passages = []loci.Span{{Start: 0, End: len(r.Text)}}
 		must(t, s.Apply(t.Context(), tn, loci.Change{
-			Put: []loci.Put{{Record: r, Revisions: 3}}, Events: []loci.Event{event(loci.EventUpdated, id, place)},
+			Put:    []loci.Put{{Record: r, Revisions: 3, Vectors: rows}},
+			Events: []loci.Event{event(loci.EventUpdated, id, place)},
 		}))
 		must(t, s.Touch(t.Context(), tn, []loci.Touch{{ID: id, At: at}}))
 		ids = append(ids, id)
@@ -174,13 +175,13 @@ func TestCopyEqualsItsSource(t *testing.T) {
 	if diff := cmp.Diff(seen(t, source, own), seen(t, target, own)); diff != "" {
 		t.Errorf("the copy of the system's tenant differs (-source +copy):\n%s", diff)
 	}
-	for _, tn := range tenants {
+	for i, tn := range tenants {
 		if diff := cmp.Diff(seen(t, source, tn), seen(t, target, tn)); diff != "" {
 			t.Errorf("the copy of %v differs (-source +copy):\n%s", tn, diff)
 		}
 		fill(t, target, tn, 4)
-		report, err := engine.VerifyEvents(t.Context(), tn, reports[0].Head)
-		if err != nil || len(report.Problems) > 0 || tn == tenants[0] && !report.Found {
+		report, err := engine.VerifyEvents(t.Context(), tn, reports[i].Head)
+		if err != nil || len(report.Problems) > 0 || !report.Found {
 			t.Errorf("the log of a copy that went on: %+v, %v", report, err)
 		}
 	}
@@ -258,20 +259,12 @@ func TestCopiesThatDifferAreNoticed(t *testing.T) {
 		"UPDATE loci.tenant SET active = 0",
 		"INSERT INTO loci.vector SELECT tenant, sha256(record), space, data FROM loci.vector",
 	} {
-		undo := []string{}
-		for _, table := range []string{"record", "revision", "vector", "link", "event", "reply", "namespace", "space", "tenant"} {
-			execute(t, d.Super, "DROP TABLE IF EXISTS public.kept_"+table)
-			execute(t, d.Super, "CREATE TABLE public.kept_"+table+" AS TABLE loci."+table)
-			undo = append(undo, "DELETE FROM loci."+table, "INSERT INTO loci."+table+" TABLE public.kept_"+table)
-		}
 		execute(t, d.Super, fault)
 		if _, _, err := copied(t, dir, d.Server); loci.AsError(err) == nil || loci.AsError(err).Code != loci.Conflict {
 			t.Errorf("not noticed: %s: %v", fault, err)
 		}
-		for _, sql := range undo {
-			execute(t, d.Super, sql)
-		}
+		execute(t, d.Super, "UPDATE loci.tenant SET name = NULL") // as after an erase: it is copied again
+		_, _, err := copied(t, dir, d.Server)
+		must(t, err)
 	}
-	_, _, err = copied(t, dir, d.Server)
-	must(t, err)
 }

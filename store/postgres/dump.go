@@ -216,7 +216,7 @@ func bytesOf(column any) []byte {
 
 // some is bytes that are not NULL, and any other column as it is.
 func some(column any) any {
-	if b := bytesOf(column); column == nil || b != nil && len(b) == 0 {
+	if b, ok := column.([]byte); column == nil || ok && len(b) == 0 {
 		return []byte{}
 	}
 	return column
