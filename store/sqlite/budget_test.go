@@ -79,6 +79,9 @@ func TestIndexesShareABudget(t *testing.T) {
 	if last := tenants[len(tenants)-1]; !loaded(last) || loaded(tenants[0]) {
 		t.Error("what was searched last is gone, or what was not for longest is still there")
 	}
+	if !loaded(tenants[3]) {
+		t.Error("more was dropped than one index needs")
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

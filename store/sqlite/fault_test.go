@@ -297,3 +297,19 @@ func TestNothingIsLoggedWithoutAFault(t *testing.T) {
 		t.Errorf("logged %s", &log)
 	}
 }
+
+// Writes that wait share a commit, though no more than so many.
+func TestWaitingWritesAreGathered(t *testing.T) {
+	t.Parallel()
+	f := &file{queue: make(chan *job, 2*maxBatch)}
+	for range maxBatch + 10 {
+		f.queue <- &job{}
+	}
+	first := &job{}
+	if batch := f.gather(first); len(batch) != maxBatch || batch[0] != first {
+		t.Errorf("%d writes of %d share a commit", len(batch), maxBatch)
+	}
+	if batch := f.gather(first); len(batch) != 12 {
+		t.Errorf("%d writes share a commit, want 12", len(batch))
+	}
+}

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -100,6 +102,30 @@ func TestEraseBesideOthersLeavesNoBytes(t *testing.T) {
 		<-f.scrub.done
 		if found := filesWith(t, dir, append(gone, labels...)); len(found) > 0 {
 			t.Errorf("seed %d: %d erased byte strings are still on disk, such as %s", seed, len(found), found[0])
+		}
+	}
+}
+
+// Pages are followed also when the log begins again from its start, with frames of before
+// behind those that are new.
+func TestPagesAreFollowedWhenTheLogBeginsAgain(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	eraseOne(t, s, save(t, s, "first"))
+	log := func() int64 {
+		t.Helper()
+		info, err := os.Stat(s.files[testTenant].path + "-wal")
+		must(t, err)
+		return info.Size()
+	}
+	for before := int64(-1); log() > before; { // until it grows no more
+		before = log()
+		save(t, s, strings.Repeat("filler ", 100_000))
+	}
+	for range 5 {
+		save(t, s, "one more")
+		if whole, pages := tracked(t, s); !whole || pages < 100 {
+			t.Fatalf("followed %v, %d pages to look at", whole, pages)
 		}
 	}
 }
