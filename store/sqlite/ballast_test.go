@@ -78,7 +78,8 @@ func TestSavesWithoutAReserve(t *testing.T) {
 func TestWarningsOfTheReserve(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b := openFile(t, filepath.Join(dir, "x.db")).ballast
+	s := openFile(t, filepath.Join(dir, "x.db"))
+	b := s.ballast
 	free, known := int64(lowRoom), true
 	b.free = func(of string) (int64, bool) {
 		if of != dir {
@@ -116,4 +117,17 @@ func TestWarningsOfTheReserve(t *testing.T) {
 		t.Error("the ballast is not whole again")
 	}
 	says(true)
+
+	// A store that was never written to needs no reserve.
+	told := func(want int) {
+		t.Helper()
+		if found, err := s.Warnings(t.Context()); err != nil || len(found) != want {
+			t.Errorf("warnings %q, %v; want %d", found, err, want)
+		}
+	}
+	must(t, os.Remove(b.path))
+	told(0)
+	save(t, s, "a note")
+	must(t, os.Remove(b.path))
+	told(1)
 }

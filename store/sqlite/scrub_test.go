@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// treePage makes a page of SQLite's whose every byte is 0xaa but for its header and for what
-// chains its free blocks: blocks are pairs of a place and a size.
+// treePage makes a page of SQLite's. Every byte is 0xaa except in its header and where its
+// free blocks are chained: blocks are pairs of a place and a size.
 func treePage(kind byte, header, cells, content int, blocks ...[2]int) []byte {
 	page := bytes.Repeat([]byte{0xaa}, 1024)
 	put := func(at, n int) { binary.BigEndian.PutUint16(page[at:], uint16(n)) }
@@ -20,7 +20,9 @@ func treePage(kind byte, header, cells, content int, blocks ...[2]int) []byte {
 		put(b[0]+2, b[1])
 		next = b[0]
 	}
-	put(next, 0)
+	if n := len(blocks); n < 2 || blocks[n-1] != blocks[n-2] { // else the last one leads to itself
+		put(next, 0)
+	}
 	return page
 }
 
@@ -44,6 +46,7 @@ func TestWipedBytesOfAPage(t *testing.T) {
 		"a block too small":     {2, treePage(13, 0, 3, 600, [2]int{700, 3}), [][2]int{{14, 600}}},
 		"a block too large":     {2, treePage(13, 0, 3, 600, [2]int{1000, 25}), [][2]int{{14, 600}}},
 		"blocks in a circle":    {2, treePage(13, 0, 3, 600, [2]int{800, 20}, [2]int{700, 20}), [][2]int{{14, 600}, {804, 820}}},
+		"a block behind itself": {2, treePage(13, 0, 3, 600, [2]int{700, 20}, [2]int{700, 20}), [][2]int{{14, 600}, {704, 720}}},
 		"cells to the pointers": {2, treePage(13, 0, 3, 14), nil},
 		"cells at the end":      {2, treePage(13, 0, 0, 1024), [][2]int{{8, 1024}}},
 		"cells in the pointers": {2, treePage(13, 0, 3, 13, [2]int{700, 20}), nil},
