@@ -1,6 +1,9 @@
 package retrieval
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Pairs of an older and a newer text, and what the newer one is to it.
 func TestCompare(t *testing.T) {
@@ -34,6 +37,12 @@ func TestCompare(t *testing.T) {
 		{"Python 2 is required", "Python 3 is required", Unrelated},
 		{"The second door on the left", "The third door on the left", Unrelated},
 		{"Runs once in 24 hours", "Runs once in 48 hours", Changed},
+
+		// What only says that it is new counts for nothing, however much of it there is.
+		{"The deadline is now actually already currently still May 3", "The deadline is June 5", Changed},
+		{strings.Repeat("now ", 40) + "the deadline is May 3", "The deadline is June 5", Changed},
+		{"My favorite food is hot soup", "My favorite food is hot stew", Unrelated},
+		{"My favorite food is hot soup at night", "My favorite food is hot stew at night", Changed},
 
 		// Dates and times.
 		{"The meeting is on Monday", "The meeting is on Tuesday", Changed},
