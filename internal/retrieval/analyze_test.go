@@ -194,7 +194,8 @@ func TestParse(t *testing.T) {
 }
 
 func TestHasPhrase(t *testing.T) {
-	for text, want := range map[string]bool{"red cup": true, "a big red CUPS": true, "red, cup": true, "red tea cup": false, "cup red": false, "red": false, "": false, "red red cup": true} {
+	for text, want := range map[string]bool{"red cup": true, "a big red CUPS": true, "red, cup": true, "red tea cup": false, "cup red": false, "red": false, "": false, "red red cup": true,
+		"a red dish, a blue bowl and then a big red cup": true, "a red dish, a blue bowl and then a cup so red": false} {
 		if HasPhrase(text, []string{"red", "cup"}) != want {
 			t.Errorf("%q: %v", text, !want)
 		}

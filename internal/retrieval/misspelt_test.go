@@ -48,7 +48,7 @@ func TestMarks(t *testing.T) {
 		{"walrus", "walrus", 1, true}, {"walrus", "walros", 1, true}, {"walrus", "walxyz", 1, false}, {"walrus", "walxys", 2, true},
 		{"walrus", "walrusx", 1, true}, {"walrus", "walrusxy", 1, false}, {"walrus", "walrusxy", 2, true}, {"walrus", "walr", 1, false},
 		{"walrus", "walr", 2, true}, {"walrus", "wal", 2, false}, {"walrus", "a1", 2, false}, {"abc", "ab", 2, false},
-		{"walrus", "walxuy", 1, false}, // four letters that only one has
+		{"walrus", "walxuy", 1, false}, {"abcd", "abll", 1, false}, // letters that only one has
 	} {
 		if got := MarkOf(c.a).Near(MarkOf(c.b), c.edits); got != c.want {
 			t.Errorf("%q and %q with %d errors: %t", c.a, c.b, c.edits, got)
@@ -59,7 +59,7 @@ func TestMarks(t *testing.T) {
 		want bool
 	}{
 		{"house", "housewife", true}, {"house", "houses", false}, {"house", "warehouse", true}, {"house", "housexy", false}, {"house", "housexyz", true},
-		{"house", "warehaus", false}, {"house", "a1", false}, {"house", "abcdefgh", false},
+		{"house", "warehaus", false}, {"house", "a1", false}, {"house", "abcdefgh", false}, {"aall", "aabcdefg", false},
 	} {
 		if got := MarkOf(c.a).Within(MarkOf(c.b)); got != c.want {
 			t.Errorf("%q within %q: %t", c.a, c.b, got)

@@ -91,7 +91,8 @@ func (b binary) run(
 	cmd := exec.CommandContext(ctx, b.path, "-test.run", tests, "-test.failfast")
 	cmd.Dir = b.dir
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "LOCI_MUTANT="+strconv.Itoa(mutant), "LOCI_MUTANT_REACHED="+reached)
+	cmd.Env = append(os.Environ(), "LOCI_MUTANT="+strconv.Itoa(mutant), "LOCI_MUTANT_REACHED="+reached,
+		"RAPID_NOFAILFILE=1") // what a mutant fails on must not be tried without it
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
