@@ -30,6 +30,9 @@ func NewTenant(name string) (Tenant, error) {
 	return Tenant{name}, nil
 }
 
+// SystemTenant is for what the program keeps for itself, such as keys: no name means it.
+func SystemTenant() Tenant { return Tenant{"\x00loci"} }
+
 // String returns the name.
 func (t Tenant) String() string { return t.name }
 

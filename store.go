@@ -29,8 +29,8 @@ type Store interface {
 	VectorStore
 	EventLog
 
-	// Tenants yields the tenants that hold data, in order of name. Due, for upkeep, may leave out
-	// those of which nothing has expired or is due by now, nor changed since a loop was done with it.
+	// Tenants yields the tenants that hold data, without SystemTenant, in order of name. Due, for upkeep,
+	// may leave out those of which nothing has expired or is due by now, nor changed since a loop was done with it.
 	Tenants(ctx context.Context) iter.Seq2[Tenant, error]
 	Due(ctx context.Context, now time.Time) iter.Seq2[Tenant, error]
 

@@ -64,8 +64,19 @@ func (c *statsCmd) Run(a *app) error {
 		return err
 	}
 	space := a.engine.Space()
-	out := statsJSON{Store: shownURL(a.cfg.Store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
-		Facts: s.Facts, Items: s.Features[item.Kind], Sessions: s.Features[session.Kind], Messages: s.Features[session.KindMessage], Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
+	out := statsJSON{
+		Store:       shownURL(a.cfg.Store),
+		Tenant:      a.principal.Tenant().String(),
+		Namespace:   m.View().Namespace,
+		Facts:       s.Facts,
+		Items:       s.Features[item.Kind],
+		Sessions:    s.Features[session.Kind],
+		Messages:    s.Features[session.KindMessage],
+		Embedder:    space.Model,
+		Dims:        space.Dims,
+		Generations: generations,
+		At:          s.At,
+	}
 	totals, err := view.Totals(a.ctx, m)
 	if err != nil {
 		return err
@@ -100,7 +111,8 @@ func (a *app) showStats(m *loci.Memory, out *statsJSON, space loci.Space) {
 	row("facts", countsText(out.Facts))
 	row("items", countsText(out.Items))
 	for _, k := range view.Kinds(m) {
-		if n := out.Counts[k]; n > 0 && k != loci.KindFact && k != item.Kind && k != session.Kind && k != session.KindMessage {
+		n := out.Counts[k]
+		if n > 0 && k != loci.KindFact && k != item.Kind && k != session.Kind && k != session.KindMessage {
 			row(string(k)+"s", fmt.Sprint(n))
 		}
 	}
@@ -144,10 +156,18 @@ func countsText(c loci.Counts) string {
 
 // shownURL is a store's URL without a password.
 func shownURL(text string) string {
-	if u, err := url.Parse(text); err == nil && u.User != nil {
-		return u.Redacted()
+	u, err := url.Parse(text)
+	switch {
+	case err != nil && strings.Contains(text, "://"): // where its password ends cannot be told
+		return text[:strings.Index(text, "://")] + "://…"
+	case err != nil || u.User == nil && !u.Query().Has("password"):
+		return text
 	}
-	return text
+	if q := u.Query(); q.Has("password") {
+		q.Set("password", "xxxxx")
+		u.RawQuery = q.Encode()
+	}
+	return u.Redacted()
 }
 
 // storePath returns the file or directory of an SQLite store.

@@ -64,7 +64,7 @@ func Settings() []Setting { return slices.Clone(settings) }
 
 var settings = []Setting{
 	{Key: "store", Flag: "store", Form: Text, Default: "sqlite:<data directory>/loci/loci.db",
-		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, or memory: (in YAML with quotes) to forget everything at exit.",
+		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, a PostgreSQL database as postgres://user:password@host/database, or memory: (in YAML with quotes) to forget everything at exit.",
 		set:  func(c *Config, v string) error { c.Store = v; return notEmpty(v) }},
 	{Key: "store.max_open", Form: Integer, Default: strconv.Itoa(store.DefaultMaxOpen),
 		Help: "Files of tenants that are open at once, 1 to 100,000; each takes a few file descriptors. In the file as one word: store.max_open.",
@@ -138,6 +138,12 @@ var settings = []Setting{
 	{Key: "listen", Flag: "listen", Form: Text, Default: "127.0.0.1:7437",
 		Help: "The address of loci serve: one of this machine alone, with a port; 0 for any port that is free.",
 		set:  func(c *Config, v string) error { c.Listen = v; return server.CheckAddress(v) }},
+	{Key: "auth.mode", Flag: "auth", Form: Text, Default: AuthNone, Values: []string{AuthNone, AuthKeys},
+		Help: "Who may ask loci serve: none asks nobody, and every program of this machine acts as the configured user; keys asks for an API key, as loci key create makes them.",
+		set: func(c *Config, v string) (err error) {
+			c.Auth.Mode, err = spelling.OneOf(v, AuthNone, AuthKeys)
+			return err
+		}},
 	{Key: "agents", Form: List,
 		Help: "The agents that loci serve has an address for, at /mcp/{agent}. None: the one of agent.",
 		set:  setAgents},
