@@ -93,6 +93,11 @@ func (b binary) run(
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "LOCI_MUTANT="+strconv.Itoa(mutant), "LOCI_MUTANT_REACHED="+reached,
 		"RAPID_NOFAILFILE=1") // what a mutant fails on must not be tried without it
+	return outcomeOf(ctx, cmd)
+}
+
+// outcomeOf runs a program of tests. Only what kept it from running is an error.
+func outcomeOf(ctx context.Context, cmd *exec.Cmd) (outcome, string, error) {
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
