@@ -79,7 +79,8 @@ func TestFused(t *testing.T) {
 		rank, other, limit int
 		want               float64
 	}{
-		{1, 1, 10, 1}, {1, 2, 10, (1./61 + 1./62) * 61 / 2}, {0, 1, 10, (1./71 + 1./61) * 61 / 2}, {3, 0, 10, (1./63 + 1./71) * 61 / 2}, {0, 0, 5, 61. / 66},
+		{1, 1, 10, 1}, {1, 2, 10, (1./61 + 1./62) * 61 / 2},
+		{0, 1, 10, (1./71 + 1./61) * 61 / 2}, {3, 0, 10, (1./63 + 1./71) * 61 / 2}, {0, 0, 5, 61. / 66},
 	} {
 		if got := Fused(c.rank, c.other, c.limit); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("ranks %d and %d of %d give %v, want %v", c.rank, c.other, c.limit, got, c.want)

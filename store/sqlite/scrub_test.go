@@ -35,12 +35,15 @@ func TestWipedBytesOfAPage(t *testing.T) {
 		page   []byte
 		wiped  [][2]int // from, to
 	}{
-		"a leaf of a table":     {2, treePage(13, 0, 3, 900), [][2]int{{14, 900}}},
-		"a leaf of an index":    {2, treePage(10, 0, 3, 900), [][2]int{{14, 900}}},
-		"inside of a table":     {2, treePage(5, 0, 3, 900), [][2]int{{18, 900}}},
-		"inside of an index":    {2, treePage(2, 0, 3, 900), [][2]int{{18, 900}}},
-		"the first page":        {1, treePage(13, 100, 3, 900), [][2]int{{114, 900}}},
-		"free blocks":           {2, treePage(13, 0, 3, 600, [2]int{700, 20}, [2]int{800, 5}), [][2]int{{14, 600}, {704, 720}, {804, 805}}},
+		"a leaf of a table":  {2, treePage(13, 0, 3, 900), [][2]int{{14, 900}}},
+		"a leaf of an index": {2, treePage(10, 0, 3, 900), [][2]int{{14, 900}}},
+		"inside of a table":  {2, treePage(5, 0, 3, 900), [][2]int{{18, 900}}},
+		"inside of an index": {2, treePage(2, 0, 3, 900), [][2]int{{18, 900}}},
+		"the first page":     {1, treePage(13, 100, 3, 900), [][2]int{{114, 900}}},
+		"free blocks": {
+			2, treePage(13, 0, 3, 600, [2]int{700, 20}, [2]int{800, 5}),
+			[][2]int{{14, 600}, {704, 720}, {804, 805}},
+		},
 		"a block to the end":    {2, treePage(13, 0, 3, 600, [2]int{1000, 24}), [][2]int{{14, 600}, {1004, 1024}}},
 		"a block at the end":    {2, treePage(13, 0, 3, 600, [2]int{1020, 4}), [][2]int{{14, 600}}},
 		"a block too small":     {2, treePage(13, 0, 3, 600, [2]int{700, 3}), [][2]int{{14, 600}}},

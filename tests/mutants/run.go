@@ -152,7 +152,9 @@ func (b binary) survey(ctx context.Context, skip *regexp.Regexp, workers int) ([
 		})
 	}
 	work.Wait()
-	slices.SortFunc(all, func(x, y timing) int { return cmp.Or(cmp.Compare(x.took, y.took), cmp.Compare(x.name, y.name)) })
+	slices.SortFunc(all, func(x, y timing) int {
+		return cmp.Or(cmp.Compare(x.took, y.took), cmp.Compare(x.name, y.name))
+	})
 	return all, errors.Join(faults...)
 }
 
