@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +19,9 @@ import (
 func TestSavesWithoutAReserve(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
+	var logged bytes.Buffer
 	s := openFile(t, path)
+	s.ballast.log = slog.New(slog.NewTextHandler(&logged, nil))
 	free, known := int64(1<<40), true
 	s.ballast.free = func(string) (int64, bool) { return free, known }
 	var gone loci.Change
@@ -72,6 +76,16 @@ func TestSavesWithoutAReserve(t *testing.T) {
 	free, known = 0, false // where nobody knows, the ballast is tried
 	save(t, s, strings.Repeat("x", 200_000))
 	reserve(true)
+	s.ballast.release()
+	s.ballast.release() // there is none
+	if logged.Len() > 0 {
+		t.Errorf("without a fault there is logged %s", logged.String())
+	}
+	must(t, os.Mkdir(s.ballast.path, 0o700))
+	s.ballast.release()
+	if !strings.Contains(logged.String(), "cannot be removed") {
+		t.Errorf("what cannot be removed is not told: %s", logged.String())
+	}
 }
 
 // Warnings say when the reserve is missing, is not whole, or when little is free.

@@ -161,3 +161,18 @@ func TestAnIndexThatGrowsMakesRoom(t *testing.T) {
 		}
 	}
 }
+
+// An index may take all of the budget, and not a byte more.
+func TestAnIndexMayTakeTheWholeBudget(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tenants, each := spread(t, dir, 1, 400)
+	for limit, fits := range map[int64]bool{each: true, each - 1: false} {
+		s, err := Open(dir, &Options{IndexMemory: limit})
+		must(t, err)
+		if err := find(t, s, tenants[0]); (err == nil) != fits {
+			t.Errorf("%d bytes of %d: %v", each, limit, err)
+		}
+		must(t, s.Close())
+	}
+}

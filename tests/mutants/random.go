@@ -101,8 +101,8 @@ func (g *garden) changesIn(path string, fn *ast.FuncDecl) (out []change) {
 }
 
 // unseen are the parts of a node that make no difference to what the program does: how
-// much room something is made with, which grows when it is too little, and what is logged
-// for those who look for faults in Loci itself.
+// much room something is made with, which grows when it is too little, what is logged
+// for those who look for faults in Loci itself, and what is returned beside an error.
 func unseen(n ast.Node) []ast.Node {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -125,8 +125,30 @@ func unseen(n ast.Node) []ast.Node {
 		if fn, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Grow", "Debug", "DebugContext"}, fn.Sel.Name) {
 			return []ast.Node{n}
 		}
+	case *ast.IfStmt:
+		return besideError(n)
 	}
 	return nil
+}
+
+// besideError are the other results where "if err != nil" returns err: nobody reads them.
+func besideError(n *ast.IfStmt) (beside []ast.Node) {
+	isNamed := func(x ast.Expr, name string) bool {
+		id, ok := x.(*ast.Ident)
+		return ok && id.Name == name
+	}
+	cond, ok := n.Cond.(*ast.BinaryExpr)
+	if !ok || cond.Op != token.NEQ || !isNamed(cond.X, "err") || !isNamed(cond.Y, "nil") {
+		return nil
+	}
+	for _, s := range n.Body.List {
+		if r, ok := s.(*ast.ReturnStmt); ok && len(r.Results) > 1 && isNamed(r.Results[len(r.Results)-1], "err") {
+			for _, x := range r.Results[:len(r.Results)-1] {
+				beside = append(beside, x)
+			}
+		}
+	}
+	return beside
 }
 
 func (g *garden) text(path string, n ast.Node) string {
