@@ -10,6 +10,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
 
 RANDOM_MUTANTS ?= 200
+RANDOM_SEED ?= 1
 
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
@@ -117,11 +118,11 @@ flaky: ## Run every package ten times, shuffled, on a busy machine
 mutants: ## Make every fault of tests/mutants/table.txt and see its test fail
 	$(GO) run ./tests/mutants
 
-mutants-random: ## Make random faults (RANDOM_MUTANTS of each package) and see how many are noticed
-	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with tool,mcp .
-	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with mcp,rest tool
-	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) store/sqlite
-	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with store/memory,. internal/retrieval
+mutants-random: ## Make random faults (RANDOM_MUTANTS of each package, by RANDOM_SEED) and see how many are noticed
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with tool,mcp .
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with mcp,rest tool
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) store/sqlite
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with store/memory,. internal/retrieval
 
 fuzz: ## Fuzz every target for a minute
 	@$(GO) list ./... | while read -r pkg; do \
