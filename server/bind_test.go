@@ -36,9 +36,7 @@ func TestWhereItMayListen(t *testing.T) {
 	} {
 		for _, address := range everywhere {
 			b.Addresses = strings.Split(address, ",")
-			if err := b.Check(); err == nil || loci.AsError(err).Code != loci.Forbidden || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s, %s: %v", want, address, err)
-			}
+			wantRefusal(t, b.Check(), loci.Forbidden, want)
 			if l, _, err := b.Listen(t.Context()); err == nil {
 				t.Errorf("%s: it listens on %s", want, l.Addr())
 			}
@@ -61,9 +59,8 @@ func TestWhereItMayListen(t *testing.T) {
 		if b.Addresses == nil {
 			b.Addresses = []string{"127.0.0.1:0"}
 		}
-		if _, _, err := b.Listen(t.Context()); err == nil || loci.AsError(err).Code != loci.Invalid || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		_, _, err := b.Listen(t.Context())
+		wantRefusal(t, err, loci.Invalid, want)
 	}
 	for _, b := range []Binding{
 		{Asks: true, TLS: TLSFiles, Certificate: "c", Key: "k"}, {Asks: true, TLS: TLSProxy, Proxies: []string{"10.0.0.0/24", "fd00::1"}},
@@ -74,6 +71,13 @@ func TestWhereItMayListen(t *testing.T) {
 				t.Errorf("%s: %v", address, err)
 			}
 		}
+	}
+}
+
+func wantRefusal(t *testing.T, err error, code loci.Code, sentence string) {
+	t.Helper()
+	if err == nil || loci.AsError(err).Code != code || !strings.Contains(err.Error(), sentence) {
+		t.Errorf("%v, want %s with %q", err, code, sentence)
 	}
 }
 
@@ -189,9 +193,12 @@ func certificate(t *testing.T, dir, name string, serial int64, ca *tls.Certifica
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: ca == nil, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: ca == nil, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
 	parent, signer := c, any(key)
 	if ca != nil {
 		parent, signer = ca.Leaf, ca.PrivateKey
@@ -261,7 +268,8 @@ func TestTLS(t *testing.T) {
 	}
 	fresh := func(want int64) int64 { // until a look at the files is due again
 		var serial int64
-		for end := time.Now().Add(20 * time.Second); serial != want && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(20 * time.Second); serial != want && time.Now().Before(end); {
+			time.Sleep(50 * time.Millisecond)
 			c := secure(ca)
 			serial, _ = look(c)
 			c.CloseIdleConnections()
@@ -335,8 +343,7 @@ func TestCertificatesAreChecked(t *testing.T) {
 		"holds no certificate": {Certificate: cert, Key: key, ClientCA: key},
 	} {
 		b.Addresses, b.TLS = []string{"127.0.0.1:0"}, TLSFiles
-		if _, _, err := b.Listen(t.Context()); err == nil || loci.AsError(err).Code != loci.Invalid || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		_, _, err := b.Listen(t.Context())
+		wantRefusal(t, err, loci.Invalid, want)
 	}
 }
