@@ -198,9 +198,7 @@ func (b *Binding) Listen(ctx context.Context) (l net.Listener, urls []string, er
 	}()
 	for _, address := range b.Addresses {
 		opened, err := b.open(ctx, address)
-		for _, one := range opened {
-			all.listeners = append(all.listeners, one) // closed with the others, whatever comes
-		}
+		all.listeners = append(all.listeners, opened...) // closed with the others, whatever comes
 		if err != nil {
 			return nil, nil, err
 		}
