@@ -133,7 +133,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 		Drain:   cfg.HTTP.Shutdown, Logger: a.logger(),
 	}
 	if cfg.Auth.Mode == config.AuthKeys {
-		opts.Authenticate = auth.NewDoor(keys).Authenticate
+		opts.Authenticate = auth.NewDoor(keys.Admit, keys).Authenticate
 	}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, ""); err != nil {
