@@ -467,7 +467,7 @@ func (Feature) Check() error { return nil }
 // Lines has nothing to write: the kernel writes what stands for itself.
 func (Feature) Lines(context.Context, *loci.Memory, *loci.Exporter) error { return nil }
 
-// An itemTaker takes items out of an export.
+// A taker takes items out of an export.
 type taker struct {
 	loci.PlainTaker
 	m *loci.Memory
