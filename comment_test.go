@@ -13,19 +13,20 @@ import (
 )
 
 var (
-	linked = regexp.MustCompile(`\[\*?([A-Z]\w*[a-z]\w*)(?:\.([A-Z]\w*))?\]`)
+	linked = regexp.MustCompile(`\[\*?(?:([a-z]\w*)\.)?([A-Z]\w*[a-z]\w*)(?:\.([A-Z]\w*))?\]`)
 	camel  = regexp.MustCompile(`^[a-z]+[a-z0-9]*[A-Z]\w*$`)
 )
 
 // TestCommentsNameWhatIsThere: a name that was changed in the code must not live on in the
 // comments. What a doc comment begins with, if it looks like a name of code, and what stands
-// in brackets in any comment is a name of the package.
+// in brackets in any comment is a name of the package, or of the one that is named.
 func TestCommentsNameWhatIsThere(t *testing.T) {
 	type room struct {
 		names map[string]bool
 		files []*ast.File
 	}
 	set, rooms := gotoken.NewFileSet(), map[string]*room{}
+	named := map[string]*room{} // by the name of the package
 	sources(t, func(name, text string) {
 		file, err := parser.ParseFile(set, name, text, parser.ParseComments)
 		if err != nil {
@@ -35,6 +36,7 @@ func TestCommentsNameWhatIsThere(t *testing.T) {
 		if r == nil {
 			r = &room{names: map[string]bool{}}
 			rooms[path.Dir(name)] = r
+			named[strings.TrimSuffix(file.Name.Name, "_test")] = r
 		}
 		r.files = append(r.files, file)
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -48,7 +50,13 @@ func TestCommentsNameWhatIsThere(t *testing.T) {
 		for _, file := range r.files {
 			for _, comment := range file.Comments {
 				for _, m := range linked.FindAllStringSubmatch(comment.Text(), -1) {
-					if !r.names[m[1]] || m[2] != "" && !r.names[m[2]] {
+					in := r
+					if m[1] != "" {
+						if in = named[m[1]]; in == nil {
+							continue // a package of others
+						}
+					}
+					if !in.names[m[2]] || m[3] != "" && !in.names[m[3]] {
 						t.Errorf("%s: the package has no %s", set.Position(comment.Pos()), m[0])
 					}
 				}
