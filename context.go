@@ -131,7 +131,8 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 			sections[i].Lines = append(sections[i].Lines, &fit.Line[Recalled]{About: &found.Memories[j], Text: line})
 		}
 	}
-	w := fit.Writer[Recalled]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget, Sections: sections[:], Compare: compareRecalled}
+	w := fit.Writer[Recalled]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget,
+		Sections: sections[:], Compare: compareRecalled}
 	if err := w.Fill(ctx); err != nil {
 		return ContextBlock{}, AsError(err)
 	}

@@ -1,31 +1,20 @@
 package loci
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/maturity"
 )
 
 // Effectiveness rates a rule by how often it helped and did harm, 0 to 1:
 // successes / (successes + 4·harms + 0.01). One harm weighs as much as four
 // successes; the last term keeps a new rule at 0.
 func Effectiveness(successes, harms int64) float64 {
-	s := float64(successes)
-	return s / (s + 4*float64(harms) + 0.01)
+	return maturity.Marks{Successes: successes, Harms: harms}.Effectiveness()
 }
-
-// What a rule must show to rise, or to become an anti-pattern.
-const (
-	establishedSuccesses = 5
-	establishedScore     = 0.6
-	provenSuccesses      = 15
-	provenScore          = 0.8
-	provenAge            = 30 * 24 * time.Hour
-	invertedHarms        = 3
-	invertedScore        = 0.3
-)
 
 // MaxReasonBytes bounds the reason why a rule did harm.
 const MaxReasonBytes = 1 << 10
@@ -33,38 +22,9 @@ const MaxReasonBytes = 1 << 10
 // maxReasons bounds how many of them a rule keeps.
 const maxReasons = 20
 
-// promoted is the maturity a rule rises to, one step at most.
-func promoted(b *ruleBody, age time.Duration) Maturity {
-	score := Effectiveness(b.Successes, b.Harms)
-	switch {
-	case b.Maturity == Candidate && b.Successes >= establishedSuccesses && score >= establishedScore:
-		return Established
-	case b.Maturity == Established && b.Successes >= provenSuccesses && score >= provenScore && age >= provenAge:
-		return Proven
-	}
-	return b.Maturity
-}
-
-// demoted is the maturity a rule falls to, one step at most.
-func demoted(b *ruleBody) Maturity {
-	score := Effectiveness(b.Successes, b.Harms)
-	switch {
-	case b.Maturity == Established && score < establishedScore:
-		return Candidate
-	case b.Maturity == Proven && score < provenScore:
-		return Established
-	}
-	return b.Maturity
-}
-
-// inverts reports whether a rule becomes an anti-pattern.
-func inverts(b *ruleBody) bool {
-	return b.Maturity != AntiPattern && b.Harms >= invertedHarms && Effectiveness(b.Successes, b.Harms) < invertedScore
-}
-
-// warning is the text of an anti-pattern.
-func warning(original string, reasons []string) string {
-	return "ANTI-PATTERN: Do NOT " + original + ". This caused problems because: " + cmp.Or(strings.Join(reasons, "; "), "repeated failures")
+// marks are what the maturity of a rule follows from.
+func (b *ruleBody) marks() maturity.Marks {
+	return maturity.Marks{Successes: b.Successes, Harms: b.Harms}
 }
 
 // MarkHelpful counts a success of a rule and returns the rule. It may rise in
@@ -74,7 +34,7 @@ func (m *Memory) MarkHelpful(ctx context.Context, id ID) (Rule, error) {
 	return m.mark(ctx, "mark helpful", map[string]any{"id": id}, id, func(r *Record, b *ruleBody, now time.Time) ([]Event, error) {
 		b.Successes++
 		events := []Event{m.event(EventHelpful, r, now, map[string]any{"success_count": b.Successes})}
-		if to := promoted(b, now.Sub(r.CreatedAt)); to != b.Maturity {
+		if to := maturity.Risen(b.Maturity, b.marks(), now.Sub(r.CreatedAt)); to != b.Maturity {
 			events = append(events, m.event(EventPromoted, r, now, map[string]any{"from": b.Maturity, "to": to}))
 			b.Maturity = to
 		}
@@ -103,28 +63,18 @@ func (m *Memory) MarkHarmful(ctx context.Context, id ID, reason string) (Rule, e
 				b.Reasons = b.Reasons[max(0, len(b.Reasons)-maxReasons):]
 			}
 			events := []Event{m.event(EventHarmful, r, now, map[string]any{"harmful_count": b.Harms})}
-			if to := demoted(b); to != b.Maturity {
+			if to := maturity.Fallen(b.Maturity, b.marks()); to != b.Maturity {
 				events = append(events, m.event(EventDemoted, r, now, map[string]any{"from": b.Maturity, "to": to}))
 				b.Maturity = to
 			}
-			if inverts(b) {
+			if maturity.Inverts(b.Maturity, b.marks()) {
 				events = append(events, m.event(EventInverted, r, now, map[string]any{"from": b.Maturity, "to": AntiPattern}))
 				b.Original, b.Maturity, b.Permanence, b.Validity = r.Text, AntiPattern, Permanent, Active
-				r.Text = m.warning(b)
+				r.Text = maturity.Warning(b.Original, b.Reasons, m.engine.opts.Content.MaxBytes)
 				r.UpdatedAt = now
 			}
 			return events, nil
 		})
-}
-
-// warning is the text of a rule's anti-pattern, with as many of its newest reasons
-// as fit; a rule that has no room left for any says the least.
-func (m *Memory) warning(b *ruleBody) string {
-	for reasons := b.Reasons; ; reasons = reasons[1:] {
-		if text := warning(b.Original, reasons); len(text) <= m.engine.opts.Content.MaxBytes || len(reasons) == 0 {
-			return text
-		}
-	}
 }
 
 // mark changes the counts of a rule; rate returns the events of it.

@@ -136,7 +136,8 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 		if err != nil {
 			return RecallResult{}, err
 		}
-		ranked, unfit := fitting(rankLists(hits, q.Limit), score(hits, m.engine.ranking(words.Mode, p), p.Times), q.MinScore)
+		scores := score(hits, m.engine.ranking(words.Mode, p), p.Times)
+		ranked, unfit := fitting(rankLists(hits, q.Limit), scores, q.MinScore)
 		matches, stale, err := m.loadAll(ctx, all, ranked)
 		if err != nil {
 			return RecallResult{}, err
@@ -144,7 +145,8 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 		if stale && attempt < 3 {
 			continue
 		}
-		result := RecallResult{Weights: *q.Weights, Unfit: unfit, KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times, At: now}
+		result := RecallResult{Weights: *q.Weights, Unfit: unfit, At: now,
+			KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}
 		result.Memories, err = m.engine.compose(matches, result.Weights, q.Limit, now)
 		return result, err
 	}
@@ -176,7 +178,8 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	if err := q.Weights.check("weights"); err != nil {
 		return Query{}, err
 	}
-	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, MinScore: q.MinScore, Scopes: q.Scopes, Kinds: q.Kinds, Since: q.Since, Until: q.Until}
+	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, MinScore: q.MinScore,
+		Scopes: q.Scopes, Kinds: q.Kinds, Since: q.Since, Until: q.Until}
 	return words, words.Check()
 }
 
@@ -197,7 +200,8 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 		own.Scopes = slices.DeleteFunc(slices.Clone(q.Scopes), func(s string) bool { return s == GlobalScope })
 	}
 	for _, part := range []Filter{shared, own} {
-		if !slices.ContainsFunc(part.Kinds, func(k Kind) bool { return slices.Contains(f.Kinds, k) }) || len(part.Scopes) == 0 {
+		asked := func(k Kind) bool { return slices.Contains(f.Kinds, k) }
+		if len(part.Scopes) == 0 || !slices.ContainsFunc(part.Kinds, asked) {
 			continue
 		}
 		more, err := match(part)
@@ -215,7 +219,8 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 func rankLists(hits []Hit, limit int) []scored {
 	by := func(in func(h *Hit) bool, score func(h *Hit) float64) []int {
 		return rank.Places(hits, limit, in, func(a, b *Hit) int {
-			return cmp.Or(cmp.Compare(score(b), score(a)), b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
+			newer := b.CreatedAt.Compare(a.CreatedAt)
+			return cmp.Or(cmp.Compare(score(b), score(a)), newer, slices.Compare(a.ID[:], b.ID[:]))
 		})
 	}
 	words := by(func(h *Hit) bool { return h.KeywordRank > 0 }, func(h *Hit) float64 { return h.Keyword })
@@ -285,14 +290,16 @@ func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.T
 
 // compareRecalled orders by score, then newer first, then by id.
 func compareRecalled(a, b *Recalled) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), b.Record.CreatedAt.Compare(a.Record.CreatedAt), slices.Compare(a.Record.ID[:], b.Record.ID[:]))
+	newer := b.Record.CreatedAt.Compare(a.Record.CreatedAt)
+	return cmp.Or(cmp.Compare(b.Score, a.Score), newer, slices.Compare(a.Record.ID[:], b.Record.ID[:]))
 }
 
 // Score is the sum of the components, each times its weight.
 func (w RecallWeights) Score(x RecallExplain) float64 {
 	// The conversions keep a compiler from fusing the steps, which some machines
 	// would do and others not: a score is the same everywhere.
-	return float64(w.Relevance*x.Relevance) + float64(w.Importance*x.Importance) + float64(w.Recency*x.Recency) + float64(w.Confidence*x.Confidence)
+	return float64(w.Relevance*x.Relevance) + float64(w.Importance*x.Importance) +
+		float64(w.Recency*x.Recency) + float64(w.Confidence*x.Confidence)
 }
 
 // Relevance fuses two ranks, from 1, into 0 to 1 by reciprocal rank fusion with the

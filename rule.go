@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/loci-memory/loci/internal/maturity"
 )
 
 // A Maturity says how far a rule has proved itself.
@@ -12,10 +14,10 @@ type Maturity string
 
 // The maturities of a rule.
 const (
-	Candidate   Maturity = "candidate"    // new
-	Established Maturity = "established"  // helped at least 5 times
-	Proven      Maturity = "proven"       // helped at least 15 times over 30 days
-	AntiPattern Maturity = "anti_pattern" // did harm: now a warning, for good
+	Candidate   Maturity = maturity.Candidate   // new
+	Established Maturity = maturity.Established // helped at least 5 times
+	Proven      Maturity = maturity.Proven      // helped at least 15 times over 30 days
+	AntiPattern Maturity = maturity.AntiPattern // did harm: now a warning, for good
 )
 
 // A Rule is an instruction for how to behave, rated by those who follow it.

@@ -171,7 +171,8 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 			return Result{}, err
 		}
 		if !stale || attempt == 3 {
-			return Result{Matches: matches, KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times, At: f.At}, nil
+			return Result{Matches: matches, At: f.At,
+				KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}, nil
 		}
 	}
 }
@@ -211,7 +212,8 @@ func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) 
 	var matches []Match
 	skip, cursor := q.Offset, ""
 	for len(matches) < q.Limit {
-		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: min(skip+q.Limit, 1000), Cursor: cursor})
+		page := Page{Limit: min(skip+q.Limit, 1000), Cursor: cursor}
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
 		if err != nil {
 			return Result{}, err
 		}
@@ -241,7 +243,9 @@ type probing struct {
 
 // candidates asks the store by match. When the active space has become another one by the
 // time there is an answer, it asks again: the old vectors may have been half gone.
-func (m *Memory) candidates(ctx context.Context, q Query, p *probing, match func(Probe) ([]Hit, error)) (hits []Hit, err error) {
+func (m *Memory) candidates(
+	ctx context.Context, q Query, p *probing, match func(Probe) ([]Hit, error),
+) (hits []Hit, err error) {
 	e, t := m.engine, m.view.Tenant
 	active := p.active
 	if !p.made && e.own != nil && q.Mode != Keyword {

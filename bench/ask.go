@@ -59,12 +59,18 @@ func (in *ingested) finders(d *Dataset) (map[string]finder, error) {
 			return hits, nil
 		}
 	}
-	return map[string]finder{ModeKeyword: search(loci.Keyword), ModeVector: search(loci.Semantic), ModeHybrid: search(loci.Hybrid)}, nil
+	return map[string]finder{
+		ModeKeyword: search(loci.Keyword),
+		ModeVector:  search(loci.Semantic),
+		ModeHybrid:  search(loci.Hybrid),
+	}, nil
 }
 
 // ask searches for every question in every mode. The first search of each
 // conversation is made once more before, so that no figure holds the making of an index.
-func ask(ctx context.Context, d *Dataset, modes []string, finders map[string]finder, tokens *tokenCounter) (map[string][]sample, error) {
+func ask(
+	ctx context.Context, d *Dataset, modes []string, finders map[string]finder, tokens *tokenCounter,
+) (map[string][]sample, error) {
 	samples := map[string][]sample{}
 	warm := map[string]bool{}
 	for i := range d.Questions {

@@ -175,7 +175,15 @@ func median(times []time.Duration) time.Duration {
 }
 
 func figure(name, against string, o, b cost) Row {
-	return Row{Name: name, Against: against, Loci: o.median, Baseline: b.median, Ratio: float64(o.median) / float64(b.median), Allocs: o.allocs, Bytes: o.bytes}
+	return Row{
+		Name:     name,
+		Against:  against,
+		Loci:     o.median,
+		Baseline: b.median,
+		Ratio:    float64(o.median) / float64(b.median),
+		Allocs:   o.allocs,
+		Bytes:    o.bytes,
+	}
 }
 
 // heap is what is reachable now, in MiB.

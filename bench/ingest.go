@@ -171,7 +171,9 @@ func (d *Dataset) positions() []int64 {
 }
 
 // store stores a turn with the clock at the time when it was said.
-func (in *ingested) store(ctx context.Context, s loci.Store, t *Turn, text string, said time.Time, position int64, r *run) (loci.ID, error) {
+func (in *ingested) store(
+	ctx context.Context, s loci.Store, t *Turn, text string, said time.Time, position int64, r *run,
+) (loci.ID, error) {
 	opts := r.engine
 	opts.Embedder = nil // embedded together afterwards
 	opts.Now = func() time.Time { return said }
@@ -183,12 +185,22 @@ func (in *ingested) store(ctx context.Context, s loci.Store, t *Turn, text strin
 	if err != nil {
 		return loci.ID{}, err
 	}
-	stored, err := m.StoreFact(ctx, loci.NewFact{Content: text, Metadata: t.metadata(), Sequence: cmp.Or(t.Session, t.Conv), Position: position})
+	stored, err := m.StoreFact(ctx, loci.NewFact{
+		Content:  text,
+		Metadata: t.metadata(),
+		Sequence: cmp.Or(t.Session, t.Conv),
+		Position: position,
+	})
 	if err == nil && stored.Outcome != loci.Created {
 		err = loci.Errorf(loci.Internal, "it was not stored as a memory of its own but as %s", stored.Outcome)
 	}
 	if err != nil {
-		return loci.ID{}, &loci.Error{Code: loci.AsError(err).Code, Op: "bench", Msg: fmt.Sprintf("turn %q of %q: %v", t.ID, t.Conv, err), Err: err}
+		return loci.ID{}, &loci.Error{
+			Code: loci.AsError(err).Code,
+			Op:   "bench",
+			Msg:  fmt.Sprintf("turn %q of %q: %v", t.ID, t.Conv, err),
+			Err:  err,
+		}
 	}
 	return stored.ID, nil
 }

@@ -137,7 +137,8 @@ func (p *printer) differences(all []Difference) {
 			name += " - " + d.B
 		}
 		recall, ndcg := d.Metrics["recall@10"], d.Metrics["ndcg@10"]
-		rows = append(rows, []string{name, signed(recall.Value), signedInterval(recall), signed(ndcg.Value), signedInterval(ndcg)})
+		rows = append(rows,
+			[]string{name, signed(recall.Value), signedInterval(recall), signed(ndcg.Value), signedInterval(ndcg)})
 	}
 	p.table(rows)
 }

@@ -216,7 +216,9 @@ func (o *RetrievalOptions) progress(format string, args ...any) {
 }
 
 // measure is one run over every dataset; of several also over all together.
-func (o *RetrievalOptions) measure(ctx context.Context, datasets []*Dataset, r *run, tokens *tokenCounter) (results []*result, err error) {
+func (o *RetrievalOptions) measure(
+	ctx context.Context, datasets []*Dataset, r *run, tokens *tokenCounter,
+) (results []*result, err error) {
 	for _, d := range datasets {
 		result, err := o.measureOne(ctx, d, r, tokens)
 		if err != nil {

@@ -7,7 +7,12 @@ import (
 )
 
 func (d *Dataset) report() DatasetReport {
-	r := DatasetReport{Name: d.Name, Conversations: len(d.conversations()), Turns: len(d.Turns), Questions: len(d.Questions)}
+	r := DatasetReport{
+		Name:          d.Name,
+		Conversations: len(d.conversations()),
+		Turns:         len(d.Turns),
+		Questions:     len(d.Questions),
+	}
 	for i := range d.Questions {
 		switch q := &d.Questions[i]; {
 		case q.counts():
@@ -45,7 +50,12 @@ func (r *result) report(resamples int) RunReport {
 	for _, mode := range r.modes {
 		out.Modes = append(out.Modes, r.mode(mode, resamples))
 	}
-	for _, pair := range [][2]string{{ModeHybrid, ModeKeyword}, {ModeHybrid, ModeVector}, {ModeKeyword, ModeFTS5}, {ModeHybrid, ModeFTS5}} {
+	for _, pair := range [][2]string{
+		{ModeHybrid, ModeKeyword},
+		{ModeHybrid, ModeVector},
+		{ModeKeyword, ModeFTS5},
+		{ModeHybrid, ModeFTS5},
+	} {
 		if slices.Contains(r.modes, pair[0]) && slices.Contains(r.modes, pair[1]) {
 			out.Differences = append(out.Differences, difference(pair[0], r, pair[0], pair[1], r, pair[1], resamples))
 		}
@@ -101,7 +111,8 @@ func across(first, later *result, resamples int) (out []Difference) {
 		case !slices.Contains(first.modes, mode) || !slices.Contains(later.modes, mode):
 		case mode == ModeKeyword && first.run.Context == later.run.Context: // knows no embedder
 		default:
-			out = append(out, difference(mode+" "+later.run.label(), later, mode, mode+" "+first.run.label(), first, mode, resamples))
+			a, b := mode+" "+later.run.label(), mode+" "+first.run.label()
+			out = append(out, difference(a, later, mode, b, first, mode, resamples))
 		}
 	}
 	return out

@@ -44,7 +44,8 @@ func newAgent(ctx context.Context, s loci.Store, d *Dataset, r *run) (*agent, er
 	if err != nil {
 		return nil, err
 	}
-	if a.set, err = tool.New(engine, tool.Config{Entries: []tool.Instance{{Family: tool.FamilyNotes}}, Logger: opts.Logger}); err != nil {
+	notes := tool.Config{Entries: []tool.Instance{{Family: tool.FamilyNotes}}, Logger: opts.Logger}
+	if a.set, err = tool.New(engine, notes); err != nil {
 		return nil, err
 	}
 	start := time.Now()

@@ -29,7 +29,7 @@ func Mistyped(question string) string {
 		}
 		i = max(end, i+1)
 	}
-	if to-from < leastTyped || unicode.In(letters[from], unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+	if to-from < leastTyped || hasSyllables(letters[from]) {
 		return question
 	}
 	word := letters[from:to]
@@ -53,6 +53,11 @@ func Mistyped(question string) string {
 		}
 	}
 	return string(letters[:from]) + string(wrong) + string(letters[to:])
+}
+
+// hasSyllables reports whether a character is of a script that is not typed letter by letter.
+func hasSyllables(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
 // mistyping is a finder that gets each question with its typing error.

@@ -1,6 +1,7 @@
 package embedding
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 
@@ -120,14 +121,7 @@ func (a *analysis) fold(text string) {
 		a.text = utf8.AppendRune(a.text, foldRune(r, source[i:i+w]))
 		i += w
 	}
-	start, end := 0, len(a.text)
-	for r, w := utf8.DecodeRune(a.text[start:]); w > 0 && unicode.IsSpace(r); r, w = utf8.DecodeRune(a.text[start:]) {
-		start += w
-	}
-	for r, w := utf8.DecodeLastRune(a.text[start:end]); w > 0 && unicode.IsSpace(r); r, w = utf8.DecodeLastRune(a.text[start:end]) {
-		end -= w
-	}
-	a.text = a.text[start:end]
+	a.text = bytes.TrimSpace(a.text)
 }
 
 // foldRune returns the small form of a letter, and of a Latin one with accents

@@ -51,7 +51,11 @@ func (r *service) post(ctx context.Context, texts []string) ([][]float32, error)
 	if deadline, ok := ctx.Deadline(); ok {
 		left = time.Until(deadline) // a wait beyond it is not begun
 	}
-	rows, err := backoff.Retry(ctx, attempt, backoff.WithBackOff(wait), backoff.WithMaxTries(maxAttempts), backoff.WithMaxElapsedTime(max(left, time.Nanosecond)))
+	rows, err := backoff.Retry(ctx, attempt,
+		backoff.WithBackOff(wait),
+		backoff.WithMaxTries(maxAttempts),
+		backoff.WithMaxElapsedTime(max(left, time.Nanosecond)),
+	)
 	if err == nil {
 		return rows, nil
 	}

@@ -73,9 +73,18 @@ type wireCheckpoint struct {
 }
 
 func showCheckpoint(c *checkpoint.Saved) (wireCheckpoint, error) {
-	out := wireCheckpoint{CreatedAt: c.CreatedAt, PendingWrites: []checkpointWrite{},
-		ThreadID: c.Thread, CheckpointNS: c.Namespace, CheckpointID: c.ID, ParentCheckpointID: c.Parent, Format: c.Format, Checkpoint: showTyped(c.State),
-		ChannelVersions: c.Versions, ChannelValues: map[string]typed{}}
+	out := wireCheckpoint{
+		CreatedAt:          c.CreatedAt,
+		PendingWrites:      []checkpointWrite{},
+		ThreadID:           c.Thread,
+		CheckpointNS:       c.Namespace,
+		CheckpointID:       c.ID,
+		ParentCheckpointID: c.Parent,
+		Format:             c.Format,
+		Checkpoint:         showTyped(c.State),
+		ChannelVersions:    c.Versions,
+		ChannelValues:      map[string]typed{},
+	}
 	if err := decode(c.Metadata, &out.Metadata); err != nil {
 		return out, err
 	}
@@ -87,7 +96,13 @@ func showCheckpoint(c *checkpoint.Saved) (wireCheckpoint, error) {
 		out.ChannelValues[channel] = showTyped(v)
 	}
 	for _, w := range c.Writes {
-		out.PendingWrites = append(out.PendingWrites, checkpointWrite{TaskID: w.Task, TaskPath: w.TaskPath, Idx: w.Index, Channel: w.Channel, Value: showTyped(w.Value)})
+		out.PendingWrites = append(out.PendingWrites, checkpointWrite{
+			TaskID:   w.Task,
+			TaskPath: w.TaskPath,
+			Idx:      w.Index,
+			Channel:  w.Channel,
+			Value:    showTyped(w.Value),
+		})
 	}
 	return out, nil
 }
@@ -145,8 +160,15 @@ type (
 func (a *API) checkpointRoutes() {
 	route(a, endpoint{method: http.MethodPut, path: "/v1/checkpoints", id: "put_checkpoint", summary: "Store a checkpoint", scope: loci.ScopeWrite,
 		writes: true, blob: true, status: http.StatusNoContent, detail: "It replaces one of the same id."}, a.putCheckpoint)
-	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/get", id: "get_checkpoint", summary: "Read a checkpoint", scope: loci.ScopeRead,
-		reply: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wireCheckpoint](), true, ""), detail: partsDetail}, a.getCheckpoint)
+	route(a, endpoint{
+		method:  http.MethodPost,
+		path:    "/v1/checkpoints/get",
+		id:      "get_checkpoint",
+		summary: "Read a checkpoint",
+		scope:   loci.ScopeRead,
+		reply:   a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wireCheckpoint](), true, ""),
+		detail:  partsDetail,
+	}, a.getCheckpoint)
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/list", id: "list_checkpoints", summary: "List checkpoints", scope: loci.ScopeRead}, a.listCheckpoints)
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/writes", id: "put_checkpoint_writes", summary: "Store what tasks wrote", scope: loci.ScopeWrite,
 		writes: true, blob: true, status: http.StatusNoContent}, a.putCheckpointWrites)
@@ -171,7 +193,9 @@ func (a *API) checkpointRoutes() {
 			if in.Body.Strategy != "" {
 				strategy = checkpoint.PruneStrategy(in.Body.Strategy)
 			}
-			return erase(c, func(k *checkpoint.Handle) (int, error) { return k.Prune(ctx, in.Body.ThreadIDs, strategy) })
+			return erase(c, func(k *checkpoint.Handle) (int, error) {
+				return k.Prune(ctx, in.Body.ThreadIDs, strategy)
+			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/delete_for_runs", id: "delete_checkpoints_for_runs", summary: "Erase the checkpoints that runs made",
 		scope: loci.ScopeDelete, writes: true},
@@ -188,8 +212,16 @@ func (a *API) checkpointRoutes() {
 func (a *API) putCheckpoint(ctx context.Context, c *caller, in *struct{ Body newCheckpoint }) (*struct{}, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{}, error) {
 		b := &in.Body
-		out := checkpoint.Checkpoint{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Parent: b.ParentCheckpointID, Format: b.Format,
-			State: b.Checkpoint.value(), Versions: b.ChannelVersions, Values: map[string]checkpoint.Typed{}}
+		out := checkpoint.Checkpoint{
+			Thread:    b.ThreadID,
+			Namespace: b.CheckpointNS,
+			ID:        b.CheckpointID,
+			Parent:    b.ParentCheckpointID,
+			Format:    b.Format,
+			State:     b.Checkpoint.value(),
+			Versions:  b.ChannelVersions,
+			Values:    map[string]checkpoint.Typed{},
+		}
 		if b.MetadataTyped != nil {
 			out.TypedMetadata = b.MetadataTyped.value()
 		}
@@ -206,11 +238,19 @@ func (a *API) putCheckpoint(ctx context.Context, c *caller, in *struct{ Body new
 	})
 }
 
-func (a *API) listCheckpoints(ctx context.Context, c *caller, in *struct{ Body listCheckpoints }) (*struct{ Body listedCheckpoints }, error) {
+func (a *API) listCheckpoints(
+	ctx context.Context, c *caller, in *struct{ Body listCheckpoints },
+) (*struct{ Body listedCheckpoints }, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{ Body listedCheckpoints }, error) {
 		b := &in.Body
-		q := checkpoint.Query{Thread: b.ThreadID, Namespace: b.CheckpointNS, ID: b.CheckpointID, Before: b.Before, Cursor: b.Cursor,
-			WithoutValues: b.Values != nil && !*b.Values}
+		q := checkpoint.Query{
+			Thread:        b.ThreadID,
+			Namespace:     b.CheckpointNS,
+			ID:            b.CheckpointID,
+			Before:        b.Before,
+			Cursor:        b.Cursor,
+			WithoutValues: b.Values != nil && !*b.Values,
+		}
 		var err error
 		if q.Where, err = loci.ParseWhere(b.Filter); err != nil {
 			return nil, err
@@ -222,7 +262,10 @@ func (a *API) listCheckpoints(ctx context.Context, c *caller, in *struct{ Body l
 		if err != nil {
 			return nil, err
 		}
-		out := &struct{ Body listedCheckpoints }{listedCheckpoints{Checkpoints: make([]wireCheckpoint, len(page.Checkpoints)), NextCursor: page.Next}}
+		out := &struct{ Body listedCheckpoints }{listedCheckpoints{
+			Checkpoints: make([]wireCheckpoint, len(page.Checkpoints)),
+			NextCursor:  page.Next,
+		}}
 		for i := range page.Checkpoints {
 			if out.Body.Checkpoints[i], err = showCheckpoint(&page.Checkpoints[i]); err != nil {
 				return nil, err
@@ -232,12 +275,21 @@ func (a *API) listCheckpoints(ctx context.Context, c *caller, in *struct{ Body l
 	})
 }
 
-func (a *API) putCheckpointWrites(ctx context.Context, c *caller, in *struct{ Body putCheckpointWrites }) (*struct{}, error) {
+func (a *API) putCheckpointWrites(
+	ctx context.Context, c *caller, in *struct{ Body putCheckpointWrites },
+) (*struct{}, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{}, error) {
 		var writes []checkpoint.Write
 		for _, w := range in.Body.Writes {
-			writes = append(writes, checkpoint.Write{Task: w.TaskID, TaskPath: w.TaskPath, Index: w.Idx, Channel: w.Channel, Value: w.Value.value()})
+			writes = append(writes, checkpoint.Write{
+				Task:     w.TaskID,
+				TaskPath: w.TaskPath,
+				Index:    w.Idx,
+				Channel:  w.Channel,
+				Value:    w.Value.value(),
+			})
 		}
-		return nil, checkpoint.Of(m).PutWrites(ctx, in.Body.ThreadID, in.Body.CheckpointNS, in.Body.CheckpointID, writes)
+		b := &in.Body
+		return nil, checkpoint.Of(m).PutWrites(ctx, b.ThreadID, b.CheckpointNS, b.CheckpointID, writes)
 	})
 }

@@ -155,7 +155,9 @@ func (a *API) fileRoutes() {
 	route(a, endpoint{method: http.MethodDelete, path: "/v1/files", id: "delete_files", summary: "Erase a file, or a directory with all that is in it", scope: loci.ScopeDelete,
 		writes: true, detail: "Earlier versions go, too. A path that is missing is no error; / is everything."},
 		func(ctx context.Context, c *caller, in *pathInput) (*struct{ Body tree.Counts }, error) {
-			return inTree(a, c, in.Memory, in.Scope, func(t *tree.Tree) (tree.Counts, error) { return t.Delete(ctx, in.Path) })
+			return inTree(a, c, in.Memory, in.Scope, func(t *tree.Tree) (tree.Counts, error) {
+				return t.Delete(ctx, in.Path)
+			})
 		})
 	route(a, endpoint{method: http.MethodGet, path: "/v1/files/content", id: "read_file", summary: "Read a file", scope: loci.ScopeRead}, a.readFile)
 	route(a, endpoint{method: http.MethodPut, path: "/v1/files/content", id: "write_file", summary: "Create a file, or replace all of it", scope: loci.ScopeWrite,
@@ -166,9 +168,19 @@ func (a *API) fileRoutes() {
 				return t.Write(ctx, b.Path, b.Content, &tree.WriteOptions{Create: b.Create, IfVersion: b.IfVersion})
 			})
 		})
-	route(a, endpoint{method: http.MethodPost, path: "/v1/files/append", id: "append_file", summary: "Add to the end of a file", scope: loci.ScopeWrite, writes: true, value: true},
+	route(a, endpoint{
+		method:  http.MethodPost,
+		path:    "/v1/files/append",
+		id:      "append_file",
+		summary: "Add to the end of a file",
+		scope:   loci.ScopeWrite,
+		writes:  true,
+		value:   true,
+	},
 		func(ctx context.Context, c *caller, in *struct{ Body appendFile }) (*fileOutput, error) {
-			return a.changeFile(c, in.Body.TreeChoice, func(t *tree.Tree) (tree.FileInfo, error) { return t.Append(ctx, in.Body.Path, in.Body.Content) })
+			return a.changeFile(c, in.Body.TreeChoice, func(t *tree.Tree) (tree.FileInfo, error) {
+				return t.Append(ctx, in.Body.Path, in.Body.Content)
+			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/files/update", id: "update_file", summary: "Replace a text wherever it occurs in a file", scope: loci.ScopeWrite,
 		writes: true, value: true},
@@ -183,17 +195,23 @@ func (a *API) fileRoutes() {
 		status: http.StatusNoContent},
 		func(ctx context.Context, c *caller, in *struct{ Body moveFile }) (*struct{}, error) {
 			b := &in.Body
-			_, err := inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (bool, error) { return true, t.Rename(ctx, b.Path, b.To) })
+			_, err := inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (bool, error) {
+				return true, t.Rename(ctx, b.Path, b.To)
+			})
 			return nil, err
 		})
 	route(a, endpoint{method: http.MethodGet, path: "/v1/files/versions", id: "list_file_versions", summary: "List the versions of a file that are kept", scope: loci.ScopeRead},
 		func(ctx context.Context, c *caller, in *pathInput) (*struct{ Body fileVersions }, error) {
-			return inTree(a, c, in.Memory, in.Scope, func(t *tree.Tree) (fileVersions, error) { return versionsOf(ctx, t, in.Path) })
+			return inTree(a, c, in.Memory, in.Scope, func(t *tree.Tree) (fileVersions, error) {
+				return versionsOf(ctx, t, in.Path)
+			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/files/restore", id: "restore_file", summary: "Give a file the content of an earlier version again", scope: loci.ScopeWrite,
 		writes: true},
 		func(ctx context.Context, c *caller, in *struct{ Body restoreFile }) (*fileOutput, error) {
-			return a.changeFile(c, in.Body.TreeChoice, func(t *tree.Tree) (tree.FileInfo, error) { return t.Restore(ctx, in.Body.Path, in.Body.Version) })
+			return a.changeFile(c, in.Body.TreeChoice, func(t *tree.Tree) (tree.FileInfo, error) {
+				return t.Restore(ctx, in.Body.Path, in.Body.Version)
+			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/files/search", id: "search_files", summary: "Find passages in files", scope: loci.ScopeRead}, a.searchFiles)
 }
@@ -293,7 +311,13 @@ func versionsOf(ctx context.Context, t *tree.Tree, path string) (fileVersions, e
 	list, err := t.Versions(ctx, path)
 	out := fileVersions{Versions: make([]fileVersion, len(list))}
 	for i, v := range list {
-		out.Versions[i] = fileVersion{Version: v.Version, Current: v.Current, Bytes: v.Bytes, Lines: v.Lines, WrittenAt: v.WrittenAt}
+		out.Versions[i] = fileVersion{
+			Version:   v.Version,
+			Current:   v.Current,
+			Bytes:     v.Bytes,
+			Lines:     v.Lines,
+			WrittenAt: v.WrittenAt,
+		}
 		if !v.ReplacedAt.IsZero() {
 			out.Versions[i].ReplacedAt = &v.ReplacedAt
 		}
@@ -301,7 +325,9 @@ func versionsOf(ctx context.Context, t *tree.Tree, path string) (fileVersions, e
 	return out, err
 }
 
-func (a *API) searchFiles(ctx context.Context, c *caller, in *struct{ Body searchFiles }) (*struct{ Body fileMatches }, error) {
+func (a *API) searchFiles(
+	ctx context.Context, c *caller, in *struct{ Body searchFiles },
+) (*struct{ Body fileMatches }, error) {
 	b := &in.Body
 	limit, err := limitOf(b.Limit, loci.MaxSearchLimit)
 	if err != nil {

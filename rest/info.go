@@ -23,7 +23,14 @@ type infoOutput struct{ Body info }
 func (a *API) infoRoutes() {
 	route(a, endpoint{method: http.MethodGet, path: "/v1/info", id: "info", summary: "Say what this server is"},
 		func(context.Context, *caller, *struct{}) (*infoOutput, error) {
-			out := info{Name: "loci", Version: a.opts.Version, API: 1, Families: []string{}, Tools: []string{}, Embedder: a.opts.Engine.Space().Model}
+			out := info{
+				Name:     "loci",
+				Version:  a.opts.Version,
+				API:      1,
+				Families: []string{},
+				Tools:    []string{},
+				Embedder: a.opts.Engine.Space().Model,
+			}
 			for _, t := range a.tools() {
 				out.Tools = append(out.Tools, t.Name)
 				if !slices.Contains(out.Families, t.Family) {

@@ -24,7 +24,14 @@ type wireItem struct {
 }
 
 func showItem(m *loci.Memory, it *item.Item) wireItem {
-	out := wireItem{Namespace: relative(m, it.Namespace), Key: it.Key, Value: it.Value, CreatedAt: it.CreatedAt, UpdatedAt: it.UpdatedAt, Score: it.Score}
+	out := wireItem{
+		Namespace: relative(m, it.Namespace),
+		Key:       it.Key,
+		Value:     it.Value,
+		CreatedAt: it.CreatedAt,
+		UpdatedAt: it.UpdatedAt,
+		Score:     it.Score,
+	}
 	if !it.ExpiresAt.IsZero() {
 		out.ExpiresAt = &it.ExpiresAt
 	}

@@ -175,7 +175,9 @@ func (a *API) relationRoutes() {
 	}
 	route(a, look("links", "list_links", "List the links from and to a memory"),
 		func(ctx context.Context, c *caller, in *oneMemory) (*linksOutput, error) {
-			return about(a, c, in.ID, func(m *loci.Memory, id loci.ID) (*linksOutput, error) { return links(ctx, m, id) })
+			return about(a, c, in.ID, func(m *loci.Memory, id loci.ID) (*linksOutput, error) {
+				return links(ctx, m, id)
+			})
 		})
 	route(a, change("links", "add_link", "Link a memory to another", "A link that is there already stays as it is; it changes no state."),
 		func(ctx context.Context, c *caller, in *linkInput) (*linksOutput, error) {

@@ -142,13 +142,15 @@ func (a *API) memoryRoutes() {
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/context", id: "context", summary: "Make a block of memories for the system prompt of an agent",
 		scope: loci.ScopeRead},
-		func(ctx context.Context, c *caller, in *struct{ Body contextRequest }) (*struct{ Body loci.ContextBlock }, error) {
+		func(ctx context.Context, c *caller,
+			in *struct{ Body contextRequest }) (*struct{ Body loci.ContextBlock }, error) {
 			return within(a, c, func(m *loci.Memory) (*struct{ Body loci.ContextBlock }, error) {
 				agent := cmp.Or(in.Body.Agent, c.Principal.Var(loci.VarButler), c.Principal.Var(loci.VarAgent))
 				block, err := m.Context(ctx, loci.ContextQuery{
 					Prompt: in.Body.Prompt, Agent: agent, TokenBudget: in.Body.Budget, MinScore: in.Body.MinScore,
 				})
-				block.Shown, block.Omitted = append([]loci.ContextItem{}, block.Shown...), append([]loci.ContextItem{}, block.Omitted...)
+				block.Shown = append([]loci.ContextItem{}, block.Shown...)
+				block.Omitted = append([]loci.ContextItem{}, block.Omitted...)
 				return &struct{ Body loci.ContextBlock }{block}, err
 			})
 		})
@@ -163,8 +165,18 @@ func moment(t *time.Time) (at time.Time) {
 }
 
 func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searchReply, err error) {
-	q := loci.Query{Text: in.Query, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes, Tags: in.Tags,
-		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Offset: in.Offset, Since: moment(in.Since), Until: moment(in.Until)}
+	q := loci.Query{
+		Text:          in.Query,
+		Mode:          in.Mode,
+		Kinds:         in.Types,
+		Scopes:        in.Scopes,
+		Tags:          in.Tags,
+		MinConfidence: in.MinConfidence,
+		MinScore:      in.MinScore,
+		Offset:        in.Offset,
+		Since:         moment(in.Since),
+		Until:         moment(in.Until),
+	}
 	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
 		return reply, err
 	}
@@ -199,8 +211,17 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 	if strings.TrimSpace(in.Topic) == "" {
 		return reply, loci.Errorf(loci.Invalid, "topic must not be empty")
 	}
-	q := loci.RecallQuery{Topic: in.Topic, Mode: in.Mode, Kinds: in.Types, Scopes: in.Scopes,
-		MinConfidence: in.MinConfidence, MinScore: in.MinScore, Touch: in.Touch, Since: moment(in.Since), Until: moment(in.Until)}
+	q := loci.RecallQuery{
+		Topic:         in.Topic,
+		Mode:          in.Mode,
+		Kinds:         in.Types,
+		Scopes:        in.Scopes,
+		MinConfidence: in.MinConfidence,
+		MinScore:      in.MinScore,
+		Touch:         in.Touch,
+		Since:         moment(in.Since),
+		Until:         moment(in.Until),
+	}
 	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
 		return reply, err
 	}

@@ -21,10 +21,14 @@ type messages struct{ json.RawMessage }
 // Schema is what huma asks a type for. The forms of a message are in the description
 // and not among what huma checks, which would only say that none of them fits.
 func (messages) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeArray, Items: messageSchema(r), Extensions: map[string]any{"minItems": 1, "maxItems": session.MaxAppend}}
+	return &huma.Schema{
+		Type:       huma.TypeArray,
+		Items:      messageSchema(r),
+		Extensions: map[string]any{"minItems": 1, "maxItems": session.MaxAppend},
+	}
 }
 
-// document is a session as [loci.Sessions.Export] writes it, or a list of messages.
+// document is a session as [session.Handle.Export] writes it, or a list of messages.
 type document struct{ json.RawMessage }
 
 // Schema is what huma asks a type for.
@@ -34,13 +38,14 @@ func (document) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{documentSchema(), list}}
 }
 
-// shownMessages are loci.StoredMessage values, or messages of OpenAI's chat.
+// shownMessages are [session.StoredMessage] values, or messages of OpenAI's chat.
 type shownMessages []any
 
 // Schema is what huma asks a type for.
 func (shownMessages) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, Extensions: map[string]any{"oneOf": []any{
-		object("A message in the form langchain", storedProperties(), "seq", "created_at", "type", "data"), openAIForm()}}}}
+	langchain := object("A message in the form langchain", storedProperties(), "seq", "created_at", "type", "data")
+	forms := map[string]any{"oneOf": []any{langchain, openAIForm()}}
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, Extensions: forms}}
 }
 
 // A shownMessage is a message in the form langchain, or null.
@@ -110,9 +115,12 @@ func constructorForm() map[string]any {
 }
 
 func documentSchema() *huma.Schema {
-	described := object("", map[string]any{"format": oneOf(session.Format), "version": map[string]any{"type": "integer", "enum": []int{session.FormatVersion}},
+	described := object("", map[string]any{
+		"format":   oneOf(session.Format),
+		"version":  map[string]any{"type": "integer", "enum": []int{session.FormatVersion}},
 		"session":  map[string]any{"type": "object", "description": "Its id, metadata and limits"},
-		"messages": map[string]any{"type": "array", "maxItems": session.MaxPart, "items": object("", storedProperties(), "type", "data")}}, "format", "version", "messages")
+		"messages": map[string]any{"type": "array", "maxItems": session.MaxPart, "items": object("", storedProperties(), "type", "data")},
+	}, "format", "version", "messages")
 	delete(described, "type")
 	delete(described, "title")
 	return &huma.Schema{Type: huma.TypeObject, Description: "A session with its messages", Extensions: described}
@@ -248,15 +256,28 @@ func (a *API) appendMessages(ctx context.Context, c *caller, in *appendMessages)
 			return nil, err
 		}
 		done, err := session.Of(m).Append(ctx, in.ID, read)
-		return &struct{ Body appended }{appended{SessionID: done.Session, Created: done.Created, FirstSeq: done.First, LastSeq: done.Last,
-			Count: done.Last - done.First + 1, CreatedAt: done.CreatedAt, MessageCount: done.Messages, Trimmed: done.Trimmed}}, err
+		return &struct{ Body appended }{appended{
+			SessionID:    done.Session,
+			Created:      done.Created,
+			FirstSeq:     done.First,
+			LastSeq:      done.Last,
+			Count:        done.Last - done.First + 1,
+			CreatedAt:    done.CreatedAt,
+			MessageCount: done.Messages,
+			Trimmed:      done.Trimmed,
+		}}, err
 	})
 }
 
 func (a *API) history(ctx context.Context, c *caller, in *historyInput) (*historyOutput, error) {
 	return within(a, c, func(m *loci.Memory) (*historyOutput, error) {
-		page, err := session.Of(m).History(ctx, in.ID, session.HistoryQuery{After: in.After, Before: in.Before, Last: in.Last, Limit: in.Limit,
-			NewestFirst: in.Order == "desc"})
+		page, err := session.Of(m).History(ctx, in.ID, session.HistoryQuery{
+			After:       in.After,
+			Before:      in.Before,
+			Last:        in.Last,
+			Limit:       in.Limit,
+			NewestFirst: in.Order == "desc",
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -296,16 +317,21 @@ func (a *API) searchMessages(ctx context.Context, c *caller, talk string, in *se
 	})
 }
 
-func (a *API) summarise(ctx context.Context, c *caller, in *summariseSession) (*struct{ Body session.Summarised }, error) {
+func (a *API) summarise(
+	ctx context.Context, c *caller, in *summariseSession,
+) (*struct{ Body session.Summarised }, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{ Body session.Summarised }, error) {
 		o, b := a.opts.Summaries, &in.Body
-		o.ContextTokens, o.Threshold, o.Target, o.Messages, o.SummaryTokens = b.ContextTokens, b.Threshold, b.Target, b.Messages, b.SummaryTokens
+		o.ContextTokens, o.Threshold, o.Target = b.ContextTokens, b.Threshold, b.Target
+		o.Messages, o.SummaryTokens = b.Messages, b.SummaryTokens
 		done, err := session.Of(m).Summarise(ctx, in.ID, o)
 		return &struct{ Body session.Summarised }{done}, err
 	})
 }
 
-func (a *API) retrieve(ctx context.Context, c *caller, in *retrieveForSession) (*struct{ Body session.Retrieved }, error) {
+func (a *API) retrieve(
+	ctx context.Context, c *caller, in *retrieveForSession,
+) (*struct{ Body session.Retrieved }, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{ Body session.Retrieved }, error) {
 		found, err := session.Of(m).Retrieve(ctx, in.ID, session.RetrieveQuery{Text: in.Body.Query,
 			TokenBudget: in.Body.Budget, Recent: in.Body.Recent, MinScore: in.Body.MinScore})

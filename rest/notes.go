@@ -33,8 +33,22 @@ type note struct {
 }
 
 func showNote(f *loci.Fact) note {
-	out := note{ID: f.ID.String(), Content: f.Content, Value: f.Value, Subject: f.Subject, Predicate: f.Predicate, Tags: append([]string{}, f.Tags...),
-		Metadata: f.Metadata, Validity: f.Validity, Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ConfirmedAt: f.ConfirmedAt, Sequence: f.Sequence, Position: f.Position}
+	out := note{
+		ID:          f.ID.String(),
+		Content:     f.Content,
+		Value:       f.Value,
+		Subject:     f.Subject,
+		Predicate:   f.Predicate,
+		Tags:        append([]string{}, f.Tags...),
+		Metadata:    f.Metadata,
+		Validity:    f.Validity,
+		Version:     f.Version,
+		CreatedAt:   f.CreatedAt,
+		UpdatedAt:   f.UpdatedAt,
+		ConfirmedAt: f.ConfirmedAt,
+		Sequence:    f.Sequence,
+		Position:    f.Position,
+	}
 	if f.IsNote() {
 		out.ID = notePrefix + out.ID
 	}
@@ -149,13 +163,20 @@ func (a *API) noteRoutes() {
 		func(ctx context.Context, c *caller, in *changeNoteInput) (*noteOutput, error) {
 			return noteCall(a, c, &oneNote{in.ID}, func(m *loci.Memory, id loci.ID) (loci.Fact, error) {
 				b := in.Body
-				return m.ReviseFact(ctx, id, loci.FactRevision{Content: b.Content, Tags: b.Tags, Metadata: b.Metadata, IfVersion: b.IfVersion})
+				return m.ReviseFact(ctx, id, loci.FactRevision{
+					Content:   b.Content,
+					Tags:      b.Tags,
+					Metadata:  b.Metadata,
+					IfVersion: b.IfVersion,
+				})
 			})
 		})
 	route(a, endpoint{method: http.MethodDelete, path: "/v1/notes/{id}", id: "delete_note", summary: "Erase a note or a fact", scope: loci.ScopeDelete,
 		writes: true, status: http.StatusNoContent},
 		func(ctx context.Context, c *caller, in *oneNote) (*struct{}, error) {
-			_, err := noteCall(a, c, in, func(m *loci.Memory, id loci.ID) (loci.Fact, error) { return loci.Fact{}, m.EraseFact(ctx, id) })
+			_, err := noteCall(a, c, in, func(m *loci.Memory, id loci.ID) (loci.Fact, error) {
+				return loci.Fact{}, m.EraseFact(ctx, id)
+			})
 			return nil, err
 		})
 }
@@ -202,7 +223,8 @@ func (a *API) listNotes(ctx context.Context, c *caller, in *listNotesInput) (*no
 	if err != nil {
 		return nil, err
 	}
-	facts, next, err := m.Facts(ctx, loci.FactQuery{Tags: in.Tag, History: in.History}, loci.Page{Limit: in.Limit, Cursor: in.Cursor})
+	facts, next, err := m.Facts(ctx, loci.FactQuery{Tags: in.Tag, History: in.History},
+		loci.Page{Limit: in.Limit, Cursor: in.Cursor})
 	out := &notesOutput{}
 	out.Body.Notes, out.Body.NextCursor = make([]note, len(facts)), next
 	for i := range facts {

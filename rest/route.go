@@ -58,9 +58,15 @@ func (a *API) memoryIn(c *caller, sequence string) (*loci.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.opts.Engine.Memory(loci.View{Tenant: c.Principal.Tenant(), Namespace: namespace, Actor: c.Principal.Subject(),
-		RequestID: c.RequestID, IdempotencyKey: c.IdempotencyKey, Source: loci.Source{Kind: "user", Client: c.Client},
-		Sequence: cmp.Or(sequence, c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread))})
+	return a.opts.Engine.Memory(loci.View{
+		Tenant:         c.Principal.Tenant(),
+		Namespace:      namespace,
+		Actor:          c.Principal.Subject(),
+		RequestID:      c.RequestID,
+		IdempotencyKey: c.IdempotencyKey,
+		Source:         loci.Source{Kind: "user", Client: c.Client},
+		Sequence:       cmp.Or(sequence, c.Principal.Var(loci.VarSession), c.Principal.Var(loci.VarThread)),
+	})
 }
 
 // An endpoint is what a route says of itself.
@@ -93,9 +99,19 @@ func scopeOf(op *huma.Operation) loci.Scope {
 // route adds an endpoint. I has the parameters and the Body of a request, O the
 // Body of a response, as huma reads them; errors of serve are shown as problems.
 func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *caller, in *I) (*O, error)) {
-	op := huma.Operation{Method: e.method, Path: e.path, OperationID: e.id, Summary: e.summary, Description: e.detail,
-		Tags: []string{tagOf(e.path)}, DefaultStatus: e.status, MaxBodyBytes: int64(a.opts.MaxBody), BodyReadTimeout: -1,
-		Metadata: map[string]any{scopeKey: e.scope, writesKey: e.writes}, Responses: map[string]*huma.Response{}}
+	op := huma.Operation{
+		Method:          e.method,
+		Path:            e.path,
+		OperationID:     e.id,
+		Summary:         e.summary,
+		Description:     e.detail,
+		Tags:            []string{tagOf(e.path)},
+		DefaultStatus:   e.status,
+		MaxBodyBytes:    int64(a.opts.MaxBody),
+		BodyReadTimeout: -1,
+		Metadata:        map[string]any{scopeKey: e.scope, writesKey: e.writes},
+		Responses:       map[string]*huma.Response{},
+	}
 	if e.value {
 		op.MaxBodyBytes = int64(a.opts.MaxValueBody)
 	}

@@ -29,8 +29,18 @@ type wireSession struct {
 }
 
 func showSession(s *session.Session) wireSession {
-	return wireSession{ID: s.ID, Metadata: s.Metadata, MaxMessages: s.MaxMessages, TimeoutSeconds: s.TimeoutSeconds, Status: s.Status,
-		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, MessageCount: s.Messages, LastSeq: s.LastSeq, Summary: s.Summary}
+	return wireSession{
+		ID:             s.ID,
+		Metadata:       s.Metadata,
+		MaxMessages:    s.MaxMessages,
+		TimeoutSeconds: s.TimeoutSeconds,
+		Status:         s.Status,
+		CreatedAt:      s.CreatedAt,
+		UpdatedAt:      s.UpdatedAt,
+		MessageCount:   s.Messages,
+		LastSeq:        s.LastSeq,
+		Summary:        s.Summary,
+	}
 }
 
 // The requests.
@@ -124,7 +134,8 @@ func (a *API) sessionRoutes() {
 
 func (a *API) listSessions(ctx context.Context, c *caller, in *listSessionsInput) (*sessionsOutput, error) {
 	return within(a, c, func(m *loci.Memory) (*sessionsOutput, error) {
-		found, next, err := session.Of(m).List(ctx, session.Query{Expired: in.Expired}, loci.Page{Limit: in.Limit, Cursor: in.Cursor})
+		found, next, err := session.Of(m).List(ctx, session.Query{Expired: in.Expired},
+			loci.Page{Limit: in.Limit, Cursor: in.Cursor})
 		out := &sessionsOutput{listedSessions{Sessions: make([]wireSession, len(found)), NextCursor: next}}
 		for i := range found {
 			out.Body.Sessions[i] = showSession(&found[i])
@@ -191,14 +202,17 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-func (a *API) importSession(ctx context.Context, c *caller, in *struct{ Body importSession }) (*struct{ Body session.ImportedSession }, error) {
+func (a *API) importSession(
+	ctx context.Context, c *caller, in *struct{ Body importSession },
+) (*struct{ Body session.ImportedSession }, error) {
 	if in.Body.Mode == session.ImportReplace {
 		if err := c.Principal.Require(loci.ScopeDelete); err != nil {
 			return nil, err
 		}
 	}
 	return within(a, c, func(m *loci.Memory) (*struct{ Body session.ImportedSession }, error) {
-		done, err := session.Of(m).Import(ctx, bytes.NewReader(in.Body.Document.RawMessage), session.Import{ID: in.Body.ID, Mode: in.Body.Mode})
+		done, err := session.Of(m).Import(ctx, bytes.NewReader(in.Body.Document.RawMessage),
+			session.Import{ID: in.Body.ID, Mode: in.Body.Mode})
 		return &struct{ Body session.ImportedSession }{done}, err
 	})
 }

@@ -164,7 +164,8 @@ func (a *API) viewRoutes() {
 
 // verb runs do for the memory of a request and shows what it is then.
 func verb(
-	ctx context.Context, a *API, c *caller, given string, do func(context.Context, *loci.Memory, loci.ID) (view.Entry, error),
+	ctx context.Context, a *API, c *caller, given string,
+	do func(context.Context, *loci.Memory, loci.ID) (view.Entry, error),
 ) (*entryOutput, error) {
 	return about(a, c, given, func(m *loci.Memory, id loci.ID) (*entryOutput, error) {
 		e, err := do(ctx, m, id)

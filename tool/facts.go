@@ -72,7 +72,9 @@ func manageMemory(b *base, t Tool, i Instance) *Tool {
 			t.scopes = append(t.scopes, s)
 		}
 	}
-	t.choice = &choice{"action", actionScopes, func(actions []string) string { return manageDescription(actions, i.Instructions) }}
+	t.choice = &choice{"action", actionScopes, func(actions []string) string {
+		return manageDescription(actions, i.Instructions)
+	}}
 	text := &jsonschema.Schema{Type: "string"}
 	s := spec{
 		Tool: t,
@@ -187,7 +189,11 @@ func manage(ctx context.Context, m *loci.Memory, in manageInput) (Reply, error) 
 	switch in.Action {
 	case actionCreate:
 		var stored loci.Stored
-		stored, err = m.StoreFact(ctx, loci.NewFact{Content: in.Content.text, Value: in.Content.object, Metadata: in.Metadata})
+		stored, err = m.StoreFact(ctx, loci.NewFact{
+			Content:  in.Content.text,
+			Value:    in.Content.object,
+			Metadata: in.Metadata,
+		})
 		id, outcome = stored.ID, notCreated(stored)
 	case actionUpdate:
 		revision := loci.FactRevision{Value: in.Content.object}

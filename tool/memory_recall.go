@@ -102,7 +102,10 @@ func searchMemories(b *base, t Tool, i Instance) *Tool {
 			}
 			q.Kinds = append(q.Kinds, kind)
 		}
-		return b.recall(c, "query", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.SearchMemories(ctx, q) })
+		return b.recall(c, "query", in.Scope, in.Filter, q,
+			func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) {
+				return m.SearchMemories(ctx, q)
+			})
 	})
 }
 
@@ -117,12 +120,21 @@ func recallMemories(b *base, t Tool, i Instance) *Tool {
 		properties["filter"].Description = filterText
 	}}
 	return declare(s, func(ctx context.Context, c *call, in recallInput) (Reply, error) {
-		q := loci.RecallQuery{Topic: in.Topic, Limit: in.Limit, Touch: true, MinScore: i.least(in.MinScore), Weights: i.Weights}
+		q := loci.RecallQuery{
+			Topic:    in.Topic,
+			Limit:    in.Limit,
+			Touch:    true,
+			MinScore: i.least(in.MinScore),
+			Weights:  i.Weights,
+		}
 		var err error
 		if q.Since, q.Until, err = period(in.Since, in.Until); err != nil {
 			return Reply{}, err
 		}
-		return b.recall(c, "topic", in.Scope, in.Filter, q, func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) { return m.Recall(ctx, q) })
+		return b.recall(c, "topic", in.Scope, in.Filter, q,
+			func(m *loci.Memory, q loci.RecallQuery) (loci.RecallResult, error) {
+				return m.Recall(ctx, q)
+			})
 	})
 }
 
@@ -216,10 +228,14 @@ func memoryContext(b *base, t Tool, i Instance) *Tool {
 		"by score, in at most token_budget tokens. For the program that starts an agent; counts no use.", i)
 	t.Secondary = true
 	number := &jsonschema.Schema{Type: "integer"}
-	s := spec{Tool: t, output: []result{{name: "text", schema: text()}, {name: "tokens", schema: number}}, adjust: func(properties map[string]*jsonschema.Schema) {
-		between(properties["token_budget"], 0, loci.MaxTokenBudget, loci.DefaultTokenBudget)
-		i.fit(properties["min_score"])
-	}}
+	s := spec{
+		Tool:   t,
+		output: []result{{name: "text", schema: text()}, {name: "tokens", schema: number}},
+		adjust: func(properties map[string]*jsonschema.Schema) {
+			between(properties["token_budget"], 0, loci.MaxTokenBudget, loci.DefaultTokenBudget)
+			i.fit(properties["min_score"])
+		},
+	}
 	return declare(s, func(ctx context.Context, c *call, in contextInput) (Reply, error) {
 		if err := c.asButler(in.Butler); err != nil {
 			return Reply{}, err

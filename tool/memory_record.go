@@ -133,7 +133,8 @@ func getMemory(b *base, t Tool, i Instance) *Tool {
 		"Counts the use in reference_count; nothing else changes.", i)
 	t.Secondary = true
 	t.Annotations.Idempotent = false
-	return declare(spec{Tool: t, output: recordOutput(), adjust: typeChoices}, func(ctx context.Context, c *call, in memoryInput) (Reply, error) {
+	s := spec{Tool: t, output: recordOutput(), adjust: typeChoices}
+	return declare(s, func(ctx context.Context, c *call, in memoryInput) (Reply, error) {
 		at, err := c.target(in.Type, in.ID)
 		if err != nil {
 			return Reply{}, err
@@ -223,7 +224,8 @@ func markHelpful(b *base, t Tool, i Instance) *Tool {
 	t = b.storing(t, "Mark rule helpful", "Report that following a rule helped. Counts a success; a rule that keeps helping rises from candidate to established to proven. "+
 		"Returns the whole rule.", i)
 	t.Secondary = true
-	return declare(spec{Tool: t, output: recordOutput()}, func(ctx context.Context, c *call, in helpfulInput) (Reply, error) {
+	s := spec{Tool: t, output: recordOutput()}
+	return declare(s, func(ctx context.Context, c *call, in helpfulInput) (Reply, error) {
 		return b.mark(c, in.RuleID, func(at target) (loci.Rule, error) { return at.m.MarkHelpful(ctx, at.id) })
 	})
 }
@@ -233,8 +235,11 @@ func markHarmful(b *base, t Tool, i Instance) *Tool {
 		"a rule that keeps doing harm falls and in the end becomes a warning not to follow it. Returns the whole rule.", i)
 	t.Secondary = true
 	t.Annotations = Annotations{Destructive: true}
-	return declare(spec{Tool: t, output: recordOutput()}, func(ctx context.Context, c *call, in harmfulInput) (Reply, error) {
-		return b.mark(c, in.RuleID, func(at target) (loci.Rule, error) { return at.m.MarkHarmful(ctx, at.id, in.Reason) })
+	s := spec{Tool: t, output: recordOutput()}
+	return declare(s, func(ctx context.Context, c *call, in harmfulInput) (Reply, error) {
+		return b.mark(c, in.RuleID, func(at target) (loci.Rule, error) {
+			return at.m.MarkHarmful(ctx, at.id, in.Reason)
+		})
 	})
 }
 

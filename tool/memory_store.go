@@ -99,12 +99,16 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 		"The content is the value or a statement of it. Only one fact holds for a subject and predicate in a scope: a new one supersedes the old, which stays in the history and is named in superseded_id. "+
 		"Use the same subject and predicate to correct a fact. A note that says much the same, or another value, is kept and named in related_to or possible_update_of. Permanence: permanent (never fades), stable, standard, volatile, ephemeral.", i)
 	superseded := result{name: "superseded_id", schema: &jsonschema.Schema{Types: []string{"string", "null"}}}
-	s := spec{Tool: t, output: idOutput(superseded, outcome, near("related_to"), near("possible_update_of")), adjust: func(properties map[string]*jsonschema.Schema) {
-		importance(properties["importance"])
-		choices(properties["permanence"], loci.Permanent, loci.Stable, loci.Standard, loci.Volatile, loci.Ephemeral)
-		properties["permanence"].Default = []byte(`"standard"`)
-		scopeDefault(properties)
-	}}
+	s := spec{
+		Tool:   t,
+		output: idOutput(superseded, outcome, near("related_to"), near("possible_update_of")),
+		adjust: func(properties map[string]*jsonschema.Schema) {
+			importance(properties["importance"])
+			choices(properties["permanence"], loci.Permanent, loci.Stable, loci.Standard, loci.Volatile, loci.Ephemeral)
+			properties["permanence"].Default = []byte(`"standard"`)
+			scopeDefault(properties)
+		},
+	}
 	return declare(s, func(ctx context.Context, c *call, in factInput) (Reply, error) {
 		if in.Subject == "" || in.Predicate == "" { // the engine would take it for a note
 			return Reply{}, loci.Errorf(loci.Invalid, "subject and predicate must not be empty")
@@ -113,12 +117,24 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		stored, err := m.StoreFact(ctx, loci.NewFact{Content: in.Content, Subject: in.Subject, Predicate: in.Predicate, Scope: in.Scope,
-			Tags: in.Tags, Importance: in.Importance.pointer(), Permanence: loci.Permanence(in.Permanence)})
+		stored, err := m.StoreFact(ctx, loci.NewFact{
+			Content:    in.Content,
+			Subject:    in.Subject,
+			Predicate:  in.Predicate,
+			Scope:      in.Scope,
+			Tags:       in.Tags,
+			Importance: in.Importance.pointer(),
+			Permanence: loci.Permanence(in.Permanence),
+		})
 		if err != nil {
 			return Reply{}, err
 		}
-		reply := storedFact{ID: stored.ID, Outcome: stored.Outcome, RelatedTo: stored.RelatedTo, PossibleUpdateOf: stored.PossibleUpdateOf}
+		reply := storedFact{
+			ID:               stored.ID,
+			Outcome:          stored.Outcome,
+			RelatedTo:        stored.RelatedTo,
+			PossibleUpdateOf: stored.PossibleUpdateOf,
+		}
 		if stored.Superseded != (loci.ID{}) {
 			reply.SupersededID = &stored.Superseded
 		}

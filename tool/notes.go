@@ -123,7 +123,8 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 			if err != nil {
 				return Reply{}, err
 			}
-			text := fence.Key(b.scrub(fact.Subject), b.scrub(fact.Predicate)) + b.scrubPassage(match.Passage, match.Record.Text)
+			text := fence.Key(b.scrub(fact.Subject), b.scrub(fact.Predicate)) +
+				b.scrubPassage(match.Passage, match.Record.Text)
 			found = append(found, saidHit{
 				noteHit{noteID(match.Record.ID), text, round(match.Score), sourceUserMemory},
 				jsonform.Time(match.Record.CreatedAt), b.scrub(match.Speaker),
@@ -165,8 +166,14 @@ func (c *call) searchConversation(ctx context.Context, q *loci.Query) (hits []sa
 	if err != nil {
 		return nil, err
 	}
-	found, err := session.Of(m).Search(ctx, session.Search{Text: q.Text, Session: talk, Limit: q.Limit, MinScore: q.MinScore,
-		Since: q.Since, Until: q.Until})
+	found, err := session.Of(m).Search(ctx, session.Search{
+		Text:     q.Text,
+		Session:  talk,
+		Limit:    q.Limit,
+		MinScore: q.MinScore,
+		Since:    q.Since,
+		Until:    q.Until,
+	})
 	for _, hit := range found.Hits {
 		hits = append(hits, saidHit{
 			noteHit{"", c.tool.base.scrubPassage(hit.Passage, hit.Text), round(hit.Score), sourceConversation},
@@ -223,7 +230,8 @@ func updateNote(b *base, t Tool, i Instance) *Tool {
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.Annotations = Annotations{Destructive: true}
 	t.scopes = []loci.Scope{loci.ScopeWrite}
-	return declare(spec{Tool: t, output: noteOutput()}, func(ctx context.Context, c *call, in noteUpdateInput) (Reply, error) {
+	s := spec{Tool: t, output: noteOutput()}
+	return declare(s, func(ctx context.Context, c *call, in noteUpdateInput) (Reply, error) {
 		return c.changeNote(in.NoteID, "Note updated successfully.", func(m *loci.Memory, id loci.ID) error {
 			_, err := m.ReviseFact(ctx, id, loci.FactRevision{Content: &in.Content})
 			return err
@@ -237,7 +245,8 @@ func deleteNote(b *base, t Tool, i Instance) *Tool {
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.Annotations = Annotations{Destructive: true, Idempotent: true}
 	t.scopes = []loci.Scope{loci.ScopeDelete}
-	return declare(spec{Tool: t, output: noteOutput()}, func(ctx context.Context, c *call, in noteDeleteInput) (Reply, error) {
+	s := spec{Tool: t, output: noteOutput()}
+	return declare(s, func(ctx context.Context, c *call, in noteDeleteInput) (Reply, error) {
 		return c.changeNote(in.NoteID, "Note deleted successfully.", func(m *loci.Memory, id loci.ID) error {
 			return m.EraseFact(ctx, id)
 		})

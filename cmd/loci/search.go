@@ -87,8 +87,17 @@ func (c *searchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	q := loci.Query{Text: text, Mode: loci.Mode(c.Mode), Limit: c.Limit, Offset: c.Offset, Tags: c.Tag, Where: where, MinScore: c.MinScore,
-		Since: created.since, Until: created.until}
+	q := loci.Query{
+		Text:     text,
+		Mode:     loci.Mode(c.Mode),
+		Limit:    c.Limit,
+		Offset:   c.Offset,
+		Tags:     c.Tag,
+		Where:    where,
+		MinScore: c.MinScore,
+		Since:    created.since,
+		Until:    created.until,
+	}
 	result, err := view.Search(a.ctx, m, q, c.kinds(), c.states())
 	if err != nil {
 		return err
@@ -146,8 +155,16 @@ func (c *searchCmd) searchFiles(a *app, text string, created period) error {
 	if err != nil {
 		return err
 	}
-	result, err := files.Search(a.ctx, tree.Query{Text: text, Mode: loci.Mode(c.Mode),
-		Limit: c.Limit, Offset: c.Offset, Path: c.Path, MinScore: c.MinScore, Since: created.since, Until: created.until})
+	result, err := files.Search(a.ctx, tree.Query{
+		Text:     text,
+		Mode:     loci.Mode(c.Mode),
+		Limit:    c.Limit,
+		Offset:   c.Offset,
+		Path:     c.Path,
+		MinScore: c.MinScore,
+		Since:    created.since,
+		Until:    created.until,
+	})
 	if err != nil {
 		return err
 	}
@@ -159,7 +176,13 @@ func (c *searchCmd) searchFiles(a *app, text string, created period) error {
 	t := table{head: []string{"SCORE", "FILE", "LINES", "PASSAGE"}}
 	for i := range result.Matches {
 		match := &result.Matches[i]
-		shown := fileMatchJSON{Path: match.File.Path, First: match.First, Last: match.Last, Score: match.Score, Passage: match.Passage}
+		shown := fileMatchJSON{
+			Path:    match.File.Path,
+			First:   match.First,
+			Last:    match.Last,
+			Score:   match.Score,
+			Passage: match.Passage,
+		}
 		if c.Explain {
 			shown.Explain = &match.Explain
 		}

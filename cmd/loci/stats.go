@@ -64,8 +64,19 @@ func (c *statsCmd) Run(a *app) error {
 		return err
 	}
 	space := a.engine.Space()
-	out := statsJSON{Store: shownURL(a.cfg.Store), Tenant: a.principal.Tenant().String(), Namespace: m.View().Namespace,
-		Facts: s.Facts, Items: s.Features[item.Kind], Sessions: s.Features[session.Kind], Messages: s.Features[session.KindMessage], Embedder: space.Model, Dims: space.Dims, Generations: generations, At: s.At}
+	out := statsJSON{
+		Store:       shownURL(a.cfg.Store),
+		Tenant:      a.principal.Tenant().String(),
+		Namespace:   m.View().Namespace,
+		Facts:       s.Facts,
+		Items:       s.Features[item.Kind],
+		Sessions:    s.Features[session.Kind],
+		Messages:    s.Features[session.KindMessage],
+		Embedder:    space.Model,
+		Dims:        space.Dims,
+		Generations: generations,
+		At:          s.At,
+	}
 	totals, err := view.Totals(a.ctx, m)
 	if err != nil {
 		return err
@@ -100,7 +111,8 @@ func (a *app) showStats(m *loci.Memory, out *statsJSON, space loci.Space) {
 	row("facts", countsText(out.Facts))
 	row("items", countsText(out.Items))
 	for _, k := range view.Kinds(m) {
-		if n := out.Counts[k]; n > 0 && k != loci.KindFact && k != item.Kind && k != session.Kind && k != session.KindMessage {
+		n := out.Counts[k]
+		if n > 0 && k != loci.KindFact && k != item.Kind && k != session.Kind && k != session.KindMessage {
 			row(string(k)+"s", fmt.Sprint(n))
 		}
 	}

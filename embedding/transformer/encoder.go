@@ -236,7 +236,8 @@ func (l *linear) apply(out, x []float32, n int) {
 	for t := range n {
 		copy(out[t*o.Cols:(t+1)*o.Cols], l.bias)
 	}
-	blas32.Gemm(blas.NoTrans, blas.Trans, 1, blas32.General{Rows: n, Cols: l.weight.Cols, Stride: l.weight.Cols, Data: x}, l.weight, 1, o)
+	in := blas32.General{Rows: n, Cols: l.weight.Cols, Stride: l.weight.Cols, Data: x}
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, in, l.weight, 1, o)
 }
 
 // apply normalises each row of x, after adding that of residual if there is one.

@@ -110,7 +110,8 @@ func (t *tokenizer) segment(value string, start int) {
 			}
 			t.endChain()
 			t.runEnd, t.opening = end, false
-		case first == '_' || unicode.IsLetter(first) || unicode.IsNumber(first) || unicode.Is(unicode.Sc, first) || isEmoji(first):
+		case first == '_' || unicode.IsLetter(first) || unicode.IsNumber(first) ||
+			unicode.Is(unicode.Sc, first) || isEmoji(first):
 			t.endRun()
 			t.word(part, start)
 		default:
@@ -362,7 +363,11 @@ func isHangul(character string) bool {
 // isCJK reports whether words of r's script are written without spaces, or, as in
 // Korean, joined with particles, so that pairs of characters find more.
 func isCJK(r rune) bool {
-	return r >= 0x0e01 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー')
+	if r < 0x0e01 { // Thai is the first of them
+		return false
+	}
+	return r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 func isEmoji(r rune) bool {

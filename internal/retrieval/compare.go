@@ -187,12 +187,17 @@ func standsAlone(r rune) bool {
 func opposed(a, b []string) bool {
 	for _, pair := range opposites {
 		for _, p := range [][2]string{pair, {pair[1], pair[0]}} {
-			if slices.Contains(a, p[0]) && !slices.Contains(a, p[1]) && slices.Contains(b, p[1]) && !slices.Contains(b, p[0]) {
+			if hasOnly(a, p[0], p[1]) && hasOnly(b, p[1], p[0]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// hasOnly reports whether a text has a word and does not have another one.
+func hasOnly(text []string, word, other string) bool {
+	return slices.Contains(text, word) && !slices.Contains(text, other)
 }
 
 // comparedTerm stems words; values stay as they are.

@@ -17,7 +17,9 @@ func Words(name string) string {
 	var words []string
 	for _, w := range strings.FieldsFunc(name, func(r rune) bool { return r == '_' || unicode.IsSpace(r) }) {
 		parts := splitCompound(w, false)
-		if first, _ := utf8.DecodeRuneInString(w); sortOf(first) != small || strings.ContainsFunc(w, isSign) || slices.ContainsFunc(parts, func(p string) bool { return len(p) < leastPart }) {
+		first, _ := utf8.DecodeRuneInString(w)
+		short := slices.ContainsFunc(parts, func(p string) bool { return len(p) < leastPart })
+		if sortOf(first) != small || short || strings.ContainsFunc(w, isSign) {
 			parts = []string{w}
 		}
 		for i := 1; i < len(parts); i++ {

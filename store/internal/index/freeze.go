@@ -109,8 +109,16 @@ func (f *freezer) entries() {
 	}
 	for i := range f.shard.entries {
 		e := &f.shard.entries[i]
-		out := segment.Entry{ID: e.record.ID, Version: e.record.Version, Created: e.record.CreatedAt.UnixMilli(),
-			Position: e.position, First: e.first, Passages: e.passages, Sequence: number(e.sequence), Flags: uint32(e.speaker)}
+		out := segment.Entry{
+			ID:       e.record.ID,
+			Version:  e.record.Version,
+			Created:  e.record.CreatedAt.UnixMilli(),
+			Position: e.position,
+			First:    e.first,
+			Passages: e.passages,
+			Sequence: number(e.sequence),
+			Flags:    uint32(e.speaker),
+		}
 		for flag, set := range map[uint32]bool{segment.Embedded: e.embedded, flagLazy: e.lazy, flagTexted: e.texted,
 			flagNamed: e.record.Sequence != "" && e.sequence != 0} {
 			if set {

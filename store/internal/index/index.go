@@ -165,7 +165,14 @@ type shard struct {
 }
 
 func newShard(key Key, space loci.Space) *shard {
-	s := &shard{key: key, namespace: loci.NamespaceFromKey(key.Namespace), space: space, byID: map[loci.ID]uint32{}, sequenceOf: map[string]uint32{}, lexicon: newLexicon()}
+	s := &shard{
+		key:        key,
+		namespace:  loci.NamespaceFromKey(key.Namespace),
+		space:      space,
+		byID:       map[loci.ID]uint32{},
+		sequenceOf: map[string]uint32{},
+		lexicon:    newLexicon(),
+	}
 	if !space.IsZero() {
 		s.matrix = vector.New(space.Dims)
 	}

@@ -425,7 +425,8 @@ func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) 
 	return s.best(limit, signal{of: of, each: func(sh *scoring, yield func(uint32, float64) error) error {
 		for i := range uint32(sh.allEntries()) {
 			e := sh.seen(i)
-			if !e.alive || !slices.ContainsFunc(times, func(t loci.NamedTime) bool { return when.In(e.created, t.Since, t.Until) }) {
+			named := func(t loci.NamedTime) bool { return when.In(e.created, t.Since, t.Until) }
+			if !e.alive || !slices.ContainsFunc(times, named) {
 				continue
 			}
 			for n := e.first; n < e.first+e.passages; n++ {

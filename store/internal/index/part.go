@@ -141,7 +141,8 @@ func (s *shard) find(id loci.ID) (uint32, bool) {
 
 func (s *shard) seen(n uint32) seen {
 	e := &s.entries[n]
-	return seen{e.record.ID, e.record.Version, e.record.CreatedAt, e.first, e.passages, e.sequence, e.position, e.speaker, e.alive, e.lazy}
+	return seen{e.record.ID, e.record.Version, e.record.CreatedAt, e.first,
+		e.passages, e.sequence, e.position, e.speaker, e.alive, e.lazy}
 }
 
 func (s *shard) headerOf(n uint32, _ *loci.Record) *loci.Record { return &s.entries[n].record }

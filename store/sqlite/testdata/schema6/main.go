@@ -43,7 +43,8 @@ func run(out string) error {
 		return must(e.Memory(loci.View{Tenant: must(loci.NewTenant("default")), Namespace: labels, Actor: "old build"}))
 	}
 	say := func(m *loci.Memory, session, text string) {
-		must(m.Sessions().Append(ctx, session, []loci.Message{must(loci.ParseMessage(must(json.Marshal(map[string]string{"role": "user", "content": text}))))}))
+		said := must(json.Marshal(map[string]string{"role": "user", "content": text}))
+		must(m.Sessions().Append(ctx, session, []loci.Message{must(loci.ParseMessage(said))}))
 	}
 	org := at("org", "acme")
 	say(org, "board", "The board meets on Tuesday.")
@@ -62,7 +63,8 @@ func run(out string) error {
 	must(threads.Write(ctx, "/plan.md", "The plan of a thread, once more.", nil))
 	must(must(at("user", "tree").Tree("thread", "")).Write(ctx, "/a.md", "A file that two readings of its place claim.", nil))
 	must(at("user", "tree").StoreFact(ctx, loci.NewFact{Content: "The user tree is there."}))
-	check(org.Checkpoints().Put(ctx, loci.Checkpoint{Thread: "t", ID: "1", State: loci.Typed{Type: "json", Data: []byte(`{}`)}, Metadata: json.RawMessage(`{}`)}))
+	state := loci.Typed{Type: "json", Data: []byte(`{}`)}
+	check(org.Checkpoints().Put(ctx, loci.Checkpoint{Thread: "t", ID: "1", State: state, Metadata: json.RawMessage(`{}`)}))
 	a := must(org.StoreFact(ctx, loci.NewFact{Content: "Acme sells anvils."}))
 	b := must(org.StoreFact(ctx, loci.NewFact{Content: "Anvils fall on coyotes."}))
 	check(org.Link(ctx, a.ID, loci.LinkSupports, b.ID))
