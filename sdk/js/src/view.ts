@@ -220,7 +220,7 @@ export class Memories {
 
   /** Stores the lines of an export, 32 MiB at most. What is there already is left alone, so that it may be repeated. */
   import(lines: string[], o?: CallOptions): Promise<ImportReport> {
-    return this.#t.send({ method: "POST", path: "/v1/import", reply: shapes.importReport, body: { lines } }, o);
+    return this.#t.send({ method: "POST", path: "/v1/import", reply: shapes.importReport, body: { lines }, fragile: true }, o);
   }
 
   #path(id: string): string {

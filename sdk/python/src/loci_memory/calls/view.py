@@ -75,7 +75,7 @@ def export(kind: Sequence[str] | None, state: Sequence[str] | None) -> Call[Expo
 
 
 def import_lines(lines: Sequence[str]) -> Call[ImportReport]:
-    return Call("POST", "/v1/import", ImportReport, {"lines": list(lines)})
+    return Call("POST", "/v1/import", ImportReport, {"lines": list(lines)}, fragile=True)
 
 
 def erase(body: JSON) -> Call[Erased]:
