@@ -11,8 +11,10 @@ RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcfla
 
 RANDOM_MUTANTS ?= 200
 
+POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
+
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long check bench distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-embedded test-postgres-long test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,9 +27,19 @@ build: ## Write bin/loci
 
 test: build ## Pass the tests
 	$(GO) vet ./...
-	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/)
+	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres)
 	$(GO) test -timeout 15m . ./bench ./rest ./session ./store/... ./tool # at their full length
+	$(GO) test $(RACE) -timeout 15m -run '$(POSTGRES_RACES)' ./store/postgres # where goroutines meet
 	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
+
+test-embedded: build ## Pass the tests that need no database server
+	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /pgtest)
+
+test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's, kills, crashes, every scenario
+	LOCI_LONG=1 LOCI_TEST_POSTGRES_VERSION=16 $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
+	LOCI_LONG=1 LOCI_TEST_POSTGRES="$$(ls -d /usr/lib/postgresql/*/bin | head -n 1)" $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
+	LOCI_LONG=1 $(GO) test -timeout 120m ./store/postgres
+	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./examples/kind
 
 test-long: ## Everything CI runs short, at its full length
 	LOCI_LONG=1 $(GO) test $(RACE) -timeout 120m ./...
@@ -36,6 +48,9 @@ test-long: ## Everything CI runs short, at its full length
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
 	@for dir in adapters/*/; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
+
+bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
+	$(GO) test -run '^$$' -bench 'Save|Search' -benchtime 2s ./store/postgres
 
 distill: ## Make the built-in model again and compare it (half an hour; Python)
 	tools/distill/run.sh

@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"tree":                  {""},
 	"session":               {""},
 	"view":                  {""},
-	"internal/locitest":     {"", "checkpoint", "item", "session", "store/memory", "store/sqlite", "tree"},
+	"internal/locitest":     {"", "checkpoint", "internal/pgtest", "item", "session", "store/memory", "store/postgres", "store/sqlite", "tree"},
 	"internal/retrieval":    {},
 	"internal/remote":       {""},
 	"internal/secret":       {},
@@ -77,8 +77,11 @@ var mayImport = map[string][]string{
 	"embedding":             {"", "embedding/transformer", "internal/remote", "internal/retrieval", "internal/vector", "internal/wordpiece"},
 	"embedding/transformer": {"", "internal/jsonform", "internal/oserror", "internal/wordpiece"},
 	"llm":                   {"", "internal/remote"},
-	"store":                 {"", "store/memory", "store/sqlite"},
+	"internal/pgtest":       {},
+	"internal/pgtest/serve": {"internal/pgtest"},
+	"store":                 {"", "store/memory", "store/postgres", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
+	"store/postgres":        {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/sqlite":          {"", "internal/oserror", "internal/vector", "store/internal/index", "store/internal/page", "store/internal/segment"},
 	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when", "store/internal/segment"},
 	"store/internal/page":   {""},
@@ -208,7 +211,7 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 // it finds in its own files.
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
 	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal)\(|\.AtAgent\(`)
-	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|^store/sqlite/sqlite\.go$`)
+	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|^store/(sqlite/sqlite|postgres/postgres)\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && d.Name() == "testdata" {
 			return filepath.SkipDir // programs that made fixtures

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/sqlite"
 )
 
@@ -16,6 +17,9 @@ const (
 	DefaultMaxOpen     = sqlite.DefaultMaxOpen
 	DefaultIndexMemory = sqlite.DefaultIndexMemory
 )
+
+// bytesPerMemory is what a memory takes in a search index, about.
+const bytesPerMemory = 1_400
 
 // Options configure any store; nil and zero values mean the defaults.
 type Options struct {
@@ -29,6 +33,7 @@ type Options struct {
 //	memory:            in the process; ends with it
 //	sqlite:PATH.db     one file, for the tenant "default" alone
 //	sqlite:PATH        a directory with a file for every tenant
+//	postgres://…       a PostgreSQL database that many servers share; postgresql:// too
 //
 // Any other URL is Unsupported. The caller closes the store.
 func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
@@ -50,8 +55,35 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 			return nil, err // and not a nil *sqlite.Store, which is no nil Store
 		}
 		return s, nil
+	case isPostgres(url):
+		s, err := postgres.Open(ctx, url, &postgres.Options{
+			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
-	return nil, loci.Errorf(loci.Unsupported, "store %q: write memory: or sqlite:PATH (PostgreSQL and MongoDB are not part of this build)", redactURL(url))
+	return nil, loci.Errorf(loci.Unsupported, "store %q: write memory:, sqlite:PATH or postgres://… (MongoDB is not part of this build)", redactURL(url))
+}
+
+func isPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
+}
+
+// A Migration says what to do with the schema of a database.
+type Migration = postgres.Migration
+
+// A MigrationReport says what was done with a schema, or would be.
+type MigrationReport = postgres.MigrationReport
+
+// Migrate brings the schema of a database to this build's version, as the role of the URL,
+// which is to own it. Stores in files do that by themselves: for them it is Unsupported.
+func Migrate(ctx context.Context, url string, m Migration) (MigrationReport, error) {
+	if !isPostgres(url) {
+		return MigrationReport{}, loci.Errorf(loci.Unsupported, "store %q has nothing to migrate: a memory file is brought up to date when it is opened; write postgres://…", redactURL(url))
+	}
+	return postgres.Migrate(ctx, url, m)
 }
 
 // redactURL hides what may be a password.

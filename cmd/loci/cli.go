@@ -35,6 +35,7 @@ type cli struct {
 	Events      eventsCmd      `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
 	Reindex     reindexCmd     `cmd:"" group:"upkeep" help:"Make the vectors of the configured embedder and switch search to them."`
 	Sweep       sweepCmd       `cmd:"" group:"upkeep" help:"Erase what has expired, note what has faded, make missing vectors."`
+	Migrate     migrateCmd     `cmd:"" group:"upkeep" help:"Bring the tables of a PostgreSQL database to this version."`
 	Consolidate consolidateCmd `cmd:"" group:"upkeep" help:"Turn episodes into facts and rules with a language model."`
 	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`

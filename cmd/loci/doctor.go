@@ -122,6 +122,7 @@ func (x *examination) examine() {
 	x.ok("store", "%s", shownURL(cfg.Store))
 	x.permissions()
 	x.disk()
+	x.erased()
 	x.damage()
 	x.embedder()
 	x.generations(generations)
@@ -179,6 +180,24 @@ func (x *examination) disk() {
 	}
 	if len(found) == 0 {
 		x.ok("disk", "there is room to delete")
+	}
+}
+
+// erased passes on what a database says of the bytes of what was erased.
+func (x *examination) erased() {
+	s, ok := x.a.store.(interface {
+		Remains(ctx context.Context) (string, error)
+	})
+	if !ok {
+		return
+	}
+	switch found, err := s.Remains(x.a.ctx); {
+	case err != nil:
+		x.fail("erased", err)
+	case found != "":
+		x.warn("erased", "%s", found)
+	default:
+		x.ok("erased", "no dead rows are left in the tables; the log, copies and backups of the database are not looked at")
 	}
 }
 

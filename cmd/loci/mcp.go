@@ -37,7 +37,7 @@ func (c *mcpCmd) Run(a *app) error {
 		return err
 	}
 	if isTerminal(a.stdin) {
-		a.note("Serving MCP on standard input and output: start it from your agent's configuration. The memory is in %s; Ctrl-D ends.", a.cfg.Store)
+		a.note("Serving MCP on standard input and output: start it from your agent's configuration. The memory is in %s; Ctrl-D ends.", shownURL(a.cfg.Store))
 	}
 	ctx, stop := context.WithCancel(a.ctx)
 	done := make(chan struct{})

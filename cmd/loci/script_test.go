@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"loci": main})
+	testscript.Main(ended{m}, map[string]func(){"loci": main})
 }
 
 // TestScript runs the scripts in testdata/script: the program as a process of its

@@ -45,7 +45,7 @@ func (*serveCmd) Run(a *app) error {
 	if err := a.announce("http://" + l.Addr().String()); err != nil {
 		return err
 	}
-	a.note("The memory is in %s; Ctrl-C ends.", a.cfg.Store)
+	a.note("The memory is in %s; Ctrl-C ends.", shownURL(a.cfg.Store))
 	ctx, stop := context.WithCancel(a.ctx)
 	done := make(chan struct{})
 	go func() {

@@ -156,10 +156,18 @@ func countsText(c loci.Counts) string {
 
 // shownURL is a store's URL without a password.
 func shownURL(text string) string {
-	if u, err := url.Parse(text); err == nil && u.User != nil {
-		return u.Redacted()
+	u, err := url.Parse(text)
+	switch {
+	case err != nil && strings.Contains(text, "://"): // where its password ends cannot be told
+		return text[:strings.Index(text, "://")] + "://…"
+	case err != nil || u.User == nil && !u.Query().Has("password"):
+		return text
 	}
-	return text
+	if q := u.Query(); q.Has("password") {
+		q.Set("password", "xxxxx")
+		u.RawQuery = q.Encode()
+	}
+	return u.Redacted()
 }
 
 // storePath returns the file or directory of an SQLite store.

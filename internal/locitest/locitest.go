@@ -20,9 +20,11 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tree"
 )
@@ -45,11 +47,18 @@ func Unshared(t testing.TB) {
 	}
 }
 
-// EachStore runs a test over every store there is, each empty.
+// storesVariable names further stores for [EachStore]: postgres, which takes longer.
+const storesVariable = "LOCI_TEST_STORES"
+
+// EachStore runs a test over every store there is, each empty; over PostgreSQL where
+// LOCI_TEST_STORES=postgres says so.
 func EachStore(t *testing.T, test func(t *testing.T, store loci.Store)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { test(t, memory.Open()) })
 	t.Run("sqlite", func(t *testing.T) { test(t, OpenSQLite(t)) })
+	if os.Getenv(storesVariable) == "postgres" {
+		t.Run("postgres", func(t *testing.T) { test(t, OpenPostgres(t)) })
+	}
 }
 
 // OpenMemory opens an empty store of maps.
@@ -59,6 +68,26 @@ func OpenMemory() loci.Store { return memory.Open() }
 func OpenSQLite(t testing.TB) loci.Store {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "x"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// OpenPostgres opens an empty database of a throwaway server. The package's TestMain says
+// os.Exit(pgtest.Run(m)), or LOCI_TEST_POSTGRES names a server.
+func OpenPostgres(t testing.TB) loci.Store {
+	t.Helper()
+	d := pgtest.Shared(t).NewDatabase(t)
+	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := postgres.Open(t.Context(), d.Server, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

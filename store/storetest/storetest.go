@@ -84,6 +84,7 @@ func Run(t *testing.T, target Target) {
 func oneByOne() []testCase {
 	return slices.Concat(
 		slotCases,
+		longestCases,
 		revisionCases,
 		touchCases,
 		roundTripCases,

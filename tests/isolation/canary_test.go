@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +19,6 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
-	"github.com/loci-memory/loci/store/memory"
-	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
 )
@@ -48,18 +45,6 @@ type scene struct {
 	ids    []loci.ID
 	files  []loci.ID // which are no memories: their ids lead nowhere by themselves
 	cursor []string
-}
-
-func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
-	t.Run("memory", func(t *testing.T) { test(t, memory.Open()) })
-	t.Run("sqlite", func(t *testing.T) {
-		s, err := sqlite.Open(filepath.Join(t.TempDir(), "x"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		test(t, s)
-	})
 }
 
 func setUp(t *testing.T, s loci.Store) *scene {

@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci"
+)
+
+// maxFindings bounds what Check reports of one kind.
+const maxFindings = 20
+
+// checks are sentences about what should not be, each a query about the tenant $1.
+var checks = []string{
+	`SELECT convert_to('there are records and no audit event', 'UTF8') FROM loci.tenant t WHERE t.tenant = $1 AND t.events = 0
+		AND (SELECT count(*) FROM (SELECT 1 FROM loci.record WHERE tenant = $1 ORDER BY id LIMIT 1) r) > 0`,
+	`SELECT convert_to('event ' || e.seq || ' is newer than the last event', 'UTF8') FROM loci.event e
+		WHERE e.tenant = $1 AND e.seq > (SELECT events FROM loci.tenant WHERE tenant = $1) LIMIT 20`,
+	`SELECT convert_to('a change is newer than the change counter', 'UTF8') FROM loci.change c
+		WHERE c.tenant = $1 AND c.seq > (SELECT seq FROM loci.tenant WHERE tenant = $1) LIMIT 20`,
+	`SELECT convert_to('record ' || encode(r.id, 'hex') || ' is in no namespace', 'UTF8') FROM loci.record r
+		WHERE r.tenant = $1 AND NOT EXISTS (SELECT 1 FROM loci.namespace s WHERE s.tenant = $1 AND s.n = r.namespace AND s.key_head IS NOT NULL) LIMIT 20`,
+	`SELECT convert_to('event ' || e.seq || ' is in no namespace', 'UTF8') FROM loci.event e
+		WHERE e.tenant = $1 AND NOT EXISTS (SELECT 1 FROM loci.namespace s WHERE s.tenant = $1 AND s.n = e.namespace) LIMIT 20`,
+	`SELECT convert_to('there are vectors of a record that is gone: ' || encode(v.record, 'hex'), 'UTF8') FROM loci.vector v
+		WHERE v.tenant = $1 AND NOT EXISTS (SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.id = v.record) LIMIT 20`,
+	`SELECT convert_to('there are revisions of a record that is gone: ' || encode(v.record, 'hex'), 'UTF8') FROM loci.revision v
+		WHERE v.tenant = $1 AND NOT EXISTS (SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.id = v.record) LIMIT 20`,
+	`SELECT convert_to('a link has an end that is gone', 'UTF8') FROM loci.link l WHERE l.tenant = $1 AND
+		(NOT EXISTS (SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.id = l.from_id)
+		OR NOT EXISTS (SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.id = l.to_id)) LIMIT 20`,
+	`SELECT convert_to('vectors of record ' || encode(r.id, 'hex') || ' have the wrong size', 'UTF8') FROM loci.vector v
+		JOIN loci.record r ON r.tenant = $1 AND r.id = v.record JOIN loci.space p ON p.tenant = $1 AND p.n = v.space
+		WHERE v.tenant = $1 AND octet_length(v.data) <> r.passage_count * (p.dims + 4) LIMIT 20`,
+	`SELECT convert_to('the active space is unknown', 'UTF8') FROM loci.tenant t WHERE t.tenant = $1 AND t.active <> 0
+		AND NOT EXISTS (SELECT 1 FROM loci.space p WHERE p.tenant = $1 AND p.n = t.active) LIMIT 20`,
+}
+
+// Check implements [loci.Store]: what only we know about the rows. Whether the database's
+// files are sound is for pg_amcheck.
+func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, err error) {
+	err = s.read(ctx, t, "check", func(r *reading) error {
+		findings = nil
+		var stmts []stmt
+		for _, query := range checks {
+			stmts = append(stmts, stmt{sql: query, once: true, args: []any{r.t.key}, row: func(row row) error {
+				findings = append(findings, row.string(0))
+				return nil
+			}})
+		}
+		if err := r.query(stmts...); err != nil || !r.state.there {
+			return err
+		}
+		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
+		return r.records(recordColumns, &all, nil, loci.NewestFirst, maxInt, func(record *loci.Record) bool {
+			findings = append(findings, faults(record)...)
+			return len(findings) < maxFindings
+		})
+	})
+	return findings, err
+}
+
+const maxInt = 1<<31 - 1
+
+// faults says what is wrong with a record, in sentences.
+func faults(r *loci.Record) (found []string) {
+	report := func(format string, args ...any) {
+		found = append(found, "record "+r.ID.String()+" "+fmt.Sprintf(format, args...))
+	}
+	if len(r.Passages) > 0 && !utf8.ValidString(r.Text) { // what is not searched may be bytes
+		report("has searched text that is not UTF-8")
+	}
+	if !utf8.ValidString(r.Heading) {
+		report("has a heading that is not UTF-8")
+	}
+	for i, p := range r.Passages {
+		if p.Start < 0 || p.End > len(r.Text) || p.Start >= p.End {
+			report("has passage %d outside of its text", i)
+		}
+	}
+	if len(r.Attributes) > 0 && !json.Valid(r.Attributes) || len(r.Body) > 0 && !json.Valid(r.Body) {
+		report("has fields that are not JSON")
+	}
+	if r.Version < 1 || r.Namespace.CheckPlace() != nil {
+		report("has an impossible version or namespace")
+	}
+	return found
+}
+
+// Remains says how many rows that were erased or replaced PostgreSQL still has in its files,
+// in a sentence; "" for none that it knows of.
+func (s *Store) Remains(ctx context.Context) (found string, err error) {
+	err = s.again(ctx, func() error {
+		c, err := s.connect(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.release()
+		var dead int64
+		if err := c.run(ctx, stmt{sql: countDead, row: func(r row) error {
+			dead = r.int(0)
+			return nil
+		}}); err != nil || dead == 0 {
+			return err
+		}
+		found = fmt.Sprintf(
+			"about %d rows that were erased or replaced are still in the files of the database: VACUUM frees their room for others, "+
+				"and only then are they written over; the log, copies and backups keep them longer",
+			dead,
+		)
+		return nil
+	})
+	return found, translate("look for what is left of erased rows", err)
+}
+
+const countDead = "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_all_tables WHERE schemaname = 'loci'"

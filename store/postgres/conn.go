@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A stmt is a statement with its arguments. Every statement that touches a table says
+// tenant = $1 for each of them.
+type stmt struct {
+	sql  string
+	args []any
+	once bool            // its text comes in many forms, so that it is not worth to be prepared
+	row  func(row) error // takes its rows, which are valid only until it returns
+	done func(n int64)   // takes the number of rows it returned or changed
+}
+
+// conn is a connection in use.
+type conn struct {
+	pool     *pgxpool.Conn
+	pg       *pgconn.PgConn
+	prepared map[string]string // statements prepared on the connection, by text; nil: none are to be
+}
+
+// maxPrepared bounds the statements prepared on a connection.
+const maxPrepared = 256
+
+// connect takes a connection of the pool; the caller releases it.
+func (s *Store) connect(ctx context.Context) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.PoolWait)
+	defer cancel()
+	pool, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{pool: pool, pg: pool.Conn().PgConn()}
+	if !s.opts.Unprepared {
+		data := c.pg.CustomData()
+		names, ok := data["loci"].(map[string]string)
+		if !ok {
+			names = map[string]string{}
+			data["loci"] = names
+		}
+		c.prepared = names
+	}
+	return c, nil
+}
+
+// release gives the connection back; one inside a transaction is closed instead.
+func (c *conn) release() { c.pool.Release() }
+
+// preparations counts the statements ever prepared, whose names are never given out twice.
+var preparations atomic.Int64
+
+var (
+	binaryForm = []int16{1}
+	commit     = stmt{sql: "COMMIT", once: true}
+	rollback   = stmt{sql: "ROLLBACK", once: true}
+	readOnly   = stmt{sql: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", once: true}
+	readWrite  = stmt{sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", once: true}
+)
+
+// behindWall is the statement that lets a transaction see one tenant. It is a message of
+// its own with the value in its text: the workers of a distributed database see no other.
+func behindWall(tenant []byte) stmt {
+	return stmt{sql: "SET LOCAL loci.tenant = '" + hex.EncodeToString(tenant) + "'", once: true}
+}
+
+// observe, when not nil, is shown every statement: for the test that reads them.
+var observe func(sql string, args []any)
+
+// run sends statements in one go and reads what they answer, in one round trip. After an
+// error the rest is not done.
+func (c *conn) run(ctx context.Context, stmts ...stmt) (err error) {
+	p := c.pg.StartPipeline(ctx)
+	defer func() {
+		if end := p.Close(); err == nil {
+			err = end
+		}
+	}()
+	var names []string // prepared on the way: "" for a statement that was or is not
+	defer func() {
+		for i, name := range names { // what was not confirmed is prepared again
+			if name != "" {
+				delete(c.prepared, stmts[i].sql)
+			}
+		}
+	}()
+	for i := range stmts {
+		name, err := c.send(p, &stmts[i])
+		if err != nil {
+			return errors.Join(err, p.Sync()) // what is queued must be taken in
+		}
+		names = append(names, name)
+	}
+	if err := p.Sync(); err != nil {
+		return err
+	}
+	for i := range stmts {
+		if names[i] != "" {
+			if _, err := p.GetResults(); err != nil {
+				return err
+			}
+			names[i] = ""
+		}
+		if err := stmts[i].read(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send queues a statement; fresh is the name under which it is prepared on the way.
+func (c *conn) send(p *pgconn.Pipeline, s *stmt) (fresh string, err error) {
+	if observe != nil {
+		observe(s.sql, s.args)
+	}
+	values := make([][]byte, len(s.args))
+	oids := make([]uint32, len(s.args))
+	for i, arg := range s.args {
+		if values[i], oids[i], err = encode(arg); err != nil {
+			return "", err
+		}
+	}
+	name, ok := c.prepared[s.sql]
+	switch {
+	case ok:
+	case s.once || c.prepared == nil || len(c.prepared) >= maxPrepared:
+		p.SendQueryParams(s.sql, values, oids, binaryForm, binaryForm)
+		return "", nil
+	default:
+		fresh = fmt.Sprintf("loci_%d", preparations.Add(1))
+		// Two of one text in one go: the second one finds the name that the first one gave.
+		name, c.prepared[s.sql] = fresh, fresh
+		p.SendPrepare(fresh, s.sql, nil)
+	}
+	p.SendQueryPrepared(name, values, binaryForm, binaryForm)
+	return fresh, nil
+}
+
+// read takes the answer to the statement.
+func (s *stmt) read(p *pgconn.Pipeline) error {
+	results, err := p.GetResults()
+	if err != nil {
+		return err
+	}
+	reader, ok := results.(*pgconn.ResultReader)
+	if !ok {
+		return fmt.Errorf("%T in place of rows", results)
+	}
+	for reader.NextRow() {
+		if s.row == nil {
+			continue
+		}
+		if err := s.row(row(reader.Values())); err != nil {
+			return err
+		}
+	}
+	tag, err := reader.Close()
+	if err == nil && s.done != nil {
+		s.done(tag.RowsAffected())
+	}
+	return err
+}

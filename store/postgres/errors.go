@@ -1,0 +1,161 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loci-memory/loci"
+)
+
+// SQLSTATE codes that mean something to us.
+const (
+	codeUnique        = "23505"
+	codeSerialization = "40001"
+	codeDeadlock      = "40P01"
+	codeReadOnly      = "25006"
+	codeCanceled      = "57014" // statement_timeout, too
+	codeLockTimeout   = "55P03"
+	codeNoPrivilege   = "42501"
+	codeNoTable       = "42P01"
+	codeNoSchema      = "3F000"
+	codeNoColumn      = "42703"
+	codeNoDatabase    = "3D000"
+	codeBadPassword   = "28P01"
+	codeNoLogin       = "28000"
+	codeTooMany       = "53300"
+	codeDiskFull      = "53100"
+	codeNoStatement   = "26000" // a prepared statement that is not there: a pooler in between
+	codeStatementMet  = "42P05" // one that is there already: likewise
+)
+
+// codeOf is the SQLSTATE of an error, or "".
+func codeOf(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// isLost reports whether the connection went, or was never there: the server may have
+// failed over to another one.
+func isLost(err error) bool {
+	if code := codeOf(err); code != "" {
+		return strings.HasPrefix(code, "08") || code == "57P01" || code == "57P02" || code == "57P03" ||
+			code == codeReadOnly
+	}
+	var network net.Error
+	var connecting *pgconn.ConnectError
+	return errors.As(err, &network) || errors.As(err, &connecting) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "unexpected EOF") ||
+		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "connection reset") ||
+		strings.Contains(err.Error(), "broken pipe")
+}
+
+// mayPass reports whether what failed may work when it is tried again.
+func mayPass(err error) bool {
+	switch codeOf(err) {
+	case codeSerialization, codeDeadlock, codeTooMany:
+		return true
+	}
+	return errors.Is(err, errStale) || isLost(err)
+}
+
+// attempts bounds how often something is tried, with pauses that grow in between.
+const attempts = 5
+
+// again runs what changes nothing until it works, fails for good, or has failed too often.
+func (s *Store) again(ctx context.Context, do func() error) error {
+	pause := 5 * time.Millisecond
+	for n := 1; ; n++ {
+		err := do()
+		if err == nil || ctx.Err() != nil || n == attempts || !mayPass(err) {
+			return err
+		}
+		if !errors.Is(err, errStale) {
+			if sleep(ctx, pause/2+rand.N(pause)) != nil {
+				return err
+			}
+			pause *= 4
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// translate says in our words what went wrong.
+func translate(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var coded *loci.Error
+	if errors.As(err, &coded) {
+		return err
+	}
+	e := &loci.Error{Code: loci.Unavailable, Op: op, Err: err}
+	switch codeOf(err) {
+	case codeCanceled, codeLockTimeout:
+		e.Msg, e.Recovery = "the database took too long", "Try again; if it persists, look for long transactions in pg_stat_activity."
+	case codeReadOnly:
+		e.Msg, e.Recovery = "the database server is read-only", "Give the URL of the primary, or several hosts with target_session_attrs=read-write."
+	case codeNoPrivilege:
+		e.Code, e.Msg = loci.Unsupported, "the role may not use the tables"
+		e.Recovery = "Run loci migrate with the URL of the tables' owner and --role with the name of this role."
+	case codeNoTable, codeNoSchema, codeNoColumn:
+		e.Code, e.Msg = loci.Unsupported, "the database does not have the tables of this build"
+		e.Recovery = "Run loci migrate with the URL of the role that is to own them."
+	case codeNoDatabase:
+		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database does not exist", "Make it with createdb, encoding UTF8, then run loci migrate."
+	case codeBadPassword, codeNoLogin:
+		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database server refuses the role or its password", "Check both, and pg_hba.conf of the server."
+	case codeTooMany:
+		e.Msg, e.Recovery = "the database server has no connection left", "Lower pool_max_conns of each server, or use a pooler."
+	case codeDiskFull:
+		e.Msg, e.Recovery = "the disk of the database server is full; nothing was stored", "Free some space there, then try again."
+	case codeNoStatement, codeStatementMet:
+		e.Msg = "a pooler between here and the database server mixes up prepared statements"
+		e.Recovery = "Add default_query_exec_mode=exec to the URL."
+	case codeSerialization, codeDeadlock:
+		e.Msg, e.Recovery = "the database server gave up a transaction in favour of another one", "Try again."
+	case "":
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return translateEnd(op, err)
+		}
+		if errors.Is(err, errStale) {
+			e.Msg, e.Recovery = err.Error(), "Try again."
+			return e
+		}
+		e.Msg, e.Recovery = "the database server does not answer", "Check that it runs and that its host and port are those of the URL."
+	default:
+		if isLost(err) {
+			e.Msg, e.Recovery = "the database server is starting or ending", "Try again in a moment."
+			return e
+		}
+		e.Code, e.Msg = loci.Internal, "the database failed"
+	}
+	return e
+}
+
+// translateEnd is the error for a context that ended, or a wait of ours.
+func translateEnd(op string, err error) error {
+	ended := loci.AsError(err)
+	if ended.Op == "" {
+		ended.Op = op
+	}
+	return ended
+}

@@ -1,0 +1,198 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
+)
+
+// Events implements [loci.EventLog].
+func (s *Store) Events(
+	ctx context.Context, t loci.Tenant, filter loci.EventFilter, p loci.Page,
+) (out []loci.Event, next string, err error) {
+	limit, before, invalid := page.Events(p)
+	err = s.read(ctx, t, "list events", func(r *reading) error {
+		if invalid != nil {
+			return invalid
+		}
+		out, next = nil, ""
+		return r.events(&filter, before, limit+1, func(e *loci.Event) {
+			if len(out) == limit {
+				next = page.EventCursor(out[limit-1].Seq)
+				return
+			}
+			out = append(out, *e)
+		})
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return out, next, nil
+}
+
+// events calls yield for up to wanted events that a filter selects, newest first.
+func (r *reading) events(filter *loci.EventFilter, before int64, wanted int, yield func(*loci.Event)) error {
+	if r.t.names.nameKey() == nil { // its marks are made with it
+		if err := r.query(); err != nil {
+			return err
+		}
+	}
+	nameKey := r.t.names.nameKey()
+	if nameKey == nil {
+		return nil // the tenant was never written to
+	}
+	for limit := wanted; ; limit = min(2*limit, mostRows) {
+		c := about(r.t)
+		c.add("e.tenant = $1")
+		c.eventsOf(filter, before, nameKey)
+		q := stmt{
+			sql: "SELECT " + eventColumns + " FROM loci.event e WHERE " + c.String() + " ORDER BY e.seq DESC LIMIT " + c.arg(
+				limit,
+			),
+			args: c.args,
+		}
+		found, err := r.eventPage(q, filter, nameKey)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			before = found[i].Seq
+			if !filter.Selects(&found[i]) {
+				continue
+			}
+			yield(&found[i])
+			if wanted--; wanted == 0 {
+				return nil
+			}
+		}
+		if len(found) < limit {
+			return nil
+		}
+	}
+}
+
+const (
+	eventColumns = `e.seq, e.id, e.type, e.kind, e.entity, e.namespace, e.occurred_at, e.actor, e.request_id, e.payload, e.nonce, e.digest, e.sealed`
+	marksOf      = "SELECT n, mark, key_head, key_tail FROM loci.namespace WHERE tenant = $1 AND n = ANY($2)"
+)
+
+// eventPage reads events and puts in what their namespaces are called now.
+func (r *reading) eventPage(q stmt, filter *loci.EventFilter, nameKey loci.NameKey) (found []loci.Event, err error) {
+	var places []int64
+	q.row = func(row row) error {
+		found = append(found, loci.Event{
+			Seq: row.int(
+				0,
+			),
+			ID:     row.id(1),
+			Type:   loci.EventType(row.string(2)),
+			Kind:   loci.Kind(row.string(3)),
+			Entity: row.id(4),
+			At: row.time(
+				6,
+			),
+			Actor:     row.string(7),
+			RequestID: row.string(8),
+			Payload:   row.bytes(9),
+			Nonce:     row.bytes(10),
+			Digest:    row.hash(11),
+			Hash:      row.hash(12),
+		})
+		places = append(places, row.int(5))
+		return nil
+	}
+	if err := r.query(q); err != nil || len(found) == 0 {
+		return nil, err
+	}
+	type named struct {
+		mark    loci.Mark
+		key     string
+		unnamed bool
+	}
+	known := map[int64]named{}
+	look := stmt{sql: marksOf, args: []any{r.t.key, compact(places)}, row: func(row row) error {
+		known[row.int(0)] = named{loci.Mark(row.string(1)), row.string(2) + row.string(3), row.null(2)}
+		return nil
+	}}
+	if err := r.query(look); err != nil {
+		return nil, err
+	}
+	for i := range found {
+		place := known[places[i]]
+		found[i].Mark, found[i].Unnamed = place.mark, place.unnamed
+		if place.unnamed {
+			found[i].Namespace = nameKey.Shown(place.mark, filter.Within)
+		} else {
+			found[i].Namespace = loci.NamespaceFromKey(place.key)
+		}
+	}
+	return found, nil
+}
+
+// eventsOf adds what a filter says of an event e. Namespaces are told by their marks.
+func (c *conditions) eventsOf(f *loci.EventFilter, before int64, nameKey loci.NameKey) {
+	var either []string
+	whole := slices.ContainsFunc(f.Within, func(n loci.Namespace) bool { return len(n) == 0 })
+	for _, n := range f.Within {
+		mark := nameKey.Mark(n)
+		if whole {
+			break
+		}
+		part := "mark >= " + c.arg(string(mark))
+		if end := after(string(mark)); end != "" { // else nothing sorts behind it
+			part += " AND mark < " + c.arg(end)
+		}
+		either = append(either, "("+part+")")
+	}
+	switch {
+	case whole:
+	case len(either) == 0:
+		c.add("FALSE")
+	default:
+		c.add("e.namespace IN (SELECT n FROM loci.namespace WHERE tenant = $1 AND (" + joinOr(either) + "))")
+	}
+	if before > 0 {
+		c.add("e.seq < " + c.arg(before))
+	}
+	if !f.Entity.IsZero() {
+		c.add("e.entity = " + c.arg(f.Entity))
+	}
+	if len(f.Types) > 0 {
+		c.add("e.type = ANY(" + c.arg(list(f.Types)) + ")")
+	}
+	if !f.Since.IsZero() {
+		c.add("e.occurred_at >= " + c.arg(f.Since.UnixMilli()))
+	}
+}
+
+// after is the first of the texts that sort behind everything with a beginning; "": none.
+func after(beginning string) string {
+	end := []byte(beginning)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return string(end[:i+1])
+		}
+	}
+	return ""
+}
+
+// Chain implements [loci.EventLog].
+func (s *Store) Chain(ctx context.Context, t loci.Tenant) (c loci.Chain, err error) {
+	err = s.read(ctx, t, "read chain", func(r *reading) error {
+		err := r.last()
+		c = loci.Chain{Head: r.state.head}
+		if r.state.name != "" || r.state.events > 0 { // else its key has marked nothing
+			c.Names = r.state.nameKey
+		}
+		return err
+	})
+	return c, err
+}
+
+// Untold implements [loci.EventLog]. Every build that wrote to a database refused such
+// changes.
+func (s *Store) Untold(ctx context.Context, t loci.Tenant, _ []loci.ID) ([]loci.ID, error) {
+	return nil, s.read(ctx, t, "look for erased records", func(r *reading) error { return r.last() })
+}

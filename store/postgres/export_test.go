@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/loci-memory/loci"
+)
+
+// What the tests of this package may see of its inside.
+var (
+	ListTenants = listTenants
+	Tables      = tables
+	KeyOf       = keyOf
+	Version     = len(migrations)
+)
+
+// Observe shows every statement to a function, from now on.
+func Observe(see func(sql string, args []any)) { observe = see }
+
+// Unlock makes writes of this process that do not lock the tenant's row.
+func Unlock() {
+	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name FROM loci.tenant WHERE tenant = $1"
+}
+
+// Explain returns how a statement would be done, line by line, behind the wall of a tenant:
+// with arguments, of which the first one is replaced by the tenant, or for any.
+func Explain(
+	ctx context.Context,
+	s loci.Store,
+	t loci.Tenant,
+	sql string,
+	args []any,
+	generic bool,
+) (plan []string, err error) {
+	c, err := s.(*Store).connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.release()
+	line := func(r row) error {
+		plan = append(plan, r.string(0))
+		return nil
+	}
+	if !generic {
+		if len(args) > 0 {
+			args = append([]any{keyOf(t)}, args[1:]...)
+		}
+		err = c.run(
+			ctx,
+			readWrite,
+			behindWall(keyOf(t)),
+			stmt{sql: "EXPLAIN " + sql, args: args, once: true, row: line},
+		)
+		return plan, errors.Join(err, c.run(ctx, rollback))
+	}
+	if err := c.run(ctx, readWrite, behindWall(keyOf(t))); err != nil {
+		return nil, err
+	}
+	results, err := c.pg.Exec(ctx, "EXPLAIN (GENERIC_PLAN) "+sql).
+		ReadAll()
+		// as text, where placeholders need no values
+	for _, result := range results {
+		for _, r := range result.Rows {
+			plan = append(plan, string(r[0]))
+		}
+	}
+	return plan, errors.Join(err, c.run(ctx, rollback))
+}
+
+// ChangesKept is how far back the list of changes reaches.
+const ChangesKept = changesKept
+
+// TakePlace gives a tenant the place of another one.
+func TakePlace(s loci.Store, t, of loci.Tenant) {
+	store := s.(*Store)
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	store.tenants[t] = &tenant{name: t, key: keyOf(of)}
+}
+
+// ApplyTogether makes changes in one transaction and returns the outcome of each.
+func ApplyTogether(s loci.Store, name loci.Tenant, changes ...loci.Change) []error {
+	store := s.(*Store)
+	t, err := store.enter(context.Background(), name)
+	if err != nil {
+		return []error{err}
+	}
+	defer store.leave(t)
+	var jobs []*job
+	for i := range changes {
+		c := &changes[i]
+		jobs = append(jobs, &job{needs: needsOf(c), done: make(chan error, 1), decide: func(x *tx) error {
+			if err := x.check(c); err != nil {
+				return err
+			}
+			x.apply(c)
+			return nil
+		}})
+	}
+	store.commitBatch(t, jobs)
+	outcomes := make([]error, len(jobs))
+	for i, j := range jobs {
+		outcomes[i] = <-j.done
+	}
+	return outcomes
+}

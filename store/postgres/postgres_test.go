@@ -1,0 +1,162 @@
+package postgres_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/pgtest"
+	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/postgres"
+	"github.com/loci-memory/loci/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(childVariable); url != "" {
+		os.Exit(child(url))
+	}
+	postgres.Observe(func(sql string, args []any) { seen.LoadOrStore(sql, args) })
+	os.Exit(pgtest.Run(m))
+}
+
+// empty are databases with our tables that no test uses now.
+var empty struct {
+	sync.Mutex
+	free []pgtest.Database
+}
+
+// database is one with our tables and nothing in them. It may be used again when the test
+// is over.
+func database(t testing.TB) (d pgtest.Database, giveBack func()) {
+	t.Helper()
+	empty.Lock()
+	if n := len(empty.free); n > 0 {
+		d = empty.free[n-1]
+		empty.free = empty.free[:n-1]
+		empty.Unlock()
+	} else {
+		empty.Unlock()
+		var err error
+		if d, _, err = pgtest.Shared(t).Database(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := postgres.Migrate(context.Background(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d, func() {
+		execute(
+			t,
+			d.Super,
+			"TRUNCATE loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply",
+		)
+		empty.Lock()
+		empty.free = append(empty.free, d)
+		empty.Unlock()
+	}
+}
+
+// execute runs a statement at a URL.
+func execute(t testing.TB, url, sql string) {
+	t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		t.Errorf("%s: %v", sql, err)
+	}
+}
+
+// urls remembers where the store of a test keeps its data.
+var urls sync.Map // loci.Store → string
+
+func openAt(t testing.TB, url string) loci.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	urls.Store(loci.Store(s), url)
+	return s
+}
+
+// open opens an empty store.
+func open(t testing.TB) loci.Store {
+	d, giveBack := database(t)
+	t.Cleanup(giveBack)
+	return openAt(t, d.Server)
+}
+
+func urlOf(t testing.TB, s loci.Store) string {
+	t.Helper()
+	url, ok := urls.Load(s)
+	if !ok {
+		t.Fatal("a store that this test did not open")
+	}
+	return url.(string)
+}
+
+func TestStore(t *testing.T) {
+	pgtest.Shared(t) // before the suite counts goroutines
+	storetest.Run(t, storetest.Target{
+		Open: func(t *testing.T) loci.Store { return open(t) },
+		Reopen: func(t *testing.T, s loci.Store) loci.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openAt(t, urlOf(t, s))
+		},
+		Shared: func(t *testing.T, s loci.Store) loci.Store { return openAt(t, urlOf(t, s)) },
+	})
+	t.Run("statements", checkStatements)
+	t.Run("plans", checkPlans)
+}
+
+// returned gives its database back when it is closed.
+type returned struct {
+	loci.Store
+	giveBack func()
+}
+
+func (r *returned) Close() error {
+	err := r.Store.Close()
+	r.giveBack()
+	return err
+}
+
+// TestEqualsTheMemoryStore runs random operations on both stores: every answer, scores
+// included, is the same.
+func TestEqualsTheMemoryStore(t *testing.T) {
+	checks := "20"
+	if os.Getenv("LOCI_LONG") != "" {
+		checks = "1000"
+	}
+	if err := flag.Set("rapid.checks", checks); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Compare(t, func(t *testing.T) loci.Store {
+		d, giveBack := database(t)
+		s, err := postgres.Open(t.Context(), d.Server, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &returned{s, giveBack}
+	}, func(*testing.T) loci.Store { return memory.Open() })
+}

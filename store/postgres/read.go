@@ -1,0 +1,264 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
+)
+
+// mostRows bounds how many rows a query brings where Go still has to choose among them.
+const mostRows = 2000
+
+// Records implements [loci.RecordLister].
+func (s *Store) Records(
+	ctx context.Context, t loci.Tenant, filter loci.Filter, p loci.Page,
+) (out []loci.Record, next string, err error) {
+	limit, after, invalid := page.Records(p)
+	columns := recordColumns
+	if p.NoText && filter.Where.IsZero() { // a condition may ask for the text of a fact
+		columns = headColumns
+	}
+	err = s.read(ctx, t, "list records", func(r *reading) error {
+		if invalid != nil {
+			return invalid
+		}
+		out, next = nil, ""
+		return r.records(columns, &filter, after, p.Order, limit+1, func(record *loci.Record) bool {
+			if len(out) == limit {
+				next = page.RecordCursor(&out[limit-1], p.Order)
+				return false
+			}
+			if p.NoText {
+				record.Text = ""
+			}
+			out = append(out, *record)
+			return true
+		})
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return out, next, nil
+}
+
+// records calls yield for what a filter selects, in an order, until it returns false or
+// was called as often as wanted. It ends the transaction.
+func (r *reading) records(
+	columns string, filter *loci.Filter, after *place, order loci.Order, wanted int, yield func(*loci.Record) bool,
+) error {
+	limit := wanted
+	for {
+		q, exact := listing(r.t, columns, filter, after, order, limit)
+		found, err := r.page(q, exact)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if !exact && !filter.Selects(&found[i]) {
+				continue
+			}
+			if !yield(&found[i]) {
+				return nil
+			}
+			wanted--
+		}
+		if len(found) < limit || wanted <= 0 {
+			return nil
+		}
+		last := &found[len(found)-1]
+		after = &place{CreatedAt: last.CreatedAt, Slot: last.Slot, ID: last.ID}
+		limit = min(2*limit, mostRows)
+	}
+}
+
+// page runs a query for records and puts in the names of their namespaces. last: no other
+// query follows.
+func (r *reading) page(q stmt, last bool) (found []loci.Record, err error) {
+	var places []int64
+	numbers := map[int64]bool{}
+	q.row = func(row row) error {
+		record, namespace, err := row.record()
+		found, places = append(found, record), append(places, namespace)
+		numbers[namespace] = true
+		return err
+	}
+	if err := r.run([]stmt{q}, last); err != nil {
+		return nil, err
+	}
+	keys, err := r.keys(numbers)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i].Namespace = loci.NamespaceFromKey(keys[places[i]])
+	}
+	return found, nil
+}
+
+// Count implements [loci.RecordLister].
+func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n loci.Counts, err error) {
+	err = s.read(ctx, t, "count", func(r *reading) error {
+		n = loci.Counts{}
+		c := about(r.t)
+		lacking := "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1 AND v.record = r.id AND v.space = " +
+			"(SELECT n FROM loci.space WHERE tenant = $1 AND model = " + c.arg(
+			filter.Space.Model,
+		) + " AND dims = " + c.arg(
+			filter.Space.Dims,
+		) + "))"
+		if c.where(&filter, &r.t.names) {
+			q := "SELECT count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, coalesce(sum(octet_length(r.text)), 0)::bigint, " +
+				"coalesce(sum((" + lacking + ")::int), 0)::bigint FROM loci.record r WHERE " + c.String()
+			return r.last(stmt{sql: q, args: c.args, row: func(row row) error {
+				n = loci.Counts{
+					Records:    row.int(0),
+					Live:       row.int(1),
+					Passages:   row.int(2),
+					Bytes:      row.int(3),
+					Unembedded: row.int(4),
+				}
+				return nil
+			}})
+		}
+		return r.countSelected(&filter, &c, lacking, &n)
+	})
+	if filter.Space.IsZero() {
+		n.Unembedded = 0
+	}
+	return n, err
+}
+
+// countSelected counts where Go has the last word.
+func (r *reading) countSelected(filter *loci.Filter, c *conditions, lacking string, n *loci.Counts) error {
+	unembedded := map[loci.ID]bool{}
+	q := stmt{
+		sql:  "SELECT r.id FROM loci.record r WHERE " + c.String() + " AND " + lacking,
+		args: c.args,
+		row: func(row row) error {
+			unembedded[row.id(0)] = true
+			return nil
+		},
+	}
+	if err := r.query(q); err != nil {
+		return err
+	}
+	return r.each(filter, func(record *loci.Record) {
+		n.Records++
+		n.Passages += int64(len(record.Passages))
+		n.Bytes += int64(len(record.Text))
+		if record.Live {
+			n.Live++
+		}
+		if unembedded[record.ID] {
+			n.Unembedded++
+		}
+	})
+}
+
+// each calls do for all that a filter selects.
+func (r *reading) each(filter *loci.Filter, do func(*loci.Record)) error {
+	return r.records(recordColumns, filter, nil, loci.NewestFirst, 1<<31-1, func(record *loci.Record) bool {
+		do(record)
+		return true
+	})
+}
+
+// Namespaces implements [loci.RecordLister].
+func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filter) (out []loci.Namespace, err error) {
+	err = s.read(ctx, t, "list namespaces", func(r *reading) error {
+		out = nil
+		c := about(r.t)
+		if c.where(&filter, &r.t.names) {
+			q := `SELECT s.key_head, s.key_tail FROM loci.namespace s WHERE s.tenant = $1 AND s.key_head IS NOT NULL
+				AND EXISTS (SELECT 1 FROM loci.record r WHERE r.namespace = s.n AND ` + c.String() + ") ORDER BY s.key_head, s.key_tail"
+			return r.last(stmt{sql: q, args: c.args, row: func(row row) error {
+				out = append(out, loci.NamespaceFromKey(row.string(0)+row.string(1)))
+				return nil
+			}})
+		}
+		seen := map[string]bool{}
+		if err := r.each(&filter, func(record *loci.Record) { seen[record.Namespace.Key()] = true }); err != nil {
+			return err
+		}
+		for _, key := range sorted(seen) {
+			out = append(out, loci.NamespaceFromKey(key))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Revisions implements [loci.RecordLister].
+func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Revision, err error) {
+	err = s.read(ctx, t, "list revisions", func(r *reading) error {
+		out = nil
+		return r.last(stmt{sql: selectRevisions, args: []any{r.t.key, id}, row: func(row row) error {
+			v := loci.Revision{
+				Version:    row.int(0),
+				UpdatedAt:  row.time(1),
+				ReplacedAt: row.time(2),
+				Text:       row.string(3),
+				Attributes: row.bytes(5),
+			}
+			var err error
+			if len(row[4]) > 0 {
+				err = json.Unmarshal(row[4], &v.Tags)
+			}
+			out = append(out, v)
+			return err
+		}})
+	})
+	return out, err
+}
+
+const selectRevisions = `SELECT version, updated_at, replaced_at, text, tags, attributes
+	FROM loci.revision WHERE tenant = $1 AND record = $2 ORDER BY version DESC`
+
+// Links implements [loci.RecordLister].
+func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Link, err error) {
+	err = s.read(ctx, t, "list links", func(r *reading) error {
+		out = nil
+		return r.last(stmt{sql: selectLinks, args: []any{r.t.key, id}, row: func(row row) error {
+			out = append(
+				out,
+				loci.Link{From: row.id(0), Type: loci.LinkType(row.string(1)), To: row.id(2), At: row.time(3)},
+			)
+			return nil
+		}})
+	})
+	return out, err
+}
+
+// selectLinks has two halves, each with an index of its own.
+const selectLinks = `SELECT from_id, type, to_id, created_at FROM (
+	SELECT from_id, type, to_id, created_at, seq FROM loci.link WHERE tenant = $1 AND from_id = $2
+	UNION ALL
+	SELECT from_id, type, to_id, created_at, seq FROM loci.link WHERE tenant = $1 AND to_id = $2 AND from_id <> $2
+	) l ORDER BY created_at, seq, from_id, type, to_id`
+
+// Replied implements [loci.RecordChanger].
+func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (reply *loci.Reply, err error) {
+	err = s.read(ctx, t, "read reply", func(r *reading) error {
+		reply = nil
+		return r.last(stmt{sql: selectReply, args: []any{r.t.key, hashOf(key)}, row: func(row row) error {
+			if !bytes.Equal(row[5], []byte(key)) {
+				return nil // another key with its hash
+			}
+			reply = &loci.Reply{
+				Key:         key,
+				Fingerprint: row.string(0),
+				Value:       row.bytes(1),
+				Record:      row.id(2),
+				At:          row.time(3),
+				ExpiresAt:   row.time(4),
+			}
+			return nil
+		}})
+	})
+	return reply, err
+}
+
+const selectReply = "SELECT fingerprint, value, record, at, expires_at, key FROM loci.reply WHERE tenant = $1 AND key_hash = $2"

@@ -1,0 +1,206 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci"
+)
+
+// PutVectors implements [loci.VectorStore].
+func (s *Store) PutVectors(ctx context.Context, name loci.Tenant, vectors []loci.RecordVectors) error {
+	t, err := s.enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer s.leave(t)
+	j := &job{needs: needs{spaces: true}}
+	for i := range vectors {
+		if err := vectors[i].Vectors.Validate(); err != nil {
+			return err
+		}
+		j.needs.ids = append(j.needs.ids, vectors[i].ID)
+	}
+	if len(vectors) == 0 {
+		return nil
+	}
+	j.decide = func(x *tx) error {
+		for i := range vectors {
+			v := &vectors[i]
+			x.touch(string(v.ID[:]))
+			r := x.records[v.ID]
+			if r == nil || r.version != v.Version || r.passages != int64(len(v.Vectors.Rows)) {
+				continue
+			}
+			x.vectors(v.ID, &v.Vectors)
+			x.changed(v.ID, r.namespace, r.kind, false)
+		}
+		return nil
+	}
+	return translate("put vectors", s.write(ctx, t, j))
+}
+
+// Unembedded implements [loci.VectorStore].
+func (s *Store) Unembedded(
+	ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int,
+) (out []loci.Record, err error) {
+	err = s.read(ctx, t, "list records without vectors", func(r *reading) error {
+		if limit < 1 {
+			return loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+		}
+		var err error
+		out, err = r.page(
+			stmt{sql: selectUnembedded, args: []any{r.t.key, after, space.Model, space.Dims, limit}},
+			true,
+		)
+		return err
+	})
+	return out, err
+}
+
+const (
+	selectUnembedded = "SELECT " + recordColumns + ` FROM loci.record r
+		WHERE r.tenant = $1 AND r.id > $2 AND r.live AND r.passage_count > 0 AND NOT EXISTS
+		(SELECT 1 FROM loci.vector v WHERE v.tenant = $1 AND v.record = r.id AND v.space =
+		(SELECT n FROM loci.space WHERE tenant = $1 AND model = $3 AND dims = $4)) ORDER BY r.id LIMIT $5`
+	countSpaces = `SELECT p.model, p.dims, count(*) FROM loci.vector v JOIN loci.space p ON p.tenant = $1 AND p.n = v.space
+		WHERE v.tenant = $1 GROUP BY p.n, p.model, p.dims`
+	countLacking = `SELECT count(*) FROM loci.record r WHERE r.tenant = $1 AND r.live AND r.passage_count > 0
+		AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1 AND v.record = r.id AND v.space = $2)`
+	dropSomeVectors = `DELETE FROM loci.vector WHERE tenant = $1 AND space = $2 AND record IN
+		(SELECT record FROM loci.vector WHERE tenant = $1 AND space = $2 LIMIT $3)`
+	noteDropped = "UPDATE loci.space SET dropped = $3 WHERE tenant = $1 AND n = $2"
+)
+
+// Spaces implements [loci.VectorStore].
+func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (spaces map[loci.Space]int64, err error) {
+	err = s.read(ctx, t, "list spaces", func(r *reading) error {
+		spaces = map[loci.Space]int64{}
+		return r.last(stmt{sql: countSpaces, args: []any{r.t.key}, row: func(row row) error {
+			spaces[loci.Space{Model: row.string(0), Dims: int(row.int(1))}] = row.int(2)
+			return nil
+		}})
+	})
+	return spaces, err
+}
+
+// ActiveSpace implements [loci.VectorStore].
+func (s *Store) ActiveSpace(ctx context.Context, t loci.Tenant) (space loci.Space, err error) {
+	err = s.read(ctx, t, "read the active space", func(r *reading) error {
+		spaces := map[int64]loci.Space{}
+		err := r.last(stmt{sql: selectSpaces, args: []any{r.t.key}, row: func(row row) error {
+			spaces[row.int(0)] = loci.Space{Model: row.string(1), Dims: int(row.int(2))}
+			return nil
+		}})
+		space = spaces[r.state.active]
+		return err
+	})
+	return space, err
+}
+
+// SwitchSpace implements [loci.VectorStore].
+func (s *Store) SwitchSpace(ctx context.Context, name loci.Tenant, from, to loci.Space, lacking int64) error {
+	t, err := s.enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer s.leave(t)
+	if err := to.Validate(); err != nil {
+		return err
+	}
+	j := &job{needs: needs{spaces: true}, decide: func(x *tx) error {
+		if active := x.active(); active != from {
+			return loci.Errorf(loci.Conflict, "the active space is %s, not %s", active, from)
+		}
+		var n int64
+		count := stmt{sql: countLacking, args: []any{x.t.key, x.spaces[to]}, row: func(r row) error {
+			n = r.int(0)
+			return nil
+		}}
+		if err := x.now(count); err != nil {
+			return err
+		}
+		if n > lacking {
+			return loci.Errorf(loci.Conflict, "%d memories have no vectors in %s", n, to)
+		}
+		x.state.active = x.number(to)
+		return nil
+	}}
+	return translate("switch space", s.write(ctx, t, j))
+}
+
+// now writes what is pending and runs a statement that must see it.
+func (x *tx) now(s stmt) error {
+	x.flush()
+	written := x.written
+	x.written = nil
+	err := x.c.run(x.ctx, append(written, s)...)
+	if err != nil {
+		x.broken = err
+	}
+	return err
+}
+
+// DropVectors implements [loci.VectorStore].
+func (s *Store) DropVectors(ctx context.Context, name loci.Tenant, space loci.Space, limit int) (int, error) {
+	t, err := s.enter(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	defer s.leave(t)
+	if limit < 1 {
+		return 0, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	}
+	var dropped int64
+	j := &job{needs: needs{spaces: true}, decide: func(x *tx) error {
+		dropped = 0
+		n, ok := x.spaces[space]
+		if !ok {
+			return nil
+		}
+		if n == x.state.active {
+			return loci.Errorf(loci.Conflict, "%s is the active space", space)
+		}
+		drop := stmt{sql: dropSomeVectors, args: []any{x.t.key, n, limit}, done: func(n int64) { dropped = n }}
+		if err := x.now(drop); err != nil || dropped == 0 {
+			return err
+		}
+		// The records stay as they are: no index of another space need look at them.
+		x.updates = append(x.updates, stmt{sql: noteDropped, args: []any{x.t.key, n, x.state.seq}})
+		return nil
+	}}
+	err = s.write(ctx, t, j)
+	return int(dropped), translate("drop vectors", err)
+}
+
+// EraseTenant implements [loci.Store]. Its row stays, without a name: what other servers
+// remember of it goes by that.
+func (s *Store) EraseTenant(ctx context.Context, name loci.Tenant) error {
+	t, err := s.enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer s.leave(t)
+	there := false
+	if err := s.read(ctx, name, "erase tenant", func(r *reading) error {
+		err := r.last()
+		there = r.state.there
+		return err
+	}); err != nil || !there {
+		return err
+	}
+	j := &job{decide: func(x *tx) error {
+		x.flush()
+		for _, table := range tenantTables {
+			x.written = append(
+				x.written,
+				stmt{sql: "DELETE FROM loci." + table + " WHERE tenant = $1", args: []any{x.t.key}},
+			)
+		}
+		x.forget()
+		return nil
+	}, time: eraseTime}
+	return translate("erase tenant", s.write(ctx, t, j))
+}
+
+// tenantTables hold what belongs to a tenant, except its own row.
+var tenantTables = []string{"vector", "revision", "record", "link", "event", "reply", "change", "namespace", "space"}
