@@ -348,6 +348,9 @@ type Query struct {
 	Limit   int // default 10
 	Offset  int
 	Refresh bool // move the expiry of what is found
+
+	MinScore     float64   // with Text: see [loci.Query]
+	Since, Until time.Time // see [loci.Query]
 }
 
 // Search finds items and facts below a prefix.
@@ -361,6 +364,7 @@ func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
 	}
 	result, err := inner.Search(ctx, loci.Query{
 		Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{Kind, loci.KindFact},
+		MinScore: q.MinScore, Since: q.Since, Until: q.Until,
 	})
 	if err != nil {
 		return nil, err

@@ -241,9 +241,9 @@ type Due struct {
 func Review(ctx context.Context, m *loci.Memory, page loci.Page) (due []Due, next string, err error) {
 	page.Limit = cmp.Or(page.Limit, 100)
 	now := m.Now()
-	fading, rules, waiting := reach(m, now, loci.KindFact), reach(m, now, loci.KindRule), reach(m, now, loci.KindEpisode)
+	fading, waiting := reach(m, now, loci.KindFact), reach(m, now, loci.KindEpisode)
 	fading.Waning, waiting.Statuses = true, statuses[Waiting]
-	filters := []loci.Filter{fading, rules, waiting}
+	filters := []loci.Filter{fading, waiting, reach(m, now, loci.KindRule)}
 	due, next, err = gather(ctx, m, filters, page, func(r *loci.Record) (Due, bool, error) {
 		e, err := Of(ctx, m, r, now)
 		reason := whyDue(&e)
