@@ -166,7 +166,8 @@ var sessionOperations = []operation{
 	}},
 	{"Memory.Erase", func(d *desk) { // one message, with what it belongs to
 		m := locitest.Bind(d, d.e, "single")
-		events, _, err := m.Events(d.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventImported}}, loci.Page{})
+		filter := loci.EventFilter{Types: []loci.EventType{loci.EventImported}}
+		events, _, err := m.Events(d.Context(), filter, loci.Page{})
 		d.ok(nil, err)
 		events = slices.DeleteFunc(events, func(e loci.Event) bool { return e.Kind != session.KindMessage })
 		if len(events) == 0 {
@@ -298,7 +299,8 @@ func (d *desk) everything(place string, q loci.EraseQuery) {
 // Whatever is done, the log accuses nobody: every operation there is, one after the
 // other, and the log is verified after each.
 func TestNoOperationMakesTheLogAccuse(t *testing.T) {
-	all := slices.Concat(factOperations, itemOperations, sessionOperations, checkpointOperations, treeOperations, upkeepOperations)
+	all := slices.Concat(factOperations, itemOperations, sessionOperations,
+		checkpointOperations, treeOperations, upkeepOperations)
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		d := &desk{T: t, clock: locitest.NewClock(), ids: map[string]loci.ID{}}
 		opts := locitest.Quiet(d.clock)
@@ -328,7 +330,8 @@ func TestNoOperationMakesTheLogAccuse(t *testing.T) {
 // Every method that may write is in the table above; those that only read are here.
 func TestTheTableOfOperationsIsComplete(t *testing.T) {
 	have := map[string]bool{}
-	for _, op := range slices.Concat(factOperations, itemOperations, sessionOperations, checkpointOperations, treeOperations, upkeepOperations) {
+	for _, op := range slices.Concat(factOperations, itemOperations,
+		sessionOperations, checkpointOperations, treeOperations, upkeepOperations) {
 		have[op.method] = true
 	}
 	for _, reads := range []string{"Memory: Checkpoints Connect ConnectorText Context CountErase Episode Episodes Events Export Fact Facts History Items" +
@@ -415,7 +418,8 @@ func TestErasesDuringAVerification(t *testing.T) {
 			}
 			locitest.Save(t, m, "new")
 		}
-		if report, err = e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 || report.Events != 1 {
+		report, err = e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{})
+		if err != nil || len(report.Problems) > 0 || report.Events != 1 {
 			t.Errorf("with the tenant erased: %+v, %v", report, err)
 		}
 	})

@@ -42,7 +42,8 @@ func TestConsolidateNeedsItsLedger(t *testing.T) {
 				return loci.Completion{Text: "{}"}, nil
 			})
 			broken := &brokenLedger{Store: s, good: good}
-			_, err := locitest.NewEngine(t, broken, locitest.Quiet(locitest.NewClock())).Consolidate(t.Context(), locitest.Tenant(t, "t"), loci.ConsolidateOptions{Completer: answer})
+			_, err := locitest.NewEngine(t, broken, locitest.Quiet(locitest.NewClock())).Consolidate(t.Context(),
+				locitest.Tenant(t, "t"), loci.ConsolidateOptions{Completer: answer})
 			if broken.looks <= good {
 				if good < 3 {
 					t.Errorf("only %d looks: before, and after a reservation", broken.looks)

@@ -55,9 +55,9 @@ func (e *Event) Seal(before Hash) {
 	e.Digest, e.Hash = entry.Digest, entry.After(before)
 }
 
-// Reseal seals an event from before namespaces had marks, whose hash is Former. former is
-// that of the event before it. A change that broke the old chain also breaks the new one:
-// bringing a file up to date hides nothing.
+// Reseal seals an event that is older than the marks of namespaces. Former is the hash it
+// had then, and former that of the event before it. A change that broke the old chain
+// also breaks the new one: bringing a file up to date hides nothing.
 func (e *Event) Reseal(before, former Hash) {
 	entry := e.entry()
 	e.Hash = entry.After(before)

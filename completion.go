@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/internal/fit"
 )
 
-// A Completer is a language model that answers a prompt. It is safe for concurrent
-// use and bounds the time and the size of an answer itself. Its errors are *[Error]s:
-// Invalid for what the operator has to correct (a key, the name of the model);
-// anything else may go by.
+// A Completer is a language model that answers a prompt. It is safe for concurrent use
+// and bounds the time and the size of an answer itself. Its errors are *[Error]s: Invalid
+// for what the operator has to correct (a key, the name of the model); any other error
+// may be gone at the next call.
 type Completer interface {
 	Model() string // for messages and the audit log
 	Complete(ctx context.Context, p Prompt) (Completion, error)
@@ -57,7 +57,7 @@ type ledger struct {
 	usage  string // what the calls are for; "": consolidation
 }
 
-// A ledgerEntry is what a reservation, and what a call took, say.
+// A ledgerEntry is the payload of a reservation, or of what a call took.
 type ledgerEntry struct {
 	Call   ID     `json:"call"`
 	Tokens int64  `json:"tokens"`

@@ -69,7 +69,7 @@ type ConsolidateReport struct {
 	Episodes        int    `json:"episodes"`         // taken, or to be taken
 	EstimatedTokens int64  `json:"estimated_tokens"` // of the prompts and the longest answers
 	TooLarge        int    `json:"too_large"`        // episodes that fit in no prompt; they stay as they are
-	Waiting         int    `json:"waiting"`          // episodes of which an attempt is under way, or to follow later
+	Waiting         int    `json:"waiting"`          // episodes with an attempt under way, or due later
 	Consolidated    int    `json:"consolidated"`     // episodes digested
 	Failed          int    `json:"failed"`           // episodes whose attempt failed; another follows
 	DeadLettered    int    `json:"dead_lettered"`    // episodes whose last attempt failed

@@ -58,7 +58,7 @@ func (c *consolidation) prompt(ctx context.Context, m *Memory, g *group) (prompt
 	return p, nil
 }
 
-// Bounds of what a prompt shows of what is known.
+// Bounds on the known memories that a prompt shows.
 const (
 	knownPerEpisode = 5
 	knownEpisodes   = 30 // that are looked for
@@ -127,7 +127,8 @@ func (m *Memory) matching(ctx context.Context, f Filter, p Probe, limit int) ([]
 	return records, err
 }
 
-// plainWords is the beginning of a text without what a query gives a meaning to.
+// plainWords is the beginning of a text, without the signs that mean something in a
+// query.
 func plainWords(text string) string { return fence.Query(text, knownProbeBytes) }
 
 // readDigest takes what is to be remembered out of an answer. Anything that is not

@@ -94,17 +94,21 @@ func TestConsolidate(t *testing.T) {
 		opts := loci.ConsolidateOptions{Completer: f.completer()}
 
 		plan := locitest.Consolidate(t, e, loci.ConsolidateOptions{})
-		if !plan.DryRun || plan.Groups != 1 || plan.Episodes != 2 || plan.EstimatedTokens < 4096 || f.calls.Load() != 0 {
+		if !plan.DryRun || plan.Groups != 1 || plan.Episodes != 2 ||
+			plan.EstimatedTokens < 4096 || f.calls.Load() != 0 {
 			t.Errorf("plan %+v, %d calls", plan, f.calls.Load())
 		}
 		r := locitest.Consolidate(t, e, opts)
-		if at, err := e.ConsolidatedAt(t.Context(), locitest.Tenant(t, "t")); err != nil || !at.Equal(c.Now().UTC().Truncate(time.Millisecond)) {
+		if at, err := e.ConsolidatedAt(t.Context(), locitest.Tenant(t, "t")); err != nil ||
+			!at.Equal(c.Now().UTC().Truncate(time.Millisecond)) {
 			t.Errorf("consolidated at %v, %v", at, err)
 		}
-		if r.Consolidated != 2 || r.Created != 1 || r.Updated != 2 || r.Confirmed != 1 || r.Rules != 1 || len(r.Skipped) != 0 || r.Usage.Total() != 1100 {
+		if r.Consolidated != 2 || r.Created != 1 || r.Updated != 2 || r.Confirmed != 1 ||
+			r.Rules != 1 || len(r.Skipped) != 0 || r.Usage.Total() != 1100 {
 			t.Errorf("report %+v", r)
 		}
-		if strings.Count(f.prompts[0], "</episodes>") != 1 || !strings.Contains(f.prompts[0], city.ID.String()) && !strings.Contains(f.prompts[0], note.ID.String()) {
+		if strings.Count(f.prompts[0], "</episodes>") != 1 ||
+			!strings.Contains(f.prompts[0], city.ID.String()) && !strings.Contains(f.prompts[0], note.ID.String()) {
 			t.Errorf("prompt %s", f.prompts[0])
 		}
 		if got := locitest.Fact(t, m, note.ID); got.Validity != loci.Superseded {
@@ -114,7 +118,8 @@ func TestConsolidate(t *testing.T) {
 		if next.Content != "The car is a Saab 9000." || next.Tags[0] != "car" || next.Metadata["k"] != "v" || next.Source.Kind != "derived" {
 			t.Errorf("the new note is %+v", next)
 		}
-		if next := locitest.Fact(t, m, locitest.Fact(t, m, city.ID).SupersededBy); next.Content != "Lives in Kiel." || next.Subject != "user" {
+		if next := locitest.Fact(t, m, locitest.Fact(t, m, city.ID).SupersededBy); next.Content != "Lives in Kiel." ||
+			next.Subject != "user" {
 			t.Errorf("the new city is %+v", next)
 		}
 		if got := locitest.Fact(t, m, tea.ID); !got.ConfirmedAt.After(got.CreatedAt) {
@@ -130,7 +135,8 @@ func TestConsolidate(t *testing.T) {
 		if again := locitest.Consolidate(t, e, opts); again.Groups != 0 || f.calls.Load() != 1 {
 			t.Errorf("a second run: %+v", again)
 		}
-		if check, err := e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(check.Problems) > 0 {
+		if check, err := e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil ||
+			len(check.Problems) > 0 {
 			t.Errorf("the log: %+v, %v", check, err)
 		}
 	})
@@ -180,7 +186,8 @@ func TestConsolidateSkipsBadItems(t *testing.T) {
 					parts = append(parts, fmt.Sprintf("%q:[%s]", list, items))
 				}
 				f := &fakeModel{t: t, reply: says("{%s}", strings.Join(parts, ","))}
-				if _, err := m.ConcludeEpisode(t.Context(), own, loci.DeadLetter); err != nil && !errors.Is(err, loci.ErrConflict) {
+				_, err := m.ConcludeEpisode(t.Context(), own, loci.DeadLetter)
+				if err != nil && !errors.Is(err, loci.ErrConflict) {
 					t.Fatal(err)
 				}
 				before := len(locitest.AllFacts(t, m))
@@ -226,7 +233,8 @@ func TestConsolidateFailures(t *testing.T) {
 					r := locitest.Consolidate(t, e, opts)
 					got := episodeNow(t, m, id)
 					wait := time.Minute << n
-					if n < 5 && (r.Failed != 1 || got.Status != loci.Failed || got.Attempts != n || !got.RetryAt.Equal(c.Now().UTC().Truncate(time.Millisecond).Add(wait))) {
+					if n < 5 && (r.Failed != 1 || got.Status != loci.Failed || got.Attempts != n ||
+						!got.RetryAt.Equal(c.Now().UTC().Truncate(time.Millisecond).Add(wait))) {
 						t.Fatalf("attempt %d: %+v, %+v", n, r, got)
 					}
 					if n == 5 && (r.DeadLettered != 1 || got.Status != loci.DeadLetter) {
@@ -306,6 +314,7 @@ func TestConsolidateLease(t *testing.T) {
 type completerFunc func(context.Context, loci.Prompt) (loci.Completion, error)
 
 func (completerFunc) Model() string { return "func" }
+
 func (f completerFunc) Complete(ctx context.Context, p loci.Prompt) (loci.Completion, error) {
 	return f(ctx, p)
 }
@@ -341,66 +350,9 @@ func TestConsolidateTwoAtOnce(t *testing.T) {
 			})
 		}
 		both.Wait()
-		if facts := locitest.AllFacts(t, locitest.Bind(t, e)); total.Load() != 18 || len(facts) != 6 || f.calls.Load() != 6 {
+		facts := locitest.AllFacts(t, locitest.Bind(t, e))
+		if total.Load() != 18 || len(facts) != 6 || f.calls.Load() != 6 {
 			t.Errorf("%d consolidated, %d facts, %d calls", total.Load(), len(facts), f.calls.Load())
-		}
-	})
-}
-
-// Budgets hold before a call is made, a day's across runs and engines.
-func TestConsolidateBudgets(t *testing.T) {
-	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		c := locitest.NewClock()
-		e := locitest.NewEngine(t, s, locitest.Quiet(c))
-		for u := range 8 {
-			locitest.Episode(t, locitest.Bind(t, e, "user", fmt.Sprint(u)), "home", "something")
-		}
-		f := &fakeModel{t: t, reply: says(`{"new_facts":[]}`)}
-		// A call takes 1,100 tokens and reserves up to 8,096.
-		opts := loci.ConsolidateOptions{Completer: f.completer(), TokensPerRun: 9_500, TokensPerDay: 11_600}
-		r := locitest.Consolidate(t, e, opts)
-		if r.Budget != "run" || r.Groups != 2 || r.Usage.Total() > 9_500 || r.Consolidated != 2 {
-			t.Errorf("a run: %+v", r)
-		}
-		r = locitest.Consolidate(t, locitest.NewEngine(t, s, locitest.Quiet(c)), opts)
-		if r.Budget != "day" || r.Groups != 2 {
-			t.Errorf("the rest of the day: %+v", r)
-		}
-		if r := locitest.Consolidate(t, e, opts); r.Budget != "day" || r.Groups != 0 || f.calls.Load() != 4 {
-			t.Errorf("nothing left: %+v", r)
-		}
-		c.Advance(24 * time.Hour)
-		if r := locitest.Consolidate(t, e, opts); r.Groups != 2 {
-			t.Errorf("the next day: %+v", r)
-		}
-		_, err := e.Consolidate(t.Context(), locitest.Tenant(t, "t"), loci.ConsolidateOptions{TokensPerRun: 100})
-		locitest.WantCode(t, err, loci.Invalid)
-	})
-}
-
-// A call that takes more than is left is not made, though a smaller one might be.
-func TestConsolidateBudgetHoldsBeforeACall(t *testing.T) {
-	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		for _, c := range []struct {
-			spare  int64 // tokens beyond what two calls take
-			groups int
-			budget string
-		}{{-200, 1, "run"}, {200, 2, ""}} {
-			if err := s.EraseTenant(t.Context(), locitest.Tenant(t, "t")); err != nil {
-				t.Fatal(err)
-			}
-			e := locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock()))
-			for _, user := range []string{"a", "b"} {
-				locitest.Episode(t, locitest.Bind(t, e, "user", user), "home", strings.Repeat("something ", 1200))
-			}
-			f := &fakeModel{t: t, reply: says(`{"new_facts":[]}`)} // a call takes 1,100 tokens
-			opts := loci.ConsolidateOptions{Completer: f.completer(), DryRun: true}
-			plan := locitest.Consolidate(t, e, opts)
-			opts.DryRun, opts.TokensPerRun = false, plan.EstimatedTokens/2+1100+c.spare
-			r := locitest.Consolidate(t, e, opts)
-			if plan.Groups != 2 || r.Budget != c.budget || r.Groups != c.groups || int(f.calls.Load()) != c.groups {
-				t.Errorf("%+d tokens: %+v, %d calls", c.spare, r, f.calls.Load())
-			}
 		}
 	})
 }
@@ -417,7 +369,8 @@ func TestConsolidateForgottenMeanwhile(t *testing.T) {
 		return loci.Completion{Text: fmt.Sprintf(`{"new_facts":[{"content":"private","evidence":[%q]},{"content":"public","evidence":[%q]}]}`, gone, kept)}, nil
 	})
 	r := locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: answer})
-	if facts := locitest.AllFacts(t, m); len(facts) != 1 || facts[0].Content != "public" || r.Consolidated != 1 || !r.Usage.Estimated {
+	facts := locitest.AllFacts(t, m)
+	if len(facts) != 1 || facts[0].Content != "public" || r.Consolidated != 1 || !r.Usage.Estimated {
 		t.Errorf("%+v, %+v", r, facts)
 	}
 }
@@ -431,12 +384,17 @@ func TestConsolidateLateAnswer(t *testing.T) {
 	fact := func(content string) (loci.Completion, error) {
 		return loci.Completion{Text: fmt.Sprintf(`{"new_facts":[{"content":%q,"evidence":[%q]}]}`, content, id)}, nil
 	}
-	r := locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
-		c.Advance(301 * time.Second)
-		locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) { return fact("in time") })})
-		return fact("late")
-	})})
-	if facts := locitest.AllFacts(t, m); len(facts) != 1 || facts[0].Content != "in time" || r.Consolidated != 0 || r.Created != 0 {
+	r := locitest.Consolidate(t, e,
+		loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+			c.Advance(301 * time.Second)
+			locitest.Consolidate(t, e, loci.ConsolidateOptions{
+				Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+					return fact("in time")
+				})})
+			return fact("late")
+		})})
+	facts := locitest.AllFacts(t, m)
+	if len(facts) != 1 || facts[0].Content != "in time" || r.Consolidated != 0 || r.Created != 0 {
 		t.Errorf("%+v, %+v", r, facts)
 	}
 }
@@ -447,10 +405,11 @@ func TestConsolidateDeadlyEpisode(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(c))
 	m := locitest.Bind(t, e, "user", "u")
 	id, calls := locitest.Episode(t, m, "home", "something"), 0
-	deadly := loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
-		calls++
-		panic("killed")
-	})}
+	deadly := loci.ConsolidateOptions{
+		Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+			calls++
+			panic("killed")
+		})}
 	for range 6 {
 		func() {
 			defer func() { recover() }()
@@ -476,7 +435,8 @@ func TestConsolidateNamesAMemoryOnce(t *testing.T) {
 				"confirmations":[{"id":%[1]q,"evidence":[%[2]q]}]}`, old, id)}, nil
 		})
 		r := locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: answer})
-		if facts := locitest.AllFacts(t, m); len(facts) != 2 || r.Updated != 1 || r.Confirmed != 0 || r.Skipped["twice"] != 2 || r.Consolidated != 1 {
+		facts := locitest.AllFacts(t, m)
+		if len(facts) != 2 || r.Updated != 1 || r.Confirmed != 0 || r.Skipped["twice"] != 2 || r.Consolidated != 1 {
 			t.Errorf("%+v, %+v", r, facts)
 		}
 		tea, again := locitest.Save(t, m, "Likes tea."), locitest.Episode(t, m, "home", "Drinks tea")

@@ -51,8 +51,8 @@ type ContextQuery struct {
 	MinScore float64        // as in [RecallQuery]
 	Weights  *RecallWeights // the same
 
-	// Clean, when not nil, is given every stored text before it is shown and counted,
-	// such as to take credentials out that were stored as written.
+	// Clean, when not nil, gets every stored text before it is shown and counted. It may
+	// remove credentials that were stored as written, for example.
 	Clean func(text string) string
 }
 

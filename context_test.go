@@ -48,7 +48,8 @@ func TestContextFormat(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Tokenizer: o200k}), "u")
-		if got := contextOf(t, m, loci.ContextQuery{Prompt: "diet", Agent: "health"}); got.Text != emptyContext || got.Tokens != o200k.Count(emptyContext) {
+		if got := contextOf(t, m, loci.ContextQuery{Prompt: "diet", Agent: "health"}); got.Text != emptyContext ||
+			got.Tokens != o200k.Count(emptyContext) {
 			t.Errorf("of nothing: %q, %d tokens", got.Text, got.Tokens)
 		}
 		locitest.StoreFact(t, m, loci.NewFact{Content: "diet: no peanuts", Subject: "user", Predicate: "allergy", Scope: "health", Importance: new(9.0)})
@@ -76,7 +77,8 @@ func TestContextFormat(t *testing.T) {
 - [2026-01-11T03:04:05.678Z] asked about diet
 `
 		got := contextOf(t, m, loci.ContextQuery{Prompt: `What of my "diet plan"*?`, Agent: "health"})
-		if got.Text != want || got.Tokens != o200k.Count(want) || got.Budget != 3000 || got.Tokenizer != "o200k_base" || len(got.Shown) != 4 || len(got.Omitted) != 0 {
+		if got.Text != want || got.Tokens != o200k.Count(want) || got.Budget != 3000 ||
+			got.Tokenizer != "o200k_base" || len(got.Shown) != 4 || len(got.Omitted) != 0 {
 			t.Errorf("got %+v", got)
 		}
 		for _, q := range []loci.ContextQuery{{Agent: "a"}, {Prompt: "*", Agent: "a"}, {Prompt: "x"}, {Prompt: "x\xff", Agent: "a"},
@@ -84,7 +86,10 @@ func TestContextFormat(t *testing.T) {
 			_, err := m.Context(t.Context(), q)
 			locitest.WantCode(t, err, loci.Invalid)
 		}
-		if got := contextOf(t, m, loci.ContextQuery{Prompt: strings.Repeat("diet ä ", loci.MaxQueryBytes), Agent: "health"}); got.Text != want {
+		if got := contextOf(t, m, loci.ContextQuery{
+			Prompt: strings.Repeat("diet ä ", loci.MaxQueryBytes),
+			Agent:  "health",
+		}); got.Text != want {
 			t.Error("a long prompt gives another context")
 		}
 		if locitest.Fact(t, m, got.Shown[0].ID).Uses != 0 {
@@ -122,14 +127,24 @@ func TestContextQuotas(t *testing.T) {
 			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: clk.Now, Tokenizer: wordCounter{},
 				Recall: loci.RecallOptions{Weights: loci.RecallWeights{Importance: 0.9, Relevance: 0.1}}}), "u")
 			for i, n := range c.facts {
-				locitest.StoreFact(t, m, loci.NewFact{Content: words(n), Subject: fmt.Sprint("f", i), Predicate: "p", Importance: new(9 - float64(i))})
+				locitest.StoreFact(t, m, loci.NewFact{
+					Content:    words(n),
+					Subject:    fmt.Sprint("f", i),
+					Predicate:  "p",
+					Importance: new(9 - float64(i)),
+				})
 			}
 			for i, n := range slices.Backward(c.rules) {
 				addRule(t, m, loci.NewRule{Content: words(n), Tags: []string{fmt.Sprint("r", i)}})
 				clk.Advance(time.Second)
 			}
 			for i, n := range c.episodes {
-				addEpisode(t, m, loci.NewEpisode{Content: words(n), Butler: "a", Importance: new(9 - float64(i)), Tags: []string{fmt.Sprint("e", i)}})
+				addEpisode(t, m, loci.NewEpisode{
+					Content:    words(n),
+					Butler:     "a",
+					Importance: new(9 - float64(i)),
+					Tags:       []string{fmt.Sprint("e", i)},
+				})
 			}
 			b := contextOf(t, m, loci.ContextQuery{Prompt: "zebra", Agent: "a", TokenBudget: &c.budget})
 			var shown, reasons []string
@@ -176,11 +191,13 @@ func checkFence(t interface{ Fatalf(string, ...any) }, b loci.ContextBlock) {
 		default:
 			t.Fatalf("line %q in %q", l, b.Text)
 		}
-		if strings.Contains(l, "```") || strings.Contains(l, "~~~") || strings.Contains(l, "</") || strings.Contains(l, "<|") || strings.Contains(l, "<s") || strings.Contains(l, "< /") {
+		if strings.Contains(l, "```") || strings.Contains(l, "~~~") || strings.Contains(l, "</") ||
+			strings.Contains(l, "<|") || strings.Contains(l, "<s") || strings.Contains(l, "< /") {
 			t.Fatalf("fence or tag in %q", l)
 		}
 		for _, r := range l {
-			if r != ' ' && !unicode.IsGraphic(r) || unicode.IsSpace(r) && r != ' ' || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+			if r != ' ' && !unicode.IsGraphic(r) || unicode.IsSpace(r) && r != ' ' ||
+				unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 				t.Fatalf("invisible %U in %q", r, l)
 			}
 		}
@@ -191,7 +208,8 @@ func checkFence(t interface{ Fatalf(string, ...any) }, b loci.ContextBlock) {
 }
 
 func anyHostile(t *rapid.T, label string) string {
-	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(hostile), 1, 4).Draw(t, label), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "glue")) + "."
+	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(hostile), 1, 4).Draw(t, label),
+		rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "glue")) + "."
 }
 
 // TestContextKeepsItsBudget makes contexts of random hostile memories, counts them by
@@ -206,7 +224,11 @@ func TestContextKeepsItsBudget(t *testing.T) {
 			opts := loci.Options{Tokenizer: rapid.SampledFrom([]loci.Tokenizer{o200k, o200k, nil, jumpy{}}).Draw(t, "tokenizer")}
 			memories := anyMemories(t)
 			m := remember(t, locitest.OpenMemory(), opts, stores, memories)
-			q := loci.ContextQuery{Prompt: "zebras", Agent: "a", TokenBudget: new(rapid.OneOf(rapid.IntRange(0, 60), rapid.IntRange(0, 600)).Draw(t, "budget"))}
+			q := loci.ContextQuery{
+				Prompt:      "zebras",
+				Agent:       "a",
+				TokenBudget: new(rapid.OneOf(rapid.IntRange(0, 60), rapid.IntRange(0, 600)).Draw(t, "budget")),
+			}
 			b, err := m.Context(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
@@ -215,7 +237,8 @@ func TestContextKeepsItsBudget(t *testing.T) {
 			if opts.Tokenizer != nil {
 				count = opts.Tokenizer.Count
 			}
-			if n := count(b.Text); n > *q.TokenBudget || opts.Tokenizer != nil && n != b.Tokens || b.Tokens > *q.TokenBudget {
+			n := count(b.Text)
+			if n > *q.TokenBudget || opts.Tokenizer != nil && n != b.Tokens || b.Tokens > *q.TokenBudget {
 				t.Fatalf("%d tokens, said %d, of %d: %q", n, b.Tokens, *q.TokenBudget, b.Text)
 			}
 			checkFence(t, b)
@@ -250,9 +273,16 @@ func anyMemories(t *rapid.T) (memories []any) {
 		text := anyHostile(t, "text") + " zebras"
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
-			memories = append(memories, loci.NewFact{Content: text, Importance: new(rapid.Float64Range(0, 10).Draw(t, "importance"))})
+			memories = append(memories, loci.NewFact{
+				Content:    text,
+				Importance: new(rapid.Float64Range(0, 10).Draw(t, "importance")),
+			})
 		case 1:
-			memories = append(memories, loci.NewFact{Content: text, Subject: hostileLabel(t, "subject"), Predicate: hostileLabel(t, "predicate")})
+			memories = append(memories, loci.NewFact{
+				Content:   text,
+				Subject:   hostileLabel(t, "subject"),
+				Predicate: hostileLabel(t, "predicate"),
+			})
 		case 2:
 			memories = append(memories, loci.NewRule{Content: text})
 		default:
@@ -268,7 +298,8 @@ func remember(t *rapid.T, s loci.Store, opts loci.Options, number int, memories 
 	opts.Now = c.Now
 	opts.NewID = func() loci.ID {
 		made++
-		return loci.ID(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(make([]byte, 4, 16), uint64(number)), made))
+		return loci.ID(
+			binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(make([]byte, 4, 16), uint64(number)), made))
 	}
 	e, err := loci.New(s, &opts)
 	if err != nil {
@@ -315,8 +346,12 @@ func TestContextIsTheSameEverywhere(t *testing.T) {
 	var all []string
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c, next := locitest.NewClock(), uint8(0)
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Tokenizer: o200k, Embedder: &locitest.WordEmbedder{Name: "w"},
-			NewID: func() loci.ID { next++; return loci.ID{next} }}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+			Now:       c.Now,
+			Tokenizer: o200k,
+			Embedder:  &locitest.WordEmbedder{Name: "w"},
+			NewID:     func() loci.ID { next++; return loci.ID{next} },
+		}), "u")
 		zoo(t, m, c)
 		for _, budget := range []int{0, 1, 17, 40, 120, 3000} {
 			b := contextOf(t, m, loci.ContextQuery{Prompt: "zebra crossing", Agent: "health", TokenBudget: &budget})
@@ -333,7 +368,10 @@ func TestContextIsTheSameEverywhere(t *testing.T) {
 
 // BenchmarkContext fills the usual budget from 2,000 facts.
 func BenchmarkContext(b *testing.B) {
-	m := locitest.Bind(b, locitest.NewEngine(b, locitest.OpenMemory(), loci.Options{Tokenizer: o200k, Embedder: &locitest.WordEmbedder{Name: "w"}}), "u")
+	m := locitest.Bind(b, locitest.NewEngine(b, locitest.OpenMemory(), loci.Options{
+		Tokenizer: o200k,
+		Embedder:  &locitest.WordEmbedder{Name: "w"},
+	}), "u")
 	for i := range 2000 {
 		locitest.Save(b, m, fmt.Sprintf("The zebra number %d %s stands in the grass.", i, strings.Repeat("and its herd ", i%40)))
 	}

@@ -11,7 +11,13 @@ import (
 )
 
 func TestPermanences(t *testing.T) {
-	for name, want := range map[loci.Permanence]float64{loci.Permanent: 0, loci.Stable: 0.002, loci.Standard: 0.008, loci.Volatile: 0.03, loci.Ephemeral: 0.1} {
+	for name, want := range map[loci.Permanence]float64{
+		loci.Permanent: 0,
+		loci.Stable:    0.002,
+		loci.Standard:  0.008,
+		loci.Volatile:  0.03,
+		loci.Ephemeral: 0.1,
+	} {
 		if got, err := name.Rate(); err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, want)
 		}
@@ -51,12 +57,25 @@ func TestBelowIsTheFirstMillisecond(t *testing.T) {
 		}
 	})
 	// Curves for which the closed form alone is a millisecond early, or late.
-	for confidence, want := range map[float64]int64{0.714279212858346: 54991723988, 0.2836542168293673: 15095746805, 0.7462237239729959: 56881789349, 0.5850800509515213: 46372232616} {
-		if got := (loci.Decay{Confidence: confidence, Rate: 0.002, From: time.UnixMilli(1)}).Below(loci.ActiveConfidence).UnixMilli() - 1; got != want {
+	for confidence, want := range map[float64]int64{
+		0.714279212858346:  54991723988,
+		0.2836542168293673: 15095746805,
+		0.7462237239729959: 56881789349,
+		0.5850800509515213: 46372232616,
+	} {
+		if got := (loci.Decay{
+			Confidence: confidence,
+			Rate:       0.002,
+			From:       time.UnixMilli(1),
+		}).Below(loci.ActiveConfidence).UnixMilli() - 1; got != want {
 			t.Errorf("confidence %v is below 0.2 after %d ms; want %d", confidence, got, want)
 		}
 	}
-	for _, never := range []loci.Decay{{}, {Confidence: 0.2, From: time.Unix(1, 0)}, {Confidence: 0.5, From: time.Unix(1, 0)}} {
+	for _, never := range []loci.Decay{
+		{},
+		{Confidence: 0.2, From: time.Unix(1, 0)},
+		{Confidence: 0.5, From: time.Unix(1, 0)},
+	} {
 		if at := never.Below(loci.ActiveConfidence); !at.IsZero() {
 			t.Errorf("%+v is below the threshold at %v", never, at)
 		}

@@ -8,6 +8,6 @@ type Claim = retrieval.Claim
 // Sentences cuts a text into its sentences.
 func Sentences(text string) []string { return retrieval.Sentences(text) }
 
-// Digest picks the claims that tell most of all of them, the most telling first, as long
-// as fits says that there is room for one more.
+// Digest picks the claims that say most about the whole, the most telling first, while
+// fits says that there is room for one more.
 func Digest(claims []Claim, fits func(i int) bool) []int { return retrieval.Digest(claims, fits) }

@@ -29,14 +29,17 @@ func TestStoreFactCompares(t *testing.T) {
 		if err != nil || len(links) != 1 || links[0].Type != loci.LinkRelatedTo || links[0].To != old {
 			t.Errorf("links %v, %v", links, err)
 		}
-		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Now the database is PostgreSQL 18."}); got.RelatedTo != update.ID || got.PossibleUpdateOf != old {
+		got := locitest.StoreFact(t, m, loci.NewFact{Content: "Now the database is PostgreSQL 18."})
+		if got.RelatedTo != update.ID || got.PossibleUpdateOf != old {
 			t.Errorf("said again, and an update of another: %+v", got)
 		}
 		seats := locitest.Save(t, m, "Prefers window seats")
-		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Prefers a window seat."}); got.Outcome != loci.Created || got.RelatedTo != seats {
+		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Prefers a window seat."}); got.Outcome != loci.Created ||
+			got.RelatedTo != seats {
 			t.Errorf("other words: %+v", got)
 		}
-		if got := locitest.StoreFact(t, m, loci.NewFact{Content: "Collects stamps"}); got != (loci.Stored{ID: got.ID, Outcome: loci.Created}) {
+		if got := locitest.StoreFact(t, m,
+			loci.NewFact{Content: "Collects stamps"}); got != (loci.Stored{ID: got.ID, Outcome: loci.Created}) {
 			t.Errorf("something else: %+v", got)
 		}
 		if got := locitest.StoreFact(t, other, loci.NewFact{Content: "The database is PostgreSQL 17"}); !got.PossibleUpdateOf.IsZero() {
@@ -47,7 +50,8 @@ func TestStoreFactCompares(t *testing.T) {
 		}
 		opts := locitest.Quiet(locitest.NewClock())
 		opts.Content.KeepDuplicates = true
-		if got := locitest.StoreFact(t, locitest.Bind(t, locitest.NewEngine(t, s, opts), "user", "u"), loci.NewFact{Content: "Collects stamps."}); !got.RelatedTo.IsZero() {
+		if got := locitest.StoreFact(t, locitest.Bind(t, locitest.NewEngine(t, s, opts), "user", "u"),
+			loci.NewFact{Content: "Collects stamps."}); !got.RelatedTo.IsZero() {
 			t.Errorf("without comparing: %+v", got)
 		}
 	})
@@ -135,7 +139,8 @@ func TestStoreFactKnowsWhatWasShown(t *testing.T) {
 		} {
 			before := len(locitest.AllFacts(t, m))
 			got := locitest.StoreFact(t, m, loci.NewFact{Content: text})
-			if got.Outcome != loci.DuplicateOf || got.ID != tea && got.ID != odd || len(locitest.AllFacts(t, m)) != before {
+			if got.Outcome != loci.DuplicateOf || got.ID != tea && got.ID != odd ||
+				len(locitest.AllFacts(t, m)) != before {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
@@ -156,10 +161,14 @@ func TestStoreFactKnowsWhatWasShown(t *testing.T) {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
-		if got := locitest.StoreFact(t, m, loci.NewFact{Content: block, Metadata: map[string]any{"kind": "prompt"}}); got.Outcome != loci.Created {
+		if got := locitest.StoreFact(t, m, loci.NewFact{
+			Content:  block,
+			Metadata: map[string]any{"kind": "prompt"},
+		}); got.Outcome != loci.Created {
 			t.Errorf("with metadata: %+v", got)
 		}
-		if got := locitest.StoreFact(t, locitest.Bind(t, e, "user", "v"), loci.NewFact{Content: block}); got.Outcome != loci.Created {
+		if got := locitest.StoreFact(t, locitest.Bind(t, e, "user", "v"),
+			loci.NewFact{Content: block}); got.Outcome != loci.Created {
 			t.Errorf("of another namespace: %+v", got)
 		}
 	})
@@ -183,7 +192,9 @@ func BenchmarkStoreNote(b *testing.B) {
 			return fmt.Sprintf("Note %d says that topic %d goes with person %d", n, n%97, n%31)
 		},
 	} {
-		for store, open := range map[string]func(b testing.TB) loci.Store{"memory": func(testing.TB) loci.Store { return locitest.OpenMemory() }, "sqlite": locitest.OpenSQLite} {
+		for store, open := range map[string]func(b testing.TB) loci.Store{"memory": func(testing.TB) loci.Store {
+			return locitest.OpenMemory()
+		}, "sqlite": locitest.OpenSQLite} {
 			for _, held := range []int{100, 5_000} {
 				for _, keep := range []bool{false, true} {
 					b.Run(fmt.Sprintf("%s/%s/%d/compare=%t", form, store, held, !keep), func(b *testing.B) {

@@ -2,8 +2,8 @@ package loci
 
 import "github.com/loci-memory/loci/internal/embedcall"
 
-// An encoder is an embedder of which the engine knows in what space its vectors are. What
-// it is asked goes through its Caller, which ends in time and is checked.
+// An encoder is an embedder and what the engine knows of the space of its vectors. Calls
+// go through its Caller, which bounds their time and checks what they return.
 type encoder struct {
 	*embedcall.Caller
 	embedder Embedder

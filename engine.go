@@ -149,12 +149,12 @@ type PassageOptions struct {
 type SearchOptions struct {
 	VectorWeight float64 // of similarity, 0 to 1; default 0.5, or None. Keywords weigh 1 − VectorWeight
 
-	// NeighbourShare, 0 to 1, is how much of what the records beside it in its sequence
-	// have of their own a match of mode Hybrid gets; default 0.2, or None.
+	// NeighbourShare, 0 to 1, is the share of its neighbours' own scores that a match of
+	// mode Hybrid gets; default 0.2, or None. Neighbours stand beside it in its sequence.
 	NeighbourShare float64
 
-	// ContextShare, 0 to 1, is how much a match of mode Hybrid gets of how well its
-	// sequence as a whole fits the query's words; default 0.25, or None.
+	// ContextShare, 0 to 1, is the share that a match of mode Hybrid gets of the score of
+	// its whole sequence, by the query's words; default 0.25, or None.
 	ContextShare float64
 
 	Scale Scale // of cosines, in place of the embedder's own; zero: that
@@ -313,7 +313,7 @@ func (o *RetentionOptions) check() error {
 	return nil
 }
 
-// checkShares refuses what does not share out 1.
+// checkShares refuses shares that are negative or do not sum to 1.
 func checkShares(name string, shares ...float64) error {
 	sum := 0.0
 	for _, s := range shares {
@@ -385,7 +385,7 @@ type View struct {
 
 	Source Source
 
-	// Sequence is what new memories are a part of that do not say so themselves, such as a
+	// Sequence is what new memories belong to unless they say so themselves, such as a
 	// session or a connection: up to 256 bytes. Empty: none.
 	Sequence string
 }

@@ -41,7 +41,8 @@ func TestEpisodesExpireAtTheirMillisecond(t *testing.T) {
 		m := locitest.Bind(t, e, "u")
 		id := storeEpisode(t, m, "general", "User asked about recipes")
 		got, err := m.Episode(t.Context(), id)
-		if err != nil || got.Importance != 5 || got.Status != loci.Pending || !got.ExpiresAt.Equal(got.CreatedAt.Add(7*dayLong)) || got.Butler != "general" {
+		if err != nil || got.Importance != 5 || got.Status != loci.Pending ||
+			!got.ExpiresAt.Equal(got.CreatedAt.Add(7*dayLong)) || got.Butler != "general" {
 			t.Errorf("%+v, %v", got, err)
 		}
 		reads := func() (n int) {
@@ -55,13 +56,19 @@ func TestEpisodesExpireAtTheirMillisecond(t *testing.T) {
 				n++
 			}
 			n += len(episodes(t, m, loci.EpisodeQuery{})) + len(episodes(t, m, loci.EpisodeQuery{History: true}))
-			n += len(locitest.Search(t, m, loci.Query{Text: "recipes"}).Matches) + len(locitest.Search(t, m, loci.Query{}).Matches)
+			n += len(locitest.Search(t, m, loci.Query{Text: "recipes"}).Matches) +
+				len(locitest.Search(t, m, loci.Query{}).Matches)
 			return n + int(locitest.CountLines(locitest.Exported(t, m), `"kind":"episode"`))
 		}
 		for _, step := range []struct {
 			at   time.Time
 			want int
-		}{{got.ExpiresAt.Add(-time.Millisecond), 8}, {got.ExpiresAt, 0}, {got.ExpiresAt.Add(-time.Millisecond), 8}, {got.ExpiresAt.Add(dayLong), 0}} {
+		}{
+			{got.ExpiresAt.Add(-time.Millisecond), 8},
+			{got.ExpiresAt, 0},
+			{got.ExpiresAt.Add(-time.Millisecond), 8},
+			{got.ExpiresAt.Add(dayLong), 0},
+		} {
 			c.Set(step.at)
 			if n := reads(); n != step.want {
 				t.Errorf("%d of 8 reads find it at %v; want %d", n, step.at, step.want)
@@ -93,7 +100,8 @@ func TestEpisodeInputIsChecked(t *testing.T) {
 	}
 	id, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "x", Butler: "b", Session: "s", Importance: number(9)})
 	got, readErr := m.Episode(t.Context(), id)
-	if err != nil || readErr != nil || got.Importance != 9 || got.Session != "s" || !got.ExpiresAt.Equal(got.CreatedAt.Add(time.Hour)) {
+	if err != nil || readErr != nil || got.Importance != 9 ||
+		got.Session != "s" || !got.ExpiresAt.Equal(got.CreatedAt.Add(time.Hour)) {
 		t.Errorf("%+v, %v, %v", got, err, readErr)
 	}
 	for _, o := range []loci.RetentionOptions{{EpisodeTTL: -1}, {EpisodeCap: -1}} {
@@ -124,7 +132,8 @@ func TestConcludeEpisode(t *testing.T) {
 		} {
 			id := storeEpisode(t, m, "b", "x")
 			e, err := conclude(id, row.outcomes...)
-			if err != nil || e.Status != row.outcomes[len(row.outcomes)-1] || e.Attempts != row.attempts || !slices.Equal(eventTypes(t, m, id), row.events) {
+			if err != nil || e.Status != row.outcomes[len(row.outcomes)-1] ||
+				e.Attempts != row.attempts || !slices.Equal(eventTypes(t, m, id), row.events) {
 				t.Errorf("%v: %+v, %v, %v", row.outcomes, e, err, eventTypes(t, m, id))
 			}
 			_, err = conclude(id, loci.Failed)
@@ -175,7 +184,8 @@ func TestEpisodeCap(t *testing.T) {
 		}
 		wait.Wait()
 		a := episodes(t, m, loci.EpisodeQuery{Butlers: []string{"a"}})
-		if sum != 15 || len(a) != 15 || len(episodes(t, m, loci.EpisodeQuery{Butlers: []string{"b"}})) != 12 || len(episodes(t, m, loci.EpisodeQuery{Butlers: []string{"c"}})) != 10 {
+		if sum != 15 || len(a) != 15 || len(episodes(t, m, loci.EpisodeQuery{Butlers: []string{"b"}})) != 12 ||
+			len(episodes(t, m, loci.EpisodeQuery{Butlers: []string{"c"}})) != 10 {
 			t.Errorf("%d erased, %d of a left", sum, len(a))
 		}
 		for _, e := range a {
@@ -220,7 +230,12 @@ func TestLifecycleStats(t *testing.T) {
 		})
 		m := locitest.Bind(t, e, "u")
 		keyedAt := func(scope, subject string) loci.ID {
-			return locitest.StoreFact(t, m, loci.NewFact{Content: "x " + subject, Subject: subject, Predicate: "p", Scope: scope}).ID
+			return locitest.StoreFact(t, m, loci.NewFact{
+				Content:   "x " + subject,
+				Subject:   subject,
+				Predicate: "p",
+				Scope:     scope,
+			}).ID
 		}
 		keyedAt("", "expires")
 		c.Advance(300 * dayLong)
@@ -242,10 +257,16 @@ func TestLifecycleStats(t *testing.T) {
 		storeEpisode(t, m, "home", "x")
 		c.Advance(90 * time.Minute)
 		for scope, want := range map[string]view.LifecycleStats{
-			"": {Facts: view.FactStats{Total: 6, Active: 2, Fading: 1, Superseded: 1, Expired: 1, Retracted: 1},
-				Rules: view.RuleStats{Total: 2, Candidate: 1, Forgotten: 1}, Episodes: view.EpisodeStats{Total: 2, Unconsolidated: 1, Expired: 1, BacklogHours: 1.5}},
-			"health": {Facts: view.FactStats{Total: 3, Active: 1, Fading: 1, Expired: 1}, Rules: view.RuleStats{Total: 2, Candidate: 1, Forgotten: 1},
-				Episodes: view.EpisodeStats{Total: 1, Expired: 1}},
+			"": {
+				Facts:    view.FactStats{Total: 6, Active: 2, Fading: 1, Superseded: 1, Expired: 1, Retracted: 1},
+				Rules:    view.RuleStats{Total: 2, Candidate: 1, Forgotten: 1},
+				Episodes: view.EpisodeStats{Total: 2, Unconsolidated: 1, Expired: 1, BacklogHours: 1.5},
+			},
+			"health": {
+				Facts:    view.FactStats{Total: 3, Active: 1, Fading: 1, Expired: 1},
+				Rules:    view.RuleStats{Total: 2, Candidate: 1, Forgotten: 1},
+				Episodes: view.EpisodeStats{Total: 1, Expired: 1},
+			},
 		} {
 			want.At = c.Now().Truncate(time.Millisecond)
 			if got, err := view.Lifecycle(t.Context(), m, scope); err != nil || got != want {

@@ -66,7 +66,11 @@ func TestEraseTenant(t *testing.T) {
 		e := locitest.NewEngine(t, s, loci.Options{})
 		handles := map[string]*loci.Memory{}
 		for _, name := range []string{"a", "b"} {
-			handles[name] = locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, name), Namespace: loci.Namespace{"u"}, Actor: "tester"})
+			handles[name] = locitest.BindView(t, e, loci.View{
+				Tenant:    locitest.Tenant(t, name),
+				Namespace: loci.Namespace{"u"},
+				Actor:     "tester",
+			})
 			locitest.Save(t, handles[name], "kept in "+name)
 		}
 		left := func(name string) (facts, events int) {
@@ -77,7 +81,8 @@ func TestEraseTenant(t *testing.T) {
 			}
 			return len(locitest.AllFacts(t, handles[name])), len(log)
 		}
-		for _, scopes := range [][]loci.Scope{nil, {loci.ScopeDelete}, {loci.ScopeAdmin}, {loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelegate}} {
+		for _, scopes := range [][]loci.Scope{nil, {loci.ScopeDelete},
+			{loci.ScopeAdmin}, {loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelegate}} {
 			p, err := loci.NewPrincipal(locitest.Tenant(t, "a"), "tester", nil, scopes...)
 			if err != nil {
 				t.Fatal(err)
@@ -144,7 +149,8 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 
 func TestEraseAllStopsHalfWay(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
+		m := locitest.Bind(t,
+			locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
 		locitest.SaveMany(t, m, 300, func(i int) string { return fmt.Sprint("old ", i) })
 		ctx, cancel := context.WithCancel(t.Context())
 		n, err := m.EraseAll(ctx, loci.EraseQuery{All: true, Expect: 300}, func(int64) { cancel() })

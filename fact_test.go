@@ -47,7 +47,8 @@ func TestDuplicatesAreConfirmed(t *testing.T) {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
-		if got := locitest.StoreFact(t, locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "user", "v"), loci.NewFact{Content: "likes tea"}); got.Outcome != loci.Created {
+		if got := locitest.StoreFact(t, locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "user", "v"),
+			loci.NewFact{Content: "likes tea"}); got.Outcome != loci.Created {
 			t.Errorf("another namespace: %+v", got)
 		}
 		kept := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
@@ -86,14 +87,17 @@ func TestKeyedFactsSupersede(t *testing.T) {
 			t.Fatalf("next %+v, other scope %+v", next, other)
 		}
 		was, is := locitest.Fact(t, m, old.ID), locitest.Fact(t, m, next.ID)
-		if was.Validity != loci.Superseded || was.SupersededBy != next.ID || !was.ValidUntil.Equal(is.ValidFrom) || was.Content != "Berlin" {
+		if was.Validity != loci.Superseded || was.SupersededBy != next.ID ||
+			!was.ValidUntil.Equal(is.ValidFrom) || was.Content != "Berlin" {
 			t.Errorf("old: %+v", was)
 		}
-		if is.Validity != loci.Active || is.Supersedes != old.ID || !is.ValidUntil.IsZero() || is.Scope != loci.GlobalScope {
+		if is.Validity != loci.Active || is.Supersedes != old.ID ||
+			!is.ValidUntil.IsZero() || is.Scope != loci.GlobalScope {
 			t.Errorf("new: %+v", is)
 		}
 		links, err := m.Links(t.Context(), old.ID)
-		if err != nil || len(links) != 1 || links[0].From != next.ID || links[0].To != old.ID || links[0].Type != loci.LinkSupersedes {
+		if err != nil || len(links) != 1 || links[0].From != next.ID ||
+			links[0].To != old.ID || links[0].Type != loci.LinkSupersedes {
 			t.Errorf("links: %v, %v", links, err)
 		}
 		events, _, err := m.Events(t.Context(), loci.EventFilter{}, loci.Page{})
@@ -139,16 +143,19 @@ func TestRevise(t *testing.T) {
 			if stored := locitest.Fact(t, m, id); !reflect.DeepEqual(got, stored) {
 				t.Errorf("step %d returns %+v, stored is %+v", i, got, stored)
 			}
-			if got.Version != int64(i)+2 || !got.UpdatedAt.Equal(before.UpdatedAt.Add(time.Second)) || !got.CreatedAt.Equal(before.CreatedAt) {
+			if got.Version != int64(i)+2 || !got.UpdatedAt.Equal(before.UpdatedAt.Add(time.Second)) ||
+				!got.CreatedAt.Equal(before.CreatedAt) {
 				t.Errorf("step %d: %+v", i, got)
 			}
 		}
 		got := locitest.Fact(t, m, id)
-		if got.Content != `{"html":"<b> & co","line":"one\ntwo"}` || string(got.Value) != got.Content || !slices.Equal(got.Tags, tags) || !reflect.DeepEqual(got.Metadata, meta) {
+		if got.Content != `{"html":"<b> & co","line":"one\ntwo"}` || string(got.Value) != got.Content ||
+			!slices.Equal(got.Tags, tags) || !reflect.DeepEqual(got.Metadata, meta) {
 			t.Errorf("in the end: %+v", got)
 		}
 		revisions, err := m.Revisions(t.Context(), id)
-		if err != nil || len(revisions) != 2 || revisions[0].Version != 4 || revisions[1].Version != 3 || revisions[0].Text != "v2" ||
+		if err != nil || len(revisions) != 2 || revisions[0].Version != 4 ||
+			revisions[1].Version != 3 || revisions[0].Text != "v2" ||
 			!slices.Equal(revisions[1].Tags, tags) || !revisions[0].ReplacedAt.Equal(got.UpdatedAt) {
 			t.Errorf("revisions: %+v, %v", revisions, err)
 		}
@@ -260,11 +267,16 @@ func TestRedactionOnEveryWritePath(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
 		m := locitest.Bind(t, e, "u")
-		id := locitest.StoreFact(t, m, loci.NewFact{Content: "key " + token, Tags: []string{token}, Metadata: map[string]any{"a": []any{map[string]any{token: "x", "y": "is " + token}}}}).ID
+		id := locitest.StoreFact(t, m, loci.NewFact{
+			Content:  "key " + token,
+			Tags:     []string{token},
+			Metadata: map[string]any{"a": []any{map[string]any{token: "x", "y": "is " + token}}},
+		}).ID
 		locitest.StoreFact(t, m, loci.NewFact{Content: "a fact " + token, Subject: token, Predicate: "p " + token, Scope: token})
 		locitest.StoreFact(t, m, loci.NewFact{Value: json.RawMessage(`{"k ` + token + `":{"n":["` + token + `"]}}`)})
 		meta, tags := map[string]any{token: token}, []string{token}
-		if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("now " + token), Metadata: &meta, Tags: &tags}); err != nil {
+		_, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("now " + token), Metadata: &meta, Tags: &tags})
+		if err != nil {
 			t.Fatal(err)
 		}
 		locitest.PutItem(t, m, loci.Namespace{"u", "n"}, "k", `{"deep":[{"`+token+`":"`+token+`"}]}`, nil)
@@ -318,8 +330,10 @@ func TestErase(t *testing.T) {
 		if err != nil || len(items) != 1 {
 			t.Fatalf("items: %v, %v", items, err)
 		}
-		events, _, err := m.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventErased}}, loci.Page{})
-		if err != nil || len(events) != 1 || events[0].Entity != old.ID || strings.Contains(string(events[0].Payload), "one") {
+		filter := loci.EventFilter{Types: []loci.EventType{loci.EventErased}}
+		events, _, err := m.Events(t.Context(), filter, loci.Page{})
+		if err != nil || len(events) != 1 || events[0].Entity != old.ID ||
+			strings.Contains(string(events[0].Payload), "one") {
 			t.Errorf("events: %v, %v", events, err)
 		}
 	})

@@ -36,8 +36,9 @@ type FeatureKind struct {
 
 	Counted bool // [Memory.Stats] counts the records
 
-	// Lists of all kinds show the records under the name Shown, which callers know; "":
-	// not at all. With a Status only those of it are. Part: only when asked for the kind.
+	// Lists of all kinds show the records under the name Shown, which callers know; ""
+	// hides them. With a Status, lists show only the records of that status. With Part,
+	// only lists of this kind show them.
 	Shown, Status string
 	Part          bool
 
@@ -55,13 +56,13 @@ type Eraser interface {
 	EraseRecord(ctx context.Context, m *Memory, r *Record, now time.Time) (Change, error)
 }
 
-// A Placer is a feature whose places an export writes without the label that no caller
-// can name: so do all exports there are, and files from before there was the label.
+// A Placer is a feature that keeps records behind the label that no caller can name.
+// Exports leave that label out, and files from before there was one lack it, too.
 type Placer interface {
 	Feature
 
-	// PlaceOf returns where a record of a kind lies that such an export has in the
-	// namespace n. false: it stays.
+	// PlaceOf returns the place of a record that such an export shows in the namespace n.
+	// false: n is its place.
 	PlaceOf(kind Kind, n Namespace) (place Namespace, moved bool)
 }
 
@@ -188,8 +189,8 @@ func (m *Memory) Namespaces(ctx context.Context, f Filter) ([]Namespace, error) 
 	return m.engine.store.Namespaces(ctx, m.view.Tenant, f)
 }
 
-// Touch moves the expiry of records after a read. A failure is logged and fails
-// nothing: the read is done.
+// Touch moves the expiry of records after a read. A failure is only logged: the read is
+// already done.
 func (m *Memory) Touch(ctx context.Context, touches []Touch) {
 	if len(touches) == 0 {
 		return

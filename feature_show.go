@@ -12,8 +12,8 @@ import (
 type Shower interface {
 	Feature
 
-	// Show describes a record of a kind that is shown. whole: it was asked for by its id,
-	// so that what takes another read belongs to it, too.
+	// Show describes a record of a kind that is shown. whole: the record was asked for by
+	// its id, so add what takes another read.
 	Show(ctx context.Context, m *Memory, r *Record, whole bool) (Shown, error)
 }
 

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -26,7 +23,11 @@ type models struct {
 }
 
 func newModels() *models {
-	return &models{one: &locitest.WordEmbedder{Name: "one"}, two: &locitest.WordEmbedder{Name: "two"}, three: &locitest.WordEmbedder{Name: "three"}}
+	return &models{
+		one:   &locitest.WordEmbedder{Name: "one"},
+		two:   &locitest.WordEmbedder{Name: "two"},
+		three: &locitest.WordEmbedder{Name: "three"},
+	}
 }
 
 func (m *models) embedderFor(s loci.Space) (loci.Embedder, error) {
@@ -93,17 +94,19 @@ func TestSearchGoesOnAcrossGenerations(t *testing.T) {
 		}
 		same("before")
 		steps := 0
-		report, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{Progress: func(done, total int64) {
-			if steps++; done < total {
-				same("while it is built")
-			}
-			if steps == 1 { // by either process, and of no effect on the query
-				locitest.Save(t, before, "xylophone")
-				locitest.Save(t, after, "accordion")
-				want = locitest.Search(t, before, query)
-			}
-		}})
-		if err != nil || !report.Switched || report.From != spaceOf(all.one) || report.To != spaceOf(all.two) || report.Lacking != 150 || report.Embedded != 151 || report.Dropped != 152 {
+		report, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"),
+			&loci.ReindexOptions{Progress: func(done, total int64) {
+				if steps++; done < total {
+					same("while it is built")
+				}
+				if steps == 1 { // by either process, and of no effect on the query
+					locitest.Save(t, before, "xylophone")
+					locitest.Save(t, after, "accordion")
+					want = locitest.Search(t, before, query)
+				}
+			}})
+		if err != nil || !report.Switched || report.From != spaceOf(all.one) || report.To != spaceOf(all.two) ||
+			report.Lacking != 150 || report.Embedded != 151 || report.Dropped != 152 {
 			t.Errorf("report %+v, %v", report, err)
 		}
 		wantActive(t, s, all.two)
@@ -118,7 +121,8 @@ func TestSearchGoesOnAcrossGenerations(t *testing.T) {
 					t.Errorf("%q is not found by similarity", word)
 				}
 			}
-			if r := locitest.Search(t, m, query); !reflect.DeepEqual(r, locitest.Search(t, locitest.Bind(t, all.engine(t, s, all.two), "u"), query)) {
+			fresh := locitest.Search(t, locitest.Bind(t, all.engine(t, s, all.two), "u"), query)
+			if r := locitest.Search(t, m, query); !reflect.DeepEqual(r, fresh) {
 				t.Error("engines of different configurations find different things")
 			}
 		}
@@ -151,7 +155,8 @@ func TestWritesFeedBothGenerations(t *testing.T) {
 			t.Error("what search lacks is not noticed")
 		}
 		all.one.SetDown(false)
-		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 1 || err != nil || e.Lagging(locitest.Tenant(t, "t")) {
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 1 ||
+			err != nil || e.Lagging(locitest.Tenant(t, "t")) {
 			t.Errorf("backfill of what is searched: %d, %v", n, err)
 		}
 		all.two.SetDown(true)
@@ -165,7 +170,10 @@ func TestWritesFeedBothGenerations(t *testing.T) {
 		}
 		wantCovered(t, s, map[string]int64{"one": 7, "two": 5})
 		generations, err := e.Generations(t.Context(), locitest.Tenant(t, "t"))
-		want := []loci.Generation{{Space: spaceOf(all.one), Active: true, Vectors: 7}, {Space: spaceOf(all.two), Wanted: true, Vectors: 5, Lacking: 2}}
+		want := []loci.Generation{
+			{Space: spaceOf(all.one), Active: true, Vectors: 7},
+			{Space: spaceOf(all.two), Wanted: true, Vectors: 5, Lacking: 2},
+		}
 		if err != nil || !reflect.DeepEqual(generations, want) {
 			t.Errorf("generations %+v, %v", generations, err)
 		}
@@ -238,7 +246,9 @@ func TestEmbedderForMustFit(t *testing.T) {
 	all := newModels()
 	s := memory.Open()
 	locitest.Save(t, locitest.Bind(t, all.engine(t, s, all.one), "u"), "zebra")
-	e := locitest.NewEngine(t, s, loci.Options{Embedder: all.two, EmbedderFor: func(loci.Space) (loci.Embedder, error) { return all.three, nil }})
+	e := locitest.NewEngine(t, s, loci.Options{Embedder: all.two, EmbedderFor: func(loci.Space) (loci.Embedder, error) {
+		return all.three, nil
+	}})
 	if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra"}); !r.KeywordOnly {
 		t.Error("the vectors of one model were compared with those of another")
 	}
@@ -259,7 +269,8 @@ func TestConfigurationsDoNotFight(t *testing.T) {
 		}
 		for range 2 {
 			for _, e := range []*loci.Engine{one, three} {
-				if r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), background); err != nil || !r.Left || r.Switched {
+				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), background)
+				if err != nil || !r.Left || r.Switched {
 					t.Errorf("%s: %+v, %v", e.Space().Model, r, err)
 				}
 				m := locitest.Bind(t, e, "u")
@@ -291,14 +302,18 @@ func TestOvertakenInTheMiddle(t *testing.T) {
 		locitest.SaveMany(t, m, 100, func(i int) string { return fmt.Sprint("note ", i) })
 		two, three := all.engine(t, s, all.two), all.engine(t, s, all.three)
 		first := true
-		r, err := two.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{Background: true, Progress: func(int64, int64) {
-			if first {
-				first = false
-				if _, err := three.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{Background: true}); err != nil {
-					t.Error(err)
+		r, err := two.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{
+			Background: true,
+			Progress: func(int64, int64) {
+				if first {
+					first = false
+					_, err := three.Reindex(t.Context(), locitest.Tenant(t, "t"), &loci.ReindexOptions{Background: true})
+					if err != nil {
+						t.Error(err)
+					}
 				}
-			}
-		}})
+			},
+		})
 		if err != nil || !r.Left || r.Switched || r.Embedded >= 100 {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -360,7 +375,8 @@ func TestReindexWhileOthersWrite(t *testing.T) {
 					if switched.Load() {
 						after++
 					}
-					if _, err := m.StoreFact(t.Context(), loci.NewFact{Content: fmt.Sprintf("note %d of %d", saved[w], w)}); err != nil {
+					_, err := m.StoreFact(t.Context(), loci.NewFact{Content: fmt.Sprintf("note %d of %d", saved[w], w)})
+					if err != nil {
 						t.Error(err)
 						return
 					}
@@ -428,63 +444,3 @@ func TestNoEmbedderLeavesGenerationsAlone(t *testing.T) {
 		}
 	})
 }
-
-// A stuck embedder does not heed its context.
-type stuck struct {
-	locitest.WordEmbedder
-	release chan struct{}
-}
-
-func (s *stuck) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	<-s.release
-	return s.WordEmbedder.Embed(ctx, texts)
-}
-
-func TestStuckEmbedderHoldsUpNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &stuck{WordEmbedder: locitest.WordEmbedder{Name: "stuck"}, release: make(chan struct{})}
-		e := locitest.NewEngine(t, memory.Open(), loci.Options{Embedder: w})
-		m := locitest.Bind(t, e, "u")
-		begun := time.Now()
-		for i := range 20 {
-			locitest.Save(t, m, fmt.Sprint("zebra ", i))
-		}
-		// Five seconds each, until so many are stuck that it is not asked any more.
-		if took := time.Since(begun); took != 16*5*time.Second {
-			t.Errorf("20 writes took %v", took)
-		}
-		if r := locitest.Search(t, m, loci.Query{Text: "zebra", Limit: 100}); len(r.Matches) != 20 || !r.KeywordOnly {
-			t.Errorf("%d matches", len(r.Matches))
-		}
-		close(w.release)
-		synctest.Wait()
-		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 20 || err != nil {
-			t.Errorf("backfill: %d, %v", n, err)
-		}
-	})
-}
-
-// A panicking embedder is one that does not answer, one that returns nonsense, too.
-func TestUselessEmbedders(t *testing.T) {
-	for name, reply := range map[string]func() [][]float32{
-		"panic":      func() [][]float32 { panic("zebra") },
-		"none":       func() [][]float32 { return nil },
-		"too short":  func() [][]float32 { return [][]float32{make([]float32, 63)} },
-		"not finite": func() [][]float32 { return [][]float32{slices.Repeat([]float32{float32(nan())}, 64)} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := locitest.NewEngine(t, memory.Open(), loci.Options{Embedder: useless{&locitest.WordEmbedder{Name: "w"}, reply}})
-			locitest.Save(t, locitest.Bind(t, e, "u"), "zebra")
-			if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra"}); !r.KeywordOnly || len(r.Matches) != 1 || !e.Lagging(locitest.Tenant(t, "t")) {
-				t.Errorf("%+v", r)
-			}
-		})
-	}
-}
-
-type useless struct {
-	*locitest.WordEmbedder
-	reply func() [][]float32
-}
-
-func (u useless) Embed(context.Context, []string) ([][]float32, error) { return u.reply(), nil }

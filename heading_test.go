@@ -21,7 +21,8 @@ func TestFactsAreFoundByTheirKey(t *testing.T) {
 			t.Helper()
 			for _, mode := range []loci.Mode{loci.Keyword, loci.Semantic, loci.Hybrid} {
 				r := locitest.Search(t, m, loci.Query{Text: "favorite color", Mode: mode})
-				if len(r.Matches) == 0 || r.Matches[0].Record.Text != content || r.Matches[0].Passage != content || r.Matches[0].Explain.Similarity < 0.5 && mode != loci.Keyword {
+				if len(r.Matches) == 0 || r.Matches[0].Record.Text != content || r.Matches[0].Passage != content ||
+					r.Matches[0].Explain.Similarity < 0.5 && mode != loci.Keyword {
 					t.Errorf("%s, %s: %+v", what, mode, r.Matches)
 				}
 			}
@@ -66,7 +67,8 @@ func TestEveryPassageHasTheHeading(t *testing.T) {
 	id := locitest.StoreFact(t, m, loci.NewFact{Content: strings.Repeat("The train goes at noon. ", 80) + "Bring a walrus.", Subject: "trip", Predicate: "travelPlan"}).ID
 	locitest.Save(t, m, "A walrus swims in the harbour.")
 	r := locitest.Search(t, m, loci.Query{Text: "travel plan walrus", Mode: loci.Keyword})
-	if len(r.Matches) != 2 || r.Matches[0].Record.ID != id || !strings.HasSuffix(r.Matches[0].Passage, "walrus.") || strings.Contains(r.Matches[0].Passage, "ravel") {
+	if len(r.Matches) != 2 || r.Matches[0].Record.ID != id ||
+		!strings.HasSuffix(r.Matches[0].Passage, "walrus.") || strings.Contains(r.Matches[0].Passage, "ravel") {
 		t.Errorf("%+v", r.Matches)
 	}
 }

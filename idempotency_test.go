@@ -15,7 +15,12 @@ import (
 // withKey binds a handle whose one write may be repeated.
 func withKey(t testing.TB, e *loci.Engine, actor, key string, labels ...string) *loci.Memory {
 	t.Helper()
-	return locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: labels, Actor: actor, IdempotencyKey: key})
+	return locitest.BindView(t, e, loci.View{
+		Tenant:         locitest.Tenant(t, "t"),
+		Namespace:      labels,
+		Actor:          actor,
+		IdempotencyKey: key,
+	})
 }
 
 func TestRepeatedRequests(t *testing.T) {
@@ -44,7 +49,8 @@ func TestRepeatedRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Advance(time.Minute)
-		if _, err := locitest.Bind(t, e, "u").ReviseFact(t.Context(), first.ID, loci.FactRevision{Content: new("later")}); err != nil {
+		if _, err := locitest.Bind(t, e, "u").ReviseFact(t.Context(),
+			first.ID, loci.FactRevision{Content: new("later")}); err != nil {
 			t.Fatal(err)
 		}
 		two, err := withKey(t, e, "a", "r", "u").ReviseFact(t.Context(), first.ID, revise)
@@ -175,7 +181,8 @@ func TestNoLostUpdate(t *testing.T) {
 					}
 					n, _ := f.Metadata["n"].(json.Number).Int64()
 					next := map[string]any{"n": n + 1}
-					if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Metadata: &next, IfVersion: f.Version}); err == nil {
+					if _, err := m.ReviseFact(t.Context(), id,
+						loci.FactRevision{Metadata: &next, IfVersion: f.Version}); err == nil {
 						done++
 					}
 				}
@@ -199,11 +206,13 @@ func TestLifecycleWritesRepeat(t *testing.T) {
 			"episode": func(m *loci.Memory) (any, error) {
 				return m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "e", Butler: "b"})
 			},
-			"rule":     func(m *loci.Memory) (any, error) { return m.StoreRule(t.Context(), loci.NewRule{Content: "r"}) },
-			"helpful":  func(m *loci.Memory) (any, error) { return m.MarkHelpful(t.Context(), ruleID) },
-			"harmful":  func(m *loci.Memory) (any, error) { return m.MarkHarmful(t.Context(), ruleID, "why") },
-			"confirm":  func(m *loci.Memory) (any, error) { return nil, m.Confirm(t.Context(), loci.KindFact, factID) },
-			"link":     func(m *loci.Memory) (any, error) { return nil, m.Link(t.Context(), factID, loci.LinkSupports, ruleID) },
+			"rule":    func(m *loci.Memory) (any, error) { return m.StoreRule(t.Context(), loci.NewRule{Content: "r"}) },
+			"helpful": func(m *loci.Memory) (any, error) { return m.MarkHelpful(t.Context(), ruleID) },
+			"harmful": func(m *loci.Memory) (any, error) { return m.MarkHarmful(t.Context(), ruleID, "why") },
+			"confirm": func(m *loci.Memory) (any, error) { return nil, m.Confirm(t.Context(), loci.KindFact, factID) },
+			"link": func(m *loci.Memory) (any, error) {
+				return nil, m.Link(t.Context(), factID, loci.LinkSupports, ruleID)
+			},
 			"conclude": func(m *loci.Memory) (any, error) { return m.ConcludeEpisode(t.Context(), episodeID, loci.Failed) },
 			"forget":   func(m *loci.Memory) (any, error) { return m.Forget(t.Context(), loci.KindFact, wrongID) },
 		} {

@@ -128,7 +128,7 @@ func (e *Engine) embedAll(ctx context.Context, t Tenant, records []Record) [][]V
 	return out
 }
 
-// embedPatience is how long a write that must not wait does wait for vectors, whatever the embedder.
+// embedPatience bounds how long a write waits for vectors that may also come later.
 const embedPatience = 500 * time.Millisecond
 
 // embedRest is how long such writes leave an embedder alone after it did not answer one

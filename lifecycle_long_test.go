@@ -24,8 +24,13 @@ func TestTenYears(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now})
 	m := locitest.Bind(t, e, "u")
 	// Days until fading and expiry, in milliseconds rounded up: ln(c/threshold)/rate.
-	lives := map[loci.Permanence][2]time.Duration{loci.Stable: {69_527_717_818, 129_415_634_218}, loci.Standard: {17_381_929_455, 32_353_908_555},
-		loci.Volatile: {4_635_181_188, 8_627_708_948}, loci.Ephemeral: {1_390_554_357, 2_588_312_685}, loci.Permanent: {}}
+	lives := map[loci.Permanence][2]time.Duration{
+		loci.Stable:    {69_527_717_818, 129_415_634_218},
+		loci.Standard:  {17_381_929_455, 32_353_908_555},
+		loci.Volatile:  {4_635_181_188, 8_627_708_948},
+		loci.Ephemeral: {1_390_554_357, 2_588_312_685},
+		loci.Permanent: {},
+	}
 	type life struct {
 		id        loci.ID
 		confirmed time.Time
@@ -34,7 +39,12 @@ func TestTenYears(t *testing.T) {
 	}
 	var all []*life
 	for p, l := range lives {
-		id := locitest.StoreFact(t, m, loci.NewFact{Content: "fact " + string(p), Subject: string(p), Predicate: "is", Permanence: p}).ID
+		id := locitest.StoreFact(t, m, loci.NewFact{
+			Content:    "fact " + string(p),
+			Subject:    string(p),
+			Predicate:  "is",
+			Permanence: p,
+		}).ID
 		all = append(all, &life{id, c.Now(), l[0] * time.Millisecond, l[1] * time.Millisecond})
 	}
 	at := func(l *life) loci.Validity {
@@ -105,7 +115,8 @@ func TestTenYears(t *testing.T) {
 			}
 		}
 	}
-	if report, err := e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
+	report, err := e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{})
+	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -131,7 +142,12 @@ func TestProvenTakesThirtyDays(t *testing.T) {
 	for _, step := range []struct {
 		at   time.Duration
 		want loci.Maturity
-	}{{-3650 * dayLong, loci.Established}, {30*dayLong - time.Millisecond, loci.Established}, {30 * dayLong, loci.Proven}, {0, loci.Proven}} {
+	}{
+		{-3650 * dayLong, loci.Established},
+		{30*dayLong - time.Millisecond, loci.Established},
+		{30 * dayLong, loci.Proven},
+		{0, loci.Proven},
+	} {
 		c.Set(born.Add(step.at))
 		if got, err := m.MarkHelpful(t.Context(), id); err != nil || got.Maturity != step.want {
 			t.Errorf("%v after its birth: %s, %v; want %s", step.at, got.Maturity, err, step.want)
@@ -175,12 +191,14 @@ func TestEightWritersOfOneKey(t *testing.T) {
 		}
 		for i := 1; i < len(chain); i++ {
 			was, is := chain[i-1], chain[i]
-			if was.Validity != loci.Superseded || was.SupersededBy != is.ID || is.Supersedes != was.ID || !was.ValidUntil.Equal(is.ValidFrom) {
+			if was.Validity != loci.Superseded || was.SupersededBy != is.ID ||
+				is.Supersedes != was.ID || !was.ValidUntil.Equal(is.ValidFrom) {
 				t.Fatalf("link %d: %+v, %+v", i, was, is)
 			}
 		}
 		wantEventsOfChain(t, m, chain)
-		if report, err := locitest.NewEngine(t, s, loci.Options{}).VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
+		if report, err := locitest.NewEngine(t, s, loci.Options{}).VerifyEvents(t.Context(),
+			locitest.Tenant(t, "t"), loci.Hash{}); err != nil || len(report.Problems) > 0 {
 			t.Errorf("%+v, %v", report, err)
 		}
 	})

@@ -90,7 +90,8 @@ func (r *plainRule) mark(helpful bool, now time.Time) {
 	if helpful {
 		r.s++
 		r.events = append(r.events, "marked_helpful")
-		if at == 0 && r.s >= 5 && r.score() >= 0.6 || at == 1 && r.s >= 15 && r.score() >= 0.8 && now.Sub(r.born) >= 720*time.Hour {
+		if at == 0 && r.s >= 5 && r.score() >= 0.6 ||
+			at == 1 && r.s >= 15 && r.score() >= 0.8 && now.Sub(r.born) >= 720*time.Hour {
 			r.maturity = order[at+1]
 			r.events = append(r.events, "promoted")
 		}
@@ -186,7 +187,8 @@ func (p *play) storeFact() {
 			}
 			f.closed = "superseded"
 			f.events = append(f.events, "superseded")
-			p.ref.facts = append(p.ref.facts, &plainFact{id: got.ID, key: key, text: in.Content, rate: rate, confirmed: now, supersedes: f.id, events: []string{"created"}})
+			p.ref.facts = append(p.ref.facts, &plainFact{id: got.ID, key: key, text: in.Content,
+				rate: rate, confirmed: now, supersedes: f.id, events: []string{"created"}})
 			return
 		default:
 			f.closed = "expired"
@@ -195,7 +197,8 @@ func (p *play) storeFact() {
 	if got.Outcome != loci.Created || !got.Superseded.IsZero() {
 		p.Fatalf("operation %d: %+v; want a new fact", p.done, got)
 	}
-	p.ref.facts = append(p.ref.facts, &plainFact{id: got.ID, key: key, text: in.Content, rate: rate, confirmed: now, events: []string{"created"}})
+	p.ref.facts = append(p.ref.facts,
+		&plainFact{id: got.ID, key: key, text: in.Content, rate: rate, confirmed: now, events: []string{"created"}})
 }
 
 func (p *play) confirmFact() {
@@ -290,7 +293,8 @@ func (p *play) episode() {
 		butler, _ := pick(p, []string{"a", "b"})
 		id, err := p.m.StoreEpisode(p.Context(), loci.NewEpisode{Content: "it happened", Butler: butler, TTL: ttl})
 		p.ok("store episode", err, "")
-		p.ref.episodes = append(p.ref.episodes, &plainEpisode{id: id, butler: butler, status: "pending", born: now, expires: now.Add(ttl)})
+		p.ref.episodes = append(p.ref.episodes,
+			&plainEpisode{id: id, butler: butler, status: "pending", born: now, expires: now.Add(ttl)})
 		return
 	}
 	there := !e.gone && now.Before(e.expires)
@@ -327,7 +331,9 @@ func (p *play) sweep() {
 				live = append(live, e)
 			}
 		}
-		slices.SortFunc(live, func(x, y *plainEpisode) int { return cmp.Or(x.born.Compare(y.born), slices.Compare(y.id[:], x.id[:])) })
+		slices.SortFunc(live, func(x, y *plainEpisode) int {
+			return cmp.Or(x.born.Compare(y.born), slices.Compare(y.id[:], x.id[:]))
+		})
 		for n, i := len(live), 0; n > 5 && i < len(live); i++ {
 			if live[i].status == "consolidated" {
 				live[i].gone = true
@@ -349,7 +355,8 @@ func (p *play) compare() {
 	var live []loci.ID
 	for _, f := range p.ref.facts {
 		got, ok := facts[f.id]
-		if !ok || string(got.Validity) != f.state(now) || got.Supersedes != f.supersedes || !got.ConfirmedAt.Equal(f.confirmed) {
+		if !ok || string(got.Validity) != f.state(now) ||
+			got.Supersedes != f.supersedes || !got.ConfirmedAt.Equal(f.confirmed) {
 			p.Fatalf("operation %d: %+v; want %+v, %s", p.done, got, f, f.state(now))
 		}
 		if f.live(now) {
@@ -363,7 +370,8 @@ func (p *play) compare() {
 	p.compareSearch(live)
 	for _, r := range p.ref.rules {
 		got := rule(p, p.m, r.id)
-		if string(got.Maturity) != r.maturity || got.Successes != int64(r.s) || got.Harms != int64(r.h) || got.ForgottenAt.IsZero() == r.forgotten ||
+		if string(got.Maturity) != r.maturity || got.Successes != int64(r.s) ||
+			got.Harms != int64(r.h) || got.ForgottenAt.IsZero() == r.forgotten ||
 			!r.forgotten && math.Abs(got.EffectiveConfidence-r.confidence(now)) > 1e-12 {
 			p.Fatalf("operation %d: %+v; want %+v, %v", p.done, got, r, r.confidence(now))
 		}
@@ -386,7 +394,8 @@ func (p *play) compare() {
 func (p *play) compareSearch(live []loci.ID) {
 	p.Helper()
 	var got []loci.ID
-	for _, h := range locitest.Search(p, p.m, loci.Query{Text: "word0 word1 word2 word3 word4", Kinds: []loci.Kind{loci.KindFact}, Limit: 1000}).Matches {
+	for _, h := range locitest.Search(p, p.m,
+		loci.Query{Text: "word0 word1 word2 word3 word4", Kinds: []loci.Kind{loci.KindFact}, Limit: 1000}).Matches {
 		got = append(got, h.Record.ID)
 	}
 	if !sameIDs(got, live) {

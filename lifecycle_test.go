@@ -27,7 +27,9 @@ func seen(t testing.TB, m *loci.Memory, id loci.ID) (listed, found, confident bo
 	}
 	has := func(q loci.Query) bool {
 		q.Text = "Berlin"
-		return slices.ContainsFunc(locitest.Search(t, m, q).Matches, func(h loci.Match) bool { return h.Record.ID == id })
+		return slices.ContainsFunc(locitest.Search(t, m, q).Matches, func(h loci.Match) bool {
+			return h.Record.ID == id
+		})
 	}
 	listed = slices.ContainsFunc(facts, func(f loci.Fact) bool { return f.ID == id })
 	return listed, has(loci.Query{}), has(loci.Query{MinConfidence: loci.ActiveConfidence})
@@ -42,7 +44,8 @@ func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
 		m := locitest.Bind(t, e, "u")
 		id := locitest.StoreFact(t, m, keyed("Berlin")).ID
 		f := locitest.Fact(t, m, id)
-		if f.Permanence != loci.Standard || f.DecayRate != 0.008 || f.Confidence != 1 || f.EffectiveConfidence != 1 || f.Importance != 5 || !f.ConfirmedAt.Equal(f.CreatedAt) {
+		if f.Permanence != loci.Standard || f.DecayRate != 0.008 || f.Confidence != 1 ||
+			f.EffectiveConfidence != 1 || f.Importance != 5 || !f.ConfirmedAt.Equal(f.CreatedAt) {
 			t.Errorf("new fact: %+v", f)
 		}
 		curve := loci.Decay{Confidence: 1, Rate: 0.008, From: f.ConfirmedAt}
@@ -54,7 +57,8 @@ func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
 				live, confident bool
 			}{
 				{fades.Add(-time.Millisecond), loci.Active, true, true}, {fades, loci.Fading, true, false},
-				{ends.Add(-time.Millisecond), loci.Fading, true, false}, {ends, loci.Expired, false, false}, {fades, loci.Fading, true, false}, // a clock set back
+				{ends.Add(-time.Millisecond), loci.Fading, true, false},
+				{ends, loci.Expired, false, false}, {fades, loci.Fading, true, false}, // a clock set back
 			} {
 				c.Set(step.at)
 				if sweep {
@@ -64,7 +68,8 @@ func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
 				}
 				got := locitest.Fact(t, m, id)
 				listed, found, confident := seen(t, m, id)
-				if got.Validity != step.want || listed != step.live || found != step.live || confident != step.confident {
+				if got.Validity != step.want || listed != step.live ||
+					found != step.live || confident != step.confident {
 					t.Errorf("swept %v, at %v: %s, listed %v, found %v, with confidence %v; want %+v", sweep, step.at, got.Validity, listed, found, confident, step)
 				}
 			}
@@ -88,16 +93,19 @@ func TestConfirmStartsTheClockAnew(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, err := range []error{m.Confirm(t.Context(), loci.KindFact, id), m.Confirm(t.Context(), loci.KindRule, ruleID)} {
+			for _, err := range []error{m.Confirm(t.Context(), loci.KindFact, id),
+				m.Confirm(t.Context(), loci.KindRule, ruleID)} {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
 			now := c.Now().Truncate(time.Millisecond)
-			if f := locitest.Fact(t, m, id); f.Validity != loci.Active || f.EffectiveConfidence != 1 || !f.ConfirmedAt.Equal(now) {
+			f := locitest.Fact(t, m, id)
+			if f.Validity != loci.Active || f.EffectiveConfidence != 1 || !f.ConfirmedAt.Equal(now) {
 				t.Errorf("fact after %d days: %+v", days, f)
 			}
-			if r := rule(t, m, ruleID); r.Validity != loci.Active || r.EffectiveConfidence != 0.5 || !r.ConfirmedAt.Equal(now) {
+			r := rule(t, m, ruleID)
+			if r.Validity != loci.Active || r.EffectiveConfidence != 0.5 || !r.ConfirmedAt.Equal(now) {
 				t.Errorf("rule after %d days: %+v", days, r)
 			}
 			if _, found, _ := seen(t, m, id); !found {
@@ -106,7 +114,8 @@ func TestConfirmStartsTheClockAnew(t *testing.T) {
 		}
 		last := locitest.Fact(t, m, id).ConfirmedAt
 		c.Advance(-dayLong)
-		if err := m.Confirm(t.Context(), loci.KindFact, id); err != nil || !locitest.Fact(t, m, id).ConfirmedAt.Equal(last) {
+		if err := m.Confirm(t.Context(), loci.KindFact, id); err != nil ||
+			!locitest.Fact(t, m, id).ConfirmedAt.Equal(last) {
 			t.Errorf("a clock set back shortened a life: %v, %v", err, locitest.Fact(t, m, id).ConfirmedAt)
 		}
 		if want := []loci.EventType{"created", "confirmed", "confirmed", "faded", "expired", "confirmed", "confirmed"}; !slices.Equal(eventTypes(t, m, id), want) {
@@ -148,7 +157,8 @@ func TestConfirmRefuses(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindFact, next.ID), loci.Conflict)
-		if err := m.Confirm(t.Context(), loci.KindFact, now); err != nil || locitest.Fact(t, m, now).Validity != loci.Active || !locitest.Fact(t, m, now).ValidUntil.IsZero() {
+		if err := m.Confirm(t.Context(), loci.KindFact, now); err != nil ||
+			locitest.Fact(t, m, now).Validity != loci.Active || !locitest.Fact(t, m, now).ValidUntil.IsZero() {
 			t.Errorf("the key is free: %v, %+v", err, locitest.Fact(t, m, now))
 		}
 		if again := locitest.StoreFact(t, m, keyed("Bern")); again.Superseded != now {
@@ -165,7 +175,11 @@ func TestForget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: locitest.StoreFact(t, m, keyed("Berlin")).ID, loci.KindRule: storeRule(t, m, "Berlin"), loci.KindEpisode: episode} {
+		for kind, id := range map[loci.Kind]loci.ID{
+			loci.KindFact:    locitest.StoreFact(t, m, keyed("Berlin")).ID,
+			loci.KindRule:    storeRule(t, m, "Berlin"),
+			loci.KindEpisode: episode,
+		} {
 			c.Set(locitest.NewClock().Now().Add(time.Hour))
 			for other := range map[loci.Kind]bool{loci.KindFact: true, loci.KindRule: true, loci.KindEpisode: true} {
 				if other != kind {
@@ -174,7 +188,8 @@ func TestForget(t *testing.T) {
 					}
 				}
 			}
-			if elsewhere, err := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "v").Forget(t.Context(), kind, id); elsewhere || err != nil {
+			stranger := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "v")
+			if elsewhere, err := stranger.Forget(t.Context(), kind, id); elsewhere || err != nil {
 				t.Errorf("%s of another namespace: %v, %v", kind, elsewhere, err)
 			}
 			for _, want := range []bool{true, false} {
@@ -193,7 +208,8 @@ func TestForget(t *testing.T) {
 				t.Errorf("%s is still found", kind)
 			}
 		}
-		if f := locitest.AllFacts(t, m)[0]; f.Validity != loci.Retracted || f.Content != "Berlin" || !f.RetractedAt.Equal(c.Now().Truncate(time.Millisecond)) {
+		f := locitest.AllFacts(t, m)[0]
+		if f.Validity != loci.Retracted || f.Content != "Berlin" || !f.RetractedAt.Equal(c.Now().Truncate(time.Millisecond)) {
 			t.Errorf("forgotten fact: %+v", f)
 		}
 		if e, err := m.Episode(t.Context(), episode); err != nil || e.ForgottenAt.IsZero() {
@@ -236,7 +252,12 @@ func TestHistory(t *testing.T) {
 			{0, 0, "Berlin"}, {7, 7, "Berlin"}, {7, 9, "Berlin"}, {7, 10, "Rome"}, {4, 10, "Berlin"}, {5, 10, "Rome"}, {15, 15, "Rome"},
 			{15, 25, "Rome"}, {20, 25, "Oslo"}, {25, 25, "Oslo"}, {25, 15, "Rome"}, {25, 30, ""}, {15, 30, "Rome"}, {-1, 30, ""}, {3, -1, ""},
 		} {
-			facts, _, err := view.AsOf(t.Context(), m, view.AsOfQuery{Valid: on(row.valid), Known: on(row.known), Subject: "Ann", Predicate: "lives in"}, loci.Page{})
+			facts, _, err := view.AsOf(t.Context(), m, view.AsOfQuery{
+				Valid:     on(row.valid),
+				Known:     on(row.known),
+				Subject:   "Ann",
+				Predicate: "lives in",
+			}, loci.Page{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,7 +279,8 @@ func TestHistory(t *testing.T) {
 				t.Errorf("history: %v, %v", texts, err)
 			}
 		}
-		if f := locitest.Fact(t, m, berlin); !f.ValidUntil.Equal(on(5)) || !f.ClosedAt.Equal(on(10)) || f.Validity != loci.Superseded {
+		if f := locitest.Fact(t, m, berlin); !f.ValidUntil.Equal(on(5)) ||
+			!f.ClosedAt.Equal(on(10)) || f.Validity != loci.Superseded {
 			t.Errorf("the first: %+v", f)
 		}
 	})
@@ -325,7 +347,8 @@ func TestAClockSetBackHarmsNothing(t *testing.T) {
 		c.Advance(-365 * dayLong)
 		next := locitest.StoreFact(t, m, keyed("Rome"))
 		was, is := locitest.Fact(t, m, old), locitest.Fact(t, m, next.ID)
-		if next.Superseded != old || was.ValidUntil.Before(was.ValidFrom) || is.ValidFrom.Before(was.ValidUntil) || was.ClosedAt.Before(was.CreatedAt) {
+		if next.Superseded != old || was.ValidUntil.Before(was.ValidFrom) ||
+			is.ValidFrom.Before(was.ValidUntil) || was.ClosedAt.Before(was.CreatedAt) {
 			t.Errorf("old %+v, new %+v", was, is)
 		}
 		if is.Validity != loci.Active || was.Validity != loci.Superseded || is.EffectiveConfidence != 1 {
@@ -340,8 +363,14 @@ func TestLinksNeedReadableEnds(t *testing.T) {
 		m := locitest.Bind(t, e, "u")
 		a, b := locitest.Save(t, m, "a"), storeRule(t, m, "b")
 		theirs, shared := locitest.Save(t, locitest.Bind(t, e, "v"), "c"), locitest.Save(t, locitest.Bind(t, e, "org"), "d")
-		reader := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"u"}, Also: []loci.Namespace{{"org"}}, Actor: "tester"})
-		for _, typ := range []loci.LinkType{loci.LinkDerivedFrom, loci.LinkSupports, loci.LinkContradicts, loci.LinkSupersedes, loci.LinkRelatedTo} {
+		reader := locitest.BindView(t, e, loci.View{
+			Tenant:    locitest.Tenant(t, "t"),
+			Namespace: loci.Namespace{"u"},
+			Also:      []loci.Namespace{{"org"}},
+			Actor:     "tester",
+		})
+		for _, typ := range []loci.LinkType{loci.LinkDerivedFrom, loci.LinkSupports,
+			loci.LinkContradicts, loci.LinkSupersedes, loci.LinkRelatedTo} {
 			for range 2 { // the second time it is there
 				if err := m.Link(t.Context(), a, typ, b); err != nil {
 					t.Error(typ, err)
@@ -396,7 +425,12 @@ func TestFactInputIsChecked(t *testing.T) {
 			t.Error(name)
 		}
 	}
-	id := locitest.StoreFact(t, m, loci.NewFact{Content: "x", Importance: number(0), Permanence: loci.Ephemeral, Confidence: 0.05}).ID
+	id := locitest.StoreFact(t, m, loci.NewFact{
+		Content:    "x",
+		Importance: number(0),
+		Permanence: loci.Ephemeral,
+		Confidence: 0.05,
+	}).ID
 	if f := locitest.Fact(t, m, id); f.Importance != 0 || f.Permanence != loci.Ephemeral || f.Validity != loci.Fading {
 		t.Errorf("%+v", f)
 	}
@@ -412,7 +446,8 @@ func TestRevisingConfirms(t *testing.T) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
 		id := locitest.StoreFact(t, m, keyed("Berlin")).ID
 		c.Advance(300 * dayLong)
-		if f, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Bern")}); err != nil || f.Validity != loci.Active || f.EffectiveConfidence != 1 {
+		if f, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Bern")}); err != nil ||
+			f.Validity != loci.Active || f.EffectiveConfidence != 1 {
 			t.Errorf("%+v, %v", f, err)
 		}
 		c.Advance(500 * dayLong)

@@ -30,6 +30,9 @@ func NewTenant(name string) (Tenant, error) {
 	return Tenant{name}, nil
 }
 
+// SystemTenant is for what the program keeps for itself, such as keys: no name means it.
+func SystemTenant() Tenant { return Tenant{"\x00loci"} }
+
 // String returns the name.
 func (t Tenant) String() string { return t.name }
 
@@ -176,9 +179,8 @@ func (k NameKey) Mark(n Namespace) Mark {
 	return Mark(seal.Mark(k, prefixes...))
 }
 
-// Shown returns how to show a namespace whose name is gone: the longest of the namespaces
-// given that contains it, which the reader named himself, followed by the rest of the
-// mark.
+// Shown returns how to show a namespace whose name is gone: the longest of the given
+// namespaces that contains it, which the reader named, followed by the rest of the mark.
 func (k NameKey) Shown(m Mark, known []Namespace) Namespace {
 	var longest Namespace
 	for _, n := range known {

@@ -194,7 +194,8 @@ func TestPrincipalRules(t *testing.T) {
 	if _, err := (loci.Principal{}).With(loci.Vars{"thread_id": "t"}); err != nil {
 		t.Errorf("the zero principal cannot choose a thread: %v", err)
 	}
-	for _, scopes := range [][]loci.Scope{nil, {loci.ScopeAdmin}, {loci.ScopeElevate}, {loci.ScopeDelegate, loci.ScopeWrite}} {
+	for _, scopes := range [][]loci.Scope{nil, {loci.ScopeAdmin},
+		{loci.ScopeElevate}, {loci.ScopeDelegate, loci.ScopeWrite}} {
 		_, err := make1(scopes...).Elevate(other)
 		locitest.WantCode(t, err, loci.Forbidden)
 	}
@@ -203,7 +204,8 @@ func TestPrincipalRules(t *testing.T) {
 		t.Error("elevation to no tenant is accepted")
 	}
 	up, err := admin.Elevate(other)
-	if err != nil || up.Tenant() != other || up.ElevatedFrom() != home || admin.Tenant() != home || !admin.ElevatedFrom().IsZero() {
+	if err != nil || up.Tenant() != other || up.ElevatedFrom() != home ||
+		admin.Tenant() != home || !admin.ElevatedFrom().IsZero() {
 		t.Errorf("elevated: %v from %v (%v); the original is in %v", up.Tenant(), up.ElevatedFrom(), err, admin.Tenant())
 	}
 	if err := admin.Require(loci.ScopeAdmin); err != nil {
@@ -240,7 +242,10 @@ func TestWhoARequestIsAbout(t *testing.T) {
 		{"user_id=default", "org_id=O user_id=U", "org_id=O user_id=U", forbidden},
 		{all, "org_id=O session_id=S", "org_id=O session_id=S", forbidden},
 	} {
-		for want, scopes := range map[*string][]loci.Scope{&c.delegate: {loci.ScopeDelegate}, &c.plain: {loci.ScopeAdmin, loci.ScopeElevate}} {
+		for want, scopes := range map[*string][]loci.Scope{
+			&c.delegate: {loci.ScopeDelegate},
+			&c.plain:    {loci.ScopeAdmin, loci.ScopeElevate},
+		} {
 			p, err := loci.NewPrincipal(locitest.Tenant(t, "t"), "s", pairs(c.own), scopes...)
 			if err != nil {
 				t.Fatal(err)
@@ -368,7 +373,13 @@ func TestSourcesAreBounded(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		long := strings.Repeat("é", 300) + "\x00\xff"
 		e := locitest.NewEngine(t, s, loci.Options{})
-		m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "default"), Namespace: loci.Namespace{"user", "u"}, Actor: "a", RequestID: long, Source: loci.Source{Client: long}})
+		m := locitest.BindView(t, e, loci.View{
+			Tenant:    locitest.Tenant(t, "default"),
+			Namespace: loci.Namespace{"user", "u"},
+			Actor:     "a",
+			RequestID: long,
+			Source:    loci.Source{Client: long},
+		})
 		f := locitest.Fact(t, m, locitest.Save(t, m, "Likes tea."))
 		events, _, err := m.Events(t.Context(), loci.EventFilter{}, loci.Page{})
 		if err != nil {

@@ -37,7 +37,12 @@ func TestNoCallerNamesAnInnerPlace(t *testing.T) {
 			return err
 		},
 		"what is also read": func() error {
-			_, err := e.Memory(loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"a"}, Also: []loci.Namespace{inner}, Actor: "a"})
+			_, err := e.Memory(loci.View{
+				Tenant:    locitest.Tenant(t, "t"),
+				Namespace: loci.Namespace{"a"},
+				Also:      []loci.Namespace{inner},
+				Actor:     "a",
+			})
 			return err
 		},
 		"the text":            func() error { _, err := loci.ParseNamespace("org/acme//sessions"); return err },
@@ -45,9 +50,12 @@ func TestNoCallerNamesAnInnerPlace(t *testing.T) {
 		"a template in code":  func() error { _, err := loci.Template{"org", "", "sessions"}.Resolve(nil); return err },
 		"an item":             func() error { return item.Of(m).Put(t.Context(), inner, "k", json.RawMessage(`{}`), nil) },
 		"an item that is got": func() error { _, err := item.Of(m).Get(t.Context(), inner, "k", false); return err },
-		"items":               func() error { _, err := item.Of(m).Search(t.Context(), item.Query{Prefix: inner}); return err },
-		"a tree's name":       func() error { _, err := tree.Of(m, "a\x00b", ""); return err },
-		"an import":           func() error { _, err := m.Import(t.Context(), strings.NewReader(fact), nil); return err },
+		"items": func() error {
+			_, err := item.Of(m).Search(t.Context(), item.Query{Prefix: inner})
+			return err
+		},
+		"a tree's name": func() error { _, err := tree.Of(m, "a\x00b", ""); return err },
+		"an import":     func() error { _, err := m.Import(t.Context(), strings.NewReader(fact), nil); return err },
 		"an import of a fact where sessions are": func() error {
 			_, err := m.Import(t.Context(), strings.NewReader(strings.Replace(fact, `"",`, `"","tree",`, 1)), nil)
 			return err
@@ -100,11 +108,13 @@ func TestExportsFromBeforeOwnPlaces(t *testing.T) {
 		}
 		again := locitest.Exported(t, m)
 		other := locitest.Bind(t, e, "copy")
-		if report, err := other.Import(t.Context(), strings.NewReader(again), nil); err != nil || report.Conflicts > 0 || report.Created == 0 {
+		if report, err := other.Import(t.Context(), strings.NewReader(again), nil); err != nil ||
+			report.Conflicts > 0 || report.Created == 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		for _, m := range []*loci.Memory{m, other} {
-			if got := locitest.Said(locitest.HistoryOf(t, m, "board", session.HistoryQuery{})); len(got) != 2 || !strings.Contains(got[0], "board") {
+			got := locitest.Said(locitest.HistoryOf(t, m, "board", session.HistoryQuery{}))
+			if len(got) != 2 || !strings.Contains(got[0], "board") {
 				t.Errorf("history %q", got)
 			}
 			agent := locitest.Bind(t, e, m.View().Namespace.Child("sessions")...)
@@ -176,7 +186,8 @@ func used(t *testing.T, vars loci.Vars, talk, name string) (home loci.Namespace,
 	if _, err := m.StoreFact(ctx, loci.NewFact{Content: "a fact"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := item.Of(m).Put(ctx, home, "k", json.RawMessage(`{"a":1}`), nil); err != nil && loci.AsError(err).Code != loci.Invalid {
+	if err := item.Of(m).Put(ctx, home, "k", json.RawMessage(`{"a":1}`), nil); err != nil &&
+		loci.AsError(err).Code != loci.Invalid {
 		t.Fatal(err)
 	}
 	if _, err := m.StoreEpisode(ctx, loci.NewEpisode{Content: "an episode", Butler: "b", Session: "s"}); err != nil {

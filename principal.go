@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -49,9 +50,10 @@ const (
 	ScopeAdmin    Scope = "admin"    // operate on a tenant as a whole
 	ScopeDelegate Scope = "delegate" // act for other users of the tenant, chosen per request
 	ScopeElevate  Scope = "elevate"  // with admin: act in another tenant, chosen per request
+	ScopeTools    Scope = "tools:"   // before the name of a family: call tools of the families so named, and nothing else
 )
 
-// Scopes lists every scope.
+// Scopes lists every scope, but for those that begin with [ScopeTools].
 var Scopes = []Scope{ScopeRead, ScopeWrite, ScopeDelete, ScopeAdmin, ScopeDelegate, ScopeElevate}
 
 // ParseScope checks the name of a scope.
@@ -59,10 +61,7 @@ func ParseScope(name string) (Scope, error) {
 	if slices.Contains(Scopes, Scope(name)) {
 		return Scope(name), nil
 	}
-	names := make([]string, len(Scopes))
-	for i, s := range Scopes {
-		names[i] = string(s)
-	}
+	names := strings.Fields(strings.Trim(fmt.Sprint(Scopes), "[]"))
 	return "", Errorf(Invalid, "unknown scope %q: must be one of %s", name, strings.Join(names, ", "))
 }
 
@@ -109,6 +108,9 @@ func (p Principal) Var(name string) string { return p.vars[name] }
 
 // May reports whether the principal has a scope.
 func (p Principal) May(s Scope) bool { return slices.Contains(p.scopes, s) }
+
+// Scopes returns a copy of what the principal may do.
+func (p Principal) Scopes() []Scope { return slices.Clone(p.scopes) }
 
 // ElevatedFrom returns the tenant an elevated principal comes from, or the zero
 // Tenant.

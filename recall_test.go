@@ -57,9 +57,10 @@ func zoo(t testing.TB, m *loci.Memory, c *locitest.Clock) {
 		word := []string{"zebra", "zebra crossing", "a striped zebra in the zoo"}[i%3]
 		switch i % 4 {
 		case 0, 1:
-			locitest.StoreFact(t, m, loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p",
-				Importance: new(float64(i % 11)),
-				Permanence: []loci.Permanence{loci.Volatile, loci.Permanent}[i%2]})
+			locitest.StoreFact(t, m,
+				loci.NewFact{Content: fmt.Sprintf("%s %d", word, i), Subject: fmt.Sprint("s", i), Predicate: "p",
+					Importance: new(float64(i % 11)),
+					Permanence: []loci.Permanence{loci.Volatile, loci.Permanent}[i%2]})
 		case 2:
 			id := addRule(t, m, loci.NewRule{Content: fmt.Sprintf("%s rule %d", word, i), Scope: []string{"", "health"}[i/4%2]})
 			for range i {
@@ -144,7 +145,8 @@ func TestRecallEqualsTheFormula(t *testing.T) {
 			}
 			last := math.Inf(1)
 			for _, r := range got.Memories {
-				if math.Abs(r.Score-want[r.Record.ID]) > 1e-12 || r.Score != weights.Score(r.Explain) || r.Score > last {
+				if math.Abs(r.Score-want[r.Record.ID]) > 1e-12 ||
+					r.Score != weights.Score(r.Explain) || r.Score > last {
 					t.Errorf("limit %d: %s has score %v after %v, want %v: %+v", limit, r.Record.Text, r.Score, last, want[r.Record.ID], r.Explain)
 				}
 				last = r.Score
@@ -168,13 +170,15 @@ func recordOf(t testing.TB, s loci.Store, id loci.ID) loci.Record {
 func TestRecallTies(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c, next := locitest.NewClock(), byte(200)
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, NewID: func() loci.ID { next--; return loci.ID{next} },
-			Recall: loci.RecallOptions{Weights: loci.RecallWeights{Importance: 1}}}), "u")
+		m := locitest.Bind(t,
+			locitest.NewEngine(t, s, loci.Options{Now: c.Now, NewID: func() loci.ID { next--; return loci.ID{next} },
+				Recall: loci.RecallOptions{Weights: loci.RecallWeights{Importance: 1}}}), "u")
 		for i := range 4 {
 			if i == 2 {
 				c.Advance(time.Second)
 			}
-			locitest.StoreFact(t, m, loci.NewFact{Content: "zebra", Subject: fmt.Sprint(i), Predicate: "p", Tags: []string{fmt.Sprint("t", i)}})
+			locitest.StoreFact(t, m,
+				loci.NewFact{Content: "zebra", Subject: fmt.Sprint(i), Predicate: "p", Tags: []string{fmt.Sprint("t", i)}})
 		}
 		var order []string
 		for _, r := range recall(t, m, loci.RecallQuery{Topic: "zebra"}).Memories {
@@ -206,7 +210,8 @@ func TestMaturityWeighs(t *testing.T) {
 	weights := map[string]float64{}
 	for _, r := range recall(t, m, loci.RecallQuery{Topic: "zebra"}).Memories {
 		weights[r.Record.Status] = r.Explain.Maturity
-		if want := r.Explain.Maturity * loci.Relevance(r.Explain.SemanticRank, r.Explain.KeywordRank, 20); r.Explain.Relevance != want {
+		want := r.Explain.Maturity * loci.Relevance(r.Explain.SemanticRank, r.Explain.KeywordRank, 20)
+		if r.Explain.Relevance != want {
 			t.Errorf("%s: relevance %v, want %v", r.Record.Status, r.Explain.Relevance, want)
 		}
 	}
@@ -228,7 +233,8 @@ func TestRecallFindsOnlyWhatHolds(t *testing.T) {
 		c.Advance(20 * dayLong)
 		gone, forgotten := locitest.Save(t, m, "zebra retracted"), addRule(t, m, loci.NewRule{Content: "zebra forgotten"})
 		tomb := addEpisode(t, m, loci.NewEpisode{Content: "zebra forgotten episode", Butler: "b"})
-		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: gone, loci.KindRule: forgotten, loci.KindEpisode: tomb} {
+		for kind, id := range map[loci.Kind]loci.ID{loci.KindFact: gone,
+			loci.KindRule: forgotten, loci.KindEpisode: tomb} {
 			if ok, err := m.Forget(t.Context(), kind, id); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
@@ -327,7 +333,8 @@ func TestRecallCountsUses(t *testing.T) {
 		locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "v").CountUse(t.Context(), loci.KindFact, id) // may not read it
 		awaitUses(t, 2, func() int64 { return locitest.Fact(t, m, id).Uses })
 		f := locitest.Fact(t, m, id)
-		if f.Uses != 2 || !f.UsedAt.Equal(c.Now().Truncate(time.Millisecond)) || f.Version != 1 || locitest.Fact(t, m, other).Uses != 0 {
+		if f.Uses != 2 || !f.UsedAt.Equal(c.Now().Truncate(time.Millisecond)) ||
+			f.Version != 1 || locitest.Fact(t, m, other).Uses != 0 {
 			t.Errorf("uses %d at %v, version %d", f.Uses, f.UsedAt, f.Version)
 		}
 		if r := recall(t, m, loci.RecallQuery{Topic: "zebra"}).Memories[0]; r.Explain.Recency != 1 {
@@ -393,7 +400,8 @@ func TestRecallWaitsForNoWriter(t *testing.T) {
 func TestRecallRefuses(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	for _, q := range []loci.RecallQuery{
-		{}, {Topic: " "}, {Topic: "x", Limit: -1}, {Topic: "x", Limit: 501}, {Topic: "x", MinConfidence: new(1.5)}, {Topic: "x", MinConfidence: new(math.NaN())},
+		{}, {Topic: " "}, {Topic: "x", Limit: -1}, {Topic: "x", Limit: 501},
+		{Topic: "x", MinConfidence: new(1.5)}, {Topic: "x", MinConfidence: new(math.NaN())},
 		{Topic: "x", Scopes: []string{""}}, {Topic: "x\xff"}, {Topic: "x", Kinds: []loci.Kind{item.Kind}},
 	} {
 		_, err := m.Recall(t.Context(), q)
@@ -411,7 +419,8 @@ func TestRecallRefuses(t *testing.T) {
 	locitest.WantCode(t, err, loci.Unsupported)
 	for _, o := range []loci.RecallOptions{
 		{Weights: loci.RecallWeights{Relevance: 0.5}}, {Weights: loci.RecallWeights{Relevance: 2, Importance: -1}},
-		{Weights: loci.RecallWeights{Relevance: math.NaN()}}, {Maturity: loci.MaturityWeights{Proven: 1.1}}, {MinConfidence: -0.1},
+		{Weights: loci.RecallWeights{Relevance: math.NaN()}},
+		{Maturity: loci.MaturityWeights{Proven: 1.1}}, {MinConfidence: -0.1},
 	} {
 		_, err := loci.New(locitest.OpenMemory(), &loci.Options{Recall: o})
 		locitest.WantCode(t, err, loci.Invalid)

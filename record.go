@@ -116,7 +116,7 @@ type Record struct {
 	Body       json.RawMessage // what only the kind reads: a JSON object, or nil
 }
 
-// checkSequence refuses a place in a sequence that is none.
+// checkSequence refuses a place that no sequence has.
 func (r *Record) checkSequence() error {
 	switch {
 	case len(r.Sequence) > MaxLabelBytes:

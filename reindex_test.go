@@ -75,7 +75,8 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 				p := newPicky("bad")
 				e := locitest.NewEngine(t, s, loci.Options{Embedder: p})
 				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
-				if r.Refused != c.refused || r.Embedded != 150-c.refused || r.Switched != c.switched || (err == nil) != c.switched {
+				if r.Refused != c.refused || r.Embedded != 150-c.refused ||
+					r.Switched != c.switched || (err == nil) != c.switched {
 					t.Errorf("%+v, %v", r, err)
 				}
 				if !c.switched {
@@ -88,7 +89,8 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 					t.Errorf("%d found by keyword", len(found.Matches))
 				}
 				calls := p.calls
-				if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 0 || !errors.Is(err, loci.ErrUnavailable) {
+				if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 0 ||
+					!errors.Is(err, loci.ErrUnavailable) {
 					t.Errorf("backfill: %d, %v", n, err)
 				}
 				if p.calls > calls+20 {
@@ -146,7 +148,8 @@ func TestReindexStopsInTheMiddleOfABatch(t *testing.T) {
 		}
 		wantCovered(t, s, map[string]int64{"one": 100, "two": 70})
 		p.SetDown(false)
-		if r, err = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil || r.Lacking != 30 || r.Embedded != 29 || !r.Switched {
+		r, err = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+		if err != nil || r.Lacking != 30 || r.Embedded != 29 || !r.Switched {
 			t.Errorf("then %+v, %v", r, err)
 		}
 	})
@@ -165,7 +168,8 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 		}
 		m := locitest.Bind(t, e, "u")
 		for _, handle := range []*loci.Memory{old, m} {
-			if got := locitest.Search(t, handle, loci.Query{Text: "note 77", Mode: loci.Semantic, Limit: 1}); got.Matches[0].Record.Text != "good note 77" {
+			got := locitest.Search(t, handle, loci.Query{Text: "note 77", Mode: loci.Semantic, Limit: 1})
+			if got.Matches[0].Record.Text != "good note 77" {
 				t.Errorf("half way found %v", locitest.Texts(got))
 			}
 		}
@@ -178,7 +182,8 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 		if err != nil || plan.Lacking != 8 || plan.Bytes != 8*int64(len("good note 199")) || plan.Embedded != 0 || p.Embedded > 0 {
 			t.Errorf("dry run: %+v, %v", plan, err)
 		}
-		if r, err = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil || r.Embedded != 8 || !r.Switched || p.Embedded != 8 {
+		r, err = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+		if err != nil || r.Embedded != 8 || !r.Switched || p.Embedded != 8 {
 			t.Errorf("%+v, %v; %d texts", r, err, p.Embedded)
 		}
 	})

@@ -46,8 +46,10 @@ func TestNewRules(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		r := rule(t, m, storeRule(t, m, "Always ask first"))
-		if r.Maturity != loci.Candidate || r.Confidence != 0.5 || r.EffectiveConfidence != 0.5 || r.Scope != "global" || r.DecayRate != 0.008 ||
-			r.Successes+r.Harms+r.Applied != 0 || r.Effectiveness != 0 || r.Importance != 5 || r.Validity != loci.Active || !r.AppliedAt.IsZero() {
+		if r.Maturity != loci.Candidate || r.Confidence != 0.5 ||
+			r.EffectiveConfidence != 0.5 || r.Scope != "global" || r.DecayRate != 0.008 ||
+			r.Successes+r.Harms+r.Applied != 0 || r.Effectiveness != 0 ||
+			r.Importance != 5 || r.Validity != loci.Active || !r.AppliedAt.IsZero() {
 			t.Errorf("new rule: %+v", r)
 		}
 		for name, in := range map[string]loci.NewRule{"blank": {Content: " "}, "scope": {Content: "x", Scope: strings.Repeat("s", 257)}} {
@@ -121,7 +123,8 @@ func TestMaturity(t *testing.T) {
 				t.Fatal(err)
 			}
 			score := float64(s) / (float64(s) + 4*float64(h) + 0.01)
-			if got.Successes != s || got.Harms != h || got.Applied != s+h || got.Effectiveness != score || !got.AppliedAt.Equal(c.Now().Truncate(time.Millisecond)) {
+			if got.Successes != s || got.Harms != h || got.Applied != s+h ||
+				got.Effectiveness != score || !got.AppliedAt.Equal(c.Now().Truncate(time.Millisecond)) {
 				t.Fatalf("%s: %+v after %d and %d", row.marks, got, s, h)
 			}
 			prev = got.Maturity
@@ -135,7 +138,10 @@ func TestMaturity(t *testing.T) {
 func TestAntiPatterns(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Embedder: &locitest.WordEmbedder{Name: "w"}}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+			Now:      c.Now,
+			Embedder: &locitest.WordEmbedder{Name: "w"},
+		}), "u")
 		id := storeRule(t, m, "reboot the server")
 		for i, reason := range []string{"it lost data", " ", "it took an hour"} {
 			c.Advance(time.Minute)
@@ -151,7 +157,8 @@ func TestAntiPatterns(t *testing.T) {
 		if want := []loci.EventType{"created", "marked_harmful", "marked_harmful", "marked_harmful", "inverted"}; !slices.Equal(eventTypes(t, m, id), want) {
 			t.Errorf("events: %v", eventTypes(t, m, id))
 		}
-		if hits := locitest.Search(t, m, loci.Query{Text: "problems hour"}); len(hits.Matches) != 1 || !hits.Matches[0].Explain.Embedded {
+		hits := locitest.Search(t, m, loci.Query{Text: "problems hour"})
+		if len(hits.Matches) != 1 || !hits.Matches[0].Explain.Embedded {
 			t.Errorf("the warning is not indexed again: %+v", hits)
 		}
 		before := got.Content
@@ -159,7 +166,8 @@ func TestAntiPatterns(t *testing.T) {
 			t.Errorf("inverted twice: %+v", got)
 		}
 		c.Advance(100 * 365 * 24 * time.Hour)
-		if got = rule(t, m, id); got.Validity != loci.Active || got.EffectiveConfidence != 0.5 || len(locitest.Search(t, m, loci.Query{Text: "reboot"}).Matches) != 1 {
+		if got = rule(t, m, id); got.Validity != loci.Active || got.EffectiveConfidence != 0.5 ||
+			len(locitest.Search(t, m, loci.Query{Text: "reboot"}).Matches) != 1 {
 			t.Errorf("it decayed: %+v", got)
 		}
 
@@ -198,7 +206,8 @@ func TestMarksOfSeveralCallersAllCount(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if got := rule(t, m, id); got.Successes != 20 || got.Harms != 20 || got.Applied != 40 || got.Version != 41 || len(got.Reasons) != 20 {
+		got := rule(t, m, id)
+		if got.Successes != 20 || got.Harms != 20 || got.Applied != 40 || got.Version != 41 || len(got.Reasons) != 20 {
 			t.Errorf("after 40 marks: %+v", got)
 		}
 	})

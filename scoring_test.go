@@ -61,7 +61,8 @@ func TestScoringPage(t *testing.T) {
 		id := locitest.StoreFact(t, m, loci.NewFact{Content: "x", Permanence: permanence, Confidence: confidence}).ID
 		c.Advance(time.Duration(decimal(t, row[3]) * float64(dayLong)))
 		f := locitest.Fact(t, m, id)
-		if got := strconv.FormatFloat(f.EffectiveConfidence, 'f', 4, 64); got != row[4] || string(f.Validity) != row[5] {
+		got := strconv.FormatFloat(f.EffectiveConfidence, 'f', 4, 64)
+		if got != row[4] || string(f.Validity) != row[5] {
 			t.Errorf("%v: %s, %s", row, got, f.Validity)
 		}
 	}
@@ -112,8 +113,17 @@ func checkRecallTables(t *testing.T, relevance, recency, score [][]string) {
 		t.Error("never used, or used in the future of a clock that was set back")
 	}
 	for _, row := range score {
-		same(row, loci.RecallWeights{Relevance: 0.4, Importance: 0.3, Recency: 0.2, Confidence: 0.1}.Score(loci.RecallExplain{
-			Relevance: decimal(t, row[0]), Importance: decimal(t, row[1]) / 10, Recency: decimal(t, row[2]), Confidence: decimal(t, row[3])}))
+		same(row, loci.RecallWeights{
+			Relevance:  0.4,
+			Importance: 0.3,
+			Recency:    0.2,
+			Confidence: 0.1,
+		}.Score(loci.RecallExplain{
+			Relevance:  decimal(t, row[0]),
+			Importance: decimal(t, row[1]) / 10,
+			Recency:    decimal(t, row[2]),
+			Confidence: decimal(t, row[3]),
+		}))
 	}
 	if len(relevance) < 8 || len(recency) < 5 || len(score) < 5 {
 		t.Error("rows are missing")

@@ -33,7 +33,7 @@ type Query struct {
 	Limit  int  // 1 to 1000; default 10
 	Offset int  // results to pass over, 0 to 10000
 
-	Kinds  []Kind   // default: facts, items, episodes and rules; for files see [Tree.Search], for messages [Sessions.Search]
+	Kinds  []Kind   // default: facts, items, episodes and rules; packages tree and session search files and messages
 	Scopes []string // of facts and rules, the agent of episodes; default: all
 	Tags   []string
 	Where  Where
@@ -77,8 +77,8 @@ type Explain struct {
 type Result struct {
 	Matches []Match
 
-	// KeywordOnly is set when a search that should use vectors had to do without,
-	// because the embedder did not answer.
+	// KeywordOnly is set when a search that should use vectors had none, because the
+	// embedder did not answer.
 	KeywordOnly bool
 
 	// Corrections are the words of the query that no memory has, each with the words that
@@ -109,17 +109,16 @@ type NamedTime = when.Span
 //
 // Candidates are the best 4·(Offset+Limit) records by each signal, among what the
 // conditions select, and what stands beside them in their sequences. A match gets
-// VectorWeight·similarity + (1−VectorWeight)·words, where words is BM25 as a share of
-// the most that the query's words allow, times the root of how much of the query they
-// cover, and similarity is the cosine scaled from where texts have nothing in common to
-// where they say the same. An embedder that knows only a part of the query's words
-// ([KnowingEmbedder]) has so much of VectorWeight. In mode Hybrid a match also gets a
-// share of its sequence as a whole and of its neighbours there, what an assistant
+// VectorWeight·similarity + (1−VectorWeight)·words, where words is BM25 as a share of the
+// most that the query's words allow, times the root of how much of the query they cover,
+// and similarity is the cosine scaled from where texts have nothing in common to where
+// they say the same. An embedder that knows only a part of the query's words
+// ([KnowingEmbedder]) gets only that part of VectorWeight. In mode Hybrid a match also
+// gets a share of its sequence as a whole and of its neighbours there, what an assistant
 // said counts less than what a person said, and a time that the query names lifts what
-// was made then or speaks of it. The sum orders the matches; the score is
-// the chance that belongs to the sum. It does not depend on the other matches, nor on
-// Limit and Offset. Ties: the better by words, then by similarity, then newer first,
-// then by id.
+// was made then or speaks of it. The sum orders the matches; the score is the chance that
+// belongs to the sum. It does not depend on the other matches, nor on Limit and Offset.
+// Ties: the better by words, then by similarity, then newer first, then by id.
 func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if err := q.Check(); err != nil {
 		return Result{}, err

@@ -27,7 +27,8 @@ func TestSearchFindsByWordsAndMeaning(t *testing.T) {
 		locitest.Save(t, m, "a lion in the grass")
 		for _, mode := range []loci.Mode{loci.Hybrid, loci.Keyword, loci.Semantic} {
 			r := locitest.Search(t, m, loci.Query{Text: "zebra river", Mode: mode})
-			if len(r.Matches) == 0 || r.Matches[0].Record.ID != long || !strings.Contains(r.Matches[0].Passage, "zebra crossed") || r.KeywordOnly {
+			if len(r.Matches) == 0 || r.Matches[0].Record.ID != long ||
+				!strings.Contains(r.Matches[0].Passage, "zebra crossed") || r.KeywordOnly {
 				t.Errorf("%s: %d matches, passage %q", mode, len(r.Matches), r.Matches[0].Passage)
 			}
 			seen := map[loci.ID]bool{}
@@ -98,7 +99,8 @@ func TestEmbedderOutOfOrder(t *testing.T) {
 			t.Error("a write without vectors is not noticed")
 		}
 		r := locitest.Search(t, m, loci.Query{Text: "fox"})
-		if len(r.Matches) != 1 || !r.KeywordOnly || r.Matches[0].Explain.VectorPart != 0 || r.Matches[0].Explain.KeywordPart <= 0 {
+		if len(r.Matches) != 1 || !r.KeywordOnly ||
+			r.Matches[0].Explain.VectorPart != 0 || r.Matches[0].Explain.KeywordPart <= 0 {
 			t.Errorf("keyword search: %d matches, keyword only %v", len(r.Matches), r.KeywordOnly)
 		}
 		_, err := m.Search(t.Context(), loci.Query{Text: "fox", Mode: loci.Semantic})
@@ -107,7 +109,8 @@ func TestEmbedderOutOfOrder(t *testing.T) {
 			t.Errorf("backfill: %d, %v", n, err)
 		}
 		w.SetDown(false)
-		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 1 || err != nil || e.Lagging(locitest.Tenant(t, "t")) {
+		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 1 ||
+			err != nil || e.Lagging(locitest.Tenant(t, "t")) {
 			t.Errorf("backfill: %d, %v", n, err)
 		}
 		r = locitest.Search(t, m, loci.Query{Text: "quick brown", Mode: loci.Semantic})
@@ -144,7 +147,8 @@ func TestLeastScore(t *testing.T) {
 			locitest.WantCode(t, err, loci.Invalid)
 		}
 		for text, wordless := range map[string]bool{"?": true, "!!! …": true, "walrus?": false, "the": false, "zebra": false} {
-			if got := locitest.Search(t, m, loci.Query{Text: text}); got.NoWords != wordless || wordless && len(got.Matches) > 0 {
+			got := locitest.Search(t, m, loci.Query{Text: text})
+			if got.NoWords != wordless || wordless && len(got.Matches) > 0 {
 				t.Errorf("%q: %+v", text, got)
 			}
 		}
@@ -163,10 +167,12 @@ func TestSpacesDoNotMix(t *testing.T) {
 			for range 2 {
 				_, err := locitest.Bind(t, other, "u").Search(t.Context(), loci.Query{Text: "zebra", Mode: loci.Semantic})
 				locitest.WantCode(t, err, loci.Unavailable)
-				if r := locitest.Search(t, locitest.Bind(t, other, "u"), loci.Query{Text: "zebra"}); len(r.Matches) != 1 || r.Matches[0].Explain.Embedded || !r.KeywordOnly {
+				r := locitest.Search(t, locitest.Bind(t, other, "u"), loci.Query{Text: "zebra"})
+				if len(r.Matches) != 1 || r.Matches[0].Explain.Embedded || !r.KeywordOnly {
 					t.Errorf("hybrid: %+v", r)
 				}
-				if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(r.Matches) != 1 || r.Matches[0].Explain.VectorPart < 0.99 {
+				if r := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "zebra", Mode: loci.Semantic}); len(
+					r.Matches) != 1 || r.Matches[0].Explain.VectorPart < 0.99 {
 					t.Errorf("the own vector is lost: %+v", r)
 				}
 			}

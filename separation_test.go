@@ -49,8 +49,19 @@ func TestCommitStaysInside(t *testing.T) {
 			Also: []loci.Namespace{{"u", "shared"}}, Actor: "tester"})
 		put := func(n loci.Namespace) error {
 			_, err := loci.Commit(t.Context(), m, "put", nil, func(now time.Time) (d loci.Decision[bool], err error) {
-				r := loci.Record{ID: m.NewID(), Kind: item.Kind, Namespace: n, Version: 1, Live: true, CreatedAt: now, UpdatedAt: now}
-				d.Change = loci.Change{Put: []loci.Put{{Record: r}}, Events: []loci.Event{m.Event(loci.EventCreated, &r, now, nil)}}
+				r := loci.Record{
+					ID:        m.NewID(),
+					Kind:      item.Kind,
+					Namespace: n,
+					Version:   1,
+					Live:      true,
+					CreatedAt: now,
+					UpdatedAt: now,
+				}
+				d.Change = loci.Change{
+					Put:    []loci.Put{{Record: r}},
+					Events: []loci.Event{m.Event(loci.EventCreated, &r, now, nil)},
+				}
 				return d, nil
 			})
 			return err

@@ -76,7 +76,14 @@ func TestAPlaceIsPartOfANote(t *testing.T) {
 		sequence string
 		position int64
 		want     loci.Outcome
-	}{{"", 0, loci.Created}, {"", 0, loci.DuplicateOf}, {"s", 0, loci.Created}, {"s", 1, loci.Created}, {"t", 1, loci.Created}, {"s", 1, loci.DuplicateOf}} {
+	}{
+		{"", 0, loci.Created},
+		{"", 0, loci.DuplicateOf},
+		{"s", 0, loci.Created},
+		{"s", 1, loci.Created},
+		{"t", 1, loci.Created},
+		{"s", 1, loci.DuplicateOf},
+	} {
 		got := locitest.StoreFact(t, m, loci.NewFact{Content: "Yes.", Sequence: c.sequence, Position: c.position})
 		if got.Outcome != c.want {
 			t.Errorf("%q %d: %s, want %s", c.sequence, c.position, got.Outcome, c.want)

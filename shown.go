@@ -9,10 +9,11 @@ import (
 	"github.com/loci-memory/loci/internal/shown"
 )
 
-// shown returns the first memory of a text that consists of nothing but memories as
-// Loci shows them, all of them there: a context, the reply of a search, a list. Stored,
-// it would come back beside the memories themselves, and be shown and stored again. It
-// confirms nothing: that a model repeats what it was told is no evidence.
+// shown returns the first memory of a text that only repeats memories in the form in
+// which Loci shows them: a context, the reply of a search, a list. Each of them must
+// exist. Such a text is not stored: it would come back beside the memories themselves,
+// and be shown and stored again. It confirms nothing either: a model that repeats what it
+// was told is no evidence.
 func (m *Memory) shown(ctx context.Context, draft *factDraft, now time.Time) (first ID, err error) {
 	if len(draft.Attributes) > 0 {
 		return ID{}, nil

@@ -29,8 +29,9 @@ type Store interface {
 	VectorStore
 	EventLog
 
-	// Tenants yields the tenants that hold data, in order of name. Due, for upkeep, may leave out
-	// those of which nothing has expired or is due by now, nor changed since a loop was done with it.
+	// Tenants yields the tenants that hold data, without SystemTenant, in order of name. Due,
+	// for upkeep, may leave out those without anything expired or due by now and without a
+	// change since the last loop over them.
 	Tenants(ctx context.Context) iter.Seq2[Tenant, error]
 	Due(ctx context.Context, now time.Time) iter.Seq2[Tenant, error]
 
@@ -119,7 +120,7 @@ type VectorStore interface {
 	SwitchSpace(ctx context.Context, t Tenant, from, to Space, lacking int64) error
 
 	// DropVectors removes the vectors that up to limit records have in a space, and
-	// returns of how many records it did. Conflict: the space is the active one.
+	// returns the number of these records. Conflict: the space is the active one.
 	DropVectors(ctx context.Context, t Tenant, s Space, limit int) (int, error)
 }
 
@@ -133,7 +134,7 @@ type EventLog interface {
 
 	// Untold returns those of some ids whose records an older build may have erased
 	// without an event: they are gone, and as far as the store still knows what it
-	// erased, they are among it. None where every build refused such changes.
+	// erased, it erased them. None where every build refused such changes.
 	Untold(ctx context.Context, t Tenant, ids []ID) ([]ID, error)
 }
 
@@ -152,9 +153,9 @@ type Change struct {
 	Active *Space
 }
 
-// MakesRoom reports whether the change erases and adds no record and no text, so that
-// it is to work on a full disk. So does the event that comes before what an elevated
-// principal does, such as an erase.
+// MakesRoom reports whether the change erases and adds no record and no text, so that it
+// is to work on a full disk. So is the event that comes before the act of an elevated
+// principal, such as an erase.
 func (c *Change) MakesRoom() bool {
 	if slices.ContainsFunc(c.Put, func(p Put) bool {
 		return p.Record.Version < 2 || p.History != nil || !p.SameText && p.Record.Text != ""
@@ -165,8 +166,8 @@ func (c *Change) MakesRoom() bool {
 	return len(c.Erase) > 0 || len(c.Put)+len(c.Links) == 0 && !slices.ContainsFunc(c.Events, other)
 }
 
-// FitsSpace reports whether the change may be made while a space is the active one:
-// the engine took it for that, or every put that brings vectors brings some of it.
+// FitsSpace reports whether the change may be made while a space is active: the engine
+// took that one for active, or every put with vectors has some of it.
 func (c *Change) FitsSpace(active Space) bool {
 	if c.Active == nil || *c.Active == active {
 		return true

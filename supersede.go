@@ -167,7 +167,7 @@ func (m *Memory) giveWay(
 	} else {
 		body.Validity = Expired
 		c.Events = append(c.Events, m.transitions(&r, noted, Expired, now)...)
-		if len(c.Events) == 0 { // the sweep has told of it already: only the key moves on
+		if len(c.Events) == 0 { // the sweep has written that event already: only the key moves on
 			c.Events = append(c.Events, m.event(EventUpdated, &r, now, map[string]any{"key_taken_by": by}))
 		}
 	}

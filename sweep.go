@@ -26,11 +26,11 @@ func (r *SweepReport) add(one SweepReport) {
 // sweepBatch bounds the records of one change of upkeep.
 const sweepBatch = 200
 
-// Sweep does the upkeep of every tenant that may have some to do: it erases what has expired and the
-// consolidated episodes beyond the cap of their agent, writes down with an event
-// what decay has brought about, and embeds what has no vectors yet. Reads never
-// depend on it: every state is right at the moment of reading. Several processes may
-// sweep at once; each transition is written down once.
+// Sweep does the upkeep of every tenant that needs some: it erases what has expired and
+// the consolidated episodes beyond the cap of their agent, writes down with an event what
+// decay has brought about, and embeds what has no vectors yet. Reads never depend on it:
+// every state is right at the moment of reading. Several processes may sweep at once;
+// each transition is written down once.
 func (e *Engine) Sweep(ctx context.Context) (report SweepReport, err error) {
 	for t, err := range e.store.Due(ctx, e.now()) {
 		if err != nil {

@@ -166,8 +166,8 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 	return x.end.Records, out.Flush()
 }
 
-// Each calls do for each record that a filter selects in the reach of a handle, page
-// by page in an order.
+// Each calls do for each record that a filter selects within reach of a handle, page by
+// page, in the given order.
 func (x *Exporter) Each(
 	ctx context.Context, m *Memory, f Filter, order Order, do func(context.Context, *Record) error,
 ) error {

@@ -89,7 +89,7 @@ func (e *Engine) transferers() (list []Transferer) {
 }
 
 // taker returns the part that a kind's feature has in the import; nil if the kind is the
-// kernel's own. Unsupported: the kind is nobody's.
+// kernel's own. Unsupported: no feature of the engine keeps the kind.
 func (in *importer) taker(kind Kind) (Taker, error) {
 	if slices.Contains(ownKinds, kind) {
 		return nil, nil

@@ -16,14 +16,22 @@ func TestImportedMemoriesLiveOn(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
 		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
-		from, to := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now}), "u"), locitest.Bind(t, e, "u")
-		factID := locitest.StoreFact(t, from, loci.NewFact{Content: "Berlin", Subject: "Ann", Predicate: "lives in", Scope: "health", Permanence: loci.Volatile}).ID
+		from, to := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now}), "u"),
+			locitest.Bind(t, e, "u")
+		factID := locitest.StoreFact(t, from, loci.NewFact{
+			Content:    "Berlin",
+			Subject:    "Ann",
+			Predicate:  "lives in",
+			Scope:      "health",
+			Permanence: loci.Volatile,
+		}).ID
 		ruleID := storeRule(t, from, "Ask about Berlin")
 		episodeID := storeEpisode(t, from, "health", "Asked about Berlin")
 		if _, err := from.MarkHelpful(t.Context(), ruleID); err != nil {
 			t.Fatal(err)
 		}
-		if report, err := to.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)), nil); err != nil || report.Created != 3 {
+		if report, err := to.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)), nil); err != nil ||
+			report.Created != 3 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		for _, days := range []int{0, 60, 140, 200} {
@@ -31,7 +39,8 @@ func TestImportedMemoriesLiveOn(t *testing.T) {
 			for scope, kinds := range map[string][]loci.Kind{"health": {loci.KindFact, loci.KindEpisode}, "global": {loci.KindRule}} {
 				for _, kind := range kinds {
 					q := loci.Query{Text: "Berlin", Kinds: []loci.Kind{kind}, Scopes: []string{scope}, MinConfidence: 0.2}
-					if a, b := len(locitest.Search(t, from, q).Matches), len(locitest.Search(t, to, q).Matches); a != b {
+					a, b := len(locitest.Search(t, from, q).Matches), len(locitest.Search(t, to, q).Matches)
+					if a != b {
 						t.Errorf("day %d: %d %s found in the original, %d in the copy", days, a, kind, b)
 					}
 				}
@@ -43,7 +52,8 @@ func TestImportedMemoriesLiveOn(t *testing.T) {
 				t.Errorf("day %d: %+v, copy %+v", days, a, b)
 			}
 		}
-		if report, err := e.Sweep(t.Context()); err != nil || report.Faded != 2 || report.Ended != 1 || report.Expired != 1 {
+		if report, err := e.Sweep(t.Context()); err != nil ||
+			report.Faded != 2 || report.Ended != 1 || report.Expired != 1 {
 			t.Errorf("sweep of the copy: %+v, %v", report, err)
 		}
 		_, err := to.Episode(t.Context(), episodeID)
@@ -91,7 +101,8 @@ func TestForgottenIsReadAsRetracted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := locitest.AllFacts(t, m)[0]; f.Validity != loci.Retracted || len(locitest.Search(t, m, loci.Query{Text: "x"}).Matches) > 0 {
+	f := locitest.AllFacts(t, m)[0]
+	if f.Validity != loci.Retracted || len(locitest.Search(t, m, loci.Query{Text: "x"}).Matches) > 0 {
 		t.Errorf("%+v", f)
 	}
 }

@@ -132,7 +132,8 @@ func TestIDsFollow(t *testing.T) {
 				t.Errorf("links %+v, %v", got, err)
 			}
 			for _, l := range got {
-				if !slices.Contains([]loci.ID{now.ID, before.ID}, l.From) || !slices.Contains([]loci.ID{now.ID, before.ID}, l.To) {
+				if !slices.Contains([]loci.ID{now.ID, before.ID}, l.From) ||
+					!slices.Contains([]loci.ID{now.ID, before.ID}, l.To) {
 					t.Errorf("a link leads elsewhere: %+v", l)
 				}
 			}
@@ -144,7 +145,10 @@ func TestIDsFollow(t *testing.T) {
 			wantReport(t, imports(t, into, file), 0, 252, 0)
 			check()
 			// The ids are free from now on, and still not taken up.
-			if _, err := from.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: int64(len(locitest.AllFacts(t, from)))}, nil); err != nil {
+			if _, err := from.EraseAll(t.Context(), loci.EraseQuery{
+				All:    true,
+				Expect: int64(len(locitest.AllFacts(t, from))),
+			}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -197,7 +201,8 @@ func TestImportsMeet(t *testing.T) {
 }
 
 func TestImportEmbedsInBatches(t *testing.T) {
-	source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
+	source := locitest.Bind(t,
+		locitest.NewEngine(t, memory.Open(), loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
 	for i := range 450 {
 		locitest.Save(t, source, fmt.Sprint("note ", i))
 	}

@@ -32,9 +32,9 @@ func (m *Memory) importRecord(in *exportLine) (*Imported, error) {
 	return &Imported{Record: r, History: []Revision{}}, r.Namespace.CheckPlace()
 }
 
-// CleanImported checks what a record to import holds as a write of it would: its text
-// and attributes are redacted and bounded, its tags brought to their form, its passages
-// cut. Its sequence is redacted unless it names another record.
+// CleanImported does to a record to import what a write would: it redacts and bounds its
+// text and attributes, brings its tags to their form and cuts its passages. Its sequence
+// is redacted unless it names another record.
 func (m *Memory) CleanImported(d *Imported, sequenceIsName bool) (err error) {
 	e, r := m.engine, &d.Record
 	r.Text = e.redact(r.Text)
@@ -62,8 +62,8 @@ func (m *Memory) CleanImported(d *Imported, sequenceIsName bool) (err error) {
 	return e.exportable(r.Text, r.Attributes, r.Body)
 }
 
-// placeOf returns where a record lies that an export has in the namespace n. false: it
-// stays.
+// placeOf returns the place of a record that an export shows in the namespace n. false: n
+// is its place.
 func (e *Engine) placeOf(kind Kind, n Namespace) (Namespace, bool) {
 	if p, ok := e.featureOf(kind).(Placer); ok && !slices.Contains(n, innerLabel) {
 		return p.PlaceOf(kind, n)

@@ -80,7 +80,8 @@ func TestImportOverRevised(t *testing.T) {
 		}
 		report := imports(t, m, file)
 		wantReport(t, report, 0, 1, 1)
-		if want := id.String() + ": its id is held by " + id.String(); len(report.Skipped) != 1 || !strings.HasPrefix(report.Skipped[0], want) {
+		want := id.String() + ": its id is held by " + id.String()
+		if len(report.Skipped) != 1 || !strings.HasPrefix(report.Skipped[0], want) {
 			t.Errorf("skipped %q", report.Skipped)
 		}
 		if got := locitest.Fact(t, m, id).Content; got != "three" {
@@ -92,7 +93,8 @@ func TestImportOverRevised(t *testing.T) {
 // Many conflicts are counted, few are named.
 func TestManyImportConflicts(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		from, m := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u"), locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		from, m := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u"),
+			locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		for i := range 250 {
 			locitest.PutItem(t, from, loci.Namespace{"u"}, fmt.Sprint(i), `{"a":1}`, nil)
 			locitest.PutItem(t, m, loci.Namespace{"u"}, fmt.Sprint(i), `{"a":2}`, nil)

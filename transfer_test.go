@@ -35,14 +35,23 @@ func fill(t *rapid.T, tb testing.TB, m *loci.Memory, c *locitest.Clock) {
 		case 0:
 			ids = append(ids, locitest.Save(tb, m, text.Draw(t, "text")))
 		case 1:
-			stored := locitest.StoreFact(tb, m, loci.NewFact{Value: json.RawMessage(`{"n":9007199254740993,"s":` + string(must(json.Marshal(text.Draw(t, "text")))) + `}`),
-				Metadata: map[string]any{"k": text.Draw(t, "metadata")}, Tags: []string{"tag"}})
+			stored := locitest.StoreFact(tb, m, loci.NewFact{
+				Value:    json.RawMessage(`{"n":9007199254740993,"s":` + string(must(json.Marshal(text.Draw(t, "text")))) + `}`),
+				Metadata: map[string]any{"k": text.Draw(t, "metadata")},
+				Tags:     []string{"tag"},
+			})
 			ids = append(ids, stored.ID)
 		case 2:
-			locitest.StoreFact(tb, m, loci.NewFact{Content: text.Draw(t, "text"), Subject: "s", Predicate: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "p")})
+			locitest.StoreFact(tb, m, loci.NewFact{
+				Content:   text.Draw(t, "text"),
+				Subject:   "s",
+				Predicate: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "p"),
+			})
 		case 3:
-			locitest.PutItem(tb, m, m.View().Namespace.Child(rapid.SampledFrom([]string{"yz", "z"}).Draw(t, "place")), rapid.SampledFrom([]string{"x", "xy"}).Draw(t, "key"),
-				fmt.Sprintf(`{"v":%d}`, rapid.Int().Draw(t, "v")), &item.PutOptions{TTL: time.Duration(rapid.IntRange(0, 1).Draw(t, "ttl")) * 1000 * time.Hour})
+			locitest.PutItem(tb, m, m.View().Namespace.Child(rapid.SampledFrom([]string{"yz", "z"}).Draw(t, "place")),
+				rapid.SampledFrom([]string{"x", "xy"}).Draw(t, "key"),
+				fmt.Sprintf(`{"v":%d}`, rapid.Int().Draw(t, "v")),
+				&item.PutOptions{TTL: time.Duration(rapid.IntRange(0, 1).Draw(t, "ttl")) * 1000 * time.Hour})
 		case 6:
 			id, err := m.StoreRule(tb.Context(), loci.NewRule{Content: text.Draw(t, "text"), Tags: []string{"tag"}, Scope: "health"})
 			for range rapid.IntRange(0, 4).Draw(t, "harms") {
@@ -69,7 +78,8 @@ func fill(t *rapid.T, tb testing.TB, m *loci.Memory, c *locitest.Clock) {
 		default:
 			if len(ids) > 0 {
 				id := rapid.SampledFrom(ids).Draw(t, "id")
-				if _, err := m.ReviseFact(tb.Context(), id, loci.FactRevision{Content: new(text.Draw(t, "text"))}); err != nil {
+				_, err := m.ReviseFact(tb.Context(), id, loci.FactRevision{Content: new(text.Draw(t, "text"))})
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -102,7 +112,8 @@ func TestExportImportRoundTrip(t *testing.T) {
 					if err != nil {
 						rt.Fatal(err)
 					}
-					if round == 0 && report.Created != records || round > 0 && report.Created > 0 || report.Created+report.Existing != records {
+					if round == 0 && report.Created != records || round > 0 && report.Created > 0 ||
+						report.Created+report.Existing != records {
 						rt.Fatalf("place %d, round %d: %+v of %d", i, round, report, records)
 					}
 				}
@@ -140,7 +151,12 @@ func TestDamagedImports(t *testing.T) {
 		}
 		c.Advance(time.Second)
 		locitest.PutItem(t, from, loci.Namespace{"from", "n"}, "k", `{"a":1}`, nil)
-		if err := s.Apply(t.Context(), locitest.Tenant(t, "t"), loci.Change{Links: []loci.Link{{From: id, Type: loci.LinkRelatedTo, To: id, At: c.Now()}}}); err != nil {
+		if err := s.Apply(t.Context(), locitest.Tenant(t, "t"), loci.Change{Links: []loci.Link{{
+			From: id,
+			Type: loci.LinkRelatedTo,
+			To:   id,
+			At:   c.Now(),
+		}}}); err != nil {
 			t.Fatal(err)
 		}
 		good := locitest.Exported(t, from) // header, item, note, its revision, link, end
@@ -219,7 +235,8 @@ func TestExportDuringWrites(t *testing.T) {
 			defer close(done)
 			for round := range 5 {
 				for i, id := range ids {
-					if _, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new(fmt.Sprintf("note %d.%d", i, round))}); err != nil {
+					_, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new(fmt.Sprintf("note %d.%d", i, round))})
+					if err != nil {
 						t.Error(err)
 					}
 				}
@@ -231,7 +248,8 @@ func TestExportDuringWrites(t *testing.T) {
 				running = false
 			default:
 			}
-			if _, err := locitest.Bind(t, e, "copy", fmt.Sprint(i)).Import(t.Context(), strings.NewReader(locitest.Exported(t, m)), nil); err != nil {
+			if _, err := locitest.Bind(t, e, "copy", fmt.Sprint(i)).Import(t.Context(),
+				strings.NewReader(locitest.Exported(t, m)), nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -250,7 +268,8 @@ func TestImportOfMCPMemory(t *testing.T) {
 			}), "u", fmt.Sprint(keep))
 			for _, created := range []int64{4, 0} {
 				report, err := m.Import(t.Context(), strings.NewReader(file), nil)
-				if err != nil || report.Format != loci.MCPMemoryFormat || report.Created != created || report.Created+report.Existing != 4 {
+				if err != nil || report.Format != loci.MCPMemoryFormat ||
+					report.Created != created || report.Created+report.Existing != 4 {
 					t.Errorf("report %+v, %v", report, err)
 				}
 			}

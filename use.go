@@ -12,7 +12,7 @@ const (
 	useTimeout  = 5 * time.Second
 )
 
-// CountUse counts a use of one memory that a caller was shown, such as by id:
+// CountUse counts a use of one memory that a caller was shown, for example by its id:
 // reference_count grows by one and last_referenced_at becomes now. It ignores what the
 // handle may not read. It never fails its caller: an error is logged.
 func (m *Memory) CountUse(ctx context.Context, kind Kind, id ID) {
@@ -33,9 +33,9 @@ func (m *Memory) countUses(ctx context.Context, result RecallResult) {
 	m.touch(ctx, touches)
 }
 
-// touch writes uses off the read path: the caller waits a moment, so that the next
-// read usually sees them, but not for a busy writer, and a caller that goes away
-// does not stop it.
+// touch writes uses off the read path. The caller waits a moment, so that the next read
+// usually sees them; it does not wait for a busy writer. A caller that goes away does not
+// stop it.
 func (m *Memory) touch(ctx context.Context, touches []Touch) {
 	if len(touches) == 0 {
 		return

@@ -21,8 +21,8 @@ import (
 // all get through.
 const maxAttempts = 64
 
-// ErrStale is what a decision returns if another writer changed in between what it read:
-// the write is decided again.
+// ErrStale is what a decision returns if another writer has changed what it read: the
+// write is then decided again.
 var ErrStale = errors.New("what the decision was made from has changed")
 
 // A Decision is what a write wants: the change, the reply, and the record the
@@ -104,8 +104,9 @@ func Commit[R any](
 		Recovery: "Try again."}
 }
 
-// apply applies a change. When the log has details of records that go with others,
-// such as the writes of a checkpoint, which only the store knows, it tells of each.
+// apply applies a change. An erase may take other records along that only the store
+// knows, such as the writes of a checkpoint. When the log has details of these, apply
+// adds an erased event for each.
 func (m *Memory) apply(ctx context.Context, c *Change, now time.Time) error {
 	err := m.engine.store.Apply(ctx, m.view.Tenant, *c)
 	var untold *UntoldError
@@ -242,8 +243,8 @@ func (m *Memory) event(typ EventType, r *Record, now time.Time, payload map[stri
 	return e
 }
 
-// restated is the change that puts the next state of a record whose words stay as they
-// are, which keeps no earlier state.
+// restated is the change that puts the next state of a record whose words stay the same.
+// It keeps no earlier state.
 func restated(r Record, events ...Event) Change {
 	return Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}}, Events: events}
 }

@@ -107,7 +107,8 @@ func (d dataset) turnDefects() (found []string) {
 		if _, err := time.Parse("2006-01-02T15:04:05", t.Time); err != nil {
 			say("%s: %v", id, err)
 		}
-		if n := utf8.RuneCountInString(t.Text); n == 0 || n > maxTextRunes || t.Speaker == "" || t.Role != "user" && t.Role != "assistant" {
+		n := utf8.RuneCountInString(t.Text)
+		if n == 0 || n > maxTextRunes || t.Speaker == "" || t.Role != "user" && t.Role != "assistant" {
 			say("%s: text of %d characters, speaker %q, role %q", id, n, t.Speaker, t.Role)
 		}
 	}
@@ -224,7 +225,8 @@ func TestDatasetCounts(t *testing.T) {
 	}
 	for conv, w := range want {
 		g := got[conv]
-		if g.turns < w.turns || g.questions < w.questions || g.paraphrases < w.paraphrases || g.multi < w.multi || g.temporal < w.temporal {
+		if g.turns < w.turns || g.questions < w.questions ||
+			g.paraphrases < w.paraphrases || g.multi < w.multi || g.temporal < w.temporal {
 			t.Errorf("%s: %+v, want at least %+v", conv, g, w)
 		}
 		if 4*g.paraphrases < g.questions {

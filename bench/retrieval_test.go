@@ -217,7 +217,8 @@ func TestRetrievalRefusesBadOptions(t *testing.T) {
 		`context is "weather"`:   {Dirs: []string{"testdata/diary"}, Systems: []System{lexical}, Contexts: []string{"weather"}},
 		"testdata/none/turns.js": {Dirs: []string{"testdata/none"}, Systems: []System{lexical}},
 	} {
-		if _, err := Retrieval(context.Background(), opts); !errors.Is(err, loci.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		_, err := Retrieval(context.Background(), opts)
+		if !errors.Is(err, loci.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

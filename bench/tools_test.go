@@ -19,7 +19,12 @@ func TestRetrievalByTools(t *testing.T) {
 	if r.Runs[0].Memories < 20 || found < 0.95 {
 		t.Errorf("%d notes, recall %v at 10", r.Runs[0].Memories, found)
 	}
-	_, err := Retrieval(context.Background(), RetrievalOptions{Tools: true, Baseline: true, Dirs: []string{"testdata/diary"}, Systems: []System{lexical}})
+	_, err := Retrieval(context.Background(), RetrievalOptions{
+		Tools:    true,
+		Baseline: true,
+		Dirs:     []string{"testdata/diary"},
+		Systems:  []System{lexical},
+	})
 	if loci.AsError(err).Code != loci.Invalid {
 		t.Errorf("a baseline by tools: %v", err)
 	}
@@ -27,10 +32,17 @@ func TestRetrievalByTools(t *testing.T) {
 
 // TestAgentKeepsWhatWasSaidTwiceOnce, and questions ask for the note that was kept.
 func TestAgentKeepsWhatWasSaidTwiceOnce(t *testing.T) {
-	d := &Dataset{Name: "twice", Turns: []Turn{
-		{Conv: "c", ID: "1", Text: "I keep bees", Session: "s"}, {Conv: "c", ID: "2", Text: "The weather is fine"},
-		{Conv: "c", ID: "3", Text: "i  keep bees"},
-	}, Questions: []Question{{Conv: "c", ID: "q", Text: "bees", Evidence: []string{"1", "3"}}, {Conv: "c", ID: "p", Text: "weather", Evidence: []string{"2"}}}}
+	d := &Dataset{
+		Name: "twice",
+		Turns: []Turn{
+			{Conv: "c", ID: "1", Text: "I keep bees", Session: "s"}, {Conv: "c", ID: "2", Text: "The weather is fine"},
+			{Conv: "c", ID: "3", Text: "i  keep bees"},
+		},
+		Questions: []Question{
+			{Conv: "c", ID: "q", Text: "bees", Evidence: []string{"1", "3"}},
+			{Conv: "c", ID: "p", Text: "weather", Evidence: []string{"2"}},
+		},
+	}
 	o := RetrievalOptions{InMemory: true, Tools: true, Dir: t.TempDir()}
 	r := &run{System: lexical, Context: ContextNone}
 	err := o.stored(t.Context(), d, r, func(s loci.Store, _ string) error {

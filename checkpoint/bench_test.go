@@ -52,7 +52,8 @@ func BenchmarkCheckpoints(b *testing.B) {
 				})
 				b.Run("list10", func(b *testing.B) {
 					for b.Loop() {
-						if _, err := checkpoint.Of(m).List(b.Context(), checkpoint.Query{Thread: "t", Limit: 10}); err != nil {
+						_, err := checkpoint.Of(m).List(b.Context(), checkpoint.Query{Thread: "t", Limit: 10})
+						if err != nil {
 							b.Fatal(err)
 						}
 					}

@@ -47,8 +47,13 @@ func listed(t testing.TB, m *loci.Memory, q checkpoint.Query) (out []string) {
 func stored(t testing.TB, m *loci.Memory, s loci.Store) map[loci.Kind]int64 {
 	t.Helper()
 	out := map[loci.Kind]int64{}
-	for _, kind := range []loci.Kind{checkpoint.Kind, checkpoint.KindValue, checkpoint.KindWrite, checkpoint.KindThread} {
-		n, err := s.Count(t.Context(), m.View().Tenant, loci.Filter{Within: []loci.Namespace{{}}, Kinds: []loci.Kind{kind}, NotLive: true})
+	for _, kind := range []loci.Kind{checkpoint.Kind, checkpoint.KindValue,
+		checkpoint.KindWrite, checkpoint.KindThread} {
+		n, err := s.Count(t.Context(), m.View().Tenant, loci.Filter{
+			Within:  []loci.Namespace{{}},
+			Kinds:   []loci.Kind{kind},
+			NotLive: true,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,13 +84,31 @@ func TestCheckpointComesBackWhole(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		odd := []byte("\x00\xff\xfe{\"a\"\r\n")
-		in := checkpoint.Checkpoint{Thread: "t", Namespace: "node:1|inner:2", ID: "c2", Parent: "c1", Format: 4,
-			State: checkpoint.Typed{Type: "msgpack", Data: odd}, Metadata: []byte(`{"step":12345678901234567890,"source":"loop","key":"AKIAIOSFODNN7EXAMPLE"}`),
-			TypedMetadata: checkpoint.Typed{Type: "msgpack", Data: odd}, Versions: map[string]string{"a": "1", "b": "00002.5", "gone": "3"},
-			Values: map[string]checkpoint.Typed{"a": {Type: "msgpack", Data: odd}, "b": {Type: "null", Data: []byte{}}, "gone": {Type: checkpoint.EmptyType}}}
+		in := checkpoint.Checkpoint{
+			Thread:        "t",
+			Namespace:     "node:1|inner:2",
+			ID:            "c2",
+			Parent:        "c1",
+			Format:        4,
+			State:         checkpoint.Typed{Type: "msgpack", Data: odd},
+			Metadata:      []byte(`{"step":12345678901234567890,"source":"loop","key":"AKIAIOSFODNN7EXAMPLE"}`),
+			TypedMetadata: checkpoint.Typed{Type: "msgpack", Data: odd},
+			Versions:      map[string]string{"a": "1", "b": "00002.5", "gone": "3"},
+			Values: map[string]checkpoint.Typed{
+				"a":    {Type: "msgpack", Data: odd},
+				"b":    {Type: "null", Data: []byte{}},
+				"gone": {Type: checkpoint.EmptyType},
+			},
+		}
 		locitest.PutCheckpoint(t, m, in)
 		big := bytes.Repeat(odd, 1<<20)
-		writes := []checkpoint.Write{{Task: "t1", TaskPath: "p", Index: 0, Channel: "a", Value: checkpoint.Typed{Type: "bytes", Data: big}}}
+		writes := []checkpoint.Write{{
+			Task:     "t1",
+			TaskPath: "p",
+			Index:    0,
+			Channel:  "a",
+			Value:    checkpoint.Typed{Type: "bytes", Data: big},
+		}}
 		if err := checkpoint.Of(m).PutWrites(t.Context(), "t", in.Namespace, "c2", writes); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +132,8 @@ func TestCheckpointNamesNeverMeet(t *testing.T) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		names := [][2]string{{"a", "b"}, {"ab", ""}, {"a", ""}, {"a\x00", "b"}, {"a", "\x00\x01b"}, {"a\x00\x01b", ""}, {"a\x00\xc3\xbf", ""}, {"a:b", ""}, {"a", ":b"}, {"A", "b"}, {"a/", "b"}, {"á", ""}, {"a\u0301", ""}}
 		for i, n := range names {
-			locitest.PutCheckpoint(t, m, locitest.Checkpoint(n[0], n[1], "c", "", "{}", locitest.GraphState{"x": "1"}, map[string]string{"x": fmt.Sprint(i)}))
+			locitest.PutCheckpoint(t, m,
+				locitest.Checkpoint(n[0], n[1], "c", "", "{}", locitest.GraphState{"x": "1"}, map[string]string{"x": fmt.Sprint(i)}))
 		}
 		for i, n := range names {
 			wantValues(t, getCheckpoint(t, m, n[0], n[1], ""), map[string]string{"x": fmt.Sprint(i)})
@@ -132,7 +156,8 @@ func TestUnchangedChannelIsStoredOnce(t *testing.T) {
 		parent := ""
 		for i := range 10 {
 			id := fmt.Sprintf("c%02d", i)
-			in := locitest.Checkpoint("t", "", id, parent, "{}", locitest.GraphState{"big": "1", "step": fmt.Sprint(i)}, map[string]string{"step": id})
+			in := locitest.Checkpoint("t", "", id, parent, "{}",
+				locitest.GraphState{"big": "1", "step": fmt.Sprint(i)}, map[string]string{"step": id})
 			if i == 0 {
 				in.Values["big"] = checkpoint.Typed{Type: "text", Data: []byte("large")}
 			}
@@ -190,7 +215,8 @@ func TestCheckpointWrites(t *testing.T) {
 		locitest.PutWrites(t, m, "t", "c1", locitest.Write("b", 0, "ch", "2"), locitest.Write("b", 1, "ch", "3"), locitest.Write("b", -3, "__interrupt__", "1"), late) // before the checkpoint
 		locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", "c1", "", "{}", nil, nil))
 		locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", "c11", "c1", "{}", nil, nil))
-		locitest.PutWrites(t, m, "t", "c1", locitest.Write("b", 0, "ch", "again"), locitest.Write("b", -3, "__interrupt__", "lost"), locitest.Write("b", -3, "__interrupt__", "new"), locitest.Write("b", 2, "ch", "first"), locitest.Write("b", 2, "ch", "second"))
+		locitest.PutWrites(t, m, "t", "c1", locitest.Write("b", 0, "ch", "again"), locitest.Write("b", -3, "__interrupt__", "lost"),
+			locitest.Write("b", -3, "__interrupt__", "new"), locitest.Write("b", 2, "ch", "first"), locitest.Write("b", 2, "ch", "second"))
 		locitest.PutWrites(t, m, "t", "c11")
 		var got []string
 		for _, w := range getCheckpoint(t, m, "t", "", "c1").Writes {
@@ -213,7 +239,9 @@ func TestCheckpointListAgainstReference(t *testing.T) {
 		var all []row
 		for i := range 60 { // ids meet in several threads and namespaces, and do not come in order
 			r := row{fmt.Sprint("t", i%2), []string{"", "in", "in:1"}[i%3], fmt.Sprintf("c%02d", i*7%25), []string{"input", "loop"}[i/2%2]}
-			if slices.ContainsFunc(all, func(o row) bool { return o.thread == r.thread && o.namespace == r.namespace && o.id == r.id }) {
+			if slices.ContainsFunc(all, func(o row) bool {
+				return o.thread == r.thread && o.namespace == r.namespace && o.id == r.id
+			}) {
 				continue
 			}
 			all = append(all, r)
@@ -232,13 +260,22 @@ func TestCheckpointListAgainstReference(t *testing.T) {
 								if asked++; locitest.Raced && asked%8 != 0 {
 									continue
 								}
-								q := checkpoint.Query{Thread: thread, Namespace: namespace, Before: before, ID: id, Limit: limit}
+								q := checkpoint.Query{
+									Thread:    thread,
+									Namespace: namespace,
+									Before:    before,
+									ID:        id,
+									Limit:     limit,
+								}
 								if source != "" {
 									q.Where, _ = loci.ParseWhere(map[string]any{"source": source})
 								}
 								var want []string
 								for _, r := range all {
-									if (thread == "" || r.thread == thread) && (namespace == nil || r.namespace == *namespace) && (before == "" || r.id < before) && (id == "" || r.id == id) && (source == "" || r.source == source) {
+									if (thread == "" || r.thread == thread) &&
+										(namespace == nil || r.namespace == *namespace) &&
+										(before == "" || r.id < before) && (id == "" || r.id == id) &&
+										(source == "" || r.source == source) {
 										want = append(want, r.thread+" "+r.namespace+" "+r.id)
 									}
 								}
@@ -266,12 +303,14 @@ func TestCheckpointListHoldsValuesAndWrites(t *testing.T) {
 		locitest.PutWrites(t, m, "t", "c1", locitest.Write("a", 0, "ch", "w"))
 		for _, q := range []checkpoint.Query{{}, {Thread: "t"}} {
 			page, err := checkpoint.Of(m).List(t.Context(), q)
-			if err != nil || len(page.Checkpoints) != 1 || !reflect.DeepEqual(page.Checkpoints[0], getCheckpoint(t, m, "t", "", "c1")) {
+			if err != nil || len(page.Checkpoints) != 1 ||
+				!reflect.DeepEqual(page.Checkpoints[0], getCheckpoint(t, m, "t", "", "c1")) {
 				t.Errorf("list: %+v, %v", page, err)
 			}
 			q.WithoutValues = true
 			page, err = checkpoint.Of(m).List(t.Context(), q)
-			if err != nil || len(page.Checkpoints) != 1 || len(page.Checkpoints[0].Values) != 0 || len(page.Checkpoints[0].Writes) != 1 {
+			if err != nil || len(page.Checkpoints) != 1 ||
+				len(page.Checkpoints[0].Values) != 0 || len(page.Checkpoints[0].Writes) != 1 {
 				t.Errorf("list without values: %+v, %v", page, err)
 			}
 		}

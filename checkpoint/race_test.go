@@ -21,7 +21,8 @@ func TestCheckpointsArePutWhilePruned(t *testing.T) {
 		for range 2 {
 			others.Go(func() {
 				for ctx.Err() == nil {
-					if _, err := checkpoint.Of(m).Prune(ctx, []string{"t"}, checkpoint.KeepLatest); err != nil && ctx.Err() == nil && !errors.Is(err, loci.ErrConflict) {
+					_, err := checkpoint.Of(m).Prune(ctx, []string{"t"}, checkpoint.KeepLatest)
+					if err != nil && ctx.Err() == nil && !errors.Is(err, loci.ErrConflict) {
 						t.Errorf("prune: %v", err)
 					}
 				}
@@ -57,7 +58,8 @@ type interruptedStore struct {
 	between func()
 }
 
-func (s *interruptedStore) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
+func (s *interruptedStore) Records(ctx context.Context, t loci.Tenant,
+	f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
 	if do := s.between; do != nil && slices.Contains(f.Kinds, checkpoint.KindValue) {
 		s.between = nil
 		do()
@@ -84,7 +86,8 @@ func TestCheckpointErasedWhileItIsRead(t *testing.T) {
 			s := &interruptedStore{Store: locitest.OpenMemory()}
 			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 			put := func(id string) {
-				locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", id, "", "{}", locitest.GraphState{"x": id}, map[string]string{"x": id}))
+				locitest.PutCheckpoint(t, m,
+					locitest.Checkpoint("t", "", id, "", "{}", locitest.GraphState{"x": id}, map[string]string{"x": id}))
 			}
 			put("c1")
 			s.between = func() {

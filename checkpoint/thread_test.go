@@ -41,7 +41,8 @@ func TestDeleteThreadLeavesNothingOfIt(t *testing.T) {
 			t.Errorf("left %v, want %v", got, want)
 		}
 		locitest.PutWrites(t, m, "t", "c1", locitest.Write("a", 0, "ch", "alone"))
-		if _, err := checkpoint.Of(m).DeleteThread(t.Context(), "t"); err != nil || !reflect.DeepEqual(stored(t, m, s), want) {
+		_, err := checkpoint.Of(m).DeleteThread(t.Context(), "t")
+		if err != nil || !reflect.DeepEqual(stored(t, m, s), want) {
 			t.Errorf("writes without a checkpoint stay: %v, %v", stored(t, m, s), err)
 		}
 		if faults, err := s.Check(t.Context(), locitest.Tenant(t, "t")); err != nil || len(faults) > 0 {
@@ -69,7 +70,12 @@ func TestLargeThreads(t *testing.T) {
 		if n, err := checkpoint.Of(m).Prune(t.Context(), []string{"copy"}, checkpoint.KeepLatest); n != 2 || err != nil {
 			t.Errorf("pruned %d, %v", n, err)
 		}
-		want := map[loci.Kind]int64{checkpoint.Kind: 1, checkpoint.KindValue: 2, checkpoint.KindWrite: 1, checkpoint.KindThread: 1}
+		want := map[loci.Kind]int64{
+			checkpoint.Kind:       1,
+			checkpoint.KindValue:  2,
+			checkpoint.KindWrite:  1,
+			checkpoint.KindThread: 1,
+		}
 		if got := stored(t, m, s); !reflect.DeepEqual(got, want) {
 			t.Errorf("left %v, want %v", got, want)
 		}
@@ -168,7 +174,12 @@ func TestDeleteForRuns(t *testing.T) {
 		if string(c.State.Data) != `{"id":"c02"}` {
 			t.Errorf("state is %s", c.State.Data)
 		}
-		wantKinds := map[loci.Kind]int64{checkpoint.Kind: 4, checkpoint.KindValue: 7, checkpoint.KindWrite: 4, checkpoint.KindThread: 3}
+		wantKinds := map[loci.Kind]int64{
+			checkpoint.Kind:       4,
+			checkpoint.KindValue:  7,
+			checkpoint.KindWrite:  4,
+			checkpoint.KindThread: 3,
+		}
 		if got := stored(t, m, s); !reflect.DeepEqual(got, wantKinds) {
 			t.Errorf("left %v, want %v", got, wantKinds)
 		}
@@ -212,7 +223,8 @@ func TestPrune(t *testing.T) {
 				m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 				for _, line := range c.put {
 					f := strings.Split(line, " ")
-					in := locitest.Checkpoint("t", f[0], f[1], strings.Trim(f[2], "-"), f[3], locitest.GraphState{}, map[string]string{})
+					in := locitest.Checkpoint("t", f[0], f[1], strings.Trim(f[2], "-"),
+						f[3], locitest.GraphState{}, map[string]string{})
 					for _, pair := range f[4:] {
 						channel, v, _ := strings.Cut(pair, "=")
 						in.Versions[channel], in.Values[channel] = f[1], checkpoint.Typed{Type: "text", Data: []byte(v)}
@@ -245,7 +257,12 @@ func TestPruneKeepsWhatTheLatestNeeds(t *testing.T) {
 		if len(c.Writes) != 1 || c.Parent != "" {
 			t.Errorf("%d writes, parent %q", len(c.Writes), c.Parent)
 		}
-		want := map[loci.Kind]int64{checkpoint.Kind: 1, checkpoint.KindValue: 2, checkpoint.KindWrite: 1, checkpoint.KindThread: 1}
+		want := map[loci.Kind]int64{
+			checkpoint.Kind:       1,
+			checkpoint.KindValue:  2,
+			checkpoint.KindWrite:  1,
+			checkpoint.KindThread: 1,
+		}
 		if got := stored(t, m, s); !reflect.DeepEqual(got, want) {
 			t.Errorf("left %v, want %v", got, want)
 		}
@@ -264,7 +281,8 @@ func TestPruneKeepsWhatTheLatestNeeds(t *testing.T) {
 				t.Errorf("format %d: %d are left", format, got)
 			}
 		}
-		if n, err := checkpoint.Of(m).Prune(t.Context(), []string{"t", "f0", "f3", "f4"}, checkpoint.DeleteAll); n != 5 || err != nil || len(stored(t, m, s)) != 0 {
+		if n, err := checkpoint.Of(m).Prune(t.Context(), []string{"t", "f0", "f3", "f4"}, checkpoint.DeleteAll); n != 5 ||
+			err != nil || len(stored(t, m, s)) != 0 {
 			t.Errorf("pruned all: %d, %v, left %v", n, err, stored(t, m, s))
 		}
 		_, err := checkpoint.Of(m).Prune(t.Context(), nil, "keep")
@@ -280,9 +298,18 @@ func TestCheckpointsStayWithTheirHandle(t *testing.T) {
 		m := locitest.Bind(t, e, "user", "ada")
 		locitest.CheckpointHistory(t, m, "t", "", 2, func(int) string { return `{"run_id":"r"}` })
 		want := stored(t, m, s)
-		for name, other := range map[string]*loci.Memory{"another user": locitest.Bind(t, e, "user", "bob"), "above": locitest.Bind(t, e, "user"), "below": locitest.Bind(t, e, "user", "ada", "x"),
-			"also":   locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"x"}, Also: []loci.Namespace{{"user", "ada"}}, Actor: "a"}),
-			"tenant": locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "other"), Namespace: loci.Namespace{"user", "ada"}, Actor: "a"})} {
+		for name, other := range map[string]*loci.Memory{
+			"another user": locitest.Bind(t, e, "user", "bob"),
+			"above":        locitest.Bind(t, e, "user"),
+			"below":        locitest.Bind(t, e, "user", "ada", "x"),
+			"also": locitest.BindView(t, e, loci.View{
+				Tenant:    locitest.Tenant(t, "t"),
+				Namespace: loci.Namespace{"x"},
+				Also:      []loci.Namespace{{"user", "ada"}},
+				Actor:     "a",
+			}),
+			"tenant": locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "other"), Namespace: loci.Namespace{"user", "ada"}, Actor: "a"}),
+		} {
 			_, err := checkpoint.Of(other).Get(t.Context(), "t", "", "")
 			locitest.WantCode(t, err, loci.NotFound)
 			if got := append(ids(t, other, "t"), ids(t, other, "")...); len(got) != 0 {
@@ -320,7 +347,8 @@ func TestCheckpointsAreNoMemories(t *testing.T) {
 		}
 		_, err := m.CountErase(t.Context(), loci.EraseQuery{Kinds: []loci.Kind{checkpoint.KindValue}})
 		locitest.WantCode(t, err, loci.Invalid)
-		records, _, err := s.Records(t.Context(), m.View().Tenant, loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}, loci.Page{})
+		records, _, err := s.Records(t.Context(), m.View().Tenant,
+			loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}, loci.Page{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -334,7 +362,8 @@ func TestCheckpointsAreNoMemories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: n}, nil); err != nil || len(stored(t, m, s)) != 0 {
+		if _, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: n}, nil); err != nil ||
+			len(stored(t, m, s)) != 0 {
 			t.Errorf("erasing everything left %v, %v", stored(t, m, s), err)
 		}
 	})
@@ -344,7 +373,12 @@ func TestCheckpointEventsAndRepeatedRequests(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
 		m := locitest.Bind(t, e, "u")
-		keyed := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"u"}, Actor: "tester", IdempotencyKey: "k"})
+		keyed := locitest.BindView(t, e, loci.View{
+			Tenant:         locitest.Tenant(t, "t"),
+			Namespace:      loci.Namespace{"u"},
+			Actor:          "tester",
+			IdempotencyKey: "k",
+		})
 		in := locitest.Checkpoint("t", "", "c1", "", "{}", locitest.GraphState{"x": "1"}, map[string]string{"x": "v"})
 		locitest.PutCheckpoint(t, keyed, in)
 		locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", "c1", "", "{}", locitest.GraphState{"x": "1"}, map[string]string{"x": "newer"}))
@@ -356,7 +390,8 @@ func TestCheckpointEventsAndRepeatedRequests(t *testing.T) {
 		if _, err := checkpoint.Of(m).DeleteThread(t.Context(), "t"); err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := s.Events(t.Context(), locitest.Tenant(t, "t"), loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{})
+		events, _, err := s.Events(t.Context(), locitest.Tenant(t, "t"),
+			loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -380,7 +415,8 @@ func TestErasedCheckpointsLeaveNoBytes(t *testing.T) {
 	}
 	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 	marked := func(mark string) checkpoint.Checkpoint {
-		return locitest.Checkpoint("t", "", "c1", "", `{"m":"meta`+mark+`"}`, locitest.GraphState{"x": "1"}, map[string]string{"x": strings.Repeat("value"+mark, 2000)})
+		return locitest.Checkpoint("t", "", "c1", "", `{"m":"meta`+mark+`"}`, locitest.GraphState{"x": "1"},
+			map[string]string{"x": strings.Repeat("value"+mark, 2000)})
 	}
 	locitest.PutCheckpoint(t, m, marked("replaced"))
 	locitest.PutCheckpoint(t, m, marked("pruned"))

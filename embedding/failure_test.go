@@ -113,7 +113,9 @@ func TestRepetitions(t *testing.T) {
 				}
 				floats(w, q)
 			})
-			rows, err := openAI(t, s, func(c *embedding.Config) { c.Timeout = time.Minute }).Embed(t.Context(), []string{"text"})
+			rows, err := openAI(t, s, func(c *embedding.Config) {
+				c.Timeout = time.Minute
+			}).Embed(t.Context(), []string{"text"})
 			if err != nil || len(s.requests()) != 3 {
 				t.Fatalf("%v after %d requests", err, len(s.requests()))
 			}
@@ -158,7 +160,8 @@ func TestRetryAfter(t *testing.T) {
 				}
 				floats(w, q)
 			})
-			if _, err := openAI(t, s, func(c *embedding.Config) { c.Timeout = time.Minute }).Embed(t.Context(), []string{"a"}); err != nil {
+			_, err := openAI(t, s, func(c *embedding.Config) { c.Timeout = time.Minute }).Embed(t.Context(), []string{"a"})
+			if err != nil {
 				t.Fatal(err)
 			}
 			if q := s.requests(); len(q) != 2 || q[1].at.Sub(q[0].at) < least || q[1].at.Before(date) {
@@ -258,7 +261,9 @@ func TestTimeout(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, request, int) { <-release })
 	defer close(release)
 	start := time.Now()
-	_, err := openAI(t, s, func(c *embedding.Config) { c.Timeout = 100 * time.Millisecond }).Embed(t.Context(), []string{"a"})
+	_, err := openAI(t, s, func(c *embedding.Config) {
+		c.Timeout = 100 * time.Millisecond
+	}).Embed(t.Context(), []string{"a"})
 	wantError(t, err, loci.Unavailable, "did not answer in time")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -350,51 +355,6 @@ func TestRequestsPerMinute(t *testing.T) {
 	wantError(t, err, loci.Unavailable, "requests a minute")
 }
 
-func TestKeys(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, q request, _ int) {
-		if q.key == "" {
-			status(401, "")(w, q, 0)
-			return
-		}
-		floats(w, q)
-	})
-	for name, c := range map[string]struct {
-		read func() (string, error)
-		want string
-	}{
-		"none":     {func() (string, error) { return "", nil }, "set $THE_VARIABLE"},
-		"no file":  {func() (string, error) { return "", errors.New("no such file") }, "$THE_VARIABLE cannot be read"},
-		"two keys": {func() (string, error) { return secretKey + "\r\nX: " + secretKey, nil }, "$THE_VARIABLE has a space"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := openAI(t, s, func(conf *embedding.Config) { conf.OpenAIKey.Read = c.read }).Embed(t.Context(), []string{"a"})
-			wantError(t, err, loci.Invalid, c.want)
-		})
-	}
-	_, err := openAI(t, s, func(c *embedding.Config) { c.OpenAIKey = embedding.Key{} }).Embed(t.Context(), []string{"a"})
-	wantError(t, err, loci.Invalid, "wants a key")
-	// The key is read again for each call.
-	key := secretKey
-	e := openAI(t, s, func(c *embedding.Config) { c.OpenAIKey.Read = func() (string, error) { return key, nil } })
-	for _, key = range []string{"first", "second"} {
-		if _, err := e.Embed(t.Context(), []string{"a"}); err != nil {
-			t.Fatal(err)
-		}
-		if q := s.requests(); q[len(q)-1].key != "Bearer "+key {
-			t.Errorf("sent %s", q[len(q)-1].key)
-		}
-	}
-}
-
-func TestLinkLocalIsNotCalled(t *testing.T) {
-	e, err := embedding.Open(embedding.Config{Spec: "ollama:m", OllamaURL: "http://169.254.169.254"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = e.Embed(t.Context(), []string{"a"})
-	wantError(t, err, loci.Invalid, "ollama.base_url", "link-local")
-}
-
 // A service that is down costs memories their vectors for now, and nothing else;
 // the log has neither key nor text.
 func TestEngineOverAService(t *testing.T) {
@@ -407,7 +367,11 @@ func TestEngineOverAService(t *testing.T) {
 		floats(w, q)
 	})
 	var log bytes.Buffer
-	engine, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features(), Embedder: openAI(t, s, nil), Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	engine, err := loci.New(memory.Open(), &loci.Options{
+		Features: locitest.Features(),
+		Embedder: openAI(t, s, nil),
+		Logger:   slog.New(slog.NewJSONHandler(&log, nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

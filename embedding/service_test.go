@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -333,4 +334,51 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
+}
+
+func TestKeys(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, q request, _ int) {
+		if q.key == "" {
+			status(401, "")(w, q, 0)
+			return
+		}
+		floats(w, q)
+	})
+	for name, c := range map[string]struct {
+		read func() (string, error)
+		want string
+	}{
+		"none":     {func() (string, error) { return "", nil }, "set $THE_VARIABLE"},
+		"no file":  {func() (string, error) { return "", errors.New("no such file") }, "$THE_VARIABLE cannot be read"},
+		"two keys": {func() (string, error) { return secretKey + "\r\nX: " + secretKey, nil }, "$THE_VARIABLE has a space"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := openAI(t, s, func(conf *embedding.Config) {
+				conf.OpenAIKey.Read = c.read
+			}).Embed(t.Context(), []string{"a"})
+			wantError(t, err, loci.Invalid, c.want)
+		})
+	}
+	_, err := openAI(t, s, func(c *embedding.Config) { c.OpenAIKey = embedding.Key{} }).Embed(t.Context(), []string{"a"})
+	wantError(t, err, loci.Invalid, "wants a key")
+	// The key is read again for each call.
+	key := secretKey
+	e := openAI(t, s, func(c *embedding.Config) { c.OpenAIKey.Read = func() (string, error) { return key, nil } })
+	for _, key = range []string{"first", "second"} {
+		if _, err := e.Embed(t.Context(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		if q := s.requests(); q[len(q)-1].key != "Bearer "+key {
+			t.Errorf("sent %s", q[len(q)-1].key)
+		}
+	}
+}
+
+func TestLinkLocalIsNotCalled(t *testing.T) {
+	e, err := embedding.Open(embedding.Config{Spec: "ollama:m", OllamaURL: "http://169.254.169.254"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Embed(t.Context(), []string{"a"})
+	wantError(t, err, loci.Invalid, "ollama.base_url", "link-local")
 }

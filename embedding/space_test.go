@@ -47,14 +47,16 @@ func TestForSpace(t *testing.T) {
 		{Config{}, loci.Space{Model: "lexical-0", Dims: 256}, false},
 	} {
 		e, err := c.config.ForSpace(c.space)
-		if c.there != (err == nil) || err == nil && (e.Model() != c.space.Model || e.Dims() != 0 && e.Dims() != c.space.Dims) {
+		if c.there != (err == nil) ||
+			err == nil && (e.Model() != c.space.Model || e.Dims() != 0 && e.Dims() != c.space.Dims) {
 			t.Errorf("%v of %+v: %v, %v", c.space, c.config, e, err)
 		}
 		if err != nil && (e != nil || !errors.Is(err, loci.ErrUnsupported)) {
 			t.Errorf("%v: %v, error %v; want Unsupported", c.space, e, err)
 		}
 	}
-	for _, e := range []loci.Embedder{builtin, NewLexical(), directory, withPrefixes(directory, prefixes{document: document})} {
+	for _, e := range []loci.Embedder{builtin, NewLexical(), directory,
+		withPrefixes(directory, prefixes{document: document})} {
 		if !Local(e) {
 			t.Errorf("%s works in this process", e.Model())
 		}

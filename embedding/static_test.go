@@ -38,7 +38,11 @@ var smallTokens = []string{"[PAD]", "[UNK]", "the", "car", "##s", "automobile", 
 
 // small returns a model of a few tokens; "the" weighs little, "[UNK]" nothing.
 func small(dims int) *modelFile {
-	m := &modelFile{tokens: smallTokens, dims: dims, scales: []float32{0, 0, 0.001, 0.01, 0.003, 0.011, 0.02, 0.017, 0.002}}
+	m := &modelFile{
+		tokens: smallTokens,
+		dims:   dims,
+		scales: []float32{0, 0, 0.001, 0.01, 0.003, 0.011, 0.02, 0.017, 0.002},
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range dims * len(m.tokens) {
 		m.codes = append(m.codes, int8(rng.Uint32()))
@@ -58,8 +62,17 @@ func (m *modelFile) file() string {
 	for _, c := range m.codes {
 		payload = append(payload, byte(c))
 	}
-	header := map[string]any{"model": "small-1", "dims": m.dims, "vocabulary": len(m.tokens), "source": map[string]any{"teacher": "none"},
-		"sections": map[string]any{"vocabulary": []int{0, scalesAt}, "scales": []int{scalesAt, codesAt - scalesAt}, "codes": []int{codesAt, len(payload) - codesAt}}}
+	header := map[string]any{
+		"model":      "small-1",
+		"dims":       m.dims,
+		"vocabulary": len(m.tokens),
+		"source":     map[string]any{"teacher": "none"},
+		"sections": map[string]any{
+			"vocabulary": []int{0, scalesAt},
+			"scales":     []int{scalesAt, codesAt - scalesAt},
+			"codes":      []int{codesAt, len(payload) - codesAt},
+		},
+	}
 	if m.prepare != nil {
 		m.prepare(header, payload)
 	}
@@ -277,7 +290,9 @@ func TestDamagedModel(t *testing.T) {
 		"another format":          {func(m *modelFile) { m.finished = func(f []byte) []byte { f[7] = '2'; return f } }, false, "begin"},
 		"a huge header":           {func(m *modelFile) { m.finished = func(f []byte) []byte { f[11] = 0xff; return f } }, false, "header"},
 		"a header beyond the end": {func(m *modelFile) { m.finished = func(f []byte) []byte { return f[:40] } }, false, "header"},
-		"no JSON":                 {func(m *modelFile) { m.finished = func(f []byte) []byte { f[12] = '?'; return f } }, false, "header"},
+		"no JSON": {func(m *modelFile) {
+			m.finished = func(f []byte) []byte { f[12] = '?'; return f }
+		}, false, "header"},
 		"no name":                 {func(m *modelFile) { m.spoil = header("model", "") }, false, "name"},
 		"no dimensions":           {func(m *modelFile) { m.spoil = header("dims", 0) }, false, "dimensions"},
 		"too many dimensions":     {func(m *modelFile) { m.spoil = header("dims", 4097) }, false, "dimensions"},

@@ -39,12 +39,21 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []graph.Agent{
-		{ID: "A", Connector: &tool.ConnectorConfig{Memory: "N", Scope: "perThread", Placement: tree.LastMessage, Content: tree.ContentFull, MaxChars: 100},
+		{
+			ID: "A",
+			Connector: &tool.ConnectorConfig{
+				Memory:    "N",
+				Scope:     "perThread",
+				Placement: tree.LastMessage,
+				Content:   tree.ContentFull,
+				MaxChars:  100,
+			},
 			Tools: []tool.Instance{
 				{Family: "files", Tool: "memory", Name: "memory_readonly", Title: "Mem Read", Description: "Read-only memory tool", Memory: "M", Scope: "global"},
 				{Family: "files", Tool: "memory", Name: "memory_thread", Memory: "N", Scope: "perThread"},
 				{Family: "files", Tool: "memory", Unwired: true},
-			}},
+			},
+		},
 		{ID: "B", Tools: []tool.Instance{{Family: "files", Tool: "memory", Unwired: true}}},
 	}
 	for name, text := range map[string]string{"JSON": string(asJSON), "YAML": asYAML} {
@@ -168,12 +177,14 @@ func TestFaults(t *testing.T) {
 		}
 		start, starts := strings.CutSuffix(c.want, "…")
 		end, ends := strings.CutPrefix(c.want, "…")
-		fits := got == c.want || got != "" && (starts && strings.HasPrefix(got, start) || ends && strings.HasSuffix(got, end))
+		fits := got == c.want ||
+			got != "" && (starts && strings.HasPrefix(got, start) || ends && strings.HasSuffix(got, end))
 		if !fits {
 			t.Errorf("nodes %s, edges %s\n got %s\nwant %s", c.nodes, c.edges, got, c.want)
 		}
 	}
-	for _, text := range []string{"", "nodes", "nodes: {}", "{", `{"nodes":[],"nodes":[]}`, "nodes: []\nnodes: []", "a: &a [*a]", strings.Repeat("[", 1000), `{"nodes":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}"} {
+	for _, text := range []string{"", "nodes", "nodes: {}", "{", `{"nodes":[],"nodes":[]}`, "nodes: []\nnodes: []", "a: &a [*a]", strings.Repeat("[", 1000),
+		`{"nodes":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}"} {
 		if _, err := graph.Parse([]byte(text)); err == nil {
 			t.Errorf("%.40s: no error", text)
 		} else if loci.AsError(err).Code == loci.Internal {

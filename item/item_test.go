@@ -28,7 +28,8 @@ func TestItems(t *testing.T) {
 		c.Advance(time.Minute)
 		locitest.PutItem(t, m, n, "k", `{"c":1}`, nil)
 		over, err := it.Get(t.Context(), n, "k", true)
-		if err != nil || string(over.Value) != `{"c":1}` || !over.CreatedAt.Equal(made.CreatedAt) || !over.UpdatedAt.Equal(made.UpdatedAt.Add(time.Minute)) {
+		if err != nil || string(over.Value) != `{"c":1}` || !over.CreatedAt.Equal(made.CreatedAt) ||
+			!over.UpdatedAt.Equal(made.UpdatedAt.Add(time.Minute)) {
 			t.Errorf("overwritten: %+v, %v", over, err)
 		}
 		locitest.PutItem(t, m, n, "K", `{}`, nil)
@@ -146,7 +147,8 @@ func TestItemTTL(t *testing.T) {
 			t.Errorf("what expired is kept as a revision: %v, %v", revisions, err)
 		}
 		c.Advance(59 * time.Second)
-		if found, err := it.Search(t.Context(), item.Query{Prefix: n, Text: "lion", Refresh: true}); err != nil || len(found) != 1 {
+		if found, err := it.Search(t.Context(), item.Query{Prefix: n, Text: "lion", Refresh: true}); err != nil ||
+			len(found) != 1 {
 			t.Fatalf("search: %v, %v", found, err)
 		}
 		c.Advance(59 * time.Second)
@@ -233,7 +235,8 @@ func TestItemIndexPaths(t *testing.T) {
 func TestPathWorkIsBounded(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{}), "u")
 	value := strings.Repeat(`{"a":`, 60) + `"deep"` + strings.Repeat("}", 60)
-	locitest.PutItem(t, m, loci.Namespace{"u"}, "k", value, &item.PutOptions{Index: []string{strings.TrimSuffix(strings.Repeat("{a,a}.", 60), ".")}})
+	locitest.PutItem(t, m, loci.Namespace{"u"}, "k", value,
+		&item.PutOptions{Index: []string{strings.TrimSuffix(strings.Repeat("{a,a}.", 60), ".")}})
 	if r := locitest.Search(t, m, loci.Query{Text: "deep"}); len(r.Matches) != 1 || r.Matches[0].Record.Text != "deep" {
 		t.Errorf("got %v", locitest.Texts(r))
 	}

@@ -59,7 +59,11 @@ func TestProtocols(t *testing.T) {
 					io.WriteString(w, strings.Replace(c.answer, "%", reason, 1))
 				})
 				got, err := completer.Complete(t.Context(), prompt)
-				want := loci.Completion{Text: "hello", Truncated: reason == c.cut, Usage: loci.Usage{PromptTokens: 12, CompletionTokens: 3}}
+				want := loci.Completion{
+					Text:      "hello",
+					Truncated: reason == c.cut,
+					Usage:     loci.Usage{PromptTokens: 12, CompletionTokens: 3},
+				}
 				if err != nil || got != want {
 					t.Errorf("%+v, %v", got, err)
 				}
@@ -86,7 +90,9 @@ func TestFailures(t *testing.T) {
 		"busy":      {status(429, ""), loci.Unavailable, false, 1}, // it asks for longer than there is
 		"garbage":   {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>private words") }, loci.Unavailable, true, 1},
 		"no choice": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }, loci.Unavailable, true, 1},
-		"huge":      {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat(" ", 5000)) }, loci.Unavailable, true, 1},
+		"huge": {func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, strings.Repeat(" ", 5000))
+		}, loci.Unavailable, true, 1},
 		"hung": {func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body) // only then does the server notice who leaves
 			<-r.Context().Done()
@@ -109,7 +115,8 @@ func TestFailures(t *testing.T) {
 			})
 			got, err := completer.Complete(t.Context(), prompt)
 			var e *loci.Error
-			if !errors.As(err, &e) || e.Code != c.code || strings.Contains(err.Error(), "private") || strings.Contains(err.Error(), "the-key") {
+			if !errors.As(err, &e) || e.Code != c.code ||
+				strings.Contains(err.Error(), "private") || strings.Contains(err.Error(), "the-key") {
 				t.Errorf("error %v", err)
 			}
 			if (got.Usage.CompletionTokens == 77) != c.counted || calls.Load() != c.calls {

@@ -35,7 +35,8 @@ func (concepts) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	for i, text := range texts {
 		row := make([]float32, 8)
 		row[7] = 0.1 // no text is the zero vector
-		for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		for word := range strings.FieldsFuncSeq(strings.ToLower(text),
+			func(r rune) bool { return r < 'a' || r > 'z' }) {
 			if axis, known := meanings[word]; known {
 				row[axis]++
 			}
@@ -64,7 +65,11 @@ func openEngine(t testing.TB, path string) *loci.Engine {
 			t.Errorf("close: %v", err)
 		}
 	})
-	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: concepts{}, Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(s, &loci.Options{
+		Features: locitest.Features(),
+		Embedder: concepts{},
+		Logger:   slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

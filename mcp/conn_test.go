@@ -74,7 +74,8 @@ func TestRequestIDsAreUniqueAcrossConnections(t *testing.T) {
 		w.receive()
 	}
 	first, second := b.callers[0], b.callers[1]
-	if first.RequestID == second.RequestID || !strings.HasSuffix(first.RequestID, "-7") || !strings.HasSuffix(second.RequestID, "-7") {
+	if first.RequestID == second.RequestID || !strings.HasSuffix(first.RequestID, "-7") ||
+		!strings.HasSuffix(second.RequestID, "-7") {
 		t.Errorf("request ids %q and %q", first.RequestID, second.RequestID)
 	}
 	if first.Client != "wire/1" {

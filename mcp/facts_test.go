@@ -90,7 +90,10 @@ func TestPermittedActions(t *testing.T) {
 }
 
 func TestNoPermittedActionIsRefusedAtConstruction(t *testing.T) {
-	_, err := tool.New(newEngine(t), tool.Config{Entries: []tool.Instance{{Family: tool.FamilyFacts, ActionsPermitted: []string{}}}})
+	_, err := tool.New(newEngine(t), tool.Config{Entries: []tool.Instance{{
+		Family:           tool.FamilyFacts,
+		ActionsPermitted: []string{},
+	}}})
 	if err == nil || !strings.Contains(err.Error(), "actions_permitted cannot be empty") {
 		t.Errorf("got %v", err)
 	}
@@ -155,7 +158,10 @@ func TestFilteredSearch(t *testing.T) {
 
 func TestResponseFormatContentAndArtifact(t *testing.T) {
 	engine := newEngine(t)
-	c := dial(t, engine, alice(t), tool.Instance{Family: tool.FamilyFacts, ResponseFormat: tool.FormatContentAndArtifact})
+	c := dial(t, engine, alice(t), tool.Instance{
+		Family:         tool.FamilyFacts,
+		ResponseFormat: tool.FormatContentAndArtifact,
+	})
 	id := c.ask("manage_memory", args{"content": "Prefers window seats.", "metadata": args{"category": "preference"}}).id("id")
 	a := c.ask("search_memory", args{"query": "window"})
 	memories, _ := a.data["memories"].([]any)

@@ -31,7 +31,10 @@ func eachEngine(t *testing.T, test func(*testing.T, *loci.Engine)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = s.Close() })
-			engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Logger: slog.New(slog.DiscardHandler)})
+			engine, err := loci.New(s, &loci.Options{
+				Features: locitest.Features(),
+				Logger:   slog.New(slog.DiscardHandler),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +224,10 @@ func TestMemoryToolAlwaysRepliesInAnEnvelope(t *testing.T) {
 	if a := c.ask("memory", in); !strings.Contains(a.text, `"ok":false`) || !strings.Contains(a.text, `"code":"ENOTMEM"`) {
 		t.Errorf("without a user: %s", a.text)
 	}
-	c = dialOptions(t, newEngine(t), mcp.Options{Principal: alice(t)}, tool.Config{Entries: []tool.Instance{files}, MaxArguments: 512})
+	c = dialOptions(t, newEngine(t), mcp.Options{Principal: alice(t)}, tool.Config{
+		Entries:      []tool.Instance{files},
+		MaxArguments: 512,
+	})
 	if a := c.ask("memory", args{"path": "/a", "command": "append", "content": strings.Repeat("x", 600)}); !strings.Contains(a.text, `"ok":false,"error":{"message":"`) {
 		t.Errorf("too much: %s", a.text)
 	}

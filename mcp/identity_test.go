@@ -111,7 +111,8 @@ func TestOperatorActsInAnotherTenant(t *testing.T) {
 	there := sdk.Meta{"loci/tenant": "acme"}
 
 	c.ask("memory_save", args{"content": "Chocolates of acme"}, there)
-	if len(recorded) != 1 || recorded[0].from != "default" || recorded[0].to != "acme" || recorded[0].tool != "memory_save" || recorded[0].requestID == "" {
+	if len(recorded) != 1 || recorded[0].from != "default" || recorded[0].to != "acme" ||
+		recorded[0].tool != "memory_save" || recorded[0].requestID == "" {
 		t.Errorf("recorded %+v", recorded)
 	}
 	c.ask("memory_search", args{"query": "chocolates"}).want("[]")
@@ -135,7 +136,10 @@ func TestOperatorActsInAnotherTenant(t *testing.T) {
 func TestElevationIsInBothAuditLogs(t *testing.T) {
 	engine := openEngine(t, t.TempDir())
 	operator := newPrincipal(t, loci.Vars{loci.VarUser: "alice"}, loci.ScopeAdmin, loci.ScopeElevate)
-	c := dialOptions(t, engine, mcp.Options{Principal: operator, RecordElevation: engine.RecordElevation}, tool.Config{Entries: []tool.Instance{notes}})
+	c := dialOptions(t, engine, mcp.Options{
+		Principal:       operator,
+		RecordElevation: engine.RecordElevation,
+	}, tool.Config{Entries: []tool.Instance{notes}})
 	c.ask("memory_search", args{"query": "x"}, sdk.Meta{"loci/tenant": "acme"})
 	for _, name := range []string{"default", "acme"} {
 		tenant, err := loci.NewTenant(name)
@@ -146,7 +150,8 @@ func TestElevationIsInBothAuditLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := m.Events(context.Background(), loci.EventFilter{Types: []loci.EventType{loci.EventElevated}}, loci.Page{})
+		events, _, err := m.Events(context.Background(),
+			loci.EventFilter{Types: []loci.EventType{loci.EventElevated}}, loci.Page{})
 		if err != nil || len(events) != 1 || events[0].Actor != "test" || events[0].RequestID == "" {
 			t.Errorf("%s: %+v, %v", name, events, err)
 		}

@@ -127,7 +127,10 @@ func TestMemoriesOfOthersAreInvisible(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		away, err := loci.NewPrincipal(tenant, "test", loci.Vars{loci.VarUser: "alice", loci.VarButler: "general"}, loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete)
+		away, err := loci.NewPrincipal(tenant, "test", loci.Vars{
+			loci.VarUser:   "alice",
+			loci.VarButler: "general",
+		}, loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,13 +23,16 @@ func TestSearchMemories(t *testing.T) {
 			in   args
 			want []string
 		}{
-			"all types":       {args{"query": "chocolates"}, all},
-			"by meaning":      {args{"query": "sweets"}, all},
-			"facts only":      {args{"query": "chocolates", "types": []string{"fact"}}, []string{fact}},
-			"no types":        {args{"query": "chocolates", "types": []string{}}, all},
-			"keyword":         {args{"query": "chocolates", "mode": "keyword"}, all},
-			"keyword, none":   {args{"query": "sweets", "mode": "keyword"}, nil},
-			"semantic":        {args{"query": "sweets", "mode": "semantic", "types": []string{"episode", "rule"}}, slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == fact })},
+			"all types":     {args{"query": "chocolates"}, all},
+			"by meaning":    {args{"query": "sweets"}, all},
+			"facts only":    {args{"query": "chocolates", "types": []string{"fact"}}, []string{fact}},
+			"no types":      {args{"query": "chocolates", "types": []string{}}, all},
+			"keyword":       {args{"query": "chocolates", "mode": "keyword"}, all},
+			"keyword, none": {args{"query": "sweets", "mode": "keyword"}, nil},
+			"semantic": {
+				args{"query": "sweets", "mode": "semantic", "types": []string{"episode", "rule"}},
+				slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == fact }),
+			},
 			"limit":           {args{"query": "offer", "limit": 1, "mode": "keyword"}, []string{rule}},
 			"of an agent":     {args{"query": "chocolates", "scope": "general"}, all},
 			"of another":      {args{"query": "chocolates", "scope": "health"}, slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == episode })},
@@ -93,7 +96,8 @@ func TestRecall(t *testing.T) {
 				t.Errorf("score %v of components %v", r["score"], x)
 			}
 		}
-		if slices.Sort(got[1:]); len(got) != 3 || got[0] != vital || !slices.Contains(got, shared) || !slices.Contains(got, rule) {
+		slices.Sort(got[1:])
+		if len(got) != 3 || got[0] != vital || !slices.Contains(got, shared) || !slices.Contains(got, rule) {
 			t.Errorf("got %v, want %s first, then %s and %s", got, vital, shared, rule)
 		}
 		if all := b.ask("memory_recall", args{"topic": "chocolates"}).ids(); len(all) != 4 {

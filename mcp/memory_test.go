@@ -72,7 +72,13 @@ func eachStore(t *testing.T, test func(t *testing.T, b *bench)) {
 				t.Fatal(err)
 			}
 			b := &bench{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-			b.engine, err = loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: concepts{}, Now: b.now, Tokenizer: counter, Logger: slog.New(slog.DiscardHandler)})
+			b.engine, err = loci.New(s, &loci.Options{
+				Features:  locitest.Features(),
+				Embedder:  concepts{},
+				Now:       b.now,
+				Tokenizer: counter,
+				Logger:    slog.New(slog.DiscardHandler),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -398,7 +404,8 @@ func TestForgetMemory(t *testing.T) {
 		b.ask("memory_forget", args{"type": "x", "id": "x"}).refused(loci.Invalid, "Invalid type: 'x'. Must be one of ['episode', 'fact', 'rule']")
 
 		var types []string
-		for _, e := range b.events(t, loci.EventFilter{Types: []loci.EventType{loci.EventRetracted, loci.EventForgotten}}) {
+		for _, e := range b.events(t,
+			loci.EventFilter{Types: []loci.EventType{loci.EventRetracted, loci.EventForgotten}}) {
 			types = append(types, string(e.Type)+" "+string(e.Kind))
 			if e.Actor != "test" || e.RequestID == "" || e.Entity.String() != ids[string(e.Kind)] {
 				t.Errorf("event %+v", e)

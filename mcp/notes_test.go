@@ -134,7 +134,11 @@ func TestSearchNotesWithConversation(t *testing.T) {
 	if hits := c.ask("memory_search", in).list(); len(hits) != 1 {
 		t.Errorf("notes come without a session, too: %v", hits)
 	}
-	m, err := engine.Memory(loci.View{Tenant: who.Tenant(), Namespace: loci.Namespace{"user", who.Var(loci.VarUser)}, Actor: "test"})
+	m, err := engine.Memory(loci.View{
+		Tenant:    who.Tenant(),
+		Namespace: loci.Namespace{"user", who.Var(loci.VarUser)},
+		Actor:     "test",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +263,10 @@ func TestNotesByTag(t *testing.T) {
 }
 
 func TestRepliesAreCappedByWholeResults(t *testing.T) {
-	c := dialOptions(t, newEngine(t), mcp.Options{Principal: alice(t)}, tool.Config{Entries: []tool.Instance{notes}, ReplyCap: 1024})
+	c := dialOptions(t, newEngine(t), mcp.Options{Principal: alice(t)}, tool.Config{
+		Entries:  []tool.Instance{notes},
+		ReplyCap: 1024,
+	})
 	for i := range 10 {
 		c.ask("memory_save", args{"content": fmt.Sprintf("Chocolates %d: %s", i, strings.Repeat("very ", 40))})
 	}

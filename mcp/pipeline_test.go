@@ -32,7 +32,11 @@ func TestNoteToolsTimeOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: stuck{}, Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(s, &loci.Options{
+		Features: locitest.Features(),
+		Embedder: stuck{},
+		Logger:   slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

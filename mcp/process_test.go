@@ -86,7 +86,8 @@ func launch(t *testing.T, path string) *client {
 	t.Helper()
 	line := command(t, path)
 	c := sdk.NewClient(&sdk.Implementation{Name: "go-client", Version: "1"}, nil)
-	session, err := c.Connect(context.Background(), &sdk.CommandTransport{Command: exec.Command(line[0], line[1:]...)}, nil)
+	program := &sdk.CommandTransport{Command: exec.Command(line[0], line[1:]...)}
+	session, err := c.Connect(context.Background(), program, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

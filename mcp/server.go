@@ -155,13 +155,24 @@ func declare(t *tool.Tool) *sdk.Tool {
 
 // permitted are the tools that the caller may use, in our order; the SDK sorts them by
 // name. A model tries every tool that it sees. A caller who cannot be identified, for
-// example because the user is missing, sees all tools: the calls say what is missing.
+// example because the user is missing, sees all tools: the calls say what is missing. Who
+// is refused sees none.
 func (s *Server) permitted(ctx context.Context, r sdk.Request) (list []*tool.Tool) {
 	p, err := s.opts.Identify(ctx, originOf(r.GetExtra()))
+	if code := codeOf(err); code == loci.Unauthenticated || code == loci.Forbidden {
+		return nil
+	}
 	if err != nil {
 		return s.opts.Tools
 	}
 	return permittedTo(p, s.opts.Tools)
+}
+
+func codeOf(err error) loci.Code {
+	if err == nil {
+		return ""
+	}
+	return loci.AsError(err).Code
 }
 
 func permittedTo(p loci.Principal, tools []*tool.Tool) (list []*tool.Tool) {

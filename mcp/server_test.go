@@ -23,7 +23,9 @@ func TestAServerNeedsToolsAndACaller(t *testing.T) {
 			t.Errorf("%s: got %v, want an Invalid error", name, err)
 		}
 	}
-	o := Options{Tools: []*tool.Tool{echo}, Identify: func(context.Context, Origin) (loci.Principal, error) { return p, nil }}
+	o := Options{Tools: []*tool.Tool{echo}, Identify: func(context.Context, Origin) (loci.Principal, error) {
+		return p, nil
+	}}
 	if _, err := New(o); err != nil {
 		t.Error(err)
 	}

@@ -37,7 +37,10 @@ func frozenServer(t testing.TB, logger *slog.Logger) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := tool.New(engine, tool.Config{Logger: logger, Entries: []tool.Instance{{Family: tool.FamilyFacts}, {Family: tool.FamilyNotes}}})
+	set, err := tool.New(engine, tool.Config{
+		Logger:  logger,
+		Entries: []tool.Instance{{Family: tool.FamilyFacts}, {Family: tool.FamilyNotes}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +279,8 @@ func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n")
 		var out bytes.Buffer
-		if err := frozenServer(b, slog.New(slog.DiscardHandler)).Serve(context.Background(), in, &out); err != nil || out.Len() == 0 {
+		err := frozenServer(b, slog.New(slog.DiscardHandler)).Serve(context.Background(), in, &out)
+		if err != nil || out.Len() == 0 {
 			b.Fatal(err, out.Len())
 		}
 	}

@@ -161,9 +161,20 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 func newBench(t *testing.T, limits Limits, change func(*Options)) *bench {
 	t.Helper()
 	b := &bench{release: make(chan struct{})}
-	o := Options{Principal: principal(t, "u-1"), Version: "test", Limits: limits, Logger: slog.New(slog.DiscardHandler), Call: b.call}
+	o := Options{
+		Principal: principal(t, "u-1"),
+		Version:   "test",
+		Limits:    limits,
+		Logger:    slog.New(slog.DiscardHandler),
+		Call:      b.call,
+	}
 	for _, name := range []string{"wait", "echo", "panic", "garbled", "broken", "unset", "write"} { // not sorted
-		o.Tools = append(o.Tools, &tool.Tool{Name: name, Description: name, InputSchema: anyObject, Annotations: tool.Annotations{ReadOnly: name != "write"}})
+		o.Tools = append(o.Tools, &tool.Tool{
+			Name:        name,
+			Description: name,
+			InputSchema: anyObject,
+			Annotations: tool.Annotations{ReadOnly: name != "write"},
+		})
 	}
 	if change != nil {
 		change(&o)

@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/problem"
+	"github.com/loci-memory/loci/tool"
 )
 
 // An adapter puts what every request goes through between the mux and huma: who
@@ -32,6 +33,7 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.API.Serv
 // Handle registers an operation.
 func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	limit, scope := op.MaxBodyBytes, scopeOf(op)
+	tools, _ := op.Metadata[toolsKey].(bool)
 	if op.RequestBody == nil {
 		limit = 0
 	}
@@ -44,7 +46,7 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 		w.Header().Set("Cache-Control", "no-store") // a memory is nobody else's
 		c, err := a.caller(r)
 		if err == nil {
-			err = permit(c.Principal, scope)
+			err = permit(c.Principal, scope, tools)
 		}
 		if err == nil {
 			err = guardBody(w, r, limit)
@@ -76,7 +78,13 @@ func (e *exchange) SetStatus(code int) {
 // Unwrap is what humago.Unwrap looks for.
 func (e *exchange) Unwrap() huma.Context { return e.humaContext }
 
-func permit(p loci.Principal, scope loci.Scope) error {
+// permit refuses a caller that lacks a scope, and one for some families of tools where
+// something else is done.
+func permit(p loci.Principal, scope loci.Scope, tools bool) error {
+	if !tools && tool.Limited(p) {
+		return &loci.Error{Code: loci.Forbidden, Msg: "this credential is for some families of tools alone",
+			Recovery: "Call tools, at /v1/tools/{name} or over MCP, or use another credential."}
+	}
 	if scope == "" {
 		return nil
 	}

@@ -34,8 +34,10 @@ type agentToolInput struct {
 }
 
 func (a *API) agentRoutes() {
-	route(a, endpoint{method: http.MethodGet, path: "/v1/agents", id: "list_agents", summary: "List the agents of the graph"}, a.listAgents)
-	route(a, endpoint{method: http.MethodGet, path: "/v1/agents/{agent}/tools", id: "list_agent_tools", summary: "List the tools of an agent of the graph"},
+	route(a, endpoint{method: http.MethodGet, path: "/v1/agents", id: "list_agents", summary: "List the agents of the graph",
+		open: "it lists what the caller may call", tools: true}, a.listAgents)
+	route(a, endpoint{method: http.MethodGet, path: "/v1/agents/{agent}/tools", id: "list_agent_tools", summary: "List the tools of an agent of the graph",
+		open: "it lists what the caller may call", tools: true},
 		func(_ context.Context, c *caller, in *agentInput) (*toolsOutput, error) {
 			agent, err := a.agent(in.Agent)
 			if err != nil {
@@ -45,6 +47,7 @@ func (a *API) agentRoutes() {
 		})
 	route(a, endpoint{
 		method: http.MethodPost, path: "/v1/agents/{agent}/tools/{name}", id: "call_agent_tool", summary: "Call a tool of an agent of the graph",
+		open: "each tool asks for its own", tools: true,
 		value: true, writes: true, detail: "The reply is that of the same tool over MCP, as of /v1/tools/{name}.",
 	}, func(ctx context.Context, c *caller, in *agentToolInput) (*toolOutput, error) {
 		agent, err := a.agent(in.Agent)

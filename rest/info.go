@@ -21,7 +21,8 @@ type info struct {
 type infoOutput struct{ Body info }
 
 func (a *API) infoRoutes() {
-	route(a, endpoint{method: http.MethodGet, path: "/v1/info", id: "info", summary: "Say what this server is"},
+	route(a, endpoint{method: http.MethodGet, path: "/v1/info", id: "info", summary: "Say what this server is",
+		open: "it tells nothing of anybody", tools: true},
 		func(context.Context, *caller, *struct{}) (*infoOutput, error) {
 			out := info{
 				Name:     "loci",

@@ -254,7 +254,8 @@ func TestCallers(t *testing.T) {
 		if r.status != c.status || r.code(t) != c.code || strings.Contains(r.body, "secret") || !strings.Contains(r.body, `"request_id":"req-1"`) {
 			t.Errorf("%v, %v: %d %s", c.identified, c.recordFails, r.status, r.body)
 		}
-		if logged := strings.Contains(b.log.String(), "a secret") && strings.Contains(b.log.String(), "req-1"); logged != (c.status >= 500) {
+		logged := strings.Contains(b.log.String(), "a secret") && strings.Contains(b.log.String(), "req-1")
+		if logged != (c.status >= 500) {
 			t.Errorf("%v, %v: log %q", c.identified, c.recordFails, b.log)
 		}
 		if c.status == 503 && r.header.Get("Retry-After") == "" {
@@ -294,7 +295,8 @@ func TestElevationIsInBothLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := m.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventElevated}}, loci.Page{})
+		filter := loci.EventFilter{Types: []loci.EventType{loci.EventElevated}}
+		events, _, err := m.Events(t.Context(), filter, loci.Page{})
 		if err != nil || len(events) != 1 || !bytes.Contains(events[0].Payload, []byte(`"save_note"`)) {
 			t.Errorf("%s: %+v, %v", tenant, events, err)
 		}
@@ -313,7 +315,8 @@ func TestBatchIsRepeatable(t *testing.T) {
 		again := b.send("POST", "/v1/items/batch", batch(`{"a":2}`), "Idempotency-Key: key")
 		other := b.send("POST", "/v1/items/batch", batch(`{"a":4}`), "Idempotency-Key: key")
 		held := b.send("POST", "/v1/items/get", `{"namespace":["n"],"key":"k"}`)
-		if first.status != 200 || strings.Contains(first.body, "error") || again.body != first.body || !strings.Contains(held.body, `{"a":3}`) {
+		if first.status != 200 || strings.Contains(first.body, "error") ||
+			again.body != first.body || !strings.Contains(held.body, `{"a":3}`) {
 			t.Errorf("%s, again %s: %s", first.body, again.body, held.body)
 		}
 		if strings.Count(other.body, `"code":"conflict"`) != 1 {

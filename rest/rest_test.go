@@ -65,8 +65,12 @@ func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
 	b := &bench{t: t, log: &bytes.Buffer{}}
 	b.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
 	logger := slog.New(slog.NewTextHandler(b.log, nil))
-	engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: embedding.NewLexical(), Logger: logger,
-		Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
+	engine, err := loci.New(s, &loci.Options{
+		Features: locitest.Features(),
+		Embedder: embedding.NewLexical(),
+		Logger:   logger,
+		Now:      func() time.Time { return time.UnixMilli(b.now.Load()) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +80,10 @@ func newBench(t *testing.T, s loci.Store, change func(*Options)) *bench {
 		t.Fatal(err)
 	}
 	agents := map[string]Agent{"B": {}}
-	for id, cfg := range map[string]tool.ConnectorConfig{"A": {Content: tree.ContentFull, Scope: tool.ScopePerThread}, "C": {Unwired: true}} {
+	for id, cfg := range map[string]tool.ConnectorConfig{
+		"A": {Content: tree.ContentFull, Scope: tool.ScopePerThread},
+		"C": {Unwired: true},
+	} {
 		connector, err := tool.NewConnector(engine, cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +165,10 @@ func (r reply) code(t *testing.T) string {
 
 // BenchmarkGetItem is what HTTP and its guards cost around a read of one item.
 func BenchmarkGetItem(b *testing.B) {
-	engine, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features(), Logger: slog.New(slog.DiscardHandler)})
+	engine, err := loci.New(memory.Open(), &loci.Options{
+		Features: locitest.Features(),
+		Logger:   slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

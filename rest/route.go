@@ -75,7 +75,9 @@ type endpoint struct {
 	id           string // of the operation, for clients that are generated
 	summary      string
 	detail       string     // more, if there is more to say
-	scope        loci.Scope // that the caller needs; "": none
+	scope        loci.Scope // that the caller needs; "": see open
+	open         string     // why a route without a scope needs none, or who asks for it; "": nobody may use the route
+	tools        bool       // also for callers that may only call tools of some families
 	writes       bool       // it may change something, so that an idempotency key means something
 	value        bool       // its body may be as long as Options.MaxValueBody
 	blob         bool       // its body may be as long as Options.MaxBlobBody
@@ -89,7 +91,11 @@ type endpoint struct {
 const (
 	scopeKey  = "scope"
 	writesKey = "writes"
+	toolsKey  = "tools"
 )
+
+// scopeUndeclared is one that nobody has, of routes that say nothing of scopes.
+const scopeUndeclared loci.Scope = "undeclared"
 
 func scopeOf(op *huma.Operation) loci.Scope {
 	scope, _ := op.Metadata[scopeKey].(loci.Scope)
@@ -99,6 +105,9 @@ func scopeOf(op *huma.Operation) loci.Scope {
 // route adds an endpoint. I has the parameters and the Body of a request, O the
 // Body of a response, as huma reads them; errors of serve are shown as problems.
 func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *caller, in *I) (*O, error)) {
+	if e.scope == "" && e.open == "" {
+		e.scope = scopeUndeclared
+	}
 	op := huma.Operation{
 		Method:          e.method,
 		Path:            e.path,
@@ -109,7 +118,7 @@ func route[I, O any](a *API, e endpoint, serve func(ctx context.Context, c *call
 		DefaultStatus:   e.status,
 		MaxBodyBytes:    int64(a.opts.MaxBody),
 		BodyReadTimeout: -1,
-		Metadata:        map[string]any{scopeKey: e.scope, writesKey: e.writes},
+		Metadata:        map[string]any{scopeKey: e.scope, writesKey: e.writes, toolsKey: e.tools},
 		Responses:       map[string]*huma.Response{},
 	}
 	if e.value {

@@ -178,16 +178,22 @@ func (a *API) exportSession(ctx context.Context, c *caller, in *oneSession) (*hu
 			w.Header().Set("Content-Type", "application/json")
 			out := &begun{ResponseWriter: w}
 			err := session.Of(m).Export(ctx, in.ID, out)
-			switch {
-			case err == nil:
-			case !out.yes:
-				a.refuse(w, r, err)
-			default:
-				_ = a.problem(ctx, c.RequestID, err) // into the log
-				panic(http.ErrAbortHandler)
-			}
+			a.breakOff(r, out, c, err)
 		}}, nil
 	})
+}
+
+// breakOff ends a response that failed: with a problem if nothing of it was sent, else by
+// ending the connection, so that nobody takes it for whole.
+func (a *API) breakOff(r *http.Request, out *begun, c *caller, err error) {
+	switch {
+	case err == nil:
+	case !out.yes:
+		a.refuse(out.ResponseWriter, r, err)
+	default:
+		_ = a.problem(r.Context(), c.RequestID, err) // into the log
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // begun knows whether a response has begun.

@@ -103,7 +103,8 @@ type failing struct {
 	left atomic.Int64
 }
 
-func (s *failing) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
+func (s *failing) Records(ctx context.Context, t loci.Tenant,
+	f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
 	if len(f.Kinds) == 1 && f.Kinds[0] == session.KindMessage && s.left.Add(-1) < 0 {
 		return nil, "", &loci.Error{Code: loci.Unavailable, Msg: "the store is away", Err: errors.New("a cable")}
 	}

@@ -44,11 +44,13 @@ type toolReply struct {
 type toolOutput struct{ Body toolReply }
 
 func (a *API) toolRoutes() {
-	route(a, endpoint{method: http.MethodGet, path: "/v1/tools", id: "list_tools", summary: "List the tools"},
+	route(a, endpoint{method: http.MethodGet, path: "/v1/tools", id: "list_tools", summary: "List the tools",
+		open: "it lists what the caller may call", tools: true},
 		func(_ context.Context, c *caller, _ *struct{}) (*toolsOutput, error) {
 			return showTools(c, a.tools()), nil
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/tools/{name}", id: "call_tool", summary: "Call a tool", value: true, writes: true,
+		open: "each tool asks for its own", tools: true,
 		detail: "The reply is that of the same tool over MCP. What a tool refuses is a reply with is_error, for the model to read. " +
 			"Each tool needs its own scope."}, a.callTool)
 }

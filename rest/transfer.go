@@ -80,14 +80,7 @@ func (a *API) export(ctx context.Context, c *caller, in *exportInput) (*huma.Str
 			if err == nil {
 				err = lines.end(left)
 			}
-			switch {
-			case err == nil:
-			case !out.yes:
-				a.refuse(w, r, err)
-			default:
-				_ = a.problem(ctx, c.RequestID, err) // into the log
-				panic(http.ErrAbortHandler)
-			}
+			a.breakOff(r, out, c, err)
 		}}, nil
 	})
 }

@@ -40,7 +40,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		if foreign {
 			h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
-			h.Set("Access-Control-Expose-Headers", headerRequestID+", Retry-After")
+			h.Set("Access-Control-Expose-Headers", headerRequestID+", Retry-After, WWW-Authenticate")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 				h.Set("Access-Control-Allow-Headers", strings.Join(allowedHeaders(), ", "))
@@ -79,7 +79,7 @@ func checkHeaderSize(r *http.Request) error {
 
 // allowedHeaders are those that a page of another origin may send.
 func allowedHeaders() []string {
-	return append([]string{"Content-Type", "Idempotency-Key", headerRequestID, "Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"},
+	return append([]string{"Authorization", "Content-Type", "Idempotency-Key", headerRequestID, "Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"},
 		slices.Sorted(slices.Values(ownHeaders))...)
 }
 

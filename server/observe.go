@@ -50,8 +50,12 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				}
 			}
 			// The pattern and not the path: paths may come to hold what users call things.
-			s.opts.Logger.InfoContext(r.Context(), "request", "request_id", id, "method", clipMethod(r.Method), "route", r.Pattern,
-				"status", out.status, "bytes_in", body.n, "bytes_out", out.n, "duration_ms", time.Since(begun).Milliseconds())
+			line := []any{"request_id", id, "method", clipMethod(r.Method), "route", r.Pattern,
+				"status", out.status, "bytes_in", body.n, "bytes_out", out.n, "duration_ms", time.Since(begun).Milliseconds()}
+			if out.caller != "" {
+				line = append(line, "caller", out.caller)
+			}
+			s.opts.Logger.InfoContext(r.Context(), "request", line...)
 		}()
 		if tooLong != nil {
 			refuse(out, r, problem.At(http.StatusRequestHeaderFieldsTooLarge, tooLong))
@@ -72,6 +76,7 @@ type response struct {
 	begun  time.Time
 	status int
 	n      int64
+	caller string // the name of the credential; "": nobody was asked, or it was refused
 }
 
 // extend sets how long the next bytes may take.

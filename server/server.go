@@ -24,6 +24,11 @@ type Options struct {
 	MCP    http.Handler
 	Agents map[string]http.Handler
 
+	// Authenticate says who sends a request, by its headers; surfaces ask [PrincipalOf]. Its
+	// error becomes the response, with the challenge that a method Challenge of it returns.
+	// Nil: nobody is asked.
+	Authenticate func(*http.Request) (loci.Principal, error)
+
 	// Hosts are names besides those of the loopback by which clients may call the
 	// server, without a port; Origins are web pages besides its own that browsers may
 	// call it from, such as "https://app.example.com".
@@ -96,7 +101,7 @@ func New(o Options) (*Server, error) {
 		}
 		s.origins[strings.ToLower(origin)] = true
 	}
-	s.handler = s.observe(s.guard(s.receive(s.limit(s.routes()))))
+	s.handler = s.observe(s.guard(s.authenticate(s.receive(s.limit(s.routes())))))
 	return s, nil
 }
 

@@ -247,7 +247,8 @@ func TestOnlyTheLoopback(t *testing.T) {
 	if err := checkListener(everywhere, "localhost"); !errors.Is(err, loci.ErrForbidden) {
 		t.Errorf("a name that leads elsewhere: %v", err)
 	}
-	if _, err := Listen(t.Context(), l.Addr().String()); !errors.Is(err, loci.ErrUnavailable) || !strings.Contains(err.Error(), "in use") {
+	if _, err := Listen(t.Context(), l.Addr().String()); !errors.Is(err, loci.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "in use") {
 		t.Errorf("an address that is taken: %v", err)
 	}
 }
@@ -274,14 +275,17 @@ func TestShutdown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			running, proceed := make(chan struct{}), make(chan struct{})
 			ended := make(chan error, 1)
-			s, _ := newServer(t, Options{Drain: c.drain, REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				close(running)
-				select {
-				case <-proceed:
-					_, _ = io.WriteString(w, "done")
-				case <-r.Context().Done():
-				}
-			})})
+			s, _ := newServer(t, Options{
+				Drain: c.drain,
+				REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					close(running)
+					select {
+					case <-proceed:
+						_, _ = io.WriteString(w, "done")
+					case <-r.Context().Done():
+					}
+				}),
+			})
 			l, err := Listen(t.Context(), "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

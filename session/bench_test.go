@@ -41,7 +41,8 @@ func BenchmarkSessions(b *testing.B) {
 			if kind == "sqlite" {
 				s = locitest.OpenSQLite(b)
 			}
-			m := locitest.Bind(b, locitest.NewEngine(b, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: 1000}}}), "u")
+			m := locitest.Bind(b,
+				locitest.NewEngine(b, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: 1000}}}), "u")
 			one := locitest.Spoken(session.MessageHuman, "The window seat, as always.")
 			locitest.AppendTo(b, m, "s", slicesOf(one, 1000)...)
 			for b.Loop() {

@@ -48,14 +48,17 @@ func TestMessagesOfLangChain(t *testing.T) {
 		}
 		for i, f := range file.Messages {
 			stored, built := parse(t, string(f.Stored)), parse(t, string(f.Constructor))
-			if out, err := json.Marshal(stored); err != nil || !reflect.DeepEqual(exactJSON(t, out), exactJSON(t, f.Stored)) {
+			out, err := json.Marshal(stored)
+			if err != nil || !reflect.DeepEqual(exactJSON(t, out), exactJSON(t, f.Stored)) {
 				t.Errorf("%s %d: %s became %s, %v", name, i, f.Stored, out, err)
 			}
 			var kwargs struct{ Kwargs json.RawMessage }
-			if err := json.Unmarshal(f.Constructor, &kwargs); err != nil || !reflect.DeepEqual(exactJSON(t, built.Data), exactJSON(t, kwargs.Kwargs)) {
+			if err := json.Unmarshal(f.Constructor, &kwargs); err != nil ||
+				!reflect.DeepEqual(exactJSON(t, built.Data), exactJSON(t, kwargs.Kwargs)) {
 				t.Errorf("%s %d: %s became %s, %v", name, i, f.Constructor, built.Data, err)
 			}
-			if same := strings.ReplaceAll(string(stored.Type), "generic", "chat") == string(built.Type) || name == "javascript" && strings.HasSuffix(string(built.Type), "Chunk"); !same {
+			if same := strings.ReplaceAll(string(stored.Type), "generic", "chat") == string(built.Type) ||
+				name == "javascript" && strings.HasSuffix(string(built.Type), "Chunk"); !same {
 				t.Errorf("%s %d: type %s as stored, %s as an object", name, i, stored.Type, built.Type)
 			}
 			if string(f.OpenAI) != "" && string(f.OpenAI) != "null" {
@@ -95,7 +98,8 @@ func checkOpenAI(t *testing.T, m session.Message, want map[string]any) {
 	for i, call := range calls {
 		a, b := got["tool_calls"].([]any)[i].(map[string]any), call.(map[string]any)
 		f, g := a["function"].(map[string]any), b["function"].(map[string]any)
-		if a["id"] != b["id"] || f["name"] != g["name"] || !reflect.DeepEqual(exactJSON(t, []byte(f["arguments"].(string))), exactJSON(t, []byte(g["arguments"].(string)))) {
+		if a["id"] != b["id"] || f["name"] != g["name"] ||
+			!reflect.DeepEqual(exactJSON(t, []byte(f["arguments"].(string))), exactJSON(t, []byte(g["arguments"].(string)))) {
 			t.Errorf("call %v, want %v", a, b)
 		}
 	}
@@ -178,7 +182,8 @@ func TestMessageRedaction(t *testing.T) {
 	if string(got[0].Data) != exact {
 		t.Errorf("%s became %s", exact, got[0].Data)
 	}
-	if out := exportedSession(t, m, "s"); strings.Contains(out, "AKIA") || !strings.Contains(out, "[REDACTED]") || strings.Contains(locitest.Exported(t, m), "AKIA") {
+	out := exportedSession(t, m, "s")
+	if strings.Contains(out, "AKIA") || !strings.Contains(out, "[REDACTED]") || strings.Contains(locitest.Exported(t, m), "AKIA") {
 		t.Errorf("stored %s", out)
 	}
 }

@@ -37,14 +37,20 @@ func TestSessionAppendsWithoutAnEmbedder(t *testing.T) {
 		if n, err := e.Backfill(t.Context(), locitest.Tenant(t, "t"), nil); n != 2 || err != nil {
 			t.Errorf("%d made later, %v", n, err)
 		}
-		if hits := found(loci.Semantic); len(hits.Hits) != 2 || hits.Hits[0].Passage != "the window seat" || hits.Hits[0].Speaker != "user" || hits.Hits[0].Seq != 1 {
+		if hits := found(loci.Semantic); len(hits.Hits) != 2 ||
+			hits.Hits[0].Passage != "the window seat" || hits.Hits[0].Speaker != "user" || hits.Hits[0].Seq != 1 {
 			t.Errorf("found %+v", hits)
 		}
 	})
 	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: &locitest.WordEmbedder{Name: "words-1"}})
 	m := locitest.Bind(t, e, "u")
 	locitest.AppendTo(t, m, "s", slicesOf(locitest.Spoken(session.MessageHuman, "the window seat"), 40)...)
-	if hits, err := session.Of(m).Search(t.Context(), session.Search{Text: "window", Mode: loci.Semantic, Session: "s", Limit: 1000}); err != nil || len(hits.Hits) != 40 {
+	if hits, err := session.Of(m).Search(t.Context(), session.Search{
+		Text:    "window",
+		Mode:    loci.Semantic,
+		Session: "s",
+		Limit:   1000,
+	}); err != nil || len(hits.Hits) != 40 {
 		t.Errorf("%d of a batch have vectors at once, %v", len(hits.Hits), err)
 	}
 }
@@ -83,7 +89,8 @@ func TestSessionSearch(t *testing.T) {
 			var got []string
 			for _, hit := range found.Hits {
 				got = append(got, fmt.Sprint(hit.Session, " ", hit.Seq))
-				if strings.HasPrefix(hit.Passage, hit.Speaker) || hit.Score < 0 || hit.Score > 1 || hit.CreatedAt.IsZero() {
+				if strings.HasPrefix(hit.Passage, hit.Speaker) ||
+					hit.Score < 0 || hit.Score > 1 || hit.CreatedAt.IsZero() {
 					t.Errorf("hit %+v", hit)
 				}
 			}

@@ -46,7 +46,8 @@ func ofRecord(t testing.TB, m *loci.Memory, id string) session.Session {
 func TestSessionHistory(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
-		first, second := locitest.AppendTo(t, m, "", locitest.Spoken(session.MessageHuman, "one")), locitest.AppendTo(t, m, "", locitest.Spoken(session.MessageHuman, "other"))
+		first, second := locitest.AppendTo(t, m, "", locitest.Spoken(session.MessageHuman, "one")),
+			locitest.AppendTo(t, m, "", locitest.Spoken(session.MessageHuman, "other"))
 		if first.Session == second.Session || !first.Created || first.First != 1 || first.Last != 1 {
 			t.Errorf("appended %+v and %+v", first, second)
 		}
@@ -100,7 +101,8 @@ func TestSessionConcurrentAppends(t *testing.T) {
 		for a := range appenders {
 			group.Go(func() {
 				for n := range each {
-					if _, err := session.Of(m).Append(t.Context(), "s", []session.Message{locitest.Spoken(session.MessageHuman, fmt.Sprintf("%d/%d", a, n))}); err != nil {
+					if _, err := session.Of(m).Append(t.Context(), "s",
+						[]session.Message{locitest.Spoken(session.MessageHuman, fmt.Sprintf("%d/%d", a, n))}); err != nil {
 						t.Error(err)
 						return
 					}
@@ -141,7 +143,8 @@ func TestSessionAppendsOfTwoEngines(t *testing.T) {
 			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 			group.Go(func() {
 				for n := range 25 {
-					if _, err := session.Of(m).Append(t.Context(), "s", []session.Message{locitest.Spoken(session.MessageHuman, fmt.Sprint(a, n))}); err != nil {
+					if _, err := session.Of(m).Append(t.Context(), "s",
+						[]session.Message{locitest.Spoken(session.MessageHuman, fmt.Sprint(a, n))}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -163,8 +166,14 @@ func TestSessionAppendsOfTwoEngines(t *testing.T) {
 func TestSessionAppendIsRepeatable(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
-		keyed := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"u"}, Actor: "tester", IdempotencyKey: "k"})
-		first, again := locitest.AppendTo(t, keyed, "", locitest.Spoken(session.MessageHuman, "x")), locitest.AppendTo(t, keyed, "", locitest.Spoken(session.MessageHuman, "x"))
+		keyed := locitest.BindView(t, e, loci.View{
+			Tenant:         locitest.Tenant(t, "t"),
+			Namespace:      loci.Namespace{"u"},
+			Actor:          "tester",
+			IdempotencyKey: "k",
+		})
+		first, again := locitest.AppendTo(t, keyed, "", locitest.Spoken(session.MessageHuman, "x")),
+			locitest.AppendTo(t, keyed, "", locitest.Spoken(session.MessageHuman, "x"))
 		if first != again {
 			t.Errorf("first %+v, again %+v", first, again)
 		}
@@ -179,7 +188,10 @@ func TestSessionAppendIsRepeatable(t *testing.T) {
 func TestSessionTimeout(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now, Features: []loci.Feature{session.Feature{Timeout: time.Hour}}}), "u")
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+			Now:      c.Now,
+			Features: []loci.Feature{session.Feature{Timeout: time.Hour}},
+		}), "u")
 		create := func(in session.New) {
 			if _, err := session.Of(m).Create(t.Context(), in); err != nil {
 				t.Fatal(err)
@@ -261,7 +273,8 @@ func TestSessionClear(t *testing.T) {
 		e := locitest.NewEngine(t, s, loci.Options{})
 		m, below := locitest.Bind(t, e, "u"), locitest.Bind(t, e, "u", "below")
 		for _, id := range []string{"a", "b", "c"} {
-			locitest.AppendTo(t, m, id, locitest.Spoken(session.MessageHuman, "one "+id), locitest.Spoken(session.MessageAI, "two "+id))
+			locitest.AppendTo(t, m, id, locitest.Spoken(session.MessageHuman, "one "+id),
+				locitest.Spoken(session.MessageAI, "two "+id))
 		}
 		locitest.AppendTo(t, below, "a", locitest.Spoken(session.MessageHuman, "not theirs"))
 		locitest.Save(t, m, "a note")
@@ -273,14 +286,16 @@ func TestSessionClear(t *testing.T) {
 		locitest.WantCode(t, err, loci.NotFound)
 		_, err = session.Of(m).Clear(t.Context(), "a")
 		locitest.WantCode(t, err, loci.NotFound)
-		if again := locitest.AppendTo(t, m, "a", locitest.Spoken(session.MessageHuman, "new")); again.First != 1 || !again.Created {
+		again := locitest.AppendTo(t, m, "a", locitest.Spoken(session.MessageHuman, "new"))
+		if again.First != 1 || !again.Created {
 			t.Errorf("a cleared session goes on: %+v", again)
 		}
 		n, err = session.Of(m).ClearAll(t.Context())
 		if err != nil || n != (session.Cleared{Sessions: 3, Messages: 5}) {
 			t.Errorf("cleared %+v, %v", n, err)
 		}
-		if left, _, err := session.Of(m).List(t.Context(), session.Query{Expired: true}, loci.Page{}); err != nil || len(left) > 0 {
+		if left, _, err := session.Of(m).List(t.Context(), session.Query{Expired: true}, loci.Page{}); err != nil ||
+			len(left) > 0 {
 			t.Errorf("left %+v, %v", left, err)
 		}
 		if ofRecord(t, below, "a").Messages != 1 || len(locitest.AllFacts(t, m)) != 1 {
@@ -298,7 +313,10 @@ func TestSessionLimits(t *testing.T) {
 		code loci.Code
 		want string
 	}{
-		"id":          {func() error { _, err := session.Of(m).Append(t.Context(), long, []session.Message{hi}); return err }, loci.Invalid, "session_id is 300 bytes long; the limit is 256"},
+		"id": {func() error {
+			_, err := session.Of(m).Append(t.Context(), long, []session.Message{hi})
+			return err
+		}, loci.Invalid, "session_id is 300 bytes long; the limit is 256"},
 		"id with NUL": {func() error { _, err := session.Of(m).Create(t.Context(), session.New{ID: "a\x00"}); return err }, loci.Invalid, "session_id"},
 		"no messages": {func() error { _, err := session.Of(m).Append(t.Context(), "s", nil); return err }, loci.Invalid, "messages must not be empty"},
 		"1001 messages": {func() error {
@@ -306,7 +324,8 @@ func TestSessionLimits(t *testing.T) {
 			return err
 		}, loci.TooLarge, "the limit is 1000: append them in several calls"},
 		"a long message": {func() error {
-			_, err := session.Of(m).Append(t.Context(), "s", []session.Message{hi, locitest.Spoken(session.MessageHuman, strings.Repeat("x", 1<<20))})
+			_, err := session.Of(m).Append(t.Context(), "s",
+				[]session.Message{hi, locitest.Spoken(session.MessageHuman, strings.Repeat("x", 1<<20))})
 			return err
 		}, loci.TooLarge, "messages[1]: a message has"},
 		"an odd message": {func() error {
@@ -314,14 +333,18 @@ func TestSessionLimits(t *testing.T) {
 			return err
 		}, loci.Invalid, `messages[1]: type "spell" is not known`},
 		"metadata": {func() error {
-			_, err := session.Of(m).Create(t.Context(), session.New{Metadata: json.RawMessage(`{"a":"` + strings.Repeat("x", 16<<10) + `"}`)})
+			_, err := session.Of(m).Create(t.Context(),
+				session.New{Metadata: json.RawMessage(`{"a":"` + strings.Repeat("x", 16<<10) + `"}`)})
 			return err
 		}, loci.TooLarge, "metadata has 16392 bytes; the limit is 16384"},
 		"metadata list": {func() error {
 			_, err := session.Of(m).Create(t.Context(), session.New{Metadata: json.RawMessage(`[]`)})
 			return err
 		}, loci.Invalid, "metadata must be a JSON object"},
-		"max_messages": {func() error { _, err := session.Of(m).Create(t.Context(), session.New{MaxMessages: -1}); return err }, loci.Invalid, "max_messages is -1"},
+		"max_messages": {func() error {
+			_, err := session.Of(m).Create(t.Context(), session.New{MaxMessages: -1})
+			return err
+		}, loci.Invalid, "max_messages is -1"},
 		"timeout": {func() error {
 			_, err := session.Of(m).Create(t.Context(), session.New{TimeoutSeconds: 1 << 40})
 			return err
@@ -332,11 +355,13 @@ func TestSessionLimits(t *testing.T) {
 		}, loci.Invalid, "last is 1001"},
 		"trim": {func() error { _, err := session.Of(m).Trim(t.Context(), "s", -1); return err }, loci.Invalid, "max_messages is -1"},
 		"option": {func() error {
-			_, err := loci.New(locitest.OpenMemory(), &loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: -1}}})
+			_, err := loci.New(locitest.OpenMemory(),
+				&loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: -1}}})
 			return err
 		}, loci.Invalid, "session max messages is -1"},
 		"option timeout": {func() error {
-			_, err := loci.New(locitest.OpenMemory(), &loci.Options{Features: []loci.Feature{session.Feature{Timeout: -1}}})
+			_, err := loci.New(locitest.OpenMemory(),
+				&loci.Options{Features: []loci.Feature{session.Feature{Timeout: -1}}})
 			return err
 		}, loci.Invalid, "session timeout is"},
 	} {
@@ -360,8 +385,10 @@ func TestSessionCreate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ofRecord(t, m, in.ID); got.ID != in.ID || string(got.Metadata) != `{"n":12345678901234567890,"title":"Trip"}` || got.MaxMessages != 5 || got.TimeoutSeconds != 60 ||
-			got.Status != session.Active || got.Messages != 0 || !got.CreatedAt.Equal(made.CreatedAt) || !got.Namespace.Equal(loci.Namespace{"u"}) {
+		got := ofRecord(t, m, in.ID)
+		if got.ID != in.ID || string(got.Metadata) != `{"n":12345678901234567890,"title":"Trip"}` || got.MaxMessages != 5 || got.TimeoutSeconds != 60 ||
+			got.Status != session.Active || got.Messages != 0 ||
+			!got.CreatedAt.Equal(made.CreatedAt) || !got.Namespace.Equal(loci.Namespace{"u"}) {
 			t.Errorf("session %+v", got)
 		}
 		_, err = session.Of(m).Create(t.Context(), in)

@@ -18,13 +18,16 @@ func TestSummarise(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Tokenizer: locitest.WordTokens{}}), "u")
 		locitest.Talk(t, m, 5) // 10 messages and the system message
-		if done := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 1000}); done.Done || done.Summary != nil || done.After != done.Before {
+		if done := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 1000}); done.Done ||
+			done.Summary != nil || done.After != done.Before {
 			t.Errorf("summarised with room: %+v", done)
 		}
 		done := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 180})
-		if !done.Done || float64(done.Before) <= 0.85*180 || float64(done.After) > 0.5*180 || done.Summary.Epoch != 1 || done.Summary.By != session.Extractive ||
+		if !done.Done || float64(done.Before) <= 0.85*180 || float64(done.After) > 0.5*180 ||
+			done.Summary.Epoch != 1 || done.Summary.By != session.Extractive ||
 			done.Summary.Messages != done.Summary.Through-1 || // all but the system message, which is the first
-			len(strings.Fields(done.Summary.Text)) > 18 || !strings.Contains(done.Summary.Text, "user: ") && !strings.Contains(done.Summary.Text, "assistant: ") {
+			len(strings.Fields(done.Summary.Text)) > 18 ||
+			!strings.Contains(done.Summary.Text, "user: ") && !strings.Contains(done.Summary.Text, "assistant: ") {
 			t.Errorf("summarised %+v: %+v", done, done.Summary)
 		}
 		if got := ofRecord(t, m, "s"); got.Summary == nil || *got.Summary != *done.Summary || got.Messages != 11 {
@@ -33,18 +36,22 @@ func TestSummarise(t *testing.T) {
 		if n := len(locitest.HistoryOf(t, m, "s", session.HistoryQuery{})); n != 11 {
 			t.Errorf("the history has %d messages left", n)
 		}
-		if again := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 180}); again.Done || *again.Summary != *done.Summary {
+		again := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 180})
+		if again.Done || *again.Summary != *done.Summary {
 			t.Errorf("summarised again: %+v", again)
 		}
 		for i := range 3 {
-			locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, fmt.Sprintf("On trip %d I also need a rental car for nine hours.", i)), locitest.Spoken(session.MessageAI, "A small one is reserved for you at the airport, madam, as you like it."))
+			locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, fmt.Sprintf("On trip %d I also need a rental car for nine hours.", i)),
+				locitest.Spoken(session.MessageAI, "A small one is reserved for you at the airport, madam, as you like it."))
 		}
 		next := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 180})
-		if !next.Done || next.Summary.Epoch != 2 || next.Summary.Through <= done.Summary.Through || next.Summary.Messages != next.Summary.Through-1 {
+		if !next.Done || next.Summary.Epoch != 2 || next.Summary.Through <= done.Summary.Through ||
+			next.Summary.Messages != next.Summary.Through-1 {
 			t.Errorf("then %+v: %+v", next, next.Summary)
 		}
 		imported := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "v")
-		if _, err := session.Of(imported).Import(t.Context(), strings.NewReader(exportedSession(t, m, "s")), session.Import{}); err != nil {
+		_, err := session.Of(imported).Import(t.Context(), strings.NewReader(exportedSession(t, m, "s")), session.Import{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got := ofRecord(t, imported, "s").Summary; got == nil || *got != *next.Summary {
@@ -82,22 +89,30 @@ func TestExtractiveSummaryIsTelling(t *testing.T) {
 
 // What stays begins with no result, and the newest message stays.
 func TestSummariseKeepsCallsWhole(t *testing.T) {
-	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Tokenizer: locitest.WordTokens{}}), "u")
+	m := locitest.Bind(t,
+		locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Tokenizer: locitest.WordTokens{}}), "u")
 	long := strings.Repeat("word ", 20)
-	locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, long), locitest.Spoken(session.MessageAI, long), asks("a", "b"), answer("a"), answer("b"), locitest.Spoken(session.MessageAI, long))
+	locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, long), locitest.Spoken(session.MessageAI, long),
+		asks("a", "b"), answer("a"), answer("b"), locitest.Spoken(session.MessageAI, long))
 	done := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 100, Target: 0.6, Threshold: 0.7})
 	if !done.Done || done.Summary.Through != 5 && done.Summary.Through != 2 {
 		t.Errorf("summarised %+v", done.Summary)
 	}
 	m = locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Tokenizer: locitest.WordTokens{}}), "u")
-	locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, long), locitest.Spoken(session.MessageAI, long), locitest.Spoken(session.MessageAI, long), locitest.Spoken(session.MessageAI, long), asks("a"), answer("a"))
-	if done := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 100, Target: 0.2, SummaryTokens: 16}); !done.Done || done.Summary.Through != 4 {
+	locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, long), locitest.Spoken(session.MessageAI, long),
+		locitest.Spoken(session.MessageAI, long), locitest.Spoken(session.MessageAI, long), asks("a"), answer("a"))
+	if done := locitest.Summarise(t, m, session.SummaryOptions{
+		ContextTokens: 100,
+		Target:        0.2,
+		SummaryTokens: 16,
+	}); !done.Done || done.Summary.Through != 4 {
 		t.Errorf("summarised %+v", done.Summary)
 	}
 }
 
 func TestSummariseWithAModel(t *testing.T) {
-	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Tokenizer: locitest.WordTokens{}}), "u")
+	m := locitest.Bind(t,
+		locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Tokenizer: locitest.WordTokens{}}), "u")
 	locitest.Talk(t, m, 5)
 	locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "x\n# Summary so far\nAll is lost."))
 	model := &locitest.Writer{}
@@ -124,10 +139,16 @@ func TestSummariseWithAModel(t *testing.T) {
 func TestSummaryCountsInTheDay(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		now := time.Date(2026, 1, 2, 23, 0, 0, 0, time.UTC)
-		e := locitest.NewEngine(t, s, loci.Options{Tokenizer: locitest.WordTokens{}, Now: func() time.Time { return now }})
+		e := locitest.NewEngine(t, s, loci.Options{
+			Tokenizer: locitest.WordTokens{},
+			Now:       func() time.Time { return now },
+		})
 		m, all := locitest.Bind(t, e, "u"), locitest.Bind(t, e)
 		spent := func() (sum int64) {
-			events, _, err := all.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventSpent}, Since: now.Truncate(24 * time.Hour)}, loci.Page{})
+			events, _, err := all.Events(t.Context(), loci.EventFilter{
+				Types: []loci.EventType{loci.EventSpent},
+				Since: now.Truncate(24 * time.Hour),
+			}, loci.Page{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +157,8 @@ func TestSummaryCountsInTheDay(t *testing.T) {
 					Tokens int64
 					For    string
 				}
-				if err := json.Unmarshal(ev.Payload, &entry); err != nil || entry.For != "summary" || strings.Contains(string(ev.Payload), "Marta") {
+				err := json.Unmarshal(ev.Payload, &entry)
+				if err != nil || entry.For != "summary" || strings.Contains(string(ev.Payload), "Marta") {
 					t.Errorf("event %s, %v", ev.Payload, err)
 				}
 				sum += entry.Tokens
@@ -155,7 +177,8 @@ func TestSummaryCountsInTheDay(t *testing.T) {
 		locitest.Talk(t, m, 5)
 		o.TokensPerDay = spent() + 100
 		calls, before := len(model.Prompts), spent()
-		if done := locitest.Summarise(t, m, o); !done.Done || done.Summary.By != session.Extractive || len(model.Prompts) != calls || spent() != before {
+		done := locitest.Summarise(t, m, o)
+		if !done.Done || done.Summary.By != session.Extractive || len(model.Prompts) != calls || spent() != before {
 			t.Errorf("beyond the budget: summarised %+v with %d calls", done.Summary, len(model.Prompts)-calls)
 		}
 		locitest.Talk(t, m, 5)
@@ -171,7 +194,8 @@ func TestSummaryCountsInTheDay(t *testing.T) {
 			t.Errorf("report %+v", r)
 		}
 		locitest.WantCode(t, func() error {
-			_, err := session.Of(m).Summarise(t.Context(), "s", session.SummaryOptions{ContextTokens: 100, TokensPerDay: -1})
+			_, err := session.Of(m).Summarise(t.Context(), "s",
+				session.SummaryOptions{ContextTokens: 100, TokensPerDay: -1})
 			return err
 		}(), loci.Invalid)
 	})
@@ -188,14 +212,18 @@ func TestSummariseAtOnce(t *testing.T) {
 		var once sync.Once
 		slow := o
 		slow.Completer = &locitest.Writer{Before: func() { once.Do(func() { quick = locitest.Summarise(t, m, o) }) }}
-		if done := locitest.Summarise(t, m, slow); !quick.Done || done.Done || done.Summary == nil || *done.Summary != *quick.Summary {
+		done := locitest.Summarise(t, m, slow)
+		if !quick.Done || done.Done || done.Summary == nil || *done.Summary != *quick.Summary {
 			t.Errorf("quick %+v, slow %+v", quick, done)
 		}
 		locitest.Talk(t, m, 5)
 		slow.Completer = &locitest.Writer{Before: func() {
 			last := ofRecord(t, m, "s").Summary.Through
 			first := locitest.HistoryOf(t, m, "s", session.HistoryQuery{After: last, Limit: 1})[0]
-			for _, match := range locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.KindMessage}, Limit: 1000}).Matches {
+			for _, match := range locitest.Search(t, m, loci.Query{
+				Kinds: []loci.Kind{session.KindMessage},
+				Limit: 1000,
+			}).Matches {
 				if match.Record.Position == first.Seq {
 					if err := m.Erase(t.Context(), match.Record.ID); err != nil && !errors.Is(err, loci.ErrNotFound) {
 						t.Error(err)
@@ -220,7 +248,8 @@ func TestRetrieve(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(got.Text, "# Relevant Memory\n\n## Notes\n- Prefers the cathedral before noon.\n\n## Earlier in This Conversation\n- [2026-01-02T03:04:05.678Z] user: On day 0 ") ||
-			strings.Contains(got.Text, "nuts") || strings.Contains(got.Text, "Porto") || got.Tokens > 120 || got.Tokens != len(strings.Fields(got.Text)) || got.Shown[0].Note != note && got.Shown[0].Seq == 0 {
+			strings.Contains(got.Text, "nuts") || strings.Contains(got.Text, "Porto") || got.Tokens > 120 ||
+			got.Tokens != len(strings.Fields(got.Text)) || got.Shown[0].Note != note && got.Shown[0].Seq == 0 {
 			t.Errorf("retrieved %+v\n%s", got, got.Text)
 		}
 		for _, shown := range got.Shown {

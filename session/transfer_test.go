@@ -39,7 +39,12 @@ func TestSessionExportImport(t *testing.T) {
 		c := locitest.NewClock()
 		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
 		m, other := locitest.Bind(t, e, "u"), locitest.Bind(t, e, "v")
-		if _, err := session.Of(m).Create(t.Context(), session.New{ID: "s", Metadata: json.RawMessage(`{"title":"Trip"}`), MaxMessages: 7, TimeoutSeconds: 3600}); err != nil {
+		if _, err := session.Of(m).Create(t.Context(), session.New{
+			ID:             "s",
+			Metadata:       json.RawMessage(`{"title":"Trip"}`),
+			MaxMessages:    7,
+			TimeoutSeconds: 3600,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "goes"))
@@ -57,33 +62,41 @@ func TestSessionExportImport(t *testing.T) {
 		if done := imported(other, session.Import{}); done != (session.ImportedSession{Session: "s", Imported: 7}) {
 			t.Errorf("imported %+v", done)
 		}
-		was, is := locitest.HistoryOf(t, m, "s", session.HistoryQuery{}), locitest.HistoryOf(t, other, "s", session.HistoryQuery{})
+		was, is := locitest.HistoryOf(t, m, "s", session.HistoryQuery{}),
+			locitest.HistoryOf(t, other, "s", session.HistoryQuery{})
 		if a, b := asJSON(t, was), asJSON(t, is); a != b || !strings.Contains(a, `"z":1,"content":[`) || !strings.Contains(a, "12345678901234567890.10") {
 			t.Errorf("was %s\nis  %s", a, b)
 		}
 		a, b := ofRecord(t, m, "s"), ofRecord(t, other, "s")
-		if !a.CreatedAt.Equal(b.CreatedAt) || string(a.Metadata) != string(b.Metadata) || a.MaxMessages != b.MaxMessages || a.TimeoutSeconds != b.TimeoutSeconds || b.Status != session.Active || a.LastSeq != b.LastSeq {
+		if !a.CreatedAt.Equal(b.CreatedAt) || string(a.Metadata) != string(b.Metadata) ||
+			a.MaxMessages != b.MaxMessages || a.TimeoutSeconds != b.TimeoutSeconds ||
+			b.Status != session.Active || a.LastSeq != b.LastSeq {
 			t.Errorf("was %+v, is %+v", a, b)
 		}
 		_, err := session.Of(other).Import(t.Context(), strings.NewReader(document), session.Import{})
 		locitest.WantCode(t, err, loci.Conflict)
-		if done := imported(other, session.Import{Mode: session.ImportReplace}); done.Replaced != 7 || ofRecord(t, other, "s").Messages != 7 {
+		if done := imported(other, session.Import{Mode: session.ImportReplace}); done.Replaced != 7 ||
+			ofRecord(t, other, "s").Messages != 7 {
 			t.Errorf("replaced %+v", done)
 		}
-		if next := locitest.AppendTo(t, other, "s", locitest.Spoken(session.MessageHuman, "on")); next.First != 8 || next.Trimmed != 2 { // the oldest, and a result without its call
+		next := locitest.AppendTo(t, other, "s", locitest.Spoken(session.MessageHuman, "on"))
+		if next.First != 8 || next.Trimmed != 2 { // the oldest, and a result without its call
 			t.Errorf("it goes on with %+v", next)
 		}
 		locitest.AppendTo(t, other, "long", locitest.Spoken(session.MessageHuman, "first"))
-		if done := imported(other, session.Import{ID: "long", Mode: session.ImportAppend}); done.Session != "long" || done.Imported != 7 {
+		if done := imported(other, session.Import{ID: "long", Mode: session.ImportAppend}); done.Session != "long" ||
+			done.Imported != 7 {
 			t.Errorf("appended %+v", done)
 		}
-		if got := seqs(locitest.HistoryOf(t, other, "long", session.HistoryQuery{})); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
+		got := seqs(locitest.HistoryOf(t, other, "long", session.HistoryQuery{}))
+		if !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
 			t.Errorf("numbers %v", got)
 		}
 		// Without numbers, times and a session of its own: what a person writes.
 		document = `{"format":"loci.session","version":1,"messages":[{"role":"user","content":"hi"},{"type":"ai","data":{"content":"ho"}}]}`
 		fresh := imported(other, session.Import{})
-		if got := locitest.Said(locitest.HistoryOf(t, other, fresh.Session, session.HistoryQuery{})); !slices.Equal(got, []string{"1 hi", "2 ho"}) {
+		if got := locitest.Said(
+			locitest.HistoryOf(t, other, fresh.Session, session.HistoryQuery{})); !slices.Equal(got, []string{"1 hi", "2 ho"}) {
 			t.Errorf("history %q", got)
 		}
 	})
@@ -128,7 +141,8 @@ func TestSessionImportRefuses(t *testing.T) {
 		if document == good {
 			t.Fatalf("%s: nothing was replaced in %s", name, good)
 		}
-		_, err := session.Of(m).Import(t.Context(), strings.NewReader(document), session.Import{Mode: session.ImportReplace})
+		_, err := session.Of(m).Import(t.Context(), strings.NewReader(document),
+			session.Import{Mode: session.ImportReplace})
 		locitest.WantCode(t, err, c.code)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
@@ -156,10 +170,12 @@ func TestSessionImportOfAList(t *testing.T) {
 			if err != nil || done.Imported != 2 || len(done.Session) != 36 {
 				t.Fatalf("%s: %+v, %v", name, done, err)
 			}
-			if got := locitest.Said(locitest.HistoryOf(t, m, done.Session, session.HistoryQuery{})); !slices.Equal(got, []string{"1 hi", "2 ho"}) {
+			got := locitest.Said(locitest.HistoryOf(t, m, done.Session, session.HistoryQuery{}))
+			if !slices.Equal(got, []string{"1 hi", "2 ho"}) {
 				t.Errorf("%s: history %q", name, got)
 			}
-			if done, err = session.Of(m).Import(t.Context(), strings.NewReader(list), session.Import{ID: "all", Mode: session.ImportAppend}); err != nil || done.Session != "all" {
+			if done, err = session.Of(m).Import(t.Context(), strings.NewReader(list),
+				session.Import{ID: "all", Mode: session.ImportAppend}); err != nil || done.Session != "all" {
 				t.Fatalf("%s: %+v, %v", name, done, err)
 			}
 		}
@@ -198,14 +214,17 @@ func TestExportHoldsSessions(t *testing.T) {
 		other := locitest.Bind(t, locitest.NewEngine(t, target, loci.Options{}), "v")
 		for _, created := range []int64{12, 0} {
 			report, err := other.Import(t.Context(), strings.NewReader(file), nil)
-			if err != nil || report.Created != created || report.Created+report.Existing != 12 || report.Conflicts != 0 {
+			if err != nil || report.Created != created ||
+				report.Created+report.Existing != 12 || report.Conflicts != 0 {
 				t.Fatalf("report %+v, %v", report, err)
 			}
 		}
-		if a, b := asJSON(t, locitest.HistoryOf(t, m, "s", session.HistoryQuery{})), asJSON(t, locitest.HistoryOf(t, other, "s", session.HistoryQuery{})); a != b {
+		if a, b := asJSON(t, locitest.HistoryOf(t, m, "s", session.HistoryQuery{})),
+			asJSON(t, locitest.HistoryOf(t, other, "s", session.HistoryQuery{})); a != b {
 			t.Errorf("was %s\nis  %s", a, b)
 		}
-		if next := locitest.AppendTo(t, other, "s", locitest.Spoken(session.MessageHuman, "on")); next.First != 7 || next.Messages != 7 {
+		next := locitest.AppendTo(t, other, "s", locitest.Spoken(session.MessageHuman, "on"))
+		if next.First != 7 || next.Messages != 7 {
 			t.Errorf("it goes on with %+v", next)
 		}
 		// Where the session went on, the file adds nothing to it; where another one has the id, neither.
@@ -214,12 +233,14 @@ func TestExportHoldsSessions(t *testing.T) {
 		}
 		later := locitest.NewClock()
 		later.Advance(time.Hour)
-		locitest.AppendTo(t, locitest.Bind(t, locitest.NewEngine(t, target, loci.Options{Now: later.Now}), "v"), "two", locitest.Spoken(session.MessageHuman, "another"))
+		locitest.AppendTo(t, locitest.Bind(t, locitest.NewEngine(t, target, loci.Options{Now: later.Now}), "v"),
+			"two", locitest.Spoken(session.MessageHuman, "another"))
 		report, err := other.Import(t.Context(), strings.NewReader(file), nil)
 		if err != nil || report.Created != 0 || report.Conflicts != 2 {
 			t.Errorf("report %+v, %v", report, err)
 		}
-		if got := locitest.Said(locitest.HistoryOf(t, other, "two", session.HistoryQuery{})); !slices.Equal(got, []string{"1 another"}) {
+		got := locitest.Said(locitest.HistoryOf(t, other, "two", session.HistoryQuery{}))
+		if !slices.Equal(got, []string{"1 another"}) {
 			t.Errorf("history %q", got)
 		}
 		if n := ofRecord(t, other, "s").Messages; n != 7 {
@@ -232,10 +253,12 @@ func TestExportHoldsSessions(t *testing.T) {
 func TestSessionEraseByID(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
-		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "one"), locitest.Spoken(session.MessageHuman, "two"), locitest.Spoken(session.MessageHuman, "three"))
+		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "one"),
+			locitest.Spoken(session.MessageHuman, "two"), locitest.Spoken(session.MessageHuman, "three"))
 		locitest.Save(t, m, "a note")
 		byText := func(text string) loci.ID {
-			for _, match := range locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.KindMessage, session.Kind}}).Matches {
+			for _, match := range locitest.Search(t, m,
+				loci.Query{Kinds: []loci.Kind{session.KindMessage, session.Kind}}).Matches {
 				if match.Record.Text == text {
 					return match.Record.ID
 				}
@@ -246,13 +269,15 @@ func TestSessionEraseByID(t *testing.T) {
 		if err := m.Erase(t.Context(), byText("user: two")); err != nil {
 			t.Fatal(err)
 		}
-		if got := locitest.Said(locitest.HistoryOf(t, m, "s", session.HistoryQuery{})); !slices.Equal(got, []string{"1 one", "3 three"}) || ofRecord(t, m, "s").Messages != 2 {
+		got := locitest.Said(locitest.HistoryOf(t, m, "s", session.HistoryQuery{}))
+		if !slices.Equal(got, []string{"1 one", "3 three"}) || ofRecord(t, m, "s").Messages != 2 {
 			t.Errorf("history %q", got)
 		}
 		if err := m.Erase(t.Context(), byText("")); err != nil { // the session's record
 			t.Fatal(err)
 		}
-		if found := locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.KindMessage, session.Kind}}); len(found.Matches) > 0 {
+		found := locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.KindMessage, session.Kind}})
+		if len(found.Matches) > 0 {
 			t.Errorf("left: %q", locitest.Texts(found))
 		}
 		for i := range 3 {
@@ -267,7 +292,8 @@ func TestSessionEraseByID(t *testing.T) {
 		if _, err := m.EraseAll(t.Context(), q, nil); err != nil || len(locitest.AllFacts(t, m)) != 1 {
 			t.Errorf("erase all: %v", err)
 		}
-		if next := locitest.AppendTo(t, m, "1", locitest.Spoken(session.MessageHuman, "again")); !next.Created || next.First != 1 {
+		next := locitest.AppendTo(t, m, "1", locitest.Spoken(session.MessageHuman, "again"))
+		if !next.Created || next.First != 1 {
 			t.Errorf("appended %+v", next)
 		}
 	})
@@ -279,8 +305,19 @@ func TestSessionBeginsClean(t *testing.T) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "old"), locitest.Spoken(session.MessageHuman, "older"))
 		r := locitest.Search(t, m, loci.Query{Kinds: []loci.Kind{session.Kind}}).Matches[0].Record
-		gone := loci.Event{ID: loci.NewID(), Type: loci.EventErased, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: r.UpdatedAt, Actor: "tester"}
-		if err := s.Apply(t.Context(), locitest.Tenant(t, "t"), loci.Change{Erase: []loci.Erase{{ID: r.ID, Version: r.Version}}, Events: []loci.Event{gone}}); err != nil {
+		gone := loci.Event{
+			ID:        loci.NewID(),
+			Type:      loci.EventErased,
+			Kind:      r.Kind,
+			Entity:    r.ID,
+			Namespace: r.Namespace,
+			At:        r.UpdatedAt,
+			Actor:     "tester",
+		}
+		if err := s.Apply(t.Context(), locitest.Tenant(t, "t"), loci.Change{
+			Erase:  []loci.Erase{{ID: r.ID, Version: r.Version}},
+			Events: []loci.Event{gone},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "new"))

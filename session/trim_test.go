@@ -18,7 +18,8 @@ import (
 
 func TestSessionKeepsTheNewest(t *testing.T) {
 	function := session.Message{Type: session.MessageFunction, Data: json.RawMessage(`{"content":"f","name":"n"}`)}
-	human, ai, system := locitest.Spoken(session.MessageHuman, "h"), locitest.Spoken(session.MessageAI, "a"), locitest.Spoken(session.MessageSystem, "s")
+	human, ai, system := locitest.Spoken(session.MessageHuman, "h"),
+		locitest.Spoken(session.MessageAI, "a"), locitest.Spoken(session.MessageSystem, "s")
 	cases := map[string]struct {
 		messages []session.Message
 		most     int
@@ -44,7 +45,8 @@ func TestSessionKeepsTheNewest(t *testing.T) {
 			later := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), name)
 			locitest.AppendTo(t, later, "s", c.messages...)
 			trimmed, err := session.Of(later).Trim(t.Context(), "s", c.most)
-			if err != nil || trimmed.Messages != int64(len(c.want)) || trimmed.Erased != int64(len(c.messages)-len(c.want)) {
+			if err != nil || trimmed.Messages != int64(len(c.want)) ||
+				trimmed.Erased != int64(len(c.messages)-len(c.want)) {
 				t.Errorf("%s: trimmed %+v, %v", name, trimmed, err)
 			}
 			if got := seqs(locitest.HistoryOf(t, later, "s", session.HistoryQuery{})); !slices.Equal(got, c.want) {
@@ -54,7 +56,8 @@ func TestSessionKeepsTheNewest(t *testing.T) {
 				if c.refused || c.atOnce && batch < 5 {
 					continue
 				}
-				m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: c.most}}}), name, fmt.Sprint(batch))
+				m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+					Features: []loci.Feature{session.Feature{MaxMessages: c.most}}}), name, fmt.Sprint(batch))
 				for part := range slices.Chunk(c.messages, batch) {
 					locitest.AppendTo(t, m, "s", part...)
 				}
@@ -77,9 +80,14 @@ func TestSessionAppendKeepsItsNewest(t *testing.T) {
 		refused      string
 		want         []int64 // are there afterwards
 	}{
-		"full of system messages":    {[]session.Message{system, system}, []session.Message{human}, fmt.Sprintf(full, 0), []int64{1, 2}},
-		"full with the batch":        {[]session.Message{system}, []session.Message{human, system}, fmt.Sprintf(full, 0), []int64{1}},
-		"two at once":                {[]session.Message{system, system}, []session.Message{human, human}, fmt.Sprintf(full, 1), []int64{1, 2}},
+		"full of system messages": {[]session.Message{system, system}, []session.Message{human}, fmt.Sprintf(full, 0), []int64{1, 2}},
+		"full with the batch":     {[]session.Message{system}, []session.Message{human, system}, fmt.Sprintf(full, 0), []int64{1}},
+		"two at once": {
+			[]session.Message{system, system},
+			[]session.Message{human, human},
+			fmt.Sprintf(full, 1),
+			[]int64{1, 2},
+		},
 		"a new session":              {nil, []session.Message{system, system, human}, fmt.Sprintf(full, 2), nil},
 		"a result whose call goes":   {[]session.Message{asks("c", "d"), answer("c")}, []session.Message{answer("d")}, fmt.Sprintf(result, 0), []int64{1, 2}},
 		"a result that has no call":  {[]session.Message{human, human}, []session.Message{answer("x")}, fmt.Sprintf(result, 0), []int64{1, 2}},
@@ -90,7 +98,8 @@ func TestSessionAppendKeepsItsNewest(t *testing.T) {
 	}
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for name, c := range cases {
-			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: 2}}}), name)
+			m := locitest.Bind(t,
+				locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: 2}}}), name)
 			if len(c.there) > 0 {
 				locitest.AppendTo(t, m, "s", c.there...)
 			}
@@ -111,7 +120,8 @@ func TestSessionAppendKeepsItsNewest(t *testing.T) {
 // wantAdvice wants a code, a text and a remedy.
 func wantAdvice(t *testing.T, name string, err error, code loci.Code, text, recovery string) {
 	t.Helper()
-	if got := loci.AsError(err); got == nil || got.Code != code || got.Msg != text || !strings.Contains(got.Advice(), recovery) {
+	got := loci.AsError(err)
+	if got == nil || got.Code != code || got.Msg != text || !strings.Contains(got.Advice(), recovery) {
 		t.Errorf("%s: %v; want %s, %q and the advice %q", name, err, code, text, recovery)
 	}
 }
@@ -119,7 +129,8 @@ func wantAdvice(t *testing.T, name string, err error, code loci.Code, text, reco
 // An import is held to the same: its newest message is there when it has been acknowledged.
 func TestSessionImportKeepsItsNewest(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: 1}}}), "u")
+		m := locitest.Bind(t,
+			locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: 1}}}), "u")
 		document := `{"format":"loci.session","version":1,"session":{"id":"s"},"messages":[
 			{"seq":3,"type":"system","data":{"content":"be kind"}},{"seq":7,"type":"human","data":{"content":"Hi"}}]}`
 		_, err := session.Of(m).Import(t.Context(), strings.NewReader(document), session.Import{})
@@ -232,7 +243,9 @@ func checkNewest(t *rapid.T, batch []session.Message, kept []session.StoredMessa
 	for back, others := int64(0), false; back < int64(len(batch)) && !others; back++ {
 		newest := batch[int64(len(batch))-1-back]
 		others = newest.Type != session.MessageSystem
-		if (back == 0 || others) && !slices.ContainsFunc(kept, func(m session.StoredMessage) bool { return m.Seq == last-back && m.Text() == newest.Text() }) {
+		if (back == 0 || others) && !slices.ContainsFunc(kept, func(m session.StoredMessage) bool {
+			return m.Seq == last-back && m.Text() == newest.Text()
+		}) {
 			t.Fatalf("message %d was acknowledged and is not there: %q", last-back, locitest.Said(kept))
 		}
 	}
@@ -266,10 +279,15 @@ func checkKept(t *rapid.T, all []session.Message, kept []session.StoredMessage, 
 	if systems != 0 {
 		t.Fatalf("%d system messages are missing from %q", -systems, locitest.Said(kept))
 	}
-	if others := slices.DeleteFunc(slices.Clone(kept), func(m session.StoredMessage) bool { return m.Type == session.MessageSystem }); len(kept) > most && len(others) > 0 {
+	if others := slices.DeleteFunc(slices.Clone(kept), func(m session.StoredMessage) bool {
+		return m.Type == session.MessageSystem
+	}); len(kept) > most && len(others) > 0 {
 		t.Fatalf("%d are kept of %d at most", len(kept), most)
 	}
-	if last := all[len(all)-1]; last.Type == session.MessageHuman && most > 0 && !slices.ContainsFunc(kept, func(m session.StoredMessage) bool { return m.Seq == int64(len(all)) }) {
+	last := all[len(all)-1]
+	if last.Type == session.MessageHuman && most > 0 && !slices.ContainsFunc(kept, func(m session.StoredMessage) bool {
+		return m.Seq == int64(len(all))
+	}) {
 		full := 0
 		for _, m := range all {
 			if m.Type == session.MessageSystem {
@@ -297,7 +315,8 @@ func callsOf(text string) (ids []string) {
 func TestSessionTrimReadsOn(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		const most = 60
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: most}}}), "u")
+		m := locitest.Bind(t,
+			locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: most}}}), "u")
 		all := []session.Message{asks("far")}
 		for range most - 2 {
 			all = append(all, locitest.Spoken(session.MessageHuman, "h"))
@@ -308,7 +327,8 @@ func TestSessionTrimReadsOn(t *testing.T) {
 		for seq := int64(2); seq < most; seq++ {
 			want = append(want, seq)
 		}
-		if got := seqs(locitest.HistoryOf(t, m, "s", session.HistoryQuery{Limit: 1000})); !slices.Equal(got, append(want, most+1)) {
+		got := seqs(locitest.HistoryOf(t, m, "s", session.HistoryQuery{Limit: 1000}))
+		if !slices.Equal(got, append(want, most+1)) {
 			t.Errorf("kept %v", got)
 		}
 	})
@@ -331,7 +351,8 @@ func TestSessionTrimOverPages(t *testing.T) {
 			3002: answer("c"), 3003: answer("b"), 3090: answer("a"), 3091: answer("x")}, []int64{3090, 3091}},
 	} {
 		locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: all}}}), name)
+			m := locitest.Bind(t, locitest.NewEngine(t, s,
+				loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: all}}}), name)
 			messages := slices.Repeat([]session.Message{locitest.Spoken(session.MessageHuman, "h")}, all)
 			for seq, other := range c.at {
 				messages[seq-1] = other
@@ -339,7 +360,8 @@ func TestSessionTrimOverPages(t *testing.T) {
 			for part := range slices.Chunk(messages, session.MaxAppend) {
 				locitest.AppendTo(t, m, "s", part...)
 			}
-			less := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: c.most}}}), name)
+			less := locitest.Bind(t, locitest.NewEngine(t, s,
+				loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: c.most}}}), name)
 			locitest.AppendTo(t, less, "s", locitest.Spoken(session.MessageHuman, "h"))
 			var want, got []int64
 			for seq := int64(all + 1 - c.most + 1); seq <= all+1; seq++ {
@@ -364,7 +386,8 @@ func TestSessionTrimKnowsASecondResult(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		human := locitest.Spoken(session.MessageHuman, "h")
 		for _, between := range []int{1, 18, 19, 20, 1017, 1018, 1019, 1020} {
-			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: between + 2}}}), fmt.Sprint(between))
+			m := locitest.Bind(t, locitest.NewEngine(t, s,
+				loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: between + 2}}}), fmt.Sprint(between))
 			locitest.AppendTo(t, m, "s", asks("c"), answer("c"))
 			for part := range slices.Chunk(slices.Repeat([]session.Message{human}, between), session.MaxAppend) {
 				locitest.AppendTo(t, m, "s", part...)
@@ -381,7 +404,8 @@ func TestSessionTrimKnowsASecondResult(t *testing.T) {
 // of them are in it.
 func TestSessionTrimWithOneIDTwice(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: 5}}}), "u")
+		m := locitest.Bind(t,
+			locitest.NewEngine(t, s, loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: 5}}}), "u")
 		human := locitest.Spoken(session.MessageHuman, "h")
 		locitest.AppendTo(t, m, "s", human, asks("c"), human, answer("c"), asks("c"))
 		for i, want := range [][]int64{

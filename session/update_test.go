@@ -33,11 +33,35 @@ func TestUpdateSession(t *testing.T) {
 			message           string
 			eventsOfThisWrite int
 		}{
-			{change: session.Change{Metadata: raw(`{"b": 12345678901234567890}`)}, metadata: `{"b":12345678901234567890}`, most: 5, status: session.Active, eventsOfThisWrite: 1},
-			{change: session.Change{MaxMessages: new(1)}, metadata: `{"b":12345678901234567890}`, most: 1, status: session.Active, eventsOfThisWrite: 1},
+			{
+				change:            session.Change{Metadata: raw(`{"b": 12345678901234567890}`)},
+				metadata:          `{"b":12345678901234567890}`,
+				most:              5,
+				status:            session.Active,
+				eventsOfThisWrite: 1,
+			},
+			{
+				change:            session.Change{MaxMessages: new(1)},
+				metadata:          `{"b":12345678901234567890}`,
+				most:              1,
+				status:            session.Active,
+				eventsOfThisWrite: 1,
+			},
 			{change: session.Change{MaxMessages: new(1)}, metadata: `{"b":12345678901234567890}`, most: 1, status: session.Active},
-			{change: session.Change{TimeoutSeconds: new(int64(60)), Metadata: raw(`null`)}, most: 1, timeout: 60, status: session.Expired, eventsOfThisWrite: 1},
-			{change: session.Change{TimeoutSeconds: new(int64(7200))}, most: 1, timeout: 7200, status: session.Active, eventsOfThisWrite: 1},
+			{
+				change:            session.Change{TimeoutSeconds: new(int64(60)), Metadata: raw(`null`)},
+				most:              1,
+				timeout:           60,
+				status:            session.Expired,
+				eventsOfThisWrite: 1,
+			},
+			{
+				change:            session.Change{TimeoutSeconds: new(int64(7200))},
+				most:              1,
+				timeout:           7200,
+				status:            session.Active,
+				eventsOfThisWrite: 1,
+			},
 			{change: session.Change{}, code: loci.Invalid, message: "nothing to change"},
 			{change: session.Change{MaxMessages: new(-1)}, code: loci.Invalid, message: "max_messages is -1"},
 			{change: session.Change{TimeoutSeconds: new(int64(-1))}, code: loci.Invalid, message: "timeout_seconds is -1"},
@@ -51,7 +75,8 @@ func TestUpdateSession(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil || string(got.Metadata) != c.metadata || got.MaxMessages != c.most || got.TimeoutSeconds != c.timeout || got.Status != c.status ||
+			if err != nil || string(got.Metadata) != c.metadata || got.MaxMessages != c.most ||
+				got.TimeoutSeconds != c.timeout || got.Status != c.status ||
 				!got.UpdatedAt.Equal(made.UpdatedAt) || got.Messages != 2 {
 				t.Errorf("%+v: %+v, %v", c.change, got, err)
 			}
@@ -62,10 +87,12 @@ func TestUpdateSession(t *testing.T) {
 				t.Errorf("%+v is not stored: %+v", c.change, there)
 			}
 		}
-		if _, err := session.Of(m).Update(t.Context(), "b", session.Change{MaxMessages: new(1)}); loci.AsError(err).Code != loci.NotFound {
+		if _, err := session.Of(m).Update(t.Context(), "b",
+			session.Change{MaxMessages: new(1)}); loci.AsError(err).Code != loci.NotFound {
 			t.Errorf("no session: %v", err)
 		}
-		if done := locitest.AppendTo(t, m, "a", locitest.Spoken(session.MessageHuman, "three")); done.Messages != 1 || done.Trimmed != 2 {
+		done := locitest.AppendTo(t, m, "a", locitest.Spoken(session.MessageHuman, "three"))
+		if done.Messages != 1 || done.Trimmed != 2 {
 			t.Errorf("the next append does not trim: %+v", done)
 		}
 	})
@@ -76,7 +103,8 @@ func raw(text string) *json.RawMessage { return new(json.RawMessage(text)) }
 // updates counts the events of changes.
 func updates(t *testing.T, m *loci.Memory) int {
 	t.Helper()
-	events, _, err := m.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventUpdated}}, loci.Page{Limit: 1000})
+	events, _, err := m.Events(t.Context(),
+		loci.EventFilter{Types: []loci.EventType{loci.EventUpdated}}, loci.Page{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

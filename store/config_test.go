@@ -60,7 +60,8 @@ func TestBackends(t *testing.T) {
 		end()
 		second, end := remember(t, c.config)
 		h, err := second.History(t.Context(), "s", session.HistoryQuery{})
-		if there := err == nil && len(h.Messages) == 1; there != c.stays || err != nil && !errors.Is(err, loci.ErrNotFound) {
+		there := err == nil && len(h.Messages) == 1
+		if there != c.stays || err != nil && !errors.Is(err, loci.ErrNotFound) {
 			t.Errorf("%+v: after a restart %+v, %v", c.config, h, err)
 		}
 		end()
@@ -78,7 +79,8 @@ func TestBackendFaults(t *testing.T) {
 		{store.Config{Path: "x.db"}, loci.ErrInvalid, "path is set"},
 		{store.Config{Backend: "redis"}, loci.ErrUnsupported, `backend "redis" is not known`},
 	} {
-		if _, err := store.OpenConfig(t.Context(), c.config, nil); !errors.Is(err, c.code) || !strings.Contains(err.Error(), c.says) {
+		_, err := store.OpenConfig(t.Context(), c.config, nil)
+		if !errors.Is(err, c.code) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c.config, err)
 		}
 	}

@@ -68,7 +68,10 @@ func TestArgumentSize(t *testing.T) {
 	set, u := newSet(t, Instance{Family: FamilyNotes}), user(t, "u-1")
 	huge := object("content", strings.Repeat("x", DefaultMaxArguments))
 	refused(t, set, "memory_save", u, huge, loci.TooLarge, "arguments have 1048590 bytes; the limit is 1048576: send less at once")
-	small := setOver(t, newEngine(t, loci.Options{}), Config{MaxArguments: 256, Entries: []Instance{{Family: FamilyNotes}}})
+	small := setOver(t, newEngine(t, loci.Options{}), Config{
+		MaxArguments: 256,
+		Entries:      []Instance{{Family: FamilyNotes}},
+	})
 	refused(t, small, "memory_save", u, object("content", strings.Repeat("x", 300)), loci.TooLarge, "arguments have 314 bytes; the limit is 256: send less at once")
 	refused(t, set, "memory_save", u, object("content", strings.Repeat("x", loci.DefaultMaxContent+1)), loci.TooLarge,
 		"content has 262145 bytes; the limit is 262144: split it into several memories")
@@ -86,7 +89,8 @@ func TestErrorsAreShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{string(args), object("query", "x", "filter", map[string]any{"a": map[string]any{"$" + strings.Repeat("é", 9999): 1}})} {
+	for _, args := range []string{string(args),
+		object("query", "x", "filter", map[string]any{"a": map[string]any{"$" + strings.Repeat("é", 9999): 1}})} {
 		_, err := tool.Call(t.Context(), u, json.RawMessage(args))
 		e := loci.AsError(err)
 		if e == nil || e.Code != loci.Invalid || utf8.RuneCountInString(e.Msg) > 1002 || !utf8.ValidString(e.Msg) {
@@ -129,7 +133,10 @@ func FuzzArguments(f *testing.F) {
 		`{"id":"` + someID + `","action":"delete"}`, `{"content":{"content":null}}`, `{"query":"","offset":-0}`} {
 		f.Add(seed)
 	}
-	set := newSet(f, Instance{Family: FamilyFacts, ResponseFormat: FormatContentAndArtifact}, Instance{Family: FamilyNotes})
+	set := newSet(f, Instance{
+		Family:         FamilyFacts,
+		ResponseFormat: FormatContentAndArtifact,
+	}, Instance{Family: FamilyNotes})
 	u := user(f, "u-1")
 	f.Fuzz(func(t *testing.T, args string) {
 		for _, tool := range set.Tools() {

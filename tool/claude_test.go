@@ -129,7 +129,8 @@ func TestClaudeScopes(t *testing.T) {
 			if has == need {
 				continue
 			}
-			if _, err := callMemory(t, set, user(t, "u-1", has), args); err == nil || loci.AsError(err).Code != loci.Forbidden {
+			_, err := callMemory(t, set, user(t, "u-1", has), args)
+			if err == nil || loci.AsError(err).Code != loci.Forbidden {
 				t.Errorf("%s with %s alone: %v", args, has, err)
 			}
 		}

@@ -113,9 +113,19 @@ func TestConfigFaults(t *testing.T) {
 			`tools entry 1: namespace label "{a}{b}": a variable must be the whole label, such as {user_id}`}},
 		{Config{Entries: []Instance{{Family: "notes"}, {Tool: "manage_memory"}, {Tool: "search_memory", Name: "memory_search"}}}, []string{
 			`two tools are named "memory_search", of entry 1 (family notes) and of entry 3 (tool search_memory): leave one out, or set a prefix for the names of one family, or a name for one tool`}},
-		{Config{ReplyCap: 255, MaxArguments: -1, SearchLimit: 101, TopK: 21, SearchTimeout: -1, WriteTimeout: Duration(time.Hour)}, []string{
-			`reply_cap is 255; it must be 256 to 1048576`, `max_arguments is -1; it must be 256 to 67108864`, `search_limit is 101; it must be 1 to 100`,
-			`top_k is 21; it must be 1 to 20`, `search_timeout is -1ns; it must be 1ms to 10m`, `write_timeout is 1h0m0s; it must be 1ms to 10m`}},
+		{
+			Config{
+				ReplyCap:      255,
+				MaxArguments:  -1,
+				SearchLimit:   101,
+				TopK:          21,
+				SearchTimeout: -1,
+				WriteTimeout:  Duration(time.Hour),
+			},
+			[]string{
+				`reply_cap is 255; it must be 256 to 1048576`, `max_arguments is -1; it must be 256 to 67108864`, `search_limit is 101; it must be 1 to 100`,
+				`top_k is 21; it must be 1 to 20`, `search_timeout is -1ns; it must be 1ms to 10m`, `write_timeout is 1h0m0s; it must be 1ms to 10m`},
+		},
 		{Config{TopK: 99, Entries: []Instance{{Family: "x"}, {Tool: "memory_save", Name: "é"}}}, []string{ // all at once
 			`top_k is 99; it must be 1 to 20`, `tools entry 1: unknown family "x": must be one of facts, notes, memory, files, claude, sessions, all`,
 			`tools entry 2: name "é" must be 1 to 64 letters, digits, _ or -`}},
@@ -139,7 +149,8 @@ func TestConfigFaults(t *testing.T) {
 // TestSecondToolOfANameGetsItsFamily: families that share names start together, and what
 // tools say of one another has the names that they have here.
 func TestSecondToolOfANameGetsItsFamily(t *testing.T) {
-	memoryFirst := newSet(t, Instance{Family: FamilyMemory}, Instance{Family: FamilyNotes}, Instance{Family: FamilyFiles}, Instance{Family: FamilyClaude})
+	memoryFirst := newSet(t, Instance{Family: FamilyMemory}, Instance{Family: FamilyNotes},
+		Instance{Family: FamilyFiles}, Instance{Family: FamilyClaude})
 	for name, family := range map[string]string{"memory_search": FamilyMemory, "notes_memory_search": FamilyNotes, "memory": FamilyFiles, "claude_memory": FamilyClaude} {
 		tool, found := memoryFirst.Lookup(name)
 		if !found || tool.Family != family || tool.Renamed != (name != tool.Original) {
@@ -151,7 +162,8 @@ func TestSecondToolOfANameGetsItsFamily(t *testing.T) {
 			t.Errorf("%s says: %s", name, tool.Description)
 		}
 	}
-	all, each := newSet(t, Instance{Family: PresetAll}), newSet(t, Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory}, Instance{Family: FamilyFacts}, Instance{Family: FamilyFiles},
+	all, each := newSet(t, Instance{Family: PresetAll}), newSet(t, Instance{Family: FamilyNotes},
+		Instance{Family: FamilyMemory}, Instance{Family: FamilyFacts}, Instance{Family: FamilyFiles},
 		Instance{Family: FamilySessions})
 	same(t, "the preset", names(all), names(each))
 	if tool, found := all.Lookup("memory_memory_search"); !found || !tool.Renamed || !strings.Contains(tool.Description, "use memory_recall") {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/loci-memory/loci"
@@ -37,7 +38,7 @@ func NewConnector(engine *loci.Engine, cfg ConnectorConfig) (*Connector, error) 
 		opts: tree.ConnectorOptions{
 			Tree: cfg.Memory, Placement: cfg.Placement, Content: cfg.Content, MaxChars: cfg.MaxChars,
 		},
-		tool: &Tool{Name: "connector", base: &base{engine: engine}}, unwired: cfg.Unwired,
+		tool: &Tool{Name: "connector", Family: FamilyFiles, base: &base{engine: engine}}, unwired: cfg.Unwired,
 	}
 	k.tool.files = &filesPlace{memory: cfg.Memory, perThread: cfg.Scope == ScopePerThread}
 	return k, k.opts.Validate()
@@ -64,7 +65,7 @@ func (k *Connector) Text(ctx context.Context, c Caller) (string, error) {
 
 func (k *Connector) memory(c Caller) (*loci.Memory, tree.ConnectorOptions, error) {
 	o := k.opts
-	if err := c.Principal.Require(loci.ScopeRead); err != nil {
+	if err := cmp.Or(k.tool.allowed(c.Principal), c.Principal.Require(loci.ScopeRead)); err != nil {
 		return nil, o, err
 	}
 	if k.unwired {

@@ -13,7 +13,8 @@ import (
 
 func TestTextQuerySearch(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890_000_000, time.FixedZone("", 3600))
-	set := setOver(t, newEngine(t, loci.Options{Now: func() time.Time { return at }}), Config{Entries: []Instance{factsFamily}})
+	set := setOver(t, newEngine(t, loci.Options{Now: func() time.Time { return at }}),
+		Config{Entries: []Instance{factsFamily}})
 	u := user(t, "u-1")
 	id := create(t, set, u, `{"content":"A preference for dark mode <at night>","metadata":{"category":"preference"}}`)
 	create(t, set, u, `{"content":"Has two cats"}`)
@@ -41,7 +42,8 @@ func TestTextQuerySearch(t *testing.T) {
 	}
 	first := contents(t, search(t, set, u, `{"query":"","limit":2}`))
 	rest := contents(t, search(t, set, u, `{"query":"","limit":2,"offset":2}`))
-	if got := slices.Concat(first, rest); len(first) != 2 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 3 {
+	got := slices.Concat(first, rest)
+	if len(first) != 2 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 3 {
 		t.Errorf("pages %q and %q", first, rest)
 	}
 	if empty := ok(t, set, "search_memory", user(t, "nobody"), `{"query":"dark"}`); empty.Text != "[]" {
@@ -74,7 +76,10 @@ func put(t *testing.T, engine *loci.Engine, c Caller, place loci.Namespace, key,
 
 func TestSearchFindsItems(t *testing.T) {
 	engine := newEngine(t, loci.Options{})
-	set, u := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyFacts, ResponseFormat: FormatContentAndArtifact}}}), user(t, "u-1")
+	set, u := setOver(t, engine, Config{Entries: []Instance{{
+		Family:         FamilyFacts,
+		ResponseFormat: FormatContentAndArtifact,
+	}}}), user(t, "u-1")
 	place := loci.Namespace{"user", "u-1", "trips"}
 	put(t, engine, u, place, "rome-2024", `{"title":"Rome in spring"}`)
 	got := search(t, set, u, `{"query":"Rome"}`)

@@ -154,7 +154,11 @@ func FuzzMemoryTool(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := setOver(t, engine, Config{KeepSecrets: true, Logger: slog.New(slog.DiscardHandler), Entries: []Instance{{Family: FamilyFiles}}})
+		set := setOver(t, engine, Config{
+			KeepSecrets: true,
+			Logger:      slog.New(slog.DiscardHandler),
+			Entries:     []Instance{{Family: FamilyFiles}},
+		})
 		tool, _ := set.Lookup("memory")
 		model := flatTree{}
 		u := user(t, "u")
@@ -179,7 +183,8 @@ func FuzzMemoryTool(f *testing.F) {
 			decode(t, []byte(reply.Text), &got)
 			result, message, code := model.say(step[0], step[1], step[2], "o")
 			message = clip(message, 1000)
-			if got.OK != (code == "") || got.Error.Code != code || !strings.HasPrefix(got.Error.Message, message) || !sameJSON(t, got.Result, result) {
+			if got.OK != (code == "") || got.Error.Code != code ||
+				!strings.HasPrefix(got.Error.Message, message) || !sameJSON(t, got.Result, result) {
 				t.Fatalf("%s:\n got %s\nwant %s %s %s", args, reply.Text, result, message, code)
 			}
 			if clean, err := tree.CleanPath(got.Path); got.OK && (err != nil || clean != got.Path) {
@@ -239,7 +244,8 @@ func TestBadPathsOfFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			decode(t, r.Structured, &got)
-			if got.OK || got.Error == nil || got.Error.Code != tree.EINVAL || got.Error.Message != message || got.Command != command || got.Path != path {
+			if got.OK || got.Error == nil || got.Error.Code != tree.EINVAL ||
+				got.Error.Message != message || got.Command != command || got.Path != path {
 				t.Errorf("%s %q: %s; want %s", command, path, r.Text, message)
 			}
 		}
@@ -267,8 +273,12 @@ func fileArgumentsOf(command, path string) string {
 
 // TestCommandsOfTheTool: a tool with some commands shows and does these alone.
 func TestCommandsOfTheTool(t *testing.T) {
-	set := setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{{Family: FamilyFiles}, {Family: FamilyFiles, Tool: "memory", Name: "lookup", Commands: []string{"list", "read"}},
-		{Family: FamilyClaude, Tool: "memory", Name: "look", Commands: []string{"view"}}, {Family: FamilyFiles, Tool: "memory", Name: "log", Commands: []string{"append"}}}})
+	set := setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{
+		{Family: FamilyFiles},
+		{Family: FamilyFiles, Tool: "memory", Name: "lookup", Commands: []string{"list", "read"}},
+		{Family: FamilyClaude, Tool: "memory", Name: "look", Commands: []string{"view"}},
+		{Family: FamilyFiles, Tool: "memory", Name: "log", Commands: []string{"append"}},
+	}})
 	u := user(t, "u-1")
 	call := func(name, args string) (Reply, error) {
 		tool, _ := set.Lookup(name)

@@ -49,8 +49,9 @@ func TestGoldenTools(t *testing.T) {
 	for name, cfg := range goldens {
 		var all []shown
 		for _, tool := range setOver(t, nil, cfg).Tools() {
-			all = append(all, shown{tool.Name, tool.Title, tool.Description, tool.Family, tool.Tier, tool.Timeout.String(),
-				tool.Annotations, tool.InputSchema, tool.OutputSchema})
+			all = append(all,
+				shown{tool.Name, tool.Title, tool.Description, tool.Family, tool.Tier, tool.Timeout.String(),
+					tool.Annotations, tool.InputSchema, tool.OutputSchema})
 		}
 		var got bytes.Buffer
 		e := json.NewEncoder(&got)

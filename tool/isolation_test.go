@@ -95,7 +95,8 @@ func TestScopes(t *testing.T) {
 				others = append(others, s)
 			}
 		}
-		refused(t, set, c.tool, user(t, "u-1", append(others, loci.ScopeAdmin, loci.ScopeElevate, loci.ScopeDelegate)...), c.args, loci.Forbidden, c.message)
+		refused(t, set, c.tool, user(t, "u-1", append(others, loci.ScopeAdmin, loci.ScopeElevate, loci.ScopeDelegate)...),
+			c.args, loci.Forbidden, c.message)
 	}
 	refused(t, set, "manage_memory", user(t, "u-1", loci.ScopeRead), `{}`, loci.Forbidden,
 		`manage_memory needs the scope "write" or "delete", which this credential lacks`)
@@ -194,7 +195,8 @@ func TestSecretsAreScrubbed(t *testing.T) {
 	keeping := setOver(t, engine, Config{Entries: entries, KeepSecrets: true})
 	for _, c := range [][2]string{{"search_memory", `{"query":"token"}`}, {"search_memory", `{"query":""}`}, {"memory_search", `{"query":"note"}`}} {
 		r := ok(t, set, c[0], u, c[1])
-		if all := strings.ToLower(r.Text + string(r.Structured)); strings.Contains(all, strings.ToLower(token)) || !strings.Contains(all, "[redacted]") {
+		all := strings.ToLower(r.Text + string(r.Structured))
+		if strings.Contains(all, strings.ToLower(token)) || !strings.Contains(all, "[redacted]") {
 			t.Errorf("%s shows a secret: %s %s", c[0], r.Text, r.Structured)
 		}
 		if !strings.Contains(r.Text, id) {

@@ -44,12 +44,14 @@ func (s *slowStore) Apply(ctx context.Context, t loci.Tenant, c loci.Change) err
 	return s.Store.Apply(ctx, t, c)
 }
 
-func (s *slowStore) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
+func (s *slowStore) Records(ctx context.Context, t loci.Tenant,
+	f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
 	s.wait()
 	return s.Store.Records(ctx, t, f, p)
 }
 
-func (s *slowStore) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int) ([]loci.Hit, error) {
+func (s *slowStore) Match(ctx context.Context, t loci.Tenant,
+	p loci.Probe, f loci.Filter, limit int) ([]loci.Hit, error) {
 	s.wait()
 	return s.Store.Match(ctx, t, p, f, limit)
 }
@@ -102,7 +104,11 @@ func TestTimeoutConfigured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		engine, _ := slowEngine(t, func() { <-hang })
-		set := setOver(t, engine, Config{Entries: bothFamilies, SearchTimeout: Duration(2500 * time.Millisecond), WriteTimeout: Duration(time.Minute)})
+		set := setOver(t, engine, Config{
+			Entries:       bothFamilies,
+			SearchTimeout: Duration(2500 * time.Millisecond),
+			WriteTimeout:  Duration(time.Minute),
+		})
 		refused(t, set, "memory_search", user(t, "u-1"), `{"query":"x"}`, loci.Unavailable, "tool timed out after 2.5s")
 		refused(t, set, "memory_save", user(t, "u-1"), `{"content":"x"}`, loci.Unavailable, "tool timed out after 60s")
 		close(hang)
@@ -328,7 +334,8 @@ func TestReplyCapOfObjectsIsExact(t *testing.T) {
 		len(all) - 1: `{"results":["1234567890123456"],"dropped":2}`,
 	} {
 		b := &base{cfg: Config{ReplyCap: limit}}
-		if r, err := b.resultsReply(results, understood{}); err != nil || r.Text != want || string(r.Structured) != want {
+		r, err := b.resultsReply(results, understood{})
+		if err != nil || r.Text != want || string(r.Structured) != want {
 			t.Errorf("cap %d: %s; want %s", limit, r.Text, want)
 		}
 	}

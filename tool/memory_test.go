@@ -93,7 +93,8 @@ func TestMemoryArguments(t *testing.T) {
 			continue
 		}
 		tool, _ := set.Lookup(c.tool)
-		if _, err := tool.Call(t.Context(), u, json.RawMessage(c.args)); err == nil || loci.AsError(err).Code != c.code {
+		_, err := tool.Call(t.Context(), u, json.RawMessage(c.args))
+		if err == nil || loci.AsError(err).Code != c.code {
 			t.Errorf("%s(%.80s): %v", c.tool, c.args, err)
 		}
 	}
@@ -124,7 +125,8 @@ func TestMemoryScopes(t *testing.T) {
 		"memory_forget":        {object("type", "rule", "id", rule), loci.ScopeDelete},
 	} {
 		others := slices.DeleteFunc(slices.Clone(every), func(s loci.Scope) bool { return s == c.needs })
-		refused(t, set, name, general(t, append(others, loci.ScopeAdmin, loci.ScopeElevate, loci.ScopeDelegate)...), c.args, loci.Forbidden,
+		refused(t, set, name, general(t, append(others, loci.ScopeAdmin, loci.ScopeElevate, loci.ScopeDelegate)...),
+			c.args, loci.Forbidden,
 			name+` needs the scope "`+string(c.needs)+`", which this credential lacks`)
 	}
 	for _, tool := range set.Tools() {
@@ -175,7 +177,10 @@ func TestMemorySecretsAreScrubbed(t *testing.T) {
 // long content stands in lists as its best passage.
 func TestMemoryRepliesAreCapped(t *testing.T) {
 	for _, limit := range []int{512, 1024, 2000, DefaultReplyCap} {
-		set := setOver(t, newEngine(t, loci.Options{}), Config{ReplyCap: limit, Entries: []Instance{{Family: FamilyMemory}, {Tool: "manage_memory"}}})
+		set := setOver(t, newEngine(t, loci.Options{}), Config{
+			ReplyCap: limit,
+			Entries:  []Instance{{Family: FamilyMemory}, {Tool: "manage_memory"}},
+		})
 		u := general(t)
 		for i := range 30 {
 			storeOne(t, set, u, "memory_store_rule", object("content", "Tea rule "+strings.Repeat("é", i+300)))
@@ -191,7 +196,8 @@ func TestMemoryRepliesAreCapped(t *testing.T) {
 		id := create(t, set, u, object("content", strings.Repeat("Nothing. ", 1000)+"The parrot is called Igor. "+strings.Repeat("\u202eé\"", 9000),
 			"metadata", map[string]any{"note": strings.Repeat("m", 3000)}))
 		list, _ = results(t, ok(t, set, "memory_search", u, `{"query":"parrot called Igor","limit":1}`))
-		if limit >= 2000 && (len(list) != 1 || !list[0].Excerpt || !strings.Contains(list[0].Content, "Igor") || len(list[0].Content) > 2*loci.DefaultChunkSize) {
+		if limit >= 2000 && (len(list) != 1 || !list[0].Excerpt ||
+			!strings.Contains(list[0].Content, "Igor") || len(list[0].Content) > 2*loci.DefaultChunkSize) {
 			t.Errorf("cap %d: %+v", limit, list)
 		}
 		r = ok(t, set, "memory_get", u, object("type", "fact", "id", id))
@@ -200,7 +206,8 @@ func TestMemoryRepliesAreCapped(t *testing.T) {
 		if fixed := 900; len(r.Text) > max(limit, fixed) || !whole.Truncated || whole.ID.String() != id {
 			t.Errorf("cap %d: %d bytes, %+v", limit, len(r.Text), whole)
 		}
-		if limit == DefaultReplyCap && (len(r.Text) < limit/2 || whole.Metadata == nil || !strings.HasPrefix(whole.Content, "Nothing. ")) {
+		if limit == DefaultReplyCap &&
+			(len(r.Text) < limit/2 || whole.Metadata == nil || !strings.HasPrefix(whole.Content, "Nothing. ")) {
 			t.Errorf("%d bytes of %d, metadata %d", len(r.Text), limit, len(whole.Metadata))
 		}
 	}
@@ -218,11 +225,15 @@ func TestMemoryHostileTexts(t *testing.T) {
 			t.Errorf("%q came back as %q", text, got.Content)
 		}
 		block := ok(t, set, "memory_context", u, object("trigger_prompt", text, "butler", "general")).Text
-		if strings.Count(block, "# Memory Context") > 1 && strings.Count(block, "\n# ") > 0 || strings.Count(block, "\n## Key Facts\n") > 1 || strings.Contains(block, "<system>") {
+		if strings.Count(block, "# Memory Context") > 1 && strings.Count(block, "\n# ") > 0 ||
+			strings.Count(block, "\n## Key Facts\n") > 1 || strings.Contains(block, "<system>") {
 			t.Errorf("forged: %s", block)
 		}
-		for name, args := range map[string]string{"memory_search": object("query", text, "scope", clip(text, 64)), "memory_recall": object("topic", text, "scope", clip(text, 64)),
-			"memory_stats": object("scope", clip(text, 64))} {
+		for name, args := range map[string]string{
+			"memory_search": object("query", text, "scope", clip(text, 64)),
+			"memory_recall": object("topic", text, "scope", clip(text, 64)),
+			"memory_stats":  object("scope", clip(text, 64)),
+		} {
 			ok(t, set, name, u, args)
 		}
 	}

@@ -91,7 +91,8 @@ func TestNoteBestPassageOnce(t *testing.T) {
 	long := strings.Repeat("The weather was mild that day. ", 60) + "The parrot is called Igor. " + strings.Repeat("Nothing else happened then. ", 60)
 	id := save(t, set, u, long)
 	hits := notes(t, set, u, `{"query":"parrot called Igor"}`)
-	if len(hits) != 1 || hits[0].NoteID != id || !strings.Contains(hits[0].Text, "parrot is called Igor") || len(hits[0].Text) > loci.DefaultChunkSize {
+	if len(hits) != 1 || hits[0].NoteID != id || !strings.Contains(hits[0].Text, "parrot is called Igor") ||
+		len(hits[0].Text) > loci.DefaultChunkSize {
 		t.Fatalf("hits %+v", hits)
 	}
 }

@@ -20,12 +20,27 @@ type choice struct {
 	describe func(words []string) string // the tool with some of the words; nil: its description names none
 }
 
+// Limited reports whether a principal may only call tools of some families.
+func Limited(p loci.Principal) bool {
+	return slices.ContainsFunc(p.Scopes(), func(s loci.Scope) bool {
+		return strings.HasPrefix(string(s), string(loci.ScopeTools))
+	})
+}
+
+// allowed refuses a principal that may call tools of other families alone.
+func (t *Tool) allowed(p loci.Principal) error {
+	if !Limited(p) || p.May(loci.ScopeTools+loci.Scope(t.Family)) {
+		return nil
+	}
+	return loci.Errorf(loci.Forbidden, "%s is of the family %s, which this credential may not use", t.Name, t.Family)
+}
+
 // For returns the tool as a principal may use it: without the words of its schema that
 // the scopes forbid. False: the principal may not use it at all. The schema of a reply
 // stays. A call refuses what is left out, as before. A tool that a program made by itself
 // needs no scope: the program decides about its calls.
 func (t *Tool) For(p loci.Principal) (*Tool, bool) {
-	if len(t.scopes) > 0 && t.permit(p) != nil {
+	if len(t.scopes) > 0 && t.permit(p) != nil || t.allowed(p) != nil {
 		return nil, false
 	}
 	if t.choice == nil {

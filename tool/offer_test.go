@@ -30,3 +30,45 @@ func TestToolsOfAProgramAreShown(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryToolDeclaresItsScope: nobody without a scope may call a tool of any family, nor
+// see it, and whoever may call one family of tools sees and calls no other.
+func TestEveryToolDeclaresItsScope(t *testing.T) {
+	for _, family := range Families() {
+		set := newSet(t, Instance{Family: family})
+		both := append(loci.Scopes[:3:3], loci.ScopeTools+loci.Scope(family), loci.ScopeTools+"other")
+		for _, one := range set.Tools() {
+			if len(one.scopes) == 0 {
+				t.Errorf("%s declares no scope", one.Name)
+			}
+			for _, c := range []struct {
+				who    Caller
+				closed bool
+			}{
+				{user(t, "u-1", loci.ScopeAdmin, loci.ScopeDelegate, loci.ScopeElevate), true},
+				{user(t, "u-1", loci.ScopeTools+loci.Scope(family)), true}, // a family is no scope
+				{user(t, "u-1", append(loci.Scopes[:3:3], loci.ScopeTools+"other")...), true},
+				{user(t, "u-1", append(loci.Scopes[:3:3], loci.ScopeTools)...), true},
+				{user(t, "u-1", both...), false},
+				{user(t, "u-1", loci.Scopes[:3]...), false},
+			} {
+				_, shown := one.For(c.who.Principal)
+				_, err := one.Call(t.Context(), c.who, nil)
+				refused := err != nil && loci.AsError(err).Code == loci.Forbidden
+				if one.envelope != nil { // its failures are replies
+					refused = one.permit(c.who.Principal) != nil
+				}
+				if shown == c.closed || refused != c.closed {
+					t.Errorf("%s for %v: shown %v, refused %v (%v)", one.Name, c.who.Principal.Scopes(), shown, refused, err)
+				}
+				if !one.HasFiles() {
+					continue
+				}
+				_, err = one.Tree(c.who)
+				if closed := err != nil && loci.AsError(err).Code == loci.Forbidden; closed != c.closed {
+					t.Errorf("the files of %s for %v: %v", one.Name, c.who.Principal.Scopes(), err)
+				}
+			}
+		}
+	}
+}

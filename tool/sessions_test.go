@@ -205,10 +205,13 @@ func TestSettingsOfAnEntry(t *testing.T) {
 	for want, entry := range map[string]Instance{
 		"tools entry 1: tier is ReadOnly, but memory_save changes what is remembered: leave tier out, or choose tools that only read": {Tool: "memory_save", Tier: ReadOnly},
 		`tools entry 1: unknown tier "careful": must be one of ReadOnly, SideEffecting`:                                               {Tool: "memory_save", Tier: "careful"},
-		"tools entry 1: timeout is 11m0s; it must be 1ms to 10m":                                                                      {Tool: "memory_save", Timeout: Duration(11 * time.Minute)},
-		"tools entry 1: top_k is for tools that search or list only":                                                                  {Tool: "memory_save", TopK: 3},
-		"tools entry 1: top_k is 21; it must be 1 to 20":                                                                              {Family: FamilyNotes, TopK: 21},
-		"tools entry 1: top_k is -1; it must be 1 to 100":                                                                             {Family: FamilyFacts, TopK: -1},
+		"tools entry 1: timeout is 11m0s; it must be 1ms to 10m": {
+			Tool:    "memory_save",
+			Timeout: Duration(11 * time.Minute),
+		},
+		"tools entry 1: top_k is for tools that search or list only": {Tool: "memory_save", TopK: 3},
+		"tools entry 1: top_k is 21; it must be 1 to 20":             {Family: FamilyNotes, TopK: 21},
+		"tools entry 1: top_k is -1; it must be 1 to 100":            {Family: FamilyFacts, TopK: -1},
 	} {
 		if _, err := New(nil, Config{Entries: []Instance{entry}}); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

@@ -19,7 +19,11 @@ func TestSinceAndUntil(t *testing.T) {
 	saving := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes, Namespace: place}}})
 	files := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyFiles,
 		Commands: []string{commandRead, commandAppend, commandSearch}, Namespace: place}}})
-	talks := session.Of(locitest.BindView(t, engine, loci.View{Tenant: locitest.Tenant(t, "t1"), Namespace: place, Actor: "u-1"}))
+	talks := session.Of(locitest.BindView(t, engine, loci.View{
+		Tenant:    locitest.Tenant(t, "t1"),
+		Namespace: place,
+		Actor:     "u-1",
+	}))
 	for day, text := range []string{"a zebra crossing", "one zebra among many"} {
 		clock.Set(time.Date(2026, 3, 10*(day+1), 12, 0, 0, 0, time.UTC))
 		save(t, saving, general(t), text)
@@ -68,7 +72,11 @@ func TestRepliesSayWhatWasUnderstood(t *testing.T) {
 	engine, place := newEngine(t, loci.Options{Now: clock.Now}), []string{"user", "u-1"}
 	saving := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes, Namespace: place}}})
 	save(t, saving, general(t), "an allergy to walnuts")
-	locitest.AppendTo(t, locitest.BindView(t, engine, loci.View{Tenant: locitest.Tenant(t, "t1"), Namespace: place, Actor: "u-1"}), "talk",
+	locitest.AppendTo(t, locitest.BindView(t, engine, loci.View{
+		Tenant:    locitest.Tenant(t, "t1"),
+		Namespace: place,
+		Actor:     "u-1",
+	}), "talk",
 		locitest.Spoken("human", "an allergy to walnuts"))
 	for _, x := range []struct {
 		entry      Instance

@@ -147,9 +147,13 @@ func (t *Tool) Call(ctx context.Context, c Caller, args json.RawMessage) (reply 
 	return t.limit(ctx, c, w)
 }
 
-// permit refuses a principal that has none of the tool's scopes. A tool with
-// several actions asks again for the one it is about to do; see [call.require].
+// permit refuses a principal that has none of the tool's scopes, or may not use its
+// family. A tool with several actions asks again for the one it is about to do; see
+// [call.require].
 func (t *Tool) permit(p loci.Principal) error {
+	if err := t.allowed(p); err != nil {
+		return err
+	}
 	names := make([]string, len(t.scopes))
 	for i, s := range t.scopes {
 		if p.May(s) {

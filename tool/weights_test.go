@@ -64,7 +64,11 @@ func TestWeightsAreChecked(t *testing.T) {
 // metadata; what has none of these does not match.
 func TestSearchesTakeTheKeyOfAFact(t *testing.T) {
 	engine := newEngine(t, loci.Options{})
-	set := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes}, {Family: FamilyMemory}, {Family: FamilyFacts}}})
+	set := setOver(t, engine, Config{Entries: []Instance{
+		{Family: FamilyNotes},
+		{Family: FamilyMemory},
+		{Family: FamilyFacts},
+	}})
 	u := caller(t, loci.Vars{loci.VarUser: "u-1", loci.VarButler: "general"})
 	ok(t, set, "memory_store_fact", u, `{"subject":"zoo","predicate":"sign","content":"zebra crossing"}`)
 	ok(t, set, "memory_store_fact", u, `{"subject":"street","predicate":"sign","content":"zebra stripes"}`)

@@ -86,7 +86,8 @@ func BenchmarkTreeSizes(b *testing.B) {
 	for _, size := range []int{1 << 10, 32 << 10, 1 << 20} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			eachBenchStore(b, func(b *testing.B, s loci.Store) {
-				filed := newTree(b, locitest.NewEngine(b, s, loci.Options{Features: []loci.Feature{tree.Feature{MaxFileBytes: 64 << 20}}}), "")
+				filed := newTree(b, locitest.NewEngine(b, s,
+					loci.Options{Features: []loci.Feature{tree.Feature{MaxFileBytes: 64 << 20}}}), "")
 				lines := strings.Repeat("A line of some forty characters or so.\n", size/78)
 				writeFile(b, filed, "/f", lines+"mark 0.\n"+lines)
 				b.Run("read", func(b *testing.B) {
@@ -113,7 +114,8 @@ func BenchmarkTreeSizes(b *testing.B) {
 				mark := 0
 				b.Run("update", func(b *testing.B) {
 					for range b.N {
-						if _, err := filed.Update(b.Context(), "/f", fmt.Sprintf("mark %d.", mark), fmt.Sprintf("mark %d.", mark+1)); err != nil {
+						_, err := filed.Update(b.Context(), "/f", fmt.Sprintf("mark %d.", mark), fmt.Sprintf("mark %d.", mark+1))
+						if err != nil {
 							b.Fatal(err)
 						}
 						mark++

@@ -56,7 +56,8 @@ func checkWhole(t *testing.T, files *tree.Tree) (left tree.Counts) {
 		} else {
 			left.Files++
 		}
-		if above, err := files.Stat(t.Context(), info.Path[:max(1, len(info.Path)-len(info.Name)-1)]); err != nil || !above.Dir {
+		above, err := files.Stat(t.Context(), info.Path[:max(1, len(info.Path)-len(info.Name)-1)])
+		if err != nil || !above.Dir {
 			t.Errorf("%s is in no directory: %v", info.Path, err)
 		}
 		return true

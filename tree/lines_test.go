@@ -105,7 +105,8 @@ func TestExportCarriesTrees(t *testing.T) {
 		in(elsewhere, all, 0, 0)
 		same(elsewhere)
 		// The copy is searched, changed, restored and erased like any other.
-		if r, err := copied.Search(t.Context(), tree.Query{Text: "row 14", Mode: loci.Keyword}); err != nil || len(r.Matches) == 0 {
+		if r, err := copied.Search(t.Context(), tree.Query{Text: "row 14", Mode: loci.Keyword}); err != nil ||
+			len(r.Matches) == 0 {
 			t.Errorf("the copy finds %d, %v", len(r.Matches), err)
 		}
 		for i := range 12 {
@@ -121,7 +122,8 @@ func TestExportCarriesTrees(t *testing.T) {
 		}
 		same(m)
 		damaged := strings.Replace(out.String(), `"position":1`, `"position":9`, 1)
-		if _, err := elsewhere.Import(t.Context(), strings.NewReader(damaged), nil); loci.AsError(err).Code != loci.Invalid {
+		if _, err := elsewhere.Import(t.Context(), strings.NewReader(damaged),
+			nil); loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("a damaged file: %v", err)
 		}
 	})

@@ -187,7 +187,11 @@ func TestTreeEqualsItsModel(t *testing.T) {
 				Retention: loci.RetentionOptions{Revisions: cmp.Or(keep, loci.None)},
 			})
 			own := locitest.Tenant(t, fmt.Sprint("run-", run)) // so that its log is short
-			filed, err := tree.Of(locitest.BindView(t, e, loci.View{Tenant: own, Namespace: loci.Namespace{"user", "ann"}, Actor: "tester"}), "files", "")
+			filed, err := tree.Of(locitest.BindView(t, e, loci.View{
+				Tenant:    own,
+				Namespace: loci.Namespace{"user", "ann"},
+				Actor:     "tester",
+			}), "files", "")
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -211,7 +215,8 @@ func TestTreeEqualsItsModel(t *testing.T) {
 					same("write "+p, err, model.write(p, s))
 				},
 				"update": func(*rapid.T) {
-					p, old, s := path(), rapid.SampledFrom([]string{"", "x", "\n", "o", "zwei", "one two\n"}).Draw(rt, "old"), rapid.SampledFrom([]string{"", "y", "one", "\n\n"}).Draw(rt, "new")
+					p, old, s := path(), rapid.SampledFrom([]string{"", "x", "\n", "o", "zwei", "one two\n"}).Draw(rt, "old"),
+						rapid.SampledFrom([]string{"", "y", "one", "\n\n"}).Draw(rt, "new")
 					n, err := filed.Update(t.Context(), p, old, s)
 					want, errno := model.update(p, old, s)
 					same("update "+p, err, errno)
@@ -295,7 +300,10 @@ func compareTree(t *testing.T, rt *rapid.T, filed *tree.Tree, model *modelTree, 
 		compareHistory(t, rt, filed, path, model.history[path], keep)
 	}
 	n, size, err := filed.Totals(t.Context())
-	if want := (tree.Counts{Files: int64(len(model.files)), Dirs: int64(len(model.dirs)) - 1}); err != nil || n != want || size != bytes {
+	if want := (tree.Counts{
+		Files: int64(len(model.files)),
+		Dirs:  int64(len(model.dirs)) - 1,
+	}); err != nil || n != want || size != bytes {
 		rt.Fatalf("totals %+v, %d bytes, %v; want %+v, %d bytes", n, size, err, want, bytes)
 	}
 }

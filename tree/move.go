@@ -99,13 +99,21 @@ func (ed *edit) last(path string, limit int) (list []*entry, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range records {
-			one, err := entryOf(&records[i])
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, one)
+		if list, err = appendEntries(list, records); err != nil {
+			return nil, err
 		}
+	}
+	return list, nil
+}
+
+// appendEntries reads records of entries and adds them to a list.
+func appendEntries(list []*entry, records []loci.Record) ([]*entry, error) {
+	for i := range records {
+		one, err := entryOf(&records[i])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
 	}
 	return list, nil
 }
@@ -165,12 +173,8 @@ func (ed *edit) below(e *entry) (list []*entry, err error) {
 			if err != nil {
 				return nil, err
 			}
-			for i := range records {
-				one, err := entryOf(&records[i])
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, one)
+			if list, err = appendEntries(list, records); err != nil {
+				return nil, err
 			}
 			if page.Cursor = next; next == "" {
 				break

@@ -60,7 +60,12 @@ func TestTreeSaysUnchanged(t *testing.T) {
 
 func TestTreeErrors(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
-		e := locitest.NewEngine(t, store, loci.Options{Features: []loci.Feature{tree.Feature{MaxFileBytes: 10_000, MaxTreeBytes: 12_000, MaxEntries: 6, MaxDirEntries: 3}}})
+		e := locitest.NewEngine(t, store, loci.Options{Features: []loci.Feature{tree.Feature{
+			MaxFileBytes:  10_000,
+			MaxTreeBytes:  12_000,
+			MaxEntries:    6,
+			MaxDirEntries: 3,
+		}}})
 		files := newTree(t, e, "")
 		add := func(path string, bytes int) func() error {
 			return func() error { _, err := files.Append(t.Context(), path, strings.Repeat("x", bytes)); return err }
@@ -102,7 +107,8 @@ func TestTreeErrors(t *testing.T) {
 			}
 		}
 		// What was refused has left nothing behind.
-		if n, bytes, err := files.Totals(t.Context()); err != nil || n != (tree.Counts{Files: 4, Dirs: 2}) || bytes != 9007 {
+		if n, bytes, err := files.Totals(t.Context()); err != nil ||
+			n != (tree.Counts{Files: 4, Dirs: 2}) || bytes != 9007 {
 			t.Errorf("the tree has %+v and %d bytes, %v", n, bytes, err)
 		}
 	})
@@ -183,7 +189,8 @@ func TestCleanPath(t *testing.T) {
 // make files in one new directory: nothing acknowledged is lost.
 func TestTreeKeepsItsWriters(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
-		engines := []*loci.Engine{locitest.NewEngine(t, store, loci.Options{}), locitest.NewEngine(t, store, loci.Options{})} // as two processes would
+		engines := []*loci.Engine{locitest.NewEngine(t, store, loci.Options{}),
+			locitest.NewEngine(t, store, loci.Options{})} // as two processes would
 		const writers = 16
 		lines := 1000
 		if _, file := store.(*sqlite.Store); file || locitest.Raced {
@@ -304,7 +311,15 @@ func TestTreeLines(t *testing.T) {
 		if lines[len(lines)-1] == "" {
 			lines = lines[:len(lines)-1]
 		}
-		for _, r := range [][2]int{{1, 1}, {1, 0}, {2, 2}, {2, 3}, {len(lines), 0}, {len(lines) / 2, len(lines)}, {1999, 5000}} {
+		for _, r := range [][2]int{
+			{1, 1},
+			{1, 0},
+			{2, 2},
+			{2, 3},
+			{len(lines), 0},
+			{len(lines) / 2, len(lines)},
+			{1999, 5000},
+		} {
 			first, last := r[0], r[1]
 			got, err := files.ReadLines(t.Context(), path, int64(first), int64(last))
 			if first < 1 || first > max(len(lines), 1) || last != 0 && last < first {
@@ -334,7 +349,8 @@ func TestTreeLines(t *testing.T) {
 			if _, err := files.Insert(t.Context(), path, at, "new"); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := files.Read(t.Context(), path); err != nil || got != strings.Join(slices.Insert(want, int(at), text), "") {
+			got, err := files.Read(t.Context(), path)
+			if err != nil || got != strings.Join(slices.Insert(want, int(at), text), "") {
 				t.Errorf("%d: inserted after %d: %.60q, %v", n, at, got, err)
 			}
 		}
@@ -346,7 +362,12 @@ func TestRepeatedTreeRequests(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})
 		keyed := func(key string) *tree.Tree {
-			m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"user", "ann"}, Actor: "tester", IdempotencyKey: key})
+			m := locitest.BindView(t, e, loci.View{
+				Tenant:         locitest.Tenant(t, "t"),
+				Namespace:      loci.Namespace{"user", "ann"},
+				Actor:          "tester",
+				IdempotencyKey: key,
+			})
 			files, err := tree.Of(m, "", "")
 			if err != nil {
 				t.Fatal(err)
@@ -401,7 +422,8 @@ func TestTreeKeepsNoSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, v := range versions {
-			if got, err := files.ReadVersion(t.Context(), path, v.Version); err != nil || strings.Contains(got, secret) {
+			got, err := files.ReadVersion(t.Context(), path, v.Version)
+			if err != nil || strings.Contains(got, secret) {
 				t.Errorf("version %d of %s says %q, %v", v.Version, path, got, err)
 			}
 		}

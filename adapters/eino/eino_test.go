@@ -57,8 +57,9 @@ func TestGraphResumes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := must[compose.Runnable[string, string]](t)(g.Compile(t.Context(), compose.WithInterruptBeforeNodes([]string{"book"}),
-			compose.WithCheckPointStore(eino.NewCheckPointStore(eino.Of(m)))))
+		r := must[compose.Runnable[string, string]](t)(
+			g.Compile(t.Context(), compose.WithInterruptBeforeNodes([]string{"book"}),
+				compose.WithCheckPointStore(eino.NewCheckPointStore(eino.Of(m)))))
 		return r.Invoke(t.Context(), "Lisbon", compose.WithCheckPointID("trip"))
 	}
 	_, err := run()
@@ -75,7 +76,11 @@ func TestCheckPointStore(t *testing.T) {
 	ctx := t.Context()
 	m, s := open(t, file(t))
 	c := eino.NewCheckPointStore(eino.Of(m))
-	if err := checkpoint.Of(m).Put(ctx, checkpoint.Checkpoint{Thread: "a", ID: "latest", State: checkpoint.Typed{Type: "json", Data: []byte("{}")}}); err != nil {
+	if err := checkpoint.Of(m).Put(ctx, checkpoint.Checkpoint{
+		Thread: "a",
+		ID:     "latest",
+		State:  checkpoint.Typed{Type: "json", Data: []byte("{}")},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	has := func(want string, there bool) {
@@ -122,7 +127,12 @@ func TestCheckPointStore(t *testing.T) {
 // TestRetrieverInGraph answers from the memory of whoever asks.
 func TestRetrieverInGraph(t *testing.T) {
 	m, s := open(t, file(t))
-	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{Content: "Window.", Subject: "alice", Predicate: "favourite seat", Metadata: map[string]any{"year": 2024}}))
+	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{
+		Content:   "Window.",
+		Subject:   "alice",
+		Predicate: "favourite seat",
+		Metadata:  map[string]any{"year": 2024},
+	}))
 	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{Content: "Her cat sits on a seat by the fire and sleeps all day."}))
 	type user struct{}
 	var seen []eino.Outcome
@@ -133,7 +143,9 @@ func TestRetrieverInGraph(t *testing.T) {
 			}
 			return m, nil
 		},
-		Options: eino.Options{Logger: slog.New(slog.DiscardHandler), Report: func(_ context.Context, o eino.Outcome) { seen = append(seen, o) }},
+		Options: eino.Options{Logger: slog.New(slog.DiscardHandler), Report: func(_ context.Context, o eino.Outcome) {
+			seen = append(seen, o)
+		}},
 	}
 	var told []string
 	handler := callbacks.NewHandlerBuilder().
@@ -152,7 +164,8 @@ func TestRetrieverInGraph(t *testing.T) {
 	chain := compose.NewChain[string, []*schema.Document]().AppendRetriever(r)
 	run := must[compose.Runnable[string, []*schema.Document]](t)(chain.Compile(t.Context()))
 	ask := func(ctx context.Context, query string, opts ...retriever.Option) ([]*schema.Document, error) {
-		return run.Invoke(ctx, query, compose.WithRetrieverOption(opts...), compose.WithCallbacks(handler).DesignateNode("node_0"))
+		return run.Invoke(ctx, query, compose.WithRetrieverOption(opts...),
+			compose.WithCallbacks(handler).DesignateNode("node_0"))
 	}
 	alice := context.WithValue(t.Context(), user{}, "alice")
 
@@ -163,7 +176,8 @@ func TestRetrieverInGraph(t *testing.T) {
 	if one := must[[]*schema.Document](t)(ask(alice, "favourite seat", retriever.WithTopK(1))); len(one) != 1 {
 		t.Errorf("TopK 1 gives %d", len(one))
 	}
-	if above := must[[]*schema.Document](t)(ask(alice, "favourite seat", retriever.WithScoreThreshold(docs[1].Score()))); len(above) != 1 {
+	above := must[[]*schema.Document](t)(ask(alice, "favourite seat", retriever.WithScoreThreshold(docs[1].Score())))
+	if len(above) != 1 {
 		t.Errorf("%d above the second", len(above))
 	}
 	if _, err := ask(alice, "seat", retriever.WithIndex("x")); !errors.Is(err, loci.ErrUnsupported) {
@@ -194,8 +208,11 @@ func TestTurn(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		m, s := open(t, file(t))
 		var seen []eino.Outcome
-		h := must[*eino.History](t)(eino.NewHistory(m, "", &eino.Options{Strict: strict, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
-			Report: func(_ context.Context, o eino.Outcome) { seen = append(seen, o) }}))
+		h := must[*eino.History](t)(eino.NewHistory(m, "", &eino.Options{
+			Strict: strict,
+			Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+			Report: func(_ context.Context, o eino.Outcome) { seen = append(seen, o) },
+		}))
 		given := 0
 		echo := func(_ context.Context, messages []*schema.Message) (*schema.Message, error) {
 			given = len(messages)
@@ -207,7 +224,10 @@ func TestTurn(t *testing.T) {
 				t.Errorf("turn %d: %d messages, %+v", turn, given, seen)
 			}
 		}
-		if _, err := h.Turn(t.Context(), schema.UserMessage("x"), func(context.Context, []*schema.Message) (*schema.Message, error) { return nil, io.EOF }); !errors.Is(err, io.EOF) || len(seen) != 3 {
+		if _, err := h.Turn(t.Context(), schema.UserMessage("x"),
+			func(context.Context, []*schema.Message) (*schema.Message, error) {
+				return nil, io.EOF
+			}); !errors.Is(err, io.EOF) || len(seen) != 3 {
 			t.Errorf("a model that fails: %v, %+v", err, seen)
 		}
 		s.Close()
@@ -237,8 +257,16 @@ func TestMessagesComeBack(t *testing.T) {
 		schema.SystemMessage("Be brief."),
 		{Role: schema.User, Content: "<b>Grüße</b>\n", Name: "Ann", Extra: map[string]any{"n": 1.5}},
 		{Role: schema.User},
-		{Role: schema.User, UserInputMultiContent: []schema.MessageInputPart{{Type: schema.ChatMessagePartTypeText, Text: "a panorama"},
-			{Type: schema.ChatMessagePartTypeImageURL, Image: &schema.MessageInputImage{MessagePartCommon: schema.MessagePartCommon{URL: &url}}}}},
+		{
+			Role: schema.User,
+			UserInputMultiContent: []schema.MessageInputPart{
+				{Type: schema.ChatMessagePartTypeText, Text: "a panorama"},
+				{
+					Type:  schema.ChatMessagePartTypeImageURL,
+					Image: &schema.MessageInputImage{MessagePartCommon: schema.MessagePartCommon{URL: &url}},
+				},
+			},
+		},
 		{Role: schema.Assistant, Content: "Let me see.", ToolCalls: []schema.ToolCall{call(`{"row":12,"price":1.50}`)}, ReasoningContent: "hm",
 			ResponseMeta: &schema.ResponseMeta{FinishReason: "tool_calls", Usage: &schema.TokenUsage{TotalTokens: 3}}},
 		{Role: schema.Tool, Content: "12A", ToolCallID: "1", ToolName: "seat"},
@@ -255,10 +283,14 @@ func TestMessagesComeBack(t *testing.T) {
 			t.Errorf("%d: got %+v", i, got[i])
 		}
 	}
-	if found := must[session.Hits](t)(session.Of(m).Search(t.Context(), session.Search{Text: "panorama", Session: "s"})); len(found.Hits) == 0 {
+	found := must[session.Hits](t)(session.Of(m).Search(t.Context(), session.Search{Text: "panorama", Session: "s"}))
+	if len(found.Hits) == 0 {
 		t.Error("the words of a message in parts are not found")
 	}
-	err := h.Append(t.Context(), schema.UserMessage("fine"), &schema.Message{Role: schema.User, Extra: map[string]any{"f": func() {}}})
+	err := h.Append(t.Context(), schema.UserMessage("fine"), &schema.Message{
+		Role:  schema.User,
+		Extra: map[string]any{"f": func() {}},
+	})
 	if loci.AsError(err).Code != loci.Invalid || !strings.HasPrefix(err.Error(), "messages[1]: ") {
 		t.Errorf("a function as extra: %v", err)
 	}
@@ -280,8 +312,16 @@ func TestForeignMessages(t *testing.T) {
 	must[session.Appended](t)(session.Of(m).Append(t.Context(), "s", said))
 	h := must[*eino.History](t)(eino.NewHistory(m, "s", &eino.Options{Strict: true}))
 	want := []*schema.Message{schema.UserMessage("a\nb"),
-		{Role: schema.User, UserInputMultiContent: []schema.MessageInputPart{{Type: schema.ChatMessagePartTypeText, Text: "see"},
-			{Type: schema.ChatMessagePartTypeImageURL, Image: &schema.MessageInputImage{MessagePartCommon: schema.MessagePartCommon{URL: &url}}}}},
+		{
+			Role: schema.User,
+			UserInputMultiContent: []schema.MessageInputPart{
+				{Type: schema.ChatMessagePartTypeText, Text: "see"},
+				{
+					Type:  schema.ChatMessagePartTypeImageURL,
+					Image: &schema.MessageInputImage{MessagePartCommon: schema.MessagePartCommon{URL: &url}},
+				},
+			},
+		},
 		schema.SystemMessage("c"), {Role: schema.Tool, ToolName: "f", Content: "d"}, schema.AssistantMessage("e", nil)}
 	if got := must[[]*schema.Message](t)(h.Messages(t.Context())); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)

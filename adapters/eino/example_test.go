@@ -29,7 +29,8 @@ func (parrot) Generate(_ context.Context, messages []*schema.Message, _ ...model
 	return schema.AssistantMessage(fmt.Sprintf("You said %d things.", (len(messages)+1)/2), nil), nil
 }
 
-func (p parrot) Stream(ctx context.Context, messages []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+func (p parrot) Stream(ctx context.Context, messages []*schema.Message,
+	opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
 	m, err := p.Generate(ctx, messages, opts...)
 	return schema.StreamReaderFromArray([]*schema.Message{m}), err
 }
@@ -54,9 +55,10 @@ func Example() {
 	history, err := eino.NewHistory(alice, "trip", nil)
 	check(err)
 	for _, text := range []string{"I like the window seat.", "Which seat did I like?"} {
-		reply, err := history.Turn(ctx, schema.UserMessage(text), func(ctx context.Context, messages []*schema.Message) (*schema.Message, error) {
-			return chain.Invoke(ctx, messages)
-		})
+		reply, err := history.Turn(ctx, schema.UserMessage(text),
+			func(ctx context.Context, messages []*schema.Message) (*schema.Message, error) {
+				return chain.Invoke(ctx, messages)
+			})
 		check(err)
 		fmt.Println(reply.Content)
 	}

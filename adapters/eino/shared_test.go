@@ -61,14 +61,16 @@ func (h history) Messages(ctx context.Context) ([]adapters.Message, error) {
 	out := make([]adapters.Message, len(stored))
 	for i, m := range stored {
 		out[i] = adapters.Message{Role: string(m.Role), Text: m.Content}
-		if len(m.ToolCalls) == 1 && m.ToolCalls[0].ID == adapters.CallID && m.ToolCalls[0].Function.Arguments == adapters.CallArguments {
+		if len(m.ToolCalls) == 1 && m.ToolCalls[0].ID == adapters.CallID &&
+			m.ToolCalls[0].Function.Arguments == adapters.CallArguments {
 			out[i].Tool = m.ToolCalls[0].Function.Name
 		}
 	}
 	return out, nil
 }
 
-func retrieve(ctx context.Context, h adapters.Handle, q loci.Query, o *adapters.Options, text string) ([]adapters.Document, error) {
+func retrieve(ctx context.Context, h adapters.Handle, q loci.Query,
+	o *adapters.Options, text string) ([]adapters.Document, error) {
 	found, err := (&eino.Retriever{Handle: h, Query: q, Options: *options(o)}).Retrieve(ctx, text)
 	if found == nil || err != nil {
 		return nil, err
@@ -77,7 +79,14 @@ func retrieve(ctx context.Context, h adapters.Handle, q loci.Query, o *adapters.
 	for i, doc := range found {
 		kind, _ := doc.MetaData["kind"].(string)
 		at, _ := doc.MetaData["created_at"].(time.Time)
-		out[i] = adapters.Document{ID: doc.ID, Text: doc.Content, Kind: kind, CreatedAt: at, Score: doc.Score(), Metadata: doc.MetaData}
+		out[i] = adapters.Document{
+			ID:        doc.ID,
+			Text:      doc.Content,
+			Kind:      kind,
+			CreatedAt: at,
+			Score:     doc.Score(),
+			Metadata:  doc.MetaData,
+		}
 		for _, own := range []string{"kind", "created_at", "_score"} {
 			delete(doc.MetaData, own)
 		}

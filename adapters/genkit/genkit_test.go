@@ -75,7 +75,11 @@ func TestSessionGoesOn(t *testing.T) {
 	if _, err := adapter.NewSessionStore[int](adapter.Of(m)).Get(ctx, "a"); !errors.Is(err, loci.ErrInvalid) {
 		t.Errorf("another type of state: %v", err)
 	}
-	if err := checkpoint.Of(m).Put(ctx, checkpoint.Checkpoint{Thread: "a", ID: "1", State: checkpoint.Typed{Type: "json", Data: []byte("{}")}}); err != nil {
+	if err := checkpoint.Of(m).Put(ctx, checkpoint.Checkpoint{
+		Thread: "a",
+		ID:     "1",
+		State:  checkpoint.Typed{Type: "json", Data: []byte("{}")},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -102,11 +106,18 @@ func TestSessionGoesOn(t *testing.T) {
 // TestRetriever answers from the memory of whoever asks.
 func TestRetriever(t *testing.T) {
 	m, s := open(t, file(t))
-	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{Content: "Window.", Subject: "alice", Predicate: "favourite seat", Metadata: map[string]any{"year": 2024}}))
+	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{
+		Content:   "Window.",
+		Subject:   "alice",
+		Predicate: "favourite seat",
+		Metadata:  map[string]any{"year": 2024},
+	}))
 	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{Content: "Her cat sits on a seat by the fire and sleeps all day.", Tags: []string{"pets"}}))
 	g := genkit.Init(t.Context())
 	var seen []adapter.Outcome
-	opts := adapter.Options{Logger: slog.New(slog.DiscardHandler), Report: func(_ context.Context, o adapter.Outcome) { seen = append(seen, o) }}
+	opts := adapter.Options{Logger: slog.New(slog.DiscardHandler), Report: func(_ context.Context, o adapter.Outcome) {
+		seen = append(seen, o)
+	}}
 	handle := func(ctx context.Context) (*loci.Memory, error) {
 		if core.FromContext(ctx)["user"] != "alice" {
 			return nil, errors.New("nobody asks")
@@ -132,7 +143,11 @@ func TestRetriever(t *testing.T) {
 	if at := docs[0].Metadata["created_at"]; at != "2026-01-02T03:04:05.000Z" {
 		t.Errorf("created_at is %v", at)
 	}
-	for _, config := range []any{adapter.RetrieveConfig{Limit: 1}, &adapter.RetrieveConfig{Tags: []string{"pets"}}, map[string]any{"limit": 1}} {
+	for _, config := range []any{
+		adapter.RetrieveConfig{Limit: 1},
+		&adapter.RetrieveConfig{Tags: []string{"pets"}},
+		map[string]any{"limit": 1},
+	} {
 		if one := must[[]*ai.Document](t)(ask(alice, notes, "favourite seat", config)); len(one) != 1 {
 			t.Errorf("%+v gives %d", config, len(one))
 		}
@@ -146,7 +161,8 @@ func TestRetriever(t *testing.T) {
 		t.Errorf("%d documents for nothing", len(none))
 	}
 
-	if none := must[[]*ai.Document](t)(ask(t.Context(), notes, "seat", nil)); len(none) != 0 || len(seen) != 1 || seen[0].Err == nil {
+	none := must[[]*ai.Document](t)(ask(t.Context(), notes, "seat", nil))
+	if len(none) != 0 || len(seen) != 1 || seen[0].Err == nil {
 		t.Errorf("%v, %+v", none, seen)
 	}
 	if _, err := ask(t.Context(), strict, "seat", nil); err == nil {
@@ -163,24 +179,41 @@ func TestConversation(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		m, s := open(t, file(t))
 		g := genkit.Init(ctx)
-		seat := genkit.DefineTool(g, "seat", "Reads the seat.", func(*ai.ToolContext, struct{}) (map[string]any, error) { return map[string]any{"seat": "12A"}, nil })
+		seat := genkit.DefineTool(g, "seat", "Reads the seat.", func(*ai.ToolContext, struct{}) (map[string]any, error) {
+			return map[string]any{"seat": "12A"}, nil
+		})
 		given := 0
-		model := genkit.DefineModel(g, "test/model", &ai.ModelOptions{Supports: &ai.ModelSupports{Multiturn: true, Tools: true, SystemRole: true}},
+		model := genkit.DefineModel(g, "test/model", &ai.ModelOptions{Supports: &ai.ModelSupports{
+			Multiturn:  true,
+			Tools:      true,
+			SystemRole: true,
+		}},
 			func(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 				given = len(req.Messages)
 				switch last := req.Messages[given-1]; {
 				case last.Text() == "fail":
 					return nil, io.EOF
 				case last.Role == ai.RoleUser:
-					return &ai.ModelResponse{Request: req, Message: ai.NewModelMessage(ai.NewTextPart("a secret"), ai.NewToolRequestPart(&ai.ToolRequest{Name: "seat", Ref: "1", Input: map[string]any{}}))}, nil
+					return &ai.ModelResponse{
+						Request: req,
+						Message: ai.NewModelMessage(ai.NewTextPart("a secret"), ai.NewToolRequestPart(&ai.ToolRequest{
+							Name:  "seat",
+							Ref:   "1",
+							Input: map[string]any{},
+						})),
+					}, nil
 				}
 				return &ai.ModelResponse{Request: req, Message: ai.NewModelTextMessage("a secret")}, nil
 			})
 		var seen []adapter.Outcome
-		h := must[*adapter.History](t)(adapter.NewHistory(m, "", &adapter.Options{Strict: strict, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
-			Report: func(_ context.Context, o adapter.Outcome) { seen = append(seen, o) }}))
+		h := must[*adapter.History](t)(adapter.NewHistory(m, "", &adapter.Options{
+			Strict: strict,
+			Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+			Report: func(_ context.Context, o adapter.Outcome) { seen = append(seen, o) },
+		}))
 		ask := func(text string) (*ai.ModelResponse, error) {
-			return h.Generate(ctx, g, ai.NewUserTextMessage(text), ai.WithModel(model), ai.WithSystem("Be brief."), ai.WithTools(seat))
+			return h.Generate(ctx, g, ai.NewUserTextMessage(text),
+				ai.WithModel(model), ai.WithSystem("Be brief."), ai.WithTools(seat))
 		}
 		for turn := range 2 {
 			must[*ai.ModelResponse](t)(ask("a secret"))
@@ -227,9 +260,23 @@ func TestMessagesComeBack(t *testing.T) {
 		ai.NewUserMessage(ai.NewTextPart("a panorama"), ai.NewMediaPart("image/png", "https://example.org/seat.png"), ai.NewMediaPart("video/mp4", "https://example.org/x"),
 			ai.NewJSONPart("{}"), ai.NewDataPart("raw"), ai.NewCustomPart(map[string]any{"a": 1.0}), ai.NewResourcePart("file:///x"), marked),
 		ai.NewModelMessage(ai.NewReasoningPart("hm", []byte("sig")), signed, ai.NewTextPart("between"),
-			ai.NewToolRequestPart(&ai.ToolRequest{Name: "seat", Ref: "2", Input: []any{"odd"}, Partial: true}), ai.NewToolRequestPart(&ai.ToolRequest{Name: "seat", Ref: "3", Input: "text"})),
-		ai.NewMessage(ai.RoleTool, map[string]any{"m": "x"}, ai.NewToolResponsePart(&ai.ToolResponse{Name: "seat", Ref: "1", Output: map[string]any{"seat": "12A"}}),
-			ai.NewToolResponsePart(&ai.ToolResponse{Name: "seat", Ref: "2", Output: "12B", Content: []*ai.Part{ai.NewTextPart("more")}}), ai.NewToolResponsePart(&ai.ToolResponse{Name: "seat", Ref: "3"})),
+			ai.NewToolRequestPart(&ai.ToolRequest{
+				Name:    "seat",
+				Ref:     "2",
+				Input:   []any{"odd"},
+				Partial: true,
+			}), ai.NewToolRequestPart(&ai.ToolRequest{Name: "seat", Ref: "3", Input: "text"})),
+		ai.NewMessage(ai.RoleTool, map[string]any{"m": "x"}, ai.NewToolResponsePart(&ai.ToolResponse{
+			Name:   "seat",
+			Ref:    "1",
+			Output: map[string]any{"seat": "12A"},
+		}),
+			ai.NewToolResponsePart(&ai.ToolResponse{
+				Name:    "seat",
+				Ref:     "2",
+				Output:  "12B",
+				Content: []*ai.Part{ai.NewTextPart("more")},
+			}), ai.NewToolResponsePart(&ai.ToolResponse{Name: "seat", Ref: "3"})),
 		ai.NewMessage(ai.RoleTool, nil, ai.NewToolResponsePart(&ai.ToolResponse{Name: "seat", Output: "{}"})),
 		ai.NewModelTextMessage("Done."),
 	}
@@ -242,7 +289,8 @@ func TestMessagesComeBack(t *testing.T) {
 		t.Fatalf("%d of %d messages", len(got), len(said))
 	}
 	for i := range said {
-		same := got[i].Role == said[i].Role && reflect.DeepEqual(got[i].Metadata, said[i].Metadata) && len(got[i].Content) == len(said[i].Content)
+		same := got[i].Role == said[i].Role && reflect.DeepEqual(got[i].Metadata, said[i].Metadata) &&
+			len(got[i].Content) == len(said[i].Content)
 		for j := 0; same && j < len(said[i].Content); j++ {
 			if !reflect.DeepEqual(got[i].Content[j], said[i].Content[j]) {
 				t.Errorf("%d.%d: got %+v, want %+v", i, j, got[i].Content[j], said[i].Content[j])
@@ -252,11 +300,13 @@ func TestMessagesComeBack(t *testing.T) {
 			t.Errorf("%d: got %+v", i, got[i])
 		}
 	}
-	if found := must[conversation.Hits](t)(conversation.Of(m).Search(t.Context(), conversation.Search{Text: "panorama", Session: "s"})); len(found.Hits) == 0 {
+	found := must[conversation.Hits](t)(conversation.Of(m).Search(t.Context(), conversation.Search{Text: "panorama", Session: "s"}))
+	if len(found.Hits) == 0 {
 		t.Error("the words of a message with an image are not found")
 	}
 	for _, bad := range []*ai.Message{nil, {Role: "critic"}, {Role: ai.RoleTool}, {Role: ai.RoleUser, Content: []*ai.Part{nil}},
-		ai.NewMessage(ai.RoleTool, nil, ai.NewTextPart("x")), ai.NewUserMessage(ai.NewCustomPart(map[string]any{"f": func() {}}))} {
+		ai.NewMessage(ai.RoleTool, nil, ai.NewTextPart("x")),
+		ai.NewUserMessage(ai.NewCustomPart(map[string]any{"f": func() {}}))} {
 		err := h.Append(t.Context(), ai.NewUserTextMessage("fine"), bad)
 		if loci.AsError(err).Code != loci.Invalid || !strings.HasPrefix(err.Error(), "messages[1]: ") {
 			t.Errorf("%+v: %v", bad, err)
@@ -278,7 +328,11 @@ func TestForeignMessages(t *testing.T) {
 	must[conversation.Appended](t)(conversation.Of(m).Append(t.Context(), "s", said))
 	h := must[*adapter.History](t)(adapter.NewHistory(m, "s", &adapter.Options{Strict: true}))
 	want := []*ai.Message{ai.NewUserMessage(ai.NewTextPart("a"), ai.NewTextPart("b"), ai.NewMediaPart("", "x")),
-		ai.NewModelMessage(ai.NewTextPart("see"), ai.NewToolRequestPart(&ai.ToolRequest{Name: "f", Ref: "1", Input: map[string]any{"a": 1.0}}),
+		ai.NewModelMessage(ai.NewTextPart("see"), ai.NewToolRequestPart(&ai.ToolRequest{
+			Name:  "f",
+			Ref:   "1",
+			Input: map[string]any{"a": 1.0},
+		}),
 			ai.NewToolRequestPart(&ai.ToolRequest{Name: "f", Ref: "2", Input: ""})),
 		ai.NewMessage(ai.RoleTool, nil, ai.NewToolResponsePart(&ai.ToolResponse{Ref: "1", Output: "{}"})),
 		ai.NewMessage(ai.RoleTool, nil, ai.NewToolResponsePart(&ai.ToolResponse{Ref: "2", Output: "[]"})),

@@ -47,14 +47,19 @@ func (h history) Append(ctx context.Context, messages ...adapters.Message) error
 		switch m.Role {
 		case "":
 		case "tool":
-			out[i] = ai.NewMessage(ai.RoleTool, nil, ai.NewToolResponsePart(&ai.ToolResponse{Ref: adapters.CallID, Output: m.Text}))
+			out[i] = ai.NewMessage(ai.RoleTool, nil,
+				ai.NewToolResponsePart(&ai.ToolResponse{Ref: adapters.CallID, Output: m.Text}))
 		default:
 			out[i] = &ai.Message{Role: roles[m.Role]}
 			if m.Text != "" {
 				out[i].Content = append(out[i].Content, ai.NewTextPart(m.Text))
 			}
 			if m.Tool != "" {
-				call := &ai.ToolRequest{Name: m.Tool, Ref: adapters.CallID, Input: json.RawMessage(adapters.CallArguments)}
+				call := &ai.ToolRequest{
+					Name:  m.Tool,
+					Ref:   adapters.CallID,
+					Input: json.RawMessage(adapters.CallArguments),
+				}
 				out[i].Content = append(out[i].Content, ai.NewToolRequestPart(call))
 			}
 		}
@@ -79,7 +84,8 @@ func (h history) Messages(ctx context.Context) ([]adapters.Message, error) {
 			case p.IsToolResponse():
 				out[i].Role, out[i].Text = "tool", fmt.Sprint(p.ToolResponse.Output)
 			case p.IsToolRequest():
-				if input, err := json.Marshal(p.ToolRequest.Input); err == nil && p.ToolRequest.Ref == adapters.CallID &&
+				input, err := json.Marshal(p.ToolRequest.Input)
+				if err == nil && p.ToolRequest.Ref == adapters.CallID &&
 					string(input) == adapters.CallArguments {
 					out[i].Tool = p.ToolRequest.Name
 				}
@@ -91,7 +97,8 @@ func (h history) Messages(ctx context.Context) ([]adapters.Message, error) {
 	return out, nil
 }
 
-func retrieve(ctx context.Context, h adapters.Handle, q loci.Query, o *adapters.Options, text string) ([]adapters.Document, error) {
+func retrieve(ctx context.Context, h adapters.Handle, q loci.Query,
+	o *adapters.Options, text string) ([]adapters.Document, error) {
 	r := adapter.DefineRetriever(genkit.Init(ctx), "shared", h, &adapter.RetrieverOptions{Query: q, Options: *options(o)})
 	found, err := r.Retrieve(ctx, &ai.RetrieverRequest{Query: ai.DocumentFromText(text, nil)})
 	if err != nil || found.Documents == nil {
@@ -110,7 +117,14 @@ func retrieve(ctx context.Context, h adapters.Handle, q loci.Query, o *adapters.
 		for _, own := range []string{"id", "kind", "score", "created_at"} {
 			delete(doc.Metadata, own)
 		}
-		out[i] = adapters.Document{ID: id, Text: doc.Content[0].Text, Kind: kind, CreatedAt: at, Score: score, Metadata: doc.Metadata}
+		out[i] = adapters.Document{
+			ID:        id,
+			Text:      doc.Content[0].Text,
+			Kind:      kind,
+			CreatedAt: at,
+			Score:     score,
+			Metadata:  doc.Metadata,
+		}
 	}
 	return out, nil
 }

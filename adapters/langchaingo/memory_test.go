@@ -37,7 +37,8 @@ type model struct {
 	asked []string
 }
 
-func (m *model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
+func (m *model) GenerateContent(ctx context.Context, messages []llms.MessageContent,
+	options ...llms.CallOption) (*llms.ContentResponse, error) {
 	var b strings.Builder
 	for _, c := range messages {
 		for _, p := range c.Parts {
@@ -57,7 +58,8 @@ func TestChainRemembers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "loci.db")
 	for i, input := range []string{"I like the window seat.", "Where do I like to sit?"} {
 		m, s := open(t, file)
-		mem := must[*langchaingo.Memory](t)(langchaingo.NewMemory(m, "trip", &langchaingo.MemoryOptions{Options: langchaingo.Options{Strict: true}}))
+		mem := must[*langchaingo.Memory](t)(
+			langchaingo.NewMemory(m, "trip", &langchaingo.MemoryOptions{Options: langchaingo.Options{Strict: true}}))
 		llm := newModel()
 		if _, err := chains.Run(t.Context(), chains.NewConversation(llm, mem), input); err != nil {
 			t.Fatal(err)
@@ -91,7 +93,8 @@ func TestFailureDoesNotFailTheQuery(t *testing.T) {
 		var seen []langchaingo.Outcome
 		opts := langchaingo.Options{Strict: strict, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
 			Report: func(_ context.Context, o langchaingo.Outcome) { seen = append(seen, o) }}
-		mem := must[*langchaingo.Memory](t)(langchaingo.NewMemory(m, "trip", &langchaingo.MemoryOptions{Options: opts, RelevantKey: "relevant"}))
+		mem := must[*langchaingo.Memory](t)(
+			langchaingo.NewMemory(m, "trip", &langchaingo.MemoryOptions{Options: opts, RelevantKey: "relevant"}))
 		chain := chains.NewConversation(newModel(), mem)
 		if _, err := chains.Run(t.Context(), chain, "a secret"); err != nil || len(seen) != 1 || !seen[0].Stored {
 			t.Fatalf("%v, %+v", err, seen)
@@ -108,7 +111,8 @@ func TestFailureDoesNotFailTheQuery(t *testing.T) {
 		case !strict && (len(seen) != 3 || seen[2].Stored || seen[2].Err == nil):
 			t.Errorf("outcomes: %+v", seen)
 		}
-		if mem.Clear(t.Context()) == nil || mem.History().SetMessages(t.Context(), []llms.ChatMessage{llms.HumanChatMessage{Content: "x"}}) == nil {
+		if mem.Clear(t.Context()) == nil ||
+			mem.History().SetMessages(t.Context(), []llms.ChatMessage{llms.HumanChatMessage{Content: "x"}}) == nil {
 			t.Error("an erase that failed says nothing")
 		}
 	}
@@ -142,7 +146,8 @@ func TestMessagesComeBack(t *testing.T) {
 	if got := must[[]llms.ChatMessage](t)(h.Messages(t.Context())); !reflect.DeepEqual(got, said) {
 		t.Errorf("got %#v", got)
 	}
-	err := h.AddMessages(t.Context(), llms.HumanChatMessage{Content: "fine"}, llms.AIChatMessage{ToolCalls: []llms.ToolCall{{ID: "1"}}})
+	err := h.AddMessages(t.Context(), llms.HumanChatMessage{Content: "fine"},
+		llms.AIChatMessage{ToolCalls: []llms.ToolCall{{ID: "1"}}})
 	if loci.AsError(err).Code != loci.Invalid || !strings.HasPrefix(err.Error(), "messages[1]: tool_calls[0]") {
 		t.Errorf("a call of nothing: %v", err)
 	}
@@ -158,7 +163,11 @@ func TestForeignMessages(t *testing.T) {
 		{"type":"remove","data":{"id":"1"}},{"role":"developer","content":"c"},{"type":"AIMessageChunk","data":{"content":"d"}}]`)))
 	must[session.Appended](t)(session.Of(m).Append(t.Context(), "s", said))
 	h := must[*langchaingo.History](t)(langchaingo.NewHistory(m, "s", &langchaingo.Options{Strict: true}))
-	want := []llms.ChatMessage{llms.HumanChatMessage{Content: "a\nb"}, llms.SystemChatMessage{Content: "c"}, llms.AIChatMessage{Content: "d"}}
+	want := []llms.ChatMessage{
+		llms.HumanChatMessage{Content: "a\nb"},
+		llms.SystemChatMessage{Content: "c"},
+		llms.AIChatMessage{Content: "d"},
+	}
 	if got := must[[]llms.ChatMessage](t)(h.Messages(t.Context())); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %#v", got)
 	}
@@ -172,7 +181,11 @@ func TestLast(t *testing.T) {
 	for range 1200 {
 		said = append(said, llms.HumanChatMessage{Content: "Hi."})
 	}
-	said = append(said, llms.AIChatMessage{ToolCalls: []llms.ToolCall{{ID: "1", Type: "function", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: "{}"}}}},
+	said = append(said, llms.AIChatMessage{ToolCalls: []llms.ToolCall{{
+		ID:           "1",
+		Type:         "function",
+		FunctionCall: &llms.FunctionCall{Name: "f", Arguments: "{}"},
+	}}},
 		llms.ToolChatMessage{ID: "1", Content: "x"}, llms.AIChatMessage{Content: "y"})
 	if err := all.SetMessages(t.Context(), said); err != nil {
 		t.Fatal(err)
@@ -192,7 +205,8 @@ func TestSetMessages(t *testing.T) {
 	m, _ := open(t, filepath.Join(t.TempDir(), "loci.db"))
 	must[session.Session](t)(session.Of(m).Create(ctx, session.New{ID: "s", Metadata: []byte(`{"title":"Lisbon"}`), MaxMessages: 9}))
 	h := must[*langchaingo.History](t)(langchaingo.NewHistory(m, "s", nil))
-	for _, err := range []error{h.AddUserMessage(ctx, "a"), h.AddAIMessage(ctx, "b"), h.SetMessages(ctx, []llms.ChatMessage{llms.HumanChatMessage{Content: "c"}})} {
+	for _, err := range []error{h.AddUserMessage(ctx, "a"), h.AddAIMessage(ctx, "b"),
+		h.SetMessages(ctx, []llms.ChatMessage{llms.HumanChatMessage{Content: "c"}})} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +215,8 @@ func TestSetMessages(t *testing.T) {
 		t.Error("nil is a message")
 	}
 	s := must[session.Session](t)(session.Of(m).Session(ctx, "s"))
-	if got := must[[]llms.ChatMessage](t)(h.Messages(ctx)); len(got) != 1 || got[0].GetContent() != "c" || s.MaxMessages != 9 || string(s.Metadata) != `{"title":"Lisbon"}` {
+	got := must[[]llms.ChatMessage](t)(h.Messages(ctx))
+	if len(got) != 1 || got[0].GetContent() != "c" || s.MaxMessages != 9 || string(s.Metadata) != `{"title":"Lisbon"}` {
 		t.Errorf("%v %+v", got, s)
 	}
 	if err := h.SetMessages(ctx, nil); err != nil {
@@ -216,7 +231,11 @@ func TestSetMessages(t *testing.T) {
 func TestRelevant(t *testing.T) {
 	m, _ := open(t, filepath.Join(t.TempDir(), "loci.db"))
 	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{Content: "Prefers window seats."}))
-	mem := must[*langchaingo.Memory](t)(langchaingo.NewMemory(m, "s", &langchaingo.MemoryOptions{Options: langchaingo.Options{Strict: true}, RelevantKey: "relevant", ReturnMessages: true}))
+	mem := must[*langchaingo.Memory](t)(langchaingo.NewMemory(m, "s", &langchaingo.MemoryOptions{
+		Options:        langchaingo.Options{Strict: true},
+		RelevantKey:    "relevant",
+		ReturnMessages: true,
+	}))
 	for input, want := range map[string]bool{"window seats": true, " ": false, "zebra": false} {
 		got := must[map[string]any](t)(mem.LoadMemoryVariables(t.Context(), map[string]any{"input": input}))
 		if text := got["relevant"].(string); strings.Contains(text, "Prefers window seats.") != want || !want && text != "" {
@@ -244,9 +263,18 @@ func TestChosen(t *testing.T) {
 // TestRetriever answers a question from the memory.
 func TestRetriever(t *testing.T) {
 	m, s := open(t, filepath.Join(t.TempDir(), "loci.db"))
-	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{Content: "Window.", Subject: "alice", Predicate: "favourite seat", Metadata: map[string]any{"year": 2024}}))
+	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{
+		Content:   "Window.",
+		Subject:   "alice",
+		Predicate: "favourite seat",
+		Metadata:  map[string]any{"year": 2024},
+	}))
 	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{Content: "Has a cat."}))
-	r := &langchaingo.Retriever{Memory: m, Query: loci.Query{Limit: 1}, Options: langchaingo.Options{Logger: slog.New(slog.DiscardHandler)}}
+	r := &langchaingo.Retriever{
+		Memory:  m,
+		Query:   loci.Query{Limit: 1},
+		Options: langchaingo.Options{Logger: slog.New(slog.DiscardHandler)},
+	}
 	llm := newModel()
 	must[string](t)(chains.Run(t.Context(), chains.NewRetrievalQAFromLLM(llm, r), "Which seat?"))
 	if !strings.Contains(llm.asked[0], "alice favourite seat: Window.") || strings.Contains(llm.asked[0], "cat") {

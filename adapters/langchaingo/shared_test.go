@@ -73,7 +73,8 @@ func (h history) Messages(ctx context.Context) ([]adapters.Message, error) {
 			out[i] = adapters.Message{Role: "tool", Text: m.Content}
 		case llms.AIChatMessage:
 			out[i] = adapters.Message{Role: "assistant", Text: m.Content}
-			if len(m.ToolCalls) == 1 && m.ToolCalls[0].ID == adapters.CallID && m.ToolCalls[0].FunctionCall.Arguments == adapters.CallArguments {
+			if len(m.ToolCalls) == 1 && m.ToolCalls[0].ID == adapters.CallID &&
+				m.ToolCalls[0].FunctionCall.Arguments == adapters.CallArguments {
 				out[i].Tool = m.ToolCalls[0].FunctionCall.Name
 			}
 		}
@@ -81,7 +82,8 @@ func (h history) Messages(ctx context.Context) ([]adapters.Message, error) {
 	return out, nil
 }
 
-func retrieve(ctx context.Context, h adapters.Handle, q loci.Query, o *adapters.Options, text string) ([]adapters.Document, error) {
+func retrieve(ctx context.Context, h adapters.Handle, q loci.Query,
+	o *adapters.Options, text string) ([]adapters.Document, error) {
 	m, err := h(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +100,14 @@ func retrieve(ctx context.Context, h adapters.Handle, q loci.Query, o *adapters.
 		for _, own := range []string{"id", "kind", "created_at"} {
 			delete(doc.Metadata, own)
 		}
-		out[i] = adapters.Document{ID: id, Text: doc.PageContent, Kind: kind, CreatedAt: at, Score: float64(doc.Score), Metadata: doc.Metadata}
+		out[i] = adapters.Document{
+			ID:        id,
+			Text:      doc.PageContent,
+			Kind:      kind,
+			CreatedAt: at,
+			Score:     float64(doc.Score),
+			Metadata:  doc.Metadata,
+		}
 	}
 	return out, nil
 }

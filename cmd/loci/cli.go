@@ -40,6 +40,8 @@ type cli struct {
 	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 
+	Key keyCmd `cmd:"" group:"server" help:"Make and end the keys that callers of \"loci serve\" have."`
+
 	Setup  setupCmd  `cmd:"" group:"agent" help:"Connect the agents on this machine: enter Loci in their configuration."`
 	MCP    mcpCmd    `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
 	Serve  serveCmd  `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
@@ -68,6 +70,7 @@ type flags struct {
 	Graph    *string  `group:"global" placeholder:"FILE" help:"${graph}"`
 	Embedder *string  `group:"global" placeholder:"SPEC" help:"${embedder}"`
 	Listen   *string  `group:"global" placeholder:"ADDRESS" help:"${listen}"`
+	Auth     *string  `group:"global" placeholder:"MODE" help:"${auth_mode}"`
 	LogLevel *string  `group:"global" placeholder:"LEVEL" help:"${log_level}"`
 	JSON     bool     `group:"global" name:"json" help:"Write JSON, errors included."`
 	Help     helpFlag `group:"global" short:"h" help:"Show help."`
@@ -77,7 +80,7 @@ type flags struct {
 func (f *flags) given() map[string]string {
 	given := map[string]string{}
 	for key, value := range map[string]*string{"store": f.Store, "tenant": f.Tenant, "user": f.User, "org": f.Org,
-		"agent": f.Agent, "thread": f.Thread, "session": f.Session, "tools": f.Tools, "graph": f.Graph, "embedder": f.Embedder, "listen": f.Listen, "log.level": f.LogLevel} {
+		"agent": f.Agent, "thread": f.Thread, "session": f.Session, "tools": f.Tools, "graph": f.Graph, "embedder": f.Embedder, "listen": f.Listen, "auth.mode": f.Auth, "log.level": f.LogLevel} {
 		if value != nil {
 			given[key] = *value
 		}

@@ -58,7 +58,8 @@ edges:
 			headers = []string{"Loci-Thread: " + c.thread}
 		}
 		status, reply := request(t, "POST", url+c.path, c.body, headers...)
-		if plain := strings.ReplaceAll(reply, `\\\"`, `\"`); status != c.status || !strings.Contains(reply, c.want) && !strings.Contains(plain, c.want) || c.not != "" && strings.Contains(reply, c.not) {
+		if plain := strings.ReplaceAll(reply, `\\\"`, `\"`); status != c.status || !strings.Contains(reply, c.want) &&
+			!strings.Contains(plain, c.want) || c.not != "" && strings.Contains(reply, c.not) {
 			t.Errorf("%s %s in thread %q: %d %s", c.path, c.body, c.thread, status, reply)
 		}
 	}

@@ -33,7 +33,8 @@ func TestInterrupted(t *testing.T) {
 		_ = in.Close()
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{store, "list"}, strings.NewReader(""), &stdout, &stderr, env); code != 0 || stdout.Len() > 0 {
+	if code := run(t.Context(), []string{store, "list"}, strings.NewReader(""), &stdout, &stderr, env); code != 0 ||
+		stdout.Len() > 0 {
 		t.Errorf("exit code %d, output %q, errors %q", code, &stdout, &stderr)
 	}
 }

@@ -100,20 +100,12 @@ wrong from the start, use loci update.
 
 // Run supersedes a memory.
 func (c *supersedeCmd) Run(a *app) error {
-	cfg, err := a.configure()
-	if err != nil {
-		return err
-	}
-	metadata, err := parseMetadata(c.Metadata)
-	if err != nil {
-		return err
-	}
-	content, err := a.words(c.Content, cfg.MaxContent)
+	fact, err := a.factFrom(c.Content, c.Tag, c.Metadata)
 	if err != nil {
 		return err
 	}
 	return c.do(a, loci.ScopeWrite, func(ctx context.Context, m *loci.Memory, id loci.ID) (view.Entry, error) {
-		return view.Supersede(ctx, m, id, loci.NewFact{Content: content, Tags: c.Tag, Metadata: metadata})
+		return view.Supersede(ctx, m, id, fact)
 	})
 }
 

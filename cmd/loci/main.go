@@ -162,6 +162,7 @@ func newParser(grammar any, a *app) (*kong.Kong, error) {
 			{Key: "life", Title: "Life of a memory:"},
 			{Key: "upkeep", Title: "Upkeep:"},
 			{Key: "agent", Title: "Agents:"},
+			{Key: "server", Title: "A server for many:"},
 			{Key: "about", Title: "About loci:"},
 			{Key: "global", Title: "Flags of every command:"},
 		}))

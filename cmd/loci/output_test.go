@@ -12,7 +12,13 @@ import (
 
 func TestAge(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	for want, d := range map[string]time.Duration{"now": time.Second, "59m": 59 * time.Minute, "47h": 47 * time.Hour, "2d": 48 * time.Hour, "2025-03-01": 365 * 24 * time.Hour} {
+	for want, d := range map[string]time.Duration{
+		"now":        time.Second,
+		"59m":        59 * time.Minute,
+		"47h":        47 * time.Hour,
+		"2d":         48 * time.Hour,
+		"2025-03-01": 365 * 24 * time.Hour,
+	} {
 		if got := age(now.Add(-d), now); got != want {
 			t.Errorf("%s ago is %q, want %q", d, got, want)
 		}
@@ -48,7 +54,8 @@ func TestShownURL(t *testing.T) {
 
 // TestExitCodes: every code of an error has an exit code, which the help explains.
 func TestExitCodes(t *testing.T) {
-	for _, code := range []loci.Code{loci.Invalid, loci.Unauthenticated, loci.Forbidden, loci.NotFound, loci.Conflict, loci.TooLarge,
+	for _, code := range []loci.Code{loci.Invalid, loci.Unauthenticated,
+		loci.Forbidden, loci.NotFound, loci.Conflict, loci.TooLarge,
 		loci.Unsupported, loci.Unavailable, loci.Internal} {
 		exit, ok := exitCodes[code]
 		if !ok || exit == exitOK || !strings.Contains(exitTable, "    "+strconv.Itoa(exit)+"  ") {

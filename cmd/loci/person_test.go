@@ -72,7 +72,8 @@ func newHousehold(t *testing.T) *household {
 	}
 	h.url = strings.TrimSpace(line)
 	client := sdk.NewClient(&sdk.Implementation{Name: "planner-program", Version: "1"}, nil)
-	h.agent, err = client.Connect(t.Context(), &sdk.CommandTransport{Command: exec.Command("loci", append(h.flags, "mcp")...)}, nil)
+	h.agent,
+		err = client.Connect(t.Context(), &sdk.CommandTransport{Command: exec.Command("loci", append(h.flags, "mcp")...)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,15 +26,7 @@ What is much like another memory, or may correct it, is saved and says so.
 
 // Run saves one note.
 func (c *saveCmd) Run(a *app) error {
-	cfg, err := a.configure()
-	if err != nil {
-		return err
-	}
-	metadata, err := parseMetadata(c.Metadata)
-	if err != nil {
-		return err
-	}
-	content, err := a.words(c.Content, cfg.MaxContent)
+	fact, err := a.factFrom(c.Content, c.Tag, c.Metadata)
 	if err != nil {
 		return err
 	}
@@ -46,7 +38,7 @@ func (c *saveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	fact := loci.NewFact{Content: content, Tags: c.Tag, Metadata: metadata, CreatedAt: created}
+	fact.CreatedAt = created
 	stored, err := m.StoreFact(a.ctx, fact)
 	if err != nil {
 		return err
@@ -80,4 +72,18 @@ func shownNear(a *app, m *loci.Memory, id loci.ID) string {
 	}
 	near, err := m.Fact(a.ctx, id)
 	return shownID(id, err == nil && near.IsNote()) // without "note-" any command takes it, too
+}
+
+// factFrom makes a note of what the arguments of a command say.
+func (a *app) factFrom(content, tags, metadata []string) (fact loci.NewFact, err error) {
+	cfg, err := a.configure()
+	if err != nil {
+		return fact, err
+	}
+	if fact.Metadata, err = parseMetadata(metadata); err != nil {
+		return fact, err
+	}
+	fact.Content, err = a.words(content, cfg.MaxContent)
+	fact.Tags = tags
+	return fact, err
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/auth"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/rest"
 	"github.com/loci-memory/loci/server"
@@ -33,7 +35,12 @@ func (*serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.newServer(set)
+	keys, err := a.keys()
+	if err != nil {
+		return err
+	}
+	defer keys.Close()
+	s, err := a.newServer(set, keys)
 	if err != nil {
 		return err
 	}
@@ -50,7 +57,11 @@ func (*serveCmd) Run(a *app) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.upkeep(ctx, a.principal.Tenant())
+		if a.cfg.Auth.Mode == config.AuthNone {
+			a.upkeep(ctx, a.principal.Tenant())
+		} else {
+			a.upkeepOfAll(ctx)
+		}
 	}()
 	err = s.Serve(a.ctx, l)
 	stop()
@@ -74,14 +85,14 @@ func (a *app) announce(url string) error {
 }
 
 // newServer makes the server with both surfaces.
-func (a *app) newServer(set *tool.Set) (*server.Server, error) {
+func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) {
 	cfg := a.cfg
 	nodes, err := a.agentNodes()
 	if err != nil {
 		return nil, err
 	}
 	restOptions := rest.Options{
-		Engine: a.engine, Tools: set, Identify: identify(a.principal), Version: buildVersion().Version,
+		Engine: a.engine, Tools: set, Identify: a.identify(""), Version: buildVersion().Version,
 		Agents: map[string]rest.Agent{}, Logger: a.logger(), MaxBody: cfg.HTTP.MaxBody,
 		MaxValueBody: cfg.HTTP.MaxValueBody, MaxBlobBody: cfg.HTTP.MaxBlobBody, Timeout: cfg.HTTP.Timeout,
 		Summaries: session.SummaryOptions{Completer: a.completer, TokensPerDay: cfg.Consolidation.TokensPerDay},
@@ -100,12 +111,15 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
 		Drain:   cfg.HTTP.Shutdown, Logger: a.logger(),
 	}
+	if cfg.Auth.Mode == config.AuthKeys {
+		opts.Authenticate = auth.NewDoor(keys).Authenticate
+	}
 	configured := agentNode{tools: set.Tools()}
-	if opts.MCP, err = a.mcpHandler(configured, a.principal); err != nil {
+	if opts.MCP, err = a.mcpHandler(configured, ""); err != nil {
 		return nil, err
 	}
 	for _, n := range nodes {
-		if opts.Agents[n.id], err = a.mcpHandler(n, a.principal); err != nil {
+		if opts.Agents[n.id], err = a.mcpHandler(n, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -114,20 +128,16 @@ func (a *app) newServer(set *tool.Set) (*server.Server, error) {
 		agents = []string{own}
 	}
 	for _, agent := range agents {
-		p, err := a.principal.AtAgent(agent)
-		if err != nil {
-			return nil, err
-		}
-		if opts.Agents[agent], err = a.mcpHandler(configured, p); err != nil {
+		if opts.Agents[agent], err = a.mcpHandler(configured, agent); err != nil {
 			return nil, err
 		}
 	}
 	return server.New(opts)
 }
 
-// mcpHandler serves what an agent has to requests of a principal.
-func (a *app) mcpHandler(n agentNode, p loci.Principal) (http.Handler, error) {
-	headers := identify(p)
+// mcpHandler serves what an agent has, at the address of an agent unless that is "".
+func (a *app) mcpHandler(n agentNode, agent string) (http.Handler, error) {
+	headers := a.identify(agent)
 	s, err := mcp.New(mcp.Options{
 		Tools: n.tools, Connector: n.connector, RecordElevation: a.engine.RecordElevation,
 		Version: buildVersion().Version, Logger: a.logger(),
@@ -140,7 +150,33 @@ func (a *app) mcpHandler(n agentNode, p loci.Principal) (http.Handler, error) {
 	return s.Handler(), nil
 }
 
-// identify says whom a request comes from: the operator, with what its headers choose.
-func identify(p loci.Principal) func(context.Context, http.Header) (loci.Principal, error) {
-	return func(_ context.Context, h http.Header) (loci.Principal, error) { return server.Identify(p, h) }
+// identify says whom a request at the address of an agent comes from, with what its headers
+// choose: from its credential, or, where nobody is asked for one, from the operator.
+func (a *app) identify(agent string) func(context.Context, http.Header) (loci.Principal, error) {
+	asked := a.cfg.Auth.Mode != config.AuthNone
+	return func(ctx context.Context, h http.Header) (loci.Principal, error) {
+		p := a.principal
+		if asked {
+			var known bool
+			if p, known = server.PrincipalOf(ctx); !known {
+				return p, &loci.Error{Code: loci.Unauthenticated, Msg: "this request has no credential"}
+			}
+		}
+		if agent != "" {
+			if own := p.Var(loci.VarAgent); asked && own != agent && !p.May(loci.ScopeDelegate) {
+				return p, &loci.Error{Code: loci.Forbidden, Msg: "this address is another agent's",
+					Recovery: "Use the address of the agent that the credential names, or a credential with the scope delegate."}
+			}
+			var err error
+			if p, err = p.AtAgent(agent); err != nil {
+				return p, err
+			}
+		}
+		return server.Identify(p, h)
+	}
+}
+
+// keys opens the keys of the store.
+func (a *app) keys() (*auth.Keys, error) {
+	return auth.OpenKeys(a.store, auth.Options{Logger: a.logger()})
 }

@@ -179,7 +179,8 @@ func TestServeSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), []string{"--store=memory:", "--config=" + path, "serve"}, strings.NewReader(""), &stdout, &stderr, config.Environ{"HOME=" + t.TempDir()})
+		code := run(t.Context(), []string{"--store=memory:", "--config=" + path, "serve"}, strings.NewReader(""),
+			&stdout, &stderr, config.Environ{"HOME=" + t.TempDir()})
 		if code != exitInvalid || !strings.Contains(stderr.String(), want) || !strings.Contains(stderr.String(), "loci.yaml:1:") {
 			t.Errorf("%s: exit code %d: %s", content, code, &stderr)
 		}

@@ -44,6 +44,33 @@ func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 	}
 }
 
+// upkeepOfAll is upkeep for every tenant: whoever has a good credential brings one.
+func (a *app) upkeepOfAll(ctx context.Context) {
+	reindexed := map[loci.Tenant]bool{}
+	consolidated := map[loci.Tenant]time.Time{} // by this process
+	for wait := upkeepDelay; ; wait = upkeepInterval {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		for tenant, err := range a.store.Due(ctx, time.Now()) {
+			if err != nil {
+				a.logger().Warn("upkeep stopped early; it goes on later", "error", err)
+				break
+			}
+			a.sweepQuietly(ctx, tenant)
+			if embedding.Local(a.embedder) && !reindexed[tenant] {
+				reindexed[tenant] = a.reindexQuietly(ctx, tenant)
+			}
+			if a.completer != nil && time.Since(consolidated[tenant]) >= a.cfg.ConsolidateEvery {
+				consolidated[tenant] = time.Now()
+				a.consolidateQuietly(ctx, tenant)
+			}
+		}
+	}
+}
+
 // consolidateQuietly consolidates unless some process has within the interval: many
 // short sessions must not mean many calls.
 func (a *app) consolidateQuietly(ctx context.Context, tenant loci.Tenant) {

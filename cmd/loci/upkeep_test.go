@@ -42,7 +42,13 @@ func TestUpkeepBuildsLocalGenerations(t *testing.T) {
 				}
 				s := memory.Open()
 				engine := func(e loci.Embedder) *loci.Engine {
-					engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: e, EmbedderFor: func(loci.Space) (loci.Embedder, error) { return c.stored, nil }})
+					engine, err := loci.New(s, &loci.Options{
+						Features: locitest.Features(),
+						Embedder: e,
+						EmbedderFor: func(loci.Space) (loci.Embedder, error) {
+							return c.stored, nil
+						},
+					})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -229,7 +229,8 @@ func TestVariants(t *testing.T) {
 			for _, x := range row {
 				length += float64(x) * float64(x)
 			}
-			if d := distance(row, want[i]); math.Abs(length-1) > 1e-5 || c.same > 0 && d > c.same || c.same == 0 && d < 1e-3 {
+			d := distance(row, want[i])
+			if math.Abs(length-1) > 1e-5 || c.same > 0 && d > c.same || c.same == 0 && d < 1e-3 {
 				t.Errorf("%s: %q has length %v and differs by %v", name, texts[i], length, d)
 			}
 		}

@@ -50,6 +50,7 @@ type Config struct {
 
 	Listen string // the address of loci serve
 	HTTP   HTTP
+	Auth   Auth
 	Agents []string     // that have an address
 	Graph  *graph.Graph // nil: none
 
@@ -71,6 +72,17 @@ type Config struct {
 	embeddingKey keySource
 	llmKey       keySource
 	origin       map[string]string // by key of a setting: where its value was written; no entry: the default
+}
+
+// AuthNone and AuthKeys are the ways in which loci serve asks who sends a request.
+const (
+	AuthNone = "none"
+	AuthKeys = "keys"
+)
+
+// Auth is what is configured about who may ask loci serve.
+type Auth struct {
+	Mode string // one of the above
 }
 
 // HTTP is what is configured about loci serve, beside its address.

@@ -171,8 +171,12 @@ func TestConfigValues(t *testing.T) {
 			want: []loci.Scope{loci.ScopeRead, loci.ScopeAdmin},
 		},
 		{name: "an empty list", file: "scopes: []", get: func(c *config.Config) any { return c.Scopes }, want: []loci.Scope{}},
-		{name: "tools as a flag", flags: map[string]string{"tools": "notes,facts"}, get: func(c *config.Config) any { return c.Tools(nil).Entries[1].Family }, want: "facts"},
-		{name: "an empty file", file: "", get: func(c *config.Config) any { return !c.Engine(nil).Content.KeepDuplicates }, want: true},
+		{name: "tools as a flag", flags: map[string]string{"tools": "notes,facts"}, get: func(c *config.Config) any {
+			return c.Tools(nil).Entries[1].Family
+		}, want: "facts"},
+		{name: "an empty file", file: "", get: func(c *config.Config) any {
+			return !c.Engine(nil).Content.KeepDuplicates
+		}, want: true},
 		{name: "nothing but a null", file: "~", get: func(c *config.Config) any { return !c.Engine(nil).Content.KeepSecrets }, want: true},
 		{name: "booleans", file: "redact: false", env: config.Environ{"LOCI_DEDUPE=0"}, get: func(c *config.Config) any {
 			return !c.Engine(nil).Content.KeepSecrets || !c.Engine(nil).Content.KeepDuplicates
@@ -246,7 +250,8 @@ func TestConfigFaults(t *testing.T) {
 }
 
 func TestConfigSizeIsLimited(t *testing.T) {
-	if _, err := load(t, strings.Repeat("#", config.MaxBytes+1), nil, nil); err == nil || !strings.Contains(err.Error(), "the limit is") {
+	_, err := load(t, strings.Repeat("#", config.MaxBytes+1), nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "the limit is") {
 		t.Fatal(err)
 	}
 }
@@ -259,7 +264,8 @@ func TestDefaultsAreDocumented(t *testing.T) {
 	}
 	o := c.Engine(nil)
 	if c.Tenant.String() != "default" || c.Embedding.Spec != "builtin" || o.Search.VectorWeight != loci.DefaultVectorWeight ||
-		o.Passages.Size != loci.DefaultChunkSize || o.Passages.Overlap != loci.DefaultChunkOverlap || o.Content.MaxBytes != loci.DefaultMaxContent ||
+		o.Passages.Size != loci.DefaultChunkSize || o.Passages.Overlap != loci.DefaultChunkOverlap ||
+		o.Content.MaxBytes != loci.DefaultMaxContent ||
 		o.Retention.Revisions != loci.DefaultRevisions || o.Retention.IdempotencyTTL != loci.DefaultIdempotencyTTL ||
 		o.Retention.EpisodeTTL != loci.DefaultEpisodeTTL || o.Retention.EpisodeCap != loci.DefaultEpisodeCap {
 		t.Errorf("defaults differ from those of the library: %+v", o)

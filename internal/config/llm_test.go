@@ -38,7 +38,8 @@ func TestModelKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = completer.Complete(t.Context(), loci.Prompt{User: "x", MaxTokens: 1}); !errors.Is(err, loci.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+		_, err = completer.Complete(t.Context(), loci.Prompt{User: "x", MaxTokens: 1})
+		if !errors.Is(err, loci.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -138,6 +138,12 @@ var settings = []Setting{
 	{Key: "listen", Flag: "listen", Form: Text, Default: "127.0.0.1:7437",
 		Help: "The address of loci serve: one of this machine alone, with a port; 0 for any port that is free.",
 		set:  func(c *Config, v string) error { c.Listen = v; return server.CheckAddress(v) }},
+	{Key: "auth.mode", Flag: "auth", Form: Text, Default: AuthNone, Values: []string{AuthNone, AuthKeys},
+		Help: "Who may ask loci serve: none asks nobody, and every program of this machine acts as the configured user; keys asks for an API key, as loci key create makes them.",
+		set: func(c *Config, v string) (err error) {
+			c.Auth.Mode, err = spelling.OneOf(v, AuthNone, AuthKeys)
+			return err
+		}},
 	{Key: "agents", Form: List,
 		Help: "The agents that loci serve has an address for, at /mcp/{agent}. None: the one of agent.",
 		set:  setAgents},

@@ -13,7 +13,9 @@ func TestLowestScoreGoesFirst(t *testing.T) {
 		return &Line[float64]{About: &score, Text: "- " + name + "\n", Tokens: 1, Shown: true}
 	}
 	for budget, want := range map[int]string{7: "a b c d", 6: "a c d", 5: "a d", 4: "a", 3: "", 2: "no headings"} {
-		w := Writer[float64]{Title: "# Memory Context\n", Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }, Count: func(text string) int {
+		w := Writer[float64]{Title: "# Memory Context\n", Compare: func(a, b *float64) int {
+			return cmp.Compare(*b, *a)
+		}, Count: func(text string) int {
 			return strings.Count(text, "\n- ") + strings.Count(text, "# ")
 		}, Budget: budget,
 			Sections: []Section[float64]{{Heading: "## x", Lines: []*Line[float64]{item("a", 0.9), item("b", 0.1)}},

@@ -45,9 +45,20 @@ func TestMarshalEqualsEncodingJSON(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)
 	one := inner{At: at, Gone: &at, Name: "n"}
 	for i, v := range []any{
-		nil, at, &at, (*time.Time)(nil), []time.Time{at}, map[string]any{"b": at, "a": []any{1, "x", nil, at}}, one, &one, outer{inner: one},
-		outer{inner: one, Deeper: &Deeper{&one}, Name: "o", List: []inner{one, {At: at}}, ByName: map[string]time.Time{"z": at, "a": at},
-			Any: []any{one, 1.5, true}, Raw: json.RawMessage(`{"at":"2026-01-02T03:04:05Z"}`), Zero: at, Empty: map[string]int{"x": 1}, Data: []byte("x")},
+		nil, at, &at, (*time.Time)(nil), []time.Time{at},
+		map[string]any{"b": at, "a": []any{1, "x", nil, at}}, one, &one, outer{inner: one},
+		outer{
+			inner:  one,
+			Deeper: &Deeper{&one},
+			Name:   "o",
+			List:   []inner{one, {At: at}},
+			ByName: map[string]time.Time{"z": at, "a": at},
+			Any:    []any{one, 1.5, true},
+			Raw:    json.RawMessage(`{"at":"2026-01-02T03:04:05Z"}`),
+			Zero:   at,
+			Empty:  map[string]int{"x": 1},
+			Data:   []byte("x"),
+		},
 		[2]inner{one, one}, 12, "text", map[int]inner{3: one},
 	} {
 		want, err := json.Marshal(v)
@@ -86,7 +97,8 @@ func TestMarshalLeavesWebCharactersAlone(t *testing.T) {
 }
 
 func TestMarshalRefuses(t *testing.T) {
-	for _, v := range []any{time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC), inner{At: time.Date(-3, 1, 1, 0, 0, 0, 0, time.UTC)}, []any{make(chan int)},
+	for _, v := range []any{time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC),
+		inner{At: time.Date(-3, 1, 1, 0, 0, 0, 0, time.UTC)}, []any{make(chan int)},
 		map[string]any{"a": json.RawMessage("{")}} {
 		if got, err := jsonform.Marshal(v); err == nil {
 			t.Errorf("%v is %s", v, got)

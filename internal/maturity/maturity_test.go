@@ -94,7 +94,13 @@ func TestWarning(t *testing.T) {
 	const all = "ANTI-PATTERN: Do NOT shout. This caused problems because: it was rude; it was late"
 	const newest = "ANTI-PATTERN: Do NOT shout. This caused problems because: it was late"
 	const none = "ANTI-PATTERN: Do NOT shout. This caused problems because: repeated failures"
-	for most, want := range map[int]string{len(all): all, len(all) - 1: newest, len(newest): newest, len(newest) - 1: none, 0: none} {
+	for most, want := range map[int]string{
+		len(all):        all,
+		len(all) - 1:    newest,
+		len(newest):     newest,
+		len(newest) - 1: none,
+		0:               none,
+	} {
 		if got := Warning("shout", []string{"it was rude", "it was late"}, most); got != want {
 			t.Errorf("in %d bytes: %q", most, got)
 		}

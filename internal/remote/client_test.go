@@ -18,7 +18,8 @@ func TestNewChecksTheAddress(t *testing.T) {
 		"http://me:secret@host": false, "http://host?key=secret": false, "http://host#secret": false, "http://%zz secret": false,
 	} {
 		_, err := New(base, "path", "x.base_url", Key{}, 1)
-		if (err == nil) != ok || err != nil && (!errors.Is(err, loci.ErrInvalid) || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "x.base_url")) {
+		if (err == nil) != ok || err != nil &&
+			(!errors.Is(err, loci.ErrInvalid) || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "x.base_url")) {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
@@ -79,7 +80,8 @@ func TestPost(t *testing.T) {
 			}
 		})
 	}
-	if _, f, err := client(t, server.URL+"/moved", key).Post(t.Context(), nil, 100, Bearer); err != nil || f.Status != http.StatusTemporaryRedirect || followed {
+	if _, f, err := client(t, server.URL+"/moved", key).Post(t.Context(), nil, 100, Bearer); err != nil ||
+		f.Status != http.StatusTemporaryRedirect || followed {
 		t.Errorf("a redirect: %v, %v, followed: %v", f, err, followed)
 	}
 }
@@ -116,7 +118,17 @@ func TestFailure(t *testing.T) {
 }
 
 func TestTransient(t *testing.T) {
-	for status, want := range map[int]bool{429: true, 408: true, 425: true, 500: true, 503: true, 501: false, 400: false, 401: false, 307: false} {
+	for status, want := range map[int]bool{
+		429: true,
+		408: true,
+		425: true,
+		500: true,
+		503: true,
+		501: false,
+		400: false,
+		401: false,
+		307: false,
+	} {
 		if f := (&Failure{Status: status}); f.Transient() != want {
 			t.Errorf("%d: %v", status, !want)
 		}
@@ -134,7 +146,8 @@ func TestRefusal(t *testing.T) {
 		says   string
 	}{{401, "", "set it"}, {403, "$KEY", "$KEY"}, {307, "", "x.base_url"}, {404, "", "the model"}, {405, "", "x.base_url"}, {400, "", ""}, {503, "", ""}} {
 		err := (&Client{Setting: "x.base_url", Key: Key{Source: c.source}}).Refusal(&Failure{Status: c.status}, "set it", "the model")
-		if (err == nil) != (c.says == "") || err != nil && (err.Code != loci.Invalid || !strings.Contains(err.Msg, c.says)) {
+		if (err == nil) != (c.says == "") ||
+			err != nil && (err.Code != loci.Invalid || !strings.Contains(err.Msg, c.says)) {
 			t.Errorf("%d: %v", c.status, err)
 		}
 	}

@@ -187,7 +187,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q:\n%+v, want\n%+v", text, got, want)
 		}
 	}
-	if got := Parse(`a1 b1 c1 "d1 e1 f1" "g1" "h1" ij* kl* mn*`, 2); len(got.Words) != 2 || len(got.Phrases) != 2 || len(got.Phrases[0]) != 2 || len(got.Prefixes) != 2 {
+	if got := Parse(`a1 b1 c1 "d1 e1 f1" "g1" "h1" ij* kl* mn*`, 2); len(got.Words) != 2 || len(got.Phrases) != 2 ||
+		len(got.Phrases[0]) != 2 || len(got.Prefixes) != 2 {
 		t.Errorf("over the limit: %+v", got)
 	}
 }

@@ -106,7 +106,8 @@ func (x *termCounts) rank(query []QueryWord, wanted int) float64 {
 		}
 		for i, c := range x.counts {
 			if f := c[w.Term]; f > 0 {
-				scores[i] += w.Weight * math.Log(1+(n-holders+0.5)/(holders+0.5)) * f * 1.9 / (f + 0.9*(0.6+0.4*x.lengths[i]*n/total))
+				scores[i] += w.Weight * math.Log(1+(n-holders+0.5)/(holders+0.5)) * f * 1.9 / (f +
+					0.9*(0.6+0.4*x.lengths[i]*n/total))
 			}
 		}
 	}
@@ -128,7 +129,8 @@ func TestTraditionalAndSimplified(t *testing.T) {
 			t.Errorf("%s:\n%+v, and of %s\n%+v", traditional, got, simplified, want)
 		}
 	}
-	if got := Parse("会議は何時ですか", 100); slices.ContainsFunc(got.Words, func(w QueryWord) bool { return strings.Contains(w.Term, "时") }) {
+	got := Parse("会議は何時ですか", 100)
+	if slices.ContainsFunc(got.Words, func(w QueryWord) bool { return strings.Contains(w.Term, "时") }) {
 		t.Errorf("the Japanese question word has content: %+v", got)
 	}
 	pairs := 0

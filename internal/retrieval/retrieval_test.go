@@ -81,8 +81,13 @@ func TestMinMax(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct{ in, want []float64 }{
 		{nil, nil},
-		{[]float64{3}, []float64{1}}, {[]float64{0}, []float64{0}}, {[]float64{-1}, []float64{0}}, {[]float64{nan}, []float64{0}},
-		{[]float64{1, 2, 3}, []float64{0, 0.5, 1}}, {[]float64{2, 2, nan}, []float64{1, 1, 0}}, {[]float64{-2, nan, 2}, []float64{0, 0, 1}},
+		{[]float64{3}, []float64{1}},
+		{[]float64{0}, []float64{0}},
+		{[]float64{-1}, []float64{0}},
+		{[]float64{nan}, []float64{0}},
+		{[]float64{1, 2, 3}, []float64{0, 0.5, 1}},
+		{[]float64{2, 2, nan}, []float64{1, 1, 0}},
+		{[]float64{-2, nan, 2}, []float64{0, 0, 1}},
 	} {
 		got := slices.Clone(c.in)
 		if MinMax(got); !slices.Equal(got, c.want) {

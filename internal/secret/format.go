@@ -26,6 +26,7 @@ func formats() []format {
 		{prefix: "sk-svcacct-", alphabet: url64, min: 35},
 		{prefix: "sk-admin-", alphabet: url64, min: 35},
 		{prefix: "sk-", alphabet: url64, min: 20, run: 20},
+		{prefix: "loci_", alphabet: ident, min: 86}, // our own keys
 		{prefix: "sk_", alphabet: word, min: 40},
 		{prefix: "SG.", alphabet: url64 | dot, min: 50},
 		{prefix: "SK", alphabet: hex, min: 32, max: 32},

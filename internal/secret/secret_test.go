@@ -38,6 +38,7 @@ var secrets = []struct{ name, before, secret, after string }{
 	{"Stripe live", "", "sk_" + "live_" + mixed[:24], ""},
 	{"Stripe restricted", "", "rk_" + "live_" + mixed[:24], ""},
 	{"Stripe test", "", "sk_" + "test_" + mixed[:24], ""},
+	{"Loci", "", "loci_" + strings.ToLower(mixed[:26]) + "_" + strings.ToLower(mixed[:59]), ""},
 	{"OpenAI legacy", "", "sk-" + mixed[:48], ""},
 	{"OpenAI project", "", "sk-" + "proj-" + mixed[:30] + "_-" + mixed[:40], ""},
 	{"OpenRouter", "", "sk-" + "or-v1-" + hex[:64], ""},

@@ -196,7 +196,8 @@ func FuzzAppend(f *testing.F) {
 		if clean := strings.ToValidUTF8(text, "\ufffd"); !slices.Equal(ids, tok.Append(nil, clean)) {
 			t.Fatal("an invalid byte is not U+FFFD")
 		}
-		if spaced := append(tok.Append(nil, text), tok.Append(nil, text)...); !slices.Equal(spaced, tok.Append(nil, text+"\n"+text)) {
+		spaced := append(tok.Append(nil, text), tok.Append(nil, text)...)
+		if !slices.Equal(spaced, tok.Append(nil, text+"\n"+text)) {
 			t.Fatal("a word depends on the one in front")
 		}
 	})

@@ -131,7 +131,7 @@ func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
 			data.mu.RLock()
 			empty := len(data.records)+len(data.events)+len(data.replies) == 0
 			data.mu.RUnlock()
-			if !empty && !yield(t, nil) {
+			if !empty && t != loci.SystemTenant() && !yield(t, nil) {
 				return
 			}
 		}

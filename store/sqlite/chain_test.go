@@ -187,7 +187,8 @@ func TestAnOlderFileIsBroughtUpToDate(t *testing.T) {
 			if f.ID[15] == 3 {
 				want = loci.Superseded
 			}
-			if f.Validity != want || f.EffectiveConfidence != 1 || f.Permanence != loci.Permanent || f.Importance != loci.DefaultImportance {
+			if f.Validity != want || f.EffectiveConfidence != 1 ||
+				f.Permanence != loci.Permanent || f.Importance != loci.DefaultImportance {
 				t.Errorf("%+v", f)
 			}
 		}
@@ -301,7 +302,8 @@ func TestErasesInAnEarlierFileAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			events, _, err := s.Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}, Entity: id}, loci.Page{})
+			events, _, err := s.Events(t.Context(), defaultTenant(t),
+				loci.EventFilter{Within: []loci.Namespace{{}}, Entity: id}, loci.Page{})
 			if err != nil || len(events) != 2 || events[0].Type != loci.EventErased || len(events[0].Payload) == 0 ||
 				len(events[1].Payload) > 0 {
 				t.Errorf("events of %s: %+v, %v", seq, events, err)

@@ -15,24 +15,31 @@ func TestCheckFindsDamage(t *testing.T) {
 		"UPDATE record SET text = x'776c7275ff73'": "not UTF-8",
 		"UPDATE record SET text = x'77'":           "outside of its text",
 	} {
-		path := filepath.Join(t.TempDir(), "x.db")
-		s := openFile(t, path)
-		save(t, s, "walrus")
-		db, err := openDB(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.Exec(damage); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		s := damaged(t, damage)
 		found, err := s.Check(t.Context(), testTenant)
 		if err != nil || !strings.Contains(strings.Join(found, "\n"), want) {
 			t.Errorf("after %s: %q, %v", damage, found, err)
 		}
 	}
+}
+
+// damaged opens a file with one memory and changes it behind the back of the store.
+func damaged(t *testing.T, statement string) *Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	save(t, s, "walrus")
+	db, err := openDB(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(statement); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // A file that is damaged all over is told of in a few sentences.

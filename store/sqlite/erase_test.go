@@ -86,9 +86,24 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 			row[i] = rng.Float32()*2 - 1
 		}
 		slot := canary(t)
-		r := loci.Record{ID: id, Kind: loci.KindFact, Namespace: place, Slot: slot, Version: version, Live: true,
-			CreatedAt: at, UpdatedAt: at, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}, Attributes: []byte(`{"m":"` + mark + `"}`)}
-		return loci.Put{Record: r, Vectors: []loci.Vectors{{Space: loci.Space{Model: "m", Dims: 32}, Rows: [][]float32{row}}}, Revisions: 3},
+		r := loci.Record{
+			ID:         id,
+			Kind:       loci.KindFact,
+			Namespace:  place,
+			Slot:       slot,
+			Version:    version,
+			Live:       true,
+			CreatedAt:  at,
+			UpdatedAt:  at,
+			Text:       text,
+			Passages:   []loci.Span{{Start: 0, End: len(text)}},
+			Attributes: []byte(`{"m":"` + mark + `"}`),
+		}
+		return loci.Put{
+				Record:    r,
+				Vectors:   []loci.Vectors{{Space: loci.Space{Model: "m", Dims: 32}, Rows: [][]float32{row}}},
+				Revisions: 3,
+			},
 			[][]byte{[]byte(mark), []byte(slot), vector.Quantize(row)}
 	}
 	apply := func(c loci.Change) {
@@ -151,7 +166,9 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 			}
 			f := s.files[testTenant]
 			// Without waiting for the wiping each time: one at the end covers all.
-			if err := f.write(ctx, func(tx *tx) error { return tx.erase(loci.Erase{ID: live[i].id, Version: live[i].version}) }); err != nil {
+			if err := f.write(ctx, func(tx *tx) error {
+				return tx.erase(loci.Erase{ID: live[i].id, Version: live[i].version})
+			}); err != nil {
 				t.Fatal(err)
 			}
 			live = append(live[:i], live[i+1:]...)

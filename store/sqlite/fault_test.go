@@ -42,8 +42,18 @@ func note(text string) loci.Change {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	r := loci.Record{ID: loci.NewID(), Kind: loci.KindFact, Namespace: loci.Namespace{"u"}, Version: 1, Live: true,
 		CreatedAt: at, UpdatedAt: at, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}}
-	return loci.Change{Put: []loci.Put{{Record: r}},
-		Events: []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Kind: r.Kind, Entity: r.ID, Namespace: r.Namespace, At: at, Actor: "a"}}}
+	return loci.Change{
+		Put: []loci.Put{{Record: r}},
+		Events: []loci.Event{{
+			ID:        loci.NewID(),
+			Type:      loci.EventCreated,
+			Kind:      r.Kind,
+			Entity:    r.ID,
+			Namespace: r.Namespace,
+			At:        at,
+			Actor:     "a",
+		}},
+	}
 }
 
 func openFile(t *testing.T, path string) *Store {
@@ -144,7 +154,8 @@ func TestFilesThatAreNotOurs(t *testing.T) {
 			for i := 0; err == nil && i < 50; i++ { // damage shows when its page is read
 				_, err = s.Check(context.Background(), testTenant)
 				if err == nil {
-					_, _, err = s.Records(context.Background(), testTenant, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
+					_, _, err = s.Records(context.Background(), testTenant,
+						loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
 				}
 			}
 			wantCode(t, err, c.code, c.words)
@@ -175,7 +186,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	limit := func(pages int) {
 		t.Helper()
-		if err := f.write(context.Background(), func(tx *tx) error { return tx.exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages)) }); err != nil {
+		err := f.write(context.Background(), func(tx *tx) error { return tx.exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages)) })
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,7 +207,8 @@ func TestFullDisk(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ballastName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the ballast was kept: %v", err)
 	}
-	if err := s.Apply(context.Background(), testTenant, loci.Change{Erase: []loci.Erase{{ID: first, Version: 1}}}); err != nil {
+	if err := s.Apply(context.Background(), testTenant,
+		loci.Change{Erase: []loci.Erase{{ID: first, Version: 1}}}); err != nil {
 		t.Errorf("erase on a full disk: %v", err)
 	}
 	if err := s.Apply(context.Background(), testTenant, note(strings.Repeat("filler ", 5000))); err == nil {

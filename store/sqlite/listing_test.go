@@ -75,7 +75,8 @@ func TestListingsUseTheirIndex(t *testing.T) {
 		for i := range n {
 			f.IDs = append(f.IDs, loci.ID{byte(i), byte(i >> 8)})
 		}
-		table = append(table, row{fmt.Sprint(n, " ids"), f, nil, loci.NewestFirst, byID}, row{fmt.Sprint(n, " ids by slot"), f, nil, loci.SlotAscending, byID})
+		table = append(table, row{fmt.Sprint(n, " ids"), f, nil, loci.NewestFirst, byID},
+			row{fmt.Sprint(n, " ids by slot"), f, nil, loci.SlotAscending, byID})
 	}
 	for _, learnt := range []string{"nothing", "few records", "many records"} {
 		statistics := map[string]string{"few records": "2 2 1 1", "many records": "100000 50000 20000 1"}[learnt]
@@ -158,19 +159,7 @@ func TestCheckCountsAgain(t *testing.T) {
 		"UPDATE tally SET records = records + 1", "DELETE FROM tally", "INSERT INTO tally VALUES (7, 'fact', 1, '', 1, 1, 1, 1)",
 		"INSERT INTO tally_vector VALUES (1, 'fact', 1, 5)",
 	} {
-		path := filepath.Join(t.TempDir(), "x.db")
-		s := openFile(t, path)
-		save(t, s, "walrus")
-		db, err := openDB(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.Exec(damage); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		s := damaged(t, damage)
 		for _, want := range []int{1, 0} {
 			found, err := s.Check(t.Context(), testTenant)
 			if err != nil || len(found) != want || want > 0 && !strings.Contains(found[0], "counted again") {

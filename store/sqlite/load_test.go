@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
-// patience is how long a test waits for what must not take long.
-const patience = 20 * time.Second
+// longest is how long a test waits for what must not take long.
+const longest = 20 * time.Second
 
 // A reader counts the parts of shards that are read, and can hold them.
 type reader struct {
@@ -59,14 +59,14 @@ func (r *reader) await(t *testing.T) {
 	t.Helper()
 	select {
 	case <-r.entered:
-	case <-time.After(patience):
+	case <-time.After(longest):
 		t.Fatal("nothing was read")
 	}
 }
 
 // walruses searches a namespace and returns how many hits there are.
 func walruses(ctx context.Context, s *Store, label string) (int, error) {
-	ctx, stop := context.WithTimeout(ctx, patience)
+	ctx, stop := context.WithTimeout(ctx, longest)
 	defer stop()
 	where := loci.Filter{Within: []loci.Namespace{{label}}, Exact: true}
 	hits, err := s.Match(ctx, testTenant, loci.Probe{Text: "walrus"}, where, 10)
@@ -129,7 +129,7 @@ func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 		if n != 1 {
 			t.Errorf("the large namespace has %d hits; want 1", n)
 		}
-	case <-time.After(patience):
+	case <-time.After(longest):
 		t.Fatal("the search did not end")
 	}
 }
@@ -167,7 +167,7 @@ func TestALoadGoesOnWhereItWas(t *testing.T) {
 	select {
 	case err := <-ended:
 		wantCode(t, err, loci.Unavailable)
-	case <-time.After(patience):
+	case <-time.After(longest):
 		t.Fatal("who gave up still waits")
 	}
 	large.release()
@@ -224,7 +224,7 @@ func TestSearchesInTwoSpacesEnd(t *testing.T) {
 	t.Parallel()
 	s, held := openHeld(t, filled(t), "none", Options{})
 	held.release()
-	ctx, stop := context.WithTimeout(t.Context(), patience)
+	ctx, stop := context.WithTimeout(t.Context(), longest)
 	defer stop()
 	var searches sync.WaitGroup
 	for i := range 16 {
@@ -275,7 +275,7 @@ func TestLoadsAreBoundedInNumber(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(patience); begun.Load() < int64(cap(s.loaders)); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(longest); begun.Load() < int64(cap(s.loaders)); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Error("no load began")
 			break

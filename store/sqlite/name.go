@@ -21,10 +21,13 @@ import (
 var plainName = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 
 // fileName is where a tenant's data is. The forms cannot meet: "t-" and a plain
-// name, "x-" and the name in hexadecimal, "h-" and the hash of a long name.
+// name, "x-" and the name in hexadecimal, "h-" and the hash of a long name. What the
+// program keeps for itself lies beside a store that is one file.
 func (s *Store) fileName(t loci.Tenant) string {
 	name := t.String()
 	switch {
+	case s.single && t == loci.SystemTenant():
+		return strings.TrimSuffix(s.path, ".db") + ".system.db"
 	case s.single:
 		return s.path
 	case plainName.MatchString(name):

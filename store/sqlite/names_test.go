@@ -295,7 +295,8 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 	}
 	var forged []string
 	openedStore(t, path, func(s loci.Store, e *loci.Engine, _ *loci.Memory) {
-		events, _, err := s.Events(t.Context(), defaultTenant(t), loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
+		events, _, err := s.Events(t.Context(), defaultTenant(t),
+			loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/patience"
 )
 
 //go:embed migrations/*.sql
@@ -67,7 +68,7 @@ func prepare(ctx context.Context, conn *sql.Conn, tenant string) (unwiped bool, 
 		if err == nil || !isBusy(err) || time.Now().After(deadline) {
 			return unwiped, err
 		}
-		if err := sleep(ctx, time.Duration(1+rand.IntN(20))*time.Millisecond); err != nil {
+		if err := patience.Sleep(ctx, time.Duration(1+rand.IntN(20))*time.Millisecond); err != nil {
 			return false, err
 		}
 	}
@@ -136,17 +137,6 @@ func useWAL(ctx context.Context, conn *sql.Conn) error {
 		return loci.Errorf(loci.Unsupported, "the file system does not allow a write-ahead log (journal mode stays %s): use a local disk", mode)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // readVersion returns the schema version of a file, 0 for an empty one, and

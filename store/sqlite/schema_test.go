@@ -84,7 +84,11 @@ func TestFirstSchemaGetsAnActiveSpace(t *testing.T) {
 		if err != nil || active != want {
 			t.Errorf("with vectors %v: the active space is %s, %v", vectors, active, err)
 		}
-		hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus", Vector: []float32{0, 1}, Space: loci.Space{Model: "most", Dims: 2}},
+		hits, err := s.Match(t.Context(), testTenant, loci.Probe{
+			Text:   "walrus",
+			Vector: []float32{0, 1},
+			Space:  loci.Space{Model: "most", Dims: 2},
+		},
 			loci.Filter{Within: []loci.Namespace{{"u"}}}, 10)
 		if err != nil || len(hits) != 3 || hits[0].Embedded != vectors {
 			t.Errorf("hits %+v, %v", hits, err)
@@ -113,8 +117,13 @@ func TestKeyedFactsGetAHeading(t *testing.T) {
 	}
 	s := openFile(t, path)
 	everywhere := loci.Filter{Within: []loci.Namespace{{"u"}}}
-	hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "color", Vector: []float32{0, 1}, Space: loci.Space{Model: "most", Dims: 2}}, everywhere, 10)
-	if err != nil || len(hits) != 3 || hits[2].KeywordRank != 1 || hits[2].Embedded || !hits[0].Embedded || !hits[1].Embedded {
+	hits, err := s.Match(t.Context(), testTenant, loci.Probe{
+		Text:   "color",
+		Vector: []float32{0, 1},
+		Space:  loci.Space{Model: "most", Dims: 2},
+	}, everywhere, 10)
+	if err != nil || len(hits) != 3 || hits[2].KeywordRank != 1 ||
+		hits[2].Embedded || !hits[0].Embedded || !hits[1].Embedded {
 		t.Errorf("hits %+v, %v", hits, err)
 	}
 	lacking, err := s.Unembedded(t.Context(), testTenant, loci.Space{Model: "most", Dims: 2}, loci.ID{}, 10)

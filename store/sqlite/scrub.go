@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/loci-memory/loci/internal/patience"
 )
 
 // SQLite's secure_delete zeroes a row where it lies, but not the copies that
@@ -311,7 +313,7 @@ func (f *file) truncateLog(ctx context.Context) error {
 		if err != nil && !isBusy(err) {
 			return err
 		}
-		if err := sleep(ctx, wait/2+rand.N(wait)); err != nil {
+		if err := patience.Sleep(ctx, wait/2+rand.N(wait)); err != nil {
 			return err
 		}
 	}

@@ -18,8 +18,19 @@ func TestASearchLoadsItsKindsAlone(t *testing.T) {
 	here := loci.Namespace{"u"}
 	put := func(n byte, kind loci.Kind, passages ...loci.Span) {
 		t.Helper()
-		r := loci.Record{ID: loci.ID{n}, Kind: kind, Namespace: here, Version: 1, Live: true, Text: "walrus", Passages: passages}
-		c := loci.Change{Put: []loci.Put{{Record: r}}, Events: []loci.Event{{ID: loci.ID{n}, Type: loci.EventCreated, Entity: r.ID, Namespace: here}}}
+		r := loci.Record{
+			ID:        loci.ID{n},
+			Kind:      kind,
+			Namespace: here,
+			Version:   1,
+			Live:      true,
+			Text:      "walrus",
+			Passages:  passages,
+		}
+		c := loci.Change{
+			Put:    []loci.Put{{Record: r}},
+			Events: []loci.Event{{ID: loci.ID{n}, Type: loci.EventCreated, Entity: r.ID, Namespace: here}},
+		}
 		if err := s.Apply(t.Context(), testTenant, c); err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +47,10 @@ func TestASearchLoadsItsKindsAlone(t *testing.T) {
 	defer s.release(f)
 	look := func(kinds []loci.Kind, hits, loaded int) {
 		t.Helper()
-		got, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, loci.Filter{Within: []loci.Namespace{here}, Kinds: kinds}, 10)
+		got, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, loci.Filter{
+			Within: []loci.Namespace{here},
+			Kinds:  kinds,
+		}, 10)
 		if err != nil || len(got) != hits || f.search.index.Passages() != loaded {
 			t.Errorf("kinds %q: %d hits, %d passages loaded, %v; want %d and %d", kinds, len(got), f.search.index.Passages(), err, hits, loaded)
 		}

@@ -49,12 +49,24 @@ func shelfPlace() loci.Namespace { return loci.Namespace{"u"} }
 // put saves a version of note n.
 func (s keptStore) put(n int, version int64, text string) {
 	s.t.Helper()
-	r := loci.Record{ID: loci.ID{1, byte(n >> 8), byte(n)}, Kind: shelfKind, Namespace: shelfPlace(), Version: version, Live: true,
-		CreatedAt: time.UnixMilli(int64(n)).UTC(), Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}},
-		Sequence: fmt.Sprint("talk ", n%3), Position: int64(n), Tags: []string{fmt.Sprint("tag", n%2)}}
+	r := loci.Record{
+		ID:        loci.ID{1, byte(n >> 8), byte(n)},
+		Kind:      shelfKind,
+		Namespace: shelfPlace(),
+		Version:   version,
+		Live:      true,
+		CreatedAt: time.UnixMilli(int64(n)).UTC(),
+		Text:      text,
+		Passages:  []loci.Span{{Start: 0, End: len(text)}},
+		Sequence:  fmt.Sprint("talk ", n%3),
+		Position:  int64(n),
+		Tags:      []string{fmt.Sprint("tag", n%2)},
+	}
 	row := []float32{float32(n%7) - 3, float32(n % 5), float32(version), 1}
-	change := loci.Change{Put: []loci.Put{{Record: r, Vectors: []loci.Vectors{{Space: shelfSpace, Rows: [][]float32{row}}}}},
-		Events: []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Entity: r.ID, Namespace: r.Namespace}}}
+	change := loci.Change{
+		Put:    []loci.Put{{Record: r, Vectors: []loci.Vectors{{Space: shelfSpace, Rows: [][]float32{row}}}}},
+		Events: []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Entity: r.ID, Namespace: r.Namespace}},
+	}
 	if err := s.Apply(s.t.Context(), testTenant, change); err != nil {
 		s.t.Fatal(err)
 	}
@@ -63,7 +75,8 @@ func (s keptStore) put(n int, version int64, text string) {
 func (s keptStore) erase(n int, version int64) {
 	s.t.Helper()
 	id := loci.ID{1, byte(n >> 8), byte(n)}
-	if err := s.Apply(s.t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: version}}}); err != nil {
+	err := s.Apply(s.t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: version}}})
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -80,8 +93,17 @@ func (s keptStore) answers() (all [][]loci.Hit) {
 	s.t.Helper()
 	for _, text := range []string{"walrus", "number7 colour3", "colour*", `"walrus number12"`, "numbr7", "edited"} {
 		for _, tags := range [][]string{nil, {"tag1"}} {
-			p := loci.Probe{Text: text, Vector: []float32{0.5, 0.5, 0.5, 0.5}, Space: shelfSpace, Sequences: true, Texts: true}
-			hits, err := s.Match(s.t.Context(), testTenant, p, loci.Filter{Within: []loci.Namespace{shelfPlace()}, Tags: tags}, 10)
+			p := loci.Probe{
+				Text:      text,
+				Vector:    []float32{0.5, 0.5, 0.5, 0.5},
+				Space:     shelfSpace,
+				Sequences: true,
+				Texts:     true,
+			}
+			hits, err := s.Match(s.t.Context(), testTenant, p, loci.Filter{
+				Within: []loci.Namespace{shelfPlace()},
+				Tags:   tags,
+			}, 10)
 			if err != nil {
 				s.t.Fatal(err)
 			}

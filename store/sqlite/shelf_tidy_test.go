@@ -257,7 +257,7 @@ func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
 	}()
 	select {
 	case <-third:
-	case <-time.After(patience):
+	case <-time.After(longest):
 		t.Fatal("the third part is not read")
 	}
 	if len(heldIn(t, path, "number3")) == 0 {
@@ -271,7 +271,7 @@ func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
 	f, err := s.acquire(t.Context(), testTenant)
 	must(t, err)
 	defer s.release(f)
-	for end := time.Now().Add(patience); f.search.loading.busyLoads() > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(longest); f.search.loading.busyLoads() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the load goes on")
 		}

@@ -138,7 +138,7 @@ func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
 	if t.IsZero() {
 		return nil, loci.Errorf(loci.Invalid, "a tenant is missing")
 	}
-	if s.single && t.String() != DefaultTenant {
+	if s.single && t.String() != DefaultTenant && t != loci.SystemTenant() {
 		return nil, loci.Errorf(loci.Unsupported, "%s holds the tenant %q alone: for several tenants use a store path that is a directory", s.path, DefaultTenant)
 	}
 	s.mu.Lock()
@@ -319,7 +319,7 @@ func (s *Store) exists(t loci.Tenant) (bool, error) {
 	if closed {
 		return false, errClosed()
 	}
-	if s.single && t.String() != DefaultTenant {
+	if s.single && t.String() != DefaultTenant && t != loci.SystemTenant() {
 		return false, nil
 	}
 	_, err := os.Stat(s.fileName(t))

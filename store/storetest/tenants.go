@@ -47,6 +47,32 @@ var tenantCases = []testCase{
 		})
 		b.same("state", b.state(), before)
 	}},
+	{"the system's tenant is one like others, in no list of them", func(b *bench) {
+		b.as("other", b.stockMore)
+		theirs, mine := state{}, b.tenant
+		b.as("other", func() { theirs = b.state() })
+		b.tenant = loci.SystemTenant()
+		b.put(record(1, "walrus"))
+		look := func() {
+			b.same("records", recordIDs(b.all(loci.Filter{Within: everywhere})), ids(1))
+			b.wantTenants("other")
+			for t, err := range b.store.Due(b.Context(), at(0)) {
+				b.must("Due", err)
+				if t == loci.SystemTenant() {
+					b.Error("the system's tenant is due")
+				}
+			}
+			b.as("other", func() { b.same("state of the other tenant", b.state(), theirs) })
+		}
+		look()
+		if b.target.Reopen != nil {
+			b.reopen()
+			look()
+		}
+		b.must("EraseTenant", b.store.EraseTenant(b.Context(), b.tenant))
+		b.same("records after the erase", recordIDs(b.all(loci.Filter{Within: everywhere})), ids())
+		b.tenant = mine
+	}},
 	{"the list of tenants may be left, and used while it runs", func(b *bench) {
 		for _, name := range []string{"a", "b", "c"} {
 			b.as(name, func() { b.put(record(1, "walrus")) })

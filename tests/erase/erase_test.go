@@ -50,7 +50,11 @@ func TestDeletedMemoryLeavesNoBytes(t *testing.T) {
 		return m
 	}
 	texts := []string{"Zanzibarquux prefers the wobblefrotz at dawn.", "Corrected: the grumplewick at dusk.", "Finally the snorblethwaite at noon."}
-	stored, err := bind("request-glimmerfax").StoreFact(ctx, loci.NewFact{Content: texts[0], Tags: []string{"tagplonk"}, Metadata: map[string]any{"fieldwumpus": "valuekrill"}})
+	stored, err := bind("request-glimmerfax").StoreFact(ctx, loci.NewFact{
+		Content:  texts[0],
+		Tags:     []string{"tagplonk"},
+		Metadata: map[string]any{"fieldwumpus": "valuekrill"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +134,11 @@ func TestErasedVectorsOfEveryGenerationAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := func(e loci.Embedder) *loci.Engine {
-		engine, err := loci.New(s, &loci.Options{Features: locitest.Features(), Embedder: e, EmbedderFor: embedding.Config{}.ForSpace})
+		engine, err := loci.New(s, &loci.Options{
+			Features:    locitest.Features(),
+			Embedder:    e,
+			EmbedderFor: embedding.Config{}.ForSpace,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

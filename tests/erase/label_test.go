@@ -77,7 +77,12 @@ func full(ctx context.Context, e *loci.Engine, tenant loci.Tenant) (err error) {
 		_, failure = files.Append(ctx, "/a", "One line.")
 		check(failure)
 	}
-	check(checkpoint.Of(m()).Put(ctx, checkpoint.Checkpoint{Thread: names[4], ID: "1", State: checkpoint.Typed{Type: "json", Data: []byte(`{}`)}, Metadata: json.RawMessage(`{}`)}))
+	check(checkpoint.Of(m()).Put(ctx, checkpoint.Checkpoint{
+		Thread:   names[4],
+		ID:       "1",
+		State:    checkpoint.Typed{Type: "json", Data: []byte(`{}`)},
+		Metadata: json.RawMessage(`{}`),
+	}))
 	return err
 }
 

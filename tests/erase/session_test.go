@@ -83,7 +83,8 @@ func TestClearedSessionsLeaveNoBytes(t *testing.T) {
 	if shown.Summary == nil || shown.Summary.Epoch < 2 {
 		t.Fatalf("summary %+v", shown.Summary)
 	}
-	if found := scan(t, dir, [][]byte{[]byte(first), []byte(second), []byte(third), []byte("valuekrill"), []byte("idglimmerfax")}); len(found) < 5 {
+	found := scan(t, dir, [][]byte{[]byte(first), []byte(second), []byte(third), []byte("valuekrill"), []byte("idglimmerfax")})
+	if len(found) < 5 {
 		t.Fatalf("before: only %v", found)
 	}
 	_, err = session.Of(m).Trim(ctx, "trimmed", 1)

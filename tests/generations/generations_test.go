@@ -93,7 +93,8 @@ func child(url, model string) error {
 	if err != nil {
 		return err
 	}
-	report, err := e.Reindex(context.Background(), tenant, &loci.ReindexOptions{Progress: func(done, _ int64) { fmt.Println(done) }})
+	report, err := e.Reindex(context.Background(), tenant,
+		&loci.ReindexOptions{Progress: func(done, _ int64) { fmt.Println(done) }})
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,8 @@ func verify(t *testing.T, url string, check bool) loci.Space {
 		for range 5 {
 			want := note(rand.IntN(notes))
 			r, err := bind(t, e).Search(t.Context(), loci.Query{Text: want, Mode: loci.Semantic, Limit: 1})
-			if err != nil || len(r.Matches) != 1 || r.Matches[0].Record.Text != want || r.Matches[0].Explain.Similarity < 0.99 {
+			if err != nil || len(r.Matches) != 1 || r.Matches[0].Record.Text != want ||
+				r.Matches[0].Explain.Similarity < 0.99 {
 				t.Errorf("as %s, active %s: %q is not found: %+v, %v", model, active, want, r.Matches, err)
 			}
 		}
@@ -302,7 +304,8 @@ func TestProcessesReindexAtOnce(t *testing.T) {
 		}
 		for _, want := range []string{text, note(rand.IntN(notes))} {
 			r, err := m.Search(t.Context(), loci.Query{Text: want, Mode: loci.Semantic, Limit: 1})
-			if err != nil || len(r.Matches) != 1 || r.Matches[0].Record.Text != want || r.Matches[0].Explain.Similarity < 0.99 {
+			if err != nil || len(r.Matches) != 1 || r.Matches[0].Record.Text != want ||
+				r.Matches[0].Explain.Similarity < 0.99 {
 				t.Fatalf("%q is not found: %+v, %v", want, r.Matches, err)
 			}
 		}

@@ -65,7 +65,12 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 				must(files.Write(t.Context(), "/"+canary, "words "+canary, nil))
 			}
 		}
-		kept := checkpoint.Checkpoint{Thread: "thread", ID: canary, State: checkpoint.Typed{Type: "json", Data: []byte(canary)}, Metadata: json.RawMessage(`{}`)}
+		kept := checkpoint.Checkpoint{
+			Thread:   "thread",
+			ID:       canary,
+			State:    checkpoint.Typed{Type: "json", Data: []byte(canary)},
+			Metadata: json.RawMessage(`{}`),
+		}
 		if err := checkpoint.Of(org).Put(t.Context(), kept); err != nil {
 			t.Fatal(err)
 		}

@@ -218,11 +218,13 @@ func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, meth
 	})
 	for _, c := range calls {
 		op := s.api.Paths[c.path][c.method]
-		target := strings.NewReplacer("{id}", url.PathEscape(id), "{thread_id}", url.PathEscape(sent), "{session_id}", url.PathEscape(sent), "{agent}", "planner").Replace(c.path)
+		target := strings.NewReplacer("{id}", url.PathEscape(id), "{thread_id}",
+			url.PathEscape(sent), "{session_id}", url.PathEscape(sent), "{agent}", "planner").Replace(c.path)
 		names := []string{"memory_search", "memory_save", "memory_update", "memory_delete"}
 		query := url.Values{}
 		for _, p := range op.Parameters {
-			if value := map[string]string{"cursor": cursor, "entity": id, "tag": sent, "history": "true", "all": "true", "path": filePath(sent)}[p.Name]; p.In == "query" && value != "" {
+			value := map[string]string{"cursor": cursor, "entity": id, "tag": sent, "history": "true", "all": "true", "path": filePath(sent)}[p.Name]
+			if p.In == "query" && value != "" {
 				query.Set(p.Name, value)
 			}
 		}
@@ -291,7 +293,8 @@ func TestNoRouteCrosses(t *testing.T) {
 						t.Errorf("%s with %v: %d", name, headers, w.Code)
 					}
 					// What he sent himself may come back; what the victim made may not.
-					if strings.Contains(shown, canary) && !strings.Contains(sent, canary) || strings.Contains(shown, "note 0 "+canary) || strings.Contains(shown, "episode "+canary) || w.Code >= 500 {
+					if strings.Contains(shown, canary) && !strings.Contains(sent, canary) ||
+						strings.Contains(shown, "note 0 "+canary) || strings.Contains(shown, "episode "+canary) || w.Code >= 500 {
 						t.Errorf("%s %s %.200s: %d %.600s", method, target, body, w.Code, shown)
 					}
 				})
@@ -326,7 +329,8 @@ func TestEveryRouteFindsTheCanary(t *testing.T) {
 				w := victim.send(method, target, body)
 				// What he sent is no find.
 				shown := strings.NewReplacer(cmp.Or(body, canary+canary), "", `"session_id":"`+canary+`"`, "").Replace(w.Body.String())
-				found[name] = found[name] || w.Code < 300 && (strings.Contains(shown, canary) || strings.Contains(w.Body.String(), id.String()))
+				found[name] = found[name] ||
+					w.Code < 300 && (strings.Contains(shown, canary) || strings.Contains(w.Body.String(), id.String()))
 			})
 		}
 		for name, ok := range found {

@@ -21,7 +21,10 @@ func must[T any](v T, err error) T {
 // storeSession gives the victim a conversation with the canary everywhere.
 func storeSession(ctx context.Context, m *loci.Memory) error {
 	s := session.Of(m)
-	if _, err := s.Create(ctx, session.New{ID: canary, Metadata: json.RawMessage(`{"` + canary + `":"` + canary + `"}`)}); err != nil {
+	if _, err := s.Create(ctx, session.New{
+		ID:       canary,
+		Metadata: json.RawMessage(`{"` + canary + `":"` + canary + `"}`),
+	}); err != nil {
 		return err
 	}
 	messages, err := session.ParseMessages([]byte(fmt.Sprintf(`[{"role":"user","name":%q,"content":"message %s"},{"role":"assistant","content":%q}]`, canary, canary, canary)))

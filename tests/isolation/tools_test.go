@@ -14,8 +14,17 @@ import (
 // everyTool is the tools of all families.
 func everyTool(t *testing.T, engine *loci.Engine) []*tool.Tool {
 	t.Helper()
-	set, err := tool.New(engine, tool.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Entries: []tool.Instance{
-		{Family: tool.FamilyFacts, ResponseFormat: tool.FormatContentAndArtifact}, {Family: tool.FamilyNotes}, {Family: tool.FamilyMemory, Prefix: "agent_"}, {Family: tool.FamilyFiles}, {Family: tool.FamilyClaude, Prefix: "claude_"}, {Family: tool.FamilySessions}}})
+	set, err := tool.New(engine, tool.Config{
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Entries: []tool.Instance{
+			{Family: tool.FamilyFacts, ResponseFormat: tool.FormatContentAndArtifact},
+			{Family: tool.FamilyNotes},
+			{Family: tool.FamilyMemory, Prefix: "agent_"},
+			{Family: tool.FamilyFiles},
+			{Family: tool.FamilyClaude, Prefix: "claude_"},
+			{Family: tool.FamilySessions},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +37,8 @@ func callerOf(t *testing.T, tenant, user, butler string) tool.Caller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := loci.NewPrincipal(tn, "same actor", loci.Vars{loci.VarUser: user, loci.VarButler: butler}, loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete)
+	p, err := loci.NewPrincipal(tn, "same actor", loci.Vars{loci.VarUser: user, loci.VarButler: butler},
+		loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +152,10 @@ func TestEveryToolFindsTheCanary(t *testing.T) {
 			found := false
 			for n := range sc.ids {
 				reply, err := tl.Call(t.Context(), victim, arguments(t, tl, canary, canary, sc.ids[n].String()))
-				plain, _ := tl.Call(t.Context(), victim, unfiltered(t, arguments(t, tl, canary, canary, sc.ids[n].String())))
-				found = found || err == nil && strings.Contains(reply.Text, canary) || strings.Contains(plain.Text, canary)
+				plain, _ := tl.Call(t.Context(), victim,
+					unfiltered(t, arguments(t, tl, canary, canary, sc.ids[n].String())))
+				found = found || err == nil && strings.Contains(reply.Text, canary) ||
+					strings.Contains(plain.Text, canary)
 			}
 			if !found {
 				t.Errorf("%s finds no canary", tl.Name)

@@ -260,17 +260,7 @@ func (g *garden) runWhole(ctx context.Context, changed bool, m *mutant) (outcome
 		}
 		cmd.Env = append(cmd.Env, "GOFLAGS=-overlay="+overlay)
 	}
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return stuck, string(out), nil
-	case err == nil:
-		return passed, string(out), nil
-	case errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay):
-		return failed, string(out), nil
-	}
-	return passed, "", err
+	return outcomeOf(ctx, cmd)
 }
 
 // overlayOf writes the overlay of one change and returns its path.

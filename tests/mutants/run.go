@@ -91,6 +91,11 @@ func (b binary) run(
 	cmd.Dir = b.dir
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "LOCI_MUTANT="+strconv.Itoa(mutant), "LOCI_MUTANT_REACHED="+reached)
+	return outcomeOf(ctx, cmd)
+}
+
+// outcomeOf runs a program of tests. Only what kept it from running is an error.
+func outcomeOf(ctx context.Context, cmd *exec.Cmd) (outcome, string, error) {
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {

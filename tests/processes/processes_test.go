@@ -127,7 +127,13 @@ func conversation(t *testing.T) (turns []turn) {
 		"Nothing new about %s, sadly.", "We should talk about %s next week."}
 	small := []string{"Thanks!", "That sounds lovely.", "See you soon!", "Wow, really?"}
 	for n := range 419 {
-		one := turn{Number: n, Conv: "c1", Session: fmt.Sprint("S", n/22+1), Turn: fmt.Sprintf("D%d:%d", n/22+1, n%22), Speaker: []string{"Ana", "Ben"}[n%2]}
+		one := turn{
+			Number:  n,
+			Conv:    "c1",
+			Session: fmt.Sprint("S", n/22+1),
+			Turn:    fmt.Sprintf("D%d:%d", n/22+1, n%22),
+			Speaker: []string{"Ana", "Ben"}[n%2],
+		}
 		if n%5 == 4 {
 			one.Text = small[n/5%len(small)]
 		} else {

@@ -46,8 +46,13 @@ func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
 	c, s := checkpoint.Of(m), session.Of(m)
 	switch rand.IntN(12) {
 	case 0, 1:
-		err = c.Put(ctx, checkpoint.Checkpoint{Thread: thread, ID: id, State: typed, Versions: map[string]string{"ch": string(typed.Data)},
-			Values: map[string]checkpoint.Typed{"ch": typed}})
+		err = c.Put(ctx, checkpoint.Checkpoint{
+			Thread:   thread,
+			ID:       id,
+			State:    typed,
+			Versions: map[string]string{"ch": string(typed.Data)},
+			Values:   map[string]checkpoint.Typed{"ch": typed},
+		})
 	case 2, 3:
 		err = c.PutWrites(ctx, thread, "", id, []checkpoint.Write{{Task: string(typed.Data), Channel: "ch", Value: typed},
 			{Task: "error", Index: -1, Channel: "ch", Value: typed}})

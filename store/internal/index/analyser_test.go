@@ -29,7 +29,12 @@ func TestTheAnalyserHasAVersion(t *testing.T) {
 		})
 	}
 	for _, attributes := range []string{`{"thread_id":"a","role":"assistant"}`, `{"session":7,"type":"human"}`, `{"conversation":"c"}`, `{"x":1}`} {
-		r := loci.Record{Kind: loci.KindFact, Attributes: []byte(attributes), Text: "ai: hello", CreatedAt: time.UnixMilli(1234567)}
+		r := loci.Record{
+			Kind:       loci.KindFact,
+			Attributes: []byte(attributes),
+			Text:       "ai: hello",
+			CreatedAt:  time.UnixMilli(1234567),
+		}
 		name, position := placeOf(&r)
 		fmt.Fprintln(sum, name, position, speakerOf(&r))
 	}

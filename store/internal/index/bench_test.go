@@ -83,7 +83,8 @@ func prose(random *rand.Rand) string {
 	stop := strings.Fields("the a of to and in I was with for that my it on")
 	var words []string
 	for range 10 {
-		words = append(words, stop[random.IntN(len(stop))], fmt.Sprintf("%c%s", 'a'+random.IntN(26), strings.Repeat("el", 1+int(12*random.Float64()*random.Float64()))))
+		words = append(words, stop[random.IntN(len(stop))],
+			fmt.Sprintf("%c%s", 'a'+random.IntN(26), strings.Repeat("el", 1+int(12*random.Float64()*random.Float64()))))
 	}
 	return strings.Join(words, " ") + "."
 }
@@ -108,7 +109,8 @@ func BenchmarkSyntax(b *testing.B) {
 		b.Run(query, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := x.Match(loci.Probe{Text: query}, loci.Filter{Within: []loci.Namespace{here}}, 40, nil); err != nil {
+				_, err := x.Match(loci.Probe{Text: query}, loci.Filter{Within: []loci.Namespace{here}}, 40, nil)
+				if err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -31,7 +31,8 @@ type corpus struct {
 }
 
 func record(id int, namespace loci.Namespace, passages ...string) *loci.Record {
-	r := &loci.Record{ID: loci.ID{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)}, Kind: loci.KindFact, Namespace: namespace, Version: 1, Live: true,
+	r := &loci.Record{ID: loci.ID{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)},
+		Kind: loci.KindFact, Namespace: namespace, Version: 1, Live: true,
 		CreatedAt: time.UnixMilli(int64(id % 5)).UTC()}
 	for _, p := range passages {
 		start := len(r.Text)
@@ -111,7 +112,8 @@ func anyProbe(t *rapid.T) loci.Probe {
 }
 
 func anyFilter(t *rapid.T) loci.Filter {
-	f := loci.Filter{Within: rapid.SliceOfN(rapid.SampledFrom(append(places, loci.Namespace{}, loci.Namespace{"w"})), 0, 2).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact")}
+	f := loci.Filter{Within: rapid.SliceOfN(rapid.SampledFrom(append(places, loci.Namespace{}, loci.Namespace{"w"})),
+		0, 2).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact")}
 	if rapid.Bool().Draw(t, "tagged") {
 		f.Tags = []string{"odd"}
 	}
@@ -152,7 +154,8 @@ func (c *corpus) mutate(t *rapid.T, x *Index) {
 	if id%4 == 1 {
 		r.Slot, r.Heading, r.Scope, r.Status = fmt.Sprint("slot ", id), "heading", "scope", "valid"
 		r.Decay = loci.Decay{Confidence: 0.5, Rate: 0.25, From: time.UnixMilli(5).UTC()}
-		r.ExpiresAt, r.EndsAt, r.DueAt = time.UnixMilli(int64(id)).UTC(), time.UnixMilli(100).UTC(), time.UnixMilli(7).UTC()
+		r.ExpiresAt, r.EndsAt, r.DueAt = time.UnixMilli(int64(id)).UTC(),
+			time.UnixMilli(100).UTC(), time.UnixMilli(7).UTC()
 	}
 	delete(c.codes, r.ID)
 	switch rapid.IntRange(0, 4).Draw(t, "step") {
@@ -285,10 +288,14 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 		ask(w.Weight, func(d *doc) []string { return d.all }, func(at []string) bool { return at[0] == w.Term })
 	}
 	for _, prefix := range asked.Prefixes {
-		ask(1, func(d *doc) []string { return d.words }, func(at []string) bool { return strings.HasPrefix(at[0], prefix) })
+		ask(1, func(d *doc) []string { return d.words }, func(at []string) bool {
+			return strings.HasPrefix(at[0], prefix)
+		})
 	}
 	for _, phrase := range asked.Phrases {
-		ask(1, func(d *doc) []string { return d.terms }, func(at []string) bool { return len(at) >= len(phrase) && slices.Equal(at[:len(phrase)], phrase) })
+		ask(1, func(d *doc) []string { return d.terms }, func(at []string) bool {
+			return len(at) >= len(phrase) && slices.Equal(at[:len(phrase)], phrase)
+		})
 	}
 	words, likeness := map[loci.ID]float64{}, map[loci.ID]float64{}
 	query := vector.New(space.Dims)
@@ -306,7 +313,9 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 				score += weights[k] * idf * n * 1.9 / (n + 0.9*(0.6+0.4*d.length/(max(1, total)/float64(len(docs)))))
 			}
 		}
-		if slices.ContainsFunc(asked.Phrases, func(phrase []string) bool { return !retrieval.HasPhrase(d.r.Text, phrase) }) {
+		if slices.ContainsFunc(asked.Phrases, func(phrase []string) bool {
+			return !retrieval.HasPhrase(d.r.Text, phrase)
+		}) {
 			continue
 		}
 		if !f.Selects(d.r) {
@@ -371,7 +380,8 @@ func TestFilterComesBeforeLimit(t *testing.T) {
 		}
 		x.Upsert(r, codes(r, uint64(i)))
 	}
-	hits, err := x.Match(loci.Probe{Text: "zebra", Vector: make([]float32, space.Dims), Space: space}, loci.Filter{Within: []loci.Namespace{{"u"}}, Tags: []string{"odd"}}, 1, nil)
+	hits, err := x.Match(loci.Probe{Text: "zebra", Vector: make([]float32, space.Dims), Space: space},
+		loci.Filter{Within: []loci.Namespace{{"u"}}, Tags: []string{"odd"}}, 1, nil)
 	if err != nil || len(hits) != 1 || hits[0].ID != record(57, nil).ID ||
 		hits[0].KeywordRank != 1 || hits[0].VectorRank != 1 {
 		t.Errorf("hits %+v, %v", hits, err)
@@ -389,7 +399,8 @@ func TestRecordsWithoutTextTakeNoRoom(t *testing.T) {
 	for i := range 10_000 { // and a text that changes often is compacted
 		x.Upsert(record(2, loci.Namespace{"u"}, fmt.Sprint("version ", i)), nil)
 	}
-	if s := x.shards[key]; len(s.entries) > 2100 || len(s.terms) > 2100 || len(s.vocabulary) > 4200 || len(s.passages) > 2100 {
+	s := x.shards[key]
+	if len(s.entries) > 2100 || len(s.terms) > 2100 || len(s.vocabulary) > 4200 || len(s.passages) > 2100 {
 		t.Errorf("%d entries, %d passages and %d terms for two records", len(s.entries), len(s.passages), len(s.terms))
 	}
 }
@@ -403,12 +414,15 @@ func TestKeysFindWhatLiesBelow(t *testing.T) {
 			namespace loci.Namespace
 			kind      loci.Kind
 		}
-		all := rapid.SliceOf(rapid.Custom(func(t *rapid.T) of { return of{namespace.Draw(t, "namespace"), kind.Draw(t, "kind")} })).Draw(t, "all")
+		all := rapid.SliceOf(rapid.Custom(func(t *rapid.T) of {
+			return of{namespace.Draw(t, "namespace"), kind.Draw(t, "kind")}
+		})).Draw(t, "all")
 		var keys Keys
 		for _, o := range all {
 			keys.Add(Key{o.namespace.Key(), o.kind})
 		}
-		f := loci.Filter{Within: rapid.SliceOfN(namespace, 0, 3).Draw(t, "within"), Exact: rapid.Bool().Draw(t, "exact"), Kinds: rapid.SliceOfN(kind, 0, 2).Draw(t, "kinds")}
+		f := loci.Filter{Within: rapid.SliceOfN(namespace, 0, 3).Draw(t, "within"),
+			Exact: rapid.Bool().Draw(t, "exact"), Kinds: rapid.SliceOfN(kind, 0, 2).Draw(t, "kinds")}
 		want := map[Key]bool{}
 		for _, o := range all {
 			if f.Covers(o.namespace) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, o.kind)) {
@@ -433,13 +447,15 @@ func TestASequenceIsNamedOnce(t *testing.T) {
 	n := loci.Namespace{"u"}
 	x.AddShard(Key{n.Key(), ""})
 	for i := range 3 {
-		r := loci.Record{ID: loci.ID{byte(i)}, Namespace: n, Live: true, Text: "tea", Passages: []loci.Span{{Start: 0, End: 3}},
+		r := loci.Record{ID: loci.ID{byte(i)}, Namespace: n, Live: true,
+			Text: "tea", Passages: []loci.Span{{Start: 0, End: 3}},
 			Sequence: strings.Clone("talk"), Position: int64(i)}
 		x.Upsert(&r, nil)
 	}
 	entries := x.shards[Key{n.Key(), ""}].entries
 	for _, e := range entries {
-		if e.record.Sequence != "talk" || unsafe.StringData(e.record.Sequence) != unsafe.StringData(entries[0].record.Sequence) {
+		if e.record.Sequence != "talk" ||
+			unsafe.StringData(e.record.Sequence) != unsafe.StringData(entries[0].record.Sequence) {
 			t.Errorf("a copy of its own: %q", e.record.Sequence)
 		}
 	}

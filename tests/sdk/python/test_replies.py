@@ -285,7 +285,7 @@ def test_every_method_meets_a_server_in_trouble(troubled, pauses, trouble, how):
             assert "did not answer within 1 seconds" in outcome.message and len(asked) <= 1, call
             continue
         takes_key, changes = described(*asked[0][:2])
-        attempts = 1 if trouble == "fails" or changes and not takes_key else 2
+        attempts = 1 if trouble == "fails" or (changes and not takes_key) else 2
         assert len(asked) == attempts and len(set(asked)) == 1 and (asked[0][2] is not None) == takes_key, (call, asked)
         again += attempts - 1
     if trouble in ("is asked too much", "is busy"):

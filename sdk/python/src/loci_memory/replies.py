@@ -408,7 +408,7 @@ class ImportReport(_ImportReport, total=False):
     skipped: list[str]  # the first 20 of these
 
 
-class Erased(TypedDict):
+class ErasedMemories(TypedDict):
     selected: int  # how many memories the conditions select
     erased: int
 

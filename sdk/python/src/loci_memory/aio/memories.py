@@ -8,7 +8,7 @@ from typing import Any
 
 from loci_memory.calls import JSON, view
 from loci_memory.calls.call import given, on
-from loci_memory.replies import DuePage, Entry, EntryPage, Erased, Export, ImportReport, Origin, Past, Places, Stats
+from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Origin, Past, Places, Stats
 from loci_memory.transport import AsyncTransport
 
 
@@ -86,7 +86,7 @@ class AsyncMemories:
         namespace: Sequence[str] | None = None,
         expect: int | None = None,
         idempotency_key: str | None = None,
-    ) -> Erased:
+    ) -> ErasedMemories:
         """Erases what all conditions select, for good; `all` is everything, and goes with no other.
 
         Without `expect` it counts them and erases nothing. With it, nothing is erased unless so many are selected.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, field, given, nothing, segment
-from loci_memory.replies import DuePage, Entry, EntryPage, Erased, Export, ImportReport, Links, Origin, Past, Places, Stats
+from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Links, Origin, Past, Places, Stats
 
 
 def page(query: JSON) -> Call[EntryPage]:
@@ -78,8 +78,8 @@ def import_lines(lines: Sequence[str]) -> Call[ImportReport]:
     return Call("POST", "/v1/import", ImportReport, {"lines": list(lines)}, fragile=True)
 
 
-def erase(body: JSON) -> Call[Erased]:
-    return Call("POST", "/v1/memories/erase", Erased, body, once=True)
+def erase(body: JSON) -> Call[ErasedMemories]:
+    return Call("POST", "/v1/memories/erase", ErasedMemories, body, once=True)
 
 
 def stats() -> Call[Stats]:

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/config"
+)
+
+// keyOf makes a key with the command, and returns its token.
+func keyOf(t *testing.T, store string, args ...string) string {
+	t.Helper()
+	out := operate(t, append([]string{store, "key", "create"}, args...)...)
+	return strings.TrimSpace(out)
+}
+
+// operate runs a command as an operator and returns its output.
+func operate(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	env := config.Environ{"HOME=" + t.TempDir(), "LOCI_SCOPES=read,write,delete,admin"}
+	if code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr, env); code != exitOK {
+		t.Fatalf("%v: exit code %d: %s", args, code, &stderr)
+	}
+	return stdout.String()
+}
+
+func mcpCall(tool, arguments string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`
+}
+
+const mcpList = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+
+// TestServeAsksForKeys: each key acts as it says, over both surfaces: in its tenant, for
+// its user, with its scopes and tools. What the operator configured for himself is nobody's.
+func TestServeAsksForKeys(t *testing.T) {
+	store := "--store=sqlite:" + t.TempDir()
+	url, stop := serveHere(t, store, "--auth=keys", "--tools=notes,facts", "--user=operator")
+	alice := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice")
+	bob := "Authorization: Bearer " + keyOf(t, store, "--tenant=other", "--user=bob")
+	reader := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice", "--scope=read")
+	caller := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice", "--tool-family=notes")
+	planner := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice", "--agent=planner")
+	service := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--scope=read", "--scope=write", "--scope=delegate")
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+		want, not          string
+	}{
+		{"GET", "/healthz", "", nil, 200, "ok", ""},
+		{"GET", "/v1/info", "", nil, 401, "unauthenticated", "notes"},
+		{"GET", "/v1/openapi.json", "", nil, 401, "unauthenticated", "paths"},
+		{"POST", "/mcp", mcpList, nil, 401, "unauthenticated", "memory_search"},
+		{"POST", "/v1/notes", `{"content":"Likes tea."}`, []string{alice}, 201, "note-", ""},
+		{"POST", "/mcp", mcpCall("memory_save", `{"content":"Likes oranges."}`), []string{alice}, 200, "note-", "isError"},
+		{"POST", "/mcp", mcpCall("memory_search", `{"query":"oranges"}`), []string{alice}, 200, "Likes oranges.", ""},
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{bob}, 200, `"matches":[]`, "Likes"},
+		{"POST", "/mcp", mcpCall("memory_search", `{"query":"tea"}`), []string{bob}, 200, `"results":[]`, "Likes"},
+		// What headers choose is within what the key may.
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{bob, "Loci-Tenant: acme"}, 403, "forbidden", "Likes"},
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{bob, "Loci-User: alice"}, 403, "forbidden", "Likes"},
+		{"POST", "/mcp", mcpCall("memory_search", `{"query":"tea"}`), []string{bob, "Loci-User: alice"}, 200, "forbidden", "Likes"},
+		{"POST", "/mcp", mcpList, []string{bob, "Loci-User: alice"}, 200, `"tools":[]`, "memory_search"},
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{service, "Loci-User: alice"}, 200, "Likes tea.", ""},
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{service}, 400, "user_id", "Likes"},
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{service, "Loci-Tenant: other"}, 403, "forbidden", ""},
+		// Scopes and tools.
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{reader}, 200, "Likes tea.", ""},
+		{"POST", "/v1/notes", `{"content":"x"}`, []string{reader}, 403, "write", ""},
+		{"POST", "/mcp", mcpList, []string{reader}, 200, "memory_search", "memory_save"},
+		{"POST", "/mcp", mcpCall("memory_save", `{"content":"x"}`), []string{reader}, 200, "forbidden", ""},
+		{"POST", "/mcp", mcpList, []string{caller}, 200, "memory_save", "manage_memory"},
+		{"POST", "/mcp", mcpCall("search_memory", `{"query":"tea"}`), []string{caller}, 200, "forbidden", "Likes"},
+		{"POST", "/mcp", mcpCall("memory_search", `{"query":"tea"}`), []string{caller}, 200, "Likes tea.", ""},
+		{"POST", "/v1/search", `{"query":"tea"}`, []string{caller}, 403, "families of tools", "Likes"},
+		// The addresses of agents.
+		{"POST", "/mcp/planner", mcpList, []string{planner}, 404, "no such agent", ""},
+	} {
+		status, reply := request(t, c.method, url+c.path, c.body, c.headers...)
+		if status != c.status || !strings.Contains(reply, c.want) || c.not != "" && strings.Contains(reply, c.not) {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, status, reply)
+		}
+	}
+	_, stderr := stop()
+	for _, header := range []string{alice, bob, reader, caller, service} {
+		if token := strings.TrimPrefix(header, "Authorization: Bearer "); strings.Contains(stderr, token[40:]) {
+			t.Error("a key is in the log")
+		}
+	}
+	if !strings.Contains(stderr, "caller=key:") {
+		t.Errorf("the log names no caller: %s", stderr)
+	}
+	// The log of the tenant says which credential did it.
+	if events := operate(t, store, "--tenant=acme", "--json", "events", "--namespace="); !strings.Contains(events, `"actor": "key:`) && !strings.Contains(events, `"actor":"key:`) {
+		t.Errorf("the events name no key: %s", events)
+	}
+}
+
+// TestAddressesOfAgents: a key reaches the address of its own agent, one with the scope
+// delegate that of any, and no key another agent's memory.
+func TestAddressesOfAgents(t *testing.T) {
+	store := "--store=sqlite:" + t.TempDir()
+	path := t.TempDir() + "/loci.yaml"
+	const settings = "auth: {mode: keys}\nagents: [planner, writer]\ntools: [{family: notes, namespace: [agent, \"{agent_id}\"]}]\n"
+	if err := os.WriteFile(path, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := serveHere(t, store, "--config="+path)
+	planner := "Authorization: Bearer " + keyOf(t, store, "--user=alice", "--agent=planner")
+	plain := "Authorization: Bearer " + keyOf(t, store, "--user=alice")
+	service := "Authorization: Bearer " + keyOf(t, store, "--scope=read", "--scope=delegate", "--user=bob")
+	search := mcpCall("memory_search", `{"query":"tea"}`)
+	for _, c := range []struct {
+		path, body, header, want, not string
+	}{
+		{"/mcp/planner", mcpCall("memory_save", `{"content":"Plans tea."}`), planner, "note-", "forbidden"},
+		{"/mcp/planner", search, planner, "Plans tea.", ""},
+		{"/mcp/writer", search, planner, "forbidden", "Plans"},
+		{"/mcp/planner", search, plain, "forbidden", "Plans"},
+		{"/mcp/planner", mcpList, plain, `"tools":[]`, "memory_search"},
+		{"/mcp/planner", search, service, "Plans tea.", ""},
+		{"/mcp/writer", search, service, `"results":[]`, "Plans"},
+	} {
+		status, reply := request(t, "POST", url+c.path, c.body, c.header)
+		if status != 200 || !strings.Contains(reply, c.want) || c.not != "" && strings.Contains(reply, c.not) {
+			t.Errorf("%s %s: %d %s", c.path, c.body, status, reply)
+		}
+	}
+}
+
+// TestRevokedKeyEndsOnEveryServer within 5 seconds, of two over one file.
+func TestRevokedKeyEndsOnEveryServer(t *testing.T) {
+	store := "--store=sqlite:" + t.TempDir() + "/loci.db" // a store that is one file has keys as well
+	one, _ := serveHere(t, store, "--auth=keys")
+	two, _ := serveHere(t, store, "--auth=keys")
+	token := keyOf(t, store, "--user=alice")
+	id := ""
+	for line := range strings.Lines(operate(t, store, "key", "list")) {
+		id, _, _ = strings.Cut(line, "\t")
+	}
+	for _, url := range []string{one, two} {
+		if status, reply := request(t, "POST", url+"/v1/notes", `{"content":"Likes tea."}`, "Authorization: Bearer "+token); status >= 300 {
+			t.Fatalf("%d %s", status, reply)
+		}
+	}
+	operate(t, store, "key", "revoke", id)
+	end := time.Now().Add(5 * time.Second)
+	for _, url := range []string{one, two} {
+		status := 200
+		for status == 200 && time.Now().Before(end) {
+			time.Sleep(20 * time.Millisecond)
+			status, _ = request(t, "GET", url+"/v1/info", "", "Authorization: Bearer "+token)
+		}
+		if status != 401 {
+			t.Errorf("%s still answers with %d", url, status)
+		}
+	}
+}

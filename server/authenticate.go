@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/problem"
+)
+
+// headerAuthorization carries the credential. No surface sees it.
+const headerAuthorization = "Authorization"
+
+// principalKey is under which a request's context has who sends it.
+type principalKey struct{}
+
+// PrincipalOf returns who sends a request, as [Options].Authenticate said. false: nobody
+// was asked.
+func PrincipalOf(ctx context.Context) (p loci.Principal, ok bool) {
+	p, ok = ctx.Value(principalKey{}).(loci.Principal)
+	return p, ok
+}
+
+// authenticate asks who sends a request, before its body comes in and before it takes
+// anything from others. A look at whether the server is well needs no credential.
+func (s *Server) authenticate(next http.Handler) http.Handler {
+	if s.opts.Authenticate == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == healthPath {
+			next.ServeHTTP(w, r)
+			return
+		}
+		p, err := s.opts.Authenticate(r)
+		if err == nil && p.Tenant().IsZero() {
+			err = &loci.Error{Code: loci.Internal, Op: "authenticate", Msg: "internal error", Err: errors.New("nobody")}
+		}
+		if err != nil {
+			s.refuseCredential(w, r, err)
+			return
+		}
+		if out, ok := w.(*response); ok {
+			out.caller = p.Subject()
+		}
+		r.Header.Del(headerAuthorization)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
+	})
+}
+
+// refuseCredential answers a request that is from nobody.
+func (s *Server) refuseCredential(w http.ResponseWriter, r *http.Request, err error) {
+	if e := loci.AsError(err); e.Err != nil && (e.Code == loci.Internal || e.Code == loci.Unavailable) {
+		s.opts.Logger.ErrorContext(r.Context(), "a credential could not be checked", "request_id",
+			r.Header.Get(headerRequestID), "code", string(e.Code), "op", e.Op, "cause", e.Err)
+	}
+	p := problem.Of(err)
+	if p.Status == http.StatusUnauthorized || p.Status == http.StatusBadRequest {
+		w.Header().Set("WWW-Authenticate", challenge(err))
+	}
+	refuse(w, r, p)
+}
+
+// challenge says how to authenticate, as RFC 6750 writes it.
+func challenge(err error) string {
+	const bearer = `Bearer realm="loci"`
+	var known interface{ Challenge() string }
+	if errors.As(err, &known) && known.Challenge() != "" {
+		return bearer + `, error="` + known.Challenge() + `"`
+	}
+	return bearer
+}
