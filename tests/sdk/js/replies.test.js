@@ -175,11 +175,13 @@ const outcomes = (baseUrl, settings, options) =>
     }),
   );
 
+const later = globalThis.setTimeout;
+afterEach(() => (globalThis.setTimeout = later));
+
 it.each(Object.keys(trouble))("every method meets a server that %s: what is sent again is a read, or has the key of the first attempt", async (kind) => {
   const there = await troubled(kind);
   const waited = [];
-  const real = globalThis.setTimeout;
-  vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms, ...rest) => (ms === 7000 ? (waited.push(ms), real(work, 0, ...rest)) : real(work, ms, ...rest)));
+  globalThis.setTimeout = (work, ms, ...rest) => (ms === 7000 ? (waited.push(ms), later(work, 0, ...rest)) : later(work, ms, ...rest));
   const hangs = kind.startsWith("hangs");
   let again = 0;
   for (const [call, outcome] of await outcomes(there.url, hangs ? { timeout: 1000, retries: 0 } : { timeout: 60_000, retries: 1 })) {
@@ -192,11 +194,10 @@ it.each(Object.keys(trouble))("every method meets a server that %s: what is sent
     const { key, changes } = described(...asked[0]);
     const attempts = kind === "fails" || (changes && !key) ? 1 : 2;
     expect(asked, call).toEqual(Array(attempts).fill(asked[0]));
-    expect(asked[0][2] !== undefined, call).toBe(key);
+    expect(asked[0][2] !== undefined, call).toBe(key && call !== "items.get"); // a batch that only reads
     again += attempts - 1;
   }
   if (kind === "is asked too much" || kind === "is busy") expect(waited).toEqual(Array(again).fill(7000));
-  vi.restoreAllMocks();
   await there.close();
 });
 
