@@ -43,7 +43,9 @@ type ContextQuotas struct {
 // A ContextQuery is what [Memory.Context] makes a context for.
 type ContextQuery struct {
 	Prompt string // what the agent was asked; of a long one the first 16 KiB count
-	Agent  string // the butler: its scope and "global", and its episodes
+
+	// Agent, the butler: its scope and "global", and its episodes; empty: the memory of all.
+	Agent string
 
 	// TokenBudget is the number of tokens the whole text has at most, 0 to 200,000; nil: 3000.
 	TokenBudget *int
@@ -113,9 +115,13 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		clean = func(text string) string { return text }
 	}
 	var p probing
+	var scopes []string // all
+	if q.Agent != "" {
+		scopes = []string{q.Agent}
+	}
 	var sections [3]fit.Section[Recalled]
 	for i, s := range contextSections {
-		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: []string{q.Agent}, Kinds: []Kind{s.kind},
+		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{s.kind},
 			Limit: contextCandidates, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p)
 		if err != nil {
 			return ContextBlock{}, err
@@ -204,6 +210,9 @@ func (q *ContextQuery) Check() (prompt string, budget int, err error) {
 		return "", 0, Errorf(Invalid, "trigger_prompt is not valid UTF-8")
 	case strings.TrimSpace(prompt) == "":
 		return "", 0, Errorf(Invalid, "trigger_prompt must not be empty")
+	}
+	if q.Agent == "" {
+		return prompt, budget, nil
 	}
 	return prompt, budget, CheckLabel("butler", q.Agent)
 }

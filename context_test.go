@@ -81,7 +81,8 @@ func TestContextFormat(t *testing.T) {
 			got.Tokenizer != "o200k_base" || len(got.Shown) != 4 || len(got.Omitted) != 0 {
 			t.Errorf("got %+v", got)
 		}
-		for _, q := range []loci.ContextQuery{{Agent: "a"}, {Prompt: "*", Agent: "a"}, {Prompt: "x"}, {Prompt: "x\xff", Agent: "a"},
+		for _, q := range []loci.ContextQuery{{Agent: "a"}, {Prompt: "*", Agent: "a"}, {Prompt: "x\xff", Agent: "a"},
+			{Prompt: "x", Agent: strings.Repeat("a", loci.MaxLabelBytes+1)},
 			{Prompt: "x", Agent: "a", TokenBudget: new(-1)}, {Prompt: "x", Agent: "a", TokenBudget: new(loci.MaxTokenBudget + 1)}} {
 			_, err := m.Context(t.Context(), q)
 			locitest.WantCode(t, err, loci.Invalid)
@@ -94,6 +95,10 @@ func TestContextFormat(t *testing.T) {
 		}
 		if locitest.Fact(t, m, got.Shown[0].ID).Uses != 0 {
 			t.Error("a context counts as a use")
+		}
+		all := contextOf(t, m, loci.ContextQuery{Prompt: "diet"})
+		if !strings.Contains(all.Text, "diet of another agent") || !strings.Contains(all.Text, "asked about diet") {
+			t.Errorf("the context of no agent is %q", all.Text)
 		}
 	})
 }

@@ -60,8 +60,10 @@ func (f *Filter) selectsMoment(r *Record) bool {
 		f.Waning && !r.waning(f.At) || f.Ended && !(r.Live && r.Ended(f.At)) {
 		return false
 	}
-	if !f.At.IsZero() && r.Expired(f.At) != f.Expired ||
-		f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence {
+	if !f.At.IsZero() && r.Expired(f.At) != f.Expired {
+		return false
+	}
+	if f.MinConfidence > 0 && r.Decay.At(f.At) < f.MinConfidence {
 		return false
 	}
 	return (f.Due.IsZero() || !r.DueAt.IsZero() && !f.Due.Before(r.DueAt)) && when.In(r.CreatedAt, f.Since, f.Until)

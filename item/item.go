@@ -361,7 +361,7 @@ func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
 	}
 	result, err := inner.Search(ctx, loci.Query{
 		Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{Kind, loci.KindFact},
-		MinScore: q.MinScore, Since: q.Since, Until: q.Until})
+		Since: q.Since, Until: q.Until, MinScore: q.MinScore})
 	if err != nil {
 		return nil, err
 	}
@@ -467,7 +467,7 @@ func (Feature) Check() error { return nil }
 // Lines has nothing to write: the kernel writes what stands for itself.
 func (Feature) Lines(context.Context, *loci.Memory, *loci.Exporter) error { return nil }
 
-// An itemTaker takes items out of an export.
+// A taker takes items out of an export.
 type taker struct {
 	loci.PlainTaker
 	m *loci.Memory

@@ -55,7 +55,7 @@ type checkpointWrite struct {
 	Value    typed  `json:"value"`
 }
 
-// checkpoint is one that was read.
+// wireCheckpoint is a checkpoint that was read.
 type wireCheckpoint struct {
 	ThreadID           string            `json:"thread_id"`
 	CheckpointNS       string            `json:"checkpoint_ns" doc:"Empty: of the root graph"`

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/item"
 )
 
-// item is a JSON object under a key.
+// wireItem is a JSON object under a key.
 type wireItem struct {
 	Namespace []string        `json:"namespace" nullable:"false" doc:"Relative to the caller's own"`
 	Key       string          `json:"key"`

@@ -118,7 +118,7 @@ type recallReply struct {
 
 type contextRequest struct {
 	Prompt string `json:"trigger_prompt" doc:"What the agent was asked; of a long one the first 16 KiB count"`
-	Agent  string `json:"butler,omitempty" minLength:"1" doc:"The agent; absent: that of the caller"`
+	Agent  string `json:"butler,omitempty" minLength:"1" doc:"The agent; absent: that of the caller, or without one the memory of all"`
 	Budget *int   `json:"token_budget,omitempty" doc:"The most tokens of the text, 0 to 200000; absent: 3000"`
 
 	MinScore float64 `json:"min_score,omitempty" doc:"The least fit, 0 to 1: about the chance that a memory answers. Absent: whatever matters most"`

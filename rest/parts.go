@@ -15,9 +15,9 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
-// mediaParts is a reply of JSON with bytes beside it: four bytes with the length of the JSON, the
-// greatest first, the JSON, then all parts, one after the other. A value has the place of its bytes
-// among the parts where it has data in base64 otherwise.
+// mediaParts is a reply of JSON with bytes beside it: four bytes with the length of the
+// JSON, big-endian, the JSON, then all parts, one after the other. Where a value
+// otherwise has data in base64, it has the place of its bytes among the parts.
 const mediaParts = "application/vnd.loci.parts"
 
 const partsDetail = "With `Accept: " + mediaParts + "` the bytes of values come as they are: four bytes with the length of a JSON object, the greatest first, " +
@@ -119,7 +119,8 @@ func asParts(f *checkpoint.Fetched) (*partCheckpoint, *parts) {
 	return head, p
 }
 
-// knownValues reads the ids of values out of a list of entity tags; what is none is no value of ours.
+// knownValues reads the ids of values out of a list of entity tags and ignores other
+// tags.
 func knownValues(header string) (ids []loci.ID) {
 	for tag := range strings.SplitSeq(header, ",") {
 		if id, err := loci.ParseID(strings.Trim(strings.TrimSpace(tag), `"`)); err == nil {

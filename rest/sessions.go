@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
-// session is a conversation without its messages.
+// wireSession is a conversation without its messages.
 type wireSession struct {
 	ID             string           `json:"id"`
 	Metadata       json.RawMessage  `json:"metadata,omitempty" doc:"A JSON object"`

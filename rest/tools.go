@@ -74,7 +74,7 @@ func (a *API) callTool(ctx context.Context, c *caller, in *toolInput) (*toolOutp
 	return a.callOneOf(ctx, c, a.tools(), in, "See /v1/tools for those there are.")
 }
 
-// callOneOf calls the tool of a name; recovery says where those are listed that there are.
+// callOneOf calls the tool of a name; recovery says where the existing ones are listed.
 func (a *API) callOneOf(
 	ctx context.Context, c *caller, tools []*tool.Tool, in *toolInput, recovery string,
 ) (*toolOutput, error) {

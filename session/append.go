@@ -104,7 +104,7 @@ func (s *Handle) Append(ctx context.Context, id string, messages []Message) (App
 }
 
 // lock waits for the caller's turn among the writers of a session in this process.
-// Nothing would be lost without it, but writers would make one another decide again.
+// Nothing is lost without it, but writers would make one another decide again.
 func (s *Handle) lock(ctx context.Context, id string) (unlock func(), err error) {
 	return s.m.Turn(ctx, "session", id)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// Lines writes the sessions, each with its messages after it. They are listed by slot: in
-// order of time, a session that goes on meanwhile would be missed.
+// Lines writes the sessions, each with its messages after it. The list is by slot: a list
+// by time would miss a session that goes on meanwhile.
 func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) error {
 	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{Kind}, NotLive: true}
 	namespaces, err := m.Namespaces(ctx, f)
@@ -42,8 +42,8 @@ func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) erro
 	return nil
 }
 
-// A sessionTaker takes sessions and messages out of an export. A session is stored
-// whole or not at all: where one of its id is there, it and its messages stay.
+// A taker takes sessions and messages out of an export. A session is stored whole or not
+// at all: an existing one of its id stays, with its messages.
 type taker struct {
 	loci.PlainTaker
 	m        *loci.Memory
@@ -200,7 +200,7 @@ func importMessageRecord(m *loci.Memory, r *loci.Record) error {
 	return setMessage(m, r, message)
 }
 
-// sessionKey names the session that a record is, or is a message of.
+// keyOf names the session of a record, which is the session itself or a message of it.
 func keyOf(r *loci.Record) string {
 	id := r.Slot
 	if r.Kind == KindMessage {

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// sessionBody is the part of a session that only its own files read.
+// body is the part of a session that only its own files read.
 type body struct {
 	ID             string          `json:"id"`
 	Metadata       json.RawMessage `json:"metadata,omitempty"`
@@ -46,8 +46,8 @@ func (s *Handle) messages() loci.Namespace { return s.m.Namespace().Inner(placeM
 // checkSessionID refuses what names no session.
 func checkSessionID(id string) error { return loci.CheckLabel("session_id", id) }
 
-// messageSlots begins the slots of a session's messages: always as long, whatever
-// the id, and different for any two ids, as far as SHA-256 is.
+// messageSlots begins the slots of a session's messages: equally long for every id, and
+// different for any two ids, as far as SHA-256 is.
 func messageSlots(session string) string {
 	sum := sha256.Sum256([]byte(session))
 	return string(sum[:16])
@@ -75,7 +75,7 @@ func (s *Handle) within(session string, from, before int64) loci.Filter {
 	}
 }
 
-// A sessionState is a session as a write finds it, and leaves it.
+// A state is a session as a write finds it and leaves it.
 type state struct {
 	record loci.Record
 	body   body
@@ -186,10 +186,10 @@ func (s *Handle) most(b *body) int64 {
 	return int64(s.options().MaxMessages)
 }
 
-// put makes the change of a session's record. Its CreatedAt is the last activity,
-// since records are listed by it and sessions by their activity; when it was
-// created is in the body. What expires is out of the live set by EndsAt. active: this
-// is one.
+// put makes the change of a session's record. Its CreatedAt is the last activity, since
+// records are listed by it and sessions by their activity; when it was created is in the
+// body. An expired session leaves the live set by EndsAt. active: this change is an
+// activity.
 func (s *Handle) put(st *state, now time.Time, active bool) (loci.Put, error) {
 	r := st.record
 	r.Version++
@@ -224,7 +224,7 @@ func (f Feature) end(b *body, activity time.Time) time.Time {
 	return activity.Add(timeout).Truncate(time.Millisecond)
 }
 
-// sessionOf shows a record of kind session as it is at a moment.
+// ofRecord shows a record of kind session as it is at a moment.
 func ofRecord(r *loci.Record, at time.Time) (Session, error) {
 	b, err := readSession(r)
 	if err != nil {

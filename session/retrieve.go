@@ -57,7 +57,7 @@ type Retrieved struct {
 // score, messages in their order. Stored text is fenced as in [loci.Memory.Context]. A
 // session that does not exist has no messages.
 func (s *Handle) Retrieve(ctx context.Context, id string, q RetrieveQuery) (Retrieved, error) {
-	check := loci.ContextQuery{Prompt: q.Text, TokenBudget: q.TokenBudget, Agent: "any"}
+	check := loci.ContextQuery{Prompt: q.Text, TokenBudget: q.TokenBudget}
 	if q.TokenBudget == nil {
 		check.TokenBudget = new(DefaultRetrieveBudget)
 	}

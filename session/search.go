@@ -11,7 +11,7 @@ import (
 
 // A Search is what [Handle.Search] looks for.
 type Search struct {
-	Text    string    // in words; see [Query].Text. It must not be empty
+	Text    string    // in words; see [loci.Query].Text. It must not be empty
 	Session string    // in this session; empty: in all of the handle's
 	Mode    loci.Mode // default Hybrid
 	Limit   int       // 1 to 1000; default 10

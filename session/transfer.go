@@ -31,8 +31,8 @@ const (
 	MaxPartBytes = 4 << 20
 )
 
-// sessionDocument is a session in an export. It names no namespace: whose it is
-// depends on who imports it.
+// A document is a session in an export. It names no namespace: it belongs to whoever
+// imports it.
 type document struct {
 	ID             string          `json:"id"`
 	Metadata       json.RawMessage `json:"metadata,omitempty"`
@@ -191,7 +191,7 @@ func (in *importing) follow(ctx context.Context, part int, done *ImportedSession
 	return nil
 }
 
-// A sessionImport is a document on its way into a session.
+// importing is a document on its way into a session.
 type importing struct {
 	s        *Handle
 	session  document

@@ -14,8 +14,8 @@ type Change struct {
 	// Metadata is a JSON object of up to 16 KiB in place of the old one; null removes it.
 	Metadata *json.RawMessage `json:"metadata,omitempty"`
 
-	MaxMessages    *int   `json:"max_messages,omitempty"`    // see [NewSession]; the next append trims
-	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"` // see [NewSession]; it counts from the last activity
+	MaxMessages    *int   `json:"max_messages,omitempty"`    // see [New]; the next append trims
+	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"` // see [New]; it counts from the last activity
 }
 
 // Update changes what a session is kept with. An update is no activity: the session keeps

@@ -97,7 +97,7 @@ type Instance struct {
 	Commands []string `json:"commands,omitempty" yaml:"commands,omitempty"`
 
 	// Of the tool memory of the families files and claude: which tree it works on, the default being
-	// [loci.DefaultTreeName], so that several tools may share one; whether every thread
+	// [tree.DefaultName], so that several tools may share one; whether every thread
 	// has its own, global (the default) or perThread; and what clients show.
 	Memory      string `json:"memory,omitempty" yaml:"memory,omitempty"`
 	Scope       string `json:"scope,omitempty" yaml:"scope,omitempty"`

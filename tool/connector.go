@@ -11,7 +11,7 @@ import (
 // A ConnectorConfig says which tree of files a connector tells of, and how. The zero
 // value of each field means its default.
 type ConnectorConfig struct {
-	Memory string // the name of the tree; default [loci.DefaultTreeName]
+	Memory string // the name of the tree; default [tree.DefaultName]
 	Scope  string // global (the default), or perThread: the tree of the caller's thread; one without files gives way to that of all
 
 	Placement tree.Placement
@@ -45,7 +45,7 @@ func NewConnector(engine *loci.Engine, cfg ConnectorConfig) (*Connector, error) 
 }
 
 // Inject returns the messages with a message that tells of the caller's memory; see
-// [loci.Memory.Connect]. The caller needs the scope read.
+// [tree.Connect]. The caller needs the scope read.
 func (k *Connector) Inject(ctx context.Context, c Caller, messages []tree.ChatMessage) ([]tree.ChatMessage, error) {
 	m, o, err := k.memory(c)
 	if err != nil {

@@ -400,7 +400,7 @@ func (t *Tool) Tree(c Caller) (*tree.Tree, error) {
 	return (&call{Caller: c, tool: t}).tree(*t.files)
 }
 
-// ConnectorText returns what [loci.Memory.ConnectorText] says of the tree that a tool
+// ConnectorText returns what [tree.ConnectorText] says of the tree that a tool
 // of the family files gives a caller; tree and thread of the options are its own.
 // Without a thread a tool with the scope perThread tells of the tree of all.
 func (t *Tool) ConnectorText(ctx context.Context, c Caller, o tree.ConnectorOptions) (string, error) {

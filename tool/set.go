@@ -324,8 +324,8 @@ func (i Instance) checkActions(at int, applies bool) (faults []error) {
 	return faults
 }
 
-// Places lists where the tools keep the memories of a principal; those of tools that
-// need a variable which he does not have are left out.
+// Places lists where the tools keep the memories of a principal; a tool that needs a
+// variable which the principal lacks is left out.
 func (s *Set) Places(p loci.Principal) (places []loci.Namespace) {
 	for _, t := range s.Tools() {
 		n, err := t.template.Resolve(p.Vars())

@@ -30,7 +30,7 @@ type block struct {
 // blocks are the blocks of a state in their order.
 type blocks []block
 
-// MarshalText writes base64 of varints: of each block the step from the number of the one
+// MarshalText writes base64 of varints, four for each block: the step from the number
 // before it, bytes, line ends and version. A large file has hundreds of blocks, and every
 // call reads them all: as JSON they would cost more than the call.
 func (l blocks) MarshalText() ([]byte, error) {
@@ -73,7 +73,7 @@ func (l *blocks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// retired is a block that the current state no longer has, but a kept one does.
+// retired is a block that an earlier state still has and the current one does not.
 type retired struct {
 	N       int64
 	Version int64 // of its record

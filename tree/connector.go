@@ -40,7 +40,7 @@ const (
 // ConnectorOptions say what of a tree of files goes into a conversation. The zero
 // value of each field means its default.
 type ConnectorOptions struct {
-	Tree   string // its name; default [DefaultTreeName]
+	Tree   string // its name; default [DefaultName]
 	Thread string // whose tree; one without files gives way to the shared tree. Empty: the shared tree
 
 	Placement Placement        // default AfterSystem

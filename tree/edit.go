@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A treeEdit is one change of a tree while it is decided: entries by path as they
+// An edit is one change of a tree while it is decided: entries by path as they
 // will be, and what happens to blocks.
 type edit struct {
 	t       *Tree
@@ -25,7 +25,7 @@ type edit struct {
 	change  loci.Change
 }
 
-// pendingEntry is an entry to put; revisions as in [Put].
+// pendingEntry is an entry to put; revisions as in [loci.Put].
 type pendingEntry struct {
 	*entry
 	revisions int
@@ -261,8 +261,8 @@ func joinTexts(records []loci.Record) string {
 	return text.String()
 }
 
-// replace gives a file another content: the blocks at its front and at its end that
-// stay as they are stay. old are the records of all blocks it has; content is redacted.
+// replace gives a file another content. It keeps the blocks at its front and end that do
+// not change. old are the records of all blocks it has; content is redacted.
 func (ed *edit) replace(e *entry, old []loci.Record, content string) error {
 	if err := ed.room(int(e.manifest.Bytes), len(content)); err != nil {
 		return err
@@ -294,8 +294,8 @@ func (ed *edit) replace(e *entry, old []loci.Record, content string) error {
 	return nil
 }
 
-// compareBlocks finds what of a content is new: the blocks before front and those
-// from back on stay, middle takes the place of those between.
+// compareBlocks finds what is new in a content: the blocks before front and those from
+// back on stay, and middle takes the place of those between.
 func compareBlocks(old []loci.Record, content string) (front, back int, middle string) {
 	middle, back = content, len(old)
 	for front < len(old) && strings.HasPrefix(middle, old[front].Text) {

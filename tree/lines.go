@@ -25,7 +25,7 @@ type importedTree struct {
 	blocks    map[string][]loci.Record // by sequence: the file they are of
 }
 
-// A treeTaker takes trees out of an export. A tree is put together again from what the
+// A taker takes trees out of an export. A tree is put together again from what the
 // export says: totals, counts of children and ids follow from it.
 type taker struct {
 	loci.PlainTaker
@@ -91,7 +91,7 @@ func hasForm(n loci.Namespace) bool {
 		(len(own) == 4 && own[3] == "global" || len(own) == 5 && own[3] == "thread")
 }
 
-// A treeImport is one file or directory of an export, checked.
+// imported is one file or directory of an export, checked.
 type imported struct {
 	*loci.Imported
 	path   string

@@ -11,10 +11,10 @@ import (
 // missing path is no error: nothing was there. Deleting the root erases everything in it.
 // Directories above stay.
 //
-// All of it is one change, unless more than a few hundred entries are below and the handle
-// has no idempotency key: then it goes in steps, what is deepest first, so that others'
-// writes wait for a step at most. Whoever stops half way leaves a tree that is whole, with
-// less in it: delete again.
+// All of it is one change, unless more than a few hundred entries are below and the
+// handle has no idempotency key: then it goes in steps, the deepest entries first, so
+// that the writes of others wait for one step at most. A delete that stops half way
+// leaves a whole tree with less in it: delete again.
 func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 	path, err := CleanPath(path)
 	if err != nil {
@@ -32,7 +32,8 @@ func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 	return Counts{before.Files + rest.Files, before.Dirs + rest.Dirs}, err
 }
 
-// A step of a delete erases so many entries at most, and ends when it has so many records.
+// Bounds of one step of a delete: it erases at most so many entries, and ends early once
+// these have so many records.
 const (
 	stepEntries = 400
 	stepRecords = 1200

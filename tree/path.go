@@ -31,8 +31,8 @@ const (
 // Error returns the name itself.
 func (e Errno) Error() string { return string(e) }
 
-// ErrnoOf returns the kind of failure of an error: what it carries, else what fits
-// its [Code]. It returns "" for nil.
+// ErrnoOf returns the kind of failure of an error: the one it carries, else the one that
+// fits its [loci.Code]. It returns "" for nil.
 func ErrnoOf(err error) Errno {
 	if err == nil {
 		return ""
@@ -47,7 +47,7 @@ func ErrnoOf(err error) Errno {
 	}[loci.AsError(err).Code], EIO)
 }
 
-// treeError makes an error of a tree.
+// errorf makes an error of a tree.
 func errorf(code loci.Code, errno Errno, recovery, format string, args ...any) *loci.Error {
 	e := loci.Errorf(code, format, args...)
 	e.Err, e.Recovery = errno, recovery

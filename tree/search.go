@@ -9,7 +9,7 @@ import (
 )
 
 // A Query is what [Tree.Search] looks for; text, mode, limit and offset are those
-// of [Query].
+// of [loci.Query].
 type Query struct {
 	Text   string // must not be empty
 	Mode   loci.Mode

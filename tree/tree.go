@@ -20,7 +20,7 @@ const placeTree = "tree"
 // DefaultName is the tree of a handle that names none.
 const DefaultName = "memory"
 
-// Defaults of [TreeFeature].
+// Defaults of [Feature].
 const (
 	DefaultMaxFileBytes  = 1 << 20
 	DefaultMaxTreeBytes  = 1 << 30
@@ -95,9 +95,10 @@ func (t *Tree) limits() Feature {
 // [CleanPath]; every method brings its path to that form first. Files hold valid
 // UTF-8. Directories come with the first file below them and stay until deleted.
 //
-// Every change is made whole or not at all, also against other processes, and one
-// that was acknowledged is never lost. A delete of a large directory is several changes. An error is an [*loci.Error] with an [Errno];
-// the handle's idempotency key makes one change repeatable.
+// Every change is made whole or not at all, also against other processes, and one that
+// was acknowledged is never lost. A delete of a large directory is several changes. An
+// error is an [*loci.Error] with an [Errno]; the handle's idempotency key makes one
+// change repeatable.
 type Tree struct {
 	m         *loci.Memory // bound to the tree's own namespace
 	name      string
@@ -105,7 +106,7 @@ type Tree struct {
 	ancestors loci.Namespace // of the handle it was made from
 }
 
-// Of returns the tree of a name in the handle's namespace; "" is [DefaultTreeName]. Each
+// Of returns the tree of a name in the handle's namespace; "" is [DefaultName]. Each
 // thread has its own tree under the same name; an empty thread means the tree that all
 // threads share. Nothing is made before the first write.
 func Of(m *loci.Memory, name, thread string) (*Tree, error) {

@@ -23,7 +23,7 @@ type AsOfQuery struct {
 // AsOf answers from history: the facts that had been learned by Known and not been
 // given up by then, and that were true at Valid as far as was known by then. Words,
 // tags and metadata are those of that time where that state is still kept (see
-// [Options].Revisions), otherwise the oldest kept ones. The end of a fact's truth is
+// [loci.RetentionOptions].Revisions), otherwise the oldest kept ones. The end of a fact's truth is
 // left out if it was learned later. Decay plays no part: it says how sure one is
 // today, so the validity of each is active or superseded. The list is newest first.
 func AsOf(

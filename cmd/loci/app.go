@@ -25,6 +25,10 @@ type app struct {
 	env    config.Environ
 	flags  *flags
 	json   bool
+	called string   // the command, such as "session list"
+	args   []string // it was called with
+
+	closing string // a remark for behind the output
 
 	cfg       *config.Config
 	principal loci.Principal

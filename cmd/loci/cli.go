@@ -48,6 +48,7 @@ type cli struct {
 	Health healthCmd `cmd:"" group:"agent" help:"Ask a running \"loci serve\" whether it is well."`
 	Call   callCmd   `cmd:"" group:"agent" help:"Call one tool as an agent would."`
 
+	Demo       demoCmd       `cmd:"" group:"about" help:"See what it does, on a store of its own that is deleted at the end."`
 	Version    versionCmd    `cmd:"" group:"about" help:"Show the version."`
 	Completion completionCmd `cmd:"" group:"about" help:"Print a completion script for a shell."`
 	Man        manCmd        `cmd:"" name:"__man" hidden:"" help:"Print the manual as a man page."`
@@ -74,6 +75,8 @@ type flags struct {
 	LogLevel *string  `group:"global" placeholder:"LEVEL" help:"${log_level}"`
 	JSON     bool     `group:"global" name:"json" help:"Write JSON, errors included."`
 	Help     helpFlag `group:"global" short:"h" help:"Show help."`
+
+	HelpAll helpAllFlag `group:"global" help:"Show help, these flags included."`
 }
 
 // given returns the flags that were given, by key of their setting.

@@ -15,9 +15,10 @@ type contextCmd struct {
 
 // Help is shown below the usage.
 func (*contextCmd) Help() string {
-	return `Prints the block of memories that the agent of --agent gets for a prompt: facts, rules and recent episodes by score. With --json
-it also says what was left out, and how each score came about.
+	return `Prints the block of memories that the agent of --agent gets for a prompt: facts, rules and recent episodes by score; without an
+agent, those of all. With --json it also says what was left out, and how each score came about.
 
+    loci context book a seat on the train
     loci --agent health context help the user with a diet --budget 1000`
 }
 
@@ -27,10 +28,6 @@ func (c *contextCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	agent := cfg.Vars[loci.VarAgent]
-	if agent == "" {
-		return &loci.Error{Code: loci.Invalid, Msg: "a context is made for an agent and none is set", Recovery: "Name it with --agent."}
-	}
 	prompt, err := a.words(c.Prompt, loci.MaxQueryBytes)
 	if err != nil {
 		return err
@@ -39,8 +36,8 @@ func (c *contextCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	block, err := m.Context(a.ctx, loci.ContextQuery{Prompt: prompt, Agent: agent, TokenBudget: &c.Budget,
-		MinScore: c.MinScore})
+	block, err := m.Context(a.ctx, loci.ContextQuery{Prompt: prompt, Agent: cfg.Vars[loci.VarAgent],
+		TokenBudget: &c.Budget, MinScore: c.MinScore})
 	if err != nil {
 		return err
 	}

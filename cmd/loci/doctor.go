@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -72,9 +71,13 @@ func (c *doctorCmd) Run(a *app) error {
 			return err
 		}
 	} else {
+		widths := []int{0, 0}
+		for _, f := range x.findings {
+			widths[0], widths[1] = max(widths[0], len(f.Status)), max(widths[1], len(f.Check))
+		}
 		for _, f := range x.findings {
 			colour := map[string]string{"ok": green, "warn": yellow, "fail": red}[f.Status]
-			a.printf("%s\t%s\t%s\n", a.style(colour, f.Status), f.Check, terminal.Clean(f.Detail, false))
+			a.row([]string{a.style(colour, f.Status), f.Check}, widths, f.Detail)
 		}
 	}
 	if x.failed == nil {
@@ -104,7 +107,7 @@ func (x *examination) examine() {
 	if set, err := tool.New(nil, tools); err != nil {
 		x.fail("tools", err)
 	} else {
-		x.ok("tools", "%d entries%s", len(tools.Entries), renamedTools(set))
+		x.ok("tools", "%s%s", number(len(tools.Entries), "entry", "entries"), renamedTools(set))
 	}
 	if ids := cfg.Graph.IDs(); len(ids) > 0 {
 		x.ok("graph", "agents %s", strings.Join(ids, ", "))
@@ -226,7 +229,7 @@ func (x *examination) damage() {
 		}
 	}
 	if damaged == 0 {
-		x.ok("integrity", "no damage in %d tenants", tenants)
+		x.ok("integrity", "no damage in %s", number(tenants, "tenant", "tenants"))
 	}
 }
 
@@ -268,7 +271,7 @@ func (x *examination) generations(all []loci.Generation) {
 		case g.Wanted && g.Lacking > 0:
 			x.warn("vectors", "%d memories have none of %s: run loci reindex", g.Lacking, g.Space)
 		case g.Wanted:
-			x.ok("vectors", "%d memories have theirs", g.Vectors)
+			x.ok("vectors", "%s", number(g.Vectors, "memory has its own", "memories have theirs"))
 		default:
 			x.warn("vectors", "%d memories have some of %s, which no search uses: loci reindex drops them", g.Vectors, g.Space)
 		}

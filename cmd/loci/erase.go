@@ -67,14 +67,14 @@ func (c *eraseCmd) Run(a *app) error {
 	end()
 	if err != nil {
 		if erased > 0 {
-			a.note("%d memories were erased before it stopped", erased)
+			a.note("%s erased before it stopped", number(erased, "memory was", "memories were"))
 		}
 		return err
 	}
 	if a.json {
 		return a.printJSON(map[string]int64{"erased": erased})
 	}
-	a.printf("%d memories erased\n", erased)
+	a.printf("%s erased\n", memories(erased))
 	return nil
 }
 
@@ -86,16 +86,16 @@ func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, e
 	}
 	if c.Expect != nil {
 		if *c.Expect != count {
-			return 0, &loci.Error{Code: loci.Conflict, Msg: fmt.Sprintf("nothing was erased: %d memories are selected, not %d", count, *c.Expect),
+			return 0, &loci.Error{Code: loci.Conflict, Msg: fmt.Sprintf("nothing was erased: %s, not %d", selected(count), *c.Expect),
 				Recovery: "Look at what is selected and repeat the command with the number you mean."}
 		}
 		return count, nil
 	}
 	if a.json || !isTerminal(a.stdin) || !isTerminal(a.err) {
-		return 0, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("nothing was erased: %d memories are selected", count),
+		return 0, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("nothing was erased: %s", selected(count)),
 			Recovery: fmt.Sprintf("To erase them, repeat the command with --expect %d.", count)}
 	}
-	_, _ = fmt.Fprintf(a.err, "This erases %d memories of %s for good. Type the number to go on: ", count, terminal.Clean(m.View().Namespace.String(), false))
+	_, _ = fmt.Fprintf(a.err, "This erases %s of %s for good. Type the number to go on: ", memories(count), terminal.Clean(m.View().Namespace.String(), false))
 	line, err := bufio.NewReader(a.input()).ReadString('\n')
 	if err != nil && line == "" {
 		return 0, fileError("standard input", err)
@@ -130,3 +130,5 @@ func (c *eraseCmd) eraseTenant(a *app) error {
 	a.printf("everything of tenant %s erased\n", terminal.Clean(cfg.Tenant.String(), false))
 	return nil
 }
+
+func selected(n int64) string { return number(n, "memory is selected", "memories are selected") }

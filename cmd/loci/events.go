@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/spelling"
 )
 
@@ -14,9 +13,9 @@ type eventsCmd struct {
 	Since  string   `placeholder:"TIME" help:"Only at this time or after: a date, a time, or how long ago (7d)."`
 	Until  string   `placeholder:"TIME" help:"Only before this time."`
 	Limit  int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
-	Cursor string   `placeholder:"CURSOR" help:"Go on where the list before ended."`
 	Verify bool     `help:"Prove that the tenant's whole log is as it was written, instead of listing it."`
 	Head   string   `placeholder:"HASH" help:"With --verify: the head that an earlier --verify gave; it must be in the log."`
+	following
 	place
 }
 
@@ -57,15 +56,15 @@ func (c *eventsCmd) Run(a *app) error {
 			NextCursor string       `json:"next_cursor,omitempty"`
 		}{append([]loci.Event{}, events...), next})
 	}
-	t := table{head: []string{"TIME", "TYPE", "KIND", "MEMORY", "ACTOR", "DETAILS"}}
+	t := table{head: []string{"AGE", "TYPE", "KIND", "MEMORY", "ACTOR", "DETAILS"}}
 	for _, e := range events {
-		t.add(jsonform.Time(e.At), string(e.Type), string(e.Kind), e.Entity.String(), e.Actor, string(e.Payload))
+		t.add(a.when(e.At), string(e.Type), string(e.Kind), e.Entity.String(), e.Actor, string(e.Payload))
+	}
+	if len(events) == 0 && c.Cursor == "" {
+		a.note("no event here")
 	}
 	t.print(a)
-	if next != "" {
-		a.note("there are more: --cursor %s", next)
-	}
-	return nil
+	return a.more(next)
 }
 
 func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {
@@ -123,7 +122,7 @@ func (c *eventsCmd) printReport(a *app, report loci.ChainReport) {
 		a.printf("fail\t%s\n", p)
 	}
 	if len(report.Problems) == 0 {
-		a.printf("%d events are as they were written\n", report.Events)
+		a.printf("%s\n", number(report.Events, "event is as it was written", "events are as they were written"))
 	}
 	if report.Emptied > 0 {
 		a.printf("%d of them lost their details to an erase\n", report.Emptied)

@@ -63,7 +63,7 @@ func (c *exportCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(map[string]any{"records": n, "file": c.File, "left_out": left})
 	}
-	a.printf("exported %d memories to %s\n", n, terminal.Clean(c.File, false))
+	a.printf("exported %s to %s\n", memories(n), terminal.Clean(c.File, false))
 	return nil
 }
 

@@ -282,7 +282,9 @@ type fileDeleteCmd struct {
 func (c *fileDeleteCmd) Run(a *app) error {
 	return onFiles(a, c.filePlace, c.IdempotencyKey, loci.ScopeDelete, func(files *tree.Tree) (tree.Counts, error) {
 		return files.Delete(a.ctx, c.Path)
-	}, func(n tree.Counts) { a.printf("%d files and %d directories deleted\n", n.Files, n.Dirs) })
+	}, func(n tree.Counts) {
+		a.printf("%s and %s deleted\n", number(n.Files, "file", "files"), number(n.Dirs, "directory", "directories"))
+	})
 }
 
 type fileHistoryCmd struct {

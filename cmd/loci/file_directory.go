@@ -79,7 +79,7 @@ func (c *fileExportCmd) Run(a *app) (err error) {
 	if a.json {
 		return a.printJSON(map[string]int{"files": files})
 	}
-	a.printf("%d files written\n", files)
+	a.printf("%s written\n", number(files, "file", "files"))
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (c *fileImportCmd) Run(a *app) error {
 	if c.DryRun {
 		verb = "could be imported"
 	}
-	a.printf("%d files %s\n", len(in.files), verb)
+	a.printf("%s %s\n", number(len(in.files), "file", "files"), verb)
 	return nil
 }
 

@@ -46,10 +46,10 @@ func (c *importCmd) Run(a *app) (err error) {
 		}{report, c.DryRun})
 	}
 	if c.DryRun {
-		a.printf("%d memories could be imported (%s)\n", report.Created, report.Format)
+		a.printf("%s could be imported (%s)\n", memories(report.Created), report.Format)
 		return nil
 	}
-	a.printf("%d memories imported, %d were there already (%s)\n", report.Created, report.Existing, report.Format)
+	a.printf("%s imported, %s there already (%s)\n", memories(report.Created), number(report.Existing, "was", "were"), report.Format)
 	if report.Conflicts > 0 {
 		a.note("%d were left out, because something else is under their key or id here:", report.Conflicts)
 		for _, line := range report.Skipped {

@@ -141,8 +141,8 @@ func (c *harmfulCmd) Run(a *app) error {
 }
 
 type reviewCmd struct {
-	Limit  int    `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
-	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
+	Limit int `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	following
 	place
 }
 
@@ -188,8 +188,5 @@ func (c *reviewCmd) Run(a *app) error {
 		a.note("nothing to look at")
 	}
 	t.print(a)
-	if next != "" {
-		a.note("there are more: --cursor %s", next)
-	}
-	return nil
+	return a.more(next)
 }

@@ -27,11 +27,11 @@ type listCmd struct {
 	Filter  string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match."`
 	AsOf    string   `placeholder:"TIME" help:"The facts and notes that were believed then, in the words of then: a date, a time, or how long ago, such as 7d."`
 	Limit   int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
-	Cursor  string   `placeholder:"CURSOR" help:"Go on where the list before ended."`
 	All     bool     `help:"List all of them, however many."`
 	History bool     `help:"In every state: also superseded, forgotten and expired ones."`
 	Long    bool     `short:"l" help:"Also show kind, state and namespace."`
 	which
+	following
 	place
 }
 
@@ -92,10 +92,18 @@ func (c *listCmd) Run(a *app) error {
 		return a.printJSON(out)
 	}
 	a.printListing(out, c.Long)
-	if out.NextCursor != "" {
-		a.note("there are more: --cursor %s", out.NextCursor)
+	if len(out.Memories) == 0 && c.Cursor == "" && !c.All {
+		a.note("%s", c.whyEmpty())
 	}
-	return nil
+	return a.more(out.NextCursor)
+}
+
+// whyEmpty says what to do about an empty list.
+func (c *listCmd) whyEmpty() string {
+	if len(c.Tag)+len(c.Kind)+len(c.State) > 0 || c.Filter != "" || c.AsOf != "" {
+		return "nothing fits; loci list without flags shows all"
+	}
+	return "nothing yet; try: loci save \"I like window seats.\""
 }
 
 func (a *app) printListing(out listing, long bool) {

@@ -49,6 +49,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if flushed := a.out.Flush(); flushed != nil && err == nil {
 		err = fileError("standard output", flushed)
 	}
+	if a.closing != "" {
+		a.note("%s", a.closing)
+	}
 	if closed := a.close(); closed != nil && err == nil {
 		err = closed
 	}
@@ -60,12 +63,27 @@ func (a *app) command(args []string) error {
 	// This is known before parsing, so that a mistake in the arguments is reported as
 	// JSON, too.
 	a.json = slices.Contains(args[:endOfFlags(args)], "--json")
+	if len(args) == 0 && isTerminal(a.rawOut) {
+		a.flags = &flags{}
+		return a.welcome()
+	}
+	args, err := a.withNext(asFlags(args))
+	if err != nil {
+		return err
+	}
+	a.args = args
 	parsed, global, err := a.parse(args)
 	if err != nil {
 		return err
 	}
 	a.flags, a.json = global, global.JSON
-	return parsed.Run(a)
+	if node := parsed.Selected(); node != nil {
+		a.called = strings.TrimPrefix(node.FullPath(), "loci ")
+	}
+	if a.json || !pages(a.called) || !isTerminal(a.rawOut) {
+		return parsed.Run(a)
+	}
+	return a.paged(func() error { return parsed.Run(a) })
 }
 
 // parse reads the arguments. Building the whole command line takes longer than most
@@ -166,20 +184,6 @@ func newParser(grammar any, a *app) (*kong.Kong, error) {
 			{Key: "about", Title: "About loci:"},
 			{Key: "global", Title: "Flags of every command:"},
 		}))
-}
-
-// errHelp says that help was asked for and shown.
-var errHelp = errors.New("help was shown")
-
-// A helpFlag shows help in place of running a command.
-type helpFlag bool
-
-// BeforeReset runs before arguments are checked, so that help needs none.
-func (helpFlag) BeforeReset(ctx *kong.Context) error {
-	if err := ctx.PrintUsage(false); err != nil {
-		return err
-	}
-	return errHelp
 }
 
 // usageError is Invalid for arguments that do not fit the command line.

@@ -12,8 +12,8 @@ import (
 )
 
 type namespacesCmd struct {
-	Limit  int    `short:"n" default:"100" placeholder:"N" help:"At most so many, 1 to 1000. Default: 100."`
-	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
+	Limit int `short:"n" default:"100" placeholder:"N" help:"At most so many, 1 to 1000. Default: 100."`
+	following
 	place
 }
 
@@ -63,10 +63,7 @@ func (c *namespacesCmd) Run(a *app) error {
 		t.add(p.Namespace.String(), fmt.Sprint(p.Total), strings.Join(kinds, ", "), where)
 	}
 	t.print(a)
-	if next != "" {
-		a.note("there are more: --cursor %s", next)
-	}
-	return nil
+	return a.more(next)
 }
 
 // outside counts what lies where a handle does not look: with the scope admin in all

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"golang.org/x/term"
 
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -128,6 +129,56 @@ func (t *table) print(a *app) {
 		}
 		a.printf("\n")
 	}
+}
+
+// fields are names with a value each: aligned for people, a line with a tab each for
+// programs.
+type fields struct {
+	names, values []string
+}
+
+func (f *fields) add(name, value string) {
+	f.names, f.values = append(f.names, name), append(f.values, value)
+}
+
+func (f *fields) print(a *app) {
+	longest := 0
+	for _, name := range f.names {
+		longest = max(longest, len(name))
+	}
+	for i, name := range f.names {
+		a.row([]string{name}, []int{longest}, f.values[i])
+	}
+}
+
+// row prints cells of the given widths on a terminal, or with tabs between them, and
+// then a text. The cells are the program's own words, with or without colour.
+func (a *app) row(cells []string, widths []int, text string) {
+	for i, cell := range cells {
+		gap := "\t"
+		if isTerminal(a.rawOut) {
+			gap = strings.Repeat(" ", max(0, widths[i]-terminal.Columns(unstyled(cell)))+2)
+		}
+		a.printf("%s%s", cell, gap)
+	}
+	a.printf("%s\n", terminal.Clean(text, false))
+}
+
+// unstyled is a text of [app.style] without its style.
+func unstyled(text string) string {
+	if rest, styled := strings.CutPrefix(text, "\x1b["); styled {
+		_, rest, _ = strings.Cut(rest, "m")
+		return strings.TrimSuffix(rest, "\x1b[0m")
+	}
+	return text
+}
+
+// bytes shows a size: rounded for people, exact for programs.
+func (a *app) bytes(n int64) string {
+	if isTerminal(a.rawOut) && n >= 0 {
+		return humanize.IBytes(uint64(n))
+	}
+	return number(n, "byte", "bytes")
 }
 
 func terminalWidth(w io.Writer) int {

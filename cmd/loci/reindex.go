@@ -44,7 +44,7 @@ func (c *reindexCmd) Run(a *app) error {
 		}
 		return nil
 	}
-	a.printf("%d memories embedded\n", report.Embedded)
+	a.printf("%s embedded\n", memories(report.Embedded))
 	if report.Refused > 0 {
 		a.printf("%d memories were refused by the embedder: they are found by keyword alone\n", report.Refused)
 	}

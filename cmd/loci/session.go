@@ -248,9 +248,9 @@ func (c *sessionShowCmd) form(stored *session.StoredMessage) (json.RawMessage, e
 }
 
 type sessionListCmd struct {
-	Limit  int    `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
-	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
-	All    bool   `help:"Also expired sessions."`
+	Limit int  `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	All   bool `help:"Also expired sessions."`
+	following
 	place
 }
 
@@ -286,11 +286,11 @@ func (c *sessionListCmd) Run(a *app) error {
 		s := &sessions[i]
 		t.add(s.ID, a.when(s.UpdatedAt), string(s.Status), fmt.Sprint(s.Messages))
 	}
-	t.print(a)
-	if next != "" {
-		a.note("there are more: --cursor %s", next)
+	if len(sessions) == 0 && c.Cursor == "" {
+		a.note("no conversation yet; try: loci session append trip \"Which seat did I like?\"")
 	}
-	return nil
+	t.print(a)
+	return a.more(next)
 }
 
 type sessionSearchCmd struct {

@@ -139,7 +139,7 @@ func (c *sessionTrimCmd) Run(a *app) error {
 	if a.json {
 		return a.printJSON(done)
 	}
-	a.printf("%d messages erased, %d kept\n", done.Erased, done.Messages)
+	a.printf("%s erased, %d kept\n", number(done.Erased, "message", "messages"), done.Messages)
 	return nil
 }
 
@@ -221,7 +221,7 @@ func (c *sessionClearCmd) Run(a *app) (err error) {
 	if a.json {
 		return a.printJSON(done)
 	}
-	a.printf("%d sessions erased, with %d messages\n", done.Sessions, done.Messages)
+	a.printf("%s erased, with %s\n", number(done.Sessions, "session", "sessions"), number(done.Messages, "message", "messages"))
 	return nil
 }
 
@@ -300,7 +300,7 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 	if a.json {
 		return a.printJSON(done)
 	}
-	a.printf("%d messages imported into session %s\n", done.Imported, terminal.Clean(done.Session, false))
+	a.printf("%s imported into session %s\n", number(done.Imported, "message", "messages"), terminal.Clean(done.Session, false))
 	if done.Replaced > 0 {
 		a.note("%d messages gave way", done.Replaced)
 	}

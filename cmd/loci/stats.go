@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/view"
@@ -101,42 +100,45 @@ func (c *statsCmd) Run(a *app) error {
 
 // showStats prints counts for people.
 func (a *app) showStats(m *loci.Memory, out *statsJSON, space loci.Space) {
-	row := func(name, value string) { a.printf("%s\t%s\n", name, terminal.Clean(value, false)) }
-	row("store", out.Store)
+	t := fields{}
+	t.add("store", out.Store)
 	if out.SizeBytes != nil {
-		row("size", fmt.Sprintf("%d bytes", *out.SizeBytes))
+		t.add("size", a.bytes(*out.SizeBytes))
 	}
-	row("tenant", out.Tenant)
-	row("namespace", out.Namespace.String())
-	row("facts", countsText(out.Facts))
-	row("items", countsText(out.Items))
+	t.add("tenant", out.Tenant)
+	t.add("namespace", out.Namespace.String())
+	t.add("facts", a.countsText(out.Facts))
+	t.add("items", a.countsText(out.Items))
 	for _, k := range view.Kinds(m) {
 		n := out.Counts[k]
 		if n > 0 && k != loci.KindFact && k != item.Kind && k != session.Kind && k != session.KindMessage {
-			row(string(k)+"s", fmt.Sprint(n))
+			t.add(string(k)+"s", fmt.Sprint(n))
 		}
 	}
 	if f := out.States.Facts; f.Fading+f.Superseded+f.Expired+f.Retracted > 0 {
-		row("states", fmt.Sprintf("of facts and notes %d live, %d fading, %d superseded, %d forgotten, %d expired",
+		t.add("states", fmt.Sprintf("of facts and notes %d live, %d fading, %d superseded, %d forgotten, %d expired",
 			f.Active, f.Fading, f.Superseded, f.Retracted, f.Expired))
 	}
-	row("sessions", fmt.Sprintf("%d, with %d messages, %d bytes of text", out.Sessions.Records, out.Messages.Records, out.Messages.Bytes))
+	t.add("sessions", fmt.Sprintf("%d, with %s, %s of text", out.Sessions.Records,
+		number(out.Messages.Records, "message", "messages"), a.bytes(out.Messages.Bytes)))
 	switch {
 	case space.IsZero():
-		row("embedder", "none")
+		t.add("embedder", "none")
 	case space.Dims == 0:
-		row("embedder", space.Model+", which did not answer")
+		t.add("embedder", space.Model+", which did not answer")
 	default:
-		row("embedder", fmt.Sprintf("%s, %d dimensions", space.Model, space.Dims))
+		t.add("embedder", fmt.Sprintf("%s, %d dimensions", space.Model, space.Dims))
 	}
 	if out.Coverage != nil {
-		row("vectors", fmt.Sprintf("%.1f%% of live memories", 100**out.Coverage))
+		t.add("vectors", fmt.Sprintf("%.1f%% of live memories", 100**out.Coverage))
 	}
 	if all := out.Generations; len(all) > 1 || len(all) == 1 && !all[0].Wanted {
 		for _, g := range all {
-			row("generation", fmt.Sprintf("%s: %s; %d memories have vectors, %d lack them", g.Space, generationState(g), g.Vectors, g.Lacking))
+			t.add("generation", fmt.Sprintf("%s: %s; vectors of %s, %d lack them",
+				g.Space, generationState(g), memories(g.Vectors), g.Lacking))
 		}
 	}
+	t.print(a)
 }
 
 // generationState says what a generation of vectors is for.
@@ -150,8 +152,9 @@ func generationState(g loci.Generation) string {
 	return "left over"
 }
 
-func countsText(c loci.Counts) string {
-	return fmt.Sprintf("%d, of which %d live; %d passages, %d bytes of text", c.Records, c.Live, c.Passages, c.Bytes)
+func (a *app) countsText(c loci.Counts) string {
+	return fmt.Sprintf("%d, of which %d live; %s, %s of text", c.Records, c.Live,
+		number(c.Passages, "passage", "passages"), a.bytes(c.Bytes))
 }
 
 // shownURL is a store's URL without a password.

@@ -1,8 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"crypto/rand"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,22 +50,33 @@ func pseudoTerminal(t *testing.T) (keyboard, screen *os.File) {
 // onTerminal runs a command on a terminal and returns what it shows.
 func onTerminal(t *testing.T, env config.Environ, typed string, args ...string) (shown string, code int) {
 	t.Helper()
+	if _, set := env.Lookup("PAGER"); !set {
+		env = append(slices.Clip(env), "PAGER=cat")
+	}
 	keyboard, screen := pseudoTerminal(t)
 	if _, err := io.WriteString(keyboard, typed); err != nil {
 		t.Fatal(err)
 	}
+	read := make(chan string)
+	go func() { // meanwhile: the terminal holds only so much
+		var b strings.Builder
+		buf := make([]byte, 4096)
+		for !strings.Contains(b.String(), "\nEND") {
+			n, err := keyboard.Read(buf)
+			if b.Write(buf[:n]); err != nil {
+				break
+			}
+		}
+		read <- b.String()
+	}()
 	code = run(t.Context(), args, screen, screen, screen, env)
 	_, _ = io.WriteString(screen, "\nEND\n")
-	var b strings.Builder
-	buf := make([]byte, 4096)
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(b.String(), "\nEND"); {
-		n, err := keyboard.Read(buf)
-		b.Write(buf[:n])
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("%v after %q", err, b.String())
-		}
+	select {
+	case shown = <-read:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("%v: nothing more is shown", args)
 	}
-	return strings.ReplaceAll(b.String(), "\r\n", "\n"), code
+	return strings.ReplaceAll(shown, "\r\n", "\n"), code
 }
 
 func TestTerminal(t *testing.T) {
@@ -97,20 +114,127 @@ func TestTerminal(t *testing.T) {
 
 	// Long work shows how far it is, and clears that when it is done.
 	file := t.TempDir() + "/out.jsonl"
-	if shown, code := onTerminal(t, env, "", "export", file); code != 0 || !strings.Contains(shown, "\rexporting 1\r\x1b[Kexported 1 memories") {
+	if shown, code := onTerminal(t, env, "", "export", file); code != 0 || !strings.Contains(shown, "\rexporting 1\r\x1b[Kexported 1 memory") {
 		t.Errorf("export shows %q", shown)
 	}
-	if shown, code := onTerminal(t, env, "", "import", file); code != 0 || !strings.Contains(shown, "\rimporting 1\r\x1b[K0 memories imported, 1 were there already") {
+	if shown, code := onTerminal(t, env, "", "import", file); code != 0 || !strings.Contains(shown, "\rimporting 1\r\x1b[K0 memories imported, 1 was there already") {
 		t.Errorf("import shows %q", shown)
 	}
 
 	// A bulk erase asks, and takes nothing but the number.
 	for typed, want := range map[string]int{"y\n": exitConflict, "2\n": exitConflict, "\n": exitConflict} {
-		if shown, code := onTerminal(t, env, typed, "erase", "--all"); code != want || !strings.Contains(shown, "This erases 1 memories of user/default for good.") {
+		if shown, code := onTerminal(t, env, typed, "erase", "--all"); code != want || !strings.Contains(shown, "This erases 1 memory of user/default for good.") {
 			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
 		}
 	}
-	if shown, code := onTerminal(t, env, "1\n", "erase", "--all"); code != 0 || !strings.Contains(shown, "1 memories erased") {
+	if shown, code := onTerminal(t, env, "1\n", "erase", "--all"); code != 0 || !strings.Contains(shown, "1 memory erased") {
 		t.Errorf("exit code %d, shows %q", code, shown)
+	}
+}
+
+// TestNextPage: the next page of a list on a terminal is one word away, with the flags of
+// the first.
+func TestNextPage(t *testing.T) {
+	env := config.Environ{"HOME=" + t.TempDir(), "NO_COLOR=1", "LOCI_STORE=sqlite:" + t.TempDir()}
+	for _, text := range []string{"one", "two", "three"} {
+		if shown, code := onTerminal(t, env, "", "save", "-t", "n", "number "+text); code != 0 {
+			t.Fatal(shown)
+		}
+	}
+	if shown, code := onTerminal(t, env, "", "save", "not a number"); code != 0 {
+		t.Fatal(shown)
+	}
+	var found []string
+	for page, args := range [][]string{{"list", "-n", "1", "--tag", "n"}, {"list", "--next"}, {"list", "--next"}} {
+		shown, code := onTerminal(t, env, "", args...)
+		list, remark, more := strings.Cut(shown, "there are more: ")
+		if code != 0 || more != (page < 2) || more && !strings.HasPrefix(remark, "loci list --next\n") {
+			t.Errorf("%v: exit code %d, shows %q", args, code, shown)
+		}
+		fields := strings.Fields(strings.TrimSuffix(list, "\nEND\n"))
+		found = append(found, fields[len(fields)-1])
+	}
+	if want := []string{"three", "two", "one"}; !slices.Equal(found, want) {
+		t.Errorf("the pages show %q, want %q", found, want)
+	}
+	if shown, code := onTerminal(t, env, "", "list", "--next"); code != exitNotFound || !strings.Contains(shown, "List first: loci list.") {
+		t.Errorf("after the end: exit code %d, shows %q", code, shown)
+	}
+}
+
+// TestPager: what is longer than the screen goes through the pager, what is shorter does
+// not, nor does JSON.
+func TestPager(t *testing.T) {
+	dir := t.TempDir()
+	pager, taken := filepath.Join(dir, "pager"), filepath.Join(dir, "taken")
+	script := "#!/bin/sh\ncat > '" + taken + "'\nexit 1\n"
+	if err := os.WriteFile(pager, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	env := config.Environ{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "NO_COLOR=1", "LOCI_STORE=sqlite:" + t.TempDir(), "PAGER=" + pager}
+	save := func(n int) {
+		for range n {
+			if shown, code := onTerminal(t, env, "", "save", rand.Text()); code != 0 {
+				t.Fatal(shown)
+			}
+		}
+	}
+	save(3)
+	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, "note-") != 3 {
+		t.Errorf("a short list: exit code %d, shows %q", code, shown)
+	}
+	save(22)
+	if shown, code := onTerminal(t, env, "", "list", "--json"); code != 0 || strings.Count(shown, `"id"`) != 25 {
+		t.Errorf("JSON: exit code %d, shows %q", code, shown)
+	}
+	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Contains(shown, "note-") {
+		t.Errorf("a long list: exit code %d, shows %q", code, shown)
+	}
+	if got, err := os.ReadFile(taken); err != nil || strings.Count(string(got), "note-") != 25 {
+		t.Errorf("the pager got %q, %v", got, err)
+	}
+	env[len(env)-1] = "PAGER=" + filepath.Join(dir, "none")
+	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, "note-") != 25 {
+		t.Errorf("without a pager: exit code %d, shows %q", code, shown)
+	}
+}
+
+// TestWelcome: loci alone says what there is and what to do next, and makes no store.
+func TestWelcome(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "loci.db")
+	env := config.Environ{"HOME=" + t.TempDir(), "NO_COLOR=1", "LOCI_STORE=sqlite:" + store}
+	shown, code := onTerminal(t, env, "")
+	if code != 0 || !strings.Contains(shown, "\nNothing is remembered yet.\n"+store+"\n") || !strings.Contains(shown, "\n  loci demo ") {
+		t.Errorf("exit code %d, shows %q", code, shown)
+	}
+	if _, err := os.Stat(store); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a store was made: %v", err)
+	}
+	for _, args := range [][]string{{"save", "I like window seats."}, {"session", "append", "trip", "Where do I sit?"}} {
+		if shown, code := onTerminal(t, env, "", args...); code != 0 {
+			t.Fatal(shown)
+		}
+	}
+	shown, code = onTerminal(t, env, "")
+	if code != 0 || !strings.Contains(shown, "\n1 memory, 1 conversation, 1 message.\nuser/default, "+store+"\n") ||
+		!strings.Contains(shown, "\n  loci setup ") {
+		t.Errorf("exit code %d, shows %q", code, shown)
+	}
+}
+
+// TestStatsForPeople: columns and rounded sizes on a terminal, exact ones in a pipe.
+func TestStatsForPeople(t *testing.T) {
+	env := config.Environ{"HOME=" + t.TempDir(), "NO_COLOR=1", "LOCI_STORE=sqlite:" + t.TempDir()}
+	if shown, code := onTerminal(t, env, "", "save", strings.Repeat("word ", 1000)); code != 0 {
+		t.Fatal(shown)
+	}
+	shown, _ := onTerminal(t, env, "", "stats")
+	if !strings.Contains(shown, "\ntenant     default\n") || !strings.Contains(shown, "\nfacts      1, of which 1 live; ") || !strings.Contains(shown, ", 4.9 KiB of text\n") {
+		t.Errorf("shows %q", shown)
+	}
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"stats"}, strings.NewReader(""), &out, &out, env); code != 0 ||
+		!strings.Contains(out.String(), "\ntenant\tdefault\n") || !strings.Contains(out.String(), ", 5000 bytes of text\n") {
+		t.Errorf("exit code %d, prints %q", code, out.String())
 	}
 }

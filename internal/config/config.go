@@ -187,7 +187,7 @@ func (c *Config) readEnv(env Environ, bad *faults) {
 	for i := range settings {
 		s := &settings[i]
 		known = append(known, strings.TrimPrefix(s.Env(), EnvPrefix))
-		if value, ok := env.lookup(s.Env()); ok && (value != "" || s.emptyCounts()) {
+		if value, ok := env.Lookup(s.Env()); ok && (value != "" || s.emptyCounts()) {
 			c.put(s, value, "$"+s.Env(), bad)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 // An Environ is the environment in the form of os.Environ.
 type Environ []string
 
-// lookup returns a variable. If it is set twice, the last one counts, as in shells.
-func (e Environ) lookup(name string) (value string, ok bool) {
+// Lookup returns a variable. If it is set twice, the last one counts, as in shells.
+func (e Environ) Lookup(name string) (value string, ok bool) {
 	for _, line := range e {
 		if rest, found := strings.CutPrefix(line, name+"="); found {
 			value, ok = rest, true
@@ -21,7 +21,7 @@ func (e Environ) lookup(name string) (value string, ok bool) {
 
 // Get returns the value of a variable; empty where it is not set.
 func (e Environ) Get(name string) string {
-	value, _ := e.lookup(name)
+	value, _ := e.Lookup(name)
 	return value
 }
 
@@ -48,6 +48,18 @@ func configDir(env Environ) string {
 		return userDir(env, "XDG_CONFIG_HOME", filepath.Join(home, "Library", "Application Support"))
 	}
 	return userDir(env, "XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+}
+
+// StateDir is where what a program may forget lives, such as where a list ended.
+func StateDir(env Environ) string {
+	home := homeDir(env)
+	switch runtime.GOOS {
+	case "windows":
+		return userDir(env, "XDG_STATE_HOME", env.Get("LOCALAPPDATA"), filepath.Join(home, "AppData", "Local"))
+	case "darwin", "ios":
+		return userDir(env, "XDG_STATE_HOME", filepath.Join(home, "Library", "Application Support"))
+	}
+	return userDir(env, "XDG_STATE_HOME", filepath.Join(home, ".local", "state"))
 }
 
 func userDir(env Environ, variable string, others ...string) string {

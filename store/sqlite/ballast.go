@@ -50,7 +50,7 @@ func newBallast(s *Store) *ballast {
 	}
 }
 
-// whole reports whether a file is a ballast as far as its look says.
+// whole reports whether a file looks like a whole ballast.
 func whole(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && info.Size() == ballastSize && links(info) == 1
 }

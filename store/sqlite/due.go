@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// settled is how long a file must be as it is before that is taken for a sign that nothing
-// was written: the times of files are not exact.
+// settled is how long a file must stay unchanged before it counts as not written to: the
+// times of files are not exact.
 const settled = 2 * time.Second
 
 // A stamp is what a tenant's file looks like from outside, to see at little cost that

@@ -9,9 +9,9 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
-// What this process commits is handed to its index, which else would read it from the
-// file again. A change whose records are not at hand as a whole is not: the index then
-// reads all that came since, as it does after another process has written.
+// What this process commits is handed to its index, which would otherwise read it from
+// the file again. A change is not handed over unless all of its records are at hand: the
+// index then reads all that came since, as it does after another process has written.
 
 // maxHanded bounds the records that wait for the next search.
 const maxHanded = 1024

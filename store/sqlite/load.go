@@ -254,7 +254,7 @@ func (l *loading) next(x *searchIndex) (batch []*load) {
 	return batch
 }
 
-// later puts loads back in the queue: behind the others what has had its turn.
+// later puts loads back in the queue, those that had their turn behind the others.
 func (l *loading) later(first, last []*load) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

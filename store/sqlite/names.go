@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// unnamed begins the key of a namespace whose name is gone. Two empty labels are no
-// namespace's.
+// unnamed begins the key of a namespace whose name is gone. No namespace has two empty
+// labels.
 const unnamed = "\x00\x00"
 
 // place is a namespace as the file knows it.

@@ -141,9 +141,9 @@ const (
 )
 
 // wipe wipes every page that was written since it was last wiped, or all of them where it
-// is not known which these are. In the end one transaction wipes what is left, before
-// anything else is done in it: then there is nothing in any gap that a page could take
-// over from another one.
+// is not known which these are. In the end one transaction wipes what is left before it
+// does anything else: then no gap holds anything that a page could take over from another
+// one.
 func (f *file) wipe(ctx context.Context) error {
 	p := &f.touched
 	var all int64 // pages of the file, where each is to be looked at

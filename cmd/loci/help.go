@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/alecthomas/kong"
+)
+
+// errHelp says that help was asked for and shown.
+var errHelp = errors.New("help was shown")
+
+// helpColumns is where lines of help end.
+const helpColumns = 80
+
+// A helpFlag shows help in place of running a command. Of the flags that every command
+// takes, the help of one command names only which there are: its own would be lost
+// among them.
+type helpFlag bool
+
+// BeforeReset runs before arguments are checked, so that help needs none.
+func (helpFlag) BeforeReset(ctx *kong.Context) error {
+	command := ctx.Selected()
+	if command == nil {
+		return helpAllFlag(true).BeforeReset(ctx)
+	}
+	var common []string
+	for _, flag := range ctx.Model.Flags {
+		if flag.Group != nil && flag.Group.Key == "global" {
+			flag.Hidden = true
+			common = append(common, "--"+flag.Name)
+		}
+	}
+	if err := ctx.PrintUsage(false); err != nil {
+		return err
+	}
+	lines := "\nFlags of every command, explained by " + command.FullPath() + " --help-all:"
+	width := 0
+	for _, name := range common {
+		if width -= len(name) + 1; width < 0 {
+			lines += "\n "
+			width = helpColumns - len(name) - 2
+		}
+		lines += " " + name
+	}
+	if _, err := fmt.Fprintln(ctx.Stdout, lines); err != nil {
+		return err
+	}
+	return errHelp
+}
+
+// A helpAllFlag shows help with the flags of every command.
+type helpAllFlag bool
+
+// BeforeReset runs before arguments are checked.
+func (helpAllFlag) BeforeReset(ctx *kong.Context) error {
+	if err := ctx.PrintUsage(false); err != nil {
+		return err
+	}
+	return errHelp
+}
+
+// asFlags are the arguments with the words that other programs take for help and
+// version in place of the flags: "loci help save", "loci --version".
+func asFlags(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return args
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version":
+		return append([]string{"version"}, args[1:]...)
+	}
+	return args
+}
