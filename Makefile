@@ -10,11 +10,12 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
 
 RANDOM_MUTANTS ?= 200
+RANDOM_SEED ?= 1
 
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-embedded test-postgres-long torture-postgres test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,11 +37,14 @@ test: build ## Pass the tests
 test-embedded: build ## Pass the tests that need no database server
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /pgtest)
 
+torture-postgres: ## Kill servers on one PostgreSQL for ten minutes, and the database a hundred times, each with its control
+	LOCI_LONG=1 $(GO) test -timeout 60m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
+
 test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's, kills, crashes, every scenario
 	LOCI_LONG=1 LOCI_TEST_POSTGRES_VERSION=16 $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 LOCI_TEST_POSTGRES="$$(ls -d /usr/lib/postgresql/*/bin | head -n 1)" $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 $(GO) test -timeout 120m ./store/postgres
-	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./examples/kind
+	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./view ./tool ./mcp ./rest ./examples/kind
 
 test-long: ## Everything CI runs short, at its full length
 	LOCI_LONG=1 $(GO) test $(RACE) -timeout 120m ./...
@@ -114,11 +118,11 @@ flaky: ## Run every package ten times, shuffled, on a busy machine
 mutants: ## Make every fault of tests/mutants/table.txt and see its test fail
 	$(GO) run ./tests/mutants
 
-mutants-random: ## Make random faults (RANDOM_MUTANTS of each package) and see how many are noticed
-	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with tool,mcp .
-	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with mcp,rest tool
-	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) store/sqlite
-	$(GO) run ./tests/mutants -random $(RANDOM_MUTANTS) -with store/memory,. internal/retrieval
+mutants-random: ## Make random faults (RANDOM_MUTANTS of each package, by RANDOM_SEED) and see how many are noticed
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with tool,mcp .
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with mcp,rest tool
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) store/sqlite
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with store/memory,. internal/retrieval
 
 fuzz: ## Fuzz every target for a minute
 	@$(GO) list ./... | while read -r pkg; do \

@@ -2,7 +2,7 @@
 // nothing else in the program does so for a caller.
 //
 //	keys, err := auth.OpenKeys(store, auth.Options{})
-//	door := auth.NewDoor(keys)
+//	door := auth.NewDoor(keys.Admit, keys)
 //	principal, err := door.Authenticate(request)
 //
 // It knows no surface. Package server asks it before anything is done for a request.
@@ -57,11 +57,18 @@ var ErrNoGood = &loci.Error{Code: loci.Unauthenticated, Msg: "the credential is 
 func noGood() error { return &Refusal{"invalid_token", ErrNoGood} }
 
 // A Door asks every request for a credential. It is safe for concurrent use.
-type Door struct{ verifiers []Verifier }
+type Door struct {
+	admit     func(context.Context, loci.Principal) (loci.Principal, error)
+	verifiers []Verifier
+}
 
 // NewDoor makes a door for credentials of some forms. The first verifier that claims a
-// token decides about it alone.
-func NewDoor(verifiers ...Verifier) *Door { return &Door{slices.Clone(verifiers)} }
+// token decides about it alone, and admit about what the tenant of a good one lets it do.
+func NewDoor(
+	admit func(context.Context, loci.Principal) (loci.Principal, error), verifiers ...Verifier,
+) *Door {
+	return &Door{admit, slices.Clone(verifiers)}
+}
 
 // Authenticate returns who sends a request. It reads the headers alone.
 func (d *Door) Authenticate(r *http.Request) (loci.Principal, error) {
@@ -78,7 +85,10 @@ func (d *Door) Authenticate(r *http.Request) (loci.Principal, error) {
 		if err != nil && !errors.As(err, &refusal) && loci.AsError(err).Code == loci.Unauthenticated {
 			err = &Refusal{"invalid_token", err}
 		}
-		return p, err
+		if err != nil {
+			return loci.Principal{}, err
+		}
+		return d.admit(r.Context(), p)
 	}
 	return loci.Principal{}, noGood()
 }

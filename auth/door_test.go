@@ -44,7 +44,7 @@ func newGate(t *testing.T) *gate {
 		_, _ = io.WriteString(w, p.Tenant().String()+" "+p.Var(loci.VarUser))
 	})
 	s, err := server.New(server.Options{REST: surface, MCP: surface, Agents: map[string]http.Handler{"bot": surface},
-		Logger: logger, Authenticate: auth.NewDoor(g.keys).Authenticate})
+		Logger: logger, Authenticate: auth.NewDoor(g.keys.Admit, g.keys).Authenticate})
 	if err != nil {
 		t.Fatal(err)
 	}

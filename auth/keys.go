@@ -34,7 +34,9 @@ var keysPlace = loci.Namespace{"keys"}
 type records struct{}
 
 // Kinds implements [loci.Feature].
-func (records) Kinds() []loci.FeatureKind { return []loci.FeatureKind{{Kind: kindKey}} }
+func (records) Kinds() []loci.FeatureKind {
+	return []loci.FeatureKind{{Kind: kindKey}, {Kind: kindTenant}}
+}
 
 // Check implements [loci.Feature].
 func (records) Check() error { return nil }

@@ -35,6 +35,7 @@ type cache struct {
 	mu      sync.Mutex
 	known   map[loci.ID]*entry
 	unknown map[loci.ID]time.Time // when there was none
+	tenants map[loci.Tenant]standing
 
 	flight   singleflight.Group
 	turns    chan struct{} // of known keys
@@ -55,7 +56,7 @@ type entry struct {
 }
 
 func (c *cache) init() {
-	c.known, c.unknown = map[loci.ID]*entry{}, map[loci.ID]time.Time{}
+	c.known, c.unknown, c.tenants = map[loci.ID]*entry{}, map[loci.ID]time.Time{}, map[loci.Tenant]standing{}
 	c.turns, c.turnsNew = make(chan struct{}, lookups), make(chan struct{}, strangers)
 	c.touches = make(chan struct{}, mostTouching)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,6 +64,11 @@ func openEngine(t testing.TB, path string) *loci.Engine {
 			t.Errorf("close: %v", err)
 		}
 	})
+	return engineOver(t, s)
+}
+
+func engineOver(t testing.TB, s loci.Store) *loci.Engine {
+	t.Helper()
 	engine, err := loci.New(s, &loci.Options{
 		Features: locitest.Features(),
 		Embedder: concepts{},
@@ -77,7 +81,7 @@ func openEngine(t testing.TB, path string) *loci.Engine {
 }
 
 func newEngine(t testing.TB) *loci.Engine {
-	return openEngine(t, filepath.Join(t.TempDir(), "loci.db"))
+	return engineOver(t, locitest.Chosen(t, func() loci.Store { return locitest.OpenSQLite(t) }))
 }
 
 // newPrincipal makes a caller of the tenant "default" with the three usual scopes.

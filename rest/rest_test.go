@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,22 +16,13 @@ import (
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
-	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tool"
 	"github.com/loci-memory/loci/tree"
 )
 
 func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
 	t.Helper()
-	t.Run("memory", func(t *testing.T) { test(t, memory.Open()) })
-	t.Run("sqlite", func(t *testing.T) {
-		s, err := sqlite.Open(filepath.Join(t.TempDir(), "x"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		test(t, s)
-	})
+	locitest.EachStore(t, test)
 }
 
 // A bench is an API over a real engine, with a clock that a test moves.

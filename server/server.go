@@ -108,55 +108,12 @@ func New(o Options) (*Server, error) {
 // Handler returns what the server serves.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Listen listens on a loopback address. Any other is Forbidden: there is no
-// authentication yet.
-func Listen(ctx context.Context, address string) (net.Listener, error) {
-	if err := CheckAddress(address); err != nil {
-		return nil, err
-	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, &loci.Error{Code: loci.Unavailable, Msg: "cannot listen on " + address + ": " + cause(err), Err: err,
-			Recovery: "End the program that uses the address, or choose another one."}
-	}
-	if err := checkListener(l, address); err != nil {
-		_ = l.Close() // never used
-		return nil, err
-	}
-	return l, nil
-}
-
-// checkListener looks where the socket is: a name may lead anywhere.
-func checkListener(l net.Listener, address string) error {
-	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		return notLoopback(address)
-	}
-	return nil
-}
-
 // cause is the last of a chain of errors: the rest repeats the address.
 func cause(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
 	return err.Error()
-}
-
-// CheckAddress refuses an address that is not one of the loopback.
-func CheckAddress(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return loci.Errorf(loci.Invalid, "the address %q must be a host and a port, such as 127.0.0.1:7437", address)
-	}
-	if !isLoopback(host) {
-		return notLoopback(address)
-	}
-	return nil
-}
-
-func notLoopback(address string) error {
-	return &loci.Error{Code: loci.Forbidden, Msg: address + " can be reached from other machines, and there is no authentication yet",
-		Recovery: "Listen on 127.0.0.1 or [::1]."}
 }
 
 // isLoopback reports whether a host, without a port, is this machine by name or address.

@@ -239,14 +239,6 @@ func TestOnlyTheLoopback(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	everywhere, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer everywhere.Close()
-	if err := checkListener(everywhere, "localhost"); !errors.Is(err, loci.ErrForbidden) {
-		t.Errorf("a name that leads elsewhere: %v", err)
-	}
 	if _, err := Listen(t.Context(), l.Addr().String()); !errors.Is(err, loci.ErrUnavailable) ||
 		!strings.Contains(err.Error(), "in use") {
 		t.Errorf("an address that is taken: %v", err)

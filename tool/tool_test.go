@@ -16,7 +16,6 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
-	"github.com/loci-memory/loci/store/memory"
 )
 
 // words is a small embedder: texts that share words are near each other.
@@ -50,7 +49,7 @@ func (words) Embed(_ context.Context, texts []string) ([][]float32, error) {
 // newEngine makes an engine over a new store in memory.
 func newEngine(t testing.TB, opts loci.Options) *loci.Engine {
 	t.Helper()
-	store := memory.Open()
+	store := locitest.Chosen(t, locitest.OpenMemory)
 	t.Cleanup(func() { store.Close() })
 	if opts.Embedder == nil {
 		opts.Embedder = words{}

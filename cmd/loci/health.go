@@ -30,12 +30,17 @@ func (*healthCmd) Run(a *app) error {
 	}
 	ctx, cancel := context.WithTimeout(a.ctx, healthTime)
 	defer cancel()
-	address := "http://" + cfg.Listen + "/healthz"
+	client, address, err := cfg.HTTP.Binding.Client()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	address += "/healthz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return loci.Errorf(loci.Invalid, "--listen makes no address: %v", err)
 	}
-	reply, err := http.DefaultClient.Do(request)
+	reply, err := client.Do(request)
 	if err != nil {
 		return &loci.Error{Code: loci.Unavailable, Msg: "no server answers: " + err.Error(), Err: err,
 			Recovery: "Start it with \"loci serve\", or give the address of another one with --listen."}

@@ -237,11 +237,7 @@ func (c *keyShowCmd) Run(a *app) error {
 	t.add("expires", shownTime(k.ExpiresAt))
 	t.add("last used", shownTime(k.UsedAt))
 	t.print(a)
-	log := table{head: []string{"TIME", "CHANGE", "BY", "DETAILS"}}
-	for _, e := range events {
-		log.add(jsonform.Time(e.At), string(e.Type), e.Actor, string(e.Payload))
-	}
-	log.print(a)
+	showChanges(a, events)
 	return nil
 }
 

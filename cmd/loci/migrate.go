@@ -3,12 +3,17 @@ package main
 import (
 	"strings"
 
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/store"
 )
 
 type migrateCmd struct {
 	Role   string `placeholder:"NAME" help:"The role that servers connect as: it gets the rights they need."`
 	DryRun bool   `help:"Say what there is to do, and do nothing."`
+	From   string `placeholder:"URL" help:"Copy all tenants of this SQLite store instead; goes on where it stopped."`
+	To     string `placeholder:"URL" help:"The database that they are copied into, as the role that serves; the configured store if not given."`
 }
 
 // Help is shown below the usage.
@@ -17,7 +22,12 @@ func (*migrateCmd) Help() string {
 connect as another role, which owns nothing: they refuse one that could turn the wall between tenants off.
 
     loci migrate --store postgres://owner@host/loci --role loci_server --dry-run
-    loci migrate --store postgres://owner@host/loci --role loci_server`
+    loci migrate --store postgres://owner@host/loci --role loci_server
+
+With --from it copies every tenant of a SQLite store, with its history and its audit log, into a database that has the
+tables, and verifies each: the rows of every table, their hashes, and the head of the log. Nobody may write to either meanwhile.
+
+    loci migrate --from sqlite:/var/lib/loci --to postgres://server@host/loci`
 }
 
 // Run migrates the configured database.
@@ -25,6 +35,9 @@ func (c *migrateCmd) Run(a *app) error {
 	cfg, err := a.configure()
 	if err != nil {
 		return err
+	}
+	if c.From != "" || c.To != "" {
+		return c.copy(a, cfg)
 	}
 	report, err := store.Migrate(a.ctx, cfg.Store, store.Migration{Role: c.Role, DryRun: c.DryRun})
 	if err != nil {
@@ -49,4 +62,37 @@ func (c *migrateCmd) Run(a *app) error {
 		a.printf("the role %s %s the rights of a server\n", report.Role, gets)
 	}
 	return nil
+}
+
+// copy copies the tenants of one store into another.
+func (c *migrateCmd) copy(a *app, cfg *config.Config) error {
+	if c.To == "" {
+		c.To = cfg.Store
+	}
+	switch {
+	case c.From == "":
+		return loci.Errorf(loci.Invalid, "--to is for a copy: give --from with the store to copy, too")
+	case c.DryRun || c.Role != "":
+		return loci.Errorf(loci.Invalid, "--dry-run and --role are for the tables of a database: leave them out with --from")
+	}
+	tenants := []store.CopyReport{}
+	err := store.Copy(a.ctx, c.From, c.To, &cfg.StoreOptions, func(r store.CopyReport) error {
+		tenants = append(tenants, r)
+		if a.json {
+			return nil
+		}
+		how := "copied"
+		if r.Resumed {
+			how = "went on"
+		}
+		a.printf("%s\t%s and verified: %d memories, %d events, head %s\n",
+			terminal.Clean(r.Tenant, false), how, r.Rows["record"], r.Rows["event"], r.Head)
+		return nil
+	})
+	if err != nil || !a.json {
+		return err
+	}
+	return a.printJSON(struct {
+		Tenants []store.CopyReport `json:"tenants"`
+	}{tenants})
 }

@@ -21,23 +21,27 @@ func TestMain(m *testing.M) {
 // TestScript runs the scripts in testdata/script: the program as a process of its
 // own, over real files.
 func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Setup: func(env *testscript.Env) error {
-			home := filepath.Join(env.WorkDir, "home")
-			env.Setenv("HOME", home)
-			env.Setenv("USERPROFILE", home)
-			model, err := filepath.Abs("../../embedding/transformer/testdata/tiny")
-			if err != nil {
-				return err
-			}
-			env.Setenv("MODEL", model)
-			return os.Mkdir(home, 0o755)
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": cmdCode, "json": cmdJSON, "keep": cmdKeep, "mode": cmdMode,
-		},
-	})
+	p := scripts
+	p.Dir = "testdata/script"
+	testscript.Run(t, p)
+}
+
+// scripts is what all scripts may use.
+var scripts = testscript.Params{
+	Setup: func(env *testscript.Env) error {
+		home := filepath.Join(env.WorkDir, "home")
+		env.Setenv("HOME", home)
+		env.Setenv("USERPROFILE", home)
+		model, err := filepath.Abs("../../embedding/transformer/testdata/tiny")
+		if err != nil {
+			return err
+		}
+		env.Setenv("MODEL", model)
+		return os.Mkdir(home, 0o755)
+	},
+	Cmds: map[string]func(*testscript.TestScript, bool, []string){
+		"code": cmdCode, "json": cmdJSON, "keep": cmdKeep, "mode": cmdMode,
+	},
 }
 
 // cmdCode runs the program and checks its exit code: code N loci ARGUMENT...

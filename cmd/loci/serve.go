@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"net/http"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -19,8 +22,8 @@ type serveCmd struct{}
 
 // Help is shown below the usage.
 func (*serveCmd) Help() string {
-	return `Serves the REST API below /v1 and MCP at /mcp, at an address that only this machine can reach. It ends with an
-interrupt or a termination signal, after the requests that run then.
+	return `Serves the REST API below /v1 and MCP at /mcp. At an address that other machines can reach it needs --auth and TLS.
+It ends with an interrupt or a termination signal, after the requests that run then.
 
     loci serve --user alice
     curl -s http://127.0.0.1:7437/v1/info`
@@ -44,12 +47,14 @@ func (*serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	l, err := server.Listen(a.ctx, a.cfg.Listen)
+	binding := a.cfg.HTTP.Binding
+	binding.Logger, binding.Sockets = a.logger(), a.sockets
+	l, urls, err := binding.Listen(a.ctx)
 	if err != nil {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // Serve has closed it already
-	if err := a.announce("http://" + l.Addr().String()); err != nil {
+	if err := a.announce(urls); err != nil {
 		return err
 	}
 	a.note("The memory is in %s; Ctrl-C ends.", shownURL(a.cfg.Store))
@@ -70,18 +75,34 @@ func (*serveCmd) Run(a *app) error {
 }
 
 // announce tells where the server is, to people and to programs that started it.
-func (a *app) announce(url string) error {
+func (a *app) announce(urls []string) error {
 	if a.json {
-		if err := a.printJSON(map[string]string{"url": url}); err != nil {
+		if err := a.printJSON(map[string]any{"url": urls[0], "urls": urls}); err != nil {
 			return err
 		}
 	} else {
-		a.printf("%s\n", url)
+		a.printf("%s\n", strings.Join(urls, "\n"))
 	}
 	if err := a.out.Flush(); err != nil {
 		return fileError("standard output", err)
 	}
 	return nil
+}
+
+// sockets are those that systemd hands over: the files from 3 on, if they are for this
+// process.
+func (a *app) sockets() (files []*os.File, err error) {
+	if a.env.Get("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(a.env.Get("LISTEN_FDS"))
+	if err != nil || n < 0 || n > 64 {
+		return nil, loci.Errorf(loci.Invalid, "$LISTEN_FDS must be the number of sockets that systemd hands over, up to 64")
+	}
+	for i := range n {
+		files = append(files, os.NewFile(uintptr(3+i), "socket "+strconv.Itoa(i)))
+	}
+	return files, nil
 }
 
 // newServer makes the server with both surfaces.
@@ -112,7 +133,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 		Drain:   cfg.HTTP.Shutdown, Logger: a.logger(),
 	}
 	if cfg.Auth.Mode == config.AuthKeys {
-		opts.Authenticate = auth.NewDoor(keys).Authenticate
+		opts.Authenticate = auth.NewDoor(keys.Admit, keys).Authenticate
 	}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, ""); err != nil {

@@ -173,6 +173,12 @@ func TestServeSettings(t *testing.T) {
 		`http: {max_requests: 0}`:                   "from 1",
 		`listen: "example.com:80"`:                  "authentication",
 		`http: {allowed_hosts: memory.example.com}`: "must be a list",
+		`{listen: "0.0.0.0:0", auth: {mode: keys}}`: "in the clear",
+		`{http: {tls: proxy}}`:                      "http.proxies",
+		`{http: {tls: files}}`:                      "http.tls_cert",
+		`{http: {tls: maybe}}`:                      "files",
+		`{http: {tls: proxy, proxies: ["a"]}}`:      "10.0.0.0/24",
+		`listen: "unix:x"`:                          "whole path",
 	} {
 		path := t.TempDir() + "/loci.yaml"
 		if err := os.WriteFile(path, []byte(content+"\n"), 0o600); err != nil {

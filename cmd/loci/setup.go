@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/entry"
+	"github.com/loci-memory/loci/server"
 )
 
 type setupCmd struct {
@@ -110,7 +111,11 @@ func (c *setupCmd) server(a *app) (target, error) {
 		if err != nil {
 			return target{}, err
 		}
-		return target{url: "http://" + cfg.Listen + "/mcp", chosen: true}, nil
+		scheme := "http://"
+		if cfg.HTTP.Binding.TLS == server.TLSFiles {
+			scheme = "https://"
+		}
+		return target{url: scheme + cfg.Listen + "/mcp", chosen: true}, nil
 	}
 	command, args, err := self(a.env)
 	if err != nil {

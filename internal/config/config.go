@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/graph"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/llm"
+	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tree"
@@ -48,7 +49,7 @@ type Config struct {
 	Consolidation    loci.ConsolidateOptions // without what [Config.Completer] makes
 	ConsolidateEvery time.Duration
 
-	Listen string // the address of loci serve
+	Listen string // the first address of loci serve
 	HTTP   HTTP
 	Auth   Auth
 	Agents []string     // that have an address
@@ -87,6 +88,8 @@ type Auth struct {
 
 // HTTP is what is configured about loci serve, beside its address.
 type HTTP struct {
+	Binding server.Binding // where it listens
+
 	Hosts, Origins []string // by and from which it may be called, besides its own
 
 	// Bytes of a request; of one that brings a value; of one that brings a checkpoint or a document.
@@ -271,6 +274,10 @@ func (c *Config) complete(env Environ, bad *faults) {
 	c.checkShares(bad, []string{"recall.relevance", "recall.importance", "recall.recency", "recall.confidence"},
 		w.Relevance+w.Importance+w.Recency+w.Confidence)
 	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
+	c.HTTP.Binding.Asks = c.Auth.Mode != AuthNone
+	if err := c.HTTP.Binding.Check(); err != nil {
+		bad.add(cmp.Or(c.origin["http.proxies"], c.origin["http.tls"], c.origin["listen"], "listen"), err)
+	}
 	c.checkTools(bad)
 	c.checkGraph(bad)
 	c.checkLLM(bad)

@@ -78,6 +78,25 @@ func setAgents(c *Config, v string) error {
 	})
 }
 
+func checkProxy(text string) error {
+	_, err := server.CheckProxy(text)
+	return err
+}
+
+// setListen takes one address or several.
+func setListen(c *Config, v string) error {
+	if err := notEmpty(v); err != nil {
+		return err
+	}
+	c.Listen = splitList(v)[0]
+	return setEach(&c.HTTP.Binding.Addresses, v, server.CheckAddress)
+}
+
+func setTLS(c *Config, v string) (err error) {
+	c.HTTP.Binding.TLS, err = spelling.OneOf(v, server.TLSOff, server.TLSFiles, server.TLSProxy)
+	return err
+}
+
 func checkHost(name string) error {
 	_, err := server.CheckHost(name)
 	return err

@@ -61,6 +61,16 @@ func EachStore(t *testing.T, test func(t *testing.T, store loci.Store)) {
 	}
 }
 
+// Chosen opens an empty PostgreSQL database where LOCI_TEST_STORES=postgres says so, and else
+// what the test uses by itself: so that the same test says the same of both.
+func Chosen(t testing.TB, otherwise func() loci.Store) loci.Store {
+	t.Helper()
+	if os.Getenv(storesVariable) == "postgres" {
+		return OpenPostgres(t)
+	}
+	return otherwise()
+}
+
 // OpenMemory opens an empty store of maps.
 func OpenMemory() loci.Store { return memory.Open() }
 

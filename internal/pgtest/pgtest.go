@@ -243,6 +243,16 @@ func (s *Server) log() string {
 // [Server.Launch] starts it again, with a recovery.
 func (s *Server) Crash() error { return s.process.end(quit) }
 
+// Freeze makes a server that crashed one that only reads, as a standby does: once it is
+// launched again.
+func (s *Server) Freeze() error {
+	path := filepath.Join(s.data(), "standby.signal")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return err
+	}
+	return giveAway(path)
+}
+
 // Stop ends the server and removes its files. Of somebody else's server it drops the
 // databases that were made.
 func (s *Server) Stop() (err error) {

@@ -70,7 +70,6 @@ func analyze(text string, query bool, yield func(Token)) {
 	}
 	t.endRun()
 	t.endChain()
-	t.settleModal("")
 }
 
 // tokenizer is the state between the segments of a text. Positions are bytes of
@@ -288,7 +287,7 @@ func (t *tokenizer) settleModal(next string) {
 	if t.modal == "" {
 		return
 	}
-	if next != "" && !shapeOf(next).capital && !subjects[next] {
+	if !shapeOf(next).capital && !subjects[next] {
 		t.emit(strings.ToUpper(t.modal), Name)
 	}
 	t.modal = ""

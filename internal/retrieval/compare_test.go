@@ -1,6 +1,9 @@
 package retrieval
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Pairs of an older and a newer text, and what the newer one is to it.
 func TestCompare(t *testing.T) {
@@ -35,6 +38,12 @@ func TestCompare(t *testing.T) {
 		{"The second door on the left", "The third door on the left", Unrelated},
 		{"Runs once in 24 hours", "Runs once in 48 hours", Changed},
 
+		// What only says that it is new counts for nothing, however much of it there is.
+		{"The deadline is now actually already currently still May 3", "The deadline is June 5", Changed},
+		{strings.Repeat("now ", 40) + "the deadline is May 3", "The deadline is June 5", Changed},
+		{"My favorite food is hot soup", "My favorite food is hot stew", Unrelated},
+		{"My favorite food is hot soup at night", "My favorite food is hot stew at night", Changed},
+
 		// Dates and times.
 		{"The meeting is on Monday", "The meeting is on Tuesday", Changed},
 		{"Deadline is 2026-05-01", "Deadline is 2026-06-01", Changed},
@@ -63,12 +72,15 @@ func TestCompare(t *testing.T) {
 		{"Never deploy on Friday", "Deploy on Friday", Changed},
 		{"Eats without salt", "Eats salt", Changed},
 		{"The server can be restarted", "The server cannot be restarted", Changed},
+		{"The server can be restarted", "The server can't be restarted", Changed},
+		{"Smoking", "No smoking", Changed},
 		{"Bob mag Tee", "Bob mag keinen Tee", Changed},
 		{"Bob aime le thé", "Bob n'aime pas le thé", Changed},
 
 		// Names and other words in place of one another.
 		{"Alice works at Acme", "Alice works at Globex", Changed},
 		{"The boss of Alice is Bob", "The boss of Alice is Carol", Changed},
+		{"Office address is 12 Elm Road Leeds UK", "Office address is 34 Oak Lane Bath GB", Changed},
 		{"Lives in Berlin with Carol", "Lives in Kiel with Carol", Changed},
 		{"User prefers tea over water", "User prefers coffee over water", Changed},
 		{"The project uses C++ for parsing", "The project uses C# for parsing", Changed},
@@ -92,6 +104,8 @@ func TestCompare(t *testing.T) {
 		{"The user prefers window seats", "User prefers a window seat", Rephrased},
 		{"Disk has 16 GB", "Disk has 16GB", Rephrased},
 		{"Runs on Linux since 2020", "Runs on Linux", Rephrased},
+
+		{"Alice likes tea …", "Alice likes tea a lot", Rephrased},
 
 		// Nothing to do with one another.
 		{"Likes tea", "The deployment failed", Unrelated},

@@ -73,3 +73,14 @@ func TestDigestTakesWhatFits(t *testing.T) {
 		t.Errorf("asked for %v, want %v", asked, want)
 	}
 }
+
+// What two of ten say tells more than what eight say, or one.
+func TestDigestWeighsWords(t *testing.T) {
+	var claims []Claim
+	for _, text := range []string{"apples", "apples", "apples", "apples", "apples", "apples", "apples", "pears", "pears", "plums"} {
+		claims = append(claims, Claim{text, 1})
+	}
+	if picked := Digest(claims, func(int) bool { return true }); picked[0] != 7 || picked[1] != 0 || picked[2] != 9 {
+		t.Errorf("picked %v", picked)
+	}
+}

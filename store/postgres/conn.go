@@ -63,7 +63,10 @@ var (
 	commit     = stmt{sql: "COMMIT", once: true}
 	rollback   = stmt{sql: "ROLLBACK", once: true}
 	readOnly   = stmt{sql: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", once: true}
-	readWrite  = stmt{sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", once: true}
+
+	// readWrite does not say READ WRITE: a standby refuses that in words of its own, and a
+	// database that its operator made read-only would be written to.
+	readWrite = stmt{sql: "BEGIN ISOLATION LEVEL READ COMMITTED", once: true}
 )
 
 // behindWall is the statement that lets a transaction see one tenant. It is a message of

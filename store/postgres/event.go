@@ -74,7 +74,7 @@ func (r *reading) events(filter *loci.EventFilter, before int64, wanted int, yie
 }
 
 const (
-	eventColumns = `e.seq, e.id, e.type, e.kind, e.entity, e.namespace, e.occurred_at, e.actor, e.request_id, e.payload, e.nonce, e.digest, e.sealed`
+	eventColumns = `e.seq, e.id, e.type, e.kind, e.entity, e.namespace, e.occurred_at, e.actor, e.request_id, e.payload, e.nonce, e.digest, e.sealed, e.former`
 	marksOf      = "SELECT n, mark, key_head, key_tail FROM loci.namespace WHERE tenant = $1 AND n = ANY($2)"
 )
 
@@ -99,6 +99,7 @@ func (r *reading) eventPage(q stmt, filter *loci.EventFilter, nameKey loci.NameK
 			Nonce:     row.bytes(10),
 			Digest:    row.hash(11),
 			Hash:      row.hash(12),
+			Former:    row.hash(13),
 		})
 		places = append(places, row.int(5))
 		return nil
@@ -182,7 +183,7 @@ func after(beginning string) string {
 func (s *Store) Chain(ctx context.Context, t loci.Tenant) (c loci.Chain, err error) {
 	err = s.read(ctx, t, "read chain", func(r *reading) error {
 		err := r.last()
-		c = loci.Chain{Head: r.state.head}
+		c = loci.Chain{Head: r.state.head, Start: r.state.chainStart}
 		if r.state.name != "" || r.state.events > 0 { // else its key has marked nothing
 			c.Names = r.state.nameKey
 		}

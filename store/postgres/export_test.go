@@ -3,16 +3,17 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
 
 // What the tests of this package may see of its inside.
 var (
-	ListTenants = listTenants
-	Tables      = tables
-	KeyOf       = keyOf
-	Version     = len(migrations)
+	OfAll   = []string{listTenants, listDue} // the statements that are about all tenants
+	Tables  = tables
+	KeyOf   = keyOf
+	Version = len(migrations)
 )
 
 // Observe shows every statement to a function, from now on.
@@ -20,7 +21,7 @@ func Observe(see func(sql string, args []any)) { observe = see }
 
 // Unlock makes writes of this process that do not lock the tenant's row.
 func Unlock() {
-	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name FROM loci.tenant WHERE tenant = $1"
+	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name, chain_start FROM loci.tenant WHERE tenant = $1"
 }
 
 // Explain returns how a statement would be done, line by line, behind the wall of a tenant:
@@ -66,6 +67,32 @@ func Explain(
 		}
 	}
 	return plan, errors.Join(err, c.run(ctx, rollback))
+}
+
+// ExplainOfAll is Explain for one that is about all tenants.
+func ExplainOfAll(ctx context.Context, s loci.Store, sql string, args []any) (plan []string, err error) {
+	err = s.(*Store).upkeep(ctx, func(c *conn) error {
+		return c.run(ctx, readOnly, behindWall(everyone), stmt{
+			sql: "EXPLAIN " + sql, args: args, once: true,
+			row: func(r row) error {
+				plan = append(plan, r.string(0))
+				return nil
+			},
+		}, commit)
+	})
+	return plan, err
+}
+
+// SetPatience changes how long a write may take.
+func SetPatience(d time.Duration) (old time.Duration) {
+	old, patience = patience, d
+	return old
+}
+
+// SetLeaseTime changes how long a tenant is left to a server that has gone.
+func SetLeaseTime(d time.Duration) (old time.Duration) {
+	old, leaseTime = leaseTime, d
+	return old
 }
 
 // ChangesKept is how far back the list of changes reaches.

@@ -2,10 +2,13 @@ package postgres_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/store/postgres"
 )
 
@@ -46,7 +49,7 @@ func checkPlans(t *testing.T) {
 	asked := 0
 	seen.Range(func(key, value any) bool {
 		sql, args := key.(string), value.([]any)
-		if !strings.Contains(sql, "loci.") || sql == postgres.ListTenants || strings.HasPrefix(sql, "SET ") ||
+		if !strings.Contains(sql, "loci.") || slices.Contains(postgres.OfAll, sql) || strings.HasPrefix(sql, "SET ") ||
 			strings.HasPrefix(sql, "INSERT") ||
 			strings.HasPrefix(sql, "EXPLAIN") {
 			return true
@@ -58,8 +61,24 @@ func checkPlans(t *testing.T) {
 		judge(t, "generic", sql, plan, err)
 		return true
 	})
+	checkPlansOfAll(t, d, s)
 	if asked < 50 {
 		t.Errorf("%d statements were looked at; that is not all there are", asked)
+	}
+}
+
+// checkPlansOfAll requires that a page of all tenants costs no more than its rows.
+func checkPlansOfAll(t *testing.T, d pgtest.Database, s loci.Store) {
+	t.Helper()
+	execute(t, d.Super, `INSERT INTO loci.tenant
+		SELECT substr(sha256(int8send(n)), 1, 16), 1, 0, 1, 1, 1, 1, '\x00', '\x01', int8send(n), n % 1000 FROM generate_series(31, 20000) n`)
+	execute(t, d.Super, "ANALYZE loci.tenant")
+	for i, args := range [][]any{{"x", 1000}, {int64(7), "x", int64(900), 1000}} {
+		plan, err := postgres.ExplainOfAll(t.Context(), s, postgres.OfAll[i], args)
+		text := strings.Join(plan, "\n")
+		if err != nil || !strings.Contains(text, "Index") || strings.Contains(text, "Sort") {
+			t.Errorf("the plan of %s reads more than a page: %v\n%s", postgres.OfAll[i], err, text)
+		}
 	}
 }
 

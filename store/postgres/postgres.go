@@ -8,11 +8,12 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
-	"iter"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,6 +55,9 @@ type Store struct {
 	tenants map[loci.Tenant]*tenant
 	tick    int64
 	closed  bool
+
+	owner []byte      // who this process is to others that do upkeep
+	swept atomic.Bool // every tenant was seen to since the store was opened
 }
 
 var _ loci.Store = (*Store)(nil)
@@ -81,7 +85,8 @@ func keyOf(t loci.Tenant) []byte {
 // Open connects to the database that a URL names and makes sure that it may be used: its
 // version, encoding and schema, and that the role's wall between tenants stands.
 func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
-	s := &Store{tenants: map[loci.Tenant]*tenant{}}
+	s := &Store{tenants: map[loci.Tenant]*tenant{}, owner: make([]byte, 16)}
+	_, _ = rand.Read(s.owner) // never fails
 	s.idle = sync.NewCond(&s.mu)
 	if opts != nil {
 		s.opts = *opts
@@ -203,79 +208,4 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.pool.Close() // a second time does nothing
 	return nil
-}
-
-// everyone stands for all tenants, where the names of those that there are may be read.
-var everyone = []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
-
-// tenantPage is how many names one look at the tenants brings.
-const tenantPage = 1000
-
-// Tenants implements [loci.Store].
-func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
-	return func(yield func(loci.Tenant, error) bool) {
-		for after := ""; ; {
-			names, err := s.tenantNames(ctx, after)
-			if err != nil {
-				yield(loci.Tenant{}, err)
-				return
-			}
-			for _, name := range names {
-				t, err := loci.NewTenant(name)
-				if err != nil {
-					continue // no name of ours
-				}
-				if !yield(t, nil) {
-					return
-				}
-			}
-			if len(names) < tenantPage {
-				return
-			}
-			after = names[len(names)-1]
-		}
-	}
-}
-
-// Due implements [loci.Store]. It leaves out nobody yet: whose time has run out stands in
-// rows of each tenant, and a query over all of them would read them all.
-func (s *Store) Due(ctx context.Context, _ time.Time) iter.Seq2[loci.Tenant, error] {
-	return s.Tenants(ctx)
-}
-
-// listTenants is the one statement that is about all tenants.
-const listTenants = "SELECT name FROM loci.tenant WHERE name > $1 ORDER BY name LIMIT $2"
-
-// tenantNames lists the tenants that hold data and whose names come after one.
-func (s *Store) tenantNames(ctx context.Context, after string) (names []string, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, loci.AsError(err)
-	}
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil, errClosed()
-	}
-	s.calls++
-	s.mu.Unlock()
-	defer s.leave(&tenant{})
-	err = s.again(ctx, func() error {
-		names = nil
-		c, err := s.connect(ctx)
-		if err != nil {
-			return err
-		}
-		defer c.release()
-		return c.run(
-			ctx,
-			readOnly,
-			behindWall(everyone),
-			stmt{sql: listTenants, args: []any{after, tenantPage}, row: func(r row) error {
-				names = append(names, r.string(0))
-				return nil
-			}},
-			commit,
-		)
-	})
-	return names, translate("list tenants", err)
 }

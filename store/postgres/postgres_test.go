@@ -53,7 +53,7 @@ func database(t testing.TB) (d pgtest.Database, giveBack func()) {
 		execute(
 			t,
 			d.Super,
-			"TRUNCATE loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply",
+			"TRUNCATE loci.lease, loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply",
 		)
 		empty.Lock()
 		empty.free = append(empty.free, d)

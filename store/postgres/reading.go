@@ -16,10 +16,11 @@ type state struct {
 	head                                           loci.Hash
 	nameKey                                        loci.NameKey
 	name                                           string // "": it was erased
+	chainStart                                     int64
 }
 
 const (
-	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name"
+	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name, chain_start"
 	selectState  = "SELECT " + stateColumns + " FROM loci.tenant WHERE tenant = $1"
 )
 
@@ -36,6 +37,7 @@ func (st *state) take(t *tenant, r row) error {
 		head:       r.hash(6),
 		nameKey:    r.bytes(7),
 		name:       r.string(8),
+		chainStart: r.int(9),
 	}
 	if st.name != "" && st.name != t.name.String() {
 		return loci.Errorf(

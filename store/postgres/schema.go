@@ -44,7 +44,7 @@ var migrations = func() (steps []migration) {
 }()
 
 // tables are all there are; the wall is around each.
-var tables = append([]string{"setting", "tenant"}, tenantTables...)
+var tables = append([]string{"lease", "setting", "tenant"}, tenantTables...)
 
 // system is the tenant of what is true for all of them.
 var system = make([]byte, 16)

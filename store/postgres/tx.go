@@ -118,7 +118,8 @@ func (x *tx) begin(n *needs) error {
 func (x *tx) lock(n *needs, nameKey loci.NameKey) (there bool, err error) {
 	limit := patience
 	if deadline, ok := x.ctx.Deadline(); ok {
-		limit = max(time.Until(deadline), time.Second)
+		// A little sooner than the client gives up, so that the server says why.
+		limit = max(time.Until(deadline)*9/10, 100*time.Millisecond)
 	}
 	stmts := []stmt{
 		readWrite,
@@ -272,6 +273,7 @@ func (x *tx) active() (s loci.Space) {
 // forget begins the tenant again, all that was of it being gone.
 func (x *tx) forget() {
 	x.state.name, x.state.active, x.state.head, x.state.floor = "", 0, loci.Hash{}, x.state.seq
+	x.state.chainStart = 0
 	x.state.nameKey = loci.NewNameKey()
 	clear(x.records)
 	clear(x.slots)

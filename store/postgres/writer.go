@@ -18,15 +18,15 @@ const (
 	// maxBatch bounds how many writes share a commit; more only lengthens the wait of the first.
 	maxBatch = 256
 
-	// patience bounds a write, and how long it waits for the tenant's row.
-	patience = 20 * time.Second
-
 	// doubtTime is for finding out whether a commit was made.
 	doubtTime = 8 * time.Second
 
 	// eraseTime is for the erase of a whole tenant.
 	eraseTime = 30 * time.Minute
 )
+
+// patience bounds a write, and how long it waits for the tenant's row.
+var patience = 20 * time.Second
 
 // A job is one write waiting for its turn. decide looks at what the transaction found and
 // adds what is to be written; it changes nothing when it fails. It may run again.

@@ -65,17 +65,20 @@ func TestIndexesShareABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	loaded := func(tenant loci.Tenant) bool { return s.files[tenant].search.index.Passages() > 0 }
 	for range 3 {
-		for _, tenant := range tenants {
+		for i, tenant := range tenants {
 			if err := find(t, s, tenant); err != nil {
 				t.Error(err)
+			}
+			if i > 0 && !loaded(tenants[i-1]) {
+				t.Errorf("tenant %d made more room than it needs", i)
 			}
 			if s.budget.used > s.budget.limit {
 				t.Errorf("%d bytes are held; the limit is %d", s.budget.used, s.budget.limit)
 			}
 		}
 	}
-	loaded := func(tenant loci.Tenant) bool { return s.files[tenant].search.index.Passages() > 0 }
 	if last := tenants[len(tenants)-1]; !loaded(last) || loaded(tenants[0]) {
 		t.Error("what was searched last is gone, or what was not for longest is still there")
 	}
@@ -156,5 +159,20 @@ func TestAnIndexThatGrowsMakesRoom(t *testing.T) {
 		if s.budget.used > s.budget.limit+10_000 {
 			t.Fatalf("after %d more, %d bytes are held; the limit is %d", i, s.budget.used, s.budget.limit)
 		}
+	}
+}
+
+// An index may take all of the budget, and not a byte more.
+func TestAnIndexMayTakeTheWholeBudget(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tenants, each := spread(t, dir, 1, 400)
+	for limit, fits := range map[int64]bool{each: true, each - 1: false} {
+		s, err := Open(dir, &Options{IndexMemory: limit})
+		must(t, err)
+		if err := find(t, s, tenants[0]); (err == nil) != fits {
+			t.Errorf("%d bytes of %d: %v", each, limit, err)
+		}
+		must(t, s.Close())
 	}
 }

@@ -81,3 +81,41 @@ func tenantOf(t *testing.T, name string) loci.Tenant {
 	}
 	return tenant
 }
+
+// A stamp changes with the file and with its log. An empty log, which comes and goes with
+// each process, is none; what was written a moment ago may be written to again.
+func TestStamps(t *testing.T) {
+	t.Parallel()
+	dir, old := t.TempDir(), time.Now().Add(-time.Hour)
+	s := openFile(t, dir)
+	tenant := tenantOf(t, "a")
+	path := s.fileName(tenant)
+	write := func(path, text string, at time.Time) {
+		t.Helper()
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must(t, os.Chtimes(path, time.Time{}, at))
+	}
+	look := func(wantSure bool) stamp {
+		t.Helper()
+		now, sure, err := s.stamp(tenant)
+		if err != nil || sure != wantSure {
+			t.Errorf("sure: %t, %v; want %t", sure, err, wantSure)
+		}
+		return now
+	}
+	write(path, "a file", old)
+	first := look(true)
+	if first != (stamp{size: 6, at: old.UnixNano()}) {
+		t.Errorf("the stamp is %+v", first)
+	}
+	write(path+"-wal", "", time.Now())
+	if look(true) != first {
+		t.Error("an empty log makes a difference")
+	}
+	write(path+"-wal", "x", old)
+	if look(true) != (stamp{6, old.UnixNano(), 1, old.UnixNano()}) {
+		t.Error("a log makes no difference")
+	}
+	write(path+"-wal", "x", time.Now())
+	look(false)
+}

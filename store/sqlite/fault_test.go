@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,6 +242,13 @@ func TestLockedFile(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	wantCode(t, s.Apply(ctx, testTenant, note("waits")), loci.Unavailable)
+	impatient, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = impatient.Close() }()
+	_, err = impatient.Exec("BEGIN IMMEDIATE")
+	wantCode(t, s.files[testTenant].translate("write", err), loci.Unavailable, path, "locked by another process")
 	if n := count(t, s); n != 1 {
 		t.Errorf("%d records while locked; reading goes on and nothing was added", n)
 	}
@@ -309,4 +317,51 @@ func TestNothingIsLoggedWithoutAFault(t *testing.T) {
 	if log.Len() > 0 {
 		t.Errorf("logged %s", &log)
 	}
+}
+
+// Writes that wait share a commit, though no more than so many.
+func TestWaitingWritesAreGathered(t *testing.T) {
+	t.Parallel()
+	f := &file{queue: make(chan *job, 2*maxBatch)}
+	for range maxBatch + 10 {
+		f.queue <- &job{}
+	}
+	first := &job{}
+	if batch := f.gather(first); len(batch) != maxBatch || batch[0] != first {
+		t.Errorf("%d writes of %d share a commit", len(batch), maxBatch)
+	}
+	if batch := f.gather(first); len(batch) != 12 {
+		t.Errorf("%d writes share a commit, want 12", len(batch))
+	}
+}
+
+// A hastyContext is over when it was asked once.
+type hastyContext struct {
+	context.Context
+	asked *atomic.Bool
+}
+
+func (c hastyContext) Err() error {
+	if c.asked.Swap(true) {
+		return context.Canceled
+	}
+	return nil
+}
+
+func (hastyContext) Done() <-chan struct{} {
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+// Who gives up while a file is opened leaves it open to the others.
+func TestOpeningOutlivesItsCaller(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	f, err := s.acquire(hastyContext{t.Context(), new(atomic.Bool)}, testTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.release(f)
+	save(t, s, "a note")
 }

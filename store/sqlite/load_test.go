@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -285,5 +286,24 @@ func TestLoadsAreBoundedInNumber(t *testing.T) {
 	searches.Wait()
 	if n := most.Load(); n > int64(cap(s.loaders)) {
 		t.Errorf("%d loads at once; at most %d are allowed", n, cap(s.loaders))
+	}
+}
+
+// Large texts are read in parts of some bytes, not all at once, and none is left out.
+func TestLargeTextsAreReadInParts(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	for range 6 {
+		save(t, s, strings.Repeat(" ", loadBytes/4)+"walrus")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, read := openHeld(t, path, "u", Options{})
+	read.release()
+	expectWalruses(t, s, "u", 6)
+	if n := read.parts.Load(); n != 2 {
+		t.Errorf("they were read in %d parts, want 2", n)
 	}
 }

@@ -289,3 +289,30 @@ func (l *loading) busyLoads() int {
 	defer l.mu.Unlock()
 	return l.workers
 }
+
+// A segment that cannot be read may hold what is erased: it goes, with all of its shard.
+func TestDamagedSegmentsGoWithWhatIsErased(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	s.answers()
+	s.settle()
+	files := segments(t, s.path)
+	s = openKept(t, closed(t, s))
+	if len(heldIn(t, s.path, "number9")) != 1 {
+		t.Fatal("the scan finds nothing that it should")
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		must(t, err)
+		data[0] ^= 4
+		must(t, os.WriteFile(file, data, 0o600))
+	}
+	s.erase(9, 1)
+	s.settle()
+	if left := segments(t, s.path); len(left) > 0 {
+		t.Errorf("there are still %q", left)
+	}
+	got := s.answers()
+	same(t, "from the records", got, fromHeap(t, closed(t, s)))
+}

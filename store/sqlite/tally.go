@@ -110,7 +110,7 @@ func keptCount(filter *loci.Filter) (query string, args []any) {
 	query = `SELECT coalesce(sum(t.records), 0), coalesce(sum(t.records * t.live), 0), coalesce(sum(t.passages), 0),
 		coalesce(sum(t.bytes), 0), coalesce(sum(t.searched), 0) FROM tally t WHERE ` + c.String()
 	args = c.args
-	if !filter.Space.IsZero() {
+	if !filter.Space.IsZero() && !filter.Gone { // what is not live is not searched, and lacks no vectors
 		query += ` UNION ALL SELECT 0, 0, 0, 0, -coalesce(sum(t.embedded), 0) FROM tally_vector t
 			WHERE t.space = (SELECT n FROM space WHERE model = ? AND dims = ?) AND ` + embedded.String()
 		args = slices.Concat(args, []any{filter.Space.Model, filter.Space.Dims}, embedded.args)

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -101,5 +103,30 @@ func TestEraseBesideOthersLeavesNoBytes(t *testing.T) {
 		if found := filesWith(t, dir, append(gone, labels...)); len(found) > 0 {
 			t.Errorf("seed %d: %d erased byte strings are still on disk, such as %s", seed, len(found), found[0])
 		}
+	}
+}
+
+// Pages are followed also when the log begins again from its start, with frames of before
+// behind those that are new.
+func TestPagesAreFollowedWhenTheLogBeginsAgain(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	eraseOne(t, s, save(t, s, "first"))
+	log := func() int64 {
+		t.Helper()
+		info, err := os.Stat(s.files[testTenant].path + "-wal")
+		must(t, err)
+		return info.Size()
+	}
+	for before := int64(-1); log() > before; { // until it grows no more
+		before = log()
+		save(t, s, strings.Repeat("filler ", 100_000))
+	}
+	_, before := tracked(t, s)
+	for range 3 {
+		save(t, s, strings.Repeat("filler ", 100_000))
+	}
+	if whole, pages := tracked(t, s); !whole || pages < before+3*100 {
+		t.Errorf("followed %v, %d pages to look at; before three large notes there were %d", whole, pages, before)
 	}
 }

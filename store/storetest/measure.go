@@ -30,6 +30,10 @@ var measureCases = []testCase{
 				loci.Counts{Records: 3, Live: 3, Passages: 3, Unembedded: 1, Bytes: 41},
 			},
 			{
+				"what has ended", loci.Filter{Within: everywhere, NotLive: true, Gone: true, Space: spaceA},
+				loci.Counts{Records: 1, Passages: 1, Bytes: 5},
+			},
+			{
 				"another space", loci.Filter{Within: everywhere, Space: spaceB},
 				loci.Counts{Records: 3, Live: 3, Passages: 3, Unembedded: 2, Bytes: 41},
 			},

@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,7 +20,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -274,104 +272,4 @@ func (g *garden) overlayOf(c change) (string, error) {
 		return "", err
 	}
 	return writeOverlay(filepath.Join(g.dir, "whole.json"), map[string]string{filepath.Join(g.root, c.path): file})
-}
-
-// runRandom tries random mutants of a package on the package's own tests.
-func runRandom(ctx context.Context, root, dir, pkg string, o options) error {
-	begun := time.Now()
-	g := newGarden(root, filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")))
-	if err := os.MkdirAll(g.dir, 0o700); err != nil {
-		return err
-	}
-	changes, err := g.changesOf(pkg)
-	if err != nil {
-		return err
-	}
-	if o.from != "" {
-		from, err := regexp.Compile(o.from)
-		if err != nil {
-			return err
-		}
-		changes = slices.DeleteFunc(changes, func(c change) bool { return !from.MatchString(c.path) })
-	}
-	r := rand.New(rand.NewPCG(o.seed, 1))
-	r.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
-	whole := len(changes)
-	changes = changes[:min(o.random, len(changes))]
-	functions := make([]int, len(changes))
-	for i, c := range changes {
-		if functions[i], err = g.plant(i+1, c); err != nil {
-			return err
-		}
-	}
-	var skip *regexp.Regexp
-	if o.skip != "" {
-		if skip, err = regexp.Compile(o.skip); err != nil {
-			return err
-		}
-	}
-	var refused []int
-	var suites []suite
-	for _, dir := range append([]string{pkg}, strings.FieldsFunc(o.with, func(r rune) bool { return r == ',' })...) {
-		b, more, err := g.build(ctx, dir)
-		if err != nil {
-			return err
-		}
-		tests, err := b.survey(ctx, skip)
-		if err != nil {
-			return err
-		}
-		refused = append(refused, more...)
-		suites = append(suites, suite{b, tests})
-		fmt.Fprintf(os.Stderr, "%s: %d tests, ready after %s\n", dir, len(tests), time.Since(begun).Round(time.Second))
-	}
-	fmt.Fprintf(os.Stderr, "%s: %d of %d mutants, %d do not compile\n", pkg, len(changes), whole, len(refused))
-	counts := map[string]int{}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	next := make(chan int)
-	for range o.workers {
-		all.Go(func() {
-			for i := range next {
-				verdict, by, err := killBy(ctx, suites, i+1, functions[i])
-				if err != nil {
-					verdict = "error: " + err.Error()
-				}
-				mu.Lock()
-				counts[verdict]++
-				if verdict != "killed" || by == "no end" {
-					fmt.Fprintf(os.Stderr, "%s %s\n", verdict+" "+by, g.describe(changes[i]))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for i := range changes {
-		if slices.Contains(refused, i+1) {
-			continue
-		}
-		if ctx.Err() != nil || o.within > 0 && time.Since(begun) > o.within {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	all.Wait()
-	sum := 0
-	for _, n := range counts {
-		sum += n
-	}
-	fmt.Fprintf(os.Stderr, "%s: of %d mutants %v: %.0f %% killed, in %s\n", pkg, sum, counts,
-		100*float64(counts["killed"])/float64(max(sum, 1)), time.Since(begun).Round(time.Second))
-	return ctx.Err()
-}
-
-// describe says where a change is and shows its line before and after.
-func (g *garden) describe(c change) string {
-	data := g.files[c.path].data
-	from := strings.LastIndexByte(string(data[:c.start]), '\n') + 1
-	to := c.end + strings.IndexByte(string(data[c.end:]), '\n')
-	line := strings.Count(string(data[:c.start]), "\n") + 1
-	return fmt.Sprintf("%s:%d\n\t- %s\n\t+ %s", c.path, line, strings.TrimSpace(string(data[from:to])),
-		strings.TrimSpace(string(data[from:c.start])+c.text+string(data[c.end:to])))
 }

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,7 +18,8 @@ var otherOperators = map[token.Token][]string{
 }
 
 // changesOf lists every change the mutator knows for a package: other operators,
-// conditions turned round, numbers one higher, statements left out.
+// conditions turned round, numbers one higher, statements left out. Left alone is what
+// nobody could notice: see hidden.
 func (g *garden) changesOf(pkg string) ([]change, error) {
 	entries, err := os.ReadDir(filepath.Join(g.root, pkg))
 	if err != nil {
@@ -56,7 +58,14 @@ func (g *garden) changesIn(path string, fn *ast.FuncDecl) (out []change) {
 		out = append(out, change{path, g.offset(from), g.offset(to), text})
 	}
 	without := func(n ast.Node) { put(n.Pos(), n.End(), "{}") }
+	hidden := map[ast.Node]bool{}
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		for _, part := range unseen(n) {
+			hidden[part] = true
+		}
+		if hidden[n] {
+			return false
+		}
 		switch n := n.(type) {
 		case *ast.BinaryExpr:
 			for _, op := range otherOperators[n.Op] {
@@ -89,6 +98,57 @@ func (g *garden) changesIn(path string, fn *ast.FuncDecl) (out []change) {
 		return true
 	})
 	return out
+}
+
+// unseen are the parts of a node that make no difference to what the program does: how
+// much room something is made with, which grows when it is too little, what is logged
+// for those who look for faults in Loci itself, and what is returned beside an error.
+func unseen(n ast.Node) []ast.Node {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		fn, ok := n.Fun.(*ast.Ident)
+		if !ok || fn.Name != "make" {
+			return nil
+		}
+		_, isMap := n.Args[0].(*ast.MapType)
+		if isMap && len(n.Args) == 2 {
+			return []ast.Node{n.Args[1]}
+		}
+		if len(n.Args) == 3 {
+			return []ast.Node{n.Args[2]}
+		}
+	case *ast.ExprStmt:
+		call, ok := n.X.(*ast.CallExpr)
+		if !ok {
+			return nil
+		}
+		if fn, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Grow", "Debug", "DebugContext"}, fn.Sel.Name) {
+			return []ast.Node{n}
+		}
+	case *ast.IfStmt:
+		return besideError(n)
+	}
+	return nil
+}
+
+// besideError are the other results where "if err != nil" returns err: nobody reads them.
+func besideError(n *ast.IfStmt) (beside []ast.Node) {
+	isNamed := func(x ast.Expr, name string) bool {
+		id, ok := x.(*ast.Ident)
+		return ok && id.Name == name
+	}
+	cond, ok := n.Cond.(*ast.BinaryExpr)
+	if !ok || cond.Op != token.NEQ || !isNamed(cond.X, "err") || !isNamed(cond.Y, "nil") {
+		return nil
+	}
+	for _, s := range n.Body.List {
+		if r, ok := s.(*ast.ReturnStmt); ok && len(r.Results) > 1 && isNamed(r.Results[len(r.Results)-1], "err") {
+			for _, x := range r.Results[:len(r.Results)-1] {
+				beside = append(beside, x)
+			}
+		}
+	}
+	return beside
 }
 
 func (g *garden) text(path string, n ast.Node) string {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -90,7 +91,8 @@ func (b binary) run(
 	cmd := exec.CommandContext(ctx, b.path, "-test.run", tests, "-test.failfast")
 	cmd.Dir = b.dir
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "LOCI_MUTANT="+strconv.Itoa(mutant), "LOCI_MUTANT_REACHED="+reached)
+	cmd.Env = append(os.Environ(), "LOCI_MUTANT="+strconv.Itoa(mutant), "LOCI_MUTANT_REACHED="+reached,
+		"RAPID_NOFAILFILE=1") // what a mutant fails on must not be tried without it
 	return outcomeOf(ctx, cmd)
 }
 
@@ -117,39 +119,60 @@ type timing struct {
 }
 
 // survey runs each test by itself, without a mutant.
-func (b binary) survey(ctx context.Context, skip *regexp.Regexp) ([]timing, error) {
+func (b binary) survey(ctx context.Context, skip *regexp.Regexp, workers int) ([]timing, error) {
 	cmd := exec.CommandContext(ctx, b.path, "-test.list", "^(Test|Example|Fuzz)")
 	cmd.Dir = b.dir
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err
 	}
+	var mu sync.Mutex
 	var all []timing
+	var faults []error
+	var work sync.WaitGroup
+	turns := make(chan struct{}, workers)
 	for name := range strings.FieldsSeq(string(out)) {
 		if skip != nil && skip.MatchString(name) {
 			continue
 		}
-		seen := filepath.Join(filepath.Dir(b.path), "reached")
-		_ = os.Remove(seen)
-		begun := time.Now()
-		result, text, err := b.run(ctx, 0, seen, "^"+name+"$", 5*time.Minute)
-		if err != nil {
-			return nil, err
-		}
-		if result != passed {
-			fmt.Fprintf(os.Stderr, "%s fails without any mutant and is left out:\n%.2000s\n", name, text)
-			continue
-		}
-		t := timing{name, time.Since(begun), map[int]bool{}}
-		data, _ := os.ReadFile(seen) // missing: it reaches none
-		for n := range bytes.FieldsSeq(data) {
-			id, _ := strconv.Atoi(string(n))
-			t.reach[id] = true
-		}
-		all = append(all, t)
+		turns <- struct{}{}
+		work.Go(func() {
+			defer func() { <-turns }()
+			t, text, err := b.time(ctx, name)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				faults = append(faults, err)
+			case text != "":
+				fmt.Fprintf(os.Stderr, "%s fails without any mutant and is left out:\n%.2000s\n", name, text)
+			default:
+				all = append(all, t)
+			}
+		})
 	}
-	slices.SortStableFunc(all, func(x, y timing) int { return cmp.Compare(x.took, y.took) })
-	return all, nil
+	work.Wait()
+	slices.SortFunc(all, func(x, y timing) int {
+		return cmp.Or(cmp.Compare(x.took, y.took), cmp.Compare(x.name, y.name))
+	})
+	return all, errors.Join(faults...)
+}
+
+// time runs one test without a mutant; text is what it said if it failed.
+func (b binary) time(ctx context.Context, name string) (t timing, text string, err error) {
+	seen := b.path + "." + name + ".reached"
+	begun := time.Now()
+	result, text, err := b.run(ctx, 0, seen, "^"+name+"$", 5*time.Minute)
+	if err != nil || result != passed {
+		return t, cmp.Or(text, "it has no end"), err
+	}
+	t = timing{name, time.Since(begun), map[int]bool{}}
+	data, _ := os.ReadFile(seen) // missing: it reaches none
+	for n := range bytes.FieldsSeq(data) {
+		id, _ := strconv.Atoi(string(n))
+		t.reach[id] = true
+	}
+	return t, "", nil
 }
 
 // kill runs the tests that reach a function, quick ones first, until one fails.
@@ -195,25 +218,4 @@ func (b binary) kill(ctx context.Context, mutant, fn int, tests []timing) (verdi
 		return "unreached", "", nil
 	}
 	return "survived", "", nil
-}
-
-// A suite is the tests of a package, and what they reach.
-type suite struct {
-	binary
-	tests []timing
-}
-
-// killBy tries packages in order until a test of one fails.
-func killBy(ctx context.Context, suites []suite, mutant, fn int) (verdict, by string, err error) {
-	verdict = "unreached"
-	for _, s := range suites {
-		v, by, err := s.kill(ctx, mutant, fn, s.tests)
-		if err != nil || v == "killed" {
-			return v, by, err
-		}
-		if v == "survived" {
-			verdict = v
-		}
-	}
-	return verdict, "", nil
 }

@@ -21,8 +21,21 @@ CREATE TABLE loci.tenant (
   active     bigint NOT NULL, -- the space whose vectors are searched; 0 while there are no vectors
   head       bytea NOT NULL,  -- of the chain of events
   name_key   bytea NOT NULL,  -- another one after the tenant was erased
-  name       bytea            -- NULL: it was erased
+  name       bytea,           -- NULL: it was erased
+  chain_start bigint NOT NULL DEFAULT 0, -- events up to this number are older than the chain
+  due_at      bigint DEFAULT 0 -- when upkeep has something to do; 0: changed since it was done; NULL: never
 ) WITH (fillfactor = 50);
+CREATE INDEX tenant_name ON loci.tenant (name) WHERE name IS NOT NULL;
+CREATE INDEX tenant_due ON loci.tenant (due_at, name) WHERE name IS NOT NULL AND due_at IS NOT NULL;
+
+-- Whose upkeep is being done, and until when nobody else does it: rows of the system's tenant.
+CREATE TABLE loci.lease (
+  tenant bytea NOT NULL,
+  about  bytea NOT NULL, -- the tenant that is seen to
+  owner  bytea NOT NULL,
+  until  bigint NOT NULL, -- by the database's clock
+  PRIMARY KEY (tenant, about)
+);
 
 CREATE TABLE loci.namespace (
   tenant    bytea NOT NULL,
@@ -145,6 +158,7 @@ CREATE TABLE loci.event (
   sealed      bytea NOT NULL,
   nonce       bytea,
   payload     bytea,
+  former      bytea, -- the hash of an event from before namespaces had marks
   PRIMARY KEY (tenant, seq)
 );
 CREATE INDEX event_entity ON loci.event (tenant, entity);

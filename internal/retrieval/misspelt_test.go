@@ -1,0 +1,153 @@
+package retrieval
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// A typing error is a letter too many, too few, or another one, or two neighbours in each
+// other's place; more than are asked for are not counted on.
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"walrus", "walrus", 0}, {"walrus", "walrs", 1}, {"walrus", "wallrus", 1}, {"walrus", "warlus", 1}, {"walrus", "walros", 1},
+		{"walrus", "awlrus", 1}, {"walrus", "walrsu", 1}, {"walrus", "alrus", 1}, {"walrus", "walru", 1}, {"walrus", "xwalrus", 1},
+		{"walrus", "warlsu", 2}, {"walrus", "wlrs", 2}, {"walrus", "xwalrusx", 2}, {"walrus", "wxlrxs", 2}, {"walrus", "lawrus", 2},
+		{"walrus", "wal", 3}, {"walrus", "xxwalrusx", 3}, {"walrus", "surlaw", 3}, {"walrus", "seals", 3}, {"ab", "ba", 1}, {"abc", "cab", 2},
+		{"", "", 0}, {"", "ab", 2}, {"", "abc", 3}, {"größe", "grösse", 2}, {"straße", "strase", 1}, {"abcdef", "badcfe", 3},
+	} {
+		for _, most := range []int{1, 2} {
+			want := min(c.want, most+1)
+			if got, back := Distance(c.a, c.b, most), Distance(c.b, c.a, most); got != want || back != want {
+				t.Errorf("%q and %q: %d and %d errors, want %d of at most %d", c.a, c.b, got, back, want, most)
+			}
+		}
+	}
+}
+
+// Marks say how long a word is, how many errors are mended in it, and which words are worth
+// a look; a word that is none has no mark.
+func TestMarks(t *testing.T) {
+	for word, want := range map[string]struct{ letters, edits int }{
+		"ab": {0, 0}, "abc": {3, 0}, "abcd": {4, 1}, "abcdefg": {7, 1}, "abcdefgh": {8, 2}, "größe": {5, 1}, "привет": {6, 1},
+		strings.Repeat("a", 30): {30, 2}, strings.Repeat("a", 31): {0, 0}, "abc1": {0, 0}, "a-bcd": {0, 0}, "東京都庁": {0, 0}, "서울에서": {0, 0}, "": {0, 0},
+	} {
+		m := MarkOf(word)
+		if (m == 0) != (want.letters == 0) || m.letters() != want.letters || m.Edits() != want.edits {
+			t.Errorf("%q has %d letters and %d errors are mended; want %+v", word, m.letters(), m.Edits(), want)
+		}
+	}
+	for _, c := range []struct {
+		a, b  string
+		edits int
+		want  bool
+	}{
+		{"walrus", "walrus", 1, true}, {"walrus", "walros", 1, true}, {"walrus", "walxyz", 1, false}, {"walrus", "walxys", 2, true},
+		{"walrus", "walrusx", 1, true}, {"walrus", "walrusxy", 1, false}, {"walrus", "walrusxy", 2, true}, {"walrus", "walr", 1, false},
+		{"walrus", "walr", 2, true}, {"walrus", "wal", 2, false}, {"walrus", "a1", 2, false}, {"abc", "ab", 2, false},
+		{"walrus", "walxuy", 1, false}, {"abcd", "abll", 1, false}, // letters that only one has
+	} {
+		if got := MarkOf(c.a).Near(MarkOf(c.b), c.edits); got != c.want {
+			t.Errorf("%q and %q with %d errors: %t", c.a, c.b, c.edits, got)
+		}
+	}
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"house", "housewife", true}, {"house", "houses", false}, {"house", "warehouse", true}, {"house", "housexy", false}, {"house", "housexyz", true},
+		{"house", "warehaus", false}, {"house", "a1", false}, {"house", "abcdefgh", false}, {"aall", "aabcdefg", false},
+	} {
+		if got := MarkOf(c.a).Within(MarkOf(c.b)); got != c.want {
+			t.Errorf("%q within %q: %t", c.a, c.b, got)
+		}
+	}
+	for word, want := range map[string]bool{"house": true, "horse": true, "hosue": false, "": false, "#": false} {
+		if WellSpelled(word) != want {
+			t.Errorf("%q is well spelled: %t", word, !want)
+		}
+	}
+}
+
+// The better the ranks, the more: 1 is the most, and a rank that is absent counts as the
+// one after the last.
+func TestFused(t *testing.T) {
+	for _, c := range []struct {
+		rank, other, limit int
+		want               float64
+	}{
+		{1, 1, 10, 1}, {1, 2, 10, (1./61 + 1./62) * 61 / 2},
+		{0, 1, 10, (1./71 + 1./61) * 61 / 2}, {3, 0, 10, (1./63 + 1./71) * 61 / 2}, {0, 0, 5, 61. / 66},
+	} {
+		if got := Fused(c.rank, c.other, c.limit); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("ranks %d and %d of %d give %v, want %v", c.rank, c.other, c.limit, got, c.want)
+		}
+	}
+}
+
+// The case of a unit behind a number tells; that of anything else does not.
+func TestFold(t *testing.T) {
+	for text, want := range map[string]string{
+		"Five  MW and 5 MW": "five mw and 5 MW", "5MW": "5MW", "5 MW.": "5 MW.", "(5 MB)": "(5 mb)", "1,5 Gb/s fast": "1,5 Gb/s fast",
+		"MW 5": "mw 5", "5 Walruses": "5 walruses", "5Walruses": "5walruses", ".5G A": ".5G a", "x5 MW": "x5 mw", "5x MW": "5x mw",
+		"1.5G": "1.5G", "G": "g", "5": "5", "Room 5 B": "room 5 B", "a 5 ": "a 5", "": "", "5 a MW": "5 a mw", ",5 Mb!": ",5 Mb!", "9G 0G": "9G 0G",
+		"/5 MB :5 MB": "/5 mb :5 mb", "5- MB": "5- mb",
+	} {
+		if got := Fold(text); got != want {
+			t.Errorf("%q folds to %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A passage may be as long as is allowed, and ends at the end of a word, or of a sentence in
+// its second half; the next one begins with a whole word.
+func TestPassagesEndWhereWordsDo(t *testing.T) {
+	for _, c := range []struct {
+		text          string
+		size, overlap int
+		want          []string
+	}{
+		{"one two", 7, 2, []string{"one two"}},
+		{"one two", 6, 2, []string{"one ", "two"}},
+		{"ein Übel", 8, 2, []string{"ein Übel"}},
+		{"ein Übel", 6, 0, []string{"ein ", "Übel"}},
+		{"abcdefghij", 4, 1, []string{"abcd", "efgh", "ij"}},
+		{"aaaa bbbb cccc dddd", 10, 0, []string{"aaaa bbbb ", "cccc dddd"}},
+		{"aaaa bbbb cccc dddd", 9, 4, []string{"aaaa bbbb", " cccc ", "dddd"}},
+		{"aaaa bbbb cccc dddd", 10, 4, []string{"aaaa bbbb ", "cccc dddd"}},
+		{"aa bb cc dd ee ff", 9, 4, []string{"aa bb cc ", "cc dd ee ", "ee ff"}},
+		{"Aa. Bb cc dd ee", 8, 0, []string{"Aa. Bb ", "cc dd ee"}},
+		{"Aaa b. Cc dd ee", 10, 0, []string{"Aaa b. ", "Cc dd ee"}},
+		{"", 5, 1, nil},
+	} {
+		var got []string
+		for _, s := range Chunk(c.text, c.size, c.overlap) {
+			got = append(got, c.text[s.Start:s.End])
+		}
+		if strings.Join(got, "|") != strings.Join(c.want, "|") {
+			t.Errorf("%q in passages of %d with %d shared: %q, want %q", c.text, c.size, c.overlap, got, c.want)
+		}
+	}
+}
+
+// Stems are remembered up to a bound, and are the same when they were forgotten.
+func TestStemsAreForgotten(t *testing.T) {
+	defer ForgetStems()
+	for n := range maxStems + 10 {
+		cachedStem('x', strings.Repeat("a", n%100)+string(rune('a'+n/100)), func(string) string { return "" })
+	}
+	stems.RLock()
+	held := len(stems.of)
+	stems.RUnlock()
+	if held > maxStems {
+		t.Errorf("%d stems are remembered, at most %d should be", held, maxStems)
+	}
+	before := Stem("running")
+	ForgetStems()
+	if len(stems.of) != 0 || Stem("running") != before || before != "run" {
+		t.Errorf("%d are remembered; running is %q and %q", len(stems.of), before, Stem("running"))
+	}
+}
