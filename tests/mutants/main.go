@@ -102,11 +102,8 @@ func readMutants(root string) ([]*mutant, error) {
 
 func runTable(ctx context.Context, root, dir string, o options) error {
 	begun := time.Now()
-	if o.within > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.within)
-		defer cancel()
-	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	all, err := readMutants(root)
 	if err != nil {
 		return err
@@ -146,6 +143,9 @@ func runTable(ctx context.Context, root, dir string, o options) error {
 			break // whatever it says: it had no time
 		}
 		tried++
+		if tried == 1 && o.within > 0 { // the first has the time that building its tests takes
+			time.AfterFunc(o.within-time.Since(begun), cancel)
+		}
 		if err != nil {
 			err = fmt.Errorf("%s:%d: %s: %w", tableFile, m.line, m.requirement, err)
 			fmt.Fprintln(os.Stderr, err)
