@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -204,7 +205,7 @@ func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, meth
 		switch {
 		case c.method == "delete" && !strings.Contains(c.path, "{"): // all of it
 			return 3
-		case c.method == "delete" || strings.HasSuffix(c.path, "/delete") || strings.HasSuffix(c.path, "/erase") || strings.HasSuffix(c.path, "/batch") || strings.HasSuffix(c.path, "/move"):
+		case c.method == "delete" || slices.Contains([]string{"delete", "erase", "batch", "move"}, path.Base(c.path)):
 			return 2
 		case c.method == "put" || c.method == "post" && strings.HasSuffix(c.path, "/messages"):
 			return 0
