@@ -29,7 +29,7 @@ type (
 
 func (a *API) eraseRoute() {
 	route(a, endpoint{
-		method: http.MethodPost, path: "/v1/memories/erase", id: "erase_memories", summary: "Erase many memories", scope: loci.ScopeDelete,
+		method: http.MethodPost, path: "/v1/erase", id: "erase_memories", summary: "Erase many memories", scope: loci.ScopeDelete,
 		writes: true,
 		detail: "What all conditions select, for good. Ask without expect for the number, look at what is selected, and ask again with it.",
 	}, func(ctx context.Context, c *caller, in *eraseInput) (*eraseOutput, error) {

@@ -54,17 +54,17 @@ func TestEraseMany(t *testing.T) {
 			{`{"all":true,"expect":-1}`, 400, "expect", nil},
 			{`{"filter":{"$or":[]}}`, 400, "filter", nil},
 		} {
-			r := b.send("POST", "/v1/memories/erase", c.body, c.header...)
+			r := b.send("POST", "/v1/erase", c.body, c.header...)
 			if r.status != c.status || !strings.Contains(r.body, c.says) {
 				t.Errorf("%s %v: %d %s; want %d with %q", c.body, c.header, r.status, r.body, c.status, c.says)
 			}
 		}
-		if r := bob.send("POST", "/v1/memories/erase", `{"all":true}`); !strings.Contains(r.body, `{"selected":7,"erased":0}`) {
+		if r := bob.send("POST", "/v1/erase", `{"all":true}`); !strings.Contains(r.body, `{"selected":7,"erased":0}`) {
 			t.Errorf("what another user has: %s", r.body)
 		}
 	})
 	reader := newBench(t, memory.Open(), func(o *Options) { o.Principal = principal(t, "ada", loci.ScopeWrite) })
-	if r := reader.send("POST", "/v1/memories/erase", `{"all":true}`); r.status != 403 {
+	if r := reader.send("POST", "/v1/erase", `{"all":true}`); r.status != 403 {
 		t.Errorf("without the scope delete: %d %s", r.status, r.body)
 	}
 }

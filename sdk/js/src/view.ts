@@ -133,7 +133,7 @@ export class Memories {
    * with it, nothing is erased unless so many are selected.
    */
   erase(given: EraseQuery, o?: CallOptions): Promise<{ selected: number; erased: number }> {
-    return this.#t.send({ method: "POST", path: "/v1/memories/erase", reply: shapes.erasedMemories, body: given, writes: true }, o);
+    return this.#t.send({ method: "POST", path: "/v1/erase", reply: shapes.erasedMemories, body: given, writes: true }, o);
   }
 
   /** Says that a note, a fact or a rule still holds. */

@@ -79,7 +79,7 @@ def import_lines(lines: Sequence[str]) -> Call[ImportReport]:
 
 
 def erase(body: JSON) -> Call[ErasedMemories]:
-    return Call("POST", "/v1/memories/erase", ErasedMemories, body, once=True)
+    return Call("POST", "/v1/erase", ErasedMemories, body, once=True)
 
 
 def stats() -> Call[Stats]:
