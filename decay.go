@@ -139,6 +139,13 @@ func (r *Record) schedule(d Decay, noted Validity) {
 	}
 }
 
+// waning is what [Filter].Waning asks for: all that may be fading or ended at a moment.
+func (r *Record) waning(at time.Time) bool {
+	last := r.DueAt.IsZero() || r.DueAt.Equal(r.EndsAt)
+	return r.Live && (!r.DueAt.IsZero() && !at.Before(r.DueAt) ||
+		last && (!r.EndsAt.IsZero() || !r.Decay.IsZero() && r.Decay.Confidence < ActiveConfidence))
+}
+
 // laterOf returns the later of two moments: a clock that was set back takes
 // nothing back.
 func laterOf(a, b time.Time) time.Time {

@@ -33,6 +33,8 @@ type Filter struct {
 	Expired bool      // only what has expired by At
 	NotLive bool      // also records that are no longer live, or have left the live set by decay at At
 	Gone    bool      // with NotLive: only records that are no longer live
+	Waning  bool      // only live ones with a transition due by At, or none left but their end
+	Ended   bool      // with NotLive: only live ones that have left the live set by decay at At
 
 	MinConfidence float64   // effective confidence at At of at least so much; 0: any
 	Due           time.Time // only those with a transition due by then; zero: all
@@ -54,7 +56,8 @@ func (f *Filter) SelectsHeader(r *Record) bool {
 // selectsMoment asks what depends on the time: whether a record is live, expired, sure
 // enough, due.
 func (f *Filter) selectsMoment(r *Record) bool {
-	if !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) || f.Gone && r.Live {
+	if !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) || f.Gone && r.Live ||
+		f.Waning && !r.waning(f.At) || f.Ended && !(r.Live && r.Ended(f.At)) {
 		return false
 	}
 	if !f.At.IsZero() && r.Expired(f.At) != f.Expired {

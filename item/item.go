@@ -348,20 +348,20 @@ type Query struct {
 	Limit   int // default 10
 	Offset  int
 	Refresh bool // move the expiry of what is found
+	// These are as in [loci.Query].
+	MinScore     float64
+	Since, Until time.Time
 }
 
 // Search finds items and facts below a prefix.
 func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
 	inner, err := it.m.At(q.Prefix)
-	if err == nil {
-		err = q.Prefix.Validate()
-	}
-	if err != nil {
+	if err = cmp.Or(err, q.Prefix.Validate()); err != nil {
 		return nil, err
 	}
 	result, err := inner.Search(ctx, loci.Query{
 		Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{Kind, loci.KindFact},
-	})
+		Since: q.Since, Until: q.Until, MinScore: q.MinScore})
 	if err != nil {
 		return nil, err
 	}

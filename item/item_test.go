@@ -422,3 +422,47 @@ func TestItemsBelowTheHandle(t *testing.T) {
 		t.Errorf("outside: %v, %v", outside, err)
 	}
 }
+
+// TestItemsByTimeAndScore: a search may ask for what was made in a time, and leave out
+// what fits too little, with and without a query.
+func TestItemsByTimeAndScore(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		place := m.Namespace().Child("trips")
+		var made []time.Time
+		for _, key := range []string{"rome", "oslo", "bonn"} {
+			c.Advance(time.Hour)
+			made = append(made, c.Now().Truncate(time.Millisecond))
+			locitest.PutItem(t, m, place, key, `{"title":"The trip to `+key+`"}`, nil)
+		}
+		for _, one := range []struct {
+			q    item.Query
+			want []string
+		}{
+			{item.Query{}, []string{"bonn", "oslo", "rome"}},
+			{item.Query{Since: made[1]}, []string{"bonn", "oslo"}},
+			{item.Query{Until: made[1]}, []string{"rome"}},
+			{item.Query{Since: made[1], Until: made[2]}, []string{"oslo"}},
+			{item.Query{Text: "trip", Since: made[1], Until: made[2]}, []string{"oslo"}},
+			{item.Query{Text: "rome", MinScore: 0.2}, []string{"rome"}},
+			{item.Query{Text: "rome", MinScore: 0.2, Since: made[1]}, nil},
+		} {
+			one.q.Prefix = place
+			found, err := item.Of(m).Search(t.Context(), one.q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i := range found {
+				got = append(got, found[i].Key)
+			}
+			if !slices.Equal(got, one.want) {
+				t.Errorf("%+v: %v; want %v", one.q, got, one.want)
+			}
+		}
+		if _, err := item.Of(m).Search(t.Context(), item.Query{Prefix: place, MinScore: 2, Text: "x"}); err == nil {
+			t.Error("a least score of 2 is taken")
+		}
+	})
+}

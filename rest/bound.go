@@ -46,6 +46,7 @@ var bounds = map[string]bound{
 	"types":                {entries: 16},
 	"scopes":               {characters: loci.MaxLabelBytes, entries: loci.MaxScopes},
 	"kind":                 {characters: loci.MaxLabelBytes},
+	"kinds":                {entries: 16},
 	"state":                {characters: 16},
 	"reason":               {characters: wholeBody}, // of which 1 KiB is kept, and more is refused
 	"to":                   {characters: 64},

@@ -68,6 +68,9 @@ type (
 		Filter          map[string]any `json:"filter,omitempty" doc:"Conditions on the value, all of which must hold"`
 		Limit           *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
 		Offset          int            `json:"offset,omitempty" doc:"0 to 10000"`
+		MinScore        float64        `json:"min_score,omitempty" doc:"With a query: the least score, 0 to 1. Absent: whatever fits best"`
+		Since           *time.Time     `json:"since,omitempty" doc:"Only items created at this time or after"`
+		Until           *time.Time     `json:"until,omitempty" doc:"Only items created before this time"`
 		RefreshTTL      *bool          `json:"refresh_ttl,omitempty" doc:"Whether the search moves the expiry of what it finds; absent: yes"`
 	}
 	// ListNamespaces lists where items are.
@@ -181,7 +184,8 @@ func find(ctx context.Context, m *loci.Memory, in *SearchItems) ([]wireItem, err
 		return nil, err
 	}
 	q := item.Query{Prefix: below(m, in.NamespacePrefix), Text: in.Query, Where: where, Offset: in.Offset,
-		Refresh: in.RefreshTTL == nil || *in.RefreshTTL}
+		Refresh:  in.RefreshTTL == nil || *in.RefreshTTL,
+		MinScore: in.MinScore, Since: moment(in.Since), Until: moment(in.Until)}
 	if q.Limit, err = limitOf(in.Limit, loci.MaxSearchLimit); err != nil {
 		return nil, err
 	}

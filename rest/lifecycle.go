@@ -145,6 +145,7 @@ func (a *API) lifecycleRoutes() {
 				return view.Supersede(ctx, m, id, fact)
 			})
 		})
+	a.eraseRoute()
 	a.relationRoutes()
 }
 

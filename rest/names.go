@@ -43,6 +43,7 @@ var publishedNames = map[reflect.Type]string{
 	reflect.TypeFor[view.EpisodeStats]():       "EpisodeStats",
 	reflect.TypeFor[view.FactStats]():          "FactStats",
 	reflect.TypeFor[harmfulMemory]():           "HarmfulMemory",
+	reflect.TypeFor[eraseRequest]():            "EraseRequest",
 	reflect.TypeFor[view.LifecycleStats]():     "LifecycleStats",
 	reflect.TypeFor[loci.Link]():               "Link",
 	reflect.TypeFor[linkMemory]():              "LinkMemory",

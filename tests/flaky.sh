@@ -105,6 +105,7 @@ if [ "${1:-}" = changed ]; then
   work=$(mktemp -d)
   trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
   mkdir "$work/tmp"
+  chmod o+x "$work" # run by root, PostgreSQL runs as a user without rights
   seconds=${LOCI_FLAKY_SECONDS:-90}
   end=$(($(date +%s) + seconds))
   left=()

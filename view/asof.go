@@ -41,7 +41,9 @@ func AsOf(
 	f := reach(m, now, loci.KindFact)
 	f.NotLive, f.Scopes = true, q.Scopes
 	page.Limit = cmp.Or(page.Limit, 100)
-	return gather(ctx, m, f, page, func(r *loci.Record) (loci.Fact, bool, error) { return asOf(ctx, m, r, &q, now) })
+	return gather(ctx, m, []loci.Filter{f}, page, func(r *loci.Record) (loci.Fact, bool, error) {
+		return asOf(ctx, m, r, &q, now)
+	})
 }
 
 // asOf brings a fact to what was known of it; ok is false when that does not match.

@@ -54,12 +54,6 @@ func (q *Query) check(m *loci.Memory) (s selection, err error) {
 	for _, state := range s.states {
 		s.filter.NotLive = s.filter.NotLive || !slices.Contains(Current, state)
 	}
-	s.filter.Gone = !slices.ContainsFunc(s.states, func(state State) bool {
-		return state != Superseded && state != Forgotten
-	})
-	if len(s.states) == 1 {
-		s.filter.Statuses = statuses[s.states[0]]
-	}
 	return s, nil
 }
 
@@ -113,10 +107,6 @@ func (s *selection) entry(ctx context.Context, m *loci.Memory, r *loci.Record, a
 	return e, err == nil && s.takes(&e), err
 }
 
-// scanned is how many records List reads at once when the first page did not hold enough
-// that are wanted: a page costs a store as much as what it looks through, not as it returns.
-const scanned = 1000
-
 // List lists memories of every kind, newest first; sessions by their last activity. next
 // continues the list; "" is its end.
 func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries []Entry, next string, err error) {
@@ -128,43 +118,55 @@ func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries
 	if err != nil || len(s.filter.Kinds) == 0 { // of no kind is any in these states
 		return nil, "", err
 	}
-	return gather(ctx, m, s.filter, page, func(r *loci.Record) (Entry, bool, error) {
+	return gather(ctx, m, s.filters(), page, func(r *loci.Record) (Entry, bool, error) {
 		return s.entry(ctx, m, r, s.filter.At)
 	})
 }
 
-// gather reads records that a filter selects until enough of them were taken. next is the
-// cursor behind the last one; "" is the end.
-func gather[T any](
-	ctx context.Context, m *loci.Memory, f loci.Filter, page loci.Page, take func(*loci.Record) (T, bool, error),
-) (taken []T, next string, err error) {
-	for limit := page.Limit; ; page.Limit = scanned {
-		records, cursor, err := m.Records(ctx, f, page)
-		if err != nil {
-			return nil, "", err
-		}
-		for i := range records {
-			one, ok, err := take(&records[i])
-			if err != nil {
-				return nil, "", err
-			}
-			if !ok {
-				continue
-			}
-			if taken = append(taken, one); len(taken) < limit {
-				continue
-			}
-			if i == len(records)-1 {
-				return taken, cursor, nil
-			}
-			page.Limit, page.NoText = i+1, true // once more, for the cursor behind the last one
-			_, cursor, err = m.Records(ctx, f, page)
-			return taken, cursor, err
-		}
-		if page.Cursor = cursor; cursor == "" {
-			return taken, "", nil
+// filters are what the store is asked for, which together select at least what the query
+// does: all in one list, or where nothing that simply holds is wanted, what is in each of
+// the states alone.
+func (s *selection) filters() (list []loci.Filter) {
+	in := func(states ...State) bool {
+		return slices.ContainsFunc(states, func(state State) bool { return slices.Contains(s.states, state) })
+	}
+	f := s.filter
+	if in(Live) {
+		return []loci.Filter{f}
+	}
+	of := func(state State) {
+		f = s.filter
+		f.Kinds = slices.DeleteFunc(slices.Clone(f.Kinds), func(kind loci.Kind) bool {
+			return !slices.ContainsFunc(s.shapes, func(k shape) bool { return k.kind == kind && k.reaches(state) })
+		})
+	}
+	add := func() {
+		if len(f.Kinds) > 0 {
+			list = append(list, f)
 		}
 	}
+	if in(Waiting) {
+		of(Waiting)
+		f.Statuses, f.NotLive = statuses[Waiting], false
+		add()
+	}
+	if in(Fading, Expired) {
+		if of(Fading); in(Expired) {
+			of(Expired)
+		}
+		f.Waning, f.NotLive, f.Ended = true, in(Expired), !in(Fading)
+		add()
+	}
+	// Last, so that what goes meanwhile is seen twice rather than never.
+	if in(Superseded, Forgotten) {
+		if of(Forgotten); !in(Forgotten) {
+			of(Superseded)
+			f.Statuses = statuses[Superseded]
+		}
+		f.Gone = true
+		add()
+	}
+	return list
 }
 
 // believed lists the facts that were believed at a moment.

@@ -240,9 +240,12 @@ type Due struct {
 // rules that did harm, episodes that wait.
 func Review(ctx context.Context, m *loci.Memory, page loci.Page) (due []Due, next string, err error) {
 	page.Limit = cmp.Or(page.Limit, 100)
-	f := reach(m, m.Now(), loci.KindFact, loci.KindRule, loci.KindEpisode)
-	due, next, err = gather(ctx, m, f, page, func(r *loci.Record) (Due, bool, error) {
-		e, err := Of(ctx, m, r, f.At)
+	now := m.Now()
+	fading, waiting := reach(m, now, loci.KindFact), reach(m, now, loci.KindEpisode)
+	fading.Waning, waiting.Statuses = true, statuses[Waiting]
+	filters := []loci.Filter{fading, waiting, reach(m, now, loci.KindRule)}
+	due, next, err = gather(ctx, m, filters, page, func(r *loci.Record) (Due, bool, error) {
+		e, err := Of(ctx, m, r, now)
 		reason := whyDue(&e)
 		return Due{e, reason}, reason != "", err
 	})

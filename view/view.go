@@ -126,7 +126,7 @@ func entryOf(
 		Tags: append([]string{}, r.Tags...), Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		ExpiresAt: r.ExpiresAt,
 	}
-	if r.Ended(at) || r.Expired(at) {
+	if r.Live && r.Ended(at) || r.Expired(at) {
 		e.State = Expired
 	}
 	switch r.Kind {

@@ -295,6 +295,8 @@ func TestADeletionCanBeRepeated(t *testing.T) {
 type counting struct {
 	loci.Store
 	read int
+
+	after func(ids []loci.ID) // is called behind each list, unless nil
 }
 
 func (c *counting) Records(
@@ -302,6 +304,9 @@ func (c *counting) Records(
 ) (records []loci.Record, next string, err error) {
 	records, next, err = c.Store.Records(ctx, t, f, page)
 	c.read += len(records)
+	if c.after != nil {
+		c.after(f.IDs)
+	}
 	return records, next, err
 }
 

@@ -64,7 +64,8 @@ func (c *eventsCmd) Run(a *app) error {
 		a.note("no event here")
 	}
 	t.print(a)
-	return a.more(next)
+	a.more(next)
+	return nil
 }
 
 func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {

@@ -188,5 +188,6 @@ func (c *reviewCmd) Run(a *app) error {
 		a.note("nothing to look at")
 	}
 	t.print(a)
-	return a.more(next)
+	a.more(next)
+	return nil
 }

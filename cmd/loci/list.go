@@ -95,7 +95,8 @@ func (c *listCmd) Run(a *app) error {
 	if len(out.Memories) == 0 && c.Cursor == "" && !c.All {
 		a.note("%s", c.whyEmpty())
 	}
-	return a.more(out.NextCursor)
+	a.more(out.NextCursor)
+	return nil
 }
 
 // whyEmpty says what to do about an empty list.

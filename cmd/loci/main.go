@@ -80,7 +80,7 @@ func (a *app) command(args []string) error {
 	if node := parsed.Selected(); node != nil {
 		a.called = strings.TrimPrefix(node.FullPath(), "loci ")
 	}
-	if a.json || !pages(a.called) || !isTerminal(a.rawOut) {
+	if a.json || !slices.Contains(paging, a.called) || !isTerminal(a.rawOut) {
 		return parsed.Run(a)
 	}
 	return a.paged(func() error { return parsed.Run(a) })

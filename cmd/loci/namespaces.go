@@ -63,7 +63,8 @@ func (c *namespacesCmd) Run(a *app) error {
 		t.add(p.Namespace.String(), fmt.Sprint(p.Total), strings.Join(kinds, ", "), where)
 	}
 	t.print(a)
-	return a.more(next)
+	a.more(next)
+	return nil
 }
 
 // outside counts what lies where a handle does not look: with the scope admin in all

@@ -176,7 +176,7 @@ func unstyled(text string) string {
 // bytes shows a size: rounded for people, exact for programs.
 func (a *app) bytes(n int64) string {
 	if isTerminal(a.rawOut) && n >= 0 {
-		return humanize.IBytes(uint64(n))
+		return humanize.IBytes(uint64(n)) //nolint:gosec // it is not negative
 	}
 	return number(n, "byte", "bytes")
 }

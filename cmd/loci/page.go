@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,9 +44,9 @@ func (a *app) pageEnds() string {
 }
 
 // more says how to go on with a list, when the list is shown; an empty cursor is its end.
-func (a *app) more(cursor string) error {
+func (a *app) more(cursor string) {
 	if a.json {
-		return nil
+		return
 	}
 	kept := isTerminal(a.rawOut) && a.keepPageEnd(cursor) == nil
 	switch {
@@ -54,7 +56,6 @@ func (a *app) more(cursor string) error {
 	default:
 		a.closing = "there are more: --cursor " + cursor
 	}
-	return nil
 }
 
 // keepPageEnd keeps where the list ended, and forgets the end of one that is complete.
@@ -160,12 +161,10 @@ func withoutCursor(args []string) (rest []string) {
 	return rest
 }
 
-// pages says of a command that what it shows may be longer than the screen.
-func pages(command string) bool {
-	return slices.Contains([]string{
-		"list", "search", "recall", "context", "get", "events", "history", "links", "review", "provenance", "namespaces",
-		"session show", "session list", "session search", "file list", "file show", "file versions",
-	}, command)
+// paging are the commands that may show more than fits the screen.
+var paging = []string{
+	"list", "search", "recall", "context", "get", "events", "history", "links", "review", "provenance", "namespaces",
+	"session show", "session list", "session search", "file list", "file read", "file history", "file diff",
 }
 
 // paged runs a command and shows what it prints through the pager if the screen is too
@@ -179,6 +178,11 @@ func (a *app) paged(command func() error) error {
 	a.out = screen
 	if pager := a.pager(); pager != nil && bytes.Count(printed.Bytes(), []byte("\n")) >= a.height() {
 		pager.Stdin, pager.Stdout, pager.Stderr = bytes.NewReader(printed.Bytes()), a.rawOut, a.err
+		// An interrupt is the pager's: it ends a search in it, and must not leave it alone
+		// with the terminal.
+		interrupts := make(chan os.Signal, 1)
+		signal.Notify(interrupts, os.Interrupt)
+		defer signal.Stop(interrupts)
 		shown := pager.Run()
 		if exit := (*exec.ExitError)(nil); shown == nil || errors.As(shown, &exit) || errors.Is(shown, syscall.EPIPE) {
 			return err // who leaves a pager early has seen enough
@@ -202,7 +206,7 @@ func (a *app) pager() *exec.Cmd {
 	if err != nil {
 		return nil
 	}
-	pager := exec.CommandContext(a.ctx, path, words[1:]...) //nolint:gosec // the user's own pager
+	pager := exec.CommandContext(context.WithoutCancel(a.ctx), path, words[1:]...) //nolint:gosec // the user's own pager
 	pager.Env = a.env
 	if a.env.Get("LESS") == "" {
 		pager.Env = append(slices.Clip(pager.Env), "LESS=FRX") // colours, and no screen of its own for a short text

@@ -290,7 +290,8 @@ func (c *sessionListCmd) Run(a *app) error {
 		a.note("no conversation yet; try: loci session append trip \"Which seat did I like?\"")
 	}
 	t.print(a)
-	return a.more(next)
+	a.more(next)
+	return nil
 }
 
 type sessionSearchCmd struct {

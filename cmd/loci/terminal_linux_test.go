@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -196,6 +198,62 @@ func TestPager(t *testing.T) {
 	env[len(env)-1] = "PAGER=" + filepath.Join(dir, "none")
 	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, "note-") != 25 {
 		t.Errorf("without a pager: exit code %d, shows %q", code, shown)
+	}
+}
+
+// TestPagingCommandsExist: a name that no command has would page nothing.
+func TestPagingCommandsExist(t *testing.T) {
+	var whole cli
+	parser, err := newParser(&whole, &app{out: bufio.NewWriter(io.Discard), err: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := map[string]bool{}
+	for _, leaf := range parser.Model.Leaves(false) {
+		commands[strings.TrimPrefix(leaf.Path(), "loci ")] = true
+	}
+	for _, name := range paging {
+		if !commands[name] {
+			t.Errorf("there is no command %q", name)
+		}
+	}
+}
+
+// TestInterruptInAPager: an interrupt while a list is looked at is the pager's.
+func TestInterruptInAPager(t *testing.T) {
+	dir := t.TempDir()
+	pager, begun, taken := filepath.Join(dir, "pager"), filepath.Join(dir, "begun"), filepath.Join(dir, "taken")
+	script := "#!/bin/sh\ntouch '" + begun + "'\nwhile [ ! -e '" + begun + ".go' ]; do sleep 0.01; done\ncat > '" + taken + "'\n"
+	if err := os.WriteFile(pager, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	env := config.Environ{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "LOCI_STORE=sqlite:" + t.TempDir(), "PAGER=" + pager}
+	if shown, code := onTerminal(t, env, "", "save", strings.Repeat("a long line of words ", 200)); code != 0 {
+		t.Fatal(shown)
+	}
+	_, screen := pseudoTerminal(t)
+	if err := unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 2, Col: 60}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, []string{"list"}, screen, screen, screen, env) }()
+	for deadline := time.Now().Add(time.Minute); missing(begun); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the pager was not started")
+		}
+	}
+	interrupt()
+	if err := os.WriteFile(begun+".go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the command does not end")
+	}
+	if got, err := os.ReadFile(taken); err != nil || !strings.Contains(string(got), "note-") {
+		t.Errorf("the pager got %q, %v", got, err)
 	}
 }
 

@@ -222,6 +222,9 @@ func (d *demo) run(args ...string) (printed string, err error) {
 	d.flush()
 	var out, faults bytes.Buffer
 	code := run(d.app.ctx, args, strings.NewReader(""), &out, &faults, d.env)
+	if err := d.app.ctx.Err(); err != nil {
+		return "", err
+	}
 	if code != exitOK {
 		return "", loci.Errorf(loci.Internal, "%q failed: %s", shown, strings.TrimSpace(faults.String()))
 	}
@@ -251,7 +254,7 @@ func (d *demo) count(text string) error {
 		return fileError(d.dir, err)
 	}
 	d.app.printf("    %s\n", d.app.style(dim, fmt.Sprintf("%q stands %s in the %s of the store",
-		text, number(times, "time", "times"), number(int64(files), "file", "files"))))
+		text, number(times, "time", "times"), number(files, "file", "files"))))
 	d.flush()
 	d.wait()
 	return nil

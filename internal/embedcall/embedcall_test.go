@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 // counting embeds a text as its length.
 type counting struct {
 	dims  int
+	mu    sync.Mutex // calls that nobody waits for any longer run beside later ones
 	calls [][]string
 	embed func(texts []string) ([][]float32, error) // nil: lengths
 }
@@ -22,7 +24,9 @@ func (c *counting) Model() string { return "counting" }
 func (c *counting) Dims() int     { return c.dims }
 
 func (c *counting) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	c.mu.Lock()
 	c.calls = append(c.calls, slices.Clone(texts))
+	c.mu.Unlock()
 	if c.embed != nil {
 		return c.embed(texts)
 	}

@@ -100,7 +100,7 @@ func Run(m interface{ Run() int }) int {
 }
 
 // Start starts a server.
-func Start(ctx context.Context, opts Options) (s *Server, err error) {
+func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if given := os.Getenv(Variable); isURL(given) && !opts.Own {
 		return &Server{URL: given}, nil
 	}
@@ -112,11 +112,11 @@ func Start(ctx context.Context, opts Options) (s *Server, err error) {
 			}
 		}
 	}
-	s = &Server{}
+	s := &Server{}
 	if s.dir, err = os.MkdirTemp("", "loci-pg-"); err != nil {
 		return nil, err
 	}
-	defer func() {
+	defer func() { // a return of nil has not taken s away
 		if err != nil {
 			err = errors.Join(err, s.Stop())
 		}
@@ -150,6 +150,9 @@ func Start(ctx context.Context, opts Options) (s *Server, err error) {
 
 // initialise makes the files of a server, owned by the user that it runs as.
 func (s *Server) initialise(ctx context.Context) error {
+	if err := reachable(s.dir); err != nil {
+		return err
+	}
 	secret := filepath.Join(s.dir, "password")
 	if err := os.WriteFile(secret, []byte(password), 0o600); err != nil {
 		return err
@@ -285,6 +288,28 @@ func freePort() (int, error) {
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	return port, l.Close()
+}
+
+// reachable tells whether the user that the server runs as may enter what is above dir.
+func reachable(dir string) error {
+	if uid, _ := user(); uid == os.Geteuid() {
+		return nil
+	}
+	for above := filepath.Dir(dir); ; above = filepath.Dir(above) {
+		info, err := os.Stat(above)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			return fmt.Errorf(
+				"run by root, PostgreSQL runs as nobody, who may not enter %s: chmod o+x it, or set TMPDIR to another directory",
+				above,
+			)
+		}
+		if above == filepath.Dir(above) {
+			return nil
+		}
+	}
 }
 
 // giveAway makes a file belong to the user that the server runs as.

@@ -2,6 +2,7 @@ package pgtest_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -66,6 +67,34 @@ func TestCrashedServerStartsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec("INSERT INTO kept VALUES (1)")
+}
+
+// A server that cannot be started says why, and leaves nothing behind.
+func TestServerThatDoesNotStart(t *testing.T) {
+	closed := t.TempDir()
+	if err := os.Chmod(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	for name, c := range map[string]struct{ variable, tmp, says string }{
+		"no programs": {empty, empty, "there is no initdb and postgres"},
+		"closed":      {"", closed, "who may not enter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "closed" && os.Geteuid() != 0 {
+				return // the server is then of the same user as the test
+			}
+			t.Setenv(pgtest.Variable, c.variable)
+			t.Setenv("TMPDIR", c.tmp)
+			s, err := pgtest.Start(t.Context(), pgtest.Options{Own: true})
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Start: %v, %v; want an error with %q", s, err, c.says)
+			}
+			if left, err := os.ReadDir(c.tmp); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
 }
 
 // Of a server that somebody else runs, the databases that the tests made go in the end.

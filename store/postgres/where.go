@@ -200,6 +200,13 @@ func (c *conditions) moment(f *loci.Filter) {
 	if f.Gone {
 		c.add("NOT r.live")
 	}
+	if f.Waning {
+		c.add("r.live AND (r.due_at <= " + c.arg(f.At.UnixMilli()) +
+			" OR (r.due_at IS NULL OR r.due_at = r.ends_at) AND (r.ends_at IS NOT NULL OR r.confidence < 0.2))")
+	}
+	if f.Ended {
+		c.add("r.live AND r.ends_at <= " + c.arg(f.At.UnixMilli()))
+	}
 	if !f.Due.IsZero() {
 		c.add("r.due_at <= " + c.arg(f.Due.UnixMilli()))
 	}

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
@@ -26,7 +28,10 @@ func (f *file) recordsWith(
 		if err != nil || few && len(streams) == 0 {
 			return err
 		}
-		if few {
+		switch {
+		case few && filter.Waning:
+			query, args, exact = waning(columns, filter, streams, after, order)
+		case few:
 			query, args, exact = merged(columns, filter, streams, after, order)
 		}
 	}
@@ -61,6 +66,38 @@ func listing(
 	}
 	query = "SELECT " + columns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY " + by
 	return query, c.args, exact
+}
+
+// wanes says of a record r that is live that nothing is left for upkeep to write down but
+// its end, if that; it is the condition of the index record_waning.
+const wanes = "(r.due_at IS NULL OR r.due_at = r.ends_at) AND (r.ends_at IS NOT NULL OR r.confidence < 0.2)"
+
+// waning is merged for a filter with Waning: a stream for what upkeep has written down of
+// each kind in each namespace, and one, sorted, for what is due. That is little, unless
+// nobody does the upkeep.
+func waning(
+	columns string, filter *loci.Filter, streams []stream, after *page.Record, order loci.Order,
+) (query string, args []any, exact bool) {
+	f := *filter
+	f.Waning = false
+	due, _ := where(&f)
+	due.add("r.live AND r.due_at <= ?", filter.At.UnixMilli())
+	by := due.byTime(after, order == loci.OldestFirst)
+	by = strings.NewReplacer("r.created_at", "7", "r.id", "1").Replace(by)
+	const from = " FROM record r INDEXED BY %s CROSS JOIN namespace s ON s.n = r.namespace WHERE "
+	arms := []string{"SELECT " + columns + fmt.Sprintf(from, "record_due") + due.String()}
+	args = due.args
+	f.Kinds = nil
+	for _, s := range streams {
+		var c conditions
+		c.add("r.namespace = ? AND r.kind = ?", s.namespace, s.kind)
+		c.add("r.live AND "+wanes+" AND (r.due_at IS NULL OR r.due_at > ?)", filter.At.UnixMilli())
+		exact = c.selecting(&f)
+		c.byTime(after, order == loci.OldestFirst)
+		arms = append(arms, "SELECT "+columns+fmt.Sprintf(from, "record_waning")+c.String())
+		args = append(args, c.args...)
+	}
+	return strings.Join(arms, " UNION ALL ") + " ORDER BY " + by, args, exact
 }
 
 // byTime goes on after a place and returns the order.

@@ -134,6 +134,16 @@ func TestListsByTimeAreMerged(t *testing.T) {
 			}
 		}
 	}
+	// What wanes is read so, too; only what upkeep has not written down yet is sorted.
+	for _, ended := range []bool{false, true} {
+		f := loci.Filter{Within: []loci.Namespace{{"u"}}, At: now, Waning: true, NotLive: ended, Ended: ended}
+		query, args, _ := waning(recordColumns, &f, streams, nil, loci.NewestFirst)
+		got := plan(t, db, query, args...)
+		const index, due = "INDEX record_waning (namespace=? AND kind=?", "INDEX record_due (due_at<?)"
+		if strings.Count(got, index) != 3 || strings.Count(got, due) != 1 || strings.Count(got, "TEMP B-TREE") != 1 {
+			t.Errorf("what wanes, ended %v: the plan is\n%s", ended, got)
+		}
+	}
 	all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true, At: now, Space: loci.Space{Model: "m", Dims: 2}}
 	query, args := keptCount(&all)
 	got := plan(t, db, query, args...)

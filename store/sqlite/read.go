@@ -135,6 +135,12 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 	if f.Gone {
 		c.add("NOT r.live")
 	}
+	if f.Waning {
+		c.add("r.live AND (r.due_at <= ? OR "+wanes+")", f.At.UnixMilli())
+	}
+	if f.Ended {
+		c.add("r.live AND r.ends_at <= ?", f.At.UnixMilli())
+	}
 	if f.MinConfidence > 0 {
 		// What has no curve counts as 1.0.
 		c.add("CASE WHEN r.confidence IS NULL THEN 1.0 ELSE "+confidenceFunction+"(r.confidence, r.decay_rate, ? - r.decay_from) END >= ?", f.At.UnixMilli(), f.MinConfidence)

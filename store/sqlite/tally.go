@@ -88,6 +88,7 @@ func merged(
 func counted(f *loci.Filter) bool {
 	return len(f.IDs) == 0 && f.Slot == nil && f.Slots.IsZero() && len(f.Tags) == 0 && f.Where.IsZero() &&
 		len(f.Scopes) == 0 && len(f.Sequences) == 0 && f.MinConfidence == 0 && f.Due.IsZero() && !f.Expired &&
+		!f.Waning && !f.Ended &&
 		f.Since.IsZero() && f.Until.IsZero() &&
 		(f.NotLive || f.At.IsZero()) && (f.Space.IsZero() || len(f.Statuses) == 0)
 }

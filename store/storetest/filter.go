@@ -186,8 +186,11 @@ func randomRecord(r *rand.Rand, n int) loci.Record {
 		}
 		out.EndsAt = out.Decay.Below(loci.LiveConfidence)
 	}
-	if r.IntN(2) == 0 {
+	switch r.IntN(4) {
+	case 0, 1:
 		out.DueAt = at(r.IntN(40))
+	case 2:
+		out.DueAt = out.EndsAt // nothing but the end is left
 	}
 	return out
 }
@@ -265,7 +268,7 @@ func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
 		}
 	}
 	f.NotLive = round < alone && round%2 == 0 || round >= alone && r.IntN(2) == 0
-	f.Gone = r.IntN(4) == 0
+	f.Gone, f.Waning, f.Ended = r.IntN(4) == 0, r.IntN(4) == 0, r.IntN(6) == 0
 	return f
 }
 

@@ -297,6 +297,7 @@ func (m *machine) look(t *rapid.T) {
 		Within:  rapid.SliceOfN(rapid.SampledFrom(modelPlaces), 1, 2).Draw(t, "within"),
 		Exact:   rapid.Bool().Draw(t, "exact"),
 		NotLive: rapid.Bool().Draw(t, "not live"), Gone: rapid.IntRange(0, 3).Draw(t, "gone") == 0, Space: modelSpaces.Draw(t, "space"),
+		Waning: rapid.IntRange(0, 3).Draw(t, "waning") == 0, Ended: rapid.IntRange(0, 5).Draw(t, "ended") == 0,
 	}
 	if rapid.Bool().Draw(t, "at") {
 		f.At, f.Expired = now, rapid.IntRange(0, 3).Draw(t, "expired") == 0

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,10 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 				full[field], bare[field] = values, values
 			}
 		}
+		if _, has := sc.Properties["all"]; has { // goes with no other condition
+			delete(full, "all")
+			return []any{full, map[string]any{"all": true}}
+		}
 		return []any{full, bare}
 	case strings.Contains(kind, "array"):
 		if items := s.fill(sc.Items, name, sent, id, cursor); name == "operations" {
@@ -200,7 +205,7 @@ func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, meth
 		switch {
 		case c.method == "delete" && !strings.Contains(c.path, "{"): // all of it
 			return 3
-		case c.method == "delete" || strings.HasSuffix(c.path, "/delete") || strings.HasSuffix(c.path, "/batch") || strings.HasSuffix(c.path, "/move"):
+		case c.method == "delete" || slices.Contains([]string{"delete", "erase", "batch", "move"}, path.Base(c.path)):
 			return 2
 		case c.method == "put" || c.method == "post" && strings.HasSuffix(c.path, "/messages"):
 			return 0
@@ -334,7 +339,7 @@ func TestEveryRouteFindsTheCanary(t *testing.T) {
 			})
 		}
 		for name, ok := range found {
-			if !ok && !slices.Contains([]string{"info", "list_tools", "list_agents", "list_agent_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "import_memories", "summarise_session", "trim_session", "pop_message", "update_file", "move_file", "list_file_versions", "save_note", "stats", "mark_helpful", "mark_harmful", "supersede_memory", "add_link", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
+			if !ok && !slices.Contains([]string{"info", "erase_memories", "list_tools", "list_agents", "list_agent_tools", "put_item", "put_checkpoint", "put_checkpoint_writes", "copy_thread", "prune_threads", "append_messages", "import_session", "import_memories", "summarise_session", "trim_session", "pop_message", "update_file", "move_file", "list_file_versions", "save_note", "stats", "mark_helpful", "mark_harmful", "supersede_memory", "add_link", "call_toolmemory_save", "call_toolmemory_update", "call_toolmemory_delete"}, name) {
 				t.Errorf("%s finds no canary", name)
 			}
 		}

@@ -81,7 +81,7 @@ export class LociClient {
   recall(query: RecallRequest | string, o?: CallOptions): Promise<RecallReply> {
     const body = typeof query === "string" ? { topic: query } : query;
     // With touch it counts uses, which one more attempt would count again.
-    return this.#t.send({ method: "POST", path: "/v1/recall", reply: shapes.recalled, body, writes: body.touch === true }, o);
+    return this.#t.send({ method: "POST", path: "/v1/recall", reply: shapes.recalled, body, fragile: body.touch === true }, o);
   }
 
   /** Makes a block of memories for the system prompt of an agent. */

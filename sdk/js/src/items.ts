@@ -43,6 +43,12 @@ export interface SearchItems {
   limit?: number;
   offset?: number;
   refresh_ttl?: boolean;
+  /** With a query: the least score, 0 to 1. */
+  min_score?: number;
+  /** Only what was put first at this time or after: 2026-01-31T08:00:00Z. */
+  since?: string;
+  /** Only what was put first before this time. */
+  until?: string;
 }
 
 export interface ListNamespaces {

@@ -56,6 +56,8 @@ export interface Request {
   reply: Shape | "nothing";
   /** It changes something, and gets an idempotency key. */
   writes?: boolean;
+  /** It changes something, for which the server takes no key: it is sent once. */
+  fragile?: boolean;
   /** A server that knows how sends bytes as they are, but for those of values with these ids. */
   parts?: { known: string[] };
 }
@@ -109,7 +111,7 @@ export class Transport {
       body = encode(r.body);
     }
     const timeout = o.timeout === undefined ? this.#timeout : bounded("timeout", o.timeout, 1, 2147483647);
-    const retries = o.retries === undefined ? this.#retries : bounded("retries", o.retries, 0, 10);
+    const retries = r.fragile ? 0 : o.retries === undefined ? this.#retries : bounded("retries", o.retries, 0, 10);
     for (let attempt = 0; ; attempt++) {
       o.signal?.throwIfAborted();
       const { result, error, wait } = await this.#attempt<T>(r, url, { method: r.method, headers, body, redirect: "manual" }, timeout, o.signal);

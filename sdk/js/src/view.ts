@@ -50,6 +50,18 @@ export interface MemoriesQuery {
   as_of?: string;
 }
 
+export interface EraseQuery {
+  all?: boolean;
+  /** Facts are notes, too; sessions go with their messages, by kind alone. */
+  kinds?: ("fact" | "item" | "rule" | "episode" | "session")[];
+  tags?: string[];
+  /** Conditions on metadata, the subject and predicate of facts, and the fields of items. */
+  filter?: Record<string, unknown>;
+  /** In or below it, relative to the client's own. */
+  namespace?: string[];
+  expect?: number;
+}
+
 export interface Link {
   from: string;
   type: LinkType;
@@ -114,6 +126,14 @@ export class Memories {
   /** Erases one with all that belongs to it: its bytes leave the store. */
   async delete(id: string, o?: CallOptions): Promise<void> {
     return this.#t.send({ method: "DELETE", path: this.#path(id), reply: "nothing", writes: true }, o);
+  }
+
+  /**
+   * Erases what all conditions select, for good; `all` is everything, and goes with no other. Without `expect` it counts them and erases nothing;
+   * with it, nothing is erased unless so many are selected.
+   */
+  erase(given: EraseQuery, o?: CallOptions): Promise<{ selected: number; erased: number }> {
+    return this.#t.send({ method: "POST", path: "/v1/erase", reply: shapes.erasedMemories, body: given, writes: true }, o);
   }
 
   /** Says that a note, a fact or a rule still holds. */
@@ -200,7 +220,7 @@ export class Memories {
 
   /** Stores the lines of an export, 32 MiB at most. What is there already is left alone, so that it may be repeated. */
   import(lines: string[], o?: CallOptions): Promise<ImportReport> {
-    return this.#t.send({ method: "POST", path: "/v1/import", reply: shapes.importReport, body: { lines } }, o);
+    return this.#t.send({ method: "POST", path: "/v1/import", reply: shapes.importReport, body: { lines }, fragile: true }, o);
   }
 
   #path(id: string): string {

@@ -50,8 +50,9 @@ it("are all the programs of the README, whose fragments are marked, and whose pa
   const blocks = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, text]) => text);
   const programs = Object.keys(expected).map((name) => readFileSync(join(root, "examples", name), "utf8"));
   expect(blocks.filter((text) => !text.startsWith("// Fragment: ")).sort()).toEqual(programs.sort());
+  expect([...readme.matchAll(/^\s*(```|~~~)(\S*)/gm)].map(([, , language]) => language).filter((_, n) => n % 2 === 0).every((language) => language === "js")).toBe(true);
   const installed = new Set([...readme.matchAll(/^ {4}npm install (@?[a-z].*)$/gm)].flatMap(([, names]) => names.split(" ")));
-  for (const [, name] of blocks.join("").matchAll(/from "((?:@[^/"]+\/)?[^/"]+)[^"]*"/g)) expect(name === "loci-memory" || name.startsWith("node:") || installed.has(name), name).toBe(true);
+  for (const [, name] of blocks.join("").matchAll(/(?:from|import) "((?:@[^/"]+\/)?[^/"]+)[^"]*"/g)) expect(name === "loci-memory" || name.startsWith("node:") || installed.has(name), name).toBe(true);
   expect(new Set(readme.match(/thread_id: "[^"]*"|sessionId: "[^"]*"/g)?.filter((id) => !id.includes('"s1"')) ?? []).size).toBe(0); // no two share a name
 });
 

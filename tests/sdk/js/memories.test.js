@@ -44,6 +44,22 @@ it("exports, and imports elsewhere, with digits that numbers of JavaScript do no
   for (const { id, value } of (await client.memories.list({ kind: ["note"] })).memories) if (value) await client.memories.delete(id);
 });
 
+it("erases many memories", async () => {
+  const { memories, notes } = client.as({ user: "dora" });
+  for (const place of ["Rome", "Oslo"]) await notes.save({ content: `Was in ${place}.`, tags: ["trip"] });
+  await notes.save({ content: "Prefers aisle seats.", metadata: { year: 2026 } });
+  expect(await memories.erase({ tags: ["trip"] })).toEqual({ selected: 2, erased: 0 });
+  await expect(memories.erase({ tags: ["trip"], expect: 3 })).rejects.toThrow("nothing was erased");
+  for (let round = 0; round < 2; round++) {
+    expect(await memories.erase({ tags: ["trip"], expect: 2 }, { idempotencyKey: "once" })).toEqual({ selected: 2, erased: 2 });
+  }
+  expect(await memories.erase({ kinds: ["fact"], filter: { year: 2026 } })).toEqual({ selected: 1, erased: 0 });
+  expect(await memories.erase({ all: true, expect: 1 })).toMatchObject({ erased: 1 });
+  expect((await memories.list()).memories).toEqual([]);
+  expect(await of("note")).toBeDefined();
+  await expect(memories.erase({})).rejects.toThrow("say what to erase");
+});
+
 it("has the verbs of their lifecycle", async () => {
   const [note, rule] = [(await of("note")).id, (await of("rule")).id];
   expect((await client.memories.confirm(note)).state).toBe("live");

@@ -1,6 +1,9 @@
 // Nothing that a server says is believed before it is checked: every method of the client meets every bad reply.
 import { HumanMessage } from "@langchain/core/messages";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as listen } from "node:net";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import { ConfigurationError, LociClient, LociError, remember } from "loci-memory";
 import { conversation, memoryTools } from "loci-memory/ai";
@@ -49,10 +52,10 @@ const calls = {
     create: [], list: [], all: [], get: ["s"], update: ["s", {}], clear: ["s"], clearAll: [], append: ["s", [{}]], history: ["s"], openai: ["s"], messages: ["s"],
     export: ["s"], import: [[{}]], trim: ["s", 1], pop: ["s"], search: ["s", { query: "q" }], summarise: ["s", { context_tokens: 1000 }], retrieve: ["s", { query: "q" }],
   },
-  items: { put: [{ ...place, value: {} }], get: [place], delete: [place], search: [{ namespace_prefix: [] }], namespaces: [], batch: [[{ op: "get", ...place }]] },
+  items: { put: [{ ...place, value: {} }], get: [place], delete: [place], search: [{ namespace_prefix: [] }], namespaces: [], batch: [[{ op: "put", ...place, value: {} }]] },
   notes: { save: [{ content: "x" }], list: [], all: [], get: ["x"], update: ["x", {}], delete: ["x"] },
   memories: {
-    list: [], all: [], get: ["x"], delete: ["x"], confirm: ["x"], forget: ["x"], restore: ["x"], supersede: ["x", { content: "y" }], helpful: ["x"], harmful: ["x"],
+    erase: [{ all: true }], list: [], all: [], get: ["x"], delete: ["x"], confirm: ["x"], forget: ["x"], restore: ["x"], supersede: ["x", { content: "y" }], helpful: ["x"], harmful: ["x"],
     history: ["x"], provenance: ["x"], links: ["x"], link: ["x", "relates_to", "y"], review: [], namespaces: [], stats: [], export: [], import: [["{}"]],
   },
   tools: { list: [], call: ["t"] },
@@ -84,6 +87,130 @@ it.each(walk)("%s takes no bad reply for a result", async (_, group, name, args)
     const error = await (async () => drain(await part[name](...args)))().then((found) => `a result: ${inspect(found)}`, (error) => error);
     expect(error, kind).toMatchObject({ name: "LociError", code: "unsupported", status: 200, message: expect.stringContaining("no Loci server"), recovery: expect.stringMatching(/./) });
   }
+});
+
+// A server in trouble: what it sends of an answer, and as what a call ends. What hangs keeps the connection.
+const whole = (status, body) => `HTTP/1.1 ${status} X\r\nConnection: close\r\nRetry-After: 7\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const half = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 99\r\n\r\n{";
+const trouble = {
+  hangs: ["", "unavailable"],
+  "hangs in the head": [half.slice(0, 20), "unavailable"],
+  "hangs in the body": [half, "unavailable"],
+  resets: [null, "unavailable"],
+  "breaks off": [half, "unavailable"],
+  "fails half way": [half.replace("200", "500"), "unavailable"],
+  fails: [whole(500, '{"code":"internal","detail":"failed"}'), "internal"],
+  "is asked too much": [whole(429, '{"code":"unavailable","detail":"busy"}'), "unavailable"],
+  "is busy": [whole(503, '{"code":"unavailable","detail":"busy"}'), "unavailable"],
+};
+
+/** Reads each request whole, and keeps what it was and by which call it came. */
+async function troubled(kind) {
+  const [answer] = trouble[kind];
+  const asked = [];
+  const left = [];
+  const open = new Set();
+  const server = listen((socket) => {
+    open.add(socket);
+    let text = "";
+    let call;
+    socket.on("error", () => {});
+    socket.on("close", () => (open.delete(socket), call && left.push(call)));
+    socket.on("data", (data) => {
+      text += data.toString("latin1");
+      const end = text.indexOf("\r\n\r\n");
+      if (end < 0 || call) return;
+      const [first, ...lines] = text.slice(0, end).split("\r\n");
+      const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]));
+      if (text.length - end - 4 < Number(headers["content-length"] ?? 0)) return;
+      call = headers["x-call"];
+      const [method, target] = first.split(" ");
+      asked.push([call, method, target, headers["idempotency-key"]]);
+      if (answer === null) socket.resetAndDestroy();
+      else if (kind.startsWith("hangs")) socket.write(answer);
+      else socket.end(answer);
+    });
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const close = () => (open.forEach((socket) => socket.destroy()), new Promise((done) => server.close(done)));
+  return { asked, left, close, url: `http://127.0.0.1:${server.address().port}` };
+}
+
+const { paths } = JSON.parse(readFileSync(join(import.meta.dirname, "../../../rest/testdata/openapi.json"), "utf8"));
+
+/** What the server's description says of a request: whether it takes a key, and whether it changes anything. */
+function described(method, target) {
+  for (const [path, entry] of Object.entries(paths)) {
+    const operation = entry[method.toLowerCase()];
+    if (!operation || !new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`).test(target.split("?")[0])) continue;
+    const key = (operation.parameters ?? []).some((p) => p.$ref?.endsWith("/idempotency_key"));
+    return { key, changes: /scope `(write|delete)`/.test(operation.description ?? "") };
+  }
+  throw new Error(target);
+}
+
+/** Where a method takes its options: the place of the parameter `o`. */
+function placeOfOptions(method) {
+  const text = method.toString();
+  const parameters = [""];
+  let depth = 0;
+  for (const c of text.slice(text.indexOf("(") + 1)) {
+    if (c === ")" && depth === 0) break;
+    depth += "([{".includes(c) ? 1 : ")]}".includes(c) ? -1 : 0;
+    if (c === "," && depth === 0) parameters.push("");
+    else parameters[parameters.length - 1] += c;
+  }
+  return parameters.findIndex((p) => /^\s*o\s*(=|$)/.test(p));
+}
+
+/** What all methods come to at once: each is a call of a client of its own. */
+const outcomes = (baseUrl, settings, options) =>
+  Promise.all(
+    walk.map(async ([call, group, name, args]) => {
+      const client = new LociClient({ baseUrl, headers: { "X-Call": call }, ...settings });
+      const part = group === "" ? client : client[group];
+      const given = [...args];
+      given[placeOfOptions(part[name])] = options;
+      return [call, await (async () => drain(await part[name](...given)))().catch((error) => error)];
+    }),
+  );
+
+const later = globalThis.setTimeout;
+afterEach(() => (globalThis.setTimeout = later));
+
+it.each(Object.keys(trouble))("every method meets a server that %s: what is sent again is a read, or has the key of the first attempt", async (kind) => {
+  const there = await troubled(kind);
+  const waited = [];
+  globalThis.setTimeout = (work, ms, ...rest) => (ms === 7000 ? (waited.push(ms), later(work, 0, ...rest)) : later(work, ms, ...rest));
+  const hangs = kind.startsWith("hangs");
+  let again = 0;
+  for (const [call, outcome] of await outcomes(there.url, hangs ? { timeout: 1000, retries: 0 } : { timeout: 60_000, retries: 1 })) {
+    expect(outcome, call).toMatchObject({ name: "LociError", code: trouble[kind][1] });
+    const asked = there.asked.filter(([by]) => by === call).map(([, ...rest]) => rest);
+    if (hangs) {
+      expect(outcome.message, call).toBe("the server did not answer within 1000 ms");
+      continue;
+    }
+    const { key, changes } = described(...asked[0]);
+    const attempts = kind === "fails" || (changes && !key) ? 1 : 2;
+    expect(asked, call).toEqual(Array(attempts).fill(asked[0]));
+    expect(asked[0][2] !== undefined, call).toBe(key && call !== "items.get"); // a batch that only reads
+    again += attempts - 1;
+  }
+  if (kind === "is asked too much" || kind === "is busy") expect(waited).toEqual(Array(again).fill(7000));
+  await there.close();
+});
+
+it("every method can be given up: the request ends, and the server sees it", async () => {
+  const there = await troubled("hangs");
+  const reason = new Error("enough");
+  const abort = new AbortController();
+  const calls = outcomes(there.url, {}, { signal: abort.signal });
+  await vi.waitFor(() => expect(there.asked).toHaveLength(walk.length), { timeout: 20_000 });
+  abort.abort(reason);
+  for (const [call, outcome] of await calls) expect(outcome, call).toBe(reason);
+  await vi.waitFor(() => expect(there.left).toHaveLength(walk.length), { timeout: 20_000 });
+  await there.close();
 });
 
 it("says what is wrong with a field", async () => {

@@ -25,6 +25,8 @@ def test_items(memory):
     assert memory.items.get(("n",), "k")["value"] == {"text": "walrus"}
     assert memory.items.get(("n",), "x") is None
     assert memory.items.search((), query="walrus", filter={"text": "walrus"})[0]["key"] == "k"
+    assert memory.items.search((), until="2026-01-31T08:00:00Z") == [] and memory.items.search((), query="walrus", min_score=1) == []
+    assert memory.items.search((), since="2026-01-31T08:00:00Z")[0]["key"] == "k"
     assert memory.items.namespaces() == [("n",)]
     assert [r["op"] for r in memory.items.batch([{"op": "get", "namespace": ["n"], "key": "k"}])] == ["get"]
     memory.items.delete(("n",), "k")

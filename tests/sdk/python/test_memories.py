@@ -90,6 +90,25 @@ def test_an_export_comes_back_elsewhere(everything):
     client.items.delete(["docs"], "digits")
 
 
+def test_erase_many(everything):
+    client, _ = everything
+    memories = client.with_options(user="dora").memories
+    notes = client.with_options(user="dora").notes
+    for place in ("Rome", "Oslo"):
+        notes.save(f"Was in {place}.", tags=["trip"])
+    notes.save("Prefers aisle seats.", metadata={"year": 2026})
+    assert memories.erase(tags=["trip"]) == {"selected": 2, "erased": 0}
+    with pytest.raises(LociError, match="nothing was erased"):
+        memories.erase(tags=["trip"], expect=3)
+    for _ in range(2):
+        assert memories.erase(tags=["trip"], expect=2, idempotency_key="once") == {"selected": 2, "erased": 2}
+    assert memories.erase(kinds=["fact"], filter={"year": 2026}) == {"selected": 1, "erased": 0}
+    assert memories.erase(all=True, expect=1)["erased"] == 1 and memories.page()["memories"] == []
+    assert client.memories.page(kind=["note"])["memories"] != []
+    with pytest.raises(LociError, match="say what to erase"):
+        memories.erase()
+
+
 def test_waiting_and_not(everything):
     _, url = everything
 

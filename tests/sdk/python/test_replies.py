@@ -1,13 +1,21 @@
 """Nothing that a server says is believed before it is checked: every method of the client meets every bad reply."""
 
 import asyncio
+import contextlib
+import functools
 import inspect
 import json
 import logging
+import re
+import socket
+import struct
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -83,7 +91,7 @@ ARGUMENTS = {
     "topic": "t", "prompt": "p", "name": "tool",
     "context_tokens": 1000, "checkpoint": {"thread_id": "t"}, "thread_id": "t", "checkpoint_id": "c", "writes": [], "target_thread_id": "u",
     "path": "/a", "old_content": "a", "target_path": "/b", "version": 1, "agent": "A", "type": "related_to", "to": "y",
-    "thread_ids": ["t"], "run_ids": ["r"], "operations": [{"op": "get", "namespace": ["n"], "key": "k"}],
+    "thread_ids": ["t"], "run_ids": ["r"], "operations": [{"op": "put", "namespace": ["n"], "key": "k", "value": {}}],
 }  # fmt: skip
 GROUPS = {
     "": client.AsyncLoci, "sessions": sessions.AsyncSessions, "items": items.AsyncItems, "notes": notes.AsyncNotes,
@@ -133,6 +141,183 @@ def test_no_bad_reply_is_a_result(bad, group, name, arguments):
                     pytest.fail(f"{kind} was taken for a result: {found!r}")
                 assert refused.value.code == "unsupported" and refused.value.status == 200, kind
                 assert "no Loci server" in refused.value.message and refused.value.recovery
+
+
+# A server in trouble: what it sends of an answer, and as what a call ends. What hangs keeps the connection.
+def whole(status, body):
+    return f"HTTP/1.1 {status} X\r\nConnection: close\r\nRetry-After: 7\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
+HALF = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 99\r\n\r\n{"
+TROUBLE = {
+    "hangs": (b"", "unavailable"),
+    "hangs in the head": (HALF[:20], "unavailable"),
+    "hangs in the body": (HALF, "unavailable"),
+    "resets": (None, "unavailable"),
+    "breaks off": (HALF, "unavailable"),
+    "fails half way": (HALF.replace(b"200", b"500"), "unavailable"),
+    "fails": (whole(500, '{"code":"internal","detail":"failed"}'), "internal"),
+    "is asked too much": (whole(429, '{"code":"unavailable","detail":"busy"}'), "unavailable"),
+    "is busy": (whole(503, '{"code":"unavailable","detail":"busy"}'), "unavailable"),
+}
+
+
+class Troubled:
+    """Reads each request whole, and keeps what it was and by which call it came."""
+
+    def __init__(self):
+        self.answer, self.hangs, self.asked, self.left = b"", False, [], []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection, connection.makefile("rb") as stream, contextlib.suppress(OSError):
+            first = stream.readline().decode().split()
+            lines = iter(lambda: stream.readline().decode(), "\r\n")
+            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if first)}
+            if not first:
+                return
+            stream.read(int(headers.get("content-length", 0)))
+            self.asked.append((headers["x-call"], *first[:2], headers.get("idempotency-key")))
+            if self.answer is None:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                return
+            connection.sendall(self.answer)
+            if self.hangs:
+                stream.read(1)  # until the client leaves
+                self.left.append(headers["x-call"])
+
+    def begin(self, trouble):
+        self.answer, self.hangs, self.asked, self.left = TROUBLE[trouble][0], trouble.startswith("hangs"), [], []
+
+    def close(self):
+        self._listener.close()
+
+
+@pytest.fixture
+def troubled():
+    server = Troubled()
+    yield server
+    server.close()
+
+
+DESCRIBED = json.loads((Path(__file__).parents[3] / "rest/testdata/openapi.json").read_text())["paths"]
+
+
+def described(method, target):
+    """What the server's description says of a request: whether it takes a key, and whether it changes anything."""
+    for path, entry in DESCRIBED.items():
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), target.partition("?")[0]) and method.lower() in entry:
+            operation = entry[method.lower()]
+            key = any(p.get("$ref", "").endswith("/idempotency_key") for p in operation.get("parameters", []))
+            return key, re.search("scope `(write|delete)`", operation.get("description", "")) is not None
+    raise KeyError(target)
+
+
+def every(memory):
+    """Each method that sends a request, as a call by a client of its own, by its name."""
+    for method in requests():
+        group, name, arguments = method.values
+        named = memory.with_options(headers={"X-Call": method.id})
+        yield method.id, functools.partial(getattr(getattr(named, group) if group else named, name), *arguments)
+
+
+def outcomes_of(how, url, **settings):
+    """What all methods come to at once, by name."""
+    if how == "asyncio":
+
+        async def ended(work):
+            found = work()
+            return [one async for one in found] if inspect.isasyncgen(found) else await found
+
+        async def run():
+            async with AsyncLoci(url, **settings) as memory:
+                calls = dict(every(memory))
+                return dict(zip(calls, await asyncio.gather(*map(ended, calls.values()), return_exceptions=True), strict=True))
+
+        return asyncio.run(run())
+
+    def finished(work):
+        try:
+            found = work()
+            return list(found) if inspect.isgenerator(found) else found
+        except LociError as err:
+            return err
+
+    with Loci(url, **settings) as memory, ThreadPoolExecutor(100) as pool:
+        calls = dict(every(memory))
+        return dict(zip(calls, pool.map(finished, calls.values()), strict=True))
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Time does not pass between attempts: what would have been waited is kept."""
+    waited = []
+
+    async def later(seconds):
+        waited.append(seconds)
+
+    monkeypatch.setattr("loci_memory.transport.time", SimpleNamespace(monotonic=time.monotonic, sleep=waited.append))
+    monkeypatch.setattr("loci_memory.transport.asyncio", SimpleNamespace(get_running_loop=asyncio.get_running_loop, sleep=later))
+    return waited
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+@pytest.mark.parametrize("how", ["waits", "asyncio"])
+def test_every_method_meets_a_server_in_trouble(troubled, pauses, trouble, how):
+    """It ends as an error; what is sent again is a read, or has the key of the first attempt."""
+    troubled.begin(trouble)
+    settings = {"timeout": 1.0, "retries": 0} if troubled.hangs else {"timeout": 60.0, "retries": 1}
+    again = 0
+    for call, outcome in outcomes_of(how, troubled.url, **settings).items():
+        assert isinstance(outcome, LociError) and outcome.code == TROUBLE[trouble][1], (call, outcome)
+        asked = [one[1:] for one in troubled.asked if one[0] == call]
+        if troubled.hangs:
+            assert "did not answer within 1 seconds" in outcome.message and len(asked) <= 1, call
+            continue
+        takes_key, changes = described(*asked[0][:2])
+        attempts = 1 if trouble == "fails" or (changes and not takes_key) else 2
+        assert len(asked) == attempts and len(set(asked)) == 1 and (asked[0][2] is not None) == takes_key, (call, asked)
+        again += attempts - 1
+    if trouble in ("is asked too much", "is busy"):
+        assert pauses == [7] * again
+
+
+def test_asyncio_cancels_every_method(troubled):
+    """The request ends with the task: the server sees that nobody waits for it."""
+    troubled.begin("hangs")
+
+    async def until(what):
+        for _ in range(1000):
+            if what():
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{len(troubled.asked)} were asked, {len(troubled.left)} were left")
+
+    async def run():
+        async with AsyncLoci(troubled.url, timeout=60) as memory:
+
+            async def ended(work):
+                found = work()
+                return [one async for one in found] if inspect.isasyncgen(found) else await found
+
+            tasks = [asyncio.create_task(ended(work)) for _, work in every(memory)]
+            await until(lambda: len(troubled.asked) == len(tasks))
+            for task in tasks:
+                task.cancel()
+            assert all(isinstance(one, asyncio.CancelledError) for one in await asyncio.gather(*tasks, return_exceptions=True))
+            await until(lambda: len(troubled.left) == len(tasks))
+
+    asyncio.run(run())
 
 
 def test_a_field_of_another_type_is_no_result(bad):

@@ -408,6 +408,11 @@ class ImportReport(_ImportReport, total=False):
     skipped: list[str]  # the first 20 of these
 
 
+class ErasedMemories(TypedDict):
+    selected: int  # how many memories the conditions select
+    erased: int
+
+
 class Stats(TypedDict):
     counts: dict[str, int]  # by kind, in every state; notes count as facts
     total: int

@@ -17,13 +17,22 @@ class AsyncCheckpoints:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def put(self, checkpoint: Mapping[str, Any]) -> None:
+    async def put(self, checkpoint: Mapping[str, Any], *, idempotency_key: str | None = None) -> None:
         """Stores a checkpoint with the fields of the REST interface; it replaces one of the same id."""
-        await self._transport.run(checkpoints.put(checkpoint))
+        await self._transport.run(checkpoints.put(checkpoint), idempotency_key=idempotency_key)
 
-    async def put_writes(self, thread_id: str, checkpoint_id: str, writes: Sequence[Mapping[str, Any]], *, checkpoint_ns: str = "") -> None:
+    async def put_writes(
+        self,
+        thread_id: str,
+        checkpoint_id: str,
+        writes: Sequence[Mapping[str, Any]],
+        *,
+        checkpoint_ns: str = "",
+        idempotency_key: str | None = None,
+    ) -> None:
         """Stores what tasks wrote after a checkpoint."""
-        await self._transport.run(checkpoints.put_writes(thread_id, checkpoint_ns, checkpoint_id, writes))
+        call = checkpoints.put_writes(thread_id, checkpoint_ns, checkpoint_id, writes)
+        await self._transport.run(call, idempotency_key=idempotency_key)
 
     async def get(self, thread_id: str, *, checkpoint_ns: str = "", checkpoint_id: str | None = None) -> Checkpoint | None:
         """Reads a checkpoint, the latest unless its id is given; None: there is none."""

@@ -1,4 +1,4 @@
-"""Requests about checkpoints. A checkpoint and its writes have ids: putting them twice changes nothing."""
+"""Requests about checkpoints."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from loci_memory.replies import Checkpoint, CheckpointPage, Copied, Erased, Fetc
 
 
 def put(checkpoint: Mapping[str, Any]) -> Call[None]:
-    return Call("PUT", "/v1/checkpoints", None, dict(checkpoint), read=nothing)
+    return Call("PUT", "/v1/checkpoints", None, dict(checkpoint), read=nothing, once=True)
 
 
 def put_writes(thread_id: str, checkpoint_ns: str, checkpoint_id: str, writes: Sequence[Mapping[str, Any]]) -> Call[None]:
     body = {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns, "checkpoint_id": checkpoint_id, "writes": [dict(w) for w in writes]}
-    return Call("POST", "/v1/checkpoints/writes", None, body, read=nothing)
+    return Call("POST", "/v1/checkpoints/writes", None, body, read=nothing, once=True)
 
 
 def get(thread_id: str, checkpoint_ns: str, checkpoint_id: str | None) -> Call[Checkpoint | None]:

@@ -32,10 +32,28 @@ def delete(namespace: Sequence[str], key: str) -> Call[None]:
 
 
 def search(
-    prefix: Sequence[str], query: str | None, filter: Mapping[str, Any] | None, limit: int | None, offset: int | None, refresh_ttl: bool | None
+    prefix: Sequence[str],
+    query: str | None,
+    filter: Mapping[str, Any] | None,
+    limit: int | None,
+    offset: int | None,
+    refresh_ttl: bool | None,
+    min_score: float | None = None,
+    since: str | None = None,
+    until: str | None = None,
 ) -> Call[list[Item]]:
     conditions = None if filter is None else dict(filter)
-    body = given(namespace_prefix=list(prefix), query=query, filter=conditions, limit=limit, offset=offset, refresh_ttl=refresh_ttl)
+    body = given(
+        namespace_prefix=list(prefix),
+        query=query,
+        filter=conditions,
+        limit=limit,
+        offset=offset,
+        refresh_ttl=refresh_ttl,
+        min_score=min_score,
+        since=since,
+        until=until,
+    )
     return Call("POST", "/v1/items/search", Items, body, read=field("items"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, field, given, nothing, segment
-from loci_memory.replies import DuePage, Entry, EntryPage, Export, ImportReport, Links, Origin, Past, Places, Stats
+from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Links, Origin, Past, Places, Stats
 
 
 def page(query: JSON) -> Call[EntryPage]:
@@ -75,7 +75,11 @@ def export(kind: Sequence[str] | None, state: Sequence[str] | None) -> Call[Expo
 
 
 def import_lines(lines: Sequence[str]) -> Call[ImportReport]:
-    return Call("POST", "/v1/import", ImportReport, {"lines": list(lines)})
+    return Call("POST", "/v1/import", ImportReport, {"lines": list(lines)}, fragile=True)
+
+
+def erase(body: JSON) -> Call[ErasedMemories]:
+    return Call("POST", "/v1/erase", ErasedMemories, body, once=True)
 
 
 def stats() -> Call[Stats]:

@@ -18,13 +18,22 @@ class Checkpoints:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def put(self, checkpoint: Mapping[str, Any]) -> None:
+    def put(self, checkpoint: Mapping[str, Any], *, idempotency_key: str | None = None) -> None:
         """Stores a checkpoint with the fields of the REST interface; it replaces one of the same id."""
-        self._transport.run(checkpoints.put(checkpoint))
+        self._transport.run(checkpoints.put(checkpoint), idempotency_key=idempotency_key)
 
-    def put_writes(self, thread_id: str, checkpoint_id: str, writes: Sequence[Mapping[str, Any]], *, checkpoint_ns: str = "") -> None:
+    def put_writes(
+        self,
+        thread_id: str,
+        checkpoint_id: str,
+        writes: Sequence[Mapping[str, Any]],
+        *,
+        checkpoint_ns: str = "",
+        idempotency_key: str | None = None,
+    ) -> None:
         """Stores what tasks wrote after a checkpoint."""
-        self._transport.run(checkpoints.put_writes(thread_id, checkpoint_ns, checkpoint_id, writes))
+        call = checkpoints.put_writes(thread_id, checkpoint_ns, checkpoint_id, writes)
+        self._transport.run(call, idempotency_key=idempotency_key)
 
     def get(self, thread_id: str, *, checkpoint_ns: str = "", checkpoint_id: str | None = None) -> Checkpoint | None:
         """Reads a checkpoint, the latest unless its id is given; None: there is none."""

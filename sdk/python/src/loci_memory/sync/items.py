@@ -49,9 +49,16 @@ class Items:
         limit: int | None = None,
         offset: int | None = None,
         refresh_ttl: bool | None = None,
+        min_score: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
     ) -> list[Item]:
-        """Finds items below a namespace by meaning and by words; without a query the newest. `limit` is 1 to 1000, default 10."""
-        return self._transport.run(items.search(namespace_prefix, query, filter, limit, offset, refresh_ttl))
+        """Finds items below a namespace by meaning and by words; without a query the newest. `limit` is 1 to 1000, default 10.
+
+        `min_score` leaves out what fits less. `since` and `until` are times such as 2026-01-31T08:00:00Z: what was put first in between.
+        """
+        call = items.search(namespace_prefix, query, filter, limit, offset, refresh_ttl, min_score, since, until)
+        return self._transport.run(call)
 
     def namespaces(
         self,

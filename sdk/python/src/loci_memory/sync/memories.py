@@ -9,7 +9,7 @@ from typing import Any
 
 from loci_memory.calls import JSON, view
 from loci_memory.calls.call import given, on
-from loci_memory.replies import DuePage, Entry, EntryPage, Export, ImportReport, Origin, Past, Places, Stats
+from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Origin, Past, Places, Stats
 from loci_memory.transport import Transport
 
 
@@ -76,6 +76,32 @@ class Memories:
     def delete(self, id: str, *, idempotency_key: str | None = None) -> None:
         """Erases one with all that belongs to it: its bytes leave the store."""
         self._transport.run(view.delete(id), idempotency_key=idempotency_key)
+
+    def erase(
+        self,
+        *,
+        all: bool = False,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        filter: Mapping[str, Any] | None = None,
+        namespace: Sequence[str] | None = None,
+        expect: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> ErasedMemories:
+        """Erases what all conditions select, for good; `all` is everything, and goes with no other.
+
+        Without `expect` it counts them and erases nothing. With it, nothing is erased unless so many are selected.
+        `kinds` are fact (notes, too), item, rule, episode and session, which goes with its messages, by kind alone.
+        """
+        body = given(
+            all=all or None,
+            kinds=None if kinds is None else list(kinds),
+            tags=None if tags is None else list(tags),
+            filter=None if filter is None else dict(filter),
+            namespace=None if namespace is None else list(namespace),
+            expect=expect,
+        )
+        return self._transport.run(view.erase(body), idempotency_key=idempotency_key)
 
     def confirm(self, id: str, *, idempotency_key: str | None = None) -> Entry:
         """Says that a note, a fact or a rule still holds."""
