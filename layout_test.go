@@ -81,7 +81,7 @@ var mayImport = map[string][]string{
 	"internal/pgtest/serve": {"internal/pgtest"},
 	"store":                 {"", "store/internal/dump", "store/memory", "store/postgres", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/postgres":        {"", "internal/vector", "store/internal/dump", "store/internal/index", "store/internal/page"},
+	"store/postgres":        {"", "internal/admission", "internal/vector", "store/internal/dump", "store/internal/index", "store/internal/page"},
 	"store/sqlite":          {"", "internal/admission", "internal/oserror", "internal/patience", "internal/vector", "store/internal/dump", "store/internal/index", "store/internal/page", "store/internal/segment"},
 	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when", "store/internal/segment"},
 	"store/internal/dump":   {},

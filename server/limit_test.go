@@ -3,13 +3,16 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/admission"
 )
 
@@ -66,6 +69,74 @@ func TestRefusalsSayWhy(t *testing.T) {
 		close(h.proceed)
 		all.Wait()
 	})
+}
+
+// TestRefusalsComeBeforeTheBody: of what gets no slot, no byte is taken in.
+func TestRefusalsComeBeforeTheBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeld()
+		s, _ := newServer(t, Options{REST: h, Tenant: byHeader, Limits: Limits{
+			InFlight: 1, Queue: 1, Wait: time.Minute, Concurrent: 2,
+		}})
+		var all sync.WaitGroup
+		for range 2 { // one runs, and one waits
+			all.Go(func() { ask(s, "GET", "/v1/held", "", "X-Tenant: a") })
+		}
+		synctest.Wait()
+		for tenant, status := range map[string]int{"a": 429, "b": 503} {
+			body := &untouched{}
+			r := httptest.NewRequest("POST", "http://127.0.0.1/v1/x", body)
+			r.Header.Set("X-Tenant", tenant)
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			if w.Code != status || body.read {
+				t.Errorf("tenant %s: %d, the body was read: %v", tenant, w.Code, body.read)
+			}
+		}
+		close(h.proceed)
+		all.Wait()
+	})
+}
+
+// TestStrangersUseNoRate: who has no good credential takes nothing of what a tenant may send.
+func TestStrangersUseNoRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tenant, err := loci.NewTenant("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := loci.NewPrincipal(tenant, "key", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := newServer(t, Options{
+			Limits: Limits{PerSecond: 0.1, Burst: 1},
+			Authenticate: func(r *http.Request) (loci.Principal, error) {
+				if r.Header.Get("Authorization") == "" {
+					return loci.Principal{}, &loci.Error{Code: loci.Unauthenticated, Msg: "who are you"}
+				}
+				return known, nil
+			},
+		})
+		for range 3 {
+			if w := ask(s, "GET", "/v1/x", ""); w.Code != 401 || w.Header().Get("RateLimit") != "" {
+				t.Errorf("a stranger: %d %v", w.Code, w.Header())
+			}
+		}
+		for _, want := range []int{200, 429} {
+			if w := ask(s, "GET", "/v1/x", "", "Authorization: good"); w.Code != want {
+				t.Errorf("%d %s; want %d", w.Code, w.Body, want)
+			}
+		}
+	})
+}
+
+// untouched is a body that knows whether somebody has read of it.
+type untouched struct{ read bool }
+
+func (u *untouched) Read([]byte) (int, error) {
+	u.read = true
+	return 0, io.EOF
 }
 
 // TestRate: a tenant that sends too fast is told its limit and when it may go on, and

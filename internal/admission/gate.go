@@ -69,7 +69,7 @@ type line struct {
 	aside   int
 	queue   []*waiter // the first has waited for longest
 	asked   time.Time
-	emptied time.Time // when nobody waited, last
+	emptied time.Time // when nobody waited, last; not where who waited gave up
 	place   *list.Element
 }
 
@@ -127,15 +127,13 @@ func (g *Gate) Enter(ctx context.Context, tenant string) (*Pass, *Refusal) {
 		return nil, refused
 	}
 	if run {
+		l.emptied = now
 		g.takeLocked(l)
 		g.mu.Unlock()
 		return &Pass{gate: g, line: l, since: now, slot: true}, nil
 	}
 	w := &waiter{line: l, since: now, ready: make(chan struct{})}
-	if refused := g.makeRoomLocked(l); refused != nil {
-		g.mu.Unlock()
-		return nil, refused
-	}
+	g.makeRoomLocked(l)
 	l.queue = append(l.queue, w)
 	g.waiting++
 	most := g.patienceLocked(l, now)
@@ -182,10 +180,10 @@ func (g *Gate) arriveLocked(tenant string, now time.Time) *line {
 		g.lines[tenant] = l
 	}
 	g.recent.MoveToFront(l.place)
-	l.asked = now
-	if len(l.queue) == 0 {
-		l.emptied = now
+	if len(l.queue) == 0 && now.Sub(l.asked) > g.opts.Wait {
+		l.emptied = now // nobody has waited for a while
 	}
+	l.asked = now
 	g.forgetLocked(now)
 	return l
 }
@@ -222,7 +220,8 @@ func (g *Gate) shareLocked() int {
 
 // patienceLocked is how long a request may wait that joins a line now. A line that has
 // not been empty for the longest wait there is holds a standing queue: to wait in it at
-// full length helps nobody, as everybody waits that long.
+// full length helps nobody, as everybody waits that long. One from which all were turned
+// away, as nothing moved, is as bad as one in which they still stand.
 func (g *Gate) patienceLocked(l *line, now time.Time) time.Duration {
 	if now.Sub(l.emptied) > g.opts.Wait {
 		return g.opts.Wait / 4
@@ -243,12 +242,12 @@ func (g *Gate) admitLocked(l *line, now time.Time) (run bool, refused *Refusal) 
 	if g.running < g.opts.Slots && l.running < share && len(l.queue) == 0 {
 		return true, nil
 	}
-	most := g.opts.Wait
-	if len(l.queue) > 0 {
-		most = g.patienceLocked(l, now)
-	}
+	most := g.patienceLocked(l, now)
 	if expected := g.took * time.Duration(len(l.queue)+1) / time.Duration(share); expected > most {
 		return false, &Refusal{Reason: Hopeless, Wait: most, Retry: max(time.Second, expected)}
+	}
+	if g.waiting >= g.opts.Queue && g.longestLocked(l) == l {
+		return false, g.fullLocked()
 	}
 	return false, nil
 }
@@ -268,13 +267,9 @@ func (g *Gate) asideLocked(l *line) *Refusal {
 	return &Refusal{Reason: Elsewhere, Limit: limit, Used: used, Retry: time.Second}
 }
 
-// makeRoomLocked makes room for one more who waits. Where there is none, whoever came last
-// to the longest line gives way, unless that is the line itself.
-func (g *Gate) makeRoomLocked(l *line) *Refusal {
-	if g.waiting < g.opts.Queue {
-		return nil
-	}
-	refused := &Refusal{Reason: QueueFull, Limit: g.opts.Queue, Used: g.waiting, Retry: time.Second}
+// longestLocked is the line whose last gives way when a request joins l and as many wait
+// as may: the longest, which may be l itself.
+func (g *Gate) longestLocked(l *line) *line {
 	longest := l
 	for _, other := range g.lines {
 		if n := len(other.queue); n > 0 && other.queue[n-1].firm {
@@ -284,14 +279,24 @@ func (g *Gate) makeRoomLocked(l *line) *Refusal {
 			longest = other
 		}
 	}
-	if longest == l {
-		return refused
+	return longest
+}
+
+func (g *Gate) fullLocked() *Refusal {
+	return &Refusal{Reason: QueueFull, Limit: g.opts.Queue, Used: g.waiting, Retry: time.Second}
+}
+
+// makeRoomLocked makes room for one more who waits, where [Gate.admitLocked] found that
+// another gives way.
+func (g *Gate) makeRoomLocked(l *line) {
+	if g.waiting < g.opts.Queue {
+		return
 	}
+	longest := g.longestLocked(l)
 	last := longest.queue[len(longest.queue)-1]
+	last.refused = g.fullLocked()
 	g.removeLocked(last)
-	last.refused = refused
 	close(last.ready)
-	return nil
 }
 
 func (g *Gate) removeLocked(w *waiter) {
@@ -301,9 +306,6 @@ func (g *Gate) removeLocked(w *waiter) {
 			g.waiting--
 			break
 		}
-	}
-	if len(w.line.queue) == 0 {
-		w.line.emptied = time.Now()
 	}
 }
 
@@ -332,6 +334,9 @@ func (g *Gate) dispatchLocked() {
 		}
 		w := next.queue[0]
 		g.removeLocked(w)
+		if len(next.queue) == 0 {
+			next.emptied = time.Now()
+		}
 		g.takeLocked(next)
 		close(w.ready)
 	}

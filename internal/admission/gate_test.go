@@ -96,7 +96,8 @@ func TestAge(t *testing.T) {
 func TestStandingQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(small())
-		for range 4 {
+		held := enter(t, g, "a")
+		for range 3 {
 			defer enter(t, g, "a").Leave()
 		}
 		first, second, third := make(chan outcome, 1), make(chan outcome, 1), make(chan outcome, 1)
@@ -112,12 +113,27 @@ func TestStandingQueue(t *testing.T) {
 			t.Errorf("waited %v: %+v", waited, o.refused)
 		}
 		<-second
-		since = time.Now()
-		begin(t, g, "a", third) // the queue was empty
-		<-third
-		if waited := time.Since(since); waited != 100*time.Millisecond {
-			t.Errorf("waited %v", waited)
+		patience := func(want time.Duration) {
+			t.Helper()
+			since := time.Now()
+			begin(t, g, "a", third)
+			<-third
+			if waited := time.Since(since); waited != want {
+				t.Errorf("waited %v; want %v", waited, want)
+			}
 		}
+		patience(25 * time.Millisecond) // nobody waits, but nobody got in
+		held.Leave()
+		held = enter(t, g, "a")
+		patience(100 * time.Millisecond)
+		begin(t, g, "a", third)
+		time.Sleep(10 * time.Millisecond)
+		held.Leave()
+		held = (<-third).pass // whoever waited is in
+		defer held.Leave()
+		patience(100 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond)
+		patience(100 * time.Millisecond) // nobody asked for a while
 	})
 }
 
@@ -364,6 +380,61 @@ func TestAsideEnds(t *testing.T) {
 		}
 		p.Leave()
 		want(t, g, 0, 0)
+	})
+}
+
+// Waits of one request count once, whenever they overlap; a request that has gone aside
+// again, or left, while it waited for its slot holds none; and who is aside is not forgotten.
+func TestAsideMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		aside := func(want int) {
+			t.Helper()
+			if l := g.Load(); l.Aside != want {
+				t.Errorf("%d are aside; want %d", l.Aside, want)
+			}
+		}
+		come := func(back func(context.Context) error) {
+			if err := back(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+		p := enter(t, g, "a")
+		one, two := p.Aside(), p.Aside()
+		aside(1)
+		come(one)
+		aside(1)
+		other := enter(t, g, "a")
+		go come(two) // waits for the slot
+		synctest.Wait()
+		again := p.Aside()
+		other.Leave()
+		synctest.Wait()
+		want(t, g, 0, 0) // it got the slot, and has gone aside again
+		come(again)
+		want(t, g, 1, 0)
+		again = p.Aside()
+		other = enter(t, g, "a")
+		go come(again)
+		synctest.Wait()
+		p.Leave()
+		other.Leave()
+		synctest.Wait()
+		want(t, g, 0, 0) // it got the slot, and had left
+		aside(0)
+		p = enter(t, g, "a")
+		back := p.Aside()
+		for range 4 {
+			time.Sleep(2 * time.Second)
+			enter(t, g, "b").Leave()
+		}
+		if l := g.Load(); l.Tenants != 2 {
+			t.Errorf("%d tenants are known; one asks, and one is aside", l.Tenants)
+		}
+		come(back)
+		p.Leave()
 	})
 }
 

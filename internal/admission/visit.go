@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"sync/atomic"
+	"time"
 )
 
 // A Visit is a request on its way through a server: its context carries it, so that what
@@ -36,6 +37,36 @@ func (v *Visit) Let(p *Pass) { v.pass.Store(p) }
 // this nor what it returns does anything.
 func Aside(ctx context.Context) (back func(context.Context) error) {
 	return visitOf(ctx).pass.Load().Aside()
+}
+
+// prompt is how long a request keeps its slot while another does something for it: about
+// as long as a good disk takes for a commit.
+const prompt = 5 * time.Millisecond
+
+// Outcome waits for the outcome of a write that others do for the request that ctx is of,
+// and gives the slot of the request to others while a slow disk is all that it waits for.
+// When ctx ends, cancel says whether the write could be taken back; if not, its outcome is
+// awaited.
+func Outcome(ctx context.Context, done <-chan error, cancel func() bool) error {
+	soon := time.NewTimer(prompt)
+	defer soon.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-soon.C:
+	case <-ctx.Done():
+	}
+	back := Aside(ctx)
+	defer func() { _ = back(ctx) }() // what is written is written, if there is no time left to tell, too
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		if cancel() {
+			return ctx.Err()
+		}
+		return <-done
+	}
 }
 
 // Stream says that the request that ctx is of does nothing but listen from now on: it

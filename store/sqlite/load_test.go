@@ -152,6 +152,43 @@ func slotted(t *testing.T, gate *admission.Gate) (ctx context.Context, leave fun
 	return admission.With(context.WithoutCancel(t.Context()), visit), pass.Leave
 }
 
+// A write that waits for a slow disk has no slot meanwhile, and has one again afterwards.
+func TestSlowCommitsHoldNoSlot(t *testing.T) {
+	t.Parallel()
+	s, err := Open(filepath.Join(t.TempDir(), "loci.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // the test has its answer
+	f, err := s.acquire(t.Context(), testTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release(f)
+	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: longest, Aside: 2})
+	slow, done := make(chan struct{}), make(chan error, 1)
+	ctx, end := slotted(t, gate)
+	go func() {
+		defer end()
+		err := f.write(ctx, func(*tx) error { <-slow; return nil })
+		if l := gate.Load(); err == nil && (l.Running != 1 || l.Aside != 0) {
+			err = fmt.Errorf("afterwards: %+v", l)
+		}
+		done <- err
+	}()
+	_, leave := slotted(t, gate) // who comes next gets it
+	leave()
+	close(slow)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(longest):
+		t.Error("the write does not end")
+	}
+}
+
 // However many searches wait for a shard, it is read once.
 func TestAShardIsLoadedOnce(t *testing.T) {
 	t.Parallel()

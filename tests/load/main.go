@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -18,10 +19,11 @@ func main() {
 	each := flag.Duration("time", 10*time.Second, "how long each figure is measured")
 	notes := flag.Int("notes", 2000, "notes of each tenant")
 	cold := flag.Int("cold", 20000, "notes of a namespace whose index is loaded again and again")
+	only := flag.String("only", "REST,MCP,fairness", "the parts to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *binary, *each, *notes, *cold); err != nil {
+	if err := run(ctx, *binary, *only, *each, *notes, *cold); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
 	}
@@ -30,7 +32,7 @@ func main() {
 // tenants ask beside one another; the first is the one that asks for more than its share.
 var tenants = []string{"heavy", "one", "two", "three"}
 
-func run(ctx context.Context, binary string, each time.Duration, notes, cold int) error {
+func run(ctx context.Context, binary, only string, each time.Duration, notes, cold int) error {
 	s, err := start(ctx, binary)
 	if err != nil {
 		return err
@@ -46,9 +48,12 @@ func run(ctx context.Context, binary string, each time.Duration, notes, cold int
 	}
 	fmt.Printf("%s/%s, %d cores shared by server and clients, %s; mixed: 3 searches to 1 save, %d notes a tenant\n\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), notes)
-	fmt.Println("| surface | load | asked a second | answered a second | of peak | p50 | p99 | refused |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
+	fmt.Println("| surface | load | asked a second | answered | of peak | p50 | p99 | refused | failed | processor time an answer |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
 	for _, surface := range []string{"REST", "MCP"} {
+		if !strings.Contains(only, surface) {
+			continue
+		}
 		w := work{surface: surface, tenants: []string{""}}
 		// The peak is what is answered at any rate, not what clients that wait reach.
 		estimate := s.closed(ctx, w, each/2)
@@ -61,9 +66,12 @@ func run(ctx context.Context, binary string, each time.Duration, notes, cold int
 		peak := best.goodput()
 		for _, part := range []float64{0.8, 1, 2, 4} {
 			r := s.open(ctx, w, peak*part, each)
-			fmt.Printf("| %s | %.0f %% | %.0f | %.0f | %.0f %% | %v | %v | %.1f %% |\n", surface, 100*part, r.asked(), r.goodput(),
-				100*r.goodput()/peak, r.at(0.5), r.at(0.99), 100*r.refused())
+			fmt.Printf("| %s | %.0f %% | %.0f | %.0f | %.0f %% | %v | %v | %.1f %% | %d | %v |\n", surface, 100*part, r.asked(),
+				r.goodput(), 100*r.goodput()/peak, r.at(0.5), r.at(0.99), 100*r.refused(), r.failed, r.cost())
 		}
+	}
+	if !strings.Contains(only, "fairness") {
+		return ctx.Err()
 	}
 	return s.fairness(ctx, each, cold)
 }
