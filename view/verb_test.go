@@ -1,12 +1,16 @@
 package view_test
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
 )
 
@@ -126,12 +130,73 @@ func TestSearchNarrows(t *testing.T) {
 		t.Errorf("waiting: %+v, %v", found, err)
 	}
 	for _, bad := range []struct {
+		text   string
 		kinds  []loci.Kind
 		states []view.State
-	}{{[]loci.Kind{"message"}, nil}, {[]loci.Kind{"notes"}, nil}, {nil, []view.State{"alive"}}, {nil, []view.State{view.Forgotten}}} {
-		_, err := view.Search(t.Context(), h.m, loci.Query{Text: "seats"}, bad.kinds, bad.states)
+	}{
+		{"seats", []loci.Kind{"session"}, nil}, {"seats", []loci.Kind{"thread"}, nil}, {"seats", []loci.Kind{"notes"}, nil},
+		{"seats", nil, []view.State{"alive"}}, {"seats", nil, []view.State{view.Forgotten}},
+		{" ", []loci.Kind{"note", "file"}, nil}, {"", []loci.Kind{"message"}, nil},
+	} {
+		_, err := view.Search(t.Context(), h.m, loci.Query{Text: bad.text}, bad.kinds, bad.states)
 		if loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
+}
+
+// Files and messages are found when they are asked for, alone or among others; a search that
+// names no kind leaves them out.
+func TestSearchOfParts(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	files, err := tree.Of(h.m, "", "")
+	if err == nil {
+		_, err = files.Write(t.Context(), "/notes/long.txt", strings.Repeat("Marta lives in Bern.\n", 2000), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text, kinds string
+		want        []string // kind, key or content, passage
+	}{
+		{"call", "file", []string{"file /notes/today.txt Call Marta."}},
+		{"sit", "message", []string{"message Where do I sit? Where do I sit?"}},
+		{"sit seats call", "message note file", []string{
+			"file /notes/today.txt Call Marta.", "message Where do I sit? Where do I sit?", "note Prefers window seats. Prefers window seats.",
+		}},
+		{"sit call", "", nil},
+	} {
+		q := loci.Query{Text: c.text, Mode: loci.Keyword}
+		found, err := view.Search(t.Context(), h.m, q, names(c.kinds), nil)
+		var got []string
+		for _, r := range found.Results {
+			got = append(got, fmt.Sprint(r.Kind, " ", cmp.Or(r.Key, r.Content), " ", strings.TrimSpace(r.Passage)))
+			if want := h.ids[r.Kind]; r.ID != want {
+				t.Errorf("%s: id %s, want %s", c.text, r.ID, want)
+			}
+		}
+		if slices.Sort(got); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s in %s: %q, %v; want %q", c.text, c.kinds, got, err, c.want)
+		}
+	}
+	found, err := view.Search(t.Context(), h.m, loci.Query{Text: "Bern", Limit: 1000}, names("file"), nil)
+	if err != nil || len(found.Results) < 2 || found.Results[1].Key != "/notes/long.txt" {
+		t.Errorf("passages of one file: %+v, %v", found, err)
+	}
+	if err := view.Delete(t.Context(), h.m, h.ids["file"]); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := view.Search(t.Context(), h.m, loci.Query{Text: "call"}, names("file"), nil); err != nil ||
+		slices.ContainsFunc(found.Results, func(f view.Found) bool { return f.Key == "/notes/today.txt" }) {
+		t.Errorf("a file that is erased is found: %+v, %v", found, err)
+	}
+}
+
+// names are kinds with spaces between them.
+func names(text string) (kinds []loci.Kind) {
+	for _, name := range strings.Fields(text) {
+		kinds = append(kinds, loci.Kind(name))
+	}
+	return kinds
 }
