@@ -236,8 +236,8 @@ class FoundMemory(_Memory, total=False):
     rule: JSON
     episode: JSON
     item: Item
-    message: "Entry"
-    file: "Entry"  # the passage is of it
+    message: Entry
+    file: Entry  # the passage is of it
     confidence: float  # of a recalled one
     fit: float  # of a recalled one: about the chance that it answers
 
