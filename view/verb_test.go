@@ -200,3 +200,42 @@ func names(text string) (kinds []loci.Kind) {
 	}
 	return kinds
 }
+
+// TestAbbreviations: an id is found by how it begins or ends, whatever the memory's kind and state.
+func TestAbbreviations(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	if _, err := view.Forget(t.Context(), h.m, h.ids["fact"]); err != nil {
+		t.Fatal(err)
+	}
+	for kind, id := range h.ids {
+		text := id.String()
+		for _, part := range []string{text[24:], text[20:], text[:34], strings.ToUpper(text[28:])} {
+			if !view.IsAbbreviation(part) {
+				t.Errorf("%s is no abbreviation", part)
+			}
+			found, err := view.Abbreviated(t.Context(), h.m, part, 5)
+			if err != nil || len(found) != 1 || found[0].ID != id || found[0].Kind != kind {
+				t.Errorf("%s of a %s: %+v, %v", part, kind, found, err)
+			}
+		}
+	}
+	var all []loci.ID // made at nearly the same time, of which their beginnings speak
+	for range 5 {
+		all = append(all, locitest.Save(t, h.m, "Another note."+loci.NewID().String()))
+	}
+	found, err := view.Abbreviated(t.Context(), h.m, all[0].String()[:4], 3)
+	if err != nil || len(found) != 3 {
+		t.Errorf("several: %+v, %v", found, err)
+	}
+	other := h.m.View()
+	other.Namespace = loci.Namespace{"user", "bob"}
+	stranger := locitest.BindView(t, h.engine, other)
+	if found, err := view.Abbreviated(t.Context(), stranger, all[0].String()[24:], 3); err != nil || len(found) > 0 {
+		t.Errorf("somebody else finds %+v, %v", found, err)
+	}
+	for _, text := range []string{"", "abc", "window", "2b8f4c1g", loci.NewID().String(), "----"} {
+		if view.IsAbbreviation(text) {
+			t.Errorf("%q is an abbreviation", text)
+		}
+	}
+}

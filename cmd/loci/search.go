@@ -29,6 +29,7 @@ type searchCmd struct {
 	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
 	Kind     []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,message,file" help:"Only memories of this kind; may be repeated: note, fact, rule, episode, item, message or file. Default: all but messages and files."`
 	State    []string `sep:"none" placeholder:"STATE" values:"live,fading,waiting" help:"Only memories in this state; may be repeated: live, fading or waiting. Default: all of these."`
+	width
 	filePlace
 }
 
@@ -176,7 +177,7 @@ func (c *searchCmd) searchFiles(a *app, text string, created period) error {
 	}
 	c.understood(a, result.Corrections, result.Times)
 	out := []fileMatchJSON{}
-	t := table{head: []string{"SCORE", "FILE", "LINES", "PASSAGE"}}
+	t := table{wide: c.Wide, head: []string{"SCORE", "FILE", "LINES", "PASSAGE"}}
 	for i := range result.Matches {
 		match := &result.Matches[i]
 		shown := fileMatchJSON{
@@ -229,7 +230,7 @@ func (c *searchCmd) printJSON(a *app, result view.Results) error {
 }
 
 func (c *searchCmd) print(a *app, result view.Results) error {
-	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
+	t := table{wide: c.Wide, head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
 		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BEFORE", "TIME", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
 	}
@@ -242,7 +243,7 @@ func (c *searchCmd) print(a *app, result view.Results) error {
 				fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart), fmt.Sprintf("%.3f", e.TimePart), fmt.Sprintf("%.3f", e.Keyword),
 				cosine(*e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
 		}
-		t.add(append(row, m.ID, a.when(m.CreatedAt), whose(&found.Entry)+found.Passage)...)
+		t.add(append(row, a.shortID(m.ID, c.Wide), a.when(m.CreatedAt), whose(&found.Entry)+found.Passage)...)
 	}
 	if len(t.rows) == 0 {
 		a.note("%s", nothing(result.NoWords))
