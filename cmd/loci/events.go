@@ -64,7 +64,8 @@ func (c *eventsCmd) Run(a *app) error {
 	}
 	t := table{wide: c.Wide, head: []string{"AGE", "TYPE", "KIND", "MEMORY", "ACTOR", "DETAILS"}}
 	for _, e := range events {
-		t.add(a.when(e.At), string(e.Type), string(e.Kind), a.shortID(e.Entity.String(), c.Wide), e.Actor, string(e.Payload))
+		id := a.shortID(e.Entity.String(), c.Wide)
+		t.add(a.when(e.At), string(e.Type), string(e.Kind), id, e.Actor, string(e.Payload))
 	}
 	if len(events) == 0 && c.Cursor == "" {
 		a.note("no event here")

@@ -344,7 +344,8 @@ func TestShortIDs(t *testing.T) {
 		{[]string{"get", "abc"}, "is no id"},
 		{[]string{"get", "window"}, "is no id"},
 	} {
-		if shown, code := onTerminal(t, env, "", c.args...); code == 0 || !strings.Contains(strings.Join(strings.Fields(shown), " "), c.says) {
+		shown, code := onTerminal(t, env, "", c.args...)
+		if code == 0 || !strings.Contains(strings.Join(strings.Fields(shown), " "), c.says) {
 			t.Errorf("%v: %d, %q; want %q", c.args, code, shown, c.says)
 		}
 	}
