@@ -134,3 +134,19 @@ func (w *Writer[M]) text() string {
 	}
 	return b.String()
 }
+
+// FaultOfShares says what is wrong with the shares of a whole: one is negative, or they do
+// not sum to 1. "": nothing.
+func FaultOfShares(shares ...float64) string {
+	sum := 0.0
+	for _, s := range shares {
+		if !(s >= 0) { // nor may it be no number
+			return "none may be negative"
+		}
+		sum += s
+	}
+	if !(math.Abs(sum-1) <= 1e-9) {
+		return "they must sum to 1"
+	}
+	return ""
+}

@@ -47,11 +47,14 @@ type Settings struct {
 	OnlyTime       bool // the query asks for nothing but a time
 }
 
-// A Scale says what the cosines of an embedder mean.
+// A Scale says what the cosines of an embedder mean, −1 to 1.
 type Scale struct {
 	Unrelated float64 // up to which texts have nothing in common
 	Alike     float64 // from which texts say the same; more than Unrelated
 }
+
+// Fits reports whether the bounds are cosines, and in order.
+func (s Scale) Fits() bool { return s.Unrelated >= -1 && s.Unrelated < s.Alike && s.Alike <= 1 }
 
 // Speaker says which side of a chat said a text.
 type Speaker uint8
