@@ -212,7 +212,8 @@ func TestInPassing(t *testing.T) {
 			t.Errorf("%d items in time, complete: %v, %v", len(made), complete, err)
 		}
 		asked := slow
-		if made, complete, err = c.InPassing(t.Context(), items); complete || len(made) != 0 || err != nil || slow != asked {
+		made, complete, err = c.InPassing(t.Context(), items)
+		if complete || len(made) != 0 || err != nil || slow != asked {
 			t.Errorf("an embedder that rests was asked: %d items, %v, %v", len(made), complete, err)
 		}
 		time.Sleep(passingRest)
