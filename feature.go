@@ -42,6 +42,10 @@ type FeatureKind struct {
 	Shown, Status string
 	Part          bool
 
+	// Of: each record is a part of one of this kind, whose id is its sequence. A search
+	// for that kind finds the parts.
+	Of Kind
+
 	// Change says in a sentence how callers change a record that is shown.
 	Change string
 }

@@ -16,12 +16,7 @@ type read struct {
 }
 
 func (c *read) memory(a *app, scope loci.Scope) (*loci.Memory, loci.ID, error) {
-	id, err := c.ID.id()
-	if err != nil {
-		return nil, id, err
-	}
-	m, err := a.memory(c.place, "", scope)
-	return m, id, err
+	return c.ID.in(a, c.place, "", scope)
 }
 
 type historyCmd struct{ read }
@@ -114,15 +109,14 @@ func (*linkCmd) Help() string {
 
 // Run links two memories.
 func (c *linkCmd) Run(a *app) error {
-	from, err := c.From.id()
+	if err := c.To.check(); err != nil {
+		return err
+	}
+	m, from, err := c.From.in(a, c.place, c.IdempotencyKey, loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
-	to, err := c.To.id()
-	if err != nil {
-		return err
-	}
-	m, err := a.memory(c.place, c.IdempotencyKey, loci.ScopeWrite)
+	to, err := c.To.find(a, m)
 	if err != nil {
 		return err
 	}
