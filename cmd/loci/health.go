@@ -38,7 +38,7 @@ func (*healthCmd) Run(a *app) error {
 	address += "/healthz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return loci.Errorf(loci.Invalid, "--listen makes no address: %v", err)
+		return loci.Errorf(loci.Invalid, "--listen gives no usable address: %v", err)
 	}
 	reply, err := client.Do(request)
 	if err != nil {
