@@ -34,9 +34,10 @@ type Line[M any] struct {
 	TooLong bool // for any text within the budget
 }
 
-// Fill chooses, section by section, the best that fit its share of the room below
-// the headings and what the sections before left; at last, by score, the best of
-// all that fit what is left. What does not fit is passed over, for a shorter one.
+// Fill chooses section by section. Each gets the best lines that fit its share of the
+// room below the headings, with what the sections before it left over. What is left in
+// the end goes to the best remaining lines of all sections, by score. A line that does
+// not fit is passed over for a shorter one.
 func (w *Writer[M]) Fill(ctx context.Context) error {
 	room := w.Budget - w.Count(w.text())
 	var all []*Line[M]
