@@ -82,7 +82,9 @@ func TestPluginCallsWhatThereIs(t *testing.T) {
 	loci("", "save", "The staging database listens on port 5433.")
 
 	var hooks struct {
-		Hooks map[string][]struct{ Hooks []struct{ Type, Command string } }
+		Hooks map[string][]struct {
+			Hooks []struct{ Type, Command string }
+		}
 	}
 	readPlugin(t, "plugins/loci/hooks/hooks.json", &hooks)
 	command := strings.Fields(hooks.Hooks["UserPromptSubmit"][0].Hooks[0].Command)
