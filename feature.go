@@ -215,15 +215,8 @@ func (m *Memory) inView(f Filter) error {
 }
 
 func (m *Memory) mayRead(n Namespace) bool {
-	if m.view.Namespace.Contains(n) {
-		return true
-	}
-	for _, also := range m.view.Also {
-		if also.Contains(n) {
-			return true
-		}
-	}
-	return false
+	holds := func(place Namespace) bool { return place.Contains(n) }
+	return holds(m.view.Namespace) || slices.ContainsFunc(m.view.Also, holds)
 }
 
 // At returns the handle for a namespace in or below its own, and for nothing else.

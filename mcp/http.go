@@ -70,8 +70,8 @@ func (e *envelope) listens() bool {
 	return json.Unmarshal(e.method, &method) == nil && method == methodListen
 }
 
-// checkBody refuses what the SDK would: it answers in the words of its own types. It
-// returns the message, of a batch the one that is refused.
+// checkBody refuses what the SDK would refuse, since the SDK answers in the words of its
+// own types. It returns the message, of a batch the one that is refused.
 func (s *Server) checkBody(body []byte) (e envelope, f *fault) {
 	e, f = guard(body, s.opts.Limits.Depth)
 	if f != nil {

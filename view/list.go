@@ -115,7 +115,7 @@ func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries
 		return believed(ctx, m, q, page)
 	}
 	s, err := q.check(m)
-	if err != nil || len(s.filter.Kinds) == 0 { // of no kind is any in these states
+	if err != nil || len(s.filter.Kinds) == 0 { // no kind of memory has these states
 		return nil, "", err
 	}
 	return gather(ctx, m, s.filters(), page, func(r *loci.Record) (Entry, bool, error) {
@@ -123,9 +123,9 @@ func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries
 	})
 }
 
-// filters are what the store is asked for, which together select at least what the query
-// does: all in one list, or where nothing that simply holds is wanted, what is in each of
-// the states alone.
+// filters are what the store is asked for. Together they select at least what the query
+// does. If live memories are wanted, that is one list of everything; otherwise it is a
+// list for each state, so that the live ones are not read in vain.
 func (s *selection) filters() (list []loci.Filter) {
 	in := func(states ...State) bool {
 		return slices.ContainsFunc(states, func(state State) bool { return slices.Contains(s.states, state) })
@@ -157,7 +157,8 @@ func (s *selection) filters() (list []loci.Filter) {
 		f.Waning, f.NotLive, f.Ended = true, in(Expired), !in(Fading)
 		add()
 	}
-	// Last, so that what goes meanwhile is seen twice rather than never.
+	// This list comes last, so that a memory that changes its state meanwhile is seen
+	// twice rather than never.
 	if in(Superseded, Forgotten) {
 		if of(Forgotten); !in(Forgotten) {
 			of(Superseded)

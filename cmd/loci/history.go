@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/view"
 )
 
-// read is what the commands that read of one memory have in common.
+// read is what the commands that read about one memory have in common.
 type read struct {
 	ID idArg `arg:"" help:"The id of the memory."`
 	place
@@ -102,7 +102,7 @@ type linkCmd struct {
 
 // Help is shown below the usage.
 func (*linkCmd) Help() string {
-	return `A link changes no state: one that says supersedes supersedes nothing, which loci supersede does.
+	return `A link changes no memory: a link of type supersedes does not supersede anything; loci supersede does.
 
     loci link note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 supports note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a78`
 }

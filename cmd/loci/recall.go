@@ -111,7 +111,7 @@ func (c *recallCmd) print(a *app, m *loci.Memory, result loci.RecallResult) erro
 	}
 	switch {
 	case len(t.rows) == 0 && result.Unfit > 0:
-		a.note("nothing found: what there is has a fit below %g", c.MinScore)
+		a.note("nothing found: every candidate has a fit below %g", c.MinScore)
 	case len(t.rows) == 0:
 		a.note("nothing found")
 	}

@@ -53,11 +53,12 @@ func (*serveCmd) Run(a *app) error {
 	binding.Logger, binding.Sockets = a.logger(), a.sockets
 	l, urls, err := binding.Listen(a.ctx)
 	if err != nil {
-		return err
+		return a.takenBy(&binding, err)
 	}
 	defer l.Close() //nolint:errcheck // Serve has closed it already
 	asked, ignore := hangups()
 	defer ignore()
+	defer a.leaveWord(urls)()
 	if err := a.announce(urls); err != nil {
 		return err
 	}

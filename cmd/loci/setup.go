@@ -33,7 +33,7 @@ type setupCmd struct {
 // Help is shown below the usage.
 func (*setupCmd) Help() string {
 	return `Finds the programs on this machine that can use a memory over MCP, and enters Loci in their configuration. The rest of their
-files stays as it is, comments and order included; what was there before is kept beside as FILE.before-loci. Flags such as --user,
+files stays as it is, comments and order included; the old file is kept beside it as FILE.before-loci. Flags such as --user,
 --tools and --store become part of the entry.
 
     loci setup
@@ -175,14 +175,14 @@ func (c *setupCmd) connect(a *app, sys system, client client, to target) setupRe
 	r := c.state(sys, client, to)
 	switch {
 	case r.File == "":
-		return r.failed(loci.Errorf(loci.Invalid, "%s has no file of a project", client.name))
+		return r.failed(loci.Errorf(loci.Invalid, "%s has no file for a project", client.name))
 	case r.err != nil:
 		return r.failed(fmt.Errorf("%s: %w; nothing was changed", r.File, r.err))
 	case !c.Remove && client.entry(to) == nil:
 		return r.failed(
 			&loci.Error{
 				Code:     loci.Unsupported,
-				Msg:      client.name + " connects to no address by its file",
+				Msg:      client.name + " cannot be connected to an address by its file",
 				Recovery: "Leave out --http and --url.",
 			},
 		)
@@ -247,7 +247,7 @@ func (c *setupCmd) run(
 		r.Outcome = setupConnected
 	default:
 		return r.failed(
-			loci.Errorf(loci.Unavailable, "%q ended well, and %s does not show it", r.Command, r.File),
+			loci.Errorf(loci.Unavailable, "%q succeeded, but %s does not show the entry", r.Command, r.File),
 		)
 	}
 	return r
@@ -405,7 +405,7 @@ func (c *setupCmd) print(a *app, to target) error {
 		if fields == nil {
 			return &loci.Error{
 				Code:     loci.Unsupported,
-				Msg:      client.name + " connects to no address by its file",
+				Msg:      client.name + " cannot be connected to an address by its file",
 				Recovery: "Leave out --http and --url.",
 			}
 		}

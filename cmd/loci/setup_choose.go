@@ -17,7 +17,7 @@ import (
 // choose returns the clients to work on; nil if there is nothing to do but what was shown.
 func (c *setupCmd) choose(a *app, sys system, to target) ([]client, error) {
 	if len(c.Client) > 0 && c.All {
-		return nil, loci.Errorf(loci.Invalid, "--all goes without names of clients")
+		return nil, loci.Errorf(loci.Invalid, "--all takes no names of clients: leave them out")
 	}
 	if len(c.Client) > 0 {
 		return named(c.Client)

@@ -263,7 +263,7 @@ func address(name string) func(target) entry.Fields {
 	}
 }
 
-// typed is for clients that ask which of the two it is.
+// typed is for clients that want to be told which of the two it is.
 func typed(stdio, http string) func(target) entry.Fields {
 	return func(to target) entry.Fields {
 		if to.url != "" {

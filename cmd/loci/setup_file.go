@@ -99,8 +99,8 @@ func (f *clientFile) replace(text []byte, keep bool) error {
 	return writeOver(f.path, text, f.mode)
 }
 
-// turn makes setups of one file wait for none: the second is told to come again. What an
-// interrupted one left is taken over after a minute.
+// turn lets one setup at a time change the file. A second one does not wait: it is told
+// to come again. The lock that an interrupted setup left is taken over after a minute.
 func (f *clientFile) turn() (end func(), err error) {
 	path := f.path + ".loci-setup"
 	for range 2 {
@@ -149,8 +149,8 @@ func writeOver(path string, text []byte, mode fs.FileMode) (err error) {
 	return nil
 }
 
-// restore ends what setup did to a file: it is as the backup has it, or goes where it held
-// nothing else, or stays without the entry. The backup goes.
+// restore ends what setup did to a file. The file is again what the backup says, is
+// removed if there was none, or loses the entry alone. The backup is removed.
 func (f *clientFile) restore(before *clientFile, without []byte) error {
 	var err error
 	switch {

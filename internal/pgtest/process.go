@@ -33,7 +33,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// end sends a signal and waits; who does not go is killed.
+// end sends a signal and waits; a process that does not end is killed.
 func (p *process) end(signal os.Signal) error {
 	err := p.cmd.Process.Signal(signal)
 	if errors.Is(err, os.ErrProcessDone) {
