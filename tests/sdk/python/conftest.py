@@ -30,6 +30,11 @@ class Server:
         assert self.url, "loci serve did not start"
         self._listen = self.url.removeprefix("http://")
 
+    def run(self, *arguments):
+        """What another command says about the same store."""
+        command = [os.environ["LOCI"], "--store", self._store, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, env=self._environment, text=True, timeout=60).stdout.strip()
+
     def stop(self):
         if self._process.poll() is None:
             self._process.terminate()
