@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 	"github.com/loci-memory/loci/internal/patience"
 )
 
@@ -67,15 +68,7 @@ func (s *Store) write(ctx context.Context, t *tenant, j *job) error {
 		s.mu.Unlock()
 		go s.runWriter(t)
 	}
-	select {
-	case err := <-j.done:
-		return err
-	case <-ctx.Done():
-		if j.taken.CompareAndSwap(false, true) {
-			return ctx.Err()
-		}
-		return <-j.done
-	}
+	return admission.Outcome(ctx, j.done, func() bool { return j.taken.CompareAndSwap(false, true) })
 }
 
 // runWriter commits what waits until nothing does.

@@ -93,15 +93,8 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		var err error
 		need, busy, err = f.bring(ctx, seq, &p, &filter, len(before.pinned) > 0)
 		x.loading.leave(before)
-		if err == nil && busy != nil {
-			select {
-			case <-busy:
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
-		}
-		if err == nil {
-			err = need.wait(ctx)
+		if err == nil && (busy != nil || len(need.loads) > 0) {
+			err = need.waitAside(ctx, busy)
 		}
 		if p.Quick && errors.Is(err, loci.ErrTooLarge) {
 			return nil, nil
