@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 // Apply implements [loci.RecordChanger].
@@ -287,7 +288,7 @@ func (x *tx) update(p *loci.Put, slot string) {
 		x.updates = append(x.updates, stmt{sql: updateHead, args: args})
 		return
 	}
-	args = append(args, []byte(r.Text), nonempty(r.Heading), encodeSpans(r.Passages), len(r.Passages))
+	args = append(args, []byte(r.Text), nonempty(r.Heading), form.EncodeSpans(r.Passages), len(r.Passages))
 	x.updates = append(
 		x.updates,
 		stmt{sql: updateWhole, args: args},
@@ -342,7 +343,7 @@ func insertRow(tenant []byte, r *loci.Record, namespace int64, slot string) []an
 		nonempty(
 			r.Heading,
 		),
-		encodeSpans(r.Passages),
+		form.EncodeSpans(r.Passages),
 		encodeTags(r.Tags),
 		nonempty(r.Attributes),
 		nonempty(r.Body),

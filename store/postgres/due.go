@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/patience"
 )
 
 // everyone stands for all tenants, where the names of those that there are may be read.
@@ -211,7 +212,7 @@ func (s *Store) renew(ctx context.Context, name loci.Tenant) (stop func()) {
 	key := keyOf(name)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		for sleep(ctx, leaseTime/3) == nil {
+		for patience.Sleep(ctx, leaseTime/3) == nil {
 			_ = s.upkeep(ctx, func(c *conn) error { // or it is lost, and the next try comes soon
 				keep := stmt{sql: renewLease, args: []any{system, key, s.owner, leaseTime.Milliseconds()}}
 				return c.run(ctx, readWrite, behindWall(system), keep, commit)
@@ -226,14 +227,14 @@ func (s *Store) renew(ctx context.Context, name loci.Tenant) (stop func()) {
 
 // release gives a lease back and, if all was done, notes when there is something to do again.
 func (s *Store) release(ctx context.Context, name loci.Tenant, seq int64, done bool) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
 	key := keyOf(name)
 	return s.upkeep(ctx, func(c *conn) error {
 		var stmts []stmt
 		if done {
 			note := stmt{sql: noteDone, args: []any{key, seq}}
-			stmts = []stmt{readWrite, behindWall(key), timeouts(patience), note, commit}
+			stmts = []stmt{readWrite, behindWall(key), timeouts(writeTime), note, commit}
 		}
 		return c.run(ctx, append(stmts,
 			readWrite, behindWall(system), stmt{sql: endLease, args: []any{system, key, s.owner}}, commit)...)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -344,7 +345,7 @@ func (x *searchIndex) take(r *reading, off map[loci.ID]index.Key, query string, 
 		}
 		delete(off, record.ID)
 		record.Namespace = loci.NamespaceFromKey(x.names[namespace])
-		batch = append(batch, loaded{record, splitVectors(row.bytes(columnsOfRecord), dims)})
+		batch = append(batch, loaded{record, form.SplitVectors(row.bytes(columnsOfRecord), dims)})
 		if len(batch) == cap(batch) {
 			read <- batch
 			batch = make([]loaded, 0, 256)

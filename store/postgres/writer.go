@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/admission"
+	"github.com/loci-memory/loci/internal/patience"
 )
 
 const (
@@ -26,15 +27,15 @@ const (
 	eraseTime = 30 * time.Minute
 )
 
-// patience bounds a write, and how long it waits for the tenant's row.
-var patience = 20 * time.Second
+// writeTime bounds a write, and how long it waits for the tenant's row.
+var writeTime = 20 * time.Second
 
 // A job is one write waiting for its turn. decide looks at what the transaction found and
 // adds what is to be written; it changes nothing when it fails. It may run again.
 type job struct {
 	needs  needs
 	decide func(*tx) error
-	time   time.Duration // on top of patience, for what is large
+	time   time.Duration // on top of writeTime, for what is large
 	done   chan error
 
 	// taken decides between the writer, who starts the job, and its caller, who stops
@@ -91,7 +92,7 @@ func (s *Store) runWriter(t *tenant) {
 // commitBatch runs jobs and tells their callers.
 func (s *Store) commitBatch(t *tenant, batch []*job) {
 	var jobs []*job
-	limit := patience
+	limit := writeTime
 	for _, j := range batch {
 		if j.taken.CompareAndSwap(false, true) { // else its caller stopped waiting
 			jobs, limit = append(jobs, j), limit+j.time
@@ -152,7 +153,7 @@ func (s *Store) commit(ctx context.Context, t *tenant, jobs []*job) (map[*job]er
 		if codeOf(err) == codeReadOnly {
 			s.pool.Reset() // the primary is another one now
 		}
-		if sleep(ctx, pause/2+rand.N(pause)) != nil {
+		if patience.Sleep(ctx, pause/2+rand.N(pause)) != nil {
 			return nil, err
 		}
 		pause *= 4
@@ -213,7 +214,7 @@ func timeouts(limit time.Duration) stmt {
 	ms := func(d time.Duration) name { return name(strconv.FormatInt(d.Milliseconds(), 10)) }
 	return stmt{
 		sql: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
-		set_config('idle_in_transaction_session_timeout', $2, true)`, args: []any{ms(limit), ms(min(limit, patience))},
+		set_config('idle_in_transaction_session_timeout', $2, true)`, args: []any{ms(limit), ms(min(limit, writeTime))},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -426,7 +427,7 @@ func (f *file) take(
 			if err != nil {
 				return err
 			}
-			batch = append(batch, loaded{r, splitVectors(bytes.Clone(data), space.Dims)})
+			batch = append(batch, loaded{r, form.SplitVectors(bytes.Clone(data), space.Dims)})
 			if len(batch) == cap(batch) {
 				read <- batch
 				batch = make([]loaded, 0, 256)
