@@ -143,7 +143,7 @@ func TestSlowWritesHoldNoSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context()) //nolint:errcheck // the test has its answer
+	defer conn.Close(t.Context())
 	for _, sql := range []string{"BEGIN", "LOCK TABLE loci.tenant"} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
