@@ -80,10 +80,14 @@ var mayImport = map[string][]string{
 	"internal/pgtest/serve": {"internal/pgtest"},
 	"store":                 {"", "store/internal/dump", "store/memory", "store/postgres", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/postgres":        {"", "internal/vector", "store/internal/dump", "store/internal/index", "store/internal/page"},
+	"store/postgres":        {"", "store/internal/batch", "store/internal/dump", "store/internal/follow", "store/internal/lobby", "store/internal/page", "store/internal/upkeep"},
 	"store/sqlite":          {"", "internal/oserror", "internal/patience", "internal/vector", "store/internal/dump", "store/internal/index", "store/internal/page", "store/internal/segment"},
 	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when", "store/internal/segment"},
+	"store/internal/batch":  {"", "internal/vector"},
 	"store/internal/dump":   {},
+	"store/internal/follow": {"", "store/internal/batch", "store/internal/index"},
+	"store/internal/lobby":  {""},
+	"store/internal/upkeep": {"", "internal/patience"},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
 	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree", "view"},
@@ -214,7 +218,7 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
 	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal|SystemTenant)\(|\.AtAgent\(`)
 	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|` +
-		`^store/(memory/memory|sqlite/name|sqlite/sqlite|sqlite/dump|postgres/postgres|postgres/due)\.go$`)
+		`^store/(memory/memory|sqlite/name|sqlite/sqlite|sqlite/dump|postgres/postgres|internal/upkeep/upkeep)\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && d.Name() == "testdata" {
 			return filepath.SkipDir // programs that made fixtures

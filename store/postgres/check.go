@@ -2,11 +2,10 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 )
 
 // maxFindings bounds what Check reports of one kind.
@@ -50,12 +49,12 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 				return nil
 			}})
 		}
-		if err := r.query(stmts...); err != nil || !r.state.there {
+		if err := r.query(stmts...); err != nil || !r.state.There {
 			return err
 		}
 		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 		return r.records(recordColumns, &all, nil, loci.NewestFirst, maxInt, func(record *loci.Record) bool {
-			findings = append(findings, faults(record)...)
+			findings = append(findings, batch.Faults(record)...)
 			return len(findings) < maxFindings
 		})
 	})
@@ -63,31 +62,6 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 }
 
 const maxInt = 1<<31 - 1
-
-// faults says what is wrong with a record, in sentences.
-func faults(r *loci.Record) (found []string) {
-	report := func(format string, args ...any) {
-		found = append(found, "record "+r.ID.String()+" "+fmt.Sprintf(format, args...))
-	}
-	if len(r.Passages) > 0 && !utf8.ValidString(r.Text) { // what is not searched may be bytes
-		report("has searched text that is not UTF-8")
-	}
-	if !utf8.ValidString(r.Heading) {
-		report("has a heading that is not UTF-8")
-	}
-	for i, p := range r.Passages {
-		if p.Start < 0 || p.End > len(r.Text) || p.Start >= p.End {
-			report("has passage %d outside of its text", i)
-		}
-	}
-	if len(r.Attributes) > 0 && !json.Valid(r.Attributes) || len(r.Body) > 0 && !json.Valid(r.Body) {
-		report("has fields that are not JSON")
-	}
-	if r.Version < 1 || r.Namespace.CheckPlace() != nil {
-		report("has an impossible version or namespace")
-	}
-	return found
-}
 
 // Remains says how many rows that were erased or replaced PostgreSQL still has in its files,
 // in a sentence; "" for none that it knows of.

@@ -1,49 +1,11 @@
 package postgres
 
 import (
-	"encoding/binary"
 	"encoding/json"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 )
-
-// encodeSpans writes spans as varints: start and length of each.
-func encodeSpans(spans []loci.Span) []byte {
-	b := make([]byte, 0, 4*len(spans))
-	for _, s := range spans {
-		b = binary.AppendUvarint(b, uint64(s.Start))
-		b = binary.AppendUvarint(b, uint64(s.End-s.Start))
-	}
-	return b
-}
-
-// decodeSpans is the inverse of encodeSpans; damaged bytes end the list.
-func decodeSpans(b []byte) []loci.Span {
-	var spans []loci.Span
-	for len(b) > 0 {
-		start, n := binary.Uvarint(b)
-		if n <= 0 {
-			return spans
-		}
-		length, m := binary.Uvarint(b[n:])
-		if m <= 0 {
-			return spans
-		}
-		spans = append(spans, loci.Span{Start: int(start), End: int(start + length)})
-		b = b[n+m:]
-	}
-	return spans
-}
-
-// splitVectors cuts a vector row into one code a passage.
-func splitVectors(data []byte, dims int) [][]byte {
-	size := 4 + dims
-	var codes [][]byte
-	for ; len(data) >= size; data = data[size:] {
-		codes = append(codes, data[:size:size])
-	}
-	return codes
-}
 
 // recordColumns are what take reads, of record r.
 const (
@@ -73,7 +35,7 @@ func (r row) record() (out loci.Record, namespace int64, err error) {
 		Uses:      r.int(10),
 		UsedAt:    r.time(11),
 		Text:      r.string(12),
-		Passages: decodeSpans(
+		Passages: batch.DecodeSpans(
 			r[13],
 		),
 		Attributes: r.bytes(15),
