@@ -125,7 +125,7 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 	}
 	args := append([]string{
 		"-m", "secantus", "--host", "127.0.0.1", "--port", strconv.Itoa(s.port),
-		"--storage-path", filepath.Join(s.dir, "data"), "--log-level", "WARNING", "--cache-size", "128M",
+		"--storage-path", filepath.Join(s.dir, "data"), "--log-level", "WARNING",
 	}, s.args...)
 	cmd := exec.Command(s.python.program, args...)
 	cmd.Dir, cmd.SysProcAttr = s.dir, attributes()

@@ -63,7 +63,7 @@ func checkSizes(c *loci.Change) error {
 	for i := range c.Put {
 		p := &c.Put[i]
 		r := &p.Record
-		size := len(r.Text) + len(r.Heading) + len(r.Attributes) + len(r.Body) + 2*len(r.Slot) + 8*len(r.Passages)
+		size := min(len(r.Text), pieceBytes) + len(r.Heading) + len(r.Attributes) + len(r.Body) + 2*len(r.Slot) + 8*len(r.Passages)
 		for _, tag := range r.Tags {
 			size += 6 * len(tag)
 		}
@@ -77,7 +77,7 @@ func checkSizes(c *loci.Change) error {
 		}
 		for i := range p.History {
 			v := &p.History[i]
-			if err := check("an earlier state of record "+r.ID.String(), len(v.Text)+len(v.Attributes)); err != nil {
+			if err := check("an earlier state of record "+r.ID.String(), min(len(v.Text), pieceBytes)+len(v.Attributes)); err != nil {
 				return err
 			}
 		}

@@ -13,3 +13,17 @@ func Observe(see func(*event.CommandStartedEvent)) {
 
 // Collections are all there are.
 var Collections = collections
+
+// Indexes lists the indexes that the steps of the schema make: collection, name and keys.
+func Indexes() (all []string) {
+	for _, step := range steps {
+		for _, x := range step.indexes {
+			line := x.collection + "." + x.name
+			for _, key := range x.keys {
+				line += ":" + key.Key + " "
+			}
+			all = append(all, line)
+		}
+	}
+	return all
+}

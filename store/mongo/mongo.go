@@ -80,9 +80,13 @@ type guest = lobby.Guest[*tenant]
 
 func newTenant(name loci.Tenant) *tenant { return &tenant{name: name, key: batch.KeyOf(name)} }
 
-// about begins a filter of documents of the tenant.
+// about begins a filter of documents of the tenant. An _id comes first: it tells more.
 func (t *tenant) about(more ...bson.E) bson.D {
-	return append(bson.D{{Key: fTenant, Value: binaryOf(t.key)}}, more...)
+	mine := bson.E{Key: fTenant, Value: binaryOf(t.key)}
+	if len(more) > 0 && more[0].Key == fID {
+		return append(bson.D{more[0], mine}, more[1:]...)
+	}
+	return append(bson.D{mine}, more...)
 }
 
 // Open connects to the database that a URL names and makes sure that it may be used: that

@@ -2,6 +2,7 @@ package mongo_test
 
 import (
 	"context"
+	"flag"
 	"net/url"
 	"os"
 	"strings"
@@ -13,11 +14,15 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/mongotest"
+	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/mongo"
 	"github.com/loci-memory/loci/store/storetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(mongotest.Run(m)) }
+func TestMain(m *testing.M) {
+	mongo.Observe(see)
+	os.Exit(mongotest.Run(m))
+}
 
 // empty are URLs of databases with our collections that no test uses now.
 var empty struct {
@@ -123,4 +128,36 @@ func TestStore(t *testing.T) {
 		},
 		Shared: func(t *testing.T, s loci.Store) loci.Store { return openAt(t, urlOf(t, s)) },
 	})
+}
+
+// returned gives its database back when it is closed.
+type returned struct {
+	loci.Store
+	giveBack func()
+}
+
+func (r *returned) Close() error {
+	err := r.Store.Close()
+	r.giveBack()
+	return err
+}
+
+// TestEqualsTheMemoryStore runs random operations on both stores: every answer, scores
+// included, is the same.
+func TestEqualsTheMemoryStore(t *testing.T) {
+	checks := "2"
+	if os.Getenv("LOCI_LONG") != "" {
+		checks = "200"
+	}
+	if err := flag.Set("rapid.checks", checks); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Compare(t, func(t *testing.T) loci.Store {
+		at, giveBack := database(t)
+		s, err := mongo.Open(context.Background(), at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &returned{s, giveBack}
+	}, func(*testing.T) loci.Store { return memory.Open() })
 }

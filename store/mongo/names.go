@@ -14,12 +14,13 @@ const (
 	cLink      = "link"
 	cEvent     = "event"
 	cReply     = "reply"
+	cPiece     = "piece" // of texts that no document holds whole
 )
 
 // tenantCollections hold what belongs to a tenant, except its own document; the first ones
 // are those without which nothing else is found.
 var tenantCollections = []string{
-	cVector, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace, cSetting,
+	cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace, cSetting,
 }
 
 // collections are all there are.
@@ -27,5 +28,5 @@ var collections = append([]string{cLease, cTenant}, tenantCollections...)
 
 // written is the order in which a transaction writes.
 var written = []string{
-	cNamespace, cSpace, cRecord, cRevision, cVector, cLink, cReply, cEvent, cChange, cSetting,
+	cNamespace, cSpace, cRecord, cPiece, cRevision, cVector, cLink, cReply, cEvent, cChange, cSetting,
 }

@@ -94,13 +94,20 @@ func (r *reading) records(
 // page runs a query for records and puts in the names of their namespaces.
 func (r *reading) page(filter bson.D, opts *options.FindOptionsBuilder) (found []loci.Record, err error) {
 	var places []int64
+	var cut []int
 	numbers := map[int64]bool{}
 	if err := r.find(cRecord, filter, func(d *doc) error {
 		record, namespace, err := d.record()
+		if d.bool("pieces") {
+			cut = append(cut, len(found))
+		}
 		found, places = append(found, record), append(places, namespace)
 		numbers[namespace] = true
 		return err
 	}, opts); err != nil {
+		return nil, err
+	}
+	if err := r.complete(found, cut); err != nil {
 		return nil, err
 	}
 	keys, err := r.keys(numbers)
@@ -243,7 +250,8 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filte
 func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Revision, err error) {
 	err = s.read(ctx, t, "list revisions", func(r *reading) error {
 		out = nil
-		return r.find(cRevision, r.t.about(bson.E{Key: "record", Value: idOf(id)}), func(d *doc) error {
+		var cut []int
+		if err := r.find(cRevision, r.t.about(bson.E{Key: "record", Value: idOf(id)}), func(d *doc) error {
 			v := loci.Revision{
 				Version:    d.int("version"),
 				UpdatedAt:  d.time("updated_at"),
@@ -253,9 +261,22 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out [
 			}
 			var err error
 			v.Tags, err = d.tags()
+			if d.bool("pieces") {
+				cut = append(cut, len(out))
+			}
 			out = append(out, v)
 			return err
-		}, options.Find().SetSort(is("version", -1)))
+		}, options.Find().SetSort(is("version", -1))); err != nil {
+			return err
+		}
+		for _, i := range cut {
+			rest, err := r.x.rest(r.ctx, r.t, id, out[i].Version)
+			if err != nil {
+				return err
+			}
+			out[i].Text += string(rest)
+		}
+		return nil
 	})
 	return out, err
 }

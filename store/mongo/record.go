@@ -49,7 +49,7 @@ var headNames = []string{
 
 // whole are the fields of a record that hold its text.
 func whole(r *loci.Record, spaces []int64) (f fields) {
-	f.set("text", binaryOf(r.Text))
+	f.cut([]byte(r.Text))
 	f.set("text_bytes", int64(len(r.Text)))
 	f.string("heading", r.Heading)
 	f.bytes("passages", batch.EncodeSpans(r.Passages))
@@ -62,7 +62,7 @@ func whole(r *loci.Record, spaces []int64) (f fields) {
 }
 
 // wholeNames are the fields that whole may leave out.
-var wholeNames = []string{"heading", "passages"}
+var wholeNames = []string{"heading", "passages", "pieces"}
 
 // newRecord is the document of a record; spaces are those in which it has vectors.
 func newRecord(tenant []byte, r *batch.NewRecord, spaces []int64) fields {
@@ -147,4 +147,4 @@ func (d *doc) tags() (tags []string, err error) {
 }
 
 // withoutText leaves the text of records unread.
-var withoutText = bson.D{{Key: "text", Value: 0}}
+var withoutText = bson.D{{Key: "text", Value: 0}, {Key: "pieces", Value: 0}}

@@ -65,6 +65,7 @@ var steps = []step{{
 		{cRecord, "expiry", up("t", "expires_at"), false, there("expires_at")},
 		{cRecord, "due", up("t", "due_at"), false, there("due_at")},
 		{cRevision, "record", up("t", "record", "-version"), false, nil},
+		{cPiece, "record", up("t", "record", "version"), false, nil},
 		{cSpace, "number", up("t", "n"), true, nil},
 		{cVector, "record", up("t", "record"), false, nil},
 		{cVector, "space", up("t", "space"), false, nil},

@@ -147,7 +147,11 @@ const loadedAtOnce = 500
 func (r source) load(filter bson.D, space int64, take follow.Take) error {
 	var some []loci.Record
 	var places []int64
+	var cut []int
 	flush := func() error {
+		if err := r.complete(some, cut); err != nil {
+			return err
+		}
 		vectors := make(map[loci.ID][]byte, len(some))
 		keys := make(bson.A, len(some))
 		for i := range some {
@@ -164,13 +168,16 @@ func (r source) load(filter bson.D, space int64, take follow.Take) error {
 		for i := range some {
 			take(&some[i], places[i], vectors[some[i].ID])
 		}
-		some, places = nil, nil
+		some, places, cut = nil, nil, nil
 		return nil
 	}
 	if err := r.find(cRecord, filter, func(d *doc) error {
 		record, place, err := d.record()
 		if err != nil {
 			return err
+		}
+		if d.bool("pieces") {
+			cut = append(cut, len(some))
 		}
 		if some, places = append(some, record), append(places, place); len(some) == loadedAtOnce {
 			return flush()

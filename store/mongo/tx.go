@@ -23,6 +23,7 @@ type tx struct {
 	ctx    context.Context
 	broken error // an operation failed before the end: nothing of the transaction can stay
 
+	pieced map[loci.ID]bool              // records with pieces
 	before map[loci.ID]*earlier          // states that may become earlier ones
 	models map[string][]mongo.WriteModel // what is to be written, by collection
 }
@@ -30,10 +31,11 @@ type tx struct {
 // earlier is the state of a record as a revision has it, and the versions of those there are,
 // newest first.
 type earlier struct {
-	state    fields // all but when it was replaced
+	state    fields // all but the text, and when it was replaced
 	text     []byte
 	version  int64
 	versions []int64
+	pieced   bool // one of them has pieces
 }
 
 func newTx(s *Store, t *tenant, ctx context.Context) (*tx, error) {
@@ -41,7 +43,7 @@ func newTx(s *Store, t *tenant, ctx context.Context) (*tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &tx{trans: in, t: t, ctx: ctx, before: map[loci.ID]*earlier{}, models: map[string][]mongo.WriteModel{}}
+	x := &tx{trans: in, t: t, ctx: ctx, pieced: map[loci.ID]bool{}, before: map[loci.ID]*earlier{}, models: map[string][]mongo.WriteModel{}}
 	x.Batch = batch.New(t.name, x.emit)
 	return x, nil
 }
@@ -137,7 +139,7 @@ func (x *tx) look(n *batch.Needs) error {
 // heldFields are those by which a change is decided.
 var heldFields = bson.D{
 	{Key: "version", Value: 1}, {Key: "namespace", Value: 1}, {Key: "kind", Value: 1}, {Key: "slot_hash", Value: 1},
-	{Key: "passage_count", Value: 1},
+	{Key: "passage_count", Value: 1}, {Key: "pieces", Value: 1},
 }
 
 // lookAtRecords reads what is there of records and slots, and of the states that may become
@@ -146,6 +148,9 @@ func (x *tx) lookAtRecords(n *batch.Needs) error {
 	if len(n.IDs) > 0 {
 		filter := x.t.about(bson.E{Key: fID, Value: is("$in", keysOf(x.t.key, n.IDs))})
 		if err := x.find(x.ctx, cRecord, filter, func(d *doc) error {
+			if d.bool("pieces") {
+				x.pieced[d.recordID()] = true
+			}
 			x.Records[d.recordID()] = &batch.Held{
 				Version: d.int("version"), Namespace: d.int("namespace"), Kind: loci.Kind(d.string("kind")),
 				Slot: d.string("slot_hash"), Passages: d.int("passage_count"),
@@ -171,35 +176,44 @@ func (x *tx) lookAtRecords(n *batch.Needs) error {
 	if err := x.find(x.ctx, cRecord, filter, func(d *doc) error {
 		old := &earlier{version: d.int("version"), text: bytes.Clone(d.bytes("text"))}
 		old.state = revision(
-			old.version, d.int("updated_at"), old.text, bytes.Clone(d.bytes("tags")), bytes.Clone(d.bytes("attributes")),
+			old.version, d.int("updated_at"), bytes.Clone(d.bytes("tags")), bytes.Clone(d.bytes("attributes")),
 		)
 		x.before[d.recordID()] = old
 		return nil
 	}, options.Find().SetProjection(revisionFields)); err != nil {
 		return err
 	}
+	for id, old := range x.before {
+		if x.pieced[id] {
+			rest, err := x.rest(x.ctx, x.t, id, 0)
+			if err != nil {
+				return err
+			}
+			old.text = append(old.text, rest...)
+		}
+	}
 	filter = x.t.about(bson.E{Key: "record", Value: is("$in", idList(n.Before))})
 	return x.find(x.ctx, cRevision, filter, func(d *doc) error {
 		if old := x.before[d.id("record")]; old != nil {
 			old.versions = append(old.versions, d.int("version"))
+			old.pieced = old.pieced || d.bool("pieces")
 		}
 		return nil
 	}, options.Find().SetSort(is("version", -1)).SetProjection(revisionKey))
 }
 
 var (
-	revisionKey    = bson.D{{Key: "record", Value: 1}, {Key: "version", Value: 1}}
+	revisionKey    = bson.D{{Key: "record", Value: 1}, {Key: "version", Value: 1}, {Key: "pieces", Value: 1}}
 	revisionFields = bson.D{
 		{Key: "version", Value: 1}, {Key: "updated_at", Value: 1}, {Key: "text", Value: 1}, {Key: "tags", Value: 1},
 		{Key: "attributes", Value: 1},
 	}
 )
 
-// revision are the fields of a state, as a revision has them.
-func revision(version, updatedAt int64, text, tags, attributes []byte) (f fields) {
+// revision are the fields of a state, as a revision has them, all but the text.
+func revision(version, updatedAt int64, tags, attributes []byte) (f fields) {
 	f.set("version", version)
 	f.set("updated_at", updatedAt)
-	f.set("text", bson.Binary{Data: text})
 	f.bytes("tags", tags)
 	f.bytes("attributes", attributes)
 	return f

@@ -22,7 +22,7 @@ func (c *conditions) add(field string, condition any) {
 
 func (c *conditions) either(parts ...bson.D) { c.add("$or", parts) }
 
-// filter is all of them together. The tenant comes first.
+// filter is all of them together.
 func (c *conditions) filter() bson.D {
 	out := bson.D{}
 	var rest bson.A
@@ -34,6 +34,10 @@ func (c *conditions) filter() bson.D {
 				continue
 			}
 			given[e.Key] = true
+			if e.Key == fID { // it tells more than the tenant
+				out = slices.Insert(out, 0, e)
+				continue
+			}
 			out = append(out, e)
 		}
 	}

@@ -68,6 +68,7 @@ func (x *tx) emit(ops *batch.Ops) {
 	for i := range ops.Records {
 		r := &ops.Records[i]
 		x.insert(cRecord, newRecord(x.t.key, r, spaces[r.ID]))
+		x.text(r.Record)
 		x.remember(r.Record, false)
 		delete(spaces, r.ID)
 	}
@@ -77,8 +78,8 @@ func (x *tx) emit(ops *batch.Ops) {
 	for i := range ops.Revisions {
 		v := &ops.Revisions[i]
 		tags, _ := batch.EncodeTags(v.Tags).([]byte)
-		state := revision(v.Version, v.UpdatedAt.UnixMilli(), []byte(v.Text), tags, v.Attributes)
-		x.revise(v.Record, v.Version, state, v.ReplacedAt.UnixMilli())
+		state := revision(v.Version, v.UpdatedAt.UnixMilli(), tags, v.Attributes)
+		x.revise(v.Record, v.Version, state, []byte(v.Text), v.ReplacedAt.UnixMilli())
 		x.before[v.Record].versions = append(x.before[v.Record].versions, v.Version)
 	}
 	x.emitRest(ops)
@@ -159,6 +160,7 @@ func (x *tx) place(w *batch.Place) {
 func (x *tx) erase(ids []loci.ID) {
 	list := is("$in", idList(ids))
 	x.delete(cRecord, bson.E{Key: fID, Value: is("$in", keysOf(x.t.key, ids))})
+	x.delete(cPiece, bson.E{Key: "record", Value: list})
 	x.delete(cRevision, bson.E{Key: "record", Value: list})
 	x.delete(cVector, bson.E{Key: "record", Value: list})
 	x.delete(cLink, bson.E{Key: "from_id", Value: list})
@@ -168,6 +170,7 @@ func (x *tx) erase(ids []loci.ID) {
 	x.add(cEvent, mongo.NewUpdateManyModel().SetFilter(x.t.telling(ids)).SetUpdate(is("$unset", told)))
 	for _, id := range ids {
 		delete(x.before, id)
+		delete(x.pieced, id)
 	}
 }
 
@@ -189,6 +192,7 @@ func (x *tx) update(u *batch.Update, spaces map[loci.ID][]int64) {
 		delete(spaces, r.ID)
 		x.change(cRecord, keyed(x.t.key, r.ID[:]), updateOf(set, headNames, wholeNames))
 		x.delete(cVector, bson.E{Key: "record", Value: idOf(r.ID)})
+		x.text(r)
 	}
 	x.remember(r, p.SameText)
 }
@@ -217,21 +221,37 @@ func (x *tx) keep(p *loci.Put) {
 		return
 	}
 	if p.Revisions > 0 {
-		x.revise(r.ID, old.version, old.state, r.UpdatedAt.UnixMilli())
+		x.revise(r.ID, old.version, old.state, old.text, r.UpdatedAt.UnixMilli())
+		old.pieced = old.pieced || len(old.text) > pieceBytes
 		old.versions = slices.Insert(old.versions, 0, old.version)
 	}
 	if len(old.versions) > p.Revisions {
 		gone := old.versions[p.Revisions]
 		old.versions = old.versions[:p.Revisions]
 		x.delete(cRevision, bson.E{Key: "record", Value: idOf(r.ID)}, bson.E{Key: "version", Value: is("$lte", gone)})
+		if old.pieced {
+			between := bson.D{{Key: "$gte", Value: int64(1)}, {Key: "$lte", Value: gone}}
+			x.delete(cPiece, bson.E{Key: "record", Value: idOf(r.ID)}, bson.E{Key: "version", Value: between})
+		}
 	}
 }
 
+// text stages what the document of a record does not hold of its text.
+func (x *tx) text(r *loci.Record) {
+	if x.pieced[r.ID] {
+		x.delete(cPiece, bson.E{Key: "record", Value: idOf(r.ID)}, bson.E{Key: "version", Value: int64(0)})
+	}
+	x.pieces(r.ID, 0, []byte(r.Text))
+	x.pieced[r.ID] = len(r.Text) > pieceBytes
+}
+
 // revise stages an earlier state.
-func (x *tx) revise(record loci.ID, version int64, state fields, replacedAt int64) {
+func (x *tx) revise(record loci.ID, version int64, state fields, text []byte, replacedAt int64) {
 	f := x.document(keyed(x.t.key, record[:], number(version)),
 		bson.E{Key: "record", Value: idOf(record)}, bson.E{Key: "replaced_at", Value: replacedAt})
+	f.cut(text)
 	x.insert(cRevision, append(f, state...))
+	x.pieces(record, version, text)
 }
 
 // remember notes a state that the next put of the transaction may make an earlier one.
@@ -246,7 +266,7 @@ func (x *tx) remember(r *loci.Record, sameText bool) {
 	}
 	tags, _ := batch.EncodeTags(r.Tags).([]byte)
 	old.version = r.Version
-	old.state = revision(r.Version, r.UpdatedAt.UnixMilli(), old.text, tags, r.Attributes)
+	old.state = revision(r.Version, r.UpdatedAt.UnixMilli(), tags, r.Attributes)
 }
 
 // bulk writes what is staged, a collection at a time.
