@@ -70,36 +70,26 @@ func (l *ledger) left(ctx context.Context) (tokens int64, budget string, err err
 	if err != nil {
 		return 0, "", err
 	}
-	if run, today := l.perRun-l.spent, l.perDay-day; today < run {
-		return today, "day", nil
-	}
-	return l.perRun - l.spent, "run", nil
+	tokens, budget = fit.Left(l.perRun-l.spent, l.perDay-day)
+	return tokens, budget, nil
 }
 
 // day sums the calls that were begun on the engine's day.
-func (l *ledger) day(ctx context.Context) (sum int64, err error) {
+func (l *ledger) day(ctx context.Context) (tokens int64, err error) {
 	now := l.m.engine.now()
 	f := EventFilter{
 		Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}, Since: now.Truncate(24 * time.Hour),
 	}
-	settled := map[ID]int64{}
+	var total fit.Day[ID]
 	err = l.m.engine.eachEvent(ctx, l.m.view.Tenant, f, 1000, func(e *Event) (more bool, err error) {
-		var entry ledgerEntry // newest first: what a call took comes before its reservation
+		var entry ledgerEntry
 		if err := json.Unmarshal(e.Payload, &entry); err != nil {
 			return false, &Error{Code: Internal, Op: "read ledger", Err: err}
 		}
-		took, known := settled[entry.Call]
-		switch {
-		case e.Type == EventSpent:
-			settled[entry.Call] = entry.Tokens
-		case known:
-			sum += took
-		default:
-			sum += entry.Tokens
-		}
+		total.Add(entry.Call, entry.Tokens, e.Type == EventSpent)
 		return true, nil
 	})
-	return sum, err
+	return total.Sum, err
 }
 
 // reserve takes tokens out of both budgets, or none and says which one is too small.

@@ -54,12 +54,7 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 
 func (e *Engine) checkSize(bytes int) error {
 	if bytes > e.opts.Content.MaxBytes {
-		return Errorf(
-			TooLarge,
-			"content has %d bytes; the limit is %d: split it into several memories",
-			bytes,
-			e.opts.Content.MaxBytes,
-		)
+		return Errorf(TooLarge, "content has %d bytes; the limit is %d: split it into several memories", bytes, e.opts.Content.MaxBytes)
 	}
 	return nil
 }

@@ -188,21 +188,7 @@ func (q *ContextQuery) Check() (prompt string, budget int, err error) {
 	if q.TokenBudget != nil {
 		budget = *q.TokenBudget
 	}
-	prompt = q.Prompt
-	if len(prompt) > MaxQueryBytes {
-		end := MaxQueryBytes
-		for end > MaxQueryBytes-utf8.UTFMax && !utf8.RuneStart(prompt[end]) {
-			end--
-		}
-		prompt = prompt[:end]
-	}
-	// Each of them becomes a space of one byte, so that the prompt gets no longer.
-	prompt = strings.Map(func(r rune) rune {
-		if strings.ContainsRune("\"“”*", r) {
-			return ' '
-		}
-		return r
-	}, prompt)
+	prompt = fence.Without("\"“”*", fence.Clip(q.Prompt, MaxQueryBytes))
 	switch {
 	case budget < 0 || budget > MaxTokenBudget:
 		return "", 0, Errorf(Invalid, "token_budget is %d; it must be 0 to %d", budget, MaxTokenBudget)

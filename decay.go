@@ -1,11 +1,10 @@
 package loci
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/decay"
+	"github.com/loci-memory/loci/internal/label"
 )
 
 // Thresholds of effective confidence, both inclusive: from ActiveConfidence on a
@@ -40,53 +39,18 @@ func (p Permanence) Rate() (float64, error) {
 
 // OneOf refuses a word that a field does not take, and says which it takes; want is sorted.
 func OneOf[T ~string](field, have string, want ...T) error {
-	quoted := make([]string, len(want))
-	for i, w := range want {
-		quoted[i] = "'" + string(w) + "'"
-	}
-	slices.Sort(quoted)
-	return Errorf(Invalid, "Invalid %s: '%s'. Must be one of [%s]", field, ClipLabel(have), strings.Join(quoted, ", "))
+	return Errorf(Invalid, "Invalid %s: '%s'. Must be one of [%s]", field, ClipLabel(have), label.Quoted(want))
 }
 
-// A Decay is the curve that the confidence in a record follows. The zero Decay is
-// no curve: such a record counts as 1.0 for ever.
-type Decay struct {
-	Confidence float64   // at From and before, 0.05 to 1
-	Rate       float64   // a day
-	From       time.Time // when it was last confirmed; whole milliseconds
-}
-
-// IsZero reports whether there is no curve.
-func (d Decay) IsZero() bool { return d == Decay{} }
-
-// At returns the effective confidence at a moment:
-// Confidence · exp(−Rate · days since From). A moment before From, as a clock that
-// was set back gives, counts as From.
-func (d Decay) At(t time.Time) float64 {
-	if d.IsZero() {
-		return 1
-	}
-	return EffectiveConfidence(d.Confidence, d.Rate, t.UnixMilli()-d.From.UnixMilli())
-}
+// A Decay is the curve that the confidence in a record follows: see [decay.Curve]. The
+// zero Decay is no curve: such a record counts as 1.0 for ever.
+type Decay = decay.Curve
 
 // EffectiveConfidence is the confidence left after some milliseconds at a decay
 // rate a day. Stores that filter by confidence use this function and no other, so
 // that all of them agree to the millisecond.
 func EffectiveConfidence(confidence, rate float64, milliseconds int64) float64 {
 	return decay.Left(confidence, rate, milliseconds)
-}
-
-// Below returns the first millisecond at which the effective confidence is below a
-// threshold; the zero time: it never is.
-func (d Decay) Below(threshold float64) time.Time {
-	switch {
-	case d.IsZero() || d.Confidence >= threshold && d.Rate == 0:
-		return time.Time{}
-	case d.Confidence < threshold:
-		return d.From
-	}
-	ms := decay.FirstBelow(d.Confidence, d.Rate, threshold)
-	return d.From.Add(time.Duration(ms) * time.Millisecond)
 }
 
 // Validity says whether a memory holds.

@@ -7,7 +7,6 @@ import "github.com/loci-memory/loci/internal/embedcall"
 type encoder struct {
 	*embedcall.Caller
 	embedder Embedder
-	resting  resting
 }
 
 func newEncoder(e Embedder) *encoder { return &encoder{Caller: embedcall.For(e), embedder: e} }
@@ -27,7 +26,7 @@ func (c *encoder) scale(configured Scale) Scale {
 	if configured != (Scale{}) {
 		return configured
 	}
-	if s, ok := c.embedder.(ScaledEmbedder); ok && s.Scale().fits() {
+	if s, ok := c.embedder.(ScaledEmbedder); ok && s.Scale().Fits() {
 		return s.Scale()
 	}
 	return DefaultScale

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/fit"
 	"github.com/loci-memory/loci/internal/label"
+	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/secret"
 	"github.com/loci-memory/loci/internal/sequence"
 	"github.com/loci-memory/loci/internal/turn"
@@ -75,17 +76,13 @@ type ScaledEmbedder interface {
 	Scale() Scale
 }
 
-// A Scale says what the cosines of an embedder mean, −1 to 1.
-type Scale struct {
-	Unrelated float64 // up to which texts have nothing in common
-	Alike     float64 // from which they say the same; more than Unrelated
-}
+// A Scale says what the cosines of an embedder mean: up to Unrelated texts have nothing in
+// common, from Alike on they say the same.
+type Scale = rank.Scale
 
 // DefaultScale is that of the built-in model, and near to those of most sentence
 // transformers.
 var DefaultScale = Scale{Unrelated: 0.15, Alike: 0.75}
-
-func (s Scale) fits() bool { return s.Unrelated >= -1 && s.Unrelated < s.Alike && s.Alike <= 1 }
 
 // A WeighingEmbedder is an Embedder that can count each word of a query as much as it
 // is told to. A search then counts words the more the rarer they are in the memories it
@@ -186,7 +183,7 @@ type Engine struct {
 
 	formers sync.Map // Space → *encoder of EmbedderFor
 	missing sync.Map // Space → true once it was logged that it has no encoder
-	seen    sync.Map // Tenant → *generations
+	seen    sync.Map // Tenant → what was seen of its generations
 
 	turns  turn.Queues      // of the writers of one thing; see [Memory.Turn]
 	places sequence.Counter // of what is saved one after another; see [Memory.join]
@@ -277,7 +274,7 @@ func (o *SearchOptions) check() error {
 		return Errorf(Invalid, "neighbour share is %v; it must be 0 to 1", o.NeighbourShare)
 	case !(o.ContextShare >= 0 && o.ContextShare <= 1):
 		return Errorf(Invalid, "context share is %v; it must be 0 to 1", o.ContextShare)
-	case o.Scale != Scale{} && !o.Scale.fits():
+	case o.Scale != Scale{} && !o.Scale.Fits():
 		return Errorf(Invalid, "the scale of cosines goes from %v to %v; both must be -1 to 1, the second one greater",
 			o.Scale.Unrelated, o.Scale.Alike)
 	}
@@ -315,15 +312,8 @@ func (o *RetentionOptions) check() error {
 
 // checkShares refuses shares that are negative or do not sum to 1.
 func checkShares(name string, shares ...float64) error {
-	sum := 0.0
-	for _, s := range shares {
-		if !(s >= 0) {
-			return Errorf(Invalid, "%s are %v; none may be negative", name, shares)
-		}
-		sum += s
-	}
-	if !(math.Abs(sum-1) <= 1e-9) {
-		return Errorf(Invalid, "%s are %v; they must sum to 1", name, shares)
+	if fault := fit.FaultOfShares(shares...); fault != "" {
+		return Errorf(Invalid, "%s are %v; %s", name, shares, fault)
 	}
 	return nil
 }

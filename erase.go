@@ -106,12 +106,7 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
 	var others []ID
 	owners := m.engine.owners()
-	for cursor := ""; ; {
-		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f,
-			Page{Limit: 200, Cursor: cursor, NoText: true})
-		if err != nil {
-			return nil, err
-		}
+	err = m.eachPage(ctx, f, Page{Limit: 200, NoText: true}, func(records []Record) error {
 		for i := range records {
 			if slices.Contains(owners, records[i].Kind) {
 				ids = append(ids, records[i].ID)
@@ -119,10 +114,9 @@ func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error
 				others = append(others, records[i].ID)
 			}
 		}
-		if cursor = next; cursor == "" {
-			return append(ids, others...), nil
-		}
-	}
+		return nil
+	})
+	return append(ids, others...), err
 }
 
 // CountErase says how many records an EraseQuery selects now; Expect is ignored.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+
+	"github.com/loci-memory/loci/internal/label"
 )
 
 // Code says what kind of failure an [Error] is. Surfaces map codes to their own
@@ -125,10 +125,6 @@ type ConfigurationError struct {
 
 // Error returns the message in the form users of such configuration know.
 func (e *ConfigurationError) Error() string {
-	quoted := make([]string, 0, len(e.Available))
-	for _, name := range slices.Sorted(slices.Values(e.Available)) {
-		quoted = append(quoted, "'"+name+"'")
-	}
 	return fmt.Sprintf("ConfigurationError: Missing key in 'configurable' field: %s. Available keys: [%s]",
-		e.Key, strings.Join(quoted, ", "))
+		e.Key, label.Quoted(e.Available))
 }

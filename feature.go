@@ -42,6 +42,10 @@ type FeatureKind struct {
 	Shown, Status string
 	Part          bool
 
+	// Of: each record is a part of one of this kind, whose id is its sequence. A search
+	// for that kind finds the parts.
+	Of Kind
+
 	// Change says in a sentence how callers change a record that is shown.
 	Change string
 }
@@ -211,15 +215,8 @@ func (m *Memory) inView(f Filter) error {
 }
 
 func (m *Memory) mayRead(n Namespace) bool {
-	if m.view.Namespace.Contains(n) {
-		return true
-	}
-	for _, also := range m.view.Also {
-		if also.Contains(n) {
-			return true
-		}
-	}
-	return false
+	holds := func(place Namespace) bool { return place.Contains(n) }
+	return holds(m.view.Namespace) || slices.ContainsFunc(m.view.Also, holds)
 }
 
 // At returns the handle for a namespace in or below its own, and for nothing else.

@@ -50,7 +50,7 @@ func (f *Filter) Selects(r *Record) bool {
 
 // SelectsHeader is Selects without Where: it needs neither Text nor Attributes.
 func (f *Filter) SelectsHeader(r *Record) bool {
-	return f.Covers(r.Namespace) && f.selectsMoment(r) && f.selectsNames(r) && hasAll(r.Tags, f.Tags)
+	return f.Covers(r.Namespace) && f.selectsMoment(r) && f.selectsNames(r) && condition.HasAll(r.Tags, f.Tags)
 }
 
 // selectsMoment asks what depends on the time: whether a record is live, expired, sure
@@ -71,19 +71,9 @@ func (f *Filter) selectsMoment(r *Record) bool {
 
 // selectsNames asks for what a record is named by.
 func (f *Filter) selectsNames(r *Record) bool {
-	return among(f.Scopes, r.Scope) && among(f.Statuses, r.Status) && among(f.Sequences, r.Sequence) &&
-		among(f.Kinds, r.Kind) && among(f.IDs, r.ID) &&
+	return condition.Among(f.Scopes, r.Scope) && condition.Among(f.Statuses, r.Status) &&
+		condition.Among(f.Sequences, r.Sequence) && condition.Among(f.Kinds, r.Kind) && condition.Among(f.IDs, r.ID) &&
 		(f.Slot == nil || *f.Slot == r.Slot) && f.Slots.Contains(r.Slot)
-}
-
-// hasAll reports whether have contains every one of want.
-func hasAll(have, want []string) bool {
-	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
-}
-
-// among reports whether a value is one of those allowed; none are all.
-func among[T comparable](allowed []T, value T) bool {
-	return len(allowed) == 0 || slices.Contains(allowed, value)
 }
 
 // A SlotRange is a half-open range of slots in the order of their bytes: see [condition.Slots].

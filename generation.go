@@ -5,7 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/loci-memory/loci/internal/generation"
 )
 
 // A Generation is a tenant's vectors in one space. Searches use the active one;
@@ -50,53 +51,27 @@ func (e *Engine) Generations(ctx context.Context, t Tenant) ([]Generation, error
 			Space: s, Active: s == active, Wanted: s == e.Space(), Vectors: n, Lacking: counts.Unembedded,
 		})
 	}
-	rank := func(g Generation) int {
-		switch {
-		case g.Active:
-			return 0
-		case g.Wanted:
-			return 1
-		}
-		return 2
-	}
+	rank := func(g Generation) int { return generation.Rank(g.Active, g.Wanted) }
 	slices.SortFunc(out, func(a, b Generation) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Model, b.Model), cmp.Compare(a.Dims, b.Dims))
 	})
 	return out, nil
 }
 
-// generations is what an engine has seen of a tenant's.
-type generations struct {
-	mu     sync.Mutex
-	known  bool
-	active Space
-
-	// adopted: while the engine was running, somebody else made a space active that is
-	// not the engine's own. The engine then writes only that one and does not switch
-	// back: otherwise two processes of different configurations would undo each other's
-	// work for ever.
-	adopted bool
-
-	lagging bool // a write went without its vectors in the active space
-}
-
-func (e *Engine) generations(t Tenant) *generations {
+// generations is what the engine has seen of a tenant's.
+func (e *Engine) generations(t Tenant) *generation.Watch[Space] {
 	if g, ok := e.seen.Load(t); ok {
-		return g.(*generations)
+		return g.(*generation.Watch[Space])
 	}
-	g, _ := e.seen.LoadOrStore(t, &generations{})
-	return g.(*generations)
+	g, _ := e.seen.LoadOrStore(t, &generation.Watch[Space]{})
+	return g.(*generation.Watch[Space])
 }
 
 // activeSpace returns the active space as it was when last looked at. That may be
 // out of date: what depends on it is checked by whoever uses it, a write by
 // [Change].Active and a search by looking again.
 func (e *Engine) activeSpace(ctx context.Context, t Tenant) (Space, error) {
-	g := e.generations(t)
-	g.mu.Lock()
-	known, active := g.known, g.active
-	g.mu.Unlock()
-	if known {
+	if active, known := e.generations(t).Active(); known {
 		return active, nil
 	}
 	return e.look(ctx, t)
@@ -108,57 +83,20 @@ func (e *Engine) look(ctx context.Context, t Tenant) (Space, error) {
 	if err != nil {
 		return Space{}, err
 	}
-	g := e.generations(t)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case active.IsZero() || e.own != nil && e.own.makes(active):
-		g.adopted = false
-	case g.known && active != g.active:
-		g.adopted = true
-	}
-	g.known, g.active = true, active
+	e.generations(t).See(active, e.own != nil && e.own.makes(active))
 	return active, nil
-}
-
-// adopted reports whether the engine follows another process's choice of a space.
-func (e *Engine) adopted(t Tenant) bool {
-	g := e.generations(t)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.adopted
-}
-
-// stay makes the engine keep its own space again.
-func (g *generations) stay() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.adopted = false
 }
 
 // lag notes that a write is stored without its vectors in a space, because the embedder
 // did not answer.
 func (e *Engine) lag(ctx context.Context, t Tenant, c *encoder, err error) {
 	e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", c.embedder.Model(), "error", err)
-	e.generations(t).lag(c)
-}
-
-func (g *generations) lag(c *encoder) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.active.IsZero() || c.makes(g.active) { // a space that is being built finds its gaps by itself
-		g.lagging = true
-	}
+	e.generations(t).Lag(c.makes)
 }
 
 // Lagging reports whether a write of this engine was stored without vectors that
 // search needs since the last complete [Engine.Backfill] of the tenant.
-func (e *Engine) Lagging(t Tenant) bool {
-	g := e.generations(t)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.lagging
-}
+func (e *Engine) Lagging(t Tenant) bool { return e.generations(t).Lagging() }
 
 // encoderOf returns the encoder of a space: the engine's own, or one that
 // Options.EmbedderFor makes. Nil: there is none, which is logged once.
@@ -216,7 +154,7 @@ func (e *Engine) writers(ctx context.Context, t Tenant) []*encoder {
 	if c := e.encoderOf(ctx, active); c != nil {
 		out = append(out, c)
 	}
-	if !e.adopted(t) {
+	if !e.generations(t).Adopted() {
 		out = append(out, e.own)
 	}
 	return out

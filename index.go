@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/loci-memory/loci/internal/embedcall"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -13,12 +11,7 @@ import (
 
 // passages cuts a text into the parts that are searched one by one.
 func (e *Engine) passages(text string) []Span {
-	cut := retrieval.Chunk(text, e.opts.Passages.Size, e.opts.Passages.Overlap)
-	spans := make([]Span, len(cut))
-	for i, c := range cut {
-		spans[i] = Span(c)
-	}
-	return spans
+	return retrieval.Chunk(text, e.opts.Passages.Size, e.opts.Passages.Overlap)
 }
 
 // embed returns vectors for the passages of a record; see embedTexts.
@@ -128,16 +121,6 @@ func (e *Engine) embedAll(ctx context.Context, t Tenant, records []Record) [][]V
 	return out
 }
 
-// embedPatience bounds how long a write waits for vectors that may also come later.
-const embedPatience = 500 * time.Millisecond
-
-// embedRest is how long such writes leave an embedder alone after it did not answer one
-// of them.
-const embedRest = 30 * time.Second
-
-// resting is until when such writes leave an embedder alone, in Unix milliseconds.
-type resting struct{ until atomic.Int64 }
-
 // embedInPassing makes the vectors of records that must not wait for them: as many
 // as there is patience for. The others follow by [Engine.Backfill].
 func (e *Engine) embedInPassing(ctx context.Context, t Tenant, records []Record) [][]Vectors {
@@ -145,50 +128,28 @@ func (e *Engine) embedInPassing(ctx context.Context, t Tenant, records []Record)
 	if e.own == nil {
 		return vectors
 	}
+	texts := make([][]string, len(records))
+	for i := range records {
+		texts[i] = records[i].searched()
+	}
 	encoders := e.writers(ctx, t)
 	for _, c := range encoders {
-		e.embedPart(ctx, t, c, records, vectors)
+		made, complete, err := c.InPassing(ctx, texts)
+		switch {
+		case err != nil:
+			e.lag(ctx, t, c, err)
+		case !complete:
+			e.generations(t).Lag(c.makes)
+		}
+		for i, rows := range made {
+			if len(rows) > 0 {
+				vectors[i] = append(vectors[i], Vectors{Space: c.space(), Rows: rows})
+			}
+		}
 	}
 	if !slices.Equal(encoders, e.writers(ctx, t)) { // with the first answer the embedder has learnt its dimensions
 		clear(vectors)
-		e.generations(t).setLagging(true)
+		e.generations(t).SetLagging(true)
 	}
 	return vectors
-}
-
-// embedPart adds the vectors of one encoder, a few records a call, until the patience is over.
-func (e *Engine) embedPart(ctx context.Context, t Tenant, c *encoder, records []Record, vectors [][]Vectors) {
-	begun := time.Now() // a duration, not a date: not the engine's clock
-	for i := 0; i < len(records); {
-		left := embedPatience - time.Since(begun)
-		if left <= 0 || begun.UnixMilli() < c.resting.until.Load() {
-			e.generations(t).lag(c)
-			return
-		}
-		var texts []string
-		end := i
-		for ; end < len(records) && (end == i || len(texts)+len(records[end].Passages) <= 16); end++ {
-			for _, p := range records[end].Passages {
-				texts = append(texts, p.Of(records[end].Text))
-			}
-		}
-		if len(texts) == 0 {
-			i = end
-			continue
-		}
-		rows, err := c.Vectors(ctx, texts, left)
-		if err != nil {
-			if ctx.Err() == nil {
-				c.resting.until.Store(time.Now().Add(embedRest).UnixMilli())
-			}
-			e.lag(ctx, t, c, err)
-			return
-		}
-		for ; i < end; i++ {
-			if n := len(records[i].Passages); n > 0 {
-				vectors[i] = append(vectors[i], Vectors{Space: c.space(), Rows: rows[:n:n]})
-				rows = rows[n:]
-			}
-		}
-	}
 }

@@ -32,7 +32,7 @@ const module = "github.com/loci-memory/loci"
 var mayImport = map[string][]string{
 	"": {
 		"internal/attribute", "internal/caller", "internal/condition", "internal/decay", "internal/embedcall",
-		"internal/fence", "internal/fit", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/lesson",
+		"internal/fence", "internal/fit", "internal/generation", "internal/intake", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/lesson",
 		"internal/maturity", "internal/mcpmemory", "internal/patience", "internal/rank", "internal/retrieval", "internal/seal", "internal/secret",
 		"internal/sequence", "internal/shown", "internal/turn", "internal/when",
 	},
@@ -45,6 +45,8 @@ var mayImport = map[string][]string{
 	"internal/decay":        {},
 	"internal/fence":        {},
 	"internal/fit":          {},
+	"internal/generation":   {},
+	"internal/intake":       {},
 	"internal/label":        {},
 	"internal/lesson":       {},
 	"internal/maturity":     {},
@@ -56,6 +58,7 @@ var mayImport = map[string][]string{
 	"internal/when":         {},
 	"internal/jsonform":     {},
 	"internal/entry":        {},
+	"internal/mcpclient":    {"", "internal/entry", "internal/oserror", "internal/spelling"},
 	"internal/oserror":      {""},
 	"checkpoint":            {""},
 	"item":                  {""},
@@ -128,10 +131,10 @@ var mayImport = map[string][]string{
 		"bench",
 		"embedding",
 		"internal/config",
-		"internal/entry",
 		"internal/fence",
 		"internal/jsonform",
 		"internal/jsonguard",
+		"internal/mcpclient",
 		"internal/oserror",
 		"internal/spelling",
 		"internal/terminal",
@@ -252,8 +255,8 @@ const (
 	mostColumns = 120 // a tab is 4; what stands in quotes and comments is not counted
 
 	// mostRootLines only ever falls: what is pure goes into packages below internal, and
-	// what others do not know into a package of its own. The goal is 10,000.
-	mostRootLines = 10_000
+	// what others do not know into a package of its own.
+	mostRootLines = 9_950
 )
 
 // sources visits the Go files of the project.

@@ -83,21 +83,11 @@ func (n Namespace) Child(labels ...string) Namespace {
 // which no label may contain. Key order puts a namespace right before everything
 // below it, so "contains" is "has the prefix".
 func (n Namespace) Key() string {
-	var b strings.Builder
-	for _, l := range n {
-		b.WriteString(l)
-		b.WriteByte(0)
-	}
-	return b.String()
+	return label.Key(n)
 }
 
 // NamespaceFromKey is the inverse of [Namespace.Key].
-func NamespaceFromKey(key string) Namespace {
-	if key == "" {
-		return Namespace{}
-	}
-	return strings.Split(strings.TrimSuffix(key, "\x00"), "\x00")
-}
+func NamespaceFromKey(key string) Namespace { return label.FromKey(key) }
 
 // String joins the labels with "/", escaping "/" and "%" inside them.
 func (n Namespace) String() string { return label.Join(n) }

@@ -29,14 +29,7 @@ func (v Vars) Get(name string) string { return v[name] }
 
 // Names lists the variables that are set, sorted.
 func (v Vars) Names() []string {
-	var names []string
-	for name, value := range v {
-		if value != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return caller.Names(v)
 }
 
 // A Scope is a permission of a principal.

@@ -22,7 +22,7 @@ func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 	o := e.opts.Search
 	s := rank.Settings{VectorWeight: o.VectorWeight * p.known, VectorsAlone: mode != Hybrid, Sequences: mode == Hybrid,
 		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, OnlyTime: p.onlyTime,
-		Scale: rank.Scale(p.scale)}
+		Scale: p.scale}
 	switch {
 	case mode == Keyword || e.opts.Embedder == nil:
 		s.VectorWeight = 0
@@ -60,7 +60,7 @@ func score(hits []Hit, s rank.Settings, times []NamedTime) []scored {
 		texts[i] = rank.Text{
 			KeywordShare: h.KeywordShare, Covered: h.Covered,
 			Similarity: h.Similarity, Embedded: h.Embedded,
-			InSequence: h.Sequence != "", Speaker: rank.Speaker(h.Speaker),
+			InSequence: h.Sequence != "", Speaker: h.Speaker,
 			Context: h.Context, ContextCovered: h.ContextCovered,
 		}
 		if len(times) > 0 {

@@ -130,15 +130,7 @@ func (r *Record) checkSequence() error {
 }
 
 // A Span is a part of a text: bytes Start up to but not including End.
-type Span struct{ Start, End int }
-
-// Of returns the span's part of text, or "" if the span does not fit.
-func (s Span) Of(text string) string {
-	if s.Start < 0 || s.End > len(text) || s.Start > s.End {
-		return ""
-	}
-	return text[s.Start:s.End]
-}
+type Span = retrieval.Span
 
 // Searched returns a passage as it is searched, by words and by similarity: the words
 // of the record's heading, if it has one, lead each of its passages.

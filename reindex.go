@@ -59,12 +59,12 @@ func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (r
 		return report, noAnswer(err)
 	}
 	report.To = e.own.space()
-	if r.opts.Background && e.adopted(t) {
+	if r.opts.Background && e.generations(t).Adopted() {
 		report.Left = true
 		return report, nil
 	}
 	if !r.opts.DryRun {
-		e.generations(t).stay() // from here on writes make the new vectors, too
+		e.generations(t).Stay() // from here on writes make the new vectors, too
 	}
 	if err := r.measure(ctx); err != nil || r.opts.DryRun {
 		return report, err
@@ -108,10 +108,10 @@ func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)
 		return 0, nil // logged; only a new generation helps
 	}
 	g := e.generations(t)
-	g.setLagging(false)
+	g.SetLagging(false)
 	defer func() {
 		if err != nil {
-			g.setLagging(true)
+			g.SetLagging(true)
 		}
 	}()
 	if err := c.LearnDims(ctx); err != nil {
@@ -127,12 +127,6 @@ func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)
 		err = Errorf(Unavailable, "the embedder refused %d memories; they are found by keyword alone", report.Refused)
 	}
 	return int(report.Embedded), err
-}
-
-func (g *generations) setLagging(lagging bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.lagging = lagging
 }
 
 // reindexing is a Reindex or Backfill under way.
@@ -276,7 +270,7 @@ func (r *reindexing) left(ctx context.Context, err error) bool {
 		return false
 	}
 	_, err = r.e.look(ctx, r.t)
-	return err == nil && r.e.adopted(r.t)
+	return err == nil && r.e.generations(r.t).Adopted()
 }
 
 // acceptable refuses a generation without the vectors of many memories.
@@ -310,7 +304,7 @@ func (r *reindexing) afterStep(ctx context.Context, begun time.Time, embedded in
 		return err
 	}
 	now, err := r.e.look(ctx, r.t)
-	if err == nil && r.e.adopted(r.t) {
+	if err == nil && r.e.generations(r.t).Adopted() {
 		err = errOtherSpace(now)
 	}
 	return err

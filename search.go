@@ -219,7 +219,7 @@ func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) 
 		passed := min(skip, len(records))
 		skip -= passed
 		for _, r := range records[passed:min(len(records), passed+q.Limit-len(matches))] {
-			matches = append(matches, Match{Record: r, Passage: r.Text, Span: Span{0, len(r.Text)}})
+			matches = append(matches, Match{Record: r, Passage: r.Text, Span: Span{Start: 0, End: len(r.Text)}})
 		}
 		if cursor = next; cursor == "" {
 			break

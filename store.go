@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/rank"
 )
 
 // A Store keeps records and answers simple questions about them. It never
@@ -376,13 +378,13 @@ type Hit struct {
 
 // A Speaker says which side of a chat said what a record holds: by the attribute role
 // or type, or by the name that the text begins with ("user: …").
-type Speaker uint8
+type Speaker = rank.Speaker
 
 // The speakers.
 const (
-	SpeakerUnknown Speaker = iota
-	SpeakerPerson
-	SpeakerAssistant
+	SpeakerUnknown   = rank.Unknown
+	SpeakerPerson    = rank.Person
+	SpeakerAssistant = rank.Assistant
 )
 
 // A Page asks for a part of a list.

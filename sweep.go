@@ -269,16 +269,23 @@ func (m *Memory) eraseOldest(ctx context.Context, f Filter, most int64) (n int64
 
 // each calls do for every record that a filter selects.
 func (m *Memory) each(ctx context.Context, f Filter, do func(*Record)) error {
-	for page := (Page{Limit: 1000}); ; {
-		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
-		if err != nil {
-			return err
-		}
+	return m.eachPage(ctx, f, Page{Limit: 1000}, func(records []Record) error {
 		for i := range records {
 			do(&records[i])
 		}
-		if page.Cursor = next; next == "" {
-			return nil
+		return nil
+	})
+}
+
+// eachPage calls do with all that a filter selects, a page at a time, until it fails.
+func (m *Memory) eachPage(ctx context.Context, f Filter, page Page, do func([]Record) error) error {
+	for {
+		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
+		if err == nil {
+			err = do(records)
+		}
+		if page.Cursor = next; err != nil || next == "" {
+			return err
 		}
 	}
 }

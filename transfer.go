@@ -87,22 +87,9 @@ func (e *Engine) exportPage() int {
 // An Exporter writes an export.
 type Exporter struct {
 	m        *Memory
-	enc      lineWriter
+	enc      jsonform.Lines
 	progress func(done int64) // may be nil
 	end      exportLine
-}
-
-// A lineWriter writes values as lines of JSON.
-type lineWriter struct{ w io.Writer }
-
-// Encode writes a line.
-func (l lineWriter) Encode(v any) error {
-	data, err := jsonform.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = l.w.Write(append(data, '\n'))
-	return err
 }
 
 // exportedBody is the body of a record, with its times in the form of the export's
@@ -139,7 +126,7 @@ func exportedBody(r *Record) json.RawMessage {
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {
 	out := bufio.NewWriter(w)
 	now := m.engine.now()
-	x := &Exporter{m: m, enc: lineWriter{out}, progress: progress, end: exportLine{Type: "end"}}
+	x := &Exporter{m: m, enc: jsonform.Lines{W: out}, progress: progress, end: exportLine{Type: "end"}}
 	reach := Filter{Within: []Namespace{m.view.Namespace}, Kinds: m.engine.memoryKinds(), At: now, NotLive: true}
 	if err := x.enc.Encode(exportLine{
 		Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now,
@@ -171,11 +158,10 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 func (x *Exporter) Each(
 	ctx context.Context, m *Memory, f Filter, order Order, do func(context.Context, *Record) error,
 ) error {
-	for cursor := ""; ; {
-		records, next, err := m.Records(ctx, f, Page{Limit: m.engine.exportPage(), Cursor: cursor, Order: order})
-		if err != nil {
-			return err
-		}
+	if err := m.inView(f); err != nil {
+		return err
+	}
+	return m.eachPage(ctx, f, Page{Limit: m.engine.exportPage(), Order: order}, func(records []Record) error {
 		for i := range records {
 			if err := do(ctx, &records[i]); err != nil {
 				return err
@@ -184,10 +170,8 @@ func (x *Exporter) Each(
 		if x.progress != nil {
 			x.progress(x.end.Records)
 		}
-		if cursor = next; cursor == "" {
-			return nil
-		}
-	}
+		return nil
+	})
 }
 
 // Write writes a record and its earlier states.

@@ -1,8 +1,6 @@
 package loci
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/intake"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 )
@@ -115,27 +114,24 @@ type importer struct {
 
 // read checks the input.
 func (in *importer) read(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	limit := in.m.engine.lineLimit()
-	lines.Buffer(make([]byte, 64<<10), limit)
-	for lines.Scan() {
-		in.n++
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
-			continue
-		}
+	var refused error
+	err := intake.Lines(r, in.m.engine.lineLimit(), func(n int, line []byte) bool {
+		in.n = n
 		if in.parse == nil && !in.choose(line) {
-			return Errorf(Invalid, "line %d: neither a Loci export nor the JSONL of the MCP memory server", in.n)
-		}
-		if err := in.parse(line); err != nil {
+			refused = Errorf(Invalid, "line %d: neither a Loci export nor the JSONL of the MCP memory server", n)
+		} else if err := in.parse(line); err != nil {
 			e := *AsError(err)
-			e.Msg = fmt.Sprintf("line %d: %s", in.n, e.Msg)
-			return &e
+			e.Msg = fmt.Sprintf("line %d: %s", n, e.Msg)
+			refused = &e
 		}
-	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return Errorf(TooLarge, "line %d is longer than %d bytes", in.n+1, limit)
+		return refused == nil
+	})
+	var long *intake.TooLong
+	switch {
+	case refused != nil:
+		return refused
+	case errors.As(err, &long):
+		return Errorf(TooLarge, "%s", err)
 	case err != nil:
 		return &Error{Code: Invalid, Msg: "the input cannot be read: " + err.Error(), Err: err}
 	case in.parse == nil:

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/intake"
 )
 
 // A fate is what becomes of a draft.
@@ -77,44 +78,25 @@ func (in *importer) outcomes(ctx context.Context, drafts []*Imported) ([]Verdict
 	return outcomes, nil
 }
 
-// settleIDs gives each draft an id: its own, or, when another namespace holds that
-// one, one derived from it. A draft that was given a derived id before keeps it,
-// even when its own has become free, so that a repeated import meets itself. It
-// returns the records of the drafts' namespaces that are there under these ids.
+// settleIDs gives each draft an id: see [intake.Asker.IDs]. It returns the records of the
+// drafts' namespaces that are there under these ids.
 func (m *Memory) settleIDs(ctx context.Context, drafts []*Imported, fates []fate) (map[ID]*Record, error) {
-	held := map[ID]*Record{}
-	open := make([]int, len(drafts))
+	asker := intake.Asker[ID, Record]{
+		Next: func(i int, id ID) ID { return DerivedID(id, drafts[i].Namespace.Key()) },
+		Present: func(ids []ID) (map[ID]*Record, error) {
+			return m.present(ctx, Filter{Within: []Namespace{{}}, NotLive: true}, ids)
+		},
+		Own: func(i int, r *Record) bool { return r.Namespace.Equal(drafts[i].Namespace) },
+	}
+	own := make([]ID, len(drafts))
 	for i := range drafts {
-		open[i], fates[i].id = i, drafts[i].ID
+		own[i] = drafts[i].ID
 	}
-	for len(open) > 0 {
-		var ids []ID
-		next := map[int]ID{}
-		for _, i := range open {
-			next[i] = DerivedID(fates[i].id, drafts[i].Namespace.Key())
-			ids = append(ids, fates[i].id, next[i])
-		}
-		there, err := m.present(ctx, Filter{Within: []Namespace{{}}, NotLive: true}, ids)
-		if err != nil {
-			return nil, err
-		}
-		open = slices.DeleteFunc(open, func(i int) bool {
-			n, present, following := drafts[i].Namespace, there[fates[i].id], there[next[i]]
-			switch {
-			case present != nil && present.Namespace.Equal(n):
-				held[fates[i].id] = present
-				return true
-			case following != nil && following.Namespace.Equal(n):
-				fates[i].id = next[i]
-				held[next[i]] = following
-				return true
-			case present != nil:
-				fates[i].id = next[i]
-			}
-			return present == nil
-		})
+	ids, held, err := asker.IDs(own)
+	for i, id := range ids {
+		fates[i].id = id
 	}
-	return held, nil
+	return held, err
 }
 
 // settleOne decides about a draft whose id is settled; held is the record there is

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/intake"
 )
 
 // errMoved says that another writer took an id after the import had settled what
@@ -39,21 +41,7 @@ func (in *importer) store(ctx context.Context, progress func(done int64)) error 
 // batches cuts drafts into changes of up to 200 records and 4 MiB of text, whose vectors
 // may take 100 MiB.
 func batches(drafts []*Imported) iter.Seq[[]*Imported] {
-	return func(yield func([]*Imported) bool) {
-		start, size := 0, 0
-		for i := range drafts {
-			if i-start == 200 || i > start && size+len(drafts[i].Text) > 4<<20 {
-				if !yield(drafts[start:i:i]) {
-					return
-				}
-				start, size = i, 0
-			}
-			size += len(drafts[i].Text)
-		}
-		if start < len(drafts) {
-			yield(drafts[start:])
-		}
-	}
+	return intake.Batches(drafts, 200, 4<<20, func(d *Imported) int { return len(d.Text) })
 }
 
 // settleAll finds out what each id of the input becomes, before the first record
@@ -166,7 +154,7 @@ func (in *importer) decide(
 func (in *importer) lag(vectors []Vectors) {
 	for _, c := range in.writers {
 		if !slices.ContainsFunc(vectors, func(v Vectors) bool { return v.Space == c.space() }) {
-			in.m.engine.generations(in.m.view.Tenant).lag(c)
+			in.m.engine.generations(in.m.view.Tenant).Lag(c.makes)
 		}
 	}
 }

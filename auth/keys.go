@@ -229,7 +229,7 @@ func (n *NewKey) check(now time.Time) error {
 	return nil
 }
 
-// subjectOf is what the audit log of a tenant calls who comes with a key.
+// subjectOf is what the audit log of a tenant calls a caller with a key.
 func subjectOf(id loci.ID) string { return "key:" + id.String() }
 
 // shown is a key without its secrets.

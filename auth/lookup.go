@@ -184,7 +184,8 @@ func noMore(msg string) error {
 // moment ago, and strangers who guess ids must not delay it.
 func (k *Keys) lookup(ctx context.Context, id loci.ID, known bool) (*entry, error) {
 	done := k.cache.flight.DoChan(string(id[:]), func() (any, error) {
-		// Detached: who gives up must not leave the others without an answer.
+		// Detached from the caller: one who gives up must not leave the others without an
+		// answer.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 		defer cancel()
 		turns := k.cache.turnsNew

@@ -193,8 +193,8 @@ func readOnlyScopes(scopes []loci.Scope) []loci.Scope {
 	})
 }
 
-// Admit returns a caller as the state of its tenant lets it act: of a tenant that is
-// read-only without what writes, of a closed one not at all.
+// Admit returns a caller as the state of its tenant lets it act: without the scopes that
+// write if the tenant is read-only, and not at all if it is closed.
 func (k *Keys) Admit(ctx context.Context, p loci.Principal) (loci.Principal, error) {
 	s, err := k.state(ctx, p.Tenant())
 	switch {

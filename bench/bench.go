@@ -98,7 +98,7 @@ func PrintMarkdown(ctx context.Context, opts Options, commit string, w io.Writer
 	return errors.Join(err, p.err)
 }
 
-// processor names the processor, where the system tells.
+// processor names the processor, if the system says which it is.
 func processor() string {
 	data, _ := os.ReadFile("/proc/cpuinfo") // not there: the name is left out
 	for line := range strings.SplitSeq(string(data), "\n") {

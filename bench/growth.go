@@ -186,7 +186,7 @@ func (g *grown) measureMany(name string, goal float64, callers int, run func(i i
 	if !g.opts.wants(name) {
 		return nil
 	}
-	if err := run(0); err != nil { // what is made once is not the call's
+	if err := run(0); err != nil { // what is made once does not count as part of the call
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	runtime.GC()

@@ -107,8 +107,8 @@ func (p *copier) run(ctx context.Context, flush func() error) error {
 			return err
 		}
 	}
-	// The copy holds what the checkpoints name that were read first, and nothing that a
-	// run adds meanwhile.
+	// The copy holds what the checkpoints named when they were first read, and nothing
+	// that a run adds meanwhile.
 	checkpoints, err := p.c.heads(ctx, Kind, loci.SlotsBeginning(slotOf(p.from)))
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ const maxRunBytes = 1024
 const dropRecords = 5000
 
 // mark makes a change write the record of a thread and namespace, or erase it when
-// nothing is left. Two calls that add or take away checkpoints there so never both
-// succeed without one having seen what the other did.
+// nothing is left. So of two calls that add or take away checkpoints there, the second
+// always sees what the first one did.
 func (c *Handle) mark(
 	ctx context.Context, change *loci.Change, thread, namespace string, now time.Time, gone bool,
 ) error {
@@ -329,11 +329,11 @@ const (
 )
 
 // Prune erases old checkpoints of threads and returns how many. KeepLatest leaves the
-// latest of each namespace with its writes and values; besides, its parent where the
-// format keeps what was sent to tasks there, and its ancestors up to the last
-// snapshots of channels that keep changes only (DeltaChannel). What a subgraph left
-// goes with the checkpoint of the root graph that called it. Each namespace of a
-// thread is one change, unless it is large.
+// latest of each namespace with its writes and values. It also leaves its parent, where
+// the format keeps what was sent to tasks there, and its ancestors up to the last
+// snapshots of channels that keep changes only (DeltaChannel). What a subgraph left goes
+// with the checkpoint of the root graph that called it. Each namespace of a thread is one
+// change, unless it is large.
 func (c *Handle) Prune(ctx context.Context, threads []string, strategy PruneStrategy) (erased int, err error) {
 	if strategy != KeepLatest && strategy != DeleteAll {
 		return 0, loci.OneOf("strategy", string(strategy), KeepLatest, DeleteAll)
@@ -385,8 +385,8 @@ func (c *Handle) keepLatest(ctx context.Context, thread string) (erased int, err
 			if err != nil {
 				return nil, err
 			}
-			// A namespace with a colon is that of one call; without, a subgraph's own
-			// memory, which outlives its calls.
+			// A namespace with a colon belongs to one call. One without is a subgraph's
+			// own memory, which outlives its calls.
 			if strings.Contains(namespace, ":") && len(all) > 0 && called[all[len(all)-1].caller()] {
 				kept = nil
 			}

@@ -60,9 +60,9 @@ type PutOptions struct {
 	CreatedAt time.Time
 }
 
-// place checks that a namespace lies in the handle's reach, and that the part of it
-// that is not the handle's own follows the rules LangGraph has for labels: the name
-// of a user may be an address with periods.
+// place checks that a namespace lies in the handle's reach. The part below the handle's
+// own namespace must follow LangGraph's rules for labels. The handle's own part need not:
+// the name of a user may be an address with periods.
 func (it *Handle) place(n loci.Namespace) error {
 	if len(n) == 0 {
 		return loci.Errorf(loci.Invalid, "namespace must not be empty")
@@ -247,8 +247,8 @@ func (it *Handle) reviseFact(
 	return loci.Decision[bool]{Change: d.Change, Embed: d.Embed, Record: d.Record}, err
 }
 
-// withoutKey takes the key of a fact out of a value that shows it. It refuses another one:
-// what has another key is another fact.
+// withoutKey takes the key of a fact out of a value that shows it. It refuses a different
+// key, since that would be another fact.
 func withoutKey(old *loci.Record, value json.RawMessage, now time.Time) (json.RawMessage, error) {
 	fact, err := loci.FactOf(old, now)
 	if err != nil || fact.Subject == "" {

@@ -226,8 +226,8 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 		c.initialized(of.message.(*jsonrpc.Request), r)
 	}
 	line, err := jsonrpc.EncodeMessage(r)
-	// Before the write: a client may use the id again as soon as it sees the reply.
-	// And in one step with looking whether it was cancelled meanwhile.
+	// The request is forgotten before its reply is written, since a client may use the id
+	// again as soon as it sees the reply. The same step looks whether it was cancelled.
 	c.mu.Lock()
 	cancelled := false
 	if of != nil {

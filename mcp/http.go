@@ -54,8 +54,8 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// checkBody refuses what the SDK would: it answers in the words of its own types. id
-// is that of the message, where one can be named.
+// checkBody refuses what the SDK would refuse, since the SDK answers in the words of its
+// own types. id is that of the message, where one can be named.
 func (s *Server) checkBody(body []byte) (id json.RawMessage, f *fault) {
 	e, f := guard(body, s.opts.Limits.Depth)
 	if f != nil {

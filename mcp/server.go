@@ -184,7 +184,7 @@ func permittedTo(p loci.Principal, tools []*tool.Tool) (list []*tool.Tool) {
 	return list
 }
 
-// instruct makes general instructions name what who asks may use.
+// instruct makes general instructions name the tools that the caller may use.
 func (s *Server) instruct(ctx context.Context, r sdk.Request, instructions *string) {
 	if s.general {
 		*instructions = Instructions(s.permitted(ctx, r))

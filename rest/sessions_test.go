@@ -143,3 +143,39 @@ func TestBrokenExport(t *testing.T) {
 		t.Errorf("log %q", b.log)
 	}
 }
+
+// TestSearchOfFilesAndMessages: a search finds them with the rest when its types name them.
+func TestSearchOfFilesAndMessages(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		b := newBench(t, s, nil)
+		for _, one := range [][3]string{
+			{"POST", "/v1/notes", `{"content":"Prefers aisle seats."}`},
+			{"POST", "/v1/sessions/chat/messages", `{"messages":[{"role":"user","content":"Seats by the window?"}]}`},
+			{"PUT", "/v1/files/content", `{"path":"/a.md","content":"Seats are in row 4."}`},
+		} {
+			if r := b.send(one[0], one[1], one[2]); r.status >= 300 {
+				t.Fatalf("%v: %d %s", one, r.status, r.body)
+			}
+		}
+		for types, want := range map[string][]string{
+			`["file"]`:                  {`"type":"file"`, `"key":"/a.md"`, `"passage":"Seats are in row 4."`},
+			`["message"]`:               {`"type":"message"`, `"session_id":"chat"`, `"passage":"Seats by the window?"`},
+			`["fact","file","message"]`: {`"type":"fact"`, `"type":"file"`, `"type":"message"`},
+		} {
+			r := b.send("POST", "/v1/search", `{"query":"seats","mode":"keyword","types":`+types+`}`)
+			found := strings.Count(r.body, `"score"`)
+			for _, text := range want {
+				if r.status != 200 || found != strings.Count(types, `,`)+1 || !strings.Contains(r.body, text) {
+					t.Errorf("%s: %d %s; want %s", types, r.status, r.body, text)
+				}
+			}
+		}
+		if r := b.send("POST", "/v1/search", `{"query":"seats"}`); r.status != 200 || strings.Count(r.body, `"score"`) != 1 {
+			t.Errorf("without types: %d %s", r.status, r.body)
+		}
+		r := b.send("POST", "/v1/search", `{"types":["fact","file"]}`)
+		if r.status != 400 || !strings.Contains(r.body, "query must not be empty") {
+			t.Errorf("files without a query: %d %s", r.status, r.body)
+		}
+	})
+}

@@ -23,7 +23,7 @@ func PrincipalOf(ctx context.Context) (p loci.Principal, ok bool) {
 }
 
 // authenticate asks who sends a request, before its body comes in and before it takes
-// anything from others. A look at whether the server is well needs no credential.
+// anything from others. Health checks need no credential.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	if s.opts.Authenticate == nil {
 		return next

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/internal/problem"
 )
 
-// methods are those that some surface takes. Of any other it is the method that is wrong,
-// not a header; no surface does anything for it.
+// methods are those that some surface takes. Any other is refused for its method, not for
+// its headers: no surface does anything for it.
 var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
 	http.MethodPatch, http.MethodDelete, http.MethodOptions,

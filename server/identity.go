@@ -58,7 +58,8 @@ func value(h http.Header, name string) (string, error) {
 	if written == "" || h.Get(headerEncoding) == "" {
 		return written, nil
 	}
-	// A character beyond ASCII comes from who forgot to encode, and may have a % meant as one.
+	// A character beyond ASCII comes from a client that forgot to encode. A % beside it
+	// may then be just a %.
 	decoded, err := url.PathUnescape(written)
 	if err != nil || strings.ContainsFunc(written, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return "", loci.Errorf(loci.Invalid, "the header %s is not percent-encoded, as %s says: write each byte of UTF-8 that is no letter or digit as %%XX", name, headerEncoding)

@@ -196,13 +196,14 @@ func late() *problem.Problem {
 	)
 }
 
-// pace is when more than size bytes must have been moved, of what began at a time and
-// must be over after most.
+// pace is the moment by which a transfer must have moved more than size bytes. It began
+// at begun and must be over after most.
 func (s *Server) pace(begun time.Time, size int64, most time.Duration) time.Time {
 	return begun.Add(min(s.opts.Grace+time.Duration(size/int64(s.opts.Rate))*time.Second, most))
 }
 
-// overlong is a body of more bytes than any surface takes: what came of it, and no end.
+// overlong is a body of more bytes than any surface takes: those that came, and then an
+// error in place of its end.
 type overlong struct {
 	content *bytes.Reader // nil: nothing was read
 	limit   int64

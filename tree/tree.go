@@ -47,7 +47,7 @@ type Feature struct {
 // Kinds are files, which include directories, and their blocks.
 func (Feature) Kinds() []loci.FeatureKind {
 	return []loci.FeatureKind{{Kind: KindFile, Shown: string(KindFile), Status: statusFile,
-		Change: "Write the file at its path, restore one of its versions there, or delete it."}, {Kind: KindBlock}}
+		Change: "Write the file at its path, restore one of its versions there, or delete it."}, {Kind: KindBlock, Of: KindFile}}
 }
 
 // PlaceOf returns where a file lies that an export has in a namespace. Where that can be

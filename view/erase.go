@@ -17,9 +17,10 @@ type Erased struct {
 // errAhead says that a request was not answered before.
 var errAhead = errors.New("the request is new")
 
-// EraseMany is [loci.Memory.EraseAll] for callers that may ask twice: under the idempotency
-// key of the handle a repeated request has the reply of the first. request is what was
-// asked, as JSON. Where it stopped half way, a repetition is a Conflict: count again.
+// EraseMany is [loci.Memory.EraseAll] for callers that may ask twice: under the
+// idempotency key of the handle a repeated request has the reply of the first. request is
+// what was asked, as JSON. If it stopped half way, a repetition is a Conflict: count
+// again.
 func EraseMany(ctx context.Context, m *loci.Memory, q loci.EraseQuery, request any) (Erased, error) {
 	reply := func(n Erased, err error) (Erased, error) {
 		return loci.Commit(ctx, m, "erase many", request, func(time.Time) (loci.Decision[Erased], error) {

@@ -115,7 +115,7 @@ func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries
 		return believed(ctx, m, q, page)
 	}
 	s, err := q.check(m)
-	if err != nil || len(s.filter.Kinds) == 0 { // of no kind is any in these states
+	if err != nil || len(s.filter.Kinds) == 0 { // no kind of memory has these states
 		return nil, "", err
 	}
 	return gather(ctx, m, s.filters(), page, func(r *loci.Record) (Entry, bool, error) {
@@ -123,9 +123,9 @@ func List(ctx context.Context, m *loci.Memory, q Query, page loci.Page) (entries
 	})
 }
 
-// filters are what the store is asked for, which together select at least what the query
-// does: all in one list, or where nothing that simply holds is wanted, what is in each of
-// the states alone.
+// filters are what the store is asked for. Together they select at least what the query
+// does. If live memories are wanted, that is one list of everything; otherwise it is a
+// list for each state, so that the live ones are not read in vain.
 func (s *selection) filters() (list []loci.Filter) {
 	in := func(states ...State) bool {
 		return slices.ContainsFunc(states, func(state State) bool { return slices.Contains(s.states, state) })
@@ -157,7 +157,8 @@ func (s *selection) filters() (list []loci.Filter) {
 		f.Waning, f.NotLive, f.Ended = true, in(Expired), !in(Fading)
 		add()
 	}
-	// Last, so that what goes meanwhile is seen twice rather than never.
+	// This list comes last, so that a memory that changes its state meanwhile is seen
+	// twice rather than never.
 	if in(Superseded, Forgotten) {
 		if of(Forgotten); !in(Forgotten) {
 			of(Superseded)
@@ -251,92 +252,6 @@ func Delete(ctx context.Context, m *loci.Memory, id loci.ID) error {
 		return err
 	}
 	return m.Erase(ctx, id)
-}
-
-// A Found is a memory as a search finds it.
-type Found struct {
-	Entry
-	Score   float64       `json:"score"`
-	Passage string        `json:"passage"`
-	Explain *loci.Explain `json:"explain,omitempty"`
-	Speaker string        `json:"speaker,omitempty"` // who said it, where that is known
-}
-
-// Results are what a search found, the best first.
-type Results struct {
-	Results     []Found `json:"results"`
-	KeywordOnly bool    `json:"keyword_only"`
-	NoWords     bool    `json:"no_words,omitzero"` // see [loci.Result]
-
-	Corrections []loci.Correction `json:"corrections,omitempty"` // see [loci.Result]
-	Times       []loci.NamedTime  `json:"times,omitempty"`       // see [loci.Result]
-}
-
-// Search finds memories that stand for themselves, of the kinds and states given: of
-// query Kinds does not count.
-func Search(
-	ctx context.Context, m *loci.Memory, query loci.Query, kinds []loci.Kind, states []State,
-) (out Results, err error) {
-	if err := checkNames(m, kinds, states); err != nil {
-		return out, err
-	}
-	if query.Kinds, err = searched(m, kinds); err != nil {
-		return out, err
-	}
-	for _, state := range states {
-		if !slices.Contains(Current, state) {
-			return out, &loci.Error{Code: loci.Invalid, Msg: "a search finds no memories that are " + string(state),
-				Recovery: "List them by this state."}
-		}
-	}
-	// What a filter of the store does not know is left out afterwards.
-	s := selection{shapes: shapes(m), names: kinds, states: states}
-	if len(states) == 0 {
-		s.states = Current
-	}
-	if err := query.Check(); err != nil {
-		return out, err
-	}
-	narrowed := slices.Contains(kinds, KindNote) != slices.Contains(kinds, loci.KindFact) || len(states) > 0
-	limit, offset := query.Limit, query.Offset
-	if narrowed {
-		query.Limit, query.Offset = loci.MaxSearchLimit, 0
-	}
-	found, err := m.Search(ctx, query)
-	if err != nil {
-		return out, err
-	}
-	out.Results, out.KeywordOnly, out.NoWords = []Found{}, found.KeywordOnly, found.NoWords
-	out.Corrections, out.Times = found.Corrections, found.Times
-	for i := range found.Matches {
-		match := &found.Matches[i]
-		e, ok, err := s.entry(ctx, m, &match.Record, found.At)
-		if err != nil {
-			return out, err
-		}
-		if ok {
-			out.Results = append(out.Results, Found{e, match.Score, match.Passage, &match.Explain, match.Speaker})
-		}
-	}
-	if narrowed {
-		out.Results = out.Results[min(offset, len(out.Results)):min(offset+limit, len(out.Results))]
-	}
-	return out, nil
-}
-
-// searched are the kinds of records that a search for some kinds of memories looks through.
-func searched(m *loci.Memory, kinds []loci.Kind) (out []loci.Kind, err error) {
-	for _, s := range shapes(m) {
-		asked := slices.Contains(kinds, s.name) || s.kind == loci.KindFact && slices.Contains(kinds, KindNote)
-		if asked && !s.memory {
-			return nil, &loci.Error{Code: loci.Invalid, Msg: "memories of kind " + string(s.name) + " are not searched together with others",
-				Recovery: "Search messages in the sessions, files in their tree; sessions and threads can be listed."}
-		}
-		if s.memory && (asked || len(kinds) == 0) {
-			out = append(out, s.kind)
-		}
-	}
-	return out, nil
 }
 
 // join writes names as people list them.

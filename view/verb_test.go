@@ -1,12 +1,16 @@
 package view_test
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
 )
 
@@ -126,12 +130,112 @@ func TestSearchNarrows(t *testing.T) {
 		t.Errorf("waiting: %+v, %v", found, err)
 	}
 	for _, bad := range []struct {
+		text   string
 		kinds  []loci.Kind
 		states []view.State
-	}{{[]loci.Kind{"message"}, nil}, {[]loci.Kind{"notes"}, nil}, {nil, []view.State{"alive"}}, {nil, []view.State{view.Forgotten}}} {
-		_, err := view.Search(t.Context(), h.m, loci.Query{Text: "seats"}, bad.kinds, bad.states)
+	}{
+		{"seats", []loci.Kind{"session"}, nil}, {"seats", []loci.Kind{"thread"}, nil}, {"seats", []loci.Kind{"notes"}, nil},
+		{"seats", nil, []view.State{"alive"}}, {"seats", nil, []view.State{view.Forgotten}},
+		{" ", []loci.Kind{"note", "file"}, nil}, {"", []loci.Kind{"message"}, nil},
+	} {
+		_, err := view.Search(t.Context(), h.m, loci.Query{Text: bad.text}, bad.kinds, bad.states)
 		if loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}
+
+// Files and messages are found when they are asked for, alone or among others; a search that
+// names no kind leaves them out.
+func TestSearchOfParts(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	files, err := tree.Of(h.m, "", "")
+	if err == nil {
+		_, err = files.Write(t.Context(), "/notes/long.txt", strings.Repeat("Marta lives in Bern.\n", 2000), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text, kinds string
+		want        []string // kind, key or content, passage
+	}{
+		{"call", "file", []string{"file /notes/today.txt Call Marta."}},
+		{"sit", "message", []string{"message Where do I sit? Where do I sit?"}},
+		{"sit seats call", "message note file", []string{
+			"file /notes/today.txt Call Marta.", "message Where do I sit? Where do I sit?", "note Prefers window seats. Prefers window seats.",
+		}},
+		{"sit call", "", nil},
+	} {
+		q := loci.Query{Text: c.text, Mode: loci.Keyword}
+		found, err := view.Search(t.Context(), h.m, q, names(c.kinds), nil)
+		var got []string
+		for _, r := range found.Results {
+			got = append(got, fmt.Sprint(r.Kind, " ", cmp.Or(r.Key, r.Content), " ", strings.TrimSpace(r.Passage)))
+			if want := h.ids[r.Kind]; r.ID != want {
+				t.Errorf("%s: id %s, want %s", c.text, r.ID, want)
+			}
+		}
+		if slices.Sort(got); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s in %s: %q, %v; want %q", c.text, c.kinds, got, err, c.want)
+		}
+	}
+	found, err := view.Search(t.Context(), h.m, loci.Query{Text: "Bern", Limit: 1000}, names("file"), nil)
+	if err != nil || len(found.Results) < 2 || found.Results[1].Key != "/notes/long.txt" {
+		t.Errorf("passages of one file: %+v, %v", found, err)
+	}
+	if err := view.Delete(t.Context(), h.m, h.ids["file"]); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := view.Search(t.Context(), h.m, loci.Query{Text: "call"}, names("file"), nil); err != nil ||
+		slices.ContainsFunc(found.Results, func(f view.Found) bool { return f.Key == "/notes/today.txt" }) {
+		t.Errorf("a file that is erased is found: %+v, %v", found, err)
+	}
+}
+
+// names are kinds with spaces between them.
+func names(text string) (kinds []loci.Kind) {
+	for _, name := range strings.Fields(text) {
+		kinds = append(kinds, loci.Kind(name))
+	}
+	return kinds
+}
+
+// TestAbbreviations: an id is found by how it begins or ends, whatever the memory's kind and state.
+func TestAbbreviations(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	if _, err := view.Forget(t.Context(), h.m, h.ids["fact"]); err != nil {
+		t.Fatal(err)
+	}
+	for kind, id := range h.ids {
+		text := id.String()
+		for _, part := range []string{text[24:], text[20:], text[:34], strings.ToUpper(text[28:])} {
+			if !view.IsAbbreviation(part) {
+				t.Errorf("%s is no abbreviation", part)
+			}
+			found, err := view.Abbreviated(t.Context(), h.m, part, 5)
+			if err != nil || len(found) != 1 || found[0].ID != id || found[0].Kind != kind {
+				t.Errorf("%s of a %s: %+v, %v", part, kind, found, err)
+			}
+		}
+	}
+	var all []loci.ID // made at nearly the same time, of which their beginnings speak
+	for range 5 {
+		all = append(all, locitest.Save(t, h.m, "Another note."+loci.NewID().String()))
+	}
+	found, err := view.Abbreviated(t.Context(), h.m, all[0].String()[:4], 3)
+	if err != nil || len(found) != 3 {
+		t.Errorf("several: %+v, %v", found, err)
+	}
+	other := h.m.View()
+	other.Namespace = loci.Namespace{"user", "bob"}
+	stranger := locitest.BindView(t, h.engine, other)
+	if found, err := view.Abbreviated(t.Context(), stranger, all[0].String()[24:], 3); err != nil || len(found) > 0 {
+		t.Errorf("somebody else finds %+v, %v", found, err)
+	}
+	for _, text := range []string{"", "abc", "window", "2b8f4c1g", loci.NewID().String(), "----"} {
+		if view.IsAbbreviation(text) {
+			t.Errorf("%q is an abbreviation", text)
 		}
 	}
 }

@@ -74,6 +74,7 @@ type shape struct {
 	status  string    // of the records that are shown; "": all
 	part    bool
 	memory  bool         // each record stands for itself
+	found   loci.Kind    // the kind whose records a search for it finds; "": none
 	change  string       // how callers change it
 	feature loci.Feature // nil: the kernel's own
 }
@@ -82,7 +83,7 @@ type shape struct {
 func shapes(m *loci.Memory) []shape {
 	var out []shape
 	for _, own := range []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode} {
-		out = append(out, shape{kind: own, name: own, memory: true})
+		out = append(out, shape{kind: own, name: own, memory: true, found: own})
 	}
 	for _, f := range m.Features() {
 		for _, k := range f.Kinds() {
@@ -91,11 +92,24 @@ func shapes(m *loci.Memory) []shape {
 				name = cmp.Or(name, k.Kind)
 			}
 			if name != "" {
-				out = append(out, shape{k.Kind, name, k.Status, k.Part, k.Memory, k.Change, f})
+				out = append(out, shape{k.Kind, name, k.Status, k.Part, k.Memory, searchedFor(&k, f), k.Change, f})
 			}
 		}
 	}
 	return out
+}
+
+// searchedFor is the kind whose records a search for a kind of a feature finds.
+func searchedFor(k *loci.FeatureKind, f loci.Feature) loci.Kind {
+	if k.Memory || k.Part {
+		return k.Kind
+	}
+	for _, part := range f.Kinds() {
+		if part.Of == k.Kind {
+			return part.Kind
+		}
+	}
+	return ""
 }
 
 // Kinds lists what callers may call a kind, in the order in which they are shown.

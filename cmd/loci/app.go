@@ -28,7 +28,7 @@ type app struct {
 	called string   // the command, such as "session list"
 	args   []string // it was called with
 
-	closing string // a remark for behind the output
+	closing string // a remark to print after the output
 
 	cfg       *config.Config
 	principal loci.Principal
@@ -108,7 +108,7 @@ func (a *app) close() error {
 
 // A place is the flag that chooses another namespace than the caller's own.
 type place struct {
-	Namespace *string `placeholder:"PATH" help:"The namespace, as in user/alice or org/acme/bot, instead of the one of the user or the organisation. Above one's own, and empty for the whole tenant, it needs the scope admin."`
+	Namespace *string `placeholder:"PATH" help:"The namespace, as in user/alice or org/acme/bot, instead of that of the user or the organisation. One above your own, or an empty one for the whole tenant, needs the scope admin."`
 }
 
 // namespace returns where a command works.
@@ -136,8 +136,8 @@ func holdsMany(n loci.Namespace) bool {
 	return len(n) == 0 || len(n) == 1 && (n[0] == "user" || n[0] == "org")
 }
 
-// wholeTenant refuses a place that is not one's own alone to who may not operate on the
-// tenant as a whole.
+// wholeTenant refuses a place that also holds the memory of others, unless the caller may
+// operate on the whole tenant.
 func (a *app) wholeTenant(n loci.Namespace) error {
 	if a.principal.May(loci.ScopeAdmin) {
 		return nil
@@ -148,7 +148,7 @@ func (a *app) wholeTenant(n loci.Namespace) error {
 			"the namespace %q holds the memory of others, too, and this credential lacks the scope \"admin\"",
 			n,
 		),
-		Recovery: "Choose one's own namespace or one below it, or set LOCI_SCOPES with admin.",
+		Recovery: "Choose your own namespace or one below it, or set LOCI_SCOPES with admin.",
 	}
 }
 

@@ -47,6 +47,7 @@ type cli struct {
 	MCP    mcpCmd    `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
 	Serve  serveCmd  `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
 	Health healthCmd `cmd:"" group:"agent" help:"Ask a running \"loci serve\" whether it is well."`
+	Hook   hookCmd   `cmd:"" group:"agent" help:"Add what is remembered to a prompt, as a hook of a coding agent."`
 	Call   callCmd   `cmd:"" group:"agent" help:"Call one tool as an agent would."`
 
 	Demo       demoCmd       `cmd:"" group:"about" help:"See what it does, on a store of its own that is deleted at the end."`

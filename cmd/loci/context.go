@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
 )
@@ -16,7 +19,7 @@ type contextCmd struct {
 // Help is shown below the usage.
 func (*contextCmd) Help() string {
 	return `Prints the block of memories that the agent of --agent gets for a prompt: facts, rules and recent episodes by score; without an
-agent, those of all. With --json it also says what was left out, and how each score came about.
+agent, those of all agents. With --json it also says what was left out, and how each score came about.
 
     loci context book a seat on the train
     loci --agent health context help the user with a diet --budget 1000`
@@ -56,4 +59,75 @@ func (c *contextCmd) Run(a *app) error {
 	}
 	a.printf("%s\n", a.text(strings.TrimSuffix(block.Text, "\n")))
 	return nil
+}
+
+type hookCmd struct {
+	MinScore float64 `default:"0.03" placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0.03, above what memories of something else have."`
+	Budget   int     `default:"1000" placeholder:"N" help:"Tokens of the text at most, 0 to 200000. Default: 1000."`
+	place
+}
+
+// Help is shown below the usage.
+func (*hookCmd) Help() string {
+	return `Reads the event that Claude Code or Codex hands to a hook for prompts, JSON with a field prompt, and prints what is remembered that
+bears on it; nothing when there is nothing. The agent reads it before it answers. A fault is a line on standard error and never
+stops a prompt. The plugin of this project calls it.
+
+    echo '{"prompt":"Which port has the staging database?"}' | loci hook`
+}
+
+// maxHookEvent bounds the event of a hook.
+const maxHookEvent = 1 << 20
+
+// Run prints what bears on a prompt. It always succeeds: an agent takes the exit code 2 for a
+// refusal of what its user has asked.
+func (c *hookCmd) Run(a *app) error {
+	if err := c.print(a); err != nil {
+		a.note("loci: %v", err)
+	}
+	return nil
+}
+
+func (c *hookCmd) print(a *app) error {
+	data, err := io.ReadAll(io.LimitReader(a.input(), maxHookEvent+1))
+	if err != nil {
+		return fileError("standard input", err)
+	}
+	if len(data) > maxHookEvent {
+		return loci.Errorf(loci.TooLarge, "the event has more than %d bytes", maxHookEvent)
+	}
+	var event struct{ Prompt string }
+	if err := json.Unmarshal(data, &event); err != nil {
+		return loci.Errorf(loci.Invalid, "the event of a hook is read from standard input, as JSON with a field prompt: %w", err)
+	}
+	prompt := beginning(event.Prompt, loci.MaxQueryBytes)
+	if strings.TrimSpace(prompt) == "" {
+		return nil
+	}
+	cfg, err := a.configure()
+	if err != nil {
+		return err
+	}
+	m, err := a.memory(c.place, "", loci.ScopeRead)
+	if err != nil {
+		return err
+	}
+	block, err := m.Context(a.ctx, loci.ContextQuery{Prompt: prompt, Agent: cfg.Vars[loci.VarAgent],
+		TokenBudget: &c.Budget, MinScore: c.MinScore})
+	if err != nil || len(block.Shown) == 0 {
+		return err
+	}
+	a.printf("%s\n", a.text(strings.TrimSuffix(block.Text, "\n")))
+	return nil
+}
+
+// beginning is the beginning of a text of at most so many bytes, without half a character.
+func beginning(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }

@@ -21,37 +21,45 @@ With a session go its messages, with a file its versions, with a thread its chec
 
 // Run erases memories one by one; a missing one does not stop the others.
 func (c *deleteCmd) Run(a *app) error {
-	ids := make([]loci.ID, len(c.ID))
-	for i, arg := range c.ID {
-		id, err := arg.id()
-		if err != nil {
+	for _, arg := range c.ID {
+		if err := arg.check(); err != nil {
 			return err
 		}
-		ids[i] = id
 	}
-	if c.IdempotencyKey != "" && len(ids) > 1 {
+	if c.IdempotencyKey != "" && len(c.ID) > 1 {
 		return loci.Errorf(loci.Invalid, "--idempotency-key is for one id: delete the others with keys of their own")
 	}
 	m, err := a.memory(c.place, c.IdempotencyKey, loci.ScopeDelete)
 	if err != nil {
 		return err
 	}
+	ids, errs := make([]loci.ID, len(c.ID)), make([]error, len(c.ID))
+	for i, arg := range c.ID { // before the first is erased
+		ids[i], errs[i] = arg.find(a, m)
+		if err := errs[i]; err != nil && loci.AsError(err).Code != loci.NotFound {
+			return err
+		}
+	}
 	deleted := []string{}
 	var failed error
-	for i, id := range ids {
-		if err := view.Delete(a.ctx, m, id); err != nil {
-			if loci.AsError(err).Code != loci.NotFound {
-				failed = err
-				break
-			}
-			if failed == nil {
-				failed = err
-			} else {
-				a.note("loci: %v", err)
-			}
-			continue
+	for i, arg := range c.ID {
+		err := errs[i]
+		if err == nil {
+			err = view.Delete(a.ctx, m, ids[i])
 		}
-		deleted = append(deleted, string(c.ID[i]))
+		switch {
+		case err == nil:
+			deleted = append(deleted, arg.whole(ids[i]))
+			continue
+		case failed == nil:
+			failed = err
+		default:
+			a.note("loci: %v", err)
+		}
+		if loci.AsError(err).Code != loci.NotFound {
+			failed = err
+			break
+		}
 	}
 	if a.json {
 		if err := a.printJSON(map[string]any{"deleted": deleted}); err != nil {

@@ -15,6 +15,7 @@ type eventsCmd struct {
 	Limit  int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
 	Verify bool     `help:"Prove that the tenant's whole log is as it was written, instead of listing it."`
 	Head   string   `placeholder:"HASH" help:"With --verify: the head that an earlier --verify gave; it must be in the log."`
+	width
 	following
 	place
 }
@@ -46,6 +47,11 @@ func (c *eventsCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.ID != "" {
+		if f.Entity, err = c.ID.find(a, m); err != nil {
+			return err
+		}
+	}
 	events, next, err := m.Events(a.ctx, f, loci.Page{Limit: c.Limit, Cursor: c.Cursor})
 	if err != nil {
 		return err
@@ -56,9 +62,10 @@ func (c *eventsCmd) Run(a *app) error {
 			NextCursor string       `json:"next_cursor,omitempty"`
 		}{append([]loci.Event{}, events...), next})
 	}
-	t := table{head: []string{"AGE", "TYPE", "KIND", "MEMORY", "ACTOR", "DETAILS"}}
+	t := table{wide: c.Wide, head: []string{"AGE", "TYPE", "KIND", "MEMORY", "ACTOR", "DETAILS"}}
 	for _, e := range events {
-		t.add(a.when(e.At), string(e.Type), string(e.Kind), e.Entity.String(), e.Actor, string(e.Payload))
+		id := a.shortID(e.Entity.String(), c.Wide)
+		t.add(a.when(e.At), string(e.Type), string(e.Kind), id, e.Actor, string(e.Payload))
 	}
 	if len(events) == 0 && c.Cursor == "" {
 		a.note("no event here")
@@ -70,7 +77,7 @@ func (c *eventsCmd) Run(a *app) error {
 
 func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {
 	if c.ID != "" {
-		if f.Entity, err = c.ID.id(); err != nil {
+		if err := c.ID.check(); err != nil {
 			return f, err
 		}
 	}

@@ -27,11 +27,7 @@ func (*getCmd) Help() string {
 
 // Run shows one memory.
 func (c *getCmd) Run(a *app) error {
-	id, err := c.ID.id()
-	if err != nil {
-		return err
-	}
-	m, err := a.memory(c.place, "", loci.ScopeRead)
+	m, id, err := c.ID.in(a, c.place, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/server"
 )
 
 // healthTime is how long a server may take to say that it is well.
@@ -38,7 +44,7 @@ func (*healthCmd) Run(a *app) error {
 	address += "/healthz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return loci.Errorf(loci.Invalid, "--listen makes no address: %v", err)
+		return loci.Errorf(loci.Invalid, "--listen gives no usable address: %v", err)
 	}
 	reply, err := client.Do(request)
 	if err != nil {
@@ -57,4 +63,87 @@ func (*healthCmd) Run(a *app) error {
 	}
 	a.printf("well: %s\n", address)
 	return nil
+}
+
+// servings is the file in which servers leave word where they are and which store they have.
+func (a *app) servings() string {
+	return filepath.Join(config.StateDir(a.env), "loci", "serving.json")
+}
+
+// leaveWord says for whoever finds an address taken what is served there, until the function
+// it returns is called. Nothing depends on it, so a failure is none of the server's.
+func (a *app) leaveWord(urls []string) func() {
+	change := func(what func(stores map[string]string)) {
+		if !filepath.IsAbs(a.servings()) { // there is no home
+			return
+		}
+		stores := a.served()
+		what(stores)
+		if data, err := json.Marshal(stores); err == nil {
+			_ = replaceFile(a.servings(), data)
+		}
+	}
+	store := shownURL(a.cfg.Store)
+	change(func(stores map[string]string) {
+		for _, url := range urls {
+			stores[url] = store
+		}
+	})
+	return func() {
+		change(func(stores map[string]string) {
+			for _, url := range urls {
+				delete(stores, url)
+			}
+		})
+	}
+}
+
+// served are the stores of the servers that left word, by address.
+func (a *app) served() map[string]string {
+	stores := map[string]string{}
+	if data, err := os.ReadFile(a.servings()); err == nil {
+		_ = json.Unmarshal(data, &stores)
+	}
+	return stores
+}
+
+// takenBy adds to an address that is taken that another Loci has it, and with which store.
+func (a *app) takenBy(b *server.Binding, err error) error {
+	e := *loci.AsError(err)
+	if e.Code != loci.Unavailable {
+		return err
+	}
+	url, ok := another(a.ctx, b)
+	if !ok {
+		return err
+	}
+	e.Msg += "; another Loci answers at " + url
+	if store := a.served()[url]; store != "" {
+		e.Msg += ", with the memory in " + store
+	}
+	e.Recovery = "Use that one, end it, or choose another address with --listen."
+	return &e
+}
+
+// another asks whether a Loci answers where this one was to listen.
+func another(ctx context.Context, b *server.Binding) (url string, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	client, url, err := b.Client()
+	if err != nil {
+		return "", false
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/v1/info", nil)
+	if err != nil {
+		return "", false
+	}
+	reply, err := client.Do(request)
+	if err != nil {
+		return "", false
+	}
+	defer reply.Body.Close() //nolint:errcheck // it is only read
+	var info struct{ Name string }
+	named := json.NewDecoder(io.LimitReader(reply.Body, 1<<16)).Decode(&info) == nil && info.Name == "loci"
+	return url, named || strings.Contains(reply.Header.Get("WWW-Authenticate"), `realm="loci"`)
 }

@@ -14,8 +14,8 @@ var errHelp = errors.New("help was shown")
 // helpColumns is where lines of help end.
 const helpColumns = 80
 
-// A helpFlag shows help in place of running a command. Of the flags that every command
-// takes, the help of one command names only which there are: its own would be lost
+// A helpFlag shows help in place of running a command. The help of one command lists the
+// flags of every command by their names alone; otherwise its own flags would be lost
 // among them.
 type helpFlag bool
 

@@ -9,19 +9,14 @@ import (
 	"github.com/loci-memory/loci/view"
 )
 
-// read is what the commands that read of one memory have in common.
+// read is what the commands that read about one memory have in common.
 type read struct {
 	ID idArg `arg:"" help:"The id of the memory."`
 	place
 }
 
 func (c *read) memory(a *app, scope loci.Scope) (*loci.Memory, loci.ID, error) {
-	id, err := c.ID.id()
-	if err != nil {
-		return nil, id, err
-	}
-	m, err := a.memory(c.place, "", scope)
-	return m, id, err
+	return c.ID.in(a, c.place, "", scope)
 }
 
 type historyCmd struct{ read }
@@ -107,22 +102,21 @@ type linkCmd struct {
 
 // Help is shown below the usage.
 func (*linkCmd) Help() string {
-	return `A link changes no state: one that says supersedes supersedes nothing, which loci supersede does.
+	return `A link changes no memory: a link of type supersedes does not supersede anything; loci supersede does.
 
     loci link note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 supports note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a78`
 }
 
 // Run links two memories.
 func (c *linkCmd) Run(a *app) error {
-	from, err := c.From.id()
+	if err := c.To.check(); err != nil {
+		return err
+	}
+	m, from, err := c.From.in(a, c.place, c.IdempotencyKey, loci.ScopeWrite)
 	if err != nil {
 		return err
 	}
-	to, err := c.To.id()
-	if err != nil {
-		return err
-	}
-	m, err := a.memory(c.place, c.IdempotencyKey, loci.ScopeWrite)
+	to, err := c.To.find(a, m)
 	if err != nil {
 		return err
 	}

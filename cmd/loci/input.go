@@ -13,6 +13,8 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
+	"github.com/loci-memory/loci/internal/terminal"
+	"github.com/loci-memory/loci/view"
 )
 
 // An interruptible reader gives up waiting when its context ends: a read of a
@@ -63,17 +65,89 @@ func (a *app) words(args []string, limit int) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 }
 
-// An idArg is a memory's id as people write it: a UUID, with or without "note-".
+// An idArg is a memory's id as people write it: a UUID, with or without "note-", or the
+// digits that it begins or ends with, if no other id does.
 type idArg string
 
 const notePrefix = "note-"
 
-func (s idArg) id() (loci.ID, error) {
-	id, err := loci.ParseID(strings.TrimPrefix(string(s), notePrefix))
-	if err != nil {
-		return id, loci.Errorf(loci.Invalid, "%q is no id: it must look like note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77", string(s))
+// check refuses what can be no id, before anything is opened.
+func (s idArg) check() error {
+	text := strings.TrimPrefix(string(s), notePrefix)
+	if _, err := loci.ParseID(text); err == nil || view.IsAbbreviation(text) {
+		return nil
 	}
-	return id, nil
+	return loci.Errorf(loci.Invalid,
+		"%q is no id: it must look like note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77, or like its last digits, %d at least",
+		string(s), view.MinAbbreviation)
+}
+
+// whole is the id in full: as it was written, where that is all of it.
+func (s idArg) whole(id loci.ID) string {
+	if view.IsAbbreviation(strings.TrimPrefix(string(s), notePrefix)) {
+		return id.String()
+	}
+	return string(s)
+}
+
+// in opens the memory that a command is about and finds the id there.
+func (s idArg) in(a *app, at place, idempotencyKey string, scope loci.Scope) (*loci.Memory, loci.ID, error) {
+	if err := s.check(); err != nil {
+		return nil, loci.ID{}, err
+	}
+	m, err := a.memory(at, idempotencyKey, scope)
+	if err != nil {
+		return nil, loci.ID{}, err
+	}
+	id, err := s.find(a, m)
+	return m, id, err
+}
+
+// mostCandidates bounds the memories that are named when an id is ambiguous.
+const mostCandidates = 5
+
+// find returns the id that was meant.
+func (s idArg) find(a *app, m *loci.Memory) (loci.ID, error) {
+	text := strings.TrimPrefix(string(s), notePrefix)
+	if id, err := loci.ParseID(text); err == nil {
+		return id, nil
+	}
+	entries, err := view.Abbreviated(a.ctx, m, text, mostCandidates+1)
+	switch {
+	case err != nil:
+		return loci.ID{}, err
+	case len(entries) == 0:
+		return loci.ID{}, loci.Errorf(loci.NotFound, "no id here begins or ends with %s", text)
+	case len(entries) == 1:
+		return entries[0].ID, nil
+	}
+	var candidates []string
+	for i := range entries[:min(len(entries), mostCandidates)] {
+		shown := entryJSON(&entries[i])
+		said := terminal.Truncate(terminal.Clean(shown.said(), false), 50)
+		candidates = append(candidates, shown.ID+" ("+said+")")
+	}
+	if len(entries) > mostCandidates {
+		candidates = append(candidates, "and others")
+	}
+	return loci.ID{}, &loci.Error{Code: loci.Invalid, Msg: text + " may be " + strings.Join(candidates, ", "),
+		Recovery: "Write more of the id."}
+}
+
+// shortDigits are so many that two of 10,000 memories end alike once in a hundred stores.
+const shortDigits = 8
+
+// shortID is how a list shows an id on a terminal: its last digits, so that the text has room.
+func (a *app) shortID(id string, wide bool) string {
+	if wide || !isTerminal(a.rawOut) || len(id) < shortDigits {
+		return id
+	}
+	return id[len(id)-shortDigits:]
+}
+
+// A width is what lists have in common that cut rows to the terminal.
+type width struct {
+	Wide bool `help:"On a terminal, too: ids and texts as long as they are."`
 }
 
 // shownID is how an id is shown: a note's begins with "note-".

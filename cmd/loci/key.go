@@ -31,8 +31,8 @@ type keyCreateCmd struct {
 
 // Help is shown below the usage.
 func (*keyCreateCmd) Help() string {
-	return `The key is for the tenant of --tenant, and for the user, organisation and agent that flags of the command name: no others of
-the configuration count. With the scope delegate it may name none; then each request says whose memory it means.
+	return `The key is for the tenant of --tenant, and for the user, organisation and agent that the flags name; those
+of the configuration do not count. With the scope delegate it may name none; then each request says whose memory it means.
 The commands for keys need the scope admin.
 
     LOCI_SCOPES=admin loci key create --tenant acme --user alice --note "her laptop"

@@ -18,11 +18,7 @@ type one struct {
 func (c *one) do(
 	a *app, scope loci.Scope, verb func(context.Context, *loci.Memory, loci.ID) (view.Entry, error),
 ) error {
-	id, err := c.ID.id()
-	if err != nil {
-		return err
-	}
-	m, err := a.memory(c.place, c.IdempotencyKey, scope)
+	m, id, err := c.ID.in(a, c.place, c.IdempotencyKey, scope)
 	if err != nil {
 		return err
 	}
@@ -142,6 +138,7 @@ func (c *harmfulCmd) Run(a *app) error {
 
 type reviewCmd struct {
 	Limit int `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	width
 	following
 	place
 }
@@ -172,11 +169,11 @@ func (c *reviewCmd) Run(a *app) error {
 		Reason string `json:"reason"`
 	}
 	out := []dueJSON{}
-	t := table{head: []string{"ID", "AGE", "WHY", "CONTENT"}}
+	t := table{wide: c.Wide, head: []string{"ID", "AGE", "WHY", "CONTENT"}}
 	for i := range due {
 		shown := entryJSON(&due[i].Entry)
 		out = append(out, dueJSON{shown, due[i].Reason})
-		t.add(shown.ID, a.when(shown.CreatedAt), due[i].Reason, shown.said())
+		t.add(a.shortID(shown.ID, c.Wide), a.when(shown.CreatedAt), due[i].Reason, shown.said())
 	}
 	if a.json {
 		return a.printJSON(struct {

@@ -31,6 +31,7 @@ type listCmd struct {
 	History bool     `help:"In every state: also superseded, forgotten and expired ones."`
 	Long    bool     `short:"l" help:"Also show kind, state and namespace."`
 	which
+	width
 	following
 	place
 }
@@ -84,14 +85,14 @@ func (c *listCmd) Run(a *app) error {
 			break
 		}
 		if !a.json && !isTerminal(a.rawOut) { // lines can go out as they come
-			a.printListing(out, c.Long)
+			c.print(a, out)
 			out.Memories = nil
 		}
 	}
 	if a.json {
 		return a.printJSON(out)
 	}
-	a.printListing(out, c.Long)
+	c.print(a, out)
 	if len(out.Memories) == 0 && c.Cursor == "" && !c.All {
 		a.note("%s", c.whyEmpty())
 	}
@@ -107,15 +108,15 @@ func (c *listCmd) whyEmpty() string {
 	return "nothing yet; try: loci save \"I like window seats.\""
 }
 
-func (a *app) printListing(out listing, long bool) {
-	t := table{head: []string{"ID", "AGE", "TAGS", "CONTENT"}}
-	if long {
+func (c *listCmd) print(a *app, out listing) {
+	t := table{wide: c.Wide, head: []string{"ID", "AGE", "TAGS", "CONTENT"}}
+	if c.Long {
 		t.head = []string{"ID", "AGE", "TAGS", "KIND", "STATE", "NAMESPACE", "CONTENT"}
 	}
 	for i := range out.Memories {
 		m := &out.Memories[i]
-		row := []string{m.ID, a.when(m.CreatedAt), tagList(m.Tags)}
-		if long {
+		row := []string{a.shortID(m.ID, c.Wide), a.when(m.CreatedAt), tagList(m.Tags)}
+		if c.Long {
 			row = append(row, string(m.Type), string(m.State), m.Namespace.String())
 		}
 		t.add(append(row, m.said())...)

@@ -19,9 +19,9 @@ type namespacesCmd struct {
 
 // Help is shown below the usage.
 func (*namespacesCmd) Help() string {
-	return `In a pipe each namespace is a line: its name, how many memories lie in it, how many of each kind, and "outside" where
-none of list, search and export looks unless --namespace says so, with tabs between them: there tools with a namespace of
-their own keep memories, and with the scope admin all others of the tenant.
+	return `In a pipe each namespace is a line, with tabs between its parts: its name, how many memories it holds, how many of each kind,
+and "outside" if list, search and export look there only when --namespace names it. Those are the namespaces that tools have of
+their own and, with the scope admin, all others of the tenant.
 
     loci namespaces
     LOCI_SCOPES=read,admin loci namespaces --namespace ""`

@@ -88,8 +88,8 @@ func (a *app) recordJSON(m *loci.Memory, r *loci.Record, at time.Time) (memoryJS
 	return entryJSON(&e), err
 }
 
-// said is a memory in one line, with its key: of a note or a fact what it says, of another
-// what it is, too.
+// said shows a memory in one line, with its key: a note or a fact by what it says, any
+// other also by what it is.
 func (m *memoryJSON) said() string {
 	if m.Kind == loci.KindFact {
 		return fence.Key(m.Subject, m.Predicate) + m.Content

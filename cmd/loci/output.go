@@ -82,12 +82,13 @@ func (a *app) note(format string, args ...any) {
 type table struct {
 	head []string
 	rows [][]string
+	wide bool // nothing is cut to the window
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // print writes the table. On a terminal columns are aligned and the last one is
-// cut to the window; in a pipe every value is whole.
+// cut to the window unless the table is wide; in a pipe every value is whole.
 func (t *table) print(a *app) {
 	if !isTerminal(a.rawOut) {
 		for _, row := range t.rows {
@@ -117,7 +118,10 @@ func (t *table) print(a *app) {
 		for i, cell := range row {
 			padding := strings.Repeat(" ", max(0, widths[i]+2-terminal.Columns(cell)))
 			if i == last {
-				cell, padding = terminal.Truncate(cell, max(room, 20)), ""
+				padding = ""
+				if !t.wide {
+					cell = terminal.Truncate(cell, max(room, 20))
+				}
 			}
 			switch {
 			case n == 0:

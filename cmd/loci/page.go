@@ -22,7 +22,7 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
-// following are the flags that go on with a list.
+// following are the flags that continue a list.
 type following struct {
 	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
 	Next   bool   `help:"Go on where the last list on a terminal ended, with its flags."`
@@ -130,7 +130,7 @@ func (a *app) withNext(args []string) ([]string, error) {
 	}
 	words := slices.Delete(slices.Clone(args), i, i+1)
 	if j := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }); j >= 0 {
-		return nil, loci.Errorf(loci.Invalid, "--next brings the flags of the list before with it; leave out %q", words[j])
+		return nil, loci.Errorf(loci.Invalid, "--next repeats the flags of the list before; leave out %q", words[j])
 	}
 	command := strings.Join(words, " ")
 	ends, err := readPageEnds(a.pageEnds())
@@ -139,14 +139,14 @@ func (a *app) withNext(args []string) ([]string, error) {
 	}
 	end, ok := ends[command]
 	if !ok {
-		return nil, &loci.Error{Code: loci.NotFound, Msg: "--next: no list of \"loci " + command + "\" on a terminal ended before there was no more",
+		return nil, &loci.Error{Code: loci.NotFound, Msg: "--next: no earlier list of \"loci " + command + "\" on a terminal has more to show",
 			Recovery: "List first: loci " + command + "."}
 	}
 	at := endOfFlags(end.Args)
 	return slices.Insert(end.Args, at, "--cursor="+end.Cursor), nil
 }
 
-// withoutCursor are the arguments without where they began.
+// withoutCursor returns the arguments without the cursor at which their list began.
 func withoutCursor(args []string) (rest []string) {
 	end := endOfFlags(args)
 	for i := 0; i < len(args); i++ {
@@ -178,8 +178,8 @@ func (a *app) paged(command func() error) error {
 	a.out = screen
 	if pager := a.pager(); pager != nil && bytes.Count(printed.Bytes(), []byte("\n")) >= a.height() {
 		pager.Stdin, pager.Stdout, pager.Stderr = bytes.NewReader(printed.Bytes()), a.rawOut, a.err
-		// An interrupt is the pager's: it ends a search in it, and must not leave it alone
-		// with the terminal.
+		// An interrupt is for the pager, where it ends a search. If it ended this
+		// program, the pager would be left alone with the terminal.
 		interrupts := make(chan os.Signal, 1)
 		signal.Notify(interrupts, os.Interrupt)
 		defer signal.Stop(interrupts)

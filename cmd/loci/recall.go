@@ -18,6 +18,7 @@ type recallCmd struct {
 	Until         string   `placeholder:"TIME" help:"Only what was made before this time."`
 	Filter        string   `placeholder:"JSON" help:"Only memories whose metadata, or subject and predicate, match."`
 	Explain       bool     `help:"Show how each score came about."`
+	width
 	place
 }
 
@@ -75,7 +76,7 @@ func (c *recallCmd) Run(a *app) error {
 }
 
 func (c *recallCmd) print(a *app, m *loci.Memory, result loci.RecallResult) error {
-	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
+	t := table{wide: c.Wide, head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
 		t.head = []string{"SCORE", "FIT", "RELEVANCE", "IMPORTANCE", "RECENCY", "CONFIDENCE", "ID", "AGE", "PASSAGE"}
 	}
@@ -103,14 +104,14 @@ func (c *recallCmd) print(a *app, m *loci.Memory, result loci.RecallResult) erro
 		}
 		out.Results = append(out.Results, r)
 		key := fence.Key(shown.Subject, shown.Predicate)
-		t.add(append(row, shown.ID, a.when(shown.CreatedAt), key+found.Passage)...)
+		t.add(append(row, a.shortID(shown.ID, c.Wide), a.when(shown.CreatedAt), key+found.Passage)...)
 	}
 	if a.json {
 		return a.printJSON(out)
 	}
 	switch {
 	case len(t.rows) == 0 && result.Unfit > 0:
-		a.note("nothing found: what there is has a fit below %g", c.MinScore)
+		a.note("nothing found: every candidate has a fit below %g", c.MinScore)
 	case len(t.rows) == 0:
 		a.note("nothing found")
 	}

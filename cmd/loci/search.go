@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
 )
@@ -26,7 +27,9 @@ type searchCmd struct {
 	Explain  bool     `help:"Show how each score came about."`
 	In       string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
 	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
-	which
+	Kind     []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,message,file" help:"Only memories of this kind; may be repeated: note, fact, rule, episode, item, message or file. Default: all but messages and files."`
+	State    []string `sep:"none" placeholder:"STATE" values:"live,fading,waiting" help:"Only memories in this state; may be repeated: live, fading or waiting. Default: all of these."`
+	width
 	filePlace
 }
 
@@ -38,6 +41,7 @@ In the query, "words in double quotes" must stand in a result in this order, and
 
     loci search where do I like to sit
     loci search '"window seat" flig*'
+    loci search the budget --kind note --kind message --kind file
     loci search the budget --in files --path /notes
     loci search seats --tag travel --filter '{"year":{"$gte":2025}}' --explain`
 }
@@ -98,7 +102,7 @@ func (c *searchCmd) Run(a *app) error {
 		Since:    created.since,
 		Until:    created.until,
 	}
-	result, err := view.Search(a.ctx, m, q, c.kinds(), c.states())
+	result, err := view.Search(a.ctx, m, q, namesOf[loci.Kind](c.Kind), namesOf[view.State](c.State))
 	if err != nil {
 		return err
 	}
@@ -173,7 +177,7 @@ func (c *searchCmd) searchFiles(a *app, text string, created period) error {
 	}
 	c.understood(a, result.Corrections, result.Times)
 	out := []fileMatchJSON{}
-	t := table{head: []string{"SCORE", "FILE", "LINES", "PASSAGE"}}
+	t := table{wide: c.Wide, head: []string{"SCORE", "FILE", "LINES", "PASSAGE"}}
 	for i := range result.Matches {
 		match := &result.Matches[i]
 		shown := fileMatchJSON{
@@ -226,7 +230,7 @@ func (c *searchCmd) printJSON(a *app, result view.Results) error {
 }
 
 func (c *searchCmd) print(a *app, result view.Results) error {
-	t := table{head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
+	t := table{wide: c.Wide, head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
 		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BEFORE", "TIME", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
 	}
@@ -239,13 +243,24 @@ func (c *searchCmd) print(a *app, result view.Results) error {
 				fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart), fmt.Sprintf("%.3f", e.TimePart), fmt.Sprintf("%.3f", e.Keyword),
 				cosine(*e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
 		}
-		t.add(append(row, m.ID, a.when(m.CreatedAt), fence.Key(m.Subject, m.Predicate)+found.Passage)...)
+		t.add(append(row, a.shortID(m.ID, c.Wide), a.when(m.CreatedAt), whose(&found.Entry)+found.Passage)...)
 	}
 	if len(t.rows) == 0 {
 		a.note("%s", nothing(result.NoWords))
 	}
 	t.print(a)
 	return nil
+}
+
+// whose says what a passage is of, when the passage alone does not tell.
+func whose(e *view.Entry) string {
+	switch e.Kind {
+	case tree.KindFile:
+		return e.Key + ": "
+	case session.KindMessage:
+		return fmt.Sprintf("%s %v: ", e.Details["session_id"], e.Details["seq"])
+	}
+	return fence.Key(e.Subject, e.Predicate)
 }
 
 // nothing says why a result is empty.

@@ -51,9 +51,10 @@ func (*serveCmd) Run(a *app) error {
 	binding.Logger, binding.Sockets = a.logger(), a.sockets
 	l, urls, err := binding.Listen(a.ctx)
 	if err != nil {
-		return err
+		return a.takenBy(&binding, err)
 	}
 	defer l.Close() //nolint:errcheck // Serve has closed it already
+	defer a.leaveWord(urls)()
 	if err := a.announce(urls); err != nil {
 		return err
 	}

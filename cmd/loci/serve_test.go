@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -46,6 +48,59 @@ func serveHere(t *testing.T, args ...string) (url string, stop func() (code int,
 	}
 	t.Cleanup(func() { stop() })
 	return strings.TrimSpace(line), stop
+}
+
+// TestServeWhereAnotherServes: who finds the address taken hears by whom, and with which store.
+func TestServeWhereAnotherServes(t *testing.T) {
+	home := "HOME=" + t.TempDir()
+	serve := func(ctx context.Context, out io.Writer, args ...string) (code int, stderr string) {
+		var errors bytes.Buffer
+		code = run(ctx, append(args, "serve"), strings.NewReader(""), out, &errors, config.Environ{home})
+		return code, errors.String()
+	}
+	for _, auth := range []string{"none", "keys"} {
+		store := "sqlite:" + t.TempDir()
+		ctx, stop := context.WithCancel(t.Context())
+		out, feed := io.Pipe()
+		ended := make(chan string, 1)
+		go func() {
+			_, stderr := serve(ctx, feed, "--store="+store, "--listen=127.0.0.1:0", "--auth="+auth)
+			feed.Close()
+			ended <- stderr
+		}()
+		url, err := bufio.NewReader(out).ReadString('\n')
+		if url = strings.TrimSpace(url); err != nil {
+			stop()
+			t.Fatal(<-ended)
+		}
+		address := "--listen=" + strings.TrimPrefix(url, "http://")
+		code, stderr := serve(t.Context(), io.Discard, "--store=memory:", address)
+		if want := "another Loci answers at " + url + ", with the memory in " + store + "\n"; code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %q; want %q", auth, code, stderr, want)
+		}
+		stop()
+		<-ended
+		ctx, stop = context.WithTimeout(t.Context(), 10*time.Second)
+		// The address is free again; who takes it now is no Loci, and what was said of the one before is gone.
+		stranger, err := (&net.ListenConfig{}).Listen(ctx, "tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := &http.Server{Handler: http.NotFoundHandler()}
+		go func() { _ = other.Serve(stranger) }()
+		code, stderr = serve(ctx, io.Discard, "--store=memory:", address)
+		if code == 0 || strings.Contains(stderr, "Loci answers") || !strings.Contains(stderr, "cannot listen on") {
+			t.Errorf("a stranger's: exit code %d, %q", code, stderr)
+		}
+		stop()
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadFile(filepath.Join(strings.TrimPrefix(home, "HOME="), ".local", "state", "loci", "serving.json")); err != nil ||
+			string(left) != "{}" {
+			t.Errorf("left behind: %q, %v", left, err)
+		}
+	}
 }
 
 func request(t *testing.T, method, url, body string, headers ...string) (status int, reply string) {

@@ -22,7 +22,7 @@ type sessionChangeCmd struct {
 
 // Help is shown below the usage.
 func (*sessionChangeCmd) Help() string {
-	return `What is not given stays.
+	return `Settings that are not given stay as they are.
 
     loci session change trip --metadata title=Lisbon --timeout 24h`
 }
@@ -121,7 +121,8 @@ type sessionTrimCmd struct {
 
 // Help is shown below the usage.
 func (*sessionTrimCmd) Help() string {
-	return `System messages stay and count. What is kept never begins with the result of a tool call and holds none whose call is gone.
+	return `System messages stay and count. What is kept never begins with the result of a tool call,
+and holds no result whose call is gone.
 
     loci session trim trip 100`
 }
@@ -150,8 +151,8 @@ type sessionPopCmd struct {
 
 // Help is shown below the usage.
 func (*sessionPopCmd) Help() string {
-	return `Erases the newest message and shows it, in one change: of several callers at once each gets another one. Where there is no message
-nothing is shown, and the exit code is 0.
+	return `Erases the newest message and shows it, in one change, so that several callers at once each get a different one. If there is no
+message, nothing is shown and the exit code is 0.
 
     loci session pop trip`
 }

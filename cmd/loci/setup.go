@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
-	"fmt"
-	"os/exec"
-	"reflect"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/entry"
+	"github.com/loci-memory/loci/internal/mcpclient"
 	"github.com/loci-memory/loci/server"
 )
 
@@ -33,7 +30,7 @@ type setupCmd struct {
 // Help is shown below the usage.
 func (*setupCmd) Help() string {
 	return `Finds the programs on this machine that can use a memory over MCP, and enters Loci in their configuration. The rest of their
-files stays as it is, comments and order included; what was there before is kept beside as FILE.before-loci. Flags such as --user,
+files stays as it is, comments and order included; the old file is kept beside it as FILE.before-loci. Flags such as --user,
 --tools and --store become part of the entry.
 
     loci setup
@@ -42,34 +39,10 @@ files stays as it is, comments and order included; what was there before is kept
     loci setup --remove codex`
 }
 
-// A setupResult is what became of one client.
-type setupResult struct {
-	Client  string `json:"client"`
-	Name    string `json:"name"`
-	File    string `json:"file"`
-	Outcome string `json:"outcome"` // of the outcomes below
-	Command string `json:"command,omitempty"`
-	Diff    string `json:"diff,omitempty"`
-	Error   string `json:"error,omitempty"`
-
-	err error
-}
-
-// The outcomes; "would be" ones are of a dry run.
-const (
-	setupFound     = "found"     // listed: not connected yet
-	setupConnected = "connected" // the entry was written, or was there in a list
-	setupUnchanged = "unchanged"
-	setupDiffers   = "differs" // an entry of the name says something else
-	setupRemoved   = "removed"
-	setupPlanned   = "planned"
-	setupFailed    = "failed"
-)
-
 // Run connects clients.
 func (c *setupCmd) Run(a *app) error {
-	sys := system{os: runtime.GOOS, env: a.env}
-	if sys.home() == "" {
+	sys := a.system()
+	if !sys.HasHome() {
 		return &loci.Error{
 			Code:     loci.Invalid,
 			Msg:      "no home directory is set, so no client's configuration can be found",
@@ -88,281 +61,137 @@ func (c *setupCmd) Run(a *app) error {
 		return err
 	}
 	if !c.Remove && !c.DryRun {
-		if err := a.tryServer(to); err != nil {
+		if err := mcpclient.Try(a.ctx, sys, buildVersion().Version, to); err != nil {
 			return err
 		}
 	}
-	results := make([]setupResult, len(chosen))
+	s := c.setup()
+	results := make([]mcpclient.Result, len(chosen))
 	for i, client := range chosen {
-		results[i] = c.connect(a, sys, client, to)
+		results[i] = s.Connect(a.ctx, sys, client, to)
 	}
 	return c.report(a, results)
 }
 
+// setup is what package mcpclient is asked to do.
+func (c *setupCmd) setup() *mcpclient.Setup {
+	return &mcpclient.Setup{Project: c.Project, Replace: c.Replace, Remove: c.Remove, DryRun: c.DryRun}
+}
+
+// system is this machine, with the environment of the run.
+func (a *app) system() mcpclient.System {
+	return mcpclient.System{OS: runtime.GOOS, Get: a.env.Get, Environ: a.env}
+}
+
 // server is what the entry says: the address, or this program with the flags that were given.
-func (c *setupCmd) server(a *app) (target, error) {
+func (c *setupCmd) server(a *app) (mcpclient.Target, error) {
 	switch {
 	case c.URL != "" && c.HTTP:
-		return target{}, loci.Errorf(loci.Invalid, "--url and --http exclude one another")
+		return mcpclient.Target{}, loci.Errorf(loci.Invalid, "--url and --http exclude one another")
 	case c.URL != "":
-		return webServer(c.URL)
+		return mcpclient.At(c.URL)
 	case c.HTTP:
 		cfg, err := a.configure()
 		if err != nil {
-			return target{}, err
+			return mcpclient.Target{}, err
 		}
 		scheme := "http://"
 		if cfg.HTTP.Binding.TLS == server.TLSFiles {
 			scheme = "https://"
 		}
-		return target{url: scheme + cfg.Listen + "/mcp", chosen: true}, nil
+		return mcpclient.Target{URL: scheme + cfg.Listen + "/mcp", Chosen: true}, nil
 	}
-	command, args, err := self(a.env)
+	command, args, err := mcpclient.Self(a.system())
 	if err != nil {
-		return target{}, err
+		return mcpclient.Target{}, err
 	}
 	flags, err := a.entryFlags()
-	return target{command: command, args: append(append(args, "mcp"), flags...), chosen: len(flags) > 0}, err
+	return mcpclient.Target{Command: command, Args: append(append(args, "mcp"), flags...), Chosen: len(flags) > 0}, err
 }
 
-// state says whether a client knows Loci.
-func (c *setupCmd) state(sys system, client client, to target) setupResult {
-	r := setupResult{Client: client.id, Name: client.name, Outcome: setupFound, File: c.path(sys, client)}
-	file, err := readClientFile(r.File)
-	if err == nil {
-		var value any
-		var found bool
-		if value, found, err = client.format.Get(file.text, client.at()...); found && err == nil {
-			switch r.Outcome = setupDiffers; {
-			case says(value, client.entry(to)):
-				r.Outcome = setupConnected
-			case !to.chosen && starts(value, to):
-				r.Outcome = setupConnected // with flags of its own, and none were asked for now
-			}
+// choose returns the clients to work on; nil if there is nothing to do but what was shown.
+func (c *setupCmd) choose(a *app, sys mcpclient.System, to mcpclient.Target) ([]mcpclient.Client, error) {
+	if len(c.Client) > 0 && c.All {
+		return nil, loci.Errorf(loci.Invalid, "--all takes no names of clients: leave them out")
+	}
+	if len(c.Client) > 0 {
+		return mcpclient.Named(c.Client)
+	}
+	var found []mcpclient.Client
+	for _, client := range mcpclient.All() {
+		if sys.Has(client) && (!c.Project || client.HasProject()) {
+			found = append(found, client)
 		}
 	}
-	return r.failed(err)
-}
-
-func (r setupResult) failed(err error) setupResult {
-	if err != nil {
-		r.Outcome, r.Error, r.err = setupFailed, err.Error(), err
+	if c.All && len(found) > 0 {
+		return found, nil
 	}
-	return r
-}
-
-// path is the file that an entry goes to.
-func (c *setupCmd) path(sys system, client client) string {
-	if c.Project {
-		return client.project
+	c.list(a, sys, found, to)
+	if len(found) == 0 || c.All || !isTerminal(a.stdin) || !isTerminal(a.rawOut) || a.json {
+		return nil, nil
 	}
-	return client.file(sys)
+	return ask(a, found)
 }
 
-func (c client) at() []string { return append(slices.Clone(c.path), entryName) }
-
-// says reports whether an entry holds our fields; a client may have added some of its own.
-func says(value any, ours entry.Fields) bool {
-	fields, ok := value.(map[string]any)
-	for name, want := range ours.Plain().(map[string]any) {
-		ok = ok && reflect.DeepEqual(fields[name], want)
+// list shows the clients that were found, and which of them know Loci already.
+func (c *setupCmd) list(a *app, sys mcpclient.System, found []mcpclient.Client, to mcpclient.Target) {
+	s, results := c.setup(), make([]mcpclient.Result, len(found))
+	rows := table{head: []string{"", "CLIENT", "STATE", "FILE"}}
+	for i, client := range found {
+		results[i] = s.State(sys, client, to)
+		rows.add(strconv.Itoa(i+1), client.ID, results[i].InWords(), results[i].File)
 	}
-	return ok && len(ours) > 0
-}
-
-// connect does what is to be done for one client.
-func (c *setupCmd) connect(a *app, sys system, client client, to target) setupResult {
-	r := c.state(sys, client, to)
+	if a.json {
+		_ = a.printJSON(map[string]any{"clients": results})
+		return
+	}
+	rows.print(a)
 	switch {
-	case r.File == "":
-		return r.failed(loci.Errorf(loci.Invalid, "%s has no file of a project", client.name))
-	case r.err != nil:
-		return r.failed(fmt.Errorf("%s: %w; nothing was changed", r.File, r.err))
-	case !c.Remove && client.entry(to) == nil:
-		return r.failed(
-			&loci.Error{
-				Code:     loci.Unsupported,
-				Msg:      client.name + " connects to no address by its file",
-				Recovery: "Leave out --http and --url.",
-			},
+	case len(found) == 0:
+		a.note(
+			"No client that setup knows was found on this machine. \"loci setup --print\" shows what to enter in another.",
 		)
-	case c.Remove && r.Outcome == setupFound, !c.Remove && r.Outcome == setupConnected:
-		r.Outcome = setupUnchanged
-		return r
-	case !c.Remove && r.Outcome == setupDiffers && !c.Replace:
-		return r.failed(
-			&loci.Error{
-				Code:     loci.Conflict,
-				Msg:      fmt.Sprintf("%s has an entry named %q that says something else", r.File, entryName),
-				Recovery: "Look at it, and give --replace to replace it or --remove to take it out.",
-			},
-		)
+	case !isTerminal(a.stdin) || !isTerminal(a.rawOut):
+		a.note("\"loci setup NAME\" connects one of them, \"loci setup --all\" all.")
 	}
-	command := client.remove
-	if !c.Remove && client.add != nil {
-		command = client.add(to)
-	}
-	if len(command) > 0 && !c.Project && (c.Remove || r.Outcome != setupDiffers) {
-		if path, err := sys.lookPath(command[0]); err == nil {
-			return c.run(a, sys, client, to, r, append([]string{path}, command[1:]...))
-		}
-	}
-	return c.edit(client, to, r)
 }
 
-// run lets the client's own command change its file.
-func (c *setupCmd) run(
-	a *app,
-	sys system,
-	client client,
-	to target,
-	r setupResult,
-	command []string,
-) setupResult {
-	r.Command = strings.Join(command, " ")
-	if c.DryRun {
-		r.Outcome = setupPlanned
-		return r
+// ask lets a person choose on the terminal.
+func ask(a *app, found []mcpclient.Client) ([]mcpclient.Client, error) {
+	a.printf("Connect which? Numbers or names, Enter for all, none to leave it: ")
+	if err := a.out.Flush(); err != nil {
+		return nil, fileError("standard output", err)
 	}
-	run := exec.CommandContext(a.ctx, command[0], command[1:]...)
-	run.Env = a.env
-	if out, err := run.CombinedOutput(); err != nil {
-		said := strings.TrimSpace(string(out))
-		return r.failed(
-			&loci.Error{
-				Code:     loci.Unavailable,
-				Msg:      fmt.Sprintf("%q failed: %v: %s", r.Command, err, said),
-				Err:      err,
-				Recovery: "Update " + client.name + ", or enter it by hand: \"loci setup --print " + client.id + "\" shows how.",
-			},
-		)
+	line, err := bufio.NewReader(a.input()).ReadString('\n')
+	if err != nil && line == "" {
+		return nil, nil // the end of input is a no
 	}
-	after := c.state(sys, client, to)
-	switch {
-	case after.err != nil:
-		return r.failed(after.err)
-	case c.Remove && after.Outcome == setupFound:
-		r.Outcome = setupRemoved
-	case !c.Remove && after.Outcome == setupConnected:
-		r.Outcome = setupConnected
-	default:
-		return r.failed(
-			loci.Errorf(loci.Unavailable, "%q ended well, and %s does not show it", r.Command, r.File),
-		)
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
+	if len(words) == 0 {
+		return found, nil
 	}
-	return r
-}
-
-// edit changes the file itself.
-func (c *setupCmd) edit(client client, to target, r setupResult) setupResult {
-	file, err := readClientFile(r.File)
-	if err != nil {
-		return r.failed(err)
+	if len(words) == 1 && (words[0] == "none" || words[0] == "n") {
+		return nil, nil
 	}
-	var changed []byte
-	if c.Remove {
-		changed, err = client.format.Remove(file.text, client.at()...)
-	} else {
-		changed, err = client.format.Set(file.text, client.entry(to), client.at()...)
-	}
-	if errors.Is(err, entry.ErrUneditable) {
-		err = &loci.Error{
-			Code:     loci.Unsupported,
-			Msg:      fmt.Sprintf("%s: %v", r.File, err),
-			Err:      err,
-			Recovery: "\"loci setup --print " + client.id + "\" shows what to enter.",
-		}
-	}
-	if err != nil {
-		return r.failed(err)
-	}
-	if r.Diff = udiff.Unified(r.File, r.File, string(file.text), string(changed)); c.DryRun {
-		r.Outcome = setupPlanned
-		return r
-	}
-	r.Diff = ""
-	before := client.before(file)
-	if c.Remove {
-		r.Outcome = setupRemoved
-		return r.failed(file.restore(before, changed))
-	}
-	r.Outcome = setupConnected
-	return r.failed(file.replace(changed, before == nil))
-}
-
-// before returns what the file was before setup wrote its entry: its backup, or nothing;
-// nil where something else has changed since.
-func (c client) before(file *clientFile) *clientFile {
-	value, _, err := c.format.Get(file.text, c.at()...)
-	written := c.again(value)
-	if err != nil || written == nil {
-		return nil
-	}
-	backup, err := readClientFile(file.backup())
-	if err != nil {
-		return nil
-	}
-	if _, found, err := c.format.Get(backup.text, c.at()...); found || err != nil {
-		return nil
-	}
-	if now, err := c.format.Set(backup.text, written, c.at()...); err != nil || !bytes.Equal(now, file.text) {
-		return nil
-	}
-	return backup
-}
-
-// again returns the fields of an entry that setup wrote, in the order in which it wrote
-// them; nil for an entry of another hand.
-func (c client) again(value any) entry.Fields {
-	there, _ := value.(map[string]any)
-	for _, form := range []target{{command: "-"}, {url: "-"}} {
-		fields := c.entry(form)
-		same := len(fields) == len(there)
-		for i := range fields {
-			value, found := there[fields[i].Name]
-			if list, ok := value.([]any); ok {
-				value = texts(list)
+	for i, word := range words {
+		if n, err := strconv.Atoi(word); err == nil {
+			if n < 1 || n > len(found) {
+				return nil, loci.Errorf(loci.Invalid, "there is no number %d in the list", n)
 			}
-			fields[i].Value, same = value, same && found
-		}
-		if same && len(fields) > 0 {
-			return fields
+			words[i] = found[n-1].ID
 		}
 	}
-	return nil
-}
-
-func texts(list []any) []string {
-	out := make([]string, len(list))
-	for i, item := range list {
-		out[i] = fmt.Sprint(item)
-	}
-	return out
-}
-
-// starts reports whether an entry starts this program, with whatever flags.
-func starts(value any, to target) bool {
-	fields, _ := value.(map[string]any)
-	for _, name := range []string{"command", "cmd"} {
-		there := fields[name]
-		if list, ok := there.([]any); ok && len(list) > 0 {
-			there = list[0]
-		}
-		if there == to.command {
-			return true
-		}
-	}
-	return false
+	return mcpclient.Named(words)
 }
 
 // report shows what became of the clients.
-func (c *setupCmd) report(a *app, results []setupResult) error {
+func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 	var failed error // the first; the caller shows it
 	for _, r := range results {
 		switch {
 		case failed == nil:
-			failed = r.err
-		case r.err != nil:
+			failed = r.Err
+		case r.Err != nil:
 			a.note("%s: %s", r.Name, r.Error)
 		}
 	}
@@ -372,18 +201,18 @@ func (c *setupCmd) report(a *app, results []setupResult) error {
 	changed := false
 	for _, r := range results {
 		switch r.Outcome {
-		case setupConnected:
+		case mcpclient.Connected:
 			a.printf("%s: connected, in %s\n", r.Name, r.File)
-		case setupRemoved:
+		case mcpclient.Removed:
 			a.printf("%s: no longer connected; %s is without the entry\n", r.Name, r.File)
-		case setupUnchanged:
+		case mcpclient.Unchanged:
 			a.printf("%s: nothing to do, %s is right\n", r.Name, r.File)
-		case setupPlanned:
+		case mcpclient.Planned:
 			if a.printf("%s would be changed:\n%s", r.Name, r.Diff); r.Command != "" {
 				a.printf("  %s\n", r.Command)
 			}
 		}
-		changed = changed || r.Outcome == setupConnected || r.Outcome == setupRemoved
+		changed = changed || r.Outcome == mcpclient.Connected || r.Outcome == mcpclient.Removed
 	}
 	if changed {
 		a.note("Start these programs again, so that they read it.")
@@ -392,31 +221,52 @@ func (c *setupCmd) report(a *app, results []setupResult) error {
 }
 
 // print shows the entry: in the common form, or as the named clients write it.
-func (c *setupCmd) print(a *app, to target) error {
-	chosen, err := named(c.Client)
+func (c *setupCmd) print(a *app, to mcpclient.Target) error {
+	chosen, err := mcpclient.Named(c.Client)
 	if err != nil {
 		return err
 	}
 	if len(chosen) == 0 {
-		chosen = []client{{name: "Most clients", path: []string{"mcpServers"}, entry: address("url")}}
+		chosen = []mcpclient.Client{mcpclient.Common()}
 	}
 	for _, client := range chosen {
-		fields := client.entry(to)
-		if fields == nil {
-			return &loci.Error{
-				Code:     loci.Unsupported,
-				Msg:      client.name + " connects to no address by its file",
-				Recovery: "Leave out --http and --url.",
-			}
-		}
-		text, err := client.format.Set(nil, fields, client.at()...)
+		text, err := client.Text(to)
 		if err != nil {
 			return err
 		}
-		if client.id != "" {
-			a.note("%s: %s", client.name, client.file(system{os: runtime.GOOS, env: a.env}))
+		if client.ID != "" {
+			a.note("%s: %s", client.Name, client.File(a.system()))
 		}
 		a.printf("%s", text)
 	}
 	return nil
+}
+
+// entryFlags are the flags that were given and that belong to the entry. A client starts
+// its servers somewhere else, so that paths become absolute.
+func (a *app) entryFlags() ([]string, error) {
+	given := a.flags.given()
+	if a.flags.Config != nil {
+		given["config"] = *a.flags.Config
+	}
+	var args []string
+	for _, key := range []string{"config", "store", "tenant", "user", "org", "agent", "thread", "session", "tools", "graph", "embedder", "log.level"} {
+		value, ok := given[key]
+		if !ok {
+			continue
+		}
+		if path, isFile := strings.CutPrefix(value, "sqlite:"); key == "store" && isFile || key == "config" ||
+			key == "graph" {
+			if key != "store" {
+				path = value
+			}
+			whole, err := filepath.Abs(path)
+			if err != nil {
+				return nil, fileError(path, err)
+			}
+			value = strings.TrimSuffix(value, path) + whole
+		}
+		args = append(args, "--"+strings.ReplaceAll(key, ".", "-"), value)
+	}
+	return slices.Clip(args), nil
 }

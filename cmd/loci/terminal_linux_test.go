@@ -182,21 +182,21 @@ func TestPager(t *testing.T) {
 		}
 	}
 	save(3)
-	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, "note-") != 3 {
+	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, " now ") != 3 {
 		t.Errorf("a short list: exit code %d, shows %q", code, shown)
 	}
 	save(22)
 	if shown, code := onTerminal(t, env, "", "list", "--json"); code != 0 || strings.Count(shown, `"id"`) != 25 {
 		t.Errorf("JSON: exit code %d, shows %q", code, shown)
 	}
-	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Contains(shown, "note-") {
+	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Contains(shown, " now ") {
 		t.Errorf("a long list: exit code %d, shows %q", code, shown)
 	}
-	if got, err := os.ReadFile(taken); err != nil || strings.Count(string(got), "note-") != 25 {
+	if got, err := os.ReadFile(taken); err != nil || strings.Count(string(got), " now ") != 25 {
 		t.Errorf("the pager got %q, %v", got, err)
 	}
 	env[len(env)-1] = "PAGER=" + filepath.Join(dir, "none")
-	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, "note-") != 25 {
+	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, " now ") != 25 {
 		t.Errorf("without a pager: exit code %d, shows %q", code, shown)
 	}
 }
@@ -252,7 +252,7 @@ func TestInterruptInAPager(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the command does not end")
 	}
-	if got, err := os.ReadFile(taken); err != nil || !strings.Contains(string(got), "note-") {
+	if got, err := os.ReadFile(taken); err != nil || !strings.Contains(string(got), "now") {
 		t.Errorf("the pager got %q, %v", got, err)
 	}
 }
@@ -294,5 +294,71 @@ func TestStatsForPeople(t *testing.T) {
 	if code := run(t.Context(), []string{"stats"}, strings.NewReader(""), &out, &out, env); code != 0 ||
 		!strings.Contains(out.String(), "\ntenant\tdefault\n") || !strings.Contains(out.String(), ", 5000 bytes of text\n") {
 		t.Errorf("exit code %d, prints %q", code, out.String())
+	}
+}
+
+// A list on a terminal shows the end of an id, which every command takes for the whole, and
+// so has room for the text; --wide shows all of both, and a pipe does anyway.
+func TestShortIDs(t *testing.T) {
+	env := config.Environ{"HOME=" + t.TempDir(), "TERM=dumb", "LOCI_STORE=sqlite:" + t.TempDir()}
+	const text = "A sentence that is longer than the window of this terminal can show"
+	var ids []string
+	for _, content := range []string{text, "Prefers window seats."} {
+		saved, code := onTerminal(t, env, "", "save", content)
+		if code != 0 {
+			t.Fatal(saved)
+		}
+		id := strings.TrimPrefix(strings.Fields(saved)[0], "note-")
+		ids = append(ids, id)
+	}
+	end := func(id string) string { return id[len(id)-8:] }
+	for _, command := range [][]string{{"list"}, {"search", "sentence"}, {"recall", "sentence"}, {"events"}} {
+		shown, _ := onTerminal(t, env, "", command...)
+		if !strings.Contains(shown, end(ids[0])) || strings.Contains(shown, ids[0]) {
+			t.Errorf("%v shows %q; want %s alone of the id", command, shown, end(ids[0]))
+		}
+		if shown, _ = onTerminal(t, env, "", append(command, "--wide")...); !strings.Contains(shown, ids[0]) {
+			t.Errorf("%v --wide shows %q; want %s", command, shown, ids[0])
+		}
+	}
+	if shown, _ := onTerminal(t, env, "", "list"); !strings.Contains(shown, text[:37]) || strings.Contains(shown, text) {
+		t.Errorf("list shows %q; want 38 of the 60 columns for the text", shown)
+	}
+	if shown, _ := onTerminal(t, env, "", "list", "--wide"); !strings.Contains(shown, text) {
+		t.Errorf("list --wide shows %q; want the whole text", shown)
+	}
+	for _, short := range []string{end(ids[0]), strings.ToUpper(end(ids[0])), "note-" + end(ids[0]), ids[0][9:], ids[0][:24]} {
+		if shown, code := onTerminal(t, env, "", "get", short); code != 0 || !strings.Contains(shown, text[:20]) {
+			t.Errorf("get %s: %d, %q", short, code, shown)
+		}
+	}
+	// Both were made in the same minute: their beginnings, which are times, are alike.
+	both := ids[0][:4]
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"get", both}, "may be note-" + ids[1]},
+		{[]string{"delete", end(ids[1]), both}, "note-" + ids[0]},
+		{[]string{"get", "abcd1234abcd"}, "no id here begins or ends with abcd1234abcd"},
+		{[]string{"get", "abc"}, "is no id"},
+		{[]string{"get", "window"}, "is no id"},
+	} {
+		shown, code := onTerminal(t, env, "", c.args...)
+		if code == 0 || !strings.Contains(strings.Join(strings.Fields(shown), " "), c.says) {
+			t.Errorf("%v: %d, %q; want %q", c.args, code, shown, c.says)
+		}
+	}
+	if shown, code := onTerminal(t, env, "", "update", end(ids[0]), "Shorter."); code != 0 || !strings.Contains(shown, ids[0]) {
+		t.Errorf("update: %d, %q", code, shown)
+	}
+	if shown, code := onTerminal(t, env, "", "link", end(ids[0]), "supports", end(ids[1])); code != 0 {
+		t.Errorf("link: %d, %q", code, shown)
+	}
+	if shown, code := onTerminal(t, env, "", "delete", end(ids[0]), end(ids[1])); code != 0 {
+		t.Errorf("delete: %d, %q", code, shown)
+	}
+	if shown, _ := onTerminal(t, env, "", "list"); strings.Contains(shown, end(ids[1])) {
+		t.Errorf("after the delete: %q", shown)
 	}
 }

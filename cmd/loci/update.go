@@ -28,8 +28,7 @@ func (c *updateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	id, err := c.ID.id()
-	if err != nil {
+	if err := c.ID.check(); err != nil {
 		return err
 	}
 	if c.IfVersion < 0 {
@@ -53,7 +52,7 @@ func (c *updateCmd) Run(a *app) error {
 		}
 		change.Metadata = &metadata
 	}
-	m, err := a.memory(c.place, c.IdempotencyKey, loci.ScopeWrite)
+	m, id, err := c.ID.in(a, c.place, c.IdempotencyKey, loci.ScopeWrite)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,17 @@ const (
 	Session = "session_id"
 )
 
+// Names lists the variables that are set, sorted.
+func Names(vars map[string]string) (names []string) {
+	for name, value := range vars {
+		if value != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // breadth orders the variables: one with a smaller number is about more than those with a
 // greater one. A variable that an operator added counts as narrow as a user.
 func breadth(name string) int {

@@ -21,9 +21,9 @@ type, names that are set twice. The exit code is then 2.
 In the environment, lists are separated by commas. An empty variable counts as not set, but for prefixes of texts, where it
 says that there is none, and for the identity (tenant, user, org, agent, thread, session), where it is refused.
 
-Of the file, the environment and the flags, in this order, each takes of those before it what it does not set itself. Where one
-names an organisation, though, a user, an agent, a thread and a session of those before it count no more; where one names a user,
-a thread and a session.
+The file, the environment and the flags are read in this order. Each overrides what those before it set. There is one exception:
+if one names an organisation, the user, agent, thread and session of those before it no longer count; if one names a user, their
+thread and session no longer count.
 
 A key is never in the configuration itself: it comes from an environment variable or a file that the configuration names.
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/patience"
@@ -38,6 +39,8 @@ type Embedder interface {
 type Caller struct {
 	embedder Embedder
 	calls    patience.Calls
+
+	restsUntil atomic.Int64 // Unix milliseconds; see [Caller.InPassing]
 }
 
 // For returns the caller of an embedder.

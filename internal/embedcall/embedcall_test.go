@@ -174,3 +174,52 @@ func TestReweigh(t *testing.T) {
 		t.Errorf("after a panic: %v", row)
 	}
 }
+
+// TestInPassing: a write that must not wait gets the vectors of whole items, a few a call,
+// as far as its patience goes. An embedder that fails rests, and then is asked again.
+func TestInPassing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &counting{dims: 2}
+		c := For(e)
+		many := slices.Repeat([]string{"a"}, 20)
+		items := [][]string{{"a", "bb"}, {}, {"ccc"}, many, {"dddd"}}
+		made, complete, err := c.InPassing(t.Context(), items)
+		if err != nil || !complete || len(made) != len(items) {
+			t.Fatalf("%d items, %v, %v", len(made), complete, err)
+		}
+		for i, item := range items {
+			if len(made[i]) != len(item) {
+				t.Errorf("item %d has %d rows for %d texts", i, len(made[i]), len(item))
+			}
+		}
+		if made[4][0][0] != 4 {
+			t.Errorf("the rows of another item: %v", made[4])
+		}
+		for _, call := range e.calls {
+			if len(call) > passingBatch && len(call) != len(many) {
+				t.Errorf("a call of %d texts", len(call))
+			}
+		}
+
+		slow := 0
+		e.embed = func(texts []string) ([][]float32, error) {
+			slow++
+			time.Sleep(passingPatience * 2 / 3)
+			return rows(len(texts), 1, 2)(texts)
+		}
+		made, complete, err = c.InPassing(t.Context(), [][]string{many, many, many})
+		if complete || len(made) != 1 || err == nil {
+			t.Errorf("%d items in time, complete: %v, %v", len(made), complete, err)
+		}
+		asked := slow
+		made, complete, err = c.InPassing(t.Context(), items)
+		if complete || len(made) != 0 || err != nil || slow != asked {
+			t.Errorf("an embedder that rests was asked: %d items, %v, %v", len(made), complete, err)
+		}
+		time.Sleep(passingRest)
+		e.embed = nil
+		if _, complete, err = c.InPassing(t.Context(), items); !complete || err != nil {
+			t.Errorf("after its rest: %v, %v", complete, err)
+		}
+	})
+}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// After so many refusals one after the other the embedder is asked for something that none
-// refuses, for a few texts it cannot take look just like an embedder that is down; after
-// many more it counts as down whatever it says.
+// After this many refusals in a row the embedder is asked for something that none
+// refuses: a few texts that it cannot take look just like an embedder that is down. After
+// many more it counts as down, whatever it answers.
 const (
 	refusalsInARow    = 3
 	maxRefusalsInARow = 60

@@ -100,17 +100,27 @@ func visible(text string) string {
 // Query is the beginning of a text, up to most bytes, without what a query gives a meaning
 // to: a text that is searched by its own words quotes nothing and leaves no word open.
 func Query(text string, most int) string {
-	if len(text) > most {
-		end := most
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
+	return strings.TrimSpace(Without("\"*“”„«»", Clip(text, most)))
+}
+
+// Clip is the beginning of a text, up to most bytes of whole characters.
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("\"*“”„«»", r) {
+	end := most
+	for end > max(0, most-utf8.UTFMax) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// Without puts a space in the place of each of some signs. The text gets no longer.
+func Without(signs, text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(signs, r) {
 			return ' '
 		}
 		return r
-	}, text))
+	}, text)
 }

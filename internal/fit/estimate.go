@@ -18,3 +18,33 @@ func Estimate(text string) int64 {
 	}
 	return (sixths + 5) / 6
 }
+
+// A Day sums the tokens that calls of language models took on a day.
+type Day[Call comparable] struct {
+	Sum  int64
+	took map[Call]int64 // of calls that ended, and whose reservation comes later
+}
+
+// Add adds an entry of a log that is read from its newest entry back: what a call took,
+// or what was reserved for it before. The first replaces the second.
+func (d *Day[Call]) Add(call Call, tokens int64, took bool) {
+	if took {
+		if d.took == nil {
+			d.took = map[Call]int64{}
+		}
+		d.took[call] = tokens
+		return
+	}
+	if n, ended := d.took[call]; ended {
+		tokens = n
+	}
+	d.Sum += tokens
+}
+
+// Left is what two budgets leave, and the name of the smaller one: run or day.
+func Left(run, day int64) (tokens int64, budget string) {
+	if day < run {
+		return day, "day"
+	}
+	return run, "run"
+}

@@ -34,9 +34,10 @@ type Line[M any] struct {
 	TooLong bool // for any text within the budget
 }
 
-// Fill chooses, section by section, the best that fit its share of the room below
-// the headings and what the sections before left; at last, by score, the best of
-// all that fit what is left. What does not fit is passed over, for a shorter one.
+// Fill chooses section by section. Each gets the best lines that fit its share of the
+// room below the headings, with what the sections before it left over. What is left in
+// the end goes to the best remaining lines of all sections, by score. A line that does
+// not fit is passed over for a shorter one.
 func (w *Writer[M]) Fill(ctx context.Context) error {
 	room := w.Budget - w.Count(w.text())
 	var all []*Line[M]
@@ -133,4 +134,20 @@ func (w *Writer[M]) text() string {
 		}
 	}
 	return b.String()
+}
+
+// FaultOfShares says what is wrong with the shares of a whole: one is negative, or they do
+// not sum to 1. "": nothing.
+func FaultOfShares(shares ...float64) string {
+	sum := 0.0
+	for _, s := range shares {
+		if !(s >= 0) { // nor may it be no number
+			return "none may be negative"
+		}
+		sum += s
+	}
+	if !(math.Abs(sum-1) <= 1e-9) {
+		return "they must sum to 1"
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"cmp"
+	"math"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,48 @@ func TestLowestScoreGoesFirst(t *testing.T) {
 		}
 		if got != want || tokens > budget {
 			t.Errorf("budget %d: %q, %d tokens", budget, got, tokens)
+		}
+	}
+}
+
+// TestDayOfCalls: what a call took replaces its reservation; a call that never ended, or
+// is still under way, counts as reserved; one that was reserved before midnight counts
+// then.
+func TestDayOfCalls(t *testing.T) {
+	var d Day[string]
+	d.Add("under way", 100, false)
+	d.Add("ended", 30, true)
+	d.Add("of yesterday", 7, true)
+	d.Add("ended", 200, false)
+	d.Add("died", 1000, false)
+	if d.Sum != 100+30+1000 {
+		t.Errorf("%d", d.Sum)
+	}
+}
+
+// TestLeft: the smaller budget counts; of equal ones that of the run.
+func TestLeft(t *testing.T) {
+	for _, c := range []struct {
+		run, day, tokens int64
+		budget           string
+	}{{5, 9, 5, "run"}, {9, 5, 5, "day"}, {5, 5, 5, "run"}, {1, -3, -3, "day"}} {
+		if tokens, budget := Left(c.run, c.day); tokens != c.tokens || budget != c.budget {
+			t.Errorf("%+v: %d of the %s", c, tokens, budget)
+		}
+	}
+}
+
+// TestFaultOfShares: none may be negative or no number, and the sum is 1.
+func TestFaultOfShares(t *testing.T) {
+	for want, lists := range map[string][][]float64{
+		"":                     {{1}, {0.5, 0.3, 0.2}, {0, 1}, {0.1, 0.2, 0.3, 0.4}},
+		"none may be negative": {{-0.1, 1.1}, {math.NaN(), 1}},
+		"they must sum to 1":   {{}, {0.5}, {1, 0.001}, {math.Inf(1)}},
+	} {
+		for _, shares := range lists {
+			if got := FaultOfShares(shares...); got != want {
+				t.Errorf("%v: %q; want %q", shares, got, want)
+			}
 		}
 	}
 }

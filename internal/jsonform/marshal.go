@@ -7,6 +7,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"sync"
@@ -249,4 +250,17 @@ func findTimes(t reflect.Type, seen map[reflect.Type]bool) bool {
 		}
 	}
 	return false
+}
+
+// Lines writes values to W as lines of JSON.
+type Lines struct{ W io.Writer }
+
+// Encode writes a line.
+func (l Lines) Encode(v any) error {
+	data, err := Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = l.W.Write(append(data, '\n'))
+	return err
 }

@@ -4,6 +4,7 @@ package label
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,6 +37,35 @@ func Split(text string) ([]string, error) {
 		parts[i] = unescaper.Replace(part)
 	}
 	return parts, nil
+}
+
+// Key is every label followed by NUL, which no label contains: no two lists of labels have
+// the same key, and that of a list begins with the keys of all that it extends.
+func Key(labels []string) string {
+	var b strings.Builder
+	for _, l := range labels {
+		b.WriteString(l)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// FromKey is the inverse of [Key].
+func FromKey(key string) []string {
+	if key == "" {
+		return []string{}
+	}
+	return strings.Split(strings.TrimSuffix(key, "\x00"), "\x00")
+}
+
+// Quoted lists words in order, each between single quotes, as messages do.
+func Quoted[T ~string](words []T) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = "'" + string(word) + "'"
+	}
+	slices.Sort(quoted)
+	return strings.Join(quoted, ", ")
 }
 
 // Check refuses what cannot be a label: empty, over most bytes, not UTF-8, with NUL.

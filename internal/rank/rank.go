@@ -25,9 +25,9 @@ const (
 	// full, and then the sum passes 1.
 	sharesTogether = 1.5
 
-	// What a text gets that was made when the query asks for, or speaks of then: as much as a
-	// rare word of several, since a time is no answer by itself. Where the query asks for
-	// nothing else it is all there is.
+	// What a text gets if it was made at the time that the query names, or speaks of that
+	// time: as much as one rare word of several, since a time alone is no answer. If the
+	// query asks for nothing else, a text can get no more than this.
 	timeShare = 0.15
 	timeAlone = 0.5
 	smallPart = 0.25
@@ -47,11 +47,14 @@ type Settings struct {
 	OnlyTime       bool // the query asks for nothing but a time
 }
 
-// A Scale says what the cosines of an embedder mean.
+// A Scale says what the cosines of an embedder mean, −1 to 1.
 type Scale struct {
 	Unrelated float64 // up to which texts have nothing in common
 	Alike     float64 // from which texts say the same; more than Unrelated
 }
+
+// Fits reports whether the bounds are cosines, and in order.
+func (s Scale) Fits() bool { return s.Unrelated >= -1 && s.Unrelated < s.Alike && s.Alike <= 1 }
 
 // Speaker says which side of a chat said a text.
 type Speaker uint8
@@ -102,7 +105,7 @@ func Score(texts []Text, s Settings) []Parts {
 	for i := range texts {
 		lifts[i] = lift(texts, out, i) * s.NeighbourShare
 	}
-	// What stands in no sequence has nothing to gain there: both come to the same scale.
+	// A text in no sequence has nothing to gain there, so both are brought to one scale.
 	most := 1 + s.ContextShare + float64(sharesTogether*s.NeighbourShare)
 	for i := range texts {
 		if p := &out[i]; texts[i].InSequence {

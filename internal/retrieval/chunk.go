@@ -13,6 +13,14 @@ import (
 // A Span is bytes Start up to but not including End of a text.
 type Span struct{ Start, End int }
 
+// Of returns the span's part of text, or "" if the span does not fit.
+func (s Span) Of(text string) string {
+	if s.Start < 0 || s.End > len(text) || s.Start > s.End {
+		return ""
+	}
+	return text[s.Start:s.End]
+}
+
 // Chunk cuts a text into passages of at most size characters, where neighbours
 // share up to overlap characters. It cuts at the end of a sentence where one ends
 // in the second half of a passage, else at a word's end, else between characters.

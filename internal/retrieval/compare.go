@@ -80,9 +80,9 @@ func (c *Comparison) With(older string) Relation {
 	return Rephrased
 }
 
-// mayReplace is what two texts of one form have at least: except for a value the same words,
-// counted without those that [corrects] takes for others or leaves out. To take all others
-// apart for it costs as much as the rest of a comparison.
+// mayReplace is a quick test before [corrects]: two texts of one form have the same words
+// except for a value, counted without the words that corrects replaces or leaves out.
+// Taking all other texts apart would cost as much as the rest of a comparison.
 func mayReplace(a, b *comparison, onlyA, onlyB int) bool {
 	most := maxSpan + a.loose + b.loose
 	return onlyA <= most && onlyB <= most

@@ -1,5 +1,5 @@
-// Package sequence finds out where a memory stands of which nobody said it: in which
-// conversation, behind what, and who speaks. It is pure except for the counter.
+// Package sequence finds the place of a memory when nobody named it: its conversation,
+// what it comes after, and who speaks. It is pure except for the counter.
 package sequence
 
 import (

@@ -23,9 +23,9 @@ const (
 	MaxSpans = 4
 )
 
-// Find returns the times that a text names, in their order, as of a moment: "yesterday" is
-// the day before now, in the time zone of now. Of what may be in the past or to come it is
-// the one in the past: memories are asked for what was.
+// Find returns the times that a text names, in their order, as of a moment: "yesterday"
+// is the day before now, in the time zone of now. A time that may lie in the past or in
+// the future is taken as the past one, since memories are asked about what was.
 func Find(text string, now time.Time) []Span {
 	if len(text) > MaxBytes {
 		text = text[:MaxBytes]

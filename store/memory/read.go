@@ -171,8 +171,8 @@ func (s *Store) Events(
 	return out, "", nil
 }
 
-// name gives an event the name of its namespace, if that holds records, else what
-// whoever asks for these places may know.
+// name gives an event the name of its namespace, if that holds records; otherwise what a
+// caller who asks for these places may know of it.
 func (d *tenant) name(e *loci.Event, within []loci.Namespace) {
 	if p := d.places[e.Mark]; p != nil || e.Mark == "" {
 		e.Namespace = loci.Namespace{}

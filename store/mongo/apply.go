@@ -63,7 +63,8 @@ func checkSizes(c *loci.Change) error {
 	for i := range c.Put {
 		p := &c.Put[i]
 		r := &p.Record
-		size := min(len(r.Text), pieceBytes) + len(r.Heading) + len(r.Attributes) + len(r.Body) + 2*len(r.Slot) + 8*len(r.Passages)
+		size := min(len(r.Text), pieceBytes) + len(r.Heading) + len(r.Attributes) + len(r.Body)
+		size += 2*len(r.Slot) + 8*len(r.Passages)
 		for _, tag := range r.Tags {
 			size += 6 * len(tag)
 		}

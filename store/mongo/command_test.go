@@ -161,7 +161,7 @@ func useEverything(t *testing.T, s loci.Store) {
 	for _, id := range []loci.ID{one, two} {
 		c := change(loci.EventCreated, id)
 		c.Put = []loci.Put{{Record: record(id, 1), Vectors: vectors}}
-		c.Reply = &loci.Reply{Key: id.String(), Fingerprint: "f", Value: json.RawMessage(`{}`), Record: id, At: at, ExpiresAt: at.Add(1)}
+		c.Reply = &loci.Reply{Key: id.String(), Value: json.RawMessage(`{}`), Record: id, At: at, ExpiresAt: at.Add(1)}
 		must(s.Apply(ctx, tn, c))
 	}
 	c := change(loci.EventUpdated, one)
@@ -175,7 +175,8 @@ func useEverything(t *testing.T, s loci.Store) {
 	c.Erase = []loci.Erase{{ID: one, Version: 2}}
 	must(s.Apply(ctx, tn, c))
 	other := loci.Space{Model: "three", Dims: 2}
-	must(s.PutVectors(ctx, tn, []loci.RecordVectors{{ID: two, Version: 1, Vectors: loci.Vectors{Space: other, Rows: vectors[0].Rows}}}))
+	later := loci.Vectors{Space: other, Rows: vectors[0].Rows}
+	must(s.PutVectors(ctx, tn, []loci.RecordVectors{{ID: two, Version: 1, Vectors: later}}))
 	must(s.SwitchSpace(ctx, tn, space, other, 0))
 	if _, err := s.DropVectors(ctx, tn, space, 10); err != nil {
 		t.Fatal(err)
@@ -190,7 +191,8 @@ func ask(t *testing.T, s loci.Store, tn loci.Tenant, place loci.Namespace, space
 	t.Helper()
 	ctx := t.Context()
 	for _, f := range []loci.Filter{
-		{Within: []loci.Namespace{{}}}, {Within: []loci.Namespace{place}, Exact: true}, {Within: []loci.Namespace{{"user"}}, Space: space},
+		{Within: []loci.Namespace{{}}}, {Within: []loci.Namespace{place}, Exact: true},
+		{Within: []loci.Namespace{{"user"}}, Space: space},
 		{Within: []loci.Namespace{place}, Tags: []string{"x"}},
 	} {
 		if _, _, err := s.Records(ctx, tn, f, loci.Page{Order: loci.SlotAscending}); err != nil {

@@ -66,7 +66,8 @@ func isAuth(err error) bool {
 
 // isConflict reports whether another transaction was in the way.
 func isConflict(err error) bool {
-	return hasCode(err, codeConflict, codeNoTransaction, codeTooOld, codeUnavailable) || hasLabel(err, labelTransient) && !isLost(err)
+	return hasCode(err, codeConflict, codeNoTransaction, codeTooOld, codeUnavailable) ||
+		hasLabel(err, labelTransient) && !isLost(err)
 }
 
 // mayPass reports whether what failed may work when it is tried again.

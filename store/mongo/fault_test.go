@@ -120,7 +120,8 @@ func noted(id loci.ID) loci.Change {
 			Passages: []loci.Span{{Start: 0, End: 6}},
 		}}},
 		Events: []loci.Event{{
-			ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: place, At: at, Actor: "tester",
+			ID: loci.NewID(), Type: loci.EventCreated, Kind: loci.KindFact, Entity: id, Namespace: place, At: at,
+			Actor: "tester",
 		}},
 	}
 }

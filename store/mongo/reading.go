@@ -106,7 +106,8 @@ func each(ctx context.Context, c *mongo.Cursor, err error, take func(*doc) error
 }
 
 func (x *trans) find(
-	ctx context.Context, collection string, filter bson.D, take func(*doc) error, opts ...options.Lister[options.FindOptions],
+	ctx context.Context, collection string, filter bson.D, take func(*doc) error,
+	opts ...options.Lister[options.FindOptions],
 ) error {
 	ctx = x.in(ctx)
 	c, err := x.s.db.Collection(collection).Find(ctx, filter, opts...)

@@ -43,7 +43,10 @@ func newTx(s *Store, t *tenant, ctx context.Context) (*tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &tx{trans: in, t: t, ctx: ctx, pieced: map[loci.ID]bool{}, before: map[loci.ID]*earlier{}, models: map[string][]mongo.WriteModel{}}
+	x := &tx{
+		trans: in, t: t, ctx: ctx,
+		pieced: map[loci.ID]bool{}, before: map[loci.ID]*earlier{}, models: map[string][]mongo.WriteModel{},
+	}
 	x.Batch = batch.New(t.name, x.emit)
 	return x, nil
 }

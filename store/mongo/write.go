@@ -278,7 +278,8 @@ func (x *tx) bulk() error {
 			continue
 		}
 		delete(x.models, collection)
-		if _, err := x.s.db.Collection(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(true)); err != nil {
+		ordered := options.BulkWrite().SetOrdered(true)
+		if _, err := x.s.db.Collection(collection).BulkWrite(ctx, models, ordered); err != nil {
 			return err
 		}
 	}

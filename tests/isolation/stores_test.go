@@ -3,6 +3,7 @@ package isolation
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -26,4 +27,11 @@ func eachStore(t *testing.T, test func(t *testing.T, s loci.Store)) {
 		test(t, s)
 	})
 	t.Run("postgres", func(t *testing.T) { test(t, locitest.OpenPostgres(t)) })
+}
+
+// meets reports whether the store of a test meets the payload of a number: SQLite meets all of
+// them, the others every third, unless there is time.
+func meets(t *testing.T, n int) bool {
+	_, store, _ := strings.Cut(t.Name(), "/")
+	return store == "sqlite" || n%locitest.Long(3, 1) == 0
 }

@@ -61,4 +61,18 @@ cp "$HOME/.codex/config.toml" "$work/with.toml"
 	says "Codex: no longer connected" "$loci" setup claude-code codex --remove
 )
 says "No MCP servers configured" codex mcp list
+
+# The plugin, from the folder as it is: its server connects, its skills and its hook are there.
+export PATH=$work:$PATH
+says "Validation passed" claude plugin validate --strict "$root"
+says "Validation passed" claude plugin validate --strict "$root/plugins/loci"
+says "added marketplace" claude plugin marketplace add "$root"
+says "installed plugin" claude plugin install loci@loci
+says "Skills (2)" claude plugin details loci
+says "Hooks (1)" claude plugin details loci
+says "loci mcp - ✔ Connected" claude mcp list
+says "Added marketplace" codex plugin marketplace add "$root"
+says "Added plugin" codex plugin add loci@loci
+says "installed, enabled" codex plugin list
+says "loci  loci" codex mcp list
 echo passed

@@ -1,8 +1,9 @@
 import { on, segment, type CallOptions, type Transport } from "./transport.js";
 import { note, shapes } from "./reply.js";
+import type { MemoryEntry } from "./view.js";
 
 export type Mode = "hybrid" | "keyword" | "semantic";
-export type MemoryType = "fact" | "rule" | "episode" | "item";
+export type MemoryType = "fact" | "rule" | "episode" | "item" | "message" | "file";
 
 /** A memory as a search returns it: the field that its type names is there. */
 export interface FoundMemory {
@@ -16,6 +17,9 @@ export interface FoundMemory {
   rule?: Record<string, unknown>;
   episode?: Record<string, unknown>;
   item?: Record<string, unknown>;
+  message?: MemoryEntry;
+  /** The passage is of it. */
+  file?: MemoryEntry;
   /** How the score came about. */
   explain: Record<string, number | boolean>;
 }
@@ -24,6 +28,7 @@ export interface SearchRequest {
   /** In plain words, with "phrases" and begin*; absent: newest first. */
   query?: string;
   mode?: Mode;
+  /** Absent: all but messages and files. */
   types?: MemoryType[];
   scopes?: string[];
   tags?: string[];
@@ -74,7 +79,7 @@ export interface NamedTime {
 export interface RecallRequest {
   topic: string;
   mode?: Mode;
-  types?: Exclude<MemoryType, "item">[];
+  types?: ("fact" | "rule" | "episode")[];
   scopes?: string[];
   min_confidence?: number;
   /** Conditions on metadata, and on the subject and predicate of facts. */

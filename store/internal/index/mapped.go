@@ -274,7 +274,7 @@ func (m *mapped) readRecord(n uint32, r *loci.Record) {
 		r.Sequence, _ = m.Sequence(e.Sequence)
 		r.Position = e.Position
 	}
-	readRest(m.Rest(n), r) // what is wrong with it, the checksum has shown
+	readRest(m.Rest(n), r) // the checksum has shown that nothing is wrong with it
 	if at, moved := m.expiries[n]; moved {
 		r.ExpiresAt = at
 	}

@@ -23,9 +23,9 @@ type meant struct {
 	holders  int
 }
 
-// mend searches for what is there in place of the words of a query that nobody has: the
-// parts of a compound, compounds that the word is a part of, and words that are a typing error
-// or two away. Which they are depends on the vocabulary of what is searched alone.
+// mend replaces the words of a query that nobody has by words that are there: the parts
+// of a compound, compounds that the word is a part of, and words that are a typing error
+// or two away. Which words those are depends only on the vocabulary of what is searched.
 func (s *search) mend(words []retrieval.QueryWord, lists [][]posting, told func(string, []string)) {
 	for i, w := range words {
 		var found []string

@@ -30,6 +30,15 @@ it("lists every kind", async () => {
   await expect(client.memories.list({ kind: ["notes"] })).rejects.toThrow("Invalid kind");
 });
 
+it("searches messages and files", async () => {
+  const types = ["file", "message"];
+  const { matches } = await client.search({ query: "Marta", types, mode: "keyword" });
+  expect(matches).toMatchObject([{ type: "file", file: { key: "/notes/today" }, passage: "Call Marta." }]);
+  const said = await client.search({ query: "sit", types, mode: "keyword" });
+  expect(said.matches).toMatchObject([{ type: "message", message: { details: { session_id: "chat" } } }]);
+  for (const { type } of (await client.search({ query: "Marta" })).matches) expect(types).not.toContain(type);
+});
+
 it("exports, and imports elsewhere, with digits that numbers of JavaScript do not have", async () => {
   await client.tools.call("manage_memory", { content: { digits: 1 } });
   const whole = await client.memories.export();

@@ -51,6 +51,17 @@ def test_lists_know_every_kind(everything):
         client.memories.page(kind=["notes"])
 
 
+def test_searches_messages_and_files(everything):
+    client, _ = everything
+    [found] = client.search("Marta", types=["file", "message"], mode="keyword")["matches"]
+    assert (found["type"], found["id"], found["file"]["key"], found["passage"]) == (
+        "file", of(client, "file")["id"], "/notes/today", "Call Marta.",
+    )
+    [found] = client.search("sit", types=["file", "message"], mode="keyword")["matches"]
+    assert (found["type"], found["message"]["details"]["session_id"]) == ("message", "chat")
+    assert not any(m["type"] in ("file", "message") for m in client.search("Marta")["matches"])
+
+
 def test_verbs(everything):
     client, _ = everything
     memories, note, rule = client.memories, of(client, "note")["id"], of(client, "rule")["id"]

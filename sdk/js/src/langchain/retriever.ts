@@ -49,8 +49,8 @@ export class LociRetriever extends BaseRetriever {
 
 function documentOf(match: FoundMemory): DocumentInterface {
   const { type, id, passage, score, item } = match;
-  const record = match.fact ?? match.rule ?? match.episode ?? {};
-  const shared = ["subject", "predicate", "tags", "metadata", "created_at"].filter((name) => record[name] !== undefined);
+  const record: Record<string, unknown> = { ...(match.fact ?? match.rule ?? match.episode ?? match.message ?? match.file) };
+  const shared = ["subject", "predicate", "key", "details", "tags", "metadata", "created_at"].filter((name) => record[name] !== undefined);
   return new Document({
     id,
     pageContent: typeof record.content === "string" ? record.content : passage,

@@ -70,12 +70,13 @@ def _configurable(config: RunnableConfig | None) -> Mapping[str, Any]:
 
 
 def _document(match: FoundMemory) -> Document:
-    record: Mapping[str, Any] = match.get("fact") or match.get("rule") or match.get("episode") or {}
+    said: Mapping[str, Any] | None = match.get("fact") or match.get("rule") or match.get("episode")
+    record: Mapping[str, Any] = said or match.get("message") or match.get("file") or {}
     content = record.get("content")
     metadata: dict[str, Any] = {"type": match["type"], "score": match["score"]}
     if item := match.get("item"):
         metadata |= {"namespace": item["namespace"], "key": item["key"], "value": item["value"]}
-    for name in ("subject", "predicate", "tags", "metadata", "created_at"):
+    for name in ("subject", "predicate", "key", "details", "tags", "metadata", "created_at"):
         if record.get(name):
             metadata[name] = record[name]
     return Document(page_content=content if isinstance(content, str) else match["passage"], id=match["id"], metadata=metadata)

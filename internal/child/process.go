@@ -35,7 +35,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, <-started
 }
 
-// End sends a signal and waits; who does not go is killed.
+// End sends a signal and waits; a process that does not end is killed.
 func (p *Process) End(signal os.Signal) error {
 	err := p.cmd.Process.Signal(signal)
 	if errors.Is(err, os.ErrProcessDone) {

@@ -5,7 +5,18 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/internal/config"
 )
+
+type configCmd struct {
+	Reference referenceCmd `cmd:"" help:"Print the reference of all settings in Markdown."`
+}
+
+type referenceCmd struct{}
+
+// Run prints the reference.
+func (*referenceCmd) Run(a *app) error { return config.WriteReference(a.out) }
 
 // manCmd prints the manual for packages: all commands on one page, as git does for its
 // options, so that one file and one search find everything.

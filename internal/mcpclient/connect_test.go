@@ -1,4 +1,4 @@
-package main
+package mcpclient
 
 import (
 	"errors"
@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/config"
 )
 
 // Where each client keeps its servers, as its documentation says.
 func TestClientFiles(t *testing.T) {
-	env := map[string]config.Environ{
-		"linux": {"HOME=/h"}, "darwin": {"HOME=/h"},
-		"windows": {"USERPROFILE=/h", "APPDATA=/h/AppData/Roaming"},
+	env := map[string]map[string]string{
+		"linux": {"HOME": "/h"}, "darwin": {"HOME": "/h"},
+		"windows": {"USERPROFILE": "/h", "APPDATA": "/h/AppData/Roaming"},
 	}
 	for id, want := range map[string]map[string]string{
 		"claude-code": {"linux": "/h/.claude.json", "darwin": "/h/.claude.json", "windows": "/h/.claude.json"},
@@ -36,47 +35,40 @@ func TestClientFiles(t *testing.T) {
 		"copilot":  {"linux": "/h/.copilot/mcp-config.json", "windows": "/h/.copilot/mcp-config.json"},
 		"goose":    {"linux": "/h/.config/goose/config.yaml", "darwin": "/h/.config/goose/config.yaml", "windows": "/h/AppData/Roaming/Block/goose/config/config.yaml"},
 	} {
-		chosen, err := named([]string{id})
+		chosen, err := Named([]string{id})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for os, path := range want {
-			if got := filepath.ToSlash(chosen[0].file(system{os: os, env: env[os]})); got != path {
+			if got := filepath.ToSlash(chosen[0].File(systemOf(os, env[os]))); got != path {
 				t.Errorf("%s on %s: %s, not %s", id, os, got, path)
 			}
 		}
 	}
-	moved := system{
-		os: "linux",
-		env: config.Environ{
-			"HOME=/h",
-			"XDG_CONFIG_HOME=/x",
-			"CODEX_HOME=/c",
-			"CLAUDE_CONFIG_DIR=/d",
-			"COPILOT_HOME=/p",
-		},
-	}
+	moved := systemOf("linux", map[string]string{
+		"HOME": "/h", "XDG_CONFIG_HOME": "/x", "CODEX_HOME": "/c", "CLAUDE_CONFIG_DIR": "/d", "COPILOT_HOME": "/p",
+	})
 	for id, want := range map[string]string{"codex": "/c/config.toml", "claude-code": "/d/.claude.json", "zed": "/x/zed/settings.json", "copilot": "/p/mcp-config.json"} {
-		if chosen, _ := named([]string{id}); filepath.ToSlash(chosen[0].file(moved)) != want {
-			t.Errorf("%s: %s", id, chosen[0].file(moved))
+		if chosen, _ := Named([]string{id}); filepath.ToSlash(chosen[0].File(moved)) != want {
+			t.Errorf("%s: %s", id, chosen[0].File(moved))
 		}
 	}
 }
 
+// systemOf is a system with some variables in its environment.
+func systemOf(os string, env map[string]string) System {
+	return System{OS: os, Get: func(name string) string { return env[name] }}
+}
+
 // connectCursor enters Loci in one file, as setup does after it has tried the server.
-func connectCursor(t *testing.T, home string, c setupCmd) setupResult {
+func connectCursor(t *testing.T, home string, s Setup) Result {
 	t.Helper()
-	chosen, err := named([]string{"cursor"})
+	chosen, err := Named([]string{"cursor"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{ctx: t.Context()}
-	return c.connect(
-		a,
-		system{os: "linux", env: config.Environ{"HOME=" + home}},
-		chosen[0],
-		target{command: "/bin/loci", args: []string{"mcp"}},
-	)
+	sys := systemOf("linux", map[string]string{"HOME": home})
+	return s.Connect(t.Context(), sys, chosen[0], Target{Command: "/bin/loci", Args: []string{"mcp"}})
 }
 
 // A file that setup cannot change safely stays as it is, and the error says why.
@@ -94,7 +86,7 @@ func TestSetupLeavesAlone(t *testing.T) {
 			return os.WriteFile(p, []byte(`{"mcpServers": {"loci": {"command": "other"}}}`), 0o644)
 		}, "says something else", loci.Conflict},
 		"too large": {func(p string) error {
-			return errors.Join(os.WriteFile(p, nil, 0o644), os.Truncate(p, maxClientFile+1))
+			return errors.Join(os.WriteFile(p, nil, 0o644), os.Truncate(p, maxFile+1))
 		}, "setup changes files of up to", loci.TooLarge},
 		"another setup at work": {func(p string) error { return os.WriteFile(p+".loci-setup", nil, 0o600) }, "another setup is changing", loci.Conflict},
 	} {
@@ -105,10 +97,10 @@ func TestSetupLeavesAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := contents(t, home)
-			r := connectCursor(t, home, setupCmd{})
+			r := connectCursor(t, home, Setup{})
 			var told *loci.Error
-			if r.err == nil || !strings.Contains(r.Error, c.want) ||
-				c.code != "" && (!errors.As(r.err, &told) || told.Code != c.code) {
+			if r.Err == nil || !strings.Contains(r.Error, c.want) ||
+				c.code != "" && (!errors.As(r.Err, &told) || told.Code != c.code) {
 				t.Errorf("got %q (%v)", r.Error, r.Outcome)
 			}
 			if after := contents(t, home); after != before {
@@ -149,7 +141,7 @@ func TestSetupFollowsLinks(t *testing.T) {
 		os.Symlink(dotfile, path)); err != nil {
 		t.Fatal(err)
 	}
-	if r := connectCursor(t, home, setupCmd{}); r.Outcome != setupConnected {
+	if r := connectCursor(t, home, Setup{}); r.Outcome != Connected {
 		t.Fatalf("%+v", r)
 	}
 	info, err := os.Stat(dotfile)
@@ -163,7 +155,7 @@ func TestSetupFollowsLinks(t *testing.T) {
 		!strings.Contains(string(data), "// dotfiles\r\n\t\"theme\": 1,\r\n") {
 		t.Errorf("%q %v", data, err)
 	}
-	if r := connectCursor(t, home, setupCmd{Remove: true}); r.Outcome != setupRemoved {
+	if r := connectCursor(t, home, Setup{Remove: true}); r.Outcome != Removed {
 		t.Fatalf("%+v", r)
 	}
 	if data, err := os.ReadFile(dotfile); err != nil || string(data) != text {
@@ -179,7 +171,7 @@ func TestSetupRemoveKeepsLaterChanges(t *testing.T) {
 		os.WriteFile(path, []byte("{\n  \"a\": 1\n}\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	connectCursor(t, home, setupCmd{})
+	connectCursor(t, home, Setup{})
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +180,7 @@ func TestSetupRemoveKeepsLaterChanges(t *testing.T) {
 	if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := connectCursor(t, home, setupCmd{Remove: true}); r.Outcome != setupRemoved {
+	if r := connectCursor(t, home, Setup{Remove: true}); r.Outcome != Removed {
 		t.Fatalf("%+v", r)
 	}
 	want := "{\n  \"a\": 2,\n  \"mcpServers\": {}\n}\n"
@@ -204,19 +196,19 @@ func TestSetupRemoveKeepsLaterChanges(t *testing.T) {
 func TestSetupsMeet(t *testing.T) {
 	home := t.TempDir()
 	var group sync.WaitGroup
-	results := make([]setupResult, 16)
+	results := make([]Result, 16)
 	for i := range results {
-		group.Go(func() { results[i] = connectCursor(t, home, setupCmd{}) })
+		group.Go(func() { results[i] = connectCursor(t, home, Setup{}) })
 	}
 	group.Wait()
 	for _, r := range results {
 		var told *loci.Error
-		if r.Outcome != setupConnected && r.Outcome != setupUnchanged &&
-			(!errors.As(r.err, &told) || told.Code != loci.Conflict) {
+		if r.Outcome != Connected && r.Outcome != Unchanged &&
+			(!errors.As(r.Err, &told) || told.Code != loci.Conflict) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if r := connectCursor(t, home, setupCmd{}); r.Outcome != setupUnchanged {
+	if r := connectCursor(t, home, Setup{}); r.Outcome != Unchanged {
 		t.Errorf("afterwards %+v", r)
 	}
 	entries, err := os.ReadDir(filepath.Join(home, ".cursor"))

@@ -1,4 +1,4 @@
-package main
+package mcpclient
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,25 +19,25 @@ import (
 // tryTime is how long setup waits for the server that it is about to enter.
 const tryTime = 20 * time.Second
 
-// tryServer starts the server as a client would and asks for its tools: an entry that
-// cannot work is not written.
-func (a *app) tryServer(to target) error {
-	ctx, cancel := context.WithTimeout(a.ctx, tryTime)
+// Try starts the server as a client would and asks for its tools, so that an entry that
+// cannot work is not written. version is that of this program.
+func Try(ctx context.Context, sys System, version string, to Target) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	var said strings.Builder
-	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: to.url, MaxRetries: -1}
-	what := to.url
-	if to.url == "" {
-		run := exec.CommandContext(ctx, to.command, to.args...)
-		run.Env, run.Stderr = a.env, &said
+	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: to.URL, MaxRetries: -1}
+	what := to.URL
+	if to.URL == "" {
+		run := exec.CommandContext(ctx, to.Command, to.Args...)
+		run.Env, run.Stderr = sys.Environ, &said
 		transport, what = &mcp.CommandTransport{
 			Command: run,
 		}, strings.Join(
-			append([]string{to.command}, to.args...),
+			append([]string{to.Command}, to.Args...),
 			" ",
 		)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "loci setup", Version: buildVersion().Version}, nil).
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "loci setup", Version: version}, nil).
 		Connect(ctx, transport, nil)
 	if err == nil {
 		_, err = session.ListTools(ctx, nil)
@@ -52,23 +51,23 @@ func (a *app) tryServer(to target) error {
 		msg += ": " + text
 	}
 	recovery := "\"loci doctor\" with the same flags says what is wrong. Nothing was changed."
-	if to.url != "" {
+	if to.URL != "" {
 		recovery = "Start \"loci serve\" first, or give the address of one that runs. Nothing was changed."
 	}
 	return &loci.Error{Code: loci.Unavailable, Msg: msg, Err: err, Recovery: recovery}
 }
 
-// webServer is a Loci at an address.
-func webServer(address string) (target, error) {
+// At is a Loci at an address.
+func At(address string) (Target, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return target{}, loci.Errorf(
+		return Target{}, loci.Errorf(
 			loci.Invalid,
 			"--url is no address such as http://127.0.0.1:7437/mcp: %q",
 			address,
 		)
 	}
-	return target{url: address, chosen: true}, nil
+	return Target{URL: address, Chosen: true}, nil
 }
 
 // fetched matches a program in the cache of npx or uvx, which may be gone tomorrow: the
@@ -78,8 +77,8 @@ var (
 	fetchedByUvx = regexp.MustCompile(`[/\\]uv[/\\](archive-v\d+|environments-v\d+)[/\\]`)
 )
 
-// self is the command that starts this program from anywhere.
-func self(env interface{ Get(string) string }) (command string, args []string, err error) {
+// Self is the command that starts this program from anywhere.
+func Self(sys System) (command string, args []string, err error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", nil, &loci.Error{
@@ -96,40 +95,11 @@ func self(env interface{ Get(string) string }) (command string, args []string, e
 	}
 	// A package manager's link stays when the version behind it goes.
 	own, err := os.Stat(path)
-	for _, dir := range filepath.SplitList(env.Get("PATH")) {
+	for _, dir := range filepath.SplitList(sys.Get("PATH")) {
 		on := filepath.Join(dir, filepath.Base(path))
 		if info, bad := os.Stat(on); err == nil && bad == nil && filepath.IsAbs(on) && os.SameFile(own, info) {
 			return on, nil, nil
 		}
 	}
 	return path, nil, nil
-}
-
-// entryFlags are the flags that were given and that belong to the entry. A client starts
-// its servers somewhere else, so that paths become absolute.
-func (a *app) entryFlags() ([]string, error) {
-	given := a.flags.given()
-	if a.flags.Config != nil {
-		given["config"] = *a.flags.Config
-	}
-	var args []string
-	for _, key := range []string{"config", "store", "tenant", "user", "org", "agent", "thread", "session", "tools", "graph", "embedder", "log.level"} {
-		value, ok := given[key]
-		if !ok {
-			continue
-		}
-		if path, isFile := strings.CutPrefix(value, "sqlite:"); key == "store" && isFile || key == "config" ||
-			key == "graph" {
-			if key != "store" {
-				path = value
-			}
-			whole, err := filepath.Abs(path)
-			if err != nil {
-				return nil, fileError(path, err)
-			}
-			value = strings.TrimSuffix(value, path) + whole
-		}
-		args = append(args, "--"+strings.ReplaceAll(key, ".", "-"), value)
-	}
-	return slices.Clip(args), nil
 }

@@ -1,4 +1,4 @@
-package main
+package mcpclient
 
 import (
 	"bytes"
@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/oserror"
 )
 
-// maxClientFile bounds the configuration of a client, in bytes. The largest that are known,
+// maxFile bounds the configuration of a client, in bytes. The largest that are known,
 // with the history of conversations in them, have a few MiB.
-const maxClientFile = 64 << 20
+const maxFile = 64 << 20
 
-// A clientFile is the configuration of another program, as it was when it was read.
-type clientFile struct {
+// A file is the configuration of another program, as it was when it was read.
+type file struct {
 	path   string // where links lead
 	text   []byte
 	exists bool
@@ -25,66 +26,66 @@ type clientFile struct {
 }
 
 // backup is the one copy that setup keeps of a file as it was before.
-func (f *clientFile) backup() string { return f.path + ".before-loci" }
+func (f *file) backup() string { return f.path + ".before-loci" }
 
-// readClientFile reads a file that need not be there. It follows links, so that the file
+// readFile reads a file that need not be there. It follows links, so that the file
 // they lead to is changed and they stay.
-func readClientFile(path string) (*clientFile, error) {
+func readFile(path string) (*file, error) {
 	target, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, linked := os.Readlink(path); linked == nil {
 			return nil, loci.Errorf(loci.Invalid, "%s is a link that leads nowhere", path)
 		}
-		return &clientFile{path: path, mode: 0o600}, nil
+		return &file{path: path, mode: 0o600}, nil
 	case err != nil:
-		return nil, fileError(path, err)
+		return nil, oserror.Of(path, err)
 	}
 	info, err := os.Stat(target)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, oserror.Of(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, loci.Errorf(loci.Invalid, "%s is no file", path)
 	}
-	if info.Size() > maxClientFile {
+	if info.Size() > maxFile {
 		return nil, loci.Errorf(
 			loci.TooLarge,
 			"%s has %d bytes; setup changes files of up to %d",
 			path,
 			info.Size(),
-			maxClientFile,
+			maxFile,
 		)
 	}
 	f, err := os.Open(target)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, oserror.Of(path, err)
 	}
 	defer f.Close() //nolint:errcheck // read only
-	text, err := io.ReadAll(io.LimitReader(f, maxClientFile+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, oserror.Of(path, err)
 	}
-	return &clientFile{path: target, text: text, exists: true, mode: info.Mode().Perm()}, nil
+	return &file{path: target, text: text, exists: true, mode: info.Mode().Perm()}, nil
 }
 
 // replace writes the file again: beside, then over it in one step, so that a client that
 // reads it meanwhile sees all of the old or all of the new. With keep the old one stays
 // as the backup.
-func (f *clientFile) replace(text []byte, keep bool) error {
+func (f *file) replace(text []byte, keep bool) error {
 	if f.exists && f.mode&0o200 == 0 {
 		return &loci.Error{Code: loci.Forbidden, Msg: f.path + " is read-only; nothing was changed",
 			Recovery: "Make it writable, or write the entry by hand: \"loci setup --print\" shows it."}
 	}
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-		return fileError(filepath.Dir(f.path), err)
+		return oserror.Of(filepath.Dir(f.path), err)
 	}
 	end, err := f.turn()
 	if err != nil {
 		return err
 	}
 	defer end()
-	if now, err := readClientFile(f.path); err != nil || now.exists != f.exists ||
+	if now, err := readFile(f.path); err != nil || now.exists != f.exists ||
 		!bytes.Equal(now.text, f.text) {
 		return errors.Join(
 			err,
@@ -99,9 +100,9 @@ func (f *clientFile) replace(text []byte, keep bool) error {
 	return writeOver(f.path, text, f.mode)
 }
 
-// turn makes setups of one file wait for none: the second is told to come again. What an
-// interrupted one left is taken over after a minute.
-func (f *clientFile) turn() (end func(), err error) {
+// turn lets one setup at a time change the file. A second one does not wait: it is told
+// to come again. The lock that an interrupted setup left is taken over after a minute.
+func (f *file) turn() (end func(), err error) {
 	path := f.path + ".loci-setup"
 	for range 2 {
 		lock, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -110,7 +111,7 @@ func (f *clientFile) turn() (end func(), err error) {
 		}
 		info, gone := os.Lstat(path)
 		if !errors.Is(err, fs.ErrExist) {
-			return nil, fileError(path, err)
+			return nil, oserror.Of(path, err)
 		}
 		if gone == nil && time.Since(info.ModTime()) < time.Minute {
 			break
@@ -128,13 +129,13 @@ func (f *clientFile) turn() (end func(), err error) {
 func writeOver(path string, text []byte, mode fs.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return fileError(path, err)
+		return oserror.Of(path, err)
 	}
 	defer func() {
 		if err != nil {
 			_ = f.Close()
 			_ = os.Remove(f.Name())
-			err = fileError(path, err)
+			err = oserror.Of(path, err)
 		}
 	}()
 	if _, err := f.Write(text); err != nil {
@@ -149,9 +150,9 @@ func writeOver(path string, text []byte, mode fs.FileMode) (err error) {
 	return nil
 }
 
-// restore ends what setup did to a file: it is as the backup has it, or goes where it held
-// nothing else, or stays without the entry. The backup goes.
-func (f *clientFile) restore(before *clientFile, without []byte) error {
+// restore ends what setup did to a file. The file is again what the backup says, is
+// removed if there was none, or loses the entry alone. The backup is removed.
+func (f *file) restore(before *file, without []byte) error {
 	var err error
 	switch {
 	case before == nil:
@@ -165,7 +166,7 @@ func (f *clientFile) restore(before *clientFile, without []byte) error {
 		err = os.Remove(f.backup())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fileError(f.path, err)
+		return oserror.Of(f.path, err)
 	}
 	return nil
 }
