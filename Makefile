@@ -18,7 +18,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles|a_change_that_conflicts|wh
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-mongodb mongodb torture-postgres test-long check bench bench-postgres distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-embedded test-postgres-long test-mongodb mongodb torture-postgres test-long check bench bench-postgres load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ distill: ## Make the built-in model again and compare it (half an hour; Python)
 
 bench: build ## Measure against raw SQLite, in one run; prints a table for docs/benchmarks.md
 	bin/loci bench --markdown
+
+load: build ## Send more requests than loci serve can answer, and print what becomes of them
+	$(GO) run ./tests/load
 
 clients: build ## Drive bin/loci with the official MCP clients for Go, TypeScript and Python
 	tests/clients/run.sh

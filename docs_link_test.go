@@ -166,7 +166,11 @@ var oddWords = map[string]string{
 	`(?:has|have) not (?:any|the|an?|its)`: "does not have",
 	`(?:fails|waits|stops|ends|blocks|changes|moves|happens|decides|grows|loses|runs|sleeps|counts) never`: "never fails",
 	`but for (?:a|an|the|its|what|white|letter|case|rounding)`:                                             "except",
-	`for want of`: "because it lacks",
+	`for want of`:                       "because it lacks",
+	`(?:keeps?|hinders?) no other from`: "does not stop the others",
+	`and so (?:does|do) what`:           "say what it does",
+	`each gets another one`:             "several callers at once each get a different one",
+	`counts? no more where`:             "no longer counts if",
 	`Of (?:a|an|the|two|several|those|each) [^.,;:"]{2,50} (?:the first|the last|only|each|at most|the case|the words)`: "the noun first: Only the first 256 words of a query count",
 }
 

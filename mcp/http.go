@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/internal/admission"
 )
 
 // Handler serves the same tools over HTTP, without sessions, with the same guard
@@ -45,40 +47,62 @@ func (s *Server) Handler() http.Handler {
 		case err != nil:
 			return // the client is gone
 		}
-		if id, f := s.checkBody(body); f != nil {
-			refuseHTTP(w, http.StatusBadRequest, id, f)
+		e, f := s.checkBody(body)
+		if f != nil {
+			refuseHTTP(w, http.StatusBadRequest, e.id, f)
 			return
+		}
+		if e.listens() {
+			ctx, done := admission.Stream(r.Context())
+			defer done()
+			r = r.WithContext(ctx)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(w, r)
 	})
 }
 
+// methodListen is the one request whose reply is a stream without an end.
+const methodListen = "subscriptions/listen"
+
+func (e *envelope) listens() bool {
+	var method string
+	return json.Unmarshal(e.method, &method) == nil && method == methodListen
+}
+
 // checkBody refuses what the SDK would refuse, since the SDK answers in the words of its
-// own types. id is that of the message, where one can be named.
-func (s *Server) checkBody(body []byte) (id json.RawMessage, f *fault) {
-	e, f := guard(body, s.opts.Limits.Depth)
+// own types. It returns the message, of a batch the one that is refused.
+func (s *Server) checkBody(body []byte) (e envelope, f *fault) {
+	e, f = guard(body, s.opts.Limits.Depth)
 	if f != nil {
-		return e.id, f
+		return e, f
 	}
 	if body = bytes.TrimSpace(body); body[0] != '[' {
 		_, f = e.message()
-		return e.id, f
+		return e, f
 	}
 	var elements []json.RawMessage
 	if json.Unmarshal(body, &elements) != nil || len(elements) == 0 {
-		return nil, faultEmpty
+		return envelope{}, faultEmpty
 	}
 	if len(elements) > s.opts.Limits.Batch {
-		return nil, s.opts.Limits.tooMany(len(elements))
+		return envelope{}, s.opts.Limits.tooMany(len(elements))
 	}
 	for _, element := range elements {
 		part, _ := guard(element, s.opts.Limits.Depth) // is part of what was checked
-		if _, f = part.message(); f != nil {
-			return part.id, f
+		if _, f = part.message(); f == nil && part.listens() {
+			f = faultListen
+		}
+		if f != nil {
+			return part, f
 		}
 	}
-	return nil, nil
+	return envelope{}, nil
+}
+
+// faultListen: the other requests of a batch would run as long as somebody listens.
+var faultListen = &fault{
+	jsonrpc.CodeInvalidRequest, "batch", methodListen + " stands in a batch: send it by itself",
 }
 
 var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)

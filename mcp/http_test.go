@@ -7,8 +7,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 )
 
 // TestHandlerGuardsAndIdentifies: the same tools and the same guard over HTTP.
@@ -77,5 +79,46 @@ func TestHandlerGuardsAndIdentifies(t *testing.T) {
 		if caller.RequestID == "" || strings.Contains(caller.RequestID, "forged") {
 			t.Errorf("request id %q", caller.RequestID)
 		}
+	}
+}
+
+// TestListenersGiveTheirSlotBack: a client that listens waits for nothing that takes a
+// processor. In a batch others would run beside it.
+func TestListenersGiveTheirSlotBack(t *testing.T) {
+	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: time.Minute, Aside: 1})
+	pass, refused := gate.Enter(t.Context(), "")
+	if refused != nil {
+		t.Fatalf("%+v", refused)
+	}
+	visit := &admission.Visit{}
+	visit.Let(pass)
+	ctx, cancel := context.WithTimeout(admission.With(t.Context(), visit), time.Minute)
+	defer cancel()
+	ask := func(body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": methodListen,
+		} {
+			r.Header.Set(name, value)
+		}
+		w := httptest.NewRecorder()
+		newBench(t, Limits{}, func(*Options) {}).Handler().ServeHTTP(w, r)
+		return w
+	}
+	listen := `{"jsonrpc":"2.0","id":1,"method":"subscriptions\/listen","params":{"notifications":{"toolsListChanged":true},` +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
+		`{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	if w := ask("[" + listen + "]"); w.Code != 400 || !strings.Contains(w.Body.String(), `"reason":"batch"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := gate.Load().Running; n != 1 {
+		t.Fatalf("%d run", n)
+	}
+	if w := ask(listen); w.Code != 200 || !strings.Contains(w.Body.String(), "acknowledged") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := gate.Load().Running; n != 0 {
+		t.Errorf("%d run", n)
 	}
 }

@@ -111,7 +111,7 @@ func (a *API) batchRoutes() {
 	route(a, endpoint{method: http.MethodPost, path: "/v1/items/batch", id: "batch_items", summary: "Do several things with items at once",
 		open:   "each operation asks for the scope of its own route",
 		writes: true, value: true, detail: "As in LangGraph, operations that read see what was there before the batch; then those that write are done in " +
-			"their order, each for itself: one that fails keeps no other from being done. Each needs the scope of its own route. With an " +
+			"their order, each for itself: one that fails does not stop the others. Each needs the scope of its own route. With an " +
 			"idempotency key the whole batch may be sent again."},
 		func(ctx context.Context, c *caller, in *batchInput) (*batchOutput, error) {
 			if err := checkBatch(in.Body.Operations); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -134,6 +135,7 @@ func puts(n, size int) string {
 
 // What is beyond a bound is refused, and the reply is short whatever was sent.
 func TestBoundsOfRequests(t *testing.T) {
+	locitest.Unshared(t)
 	b := newBench(t, memory.Open(), nil)
 	members := strings.Replace(strings.Trim(strings.ReplaceAll(texts(120), ",", ":1,"), "[]"), "\x00", "", 1) + ":1"
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -39,6 +40,7 @@ func golden(t *testing.T, name, got string) {
 // server of its own, and compares what comes back with what the file says. A request
 // is a line "METHOD PATH", headers, and a body after an empty line or none.
 func TestTranscripts(t *testing.T) {
+	locitest.Unshared(t)
 	files, err := filepath.Glob("testdata/transcript/*.http")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

@@ -23,13 +23,13 @@ func PrincipalOf(ctx context.Context) (p loci.Principal, ok bool) {
 }
 
 // authenticate asks who sends a request, before its body comes in and before it takes
-// anything from others. Health checks need no credential.
+// anything from others. Probes need no credential.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	if s.opts.Authenticate == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == healthPath {
+		if isProbe(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -34,8 +34,12 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		r.Header.Set(headerRequestID, id)
 		w.Header().Set(headerRequestID, id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if s.leaving() { // or the next request may meet a connection that was just closed
+			w.Header().Set("Connection", "close")
+		}
 		body := &counted{ReadCloser: r.Body}
-		r = r.WithContext(r.Context()) // a copy: net/http looks at the body of its own after the reply
+		// A copy: net/http looks at the body of its own after the reply.
+		r = r.WithContext(s.begin(r.Context()))
 		r.Body = body
 		out := &response{ResponseWriter: w, server: s, begun: begun}
 		defer func() {
@@ -50,7 +54,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				}
 			}
 			// The pattern and not the path: paths may come to hold what users call things.
-			line := []any{"request_id", id, "method", clipMethod(r.Method), "route", r.Pattern,
+			line := []any{"request_id", id, "method", clipMethod(r.Method), "route", out.route,
 				"status", out.status, "bytes_in", body.n, "bytes_out", out.n, "duration_ms", time.Since(begun).Milliseconds()}
 			if out.caller != "" {
 				line = append(line, "caller", out.caller)
@@ -75,6 +79,7 @@ type response struct {
 	server *Server
 	begun  time.Time
 	status int
+	route  string // the pattern of it, once the request has come that far
 	n      int64
 	caller string // the name of the credential; "": nobody was asked, or it was refused
 }
@@ -126,23 +131,4 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// limit bounds the requests that run at once. Health checks are not counted: they come
-// when there is much to do. Neither are clients that listen at an address of MCP, which
-// may take any time and cost nothing.
-func (s *Server) limit(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		listens := r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
-		if r.URL.Path != healthPath && !listens {
-			select {
-			case s.slots <- struct{}{}:
-				defer func() { <-s.slots }()
-			default:
-				refuse(w, r, problem.Of(loci.Errorf(loci.Unavailable, "the server has as many requests as it can handle")))
-				return
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -141,7 +141,7 @@ func wait[T any](t *testing.T, from <-chan T) (v T) {
 // TestSlowBodiesTakeNoSlot: whoever sends the begin of a body and waits keeps nobody
 // from being answered, however many do.
 func TestSlowBodiesTakeNoSlot(t *testing.T) {
-	s, address := listening(t, Options{InFlight: 1})
+	s, address := listening(t, Options{Limits: Limits{InFlight: 1}})
 	for range 64 {
 		raw(t, address, head(100)+"{")
 	}
@@ -342,7 +342,8 @@ func TestBodyIsCutShort(t *testing.T) {
 // time of all replies is over.
 func TestSlowReaderLosesItsSlot(t *testing.T) {
 	begun := make(chan struct{})
-	_, address := listening(t, Options{InFlight: 1, Grace: 100 * time.Millisecond, Rate: 1 << 30, Send: time.Hour,
+	one := Limits{InFlight: 1}
+	_, address := listening(t, Options{Limits: one, Grace: 100 * time.Millisecond, Rate: 1 << 30, Send: time.Hour,
 		REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
 				return
@@ -406,7 +407,7 @@ func TestListenersTakeNoSlot(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	_, address := listening(t, Options{InFlight: 1, MCP: stream})
+	_, address := listening(t, Options{Limits: Limits{InFlight: 1}, MCP: stream})
 	for range 8 {
 		c := raw(t, address, "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
 		wait(t, open)

@@ -1,31 +1,20 @@
 package server
 
 import (
-	"io"
 	"net/http"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/problem"
 )
 
-const (
-	healthPath = "/healthz"
-	mcpPath    = "/mcp"
-)
+const mcpPath = "/mcp"
 
 // routes sends requests to the surfaces.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc(healthPath, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			refuse(w, r, problem.NoRoute(http.StatusMethodNotAllowed, r.Method, healthPath))
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
-		_, _ = io.WriteString(w, `{"status":"ok"}`+"\n") // nobody is left to tell
-	})
+	mux.HandleFunc(s.probe(healthPath, alive))
+	mux.HandleFunc(s.probe(livePath, alive))
+	mux.HandleFunc(s.probe(readyPath, s.readiness))
 	if s.opts.REST != nil {
 		mux.Handle("/v1/", s.opts.REST)
 	}
@@ -44,5 +33,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, problem.NoRoute(http.StatusNotFound, r.Method, r.URL.Path))
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if out, ok := w.(*response); ok {
+			defer func() { out.route = r.Pattern }() // what is in front may have a copy of the request
+		}
+		mux.ServeHTTP(w, r)
+	})
 }

@@ -11,9 +11,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 )
 
 // Options configure a [Server]. The zero value of each field means its default.
@@ -34,8 +36,11 @@ type Options struct {
 	// call it from, such as "https://app.example.com".
 	Hosts, Origins []string
 
-	InFlight int           // requests that run at once, beyond which one is told to come back; default 256
-	Receive  time.Duration // for a whole request to come in; default 30 s
+	// Tenant says which tenant a request counts for; nil: all for the same.
+	Tenant func(*http.Request) string
+
+	Limits  Limits
+	Receive time.Duration // for a whole request to come in; default 30 s
 
 	// A body comes in before its request runs. There are Bodies that come in at once, by
 	// default 1024, of at most MaxBody bytes each, by default 32 MiB; all requests together
@@ -54,6 +59,14 @@ type Options struct {
 	Idle  time.Duration // between requests of a connection; default 2 min
 	Drain time.Duration // for running requests after the end has come; default 15 s
 
+	// Delay is for how long a server goes on when the end has come: only /readyz says so, to
+	// whoever sends it requests. Default: not at all.
+	Delay time.Duration
+
+	// Ready says why the server cannot do its work; nil: it always can. Its answer holds for
+	// a second.
+	Ready func(context.Context) error
+
 	Logger *slog.Logger // default slog.Default(); gets ids and sizes, never content
 }
 
@@ -63,13 +76,21 @@ type Server struct {
 	handler http.Handler
 	hosts   map[string]bool
 	origins map[string]bool
-	slots   chan struct{} // one for each request that runs
+	gate    *admission.Gate
+	rates   *rates
 	intake  *intake
+	ready   ready
+	left    chan struct{} // closed when the end is near: the server is not ready any more
+	leaves  sync.Once
+	ending  chan struct{} // closed when the end has come
+	end     sync.Once
 }
 
 // New makes a server.
 func New(o Options) (*Server, error) {
-	o.InFlight = cmp.Or(o.InFlight, 256)
+	if err := o.Limits.complete(); err != nil {
+		return nil, err
+	}
 	o.Receive = cmp.Or(o.Receive, 30*time.Second)
 	o.Bodies = cmp.Or(o.Bodies, 1024)
 	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
@@ -82,12 +103,22 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.InFlight < 1 || o.Bodies < 1 || o.MaxBody < 1 || o.BodyBytes < 1 || o.Rate < 1 ||
-		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 {
+	if o.Bodies < 1 || o.MaxBody < 1 || o.BodyBytes < 1 || o.Rate < 1 ||
+		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 || o.Delay < 0 {
 		return nil, loci.Errorf(loci.Invalid, "limits of a server must not be negative")
 	}
-	s := &Server{opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, slots: make(chan struct{}, o.InFlight),
-		intake: &intake{most: o.Bodies, mostBytes: o.BodyBytes}}
+	if o.Ready == nil {
+		o.Ready = func(context.Context) error { return nil }
+	}
+	if o.Tenant == nil {
+		o.Tenant = func(*http.Request) string { return "" }
+	}
+	s := &Server{
+		opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, ending: make(chan struct{}),
+		left: make(chan struct{}), ready: ready{check: o.Ready},
+		gate: admission.New(o.Limits.gate()), rates: newRates(o.Limits),
+		intake: &intake{most: o.Bodies, mostBytes: o.BodyBytes},
+	}
 	for _, h := range o.Hosts {
 		name, err := CheckHost(h)
 		if err != nil {
@@ -101,7 +132,7 @@ func New(o Options) (*Server, error) {
 		}
 		s.origins[strings.ToLower(origin)] = true
 	}
-	s.handler = s.observe(s.guard(s.authenticate(s.receive(s.limit(s.routes())))))
+	s.handler = s.observe(s.guard(s.authenticate(s.admit(s.receive(s.enter(s.routes()))))))
 	return s, nil
 }
 
@@ -139,11 +170,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes: maxServerHeader, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	drained := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		late, cancel := context.WithTimeout(base, s.opts.Drain)
-		defer cancel()
-		drained <- h.Shutdown(late)
-	})
+	stop := context.AfterFunc(ctx, func() { drained <- s.leave(base, h) })
 	err := h.Serve(l)
 	if stop() { // not the end, but a failure
 		return &loci.Error{Code: loci.Unavailable, Op: "serve", Msg: "the listener failed: " + cause(err), Err: err}

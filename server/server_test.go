@@ -192,6 +192,16 @@ func TestRequestIDAndLog(t *testing.T) {
 	if strings.Contains(log.String(), "canary") {
 		t.Errorf("the log shows content: %s", log)
 	}
+	someone, err := loci.NewTenant("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, log := newServer(t, Options{Authenticate: func(*http.Request) (loci.Principal, error) {
+		return loci.NewPrincipal(someone, "key", nil)
+	}})
+	if ask(known, "GET", "/v1/x", ""); !strings.Contains(log.String(), "route=/v1/") {
+		t.Errorf("of a known caller the log lacks the route: %s", log)
+	}
 	for _, id := range []string{"", " ", "a b", "x\ty", "é", strings.Repeat("x", 65), `a"`} {
 		w := ask(s, "GET", "/healthz", "", "X-Request-Id: "+id)
 		if got := w.Header().Get(headerRequestID); got == id || !validRequestID.MatchString(got) {
@@ -203,7 +213,8 @@ func TestRequestIDAndLog(t *testing.T) {
 // TestOverload: beyond its limit a server says so at once, and still tells its health.
 func TestOverload(t *testing.T) {
 	running, proceed := make(chan struct{}), make(chan struct{})
-	s, _ := newServer(t, Options{InFlight: 1, REST: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	one := Limits{InFlight: 1}
+	s, _ := newServer(t, Options{Limits: one, REST: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(running)
 		<-proceed
 	})})
@@ -247,7 +258,8 @@ func TestOnlyTheLoopback(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
-		"limit": {InFlight: -1}, "time": {Drain: -1}, "host with port": {Hosts: []string{"a:1"}}, "host with path": {Hosts: []string{"a/b"}},
+		"limit": {Limits: Limits{InFlight: -1}},
+		"time":  {Drain: -1}, "host with port": {Hosts: []string{"a:1"}}, "host with path": {Hosts: []string{"a/b"}},
 		"no host": {Hosts: []string{""}}, "origin with path": {Origins: []string{"https://a/"}}, "origin without scheme": {Origins: []string{"a.example"}},
 		"any origin": {Origins: []string{"*"}}, "origin null": {Origins: []string{"null"}},
 	} {

@@ -124,7 +124,7 @@ func TestPopTakesTheSummaryThatCoversIt(t *testing.T) {
 	})
 }
 
-// TestPopsAtOnce: of ten who take from ten messages each gets another one, and nothing
+// TestPopsAtOnce: of ten who take from ten messages each gets a different one, and nothing
 // is left; over engines that do not know of one another, as processes are.
 func TestPopsAtOnce(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {

@@ -31,6 +31,7 @@ type app struct {
 	closing string // a remark to print after the output
 
 	cfg       *config.Config
+	level     slog.LevelVar // of the log; cfg says where it begins
 	principal loci.Principal
 	store     loci.Store
 	embedder  loci.Embedder  // nil: none
@@ -52,6 +53,7 @@ func (a *app) configure() (*config.Config, error) {
 	}
 	a.principal, err = loci.NewPrincipal(cfg.Tenant, actor, cfg.Vars, cfg.Scopes...)
 	a.cfg = cfg
+	a.level.Set(cfg.LogLevel)
 	return cfg, err
 }
 
@@ -92,7 +94,7 @@ func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 
 // logger writes to standard error: standard output belongs to the reply.
 func (a *app) logger() *slog.Logger {
-	opts := &slog.HandlerOptions{Level: a.cfg.LogLevel}
+	opts := &slog.HandlerOptions{Level: &a.level}
 	if a.json {
 		return slog.New(slog.NewJSONHandler(a.err, opts))
 	}

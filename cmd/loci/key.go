@@ -203,15 +203,21 @@ type oneKey struct {
 	ID string `arg:"" help:"The id of the key, as key list shows it."`
 }
 
+// open reads the id and opens the keys, which the caller closes.
+func (c *oneKey) open(a *app) (*auth.Keys, loci.ID, error) {
+	id, err := auth.ParseKeyID(c.ID)
+	if err != nil {
+		return nil, id, err
+	}
+	keys, err := a.openKeys()
+	return keys, id, err
+}
+
 type keyShowCmd struct{ oneKey }
 
 // Run shows a key.
 func (c *keyShowCmd) Run(a *app) error {
-	id, err := auth.ParseKeyID(c.ID)
-	if err != nil {
-		return err
-	}
-	keys, err := a.openKeys()
+	keys, id, err := c.open(a)
 	if err != nil {
 		return err
 	}
@@ -248,11 +254,7 @@ type keyRotateCmd struct {
 
 // Run gives a key a new secret.
 func (c *keyRotateCmd) Run(a *app) error {
-	id, err := auth.ParseKeyID(c.ID)
-	if err != nil {
-		return err
-	}
-	keys, err := a.openKeys()
+	keys, id, err := c.open(a)
 	if err != nil {
 		return err
 	}
@@ -274,11 +276,7 @@ func (*keyRevokeCmd) Help() string {
 
 // Run ends a key.
 func (c *keyRevokeCmd) Run(a *app) error {
-	id, err := auth.ParseKeyID(c.ID)
-	if err != nil {
-		return err
-	}
-	keys, err := a.openKeys()
+	keys, id, err := c.open(a)
 	if err != nil {
 		return err
 	}

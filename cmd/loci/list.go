@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/view"
 )
@@ -49,23 +51,16 @@ namespace are in front of the content.
 
 // Run lists memories of every kind.
 func (c *listCmd) Run(a *app) error {
-	where, err := parseFilter(c.Filter)
-	if err != nil {
-		return err
-	}
 	if c.Limit < 1 || c.Limit > 1000 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to 1000: for more, use --all or --cursor", c.Limit)
+	}
+	q, err := c.query(time.Now())
+	if err != nil {
+		return err
 	}
 	m, err := a.memory(c.place, "", loci.ScopeRead)
 	if err != nil {
 		return err
-	}
-	q := view.Query{Tags: c.Tag, Where: where, Kinds: c.kinds(), States: c.states()}
-	if q.AsOf, err = parseTime("--as-of", c.AsOf, m.Now()); err != nil {
-		return err
-	}
-	if c.History && len(q.States) == 0 && q.AsOf.IsZero() {
-		q.States = view.States
 	}
 	page := loci.Page{Limit: c.Limit, Cursor: c.Cursor}
 	if c.All {
@@ -98,6 +93,21 @@ func (c *listCmd) Run(a *app) error {
 	}
 	a.more(out.NextCursor)
 	return nil
+}
+
+// query is what the flags select.
+func (c *listCmd) query(now time.Time) (q view.Query, err error) {
+	q = view.Query{Tags: c.Tag, Kinds: c.kinds(), States: c.states()}
+	if q.Where, err = parseFilter(c.Filter); err != nil {
+		return q, err
+	}
+	if q.AsOf, err = parseTime("--as-of", c.AsOf, now); err != nil {
+		return q, err
+	}
+	if c.History && len(q.States) == 0 && q.AsOf.IsZero() {
+		q.States = view.States
+	}
+	return q, nil
 }
 
 // whyEmpty says what to do about an empty list.

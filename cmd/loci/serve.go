@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -23,7 +24,8 @@ type serveCmd struct{}
 // Help is shown below the usage.
 func (*serveCmd) Help() string {
 	return `Serves the REST API below /v1 and MCP at /mcp. At an address that other machines can reach it needs --auth and TLS.
-It ends with an interrupt or a termination signal, after the requests that run then.
+It ends with an interrupt or a termination signal, after the requests that run then. With a
+hangup signal it reads its limits and the level of its log again.
 
     loci serve --user alice
     curl -s http://127.0.0.1:7437/v1/info`
@@ -54,24 +56,26 @@ func (*serveCmd) Run(a *app) error {
 		return a.takenBy(&binding, err)
 	}
 	defer l.Close() //nolint:errcheck // Serve has closed it already
+	asked, ignore := hangups()
+	defer ignore()
 	defer a.leaveWord(urls)()
 	if err := a.announce(urls); err != nil {
 		return err
 	}
 	a.note("The memory is in %s; Ctrl-C ends.", shownURL(a.cfg.Store))
 	ctx, stop := context.WithCancel(a.ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var beside sync.WaitGroup
+	beside.Go(func() { a.reloads(ctx, s, asked) })
+	beside.Go(func() {
 		if a.cfg.Auth.Mode == config.AuthNone {
 			a.upkeep(ctx, a.principal.Tenant())
 		} else {
 			a.upkeepOfAll(ctx)
 		}
-	}()
+	})
 	err = s.Serve(a.ctx, l)
 	stop()
-	<-done
+	beside.Wait()
 	return err
 }
 
@@ -128,10 +132,10 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 	}
 	opts := server.Options{
 		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts,
-		Origins: cfg.HTTP.Origins, InFlight: cfg.HTTP.MaxRequests,
+		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
 		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
-		Drain:   cfg.HTTP.Shutdown, Logger: a.logger(),
+		Drain:   cfg.HTTP.Shutdown, Delay: cfg.HTTP.Delay, Ready: a.ready, Logger: a.logger(),
 	}
 	if cfg.Auth.Mode == config.AuthKeys {
 		opts.Authenticate = auth.NewDoor(keys.Admit, keys).Authenticate
@@ -201,4 +205,22 @@ func (a *app) identify(agent string) func(context.Context, http.Header) (loci.Pr
 // keys opens the keys of the store.
 func (a *app) keys() (*auth.Keys, error) {
 	return auth.OpenKeys(a.store, auth.Options{Logger: a.logger()})
+}
+
+// tenantOf names the tenant that a request counts for. One that names nobody it may name
+// is refused later, and counts for the tenant of its credential.
+func (a *app) tenantOf(r *http.Request) string {
+	if p, err := a.identify("")(r.Context(), r.Header); err == nil {
+		return p.Tenant().String()
+	}
+	if p, known := server.PrincipalOf(r.Context()); known {
+		return p.Tenant().String()
+	}
+	return a.principal.Tenant().String()
+}
+
+// ready asks the store for something small: opening it checks its form, too.
+func (a *app) ready(ctx context.Context) error {
+	_, err := a.store.ActiveSpace(ctx, a.principal.Tenant())
+	return err
 }

@@ -148,6 +148,8 @@ func TestServe(t *testing.T) {
 		want, not          string
 	}{
 		{"GET", "/healthz", "", nil, 200, "ok", ""},
+		{"GET", "/livez", "", nil, 200, "ok", ""},
+		{"GET", "/readyz", "", nil, 200, "ok", ""},
 		{"GET", "/v1/info", "", nil, 200, `"families":["notes","facts"]`, ""},
 		{"POST", "/v1/notes", `{"content":"Likes tea."}`, nil, 201, "note-", ""},
 		{"POST", "/mcp", call("memory_search", `{"query":"tea"}`), nil, 200, "Likes tea.", "isError"},
@@ -225,7 +227,10 @@ func TestServeSettings(t *testing.T) {
 		`http: {allowed_hosts: ["a:1"]}`:            "without a port",
 		`http: {allowed_origins: ["*"]}`:            "origin of a web page",
 		`http: {max_body: 10}`:                      "from 1024",
-		`http: {max_requests: 0}`:                   "from 1",
+		`http: {max_requests: -1}`:                  "from 0",
+		`http: {max_queue: 0}`:                      "from 1",
+		`http: {max_wait: 0s}`:                      "from 1ms",
+		`limits: {requests_per_second: -1}`:         "from 0",
 		`listen: "example.com:80"`:                  "authentication",
 		`http: {allowed_hosts: memory.example.com}`: "must be a list",
 		`{listen: "0.0.0.0:0", auth: {mode: keys}}`: "in the clear",

@@ -159,10 +159,11 @@ func (a *app) countsText(c loci.Counts) string {
 
 // shownURL is a store's URL without a password.
 func shownURL(text string) string {
+	scheme, _, hasScheme := strings.Cut(text, "://")
 	u, err := url.Parse(text)
 	switch {
-	case err != nil && strings.Contains(text, "://"): // where its password ends cannot be told
-		return text[:strings.Index(text, "://")] + "://…"
+	case err != nil && hasScheme: // where its password ends cannot be told
+		return scheme + "://…"
 	case err != nil || u.User == nil && !u.Query().Has("password"):
 		return text
 	}

@@ -73,6 +73,7 @@ type Config struct {
 	embeddingKey keySource
 	llmKey       keySource
 	origin       map[string]string // by key of a setting: where its value was written; no entry: the default
+	written      map[string]string // by key of a setting: its value as it was written
 }
 
 // AuthNone and AuthKeys are the ways in which loci serve asks who sends a request.
@@ -95,9 +96,10 @@ type HTTP struct {
 	// Bytes of a request; of one that brings a value; of one that brings a checkpoint or a document.
 	MaxBody, MaxValueBody, MaxBlobBody int
 
-	MaxRequests int           // that run at once
-	Timeout     time.Duration // of a request
-	Shutdown    time.Duration // for running requests at the end
+	Limits   server.Limits
+	Timeout  time.Duration // of a request
+	Shutdown time.Duration // for running requests at the end
+	Delay    time.Duration // before that, while it is not ready any more
 }
 
 // faults collects what is wrong with a configuration, so that all of it is told at once.
@@ -144,13 +146,13 @@ func Load(env Environ, file *string, flags map[string]string) (*Config, error) {
 // come from the table, so that the reference cannot say anything else; settings
 // whose default depends on the machine or on others are completed later.
 func defaults() *Config {
-	c := &Config{Vars: loci.Vars{}, named: loci.Vars{}, origin: map[string]string{}}
+	c := &Config{Vars: loci.Vars{}, named: loci.Vars{}, origin: map[string]string{}, written: map[string]string{}}
 	for i := range settings {
 		s := &settings[i]
 		if s.Default == "" || slices.Contains([]string{"store", "user", "llm.base_url", "llm.key_env"}, s.Key) {
 			continue
 		}
-		if err := s.set(c, s.Default); err != nil {
+		if err := c.write(s, s.Default); err != nil {
 			panic(fmt.Sprintf("default of %s: %v", s.Key, err))
 		}
 	}
@@ -176,9 +178,15 @@ func (c *Config) choose() {
 	clear(c.named)
 }
 
+// write sets a value and remembers how it was written.
+func (c *Config) write(s *Setting, value string) error {
+	c.written[s.Key] = value
+	return s.set(c, value)
+}
+
 // put sets a value and remembers where it was written.
 func (c *Config) put(s *Setting, value, where string, bad *faults) {
-	if err := s.set(c, value); err != nil {
+	if err := c.write(s, value); err != nil {
 		bad.add(where, err)
 		return
 	}

@@ -153,10 +153,12 @@ func (r *fileReader) unknown(k *yaml.Node, full string, names []string) {
 // value reads the value of one setting.
 func (r *fileReader) value(s *Setting, n *yaml.Node) {
 	if s.Key == "tools" {
+		r.c.written[s.Key] = nodeText(n)
 		r.tools(s, n)
 		return
 	}
 	if s.Key == "graph" && n.Kind == yaml.MappingNode {
+		r.c.written[s.Key] = nodeText(n)
 		r.graph(s, n)
 		return
 	}
@@ -168,11 +170,20 @@ func (r *fileReader) value(s *Setting, n *yaml.Node) {
 		r.fault(n, "%s must not be empty: give a value or remove the line", s.Key)
 		return
 	}
-	if err := s.set(r.c, text); err != nil {
+	if err := r.c.write(s, text); err != nil {
 		r.fault(n, "%s: %w", s.Key, err)
 		return
 	}
 	r.c.origin[s.Key] = r.at(n)
+}
+
+// nodeText is a node as one text, the same wherever it stands in a file.
+func nodeText(n *yaml.Node) string {
+	parts := make([]string, len(n.Content))
+	for i, c := range n.Content {
+		parts[i] = nodeText(c)
+	}
+	return fmt.Sprintf("%d %q %q", n.Kind, n.Value, parts)
 }
 
 // scalarOrList returns the text of a value that has the form of its setting.

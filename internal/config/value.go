@@ -185,6 +185,15 @@ func setShare(field *float64, v string) error {
 	return nil
 }
 
+func setRate(field *float64, v string) error {
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(n) || n < 0 || n > 1_000_000 {
+		return fmt.Errorf("%q must be a number from 0 to 1000000", v)
+	}
+	*field = n
+	return nil
+}
+
 // setCosine reads a cosine; empty is zero.
 func setCosine(field *float64, v string) error {
 	if *field = 0; v == "" {

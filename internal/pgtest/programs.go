@@ -120,7 +120,7 @@ func fetch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // what is left of it is in a cache
 	list := filepath.Join(dir, "requirements.txt")
 	if err := os.WriteFile(
 		list,
@@ -184,7 +184,7 @@ func sum(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it is only read
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err

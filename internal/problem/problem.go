@@ -4,7 +4,10 @@ package problem
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -22,6 +25,10 @@ type Problem struct { //nolint:errname // as RFC 9457 calls it
 	Recovery  string    `json:"recovery" doc:"What to do next"`
 	RequestID string    `json:"request_id,omitempty" doc:"Of the request, as in the server's log"`
 	Errors    []Part    `json:"errors,omitempty" doc:"The parts of a request that are wrong, if there are several or their place is known"`
+
+	// Retry is after which time it may help to try again, where the status says so at all.
+	// It is shown as Retry-After, in whole seconds and at least one.
+	Retry time.Duration `json:"-"`
 
 	cause error // for the log
 }
@@ -79,7 +86,7 @@ func (p *Problem) ContentType(string) string { return ContentType }
 func (p *Problem) Headers() http.Header {
 	h := http.Header{"Cache-Control": {"no-store"}}
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.Retry.Seconds())))))
 	}
 	return h
 }

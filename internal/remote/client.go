@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 )
 
 // A Key says where the key of a service is. It is read for each request, so that it can
@@ -89,8 +90,18 @@ var (
 )
 
 // Post sends one request and returns the body of a successful answer, at most limit
-// bytes, or the failure the service reports. authorize puts the key into the header.
+// bytes, or the failure the service reports. authorize puts the key into the header. A
+// request of ours that waits for it gives its slot to others.
 func (c *Client) Post(
+	ctx context.Context, body []byte, limit int64, authorize func(h http.Header, key string),
+) ([]byte, *Failure, error) {
+	back := admission.Aside(ctx)
+	answer, failure, err := c.post(ctx, body, limit, authorize)
+	_ = back(ctx) // who has no time left for a slot ends without one
+	return answer, failure, err
+}
+
+func (c *Client) post(
 	ctx context.Context, body []byte, limit int64, authorize func(h http.Header, key string),
 ) ([]byte, *Failure, error) {
 	key, err := c.readKey()

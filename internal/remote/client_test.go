@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 )
 
 func TestNewChecksTheAddress(t *testing.T) {
@@ -150,5 +151,28 @@ func TestRefusal(t *testing.T) {
 			err != nil && (err.Code != loci.Invalid || !strings.Contains(err.Msg, c.says)) {
 			t.Errorf("%d: %v", c.status, err)
 		}
+	}
+}
+
+// TestPostGivesTheSlotToOthers: while a service is asked, another request may run.
+func TestPostGivesTheSlotToOthers(t *testing.T) {
+	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: time.Minute, Aside: 1})
+	running := make(chan int, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		running <- gate.Load().Running
+	}))
+	t.Cleanup(server.Close)
+	pass, refused := gate.Enter(t.Context(), "")
+	if refused != nil {
+		t.Fatalf("%+v", refused)
+	}
+	visit := &admission.Visit{}
+	visit.Let(pass)
+	c := client(t, server.URL, Key{})
+	if _, _, err := c.Post(admission.With(t.Context(), visit), nil, 100, Bearer); err != nil {
+		t.Fatal(err)
+	}
+	if during, after := <-running, gate.Load().Running; during != 0 || after != 1 {
+		t.Errorf("%d ran during the call, %d after it", during, after)
 	}
 }

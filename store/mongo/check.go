@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 // maxFindings bounds what Check reports of one kind.
@@ -90,7 +90,7 @@ func (c *checker) records() error {
 	}
 	all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 	return c.reading.records(nil, &all, nil, loci.NewestFirst, math.MaxInt32, func(record *loci.Record) bool {
-		c.findings = append(c.findings, batch.Faults(record)...)
+		c.findings = append(c.findings, form.Faults(record)...)
 		return len(c.findings) < maxFindings
 	})
 }

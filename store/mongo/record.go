@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 // head are the fields of a record that an update writes, all but its text.
@@ -52,7 +53,7 @@ func whole(r *loci.Record, spaces []int64) (f fields) {
 	f.cut([]byte(r.Text))
 	f.set("text_bytes", int64(len(r.Text)))
 	f.string("heading", r.Heading)
-	f.bytes("passages", batch.EncodeSpans(r.Passages))
+	f.bytes("passages", form.EncodeSpans(r.Passages))
 	f.set("passage_count", int64(len(r.Passages)))
 	if spaces == nil {
 		spaces = []int64{}
@@ -113,7 +114,7 @@ func (d *doc) record() (out loci.Record, namespace int64, err error) {
 		Uses:       d.int("uses"),
 		UsedAt:     d.time("used_at"),
 		Text:       d.string("text"),
-		Passages:   batch.DecodeSpans(d.bytes("passages")),
+		Passages:   form.DecodeSpans(d.bytes("passages")),
 		Attributes: []byte(d.string("attributes")),
 		Body:       []byte(d.string("body")),
 		Scope:      d.string("scope"),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 // Apply implements [loci.RecordChanger].
@@ -59,7 +60,7 @@ func (x *tx) update(u *batch.Update) {
 		x.written = append(x.written, stmt{sql: updateHead, args: args})
 		return
 	}
-	args = append(args, []byte(r.Text), nonempty(r.Heading), batch.EncodeSpans(r.Passages), len(r.Passages))
+	args = append(args, []byte(r.Text), nonempty(r.Heading), form.EncodeSpans(r.Passages), len(r.Passages))
 	x.written = append(
 		x.written,
 		stmt{sql: updateWhole, args: args},
@@ -124,7 +125,7 @@ func insertRow(tenant []byte, r *loci.Record, namespace int64, slot string) []an
 		nonempty(
 			r.Heading,
 		),
-		batch.EncodeSpans(r.Passages),
+		form.EncodeSpans(r.Passages),
 		batch.EncodeTags(r.Tags),
 		nonempty(r.Attributes),
 		nonempty(r.Body),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 // maxFindings bounds what Check reports of one kind.
@@ -54,7 +54,7 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		}
 		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 		return r.records(recordColumns, &all, nil, loci.NewestFirst, maxInt, func(record *loci.Record) bool {
-			findings = append(findings, batch.Faults(record)...)
+			findings = append(findings, form.Faults(record)...)
 			return len(findings) < maxFindings
 		})
 	})

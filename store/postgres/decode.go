@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 // recordColumns are what take reads, of record r.
@@ -35,7 +35,7 @@ func (r row) record() (out loci.Record, namespace int64, err error) {
 		Uses:      r.int(10),
 		UsedAt:    r.time(11),
 		Text:      r.string(12),
-		Passages: batch.DecodeSpans(
+		Passages: form.DecodeSpans(
 			r[13],
 		),
 		Attributes: r.bytes(15),

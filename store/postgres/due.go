@@ -138,14 +138,14 @@ func (s upkeepTable) Renew(ctx context.Context, name loci.Tenant) error {
 
 // Release implements [upkeep.Table].
 func (s upkeepTable) Release(ctx context.Context, name loci.Tenant, seq int64, done bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
 	key := batch.KeyOf(name)
 	return translate("note that upkeep is done", s.maintain(ctx, func(c *conn) error {
 		var stmts []stmt
 		if done {
 			note := stmt{sql: noteDone, args: []any{key, seq}}
-			stmts = []stmt{readWrite, behindWall(key), timeouts(patience), note, commit}
+			stmts = []stmt{readWrite, behindWall(key), timeouts(writeTime), note, commit}
 		}
 		return c.run(ctx, append(stmts,
 			readWrite, behindWall(system), stmt{sql: endLease, args: []any{system, key, s.owner}}, commit)...)

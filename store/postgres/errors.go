@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/store/internal/batch"
 )
 
@@ -83,22 +84,11 @@ func (s *Store) again(ctx context.Context, do func() error) error {
 			return err
 		}
 		if !errors.Is(err, batch.ErrStale) {
-			if sleep(ctx, pause/2+rand.N(pause)) != nil {
+			if patience.Sleep(ctx, pause/2+rand.N(pause)) != nil {
 				return err
 			}
 			pause *= 4
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

@@ -86,7 +86,7 @@ func ExplainOfAll(ctx context.Context, s loci.Store, sql string, args []any) (pl
 
 // SetPatience changes how long a write may take.
 func SetPatience(d time.Duration) (old time.Duration) {
-	old, patience = patience, d
+	old, writeTime = writeTime, d
 	return old
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/store/memory"
@@ -129,6 +130,47 @@ func TestStatementsThatHangEnd(t *testing.T) {
 	}
 	if n, err := slow.Count(t.Context(), tn, everywhere); err != nil || n.Records != 2 {
 		t.Errorf("a read afterwards: %+v, %v", n, err)
+	}
+}
+
+// A write that the server takes long for has no slot meanwhile: another request gets it.
+func TestSlowWritesHoldNoSlot(t *testing.T) {
+	s, tn, id := open(t), locitest.Tenant(t, "aside"), loci.NewID()
+	if err := s.Apply(t.Context(), tn, creation(id)); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), superOf(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context()) //nolint:errcheck // the test has its answer
+	for _, sql := range []string{"BEGIN", "LOCK TABLE loci.tenant"} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: 10 * time.Second, Aside: 1})
+	pass, refused := gate.Enter(t.Context(), "")
+	if refused != nil {
+		t.Fatalf("%+v", refused)
+	}
+	visit, done := &admission.Visit{}, make(chan error, 1)
+	visit.Let(pass)
+	go func() { done <- s.Apply(admission.With(t.Context(), visit), tn, creation(loci.NewID())) }()
+	other, refused := gate.Enter(t.Context(), "")
+	if refused != nil {
+		t.Errorf("%+v", refused)
+	} else {
+		other.Leave()
+	}
+	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if l := gate.Load(); l.Running != 1 || l.Aside != 0 {
+		t.Errorf("afterwards: %+v", l)
 	}
 }
 

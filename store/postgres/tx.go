@@ -57,7 +57,7 @@ func (x *tx) begin(n *batch.Needs) error {
 
 // lock begins the transaction. there: the tenant has a row.
 func (x *tx) lock(n *batch.Needs, nameKey loci.NameKey) (there bool, err error) {
-	limit := patience
+	limit := writeTime
 	if deadline, ok := x.ctx.Deadline(); ok {
 		// A little sooner than the client gives up, so that the server says why.
 		limit = max(time.Until(deadline)*9/10, 100*time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/store/internal/batch"
 )
 
@@ -17,8 +18,8 @@ const (
 	eraseTime = 30 * time.Minute
 )
 
-// patience bounds a write, and how long it waits for the tenant's row.
-var patience = 20 * time.Second
+// writeTime bounds a write, and how long it waits for the tenant's row.
+var writeTime = 20 * time.Second
 
 // A job is one write waiting for its turn.
 type job = batch.Job[*tx]
@@ -47,10 +48,10 @@ func (s *Store) committer(g *guest) *batch.Committer[*tx] {
 				s.pool.Reset() // the primary is another one now
 			}
 			pause := firstPause << (2 * (n - 1))
-			return sleep(ctx, pause/2+rand.N(pause)) == nil
+			return patience.Sleep(ctx, pause/2+rand.N(pause)) == nil
 		},
 		Alone:    func(err error) bool { return !mayPass(err) },
-		Patience: patience,
+		Patience: writeTime,
 	}
 }
 
@@ -93,7 +94,7 @@ func timeouts(limit time.Duration) stmt {
 	ms := func(d time.Duration) name { return name(strconv.FormatInt(d.Milliseconds(), 10)) }
 	return stmt{
 		sql: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
-		set_config('idle_in_transaction_session_timeout', $2, true)`, args: []any{ms(limit), ms(min(limit, patience))},
+		set_config('idle_in_transaction_session_timeout', $2, true)`, args: []any{ms(limit), ms(min(limit, writeTime))},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 // erasedKept is how many change numbers back the list of erased rows reaches; an
@@ -231,7 +232,7 @@ func (t *tx) insert(r *loci.Record, namespace, seq int64) (n int64, err error) {
 		[]any{
 			r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(),
 			r.UpdatedAt.UnixMilli(), c.expiresAt, r.Uses, c.usedAt, []byte(r.Text),
-			encodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body, c.scope, c.status,
+			form.EncodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body, c.scope, c.status,
 			c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, c.heading,
 		}, &n)
 	return n, conflictOr(err)
@@ -267,7 +268,7 @@ func (t *tx) update(p *loci.Put, namespace, seq int64) (int64, error) {
 		return n, conflictOr(err)
 	}
 	if err := t.exec("UPDATE record SET text = ?, heading = ?, passages = ?, passage_count = ? WHERE n = ?",
-		[]byte(r.Text), c.heading, encodeSpans(r.Passages), len(r.Passages), n); err != nil {
+		[]byte(r.Text), c.heading, form.EncodeSpans(r.Passages), len(r.Passages), n); err != nil {
 		return 0, err
 	}
 	return n, t.exec("DELETE FROM vector WHERE record = ?", n)

@@ -3,11 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"fmt"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 // maxFindings bounds what Check reports of one kind.
@@ -63,27 +61,9 @@ func (f *file) checkRecords(ctx context.Context, findings []string) ([]string, e
 	all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 	found := 0
 	err := f.records(ctx, &all, nil, loci.NewestFirst, func(r *loci.Record) bool {
-		report := func(format string, args ...any) {
-			found++
-			findings = append(findings, "record "+r.ID.String()+" "+fmt.Sprintf(format, args...))
-		}
-		if len(r.Passages) > 0 && !utf8.ValidString(r.Text) { // what is not searched may be bytes
-			report("has searched text that is not UTF-8")
-		}
-		if !utf8.ValidString(r.Heading) {
-			report("has a heading that is not UTF-8")
-		}
-		for i, p := range r.Passages {
-			if p.Start < 0 || p.End > len(r.Text) || p.Start >= p.End {
-				report("has passage %d outside of its text", i)
-			}
-		}
-		if len(r.Attributes) > 0 && !json.Valid(r.Attributes) || len(r.Body) > 0 && !json.Valid(r.Body) {
-			report("has fields that are not JSON")
-		}
-		if r.Version < 1 || r.Namespace.CheckPlace() != nil {
-			report("has an impossible version or namespace")
-		}
+		wrong := form.Faults(r)
+		found += len(wrong)
+		findings = append(findings, wrong...)
 		return found < maxFindings
 	})
 	return findings, err

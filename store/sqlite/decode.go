@@ -2,50 +2,12 @@ package sqlite
 
 import (
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
 )
-
-// encodeSpans writes spans as varints: start and length of each.
-func encodeSpans(spans []loci.Span) []byte {
-	b := make([]byte, 0, 4*len(spans))
-	for _, s := range spans {
-		b = binary.AppendUvarint(b, uint64(s.Start))
-		b = binary.AppendUvarint(b, uint64(s.End-s.Start))
-	}
-	return b
-}
-
-// decodeSpans is the inverse of encodeSpans; damaged bytes end the list.
-func decodeSpans(b []byte) []loci.Span {
-	var spans []loci.Span
-	for len(b) > 0 {
-		start, n := binary.Uvarint(b)
-		if n <= 0 {
-			return spans
-		}
-		length, m := binary.Uvarint(b[n:])
-		if m <= 0 {
-			return spans
-		}
-		spans = append(spans, loci.Span{Start: int(start), End: int(start + length)})
-		b = b[n+m:]
-	}
-	return spans
-}
-
-// splitVectors cuts a vector row into one code a passage.
-func splitVectors(data []byte, dims int) [][]byte {
-	size := 4 + dims
-	var codes [][]byte
-	for ; len(data) >= size; data = data[size:] {
-		codes = append(codes, data[:size:size])
-	}
-	return codes
-}
 
 // recordColumns are what scanRecord reads, of record r and namespace s.
 const (
@@ -77,7 +39,7 @@ func scanRecord(rows *sql.Rows, extra ...any) (r loci.Record, err error) {
 	r.Kind, r.Namespace, r.Slot = loci.Kind(kind), loci.NamespaceFromKey(string(key)), string(slot)
 	r.CreatedAt, r.UpdatedAt = milli(created), milli(updated)
 	r.ExpiresAt, r.UsedAt = nullMilli(expires), nullMilli(used)
-	r.Text, r.Heading, r.Passages = string(text), string(heading), decodeSpans(passages)
+	r.Text, r.Heading, r.Passages = string(text), string(heading), form.DecodeSpans(passages)
 	r.Attributes, r.Body = copyJSON(attributes), copyJSON(body)
 	r.Scope, r.Status, r.EndsAt, r.DueAt = string(scope), string(status), nullMilli(ends), nullMilli(due)
 	r.Sequence, r.Position = string(sequence), position.Int64

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -92,7 +93,7 @@ func (x *searchIndex) takeHanded() {
 			var codes [][]byte
 			for _, v := range h.vectors {
 				if v.space == x.index.Space() {
-					codes = splitVectors(v.data, v.space.Dims)
+					codes = form.SplitVectors(v.data, v.space.Dims)
 				}
 			}
 			x.index.Upsert(h.record, codes)

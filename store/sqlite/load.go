@@ -71,12 +71,6 @@ func (l *loading) init() {
 	l.ctx, l.stop = context.WithCancel(context.Background())
 }
 
-// A ticket is what a search needs.
-type ticket struct {
-	pinned []index.Key
-	loads  []*load
-}
-
 // join asks for shards: what is not in the index is loaded. The caller holds the index's lock.
 func (f *file) join(keys []index.Key) (t ticket) {
 	x := &f.search
@@ -108,21 +102,6 @@ func (f *file) join(keys []index.Key) (t ticket) {
 		l.running.Go(f.loader)
 	}
 	return t
-}
-
-// wait waits until all of a ticket is in the index.
-func (t *ticket) wait(ctx context.Context) error {
-	for _, one := range t.loads {
-		select {
-		case <-one.done:
-			if one.err != nil {
-				return one.err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }
 
 // leave gives a ticket back.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -102,14 +103,19 @@ func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 	t.Parallel()
 	s, large := openHeld(t, filled(t), "large", Options{})
 	found := make(chan int, 1)
+	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: longest, Aside: 2})
 	go func() {
-		n, err := walruses(context.WithoutCancel(t.Context()), s, "large")
-		if err != nil {
+		ctx, leave := slotted(t, gate)
+		defer leave()
+		n, err := walruses(ctx, s, "large")
+		if err != nil || gate.Load().Running != 1 {
 			n = -1
 		}
 		found <- n
 	}()
 	large.await(t)
+	_, leave := slotted(t, gate) // which who waits for an index does not hold
+	leave()
 	expectWalruses(t, s, "small", 1) // which is loaded meanwhile
 	for i := range 3 {
 		c := note(fmt.Sprint("another walrus ", i))
@@ -132,6 +138,54 @@ func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 		}
 	case <-time.After(longest):
 		t.Fatal("the search did not end")
+	}
+}
+
+// slotted takes a slot for what a context is of.
+func slotted(t *testing.T, gate *admission.Gate) (ctx context.Context, leave func()) {
+	pass, refused := gate.Enter(t.Context(), "")
+	if refused != nil {
+		t.Errorf("no slot: %+v", refused)
+	}
+	visit := &admission.Visit{}
+	visit.Let(pass)
+	return admission.With(context.WithoutCancel(t.Context()), visit), pass.Leave
+}
+
+// A write that waits for a slow disk has no slot meanwhile, and has one again afterwards.
+func TestSlowCommitsHoldNoSlot(t *testing.T) {
+	t.Parallel()
+	s, err := Open(filepath.Join(t.TempDir(), "loci.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // the test has its answer
+	f, err := s.acquire(t.Context(), testTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release(f)
+	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: longest, Aside: 2})
+	slow, done := make(chan struct{}), make(chan error, 1)
+	ctx, end := slotted(t, gate)
+	go func() {
+		defer end()
+		err := f.write(ctx, func(*tx) error { <-slow; return nil })
+		if l := gate.Load(); err == nil && (l.Running != 1 || l.Aside != 0) {
+			err = fmt.Errorf("afterwards: %+v", l)
+		}
+		done <- err
+	}()
+	_, leave := slotted(t, gate) // who comes next gets it
+	leave()
+	close(slow)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(longest):
+		t.Error("the write does not end")
 	}
 }
 

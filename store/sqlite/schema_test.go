@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store/internal/form"
 )
 
 func TestOldSQLiteIsRefused(t *testing.T) {
@@ -59,7 +60,7 @@ func oldFile(t *testing.T, path string, vectors bool) {
 	exec("INSERT INTO space (n, model, dims) VALUES (1, 'few', 2), (2, 'most', 2)")
 	for n := 1; n <= 3; n++ {
 		exec(`INSERT INTO record (n, id, kind, namespace, version, seq, live, created_at, updated_at, text, passages, passage_count)
-			VALUES (?1, ?2, 'fact', 1, 1, ?1, 1, ?1, ?1, ?3, ?4, 1)`, n, []byte{15: byte(n)}, []byte("walrus"), encodeSpans([]loci.Span{{Start: 0, End: 6}}))
+			VALUES (?1, ?2, 'fact', 1, 1, ?1, 1, ?1, ?1, ?3, ?4, 1)`, n, []byte{15: byte(n)}, []byte("walrus"), form.EncodeSpans([]loci.Span{{Start: 0, End: 6}}))
 		exec("INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id) VALUES (?1, 'created', 'fact', ?1, 1, 1, 'a', '')", []byte{15: byte(n)})
 		for space := 1; vectors && space <= 2; space++ {
 			if space == 2 || n == 1 {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -92,15 +93,8 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		var err error
 		need, busy, err = f.bring(ctx, seq, &p, &filter, len(before.pinned) > 0)
 		x.loading.leave(before)
-		if err == nil && busy != nil {
-			select {
-			case <-busy:
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
-		}
-		if err == nil {
-			err = need.wait(ctx)
+		if err == nil && (busy != nil || len(need.loads) > 0) {
+			err = need.waitAside(ctx, busy)
 		}
 		if p.Quick && errors.Is(err, loci.ErrTooLarge) {
 			return nil, nil
@@ -433,7 +427,7 @@ func (f *file) take(
 			if err != nil {
 				return err
 			}
-			batch = append(batch, loaded{r, splitVectors(bytes.Clone(data), space.Dims)})
+			batch = append(batch, loaded{r, form.SplitVectors(bytes.Clone(data), space.Dims)})
 			if len(batch) == cap(batch) {
 				read <- batch
 				batch = make([]loaded, 0, 256)

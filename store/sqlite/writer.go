@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 )
 
 // maxBatch bounds how many writes share a commit. Measured: 64 already save 95 %
@@ -81,15 +82,7 @@ func (f *file) do(ctx context.Context, j *job) error {
 	case <-f.closing:
 		return errClosed()
 	}
-	select {
-	case err := <-j.done:
-		return err
-	case <-ctx.Done():
-		if j.taken.CompareAndSwap(false, true) {
-			return ctx.Err()
-		}
-		return <-j.done
-	}
+	return admission.Outcome(ctx, j.done, func() bool { return j.taken.CompareAndSwap(false, true) })
 }
 
 func errClosed() error { return loci.Errorf(loci.Unavailable, "the store is closed") }

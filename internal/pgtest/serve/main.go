@@ -30,11 +30,12 @@ func run(args []string) error {
 	if len(args) == 0 {
 		return errors.New("a command is missing: go run ./internal/pgtest/serve COMMAND ARGUMENT")
 	}
-	s, err := pgtest.Start(context.Background(), pgtest.Options{})
+	ctx := context.Background()
+	s, err := pgtest.Start(ctx, pgtest.Options{})
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), pgtest.Variable+"="+s.URL)
 	return errors.Join(cmd.Run(), s.Stop())

@@ -60,8 +60,9 @@ export class LociClient {
 
   /**
    * A client of the identity that `configurable` of LangChain names: `user_id`, `org_id`,
-   * `agent_id` and `thread_id` replace the client's own, and so does what they leave out
-   * that is narrower. One that is empty is a {@link ConfigurationError}.
+   * `agent_id` and `thread_id` replace the client's own. A narrower name that they leave out
+   * is dropped: naming a user drops the client's thread. One that is empty is a
+   * {@link ConfigurationError}.
    */
   forCall(configurable: Record<string, unknown> = {}): LociClient {
     const identity = identityOf(configurable);

@@ -264,7 +264,7 @@ export class Sessions {
     return this.#t.send({ method: "POST", path: `${path(id)}/trim`, reply: shapes.trimmed, body: { max_messages: maxMessages }, writes: true }, o);
   }
 
-  /** Takes the newest message away and returns it, in one change: of several callers at once each gets another one. */
+  /** Takes the newest message away and returns it, in one change, so that several callers at once each get a different one. */
   async pop(id: string, o?: CallOptions): Promise<Popped> {
     return this.#t.send({ method: "POST", path: `${path(id)}/pop`, reply: shapes.popped, writes: true }, o);
   }

@@ -129,7 +129,7 @@ export class Memories {
   }
 
   /**
-   * Erases what all conditions select, for good; `all` is everything, and goes with no other. Without `expect` it counts them and erases nothing;
+   * Erases what all conditions select, for good; `all` is everything, and allows no other condition. Without `expect` it counts them and erases nothing;
    * with it, nothing is erased unless so many are selected.
    */
   erase(given: EraseQuery, o?: CallOptions): Promise<{ selected: number; erased: number }> {

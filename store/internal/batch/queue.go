@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/admission"
 )
 
 // maxBatch bounds how many writes share a commit; more only lengthens the wait of the first.
@@ -76,15 +77,7 @@ func (q *Queue[T]) Do(ctx context.Context, j *Job[T], c *Committer[T]) error {
 			q.run(c)
 		}()
 	}
-	select {
-	case err := <-j.done:
-		return err
-	case <-ctx.Done():
-		if j.taken.CompareAndSwap(false, true) {
-			return ctx.Err()
-		}
-		return <-j.done
-	}
+	return admission.Outcome(ctx, j.done, func() bool { return j.taken.CompareAndSwap(false, true) })
 }
 
 // run commits what waits until nothing does.

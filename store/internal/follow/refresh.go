@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -160,7 +161,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error) error {
 	err := query(func(record *loci.Record, namespace int64, vectors []byte) {
 		delete(off, record.ID)
 		record.Namespace = loci.NamespaceFromKey(x.names[namespace])
-		batch = append(batch, loaded{*record, splitVectors(vectors, dims)})
+		batch = append(batch, loaded{*record, form.SplitVectors(vectors, dims)})
 		if len(batch) == cap(batch) {
 			read <- batch
 			batch = make([]loaded, 0, 256)
@@ -170,16 +171,6 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error) error {
 	close(read)
 	indexing.Wait()
 	return err
-}
-
-// splitVectors cuts a vector row into one code a passage.
-func splitVectors(data []byte, dims int) [][]byte {
-	size := 4 + dims
-	var codes [][]byte
-	for ; len(data) >= size; data = data[size:] {
-		codes = append(codes, data[:size:size])
-	}
-	return codes
 }
 
 // loadShards makes sure that the shards of keys are there, and drops those that were not

@@ -78,7 +78,7 @@ class LociChatStore(BaseChatStore):
         return _read(gone)
 
     def delete_last_message(self, key: str) -> Optional[ChatMessage]:
-        """Takes the newest message away: of several callers at once each gets another one."""
+        """Takes the newest message away; several callers at once each get a different one."""
         try:
             taken = self._client.sessions.pop(key)["message"]
         except LociError as err:

@@ -150,7 +150,7 @@ class AsyncSessions:
         return await self._transport.run(sessions.trim(id, max_messages), idempotency_key=idempotency_key)
 
     async def pop(self, id: str, *, idempotency_key: str | None = None) -> Popped:
-        """Takes the newest message away and returns it, in one change: of several callers at once each gets another one."""
+        """Takes the newest message away and returns it, in one change, so that several callers at once each get a different one."""
         return await self._transport.run(sessions.pop(id), idempotency_key=idempotency_key)
 
     async def search(

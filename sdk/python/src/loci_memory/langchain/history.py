@@ -55,7 +55,7 @@ class LociChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
-        """The messages, oldest first. What a later message removes is left out, and so is that."""
+        """The messages, oldest first. A message that a later one removes is left out, and so is the one that removes it."""
         try:
             return from_stored(recent(self.client, self.session_id, self.limit))
         except LociError as err:

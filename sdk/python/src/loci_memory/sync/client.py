@@ -104,8 +104,8 @@ class Loci:
     def for_call(self, configurable: Mapping[str, Any]) -> Loci:
         """A client of the identity that `configurable` of LangChain names, with the same connections.
 
-        `user_id`, `org_id`, `agent_id` and `thread_id` replace the client's own, and so does what they
-        leave out that is narrower. One that is empty is a `ConfigurationError`.
+        `user_id`, `org_id`, `agent_id` and `thread_id` replace the client's own. A narrower name that they
+        leave out is dropped: naming a user drops the client's thread. One that is empty is a `ConfigurationError`.
         """
         out = object.__new__(Loci)
         out._use(self._transport.having(self._transport.options.acting(identity_of(configurable))))

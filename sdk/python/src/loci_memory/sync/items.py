@@ -73,5 +73,5 @@ class Items:
         return self._transport.run(items.namespaces(prefix, suffix, max_depth, limit, offset))
 
     def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[Outcome]:
-        """Does up to 250 operations at once, of 2 MiB together; one that fails has an error in its result and keeps no other from being done."""
+        """Does up to 250 operations at once, of 2 MiB together; one that fails has an error in its result and does not stop the others."""
         return self._transport.run(items.batch(operations), idempotency_key=idempotency_key)

@@ -88,7 +88,7 @@ class Memories:
         expect: int | None = None,
         idempotency_key: str | None = None,
     ) -> ErasedMemories:
-        """Erases what all conditions select, for good; `all` is everything, and goes with no other.
+        """Erases what all conditions select, for good; `all` is everything, and allows no other condition.
 
         Without `expect` it counts them and erases nothing. With it, nothing is erased unless so many are selected.
         `kinds` are fact (notes, too), item, rule, episode and session, which goes with its messages, by kind alone.

@@ -151,7 +151,7 @@ class Sessions:
         return self._transport.run(sessions.trim(id, max_messages), idempotency_key=idempotency_key)
 
     def pop(self, id: str, *, idempotency_key: str | None = None) -> Popped:
-        """Takes the newest message away and returns it, in one change: of several callers at once each gets another one."""
+        """Takes the newest message away and returns it, in one change, so that several callers at once each get a different one."""
         return self._transport.run(sessions.pop(id), idempotency_key=idempotency_key)
 
     def search(

@@ -1,0 +1,488 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// small is a gate of four slots.
+func small() Options { return Options{Slots: 4, Queue: 8, Wait: 100 * time.Millisecond, Aside: 8} }
+
+// enter takes a slot that must be free.
+func enter(t *testing.T, g *Gate, tenant string) *Pass {
+	t.Helper()
+	p, refused := g.Enter(t.Context(), tenant)
+	if refused != nil {
+		t.Fatalf("%s: %+v", tenant, refused)
+	}
+	return p
+}
+
+// An outcome is what became of a request that may have waited.
+type outcome struct {
+	tenant  string
+	pass    *Pass
+	refused *Refusal
+}
+
+// begin asks for a slot beside the test, which goes on when the request waits.
+func begin(t *testing.T, g *Gate, tenant string, into chan outcome) {
+	t.Helper()
+	go func() {
+		p, refused := g.Enter(t.Context(), tenant)
+		into <- outcome{tenant, p, refused}
+	}()
+	synctest.Wait()
+}
+
+func want(t *testing.T, g *Gate, running, waiting int) {
+	t.Helper()
+	if l := g.Load(); l.Running != running || l.Waiting != waiting {
+		t.Fatalf("%d run and %d wait; want %d and %d", l.Running, l.Waiting, running, waiting)
+	}
+}
+
+// One tenant alone takes every slot, and what is more waits in the order in which it came.
+func TestAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		var held []*Pass
+		for range 4 {
+			held = append(held, enter(t, g, "a"))
+		}
+		first, second := make(chan outcome, 1), make(chan outcome, 1)
+		begin(t, g, "a", first)
+		begin(t, g, "a", second)
+		want(t, g, 4, 2)
+		held[0].Leave()
+		o := <-first
+		synctest.Wait()
+		want(t, g, 4, 1)
+		o.pass.Leave()
+		(<-second).pass.Leave()
+		for _, p := range held[1:] {
+			p.Leave()
+			p.Leave() // counts once
+		}
+		want(t, g, 0, 0)
+	})
+}
+
+// What waits for too long is refused, with the wait and when to ask again.
+func TestAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		for range 4 {
+			defer enter(t, g, "a").Leave()
+		}
+		into := make(chan outcome, 1)
+		since := time.Now()
+		begin(t, g, "a", into)
+		o := <-into
+		if o.refused == nil || o.refused.Reason != TooOld || time.Since(since) != 100*time.Millisecond ||
+			o.refused.Wait != 100*time.Millisecond || o.refused.Retry < time.Second {
+			t.Errorf("after %v: %+v", time.Since(since), o.refused)
+		}
+		want(t, g, 4, 0)
+	})
+}
+
+// A queue that has not emptied for the longest wait is one in which everybody waits that
+// long: who joins it then waits a quarter.
+func TestStandingQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		held := enter(t, g, "a")
+		for range 3 {
+			defer enter(t, g, "a").Leave()
+		}
+		first, second, third := make(chan outcome, 1), make(chan outcome, 1), make(chan outcome, 1)
+		begin(t, g, "a", first)
+		time.Sleep(60 * time.Millisecond)
+		begin(t, g, "a", second)
+		<-first
+		time.Sleep(10 * time.Millisecond)
+		since := time.Now()
+		begin(t, g, "a", third)
+		o := <-third
+		if waited := time.Since(since); waited != 25*time.Millisecond || o.refused.Wait != waited {
+			t.Errorf("waited %v: %+v", waited, o.refused)
+		}
+		<-second
+		patience := func(want time.Duration) {
+			t.Helper()
+			since := time.Now()
+			begin(t, g, "a", third)
+			<-third
+			if waited := time.Since(since); waited != want {
+				t.Errorf("waited %v; want %v", waited, want)
+			}
+		}
+		patience(25 * time.Millisecond) // nobody waits, but nobody got in
+		held.Leave()
+		held = enter(t, g, "a")
+		patience(100 * time.Millisecond)
+		begin(t, g, "a", third)
+		time.Sleep(10 * time.Millisecond)
+		held.Leave()
+		held = (<-third).pass // whoever waited is in
+		defer held.Leave()
+		patience(100 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond)
+		patience(100 * time.Millisecond) // nobody asked for a while
+	})
+}
+
+// Who would wait for longer than anybody may is refused at once, when it is known how long
+// requests take.
+func TestHopeless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Options{Slots: 1, Queue: 100, Wait: 100 * time.Millisecond, Aside: 8})
+		p := enter(t, g, "a")
+		time.Sleep(40 * time.Millisecond)
+		p.Leave()
+		p = enter(t, g, "a")
+		into := make(chan outcome, 8)
+		begin(t, g, "a", into)
+		begin(t, g, "a", into)
+		since := time.Now()
+		if refused := g.Look("a"); refused == nil || refused.Reason != Hopeless || refused.Retry != time.Second {
+			t.Errorf("%+v", refused)
+		}
+		if _, refused := g.Enter(t.Context(), "a"); refused == nil || time.Since(since) != 0 {
+			t.Errorf("%+v after %v", refused, time.Since(since))
+		}
+		want(t, g, 1, 2)
+		p.Leave()
+		(<-into).pass.Leave()
+		(<-into).pass.Leave()
+	})
+}
+
+// A few requests that take minutes say nothing about how long others take.
+func TestLongRequestsDoNotMakeOthersHopeless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		p := enter(t, g, "a")
+		time.Sleep(time.Hour)
+		p.Leave()
+		for range 4 {
+			defer enter(t, g, "a").Leave()
+		}
+		if refused := g.Look("a"); refused != nil {
+			t.Errorf("%+v", refused)
+		}
+	})
+}
+
+// A tenant that asks for everything leaves to others what is theirs: they never wait
+// for one of its requests to be over, once they are there.
+func TestShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Options{Slots: 8, Queue: 100, Wait: time.Second, Aside: 8})
+		enter(t, g, "light").Leave()
+		into := make(chan outcome, 100)
+		for range 50 {
+			begin(t, g, "heavy", into)
+		}
+		want(t, g, 4, 46) // of eight slots half, as two tenants are there
+		since := time.Now()
+		for range 4 {
+			defer enter(t, g, "light").Leave()
+		}
+		if waited := time.Since(since); waited != 0 {
+			t.Errorf("waited %v", waited)
+		}
+		begin(t, g, "light", into) // beyond its share
+		want(t, g, 8, 47)
+		(<-into).pass.Leave()
+		synctest.Wait()
+		want(t, g, 8, 46) // the heavy one had three then, the light one four
+		for range 3 {
+			o := <-into
+			if o.tenant != "heavy" {
+				t.Errorf("%s took what is above its share", o.tenant)
+			}
+			defer o.pass.Leave()
+		}
+		drain(into, 47)
+	})
+}
+
+// drain lets what waits go when its time is over.
+func drain(into chan outcome, n int) {
+	for range n {
+		o := <-into
+		if o.pass != nil {
+			o.pass.Leave()
+		}
+	}
+}
+
+// A tenant that is not there any more leaves its share to the others, and no trace.
+func TestTenantsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		for i := range 1000 {
+			enter(t, g, fmt.Sprint("t", i)).Leave()
+		}
+		busy := enter(t, g, "busy")
+		time.Sleep(2 * time.Second)
+		for range 1000 {
+			enter(t, g, "a").Leave()
+		}
+		if n := g.Load().Tenants; n != 2 {
+			t.Errorf("%d tenants are known", n)
+		}
+		busy.Leave()
+		time.Sleep(2 * time.Second)
+		for range 4 {
+			defer enter(t, g, "a").Leave()
+		}
+		if n := g.Load().Tenants; n != 1 {
+			t.Errorf("%d tenants are known", n)
+		}
+	})
+}
+
+// A queue is bounded in number, and one tenant cannot fill it for the others.
+func TestQueueIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		into := make(chan outcome, 100)
+		for range 4 {
+			defer enter(t, g, "heavy").Leave()
+		}
+		for range 8 {
+			begin(t, g, "heavy", into)
+		}
+		want(t, g, 4, 8)
+		_, refused := g.Enter(t.Context(), "heavy")
+		if refused == nil || refused.Reason != QueueFull || refused.Limit != 8 || refused.Used != 8 {
+			t.Errorf("%+v", refused)
+		}
+		begin(t, g, "light", into)
+		if o := <-into; o.tenant != "heavy" || o.refused == nil || o.refused.Reason != QueueFull {
+			t.Errorf("%+v gave way", o)
+		}
+		want(t, g, 4, 8)
+		drain(into, 8)
+	})
+}
+
+// A limit of requests under way holds for a tenant that is alone, too.
+func TestConcurrent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Concurrent = 2
+		g := New(o)
+		a, b := enter(t, g, "a"), enter(t, g, "a")
+		refused := g.Look("a")
+		if refused == nil || refused.Reason != Concurrent || refused.Limit != 2 || refused.Used != 2 {
+			t.Errorf("%+v", refused)
+		}
+		enter(t, g, "b").Leave()
+		back := a.Aside() // is under way all the same
+		if g.Look("a") == nil {
+			t.Error("what waits aside does not count")
+		}
+		if err := back(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b.Leave()
+		enter(t, g, "a").Leave()
+		a.Leave()
+	})
+}
+
+// Who waits for something else gives its slot to others, and takes one again before those
+// who have not begun.
+func TestAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		o := small()
+		o.Slots = 1
+		g.Set(o)
+		cold := enter(t, g, "a")
+		back := cold.Aside()
+		want(t, g, 0, 0)
+		warm := enter(t, g, "a")
+		into := make(chan outcome, 1)
+		begin(t, g, "a", into)
+		done := make(chan error, 1)
+		go func() { done <- back(context.Background()) }()
+		synctest.Wait()
+		want(t, g, 1, 2)
+		warm.Leave()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		want(t, g, 1, 1)
+		cold.Leave()
+		(<-into).pass.Leave()
+		want(t, g, 0, 0)
+		if l := g.Load(); l.Aside != 0 {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Two waits of one request at once are one; a request that ends in the middle of one, or
+// gives up, holds nothing.
+func TestAsideEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		p := enter(t, g, "a")
+		one, two := p.Aside(), p.Aside()
+		if err := one(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 0, 0)
+		if err := two(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 1, 0)
+		back := p.Aside()
+		other := enter(t, g, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := back(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("it waited: %v", err)
+		}
+		p.Leave()
+		want(t, g, 1, 0)
+		back = other.Aside()
+		other.Leave()
+		if err := back(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 0, 0)
+		var nobody *Pass
+		if err := nobody.Aside()(t.Context()); err != nil {
+			t.Error(err)
+		}
+		nobody.Leave()
+		time.Sleep(2 * time.Second)
+		p = enter(t, g, "b") // the lines of those that are gone go, too
+		back = p.Aside()
+		time.Sleep(2 * time.Second)
+		for range 4 {
+			enter(t, g, "c").Leave()
+		}
+		if err := back(t.Context()); err != nil {
+			t.Error(err)
+		}
+		p.Leave()
+		want(t, g, 0, 0)
+	})
+}
+
+// Waits of one request count once, whenever they overlap; a request that has gone aside
+// again, or left, while it waited for its slot holds none; and who is aside is not forgotten.
+func TestAsideMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		aside := func(want int) {
+			t.Helper()
+			if l := g.Load(); l.Aside != want {
+				t.Errorf("%d are aside; want %d", l.Aside, want)
+			}
+		}
+		come := func(back func(context.Context) error) {
+			if err := back(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+		p := enter(t, g, "a")
+		one, two := p.Aside(), p.Aside()
+		aside(1)
+		come(one)
+		aside(1)
+		other := enter(t, g, "a")
+		go come(two) // waits for the slot
+		synctest.Wait()
+		again := p.Aside()
+		other.Leave()
+		synctest.Wait()
+		want(t, g, 0, 0) // it got the slot, and has gone aside again
+		come(again)
+		want(t, g, 1, 0)
+		again = p.Aside()
+		other = enter(t, g, "a")
+		go come(again)
+		synctest.Wait()
+		p.Leave()
+		other.Leave()
+		synctest.Wait()
+		want(t, g, 0, 0) // it got the slot, and had left
+		aside(0)
+		p = enter(t, g, "a")
+		back := p.Aside()
+		for range 4 {
+			time.Sleep(2 * time.Second)
+			enter(t, g, "b").Leave()
+		}
+		if l := g.Load(); l.Tenants != 2 {
+			t.Errorf("%d tenants are known; one asks, and one is aside", l.Tenants)
+		}
+		come(back)
+		p.Leave()
+	})
+}
+
+// Waits elsewhere are bounded, and no tenant takes all of them.
+func TestAsideIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		enter(t, g, "light").Leave()
+		var held []*Pass
+		for range 4 {
+			p := enter(t, g, "heavy")
+			p.Aside()
+			held = append(held, p)
+		}
+		refused := g.Look("heavy")
+		if refused == nil || refused.Reason != Elsewhere || refused.Limit != 4 || refused.Used != 4 {
+			t.Errorf("%+v", refused)
+		}
+		for range 3 {
+			p := enter(t, g, "light")
+			p.Aside()
+			held = append(held, p)
+		}
+		enter(t, g, "light").Leave()
+		p := enter(t, g, "third") // the share of three is three
+		p.Aside()
+		if refused := g.Look("fourth"); refused == nil || refused.Reason != Elsewhere || refused.Limit != 8 {
+			t.Errorf("%+v", refused)
+		}
+		p.Leave()
+		for _, p := range held {
+			p.Leave()
+		}
+	})
+}
+
+// A client that goes away waits no more.
+func TestGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		defer enter(t, g, "a").Leave()
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		if _, refused := g.Enter(ctx, "a"); refused == nil || refused.Reason != Gone {
+			t.Errorf("%+v", refused)
+		}
+		want(t, g, 1, 0)
+	})
+}

@@ -1,0 +1,117 @@
+package admission
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A Pass is a request that was let in. The nil Pass is one that nothing counts.
+type Pass struct {
+	gate *Gate
+	line *line
+
+	mu    sync.Mutex
+	since time.Time
+	slot  bool // it has one
+	aside int  // how many waits of the request are under way elsewhere
+	left  bool
+}
+
+// Leave ends the request.
+func (p *Pass) Leave() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = true
+	p.giveBackLocked()
+}
+
+// giveBackLocked gives the slot back, if there is one.
+func (p *Pass) giveBackLocked() {
+	if !p.slot {
+		return
+	}
+	p.slot = false
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	p.gate.releaseLocked(p.line, p.since)
+}
+
+// Aside gives the slot to others while the request waits for something that no slot is
+// needed for. The function it returns, called once, takes one again, before all that wait
+// in the line of the tenant: what was begun is to end. That wait has no bound but that of
+// its context.
+func (p *Pass) Aside() (back func(context.Context) error) {
+	if p == nil {
+		return func(context.Context) error { return nil }
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.aside++
+	if p.aside == 1 {
+		p.gate.countAside(p.line, 1)
+	}
+	p.giveBackLocked()
+	return p.back
+}
+
+func (p *Pass) back(ctx context.Context) error {
+	p.mu.Lock()
+	p.aside--
+	last := p.aside == 0
+	need := last && !p.left
+	p.mu.Unlock()
+	if !last {
+		return nil
+	}
+	if !need {
+		p.gate.countAside(p.line, -1)
+		return nil
+	}
+	if err := p.gate.reenter(ctx, p.line); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slot, p.since = true, time.Now()
+	if p.left || p.aside > 0 { // meanwhile
+		p.giveBackLocked()
+	}
+	return nil
+}
+
+func (g *Gate) countAside(l *line, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l.aside += n
+	g.aside += n
+}
+
+// reenter ends a wait aside, and waits for a slot in front of the line. The line is not
+// forgotten in between: something of it is under way at any moment.
+func (g *Gate) reenter(ctx context.Context, l *line) error {
+	g.mu.Lock()
+	l.aside--
+	g.aside--
+	if g.running < g.opts.Slots && l.running < g.shareLocked() {
+		g.takeLocked(l)
+		g.mu.Unlock()
+		return nil
+	}
+	w := &waiter{line: l, since: time.Now(), firm: true, ready: make(chan struct{})}
+	l.queue = append([]*waiter{w}, l.queue...)
+	g.waiting++
+	g.mu.Unlock()
+	select {
+	case <-w.ready:
+		return nil
+	case <-ctx.Done():
+		if g.giveUp(w, &Refusal{Reason: Gone}) == nil {
+			return nil // it was let in at that moment
+		}
+		return ctx.Err()
+	}
+}

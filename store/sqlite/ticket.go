@@ -1,0 +1,50 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/internal/admission"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// A ticket is what a search needs.
+type ticket struct {
+	pinned []index.Key
+	loads  []*load
+}
+
+// wait waits until all of a ticket is in the index.
+func (t *ticket) wait(ctx context.Context) error {
+	for _, one := range t.loads {
+		select {
+		case <-one.done:
+			if one.err != nil {
+				return one.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// waitAside waits for what a ticket needs, and before that for busy unless it is nil. It
+// gives the slot of the request to others meanwhile: a load takes seconds, of which a
+// search that has its index needs none.
+func (t *ticket) waitAside(ctx context.Context, busy <-chan struct{}) (err error) {
+	back := admission.Aside(ctx)
+	if busy != nil {
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err == nil {
+		err = t.wait(ctx)
+	}
+	if again := back(ctx); err == nil {
+		err = again
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+// Command load sends requests to a "loci serve" of its own at rates that it does not slow
+// down for (an open loop), and prints what became of them as a table for
+// docs/benchmarks.md. All figures of a table come from one run.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() {
+	binary := flag.String("binary", "bin/loci", "the program to measure")
+	each := flag.Duration("time", 10*time.Second, "how long each figure is measured")
+	notes := flag.Int("notes", 2000, "notes of each tenant")
+	cold := flag.Int("cold", 20000, "notes of a namespace whose index is loaded again and again")
+	only := flag.String("only", "REST,MCP,fairness", "the parts to measure")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *binary, *only, *each, *notes, *cold); err != nil {
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+}
+
+// tenants ask beside one another; the first is the one that asks for more than its share.
+var tenants = []string{"heavy", "one", "two", "three"}
+
+func run(ctx context.Context, binary, only string, each time.Duration, notes, cold int) error {
+	s, err := start(ctx, binary)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		s.stop()
+		_ = os.RemoveAll(s.dir)
+	}()
+	for _, t := range append([]string{""}, tenants...) {
+		if err := s.fill(ctx, t, "", notes); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s/%s, %d cores shared by server and clients, %s; mixed: 3 searches to 1 save, %d notes a tenant\n\n",
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), notes)
+	fmt.Println("| surface | load | asked a second | answered | of peak | p50 | p99 | refused | failed | processor time an answer |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
+	for _, surface := range []string{"REST", "MCP"} {
+		if !strings.Contains(only, surface) {
+			continue
+		}
+		w := work{surface: surface, tenants: []string{""}}
+		// The peak is what is answered at any rate, not what clients that wait reach.
+		estimate := s.closed(ctx, w, each/2)
+		best := result{}
+		for _, part := range []float64{0.7, 0.9, 1.1} {
+			if r := s.open(ctx, w, estimate*part, each/2); r.goodput() > best.goodput() {
+				best = r
+			}
+		}
+		peak := best.goodput()
+		for _, part := range []float64{0.8, 1, 2, 4} {
+			r := s.open(ctx, w, peak*part, each)
+			fmt.Printf("| %s | %.0f %% | %.0f | %.0f | %.0f %% | %v | %v | %.1f %% | %d | %v |\n", surface, 100*part, r.asked(),
+				r.goodput(), 100*r.goodput()/peak, r.at(0.5), r.at(0.99), 100*r.refused(), r.failed, r.cost())
+		}
+	}
+	if !strings.Contains(only, "fairness") {
+		return ctx.Err()
+	}
+	return s.fairness(ctx, each, cold)
+}
+
+// fairness measures what others feel of a tenant that asks for ten times its share, and of
+// one that makes the server load large indexes.
+func (s *server) fairness(ctx context.Context, each time.Duration, cold int) error {
+	// Another tenant is named by an elevated request, which is written down in two logs.
+	peak := s.closed(ctx, work{surface: "REST", tenants: tenants}, each/2)
+	share := peak / float64(len(tenants))
+	others := work{surface: "REST", tenants: tenants[1:]}
+	heavy := work{surface: "REST", tenants: tenants[:1]}
+	rate := 0.5 * share * float64(len(others.tenants))
+	fmt.Println("\n| the other tenants at half their share, beside one that asks | answered a second | p50 | p99 | against | refused |")
+	fmt.Println("|---|---|---|---|---|---|")
+	var before time.Duration
+	row := func(what string, beside func(context.Context)) {
+		around, end := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); beside(around) }()
+		time.Sleep(each / 5)
+		r := s.open(ctx, others, rate, each)
+		end()
+		<-done
+		if before == 0 {
+			before = r.at(0.99)
+		}
+		fmt.Printf("| %s | %.0f | %v | %v | %.2f | %.1f %% |\n", what, r.goodput(), r.at(0.5), r.at(0.99),
+			float64(r.at(0.99))/float64(before), 100*r.refused())
+	}
+	row("for its share", func(ctx context.Context) { s.open(ctx, heavy, share, time.Hour) })
+	row("for ten times its share", func(ctx context.Context) { s.open(ctx, heavy, 10*share, time.Hour) })
+	for n := range 4 {
+		if err := s.fill(ctx, tenants[0], fmt.Sprint("cold", n), cold); err != nil {
+			return err
+		}
+	}
+	s.stop()
+	if err := s.again(ctx, 64<<20); err != nil { // so little that each search has to load
+		return err
+	}
+	row("for its share, and for indexes that are loaded each time", func(ctx context.Context) {
+		go s.cold(ctx, tenants[0], 4)
+		s.open(ctx, heavy, share/2, time.Hour)
+	})
+	return ctx.Err()
+}
