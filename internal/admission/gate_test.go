@@ -438,6 +438,37 @@ func TestAsideMeanwhile(t *testing.T) {
 	})
 }
 
+// However the waits of one request overlap, it comes back to one slot, and leaves none behind.
+func TestAsideComesBackOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 2
+		g := New(o)
+		p := enter(t, g, "a")
+		one := p.Aside()
+		others := []*Pass{enter(t, g, "a"), enter(t, g, "a")}
+		var errs = make(chan error, 2)
+		go func() { errs <- one(context.Background()) }() // waits for a slot
+		synctest.Wait()
+		two := p.Aside()
+		go func() { errs <- two(context.Background()) }()
+		synctest.Wait()
+		for _, other := range others {
+			other.Leave()
+		}
+		synctest.Wait()
+		if len(errs) != 2 {
+			t.Fatal("it waits for a slot that it has itself")
+		}
+		want(t, g, 1, 0)
+		p.Leave()
+		want(t, g, 0, 0)
+		if l := g.Load(); l.Aside != 0 {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
 // Waits elsewhere are bounded, and no tenant takes all of them.
 func TestAsideIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ type Pass struct {
 	since time.Time
 	slot  bool // it has one
 	aside int  // how many waits of the request are under way elsewhere
+	comes bool // one of its waits is over and takes a slot again
 	left  bool
 }
 
@@ -58,11 +59,38 @@ func (p *Pass) Aside() (back func(context.Context) error) {
 	return p.back
 }
 
+// lend is Aside for a wait during which others may wait for this request, with slots of
+// theirs: to wait for a slot in turn would never end. What it returns takes one at once,
+// also beyond those there are.
+func (p *Pass) lend() (back func()) {
+	if p == nil {
+		return func() {}
+	}
+	p.Aside()
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.aside--
+		if p.aside > 0 {
+			return
+		}
+		p.gate.countAside(p.line, -1)
+		if p.left || p.comes {
+			return
+		}
+		p.gate.mu.Lock()
+		p.gate.takeLocked(p.line)
+		p.gate.mu.Unlock()
+		p.slot, p.since = true, time.Now()
+	}
+}
+
 func (p *Pass) back(ctx context.Context) error {
 	p.mu.Lock()
 	p.aside--
 	last := p.aside == 0
-	need := last && !p.left
+	need := last && !p.left && !p.comes // one slot is all that it gives back
+	p.comes = p.comes || need
 	p.mu.Unlock()
 	if !last {
 		return nil
@@ -71,11 +99,13 @@ func (p *Pass) back(ctx context.Context) error {
 		p.gate.countAside(p.line, -1)
 		return nil
 	}
-	if err := p.gate.reenter(ctx, p.line); err != nil {
-		return err
-	}
+	err := p.gate.reenter(ctx, p.line)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.comes = false
+	if err != nil {
+		return err
+	}
 	p.slot, p.since = true, time.Now()
 	if p.left || p.aside > 0 { // meanwhile
 		p.giveBackLocked()

@@ -45,6 +45,7 @@ const prompt = 5 * time.Millisecond
 
 // Outcome waits for the outcome of a write that others do for the request that ctx is of,
 // and gives the slot of the request to others while a slow disk is all that it waits for.
+// It has its slot again at once: others may hold theirs until the write is told.
 // When ctx ends, cancel says whether the write could be taken back; if not, its outcome is
 // awaited.
 func Outcome(ctx context.Context, done <-chan error, cancel func() bool) error {
@@ -56,8 +57,7 @@ func Outcome(ctx context.Context, done <-chan error, cancel func() bool) error {
 	case <-soon.C:
 	case <-ctx.Done():
 	}
-	back := Aside(ctx)
-	defer func() { _ = back(ctx) }() // what is written is written, if there is no time left to tell, too
+	defer visitOf(ctx).pass.Load().lend()()
 	select {
 	case err := <-done:
 		return err
