@@ -126,7 +126,7 @@ func (in *importer) read(r io.Reader) error {
 		}
 		return refused == nil
 	})
-	var long *intake.TooLong
+	var long *intake.TooLongError
 	switch {
 	case refused != nil:
 		return refused

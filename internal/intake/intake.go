@@ -13,17 +13,17 @@ import (
 	"slices"
 )
 
-// A TooLong error says that a line is longer than it may be.
-type TooLong struct{ Line, Limit int }
+// A TooLongError error says that a line is longer than it may be.
+type TooLongError struct{ Line, Limit int }
 
 // Error names the line and the limit.
-func (e *TooLong) Error() string {
+func (e *TooLongError) Error() string {
 	return fmt.Sprintf("line %d is longer than %d bytes", e.Line, e.Limit)
 }
 
 // Lines calls take for each line that is not blank, with its number from 1 and without the
 // white space around it, until take says that it wants no more. It holds one line at a
-// time. Its error is that of reading, or a [TooLong].
+// time. Its error is that of reading, or a [TooLongError].
 func Lines(r io.Reader, limit int, take func(n int, line []byte) (more bool)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), limit)
@@ -35,7 +35,7 @@ func Lines(r io.Reader, limit int, take func(n int, line []byte) (more bool)) er
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return &TooLong{n + 1, limit}
+		return &TooLongError{n + 1, limit}
 	}
 	return lines.Err()
 }

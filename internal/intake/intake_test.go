@@ -32,9 +32,9 @@ func TestLines(t *testing.T) {
 // TestLinesThatCannotBeRead: a line over the limit is named, and so is any other fault.
 func TestLinesThatCannotBeRead(t *testing.T) {
 	all := func(int, []byte) bool { return true }
-	var long *TooLong
+	var long *TooLongError
 	err := Lines(strings.NewReader("a\n"+strings.Repeat("x", 100_000)+"\nb"), 70_000, all)
-	if !errors.As(err, &long) || *long != (TooLong{2, 70_000}) {
+	if !errors.As(err, &long) || *long != (TooLongError{2, 70_000}) {
 		t.Errorf("%v", err)
 	}
 	if err := Lines(strings.NewReader(strings.Repeat("x", 69_000)+"\n"), 70_000, all); err != nil {
