@@ -12,10 +12,13 @@ RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcfla
 RANDOM_MUTANTS ?= 200
 RANDOM_SEED ?= 1
 
+# The contract takes the tests' server, which is written in Python, many minutes.
+MONGODB_SHORT := TestStore/cases/(one_of|both_handles|a_change_that_conflicts|what_was_decided|bytes_of|an_erased_tenant)|Test[^S]|TestServer
+
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long torture-postgres test-long check bench bench-postgres load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-embedded test-postgres-long test-mongodb mongodb torture-postgres test-long check bench bench-postgres load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,13 +32,14 @@ build: ## Write bin/loci
 
 test: build ## Pass the tests
 	$(GO) vet ./...
-	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres)
-	$(GO) test -timeout 15m . ./bench ./rest ./session ./store/... ./tool # at their full length
+	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo)
+	$(GO) test -timeout 15m . ./bench ./rest ./session $$($(GO) list ./store/... | grep -v /store/mongo) ./tool # at their full length
+	$(GO) test -timeout 15m -run '$(MONGODB_SHORT)' ./store/mongo # the rest is in test-mongodb
 	$(GO) test $(RACE) -timeout 15m -run '$(POSTGRES_RACES)' ./store/postgres # where goroutines meet
 	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
 test-embedded: build ## Pass the tests that need no database server
-	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /pgtest)
+	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /pgtest -e /mongotest)
 
 torture-postgres: ## Kill servers on one PostgreSQL for ten minutes, and the database a hundred times, each with its control
 	LOCI_LONG=1 $(GO) test -timeout 60m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
@@ -45,6 +49,12 @@ test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's
 	LOCI_LONG=1 LOCI_TEST_POSTGRES="$$(ls -d /usr/lib/postgresql/*/bin | head -n 1)" $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 $(GO) test -timeout 120m ./store/postgres
 	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./view ./tool ./mcp ./rest ./examples/kind
+
+test-mongodb: ## The whole contract and every scenario on MongoDB: on LOCI_TEST_MONGODB, or on a server for tests (half an hour)
+	LOCI_LONG=1 $(GO) test -timeout 120m ./store/mongo
+
+mongodb: ## Start a server that speaks as MongoDB, for you; Ctrl-C ends it
+	@$(GO) run ./internal/mongotest/serve
 
 test-long: ## Everything CI runs short, at its full length
 	LOCI_LONG=1 $(GO) test $(RACE) -timeout 120m ./...

@@ -57,7 +57,7 @@ func (f *Filter) SelectsHeader(r *Record) bool {
 // enough, due.
 func (f *Filter) selectsMoment(r *Record) bool {
 	if !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) || f.Gone && r.Live ||
-		f.Waning && !r.waning(f.At) || f.Ended && !(r.Live && r.Ended(f.At)) {
+		f.Waning && !r.waning(f.At) || f.Ended && (!r.Live || !r.Ended(f.At)) {
 		return false
 	}
 	if !f.At.IsZero() && r.Expired(f.At) != f.Expired {

@@ -109,13 +109,13 @@ func (r *rates) take(tenant string, now time.Time) (l Limits, left int, full, re
 	if at == nil {
 		if len(r.of) >= maxRates {
 			last := r.recent.Back()
-			delete(r.of, r.recent.Remove(last).(*bucket).tenant) //nolint:errcheck,forcetypeassert // nothing else is in it
+			delete(r.of, r.recent.Remove(last).(*bucket).tenant) //nolint:forcetypeassert // nothing else is in it
 		}
 		at = r.recent.PushFront(&bucket{tenant, rate.NewLimiter(rate.Limit(l.PerSecond), l.Burst)})
 		r.of[tenant] = at
 	}
 	r.recent.MoveToFront(at)
-	b := at.Value.(*bucket) //nolint:errcheck,forcetypeassert // nothing else is in it
+	b := at.Value.(*bucket) //nolint:forcetypeassert // nothing else is in it
 	ok = b.limiter.AllowN(now, 1)
 	tokens := b.limiter.TokensAt(now)
 	left = max(0, int(tokens))
@@ -154,7 +154,7 @@ func (s *Server) begin(ctx context.Context) context.Context {
 }
 
 func underwayOf(r *http.Request) *underway {
-	return r.Context().Value(underwayKey{}).(*underway) //nolint:errcheck,forcetypeassert // observe put it there
+	return r.Context().Value(underwayKey{}).(*underway) //nolint:forcetypeassert // observe put it there
 }
 
 // admit refuses what is too much before its body comes in: what is above the rate of its

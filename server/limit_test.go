@@ -85,7 +85,7 @@ func TestRefusalsComeBeforeTheBody(t *testing.T) {
 		synctest.Wait()
 		for tenant, status := range map[string]int{"a": 429, "b": 503} {
 			body := &untouched{}
-			r := httptest.NewRequest("POST", "http://127.0.0.1/v1/x", body)
+			r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/v1/x", body)
 			r.Header.Set("X-Tenant", tenant)
 			w := httptest.NewRecorder()
 			s.Handler().ServeHTTP(w, r)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/mongo"
 	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/sqlite"
 )
@@ -34,6 +35,7 @@ type Options struct {
 //	sqlite:PATH.db     one file, for the tenant "default" alone
 //	sqlite:PATH        a directory with a file for every tenant
 //	postgres://…       a PostgreSQL database that many servers share; postgresql:// too
+//	mongodb://…        a MongoDB database that many servers share; mongodb+srv:// too
 //
 // Any other URL is Unsupported. The caller closes the store.
 func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
@@ -63,8 +65,17 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 			return nil, err
 		}
 		return s, nil
+	case mongo.IsURL(url):
+		s, err := mongo.Open(ctx, url, &mongo.Options{
+			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
-	return nil, loci.Errorf(loci.Unsupported, "store %q: write memory:, sqlite:PATH or postgres://… (MongoDB is not part of this build)", redactURL(url))
+	return nil, loci.Errorf(loci.Unsupported,
+		"store %q: write memory:, sqlite:PATH, postgres://… or mongodb://…", redactURL(url))
 }
 
 func isPostgres(url string) bool {
@@ -80,10 +91,25 @@ type MigrationReport = postgres.MigrationReport
 // Migrate brings the schema of a database to this build's version, as the role of the URL,
 // which is to own it. Stores in files do that by themselves: for them it is Unsupported.
 func Migrate(ctx context.Context, url string, m Migration) (MigrationReport, error) {
+	if mongo.IsURL(url) {
+		return migrateMongo(ctx, url, m)
+	}
 	if !isPostgres(url) {
-		return MigrationReport{}, loci.Errorf(loci.Unsupported, "store %q has nothing to migrate: a memory file is brought up to date when it is opened; write postgres://…", redactURL(url))
+		return MigrationReport{}, loci.Errorf(loci.Unsupported,
+			"store %q has nothing to migrate: a memory file is brought up to date when it is opened; write postgres://… or mongodb://…",
+			redactURL(url))
 	}
 	return postgres.Migrate(ctx, url, m)
+}
+
+// migrateMongo is Migrate for MongoDB, where one user owns and serves.
+func migrateMongo(ctx context.Context, url string, m Migration) (MigrationReport, error) {
+	if m.Role != "" {
+		return MigrationReport{}, loci.Errorf(loci.Invalid,
+			"role %q is for PostgreSQL: in MongoDB give the user of servers the role readWrite on the database, with db.grantRolesToUser", m.Role)
+	}
+	r, err := mongo.Migrate(ctx, url, m.DryRun)
+	return MigrationReport{From: r.From, To: r.To, Steps: r.Steps}, err
 }
 
 // redactURL hides what may be a password.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -36,7 +37,7 @@ func TestToolsOfAProgramAreShown(t *testing.T) {
 func TestEveryToolDeclaresItsScope(t *testing.T) {
 	for _, family := range Families() {
 		set := newSet(t, Instance{Family: family})
-		both := append(loci.Scopes[:3:3], loci.ScopeTools+loci.Scope(family), loci.ScopeTools+"other")
+		both := append(slices.Clone(loci.Scopes[:3]), loci.ScopeTools+loci.Scope(family), loci.ScopeTools+"other")
 		for _, one := range set.Tools() {
 			if len(one.scopes) == 0 {
 				t.Errorf("%s declares no scope", one.Name)

@@ -123,6 +123,9 @@ func (x *examination) examine() {
 		return
 	}
 	x.ok("store", "%s", shownURL(cfg.Store))
+	if strings.HasPrefix(cfg.Store, "mongodb") {
+		x.warn("store", "MongoDB is experimental: Loci was tried with a compatible server alone (docs/mongodb.md)")
+	}
 	x.permissions()
 	x.disk()
 	x.erased()

@@ -19,10 +19,12 @@ type migrateCmd struct {
 // Help is shown below the usage.
 func (*migrateCmd) Help() string {
 	return `Makes the tables of a PostgreSQL database, or brings them to the version of this program, as the role that owns them. Servers
-connect as another role, which owns nothing: they refuse one that could turn the wall between tenants off.
+connect as another role, which owns nothing: they refuse one that could turn the wall between tenants off. In MongoDB, which is
+experimental, it makes the collections; one user owns them and serves.
 
     loci migrate --store postgres://owner@host/loci --role loci_server --dry-run
     loci migrate --store postgres://owner@host/loci --role loci_server
+    loci migrate --store mongodb://user@host/loci?replicaSet=rs0
 
 With --from it copies every tenant of a SQLite store, with its history and its audit log, into a database that has the
 tables, and verifies each: the rows of every table, their hashes, and the head of the log. Nobody may write to either meanwhile.

@@ -196,7 +196,7 @@ func (g *Gate) forgetLocked(now time.Time) {
 		if last == nil {
 			return
 		}
-		l := last.Value.(*line) //nolint:errcheck,forcetypeassert // nothing else is in the list
+		l := last.Value.(*line) //nolint:forcetypeassert // nothing else is in the list
 		switch {
 		case now.Sub(l.asked) < present:
 			return

@@ -64,7 +64,7 @@ func Settings() []Setting { return slices.Clone(settings) }
 
 var settings = []Setting{
 	{Key: "store", Flag: "store", Form: Text, Default: "sqlite:<data directory>/loci/loci.db",
-		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, a PostgreSQL database as postgres://user:password@host/database, or memory: (in YAML with quotes) to forget everything at exit.",
+		Help: "Where memories are kept, such as sqlite:/path/to/loci.db, a PostgreSQL database as postgres://user:password@host/database, a MongoDB database as mongodb://user:password@host/database, or memory: (in YAML with quotes) to forget everything at exit.",
 		set:  func(c *Config, v string) error { c.Store = v; return notEmpty(v) }},
 	{Key: "store.max_open", Form: Integer, Default: strconv.Itoa(store.DefaultMaxOpen),
 		Help: "Files of tenants that are open at once, 1 to 100,000; each takes a few file descriptors. In the file as one word: store.max_open.",

@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// A TooLongError error says that a line is longer than it may be.
+// A TooLongError says that a line is longer than it may be.
 type TooLongError struct{ Line, Limit int }
 
 // Error names the line and the limit.

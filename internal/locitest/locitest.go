@@ -20,10 +20,12 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/mongotest"
 	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store/memory"
+	"github.com/loci-memory/loci/store/mongo"
 	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/sqlite"
 	"github.com/loci-memory/loci/tree"
@@ -47,26 +49,32 @@ func Unshared(t testing.TB) {
 	}
 }
 
-// storesVariable names further stores for [EachStore]: postgres, which takes longer.
+// storesVariable names a further store for [EachStore]: postgres or mongo, which take longer.
 const storesVariable = "LOCI_TEST_STORES"
 
-// EachStore runs a test over every store there is, each empty; over PostgreSQL where
-// LOCI_TEST_STORES=postgres says so.
+// EachStore runs a test over every store there is, each empty; over PostgreSQL or MongoDB
+// where LOCI_TEST_STORES=postgres or =mongo says so.
 func EachStore(t *testing.T, test func(t *testing.T, store loci.Store)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { test(t, memory.Open()) })
 	t.Run("sqlite", func(t *testing.T) { test(t, OpenSQLite(t)) })
-	if os.Getenv(storesVariable) == "postgres" {
+	switch os.Getenv(storesVariable) {
+	case "postgres":
 		t.Run("postgres", func(t *testing.T) { test(t, OpenPostgres(t)) })
+	case "mongo":
+		t.Run("mongo", func(t *testing.T) { test(t, OpenMongo(t)) })
 	}
 }
 
-// Chosen opens an empty PostgreSQL database where LOCI_TEST_STORES=postgres says so, and else
+// Chosen opens an empty database where LOCI_TEST_STORES=postgres or =mongo says so, and else
 // what the test uses by itself: so that the same test says the same of both.
 func Chosen(t testing.TB, otherwise func() loci.Store) loci.Store {
 	t.Helper()
-	if os.Getenv(storesVariable) == "postgres" {
+	switch os.Getenv(storesVariable) {
+	case "postgres":
 		return OpenPostgres(t)
+	case "mongo":
+		return OpenMongo(t)
 	}
 	return otherwise()
 }
@@ -98,6 +106,26 @@ func OpenPostgres(t testing.TB) loci.Store {
 		t.Fatal(err)
 	}
 	s, err := postgres.Open(t.Context(), d.Server, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// OpenMongo opens an empty database of a throwaway server. The package's TestMain says
+// os.Exit(mongotest.Run(m)), or LOCI_TEST_MONGODB names a server.
+func OpenMongo(t testing.TB) loci.Store {
+	t.Helper()
+	url := mongotest.Shared(t).Database()
+	if _, err := mongo.Migrate(t.Context(), url, false); err != nil {
+		t.Fatal(err)
+	}
+	s, err := mongo.Open(t.Context(), url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/internal/child"
 )
 
 // Variable names the environment variable that chooses another server: the URL of a
@@ -47,7 +49,7 @@ type Server struct {
 	dir  string // "": it is somebody else's
 	port int
 	programs
-	process *process
+	process *child.Process
 	args    []string
 	left    sync.Map // databases that nobody dropped, name → func() error
 }
@@ -212,7 +214,7 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 	}
 	cmd := s.command(context.WithoutCancel(ctx), "postgres", args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	s.process, err = startProcess(cmd)
+	s.process, err = child.Start(cmd)
 	err = errors.Join(err, log.Close()) // the process has its own
 	if err != nil {
 		return err
@@ -226,8 +228,8 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
-		case <-s.process.ended:
-			return fmt.Errorf("postgres ended: %w: %s", s.process.err, s.log())
+		case <-s.process.Ended:
+			return fmt.Errorf("postgres ended: %w: %s", s.process.Err, s.log())
 		case <-ctx.Done():
 			return errors.Join(fmt.Errorf("postgres does not answer: %w: %s", err, s.log()), s.Crash())
 		}
@@ -244,7 +246,7 @@ func (s *Server) log() string {
 
 // Crash ends the server at once, as a fault would: what was in its memory is lost.
 // [Server.Launch] starts it again, with a recovery.
-func (s *Server) Crash() error { return s.process.end(quit) }
+func (s *Server) Crash() error { return s.process.End(quit) }
 
 // Freeze makes a server that crashed one that only reads, as a standby does: once it is
 // launched again.
@@ -267,7 +269,7 @@ func (s *Server) Stop() (err error) {
 		return err
 	}
 	if s.process != nil {
-		err = s.process.end(quit) // nothing of it is kept
+		err = s.process.End(quit) // nothing of it is kept
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
 }

@@ -5,6 +5,8 @@ package pgtest
 import (
 	"os"
 	"syscall"
+
+	"github.com/loci-memory/loci/internal/child"
 )
 
 // quit ends PostgreSQL without a checkpoint.
@@ -26,6 +28,6 @@ func unprivileged() *syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
 		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}
-	endWithParent(attr)
+	child.EndWithParent(attr, quit)
 	return attr
 }

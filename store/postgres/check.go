@@ -49,7 +49,7 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 				return nil
 			}})
 		}
-		if err := r.query(stmts...); err != nil || !r.state.there {
+		if err := r.query(stmts...); err != nil || !r.state.There {
 			return err
 		}
 		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}

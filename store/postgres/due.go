@@ -3,19 +3,15 @@ package postgres
 import (
 	"context"
 	"iter"
-	"math"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/patience"
+	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/upkeep"
 )
 
 // everyone stands for all tenants, where the names of those that there are may be read.
 var everyone = []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
-
-// tenantPage is how many names one look at the tenants brings.
-const tenantPage = 1000
 
 // The statements that are about all tenants.
 const (
@@ -26,96 +22,45 @@ const (
 		ORDER BY due_at, name LIMIT $4`
 )
 
-// A dueTenant is one with something to do at a moment.
-type dueTenant struct {
-	name string
-	at   int64
-}
-
 // Tenants implements [loci.Store].
 func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
-	return s.each(ctx, func(after dueTenant) stmt {
-		return stmt{sql: listTenants, args: []any{after.name, tenantPage}}
-	})
+	return s.upkeep.Tenants(ctx)
 }
 
-// Due implements [loci.Store]. The first time it leaves out nobody: what there is to do
-// depends on settings that may be new, too. Then it goes by an index on when something is
-// due, which all servers share. Whoever another server is seeing to is left out.
+// Due implements [loci.Store].
 func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[loci.Tenant, error] {
-	return func(yield func(loci.Tenant, error) bool) {
-		list, until := s.Tenants(ctx), int64(math.MaxInt64)
-		if s.swept.Load() {
-			until = now.UnixMilli()
-			list = s.each(ctx, func(after dueTenant) stmt {
-				return stmt{sql: listDue, args: []any{after.at, after.name, until, tenantPage}}
-			})
-		}
-		for t, err := range list {
-			if err != nil {
-				yield(t, err)
-				return
-			}
-			if !s.seeTo(ctx, t, until, yield) {
-				return
-			}
-		}
-		s.swept.Store(true)
-	}
+	return s.upkeep.Due(ctx, now)
 }
 
-// each yields the tenants that a query lists, page by page.
-func (s *Store) each(ctx context.Context, query func(after dueTenant) stmt) iter.Seq2[loci.Tenant, error] {
-	return func(yield func(loci.Tenant, error) bool) {
-		for after := (dueTenant{at: math.MinInt64}); ; {
-			found, err := s.someTenants(ctx, query(after))
-			if err != nil {
-				yield(loci.Tenant{}, err)
-				return
-			}
-			for _, one := range found {
-				t, err := loci.NewTenant(one.name)
-				if err != nil {
-					continue // no name of ours, or what the program keeps for itself
-				}
-				if !yield(t, nil) {
-					return
-				}
-			}
-			if len(found) < tenantPage {
-				return
-			}
-			after = found[len(found)-1]
-		}
-	}
-}
+// upkeepTable is what the database says about tenants and leases.
+type upkeepTable struct{ *Store }
 
-// someTenants runs a query about all tenants.
-func (s *Store) someTenants(ctx context.Context, query stmt) (found []dueTenant, err error) {
+// ListTenants implements [upkeep.Table].
+func (s upkeepTable) ListTenants(
+	ctx context.Context, after upkeep.Place, until *int64, limit int,
+) (found []upkeep.Place, err error) {
+	query := stmt{sql: listTenants, args: []any{after.Name, limit}}
+	if until != nil {
+		query = stmt{sql: listDue, args: []any{after.At, after.Name, *until, limit}}
+	}
 	query.row = func(r row) error {
-		found = append(found, dueTenant{r.string(0), r.int(1)})
+		found = append(found, upkeep.Place{Name: r.string(0), At: r.int(1)})
 		return nil
 	}
-	err = s.upkeep(ctx, func(c *conn) error {
+	err = s.maintain(ctx, func(c *conn) error {
 		found = nil
 		return c.run(ctx, readOnly, behindWall(everyone), query, commit)
 	})
 	return found, translate("list tenants", err)
 }
 
-// upkeep runs what is about no tenant in particular, again if it has to.
-func (s *Store) upkeep(ctx context.Context, do func(*conn) error) error {
-	if err := ctx.Err(); err != nil {
-		return loci.AsError(err)
+// maintain runs what is about no tenant in particular, again if it has to.
+func (s *Store) maintain(ctx context.Context, do func(*conn) error) error {
+	g, err := s.lobby.EnterAlone(ctx)
+	if err != nil {
+		return err
 	}
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return errClosed()
-	}
-	s.calls++
-	s.mu.Unlock()
-	defer s.leave(&tenant{})
+	defer s.lobby.Leave(g)
 	return s.again(ctx, func() error {
 		c, err := s.connect(ctx)
 		if err != nil {
@@ -149,32 +94,10 @@ const (
 		WHERE tenant = $1 AND seq = $2 AND name IS NOT NULL`
 )
 
-// seeTo yields a tenant under a lease, if it has something to do by then and nobody else
-// sees to it; more: the loop goes on.
-func (s *Store) seeTo(
-	ctx context.Context, name loci.Tenant, until int64, yield func(loci.Tenant, error) bool,
-) (more bool) {
-	seq, err := s.lease(ctx, name, until)
-	if err != nil {
-		return yield(name, translate("take a tenant for upkeep", err))
-	}
-	if seq < 0 {
-		return true
-	}
-	stop := s.renew(ctx, name)
-	more = yield(name, nil)
-	stop()
-	// A loop that was left, or failed, has not done everything.
-	if err := s.release(ctx, name, seq, more); err != nil && more {
-		return yield(name, translate("note that upkeep is done", err))
-	}
-	return more
-}
-
-// lease takes a tenant, and returns its change counter; -1: there is nothing to do.
-func (s *Store) lease(ctx context.Context, name loci.Tenant, until int64) (seq int64, err error) {
-	key := keyOf(name)
-	err = s.upkeep(ctx, func(c *conn) error {
+// Lease implements [upkeep.Table].
+func (s upkeepTable) Lease(ctx context.Context, name loci.Tenant, until int64) (seq int64, err error) {
+	key := batch.KeyOf(name)
+	err = s.maintain(ctx, func(c *conn) error {
 		seq = -1
 		taken := false
 		err := c.run(ctx,
@@ -202,35 +125,23 @@ func (s *Store) lease(ctx context.Context, name loci.Tenant, until int64) (seq i
 		}
 		return nil
 	})
-	return seq, err
+	return seq, translate("take a tenant for upkeep", err)
 }
 
-// renew keeps a lease until it is stopped. One that cannot be kept is lost: then another
-// server may do the same upkeep, which does no harm.
-func (s *Store) renew(ctx context.Context, name loci.Tenant) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	key := keyOf(name)
-	var renewing sync.WaitGroup
-	renewing.Go(func() {
-		for patience.Sleep(ctx, leaseTime/3) == nil {
-			_ = s.upkeep(ctx, func(c *conn) error { // or it is lost, and the next try comes soon
-				keep := stmt{sql: renewLease, args: []any{system, key, s.owner, leaseTime.Milliseconds()}}
-				return c.run(ctx, readWrite, behindWall(system), keep, commit)
-			})
-		}
+// Renew implements [upkeep.Table].
+func (s upkeepTable) Renew(ctx context.Context, name loci.Tenant) error {
+	return s.maintain(ctx, func(c *conn) error {
+		keep := stmt{sql: renewLease, args: []any{system, batch.KeyOf(name), s.owner, leaseTime.Milliseconds()}}
+		return c.run(ctx, readWrite, behindWall(system), keep, commit)
 	})
-	return func() {
-		cancel()
-		renewing.Wait()
-	}
 }
 
-// release gives a lease back and, if all was done, notes when there is something to do again.
-func (s *Store) release(ctx context.Context, name loci.Tenant, seq int64, done bool) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+// Release implements [upkeep.Table].
+func (s upkeepTable) Release(ctx context.Context, name loci.Tenant, seq int64, done bool) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	key := keyOf(name)
-	return s.upkeep(ctx, func(c *conn) error {
+	key := batch.KeyOf(name)
+	return translate("note that upkeep is done", s.maintain(ctx, func(c *conn) error {
 		var stmts []stmt
 		if done {
 			note := stmt{sql: noteDone, args: []any{key, seq}}
@@ -238,5 +149,5 @@ func (s *Store) release(ctx context.Context, name loci.Tenant, seq int64, done b
 		}
 		return c.run(ctx, append(stmts,
 			readWrite, behindWall(system), stmt{sql: endLease, args: []any{system, key, s.owner}}, commit)...)
-	})
+	}))
 }

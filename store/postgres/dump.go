@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/dump"
 )
 
@@ -52,14 +53,14 @@ func (s *Store) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (*
 		if err != nil {
 			return err
 		}
-		if found.Head == head && found.Done == (r.state.name != "") {
+		if found.Head == head && found.Done == (r.state.Name != "") {
 			c.At = found
 			return r.last(stmt{sql: selectPlaceKeys, args: []any{r.t.key}, row: func(row row) error {
 				c.places[row.int(0)] = row.string(1) + row.string(2)
 				return nil
 			}})
 		}
-		if r.state.name != "" {
+		if r.state.Name != "" {
 			return loci.Errorf(loci.Conflict,
 				"the tenant %q is there already and is no copy of what was given: erase it first, or copy into another database", t)
 		}
@@ -73,8 +74,8 @@ func (s *Store) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (*
 		for _, table := range tenantTables {
 			x.written = append(x.written, stmt{sql: "DELETE FROM loci." + table + " WHERE tenant = $1", args: []any{x.t.key}})
 		}
-		x.forget()
-		x.state.nameKey = loci.NameKey(head.NameKey[:])
+		x.Forget()
+		x.State.NameKey = loci.NameKey(head.NameKey[:])
 	})
 }
 
@@ -102,28 +103,28 @@ func (c *Copy) Finish(ctx context.Context) error {
 	next := c.At
 	next.Done = true
 	return c.step(ctx, "finish a copy", next, func(x *tx) {
-		st := &x.state
-		st.name, st.events, st.chainStart = x.t.name.String(), c.head.Events, c.head.ChainStart
-		st.namespaces, st.spaces, st.active = c.head.Namespaces, c.head.Spaces, c.head.Active
-		st.floor = st.seq // indexes that showed nothing begin again
-		st.head = c.head.Chain
+		st := &x.State
+		st.Name, st.Events, st.ChainStart = x.t.name.String(), c.head.Events, c.head.ChainStart
+		st.Namespaces, st.Spaces, st.Active = c.head.Namespaces, c.head.Spaces, c.head.Active
+		st.Floor = st.Seq // indexes that showed nothing begin again
+		st.Head = c.head.Chain
 	})
 }
 
 // step writes a part and how far the copy is then, in one transaction. Conflict: somebody
 // else writes there, too.
 func (c *Copy) step(ctx context.Context, op string, next CopyPlace, do func(*tx)) error {
-	t, err := c.s.enter(ctx, c.t)
+	g, err := c.s.lobby.Enter(ctx, c.t)
 	if err != nil {
 		return err
 	}
-	defer c.s.leave(t)
+	defer c.s.lobby.Leave(g)
 	place, err := json.Marshal(next)
 	if err != nil {
 		return &loci.Error{Code: loci.Internal, Op: op, Err: err}
 	}
 	fresh := next == CopyPlace{Head: next.Head}
-	j := &job{time: eraseTime, decide: func(x *tx) error {
+	j := &job{Time: eraseTime, Decide: func(x *tx) error {
 		var found CopyPlace
 		err := x.now(stmt{sql: selectCopy, args: []any{x.t.key, copyName}, row: func(r row) error {
 			return json.Unmarshal(r[0], &found)
@@ -131,14 +132,14 @@ func (c *Copy) step(ctx context.Context, op string, next CopyPlace, do func(*tx)
 		switch {
 		case err != nil:
 			return err
-		case x.state.name != "" || !fresh && found != c.At:
+		case x.State.Name != "" || !fresh && found != c.At:
 			return loci.Errorf(loci.Conflict, "somebody else writes to the tenant %q while it is copied: stop them, then copy again", c.t)
 		}
 		do(x)
 		x.insert(insertSetting, replaceSetting, [][]any{{x.t.key, copyName, place}})
 		return nil
 	}}
-	if err := translate(op, c.s.write(ctx, t, j)); err != nil {
+	if err := translate(op, c.s.write(ctx, g, j)); err != nil {
 		return err
 	}
 	c.At = next
@@ -169,7 +170,7 @@ func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
 			head, tail = []byte(h), []byte(t)
 			c.places[row[0].(int64)] = key
 		}
-		return append(out, row[0], x.state.seq, some(row[1]), head, tail, some(row[4]))
+		return append(out, row[0], x.State.Seq, some(row[1]), head, tail, some(row[4]))
 	case dump.Spaces:
 		return append(out, row[0], row[2], int64(0), row[1])
 	case dump.Records:
@@ -178,7 +179,7 @@ func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
 			Kind:      loci.Kind(bytesOf(row[17])), Slot: string(bytesOf(row[2])),
 		}
 		head, tail := slotColumns(slot.Slot)
-		out = append(out, row[0], row[1], nonempty(slotHash(&slot)), head, tail)
+		out = append(out, row[0], row[1], nonempty(batch.SlotHash(&slot)), head, tail)
 		for i, column := range row[3:] {
 			switch {
 			case i == 13: // live
@@ -203,7 +204,7 @@ func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
 		}
 		return out
 	case dump.Replies:
-		hash := hashOf(string(bytesOf(row[0])))
+		hash := batch.HashOf(string(bytesOf(row[0])))
 		return append(out, hash, row[1], row[2], row[3], some(row[0]), some(row[4]), some(row[5]))
 	}
 	return append(out, row...)
@@ -266,10 +267,10 @@ func (s *Store) Sums(ctx context.Context, t loci.Tenant) (head dump.Head, sums m
 		}
 		st := &r.state
 		head = dump.Head{
-			Events: st.events, ChainStart: st.chainStart, Namespaces: st.namespaces, Spaces: st.spaces,
-			Active: st.active, Chain: st.head,
+			Events: st.Events, ChainStart: st.ChainStart, Namespaces: st.Namespaces, Spaces: st.Spaces,
+			Active: st.Active, Chain: st.Head,
 		}
-		copy(head.NameKey[:], st.nameKey)
+		copy(head.NameKey[:], st.NameKey)
 		return nil
 	})
 	return head, sums, err
@@ -296,7 +297,7 @@ func asDumped(table dump.Table, r row) dump.Row {
 	}
 	if table == dump.Namespaces {
 		var kinds []string
-		for _, kind := range decodeKinds(r[4]) {
+		for _, kind := range batch.DecodeKinds(r[4]) {
 			kinds = append(kinds, string(kind))
 		}
 		slices.Sort(kinds)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/patience"
+	"github.com/loci-memory/loci/store/internal/batch"
 )
 
 // SQLSTATE codes that mean something to us.
@@ -65,21 +66,24 @@ func mayPass(err error) bool {
 	case codeSerialization, codeDeadlock, codeTooMany:
 		return true
 	}
-	return errors.Is(err, errStale) || isLost(err)
+	return errors.Is(err, batch.ErrStale) || isLost(err)
 }
 
 // attempts bounds how often something is tried, with pauses that grow in between.
 const attempts = 5
 
+// firstPause is before the second try; each is four times the one before.
+const firstPause = 5 * time.Millisecond
+
 // again runs what changes nothing until it works, fails for good, or has failed too often.
 func (s *Store) again(ctx context.Context, do func() error) error {
-	pause := 5 * time.Millisecond
+	pause := firstPause
 	for n := 1; ; n++ {
 		err := do()
 		if err == nil || ctx.Err() != nil || n == attempts || !mayPass(err) {
 			return err
 		}
-		if !errors.Is(err, errStale) {
+		if !errors.Is(err, batch.ErrStale) {
 			if patience.Sleep(ctx, pause/2+rand.N(pause)) != nil {
 				return err
 			}
@@ -126,7 +130,7 @@ func translate(op string, err error) error {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return translateEnd(op, err)
 		}
-		if errors.Is(err, errStale) {
+		if errors.Is(err, batch.ErrStale) {
 			e.Msg, e.Recovery = err.Error(), "Try again."
 			return e
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
@@ -34,12 +35,12 @@ func (s *Store) Events(
 
 // events calls yield for up to wanted events that a filter selects, newest first.
 func (r *reading) events(filter *loci.EventFilter, before int64, wanted int, yield func(*loci.Event)) error {
-	if r.t.names.nameKey() == nil { // its marks are made with it
+	if r.t.names.NameKey() == nil { // its marks are made with it
 		if err := r.query(); err != nil {
 			return err
 		}
 	}
-	nameKey := r.t.names.nameKey()
+	nameKey := r.t.names.NameKey()
 	if nameKey == nil {
 		return nil // the tenant was never written to
 	}
@@ -142,7 +143,7 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64, nameKey loci.Na
 			break
 		}
 		part := "mark >= " + c.arg(string(mark))
-		if end := after(string(mark)); end != "" { // else nothing sorts behind it
+		if end := batch.After(string(mark)); end != "" { // else nothing sorts behind it
 			part += " AND mark < " + c.arg(end)
 		}
 		either = append(either, "("+part+")")
@@ -168,24 +169,13 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64, nameKey loci.Na
 	}
 }
 
-// after is the first of the texts that sort behind everything with a beginning; "": none.
-func after(beginning string) string {
-	end := []byte(beginning)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return string(end[:i+1])
-		}
-	}
-	return ""
-}
-
 // Chain implements [loci.EventLog].
 func (s *Store) Chain(ctx context.Context, t loci.Tenant) (c loci.Chain, err error) {
 	err = s.read(ctx, t, "read chain", func(r *reading) error {
 		err := r.last()
-		c = loci.Chain{Head: r.state.head, Start: r.state.chainStart}
-		if r.state.name != "" || r.state.events > 0 { // else its key has marked nothing
-			c.Names = r.state.nameKey
+		c = loci.Chain{Head: r.state.Head, Start: r.state.ChainStart}
+		if r.state.Name != "" || r.state.Events > 0 { // else its key has marked nothing
+			c.Names = r.state.NameKey
 		}
 		return err
 	})

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 )
 
 // What the tests of this package may see of its inside.
 var (
 	OfAll   = []string{listTenants, listDue} // the statements that are about all tenants
 	Tables  = tables
-	KeyOf   = keyOf
+	KeyOf   = batch.KeyOf
 	Version = len(migrations)
 )
 
@@ -45,17 +46,17 @@ func Explain(
 	}
 	if !generic {
 		if len(args) > 0 {
-			args = append([]any{keyOf(t)}, args[1:]...)
+			args = append([]any{batch.KeyOf(t)}, args[1:]...)
 		}
 		err = c.run(
 			ctx,
 			readWrite,
-			behindWall(keyOf(t)),
+			behindWall(batch.KeyOf(t)),
 			stmt{sql: "EXPLAIN " + sql, args: args, once: true, row: line},
 		)
 		return plan, errors.Join(err, c.run(ctx, rollback))
 	}
-	if err := c.run(ctx, readWrite, behindWall(keyOf(t))); err != nil {
+	if err := c.run(ctx, readWrite, behindWall(batch.KeyOf(t))); err != nil {
 		return nil, err
 	}
 	results, err := c.pg.Exec(ctx, "EXPLAIN (GENERIC_PLAN) "+sql).
@@ -71,7 +72,7 @@ func Explain(
 
 // ExplainOfAll is Explain for one that is about all tenants.
 func ExplainOfAll(ctx context.Context, s loci.Store, sql string, args []any) (plan []string, err error) {
-	err = s.(*Store).upkeep(ctx, func(c *conn) error {
+	err = s.(*Store).maintain(ctx, func(c *conn) error {
 		return c.run(ctx, readOnly, behindWall(everyone), stmt{
 			sql: "EXPLAIN " + sql, args: args, once: true,
 			row: func(r row) error {
@@ -96,39 +97,25 @@ func SetLeaseTime(d time.Duration) (old time.Duration) {
 }
 
 // ChangesKept is how far back the list of changes reaches.
-const ChangesKept = changesKept
+const ChangesKept = batch.ChangesKept
 
 // TakePlace gives a tenant the place of another one.
 func TakePlace(s loci.Store, t, of loci.Tenant) {
-	store := s.(*Store)
-	store.mu.Lock()
-	defer store.mu.Unlock()
-	store.tenants[t] = &tenant{name: t, key: keyOf(of)}
+	s.(*Store).lobby.Seat(t, &tenant{name: t, key: batch.KeyOf(of)})
 }
 
 // ApplyTogether makes changes in one transaction and returns the outcome of each.
 func ApplyTogether(s loci.Store, name loci.Tenant, changes ...loci.Change) []error {
 	store := s.(*Store)
-	t, err := store.enter(context.Background(), name)
+	g, err := store.lobby.Enter(context.Background(), name)
 	if err != nil {
 		return []error{err}
 	}
-	defer store.leave(t)
+	defer store.lobby.Leave(g)
 	var jobs []*job
 	for i := range changes {
 		c := &changes[i]
-		jobs = append(jobs, &job{needs: needsOf(c), done: make(chan error, 1), decide: func(x *tx) error {
-			if err := x.check(c); err != nil {
-				return err
-			}
-			x.apply(c)
-			return nil
-		}})
+		jobs = append(jobs, &job{Needs: batch.NeedsOf(c), Decide: func(x *tx) error { return x.Apply(c) }})
 	}
-	store.commitBatch(t, jobs)
-	outcomes := make([]error, len(jobs))
-	for i, j := range jobs {
-		outcomes[i] = <-j.done
-	}
-	return outcomes
+	return store.committer(g).Together(jobs...)
 }

@@ -6,17 +6,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 )
 
 const (
-	// changesKept is how many change numbers back the list of changes reaches; an index
-	// that is further behind is built again.
-	changesKept = 100_000
-
-	// trimEvery is how often the list is cut.
-	trimEvery = 1000
-
 	// maxRows and maxParameters bound an INSERT; the protocol ends at 65,535 parameters.
 	maxRows       = 500
 	maxParameters = 60_000
@@ -25,128 +18,76 @@ const (
 	maxSent = 500
 )
 
-// pending is what a transaction is going to write, table by table. What depends on the
-// order of jobs is kept in it by [tx.separate].
-type pending struct {
-	written []stmt // of jobs before, whose records are met again
-
-	fresh        []*where // namespaces whose rows come or change
-	newSpaces    [][]any
-	erased       [][]byte
-	freed        [][]byte // records that let go of their slot for another one
-	updates      []stmt
-	newRecords   [][]any
-	newRevisions [][]any
-	newVectors   [][]any
-	links        [][]any
-	expired      int64 // replies up to this time go
-	newReplies   [][]any
-	newEvents    [][]any
-
-	touched map[string]bool // records, slots and keys that these are about
-
-	changes map[changeKey]changeRow
-	left    map[int64]bool // namespaces that may have lost their last record
-	mark    mark           // tells the transaction when it is looked for
-}
-
-type changeKey struct {
-	id   loci.ID
-	gone bool
-}
-
-type changeRow struct {
-	namespace int64
-	kind      loci.Kind
-}
-
-func newPending() pending {
-	return pending{touched: map[string]bool{}, changes: map[changeKey]changeRow{}, left: map[int64]bool{}}
-}
-
-// changed stages what search must know of a record.
-func (x *tx) changed(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
-	x.changes[changeKey{id, gone}] = changeRow{namespace, kind}
-	if gone { // unless it comes again
-		delete(x.changes, changeKey{id, false})
-	}
-}
-
-// separate makes sure that what a change is about is not written in one go with what an
-// earlier job did to the same: inside of one, all erases come first, then updates, then what
-// is new.
-func (x *tx) separate(c *loci.Change) {
-	var keys []string
-	id := func(id loci.ID) { keys = append(keys, string(id[:])) }
-	for _, e := range c.Erase {
-		id(e.ID)
-		if old := x.records[e.ID]; old != nil && old.slot != "" {
-			keys = append(keys, old.slot)
-		}
-	}
-	for i := range c.Put {
-		r := &c.Put[i].Record
-		id(r.ID)
-		if slot := slotHash(r); slot != "" {
-			keys = append(keys, slot)
-		}
-		if old := x.records[r.ID]; old != nil && old.slot != "" {
-			keys = append(keys, old.slot)
-		}
-	}
-	for i := range c.Events {
-		id(c.Events[i].Entity)
-	}
-	for _, l := range c.Links {
-		id(l.From)
-		id(l.To)
-	}
-	if c.Reply != nil {
-		id(c.Reply.Record)
-		keys = append(keys, string(hashOf(c.Reply.Key)))
-	}
-	x.touch(keys...)
-}
-
-// touch begins again where one of some keys was met before.
-func (x *tx) touch(keys ...string) {
-	for _, key := range keys {
-		if x.touched[key] {
-			x.flush()
-			break
-		}
-	}
-	for _, key := range keys {
-		x.touched[key] = true
-	}
-}
-
-// flush puts what is pending in its order.
-func (x *tx) flush() {
+// emit lists the statements that write a part.
+func (x *tx) emit(ops *batch.Ops) {
 	key := x.t.key
-	x.stageNamespaces()
-	x.insert(insertSpace, "", x.newSpaces)
-	if len(x.erased) > 0 {
+	x.writePlaces(ops.Places)
+	x.insert(insertSpace, "", rowsOf(ops.Spaces, func(s *batch.NewSpace) []any {
+		return []any{key, s.N, s.Space.Dims, int64(0), s.Space.Model}
+	}))
+	if len(ops.Erased) > 0 {
 		for _, sql := range eraseRecords {
-			x.written = append(x.written, stmt{sql: sql, args: []any{key, x.erased}})
+			x.written = append(x.written, stmt{sql: sql, args: []any{key, idList(ops.Erased)}})
 		}
 	}
-	if len(x.freed) > 0 {
-		x.written = append(x.written, stmt{sql: freeSlots, args: []any{key, x.freed}})
+	if len(ops.Freed) > 0 {
+		x.written = append(x.written, stmt{sql: freeSlots, args: []any{key, idList(ops.Freed)}})
 	}
-	x.written = append(x.written, x.updates...)
-	x.insert(insertRecord, "", x.newRecords)
-	x.insert(insertRevision, "", x.newRevisions)
-	x.insert(insertVector, replaceVector, x.newVectors)
-	x.insert(insertLink, " ON CONFLICT DO NOTHING", x.links)
-	if len(x.newReplies) > 0 {
-		x.written = append(x.written, stmt{sql: dropReplies, args: []any{key, x.expired}})
+	for i := range ops.Updates {
+		x.update(&ops.Updates[i])
 	}
-	x.insert(insertReply, replaceReply, x.newReplies)
-	x.insert(insertEvent, "", x.newEvents)
-	x.fresh, x.newSpaces, x.erased, x.freed, x.updates = nil, nil, nil, nil, nil
-	x.newRecords, x.newRevisions, x.newVectors, x.links, x.newReplies, x.newEvents = nil, nil, nil, nil, nil, nil
-	clear(x.touched)
+	x.insert(insertRecord, "", rowsOf(ops.Records, func(r *batch.NewRecord) []any {
+		return insertRow(key, r.Record, r.Place, r.Hash)
+	}))
+	x.insert(insertRevision, "", rowsOf(ops.Revisions, func(v *batch.NewRevision) []any {
+		return []any{
+			key, v.Record, v.Version, v.UpdatedAt.UnixMilli(), v.ReplacedAt.UnixMilli(),
+			v.Text, batch.EncodeTags(v.Tags), nonempty(v.Attributes),
+		}
+	}))
+	x.insert(insertVector, replaceVector, rowsOf(ops.Vectors, func(v *batch.NewVector) []any {
+		return []any{key, v.Record, v.Space, v.Data}
+	}))
+	x.insert(insertLink, " ON CONFLICT DO NOTHING", rowsOf(ops.Links, func(l *batch.NewLink) []any {
+		return []any{key, l.From, string(l.Type), l.To, l.At.UnixMilli(), l.Seq}
+	}))
+	if len(ops.Replies) > 0 {
+		x.written = append(x.written, stmt{sql: dropReplies, args: []any{key, ops.Expired}})
+	}
+	x.insert(insertReply, replaceReply, rowsOf(ops.Replies, func(r *batch.NewReply) []any {
+		return []any{
+			key, r.Hash, r.At.UnixMilli(), r.ExpiresAt.UnixMilli(), r.Record, r.Key, r.Fingerprint, []byte(r.Value),
+		}
+	}))
+	x.insert(insertEvent, "", rowsOf(ops.Events, func(e *batch.NewEvent) []any { return eventRow(key, e) }))
+}
+
+// rowsOf makes a row of each.
+func rowsOf[T any](list []T, row func(*T) []any) (rows [][]any) {
+	for i := range list {
+		rows = append(rows, row(&list[i]))
+	}
+	return rows
+}
+
+// eventRow is an event as the columns of insertEvent.
+func eventRow(key []byte, e *batch.NewEvent) []any {
+	return []any{
+		key,
+		e.Seq,
+		e.ID,
+		e.Place,
+		e.At.UnixMilli(),
+		string(e.Type),
+		string(e.Kind),
+		e.Entity,
+		e.Actor,
+		e.RequestID,
+		e.Digest[:],
+		e.Hash[:],
+		nonempty(e.Nonce),
+		nonempty([]byte(e.Payload)),
+	}
 }
 
 // eraseRecords are what an erase takes along.
@@ -185,28 +126,23 @@ const (
 		WHERE tenant = $1`
 )
 
-// stageNamespaces writes the rows of namespaces that came or changed.
-func (x *tx) stageNamespaces() {
+// writePlaces writes the rows of namespaces that came or changed.
+func (x *tx) writePlaces(places []batch.Place) {
 	var fresh [][]any
-	for _, w := range x.fresh {
+	for i := range places {
+		w := &places[i]
 		head, tail := any(nil), any(nil)
-		if w.named {
-			h, t := split(w.key)
+		if w.Named {
+			h, t := split(w.Key)
 			head, tail = []byte(h), []byte(t)
 		}
-		var changed int64
-		if w.signal {
-			changed = x.state.seq
-		}
-		if w.fresh {
-			fresh = append(fresh, []any{x.t.key, w.n, changed, string(w.mark), head, tail, encodeKinds(w.kinds)})
+		kinds := batch.EncodeKinds(w.Kinds)
+		if w.Fresh {
+			fresh = append(fresh, []any{x.t.key, w.N, w.Changed, string(w.Mark), head, tail, kinds})
 		} else {
-			x.written = append(
-				x.written,
-				stmt{sql: updateNamespace, args: []any{x.t.key, w.n, changed, head, tail, encodeKinds(w.kinds)}},
-			)
+			args := []any{x.t.key, w.N, w.Changed, head, tail, kinds}
+			x.written = append(x.written, stmt{sql: updateNamespace, args: args})
 		}
-		w.fresh, w.staged = false, false
 	}
 	x.insert(insertNamespace, "", fresh)
 }
@@ -242,39 +178,34 @@ func insertion(into, then string, rows [][]any) stmt {
 
 // finish writes all that is pending and commits.
 func (x *tx) finish() error {
-	x.flush()
-	if x.mark.seq == 0 { // no event: a line of its own in the list of changes
-		x.mark = mark{seq: x.state.seq, id: loci.NewID()}
-		x.changes[changeKey{x.mark.id, true}] = changeRow{}
-	}
+	x.Finish()
 	var rows [][]any
-	for key, change := range x.changes {
-		rows = append(rows, []any{x.t.key, x.state.seq, key.id, change.namespace, key.gone, string(change.kind)})
+	for key, change := range x.Changes {
+		rows = append(rows, []any{x.t.key, x.State.Seq, key.ID, change.Namespace, key.Gone, string(change.Kind)})
 	}
 	x.insert(insertChange, "", rows)
-	if len(x.left) > 0 {
+	if len(x.Left) > 0 {
 		var left []int64
-		for n := range x.left {
+		for n := range x.Left {
 			left = append(left, n)
 		}
 		x.written = append(x.written, stmt{sql: unname, args: []any{x.t.key, left}})
 	}
-	if seq := x.state.seq; seq%trimEvery == 0 && seq > changesKept {
-		x.state.floor = max(x.state.floor, seq-changesKept)
-		x.written = append(x.written, stmt{sql: trimChanges, args: []any{x.t.key, x.state.floor}})
+	st := &x.State
+	if st.Trim() {
+		x.written = append(x.written, stmt{sql: trimChanges, args: []any{x.t.key, st.Floor}})
 	}
-	st := &x.state
 	x.written = append(x.written, stmt{sql: updateTenant, args: []any{
 		x.t.key,
-		st.floor,
-		st.events,
-		st.namespaces,
-		st.spaces,
-		st.active,
-		st.head[:],
-		[]byte(st.nameKey),
-		nonempty(st.name),
-		st.chainStart,
+		st.Floor,
+		st.Events,
+		st.Namespaces,
+		st.Spaces,
+		st.Active,
+		st.Head[:],
+		[]byte(st.NameKey),
+		nonempty(st.Name),
+		st.ChainStart,
 	}})
 	for len(x.written) > maxSent {
 		if err := x.c.run(x.ctx, x.written[:maxSent]...); err != nil {
@@ -289,7 +220,7 @@ func (x *tx) finish() error {
 		x.begun = false
 		return nil
 	case !asked && codeOf(err) == "" && !pgconn.SafeToRetry(err), isLost(err) && !pgconn.SafeToRetry(err):
-		return &doubtError{mark: x.mark, cause: err}
+		return &batch.DoubtError{Mark: x.Mark, Cause: err}
 	}
 	return err
 }

@@ -28,7 +28,8 @@ INSERT INTO loci.link SELECT tenant, id, 'supports', sha256(id), 1, 1 FROM loci.
 INSERT INTO loci.event SELECT tenant, row_number() OVER (PARTITION BY tenant ORDER BY id), id, namespace, 1, 'created', 'fact', id, '', '', '', '', '', '' FROM loci.record;
 INSERT INTO loci.change SELECT tenant, row_number() OVER (PARTITION BY tenant ORDER BY id), id, namespace, false, 'fact' FROM loci.record;
 INSERT INTO loci.reply SELECT tenant, sha256(id), 1, row_number() OVER (PARTITION BY tenant ORDER BY id), id, id, '', '' FROM loci.record;
-ANALYZE loci.tenant, loci.namespace, loci.space, loci.record, loci.vector, loci.revision, loci.link, loci.event, loci.change, loci.reply;
+INSERT INTO loci.lease SELECT decode(repeat('00', 16), 'hex'), int8send(n), 'x', 0 FROM generate_series(1, 5000) n;
+ANALYZE loci.lease, loci.tenant, loci.namespace, loci.space, loci.record, loci.vector, loci.revision, loci.link, loci.event, loci.change, loci.reply;
 `
 
 // wholeTable is a step of a plan that reads more than one tenant.

@@ -9,17 +9,18 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"log/slog"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/follow"
+	"github.com/loci-memory/loci/store/internal/lobby"
+	"github.com/loci-memory/loci/store/internal/upkeep"
 )
 
 // Options configure a store; nil and the zero value of each field mean the default.
@@ -38,9 +39,6 @@ const (
 	defaultConns    = 16
 	defaultPoolWait = 10 * time.Second
 	connectTimeout  = 10 * time.Second
-
-	// maxTenants bounds the tenants that are remembered: their namespaces and index.
-	maxTenants = 10_000
 )
 
 // A Store is a database.
@@ -49,15 +47,10 @@ type Store struct {
 	opts Options
 	log  *slog.Logger
 
-	mu      sync.Mutex
-	idle    *sync.Cond // signalled when a call ends
-	calls   int        // under way
-	tenants map[loci.Tenant]*tenant
-	tick    int64
-	closed  bool
+	lobby  lobby.Lobby[*tenant]
+	upkeep upkeep.Upkeep
 
-	owner []byte      // who this process is to others that do upkeep
-	swept atomic.Bool // every tenant was seen to since the store was opened
+	owner []byte // who this process is to others that do upkeep
 }
 
 var _ loci.Store = (*Store)(nil)
@@ -67,27 +60,23 @@ type tenant struct {
 	name loci.Tenant
 	key  []byte // first column of every table
 
-	users int   // calls under way; guarded by the store
-	used  int64 // when it was used last; guarded by the store
-
-	names  names
-	search searchIndex
-	writer writer
+	names  batch.Names
+	search follow.Index
+	queue  batch.Queue[*tx]
 }
 
-// keyOf is the 16 bytes that stand for a tenant. That its name is the one beside them is
-// checked at every look.
-func keyOf(t loci.Tenant) []byte {
-	sum := sha256.Sum256([]byte("loci tenant\x00" + t.String()))
-	return sum[:16]
-}
+// guest is a tenant while it is asked for.
+type guest = lobby.Guest[*tenant]
+
+func newTenant(name loci.Tenant) *tenant { return &tenant{name: name, key: batch.KeyOf(name)} }
 
 // Open connects to the database that a URL names and makes sure that it may be used: its
 // version, encoding and schema, and that the role's wall between tenants stands.
 func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
-	s := &Store{tenants: map[loci.Tenant]*tenant{}, owner: make([]byte, 16)}
+	s := &Store{owner: make([]byte, 16)}
 	_, _ = rand.Read(s.owner) // never fails
-	s.idle = sync.NewCond(&s.mu)
+	s.lobby.Make = newTenant
+	s.upkeep = upkeep.Upkeep{Table: upkeepTable{s}, LeaseTime: func() time.Duration { return leaseTime }}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -145,67 +134,9 @@ func configure(url string) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// enter counts a call and finds what is remembered of its tenant.
-func (s *Store) enter(ctx context.Context, name loci.Tenant) (*tenant, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, loci.AsError(err)
-	}
-	if name.IsZero() {
-		return nil, loci.Errorf(loci.Invalid, "a tenant is missing")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errClosed()
-	}
-	t := s.tenants[name]
-	if t == nil {
-		if len(s.tenants) >= maxTenants {
-			s.forgetOldest()
-		}
-		t = &tenant{name: name, key: keyOf(name)}
-		s.tenants[name] = t
-	}
-	s.calls++
-	s.tick++
-	t.users++
-	t.used = s.tick
-	return t, nil
-}
-
-// forgetOldest drops what is remembered of a tenant that was not asked for longest.
-func (s *Store) forgetOldest() {
-	var oldest *tenant
-	for _, t := range s.tenants {
-		if t.users == 0 && (oldest == nil || t.used < oldest.used) {
-			oldest = t
-		}
-	}
-	if oldest != nil {
-		delete(s.tenants, oldest.name)
-	}
-}
-
-func (s *Store) leave(t *tenant) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t.users--
-	if s.calls--; s.calls == 0 {
-		s.idle.Broadcast()
-	}
-}
-
-func errClosed() error { return loci.Errorf(loci.Unavailable, "the store is closed") }
-
 // Close implements [loci.Store]: it waits for the calls under way.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	for s.calls > 0 {
-		s.idle.Wait()
-	}
-	s.tenants = nil
-	s.mu.Unlock()
+	s.lobby.Close()
 	s.pool.Close() // a second time does nothing
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
@@ -243,7 +244,7 @@ const selectLinks = `SELECT from_id, type, to_id, created_at FROM (
 func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (reply *loci.Reply, err error) {
 	err = s.read(ctx, t, "read reply", func(r *reading) error {
 		reply = nil
-		return r.last(stmt{sql: selectReply, args: []any{r.t.key, hashOf(key)}, row: func(row row) error {
+		return r.last(stmt{sql: selectReply, args: []any{r.t.key, batch.HashOf(key)}, row: func(row row) error {
 			if !bytes.Equal(row[5], []byte(key)) {
 				return nil // another key with its hash
 			}

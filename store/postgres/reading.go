@@ -1,116 +1,33 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"sync"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 )
-
-// state is the row of a tenant: what orders its writes, and what readers follow.
-type state struct {
-	there                                          bool
-	seq, floor, events, namespaces, spaces, active int64
-	head                                           loci.Hash
-	nameKey                                        loci.NameKey
-	name                                           string // "": it was erased
-	chainStart                                     int64
-}
 
 const (
 	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name, chain_start"
 	selectState  = "SELECT " + stateColumns + " FROM loci.tenant WHERE tenant = $1"
 )
 
-// take reads a row of stateColumns.
-func (st *state) take(t *tenant, r row) error {
-	*st = state{
-		there:      true,
-		seq:        r.int(0),
-		floor:      r.int(1),
-		events:     r.int(2),
-		namespaces: r.int(3),
-		spaces:     r.int(4),
-		active:     r.int(5),
-		head:       r.hash(6),
-		nameKey:    r.bytes(7),
-		name:       r.string(8),
-		chainStart: r.int(9),
+// takeState reads a row of stateColumns.
+func takeState(st *batch.State, t *tenant, r row) error {
+	*st = batch.State{
+		There:      true,
+		Seq:        r.int(0),
+		Floor:      r.int(1),
+		Events:     r.int(2),
+		Namespaces: r.int(3),
+		Spaces:     r.int(4),
+		Active:     r.int(5),
+		Head:       r.hash(6),
+		NameKey:    r.bytes(7),
+		Name:       r.string(8),
+		ChainStart: r.int(9),
 	}
-	if st.name != "" && st.name != t.name.String() {
-		return loci.Errorf(
-			loci.Unsupported,
-			"the tenant %q cannot be kept here: its place is taken by another one; give it another name",
-			t.name.String(),
-		)
-	}
-	return nil
-}
-
-// errStale says that what the process remembered of a tenant was of an erased one.
-var errStale = errors.New("the tenant was erased meanwhile")
-
-// names is what the process remembers of a tenant's namespaces: the number that stands for
-// each, for as long as the tenant is not erased.
-type names struct {
-	mu      sync.Mutex
-	key     loci.NameKey // nil: nothing is known
-	numbers map[string]int64
-	keys    map[int64]string
-}
-
-// maxNames bounds the namespaces remembered of a tenant.
-const maxNames = 100_000
-
-// check compares what is remembered with the tenant's row.
-func (n *names) check(st *state) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if bytes.Equal(n.key, st.nameKey) {
-		return nil
-	}
-	stale := n.key != nil
-	n.key, n.numbers, n.keys = st.nameKey, nil, nil
-	if stale {
-		return errStale
-	}
-	return nil
-}
-
-func (n *names) nameKey() loci.NameKey {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.key
-}
-
-// number is that of a namespace, if it is known.
-func (n *names) number(key string) (int64, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	number, ok := n.numbers[key]
-	return number, ok
-}
-
-func (n *names) of(number int64) (key string, ok bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	key, ok = n.keys[number]
-	return key, ok
-}
-
-// learn remembers a namespace of the tenant that had a key.
-func (n *names) learn(nameKey loci.NameKey, number int64, key string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !bytes.Equal(n.key, nameKey) {
-		return
-	}
-	if n.numbers == nil || len(n.numbers) >= maxNames {
-		n.numbers, n.keys = map[string]int64{}, map[int64]string{}
-	}
-	n.numbers[key], n.keys[number] = number, key
+	return st.Of(t.name)
 }
 
 // reading is a transaction that reads one tenant, all of it as of one moment.
@@ -121,17 +38,17 @@ type reading struct {
 	ctx   context.Context
 	begun bool
 	ended bool
-	state state
+	state batch.State
 }
 
 // read runs do, again if it has to: do begins with no result of an earlier run.
 func (s *Store) read(ctx context.Context, name loci.Tenant, op string, do func(r *reading) error) error {
-	t, err := s.enter(ctx, name)
+	g, err := s.lobby.Enter(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer s.leave(t)
-	return translate(op, s.again(ctx, func() error { return s.readOnce(ctx, t, do) }))
+	defer s.lobby.Leave(g)
+	return translate(op, s.again(ctx, func() error { return s.readOnce(ctx, g.Of, do) }))
 }
 
 func (s *Store) readOnce(ctx context.Context, t *tenant, do func(r *reading) error) (err error) {
@@ -167,7 +84,7 @@ func (r *reading) run(stmts []stmt, last bool) error {
 			readOnly,
 			behindWall(r.t.key),
 			stmt{sql: selectState, args: []any{r.t.key}, row: func(row row) error {
-				return r.state.take(r.t, row)
+				return takeState(&r.state, r.t, row)
 			}},
 		)
 	}
@@ -180,7 +97,7 @@ func (r *reading) run(stmts []stmt, last bool) error {
 	}
 	r.ended = last
 	if first {
-		return r.t.names.check(&r.state)
+		return r.t.names.Check(&r.state)
 	}
 	return nil
 }
@@ -191,7 +108,7 @@ func (r *reading) keys(numbers map[int64]bool) (map[int64]string, error) {
 	known := make(map[int64]string, len(numbers))
 	var missing []int64
 	for number := range numbers {
-		if key, ok := r.t.names.of(number); ok {
+		if key, ok := r.t.names.Of(number); ok {
 			known[number] = key
 		} else {
 			missing = append(missing, number)
@@ -202,7 +119,7 @@ func (r *reading) keys(numbers map[int64]bool) (map[int64]string, error) {
 	}
 	look := stmt{sql: namesByNumber, args: []any{r.t.key, missing}, row: func(row row) error {
 		key := row.string(1) + row.string(2)
-		r.t.names.learn(r.state.nameKey, row.int(0), key)
+		r.t.names.Learn(r.state.NameKey, row.int(0), key)
 		known[row.int(0)] = key
 		return nil
 	}}
@@ -214,7 +131,7 @@ func (r *reading) keys(numbers map[int64]bool) (map[int64]string, error) {
 		return nil, err
 	}
 	if len(known) < len(numbers) {
-		return nil, errStale
+		return nil, batch.ErrStale
 	}
 	return known, nil
 }

@@ -7,92 +7,33 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 )
 
-// needs is what a job must know before it decides.
-type needs struct {
-	ids     []loci.ID // of records
-	slots   []string  // their hashes
-	replies []string  // their keys
-	told    []loci.ID // of records that events may tell of
-	places  []loci.Namespace
-	spaces  bool
-}
-
-func (n *needs) add(other *needs) {
-	n.ids = append(n.ids, other.ids...)
-	n.slots = append(n.slots, other.slots...)
-	n.replies = append(n.replies, other.replies...)
-	n.told = append(n.told, other.told...)
-	n.places = append(n.places, other.places...)
-	n.spaces = n.spaces || other.spaces
-}
-
 // tx is a transaction that writes to one tenant. Nothing can change under the lock it
-// holds: it reads what its jobs need, decides here, and writes it in one go. What it shows
-// is kept up to date with what was decided.
+// holds: it reads what its jobs need, decides here, and writes it in one go.
 type tx struct {
-	s     *Store
-	t     *tenant
-	c     *conn
-	ctx   context.Context
-	begun bool
+	batch.Batch
 
-	broken error // a statement failed before the end: nothing of the transaction can stay
-
-	found   state // as the transaction found it
-	state   state // as it will leave it
-	records map[loci.ID]*held
-	slots   map[string]loci.ID // who holds which; those that are not here are free
-	replies map[string]int64   // when those that are there expire, by the hash of the key
-	told    map[loci.ID]bool   // events tell details of these
-	places  map[loci.Mark]*where
-	spaces  map[loci.Space]int64
-
-	pending
-}
-
-// held is what a decision needs to know of a record that is there.
-type held struct {
-	version   int64
-	namespace int64
-	kind      loci.Kind
-	slot      string // its hash
-	passages  int64
-}
-
-// where is a namespace.
-type where struct {
-	n      int64
-	mark   loci.Mark
-	key    string
-	named  bool // its name is in the database
-	kinds  []loci.Kind
-	fresh  bool // it has no row yet
-	staged bool // its row is to be written
-	signal bool // readers must learn of it
+	s       *Store
+	t       *tenant
+	c       *conn
+	ctx     context.Context
+	begun   bool
+	broken  error  // a statement failed before the end: nothing of the transaction can stay
+	written []stmt // what is to be written
 }
 
 func newTx(s *Store, t *tenant, c *conn, ctx context.Context) *tx {
-	return &tx{
-		s:       s,
-		t:       t,
-		c:       c,
-		ctx:     ctx,
-		records: map[loci.ID]*held{},
-		slots:   map[string]loci.ID{},
-		replies: map[string]int64{},
-		told:    map[loci.ID]bool{},
-		places:  map[loci.Mark]*where{},
-		spaces:  map[loci.Space]int64{},
-		pending: newPending(),
-	}
+	x := &tx{s: s, t: t, c: c, ctx: ctx}
+	x.Batch = batch.New(t.name, x.emit)
+	return x
 }
 
 // begin takes the tenant's lock and reads what is needed, in one round trip.
-func (x *tx) begin(n *needs) error {
+func (x *tx) begin(n *batch.Needs) error {
 	for {
-		key := x.t.names.nameKey()
+		key := x.t.names.NameKey()
 		there, err := x.lock(n, key)
 		if err != nil {
 			return err
@@ -103,19 +44,19 @@ func (x *tx) begin(n *needs) error {
 			}
 			continue
 		}
-		if err := x.t.names.check(&x.found); err != nil && !errors.Is(err, errStale) {
+		if err := x.t.names.Check(&x.Found); err != nil && !errors.Is(err, batch.ErrStale) {
 			return err
 		}
-		if !bytes.Equal(key, x.found.nameKey) && len(n.places) > 0 { // the marks were those of another key
-			clear(x.places)
-			return x.c.run(x.ctx, x.selectPlaces(n, x.found.nameKey))
+		if !bytes.Equal(key, x.Found.NameKey) && len(n.Places) > 0 { // the marks were those of another key
+			clear(x.Places)
+			return x.c.run(x.ctx, x.selectPlaces(n, x.Found.NameKey))
 		}
 		return nil
 	}
 }
 
 // lock begins the transaction. there: the tenant has a row.
-func (x *tx) lock(n *needs, nameKey loci.NameKey) (there bool, err error) {
+func (x *tx) lock(n *batch.Needs, nameKey loci.NameKey) (there bool, err error) {
 	limit := writeTime
 	if deadline, ok := x.ctx.Deadline(); ok {
 		// A little sooner than the client gives up, so that the server says why.
@@ -127,18 +68,18 @@ func (x *tx) lock(n *needs, nameKey loci.NameKey) (there bool, err error) {
 		timeouts(limit),
 		{sql: lockTenant, args: []any{x.t.key}, row: func(r row) error {
 			there = true
-			return x.found.take(x.t, r)
+			return takeState(&x.Found, x.t, r)
 		}},
 	}
 	stmts = append(stmts, x.look(n)...)
-	if len(n.places) > 0 && nameKey != nil {
+	if len(n.Places) > 0 && nameKey != nil {
 		stmts = append(stmts, x.selectPlaces(n, nameKey))
 	}
 	x.begun = true
 	if err := x.c.run(x.ctx, stmts...); err != nil || !there {
 		return false, err
 	}
-	x.state = x.found
+	x.State = x.Found
 	return true, nil
 }
 
@@ -154,38 +95,41 @@ func (x *tx) create() error {
 }
 
 // look lists the statements for what is needed of records, slots, replies and events.
-func (x *tx) look(n *needs) (stmts []stmt) {
-	if len(n.ids) > 0 {
-		stmts = append(stmts, stmt{sql: selectHeld, args: []any{x.t.key, idList(n.ids)}, row: func(r row) error {
-			x.records[r.id(0)] = &held{r.int(1), r.int(2), loci.Kind(r.string(3)), r.string(4), r.int(5)}
+func (x *tx) look(n *batch.Needs) (stmts []stmt) {
+	if len(n.IDs) > 0 {
+		stmts = append(stmts, stmt{sql: selectHeld, args: []any{x.t.key, idList(n.IDs)}, row: func(r row) error {
+			x.Records[r.id(0)] = &batch.Held{
+				Version: r.int(1), Namespace: r.int(2), Kind: loci.Kind(r.string(3)),
+				Slot: r.string(4), Passages: r.int(5),
+			}
 			return nil
 		}})
 	}
-	if len(n.slots) > 0 {
-		stmts = append(stmts, stmt{sql: selectSlots, args: []any{x.t.key, list(n.slots)}, row: func(r row) error {
-			x.slots[r.string(0)] = r.id(1)
+	if len(n.Slots) > 0 {
+		stmts = append(stmts, stmt{sql: selectSlots, args: []any{x.t.key, list(n.Slots)}, row: func(r row) error {
+			x.Slots[r.string(0)] = r.id(1)
 			return nil
 		}})
 	}
-	if len(n.replies) > 0 {
-		hashes := make([][]byte, len(n.replies))
-		for i, key := range n.replies {
-			hashes[i] = hashOf(key)
+	if len(n.Replies) > 0 {
+		hashes := make([][]byte, len(n.Replies))
+		for i, key := range n.Replies {
+			hashes[i] = batch.HashOf(key)
 		}
 		stmts = append(stmts, stmt{sql: selectReplies, args: []any{x.t.key, hashes}, row: func(r row) error {
-			x.replies[r.string(0)] = r.int(1)
+			x.Replies[r.string(0)] = r.int(1)
 			return nil
 		}})
 	}
-	if len(n.told) > 0 {
-		stmts = append(stmts, stmt{sql: selectTold, args: []any{x.t.key, idList(n.told)}, row: func(r row) error {
-			x.told[r.id(0)] = true
+	if len(n.Told) > 0 {
+		stmts = append(stmts, stmt{sql: selectTold, args: []any{x.t.key, idList(n.Told)}, row: func(r row) error {
+			x.Told[r.id(0)] = true
 			return nil
 		}})
 	}
-	if n.spaces {
+	if n.Spaces {
 		stmts = append(stmts, stmt{sql: selectSpaces, args: []any{x.t.key}, row: func(r row) error {
-			x.spaces[loci.Space{Model: r.string(1), Dims: int(r.int(2))}] = r.int(0)
+			x.Spaces[loci.Space{Model: r.string(1), Dims: int(r.int(2))}] = r.int(0)
 			return nil
 		}})
 	}
@@ -203,84 +147,16 @@ const (
 )
 
 // selectPlaces is the statement for the namespaces that are needed, by their marks.
-func (x *tx) selectPlaces(n *needs, nameKey loci.NameKey) stmt {
-	var marks [][]byte
-	seen := map[string]bool{}
-	for _, place := range n.places {
-		if key := place.Key(); !seen[key] {
-			seen[key] = true
-			marks = append(marks, []byte(nameKey.Mark(place)))
+func (x *tx) selectPlaces(n *batch.Needs, nameKey loci.NameKey) stmt {
+	return stmt{sql: selectPlaces, args: []any{x.t.key, n.Marks(nameKey)}, row: func(r row) error {
+		w := &batch.Place{
+			N:     r.int(0),
+			Mark:  loci.Mark(r.string(1)),
+			Key:   r.string(2) + r.string(3),
+			Named: !r.null(2),
+			Kinds: batch.DecodeKinds(r[4]),
 		}
-	}
-	return stmt{sql: selectPlaces, args: []any{x.t.key, marks}, row: func(r row) error {
-		w := &where{
-			n:     r.int(0),
-			mark:  loci.Mark(r.string(1)),
-			key:   r.string(2) + r.string(3),
-			named: !r.null(2),
-			kinds: decodeKinds(r[4]),
-		}
-		x.places[w.mark] = w
+		x.Places[w.Mark] = w
 		return nil
 	}}
-}
-
-// place finds or makes the row of a namespace.
-func (x *tx) place(n loci.Namespace) *where {
-	mark := x.state.nameKey.Mark(n)
-	w := x.places[mark]
-	if w == nil {
-		x.state.namespaces++
-		w = &where{n: x.state.namespaces, mark: mark, fresh: true, staged: true, named: mark == "", signal: true}
-		x.places[mark] = w
-		x.fresh = append(x.fresh, w)
-	}
-	w.key = n.Key()
-	return w
-}
-
-// stage makes sure that the row of a namespace is written before what stands in it.
-func (x *tx) stage(w *where, signal bool) {
-	w.signal = w.signal || signal
-	if !w.staged {
-		w.staged = true
-		x.fresh = append(x.fresh, w)
-	}
-}
-
-// number finds or makes the number of a vector space.
-func (x *tx) number(s loci.Space) int64 {
-	n, ok := x.spaces[s]
-	if !ok {
-		x.state.spaces++
-		n = x.state.spaces
-		x.spaces[s] = n
-		x.newSpaces = append(x.newSpaces, []any{x.t.key, n, s.Dims, int64(0), s.Model})
-	}
-	return n
-}
-
-// active is the active space.
-func (x *tx) active() (s loci.Space) {
-	for space, n := range x.spaces {
-		if n == x.state.active && n != 0 {
-			return space
-		}
-	}
-	return s
-}
-
-// forget begins the tenant again, all that was of it being gone.
-func (x *tx) forget() {
-	x.state.name, x.state.active, x.state.head, x.state.floor = "", 0, loci.Hash{}, x.state.seq
-	x.state.chainStart = 0
-	x.state.nameKey = loci.NewNameKey()
-	clear(x.records)
-	clear(x.slots)
-	clear(x.replies)
-	clear(x.told)
-	clear(x.places)
-	clear(x.spaces)
-	clear(x.changes)
-	clear(x.left)
 }

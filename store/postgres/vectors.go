@@ -4,39 +4,24 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 )
 
 // PutVectors implements [loci.VectorStore].
 func (s *Store) PutVectors(ctx context.Context, name loci.Tenant, vectors []loci.RecordVectors) error {
-	t, err := s.enter(ctx, name)
+	g, err := s.lobby.Enter(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer s.leave(t)
-	j := &job{needs: needs{spaces: true}}
-	for i := range vectors {
-		if err := vectors[i].Vectors.Validate(); err != nil {
-			return err
-		}
-		j.needs.ids = append(j.needs.ids, vectors[i].ID)
+	defer s.lobby.Leave(g)
+	n, err := batch.NeedsOfVectors(vectors)
+	if err != nil || len(vectors) == 0 {
+		return err
 	}
-	if len(vectors) == 0 {
+	return translate("put vectors", s.write(ctx, g, &job{Needs: n, Decide: func(x *tx) error {
+		x.PutVectors(vectors)
 		return nil
-	}
-	j.decide = func(x *tx) error {
-		for i := range vectors {
-			v := &vectors[i]
-			x.touch(string(v.ID[:]))
-			r := x.records[v.ID]
-			if r == nil || r.version != v.Version || r.passages != int64(len(v.Vectors.Rows)) {
-				continue
-			}
-			x.vectors(v.ID, &v.Vectors)
-			x.changed(v.ID, r.namespace, r.kind, false)
-		}
-		return nil
-	}
-	return translate("put vectors", s.write(ctx, t, j))
+	}}))
 }
 
 // Unembedded implements [loci.VectorStore].
@@ -91,7 +76,7 @@ func (s *Store) ActiveSpace(ctx context.Context, t loci.Tenant) (space loci.Spac
 			spaces[row.int(0)] = loci.Space{Model: row.string(1), Dims: int(row.int(2))}
 			return nil
 		}})
-		space = spaces[r.state.active]
+		space = spaces[r.state.Active]
 		return err
 	})
 	return space, err
@@ -99,20 +84,20 @@ func (s *Store) ActiveSpace(ctx context.Context, t loci.Tenant) (space loci.Spac
 
 // SwitchSpace implements [loci.VectorStore].
 func (s *Store) SwitchSpace(ctx context.Context, name loci.Tenant, from, to loci.Space, lacking int64) error {
-	t, err := s.enter(ctx, name)
+	g, err := s.lobby.Enter(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer s.leave(t)
+	defer s.lobby.Leave(g)
 	if err := to.Validate(); err != nil {
 		return err
 	}
-	j := &job{needs: needs{spaces: true}, decide: func(x *tx) error {
-		if active := x.active(); active != from {
+	j := &job{Needs: batch.Needs{Spaces: true}, Decide: func(x *tx) error {
+		if active := x.Active(); active != from {
 			return loci.Errorf(loci.Conflict, "the active space is %s, not %s", active, from)
 		}
 		var n int64
-		count := stmt{sql: countLacking, args: []any{x.t.key, x.spaces[to]}, row: func(r row) error {
+		count := stmt{sql: countLacking, args: []any{x.t.key, x.Spaces[to]}, row: func(r row) error {
 			n = r.int(0)
 			return nil
 		}}
@@ -122,15 +107,15 @@ func (s *Store) SwitchSpace(ctx context.Context, name loci.Tenant, from, to loci
 		if n > lacking {
 			return loci.Errorf(loci.Conflict, "%d memories have no vectors in %s", n, to)
 		}
-		x.state.active = x.number(to)
+		x.State.Active = x.Number(to)
 		return nil
 	}}
-	return translate("switch space", s.write(ctx, t, j))
+	return translate("switch space", s.write(ctx, g, j))
 }
 
 // now writes what is pending and runs a statement that must see it.
 func (x *tx) now(s stmt) error {
-	x.flush()
+	x.Flush()
 	written := x.written
 	x.written = nil
 	err := x.c.run(x.ctx, append(written, s)...)
@@ -142,22 +127,22 @@ func (x *tx) now(s stmt) error {
 
 // DropVectors implements [loci.VectorStore].
 func (s *Store) DropVectors(ctx context.Context, name loci.Tenant, space loci.Space, limit int) (int, error) {
-	t, err := s.enter(ctx, name)
+	g, err := s.lobby.Enter(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	defer s.leave(t)
+	defer s.lobby.Leave(g)
 	if limit < 1 {
 		return 0, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
 	}
 	var dropped int64
-	j := &job{needs: needs{spaces: true}, decide: func(x *tx) error {
+	j := &job{Needs: batch.Needs{Spaces: true}, Decide: func(x *tx) error {
 		dropped = 0
-		n, ok := x.spaces[space]
+		n, ok := x.Spaces[space]
 		if !ok {
 			return nil
 		}
-		if n == x.state.active {
+		if n == x.State.Active {
 			return loci.Errorf(loci.Conflict, "%s is the active space", space)
 		}
 		drop := stmt{sql: dropSomeVectors, args: []any{x.t.key, n, limit}, done: func(n int64) { dropped = n }}
@@ -165,41 +150,41 @@ func (s *Store) DropVectors(ctx context.Context, name loci.Tenant, space loci.Sp
 			return err
 		}
 		// The records stay as they are: no index of another space need look at them.
-		x.updates = append(x.updates, stmt{sql: noteDropped, args: []any{x.t.key, n, x.state.seq}})
+		x.written = append(x.written, stmt{sql: noteDropped, args: []any{x.t.key, n, x.State.Seq}})
 		return nil
 	}}
-	err = s.write(ctx, t, j)
+	err = s.write(ctx, g, j)
 	return int(dropped), translate("drop vectors", err)
 }
 
 // EraseTenant implements [loci.Store]. Its row stays, without a name: what other servers
 // remember of it goes by that.
 func (s *Store) EraseTenant(ctx context.Context, name loci.Tenant) error {
-	t, err := s.enter(ctx, name)
+	g, err := s.lobby.Enter(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer s.leave(t)
+	defer s.lobby.Leave(g)
 	there := false
 	if err := s.read(ctx, name, "erase tenant", func(r *reading) error {
 		err := r.last()
-		there = r.state.there
+		there = r.state.There
 		return err
 	}); err != nil || !there {
 		return err
 	}
-	j := &job{decide: func(x *tx) error {
-		x.flush()
+	j := &job{Decide: func(x *tx) error {
+		x.Flush()
 		for _, table := range tenantTables {
 			x.written = append(
 				x.written,
 				stmt{sql: "DELETE FROM loci." + table + " WHERE tenant = $1", args: []any{x.t.key}},
 			)
 		}
-		x.forget()
+		x.Forget()
 		return nil
-	}, time: eraseTime}
-	return translate("erase tenant", s.write(ctx, t, j))
+	}, Time: eraseTime}
+	return translate("erase tenant", s.write(ctx, g, j))
 }
 
 // tenantTables hold what belongs to a tenant, except its own row.

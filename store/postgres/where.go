@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
@@ -43,7 +43,7 @@ func (c *conditions) String() string { return strings.Join(c.parts, " AND ") }
 
 // within restricts a column of namespaces to places and, unless exact, below them. A place
 // whose number the process knows is asked for by that, so that the query is about one table.
-func (c *conditions) within(column string, places []loci.Namespace, exact bool, names *names) {
+func (c *conditions) within(column string, places []loci.Namespace, exact bool, names *batch.Names) {
 	if !exact && slices.ContainsFunc(places, func(n loci.Namespace) bool { return len(n) == 0 }) {
 		c.add("TRUE")
 		return
@@ -55,7 +55,7 @@ func (c *conditions) within(column string, places []loci.Namespace, exact bool, 
 		head, tail := split(key)
 		switch {
 		case exact:
-			if number, ok := names.number(key); ok {
+			if number, ok := names.Number(key); ok {
 				numbers = append(numbers, number)
 				continue
 			}
@@ -133,7 +133,7 @@ func idList(ids []loci.ID) [][]byte {
 
 // where adds what a filter says of a record r. exact reports that this is all of it; else
 // [loci.Filter.Selects] has the last word.
-func (c *conditions) where(f *loci.Filter, names *names) (exact bool) {
+func (c *conditions) where(f *loci.Filter, names *batch.Names) (exact bool) {
 	c.add("r.tenant = $1")
 	c.within("r.namespace", f.Within, f.Exact, names)
 	if len(f.Kinds) == 1 {
@@ -155,17 +155,14 @@ func (c *conditions) where(f *loci.Filter, names *names) (exact bool) {
 	c.among("r.status", f.Statuses)
 	c.among("r.sequence", f.Sequences)
 	if !f.Since.IsZero() {
-		c.add("r.created_at >= " + c.arg(firstMilli(f.Since)))
+		c.add("r.created_at >= " + c.arg(batch.FirstMilli(f.Since)))
 	}
 	if !f.Until.IsZero() {
-		c.add("r.created_at < " + c.arg(firstMilli(f.Until)))
+		c.add("r.created_at < " + c.arg(batch.FirstMilli(f.Until)))
 	}
 	c.moment(f)
 	return len(f.Tags) == 0 && f.Where.IsZero() && f.MinConfidence == 0
 }
-
-// firstMilli is the first whole millisecond at a time or after: times are kept in these.
-func firstMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
 // slots restricts to a range of slots; inclusive says whether its beginning is in it.
 func (c *conditions) slots(s loci.SlotRange, inclusive bool) {

@@ -159,7 +159,7 @@ func TestSlowCommitsHoldNoSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // the test has its answer
+	defer s.Close()
 	f, err := s.acquire(t.Context(), testTenant)
 	if err != nil {
 		t.Fatal(err)

@@ -22,8 +22,9 @@ func main() {
 	only := flag.String("only", "REST,MCP,fairness", "the parts to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *binary, *only, *each, *notes, *cold); err != nil {
+	err := run(ctx, *binary, *only, *each, *notes, *cold)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
 	}

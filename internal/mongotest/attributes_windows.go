@@ -1,0 +1,5 @@
+package mongotest
+
+import "syscall"
+
+func attributes() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,161 @@
+package batch
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// Ops are what is to be written together: first the rows of namespaces and spaces, then all
+// erases, freed slots and updates, then what is new. Nothing in it is about the same record,
+// slot or key twice, except for updates, which stand in their order.
+type Ops struct {
+	Places    []Place
+	Spaces    []NewSpace
+	Erased    []loci.ID
+	Freed     []loci.ID // records that let go of their slot for another one
+	Updates   []Update
+	Records   []NewRecord
+	Revisions []NewRevision
+	Vectors   []NewVector
+	Links     []NewLink // one that is there already stays
+	Expired   int64     // replies up to this time go, if there is a new one
+	Replies   []NewReply
+	Events    []NewEvent
+
+	places []*Place // those of Places, which may change until they are written
+}
+
+type NewSpace struct {
+	N     int64
+	Space loci.Space
+}
+
+// An Update is the next state of a record that is there, or, without one, uses that are
+// counted or an expiry time that moves.
+type Update struct {
+	Put  *loci.Put
+	Slot string // hash of that of Put
+
+	IDs               []loci.ID
+	ExpiresAt, UsedAt time.Time // zero: not this
+}
+
+type NewRecord struct {
+	*loci.Record
+	Place int64
+	Hash  string // of its slot
+}
+
+type NewRevision struct {
+	Record loci.ID
+	*loci.Revision
+}
+
+type NewVector struct {
+	Record loci.ID
+	Space  int64
+	Data   []byte
+}
+
+type NewLink struct {
+	loci.Link
+	Seq int64
+}
+
+type NewReply struct {
+	*loci.Reply
+	Hash []byte
+}
+
+type NewEvent struct {
+	loci.Event
+	Place int64
+}
+
+// separate makes sure that what a change is about is not written in one go with what an
+// earlier job did to the same: inside of one, all erases come first, then updates, then what
+// is new.
+func (b *Batch) separate(c *loci.Change) {
+	var keys []string
+	id := func(id loci.ID) { keys = append(keys, string(id[:])) }
+	for _, e := range c.Erase {
+		id(e.ID)
+		if old := b.Records[e.ID]; old != nil && old.Slot != "" {
+			keys = append(keys, old.Slot)
+		}
+	}
+	for i := range c.Put {
+		r := &c.Put[i].Record
+		id(r.ID)
+		if slot := SlotHash(r); slot != "" {
+			keys = append(keys, slot)
+		}
+		if old := b.Records[r.ID]; old != nil && old.Slot != "" {
+			keys = append(keys, old.Slot)
+		}
+	}
+	for i := range c.Events {
+		id(c.Events[i].Entity)
+	}
+	for _, l := range c.Links {
+		id(l.From)
+		id(l.To)
+	}
+	if c.Reply != nil {
+		id(c.Reply.Record)
+		keys = append(keys, string(HashOf(c.Reply.Key)))
+	}
+	b.touch(keys...)
+}
+
+// touch begins again where one of some keys was met before.
+func (b *Batch) touch(keys ...string) {
+	for _, key := range keys {
+		if b.touched[key] {
+			b.Flush()
+			break
+		}
+	}
+	for _, key := range keys {
+		b.touched[key] = true
+	}
+}
+
+// Flush hands over what is pending.
+func (b *Batch) Flush() {
+	for _, w := range b.ops.places {
+		row := *w
+		if row.signal {
+			row.Changed = b.State.Seq
+		}
+		b.ops.Places = append(b.ops.Places, row)
+		w.Fresh, w.staged = false, false
+	}
+	ops := b.ops
+	b.ops = Ops{}
+	clear(b.touched)
+	b.Emit(&ops)
+}
+
+// HashOf is the SHA-256 of a key that may be longer than what an index takes.
+func HashOf(key string) []byte {
+	sum := sha256.Sum256([]byte(key))
+	return sum[:]
+}
+
+// SlotHash tells the slots of a tenant apart: what at most one record may hold per
+// namespace and kind. "" for no slot.
+func SlotHash(r *loci.Record) string {
+	if r.Slot == "" {
+		return ""
+	}
+	h := sha256.New()
+	for _, part := range []string{r.Namespace.Key(), string(r.Kind), r.Slot} {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write([]byte(part))
+	}
+	return string(h.Sum(nil))
+}

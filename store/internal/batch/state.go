@@ -1,0 +1,123 @@
+package batch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"sync"
+
+	"github.com/loci-memory/loci"
+)
+
+const (
+	// ChangesKept is how many change numbers back the list of changes reaches; an index
+	// that is further behind is built again.
+	ChangesKept = 100_000
+
+	// trimEvery is how often the list is cut.
+	trimEvery = 1000
+)
+
+// A State is the row of a tenant: what orders its writes, and what readers follow.
+type State struct {
+	There                                          bool
+	Seq, Floor, Events, Namespaces, Spaces, Active int64
+	Head                                           loci.Hash
+	NameKey                                        loci.NameKey
+	Name                                           string // "": it was erased
+	ChainStart                                     int64
+}
+
+// Of refuses a state that is another tenant's.
+func (st *State) Of(t loci.Tenant) error {
+	if st.Name != "" && st.Name != t.String() {
+		return loci.Errorf(
+			loci.Unsupported,
+			"the tenant %q cannot be kept here: its place is taken by another one; give it another name",
+			t.String(),
+		)
+	}
+	return nil
+}
+
+// Trim raises the floor of the list of changes now and then; cut: what is below it goes.
+func (st *State) Trim() (cut bool) {
+	if st.Seq%trimEvery != 0 || st.Seq <= ChangesKept {
+		return false
+	}
+	st.Floor = max(st.Floor, st.Seq-ChangesKept)
+	return true
+}
+
+// KeyOf is the 16 bytes that stand for a tenant. That its name is the one beside them is
+// checked at every look.
+func KeyOf(t loci.Tenant) []byte {
+	sum := sha256.Sum256([]byte("loci tenant\x00" + t.String()))
+	return sum[:16]
+}
+
+// ErrStale says that what the process remembered of a tenant was of an erased one.
+var ErrStale = errors.New("the tenant was erased meanwhile")
+
+// Names is what the process remembers of a tenant's namespaces: the number that stands for
+// each, for as long as the tenant is not erased.
+type Names struct {
+	mu      sync.Mutex
+	key     loci.NameKey // nil: nothing is known
+	numbers map[string]int64
+	keys    map[int64]string
+}
+
+// maxNames bounds the namespaces remembered of a tenant.
+const maxNames = 100_000
+
+// Check compares what is remembered with the tenant's row.
+func (n *Names) Check(st *State) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if bytes.Equal(n.key, st.NameKey) {
+		return nil
+	}
+	stale := n.key != nil
+	n.key, n.numbers, n.keys = st.NameKey, nil, nil
+	if stale {
+		return ErrStale
+	}
+	return nil
+}
+
+// NameKey is the key of the tenant's marks; nil: nothing is known.
+func (n *Names) NameKey() loci.NameKey {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.key
+}
+
+// Number is that of a namespace, if it is known.
+func (n *Names) Number(key string) (int64, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	number, ok := n.numbers[key]
+	return number, ok
+}
+
+// Of is the key of a namespace, if it is known.
+func (n *Names) Of(number int64) (key string, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key, ok = n.keys[number]
+	return key, ok
+}
+
+// Learn remembers a namespace of the tenant that had a key.
+func (n *Names) Learn(nameKey loci.NameKey, number int64, key string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !bytes.Equal(n.key, nameKey) {
+		return
+	}
+	if n.numbers == nil || len(n.numbers) >= maxNames {
+		n.numbers, n.keys = map[string]int64{}, map[int64]string{}
+	}
+	n.numbers[key], n.keys[number] = number, key
+}

@@ -1,0 +1,176 @@
+// Package follow keeps the index of search of a tenant whose records are in a database that
+// other servers write to: what they wrote is taken in before the next search, by the tenant's
+// change counter.
+package follow
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// A Source is a transaction that reads one tenant, all of it as of one moment.
+type Source interface {
+	// State returns the tenant's row, read by the transaction.
+	State() (*batch.State, error)
+
+	// Space returns the number of a vector space and the change counter at which vectors of
+	// it were removed alone; zero for none.
+	Space(loci.Space) (number, dropped int64, err error)
+
+	// Places calls take for the named namespaces that changed since a counter, unless it is
+	// negative, and for all at and below some keys.
+	Places(since int64, below []string, take func(batch.Place)) error
+
+	// CountShard counts the searchable records of a kind in a namespace, up to limit.
+	CountShard(namespace int64, kind loci.Kind, limit int) (int64, error)
+
+	// Changes calls take for what changed since a counter, in order.
+	Changes(since int64, take func(id loci.ID, namespace int64, kind loci.Kind, gone bool)) error
+
+	// ByID and ByShard call take for searchable records, with their vectors of a space.
+	ByID(space int64, ids []loci.ID, take Take) error
+	ByShard(space, namespace int64, kind loci.Kind, take Take) error
+}
+
+// Take takes a record, without the name of its namespace; vectors stays valid.
+type Take func(record *loci.Record, namespace int64, vectors []byte)
+
+// An Index is the index of a tenant in the process.
+type Index struct {
+	mu      sync.RWMutex
+	index   *index.Index
+	nameKey loci.NameKey         // of the tenant whose state it shows; another one after an erase
+	seq     int64                // the state it shows
+	known   index.Keys           // the shards there are, as far as learned
+	learned map[string]bool      // keys of namespaces below which every shard is known
+	names   map[int64]string     // namespace number → key
+	numbers map[string]int64     // key → namespace number
+	large   map[index.Key]bool   // too large for a quick search to load
+	used    map[index.Key]uint64 // when a loaded shard was searched last
+	tick    uint64
+	held    atomic.Int64 // passages
+}
+
+// A Search is what is looked for.
+type Search struct {
+	Probe  loci.Probe
+	Filter loci.Filter
+	Limit  int
+	Load   func([]loci.ID) ([]loci.Record, error) // reads records in full, for filters on what no index holds
+}
+
+// Match searches if the index shows a state that was read and holds all that is needed. The
+// index may already be ahead of what this call read; never behind.
+func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool, err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if served = x.shows(st) && x.serves(&q.Probe, &q.Filter); served {
+		hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
+	}
+	return hits, served, err
+}
+
+// MatchAfter brings the index up to date first. read begins a transaction, under the index's
+// lock, so that it is no older than what the index shows, and returns when it has ended well;
+// trim is called while passages are held.
+func (x *Index) MatchAfter(
+	read func(do func(Source) error) error, q *Search, budget int, trim func(),
+) (hits []loci.Hit, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	again := false
+	if err := read(func(r Source) error {
+		if again {
+			x.index = nil // half-loaded, or of a transaction that did not end well
+		}
+		again = true
+		return x.refresh(r, &q.Probe, &q.Filter, budget)
+	}); err != nil {
+		x.index = nil // likewise: the next search starts again
+		x.held.Store(0)
+		return nil, err
+	}
+	x.held.Store(int64(x.index.Passages()))
+	trim()
+	return x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
+}
+
+// Held is how many passages the index holds, about.
+func (x *Index) Held() int64 { return x.held.Load() }
+
+// Drop lets go of the index unless it is searched right now.
+func (x *Index) Drop() {
+	x.held.Store(0)
+	if x.mu.TryLock() { // else it will be counted again
+		x.index = nil
+		x.mu.Unlock()
+	}
+}
+
+// Trim drops the indexes that were not asked for longest while all hold more than a budget;
+// each lists them. The one at hand stays.
+func Trim(at *Index, budget int, each func(do func(x *Index, used int64))) {
+	type seen struct {
+		x    *Index
+		used int64
+	}
+	var others []seen
+	sum := at.Held()
+	each(func(x *Index, used int64) {
+		if held := x.Held(); x != at && held > 0 {
+			others, sum = append(others, seen{x, used}), sum+held
+		}
+	})
+	for sum > int64(budget) && len(others) > 0 {
+		oldest := 0
+		for i := range others {
+			if others[i].used < others[oldest].used {
+				oldest = i
+			}
+		}
+		sum -= others[oldest].x.Held()
+		others[oldest].x.Drop()
+		others = append(others[:oldest], others[oldest+1:]...)
+	}
+}
+
+// shows reports whether the index is no older than a state.
+func (x *Index) shows(st *batch.State) bool {
+	return x.index != nil && x.seq >= st.Seq && bytes.Equal(x.nameKey, st.NameKey)
+}
+
+// serves reports whether the index holds all that a search needs.
+func (x *Index) serves(p *loci.Probe, filter *loci.Filter) bool {
+	if p.Vector != nil && p.Space != x.index.Space() {
+		return false
+	}
+	for _, place := range filter.Within {
+		if !x.hasLearned(place.Key()) {
+			return false
+		}
+	}
+	for _, key := range x.known.Covered(filter) {
+		if !x.index.HasShard(key) && (!p.Quick || !x.large[key]) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasLearned reports whether all shards at and below a namespace are known.
+func (x *Index) hasLearned(key string) bool {
+	for end := len(key); ; end = strings.LastIndexByte(key[:end-1], 0) + 1 {
+		if x.learned[key[:end]] {
+			return true
+		}
+		if end == 0 {
+			return false
+		}
+	}
+}

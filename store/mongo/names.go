@@ -1,0 +1,32 @@
+package mongo
+
+// The collections: one for what is one table in PostgreSQL.
+const (
+	cSetting   = "setting"
+	cTenant    = "tenant"
+	cLease     = "lease"
+	cNamespace = "namespace"
+	cRecord    = "record"
+	cChange    = "change"
+	cRevision  = "revision"
+	cSpace     = "space"
+	cVector    = "vector"
+	cLink      = "link"
+	cEvent     = "event"
+	cReply     = "reply"
+	cPiece     = "piece" // of texts that no document holds whole
+)
+
+// tenantCollections hold what belongs to a tenant, except its own document; the first ones
+// are those without which nothing else is found.
+var tenantCollections = []string{
+	cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace, cSetting,
+}
+
+// collections are all there are.
+var collections = append([]string{cLease, cTenant}, tenantCollections...)
+
+// written is the order in which a transaction writes.
+var written = []string{
+	cNamespace, cSpace, cRecord, cPiece, cRevision, cVector, cLink, cReply, cEvent, cChange, cSetting,
+}

@@ -1,0 +1,190 @@
+package mongo
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/follow"
+)
+
+// Match implements [loci.RecordLister].
+func (s *Store) Match(
+	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
+) (hits []loci.Hit, err error) {
+	filter.NotLive = false
+	q := &follow.Search{Probe: p, Filter: filter, Limit: limit, Load: func(ids []loci.ID) ([]loci.Record, error) {
+		return s.recordsOf(ctx, name, ids)
+	}}
+	var at *tenant
+	served := false
+	err = s.read(ctx, name, "search", func(r *reading) error {
+		if limit < 1 {
+			return loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+		}
+		at = r.t
+		err := r.glance()
+		if err == nil {
+			hits, served, err = at.search.Match(&r.state, q)
+		}
+		return err
+	})
+	if err != nil || served {
+		return hits, err
+	}
+	read := func(do func(follow.Source) error) error {
+		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
+	}
+	return at.search.MatchAfter(read, q, s.opts.IndexPassages, func() { s.trim(at) })
+}
+
+// recordsOf reads records in full, for filters on what the index does not hold.
+func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (records []loci.Record, err error) {
+	all := loci.Filter{Within: []loci.Namespace{{}}, IDs: ids}
+	err = s.read(ctx, t, "search", func(r *reading) error {
+		records = nil
+		return r.each(&all, func(record *loci.Record) { records = append(records, *record) })
+	})
+	return records, err
+}
+
+// trim drops the indexes of tenants that were not asked for longest while the process holds
+// too much. The tenant at hand keeps its own.
+func (s *Store) trim(at *tenant) {
+	follow.Trim(&at.search, s.opts.IndexPassages, func(do func(*follow.Index, int64)) {
+		s.lobby.Each(func(t *tenant, used int64) { do(&t.search, used) })
+	})
+}
+
+// source is what the index of a tenant follows.
+type source struct{ *reading }
+
+// State implements [follow.Source].
+func (r source) State() (*batch.State, error) { return &r.state, r.start() }
+
+// Space implements [follow.Source].
+func (r source) Space(space loci.Space) (number, dropped int64, err error) { return r.space(space) }
+
+// Places implements [follow.Source].
+func (r source) Places(since int64, below []string, take func(batch.Place)) error {
+	found := func(d *doc) error {
+		place := batch.Place{N: d.int("n"), Key: d.sorted("key"), Kinds: batch.DecodeKinds(d.bytes("kinds"))}
+		if d.err == nil {
+			take(place)
+		}
+		return nil
+	}
+	if since >= 0 {
+		changed := r.t.about(
+			bson.E{Key: "changed", Value: is("$gt", since)}, bson.E{Key: "key", Value: is("$exists", true)},
+		)
+		if err := r.find(cNamespace, changed, found); err != nil {
+			return err
+		}
+	}
+	for _, key := range below {
+		if err := r.find(cNamespace, r.t.about(bson.E{Key: "key", Value: atOrBelow(key)}), found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// searchable is what a record must be to be in the index.
+var searchable = bson.D{{Key: "live", Value: true}, {Key: "passage_count", Value: is("$gt", int64(0))}}
+
+func (r source) shard(namespace int64, kind loci.Kind) bson.D {
+	return append(r.t.about(
+		bson.E{Key: "namespace", Value: namespace}, bson.E{Key: "kind", Value: binaryOf(kind)},
+	), searchable...)
+}
+
+// CountShard implements [follow.Source].
+func (r source) CountShard(namespace int64, kind loci.Kind, limit int) (records int64, err error) {
+	err = r.aggregate(cRecord, []bson.D{
+		is("$match", r.shard(namespace, kind)), is("$limit", limit),
+		is("$group", bson.D{{Key: fID, Value: nil}, {Key: "n", Value: is("$sum", 1)}}),
+	}, func(d *doc) error {
+		records = d.int("n")
+		return nil
+	})
+	return records, err
+}
+
+// Changes implements [follow.Source].
+func (r source) Changes(since int64, take func(loci.ID, int64, loci.Kind, bool)) error {
+	after := r.t.about(bson.E{Key: fID, Value: bson.D{
+		{Key: "$gte", Value: keyed(r.t.key, number(since+1), make([]byte, 17))},
+		{Key: "$lte", Value: keyed(r.t.key, number(r.state.Seq), []byte{255}, lastID)},
+	}})
+	return r.find(cChange, after, func(d *doc) error {
+		id, place, kind, gone := d.id("id"), d.int("namespace"), loci.Kind(d.string("kind")), d.bool("gone")
+		if d.err == nil {
+			take(id, place, kind, gone)
+		}
+		return nil
+	}, options.Find().SetSort(is(fID, 1)))
+}
+
+// ByID implements [follow.Source].
+func (r source) ByID(space int64, ids []loci.ID, take follow.Take) error {
+	filter := r.t.about(bson.E{Key: fID, Value: is("$in", keysOf(r.t.key, ids))})
+	return r.load(append(filter, searchable...), space, take)
+}
+
+// ByShard implements [follow.Source].
+func (r source) ByShard(space, namespace int64, kind loci.Kind, take follow.Take) error {
+	return r.load(r.shard(namespace, kind), space, take)
+}
+
+// loadedAtOnce is how many records are read before their vectors are.
+const loadedAtOnce = 500
+
+// load reads records, and their vectors behind them.
+func (r source) load(filter bson.D, space int64, take follow.Take) error {
+	var some []loci.Record
+	var places []int64
+	var cut []int
+	flush := func() error {
+		if err := r.complete(some, cut); err != nil {
+			return err
+		}
+		vectors := make(map[loci.ID][]byte, len(some))
+		keys := make(bson.A, len(some))
+		for i := range some {
+			keys[i] = keyed(r.t.key, some[i].ID[:], number(space))
+		}
+		if len(some) > 0 && space != 0 {
+			if err := r.find(cVector, r.t.about(bson.E{Key: fID, Value: is("$in", keys)}), func(d *doc) error {
+				vectors[d.id("record")] = append([]byte(nil), d.bytes("data")...)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		for i := range some {
+			take(&some[i], places[i], vectors[some[i].ID])
+		}
+		some, places, cut = nil, nil, nil
+		return nil
+	}
+	if err := r.find(cRecord, filter, func(d *doc) error {
+		record, place, err := d.record()
+		if err != nil {
+			return err
+		}
+		if d.bool("pieces") {
+			cut = append(cut, len(some))
+		}
+		if some, places = append(some, record), append(places, place); len(some) == loadedAtOnce {
+			return flush()
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return flush()
+}
