@@ -50,7 +50,7 @@ test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's
 	LOCI_LONG=1 $(GO) test -timeout 120m ./store/postgres
 	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./view ./tool ./mcp ./rest ./examples/kind
 
-test-mongodb: ## The whole contract and every scenario on MongoDB: on LOCI_TEST_MONGODB, or on a server for tests (half an hour)
+test-mongodb: ## The whole contract on MongoDB: on LOCI_TEST_MONGODB, or on a server for tests (ten minutes)
 	LOCI_LONG=1 $(GO) test -timeout 120m ./store/mongo
 
 mongodb: ## Start a server that speaks as MongoDB, for you; Ctrl-C ends it

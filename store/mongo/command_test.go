@@ -174,6 +174,10 @@ func useEverything(t *testing.T, s loci.Store) {
 	c = change(loci.EventErased, one)
 	c.Erase = []loci.Erase{{ID: one, Version: 2}}
 	must(s.Apply(ctx, tn, c))
+	again := loci.Filter{Within: []loci.Namespace{{}}} // what was written since is followed
+	if _, err := s.Match(ctx, tn, loci.Probe{Text: "walrus"}, again, 5); err != nil {
+		t.Fatal(err)
+	}
 	other := loci.Space{Model: "three", Dims: 2}
 	later := loci.Vectors{Space: other, Rows: vectors[0].Rows}
 	must(s.PutVectors(ctx, tn, []loci.RecordVectors{{ID: two, Version: 1, Vectors: later}}))

@@ -3,6 +3,7 @@ export { ConfigurationError, LociError, type ErrorCode, type ErrorFields, type E
 export type { CallOptions, ClientOptions, Identity } from "./transport.js";
 export * from "./agents.js";
 export * from "./checkpoints.js";
+export * from "./events.js";
 export * from "./files.js";
 export * from "./items.js";
 export * from "./memories.js";

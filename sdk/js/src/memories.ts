@@ -150,19 +150,6 @@ export interface Note {
   confirmed_at: string;
 }
 
-export interface Event {
-  id: string;
-  seq: number;
-  event_type: string;
-  entity_type: string;
-  entity_id: string;
-  namespace: string[];
-  occurred_at: string;
-  actor: string;
-  request_id?: string;
-  payload?: unknown;
-}
-
 /** Notes: what is to be remembered, in plain words. */
 export class Notes {
   readonly #t: Transport;

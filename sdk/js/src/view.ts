@@ -1,6 +1,6 @@
 import { on, segment, type CallOptions, type Transport } from "./transport.js";
 import { entry, shapes } from "./reply.js";
-import type { Event } from "./memories.js";
+import type { Event } from "./events.js";
 
 export type MemoryKind = "note" | "fact" | "rule" | "episode" | "item" | "session" | "message" | "file" | "thread" | (string & {});
 export type MemoryState = "live" | "fading" | "waiting" | "superseded" | "forgotten" | "expired";
