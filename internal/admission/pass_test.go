@@ -1,0 +1,237 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Who waits for something else gives its slot to others, and takes one again before those
+// who have not begun.
+func TestAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		o := small()
+		o.Slots = 1
+		g.Set(o)
+		cold := enter(t, g, "a")
+		back := cold.Aside()
+		want(t, g, 0, 0)
+		warm := enter(t, g, "a")
+		into := make(chan outcome, 1)
+		begin(t, g, "a", into)
+		done := make(chan error, 1)
+		go func() { done <- back(context.Background()) }()
+		synctest.Wait()
+		want(t, g, 1, 2)
+		warm.Leave()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		want(t, g, 1, 1)
+		cold.Leave()
+		(<-into).pass.Leave()
+		want(t, g, 0, 0)
+		if l := g.Load(); l.Aside != 0 {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Two waits of one request at once are one; a request that ends in the middle of one, or
+// gives up, holds nothing.
+func TestAsideEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		p := enter(t, g, "a")
+		one, two := p.Aside(), p.Aside()
+		if err := one(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 0, 0)
+		if err := two(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 1, 0)
+		back := p.Aside()
+		other := enter(t, g, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := back(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("it waited: %v", err)
+		}
+		p.Leave()
+		want(t, g, 1, 0)
+		back = other.Aside()
+		other.Leave()
+		if err := back(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 0, 0)
+		var nobody *Pass
+		if err := nobody.Aside()(t.Context()); err != nil {
+			t.Error(err)
+		}
+		nobody.Leave()
+		time.Sleep(2 * time.Second)
+		p = enter(t, g, "b") // the lines of those that are gone go, too
+		back = p.Aside()
+		time.Sleep(2 * time.Second)
+		for range 4 {
+			enter(t, g, "c").Leave()
+		}
+		if err := back(t.Context()); err != nil {
+			t.Error(err)
+		}
+		p.Leave()
+		want(t, g, 0, 0)
+	})
+}
+
+// Waits of one request count once, whenever they overlap; a request that has gone aside
+// again, or left, while it waited for its slot holds none; and who is aside is not forgotten.
+func TestAsideMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		aside := func(want int) {
+			t.Helper()
+			if l := g.Load(); l.Aside != want {
+				t.Errorf("%d are aside; want %d", l.Aside, want)
+			}
+		}
+		come := func(back func(context.Context) error) {
+			if err := back(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+		p := enter(t, g, "a")
+		one, two := p.Aside(), p.Aside()
+		aside(1)
+		come(one)
+		aside(1)
+		other := enter(t, g, "a")
+		go come(two) // waits for the slot
+		synctest.Wait()
+		again := p.Aside()
+		other.Leave()
+		synctest.Wait()
+		want(t, g, 0, 0) // it got the slot, and has gone aside again
+		come(again)
+		want(t, g, 1, 0)
+		again = p.Aside()
+		other = enter(t, g, "a")
+		go come(again)
+		synctest.Wait()
+		p.Leave()
+		other.Leave()
+		synctest.Wait()
+		want(t, g, 0, 0) // it got the slot, and had left
+		aside(0)
+		p = enter(t, g, "a")
+		back := p.Aside()
+		for range 4 {
+			time.Sleep(2 * time.Second)
+			enter(t, g, "b").Leave()
+		}
+		if l := g.Load(); l.Tenants != 2 {
+			t.Errorf("%d tenants are known; one asks, and one is aside", l.Tenants)
+		}
+		come(back)
+		p.Leave()
+	})
+}
+
+// However the waits of one request overlap, it comes back to one slot, and leaves none behind.
+func TestAsideComesBackOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 2
+		g := New(o)
+		p := enter(t, g, "a")
+		one := p.Aside()
+		others := []*Pass{enter(t, g, "a"), enter(t, g, "a")}
+		var errs = make(chan error, 2)
+		go func() { errs <- one(context.Background()) }() // waits for a slot
+		synctest.Wait()
+		two := p.Aside()
+		go func() { errs <- two(context.Background()) }()
+		synctest.Wait()
+		for _, other := range others {
+			other.Leave()
+		}
+		synctest.Wait()
+		if len(errs) != 2 {
+			t.Fatal("it waits for a slot that it has itself")
+		}
+		want(t, g, 1, 0)
+		p.Leave()
+		want(t, g, 0, 0)
+		if l := g.Load(); l.Aside != 0 {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Waits elsewhere are bounded, and no tenant takes all of them.
+func TestAsideIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		enter(t, g, "light").Leave()
+		var held []*Pass
+		for range 4 {
+			p := enter(t, g, "heavy")
+			p.Aside()
+			held = append(held, p)
+		}
+		refused := g.Look("heavy")
+		if refused == nil || refused.Reason != Elsewhere || refused.Limit != 4 || refused.Used != 4 {
+			t.Errorf("%+v", refused)
+		}
+		for range 3 {
+			p := enter(t, g, "light")
+			p.Aside()
+			held = append(held, p)
+		}
+		enter(t, g, "light").Leave()
+		p := enter(t, g, "third") // the share of three is three
+		p.Aside()
+		if refused := g.Look("fourth"); refused == nil || refused.Reason != Elsewhere || refused.Limit != 8 {
+			t.Errorf("%+v", refused)
+		}
+		p.Leave()
+		for _, p := range held {
+			p.Leave()
+		}
+	})
+}
+
+// A request whose write is at work for others has its slot again at once, where they hold all
+// there are and wait for it.
+func TestLentSlotsComeBackAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		p := enter(t, g, "a")
+		visit, done, told := &Visit{}, make(chan error), make(chan error, 1)
+		visit.Let(p)
+		go func() { told <- Outcome(With(context.Background(), visit), done, func() bool { return false }) }()
+		time.Sleep(time.Second)
+		other := enter(t, g, "a")
+		done <- nil
+		synctest.Wait()
+		if len(told) != 1 {
+			t.Error("the write waits for who waits for it")
+		}
+		want(t, g, 2, 0)
+		other.Leave()
+		p.Leave()
+		want(t, g, 0, 0)
+	})
+}
