@@ -235,3 +235,33 @@ func TestLentSlotsComeBackAtOnce(t *testing.T) {
 		want(t, g, 0, 0)
 	})
 }
+
+// A lent slot does not come back to a request that has left, nor beside one that it is
+// about to get.
+func TestLentSlotsAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		p := enter(t, g, "a")
+		back := p.lend()
+		p.Leave()
+		back()
+		want(t, g, 0, 0)
+		p = enter(t, g, "a")
+		aside := p.Aside()
+		other := enter(t, g, "a")
+		came := make(chan error, 1)
+		go func() { came <- aside(context.Background()) }()
+		synctest.Wait()
+		p.lend()()
+		want(t, g, 1, 1)
+		other.Leave()
+		if err := <-came; err != nil {
+			t.Error(err)
+		}
+		want(t, g, 1, 0)
+		p.Leave()
+		want(t, g, 0, 0)
+	})
+}
