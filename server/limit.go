@@ -23,7 +23,7 @@ import (
 type Limits struct {
 	InFlight int           // requests that run at once; default four for each processor
 	Queue    int           // that wait for one of them to end; default 256
-	Wait     time.Duration // for at most so long; default 250 ms
+	Wait     time.Duration // for at most so long; default 2 s
 	Aside    int           // that wait for something else than processors, such as a service; default 256
 
 	Concurrent int     // requests of a tenant under way at once; default no bound
@@ -47,7 +47,7 @@ func (l *Limits) complete() error {
 		}
 	}
 	if l.Wait == 0 {
-		l.Wait = 250 * time.Millisecond
+		l.Wait = 2 * time.Second
 	}
 	return nil
 }

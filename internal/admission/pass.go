@@ -43,8 +43,8 @@ func (p *Pass) giveBackLocked() {
 
 // Aside gives the slot to others while the request waits for something that no slot is
 // needed for. The function it returns, called once, takes one again, before all that wait
-// in the line of the tenant: what was begun is to end. That wait has no bound but that of
-// its context.
+// in the line of the tenant: what was begun is to end. After the longest wait there is, it
+// takes one beyond those there are: others may hold theirs until this request goes on.
 func (p *Pass) Aside() (back func(context.Context) error) {
 	if p == nil {
 		return func(context.Context) error { return nil }
@@ -134,9 +134,19 @@ func (g *Gate) reenter(ctx context.Context, l *line) error {
 	w := &waiter{line: l, since: time.Now(), firm: true, ready: make(chan struct{})}
 	l.queue = append([]*waiter{w}, l.queue...)
 	g.waiting++
+	most := g.opts.Wait
 	g.mu.Unlock()
+	late := time.NewTimer(most)
+	defer late.Stop()
 	select {
 	case <-w.ready:
+		return nil
+	case <-late.C:
+		if g.giveUp(w, &Refusal{Reason: TooOld}) != nil {
+			g.mu.Lock()
+			g.takeLocked(l)
+			g.mu.Unlock()
+		}
 		return nil
 	case <-ctx.Done():
 		if g.giveUp(w, &Refusal{Reason: Gone}) == nil {

@@ -211,6 +211,30 @@ func TestAsideIsBounded(t *testing.T) {
 	})
 }
 
+// A wait for a slot of who was aside has an end, though nobody gives one back: the holders may
+// wait for just this request.
+func TestAsideComesBackToAFullGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		p := enter(t, g, "a")
+		back := p.Aside()
+		other := enter(t, g, "a")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*o.Wait)
+		defer cancel()
+		began := time.Now()
+		if err := back(ctx); err != nil || time.Since(began) != o.Wait {
+			t.Errorf("after %v: %v; want a slot after %v", time.Since(began), err, o.Wait)
+		}
+		want(t, g, 2, 0)
+		other.Leave()
+		want(t, g, 1, 0)
+		p.Leave()
+		want(t, g, 0, 0)
+	})
+}
+
 // A request whose write is at work for others has its slot again at once, where they hold all
 // there are and wait for it.
 func TestLentSlotsComeBackAtOnce(t *testing.T) {

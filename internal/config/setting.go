@@ -183,7 +183,7 @@ var settings = []Setting{
 	{Key: "http.max_queue", Form: Integer, Default: "256",
 		Help: "Requests to loci serve that wait for one to end; one more is told to come back later.",
 		set:  func(c *Config, v string) error { return setInt(&c.HTTP.Limits.Queue, v, 1, 1_000_000) }},
-	{Key: "http.max_wait", Form: Duration, Default: "250ms",
+	{Key: "http.max_wait", Form: Duration, Default: "2s",
 		Help: "How long a request to loci serve may wait; a quarter of it while the queue does not empty. Beyond, it is told to come back later.",
 		set:  func(c *Config, v string) error { return setDuration(&c.HTTP.Limits.Wait, v, time.Minute) }},
 	{Key: "limits.concurrent_requests", Form: Integer, Default: "0",
