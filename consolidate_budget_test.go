@@ -41,6 +41,26 @@ func TestConsolidateBudgets(t *testing.T) {
 	})
 }
 
+// What is known already is shown in as many tokens as there is room for, all of it together.
+func TestConsolidatePromptHasABound(t *testing.T) {
+	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
+	m := locitest.Bind(t, e, "user", "a")
+	for i := range 5 {
+		locitest.Save(t, m, fmt.Sprint("noodles ", i, strings.Repeat(" and more", 500))) // about 1,100 tokens
+	}
+	locitest.Episode(t, m, "home", "noodles")
+	f := &fakeModel{t: t, reply: says(`{"new_facts":[]}`)}
+	const most = 4_000
+	locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: f.completer(), PromptTokens: most})
+	if len(f.prompts) != 1 {
+		t.Fatalf("%d calls", len(f.prompts))
+	}
+	shown := strings.Count(f.prompts[0], "and more and") / 100
+	if tokens := loci.EstimateTokens(f.prompts[0]); tokens > most || shown == 0 {
+		t.Errorf("the prompt has %d tokens; want some of what is known, and %d at most", tokens, most)
+	}
+}
+
 // A call that takes more than is left is not made, though a smaller one might be.
 func TestConsolidateBudgetHoldsBeforeACall(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {

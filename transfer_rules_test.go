@@ -148,6 +148,47 @@ func TestImportRedactsKeys(t *testing.T) {
 	})
 }
 
+// What a rule and an episode say beside their text is redacted when they come in, too.
+func TestImportRedactsBodies(t *testing.T) {
+	const secret = "AKIA" + "IOSFODNN7EXAMPLE"
+	record := func(kind, rest string) string {
+		return `{"type":"record","id":"` + loci.NewID().String() + `","kind":"` + kind + `","version":1,"live":true,` +
+			`"created_at":"2026-01-01T00:00:00Z","text":"x",` + rest + "}\n"
+	}
+	file := `{"type":"header","format":"loci.export","version":1}` + "\n" +
+		record("rule", `"body":{"scope":"of `+secret+`","original_content":"never `+secret+`","harmful_reasons":["because `+secret+`"],`+
+			`"maturity":"proven","confidence":0.5,"permanence":"standard"}`) +
+		record("episode", `"expires_at":"2030-01-01T00:00:00Z","body":{"butler":"b `+secret+`","session_id":"s `+secret+`",`+
+			`"importance":5,"consolidation_status":"pending"}`) +
+		`{"type":"end","records":2}`
+	clock := locitest.NewClock()
+	m := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{Now: clock.Now}), "u")
+	wantReport(t, imports(t, m, file), 2, 0, 0)
+	got := locitest.Exported(t, m)
+	if strings.Contains(got, secret) {
+		t.Errorf("a credential came in: %s", got)
+	}
+	for _, kept := range []string{`of [`, `never [`, `because [`, `b [`, `s [`} {
+		if !strings.Contains(got, kept) {
+			t.Errorf("%q is not what is left of the texts: %s", kept, got)
+		}
+	}
+}
+
+// The first and the last year that can be written come in; those beside them do not.
+func TestImportedYears(t *testing.T) {
+	for year, ok := range map[string]bool{"0000": false, "0001": true, "9999": true} {
+		m := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u")
+		_, err := m.Import(t.Context(), strings.NewReader(`{"type":"header","format":"loci.export","version":1}
+{"type":"record","id":"01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77","kind":"fact","version":1,"live":true,"created_at":"`+year+`-06-01T00:00:00Z",`+
+			`"text":"x","body":{"validity":"active"}}
+{"type":"end","records":1}`), nil)
+		if (err == nil) != ok {
+			t.Errorf("year %s: %v", year, err)
+		}
+	}
+}
+
 // Whatever may be stored can be exported and read again, however long it and its
 // history are: JSON writes six bytes for one of these.
 func TestLongRecordsAreMoved(t *testing.T) {
