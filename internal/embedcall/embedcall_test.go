@@ -211,12 +211,14 @@ func TestInPassing(t *testing.T) {
 		if complete || len(made) != 1 || err == nil {
 			t.Errorf("%d items in time, complete: %v, %v", len(made), complete, err)
 		}
+		synctest.Wait() // for the call that was given up
 		asked := slow
 		made, complete, err = c.InPassing(t.Context(), items)
 		if complete || len(made) != 0 || err != nil || slow != asked {
 			t.Errorf("an embedder that rests was asked: %d items, %v, %v", len(made), complete, err)
 		}
 		time.Sleep(passingRest)
+		synctest.Wait()
 		e.embed = nil
 		if _, complete, err = c.InPassing(t.Context(), items); !complete || err != nil {
 			t.Errorf("after its rest: %v, %v", complete, err)
