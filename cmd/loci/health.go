@@ -90,6 +90,9 @@ func (a *app) leaveWord(urls []string) func() {
 		}
 	})
 	return func() {
+		if _, err := os.Stat(a.servings()); err != nil { // nobody's word is left to take back
+			return
+		}
 		change(func(stores map[string]string) {
 			for _, url := range urls {
 				delete(stores, url)

@@ -31,6 +31,7 @@ work=$(mktemp -d)
 started=()
 stop() {
 	for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+	wait # a server that ends still writes
 	rm -rf "$work"
 }
 trap stop EXIT

@@ -31,7 +31,7 @@ fi
 
 work=$(mktemp -d)
 server=
-trap 'if [ -n "$server" ]; then kill "$server"; fi; rm -rf "$work"' EXIT
+trap 'if [ -n "$server" ]; then kill "$server"; wait "$server" || true; fi; rm -rf "$work"' EXIT
 (cd "$root" && go build -o "$work/loci" ./cmd/loci)
 HOME=$work "$work/loci" --store "sqlite:$work/loci.db" --listen 127.0.0.1:0 serve >"$work/url" 2>"$work/log" &
 server=$!
