@@ -66,6 +66,7 @@ var mayImport = map[string][]string{
 	"tree":                  {""},
 	"session":               {""},
 	"view":                  {""},
+	"internal/storm":        {"", "internal/locitest"},
 	"internal/locitest":     {"", "checkpoint", "internal/mongotest", "internal/pgtest", "item", "session", "store/memory", "store/mongo", "store/postgres", "store/sqlite", "tree"},
 	"internal/retrieval":    {},
 	"internal/remote":       {"", "internal/admission"},
@@ -86,12 +87,12 @@ var mayImport = map[string][]string{
 	"internal/pgtest/serve": {"internal/pgtest"},
 	"store":                 {"", "store/internal/dump", "store/memory", "store/mongo", "store/postgres", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
-	"store/mongo":           {"", "internal/patience", "store/internal/batch", "store/internal/follow", "store/internal/form", "store/internal/lobby", "store/internal/page", "store/internal/upkeep"},
+	"store/mongo":           {"", "internal/patience", "store/internal/batch", "store/internal/dump", "store/internal/follow", "store/internal/form", "store/internal/lobby", "store/internal/page", "store/internal/upkeep"},
 	"store/postgres":        {"", "internal/patience", "store/internal/batch", "store/internal/dump", "store/internal/follow", "store/internal/form", "store/internal/lobby", "store/internal/page", "store/internal/upkeep"},
 	"store/sqlite":          {"", "internal/admission", "internal/oserror", "internal/patience", "internal/vector", "store/internal/dump", "store/internal/form", "store/internal/index", "store/internal/page", "store/internal/segment"},
 	"store/internal/index":  {"", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when", "store/internal/segment"},
-	"store/internal/batch":  {"", "internal/admission", "internal/vector"},
-	"store/internal/dump":   {},
+	"store/internal/batch":  {"", "internal/admission", "internal/vector", "store/internal/dump"},
+	"store/internal/dump":   {""},
 	"store/internal/follow": {"", "store/internal/batch", "store/internal/form", "store/internal/index"},
 	"store/internal/lobby":  {""},
 	"store/internal/upkeep": {"", "internal/patience"},
@@ -228,7 +229,7 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
 	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal|SystemTenant)\(|\.AtAgent\(`)
 	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|` +
-		`^store/(memory/memory|sqlite/name|sqlite/sqlite|sqlite/dump|postgres/postgres|internal/upkeep/upkeep)\.go$`)
+		`^store/(memory/memory|sqlite/name|sqlite/sqlite|copy|postgres/postgres|internal/upkeep/upkeep)\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && d.Name() == "testdata" {
 			return filepath.SkipDir // programs that made fixtures

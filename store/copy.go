@@ -3,16 +3,19 @@ package store
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/dump"
+	"github.com/loci-memory/loci/store/mongo"
 	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/sqlite"
 )
 
-// copyRows is how many rows go in one step of a copy.
-const copyRows = 500
+// copyRows is how many rows go in one step of a copy. It is a variable for tests, whose
+// tenants are small.
+var copyRows = 500
 
 // A CopyReport says what became of one tenant.
 type CopyReport struct {
@@ -22,35 +25,108 @@ type CopyReport struct {
 	Resumed bool             `json:"resumed"` // part of it, or all, was there already
 }
 
-// Copy copies every tenant of a SQLite store into a PostgreSQL database that holds none of
-// them, and verifies each: the number of rows of every table, the head of the chain of events
-// and hashes of all that there is must be those of the source. What was begun goes on. done is
-// called for each tenant that is copied whole. Nobody may write to either meanwhile.
-func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyReport) error) (err error) {
-	path, ok := strings.CutPrefix(from, "sqlite:")
-	if !ok || !isPostgres(to) {
-		return loci.Errorf(loci.Unsupported, "copying from %q to %q: write sqlite:PATH and postgres://…", redactURL(from), redactURL(to))
+// source is a store that shows what a tenant consists of.
+type source interface {
+	Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error]
+	Holds(ctx context.Context, t loci.Tenant) (bool, error)
+	DumpHead(ctx context.Context, t loci.Tenant) (dump.Head, error)
+	Dump(ctx context.Context, t loci.Tenant, table dump.Table, cursor string, limit int) ([]dump.Row, string, error)
+	Close() error
+}
+
+// target is where tenants are copied to.
+type target interface {
+	BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (dump.Copy, error)
+	Close() error
+}
+
+// openSource opens a store that tenants are copied from, or read back from.
+func openSource(ctx context.Context, url string, opts *Options) (source, error) {
+	s, err := Open(ctx, url, opts)
+	if err != nil {
+		return nil, err
 	}
+	from, ok := s.(source)
+	if !ok {
+		return nil, errors.Join(notCopied(url), s.Close())
+	}
+	return from, nil
+}
+
+func notCopied(url string) error {
+	return loci.Errorf(loci.Unsupported, "nothing can be copied from or to %q: write sqlite:PATH, postgres://… or mongodb://…",
+		redactURL(url))
+}
+
+// openTarget opens what tenants are copied to.
+func openTarget(ctx context.Context, url string, opts *Options) (target, error) {
+	path, files := strings.CutPrefix(url, "sqlite:")
+	switch {
+	case files:
+		return sqlite.OpenTarget(path, &sqlite.Options{Logger: opts.Logger})
+	case isPostgres(url):
+		return postgres.Open(ctx, url, &postgres.Options{Logger: opts.Logger})
+	case mongo.IsURL(url):
+		return mongo.Open(ctx, url, &mongo.Options{Logger: opts.Logger})
+	}
+	return nil, notCopied(url)
+}
+
+// Copy copies every tenant of a store into another one that holds none of them, and verifies
+// each: the number of rows of every table, the head of the chain of events and hashes of all
+// that there is must be those of the source. What was begun goes on. done is called for each
+// tenant that is copied whole. Nobody may write to either meanwhile.
+func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyReport) error) (err error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	source, err := sqlite.Open(path, &sqlite.Options{Logger: opts.Logger})
-	if err != nil {
+	if from == to {
+		return loci.Errorf(loci.Invalid, "a store cannot be copied into itself: give another one with --to")
+	}
+	c := copier{}
+	closing := func(what interface{ Close() error }) { err = errors.Join(err, what.Close()) }
+	if c.from, err = openSource(ctx, from, opts); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := postgres.Open(ctx, to, &postgres.Options{Logger: opts.Logger})
-	if err != nil {
+	defer func() { closing(c.from) }()
+	if c.to, err = openTarget(ctx, to, opts); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, target.Close()) }()
-	for t, err := range source.DumpTenants(ctx) {
+	defer func() { closing(c.to) }()
+	if c.back, err = openSource(ctx, to, opts); err != nil {
+		return err
+	}
+	defer func() { closing(c.back) }()
+	return c.all(ctx, done)
+}
+
+// copier copies tenants.
+type copier struct {
+	from source
+	to   target
+	back source // reads what was copied
+}
+
+// all copies the tenants: what the program keeps for itself, too, first.
+func (c *copier) all(ctx context.Context, done func(CopyReport) error) error {
+	one := func(t loci.Tenant) error {
+		report, err := c.tenant(ctx, t)
 		if err != nil {
 			return err
 		}
-		report, err := copyTenant(ctx, source, target, t)
+		return done(report)
+	}
+	own := loci.SystemTenant()
+	if there, err := c.from.Holds(ctx, own); err != nil {
+		return err
+	} else if there {
+		if err := one(own); err != nil {
+			return err
+		}
+	}
+	for t, err := range c.from.Tenants(ctx) {
 		if err == nil {
-			err = done(report)
+			err = one(t)
 		}
 		if err != nil {
 			return err
@@ -59,73 +135,82 @@ func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyRep
 	return nil
 }
 
-func copyTenant(
-	ctx context.Context, source *sqlite.Store, target *postgres.Store, t loci.Tenant,
-) (r CopyReport, err error) {
-	head, err := source.DumpHead(ctx, t)
+// tenant copies one.
+func (c *copier) tenant(ctx context.Context, t loci.Tenant) (r CopyReport, err error) {
+	head, err := c.from.DumpHead(ctx, t)
 	if err != nil {
 		return r, err
 	}
-	into, err := target.BeginCopy(ctx, t, head)
+	into, err := c.to.BeginCopy(ctx, t, head)
 	if err != nil {
 		return r, err
 	}
+	defer func() { err = errors.Join(err, into.Close()) }()
 	r = CopyReport{Tenant: t.String(), Rows: map[string]int64{}, Head: head.Chain}
-	r.Resumed = into.At != postgres.CopyPlace{Head: head}
-	for into.At.Table < len(dump.Tables) {
-		rows, last, err := source.Dump(ctx, t, dump.Tables[into.At.Table], into.At.After, copyRows)
+	r.Resumed = into.Place() != dump.Begin(head)
+	for at := into.Place(); at.Table < len(dump.Tables); at = into.Place() {
+		rows, next, err := c.from.Dump(ctx, t, dump.Tables[at.Table], at.Cursor, copyRows)
 		if err == nil {
-			err = into.Take(ctx, rows, last)
+			err = into.Take(ctx, rows, next)
 		}
 		if err != nil {
 			return r, err
 		}
 	}
-	if !into.At.Done {
+	if !into.Place().Done {
 		if err := into.Finish(ctx); err != nil {
 			return r, err
 		}
 	}
-	return r, verify(ctx, source, target, t, head, r.Rows)
+	return r, c.verify(ctx, t, head, r.Rows)
+}
+
+// sum reads a table of a tenant.
+func sum(ctx context.Context, s source, t loci.Tenant, table dump.Table) (out dump.Sum, err error) {
+	for cursor := ""; ; {
+		rows, next, err := s.Dump(ctx, t, table, cursor, copyRows)
+		if err != nil || len(rows) == 0 {
+			return out, err
+		}
+		for _, row := range rows {
+			out.Add(row)
+		}
+		cursor = next
+	}
 }
 
 // verify requires that both stores say the same of a tenant.
-func verify(
-	ctx context.Context, source *sqlite.Store, target *postgres.Store, t loci.Tenant, head dump.Head,
-	counts map[string]int64,
-) error {
-	there, sums, err := target.Sums(ctx, t)
+func (c *copier) verify(ctx context.Context, t loci.Tenant, head dump.Head, counts map[string]int64) error {
+	there, err := c.back.DumpHead(ctx, t)
 	if err != nil {
 		return err
 	}
 	for _, table := range dump.Tables {
-		want := dump.Sum{}
-		for after := int64(0); ; {
-			rows, last, err := source.Dump(ctx, t, table, after, copyRows)
-			if err != nil {
-				return err
-			}
-			if len(rows) == 0 {
-				break
-			}
-			for _, row := range rows {
-				want.Add(row)
-			}
-			after = last
+		want, err := sum(ctx, c.from, t, table)
+		if err != nil {
+			return err
 		}
-		if *sums[table] != want {
+		got, err := sum(ctx, c.back, t, table)
+		if err != nil {
+			return err
+		}
+		if got != want {
 			return loci.Errorf(loci.Conflict,
 				"the copy of the tenant %q differs: %d rows of %s with the hash %s, and %d with %s in the source; "+
 					"one of them was written to: erase the copied tenant, stop whoever writes, and copy again",
-				t, sums[table].Rows, table, sums[table], want.Rows, &want)
+				t, got.Rows, table, &got, want.Rows, &want)
 		}
 		counts[string(table)] = want.Rows
 	}
-	now, err := source.DumpHead(ctx, t)
+	now, err := c.from.DumpHead(ctx, t)
 	if err != nil {
 		return err
 	}
-	if now != head {
+	after, err := c.back.DumpHead(ctx, t)
+	if err != nil {
+		return err
+	}
+	if now != head || after != there {
 		return loci.Errorf(loci.Conflict, "the tenant %q was written to while it was copied: erase the copy, stop whoever writes, and copy again", t)
 	}
 	if there.Seq = head.Seq; there != head {

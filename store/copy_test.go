@@ -13,13 +13,19 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/internal/mongotest"
 	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/sqlite"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(mongotest.Run(ended{m})) }
+
+// ended runs the tests and stops the server of PostgreSQL that they may have started.
+type ended struct{ *testing.M }
+
+func (m ended) Run() int { return pgtest.Run(m.M) }
 
 var everywhere = []loci.Namespace{{}}
 

@@ -49,8 +49,9 @@ type Server struct {
 
 // Options of a server; the zero value means the defaults.
 type Options struct {
-	Own  bool     // a server of the test's own, which it may kill
-	Args []string // further arguments, such as "--standalone"
+	Own   bool     // a server of the test's own, which it may kill
+	Args  []string // further arguments, such as "--standalone"
+	Query string   // further options of its URL, such as "tls=true"
 }
 
 var shared struct {
@@ -110,6 +111,9 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 			return nil, err
 		}
 		s.URL = fmt.Sprintf("mongodb://127.0.0.1:%d/?directConnection=true", s.port)
+		if opts.Query != "" {
+			s.URL += "&" + opts.Query
+		}
 		if err = s.Launch(ctx); err == nil || attempt == 2 {
 			return s, err
 		}
@@ -149,7 +153,8 @@ func (s *Server) await(ctx context.Context) error {
 	}
 	defer func() { _ = client.Disconnect(context.Background()) }()
 	for {
-		if err = client.Ping(ctx, nil); err == nil {
+		var refused mongo.CommandError // it answers, though not to everybody
+		if err = client.Ping(ctx, nil); err == nil || errors.As(err, &refused) {
 			return nil
 		}
 		select {
@@ -172,6 +177,15 @@ func (s *Server) log() string {
 
 // Crash ends the server at once, as a fault would. [Server.Launch] starts it again.
 func (s *Server) Crash() error { return s.process.End(os.Kill) }
+
+// Restart ends the server and starts it again with further arguments.
+func (s *Server) Restart(ctx context.Context, args ...string) error {
+	s.args = append(s.args, args...)
+	if err := s.process.End(os.Interrupt); err != nil {
+		return err
+	}
+	return s.Launch(ctx)
+}
 
 // Stop ends the server and removes its files. Of somebody else's server it drops the
 // databases that were made.

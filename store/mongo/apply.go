@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// doubtTime is for finding out whether a commit was made.
-	doubtTime = 8 * time.Second
-
 	// abortTime is for taking back what was not committed.
 	abortTime = 2 * time.Second
 
@@ -27,9 +24,14 @@ const (
 	largest = 15 << 20
 )
 
-// stay bounds a write, and how long it waits for others: a little more than the server takes
-// to end the transaction of one that was killed.
-var stay = 75 * time.Second
+var (
+	// stay bounds a write, and how long it waits for others: a little more than the server
+	// takes to end the transaction of one that was killed.
+	stay = 75 * time.Second
+
+	// doubtTime is for reaching a server that says whether a commit was made.
+	doubtTime = 8 * time.Second
+)
 
 // job is one write waiting for its turn.
 type job = batch.Job[*tx]
@@ -229,6 +231,11 @@ func (x *tx) settle() error {
 		switch {
 		case err == nil:
 			return nil
+		case hasCode(err, codeNoTransaction):
+			// The driver may have asked twice, and what answered may be another server, or the
+			// same one started again, which does not know what was committed.
+			x.open = false
+			return &batch.DoubtError{Mark: x.Mark, Cause: err}
 		case hasLabel(err, labelTransient):
 			return err // nothing was committed
 		case n < attempts && x.ctx.Err() == nil && hasLabel(err, labelUnknown) && pause(x.ctx, n, err):
@@ -242,38 +249,42 @@ func (x *tx) settle() error {
 }
 
 // committed looks whether a transaction in doubt was committed, under the tenant's lock: it
-// may be running still.
+// may be running still, and then it is waited for.
 func (s *Store) committed(t *tenant, d *batch.DoubtError) (found bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), doubtTime) // the write's own may be over
+	ctx, cancel := context.WithTimeout(context.Background(), stay) // the write's own may be over
 	defer cancel()
-	look := func() error {
-		found = false
-		x, err := s.begin()
-		if err != nil {
-			return err
-		}
-		defer x.end(ctx) // which takes back that it was here
-		tenants := s.db.Collection(cTenant)
-		if _, err := tenants.UpdateOne(x.in(ctx), t.self(), is("$inc", is("looks", int64(1)))); err != nil {
-			return err
-		}
-		collection, id := cChange, keyed(t.key, number(d.Mark.Seq), []byte{0}, d.Mark.ID[:])
-		if d.Mark.Event {
-			collection, id = cEvent, keyed(t.key, number(d.Mark.Seq))
-		}
-		return x.find(ctx, collection, t.about(bson.E{Key: fID, Value: id}), func(row *doc) error {
-			found = row.id("id") == d.Mark.ID
-			return nil
-		})
-	}
+	began := time.Now()
 	for n := 1; ; n++ {
-		if err = look(); err == nil || ctx.Err() != nil {
+		found, err = s.seek(ctx, t, &d.Mark)
+		switch {
+		case err == nil || ctx.Err() != nil:
 			return found, err
-		}
-		if !pause(ctx, min(n, attempts-1), err) {
-			return found, err
+		case isLost(err) && time.Since(began) > doubtTime || !pause(ctx, min(n, attempts-1), err):
+			return false, err
 		}
 	}
+}
+
+// seek looks once for what a transaction wrote, and takes back that it was here.
+func (s *Store) seek(ctx context.Context, t *tenant, mark *batch.Mark) (found bool, err error) {
+	x, err := s.begin()
+	if err != nil {
+		return false, err
+	}
+	defer x.end(ctx)
+	tenants := s.db.Collection(cTenant)
+	if _, err := tenants.UpdateOne(x.in(ctx), t.self(), is("$inc", is("looks", int64(1)))); err != nil {
+		return false, err
+	}
+	collection, id := cChange, keyed(t.key, number(mark.Seq), []byte{0}, mark.ID[:])
+	if mark.Event {
+		collection, id = cEvent, keyed(t.key, number(mark.Seq))
+	}
+	err = x.find(ctx, collection, t.about(bson.E{Key: fID, Value: id}), func(row *doc) error {
+		found = row.id("id") == mark.ID
+		return nil
+	})
+	return found, err
 }
 
 // Touch implements [loci.RecordChanger]. Uses are counted without the tenant's lock: nobody

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,8 +26,16 @@ var commands struct {
 	faults []string
 }
 
+// atCommit, when set, is called once, before the next commit is sent.
+var atCommit atomic.Pointer[func()]
+
 // see judges a command as it is sent.
 func see(e *event.CommandStartedEvent) {
+	if e.CommandName == "commitTransaction" {
+		if do := atCommit.Swap(nil); do != nil {
+			(*do)()
+		}
+	}
 	collection, fault := judge(e.CommandName, bson.Raw(e.Command))
 	commands.Lock()
 	defer commands.Unlock()

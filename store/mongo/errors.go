@@ -64,6 +64,12 @@ func isAuth(err error) bool {
 	return strings.Contains(err.Error(), "auth error") || strings.Contains(err.Error(), "AuthenticationFailed")
 }
 
+// isTLS reports whether a connection could not be made secret: the driver shows that by its
+// text alone.
+func isTLS(err error) bool {
+	return strings.Contains(err.Error(), "x509: ") || strings.Contains(err.Error(), "tls: ")
+}
+
 // isConflict reports whether another transaction was in the way.
 func isConflict(err error) bool {
 	return hasCode(err, codeConflict, codeNoTransaction, codeTooOld, codeUnavailable) ||
@@ -141,8 +147,12 @@ func translate(op string, err error) error {
 	case isAuth(err):
 		e.Code, e.Msg = loci.Unsupported, "the database server refuses the user or its password"
 		e.Recovery = "Check both, and authSource in the URL: the database in which the user was made."
+	case isTLS(err):
+		e.Code, e.Msg = loci.Unsupported, "the database server and the URL do not agree on TLS"
+		e.Recovery = "Check tls=true, and tlsCAFile in the URL: the certificate of whoever signed the server's, which must name the host."
 	case isLost(err):
-		e.Msg, e.Recovery = "the database server does not answer", "Check that it runs, has a primary, and that hosts and replicaSet are those of the URL."
+		e.Msg = "the database server does not answer"
+		e.Recovery = "Check that it runs, has a primary, that hosts and replicaSet are those of the URL, and tls=true where it asks for TLS."
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), mongo.IsTimeout(err):
 		return ended(op, err)
 	default:

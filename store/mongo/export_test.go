@@ -2,14 +2,23 @@ package mongo
 
 import (
 	"context"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
+
+	"github.com/loci-memory/loci/store/internal/batch"
 )
 
 // Observe shows every command to a function, from now on.
 func Observe(see func(*event.CommandStartedEvent)) {
 	observe = func(_ context.Context, e *event.CommandStartedEvent) { see(e) }
 }
+
+// KeyOf is the 16 bytes that stand for a tenant.
+var KeyOf = batch.KeyOf
+
+// Unlock makes writes of this process that do not raise the tenant's counter.
+func Unlock() { lockTenant = is("$inc", is("looks", int64(1))) }
 
 // Collections are all there are.
 var Collections = collections
@@ -26,4 +35,12 @@ func Indexes() (all []string) {
 		}
 	}
 	return all
+}
+
+// Hurry shortens how long a write stays, and how long it looks for a lost commit, until what
+// it returns is called.
+func Hurry(write, doubt time.Duration) (back func()) {
+	oldStay, oldDoubt := stay, doubtTime
+	stay, doubtTime = write, doubt
+	return func() { stay, doubtTime = oldStay, oldDoubt }
 }

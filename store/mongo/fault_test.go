@@ -1,13 +1,9 @@
 package mongo_test
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,96 +15,6 @@ import (
 	"github.com/loci-memory/loci/internal/mongotest"
 	"github.com/loci-memory/loci/store/mongo"
 )
-
-// A lossy proxy stands between a store and its server. Of so many commits it loses the answer,
-// and with it the connection; or, with early, the commit itself.
-type lossy struct {
-	listener net.Listener
-	server   string
-	loses    atomic.Int32
-	lost     atomic.Int32
-	early    atomic.Bool
-	done     sync.WaitGroup
-}
-
-func newLossy(t *testing.T, server string) *lossy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &lossy{listener: l, server: server}
-	p.done.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			p.done.Go(func() { p.pass(c) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close() // ends the loop
-		p.done.Wait()
-	})
-	return p
-}
-
-// pass forwards a connection: whole messages of the client, so that a commit is seen.
-func (p *lossy) pass(client net.Conn) {
-	defer func() { _ = client.Close() }()
-	server, err := net.Dial("tcp", p.server)
-	if err != nil {
-		return
-	}
-	defer func() { _ = server.Close() }()
-	var mute atomic.Bool
-	p.done.Go(func() {
-		buffer := make([]byte, 64<<10)
-		for {
-			n, err := server.Read(buffer)
-			if err != nil || mute.Load() {
-				_ = client.Close()
-				_ = server.Close()
-				return
-			}
-			if _, err := client.Write(buffer[:n]); err != nil {
-				return
-			}
-		}
-	})
-	for {
-		head := make([]byte, 4)
-		if _, err := io.ReadFull(client, head); err != nil {
-			return
-		}
-		size := int(head[0]) | int(head[1])<<8 | int(head[2])<<16 | int(head[3])<<24
-		if size < 16 || size > 64<<20 {
-			return
-		}
-		message := make([]byte, size)
-		copy(message, head)
-		if _, err := io.ReadFull(client, message[4:]); err != nil {
-			return
-		}
-		if bytes.Contains(message, []byte("\x10commitTransaction\x00")) && p.loses.Add(-1) >= 0 {
-			p.lost.Add(1)
-			if p.early.Load() {
-				return
-			}
-			mute.Store(true)
-		}
-		if _, err := server.Write(message); err != nil {
-			return
-		}
-	}
-}
-
-// through is a store behind the proxy.
-func (p *lossy) through(t *testing.T, s *mongotest.Server, at string) loci.Store {
-	t.Helper()
-	return openAt(t, strings.Replace(at, s.Address(), p.listener.Addr().String(), 1))
-}
 
 // noted is a change that adds a memory.
 func noted(id loci.ID) loci.Change {
@@ -154,43 +60,6 @@ func count(t *testing.T, s loci.Store, tn loci.Tenant) (records, events int) {
 		t.Fatal(err)
 	}
 	return len(r), len(e)
-}
-
-// TestLostAnswersOfCommits: a commit whose answer is lost is made once, however often it is
-// lost, and whether or not the server got it.
-func TestLostAnswersOfCommits(t *testing.T) {
-	server, at := own(t)
-	if _, err := mongo.Migrate(t.Context(), at, false); err != nil {
-		t.Fatal(err)
-	}
-	p := newLossy(t, server.Address())
-	s := p.through(t, server, at)
-	tn := locitest.Tenant(t, "lost")
-	n := 0
-	for _, early := range []bool{false, true} {
-		for _, times := range []int32{1, 3, 40} {
-			if err := s.Apply(t.Context(), tn, noted(loci.NewID())); err != nil {
-				t.Fatal(err)
-			}
-			p.early.Store(early)
-			p.lost.Store(0)
-			p.loses.Store(times)
-			err := s.Apply(t.Context(), tn, noted(loci.NewID()))
-			p.loses.Store(0)
-			n += 2
-			if err != nil && early && times == 40 { // it never got through, and the store gave up
-				n--
-			} else if err != nil {
-				t.Errorf("early %v, %d times: %v", early, times, err)
-			}
-			if p.lost.Load() == 0 {
-				t.Error("no answer was lost")
-			}
-			if records, events := count(t, openAt(t, at), tn); records != n || events != n {
-				t.Fatalf("early %v, %d times: %d records and %d events; want %d", early, times, records, events, n)
-			}
-		}
-	}
 }
 
 // TestServerThatComesBack: what was acknowledged is there when the server was killed and

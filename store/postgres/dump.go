@@ -5,29 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/dump"
 )
 
-// A Copy is a tenant that comes whole from another store, in parts. Until it is finished
-// nobody sees it.
-type Copy struct {
+// copying is a tenant that comes whole from another store.
+type copying struct {
 	s      *Store
 	t      loci.Tenant
 	head   dump.Head
 	places map[int64]string // keys of namespaces by their numbers
-
-	At CopyPlace // how far it is
-}
-
-// A CopyPlace is how far a copy is. It is kept with the rows, so that it may go on.
-type CopyPlace struct {
-	Head  dump.Head
-	Table int   // of dump.Tables; behind the last one: every row is there
-	After int64 // the number of the last row that is there
-	Done  bool
+	at     dump.Place       // how far it is
 }
 
 // copyName is the setting in which a tenant's copy says how far it is.
@@ -42,35 +33,33 @@ const (
 // BeginCopy begins to copy a tenant whose head is given, or goes on with it, unless what is
 // there was begun with another head: then it begins again. Conflict: the tenant holds
 // memories of its own.
-func (s *Store) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (*Copy, error) {
-	c := &Copy{s: s, t: t, head: head, places: map[int64]string{}}
-	var found CopyPlace
+func (s *Store) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (dump.Copy, error) {
+	c := &copying{s: s, t: t, head: head, places: map[int64]string{}}
+	var found dump.Place
 	err := s.read(ctx, t, "begin a copy", func(r *reading) error {
-		found = CopyPlace{}
+		found = dump.Place{}
 		err := r.query(stmt{sql: selectCopy, args: []any{r.t.key, copyName}, row: func(row row) error {
 			return json.Unmarshal(row[0], &found)
 		}})
 		if err != nil {
 			return err
 		}
-		if found.Head == head && found.Done == (r.state.Name != "") {
-			c.At = found
+		if found.Goes(head, r.state.Name != "") {
+			c.at = found
 			return r.last(stmt{sql: selectPlaceKeys, args: []any{r.t.key}, row: func(row row) error {
 				c.places[row.int(0)] = row.string(1) + row.string(2)
 				return nil
 			}})
 		}
 		if r.state.Name != "" {
-			return loci.Errorf(loci.Conflict,
-				"the tenant %q is there already and is no copy of what was given: erase it first, or copy into another database", t)
+			return dump.NotACopy(t)
 		}
 		return r.last()
 	})
-	if err != nil || c.At.Head == head {
+	if err != nil || c.at.Head == head {
 		return c, err
 	}
-	c.At = CopyPlace{Head: head}
-	return c, c.step(ctx, "begin a copy", c.At, func(x *tx) {
+	return c, c.step(ctx, "begin a copy", dump.Begin(head), func(x *tx) {
 		for _, table := range tenantTables {
 			x.written = append(x.written, stmt{sql: "DELETE FROM loci." + table + " WHERE tenant = $1", args: []any{x.t.key}})
 		}
@@ -81,15 +70,16 @@ func (s *Store) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (*
 
 const selectPlaceKeys = "SELECT n, key_head, key_tail FROM loci.namespace WHERE tenant = $1 AND key_head IS NOT NULL"
 
-// Take adds rows of the table at hand; after is the number of the last one. No rows: the
-// table is whole.
-func (c *Copy) Take(ctx context.Context, rows []dump.Row, after int64) error {
-	next := c.At
-	if next.After = after; len(rows) == 0 {
-		next.Table, next.After = next.Table+1, 0
-	}
-	table := dump.Tables[c.At.Table]
-	return c.step(ctx, "copy", next, func(x *tx) {
+// Place implements [dump.Copy].
+func (c *copying) Place() dump.Place { return c.at }
+
+// Close implements [dump.Copy].
+func (c *copying) Close() error { return nil }
+
+// Take implements [dump.Copy].
+func (c *copying) Take(ctx context.Context, rows []dump.Row, cursor string) error {
+	table := dump.Tables[c.at.Table]
+	return c.step(ctx, "copy", c.at.Next(len(rows), cursor), func(x *tx) {
 		var out [][]any
 		for _, row := range rows {
 			out = append(out, c.columns(x, table, row))
@@ -98,22 +88,16 @@ func (c *Copy) Take(ctx context.Context, rows []dump.Row, after int64) error {
 	})
 }
 
-// Finish makes a tenant of what was copied.
-func (c *Copy) Finish(ctx context.Context) error {
-	next := c.At
+// Finish implements [dump.Copy].
+func (c *copying) Finish(ctx context.Context) error {
+	next := c.at
 	next.Done = true
-	return c.step(ctx, "finish a copy", next, func(x *tx) {
-		st := &x.State
-		st.Name, st.Events, st.ChainStart = x.t.name.String(), c.head.Events, c.head.ChainStart
-		st.Namespaces, st.Spaces, st.Active = c.head.Namespaces, c.head.Spaces, c.head.Active
-		st.Floor = st.Seq // indexes that showed nothing begin again
-		st.Head = c.head.Chain
-	})
+	return c.step(ctx, "finish a copy", next, func(x *tx) { x.State.TakeHead(x.t.name, &c.head) })
 }
 
 // step writes a part and how far the copy is then, in one transaction. Conflict: somebody
 // else writes there, too.
-func (c *Copy) step(ctx context.Context, op string, next CopyPlace, do func(*tx)) error {
+func (c *copying) step(ctx context.Context, op string, next dump.Place, do func(*tx)) error {
 	g, err := c.s.lobby.Enter(ctx, c.t)
 	if err != nil {
 		return err
@@ -123,17 +107,17 @@ func (c *Copy) step(ctx context.Context, op string, next CopyPlace, do func(*tx)
 	if err != nil {
 		return &loci.Error{Code: loci.Internal, Op: op, Err: err}
 	}
-	fresh := next == CopyPlace{Head: next.Head}
+	fresh := next == dump.Begin(next.Head)
 	j := &job{Time: eraseTime, Decide: func(x *tx) error {
-		var found CopyPlace
+		var found dump.Place
 		err := x.now(stmt{sql: selectCopy, args: []any{x.t.key, copyName}, row: func(r row) error {
 			return json.Unmarshal(r[0], &found)
 		}})
 		switch {
 		case err != nil:
 			return err
-		case x.State.Name != "" || !fresh && found != c.At:
-			return loci.Errorf(loci.Conflict, "somebody else writes to the tenant %q while it is copied: stop them, then copy again", c.t)
+		case x.State.Name != "" || !fresh && found != c.at:
+			return dump.Disturbed(c.t)
 		}
 		do(x)
 		x.insert(insertSetting, replaceSetting, [][]any{{x.t.key, copyName, place}})
@@ -142,7 +126,7 @@ func (c *Copy) step(ctx context.Context, op string, next CopyPlace, do func(*tx)
 	if err := translate(op, c.s.write(ctx, g, j)); err != nil {
 		return err
 	}
-	c.At = next
+	c.at = next
 	return nil
 }
 
@@ -160,12 +144,12 @@ var copyInto = map[dump.Table]string{
 }
 
 // columns is a row as our tables have it.
-func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
+func (c *copying) columns(x *tx, table dump.Table, row dump.Row) []any {
 	out := []any{x.t.key}
 	switch table {
 	case dump.Namespaces:
 		var head, tail any
-		if key := string(bytesOf(row[3])); row[2] == int64(1) {
+		if key := string(dump.Bytes(row[3])); row[2] == int64(1) {
 			h, t := split(key)
 			head, tail = []byte(h), []byte(t)
 			c.places[row[0].(int64)] = key
@@ -176,7 +160,7 @@ func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
 	case dump.Records:
 		slot := loci.Record{
 			Namespace: loci.NamespaceFromKey(c.places[row[1].(int64)]),
-			Kind:      loci.Kind(bytesOf(row[17])), Slot: string(bytesOf(row[2])),
+			Kind:      loci.Kind(dump.Bytes(row[17])), Slot: string(dump.Bytes(row[2])),
 		}
 		head, tail := slotColumns(slot.Slot)
 		out = append(out, row[0], row[1], nonempty(batch.SlotHash(&slot)), head, tail)
@@ -204,15 +188,10 @@ func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
 		}
 		return out
 	case dump.Replies:
-		hash := batch.HashOf(string(bytesOf(row[0])))
+		hash := batch.HashOf(string(dump.Bytes(row[0])))
 		return append(out, hash, row[1], row[2], row[3], some(row[0]), some(row[4]), some(row[5]))
 	}
 	return append(out, row...)
-}
-
-func bytesOf(column any) []byte {
-	b, _ := column.([]byte)
-	return b
 }
 
 // some is bytes that are not NULL, and any other column as it is.
@@ -223,17 +202,18 @@ func some(column any) any {
 	return column
 }
 
-// sumQueries list the rows of each table as dump has them: what is a number, and n of what is bytes.
-var sumQueries = map[dump.Table]string{
+// dumpQueries list the rows of each table as dump has them.
+var dumpQueries = map[dump.Table]string{
 	dump.Namespaces: "SELECT n, mark, (key_head IS NOT NULL)::int::bigint, key_head || key_tail, kinds FROM loci.namespace WHERE tenant = $1",
 	dump.Spaces:     "SELECT n, model, dims FROM loci.space WHERE tenant = $1",
 	dump.Records: "SELECT id, namespace, slot_head || slot_tail, " + dump.RecordColumns +
 		" FROM loci.record WHERE tenant = $1",
 	dump.Revisions: "SELECT record, version, updated_at, replaced_at, text, tags, attributes FROM loci.revision WHERE tenant = $1",
 	dump.Vectors:   "SELECT record, space, data FROM loci.vector WHERE tenant = $1",
-	dump.Links:     "SELECT from_id, type, to_id, created_at, seq FROM loci.link WHERE tenant = $1",
-	dump.Events:    "SELECT seq, " + dump.EventColumns + " FROM loci.event WHERE tenant = $1",
-	dump.Replies:   "SELECT key, at, expires_at, record, fingerprint, value FROM loci.reply WHERE tenant = $1",
+	dump.Links: `SELECT from_id, type, to_id, created_at, place FROM (SELECT *, row_number() OVER
+		(ORDER BY created_at, seq, from_id, type, to_id) - count(*) OVER () AS place FROM loci.link WHERE tenant = $1) l WHERE true`,
+	dump.Events:  "SELECT seq, " + dump.EventColumns + " FROM loci.event WHERE tenant = $1",
+	dump.Replies: "SELECT key, at, expires_at, record, fingerprint, value FROM loci.reply WHERE tenant = $1",
 }
 
 // numbers say which columns of a table are int64; of a record, the 11th and 12th behind its
@@ -249,31 +229,82 @@ var numbers = map[dump.Table][]int{
 	dump.Replies:    {1, 2},
 }
 
-// Sums reads a tenant back, all of it as of one moment, and returns its head and what tells
-// the rows of each table.
-func (s *Store) Sums(ctx context.Context, t loci.Tenant) (head dump.Head, sums map[dump.Table]*dump.Sum, err error) {
-	err = s.read(ctx, t, "read a copy back", func(r *reading) error {
-		sums = map[dump.Table]*dump.Sum{}
-		for _, table := range dump.Tables {
-			sum := &dump.Sum{}
-			sums[table] = sum
-			err := r.query(stmt{sql: sumQueries[table], args: []any{r.t.key}, row: func(row row) error {
-				sum.Add(asDumped(table, row))
-				return nil
-			}})
-			if err != nil {
-				return err
-			}
-		}
-		st := &r.state
-		head = dump.Head{
-			Events: st.Events, ChainStart: st.ChainStart, Namespaces: st.Namespaces, Spaces: st.Spaces,
-			Active: st.Active, Chain: st.Head,
-		}
-		copy(head.NameKey[:], st.NameKey)
-		return nil
+// dumpOrder are the columns by which a table is read in parts; and where they are in a row.
+var dumpOrder = map[dump.Table]struct {
+	columns string
+	at      []int
+}{
+	dump.Namespaces: {"n", []int{0}},
+	dump.Spaces:     {"n", []int{0}},
+	dump.Records:    {"id", []int{0}},
+	dump.Revisions:  {"record, version", []int{0, 1}},
+	dump.Vectors:    {"record, space", []int{0, 1}},
+	dump.Links:      {"place", []int{4}},
+	dump.Events:     {"seq", []int{0}},
+	dump.Replies:    {"key_hash", nil}, // of the key, which is long
+}
+
+// Holds reports whether there is anything of a tenant.
+func (s *Store) Holds(ctx context.Context, t loci.Tenant) (holds bool, err error) {
+	err = s.read(ctx, t, "look for data", func(r *reading) error {
+		err := r.last()
+		holds = r.state.Name != ""
+		return err
 	})
-	return head, sums, err
+	return holds, err
+}
+
+// DumpHead is what stands above the rows of a tenant.
+func (s *Store) DumpHead(ctx context.Context, t loci.Tenant) (head dump.Head, err error) {
+	err = s.read(ctx, t, "read the head of a copy", func(r *reading) error {
+		err := r.last()
+		head = r.state.DumpHead()
+		return err
+	})
+	return head, err
+}
+
+// Dump returns rows of a table behind a cursor, up to a limit, and the cursor behind them.
+// There are none behind the last.
+func (s *Store) Dump(
+	ctx context.Context, t loci.Tenant, table dump.Table, cursor string, limit int,
+) (out []dump.Row, next string, err error) {
+	after, err := dump.Parts(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	order := dumpOrder[table]
+	err = s.read(ctx, t, "read a copy", func(r *reading) error {
+		out = nil
+		size := 0
+		q := stmt{sql: dumpQueries[table], args: append([]any{r.t.key}, after...), row: func(row row) error {
+			if size < dump.MostBytes {
+				out = append(out, asDumped(table, row))
+				size += out[len(out)-1].Size()
+			}
+			return nil
+		}}
+		switch len(after) {
+		case 1:
+			q.sql += " AND " + order.columns + " > $2"
+		case 2:
+			q.sql += " AND (" + order.columns + ") > ($2, $3)"
+		}
+		q.sql += " ORDER BY " + order.columns + " LIMIT " + strconv.Itoa(limit)
+		return r.last(q)
+	})
+	if err != nil || len(out) == 0 {
+		return nil, "", err
+	}
+	last := out[len(out)-1]
+	if table == dump.Replies {
+		return out, dump.Cursor(batch.HashOf(string(dump.Bytes(last[0])))), nil
+	}
+	var parts []any
+	for _, i := range order.at {
+		parts = append(parts, last[i])
+	}
+	return out, dump.Cursor(parts...), nil
 }
 
 // asDumped is a row of ours as dump has it.
@@ -296,12 +327,7 @@ func asDumped(table dump.Table, r row) dump.Row {
 		}
 	}
 	if table == dump.Namespaces {
-		var kinds []string
-		for _, kind := range batch.DecodeKinds(r[4]) {
-			kinds = append(kinds, string(kind))
-		}
-		slices.Sort(kinds)
-		out[4] = dump.Kinds(kinds)
+		out[4] = batch.SortKinds(r[4])
 	}
 	return out
 }

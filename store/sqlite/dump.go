@@ -4,14 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"iter"
+	"math"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/dump"
 )
-
-// dumpBytes bounds what one look at a table brings.
-const dumpBytes = 8 << 20
 
 // dumpQueries list the rows of each table after a row's number; that number comes first.
 var dumpQueries = map[dump.Table]string{
@@ -25,31 +22,20 @@ var dumpQueries = map[dump.Table]string{
 	dump.Revisions: `SELECT v.rowid, r.id, v.version, v.updated_at, v.replaced_at, v.text, CAST(v.tags AS BLOB), v.attributes
 		FROM revision v JOIN record r ON r.n = v.record WHERE v.rowid > ? ORDER BY v.rowid LIMIT ?`,
 	dump.Vectors: `SELECT v.rowid, r.id, v.space, v.data FROM vector v JOIN record r ON r.n = v.record WHERE v.rowid > ? ORDER BY v.rowid LIMIT ?`,
-	dump.Links: `SELECT n, from_id, CAST(type AS BLOB), to_id, created_at, n - (SELECT max(n) FROM link)
-		FROM link WHERE n > ? ORDER BY n LIMIT ?`,
+	dump.Links: `SELECT place, from_id, CAST(type AS BLOB), to_id, created_at, place FROM (SELECT *, row_number() OVER
+		(ORDER BY created_at, n) - count(*) OVER () AS place FROM link) WHERE place > ? ORDER BY place LIMIT ?`,
 	dump.Events: `SELECT seq, seq, id, namespace, occurred_at, CAST(type AS BLOB), CAST(kind AS BLOB), entity, CAST(actor AS BLOB),
 		CAST(request_id AS BLOB), digest, sealed, nonce, payload, former FROM event WHERE seq > ? ORDER BY seq LIMIT ?`,
 	dump.Replies: `SELECT rowid, key, at, expires_at, record, fingerprint, value FROM reply WHERE rowid > ? ORDER BY rowid LIMIT ?`,
 }
 
-// DumpTenants yields the tenants that a copy takes along: what the program keeps for itself,
-// too, first.
-func (s *Store) DumpTenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
-	return func(yield func(loci.Tenant, error) bool) {
-		own := loci.SystemTenant()
-		there, err := s.exists(own)
-		if err == nil && there { // else a look would make its file
-			there, err = s.holdsData(ctx, own)
-		}
-		if (err != nil || there) && !yield(own, err) || err != nil {
-			return
-		}
-		for t, err := range s.Tenants(ctx) {
-			if !yield(t, err) {
-				return
-			}
-		}
+// Holds reports whether there is anything of a tenant, without making its file.
+func (s *Store) Holds(ctx context.Context, t loci.Tenant) (bool, error) {
+	there, err := s.exists(t)
+	if err != nil || !there {
+		return false, err
 	}
+	return s.holdsData(ctx, t)
 }
 
 // DumpHead is what stands above the rows of a tenant.
@@ -71,17 +57,24 @@ func (s *Store) DumpHead(ctx context.Context, t loci.Tenant) (h dump.Head, err e
 	return h, f.translate("read the head of a copy", err)
 }
 
-// Dump returns rows of a table that come after a row's number, up to a limit, and the
-// number of the last one. There are none behind the last.
+// Dump returns rows of a table behind a cursor, up to a limit, and the cursor behind them.
+// There are none behind the last.
 func (s *Store) Dump(
-	ctx context.Context, t loci.Tenant, table dump.Table, after int64, limit int,
-) (out []dump.Row, last int64, err error) {
+	ctx context.Context, t loci.Tenant, table dump.Table, cursor string, limit int,
+) (out []dump.Row, next string, err error) {
+	parts, err := dump.Parts(cursor)
+	if err != nil {
+		return nil, "", err
+	}
 	f, err := s.acquire(ctx, t)
 	if err != nil {
-		return nil, 0, err
+		return nil, "", err
 	}
 	defer s.release(f)
-	size := 0
+	size, last, after := 0, int64(0), int64(math.MinInt64)
+	if len(parts) > 0 {
+		after, _ = parts[0].(int64)
+	}
 	err = f.readRows(ctx, dumpQueries[table], []any{after, limit}, func(rows *sql.Rows) (bool, error) {
 		columns, err := rows.Columns()
 		if err != nil {
@@ -97,8 +90,6 @@ func (s *Store) Dump(
 		last = row[0].(int64)
 		for i, column := range row[1:] {
 			switch v := column.(type) {
-			case []byte:
-				size += len(v)
 			case string:
 				row[i+1] = []byte(v)
 			case bool:
@@ -116,7 +107,8 @@ func (s *Store) Dump(
 			row[5] = dump.Kinds(kinds)
 		}
 		out = append(out, row[1:])
-		return size < dumpBytes, nil
+		size += row.Size()
+		return size < dump.MostBytes, nil
 	})
-	return out, last, f.translate("read a copy", err)
+	return out, dump.Cursor(last), f.translate("read a copy", err)
 }

@@ -3,12 +3,36 @@
 package dump
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci"
 )
+
+// MostBytes bounds what one look at a table brings, a row at least.
+const MostBytes = 8 << 20
+
+// A Copy is a tenant that comes whole from another store, in parts. Until it is finished
+// nobody sees it.
+type Copy interface {
+	// Place is how far it is.
+	Place() Place
+
+	// Take adds rows of the table at hand, which end at a cursor. No rows: the table is whole.
+	Take(ctx context.Context, rows []Row, cursor string) error
+
+	// Finish makes a tenant of what was copied.
+	Finish(ctx context.Context) error
+
+	// Close gives back what the copy holds open; it may go on later.
+	Close() error
+}
 
 // A Table is one of those that hold a tenant.
 type Table string
@@ -21,7 +45,7 @@ const (
 	Records    Table = "record"    // id, and the columns of RecordColumns
 	Revisions  Table = "revision"  // record, version, updated, replaced, text, tags, attributes
 	Vectors    Table = "vector"    // record, space, data
-	Links      Table = "link"      // from, type, to, created, order among those of one moment
+	Links      Table = "link"      // from, type, to, created, place in their order: the last is 0, the one before -1
 	Events     Table = "event"     // number, and the columns of EventColumns
 	Replies    Table = "reply"     // key, requested, expires, record, fingerprint, value
 )
@@ -51,6 +75,97 @@ type Head struct {
 	Active     int64    // the space whose vectors are searched
 	Chain      [32]byte // the hash of the last event
 	NameKey    [32]byte // what the marks of namespaces are made with
+}
+
+// NotACopy refuses a copy into a tenant with memories of its own.
+func NotACopy(t loci.Tenant) error {
+	return loci.Errorf(loci.Conflict,
+		"the tenant %q is there already and is no copy of what was given: erase it first, or copy into another store", t)
+}
+
+// Disturbed ends a copy that is not alone.
+func Disturbed(t loci.Tenant) error {
+	return loci.Errorf(loci.Conflict, "somebody else writes to the tenant %q while it is copied: stop them, then copy again", t)
+}
+
+// placeForm is raised when places in tables are told in another way: what was begun before
+// then begins again.
+const placeForm = 1
+
+// A Place is how far a copy is. It is kept with the rows, so that it may go on.
+type Place struct {
+	Head   Head
+	Table  int    // of Tables; behind the last one: every row is there
+	Cursor string // where the source goes on in the table; "": at its beginning
+	Done   bool
+	Form   int
+}
+
+// Begin is the place of a copy that has nothing yet.
+func Begin(h Head) Place { return Place{Head: h, Form: placeForm} }
+
+// Next is the place behind rows that end at a cursor. No rows: the table is whole.
+func (p Place) Next(rows int, cursor string) Place {
+	if p.Cursor = cursor; rows == 0 {
+		p.Table, p.Cursor = p.Table+1, ""
+	}
+	return p
+}
+
+// Goes reports whether a copy of a head may go on at a place that was found; named: there is
+// a tenant, which only a copy that is done makes.
+func (p Place) Goes(h Head, named bool) bool {
+	return p.Head == h && p.Done == named && (p.Done || p.Form == placeForm)
+}
+
+// Cursor writes a place among rows: int64 and []byte.
+func Cursor(parts ...any) string {
+	out := make([]string, len(parts))
+	for i, part := range parts {
+		switch v := part.(type) {
+		case int64:
+			out[i] = strconv.FormatInt(v, 10)
+		case []byte:
+			out[i] = "x" + hex.EncodeToString(v)
+		default:
+			panic(fmt.Sprintf("a cursor of type %T", part)) // the stores write these alone
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// Parts is the inverse of [Cursor]; none for "".
+func Parts(cursor string) (parts []any, err error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	for text := range strings.SplitSeq(cursor, ",") {
+		var part any
+		if digits, ok := strings.CutPrefix(text, "x"); ok {
+			part, err = hex.DecodeString(digits)
+		} else {
+			part, err = strconv.ParseInt(text, 10, 64)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("how far a copy is cannot be read: %w", err)
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// Bytes is a column of bytes; nil for none.
+func Bytes(column any) []byte {
+	b, _ := column.([]byte)
+	return b
+}
+
+// Size is about how many bytes a row has.
+func (r Row) Size() (n int) {
+	for _, column := range r {
+		n += 8 + len(Bytes(column))
+	}
+	return n
 }
 
 // A Sum tells rows apart, in whatever order they come.
@@ -102,4 +217,17 @@ func Kinds(kinds []string) []byte {
 		out = append(binary.AppendUvarint(out, uint64(len(k))), k...)
 	}
 	return out
+}
+
+// KindList is the inverse of [Kinds]; damaged bytes end the list.
+func KindList(b []byte) (kinds []string) {
+	for len(b) > 0 {
+		length, n := binary.Uvarint(b)
+		if n <= 0 || length > uint64(len(b)-n) {
+			return kinds
+		}
+		kinds = append(kinds, string(b[n:n+int(length)]))
+		b = b[n+int(length):]
+	}
+	return kinds
 }
