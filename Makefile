@@ -18,7 +18,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflic
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-mongodb mongodb torture-postgres test-long check bench bench-postgres load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-postgres load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +50,14 @@ test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's
 	LOCI_LONG=1 $(GO) test -timeout 120m ./store/postgres
 	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./view ./tool ./mcp ./rest ./examples/kind
 
-test-mongodb: ## The whole contract on MongoDB: on LOCI_TEST_MONGODB, or on a server for tests (ten minutes)
-	LOCI_LONG=1 $(GO) test -timeout 120m ./store/mongo
+test-mongodb: ## The whole contract on MongoDB: on LOCI_TEST_MONGODB, or on a server for tests (an hour)
+	LOCI_LONG=1 $(GO) test -timeout 120m -skip 'TestStorm' ./store/mongo
+	LOCI_LONG=1 $(GO) test -timeout 30m -run 'Mongo|TestMoveIsTakenUp' ./cmd/loci
+	LOCI_TEST_STORES=mongo $(GO) test -timeout 60m ./tests/isolation
+	LOCI_TEST_STORES=mongo $(GO) run ./internal/mongotest/serve $(GO) test -timeout 60m ./item ./session ./tree ./checkpoint ./view ./examples/kind
+
+torture-mongodb: ## Kill servers on one MongoDB until 100,000 writes were looked for, with its control (hours on a server for tests)
+	LOCI_LONG=1 $(GO) test -timeout 240m -v -run 'TestStorm' ./store/mongo
 
 mongodb: ## Start a server that speaks as MongoDB, for you; Ctrl-C ends it
 	@$(GO) run ./internal/mongotest/serve

@@ -112,6 +112,18 @@ func migrateMongo(ctx context.Context, url string, m Migration) (MigrationReport
 	return MigrationReport{From: r.From, To: r.To, Steps: r.Steps}, err
 }
 
+// A Distribution says how a database is spread over several servers.
+type Distribution = mongo.Distribution
+
+// Distribute spreads the collections of a MongoDB database over the shards of a cluster, each
+// tenant whole; where there is none, and with dryRun, it only says how. Nobody tried it yet.
+func Distribute(ctx context.Context, url string, dryRun bool) (Distribution, error) {
+	if !mongo.IsURL(url) {
+		return Distribution{}, loci.Errorf(loci.Unsupported, "store %q is not distributed: write mongodb://…", redactURL(url))
+	}
+	return mongo.Distribute(ctx, url, dryRun)
+}
+
 // redactURL hides what may be a password.
 func redactURL(url string) string {
 	scheme, _, ok := strings.Cut(url, ":")

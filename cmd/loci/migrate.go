@@ -12,8 +12,10 @@ import (
 type migrateCmd struct {
 	Role   string `placeholder:"NAME" help:"The role that servers connect as: it gets the rights they need."`
 	DryRun bool   `help:"Say what there is to do, and do nothing."`
-	From   string `placeholder:"URL" help:"Copy all tenants of this SQLite store instead; goes on where it stopped."`
-	To     string `placeholder:"URL" help:"The database that they are copied into, as the role that serves; the configured store if not given."`
+	From   string `placeholder:"URL" help:"Copy all tenants of this store instead; goes on where it stopped."`
+	To     string `placeholder:"URL" help:"The store that they are copied into, as the role that serves; the configured store if not given."`
+
+	Distribute bool `help:"Spread the collections of MongoDB over the shards of a cluster by tenant; elsewhere only say how. Not tried yet."`
 }
 
 // Help is shown below the usage.
@@ -26,10 +28,17 @@ experimental, it makes the collections; one user owns them and serves.
     loci migrate --store postgres://owner@host/loci --role loci_server
     loci migrate --store mongodb://user@host/loci?replicaSet=rs0
 
-With --from it copies every tenant of a SQLite store, with its history and its audit log, into a database that has the
-tables, and verifies each: the rows of every table, their hashes, and the head of the log. Nobody may write to either meanwhile.
+With --from it copies every tenant of a store, with its history and its audit log, into another one, and verifies each: the rows of
+every table, their hashes, and the head of the log. Each may be in files, in PostgreSQL or in MongoDB; a database must have its tables.
+Nobody may write to either meanwhile.
 
-    loci migrate --from sqlite:/var/lib/loci --to postgres://server@host/loci`
+    loci migrate --from sqlite:/var/lib/loci --to postgres://server@host/loci
+    loci migrate --from mongodb://user@host/loci --to sqlite:/var/lib/loci
+
+With --distribute it prints the commands that spread the collections of MongoDB over the shards of a cluster, each tenant whole, and
+runs them where there is one. Nobody has tried that on a real cluster yet.
+
+    loci migrate --store mongodb://user@host/loci --distribute --dry-run`
 }
 
 // Run migrates the configured database.
@@ -38,8 +47,11 @@ func (c *migrateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.From != "" || c.To != "" {
+	switch {
+	case c.From != "" || c.To != "":
 		return c.copy(a, cfg)
+	case c.Distribute:
+		return c.distribute(a, cfg)
 	}
 	report, err := store.Migrate(a.ctx, cfg.Store, store.Migration{Role: c.Role, DryRun: c.DryRun})
 	if err != nil {
@@ -74,8 +86,9 @@ func (c *migrateCmd) copy(a *app, cfg *config.Config) error {
 	switch {
 	case c.From == "":
 		return loci.Errorf(loci.Invalid, "--to is for a copy: give --from with the store to copy, too")
-	case c.DryRun || c.Role != "":
-		return loci.Errorf(loci.Invalid, "--dry-run and --role are for the tables of a database: leave them out with --from")
+	case c.DryRun || c.Role != "" || c.Distribute:
+		return loci.Errorf(loci.Invalid,
+			"--dry-run, --role and --distribute are for the tables of a database: leave them out with --from")
 	}
 	tenants := []store.CopyReport{}
 	err := store.Copy(a.ctx, c.From, c.To, &cfg.StoreOptions, func(r store.CopyReport) error {
@@ -97,4 +110,35 @@ func (c *migrateCmd) copy(a *app, cfg *config.Config) error {
 	return a.printJSON(struct {
 		Tenants []store.CopyReport `json:"tenants"`
 	}{tenants})
+}
+
+// distribute spreads a database over several servers, or says how.
+func (c *migrateCmd) distribute(a *app, cfg *config.Config) error {
+	if c.Role != "" {
+		return loci.Errorf(loci.Invalid, "--role is for the tables of a database: leave it out with --distribute")
+	}
+	d, err := store.Distribute(a.ctx, cfg.Store, c.DryRun)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Commands []string `json:"commands"`
+			Made     bool     `json:"made"`
+			Tested   bool     `json:"tested"`
+		}{d.Commands, d.Made, false})
+	}
+	how := "this is no sharded cluster; on one, as a user with the role clusterManager, in mongosh:"
+	switch {
+	case d.Made:
+		how = "the collections are spread over the shards by tenant, with:"
+	case c.DryRun:
+		how = "on a sharded cluster these would be run:"
+	}
+	a.printf("%s\n", how)
+	for _, command := range d.Commands {
+		a.printf("%s\n", command)
+	}
+	a.printf("nobody has tried this on a real cluster yet: try it on a copy first\n")
+	return nil
 }

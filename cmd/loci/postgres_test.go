@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/loci-memory/loci/internal/mongotest"
 	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/store"
 )
@@ -41,10 +42,20 @@ var scenarios = []string{
 // TestScenariosOnPostgres runs scripts of testdata/script, each over an empty database in
 // place of a file.
 func TestScenariosOnPostgres(t *testing.T) {
+	runScenarios(t, scenarios, func() (string, error) {
+		d := pgtest.Shared(t).NewDatabase(t)
+		_, err := store.Migrate(t.Context(), d.Owner, store.Migration{Role: d.Role})
+		return d.Server, err
+	})
+}
+
+// runScenarios runs scripts of testdata/script over stores in place of their files.
+func runScenarios(t *testing.T, names []string, empty func() (url string, err error)) {
+	t.Helper()
 	dir := t.TempDir()
 	var files []string
 	choice := regexp.MustCompile(`(?m)^env LOCI_STORE=sqlite:\S+\n`)
-	for _, name := range scenarios {
+	for _, name := range names {
 		script, err := os.ReadFile(filepath.Join("testdata", "script", name+".txtar"))
 		if err != nil {
 			t.Fatal(err)
@@ -60,15 +71,18 @@ func TestScenariosOnPostgres(t *testing.T) {
 	p := scripts
 	p.Files = files
 	p.Setup = func(env *testscript.Env) error {
-		d := pgtest.Shared(t).NewDatabase(t)
-		_, err := store.Migrate(t.Context(), d.Owner, store.Migration{Role: d.Role})
-		env.Setenv("LOCI_STORE", d.Server)
+		url, err := empty()
+		env.Setenv("LOCI_STORE", url)
 		return errors.Join(err, scripts.Setup(env))
 	}
 	testscript.Run(t, p)
 }
 
-// ended runs the tests and stops the database server that they may have started.
+// ended runs the tests and stops the database servers that they may have started.
 type ended struct{ *testing.M }
 
-func (m ended) Run() int { return pgtest.Run(m.M) }
+func (m ended) Run() int { return mongotest.Run(endedPostgres(m)) }
+
+type endedPostgres struct{ *testing.M }
+
+func (m endedPostgres) Run() int { return pgtest.Run(m.M) }

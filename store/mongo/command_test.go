@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ var commands struct {
 	sync.Mutex
 	seen   map[string]bool // names and collections
 	faults []string
+	shapes map[string]bson.D // a command of each shape, unless nil
 }
 
 // atCommit, when set, is called once, before the next commit is sent.
@@ -43,6 +45,9 @@ func see(e *event.CommandStartedEvent) {
 		commands.seen = map[string]bool{}
 	}
 	commands.seen[e.CommandName+" "+collection] = true
+	if commands.shapes != nil {
+		maps.Copy(commands.shapes, queries(e.CommandName, bson.Raw(slices.Clone(e.Command))))
+	}
 	if fault != "" && !slices.Contains(commands.faults, fault) {
 		commands.faults = append(commands.faults, fault)
 	}

@@ -22,12 +22,7 @@ func (s *Store) examine(ctx context.Context) error {
 		return err
 	}
 	if version < len(steps) {
-		return &loci.Error{
-			Code:     loci.Unsupported,
-			Err:      errors.New(s.db.Name()),
-			Msg:      "the database does not have the collections of this build",
-			Recovery: "Run loci migrate with the same URL.",
-		}
+		return notMigrated(true, s.db.Name())
 	}
 	return s.tryTransactions(ctx)
 }

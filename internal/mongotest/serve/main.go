@@ -1,7 +1,7 @@
-// Serve starts a throwaway server that speaks as MongoDB does, prints its URL and runs until
-// it is interrupted.
+// Serve starts a throwaway server that speaks as MongoDB does. It runs a command beside it, whose
+// tests share the server; without one it prints its URL and runs until it is interrupted.
 //
-//	go run ./internal/mongotest/serve
+//	go run ./internal/mongotest/serve [COMMAND ARGUMENT…]
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -16,18 +17,29 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	err := run(os.Args[1:])
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		os.Exit(exit.ExitCode())
+	case err != nil:
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	s, err := mongotest.Start(ctx, mongotest.Options{})
 	if err != nil {
 		return err
+	}
+	if len(args) > 0 {
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		cmd.Env = append(os.Environ(), mongotest.Variable+"="+s.URL)
+		return errors.Join(cmd.Run(), s.Stop())
 	}
 	fmt.Println("loci migrate --store", "'"+s.At("loci")+"'")
 	<-ctx.Done()
