@@ -52,6 +52,7 @@ test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's
 
 test-mongodb: ## The whole contract on MongoDB: on LOCI_TEST_MONGODB, or on a server for tests (an hour)
 	LOCI_LONG=1 $(GO) test -timeout 120m -skip 'TestStorm' ./store/mongo
+	$(GO) test -timeout 15m -run 'TestStorm' ./store/mongo
 	LOCI_LONG=1 $(GO) test -timeout 30m -run 'Mongo|TestMoveIsTakenUp' ./cmd/loci
 	LOCI_TEST_STORES=mongo $(GO) test -timeout 60m ./tests/isolation
 	LOCI_TEST_STORES=mongo $(GO) run ./internal/mongotest/serve $(GO) test -timeout 60m ./item ./session ./tree ./checkpoint ./view ./examples/kind
