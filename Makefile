@@ -18,7 +18,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflic
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-postgres load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ check: ## Lint
 
 bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
 	$(GO) test -run '^$$' -bench 'Save|Search' -benchtime 2s ./store/postgres
+
+bench-mongodb: ## Measure MongoDB beside PostgreSQL and SQLite, in one run
+	$(GO) test -run '^$$' -bench Beside -benchtime 2s ./store/mongo
 
 distill: ## Make the built-in model again and compare it (half an hour; Python)
 	tools/distill/run.sh
