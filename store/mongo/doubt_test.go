@@ -15,8 +15,13 @@ import (
 	"github.com/loci-memory/loci/store/mongo"
 )
 
-// always is more often than anybody tries.
-const always = 1 << 20
+const (
+	// always is more often than anybody tries.
+	always = 1 << 20
+
+	// lossyTime is how long a write stays whose answers are lost.
+	lossyTime = 6 * time.Second
+)
 
 // ownProxy is a store behind a proxy to a server of the test's own, and one that is not.
 func ownProxy(t *testing.T, args ...string) (p *proxy, server *mongotest.Server, s, straight loci.Store) {
@@ -48,7 +53,7 @@ func holds(t *testing.T, s loci.Store, tn loci.Tenant, want int) {
 }
 
 // TestLostAnswersOfCommits: a commit whose answer is lost is made once. The driver asks again,
-// and where that does not help the store looks for what it wrote.
+// and where that does not help the store looks for what it wrote, once the time of a write is over.
 func TestLostAnswersOfCommits(t *testing.T) {
 	p, _, s, straight := ownProxy(t)
 	tn := begun(t, s, "lost")
@@ -60,8 +65,13 @@ func TestLostAnswersOfCommits(t *testing.T) {
 		{losesAnswer, 1, false}, {losesAnswer, 3, false}, {losesAnswer, always, true},
 		{losesCommit, 1, false}, {losesCommit, 3, false},
 	} {
+		back := func() {}
+		if c.times == always { // the driver asks again until the write's time is over
+			back = mongo.Hurry(lossyTime, time.Minute)
+		}
 		p.breaks(c.fault, c.times)
 		err := s.Apply(t.Context(), tn, noted(loci.NewID()))
+		back()
 		if err != nil {
 			t.Errorf("fault %d, %d times: %v", c.fault, c.times, err)
 		}
@@ -78,6 +88,7 @@ func TestLostAnswersOfCommits(t *testing.T) {
 		t.Fatal(err)
 	}
 	touch := loci.Touch{ID: records[0].ID, ExpiresAt: time.UnixMilli(1_900_000_000_000).UTC()}
+	defer mongo.Hurry(lossyTime, time.Minute)()
 	p.breaks(losesAnswer, always)
 	if err := s.Touch(t.Context(), tn, []loci.Touch{touch}); err != nil || p.looked.Load() == 0 {
 		t.Errorf("a touch: %v, looked for %d times", err, p.looked.Load())
@@ -150,7 +161,7 @@ func TestAnotherPrimaryAnswersACommit(t *testing.T) {
 func TestServerThatHangsDuringACommit(t *testing.T) {
 	p, _, s, straight := ownProxy(t)
 	made, open := begun(t, s, "made"), begun(t, s, "open")
-	defer mongo.Hurry(2*time.Second, time.Second)()
+	defer mongo.Hurry(lossyTime, time.Second)()
 	p.breaks(hangsAnswer, 1)
 	if err := s.Apply(t.Context(), made, noted(loci.NewID())); err != nil || p.looked.Load() == 0 {
 		t.Errorf("%v, looked for %d times", err, p.looked.Load())

@@ -152,7 +152,7 @@ func translate(op string, err error) error {
 		e.Recovery = "Check tls=true, and tlsCAFile in the URL: the certificate of whoever signed the server's, which must name the host."
 	case isLost(err):
 		e.Msg = "the database server does not answer"
-		e.Recovery = "Check that it runs, has a primary, that hosts and replicaSet are those of the URL, and tls=true where it asks for TLS."
+		e.Recovery = "Check that it runs, has a primary, that hosts and replicaSet are those of the URL, and tls=true where it asks for TLS, and only there."
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), mongo.IsTimeout(err):
 		return ended(op, err)
 	default:
