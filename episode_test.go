@@ -196,7 +196,7 @@ func TestEpisodeCap(t *testing.T) {
 	})
 }
 
-// TestEpisodeCapErasesTheOldest of those it may.
+// TestEpisodeCapErasesTheOldest: of those that it may erase.
 func TestEpisodeCapErasesTheOldest(t *testing.T) {
 	c := locitest.NewClock()
 	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{

@@ -59,8 +59,8 @@ func TestEraseAllGuards(t *testing.T) {
 	})
 }
 
-// Everything of a tenant goes at the word of who may erase and may operate on it as a
-// whole, and nothing of another tenant goes with it.
+// A caller who may erase and may operate on a whole tenant erases everything of it, and nothing
+// of another tenant.
 func TestEraseTenant(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
@@ -128,7 +128,7 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 			for range 3 {
 				later = append(later, locitest.Save(t, m, fmt.Sprint("new ", len(later))))
 			}
-			for _, id := range ids { // one that is still there goes by another hand
+			for _, id := range ids { // another caller erases one that is still there
 				if m.Erase(t.Context(), id) == nil {
 					break
 				}
@@ -161,7 +161,7 @@ func TestEraseAllStopsHalfWay(t *testing.T) {
 	})
 }
 
-// A sweep is for every tenant, and what is planned is what it does.
+// A sweep reaches every tenant, and does what its plan says.
 func TestSweepReachesEveryTenant(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c, words := locitest.NewClock(), &locitest.WordEmbedder{Name: "words"}

@@ -81,7 +81,7 @@ func TestRepliesGoWithTheirRecord(t *testing.T) {
 	})
 }
 
-// A delete of nothing changes nothing, with a key that is used again a day later, too.
+// A delete of nothing changes nothing, even with a key that is used again a day later.
 func TestRepeatedNothing(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

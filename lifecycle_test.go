@@ -80,7 +80,7 @@ func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
 	})
 }
 
-func TestConfirmStartsTheClockAnew(t *testing.T) {
+func TestConfirmStartsTheClockAgain(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
 		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
@@ -392,7 +392,7 @@ func TestLinksNeedReadableEnds(t *testing.T) {
 		if err != nil || len(links) != 6 || len(eventTypes(t, m, a)) != 7 {
 			t.Errorf("%d links, %d events, %v", len(links), len(eventTypes(t, m, a)), err)
 		}
-		// What holds no more may be named, such as by what supersedes it.
+		// A memory that no longer holds may be named, for example by what supersedes it.
 		ended := locitest.Save(t, m, "no longer")
 		if gone, err := m.Forget(t.Context(), loci.KindFact, ended); err != nil || !gone {
 			t.Fatal(gone, err)

@@ -126,8 +126,7 @@ func TestEmbedderOutOfOrder(t *testing.T) {
 	})
 }
 
-// What does not reach the least score is left out, and a query without a word finds
-// nothing and says so.
+// A result below the least score is left out. A query without a word finds nothing and says so.
 func TestLeastScore(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
