@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/store/sqlite"
 )
 
-// ids lists what there is of a thread.
+// ids lists the checkpoints of a thread.
 func ids(t testing.TB, m *loci.Memory, thread string) []string {
 	t.Helper()
 	return listed(t, m, checkpoint.Query{Thread: thread})
@@ -128,7 +128,7 @@ func TestCopyThread(t *testing.T) {
 		if !reflect.DeepEqual(stored(t, m, s), after) {
 			t.Error("a refused copy left something")
 		}
-		// The copy stands on its own, and goes by its run.
+		// The copy stands on its own, and can be deleted by its run.
 		if _, err := checkpoint.Of(m).DeleteThread(t.Context(), "t"); err != nil {
 			t.Fatal(err)
 		}

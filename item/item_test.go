@@ -423,8 +423,8 @@ func TestItemsBelowTheHandle(t *testing.T) {
 	}
 }
 
-// TestItemsByTimeAndScore: a search may ask for what was made in a time, and leave out
-// what fits too little, with and without a query.
+// TestItemsByTimeAndScore: a search may ask for items made in a span of time, and leave out
+// those that fit too little, with and without a query.
 func TestItemsByTimeAndScore(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

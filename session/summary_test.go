@@ -134,8 +134,8 @@ func TestSummariseWithAModel(t *testing.T) {
 	}
 }
 
-// Calls for summaries and for consolidation have one budget a day; beyond it there is
-// no call. A summary is no consolidation.
+// Calls for summaries and for consolidation have one budget a day, and beyond it there is no
+// call. A summary does not count as a consolidation.
 func TestSummaryCountsInTheDay(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		now := time.Date(2026, 1, 2, 23, 0, 0, 0, time.UTC)
@@ -187,7 +187,7 @@ func TestSummaryCountsInTheDay(t *testing.T) {
 		if done := locitest.Summarise(t, m, o); done.Summary.By != "writer-1" {
 			t.Errorf("on the next day: summarised %+v", done.Summary)
 		}
-		// What a summary took is missing to consolidation.
+		// The tokens of a summary are no longer there for consolidation.
 		locitest.Episode(t, m, "home", "Moved to Kiel")
 		r := locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: model, TokensPerDay: 8200})
 		if r.Budget != "day" || r.Groups != 0 {

@@ -50,7 +50,7 @@ func TestConnectorText(t *testing.T) {
 		check("cut", tree.ConnectorOptions{MaxChars: 9}, "Memory\n… 3 more")
 		check("cut", tree.ConnectorOptions{MaxChars: 1}, "Memory\n…")
 
-		// A thread without files has those of all.
+		// A thread without files shows those of all threads.
 		check("an empty thread", tree.ConnectorOptions{Thread: "7"}, "Memory\n/\n[D] notes\n[D] notes-2\n[F] todo.md")
 		own, err := tree.Of(m, "", "7")
 		if err != nil {
