@@ -17,7 +17,8 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// A gate is a server that asks for keys, with what its surfaces were asked and its log.
+// A gate is a server that asks for keys. It keeps its log and the requests that reached its
+// surfaces.
 type gate struct {
 	handler http.Handler
 	keys    *auth.Keys
@@ -81,7 +82,8 @@ func bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 
 var routes = []string{"/v1/notes", "/v1/nothing", "/mcp", "/mcp/bot", "/mcp/nobody", "/", "/metrics"}
 
-// bad are credentials that are none, by what is wrong with each. good is a key that works.
+// bad returns credentials that are refused, each under what is wrong with it. good is a key
+// that works.
 func bad(t *testing.T, g *gate, good string) map[string]http.Header {
 	t.Helper()
 	_, expired := g.create(t, func(n *auth.NewKey) { n.ExpiresAt = g.clock.Now().Add(time.Second) })
@@ -192,7 +194,8 @@ func TestBadCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialsInTheAddress are refused, even beside a good one in its place.
+// TestCredentialsInTheAddress: a credential in the address is refused, even beside a good one
+// in the header.
 func TestCredentialsInTheAddress(t *testing.T) {
 	g := newGate(t)
 	_, good := g.create(t, nil)
@@ -206,7 +209,7 @@ func TestCredentialsInTheAddress(t *testing.T) {
 		}
 	}
 	if w := g.ask("/v1/notes?q=access_token", bearer(good)); w.Code != 200 {
-		t.Errorf("a value that is called so: %d %s", w.Code, w.Body)
+		t.Errorf("a value that has the name of a credential: %d %s", w.Code, w.Body)
 	}
 }
 
@@ -227,7 +230,7 @@ func TestHealthNeedsNoCredential(t *testing.T) {
 	}
 }
 
-// The scheme is the same in any letter case.
+// The scheme may be written in any letter case.
 func TestScheme(t *testing.T) {
 	g := newGate(t)
 	_, good := g.create(t, nil)

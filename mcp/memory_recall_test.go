@@ -133,8 +133,8 @@ func TestUsesAreCounted(t *testing.T) {
 	})
 }
 
-// wantUses waits until a fact has so many uses, read where reading counts none: they
-// are written off the read path.
+// wantUses waits until a fact has n uses. It reads them where a read counts no use, and waits
+// because uses are written beside the read.
 func (b *bench) wantUses(t *testing.T, id string, want int64) {
 	t.Helper()
 	tenant, err := loci.NewTenant("default")

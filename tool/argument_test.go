@@ -77,7 +77,7 @@ func TestArgumentSize(t *testing.T) {
 		"content has 262145 bytes; the limit is 262144: split it into several memories")
 }
 
-// However much of what was sent is wrong, the answer is short.
+// The answer is short, however much of what was sent is wrong.
 func TestErrorsAreShort(t *testing.T) {
 	set, u := newSet(t, factsFamily), user(t, "u-1")
 	tool, _ := set.Lookup("search_memory")

@@ -37,7 +37,7 @@ func TestTextQuerySearch(t *testing.T) {
 	}
 	for _, r := range search(t, set, u, `{"query":" "}`) {
 		if r.Score != nil {
-			t.Errorf("a list has the score %v", *r.Score)
+			t.Errorf("a list without a query has the score %v", *r.Score)
 		}
 	}
 	first := contents(t, search(t, set, u, `{"query":"","limit":2}`))

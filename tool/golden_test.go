@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// goldens are the configurations whose tools are kept in testdata, word for word:
-// what a model reads is interface.
+// goldens are the configurations whose tools are kept in testdata, word for word: what a model
+// reads is an interface.
 var goldens = map[string]Config{
 	"facts":       {Entries: []Instance{{Family: FamilyFacts}}},
 	"notes":       {Entries: []Instance{{Family: FamilyNotes}}},

@@ -219,7 +219,7 @@ func TestPagingCommandsExist(t *testing.T) {
 	}
 }
 
-// TestInterruptInAPager: an interrupt while a list is looked at is the pager's.
+// TestInterruptInAPager: an interrupt while the pager shows a list goes to the pager.
 func TestInterruptInAPager(t *testing.T) {
 	dir := t.TempDir()
 	pager, begun, taken := filepath.Join(dir, "pager"), filepath.Join(dir, "begun"), filepath.Join(dir, "taken")
