@@ -261,8 +261,8 @@ func TestLockedFile(t *testing.T) {
 	}
 }
 
-// What a change that found no room would have made is forgotten with it: the same
-// namespace comes back whole when there is room again.
+// A change that found no room leaves nothing behind in memory: when there is room again, its
+// namespace is stored whole.
 func TestNamespaceOfAFailedChange(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
@@ -299,7 +299,7 @@ func TestNamespaceOfAFailedChange(t *testing.T) {
 	}
 }
 
-// A store that works says nothing.
+// A store without a fault logs nothing.
 func TestNothingIsLoggedWithoutAFault(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -319,7 +319,7 @@ func TestNothingIsLoggedWithoutAFault(t *testing.T) {
 	}
 }
 
-// Writes that wait share a commit, though no more than so many.
+// Writes that wait share a commit, up to a number.
 func TestWaitingWritesAreGathered(t *testing.T) {
 	t.Parallel()
 	f := &file{queue: make(chan *job, 2*maxBatch)}
@@ -335,7 +335,7 @@ func TestWaitingWritesAreGathered(t *testing.T) {
 	}
 }
 
-// A hastyContext is over when it was asked once.
+// A hastyContext is over once it has been asked.
 type hastyContext struct {
 	context.Context
 	asked *atomic.Bool
@@ -354,7 +354,7 @@ func (hastyContext) Done() <-chan struct{} {
 	return over
 }
 
-// Who gives up while a file is opened leaves it open to the others.
+// A caller that gives up while a file is opened leaves the file open to the others.
 func TestOpeningOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
