@@ -1,5 +1,5 @@
-// Package processes runs several processes on one file, as every desktop with
-// more than one agent does.
+// Package processes runs several processes on one file, as happens on every desktop with more
+// than one agent.
 package processes
 
 import (
@@ -101,8 +101,7 @@ func child(url string) error {
 	}
 }
 
-// conversation is 419 turns over 19 sessions; what people say again and again is
-// among it.
+// conversation is 419 turns over 19 sessions; some of them are what people say again and again.
 func conversation(t *testing.T) (turns []turn) {
 	t.Helper()
 	if dir := os.Getenv(conversationsEnv); dir != "" {
