@@ -27,7 +27,7 @@ run: build ## Build, then start the MCP server on standard input and output
 	@bin/loci mcp
 
 build: ## Write bin/loci
-	@[ -x bin/loci ] || echo "Building bin/loci. Where nothing of it was built before, this takes a few minutes." >&2
+	@[ -x bin/loci ] || echo "Building bin/loci. The first build takes a few minutes." >&2
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/loci ./cmd/loci
 
 test: build ## Pass the tests

@@ -357,7 +357,7 @@ func TestConsolidateTwoAtOnce(t *testing.T) {
 	})
 }
 
-// An episode that is forgotten while the model reads it is no evidence any more.
+// An episode that is forgotten while the model reads it is no longer evidence.
 func TestConsolidateForgottenMeanwhile(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
 	m := locitest.Bind(t, e, "user", "u")

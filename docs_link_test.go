@@ -20,6 +20,9 @@ import (
 	"testing"
 )
 
+// scripts are the endings of files in other languages than Go.
+var scripts = []string{".py", ".ts", ".js", ".mjs", ".mts", ".cts", ".sh", ".toml"}
+
 // TestRequirementNamesStayOnTheirPage: everywhere else documents and comments say
 // what Loci does, not who asked for it.
 func TestRequirementNamesStayOnTheirPage(t *testing.T) {
@@ -37,6 +40,9 @@ func TestRequirementNamesStayOnTheirPage(t *testing.T) {
 		}
 	}
 	walk(t, func(path string) {
+		if slices.Contains(scripts, filepath.Ext(path)) {
+			check(path, 1, readFile(t, path))
+		}
 		if !strings.HasSuffix(path, ".go") {
 			return
 		}
@@ -165,12 +171,14 @@ var oddWords = map[string]string{
 	`whether or no`:                        "whether",
 	`(?:has|have) not (?:any|the|an?|its)`: "does not have",
 	`(?:fails|waits|stops|ends|blocks|changes|moves|happens|decides|grows|loses|runs|sleeps|counts) never`: "never fails",
-	`but for (?:a|an|the|its|what|white|letter|case|rounding)`:                                             "except",
-	`for want of`:                       "because it lacks",
-	`(?:keeps?|hinders?) no other from`: "does not stop the others",
-	`and so (?:does|do) what`:           "say what it does",
-	`each gets another one`:             "several callers at once each get a different one",
-	`counts? no more where`:             "no longer counts if",
+	`but for (?:a|an|the|its|what|white|letter|case|rounding|those|these|prefixes|by)`:                     "except",
+	`(?:can(?:not)?|could(?: not)?|to) be had`:                                                             "is available",
+	`(?:no|none)(?: \w+)? any more`:                                                                        "no longer",
+	`for want of`:                                                                                          "because it lacks",
+	`(?:keeps?|hinders?) no other from`:                                                                    "does not stop the others",
+	`and so (?:does|do) what`:                                                                              "say what it does",
+	`each gets another one`:                                                                                "several callers at once each get a different one",
+	`counts? no more where`:                                                                                "no longer counts if",
 	`Of (?:a|an|the|two|several|those|each) [^.,;:"]{2,50} (?:the first|the last|only|each|at most|the case|the words)`: "the noun first: Only the first 256 words of a query count",
 }
 
@@ -182,7 +190,7 @@ func TestSentencesArePlain(t *testing.T) {
 		odd[regexp.MustCompile(`\b(?:`+strings.ReplaceAll(words, " ", `\s+(?:(?://|#|\*)\s*)?`)+`)\b`)] = instead
 	}
 	walk(t, func(path string) {
-		if path == "docs_link_test.go" || !slices.Contains([]string{".go", ".md", ".py", ".ts", ".js"}, filepath.Ext(path)) {
+		if path == "docs_link_test.go" || !slices.Contains(append([]string{".go", ".md"}, scripts...), filepath.Ext(path)) {
 			return
 		}
 		text := readFile(t, path)

@@ -221,7 +221,7 @@ func TestFormerEmbedderUnavailable(t *testing.T) {
 		m := locitest.Bind(t, e, "u")
 		locitest.Save(t, m, "zebra lion")
 		if e.Lagging(locitest.Tenant(t, "t")) {
-			t.Error("it waits for an embedder that cannot be had")
+			t.Error("it waits for an embedder that is not available")
 		}
 		r := locitest.Search(t, m, loci.Query{Text: "zebra"})
 		if !r.KeywordOnly || len(r.Matches) != 2 || r.Matches[0].Explain.Embedded {

@@ -406,7 +406,7 @@ func TestCheckpointEventsAndRepeatedRequests(t *testing.T) {
 	})
 }
 
-// What was erased, and what a put replaced, is in no file any more.
+// What was erased, and what a put replaced, is no longer in any file.
 func TestErasedCheckpointsLeaveNoBytes(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(filepath.Join(dir, "x"), nil)

@@ -327,7 +327,7 @@ func TestProxies(t *testing.T) {
 		}
 	}
 	if f.admits(&net.UnixAddr{}) {
-		t.Error("an address that is none")
+		t.Error("a socket without an IP address is admitted")
 	}
 }
 

@@ -62,6 +62,6 @@ func TestFindingsAreFew(t *testing.T) {
 	}
 	found, err := s.Check(t.Context(), testTenant)
 	if n := strings.Count(strings.Join(found, "\n"), "outside of its text"); err != nil || n != 20 {
-		t.Errorf("%d of 25 damaged records are told of, %v; want 20", n, err)
+		t.Errorf("%d of 25 damaged records are reported, %v; want 20", n, err)
 	}
 }

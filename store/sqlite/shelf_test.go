@@ -344,7 +344,7 @@ func TestOneProcessKeepsTheIndex(t *testing.T) {
 	f, err := other.acquire(t.Context(), testTenant)
 	must(t, err)
 	if !f.shelf.hold() {
-		t.Fatal("the folder is not to be had")
+		t.Fatal("the folder is taken by another process")
 	}
 	want := s.answers()
 	if n, loose := s.parts(); n != 0 || loose != 50 {
