@@ -26,6 +26,7 @@ type selection struct {
 	shapes []shape
 	names  []loci.Kind // wanted; none: every kind of filter
 	states []State
+	stated bool // the states were asked for
 	filter loci.Filter
 }
 
