@@ -90,7 +90,7 @@ func TestEraseTenant(t *testing.T) {
 			locitest.WantCode(t, e.EraseTenant(t.Context(), p), loci.Forbidden)
 		}
 		if facts, events := left("a"); facts != 1 || events != 1 {
-			t.Fatalf("who may not has erased: %d facts and %d events are left", facts, events)
+			t.Fatalf("a caller that may not erase has erased: %d facts and %d events are left", facts, events)
 		}
 		p, err := loci.NewPrincipal(locitest.Tenant(t, "a"), "tester", nil, loci.ScopeDelete, loci.ScopeAdmin)
 		if err != nil {

@@ -129,7 +129,7 @@ func bad(t *testing.T, g *gate, good string) map[string]http.Header {
 		"cut": good[:len(good)-1], "cut in the middle": good[:45], "one more": good + "a", "twice": good + good, "padding": good + "=", "without the mark": strings.Replace(good[5:], "_", "", 1),
 		"a wrong checksum": good[:len(good)-1] + flip(good[len(good)-1:]),
 		"a wrong id":       good[:6] + flip(good[6:7]) + good[7:], "a wrong secret": good[:50] + flip(good[50:51]) + good[51:],
-		"the id of a key": revoked.ID.String(), "all letters a": "loci_" + strings.Repeat("a", 86), "a digit that is none": good[:40] + "1" + good[41:],
+		"the id of a key": revoked.ID.String(), "all letters a": "loci_" + strings.Repeat("a", 86), "a digit outside of the alphabet": good[:40] + "1" + good[41:],
 		"an unsigned JWT": encoded(`{"alg":"none"}`), "an HS256 JWT": encoded(`{"alg":"HS256"}`) + "c2ln", "a JWT without parts": "..", "a nested JWT": encoded(`{"cty":"JWT"}`) + "x.y",
 		"16 KiB": strings.Repeat("a", 16<<10), "48 KiB": strings.Repeat("a", 48<<10), "a key and 16 KiB": good + strings.Repeat("a", 16<<10), "one letter": "a", "dots": "...", "equals": "====",
 	} {
