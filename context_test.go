@@ -44,6 +44,8 @@ func contextOf(t testing.TB, m *loci.Memory, q loci.ContextQuery) loci.ContextBl
 
 const emptyContext = "# Memory Context\n\n## Key Facts\n\n## Active Rules\n\n## Recent Episodes\n"
 
+// TestContextFormat: the text of a context, to the byte, with its count of tokens; bad requests
+// are refused, and a context counts no use.
 func TestContextFormat(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

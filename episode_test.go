@@ -222,6 +222,8 @@ func TestEpisodeCapErasesTheOldest(t *testing.T) {
 	}
 }
 
+// TestLifecycleStats: the counts of each state and scope are right, for states that only time
+// has changed, too.
 func TestLifecycleStats(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

@@ -13,6 +13,8 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
+// TestEraseAllGuards: an erase of many needs a selection and the right number: each of these
+// mistakes would erase more than was meant.
 func TestEraseAllGuards(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")

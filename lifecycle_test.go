@@ -80,6 +80,8 @@ func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
 	})
 }
 
+// TestConfirmStartsTheClockAgain: a confirmed fact or rule is as certain as a new one, even if
+// it had expired; a clock that was set back shortens no life.
 func TestConfirmStartsTheClockAgain(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -124,6 +126,8 @@ func TestConfirmStartsTheClockAgain(t *testing.T) {
 	})
 }
 
+// TestConfirmRefuses: what cannot be confirmed is refused: an episode, a superseded or
+// forgotten fact, and an expired one whose key another fact holds by now.
 func TestConfirmRefuses(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -167,6 +171,8 @@ func TestConfirmRefuses(t *testing.T) {
 	})
 }
 
+// TestForget: a forgotten memory leaves searches and lists but can still be read by its id, and
+// a second forget changes nothing.
 func TestForget(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

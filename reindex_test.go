@@ -54,6 +54,8 @@ func saveMany(t *testing.T, s loci.Store, n int, bad func(i int) bool) *loci.Mem
 	return m
 }
 
+// TestRefusedTextsDoNotHoldUpTheOthers: a few refused texts are reported and left to keyword
+// search; too many of them keep the old generation active.
 func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for _, c := range []struct {

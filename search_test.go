@@ -15,6 +15,8 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
+// TestSearchFindsByWordsAndMeaning: each mode finds what it should, on every store, and a
+// record comes once with its best passage.
 func TestSearchFindsByWordsAndMeaning(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

@@ -140,6 +140,8 @@ func withoutIDs(all []string) []string {
 	return out
 }
 
+// TestDamagedImports: a file that is damaged anywhere is refused with its line, and nothing of
+// it is imported.
 func TestDamagedImports(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

@@ -54,6 +54,9 @@ func quality(r *RetrievalReport) map[string]map[string]Estimate {
 	return out
 }
 
+// TestRetrievalReport: measures the diary once and checks what a report holds: each mode, each
+// group of questions, figures inside of their intervals, and differences that are those of the
+// figures.
 func TestRetrievalReport(t *testing.T) {
 	r := measure(t, RetrievalOptions{Baseline: true, InMemory: true, Resamples: 200})
 	want := DatasetReport{Name: "diary", Conversations: 2, Turns: 41, Questions: 24, Counted: 22, Adversarial: 2}

@@ -80,6 +80,9 @@ func wantValues(t testing.TB, c checkpoint.Saved, want map[string]string) {
 	}
 }
 
+// TestCheckpointComesBackWhole: all bytes come back as they were put, also bytes that are not
+// text, numbers that no float64 holds, and what looks like a credential. A value of the type
+// empty is no value.
 func TestCheckpointComesBackWhole(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -127,6 +130,8 @@ func TestCheckpointComesBackWhole(t *testing.T) {
 	})
 }
 
+// TestCheckpointNamesNeverMeet: names of threads and namespaces that a careless join would
+// confuse lead to different checkpoints, in reads, lists and deletes.
 func TestCheckpointNamesNeverMeet(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -233,6 +238,8 @@ func TestCheckpointWrites(t *testing.T) {
 	})
 }
 
+// TestCheckpointListAgainstReference: every filter and page of a list gives what a plain loop
+// over all checkpoints gives.
 func TestCheckpointListAgainstReference(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -338,6 +345,8 @@ func TestPageOfLargeCheckpointsEndsEarly(t *testing.T) {
 	})
 }
 
+// TestCheckpointBadInput: each bad argument is refused with its field and leaves nothing
+// stored.
 func TestCheckpointBadInput(t *testing.T) {
 	s := locitest.OpenMemory()
 	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")

@@ -139,6 +139,8 @@ func TestCopyThread(t *testing.T) {
 	})
 }
 
+// TestDeleteForRuns: a run goes with its checkpoints, but a value that another checkpoint has
+// stays. A checkpoint whose parent went has none.
 func TestDeleteForRuns(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -190,6 +192,7 @@ func TestDeleteForRuns(t *testing.T) {
 	})
 }
 
+// TestPrune: which checkpoints a prune keeps, for shapes of threads that LangGraph makes.
 func TestPrune(t *testing.T) {
 	// A thread is a list of checkpoints "namespace id parent metadata channel=value …".
 	for name, c := range map[string]struct {
@@ -245,6 +248,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// TestPruneKeepsWhatTheLatestNeeds: the latest checkpoint can be read whole after a prune, in
+// each format, and no record is left that it does not need.
 func TestPruneKeepsWhatTheLatestNeeds(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")

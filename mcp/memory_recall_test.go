@@ -12,6 +12,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
+// TestSearchMemories: each argument of the search narrows it as described, and a search counts
+// no use.
 func TestSearchMemories(t *testing.T) {
 	eachStore(t, func(t *testing.T, b *bench) {
 		episode := b.episode("Talked about chocolates.", nil)

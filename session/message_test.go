@@ -124,6 +124,7 @@ func TestOpenAIRoundTrip(t *testing.T) {
 	locitest.WantCode(t, err, loci.Unsupported)
 }
 
+// TestMessageFaults: a message that cannot be read is refused, and the error names the field.
 func TestMessageFaults(t *testing.T) {
 	for raw, want := range map[string]string{
 		`[]`:                   "a message must be a JSON object",

@@ -185,6 +185,8 @@ func TestSessionAppendIsRepeatable(t *testing.T) {
 	})
 }
 
+// TestSessionTimeout: an expired session leaves the list, keeps its messages, and comes back
+// with its next append; a trim does not revive it.
 func TestSessionTimeout(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -304,6 +306,8 @@ func TestSessionClear(t *testing.T) {
 	})
 }
 
+// TestSessionLimits: each limit of a session, an append and a message is refused with its
+// number, and a refused call stores nothing.
 func TestSessionLimits(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	hi := locitest.Spoken(session.MessageHuman, "hi")

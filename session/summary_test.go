@@ -14,6 +14,8 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
+// TestSummarise: a summary takes the oldest messages when the context is nearly full, keeps the
+// system message and the newest ones, and goes on where it ended.
 func TestSummarise(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Tokenizer: locitest.WordTokens{}}), "u")
@@ -236,6 +238,8 @@ func TestSummariseAtOnce(t *testing.T) {
 	})
 }
 
+// TestRetrieve: a text for a new message has the notes and older messages that fit it, within
+// its budget of tokens, and stored text cannot forge its form.
 func TestRetrieve(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Tokenizer: locitest.WordTokens{}}), "u")

@@ -35,6 +35,8 @@ func exportedSession(t testing.TB, m *loci.Memory, id string) string {
 	return b.String()
 }
 
+// TestSessionExportImport: an exported session comes back with every digit, key and number, and
+// can go on; so can a list without numbers and times.
 func TestSessionExportImport(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -114,6 +116,8 @@ func asJSON(t testing.TB, v any) string {
 	return b.String()
 }
 
+// TestSessionImportRefuses: a document that is wrong anywhere is refused whole, with the
+// message and the field.
 func TestSessionImportRefuses(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "one"), asks("c"))

@@ -10,6 +10,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
+// TestArguments: each wrong argument is refused with a sentence that names it and says what to
+// pass, and nothing is stored.
 func TestArguments(t *testing.T) {
 	set := newSet(t, Instance{Family: FamilyFacts}, Instance{Family: FamilyNotes})
 	u := user(t, "u-1")

@@ -76,6 +76,8 @@ func TestFamiliesSideBySide(t *testing.T) {
 	}
 }
 
+// TestConfigFaults: each fault of a configuration of tools is named with its entry, all at
+// once.
 func TestConfigFaults(t *testing.T) {
 	for _, c := range []struct {
 		cfg  Config

@@ -11,6 +11,8 @@ import (
 	"github.com/loci-memory/loci/item"
 )
 
+// TestTextQuerySearch: the reply to the letter, scores within their range, pages that join, and
+// limits that say what is allowed.
 func TestTextQuerySearch(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890_000_000, time.FixedZone("", 3600))
 	set := setOver(t, newEngine(t, loci.Options{Now: func() time.Time { return at }}),

@@ -34,6 +34,8 @@ var goldens = map[string]Config{
 	}},
 }
 
+// TestGoldenTools: names, descriptions and schemas of all tools are those of testdata: a model
+// reads every byte of them.
 func TestGoldenTools(t *testing.T) {
 	type shown struct {
 		Name         string          `json:"name"`

@@ -162,6 +162,8 @@ func TestNoteIDs(t *testing.T) {
 	same(t, "nothing was changed", texts(notes(t, set, u, `{"query":"two"}`)), []string{"two"})
 }
 
+// TestNoteIncludeConversation: a search adds messages of the caller's own session if asked to:
+// none of another session or user, and none twice.
 func TestNoteIncludeConversation(t *testing.T) {
 	engine := newEngine(t, loci.Options{})
 	set, u := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes}}}), user(t, "u-1")

@@ -11,6 +11,8 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
+// TestConnectorText: what a connector says of a tree, for each kind of content and each limit,
+// to the character.
 func TestConnectorText(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})
@@ -94,6 +96,8 @@ func TestConnectorText(t *testing.T) {
 	})
 }
 
+// TestConnect: where a connector puts its message, in both forms of messages; the others stay
+// as they are.
 func TestConnect(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
 	m := locitest.Bind(t, e, "user", "ann")

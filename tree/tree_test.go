@@ -58,6 +58,8 @@ func TestTreeSaysUnchanged(t *testing.T) {
 	})
 }
 
+// TestTreeErrors: each call that a tree refuses has its code and sentence, and leaves nothing
+// behind.
 func TestTreeErrors(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{Features: []loci.Feature{tree.Feature{
@@ -114,6 +116,8 @@ func TestTreeErrors(t *testing.T) {
 	})
 }
 
+// TestReplaceOnce: a text is replaced only if it occurs exactly once, counting overlaps; else
+// the error names its lines and the file stays.
 func TestReplaceOnce(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		files := newTree(t, locitest.NewEngine(t, store, loci.Options{}), "")
@@ -246,6 +250,8 @@ func TestTreeKeepsItsWriters(t *testing.T) {
 	})
 }
 
+// TestTreeSearch: passages come with their file and lines, only from the current version and
+// below the path that was asked for.
 func TestTreeSearch(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})

@@ -111,6 +111,8 @@ func count(t *testing.T, s *Store) int64 {
 	return n.Records
 }
 
+// TestFilesThatAreNotOurs: a file that is damaged, newer, or of another program is refused with
+// the reason and is not changed.
 func TestFilesThatAreNotOurs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -174,6 +176,8 @@ func TestSingleFileRefusesOtherTenants(t *testing.T) {
 	wantCode(t, s.Apply(context.Background(), other, note("x")), loci.Unsupported, "directory")
 }
 
+// TestFullDisk: on a full disk nothing acknowledged is lost, erases still work with the room of
+// the ballast, and saves work again once there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
