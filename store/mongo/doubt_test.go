@@ -2,6 +2,7 @@ package mongo_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -189,6 +190,7 @@ func TestStepDownDuringACommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openAt(t, strings.Replace(at, "directConnection=true", "replicaSet=secantus", 1))
+	straight := openAt(t, at)
 	tn := begun(t, s, "down")
 	stepped := false
 	stepDown := func() {
@@ -200,7 +202,7 @@ func TestStepDownDuringACommit(t *testing.T) {
 	atCommit.Store(&stepDown)
 	defer atCommit.Store(nil)
 	if err := s.Apply(t.Context(), tn, noted(loci.NewID())); err != nil || !stepped {
-		t.Errorf("%v, stepped down: %v", err, stepped)
+		t.Errorf("%v: %v, stepped down: %v", err, errors.Unwrap(err), stepped)
 	}
-	holds(t, openAt(t, at), tn, 2)
+	holds(t, straight, tn, 2)
 }

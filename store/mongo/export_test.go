@@ -20,7 +20,7 @@ var KeyOf = batch.KeyOf
 // Unlock makes writes of this process that do not raise the tenant's counter.
 func Unlock() { lockTenant = is("$inc", is("looks", int64(1))) }
 
-// Collections are all there are.
+// Collections are the names of all collections.
 var Collections = collections
 
 // Indexes lists the indexes that the steps of the schema make: collection, name and keys.
@@ -43,4 +43,31 @@ func Hurry(write, doubt time.Duration) (back func()) {
 	oldStay, oldDoubt := stay, doubtTime
 	stay, doubtTime = write, doubt
 	return func() { stay, doubtTime = oldStay, oldDoubt }
+}
+
+// An IndexKey is an index as tests look at it.
+type IndexKey struct {
+	Name    string
+	Keys    []string
+	Partial string // the field that documents in it have; "": all are in it
+}
+
+// IndexKeys are the indexes of a collection.
+func IndexKeys(collection string) (all []IndexKey) {
+	for _, step := range steps {
+		for _, x := range step.indexes {
+			if x.collection != collection {
+				continue
+			}
+			one := IndexKey{Name: x.name}
+			for _, key := range x.keys {
+				one.Keys = append(one.Keys, key.Key)
+			}
+			if x.only != nil {
+				one.Partial = x.only[0].Key
+			}
+			all = append(all, one)
+		}
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package mongo_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -53,11 +54,11 @@ func count(t *testing.T, s loci.Store, tn loci.Tenant) (records, events int) {
 	all := []loci.Namespace{{}}
 	r, _, err := s.Records(t.Context(), tn, loci.Filter{Within: all}, loci.Page{Limit: 1000})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(err, errors.Unwrap(err))
 	}
 	e, _, err := s.Events(t.Context(), tn, loci.EventFilter{Within: all}, loci.Page{Limit: 1000})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(err, errors.Unwrap(err))
 	}
 	return len(r), len(e)
 }
@@ -149,8 +150,8 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestMigrateAgain: a dry run makes nothing, the first run everything, two at once no more,
-// and another one finds nothing to do.
+// TestMigrateAgain: a dry run makes nothing, the first run makes everything, two runs at once
+// make no more, and another run finds nothing to do.
 func TestMigrateAgain(t *testing.T) {
 	at := mongotest.Shared(t).Database()
 	report, err := mongo.Migrate(t.Context(), at, true)

@@ -96,7 +96,13 @@ func message(from net.Conn) ([]byte, error) {
 
 // forward sends what the store says.
 func (p *proxy) forward(client, server net.Conn, fault *atomic.Int32) {
-	defer func() { _, _ = client.Close(), server.Close() }()
+	hung := false
+	defer func() {
+		_ = client.Close()
+		if !hung {
+			_ = server.Close()
+		}
+	}()
 	for {
 		m, err := message(client)
 		if err != nil {
@@ -113,6 +119,7 @@ func (p *proxy) forward(client, server net.Conn, fault *atomic.Int32) {
 				return
 			case hangsCommit:
 				p.strike()
+				hung = true // the server keeps the connection, and the transaction
 				continue
 			default:
 				fault.Store(what)
