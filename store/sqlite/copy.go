@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci"
@@ -37,19 +38,19 @@ func (c *Target) parts() string {
 	return filepath.Join(c.path, ".copying")
 }
 
-// Close removes what is left of the place for copies when nothing is in it.
+// Close removes the place for copies when no copy is in it.
 func (c *Target) Close() error {
 	if strings.HasSuffix(c.path, ".db") {
-		return nil
+		return nil // it was the same directory
 	}
 	entries, err := os.ReadDir(c.parts())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && len(entries) == 0 {
-		err = os.Remove(c.parts())
+	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), ".db") }) {
+		return err
 	}
-	return err
+	return os.RemoveAll(c.parts()) // with what the store keeps beside its files
 }
 
 // copying is a tenant that comes whole from another store.
