@@ -11,14 +11,15 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/pgtest"
-	"github.com/loci-memory/loci/internal/storm"
 	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	storm.Child(openChild, postgres.Unlock)
+	if url := os.Getenv(childVariable); url != "" {
+		os.Exit(child(url))
+	}
 	postgres.Observe(func(sql string, args []any) { seen.LoadOrStore(sql, args) })
 	os.Exit(pgtest.Run(m))
 }
