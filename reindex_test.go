@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -185,6 +187,80 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 		r, err = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
 		if err != nil || r.Embedded != 8 || !r.Switched || p.Embedded != 8 {
 			t.Errorf("%+v, %v; %d texts", r, err, p.Embedded)
+		}
+	})
+}
+
+// A slow embedder takes a while for each batch, and notes when it is asked; so does a slow
+// store for each removal of vectors.
+type slow struct {
+	locitest.WordEmbedder
+	loci.Store
+	takes          time.Duration
+	batches, drops []time.Time
+}
+
+func (s *slow) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	s.batches = append(s.batches, time.Now())
+	time.Sleep(s.takes)
+	return s.WordEmbedder.Embed(ctx, texts)
+}
+
+func (s *slow) DropVectors(ctx context.Context, t loci.Tenant, space loci.Space, most int) (int, error) {
+	s.drops = append(s.drops, time.Now())
+	time.Sleep(s.takes)
+	return s.Store.DropVectors(ctx, t, space, most)
+}
+
+// In the background a step is followed by a pause as long as it took, of 5 ms to 5 s; on
+// demand by none.
+func TestPausesInTheBackground(t *testing.T) {
+	const ms, sec = time.Millisecond, time.Second
+	background := &loci.ReindexOptions{Background: true}
+	for _, c := range []struct{ takes, background, atOnce time.Duration }{
+		{0, 5 * ms, 0}, {2 * sec, 4 * sec, 2 * sec}, {10 * sec, 15 * sec, 10 * sec},
+	} {
+		for _, opts := range []*loci.ReindexOptions{background, nil} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &slow{WordEmbedder: locitest.WordEmbedder{Name: "two"}, Store: locitest.OpenMemory(), takes: c.takes}
+				saveMany(t, s, 130, func(int) bool { return false })
+				e := locitest.NewEngine(t, s, loci.Options{Embedder: s})
+				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), opts)
+				if err != nil || r.Embedded != 130 || r.Dropped != 130 {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				want, batches := c.atOnce, 3 // of 64
+				if opts == background {
+					want, batches = c.background, 9 // of 16
+				}
+				if len(s.batches) != batches || len(s.drops) != 2 {
+					t.Errorf("%d batches and %d removals, want %d and 2", len(s.batches), len(s.drops), batches)
+				}
+				for _, times := range [][]time.Time{s.batches, s.drops} {
+					for i := range times[1:] {
+						if after := times[i+1].Sub(times[i]); after != want {
+							t.Errorf("a step that takes %v begins %v after another, want %v", c.takes, after, want)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A build in the background that is told to end does so in the middle of a pause.
+func TestPauseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{WordEmbedder: locitest.WordEmbedder{Name: "two"}, Store: locitest.OpenMemory(), takes: 2 * time.Second}
+		saveMany(t, s, 40, func(int) bool { return false })
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err := locitest.NewEngine(t, s, loci.Options{Embedder: s}).Reindex(ctx, locitest.Tenant(t, "t"),
+			&loci.ReindexOptions{Background: true})
+		locitest.WantCode(t, err, loci.Unavailable)
+		if took := time.Since(begun); took != 3*time.Second || len(s.batches) != 1 {
+			t.Errorf("it ended after %v and %d batches", took, len(s.batches))
 		}
 	})
 }

@@ -223,6 +223,77 @@ func TestSearchWhileRecordsChange(t *testing.T) {
 	})
 }
 
+// A moving store has another writer, who changes the best hit between the search and the
+// look at its record, so often, and other processes that switch to another space.
+type moving struct {
+	loci.Store
+	moves, switches, asked int
+}
+
+func (s *moving) Match(
+	ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int,
+) ([]loci.Hit, error) {
+	if s.asked++; s.asked > 20 {
+		return nil, errors.New("asked again and again")
+	}
+	hits, err := s.Store.Match(ctx, t, p, f, limit)
+	if s.asked <= s.moves && len(hits) > 0 {
+		hits[0].Version++
+	}
+	return hits, err
+}
+
+func (s *moving) ActiveSpace(ctx context.Context, t loci.Tenant) (loci.Space, error) {
+	active, err := s.Store.ActiveSpace(ctx, t)
+	if s.asked > 0 && s.asked <= s.switches {
+		active.Model += fmt.Sprint(s.asked)
+	}
+	return active, err
+}
+
+// A search asks the store once. Where a record or the active space changed meanwhile it asks
+// again, four times in all; then it leaves out what is still changing.
+func TestSearchIsRankedAgain(t *testing.T) {
+	w := &locitest.WordEmbedder{Name: "w"}
+	for _, c := range []struct {
+		name            string
+		embedder        loci.Embedder
+		mode            loci.Mode
+		moves, switches int
+		asked, found    int
+	}{
+		{"nothing changes", w, loci.Hybrid, 0, 0, 1, 2},
+		{"by keyword", w, loci.Keyword, 0, 99, 1, 2},
+		{"without an embedder", nil, loci.Hybrid, 0, 99, 1, 2},
+		{"one change", w, loci.Hybrid, 1, 0, 2, 2},
+		{"three changes", w, loci.Keyword, 3, 0, 4, 2},
+		{"changes without end", w, loci.Keyword, 99, 0, 4, 1},
+		{"one switch", w, loci.Hybrid, 0, 1, 2, 2},
+		{"switches without end", w, loci.Hybrid, 0, 99, 4, 2},
+	} {
+		s := &moving{Store: locitest.OpenMemory()}
+		first := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Embedder: w}), "u")
+		locitest.Save(t, first, "zebra")
+		locitest.Save(t, first, "zebra and lion")
+		searches := map[string]func(m *loci.Memory) int{
+			"search": func(m *loci.Memory) int {
+				return len(locitest.Search(t, m, loci.Query{Text: "zebra", Mode: c.mode}).Matches)
+			},
+			"recall": func(m *loci.Memory) int {
+				return len(recall(t, m, loci.RecallQuery{Topic: "zebra", Mode: c.mode}).Memories)
+			},
+		}
+		for name, search := range searches {
+			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Embedder: c.embedder}), "u")
+			s.moves, s.switches, s.asked = c.moves, c.switches, 0
+			if n := search(m); n != c.found || s.asked != c.asked {
+				t.Errorf("%s, %s: %d found after %d questions, want %d after %d", name, c.name, n, s.asked, c.found, c.asked)
+			}
+			s.moves, s.switches, s.asked = 0, 0, 0
+		}
+	}
+}
+
 // A query of ten thousand words is answered, from the first of them.
 func TestLongQueries(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{}), "u")
