@@ -101,11 +101,20 @@ func (g *garden) changesIn(path string, fn *ast.FuncDecl) (out []change) {
 }
 
 // unseen are the parts of a node that make no difference to what the program does: how
-// much room something is made with, which grows when it is too little, what is logged
-// for those who look for faults in Loci itself, and what is returned beside an error.
+// much room something is made with, which grows when it is too little, how much is read or
+// done at a time, by how much chance changes a pause, what is logged for those who look for
+// faults in Loci itself, and what is returned beside an error.
 func unseen(n ast.Node) []ast.Node {
 	switch n := n.(type) {
+	case *ast.CompositeLit:
+		return pageSize(n)
 	case *ast.CallExpr:
+		switch {
+		case calls(n, "slices", "Chunk") && isNumber(n.Args[1]):
+			return []ast.Node{n.Args[1]}
+		case calls(n, "rand", ""):
+			return []ast.Node{n}
+		}
 		fn, ok := n.Fun.(*ast.Ident)
 		if !ok || fn.Name != "make" {
 			return nil
@@ -127,6 +136,43 @@ func unseen(n ast.Node) []ast.Node {
 		}
 	case *ast.IfStmt:
 		return besideError(n)
+	}
+	return nil
+}
+
+// calls reports whether a call is of a package's function; "": of any.
+func calls(n *ast.CallExpr, pkg, name string) bool {
+	fn, ok := n.Fun.(*ast.SelectorExpr)
+	if !ok || name != "" && fn.Sel.Name != name {
+		return false
+	}
+	id, ok := fn.X.(*ast.Ident)
+	return ok && id.Name == pkg
+}
+
+func isNumber(x ast.Expr) bool {
+	lit, ok := x.(*ast.BasicLit)
+	return ok && lit.Kind == token.INT
+}
+
+// pageSize is the number of records in Page{Limit: 1000}: whoever writes a number there goes
+// on behind it, or wants to know whether there is any.
+func pageSize(n *ast.CompositeLit) []ast.Node {
+	name := ""
+	switch t := n.Type.(type) {
+	case *ast.Ident:
+		name = t.Name
+	case *ast.SelectorExpr:
+		name = t.Sel.Name
+	}
+	for _, x := range n.Elts {
+		field, ok := x.(*ast.KeyValueExpr)
+		if !ok || name != "Page" {
+			continue
+		}
+		if key, ok := field.Key.(*ast.Ident); ok && key.Name == "Limit" && isNumber(field.Value) {
+			return []ast.Node{field.Value}
+		}
 	}
 	return nil
 }
