@@ -60,34 +60,37 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for _, c := range []struct {
 			name     string
+			of       int64
 			bad      func(i int) bool
 			refused  int64
 			switched bool
 		}{
-			{"one", func(i int) bool { return i == 70 }, 1, true},
-			{"the first three", func(i int) bool { return i < 3 }, 3, true},
-			{"a few in a row later", func(i int) bool { return i >= 66 && i < 73 }, 7, true},
-			{"too many", func(i int) bool { return i%10 == 0 }, 15, false},
+			{"one", 150, func(i int) bool { return i == 70 }, 1, true},
+			{"the first three", 10, func(i int) bool { return i < 3 }, 3, true},
+			{"a few in a row later", 150, func(i int) bool { return i >= 66 && i < 73 }, 7, true},
+			{"one in twenty", 80, func(i int) bool { return i%20 == 5 }, 4, true},
+			{"more than that", 79, func(i int) bool { return i%20 == 5 }, 4, false},
+			{"too many", 150, func(i int) bool { return i%10 == 0 }, 15, false},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				if err := s.EraseTenant(t.Context(), locitest.Tenant(t, "t")); err != nil {
 					t.Fatal(err)
 				}
-				m := saveMany(t, s, 150, c.bad)
+				m := saveMany(t, s, int(c.of), c.bad)
 				p := newPicky("bad")
 				e := locitest.NewEngine(t, s, loci.Options{Embedder: p})
 				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
-				if r.Refused != c.refused || r.Embedded != 150-c.refused ||
+				if r.Refused != c.refused || r.Embedded != c.of-c.refused ||
 					r.Switched != c.switched || (err == nil) != c.switched {
 					t.Errorf("%+v, %v", r, err)
 				}
 				if !c.switched {
 					locitest.WantCode(t, err, loci.Unavailable)
-					wantCovered(t, s, map[string]int64{"one": 150, "two": 135})
+					wantCovered(t, s, map[string]int64{"one": c.of, "two": c.of - c.refused})
 					return
 				}
 				found := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "bad note", Mode: loci.Keyword, Limit: 200})
-				if len(found.Matches) != 150 {
+				if len(found.Matches) != int(c.of) {
 					t.Errorf("%d found by keyword", len(found.Matches))
 				}
 				calls := p.calls

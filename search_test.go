@@ -1,9 +1,11 @@
 package loci_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -227,7 +229,7 @@ func TestSearchWhileRecordsChange(t *testing.T) {
 // look at its record, so often, and other processes that switch to another space.
 type moving struct {
 	loci.Store
-	moves, switches, asked int
+	moves, switches, asked, most int // most: how many were asked for last
 }
 
 func (s *moving) Match(
@@ -236,6 +238,7 @@ func (s *moving) Match(
 	if s.asked++; s.asked > 20 {
 		return nil, errors.New("asked again and again")
 	}
+	s.most = limit
 	hits, err := s.Store.Match(ctx, t, p, f, limit)
 	if s.asked <= s.moves && len(hits) > 0 {
 		hits[0].Version++
@@ -249,6 +252,38 @@ func (s *moving) ActiveSpace(ctx context.Context, t loci.Tenant) (loci.Space, er
 		active.Model += fmt.Sprint(s.asked)
 	}
 	return active, err
+}
+
+// A search looks at four times as many candidates by each signal as it returns and passes
+// over; a recall at as many.
+func TestCandidatesOfASearch(t *testing.T) {
+	s := &moving{Store: locitest.OpenMemory()}
+	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+	for _, c := range [][3]int{{0, 0, 40}, {3, 0, 12}, {7, 20, 108}} {
+		if locitest.Search(t, m, loci.Query{Text: "zebra", Limit: c[0], Offset: c[1]}); s.most != c[2] {
+			t.Errorf("%d after %d of %d candidates, want %d", c[0], c[1], s.most, c[2])
+		}
+	}
+	for limit, most := range map[int]int{0: 20, 7: 7} {
+		if recall(t, m, loci.RecallQuery{Topic: "zebra", Limit: limit}); s.most != most {
+			t.Errorf("a recall of %d looks at %d, want %d", limit, s.most, most)
+		}
+	}
+}
+
+// A new engine that writes and searches has nothing to warn of.
+func TestNoWarningWithoutAFault(t *testing.T) {
+	var logged bytes.Buffer
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+		Embedder: &locitest.WordEmbedder{Name: "w"}, EmbedderFor: newModels().embedderFor,
+		Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+	}), "u")
+	locitest.Search(t, m, loci.Query{Text: "zebra"})
+	locitest.Save(t, m, "zebra")
+	recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true})
+	if _, err := m.Stats(t.Context()); err != nil || logged.Len() > 0 {
+		t.Errorf("%v; logged %s", err, logged.String())
+	}
 }
 
 // A search asks the store once. Where a record or the active space changed meanwhile it asks
