@@ -115,17 +115,7 @@ func unseen(n ast.Node) []ast.Node {
 		case calls(n, "rand", ""):
 			return []ast.Node{n}
 		}
-		fn, ok := n.Fun.(*ast.Ident)
-		if !ok || fn.Name != "make" {
-			return nil
-		}
-		_, isMap := n.Args[0].(*ast.MapType)
-		if isMap && len(n.Args) == 2 {
-			return []ast.Node{n.Args[1]}
-		}
-		if len(n.Args) == 3 {
-			return []ast.Node{n.Args[2]}
-		}
+		return roomOf(n)
 	case *ast.ExprStmt:
 		call, ok := n.X.(*ast.CallExpr)
 		if !ok {
@@ -135,9 +125,46 @@ func unseen(n ast.Node) []ast.Node {
 			return []ast.Node{n}
 		}
 	case *ast.IfStmt:
-		return besideError(n)
+		if isFailure(n.Cond) {
+			return besideError(n.Body.List)
+		}
+	case *ast.CaseClause:
+		if len(n.List) == 1 && isFailure(n.List[0]) {
+			return besideError(n.Body)
+		}
+	case *ast.ReturnStmt:
+		if len(n.Results) > 1 && makesError(n.Results[len(n.Results)-1]) {
+			return nodes(n.Results[:len(n.Results)-1])
+		}
 	}
 	return nil
+}
+
+// roomOf is how much room something is made with, beyond what it holds: of a channel for
+// one answer, too, which is sent once.
+func roomOf(n *ast.CallExpr) []ast.Node {
+	if fn, ok := n.Fun.(*ast.Ident); !ok || fn.Name != "make" || len(n.Args) < 2 {
+		return nil
+	}
+	if len(n.Args) == 3 {
+		return nodes(n.Args[2:])
+	}
+	switch t := n.Args[0].(type) {
+	case *ast.MapType:
+		return nodes(n.Args[1:])
+	case *ast.ChanType:
+		if of, ok := t.Value.(*ast.Ident); ok && of.Name == "error" && isNumber(n.Args[1]) {
+			return nodes(n.Args[1:])
+		}
+	}
+	return nil
+}
+
+func nodes(all []ast.Expr) (out []ast.Node) {
+	for _, x := range all {
+		out = append(out, x)
+	}
+	return out
 }
 
 // calls reports whether a call is of a package's function; "": of any.
@@ -177,24 +204,42 @@ func pageSize(n *ast.CompositeLit) []ast.Node {
 	return nil
 }
 
-// besideError are the other results where "if err != nil" returns err: nobody reads them.
-func besideError(n *ast.IfStmt) (beside []ast.Node) {
-	isNamed := func(x ast.Expr, name string) bool {
-		id, ok := x.(*ast.Ident)
-		return ok && id.Name == name
-	}
-	cond, ok := n.Cond.(*ast.BinaryExpr)
-	if !ok || cond.Op != token.NEQ || !isNamed(cond.X, "err") || !isNamed(cond.Y, "nil") {
-		return nil
-	}
-	for _, s := range n.Body.List {
+// besideError are the other results where err is returned: nobody reads them.
+func besideError(body []ast.Stmt) []ast.Node {
+	for _, s := range body {
 		if r, ok := s.(*ast.ReturnStmt); ok && len(r.Results) > 1 && isNamed(r.Results[len(r.Results)-1], "err") {
-			for _, x := range r.Results[:len(r.Results)-1] {
-				beside = append(beside, x)
-			}
+			return nodes(r.Results[:len(r.Results)-1])
 		}
 	}
-	return beside
+	return nil
+}
+
+// isFailure reports whether a condition is err != nil.
+func isFailure(cond ast.Expr) bool {
+	x, ok := cond.(*ast.BinaryExpr)
+	return ok && x.Op == token.NEQ && isNamed(x.X, "err") && isNamed(x.Y, "nil")
+}
+
+func isNamed(x ast.Expr, name string) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// makesError reports whether an expression is an error that is made on the spot.
+func makesError(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.UnaryExpr:
+		lit, ok := x.X.(*ast.CompositeLit)
+		return ok && (isNamed(lit.Type, "Error") || isSelected(lit.Type, "Error"))
+	case *ast.CallExpr:
+		return isNamed(x.Fun, "Errorf") || isNamed(x.Fun, "OneOf") || isSelected(x.Fun, "Errorf") || calls(x, "errors", "New")
+	}
+	return false
+}
+
+func isSelected(x ast.Expr, name string) bool {
+	s, ok := x.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == name
 }
 
 func (g *garden) text(path string, n ast.Node) string {

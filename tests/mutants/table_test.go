@@ -110,8 +110,15 @@ func f(all []int) error {
 	rows := make([]int, 0, 77)
 	time.Sleep(wait + rand.N(2*wait))
 	log.Debug("text", 5)
+	answer := make(chan error, 1)
 	if err != nil {
 		return 7, err
+	}
+	switch {
+	case err != nil:
+		return 8, err
+	case rows != nil:
+		return 9, loci.Errorf(Invalid, "no")
 	}
 	return g(slices.Chunk(all, n), other.Page{Size: 9})
 }
@@ -129,7 +136,7 @@ func f(all []int) error {
 	}
 	want := []string{
 		"3 → 4", "0 → 1", "time.Sleep(wait + rand.N(2*wait)) → {}", "+ → -",
-		"err != nil → !(err != nil)", "!= → ==", "9 → 10",
+		"err != nil → !(err != nil)", "!= → ==", "!= → ==", "!= → ==", "9 → 10",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("changes %q, want %q", got, want)
