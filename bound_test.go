@@ -315,7 +315,8 @@ func TestBoundsOfReads(t *testing.T) {
 // As [TestBoundsOfReads].
 func TestBoundsOfWrites(t *testing.T) {
 	c := locitest.NewClock()
-	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Now: c.Now, Content: loci.ContentOptions{MaxBytes: 64}})
+	opts := loci.Options{Now: c.Now, Content: loci.ContentOptions{MaxBytes: 64}}
+	e := locitest.NewEngine(t, locitest.OpenMemory(), opts)
 	m, ctx := locitest.Bind(t, e, "u"), t.Context()
 	rule, err := m.StoreRule(ctx, loci.NewRule{Content: "a rule"})
 	if err != nil {
@@ -336,7 +337,6 @@ func TestBoundsOfWrites(t *testing.T) {
 		return err
 	}
 	upTo := func(n int) (taken, not []float64) { return []float64{float64(n)}, []float64{float64(n + 1)} }
-	names, moreNames := upTo(loci.MaxMetadataNames)
 	bytes, moreBytes := upTo(loci.MaxMetadataBytes)
 	reason, longer := upTo(loci.MaxReasonBytes)
 	labels, moreLabels := upTo(loci.MaxLabels)
@@ -349,13 +349,6 @@ func TestBoundsOfWrites(t *testing.T) {
 				return err
 			}
 			return save(loci.NewFact{Content: repeat(n)})
-		}},
-		{"names of metadata", append(names, 0), moreNames, func(n float64) error {
-			metadata := map[string]any{}
-			for i := range int(n) {
-				metadata[fmt.Sprint(i)] = 1
-			}
-			return save(loci.NewFact{Metadata: metadata})
 		}},
 		{"metadata", bytes, moreBytes, func(n float64) error {
 			return save(loci.NewFact{Metadata: map[string]any{"k": repeat(n - float64(len(`{"k":""}`)))}})
@@ -376,7 +369,8 @@ func TestBoundsOfWrites(t *testing.T) {
 			return save(loci.NewFact{Position: int64(n)})
 		}},
 		{"created, days from now", []float64{-1, 1}, []float64{1.0001}, func(n float64) error {
-			return save(loci.NewFact{CreatedAt: c.Now().Truncate(time.Millisecond).Add(time.Duration(n * 24 * float64(time.Hour)))})
+			after := time.Duration(n * 24 * float64(time.Hour))
+			return save(loci.NewFact{CreatedAt: c.Now().Truncate(time.Millisecond).Add(after)})
 		}},
 		{"created, year", []float64{1900}, []float64{1899}, func(n float64) error {
 			return save(loci.NewFact{CreatedAt: time.Date(int(n), 7, 1, 0, 0, 0, 0, time.UTC)})
@@ -386,7 +380,8 @@ func TestBoundsOfWrites(t *testing.T) {
 			return err
 		}},
 		{"life of an episode, ms", []float64{0, 1}, []float64{-1, 0.5}, func(n float64) error {
-			_, err := m.StoreEpisode(ctx, loci.NewEpisode{Content: "x", Butler: "a", TTL: time.Duration(n * float64(time.Millisecond))})
+			ttl := time.Duration(n * float64(time.Millisecond))
+			_, err := m.StoreEpisode(ctx, loci.NewEpisode{Content: "x", Butler: "a", TTL: ttl})
 			return err
 		}},
 		{"reason", append(reason, 0), longer, func(n float64) error {
@@ -415,5 +410,54 @@ func TestBoundsOfWrites(t *testing.T) {
 		}},
 	} {
 		b.check(t)
+	}
+	// So many names have too many bytes at any rate: what matters is that more are not written out.
+	for n, what := range map[int]string{loci.MaxMetadataNames: " bytes;", loci.MaxMetadataNames + 1: " names;"} {
+		metadata := map[string]any{}
+		for i := range n {
+			metadata[fmt.Sprint(i)] = 1
+		}
+		if err := save(loci.NewFact{Metadata: metadata}); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%d names: %v", n, err)
+		}
+	}
+}
+
+// A chain of facts is shown up to 10,000, those nearest to the one that is asked for.
+func TestHistoryIsBounded(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	const all = 10_002
+	id := func(n int) string { return fmt.Sprintf("01900000-0000-7000-8000-%012d", n) }
+	var lines strings.Builder
+	lines.WriteString(`{"type":"header","format":"loci.export","version":1}` + "\n")
+	for n := 1; n <= all; n++ {
+		body := `"validity":"active"`
+		if n > 1 {
+			body += fmt.Sprintf(`,"supersedes":%q`, id(n-1))
+		}
+		if n < all {
+			body = strings.Replace(body, "active", "superseded", 1) + fmt.Sprintf(`,"superseded_by":%q`, id(n+1))
+		}
+		fmt.Fprintf(&lines, `{"type":"record","id":%q,"kind":"fact","version":1,"live":%t,"created_at":"2026-01-01T00:00:00Z",`+
+			`"updated_at":"2026-01-01T00:00:00Z","text":"note %d","body":{%s,"confirmed_at":"2026-01-01T00:00:00Z"}}`+"\n",
+			id(n), n == all, n, body)
+	}
+	fmt.Fprintf(&lines, `{"type":"end","records":%d}`+"\n", all)
+	if r, err := m.Import(t.Context(), strings.NewReader(lines.String()), nil); err != nil || r.Created != all {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, c := range []struct{ of, first, last int }{{1, 1, 10_000}, {all, 5002, all}, {5002, 2, 10_001}, {100, 1, 10_000}} {
+		of, err := loci.ParseID(id(c.of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain, err := m.History(t.Context(), of)
+		if err != nil || len(chain) == 0 {
+			t.Fatalf("history of %d: %d facts, %v", c.of, len(chain), err)
+		}
+		want := fmt.Sprintf("note %d, note %d", c.first, c.last)
+		if got := chain[0].Content + ", " + chain[len(chain)-1].Content; got != want {
+			t.Errorf("history of %d: %s, want %s", c.of, got, want)
+		}
 	}
 }

@@ -225,7 +225,7 @@ func TestConsolidateAtItsLimits(t *testing.T) {
 	r := locitest.Consolidate(t, e, loci.ConsolidateOptions{
 		Completer: answer, TokensPerRun: 4256, PromptTokens: 4000, CompletionTokens: 256,
 	})
-	if r.Budget != "" || r.Groups != 1 || r.Created != 1 || r.Skipped["too_long"] != 1 {
+	if r.Model != "func" || r.Budget != "" || r.Groups != 1 || r.Created != 1 || r.Skipped["too_long"] != 1 {
 		t.Errorf("with the least budget: %+v", r)
 	}
 }

@@ -271,6 +271,37 @@ func TestCandidatesOfASearch(t *testing.T) {
 	}
 }
 
+// Of a long text the passage is shown by which it stands higher in its list: the one that
+// has the words, or the one that is near.
+func TestPassageOfARecall(t *testing.T) {
+	words, near := "zebra river and so much more of everything that is there.", "zebra."
+	rival := "zebra river zebra river with stripes and a good deal of water"
+	for _, c := range []struct {
+		name  string
+		texts []string
+		mode  loci.Mode
+		want  string
+	}{
+		{"equal in both lists", nil, loci.Hybrid, "river"},
+		{"higher by similarity", []string{rival}, loci.Hybrid, near},
+		{"by similarity alone", []string{rival}, loci.Semantic, near},
+		{"by words alone", []string{rival}, loci.Keyword, "river"},
+	} {
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+			Embedder: &locitest.WordEmbedder{Name: "w"}, Passages: loci.PassageOptions{Size: 64, Overlap: loci.None},
+		}), "u")
+		id := locitest.Save(t, m, words+" "+near)
+		for _, text := range c.texts {
+			locitest.Save(t, m, text)
+		}
+		found := recall(t, m, loci.RecallQuery{Topic: "zebra river", Mode: c.mode}).Memories
+		i := slices.IndexFunc(found, func(r loci.Recalled) bool { return r.Record.ID == id })
+		if i < 0 || !strings.Contains(found[i].Passage, c.want) || len(found[i].Passage) == len(words+" "+near) {
+			t.Errorf("%s: passage %q of %+v", c.name, found[i].Passage, found[i].Explain)
+		}
+	}
+}
+
 // A new engine that writes and searches has nothing to warn of.
 func TestNoWarningWithoutAFault(t *testing.T) {
 	var logged bytes.Buffer
@@ -303,7 +334,7 @@ func TestSearchIsRankedAgain(t *testing.T) {
 		{"one change", w, loci.Hybrid, 1, 0, 2, 2},
 		{"three changes", w, loci.Keyword, 3, 0, 4, 2},
 		{"changes without end", w, loci.Keyword, 99, 0, 4, 1},
-		{"one switch", w, loci.Hybrid, 0, 1, 2, 2},
+		{"a switch there and back", w, loci.Hybrid, 0, 1, 3, 2},
 		{"switches without end", w, loci.Hybrid, 0, 99, 4, 2},
 	} {
 		s := &moving{Store: locitest.OpenMemory()}
