@@ -274,8 +274,8 @@ func TestCandidatesOfASearch(t *testing.T) {
 // Of a long text the passage is shown by which it stands higher in its list: the one that
 // has the words, or the one that is near.
 func TestPassageOfARecall(t *testing.T) {
-	words, near := "zebra river and so much more of everything that is there.", "zebra."
-	rival := "zebra river zebra river with stripes and a good deal of water"
+	words, near := "zebra river and so much more of everything that is in there.", "zebra."
+	rival := "zebra river with stripes and a good deal of water too"
 	for _, c := range []struct {
 		name  string
 		texts []string
@@ -296,8 +296,8 @@ func TestPassageOfARecall(t *testing.T) {
 		}
 		found := recall(t, m, loci.RecallQuery{Topic: "zebra river", Mode: c.mode}).Memories
 		i := slices.IndexFunc(found, func(r loci.Recalled) bool { return r.Record.ID == id })
-		if i < 0 || !strings.Contains(found[i].Passage, c.want) || len(found[i].Passage) == len(words+" "+near) {
-			t.Errorf("%s: passage %q of %+v", c.name, found[i].Passage, found[i].Explain)
+		if i < 0 || !strings.Contains(found[i].Passage, c.want) || len(found[i].Passage) > len(words+" ") {
+			t.Errorf("%s: found at %d of %+v", c.name, i, found)
 		}
 	}
 }
