@@ -446,7 +446,9 @@ func TestHistoryIsBounded(t *testing.T) {
 	if r, err := m.Import(t.Context(), strings.NewReader(lines.String()), nil); err != nil || r.Created != all {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	for _, c := range []struct{ of, first, last int }{{1, 1, 10_000}, {all, 5002, all}, {5002, 2, 10_001}, {100, 1, 10_000}} {
+	for _, c := range []struct{ of, first, last int }{
+		{1, 1, 10_000}, {all, 5002, all}, {5002, 2, 10_001}, {100, 1, 10_000},
+	} {
 		of, err := loci.ParseID(id(c.of))
 		if err != nil {
 			t.Fatal(err)

@@ -194,7 +194,9 @@ func TestWhatACallTookIsWrittenDown(t *testing.T) {
 // Episodes take three quarters of a prompt at most, and what does not fit is left out; the
 // least budget is enough for a call.
 func TestConsolidateAtItsLimits(t *testing.T) {
-	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
+	opts, next := locitest.Quiet(locitest.NewClock()), byte(0)
+	opts.NewID = func() loci.ID { next++; return loci.ID{next/10<<4 | next%10} } // decimal digits: as many tokens each
+	e := locitest.NewEngine(t, locitest.OpenMemory(), opts)
 	m := locitest.Bind(t, e, "user", "u")
 	id := locitest.Episode(t, m, "home", "x")
 	around := loci.EstimateTokens(fmt.Sprintf(`{"at":"2026-01-02T03:04:05.678Z","content":"","id":%q}`+"\n", id))

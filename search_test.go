@@ -275,7 +275,7 @@ func TestCandidatesOfASearch(t *testing.T) {
 // has the words, or the one that is near.
 func TestPassageOfARecall(t *testing.T) {
 	words, near := "zebra river and so much more of everything that is in there.", "zebra."
-	rival := "zebra river with stripes and a good deal of water too"
+	rival := "zebra zebra river river with stripes and a good deal of cold dark water too all year"
 	for _, c := range []struct {
 		name  string
 		texts []string
@@ -297,7 +297,10 @@ func TestPassageOfARecall(t *testing.T) {
 		found := recall(t, m, loci.RecallQuery{Topic: "zebra river", Mode: c.mode}).Memories
 		i := slices.IndexFunc(found, func(r loci.Recalled) bool { return r.Record.ID == id })
 		if i < 0 || !strings.Contains(found[i].Passage, c.want) || len(found[i].Passage) > len(words+" ") {
-			t.Errorf("%s: found at %d of %+v", c.name, i, found)
+			t.Errorf("%s: found at %d of %d", c.name, i, len(found))
+			for _, r := range found {
+				t.Logf("%q %+v", r.Passage, r.Explain)
+			}
 		}
 	}
 }
