@@ -54,7 +54,7 @@ func (s sized) Model() string                                      { return s.na
 func (s sized) Dims() int                                          { return s.dims }
 func (sized) Embed(context.Context, []string) ([][]float32, error) { return nil, nil }
 
-// What is out of range is refused: None, too, where there is no none.
+// A value out of range is refused. So is None for an option that cannot be without a value.
 func TestOptionsOutOfRange(t *testing.T) {
 	for name, o := range map[string]Options{
 		"passage too short": {Passages: PassageOptions{Size: 63}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"go/ast"
+	"go/build"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -31,12 +32,12 @@ func (g *garden) changesOf(pkg string) ([]change, error) {
 		if e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == "doc.go" {
 			continue
 		}
+		if ours, err := build.Default.MatchFile(filepath.Join(g.root, pkg), name); err != nil || !ours {
+			continue // it is for other systems
+		}
 		f, err := g.file(filepath.ToSlash(filepath.Join(pkg, name)))
 		if err != nil {
 			return nil, err
-		}
-		if ignored(f.data) {
-			continue
 		}
 		for _, d := range f.ast.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
@@ -45,12 +46,6 @@ func (g *garden) changesOf(pkg string) ([]change, error) {
 		}
 	}
 	return all, nil
-}
-
-// ignored reports whether a file is for some systems only.
-func ignored(data []byte) bool {
-	head, _, _ := strings.Cut(string(data), "\npackage ")
-	return strings.Contains(head, "//go:build")
 }
 
 func (g *garden) changesIn(path string, fn *ast.FuncDecl) (out []change) {
