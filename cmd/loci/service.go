@@ -174,7 +174,6 @@ type serviceRemoveCmd struct {
 	Machine bool `help:"That of the machine."`
 }
 
-
 // installed is the plan of the service that may be there, whatever flags it was given.
 func installed(a *app, machine bool) (*background.Plan, error) {
 	s := &background.Service{Program: "/loci", Machine: machine}
