@@ -180,8 +180,8 @@ func TestPropertyList(t *testing.T) {
 	}
 }
 
-// TestInstallLeavesWhatIsNotOurs: a file of somebody else's stays, and so does what was there
-// when the service cannot be started.
+// TestInstallLeavesWhatIsNotOurs: a file of somebody else's stays. A service that cannot be
+// started leaves what was there before it.
 func TestInstallLeavesWhatIsNotOurs(t *testing.T) {
 	d := newDesk(t, "linux")
 	p := d.plan(serve)
