@@ -70,7 +70,8 @@ func rooms(packages map[string][]string) map[string][]string {
 			return "checkpoint, item, session, tree, view"
 		case strings.HasPrefix(name, "store/internal/"):
 			return "store/internal"
-		case strings.HasPrefix(name, "tests/"), strings.HasPrefix(name, "examples/"), name == "store/storetest", name == "internal/locitest":
+		case strings.HasPrefix(name, "tests/"), strings.HasPrefix(name, "examples/"), name == "store/storetest", name == "internal/locitest",
+			name == "internal/storm":
 			return ""
 		}
 		return name

@@ -40,6 +40,8 @@ func openStore(t *testing.T, url string) loci.Store {
 	return s
 }
 
+func isConflict(err error) bool { return err != nil && loci.AsError(err).Code == loci.Conflict }
+
 // said is all that the store of a URL says of tenants.
 func said(t *testing.T, url string, tenants ...loci.Tenant) (out [][]any) {
 	t.Helper()
@@ -64,7 +66,8 @@ func tie(t *testing.T, s loci.Store, tn loci.Tenant) {
 	}}))
 	must(t, s.Apply(t.Context(), tn, loci.Change{
 		Erase: []loci.Erase{{ID: gone.ID, Version: gone.Version}}, Events: []loci.Event{{
-			ID: loci.NewID(), Type: loci.EventErased, Kind: gone.Kind, Entity: gone.ID, Namespace: gone.Namespace, At: at, Actor: "tester",
+			ID: loci.NewID(), Type: loci.EventErased, Kind: gone.Kind, Entity: gone.ID, Namespace: gone.Namespace,
+			At: at, Actor: "tester",
 		}},
 	}))
 }
@@ -175,7 +178,7 @@ func TestCopiesThatStopAnywhereGoOn(t *testing.T) {
 				t.Errorf("the copy differs (-source +copy):\n%s", diff)
 			}
 			livesOn(t, to, tn)
-			if err := store.Copy(t.Context(), from, to, nil, done); loci.AsError(err) == nil || loci.AsError(err).Code != loci.Conflict {
+			if err := store.Copy(t.Context(), from, to, nil, done); !isConflict(err) {
 				t.Errorf("a copy over a tenant that was written to: %v", err)
 			}
 		})
@@ -218,7 +221,7 @@ func TestCopiesInMongoThatDifferAreNoticed(t *testing.T) {
 			_, err = db.Collection(fault.collection).UpdateMany(ctx, mine, fault.update)
 			return err
 		}))
-		if err := store.Copy(t.Context(), from, to, nil, done); loci.AsError(err) == nil || loci.AsError(err).Code != loci.Conflict {
+		if err := store.Copy(t.Context(), from, to, nil, done); !isConflict(err) {
 			t.Errorf("not noticed: %v: %v", fault, err)
 		}
 		s := openStore(t, to)

@@ -104,9 +104,10 @@ func WordOf(id loci.ID) string { return "word" + strings.ReplaceAll(id.String(),
 // A Storm is servers that are killed at random while they write.
 type Storm struct {
 	URL      string
-	Node     loci.Store // another server, which searches
-	Every    int        // it looks for every so many-th write; default 5
-	Unlocked bool       // servers do not take the tenant's lock: that must be noticed
+	Node     loci.Store    // another server, which searches
+	Every    int           // it looks for every so many-th write; default 5
+	Life     time.Duration // at least how long a server lives, and at most four times that; default 0.3 s
+	Unlocked bool          // servers do not take the tenant's lock: that must be noticed
 
 	// Gaps counts the numbers of changes and events that are missing below a tenant's counters.
 	Gaps func(t *testing.T, tn loci.Tenant) (changes, events int64)
@@ -124,6 +125,9 @@ func (w *Storm) Rage(t *testing.T, d time.Duration, searches int64) {
 	w.acked = map[string][]loci.ID{}
 	if w.Every == 0 {
 		w.Every = 5
+	}
+	if w.Life == 0 {
+		w.Life = 300 * time.Millisecond
 	}
 	var group sync.WaitGroup
 	for range 4 {
@@ -182,7 +186,7 @@ func (w *Storm) keep(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		time.AfterFunc(time.Duration(300+rand.IntN(900))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		time.AfterFunc(w.Life+rand.N(3*w.Life), func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			w.take(lines.Text())

@@ -96,7 +96,8 @@ func BenchmarkBeside(b *testing.B) {
 			only := everywhere
 			only.IDs = []loci.ID{last}
 			for b.Loop() {
-				if found, _, err := s.Records(context.Background(), tn, only, loci.Page{Limit: 1}); err != nil || len(found) != 1 {
+				found, _, err := s.Records(context.Background(), tn, only, loci.Page{Limit: 1})
+				if err != nil || len(found) != 1 {
 					b.Fatalf("%d records, %v", len(found), err)
 				}
 			}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,10 +25,19 @@ var commands struct {
 	sync.Mutex
 	seen   map[string]bool // names and collections
 	faults []string
+	shapes map[string]bson.D // a command of each shape, unless nil
 }
+
+// atCommit, when set, is called once, before the next commit is sent.
+var atCommit atomic.Pointer[func()]
 
 // see judges a command as it is sent.
 func see(e *event.CommandStartedEvent) {
+	if e.CommandName == "commitTransaction" {
+		if do := atCommit.Swap(nil); do != nil {
+			(*do)()
+		}
+	}
 	collection, fault := judge(e.CommandName, bson.Raw(e.Command))
 	commands.Lock()
 	defer commands.Unlock()
@@ -34,6 +45,9 @@ func see(e *event.CommandStartedEvent) {
 		commands.seen = map[string]bool{}
 	}
 	commands.seen[e.CommandName+" "+collection] = true
+	if commands.shapes != nil {
+		maps.Copy(commands.shapes, queries(e.CommandName, bson.Raw(slices.Clone(e.Command))))
+	}
 	if fault != "" && !slices.Contains(commands.faults, fault) {
 		commands.faults = append(commands.faults, fault)
 	}

@@ -219,7 +219,8 @@ func (c *copying) insert(x *tx, table dump.Table, row dump.Row, f fields, text [
 		copy(id[:], part(0))
 		if len(part(2)) > 0 {
 			f.bytes("slot_hash", []byte(batch.SlotHash(&loci.Record{
-				Namespace: loci.NamespaceFromKey(c.places[row[1].(int64)]), Kind: loci.Kind(part(17)), Slot: string(part(2)),
+				Namespace: loci.NamespaceFromKey(c.places[row[1].(int64)]),
+				Kind:      loci.Kind(part(17)), Slot: string(part(2)),
 			})))
 		}
 		f.cut(text)

@@ -2,6 +2,8 @@ package mongo_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -151,6 +153,55 @@ func TestAnotherPrimaryAnswersACommit(t *testing.T) {
 	}
 	if p.looked.Load() == 0 {
 		t.Error("nobody looked")
+	}
+	holds(t, straight, tn, 2)
+}
+
+// TestServerThatHangsDuringACommit: the write ends in time. What was committed is found; what
+// did not come through fails, and is never made later.
+func TestServerThatHangsDuringACommit(t *testing.T) {
+	p, _, s, straight := ownProxy(t)
+	made, open := begun(t, s, "made"), begun(t, s, "open")
+	defer mongo.Hurry(lossyTime, time.Second)()
+	p.breaks(hangsAnswer, 1)
+	if err := s.Apply(t.Context(), made, noted(loci.NewID())); err != nil || p.looked.Load() == 0 {
+		t.Errorf("%v, looked for %d times", err, p.looked.Load())
+	}
+	holds(t, straight, made, 2)
+	began := time.Now()
+	p.breaks(hangsCommit, 1)
+	err := s.Apply(t.Context(), open, noted(loci.NewID()))
+	e := loci.AsError(err)
+	if e == nil || e.Code != loci.Unavailable || p.looked.Load() == 0 {
+		t.Errorf("a commit that did not come through: %v, looked for %d times", err, p.looked.Load())
+	}
+	if d := time.Since(began); d > time.Minute {
+		t.Errorf("it took %v", d)
+	}
+	holds(t, straight, open, 1)
+}
+
+// TestStepDownDuringACommit: a primary that steps down refuses the commit, and takes it when
+// it is primary again.
+func TestStepDownDuringACommit(t *testing.T) {
+	server, at := own(t)
+	if _, err := mongo.Migrate(t.Context(), at, false); err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, strings.Replace(at, "directConnection=true", "replicaSet=secantus", 1))
+	straight := openAt(t, at)
+	tn := begun(t, s, "down")
+	stepped := false
+	stepDown := func() {
+		stepped = true
+		if err := server.Command(bson.D{{Key: "replSetStepDown", Value: 2}, {Key: "force", Value: true}}); err != nil {
+			t.Error(err)
+		}
+	}
+	atCommit.Store(&stepDown)
+	defer atCommit.Store(nil)
+	if err := s.Apply(t.Context(), tn, noted(loci.NewID())); err != nil || !stepped {
+		t.Errorf("%v: %v, stepped down: %v", err, errors.Unwrap(err), stepped)
 	}
 	holds(t, straight, tn, 2)
 }

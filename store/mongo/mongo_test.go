@@ -14,12 +14,14 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/mongotest"
+	"github.com/loci-memory/loci/internal/storm"
 	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/mongo"
 	"github.com/loci-memory/loci/store/storetest"
 )
 
 func TestMain(m *testing.M) {
+	storm.Child(openChild, mongo.Unlock)
 	mongo.Observe(see)
 	os.Exit(mongotest.Run(m))
 }

@@ -195,7 +195,9 @@ func TestChangesThatNoDocumentHolds(t *testing.T) {
 
 func replyTo(c *loci.Change, value json.RawMessage) *loci.Reply {
 	at := c.Put[0].Record.CreatedAt
-	return &loci.Reply{Key: "k", Fingerprint: "f", Value: value, Record: c.Put[0].Record.ID, At: at, ExpiresAt: at.Add(time.Hour)}
+	return &loci.Reply{
+		Key: "k", Fingerprint: "f", Value: value, Record: c.Put[0].Record.ID, At: at, ExpiresAt: at.Add(time.Hour),
+	}
 }
 
 // TestIDsOfOtherTenants: the id of another tenant's record is none, whatever is asked.
@@ -214,7 +216,8 @@ func TestIDsOfOtherTenants(t *testing.T) {
 	if hits, err := s.Match(ctx, mine, loci.Probe{Text: "walrus"}, only, 5); err != nil || len(hits) > 0 {
 		t.Errorf("found: %v, %v", hits, err)
 	}
-	if err := s.Touch(ctx, mine, []loci.Touch{{ID: id, At: time.Now()}, {ID: id, ExpiresAt: time.UnixMilli(1)}}); err != nil {
+	uses := []loci.Touch{{ID: id, At: time.Now()}, {ID: id, ExpiresAt: time.UnixMilli(1)}}
+	if err := s.Touch(ctx, mine, uses); err != nil {
 		t.Errorf("used: %v", err)
 	}
 	erase := loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}, Events: noted(id).Events}
