@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/pgtest"
+	"github.com/loci-memory/loci/internal/storm"
 	"github.com/loci-memory/loci/store/postgres"
 )
 
@@ -81,7 +82,7 @@ func writeUntilCrash(t *testing.T, s loci.Store, server *pgtest.Server) (ids []l
 	for range 4 {
 		group.Go(func() {
 			for {
-				line := write(ctx, s, "shared")
+				line := storm.Write(ctx, s, "shared")
 				text, _, _ := strings.Cut(line, " ")
 				id, err := loci.ParseID(text)
 				if err != nil {

@@ -11,15 +11,14 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/pgtest"
+	"github.com/loci-memory/loci/internal/storm"
 	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	if url := os.Getenv(childVariable); url != "" {
-		os.Exit(child(url))
-	}
+	storm.Child(openChild, postgres.Unlock)
 	postgres.Observe(func(sql string, args []any) { seen.LoadOrStore(sql, args) })
 	os.Exit(pgtest.Run(m))
 }
