@@ -38,7 +38,7 @@ func see(e *event.CommandStartedEvent) {
 			(*do)()
 		}
 	}
-	collection, fault := judge(e.CommandName, bson.Raw(e.Command))
+	collection, fault := judge(e.CommandName, e.Command)
 	commands.Lock()
 	defer commands.Unlock()
 	if commands.seen == nil {
@@ -46,7 +46,7 @@ func see(e *event.CommandStartedEvent) {
 	}
 	commands.seen[e.CommandName+" "+collection] = true
 	if commands.shapes != nil {
-		maps.Copy(commands.shapes, queries(e.CommandName, bson.Raw(slices.Clone(e.Command))))
+		maps.Copy(commands.shapes, queries(e.CommandName, slices.Clone(e.Command)))
 	}
 	if fault != "" && !slices.Contains(commands.faults, fault) {
 		commands.faults = append(commands.faults, fault)

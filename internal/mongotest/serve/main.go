@@ -41,7 +41,9 @@ func run(args []string) error {
 		cmd.Env = append(os.Environ(), mongotest.Variable+"="+s.URL)
 		return errors.Join(cmd.Run(), s.Stop())
 	}
-	fmt.Println("loci migrate --store", "'"+s.At("loci")+"'")
+	if _, err := fmt.Fprintln(os.Stdout, "loci migrate --store", "'"+s.At("loci")+"'"); err != nil {
+		return errors.Join(err, s.Stop())
+	}
 	<-ctx.Done()
 	return errors.Join(s.Stop())
 }
