@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -197,4 +200,64 @@ func TestGuidesHideNoCommands(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMessagesOfTroubleshootingExist: what the page says that you see is what the program
+// says, to the letter. Each part between … stands in one string of the source.
+func TestMessagesOfTroubleshootingExist(t *testing.T) {
+	said := stringsOfSource(t)
+	if missing := unsaid(said, "is locked by another proces"+"z"); missing == "" {
+		t.Error("the test itself finds anything")
+	}
+	found := 0
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(documents(t)["docs/troubleshooting.md"], -1) {
+		found++
+		if missing := unsaid(said, row[1]); missing != "" {
+			t.Errorf("docs/troubleshooting.md: `%s`: nothing says %q", row[1], missing)
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d messages were found", found)
+	}
+}
+
+// unsaid is the first part of a message that no string has.
+func unsaid(said []string, message string) string {
+	for part := range strings.SplitSeq(message, "…") {
+		part = strings.TrimSpace(part)
+		if part != "" && !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, part) }) {
+			return part
+		}
+	}
+	return ""
+}
+
+// stringsOfSource are the texts in the program's source, tests and comments aside.
+func stringsOfSource(t *testing.T) (all []string) {
+	t.Helper()
+	for name := range repositoryFiles(t) {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "store/storetest/") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(repository, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s scanner.Scanner
+		set := token.NewFileSet()
+		s.Init(set.AddFile(name, -1, len(data)), data, nil, 0)
+		for {
+			_, kind, text := s.Scan()
+			if kind == token.EOF {
+				break
+			}
+			if kind != token.STRING {
+				continue
+			}
+			if said, err := strconv.Unquote(text); err == nil {
+				all = append(all, said)
+			}
+		}
+	}
+	return all
 }
