@@ -30,7 +30,7 @@ type selection struct {
 	filter loci.Filter
 }
 
-// check refuses kinds and states that there are not, and makes the filter that selects
+// check refuses unknown kinds and states, and makes the filter that selects
 // at least what the query does.
 func (q *Query) check(m *loci.Memory) (s selection, err error) {
 	s.shapes, s.names, s.states = shapes(m), q.Kinds, q.States

@@ -15,7 +15,8 @@ import (
 	"github.com/loci-memory/loci/view"
 )
 
-// TestWhatWasForgottenComesBack, with its key, searched again; and what was superseded.
+// TestWhatWasForgottenComesBack: a forgotten memory comes back with its key and is searched
+// again, and so does a superseded one.
 func TestWhatWasForgottenComesBack(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		h := furnish(t, s)
@@ -62,7 +63,7 @@ func TestWhatWasForgottenComesBack(t *testing.T) {
 				t.Errorf("history of the %s: %+v, %v", k, past, err)
 			}
 		}
-		// A key that another fact took by now is not taken back without a word.
+		// A key that another fact has taken by now is not taken back silently.
 		if _, err := view.Forget(t.Context(), h.m, h.only(t, view2{kinds: []loci.Kind{"fact"}}).ID); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func TestAnEarlierTextComesBack(t *testing.T) {
 	}
 }
 
-// TestStatesOfTime: what fades and what expires is listed as such.
+// TestStatesOfTime: fading and expired memories are listed as such.
 func TestStatesOfTime(t *testing.T) {
 	h := furnish(t, locitest.OpenMemory())
 	h.clock.Advance(210 * 24 * time.Hour) // of standard permanence: exp(-0.008 · 210) is 0.186
@@ -146,7 +147,7 @@ func TestSearchNarrows(t *testing.T) {
 	}
 }
 
-// Files and messages are found when they are asked for, alone or among others; a search that
+// Files and messages are found when they are asked for, alone or among others. A search that
 // names no kind leaves them out.
 func TestSearchOfParts(t *testing.T) {
 	h := furnish(t, locitest.OpenMemory())

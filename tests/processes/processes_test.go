@@ -1,5 +1,5 @@
-// Package processes runs several processes on one store, as every desktop with
-// more than one agent does, and every group of servers.
+// Package processes runs several processes on one store, as every desktop with more than
+// one agent does, and every group of servers.
 package processes
 
 import (
@@ -111,8 +111,7 @@ func saver(url string) error {
 	}
 }
 
-// conversation is 419 turns over 19 sessions; what people say again and again is
-// among it.
+// conversation is 419 turns over 19 sessions; some of them are what people say again and again.
 func conversation(t *testing.T) (turns []turn) {
 	t.Helper()
 	if dir := os.Getenv(conversationsEnv); dir != "" {
