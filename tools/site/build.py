@@ -29,6 +29,7 @@ NAV = {
     "Compared": ["compared.md"],
     "Project": ["retrieval.md", "benchmarks.md", "requirements.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md"],
 }
+TITLES = {"sdk/python/README.md": "Python", "sdk/js/README.md": "JavaScript and TypeScript", "plugins/loci/README.md": "Plugin for coding agents"}
 CONFIG = """[project]
 site_name = "Loci"
 site_description = "The memory of AI agents"
@@ -147,6 +148,10 @@ def link(root, pages, source, page, url):
     return SOURCE + str(target) + ("#" + anchor if anchor else "")
 
 
+def entry(page):
+    return f"{{{json.dumps(TITLES[page])} = {json.dumps(page)}}}" if page in TITLES else json.dumps(page)
+
+
 def title(text):
     return re.search(r"^# (.+)$", text, re.MULTILINE)[1].replace("`", "")
 
@@ -183,7 +188,7 @@ def main(root, out):
         work = Path(name)
         (work / "docs").mkdir()
         stage(root, work / "docs", program)
-        nav = ", ".join(f"{{{json.dumps(part)} = {json.dumps(pages)}}}" for part, pages in NAV.items())
+        nav = ", ".join(f"{{{json.dumps(part)} = [{', '.join(map(entry, pages))}]}}" for part, pages in NAV.items())
         (work / "zensical.toml").write_text(CONFIG.format(nav=nav))
         done = subprocess.run([Path(sys.executable).parent / "zensical", "build", "--clean", "--config-file", "zensical.toml"],
                               cwd=work, capture_output=True, text=True, timeout=300, env={**os.environ, "NO_COLOR": "1"})

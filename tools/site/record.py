@@ -16,7 +16,7 @@ import termios
 from html import escape
 from pathlib import Path
 
-COLUMNS = 96
+COLUMNS = 112
 SAVE = [
     ["save", "Prefers window seats near the front.", "--tag", "travel"],
     ["save", "Is allergic to peanuts."],
