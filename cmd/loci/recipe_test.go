@@ -261,3 +261,34 @@ func stringsOfSource(t *testing.T) (all []string) {
 	}
 	return all
 }
+
+// TestSiteHasEveryPage: a page that is in no part of the site is one that nobody finds,
+// and the site cannot be built with a part that is not there. `make docs` builds it.
+func TestSiteHasEveryPage(t *testing.T) {
+	build, err := os.ReadFile(repository + "/tools/site/build.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, nav, _ := strings.Cut(string(build), "\nNAV = {")
+	nav, _, _ = strings.Cut(nav, "\n}\n")
+	all := documents(t)
+	listed := regexp.MustCompile(`"([\w./-]+\.md)"`).FindAllStringSubmatch(nav, -1)
+	for _, m := range listed {
+		_, ours := all["docs/"+m[1]]
+		_, other := all[m[1]]
+		if !ours && !other && !strings.HasPrefix(m[1], "reference/") {
+			t.Errorf("tools/site/build.py: there is no page %s", m[1])
+		}
+	}
+	for name := range all {
+		page, ours := strings.CutPrefix(name, "docs/")
+		recipe := strings.TrimSuffix(strings.TrimPrefix(page, "recipes/"), ".md")
+		if ours && !strings.HasPrefix(page, "adr/") && !strings.Contains(nav, `"`+page+`"`) &&
+			!(page == "recipes/"+recipe+".md" && strings.Contains(nav, `"`+recipe+`"`)) {
+			t.Errorf("tools/site/build.py: %s is in no part of the site", name)
+		}
+	}
+	if len(listed) < 30 {
+		t.Errorf("only %d pages were found", len(listed))
+	}
+}
