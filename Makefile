@@ -62,7 +62,7 @@ test-long: ## Everything CI runs short, at its full length
 
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
-	@for dir in adapters/*/; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
+	@for dir in adapters/*/ tools/checks tools/release; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
 
 bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
 	$(GO) test -run '^$$' -bench 'Save|Search' -benchtime 2s ./store/postgres
@@ -132,9 +132,9 @@ mutants: ## Make every fault of tests/mutants/table.txt and see its test fail
 	$(GO) run ./tests/mutants
 
 mutants-random: ## Make random faults (RANDOM_MUTANTS of each package, by RANDOM_SEED) and see how many are noticed
-	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with tool,mcp .
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with view,tool,mcp .
 	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with mcp,rest tool
-	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) store/sqlite
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with store store/sqlite
 	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with store/memory,. internal/retrieval
 
 fuzz: ## Fuzz every target for a minute
