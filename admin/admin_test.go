@@ -65,7 +65,7 @@ func setUp(t *testing.T, s loci.Store) *scene {
 }
 
 func (sc *scene) memory(tenant, user string) *loci.Memory {
-	return locitest.BindView(sc.t, sc.engine, loci.View{Tenant: locitest.Tenant(sc.t, tenant), Namespace: loci.Namespace{"user", user}})
+	return locitest.BindView(sc.t, sc.engine, loci.View{Tenant: locitest.Tenant(sc.t, tenant), Namespace: loci.Namespace{"user", user}, Actor: user})
 }
 
 // copyOf is what an export of a tenant says.

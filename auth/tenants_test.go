@@ -60,7 +60,7 @@ func TestSuspendedTenants(t *testing.T) {
 		t.Errorf("after: %d", got)
 	}
 	state, events, err := g.keys.Tenant(t.Context(), acme)
-	if err != nil || state.State != auth.StateActive || len(events) != 3 || events[0].Actor != "operator" {
+	if err != nil || state.State != auth.StateActive || len(events) != 4 || events[0].Actor != "operator" {
 		t.Errorf("%+v, %d events, %v", state, len(events), err)
 	}
 	_, err = g.keys.SetTenant(t.Context(), auth.By{}, acme, "open", "")
@@ -163,7 +163,7 @@ func TestTenantsOfOldStores(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		clock := locitest.NewClock()
 		e := locitest.NewEngine(t, s, loci.Options{Now: clock.Now})
-		m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "old"), Namespace: loci.Namespace{"user", "u"}})
+		m := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "old"), Namespace: loci.Namespace{"user", "u"}, Actor: "u"})
 		locitest.Save(t, m, "Likes tea.")
 		k := made(t, s, clock)
 		token, err := keyFor(t, k, "old")

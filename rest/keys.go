@@ -101,7 +101,7 @@ func (a *API) keyRoutes() {
 	route(a, endpoint{method: http.MethodPost, path: "/v1/admin/keys/{key}/rotate", id: "rotate_key", summary: "Give a key a new secret",
 		scope: loci.ScopeOperate},
 		func(ctx context.Context, c *caller, in *struct {
-			oneKey
+			Key  string `path:"key" maxLength:"64" doc:"The id of the key"`
 			Body rotateKey
 		}) (*keyMade, error) {
 			return operating(a, c, func(api *admin.API, by admin.By) (*keyMade, error) {

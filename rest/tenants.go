@@ -92,8 +92,8 @@ func (a *API) tenantRoutes() {
 	route(a, endpoint{method: http.MethodPost, path: "/v1/admin/tenants/{tenant}/suspend", id: "suspend_tenant", summary: "Suspend a tenant",
 		scope: loci.ScopeOperate, detail: "Every server of the store follows within 5 seconds."},
 		func(ctx context.Context, c *caller, in *struct {
-			oneTenant
-			Body suspendTenant
+			Tenant string `path:"tenant" maxLength:"256" doc:"The name of the tenant"`
+			Body   suspendTenant
 		}) (*tenantOutput, error) {
 			return operating(a, c, func(api *admin.API, by admin.By) (*tenantOutput, error) {
 				state := in.Body.State
@@ -116,8 +116,8 @@ func (a *API) tenantRoutes() {
 		scope:  loci.ScopeOperate,
 		detail: "With everything of it, its keys and its audit log included, for good. It takes 5 seconds and more. If it fails, the tenant stays closed: ask again."},
 		func(ctx context.Context, c *caller, in *struct {
-			oneTenant
-			Body eraseTenant
+			Tenant string `path:"tenant" maxLength:"256" doc:"The name of the tenant"`
+			Body   eraseTenant
 		}) (*erasedTenant, error) {
 			return operating(a, c, func(api *admin.API, by admin.By) (*erasedTenant, error) {
 				out := &erasedTenant{}

@@ -32,7 +32,7 @@ func operators(t *testing.T, s loci.Store, scopes ...loci.Scope) (*bench, *admin
 		if _, err := api.Create(t.Context(), admin.By{Actor: "operator"}, name); err != nil {
 			t.Fatal(err)
 		}
-		m := locitest.BindView(t, b.engine, loci.View{Tenant: locitest.Tenant(t, name), Namespace: loci.Namespace{"user", "u"}})
+		m := locitest.BindView(t, b.engine, loci.View{Tenant: locitest.Tenant(t, name), Namespace: loci.Namespace{"user", "u"}, Actor: "u"})
 		locitest.Save(t, m, "The canary of "+name+".")
 	}
 	return b, api

@@ -138,7 +138,7 @@ var settings = []Setting{
 	{Key: "listen", Flag: "listen", Form: Text, Default: "127.0.0.1:7437",
 		Help: "The addresses of loci serve, with commas between them: a host and a port, 0 for any that is free; unix:/path for a socket; systemd for those it hands over. One that other machines can reach needs auth.mode and http.tls.",
 		set:  setListen},
-	{Key: "http.admin", Form: List,
+	{Key: "http.admin", Form: Text,
 		Help: "Addresses of their own for what is below /v1/admin, in the form of listen but for systemd; then it is nowhere else. They need the same authentication and TLS.",
 		set:  setAdmin},
 	{Key: "http.tls", Form: Text, Default: server.TLSOff, Values: []string{server.TLSOff, server.TLSFiles, server.TLSProxy},
