@@ -152,7 +152,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 		return nil, err
 	}
 	restOptions := rest.Options{
-		Admin:  operate,
+		Admin: operate, RecordElevation: a.recordElevation,
 		Engine: a.engine, Tools: set, Identify: a.identify(""), Version: buildVersion().Version,
 		Agents: map[string]rest.Agent{}, Logger: a.logger(), MaxBody: cfg.HTTP.MaxBody,
 		MaxValueBody: cfg.HTTP.MaxValueBody, MaxBlobBody: cfg.HTTP.MaxBlobBody, Timeout: cfg.HTTP.Timeout,
@@ -201,7 +201,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 func (a *app) mcpHandler(n agentNode, agent string) (http.Handler, error) {
 	headers := a.identify(agent)
 	s, err := mcp.New(mcp.Options{
-		Tools: n.tools, Connector: n.connector, RecordElevation: a.engine.RecordElevation,
+		Tools: n.tools, Connector: n.connector, RecordElevation: a.recordElevation,
 		Version: buildVersion().Version, Logger: a.logger(),
 		Identify: func(ctx context.Context, o mcp.Origin) (loci.Principal, error) { return headers(ctx, o.Header) },
 		Limits:   mcp.Limits{Line: a.cfg.HTTP.MaxValueBody},
@@ -234,12 +234,18 @@ func (a *app) identify(agent string) func(context.Context, http.Header) (loci.Pr
 				return p, err
 			}
 		}
-		p, err := server.Identify(p, h)
-		if err == nil && a.tenants != nil && !p.ElevatedFrom().IsZero() {
-			err = a.tenants.MustBe(ctx, p.Tenant())
-		}
-		return p, err
+		return server.Identify(p, h)
 	}
+}
+
+// recordElevation writes that a caller of one tenant acts in another, if that is there.
+func (a *app) recordElevation(ctx context.Context, p loci.Principal, requestID, operation string) error {
+	if a.tenants != nil && !p.ElevatedFrom().IsZero() {
+		if err := a.tenants.MustBe(ctx, p.Tenant()); err != nil {
+			return err
+		}
+	}
+	return a.engine.RecordElevation(ctx, p, requestID, operation)
 }
 
 // keys opens the keys of the store.

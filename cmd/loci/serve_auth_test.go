@@ -196,6 +196,8 @@ func TestOperatorsOverHTTP(t *testing.T) {
 	made("GET", "/v1/admin/tenants", "", 403, "operate", admin)
 	// Whoever comes from another tenant brings none along.
 	made("GET", "/v1/memories", "", 404, `no tenant \"acme\"`, admin, "Loci-Tenant: acme")
+	elevated := strings.Replace(mcpCall("memory_search", `{"query":"tea"}`), `"params":{`, `"params":{"_meta":{"loci/tenant":"acme"},`, 1)
+	made("POST", "/mcp", elevated, 200, `no tenant \"acme\"`, admin)
 	made("POST", "/v1/admin/keys", `{"tenant":"acme","scopes":["read","write"],"vars":{"user_id":"alice"}}`, 404, "no tenant", operator)
 	made("POST", "/v1/admin/tenants", `{"tenant":"acme"}`, 201, `"state":"active"`, operator)
 	var key struct{ Token string }
@@ -210,7 +212,7 @@ func TestOperatorsOverHTTP(t *testing.T) {
 	made("POST", "/v1/admin/tenants/acme/suspend", `{"state":"closed"}`, 200, "closed", operator)
 	made("GET", "/v1/notes", "", 403, "suspended", alice)
 	made("POST", "/v1/admin/tenants/acme/erase", `{"expect":"acme"}`, 200, "erased_tenant", operator)
-	made("GET", "/v1/notes", "", 401, "invalid", alice)
+	made("GET", "/v1/notes", "", 401, "not valid", alice)
 	made("GET", "/v1/admin/tenants/acme", "", 404, "no tenant", operator)
 
 	if status, reply := request(t, "GET", apart+"/v1/admin/tenants", "", operator); status != 404 {
