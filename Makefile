@@ -27,10 +27,10 @@ run: build ## Build, then start the MCP server on standard input and output
 	@bin/loci mcp
 
 build: ## Write bin/loci
-	@[ -x bin/loci ] || echo "Building bin/loci. Where nothing of it was built before, this takes a few minutes." >&2
+	@[ -x bin/loci ] || echo "Building bin/loci. The first build takes a few minutes." >&2
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/loci ./cmd/loci
 
-test: build ## Pass the tests
+test: build ## Run the tests
 	$(GO) vet ./...
 	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo)
 	$(GO) test -timeout 15m . ./bench ./rest ./session $$($(GO) list ./store/... | grep -v /store/mongo) ./tool # at their full length
@@ -38,7 +38,7 @@ test: build ## Pass the tests
 	$(GO) test $(RACE) -timeout 15m -run '$(POSTGRES_RACES)' ./store/postgres # where goroutines meet
 	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
-test-embedded: build ## Pass the tests that need no database server
+test-embedded: build ## Run the tests that need no database server
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /pgtest -e /mongotest)
 
 torture-postgres: ## Kill servers on one PostgreSQL for ten minutes, and the database a hundred times, each with its control

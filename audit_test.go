@@ -47,7 +47,7 @@ func (d *desk) fact(name, content, subject string) {
 	d.ids[name] = stored.ID
 }
 
-// wrote puts checkpoints with writes, of one task with two and one that is written again.
+// wrote puts checkpoints with writes: one task has two writes, and one write is sent twice.
 func (d *desk) wrote(thread string, n int) {
 	d.Helper()
 	locitest.CheckpointHistory(d, d.m, thread, "", n, func(i int) string { return fmt.Sprintf(`{"run_id":"r%d"}`, i%2) })
@@ -64,8 +64,8 @@ func (d *desk) session(id string, messages int) {
 	}
 }
 
-// An operation is something that is done to a store; method is the one of the library
-// that the table below must not forget.
+// An operation does something to a store. method names the method of the library that it stands
+// for; the test below fails when a method of the library is in no operation.
 type operation struct {
 	method string
 	do     func(d *desk)
@@ -186,7 +186,7 @@ var checkpointOperations = []operation{
 	{"Checkpoints.PutWrites", func(d *desk) {
 		locitest.PutWrites(d, d.m, "never", "later", locitest.Write("a", 0, "ch", "of a checkpoint that never came"))
 	}},
-	{"Checkpoints.Put", func(d *desk) { // over one that is there, with another value
+	{"Checkpoints.Put", func(d *desk) { // replaces a checkpoint, with another value
 		in := locitest.Checkpoint("t", "", "c00", "", `{}`, locitest.GraphState{"same": "1", "step": "0"}, map[string]string{"step": "another"})
 		locitest.PutCheckpoint(d, d.m, in)
 	}},
@@ -197,9 +197,9 @@ var checkpointOperations = []operation{
 	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThread(d.Context(), "copy")) }},
 	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThread(d.Context(), "never")) }},
 	{"Checkpoints.Put", func(d *desk) { d.wrote("t", 2) }}, // the same thread again
-	{"Checkpoints.CopyThread", func(d *desk) { // more than goes in one change
+	{"Checkpoints.CopyThread", func(d *desk) { // more than one change holds
 		var writes []checkpoint.Write
-		for i := range locitest.Unraced(5100, 50) { // each record costs the detector a look at every later verification
+		for i := range locitest.Unraced(5100, 50) { // under the race detector each record slows every later verification
 			writes = append(writes, locitest.Write("many", i, "ch", "v"))
 		}
 		locitest.PutWrites(d, d.m, "t", "c00", writes...)
@@ -296,8 +296,8 @@ func (d *desk) everything(place string, q loci.EraseQuery) {
 	d.ok(m.EraseAll(d.Context(), q, nil))
 }
 
-// Whatever is done, the log accuses nobody: every operation there is, one after the
-// other, and the log is verified after each.
+// No operation makes the log accuse anybody: the test does every operation there is, one after
+// the other, and verifies the log after each.
 func TestNoOperationMakesTheLogAccuse(t *testing.T) {
 	all := slices.Concat(factOperations, itemOperations, sessionOperations,
 		checkpointOperations, treeOperations, upkeepOperations)
@@ -316,7 +316,7 @@ func TestNoOperationMakesTheLogAccuse(t *testing.T) {
 		for i, op := range all {
 			op.do(d)
 			if i%locitest.Unraced(1, 10) != 0 && i < len(all)-1 {
-				continue // the detector looks at what verifying does a few times only
+				continue // under the race detector a few verifications are enough
 			}
 			report, err := d.e.VerifyEvents(t.Context(), locitest.Tenant(t, "t"), loci.Hash{})
 			if err != nil || len(report.Problems) > 0 {
@@ -377,8 +377,8 @@ func (b *betweenPages) Events(
 	return events, next, err
 }
 
-// What others erase while the log is read is no problem of the log; what they
-// take away without an erase is.
+// An erase while the log is being read is no fault of the log. A record that is taken away
+// without an erase is one.
 func TestErasesDuringAVerification(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		between := &betweenPages{Store: s}

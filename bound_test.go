@@ -1,7 +1,7 @@
 //go:build !race
 
-// Sizes are met one after the other here, and no goroutine is started: the race
-// detector has nothing to see, and `make test` runs these tests without it.
+// These tests meet sizes one after the other and start no goroutine: the race detector has
+// nothing to see, and `make test` runs them without it.
 
 package loci_test
 
@@ -20,8 +20,8 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// Refusing too many tags is one pass over them: each more costs the same, and what
-// was given twice does not count.
+// Too many tags are refused in one pass: each further tag costs the same, and a tag given twice
+// counts once.
 func TestTagsAreBoundedFirst(t *testing.T) {
 	many := func(n int) []string {
 		tags := make([]string, n)
@@ -51,8 +51,8 @@ func TestTagsAreBoundedFirst(t *testing.T) {
 	}
 }
 
-// A filter has a bound of values, wherever they lie, that is checked before any is
-// looked at.
+// The number of values in a filter is bounded, however deep they lie. It is checked before any
+// value is read.
 func TestFiltersAreBounded(t *testing.T) {
 	list := func(n int) []any { return make([]any, n) }
 	object := func(n int) map[string]any {
@@ -92,7 +92,7 @@ func TestFiltersAreBounded(t *testing.T) {
 	}
 }
 
-// A search names at most so many scopes and kinds: each is compared with every record.
+// The scopes and kinds of a search are bounded in number: each is compared with every record.
 func TestSearchesAreBounded(t *testing.T) {
 	e, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features()})
 	if err != nil {
@@ -124,8 +124,8 @@ func TestSearchesAreBounded(t *testing.T) {
 	}
 }
 
-// What could not be stored as it was sent is refused wherever a program hands over
-// JSON, and what a program keeps may hold NUL as it always could.
+// JSON that could not be stored as it was sent is refused wherever a program hands it over.
+// Items and messages may hold NUL, as they always could.
 func TestJSONIsStoredAsSent(t *testing.T) {
 	e, err := loci.New(memory.Open(), &loci.Options{Features: locitest.Features()})
 	if err != nil {
@@ -226,8 +226,8 @@ func TestPartsOfMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// What would come out in too long a line is not let in: JSON writes twice as many
-// bytes for one of these.
+// A message whose line in an export would be too long is refused: JSON writes each of these
+// bytes as two.
 func TestImportOfTooMuch(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
 		Content: loci.ContentOptions{KeepSecrets: true},

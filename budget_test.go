@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
-// A brokenLedger is a store that fails to read what models have taken, from a look on.
+// A brokenLedger is a store that, from a given look on, fails to read how many tokens models
+// took.
 type brokenLedger struct {
 	loci.Store
 	looks, good int

@@ -70,7 +70,7 @@ func TestCommentsNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// firstName is the first word of a declaration's comment, an article aside.
+// firstName is the first word of a declaration's comment, without an article.
 func firstName(d ast.Decl) string {
 	var doc *ast.CommentGroup
 	switch d := d.(type) {

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
-// Budgets hold before a call is made, a day's across runs and engines.
+// Budgets are checked before a call is made. The budget of a day holds across runs and engines.
 func TestConsolidateBudgets(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -41,7 +41,7 @@ func TestConsolidateBudgets(t *testing.T) {
 	})
 }
 
-// What is known already is shown in as many tokens as there is room for, all of it together.
+// What is already known shares one bound of tokens in the prompt.
 func TestConsolidatePromptHasABound(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
 	m := locitest.Bind(t, e, "user", "a")

@@ -207,8 +207,8 @@ func TestConsolidateSkipsBadItems(t *testing.T) {
 	})
 }
 
-// Every kind of bad answer is a failed attempt: five of them, at the times they
-// should, and then a dead letter. Nothing is written, nothing is lost.
+// Every kind of bad answer is a failed attempt. After five of them, each at its time, the
+// episode is a dead letter. Nothing is written and nothing is lost.
 func TestConsolidateFailures(t *testing.T) {
 	for name, reply := range map[string]func(string) (int, string){
 		"garbage":       says("I cannot help with that."),
@@ -254,7 +254,7 @@ func TestConsolidateFailures(t *testing.T) {
 	}
 }
 
-// A key that is not accepted is the operator's matter: no episode pays for it.
+// A key that the service does not accept is for the operator to mend: no episode pays for it.
 func TestConsolidateStopsAtConfiguration(t *testing.T) {
 	c := locitest.NewClock()
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(c))
@@ -357,7 +357,7 @@ func TestConsolidateTwoAtOnce(t *testing.T) {
 	})
 }
 
-// An episode that is forgotten while the model reads it is no evidence any more.
+// An episode that is forgotten while the model reads it is no longer evidence.
 func TestConsolidateForgottenMeanwhile(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
 	m := locitest.Bind(t, e, "user", "u")

@@ -20,6 +20,9 @@ import (
 	"testing"
 )
 
+// scripts are the endings of files in other languages than Go.
+var scripts = []string{".py", ".ts", ".js", ".mjs", ".mts", ".cts", ".sh", ".toml"}
+
 // TestRequirementNamesStayOnTheirPage: everywhere else documents and comments say
 // what Loci does, not who asked for it.
 func TestRequirementNamesStayOnTheirPage(t *testing.T) {
@@ -37,6 +40,9 @@ func TestRequirementNamesStayOnTheirPage(t *testing.T) {
 		}
 	}
 	walk(t, func(path string) {
+		if slices.Contains(scripts, filepath.Ext(path)) {
+			check(path, 1, readFile(t, path))
+		}
 		if !strings.HasSuffix(path, ".go") {
 			return
 		}
@@ -157,38 +163,52 @@ func TestGoInDocumentsIsCompiled(t *testing.T) {
 }
 
 // oddWords are what people write who think in German, or in the English of deeds, each
-// with what to write instead. Readers stumble over them; style lives in examples, and
-// these are the ones that came back most often.
-var oddWords = map[string]string{
-	`anew`:                                 "again",
-	`thereof|whereof`:                      "of it",
-	`whether or no`:                        "whether",
-	`(?:has|have) not (?:any|the|an?|its)`: "does not have",
-	`(?:fails|waits|stops|ends|blocks|changes|moves|happens|decides|grows|loses|runs|sleeps|counts) never`: "never fails",
-	`but for (?:a|an|the|its|what|white|letter|case|rounding)`:                                             "except",
-	`for want of`:                       "because it lacks",
-	`(?:keeps?|hinders?) no other from`: "does not stop the others",
-	`and so (?:does|do) what`:           "say what it does",
-	`each gets another one`:             "several callers at once each get a different one",
-	`counts? no more where`:             "no longer counts if",
-	`Of (?:a|an|the|two|several|those|each) [^.,;:"]{2,50} (?:the first|the last|only|each|at most|the case|the words)`: "the noun first: Only the first 256 words of a query count",
+// with a part that every such phrase has and with what to write instead. Readers stumble
+// over them; style lives in examples, and these are the ones that came back most often.
+var oddWords = []struct{ words, part, instead string }{
+	{`anew`, "anew", "again"},
+	{`thereof|whereof`, "hereof", "of it"},
+	{`whether or no`, "whether", "whether"},
+	{`(?:has|have) not (?:any|the|an?|its)`, "not", "does not have"},
+	{
+		`(?:fails|waits|stops|ends|blocks|changes|moves|happens|decides|grows|loses|runs|sleeps|counts) never`,
+		"never", "never fails",
+	},
+	{
+		`but for (?:a|an|the|its|what|white|letter|case|rounding|those|these|prefixes|by)`,
+		"but", "except",
+	},
+	{`(?:can(?:not)?|could(?: not)?|to) be had`, "had", "is available"},
+	{`(?:no|none)(?: \w+)? any more`, "more", "no longer"},
+	{`for want of`, "want", "because it lacks"},
+	{`(?:keeps?|hinders?) no other from`, "other", "does not stop the others"},
+	{`and so (?:does|do) what`, "what", "say what it does"},
+	{`each gets another one`, "another", "several callers at once each get a different one"},
+	{`counts? no more where`, "where", "no longer counts if"},
+	{
+		`Of (?:a|an|the|two|several|those|each) [^.,;:"]{2,50} (?:the first|the last|only|each|at most|the case|the words)`,
+		"Of", "the noun first: Only the first 256 words of a query count",
+	},
 }
 
 // TestSentencesArePlain looks for the words above in documents, comments and texts, over
 // the ends of lines. It knows words, not sentences: how to write is in CONTRIBUTING.md.
 func TestSentencesArePlain(t *testing.T) {
-	odd := map[*regexp.Regexp]string{}
-	for words, instead := range oddWords {
-		odd[regexp.MustCompile(`\b(?:`+strings.ReplaceAll(words, " ", `\s+(?:(?://|#|\*)\s*)?`)+`)\b`)] = instead
+	odd := make([]*regexp.Regexp, len(oddWords))
+	for i, o := range oddWords {
+		odd[i] = regexp.MustCompile(`\b(?:` + strings.ReplaceAll(o.words, " ", `\s+(?:(?://|#|\*)\s*)?`) + `)\b`)
 	}
 	walk(t, func(path string) {
-		if path == "docs_link_test.go" || !slices.Contains([]string{".go", ".md", ".py", ".ts", ".js"}, filepath.Ext(path)) {
+		if path == "docs_link_test.go" || !slices.Contains(append([]string{".go", ".md"}, scripts...), filepath.Ext(path)) {
 			return
 		}
 		text := readFile(t, path)
-		for words, instead := range odd {
-			for _, at := range words.FindAllStringIndex(text, -1) {
-				t.Errorf("%s:%d: %q: write %q", path, 1+strings.Count(text[:at[0]], "\n"), text[at[0]:at[1]], instead)
+		for i, o := range oddWords {
+			if !strings.Contains(text, o.part) { // which is found much sooner than the words
+				continue
+			}
+			for _, at := range odd[i].FindAllStringIndex(text, -1) {
+				t.Errorf("%s:%d: %q: write %q", path, 1+strings.Count(text[:at[0]], "\n"), text[at[0]:at[1]], o.instead)
 			}
 		}
 	})

@@ -57,8 +57,8 @@ func TestStoreFactCompares(t *testing.T) {
 	})
 }
 
-// Notes of one form about different things correct nothing, and are not much like one
-// another; one about the same thing names it.
+// Notes of one form about different things neither correct nor resemble one another. A new note
+// about the same thing names the old one as what it may update.
 func TestStoreFactComparesSubjects(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock())), "user", "u")
@@ -107,8 +107,8 @@ func TestStoreFactComparesKeys(t *testing.T) {
 	})
 }
 
-// What Loci showed is not stored again and confirms nothing; a line more, a word
-// changed, or a memory that is gone, and it is a text like any other.
+// A text that Loci showed is not stored again and confirms nothing. With a line more, a changed
+// word, or a memory that is gone, it is a text like any other.
 func TestStoreFactKnowsWhatWasShown(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

@@ -126,7 +126,7 @@ func (h *halfKnown) Knows(text string) float64 {
 // BM25 of two words, by hand, for two records of one passage each.
 func fittingWords(m loci.Match) float64 { return min(1, m.Explain.Keyword/(2*math.Log(2))) }
 
-// A search gives similarity the weight that the embedder's knowledge of the query leaves.
+// The less an embedder knows of a query, the less similarity weighs in the search.
 func TestSearchAsksWhatTheEmbedderKnows(t *testing.T) {
 	for _, known := range []float64{1, 0.5, 0} {
 		h := &halfKnown{locitest.WordEmbedder{Name: "one"}, known}

@@ -24,8 +24,8 @@ func (w *weigher) EmbedWeighed(query string, _ func(word string) float64) []floa
 	return rows[0]
 }
 
-// TestVectorsAreOfCorrectedWords: an embedder makes of a misspelt word what its pieces mean,
-// so it gets the word that was searched for.
+// TestVectorsAreOfCorrectedWords: an embedder cannot read a misspelt word, only its pieces, so
+// it gets the corrected word that was searched for.
 func TestVectorsAreOfCorrectedWords(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		w := &weigher{WordEmbedder: locitest.WordEmbedder{Name: "w"}}

@@ -48,7 +48,7 @@ func TestStuckEmbedderHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// A panicking embedder is one that does not answer, one that returns nonsense, too.
+// An embedder that panics or returns nonsense counts as one that does not answer.
 func TestUselessEmbedders(t *testing.T) {
 	for name, reply := range map[string]func() [][]float32{
 		"panic":      func() [][]float32 { panic("zebra") },

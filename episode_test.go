@@ -196,7 +196,7 @@ func TestEpisodeCap(t *testing.T) {
 	})
 }
 
-// TestEpisodeCapErasesTheOldest of those it may.
+// TestEpisodeCapErasesTheOldest: of those that it may erase.
 func TestEpisodeCapErasesTheOldest(t *testing.T) {
 	c := locitest.NewClock()
 	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
@@ -222,6 +222,8 @@ func TestEpisodeCapErasesTheOldest(t *testing.T) {
 	}
 }
 
+// TestLifecycleStats: the counts of each state and scope are right, for states that only time
+// has changed, too.
 func TestLifecycleStats(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

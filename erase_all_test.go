@@ -13,6 +13,8 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
+// TestEraseAllGuards: an erase of many needs a selection and the right number: each of these
+// mistakes would erase more than was meant.
 func TestEraseAllGuards(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -59,8 +61,8 @@ func TestEraseAllGuards(t *testing.T) {
 	})
 }
 
-// Everything of a tenant goes at the word of who may erase and may operate on it as a
-// whole, and nothing of another tenant goes with it.
+// A caller who may erase and may operate on a whole tenant erases everything of it, and nothing
+// of another tenant.
 func TestEraseTenant(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
@@ -90,7 +92,7 @@ func TestEraseTenant(t *testing.T) {
 			locitest.WantCode(t, e.EraseTenant(t.Context(), p), loci.Forbidden)
 		}
 		if facts, events := left("a"); facts != 1 || events != 1 {
-			t.Fatalf("who may not has erased: %d facts and %d events are left", facts, events)
+			t.Fatalf("a caller that may not erase has erased: %d facts and %d events are left", facts, events)
 		}
 		p, err := loci.NewPrincipal(locitest.Tenant(t, "a"), "tester", nil, loci.ScopeDelete, loci.ScopeAdmin)
 		if err != nil {
@@ -128,7 +130,7 @@ func TestEraseAllSparesWhatComesLater(t *testing.T) {
 			for range 3 {
 				later = append(later, locitest.Save(t, m, fmt.Sprint("new ", len(later))))
 			}
-			for _, id := range ids { // one that is still there goes by another hand
+			for _, id := range ids { // another caller erases one that is still there
 				if m.Erase(t.Context(), id) == nil {
 					break
 				}
@@ -161,7 +163,7 @@ func TestEraseAllStopsHalfWay(t *testing.T) {
 	})
 }
 
-// A sweep is for every tenant, and what is planned is what it does.
+// A sweep reaches every tenant, and does what its plan says.
 func TestSweepReachesEveryTenant(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c, words := locitest.NewClock(), &locitest.WordEmbedder{Name: "words"}

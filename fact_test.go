@@ -16,6 +16,8 @@ import (
 // token looks like a credential without this file holding one.
 var token = "AKIA" + "QYLPMN5HFIQR7XYA"
 
+// TestDuplicatesAreConfirmed: a note said again confirms the first one and adds its tags;
+// different metadata, or another namespace, make another note.
 func TestDuplicatesAreConfirmed(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -75,6 +77,8 @@ func TestConfirmStopsAtTheTagLimit(t *testing.T) {
 	})
 }
 
+// TestKeyedFactsSupersede: one fact of a key holds at a time. The old one stays as history, is
+// linked, and both have an event.
 func TestKeyedFactsSupersede(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -123,6 +127,8 @@ func TestKeyedFactsSupersede(t *testing.T) {
 	})
 }
 
+// TestRevise: a revision changes what it names and nothing else, keeps the earlier states, and
+// is refused whole.
 func TestRevise(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -213,6 +219,8 @@ func TestStructuredContent(t *testing.T) {
 	})
 }
 
+// TestFactLimits: each part of a fact has a limit that the error names, and a refused fact
+// leaves nothing stored.
 func TestFactLimits(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{
 		Content: loci.ContentOptions{MaxBytes: 1000},
@@ -263,6 +271,8 @@ func TestFactLimits(t *testing.T) {
 	locitest.StoreFact(t, m, loci.NewFact{Content: long[:1000], Tags: append(tags(16), "T", " tt ")})
 }
 
+// TestRedactionOnEveryWritePath: no way to write a fact stores a credential: one path that
+// forgets it would keep it for good.
 func TestRedactionOnEveryWritePath(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})

@@ -42,9 +42,11 @@ type FeatureKind struct {
 	Shown, Status string
 	Part          bool
 
-	// Of: each record is a part of one of this kind, whose id is its sequence. A search
-	// for that kind finds the parts.
-	Of Kind
+	// Of: each record is a part of one of this kind, which Whole selects; its sequence
+	// tells it from the others in its namespace. A search for that kind looks through the
+	// parts: it shows the whole once if the parts are shown, too, else with each that fits.
+	Of    Kind
+	Whole func(part *Record) (Filter, error)
 
 	// Change says in a sentence how callers change a record that is shown.
 	Change string

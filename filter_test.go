@@ -21,7 +21,7 @@ func parseFilter(t testing.TB, text string) map[string]any {
 	return filter
 }
 
-// TestWhere is the comparison of LangGraph's stores, and where ours is stricter.
+// TestWhere compares as LangGraph's stores do, and shows where ours is stricter.
 func TestWhere(t *testing.T) {
 	const vast = "1234567890123456789012345678901234567890123456789012345678901234567890" // longer than what is compared by value
 	const doc = `{"s":"abc","n":5,"f":5.0,"big":9007199254740993,"t":true,"z":null,"date":"2026-03-01","num":"10",
@@ -197,7 +197,7 @@ func TestSlotRanges(t *testing.T) {
 }
 
 // TestFactsAreFilteredByTheirKey: subject and predicate are conditions like metadata, for a
-// list and for a search; of a fact with a key they are the key, whatever its metadata say.
+// list and for a search. For a fact with a key they mean the key, whatever its metadata say.
 func TestFactsAreFilteredByTheirKey(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")

@@ -107,7 +107,7 @@ func (e *Engine) encoderOf(ctx context.Context, s Space) *encoder {
 	c, err := e.former(s)
 	if err != nil {
 		if _, logged := e.missing.LoadOrStore(s, true); !logged {
-			e.opts.Logger.WarnContext(ctx, "the memories have vectors of another embedder than the configured one, and that one cannot be had; they are found by keyword until loci reindex has made new vectors",
+			e.opts.Logger.WarnContext(ctx, "the memories have vectors of another embedder than the configured one, and that one is not available; they are found by keyword until loci reindex has made new vectors",
 				"vectors", s.String(), "embedder", e.Space().String(), "error", err)
 		}
 		return nil

@@ -221,7 +221,7 @@ func TestFormerEmbedderUnavailable(t *testing.T) {
 		m := locitest.Bind(t, e, "u")
 		locitest.Save(t, m, "zebra lion")
 		if e.Lagging(locitest.Tenant(t, "t")) {
-			t.Error("it waits for an embedder that cannot be had")
+			t.Error("it waits for an embedder that is not available")
 		}
 		r := locitest.Search(t, m, loci.Query{Text: "zebra"})
 		if !r.KeywordOnly || len(r.Matches) != 2 || r.Matches[0].Explain.Embedded {
@@ -254,7 +254,7 @@ func TestEmbedderForMustFit(t *testing.T) {
 	}
 }
 
-// Processes of different configurations: the one that another overtook goes along.
+// Two processes have different configurations: the one that was overtaken follows the other.
 func TestConfigurationsDoNotFight(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
@@ -282,7 +282,7 @@ func TestConfigurationsDoNotFight(t *testing.T) {
 		}
 		wantActive(t, s, all.two)
 		wantCovered(t, s, map[string]int64{"two": 6, "three": 1})                                          // the one from before it was overtaken
-		if r, err := three.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil || !r.Switched { // because somebody says so
+		if r, err := three.Reindex(t.Context(), locitest.Tenant(t, "t"), nil); err != nil || !r.Switched { // because somebody asks for it
 			t.Errorf("%+v, %v", r, err)
 		}
 		wantActive(t, s, all.three)
@@ -293,8 +293,7 @@ func TestConfigurationsDoNotFight(t *testing.T) {
 	})
 }
 
-// A switch in the middle of a build in the background ends it, and what it had made
-// goes.
+// A switch ends a build that runs in the background, and removes what that build had made.
 func TestOvertakenInTheMiddle(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
@@ -322,7 +321,7 @@ func TestOvertakenInTheMiddle(t *testing.T) {
 	})
 }
 
-// Two explicit ones at once: the same is made once whole; of two different, one wins.
+// Two explicit builds at once: two of one space make it once and whole; of two spaces one wins.
 func TestReindexAtOnce(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()
@@ -360,7 +359,7 @@ func TestReindexAtOnce(t *testing.T) {
 	})
 }
 
-// The switch waits for nobody that writes without pause, and misses none of it.
+// The switch does not wait for a writer that never pauses, and misses none of its writes.
 func TestReindexWhileOthersWrite(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		all := newModels()

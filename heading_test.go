@@ -9,8 +9,9 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
-// A fact is found by its subject and predicate, by words and by similarity, and shows
-// its content alone: written, corrected, imported, or given its vectors later.
+// A fact is found by its subject and predicate, by words and by similarity, but shows its
+// content alone. This holds whether it was written, corrected or imported, or got its vectors
+// later.
 func TestFactsAreFoundByTheirKey(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		words := &locitest.WordEmbedder{Name: "words"}

@@ -23,6 +23,8 @@ func withKey(t testing.TB, e *loci.Engine, actor, key string, labels ...string) 
 	})
 }
 
+// TestRepeatedRequests: a repeated request gets the stored reply, whatever happened since. The
+// key is of one caller, place and request, and ends with its time.
 func TestRepeatedRequests(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -81,7 +83,7 @@ func TestRepliesGoWithTheirRecord(t *testing.T) {
 	})
 }
 
-// A delete of nothing changes nothing, with a key that is used again a day later, too.
+// A delete of nothing changes nothing, even with a key that is used again a day later.
 func TestRepeatedNothing(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

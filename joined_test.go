@@ -19,9 +19,9 @@ func bindTo(t *testing.T, e *loci.Engine, sequence string) *loci.Memory {
 	})
 }
 
-// TestWhatIsSavedStandsInItsConversation: what is saved without a place comes last in the
+// TestWhatIsSavedStandsInItsConversation: a memory saved without a place comes last in the
 // conversation that its attributes name, else in that of the handle, whatever its kind. It
-// keeps its place when it is changed, and says nothing twice because of it.
+// keeps its place when it is changed, and the place does not make a repeated memory a new one.
 func TestWhatIsSavedStandsInItsConversation(t *testing.T) {
 	ctx := t.Context()
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
@@ -97,7 +97,7 @@ func TestWhatIsSavedStandsInItsConversation(t *testing.T) {
 }
 
 // TestNotesSavedOneByOneAreFoundAsAConversation: an answer that shares no word with the
-// question is found by what was saved before it, also in a file from before.
+// question is found by what was saved before it, also in a file of an older build.
 func TestNotesSavedOneByOneAreFoundAsAConversation(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

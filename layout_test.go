@@ -334,7 +334,7 @@ func codeOf(text string) string {
 	return string(out)
 }
 
-// wholeWords have the look of two words that are names of files, and are one.
+// wholeWords look like two words that name files, but are one word.
 var wholeWords = []string{"namespace", "embedder", "readonly"}
 
 // TestFileNamesHaveOneSpelling: lower case, noun first, words joined by underscores. In a

@@ -408,8 +408,8 @@ func sameIDs(a, b []loci.ID) bool {
 	return slices.Equal(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order))
 }
 
-// told requires that the audit log tells of each fact and rule what was done to it,
-// transitions by decay aside, and that it is whole.
+// told requires that the audit log is whole, and that it tells what was done to each fact and
+// rule, except for transitions by decay.
 func (p *play) told() {
 	p.Helper()
 	want := map[loci.ID][]string{}
@@ -466,9 +466,9 @@ func (p *play) run(operations int) {
 	p.told()
 }
 
-// TestLifecycleEqualsItsReference plays 100,000 random operations in games of 500, each
-// with a store of its own; four short games of each store beside the race detector, which
-// has little to see here. Games wait a little after a conflict, so several are played at once.
+// TestLifecycleEqualsItsReference plays 100,000 random operations in games of 500, each with a
+// store of its own; under the race detector, which has little to see here, four short games of
+// each store. Games wait a little after a conflict, so several are played at once.
 func TestLifecycleEqualsItsReference(t *testing.T) {
 	const tables = 4
 	game := locitest.Unraced(500, 50)

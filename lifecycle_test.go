@@ -80,7 +80,9 @@ func TestFactsFadeAndExpireAtTheMillisecond(t *testing.T) {
 	})
 }
 
-func TestConfirmStartsTheClockAnew(t *testing.T) {
+// TestConfirmStartsTheClockAgain: a confirmed fact or rule is as certain as a new one, even if
+// it had expired; a clock that was set back shortens no life.
+func TestConfirmStartsTheClockAgain(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
 		e := locitest.NewEngine(t, s, loci.Options{Now: c.Now})
@@ -124,6 +126,8 @@ func TestConfirmStartsTheClockAnew(t *testing.T) {
 	})
 }
 
+// TestConfirmRefuses: what cannot be confirmed is refused: an episode, a superseded or
+// forgotten fact, and an expired one whose key another fact holds by now.
 func TestConfirmRefuses(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -167,6 +171,8 @@ func TestConfirmRefuses(t *testing.T) {
 	})
 }
 
+// TestForget: a forgotten memory leaves searches and lists but can still be read by its id, and
+// a second forget changes nothing.
 func TestForget(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -392,7 +398,7 @@ func TestLinksNeedReadableEnds(t *testing.T) {
 		if err != nil || len(links) != 6 || len(eventTypes(t, m, a)) != 7 {
 			t.Errorf("%d links, %d events, %v", len(links), len(eventTypes(t, m, a)), err)
 		}
-		// What holds no more may be named, such as by what supersedes it.
+		// A memory that no longer holds may be named, for example by what supersedes it.
 		ended := locitest.Save(t, m, "no longer")
 		if gone, err := m.Forget(t.Context(), loci.KindFact, ended); err != nil || !gone {
 			t.Fatal(gone, err)

@@ -97,6 +97,8 @@ func TestParseNamespaceRefuses(t *testing.T) {
 	}
 }
 
+// TestTemplates: a template becomes a namespace only if all of its variables are set and
+// allowed; anything else would end in the wrong memory.
 func TestTemplates(t *testing.T) {
 	missing := "ConfigurationError: Missing key in 'configurable' field: "
 	for _, c := range []struct {
@@ -143,6 +145,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// TestPrincipalRules: which identity a caller may choose with which scopes. A wrong yes lets
+// one user act as another.
 func TestPrincipalRules(t *testing.T) {
 	home, other := locitest.Tenant(t, "home"), locitest.Tenant(t, "other")
 	make1 := func(scopes ...loci.Scope) loci.Principal {

@@ -43,7 +43,7 @@ func TestZeroIsTheDefaultAndNoneIsZero(t *testing.T) {
 	}
 }
 
-// What is out of range is refused: None, too, where there is no none.
+// A value out of range is refused. So is None for an option that cannot be without a value.
 func TestOptionsOutOfRange(t *testing.T) {
 	for name, o := range map[string]Options{
 		"passage too short": {Passages: PassageOptions{Size: 63}},

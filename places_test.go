@@ -90,8 +90,8 @@ func TestADeepNamespaceHoldsSessions(t *testing.T) {
 	})
 }
 
-// TestExportsFromBeforeOwnPlaces imports what a build wrote in whose files sessions
-// lay where callers could name them.
+// TestExportsFromBeforeOwnPlaces imports an export of an older build, which kept sessions where
+// callers could name them.
 func TestExportsFromBeforeOwnPlaces(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "transfer", "before_own_places.jsonl"))
 	if err != nil {
@@ -210,9 +210,9 @@ func used(t *testing.T, vars loci.Vars, talk, name string) (home loci.Namespace,
 	return home, places, true
 }
 
-// FuzzPlacesOfPrincipals draws the variables of two principals, and what they name. No
-// place of the one is in or above a place of the other, but where the one's memory is
-// the other's by the documents: an organisation's holds those of its agents.
+// FuzzPlacesOfPrincipals draws the variables of two principals, and what they name. No place of
+// one is in or above a place of the other, except where the documents say so: the memory of an
+// organisation holds those of its agents.
 func FuzzPlacesOfPrincipals(f *testing.F) {
 	for _, odd := range []string{"sessions", "messages", "tree", "global", "thread", "memory", "checkpoints", "", "\x01", "a/b", "%2F", "acme\x00sessions", "{agent_id}", "日本"} {
 		f.Add("", "acme", "", odd, odd, "", "acme", odd, "t", "s")

@@ -47,7 +47,7 @@ const (
 	ScopeTools    Scope = "tools:"   // before the name of a family: call tools of the families so named, and nothing else
 )
 
-// Scopes lists every scope, but for those that begin with [ScopeTools].
+// Scopes lists every scope, except those that begin with [ScopeTools].
 var Scopes = []Scope{ScopeRead, ScopeWrite, ScopeDelete, ScopeAdmin, ScopeDelegate, ScopeElevate, ScopeOperate}
 
 // ParseScope checks the name of a scope.

@@ -13,7 +13,7 @@ type nowhere struct{ Embedder }
 
 func ranking(o SearchOptions) *Engine { return &Engine{opts: Options{Search: o, Embedder: nowhere{}}} }
 
-// knowing is a probe of an embedder with the usual scale that knows so much of it.
+// knowing is a probe of an embedder with the usual scale that knows a share of the query.
 func knowing(known float64) *probing { return &probing{known: known, scale: DefaultScale} }
 
 // sumOf is the sum of the parts that a score belongs to, by the logistic curve of
@@ -91,8 +91,8 @@ var drawnHit = rapid.Custom(func(t *rapid.T) Hit {
 		Sequence: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "sequence"), Position: rapid.Int64Range(0, 4).Draw(t, "position")}
 })
 
-// What a hit gets of its sequence and its neighbours. Each has half of the words but
-// for 'a', which has all of them.
+// What a hit gets from its sequence and its neighbours. Each hit has half of the words, except
+// 'a', which has all of them.
 func TestSequencesByHand(t *testing.T) {
 	spoken := func(id byte, share float64, speaker Speaker, neighbours string) Hit {
 		h := Hit{ID: ID{id}, KeywordShare: share, Covered: 1, Sequence: "talk", Speaker: speaker,
@@ -151,7 +151,7 @@ func TestSequencesByHand(t *testing.T) {
 	}
 }
 
-// What was lifted lifts no other.
+// A hit that its neighbours lifted does not lift others.
 func TestNeighboursDoNotAddUp(t *testing.T) {
 	e := ranking(SearchOptions{NeighbourShare: 0.5})
 	chain := []Hit{{ID: ID{'a'}, KeywordShare: 1, Covered: 1},

@@ -278,7 +278,7 @@ func TestRecallScopes(t *testing.T) {
 		if got := recall(t, m, loci.RecallQuery{Topic: "zebra", Scopes: []string{"health"}}); len(got.Memories) != 5 {
 			t.Errorf("facts and rules: %q", recalled(got))
 		}
-		// Ranks over both questions to the store are those of one list.
+		// The store is asked twice; the ranks are those of one list.
 		r, err := m.SearchMemories(t.Context(), loci.RecallQuery{Topic: "zebra", Scopes: []string{"health"}, Limit: 3})
 		if err != nil || len(r.Memories) != 3 {
 			t.Fatal(recalled(r), err)
@@ -344,9 +344,8 @@ func TestRecallCountsUses(t *testing.T) {
 	})
 }
 
-// TestRecallWaitsForNoWriter: uses are counted beside the read. A busy writer delays
-// it for a moment only, a caller that goes away does not stop it, and a failure is
-// nothing to who reads.
+// TestRecallWaitsForNoWriter: uses are counted beside the read. A busy writer hardly delays the
+// read, a caller that goes away does not stop the count, and a failed count fails no read.
 func TestRecallWaitsForNoWriter(t *testing.T) {
 	each := map[string]func(t *testing.T) loci.Store{
 		"memory": func(*testing.T) loci.Store { return locitest.OpenMemory() },
@@ -455,8 +454,9 @@ func TestStoresRecallTheSame(t *testing.T) {
 	}
 }
 
-// What is recalled says how well it fits, as a search for it does; min_score leaves out
-// what fits less, and says how many those are. What else matters does not count there.
+// A recalled memory says how well it fits, as a search for it would. min_score leaves out
+// memories that fit less and says how many those are; other components of the score do not
+// count there.
 func TestRecallLeavesOutWhatDoesNotFit(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "w"}})

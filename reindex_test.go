@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
-// A picky embedder refuses texts with a word in it, like one that is too long, and
-// whole batches that hold one.
+// A picky embedder refuses texts that hold a given word, as a service refuses texts that are
+// too long. It refuses each batch that has such a text.
 type picky struct {
 	locitest.WordEmbedder
 	refuses string
@@ -54,6 +54,8 @@ func saveMany(t *testing.T, s loci.Store, n int, bad func(i int) bool) *loci.Mem
 	return m
 }
 
+// TestRefusedTextsDoNotHoldUpTheOthers: a few refused texts are reported and left to keyword
+// search; too many of them keep the old generation active.
 func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for _, c := range []struct {
@@ -102,8 +104,8 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 	})
 }
 
-// An embedder that refuses everything one after the other is down, and is not asked
-// for every memory there is.
+// An embedder that refuses one text after the other counts as down, and is not asked for every
+// memory.
 func TestDownEmbedderEndsTheReindex(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		saveMany(t, s, 200, func(int) bool { return false })
@@ -133,8 +135,8 @@ func TestDownEmbedderEndsTheReindex(t *testing.T) {
 	})
 }
 
-// What was made before the embedder went down need not be made again.
-// What an embedder made of a batch before it went down in the middle is stored.
+// The vectors of a batch that were made before the embedder went down in the middle of it are
+// stored.
 func TestReindexStopsInTheMiddleOfABatch(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		saveMany(t, s, 100, func(i int) bool { return i == 70 })
@@ -155,6 +157,7 @@ func TestReindexStopsInTheMiddleOfABatch(t *testing.T) {
 	})
 }
 
+// Vectors that were made before the embedder went down need not be made again.
 func TestReindexGoesOnWhereItStopped(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		old := saveMany(t, s, 200, func(int) bool { return false })

@@ -135,6 +135,8 @@ func TestMaturity(t *testing.T) {
 	}
 }
 
+// TestAntiPatterns: harm turns a rule into a warning with its reasons, which is searched,
+// turned only once, and never decays.
 func TestAntiPatterns(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

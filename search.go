@@ -303,7 +303,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	if c == nil {
 		p.made, p.keywordOnly = true, true
 		if q.Mode == Semantic {
-			return &Error{Code: Unavailable, Op: "search", Msg: "the vectors are those of " + p.active.String() + ", and that embedder cannot be had",
+			return &Error{Code: Unavailable, Op: "search", Msg: "the vectors are those of " + p.active.String() + ", and that embedder is not available",
 				Recovery: "Use mode keyword, or run loci reindex to make the vectors of the configured embedder."}
 		}
 		return nil

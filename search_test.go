@@ -15,6 +15,8 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
+// TestSearchFindsByWordsAndMeaning: each mode finds what it should, on every store, and a
+// record comes once with its best passage.
 func TestSearchFindsByWordsAndMeaning(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -126,8 +128,7 @@ func TestEmbedderOutOfOrder(t *testing.T) {
 	})
 }
 
-// What does not reach the least score is left out, and a query without a word finds
-// nothing and says so.
+// A result below the least score is left out. A query without a word finds nothing and says so.
 func TestLeastScore(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")

@@ -77,8 +77,8 @@ func TestCommitStaysInside(t *testing.T) {
 	})
 }
 
-// What others store, with the same words and much more of it, moves nothing of
-// what a user sees: no score, no order, no count.
+// What others store, with the same words and much more of it, changes nothing that a user sees:
+// no score, no order, no count.
 func TestOthersMoveNothing(t *testing.T) {
 	twins := []string{"a:b", "a/b", "a%", "A", "a", "a_", "ab", "é", "e\u0301", "*", "a b", "{user_id}", "a%2Fb"}
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {

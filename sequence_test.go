@@ -128,8 +128,8 @@ type knowingEmbedder struct {
 
 func (k *knowingEmbedder) Knows(string) float64 { return k.known }
 
-// The weight of similarity falls to what the embedder knows of the query; what it
-// says is checked.
+// The weight of similarity falls to the share of the query that the embedder knows. What the
+// embedder says of itself is checked.
 func TestTheEmbedderSaysWhatItKnows(t *testing.T) {
 	e := &knowingEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "w"}}
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: e}), "u")
@@ -163,8 +163,8 @@ func (w *weighingEmbedder) EmbedWeighed(string, func(string) float64) []float32 
 	return nil
 }
 
-// Where an embedder knows less than half of a query, rare words are those it does not
-// know: they are not weighed.
+// If an embedder knows less than half of a query, its rare words are those it does not know, so
+// they are not weighed.
 func TestOnlyAKnownQueryIsWeighed(t *testing.T) {
 	e := &weighingEmbedder{knowingEmbedder: knowingEmbedder{WordEmbedder: locitest.WordEmbedder{Name: "w"}}}
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: e}), "u")

@@ -181,7 +181,7 @@ func (c *Change) FitsSpace(active Space) bool {
 }
 
 // Validate refuses what no store can do, whatever it holds: a record put twice, a
-// slot wanted twice, a place in a sequence that is none, vectors that do not fit
+// slot wanted twice, an impossible place in a sequence, vectors that do not fit
 // their passages.
 func (c *Change) Validate() error {
 	ids := make(map[ID]bool, len(c.Put))

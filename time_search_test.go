@@ -30,8 +30,8 @@ func dated(t *testing.T, s loci.Store, notes ...[2]string) *loci.Memory {
 	return m
 }
 
-// TestATimeInTheQueryLifts what was made then, and what speaks of then; it leaves nothing
-// out, and says what it was taken for. Other modes search as before.
+// TestATimeInTheQueryLifts what was made then, and what speaks of then. It leaves nothing out,
+// and says how it understood the time. Other modes search as before.
 func TestATimeInTheQueryLifts(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := dated(t, s,
@@ -69,7 +69,7 @@ func TestATimeInTheQueryLifts(t *testing.T) {
 }
 
 // TestAQueryForATimeAlone finds what was made then, in whatever words, the surest first,
-// however much there is of other times.
+// however much there is from other times.
 func TestAQueryForATimeAlone(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		notes := [][2]string{{"2026-11-21", "Bought bread"}}

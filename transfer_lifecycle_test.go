@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
-// TestImportedMemoriesLiveOn: what a store filters by comes back with the body, so
-// that an imported memory fades, expires and is confirmed as the original would.
+// TestImportedMemoriesLiveOn: what a store filters by comes back with the body, so an imported
+// memory fades, expires and is confirmed as the original would be.
 func TestImportedMemoriesLiveOn(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -92,7 +92,7 @@ func TestImportRefusesImpossibleLives(t *testing.T) {
 	}
 }
 
-// TestForgottenIsReadAsRetracted: an older word for it.
+// TestForgottenIsReadAsRetracted: older exports have that word for it.
 func TestForgottenIsReadAsRetracted(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	_, err := m.Import(t.Context(), strings.NewReader(`{"type":"header","format":"loci.export","version":1}

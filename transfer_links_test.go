@@ -47,7 +47,7 @@ func wantLinks(t testing.TB, m *loci.Memory, id loci.ID, want ...loci.Link) {
 	}
 }
 
-// withoutLinks is a file as it was before there were links in it.
+// withoutLinks is the file as older builds wrote it, without links.
 func withoutLinks(file string) string {
 	var kept []string
 	for _, line := range strings.SplitAfter(file, "\n") {
@@ -89,7 +89,7 @@ func TestLinksAreMoved(t *testing.T) {
 		if got := locitest.Exported(t, m); got != file {
 			t.Errorf("comes back as\n%s\nwent out as\n%s", got, file)
 		}
-		// An end that is elsewhere, or nowhere, takes no link.
+		// If the other end is elsewhere, or nowhere, no link is made.
 		lost := locitest.Bind(t, into, "y")
 		stray := locitest.Save(t, lost, "elsewhere")
 		twisted := strings.ReplaceAll(file, `"to":"`+b.String(), `"to":"`+stray.String())
@@ -144,7 +144,7 @@ func TestIDsFollow(t *testing.T) {
 		for range 2 {
 			wantReport(t, imports(t, into, file), 0, 252, 0)
 			check()
-			// The ids are free from now on, and still not taken up.
+			// The ids are free from now on, and are still not taken again.
 			if _, err := from.EraseAll(t.Context(), loci.EraseQuery{
 				All:    true,
 				Expect: int64(len(locitest.AllFacts(t, from))),
@@ -174,7 +174,7 @@ func (h *hooked) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return h.WordEmbedder.Embed(ctx, texts)
 }
 
-// Another import of the same file may take the ids, or be quicker, at any moment.
+// Another import of the same file may take the ids first, at any moment.
 func TestImportsMeet(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u")
@@ -238,8 +238,8 @@ func TestImportEmbedsInBatches(t *testing.T) {
 	})
 }
 
-// TestImportKeepsTheBody of a fact as it was written, also by an older build: one that
-// names nothing that got another id comes back byte for byte.
+// TestImportKeepsTheBody of a fact as it was written, also by an older build: if a fact names
+// no fact that got another id, it comes back byte for byte.
 func TestImportKeepsTheBody(t *testing.T) {
 	c := locitest.NewClock()
 	from := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{Now: c.Now}), "u")

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/store/memory"
 )
 
-// What is there stays, and what it displaces is named.
+// Existing memories stay, and what they displace is named.
 func TestImportConflicts(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		source := locitest.NewEngine(t, memory.Open(), loci.Options{})
@@ -90,7 +90,7 @@ func TestImportOverRevised(t *testing.T) {
 	})
 }
 
-// Many conflicts are counted, few are named.
+// Many conflicts are counted, and only a few are named.
 func TestManyImportConflicts(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		from, m := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u"),
@@ -107,7 +107,7 @@ func TestManyImportConflicts(t *testing.T) {
 	})
 }
 
-// What has expired is in nobody's way, although the store may still keep it.
+// An expired memory is in nobody's way, although the store may still keep it.
 func TestImportOverExpired(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

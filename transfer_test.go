@@ -140,6 +140,8 @@ func withoutIDs(all []string) []string {
 	return out
 }
 
+// TestDamagedImports: a file that is damaged anywhere is refused with its line, and nothing of
+// it is imported.
 func TestDamagedImports(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -173,38 +175,38 @@ func TestDamagedImports(t *testing.T) {
 			code loci.Code
 			want string
 		}{
-			"nothing":           {"", loci.Invalid, "empty"},
-			"blank lines":       {"\n\n \n", loci.Invalid, "empty"},
-			"garbage":           {"\n\x00\x01garbage", loci.Invalid, "line 2:"},
-			"another format":    {`{"type":"header","format":"x","version":1}`, loci.Invalid, "line 1:"},
-			"a newer version":   {replaced(`"version":1,"exported_at"`, `"version":2,"exported_at"`), loci.Unsupported, "line 1:"},
-			"no end":            {strings.Join(all[:5], ""), loci.Invalid, "cut short"},
-			"cut in a line":     {good[:len(good)-80], loci.Invalid, "line 5:"},
-			"a record lost":     {all[0] + strings.Join(all[2:], ""), loci.Invalid, "line 5: records is 2 but 1 were read"},
-			"one with revision": {all[0] + all[1] + strings.Join(all[3:], ""), loci.Invalid, "line 3: id " + id.String() + " is not that of the record before it"},
-			"a revision lost":   {strings.Join(all[:3], "") + all[4] + all[5], loci.Invalid, "line 5: revision_lines is 1 but 0 were read"},
-			"a link lost":       {strings.Join(all[:4], "") + all[5], loci.Invalid, "line 5: links is 1 but 0 were read"},
-			"a line twice":      {all[0] + all[1] + strings.Join(all[1:], ""), loci.Invalid, "was in line 2 already"},
-			"more after it":     {good + all[1], loci.Invalid, "line 7:"},
-			"an unknown link":   {replaced(`"link_type":"related_to"`, `"link_type":"spell"`), loci.Unsupported, "line 5:"},
-			"half a link":       {replaced(`"to":"`+id.String()+`",`, ""), loci.Invalid, "line 5:"},
-			"an unknown kind":   {replaced(`"kind":"item"`, `"kind":"spell"`), loci.Unsupported, "line 2:"},
-			"an unknown line":   {replaced(`"type":"end"`, `"type":"fin"`), loci.Invalid, "line 6:"},
-			"a bad id":          {replaced(id.String(), "x"), loci.Invalid, "line 3:"},
-			"no id":             {replaced(`"id":"`+id.String()+`",`, ""), loci.Invalid, "line 3: id is missing"},
-			"a bad namespace":   {replaced(`"namespace":["n"]`, `"namespace":["n",""]`), loci.Invalid, "line 2: namespace label 3"},
-			"no body":           {replaced(`"body":{"key":"k"`, `"body":[{}],"x":{"key":"k"`), loci.Invalid, "line 2: body is not that of an item"},
-			"no value":          {replaced(`"attributes":{"a":1}`, `"attributes":[1]`), loci.Invalid, "line 2: attributes must be a JSON object"},
-			"a bad key":         {replaced(`"key":"k"`, `"key":""`), loci.Invalid, "line 2: key must not be empty"},
-			"bad versions":      {replaced(`"type":"revision","version":1`, `"type":"revision","version":2`), loci.Invalid, "line 4: revisions[0].version is 2"},
-			"a bad time":        {replaced(`"created_at":"2026`, `"created_at":"0000`), loci.Invalid, "created_at is in the year 0"},
-			"a time not to be":  {replaced(`"created_at":"2026-01-02T03:04:05.678Z","updated_at"`, `"created_at":"9999-12-31T23:00:00-05:00","updated_at"`), loci.Invalid, "created_at is in the year 10000"},
-			"too long a text":   {replaced(`"text":"second"`, `"text":"`+strings.Repeat("x", 2001)+`"`), loci.TooLarge, "line 3:"},
-			"a line of 34 MB":   {all[0] + `{"text":"` + strings.Repeat("x", 34<<20), loci.TooLarge, "line 2 is longer"},
-			"bad MCP":           {`{"type":"entity","name":"a"}` + "\n" + `{"type":"spell"}`, loci.Invalid, "line 2:"},
-			"a nameless entity": {`{"type":"entity","name":" "}`, loci.Invalid, "line 1: name of the entity is missing"},
-			"half a relation":   {`{"type":"relation","from":"a","to":"b"}`, loci.Invalid, "line 1:"},
-			"a numeric one":     {`{"type":"entity","name":"a","observations":[1]}`, loci.Invalid, "line 1:"},
+			"nothing":            {"", loci.Invalid, "empty"},
+			"blank lines":        {"\n\n \n", loci.Invalid, "empty"},
+			"garbage":            {"\n\x00\x01garbage", loci.Invalid, "line 2:"},
+			"another format":     {`{"type":"header","format":"x","version":1}`, loci.Invalid, "line 1:"},
+			"a newer version":    {replaced(`"version":1,"exported_at"`, `"version":2,"exported_at"`), loci.Unsupported, "line 1:"},
+			"no end":             {strings.Join(all[:5], ""), loci.Invalid, "cut short"},
+			"cut in a line":      {good[:len(good)-80], loci.Invalid, "line 5:"},
+			"a record lost":      {all[0] + strings.Join(all[2:], ""), loci.Invalid, "line 5: records is 2 but 1 were read"},
+			"one with revision":  {all[0] + all[1] + strings.Join(all[3:], ""), loci.Invalid, "line 3: id " + id.String() + " is not that of the record before it"},
+			"a revision lost":    {strings.Join(all[:3], "") + all[4] + all[5], loci.Invalid, "line 5: revision_lines is 1 but 0 were read"},
+			"a link lost":        {strings.Join(all[:4], "") + all[5], loci.Invalid, "line 5: links is 1 but 0 were read"},
+			"a line twice":       {all[0] + all[1] + strings.Join(all[1:], ""), loci.Invalid, "was in line 2 already"},
+			"more after it":      {good + all[1], loci.Invalid, "line 7:"},
+			"an unknown link":    {replaced(`"link_type":"related_to"`, `"link_type":"spell"`), loci.Unsupported, "line 5:"},
+			"half a link":        {replaced(`"to":"`+id.String()+`",`, ""), loci.Invalid, "line 5:"},
+			"an unknown kind":    {replaced(`"kind":"item"`, `"kind":"spell"`), loci.Unsupported, "line 2:"},
+			"an unknown line":    {replaced(`"type":"end"`, `"type":"fin"`), loci.Invalid, "line 6:"},
+			"a bad id":           {replaced(id.String(), "x"), loci.Invalid, "line 3:"},
+			"no id":              {replaced(`"id":"`+id.String()+`",`, ""), loci.Invalid, "line 3: id is missing"},
+			"a bad namespace":    {replaced(`"namespace":["n"]`, `"namespace":["n",""]`), loci.Invalid, "line 2: namespace label 3"},
+			"no body":            {replaced(`"body":{"key":"k"`, `"body":[{}],"x":{"key":"k"`), loci.Invalid, "line 2: body is not that of an item"},
+			"no value":           {replaced(`"attributes":{"a":1}`, `"attributes":[1]`), loci.Invalid, "line 2: attributes must be a JSON object"},
+			"a bad key":          {replaced(`"key":"k"`, `"key":""`), loci.Invalid, "line 2: key must not be empty"},
+			"bad versions":       {replaced(`"type":"revision","version":1`, `"type":"revision","version":2`), loci.Invalid, "line 4: revisions[0].version is 2"},
+			"a bad time":         {replaced(`"created_at":"2026`, `"created_at":"0000`), loci.Invalid, "created_at is in the year 0"},
+			"an impossible time": {replaced(`"created_at":"2026-01-02T03:04:05.678Z","updated_at"`, `"created_at":"9999-12-31T23:00:00-05:00","updated_at"`), loci.Invalid, "created_at is in the year 10000"},
+			"too long a text":    {replaced(`"text":"second"`, `"text":"`+strings.Repeat("x", 2001)+`"`), loci.TooLarge, "line 3:"},
+			"a line of 34 MB":    {all[0] + `{"text":"` + strings.Repeat("x", 34<<20), loci.TooLarge, "line 2 is longer"},
+			"bad MCP":            {`{"type":"entity","name":"a"}` + "\n" + `{"type":"spell"}`, loci.Invalid, "line 2:"},
+			"a nameless entity":  {`{"type":"entity","name":" "}`, loci.Invalid, "line 1: name of the entity is missing"},
+			"half a relation":    {`{"type":"relation","from":"a","to":"b"}`, loci.Invalid, "line 1:"},
+			"a numeric one":      {`{"type":"entity","name":"a","observations":[1]}`, loci.Invalid, "line 1:"},
 		} {
 			_, err := m.Import(t.Context(), strings.NewReader(c.file), nil)
 			locitest.WantCode(t, err, c.code)

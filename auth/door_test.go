@@ -17,7 +17,8 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// A gate is a server that asks for keys, with what its surfaces were asked and its log.
+// A gate is a server that asks for keys. It keeps its log and the requests that reached its
+// surfaces.
 type gate struct {
 	handler http.Handler
 	keys    *auth.Keys
@@ -81,7 +82,8 @@ func bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 
 var routes = []string{"/v1/notes", "/v1/nothing", "/mcp", "/mcp/bot", "/mcp/nobody", "/", "/metrics"}
 
-// bad are credentials that are none, by what is wrong with each. good is a key that works.
+// bad returns credentials that are refused, each under what is wrong with it. good is a key
+// that works.
 func bad(t *testing.T, g *gate, good string) map[string]http.Header {
 	t.Helper()
 	_, expired := g.create(t, func(n *auth.NewKey) { n.ExpiresAt = g.clock.Now().Add(time.Second) })
@@ -127,7 +129,7 @@ func bad(t *testing.T, g *gate, good string) map[string]http.Header {
 		"cut": good[:len(good)-1], "cut in the middle": good[:45], "one more": good + "a", "twice": good + good, "padding": good + "=", "without the mark": strings.Replace(good[5:], "_", "", 1),
 		"a wrong checksum": good[:len(good)-1] + flip(good[len(good)-1:]),
 		"a wrong id":       good[:6] + flip(good[6:7]) + good[7:], "a wrong secret": good[:50] + flip(good[50:51]) + good[51:],
-		"the id of a key": revoked.ID.String(), "all letters a": "loci_" + strings.Repeat("a", 86), "a digit that is none": good[:40] + "1" + good[41:],
+		"the id of a key": revoked.ID.String(), "all letters a": "loci_" + strings.Repeat("a", 86), "a digit outside of the alphabet": good[:40] + "1" + good[41:],
 		"an unsigned JWT": encoded(`{"alg":"none"}`), "an HS256 JWT": encoded(`{"alg":"HS256"}`) + "c2ln", "a JWT without parts": "..", "a nested JWT": encoded(`{"cty":"JWT"}`) + "x.y",
 		"16 KiB": strings.Repeat("a", 16<<10), "48 KiB": strings.Repeat("a", 48<<10), "a key and 16 KiB": good + strings.Repeat("a", 16<<10), "one letter": "a", "dots": "...", "equals": "====",
 	} {
@@ -192,7 +194,8 @@ func TestBadCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialsInTheAddress are refused, even beside a good one in its place.
+// TestCredentialsInTheAddress: a credential in the address is refused, even beside a good one
+// in the header.
 func TestCredentialsInTheAddress(t *testing.T) {
 	g := newGate(t)
 	_, good := g.create(t, nil)
@@ -206,7 +209,7 @@ func TestCredentialsInTheAddress(t *testing.T) {
 		}
 	}
 	if w := g.ask("/v1/notes?q=access_token", bearer(good)); w.Code != 200 {
-		t.Errorf("a value that is called so: %d %s", w.Code, w.Body)
+		t.Errorf("a value that has the name of a credential: %d %s", w.Code, w.Body)
 	}
 }
 
@@ -227,7 +230,7 @@ func TestHealthNeedsNoCredential(t *testing.T) {
 	}
 }
 
-// The scheme is the same in any letter case.
+// The scheme may be written in any letter case.
 func TestScheme(t *testing.T) {
 	g := newGate(t)
 	_, good := g.create(t, nil)

@@ -77,7 +77,8 @@ func create(t *testing.T, k *Keys, n NewKey) (Key, string) {
 	return key, token
 }
 
-// TestKeyMakesAPrincipal: a key stands for what was said when it was made, on each store.
+// TestKeyMakesAPrincipal: the principal of a key has what was said when the key was made, on
+// each store.
 func TestKeyMakesAPrincipal(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		k := node(t, s, locitest.NewClock())
@@ -141,7 +142,7 @@ func TestSecretIsNowhere(t *testing.T) {
 	}
 }
 
-// TestLifeOfAKey: what ends a key, and what it says to whom has the secret.
+// TestLifeOfAKey: what ends a key, and what a caller with its secret is then told.
 func TestLifeOfAKey(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		clock := locitest.NewClock()
@@ -192,8 +193,8 @@ func TestLifeOfAKey(t *testing.T) {
 	})
 }
 
-// TestRevokedKeyEndsOnOtherNodes within MaxStale, which is within 5 seconds, and not
-// before it is asked again. A new secret is good at once.
+// TestRevokedKeyEndsOnOtherNodes: another node refuses a revoked key within MaxStale, which is
+// less than 5 seconds. A new secret works there at once.
 func TestRevokedKeyEndsOnOtherNodes(t *testing.T) {
 	clock := locitest.NewClock()
 	s := locitest.OpenMemory()
@@ -225,8 +226,8 @@ func TestRevokedKeyEndsOnOtherNodes(t *testing.T) {
 	}
 }
 
-// TestLookupsAreFew: a key and an id that is nobody's cost one look into the store in
-// MaxStale, and a wrong secret one in a second.
+// TestLookupsAreFew: a key, or an id that nobody has, costs one look into the store per
+// MaxStale; a wrong secret costs one per second.
 func TestLookupsAreFew(t *testing.T) {
 	clock := locitest.NewClock()
 	s := &counting{Store: locitest.OpenMemory()}
@@ -268,7 +269,8 @@ func TestLookupsAreFew(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded, whatever strangers send, and they do not drive out keys in use.
+// TestCacheIsBounded: whatever strangers send, the cache stays bounded, and keys in use stay in
+// it.
 func TestCacheIsBounded(t *testing.T) {
 	clock := locitest.NewClock()
 	s := &counting{Store: locitest.OpenMemory()}
@@ -295,7 +297,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestUnreachableStoreIsNoRefusal: nobody can tell whether the key is good.
+// TestUnreachableStoreIsNoRefusal: without the store nobody can tell whether the key is good.
 func TestUnreachableStoreIsNoRefusal(t *testing.T) {
 	clock := locitest.NewClock()
 	s := &counting{Store: locitest.OpenMemory()}
@@ -313,7 +315,7 @@ func TestUnreachableStoreIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestLastUseIsWrittenOnceAMinute, and is no edit of the key.
+// TestLastUseIsWrittenOnceAMinute: and it does not count as an edit of the key.
 func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		clock := locitest.NewClock()
@@ -374,7 +376,7 @@ func TestKeysOfOneTenant(t *testing.T) {
 	}
 }
 
-// TestNewKeysAreChecked: each thing that no key can be is refused with a sentence.
+// TestNewKeysAreChecked: a key that may not exist is refused with a sentence that says why.
 func TestNewKeysAreChecked(t *testing.T) {
 	clock := locitest.NewClock()
 	k := node(t, locitest.OpenMemory(), clock)
@@ -410,7 +412,7 @@ func TestNewKeysAreChecked(t *testing.T) {
 	}
 }
 
-// TestManyAskForOneKey: they wait for one look into the store.
+// TestManyAskForOneKey: many requests with one key share one look into the store.
 func TestManyAskForOneKey(t *testing.T) {
 	s := &counting{Store: locitest.OpenMemory()}
 	k := node(t, s, locitest.NewClock())
@@ -428,7 +430,7 @@ func TestManyAskForOneKey(t *testing.T) {
 	wg.Wait()
 }
 
-// TestTokensHaveOneForm: whatever is changed of a token, it is no token any more.
+// TestTokensHaveOneForm: a token with any change is no longer a token.
 func TestTokensHaveOneForm(t *testing.T) {
 	id := loci.NewID()
 	token, hash := newToken(id)
@@ -443,7 +445,8 @@ func TestTokensHaveOneForm(t *testing.T) {
 			}
 		}
 	}
-	// Bits that mean nothing: the same bytes in other letters, with the right checksum.
+	// Some bits of the last letter mean nothing. Another letter for the same bytes is refused,
+	// even with the right checksum.
 	for _, at := range []int{len(tokenPrefix) + idLetters - 1, tokenLetters - sumLetters - 1} {
 		body := token[:tokenLetters-sumLetters]
 		for _, c := range []byte("abcdefghijklmnopqrstuvwxyz234567") {

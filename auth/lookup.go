@@ -162,7 +162,7 @@ func match(e *entry, hash [32]byte) int {
 	return at
 }
 
-// refuse says why a key with the right secret is no good any more: whoever has the secret
+// refuse says why a key with the right secret is no longer good: whoever has the secret
 // may know.
 func (e *entry) refuse(at int, now time.Time) error {
 	switch state := (&Key{ExpiresAt: e.body.ExpiresAt, RevokedAt: e.body.RevokedAt}).State(now); {

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
-// TestSuspendedTenants: a closed tenant's callers are refused and those of one that is
-// read-only keep what reads, on every server within MaxStale; nobody else notices.
+// TestSuspendedTenants: callers of a closed tenant are refused, those of a read-only tenant may
+// still read. Every server knows it within MaxStale, and other tenants notice nothing.
 func TestSuspendedTenants(t *testing.T) {
 	g := newGate(t)
 	_, token := g.create(t, nil)
@@ -34,7 +34,7 @@ func TestSuspendedTenants(t *testing.T) {
 	if w.Code != 403 || !strings.Contains(w.Body.String(), "suspended") || strings.Contains(w.Body.String(), "why") {
 		t.Errorf("a closed tenant: %d %s", w.Code, w.Body)
 	}
-	if got := status(token[:80]); got != 401 { // who has no good credential learns nothing of it
+	if got := status(token[:80]); got != 401 { // a caller without a good credential does not learn of it
 		t.Errorf("a bad key of a closed tenant: %d", got)
 	}
 	set(auth.StateReadOnly)

@@ -15,7 +15,7 @@ const (
 	goodQuestion = `{"conv":"c","qid":"q","question":"Where is the salt?","evidence":["1"]}` + "\n"
 )
 
-// writeDataset writes the two files; an empty text is no file.
+// writeDataset writes the two files; an empty text leaves its file out.
 func writeDataset(t *testing.T, turns, questions string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -187,7 +187,7 @@ func TestDefectsAreNoticed(t *testing.T) {
 	}
 }
 
-// TestDatasetCounts holds what the pages beside the data promise.
+// TestDatasetCounts checks the counts that the pages beside the data promise.
 func TestDatasetCounts(t *testing.T) {
 	type count struct{ turns, questions, paraphrases, multi, temporal int }
 	want := map[string]count{ // at least

@@ -99,7 +99,7 @@ func measuredFloors(r *RetrievalReport) floors {
 	return out
 }
 
-// losses says what was measured below its floor, or has none.
+// losses names each figure that was measured below its floor, or that has no floor.
 func losses(least, measured floors) (out []string) {
 	for _, model := range slices.Sorted(maps.Keys(measured)) {
 		for _, mode := range slices.Sorted(maps.Keys(measured[model])) {

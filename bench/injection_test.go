@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/embedding"
 )
 
-// What a floor keeps, and how far scores are chances, counted by hand: two questions, one
-// of which finds evidence at 0.4 only, and two prompts.
+// What a floor keeps, and how well scores match chances, counted by hand: two questions, one of
+// which finds evidence at 0.4 only, and two prompts.
 func TestFloorsByHand(t *testing.T) {
 	answered := [][]shown{{{0.4, true}, {0.1, false}}, {{0.3, false}, {0.05, true}}}
 	disturbed := [][]shown{{{0.06, false}}, {{0.01, false}}}
@@ -39,8 +39,8 @@ func TestFloorsByHand(t *testing.T) {
 	}
 }
 
-// The set of prompts is put to the diary: without a floor every prompt gets something, with
-// one few do, and questions still get evidence.
+// Without a floor every prompt finds something in the diary. With one few prompts do, and
+// questions still find their evidence.
 func TestInjection(t *testing.T) {
 	prompts, err := ReadPrompts("testdata/unrelated")
 	if err != nil || len(prompts) < 100 {

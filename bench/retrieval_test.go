@@ -41,7 +41,7 @@ func measure(t *testing.T, opts RetrievalOptions) *RetrievalReport {
 	return report
 }
 
-// quality is what of a report does not depend on the machine.
+// quality is the part of a report that does not depend on the machine.
 func quality(r *RetrievalReport) map[string]map[string]Estimate {
 	out := map[string]map[string]Estimate{}
 	for _, run := range r.Runs {
@@ -54,6 +54,9 @@ func quality(r *RetrievalReport) map[string]map[string]Estimate {
 	return out
 }
 
+// TestRetrievalReport: measures the diary once and checks what a report holds: each mode, each
+// group of questions, figures inside of their intervals, and differences that are those of the
+// figures.
 func TestRetrievalReport(t *testing.T) {
 	r := measure(t, RetrievalOptions{Baseline: true, InMemory: true, Resamples: 200})
 	want := DatasetReport{Name: "diary", Conversations: 2, Turns: 41, Questions: 24, Counted: 22, Adversarial: 2}
@@ -178,7 +181,7 @@ type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// faulty answers until it has embedded so many texts.
+// faulty fails once it has embedded a number of texts.
 type faulty struct {
 	*embedding.Lexical
 	left int
@@ -191,8 +194,8 @@ func (f *faulty) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return f.Lexical.Embed(ctx, texts)
 }
 
-// TestRetrievalMeasuresNothingHalf looks for figures of an embedder that failed,
-// which would be those of search by keyword.
+// TestRetrievalMeasuresNothingHalf: an embedder that fails must not leave figures behind, since
+// those would be figures of keyword search.
 func TestRetrievalMeasuresNothingHalf(t *testing.T) {
 	quiet := loci.Options{Logger: slog.New(slog.DiscardHandler)}
 	// 41 memories are embedded, then the first question is asked twice by vector, then hybrid.
@@ -276,7 +279,7 @@ func TestTurnsKeepTheirOrder(t *testing.T) {
 	}
 	times := d.times()
 	for i := 1; i < len(times); i++ {
-		if times[i].Sub(times[i-1]) < time.Millisecond { // the engine's clock knows no less
+		if times[i].Sub(times[i-1]) < time.Millisecond { // the engine's clock knows no shorter time
 			t.Errorf("turn %d at %v is not newer than %v", i+1, times[i], times[i-1])
 		}
 	}

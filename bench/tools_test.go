@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// TestRetrievalByTools saves and searches as an agent does. What it finds is near to what the
-// library finds, which knows no more of the diary than its sessions; a turn that says what
-// another one said already is found as that one.
+// TestRetrievalByTools saves and searches as an agent does. It finds about as much as the
+// library, which also knows only the sessions of the diary. A turn that repeats another one is
+// found as that one.
 func TestRetrievalByTools(t *testing.T) {
 	r := measure(t, RetrievalOptions{InMemory: true, Tools: true, Dirs: []string{"testdata/diary"}, Systems: []System{lexical}})
 	if len(r.Runs) != 1 || len(r.Runs[0].Modes) != 1 || r.Runs[0].Modes[0].Mode != ModeHybrid {

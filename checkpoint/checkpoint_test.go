@@ -43,7 +43,7 @@ func listed(t testing.TB, m *loci.Memory, q checkpoint.Query) (out []string) {
 	}
 }
 
-// stored counts the records there are of checkpoints, by kind.
+// stored counts the records of checkpoints, by kind.
 func stored(t testing.TB, m *loci.Memory, s loci.Store) map[loci.Kind]int64 {
 	t.Helper()
 	out := map[loci.Kind]int64{}
@@ -80,6 +80,9 @@ func wantValues(t testing.TB, c checkpoint.Saved, want map[string]string) {
 	}
 }
 
+// TestCheckpointComesBackWhole: all bytes come back as they were put, also bytes that are not
+// text, numbers that no float64 holds, and what looks like a credential. A value of the type
+// empty is no value.
 func TestCheckpointComesBackWhole(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -127,6 +130,8 @@ func TestCheckpointComesBackWhole(t *testing.T) {
 	})
 }
 
+// TestCheckpointNamesNeverMeet: names of threads and namespaces that a careless join would
+// confuse lead to different checkpoints, in reads, lists and deletes.
 func TestCheckpointNamesNeverMeet(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -192,10 +197,11 @@ func TestCheckpointValuesOfBranches(t *testing.T) {
 		for id, x := range map[string]string{"c1": "one", "c2": "main", "c3": "branch", "c4": "main", "c5": "branch", "c6": "one"} {
 			wantValues(t, getCheckpoint(t, m, "t", "", id), map[string]string{"x": x, "y": "same"})
 		}
-		// Without a value at its version a channel has none, as with one that is empty.
+		// A channel without a value at its version is empty.
 		put("c7", "c6", locitest.GraphState{"x": "3"}, nil)
 		wantValues(t, getCheckpoint(t, m, "t", "", "c7"), map[string]string{})
-		// Other values under the same id: those before are gone unless another has them.
+		// Other values come under the same id: the old ones go unless another checkpoint has
+		// them.
 		before := stored(t, m, s)[checkpoint.KindValue]
 		put("c1", "", locitest.GraphState{"x": "1", "y": "1"}, map[string]string{"x": "other", "y": "same"})
 		wantValues(t, getCheckpoint(t, m, "t", "", "c1"), map[string]string{"x": "other", "y": "same"})
@@ -232,12 +238,14 @@ func TestCheckpointWrites(t *testing.T) {
 	})
 }
 
+// TestCheckpointListAgainstReference: every filter and page of a list gives what a plain loop
+// over all checkpoints gives.
 func TestCheckpointListAgainstReference(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		type row struct{ thread, namespace, id, source string }
 		var all []row
-		for i := range 60 { // ids meet in several threads and namespaces, and do not come in order
+		for i := range 60 { // several threads and namespaces have the same ids, and ids do not come in order
 			r := row{fmt.Sprint("t", i%2), []string{"", "in", "in:1"}[i%3], fmt.Sprintf("c%02d", i*7%25), []string{"input", "loop"}[i/2%2]}
 			if slices.ContainsFunc(all, func(o row) bool {
 				return o.thread == r.thread && o.namespace == r.namespace && o.id == r.id
@@ -337,6 +345,8 @@ func TestPageOfLargeCheckpointsEndsEarly(t *testing.T) {
 	})
 }
 
+// TestCheckpointBadInput: each bad argument is refused with its field and leaves nothing
+// stored.
 func TestCheckpointBadInput(t *testing.T) {
 	s := locitest.OpenMemory()
 	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")

@@ -66,8 +66,8 @@ func branchy(t *testing.T, m *loci.Memory) {
 	locitest.PutWrites(t, m, "t", "2", locitest.Write("a", 0, "ch", "v\x00"), locitest.Write("a", -1, "err", "e"))
 }
 
-// TestCheckpointsAreInExports: an export holds checkpoints, and an import restores them in another
-// store, with their times, and with values that stay shared; again it changes nothing.
+// TestCheckpointsAreInExports: an export holds checkpoints. An import restores them in another
+// store with their times, and shared values stay shared. A second import changes nothing.
 func TestCheckpointsAreInExports(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "user", "ada")
@@ -96,7 +96,7 @@ func TestCheckpointsAreInExports(t *testing.T) {
 				}
 			}
 			sameCheckpoints(t, everyCheckpoint(t, to), want)
-			// Back again: what comes out says the same, values once.
+			// Exported again from there, each value comes once.
 			if n := strings.Count(locitest.Exported(t, to), `"kind":"checkpoint_value"`); n != 5 {
 				t.Errorf("%d values after the import, want 5", n)
 			}
@@ -104,7 +104,8 @@ func TestCheckpointsAreInExports(t *testing.T) {
 	})
 }
 
-// sameCheckpoints compares by place: lists of all threads come by the time they were stored.
+// sameCheckpoints compares by place, because a list of all threads comes in the order of
+// storing.
 func sameCheckpoints(t *testing.T, got, want []checkpoint.Saved) {
 	t.Helper()
 	byPlace := func(list []checkpoint.Saved) map[string]checkpoint.Saved {
@@ -130,8 +131,8 @@ func sameCheckpoints(t *testing.T, got, want []checkpoint.Saved) {
 	}
 }
 
-// TestImportOfCheckpointsGoesOn: one that was stopped half way is repeated, and what else is there
-// stays as it is.
+// TestImportOfCheckpointsGoesOn: an import that stopped half way may be repeated. Checkpoints
+// that were there before stay as they are.
 func TestImportOfCheckpointsGoesOn(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
@@ -176,7 +177,7 @@ func TestImportOfCheckpointsGoesOn(t *testing.T) {
 	})
 }
 
-// TestImportRefusesWhatNoExportSays names the line or the checkpoint.
+// TestImportRefusesWhatNoExportSays: the refusal names the line or the checkpoint.
 func TestImportRefusesWhatNoExportSays(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "user", "ada")
 	branchy(t, m)

@@ -67,6 +67,8 @@ func (s *interruptedStore) Records(ctx context.Context, t loci.Tenant,
 	return s.Store.Records(ctx, t, f, p)
 }
 
+// TestCheckpointErasedWhileItIsRead: a prune between the read of a checkpoint and the read of
+// its values must not yield a checkpoint without its values.
 func TestCheckpointErasedWhileItIsRead(t *testing.T) {
 	for name, read := range map[string]func(m *loci.Memory) ([]checkpoint.Saved, error){
 		"get": func(m *loci.Memory) ([]checkpoint.Saved, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/store/sqlite"
 )
 
-// ids lists what there is of a thread.
+// ids lists the checkpoints of a thread.
 func ids(t testing.TB, m *loci.Memory, thread string) []string {
 	t.Helper()
 	return listed(t, m, checkpoint.Query{Thread: thread})
@@ -128,7 +128,7 @@ func TestCopyThread(t *testing.T) {
 		if !reflect.DeepEqual(stored(t, m, s), after) {
 			t.Error("a refused copy left something")
 		}
-		// The copy stands on its own, and goes by its run.
+		// The copy stands on its own, and can be deleted by its run.
 		if _, err := checkpoint.Of(m).DeleteThread(t.Context(), "t"); err != nil {
 			t.Fatal(err)
 		}
@@ -139,6 +139,8 @@ func TestCopyThread(t *testing.T) {
 	})
 }
 
+// TestDeleteForRuns: a run goes with its checkpoints, but a value that another checkpoint has
+// stays. A checkpoint whose parent went has none.
 func TestDeleteForRuns(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -190,6 +192,7 @@ func TestDeleteForRuns(t *testing.T) {
 	})
 }
 
+// TestPrune: which checkpoints a prune keeps, for shapes of threads that LangGraph makes.
 func TestPrune(t *testing.T) {
 	// A thread is a list of checkpoints "namespace id parent metadata channel=value …".
 	for name, c := range map[string]struct {
@@ -245,6 +248,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// TestPruneKeepsWhatTheLatestNeeds: the latest checkpoint can be read whole after a prune, in
+// each format, and no record is left that it does not need.
 func TestPruneKeepsWhatTheLatestNeeds(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -406,7 +411,7 @@ func TestCheckpointEventsAndRepeatedRequests(t *testing.T) {
 	})
 }
 
-// What was erased, and what a put replaced, is in no file any more.
+// What was erased, and what a put replaced, is no longer in any file.
 func TestErasedCheckpointsLeaveNoBytes(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(filepath.Join(dir, "x"), nil)

@@ -47,8 +47,8 @@ func status(code int, body string) func(http.ResponseWriter, request, int) {
 	}
 }
 
-// What repeating does not change is not repeated, and says what to do. Whatever a
-// service writes may repeat the key or the text: neither is in an error.
+// A refusal that a second try would not change is not tried again, and its error says what to
+// do. A service may repeat the key or the text in its answer: neither gets into an error.
 func TestRefusals(t *testing.T) {
 	echo := `"message":"bad key ` + secretKey + ` for the text PRIVATE"`
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What may go by is repeated, and what stays is told.
+// A failure that may pass is tried again; one that stays is reported.
 func TestRepetitions(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, _ request, _ int) {
 		w.Header().Set("Content-Length", "1000")
@@ -141,7 +141,7 @@ func TestRetryAfter(t *testing.T) {
 	for header, least := range map[string]time.Duration{
 		"Retry-After-Ms: 300": 300 * time.Millisecond,
 		"Retry-After: 0.5":    500 * time.Millisecond,
-		"Retry-After: ":       0, // a date, which is made when it is told
+		"Retry-After: ":       0, // a date, which is made when it is sent
 	} {
 		t.Run(header, func(t *testing.T) {
 			t.Parallel()
@@ -169,7 +169,7 @@ func TestRetryAfter(t *testing.T) {
 			}
 		})
 	}
-	// A pause that ends after the time that is left is not begun.
+	// A pause that would end after the time that is left is not begun.
 	s := serve(t, func(w http.ResponseWriter, _ request, _ int) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -182,7 +182,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// An answer that is none is told apart from vectors.
+// A bad answer is never taken for vectors.
 func TestBadAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
@@ -227,7 +227,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// A request that is too large for a server is cut; a text that is, is named.
+// A request that is too large for a server is cut in two; a text that is too large is named.
 func TestLargeRequestsAreCut(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, q request, _ int) {
 		for _, text := range q.Input {
@@ -316,7 +316,7 @@ func TestRest(t *testing.T) {
 	for !restsFor(t) { // somebody else took the port meanwhile
 		t.Log("the port was taken, so another one is tried")
 	}
-	// What a text is to blame for, or a caller that went, begins no rest.
+	// Neither a text that is at fault nor a caller that left begins a rest.
 	s := serve(t, func(w http.ResponseWriter, q request, n int) {
 		if n == 1 {
 			status(400, "too long")(w, q, n)
@@ -402,7 +402,8 @@ func TestEngineOverAService(t *testing.T) {
 	}
 }
 
-// restsFor lets a service be down and come back; false: another program has its port.
+// restsFor lets a service be down and come back. It returns false if another program has taken
+// its port.
 func restsFor(t *testing.T) (own bool) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

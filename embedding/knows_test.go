@@ -73,8 +73,8 @@ func BenchmarkKnows(b *testing.B) {
 	}
 }
 
-// Words of weight 1 give the vector of Embed to the bit, one of weight 0 is not there, and
-// of nothing there is no vector.
+// With weights of 1 the vector equals that of Embed to the bit. A word of weight 0 counts as
+// absent, and without any word there is no vector.
 func TestWordsAreWeighed(t *testing.T) {
 	m := small(4)
 	m.tokens = append(append([]string{}, smallTokens...), "harbour")

@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// scales are what cosines mean for models whose vectors lie otherwise than most, by the
+// scales are what cosines mean for models whose vectors differ from most, by the
 // beginning of the model's name without its owner. Vectors of spelling are measured on
 // our own sets, as the built-in model's are: up to the cosine that three quarters of all
 // questions have at most with texts of others, and from one that hardly any answer has.

@@ -256,6 +256,8 @@ func TestOllama(t *testing.T) {
 	}
 }
 
+// TestPrefixes: which prefix a document and a query get: the configured one, else the one the
+// model is known to want. Only the prefix of documents changes the space.
 func TestPrefixes(t *testing.T) {
 	const mine = "mine: "
 	for _, c := range []struct {

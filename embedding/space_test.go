@@ -9,6 +9,8 @@ import (
 
 type elsewhere struct{ loci.Embedder }
 
+// TestForSpace: which spaces of earlier configurations this one can still embed for. A wrong
+// yes would compare vectors of different spaces.
 func TestForSpace(t *testing.T) {
 	builtin, err := NewBuiltin()
 	if err != nil {

@@ -272,8 +272,8 @@ func TestBuiltinIsTheDocumentedFile(t *testing.T) {
 	}
 }
 
-// A damaged file is an Internal error that says what is wrong: at once when it is
-// the header, with the first text when it is the payload.
+// A damaged file is an Internal error that says what is wrong: at once if the header is
+// damaged, with the first text if the payload is.
 func TestDamagedModel(t *testing.T) {
 	sections := func(name string, offset, length int) func(map[string]any, []byte) {
 		return func(h map[string]any, _ []byte) { h["sections"].(map[string]any)[name] = []int{offset, length} }

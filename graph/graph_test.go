@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// asYAML is the graph of testdata, written otherwise.
+// asYAML is the graph of testdata, written as YAML.
 const asYAML = `
 nodes:
 - {id: M, data: {template: memory, config: {scope: global}}}
@@ -117,7 +117,7 @@ edges: [{source: M, sourceHandle: $self, target: A, targetHandle: setMemoryConne
 	}
 }
 
-// TestFaults: everything that is wrong is told at once, with the node or the edge.
+// TestFaults: everything that is wrong is reported at once, each with its node or edge.
 func TestFaults(t *testing.T) {
 	const agent = `{id: A, data: {template: agent}}, {id: M, data: {template: memory}}, {id: T, data: {template: memoryTool}}, {id: C, data: {template: memoryConnector}}`
 	edge := func(source, sourceHandle, target, targetHandle string) string {
@@ -200,7 +200,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, a := range g.Agents { // what is accepted, tools can be made of
+		for _, a := range g.Agents { // tools can be made from whatever is accepted
 			if len(a.Tools) > 0 {
 				if _, err := tool.New(nil, tool.Config{Entries: a.Tools}); err != nil {
 					t.Errorf("%s: %v", a.ID, err)

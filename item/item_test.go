@@ -50,6 +50,8 @@ func TestItems(t *testing.T) {
 	})
 }
 
+// TestItemRules: each namespace, key, value and index path that is not allowed is refused with
+// its reason.
 func TestItemRules(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{MaxBytes: 1000}}), "u")
@@ -103,6 +105,7 @@ func TestItemRules(t *testing.T) {
 	})
 }
 
+// TestItemTTL: an item expires on time, and only the reads that refresh move its expiry.
 func TestItemTTL(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -185,6 +188,8 @@ func TestSweepErasesWhatExpired(t *testing.T) {
 	})
 }
 
+// TestItemIndexPaths: an item is found by the values at its index paths and by no others, in
+// LangGraph's language of paths.
 func TestItemIndexPaths(t *testing.T) {
 	const value = `{"title":"alpha","meta":{"b":"bravo","c":"charlie","d":"delta"},"notes":[{"text":"echo"},{"text":"foxtrot"},{"text":"golf"}],"n":42}`
 	words := []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "42"}
@@ -242,6 +247,8 @@ func TestPathWorkIsBounded(t *testing.T) {
 	}
 }
 
+// TestNamespacesOfItems: lists of namespaces by prefix, suffix and depth are those of
+// LangGraph's stores.
 func TestNamespacesOfItems(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}))
@@ -287,6 +294,8 @@ func TestNamespacesOfItems(t *testing.T) {
 	})
 }
 
+// TestFactsAreItems: a fact can be read, found, changed and erased as an item under its id,
+// with the rules of a fact.
 func TestFactsAreItems(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -423,8 +432,8 @@ func TestItemsBelowTheHandle(t *testing.T) {
 	}
 }
 
-// TestItemsByTimeAndScore: a search may ask for what was made in a time, and leave out
-// what fits too little, with and without a query.
+// TestItemsByTimeAndScore: a search may ask for items made in a span of time, and leave out
+// those that fit too little, with and without a query.
 func TestItemsByTimeAndScore(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()

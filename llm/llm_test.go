@@ -72,8 +72,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// What goes wrong has a code, says nothing that was sent, and counts the tokens that
-// may have been used.
+// A failure has a code, never repeats what was sent, and counts the tokens that may have been
+// used.
 func TestFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		handle  http.HandlerFunc

@@ -39,7 +39,7 @@ func TestBatchIsAnsweredInOneLine(t *testing.T) {
 		}
 	}
 
-	// A cancelled request is left out; the others wait for nothing but themselves.
+	// A cancelled request is left out, and the others do not wait for it.
 	w.send(`[` + callLine("8", "wait", `{}`) + `,` + ping + `]`)
 	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}`)
 	if got := w.receive(); got != `[`+pong+`]` {

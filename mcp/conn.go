@@ -50,7 +50,7 @@ type conn struct {
 // A request is a call that the SDK has and did not answer yet.
 type request struct {
 	incoming
-	cancelled bool   // by the client, which expects no reply any more
+	cancelled bool   // by the client, which no longer expects a reply
 	name      string // see requestName
 	turn      *turn  // nil for what changes nothing
 }

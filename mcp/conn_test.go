@@ -83,7 +83,7 @@ func TestRequestIDsAreUniqueAcrossConnections(t *testing.T) {
 	}
 }
 
-// TestSlowCallsRunSideBySide, and do not hold up what is quick.
+// TestSlowCallsRunSideBySide, and do not hold up quick ones.
 func TestSlowCallsRunSideBySide(t *testing.T) {
 	b := newBench(t, Limits{}, nil)
 	w := connect(t, b.Server)
@@ -193,7 +193,6 @@ func (b *bench) turnsUnderWay() int {
 	return len(b.turns.of)
 }
 
-// TestOverloadIsRefusedNotQueuedWithoutBound.
 func TestOverloadIsRefusedNotQueuedWithoutBound(t *testing.T) {
 	b := newBench(t, Limits{InFlight: 2, Queued: 3}, nil)
 	w := connect(t, b.Server)
@@ -217,7 +216,6 @@ func TestOverloadIsRefusedNotQueuedWithoutBound(t *testing.T) {
 	}
 }
 
-// TestWaitingRequestsAreBoundedInBytes.
 func TestWaitingRequestsAreBoundedInBytes(t *testing.T) {
 	b := newBench(t, Limits{QueuedBytes: 64 << 10}, nil)
 	w := connect(t, b.Server)
@@ -250,7 +248,6 @@ func TestIDInUseIsRefused(t *testing.T) {
 	}
 }
 
-// TestCancelledCallStopsAndGetsNoReply.
 func TestCancelledCallStopsAndGetsNoReply(t *testing.T) {
 	for _, id := range []string{`7`, `"seven"`} {
 		b := newBench(t, Limits{}, nil)
@@ -321,8 +318,8 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 	}
 }
 
-// TestEndOfInputWaitsNotForever: what never ends is given up after the drain time.
-func TestEndOfInputWaitsNotForever(t *testing.T) {
+// TestEndOfInputDoesNotWaitForever: calls that never end are given up after the drain time.
+func TestEndOfInputDoesNotWaitForever(t *testing.T) {
 	b := newBench(t, Limits{Drain: 50 * time.Millisecond}, nil)
 	w := connect(t, b.Server)
 	w.initialize("2025-11-25")

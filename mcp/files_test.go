@@ -22,7 +22,7 @@ import (
 
 var files = tool.Instance{Family: tool.FamilyFiles}
 
-// eachEngine runs a test over every store there is, each empty.
+// eachEngine runs a test over an empty store in memory and one in a file.
 func eachEngine(t *testing.T, test func(*testing.T, *loci.Engine)) {
 	for name, url := range map[string]string{"memory": "memory:", "sqlite": "sqlite:" + filepath.Join(t.TempDir(), "loci.db")} {
 		t.Run(name, func(t *testing.T) {

@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/internal/admission"
 )
 
-// TestHandlerGuardsAndIdentifies: the same tools and the same guard over HTTP.
-// pings is a batch of so many requests.
+// pings is a batch of n requests.
 func pings(n int) string {
 	one := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	return "[" + strings.Repeat(one+",", n-1) + one + "]"
 }
 
+// TestHandlerGuardsAndIdentifies: the same tools and the same guard over HTTP.
 func TestHandlerGuardsAndIdentifies(t *testing.T) {
 	p := principal(t, "u-1")
 	b := newBench(t, Limits{Line: 16 << 10}, func(o *Options) {
@@ -82,8 +82,8 @@ func TestHandlerGuardsAndIdentifies(t *testing.T) {
 	}
 }
 
-// TestListenersGiveTheirSlotBack: a client that listens waits for nothing that takes a
-// processor. In a batch others would run beside it.
+// TestListenersGiveTheirSlotBack: a client that only listens uses no processor, so it holds no
+// slot. A batch keeps its slot, since other calls may run beside the listening one.
 func TestListenersGiveTheirSlotBack(t *testing.T) {
 	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: time.Minute, Aside: 1})
 	pass, refused := gate.Enter(t.Context(), "")

@@ -75,7 +75,6 @@ func TestDelegateActsForTheUserItNames(t *testing.T) {
 	backend.ask("memory_search", args{"query": "x"}).refused(loci.Forbidden, "user context is not available")
 }
 
-// TestIdempotencyKeyMakesASaveRepeatable.
 func TestIdempotencyKeyMakesASaveRepeatable(t *testing.T) {
 	c := dial(t, newEngine(t), alice(t), facts)
 	key := sdk.Meta{"loci/idempotency_key": "k-1"}

@@ -213,7 +213,6 @@ func TestMemoryWritesAreRepeatable(t *testing.T) {
 	})
 }
 
-// TestMemoryToolsWithoutMemoryAreRefusedClearly.
 func TestMemoryToolsWithoutMemoryAreRefusedClearly(t *testing.T) {
 	c := dial(t, nil, butler(t, "general"), lifecycle)
 	for name, in := range calls(unknownID) {

@@ -12,6 +12,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
+// TestSearchMemories: each argument of the search narrows it as described, and a search counts
+// no use.
 func TestSearchMemories(t *testing.T) {
 	eachStore(t, func(t *testing.T, b *bench) {
 		episode := b.episode("Talked about chocolates.", nil)
@@ -133,8 +135,8 @@ func TestUsesAreCounted(t *testing.T) {
 	})
 }
 
-// wantUses waits until a fact has so many uses, read where reading counts none: they
-// are written off the read path.
+// wantUses waits until a fact has n uses. It reads them where a read counts no use, and waits
+// because uses are written beside the read.
 func (b *bench) wantUses(t *testing.T, id string, want int64) {
 	t.Helper()
 	tenant, err := loci.NewTenant("default")

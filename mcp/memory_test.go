@@ -50,7 +50,7 @@ func butler(t testing.TB, name string, more ...loci.Scope) loci.Principal {
 	return newPrincipal(t, loci.Vars{loci.VarUser: "alice", loci.VarButler: name}, more...)
 }
 
-// eachStore runs a test over every store there is.
+// eachStore runs a test over a store in memory and one in files.
 func eachStore(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	for name, url := range map[string]func(t *testing.T) string{

@@ -47,7 +47,7 @@ func TestEveryRouteDeclaresItsScope(t *testing.T) {
 	}
 }
 
-// A route that says nothing of scopes is for nobody, with whatever scopes.
+// A route that declares no scope is closed to everybody, whatever scopes they have.
 func TestUndeclaredRouteIsForNobody(t *testing.T) {
 	b := newBench(t, locitest.OpenMemory(), func(o *Options) { o.Principal = principal(t, "alice", loci.Scopes...) })
 	before := groups

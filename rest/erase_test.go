@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/store/memory"
 )
 
-// TestEraseMany: it counts, refuses another number than it counted, erases for good and
-// answers a repeated request as the first; what others have stays.
+// TestEraseMany: it counts, refuses a number other than the one it counted, and erases for
+// good. A repeated request gets the same answer, and memories of others stay.
 func TestEraseMany(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		b := newBench(t, s, nil)

@@ -205,8 +205,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestCallers: who cannot be identified gets nothing; what an elevated principal does
-// is on record first; causes are logged and not shown.
+// TestCallers: a caller that cannot be identified gets nothing. What an elevated principal does
+// is recorded first. Causes are logged and not shown.
 func TestCallers(t *testing.T) {
 	var identified error
 	var recorded []string
@@ -347,7 +347,7 @@ func TestSlowRequests(t *testing.T) {
 	}
 }
 
-// TestOptions: an API without what it needs is none.
+// TestOptions: an API that lacks something it needs is refused.
 func TestOptions(t *testing.T) {
 	b := newBench(t, memory.Open(), nil)
 	for name, o := range map[string]Options{

@@ -4,20 +4,18 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
-	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
 )
 
 // A Memory is one of any kind: the field that its type names is set.
 type Memory struct {
-	Type    loci.Kind     `json:"type" enum:"fact,rule,episode,item,message,file" doc:"Which of the fields of this name is there"`
+	Type    loci.Kind     `json:"type" enum:"fact,rule,episode,item,message,session,file" doc:"Which of the fields of this name is there"`
 	ID      loci.ID       `json:"id" format:"uuid"`
 	Passage string        `json:"passage" doc:"The part of its text that fits best"`
 	Score   float64       `json:"score" doc:"0 to 1, comparable within one reply"`
@@ -27,6 +25,7 @@ type Memory struct {
 	Episode *loci.Episode `json:"episode,omitempty"`
 	Item    *wireItem     `json:"item,omitempty"`
 	Message *entry        `json:"message,omitempty"`
+	Session *entry        `json:"session,omitempty" doc:"Found by the message that fits best"`
 	File    *entry        `json:"file,omitempty" doc:"Its content is read by its id, or by its path"`
 }
 
@@ -64,7 +63,7 @@ var searchedKinds = []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode, 
 type searchRequest struct {
 	Query         string         `json:"query,omitempty" doc:"In plain words, with \"phrases\" and begin*; absent: newest first"`
 	Mode          loci.Mode      `json:"mode,omitempty" enum:"hybrid,keyword,semantic" doc:"Absent: hybrid"`
-	Types         []loci.Kind    `json:"types,omitempty" enum:"fact,rule,episode,item,message,file" doc:"Absent: all of these but messages and files"`
+	Types         []loci.Kind    `json:"types,omitempty" enum:"fact,rule,episode,item,message,session,file" doc:"Absent: all of these but messages, sessions and files"`
 	Scopes        []string       `json:"scopes,omitempty" doc:"Of facts and rules; the agents of episodes. Absent: all"`
 	Tags          []string       `json:"tags,omitempty" doc:"Only memories that have all of them"`
 	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, the subject and predicate of facts, and the fields of items, all of which must hold"`
@@ -195,75 +194,44 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 	if len(q.Kinds) == 0 {
 		q.Kinds = searchedKinds
 	}
-	if q.Kinds, err = partsOf(q.Kinds, q.Text); err != nil {
-		return reply, err
-	}
-	result, err := m.Search(ctx, q)
+	found, err := view.Look(ctx, m, q, q.Kinds)
 	if err != nil {
 		return reply, err
 	}
-	reply = searchReply{Matches: make([]match, len(result.Matches)), KeywordOnly: result.KeywordOnly,
-		NoWords: result.NoWords, Corrections: result.Corrections, Times: result.Times}
-	reply.Matches, err = showMatches(ctx, m, result)
-	return reply, err
+	reply = searchReply{Matches: make([]match, len(found.Sights)), KeywordOnly: found.KeywordOnly,
+		NoWords: found.NoWords, Corrections: found.Corrections, Times: found.Times}
+	for i := range found.Sights {
+		if reply.Matches[i], err = showMatch(m, &found.Sights[i], found.At); err != nil {
+			return reply, err
+		}
+	}
+	return reply, nil
 }
 
-// partsOf names the records in which a search finds some kinds: a file by its passages.
-func partsOf(kinds []loci.Kind, text string) ([]loci.Kind, error) {
-	kinds = slices.Clone(kinds)
-	for i, kind := range kinds {
-		if (kind == tree.KindFile || kind == session.KindMessage) && strings.TrimSpace(text) == "" {
-			return nil, &loci.Error{Code: loci.Invalid, Msg: "query must not be empty in a search of files or messages",
-				Recovery: "List them: GET /v1/memories with their kind."}
+// showMatch shows something that a search found.
+func showMatch(m *loci.Memory, found *view.Sight, at time.Time) (out match, err error) {
+	if of := found.Found; of != nil {
+		out.Memory = showPart(m, of)
+	} else {
+		if out.Memory, err = showMemory(m, &found.Match.Record, at); err != nil {
+			return out, err
 		}
-		if kind == tree.KindFile {
-			kinds[i] = tree.KindBlock
-		}
+		out.Passage = found.Match.Passage
 	}
-	return kinds, nil
-}
-
-// showMatches shows what a search found. What was erased meanwhile is left out.
-func showMatches(ctx context.Context, m *loci.Memory, result loci.Result) ([]match, error) {
-	isPart := func(r *loci.Record) bool { return r.Kind == session.KindMessage || r.Kind == tree.KindBlock }
-	var parts []loci.Match
-	for i := range result.Matches {
-		if isPart(&result.Matches[i].Record) {
-			parts = append(parts, result.Matches[i])
-		}
-	}
-	ofParts, err := view.Matched(ctx, m, parts, result.At)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]match, 0, len(result.Matches))
-	for i := range result.Matches {
-		found := &result.Matches[i]
-		var shown Memory
-		if isPart(&found.Record) {
-			of := ofParts[0]
-			if ofParts = ofParts[1:]; of == nil {
-				continue
-			}
-			shown = showPart(m, of)
-		} else if shown, err = showMemory(m, &found.Record, result.At); err != nil {
-			return nil, err
-		} else {
-			shown.Passage = found.Passage
-		}
-		shown.Score, shown.Speaker = found.Score, found.Speaker
-		out = append(out, match{shown, found.Explain})
-	}
+	out.Score, out.Speaker, out.Explain = found.Match.Score, found.Match.Speaker, found.Match.Explain
 	return out, nil
 }
 
-// showPart shows a message, or the file that a passage is of.
+// showPart shows a message, or what a passage is of.
 func showPart(m *loci.Memory, of *view.Found) Memory {
 	e := showEntry(m, &of.Entry)
 	out := Memory{Type: of.Kind, ID: of.ID, Passage: of.Passage}
-	if of.Kind == session.KindMessage {
+	switch of.Kind {
+	case session.KindMessage:
 		out.Message = &e
-	} else {
+	case session.Kind:
+		out.Session = &e
+	default:
 		out.File = &e
 	}
 	return out

@@ -39,8 +39,8 @@ func valueOf(t *testing.T, head map[string]any, parts string, path ...string) (t
 	return typ, parts[from : from+int(place[1].(float64))], id
 }
 
-// TestCheckpointInParts: whoever asks for parts gets bytes as they are, and not those of values
-// that it has; everybody else gets JSON, as before.
+// TestCheckpointInParts: a caller that asks for parts gets bytes as they are, without the
+// values that it has already. Everybody else gets JSON, as before.
 func TestCheckpointInParts(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		b := newBench(t, s, nil)

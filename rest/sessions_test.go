@@ -144,8 +144,8 @@ func TestBrokenExport(t *testing.T) {
 	}
 }
 
-// TestSearchOfFilesAndMessages: a search finds them with the rest when its types name them.
-func TestSearchOfFilesAndMessages(t *testing.T) {
+// TestSearchOfFilesSessionsAndMessages: a search finds them with the rest when its types name them.
+func TestSearchOfFilesSessionsAndMessages(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		b := newBench(t, s, nil)
 		for _, one := range [][3]string{
@@ -160,6 +160,7 @@ func TestSearchOfFilesAndMessages(t *testing.T) {
 		for types, want := range map[string][]string{
 			`["file"]`:                  {`"type":"file"`, `"key":"/a.md"`, `"passage":"Seats are in row 4."`},
 			`["message"]`:               {`"type":"message"`, `"session_id":"chat"`, `"passage":"Seats by the window?"`},
+			`["session"]`:               {`"type":"session"`, `"key":"chat"`, `"passage":"user: Seats by the window?"`},
 			`["fact","file","message"]`: {`"type":"fact"`, `"type":"file"`, `"type":"message"`},
 		} {
 			r := b.send("POST", "/v1/search", `{"query":"seats","mode":"keyword","types":`+types+`}`)

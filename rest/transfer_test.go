@@ -82,7 +82,8 @@ func TestExportAndImport(t *testing.T) {
 	})
 }
 
-// TestTransferRefuses what is not whole, what is no memory, and who may not.
+// TestTransferRefuses lines that are not whole or hold no memory, and callers that may not
+// transfer.
 func TestTransferRefuses(t *testing.T) {
 	b := newBench(t, memory.Open(), nil)
 	b.send("POST", "/v1/notes", `{"content":"Prefers aisle seats."}`)

@@ -81,7 +81,7 @@ func wantRefusal(t *testing.T, err error, code loci.Code, sentence string) {
 	}
 }
 
-// A socket that systemd hands over is held to the same as an address.
+// The same rules hold for a socket that systemd hands over.
 func TestHandedOverSockets(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // there is no systemd
@@ -327,7 +327,7 @@ func TestProxies(t *testing.T) {
 		}
 	}
 	if f.admits(&net.UnixAddr{}) {
-		t.Error("an address that is none")
+		t.Error("a socket without an IP address is admitted")
 	}
 }
 

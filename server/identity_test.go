@@ -48,7 +48,7 @@ func TestIdentify(t *testing.T) {
 		{delegate, []string{"Loci-Org: acme", "Loci-Agent: other", "Loci-Thread: t"}, "home - acme other t -"},
 		{delegate, []string{"Loci-Org: acme", "Loci-User: alice"}, "home alice acme - - -"},
 		{delegate, []string{"Loci-Butler: other"}, "home alice - bot - -"},
-		{plain, []string{"Loci-Agent: bot"}, "forbidden"}, // it would be about alice no more
+		{plain, []string{"Loci-Agent: bot"}, "forbidden"}, // it would no longer be about alice
 		{delegate, []string{"Loci-Tenant: away"}, "forbidden"},
 		{delegate, []string{"Loci-User: " + strings.Repeat("x", 257)}, "invalid"},
 		{delegate, []string{"Loci-User: \xff"}, "invalid"},
@@ -115,7 +115,7 @@ func TestHeadersAreChecked(t *testing.T) {
 	}
 }
 
-// A method that nothing here takes is refused for itself, whatever the headers are.
+// A method that nothing here takes is refused as such, whatever the headers are.
 func TestUnknownMethodsAreRefusedFirst(t *testing.T) {
 	s, _ := newServer(t, Options{})
 	for _, method := range []string{"TRACE", "CONNECT", "PURGE"} {

@@ -36,8 +36,8 @@ func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestRefusalsSayWhy: each names the limit, what is used of it and what to do, says when
-// to come again, and comes before the body is taken in.
+// TestRefusalsSayWhy: a refusal names the limit, what is used of it, what to do and when to
+// come again. It comes before the body is taken in.
 func TestRefusalsSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()
@@ -71,7 +71,7 @@ func TestRefusalsSayWhy(t *testing.T) {
 	})
 }
 
-// TestRefusalsComeBeforeTheBody: of what gets no slot, no byte is taken in.
+// TestRefusalsComeBeforeTheBody: no byte is taken in of a request that gets no slot.
 func TestRefusalsComeBeforeTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()
@@ -98,7 +98,8 @@ func TestRefusalsComeBeforeTheBody(t *testing.T) {
 	})
 }
 
-// TestStrangersUseNoRate: who has no good credential takes nothing of what a tenant may send.
+// TestStrangersUseNoRate: callers without a good credential use nothing of what a tenant may
+// send.
 func TestStrangersUseNoRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tenant, err := loci.NewTenant("a")
@@ -139,8 +140,8 @@ func (u *untouched) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestRate: a tenant that sends too fast is told its limit and when it may go on, and
-// nobody else is.
+// TestRate: a tenant that sends too fast is told its limit and when it may go on. Other tenants
+// are not affected.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := newServer(t, Options{Tenant: byHeader, Limits: Limits{PerSecond: 0.5, Burst: 3}})
@@ -196,7 +197,7 @@ func TestRatesAreBounded(t *testing.T) {
 	}
 }
 
-// TestTenantsShareSlots: one that sends without end leaves others what is theirs.
+// TestTenantsShareSlots: a tenant that sends without end leaves the others their share.
 func TestTenantsShareSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()

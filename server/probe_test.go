@@ -62,8 +62,8 @@ func TestReadinessEnds(t *testing.T) {
 	})
 }
 
-// TestLeaving: a server that is to end says that it is not ready and serves on for a
-// while; it asks clients to come back over another connection.
+// TestLeaving: a server that is about to end says that it is not ready, but serves on for a
+// while. It asks clients to come back over another connection.
 func TestLeaving(t *testing.T) {
 	s, _ := newServer(t, Options{Delay: 500 * time.Millisecond})
 	l, err := Listen(t.Context(), "127.0.0.1:0")

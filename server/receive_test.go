@@ -93,7 +93,7 @@ func tooSlow(t *testing.T, c net.Conn) {
 	}
 }
 
-// answered sends a request as everybody does.
+// answered sends a request as an ordinary client does, and wants a good reply.
 func answered(t *testing.T, address, method, path, body string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://"+address+path, strings.NewReader(body))
@@ -111,7 +111,7 @@ func answered(t *testing.T, address, method, path, body string) {
 	}
 }
 
-// coming waits until so many bodies come in.
+// coming waits until n bodies are coming in.
 func (s *Server) coming(t *testing.T, want int) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -133,13 +133,13 @@ func wait[T any](t *testing.T, from <-chan T) (v T) {
 	select {
 	case v = <-from:
 	case <-time.After(patience):
-		t.Fatal("what must come does not")
+		t.Fatal("what must come did not come")
 	}
 	return v
 }
 
-// TestSlowBodiesTakeNoSlot: whoever sends the begin of a body and waits keeps nobody
-// from being answered, however many do.
+// TestSlowBodiesTakeNoSlot: a client that sends the beginning of a body and then waits does not
+// keep others from an answer, however many such clients there are.
 func TestSlowBodiesTakeNoSlot(t *testing.T) {
 	s, address := listening(t, Options{Limits: Limits{InFlight: 1}})
 	for range 64 {
@@ -152,8 +152,8 @@ func TestSlowBodiesTakeNoSlot(t *testing.T) {
 	}
 }
 
-// TestSlowBodyIsCutOff with a problem, and its connection with it: who waits, and who
-// sends too little, with a length or in chunks.
+// TestSlowBodyIsCutOff: a body that stops or comes too slowly, with a length or in chunks, gets
+// a problem as its answer, and its connection ends.
 func TestSlowBodyIsCutOff(t *testing.T) {
 	_, address := listening(
 		t,
@@ -177,8 +177,8 @@ func TestSlowBodyIsCutOff(t *testing.T) {
 	<-done
 }
 
-// TestBodyMayPause once it is ahead of the least rate, and never beyond the time of a
-// whole request.
+// TestBodyMayPause: a body that is ahead of the least rate may pause, but never beyond the time
+// of a whole request.
 func TestBodyMayPause(t *testing.T) {
 	_, address := listening(t, Options{Grace: time.Second, Rate: 10})
 	ahead := raw(t, address, head(1001)+strings.Repeat(" ", 1000)) // 100 s ahead
@@ -193,8 +193,8 @@ func TestBodyMayPause(t *testing.T) {
 	tooSlow(t, raw(t, address, head(100)+"{"))
 }
 
-// TestOldestBodyGivesWay: where as many come in as may, the one that has been coming
-// for longest is given up, and no newcomer.
+// TestOldestBodyGivesWay: when as many bodies come in as may, the one that has been coming for
+// longest is given up, not the newcomer.
 func TestOldestBodyGivesWay(t *testing.T) {
 	s, address := listening(t, Options{Bodies: 2, Receive: time.Hour, Grace: time.Hour, Send: time.Hour})
 	first := raw(t, address, head(100)+"{")
@@ -298,8 +298,8 @@ func TestOverlongBody(t *testing.T) {
 	}
 }
 
-// TestGivingWayIsFinal: a body that had to give way gets no more time, no room, and is
-// not taken for whole, whatever comes of it at that moment.
+// TestGivingWayIsFinal: a body that had to give way gets no more time and no room. It is not
+// taken for whole, even if its end comes at that very moment.
 func TestGivingWayIsFinal(t *testing.T) {
 	i := &intake{most: 1, mostBytes: 1 << 20}
 	evicted := 0
@@ -319,7 +319,7 @@ func TestGivingWayIsFinal(t *testing.T) {
 	}
 }
 
-// TestBodyIsCutShort: a client that goes away is no request.
+// TestBodyIsCutShort: a client that goes away in the middle of a body has made no request.
 func TestBodyIsCutShort(t *testing.T) {
 	_, address := listening(
 		t,
@@ -338,8 +338,8 @@ func TestBodyIsCutShort(t *testing.T) {
 	}
 }
 
-// TestSlowReaderLosesItsSlot: who does not take a reply is given up long before the
-// time of all replies is over.
+// TestSlowReaderLosesItsSlot: a client that does not take its reply is given up long before the
+// time limit of replies is over.
 func TestSlowReaderLosesItsSlot(t *testing.T) {
 	begun := make(chan struct{})
 	one := Limits{InFlight: 1}
@@ -375,8 +375,8 @@ func TestSlowReaderLosesItsSlot(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestReplyMayPause: the time that a request needs counts for neither its body nor its
-// reply, though a part of the reply is sent already.
+// TestReplyMayPause: the time that a request works counts neither for its body nor for its
+// reply, even if a part of the reply is sent already.
 func TestReplyMayPause(t *testing.T) {
 	_, address := listening(t, Options{Grace: time.Second, Receive: time.Second, Send: time.Hour,
 		REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -394,8 +394,8 @@ func TestReplyMayPause(t *testing.T) {
 	answered(t, address, "POST", "/v1/x", "{}")
 }
 
-// TestListenersTakeNoSlot: a stream that stays open at an address of MCP keeps nobody
-// from being answered.
+// TestListenersTakeNoSlot: a stream that stays open at an address of MCP does not keep others
+// from an answer.
 func TestListenersTakeNoSlot(t *testing.T) {
 	open := make(chan struct{}, 8)
 	stream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -56,7 +56,7 @@ type Options struct {
 	BodyBytes int64
 
 	// A sender of bodies and a reader of replies must move Rate bytes a second after
-	// Grace, by default 8 KiB and 10 s; who is slower is cut off.
+	// Grace, by default 8 KiB and 10 s; whoever is slower is cut off.
 	Grace time.Duration
 	Rate  int
 

@@ -115,7 +115,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestHosts: a name that is not ours is how a web page reaches a server behind it.
+// TestHosts: a name that is not ours is refused, since that is how a web page reaches a server
+// on its reader's machine.
 func TestHosts(t *testing.T) {
 	s, _ := newServer(t, Options{Hosts: []string{"Memory.example.com", "fd00::1"}})
 	for host, want := range map[string]int{
@@ -176,8 +177,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestRequestIDAndLog: a request has a name that a client may choose, and the log
-// tells its size and nothing it says.
+// TestRequestIDAndLog: a request has a name that a client may choose. The log tells the size of
+// a request and nothing of its content.
 func TestRequestIDAndLog(t *testing.T) {
 	s, log := newServer(t, Options{})
 	w := ask(s, "POST", "/v1/canary-path?canary=query", "canary body", "X-Request-Id: req-1.x_Y", "User-Agent: canary", "Loci-User: canary")
@@ -269,8 +270,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestShutdown: what runs is finished, what comes later is refused, and what takes
-// too long is told about.
+// TestShutdown: requests that run are finished, later ones are refused, and the log names those
+// that take too long.
 func TestShutdown(t *testing.T) {
 	for name, c := range map[string]struct {
 		drain time.Duration
@@ -341,8 +342,8 @@ func TestListenerFails(t *testing.T) {
 	}
 }
 
-// What is too long before a body is a problem like any other, short of what package
-// http reads at all.
+// Headers that are too long are answered with a problem like any other, below the size at which
+// package http answers by itself.
 func TestLongHeadersAreAProblem(t *testing.T) {
 	s, _ := newServer(t, Options{})
 	l, err := Listen(t.Context(), "127.0.0.1:0")

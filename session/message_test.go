@@ -105,8 +105,8 @@ func checkOpenAI(t *testing.T, m session.Message, want map[string]any) {
 	}
 }
 
-// A message of OpenAI's chat comes back as it was, also what nobody here knows and
-// arguments that are no JSON.
+// A message of OpenAI's chat comes back as it was, with fields that nobody here knows and
+// arguments that are not JSON.
 func TestOpenAIRoundTrip(t *testing.T) {
 	for _, raw := range []string{
 		`{"role":"user","content":"hi","name":"ann","cache":{"n":1.50}}`,
@@ -124,6 +124,7 @@ func TestOpenAIRoundTrip(t *testing.T) {
 	locitest.WantCode(t, err, loci.Unsupported)
 }
 
+// TestMessageFaults: a message that cannot be read is refused, and the error names the field.
 func TestMessageFaults(t *testing.T) {
 	for raw, want := range map[string]string{
 		`[]`:                   "a message must be a JSON object",

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
-// said is the text of what a pop took; "": nothing.
+// said is the text of what a pop took; "" for nothing.
 func said(t *testing.T, m *loci.Memory, id string) string {
 	t.Helper()
 	got, err := session.Of(m).Pop(t.Context(), id)
@@ -124,8 +124,8 @@ func TestPopTakesTheSummaryThatCoversIt(t *testing.T) {
 	})
 }
 
-// TestPopsAtOnce: of ten who take from ten messages each gets a different one, and nothing
-// is left; over engines that do not know of one another, as processes are.
+// TestPopsAtOnce: of ten callers that pop from ten messages each gets a different one, and
+// nothing is left. They use engines that do not know of one another, as processes do.
 func TestPopsAtOnce(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		engines := []*loci.Engine{locitest.NewEngine(t, s, loci.Options{}), locitest.NewEngine(t, s, loci.Options{})}

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
-// An embedder that is down, or slow, does not hold up a conversation: its messages are
-// found by their words at once, by meaning later, and it is left alone for a while.
+// An embedder that is down or slow does not hold up a conversation. Its messages are found by
+// their words at once and by meaning later, and the embedder is left alone for a while.
 func TestSessionAppendsWithoutAnEmbedder(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		embedder := &locitest.WordEmbedder{Name: "words-1", Down: true}
@@ -59,8 +59,8 @@ func slicesOf(m session.Message, n int) []session.Message {
 	return slices.Repeat([]session.Message{m}, n)
 }
 
-// Search keeps to what it is asked for: one session, all of the handle's, and no memory
-// finds its way into a conversation or back.
+// A search keeps to what it is asked for: one session, or all of the handle's. No memory finds
+// its way into a conversation, and no message into the memories.
 func TestSessionSearch(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
@@ -121,7 +121,8 @@ func TestSessionSearch(t *testing.T) {
 	})
 }
 
-// The log says what happened to a conversation in a line an act, and nothing of what was said.
+// The log says in one line an act what happened to a conversation, and nothing of what was
+// said.
 func TestSessionEvents(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")

@@ -197,9 +197,15 @@ func (Feature) Kinds() []loci.FeatureKind {
 	return []loci.FeatureKind{
 		{Kind: Kind, Counted: true, Shown: string(Kind),
 			Change: "Append to the session, trim or summarise it, or delete it."},
-		{Kind: KindMessage, Counted: true, Shown: string(KindMessage), Part: true,
+		{Kind: KindMessage, Counted: true, Shown: string(KindMessage), Part: true, Of: Kind, Whole: sessionOf,
 			Change: "Append a message to its session, pop the newest one, or delete it."},
 	}
+}
+
+// sessionOf selects the session of a message, which lies in the place beside it.
+func sessionOf(message *loci.Record) (loci.Filter, error) {
+	place := message.Namespace.Owner().Inner(placeSessions)
+	return loci.Filter{Within: []loci.Namespace{place}, Exact: true, Slot: &message.Sequence}, nil
 }
 
 // PlaceOf returns where a session, or a message, lies that an export has in a namespace.

@@ -41,7 +41,7 @@ func ofRecord(t testing.TB, m *loci.Memory, id string) session.Session {
 	return s
 }
 
-// A query without a session begins one of its own, with no history; with one, all
+// A query without a session begins one of its own, with no history. With a session, everything
 // that was said comes back in its order.
 func TestSessionHistory(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
@@ -87,8 +87,8 @@ func TestSessionHistory(t *testing.T) {
 	})
 }
 
-// Many append at once: nothing is lost or doubled, and what one appended stands in
-// the order it did.
+// Many callers append at once: nothing is lost or doubled, and the messages of each caller
+// stand in the order in which it appended them.
 func TestSessionConcurrentAppends(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		const appenders = 16
@@ -135,7 +135,7 @@ func TestSessionConcurrentAppends(t *testing.T) {
 	})
 }
 
-// Two processes do not see one another's locks: the store alone keeps them apart.
+// Two processes do not see each other's locks: the store alone keeps them apart.
 func TestSessionAppendsOfTwoEngines(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		var group sync.WaitGroup
@@ -185,6 +185,8 @@ func TestSessionAppendIsRepeatable(t *testing.T) {
 	})
 }
 
+// TestSessionTimeout: an expired session leaves the list, keeps its messages, and comes back
+// with its next append; a trim does not revive it.
 func TestSessionTimeout(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -304,6 +306,8 @@ func TestSessionClear(t *testing.T) {
 	})
 }
 
+// TestSessionLimits: each limit of a session, an append and a message is refused with its
+// number, and a refused call stores nothing.
 func TestSessionLimits(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	hi := locitest.Spoken(session.MessageHuman, "hi")
@@ -376,7 +380,7 @@ func TestSessionLimits(t *testing.T) {
 	}
 }
 
-// A session of an id that is there is not made twice.
+// A second session of the same id is refused.
 func TestSessionCreate(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")

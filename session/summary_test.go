@@ -14,6 +14,8 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
+// TestSummarise: a summary takes the oldest messages when the context is nearly full, keeps the
+// system message and the newest ones, and goes on where it ended.
 func TestSummarise(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Tokenizer: locitest.WordTokens{}}), "u")
@@ -134,8 +136,8 @@ func TestSummariseWithAModel(t *testing.T) {
 	}
 }
 
-// Calls for summaries and for consolidation have one budget a day; beyond it there is
-// no call. A summary is no consolidation.
+// Calls for summaries and for consolidation have one budget a day, and beyond it there is no
+// call. A summary does not count as a consolidation.
 func TestSummaryCountsInTheDay(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		now := time.Date(2026, 1, 2, 23, 0, 0, 0, time.UTC)
@@ -187,7 +189,7 @@ func TestSummaryCountsInTheDay(t *testing.T) {
 		if done := locitest.Summarise(t, m, o); done.Summary.By != "writer-1" {
 			t.Errorf("on the next day: summarised %+v", done.Summary)
 		}
-		// What a summary took is missing to consolidation.
+		// The tokens of a summary are no longer there for consolidation.
 		locitest.Episode(t, m, "home", "Moved to Kiel")
 		r := locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: model, TokensPerDay: 8200})
 		if r.Budget != "day" || r.Groups != 0 {
@@ -236,6 +238,8 @@ func TestSummariseAtOnce(t *testing.T) {
 	})
 }
 
+// TestRetrieve: a text for a new message has the notes and older messages that fit it, within
+// its budget of tokens, and stored text cannot forge its form.
 func TestRetrieve(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Tokenizer: locitest.WordTokens{}}), "u")

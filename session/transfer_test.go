@@ -14,7 +14,8 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
-// oddMessages hold what a careless copy loses: big numbers, order of keys, unknown keys, signs.
+// oddMessages hold what a careless copy loses: big numbers, the order of keys, unknown keys,
+// signs.
 func oddMessages() []session.Message {
 	return []session.Message{
 		locitest.Spoken(session.MessageSystem, "Be brief. <b>&amp;</b>"),
@@ -34,6 +35,8 @@ func exportedSession(t testing.TB, m *loci.Memory, id string) string {
 	return b.String()
 }
 
+// TestSessionExportImport: an exported session comes back with every digit, key and number, and
+// can go on; so can a list without numbers and times.
 func TestSessionExportImport(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
@@ -113,6 +116,8 @@ func asJSON(t testing.TB, v any) string {
 	return b.String()
 }
 
+// TestSessionImportRefuses: a document that is wrong anywhere is refused whole, with the
+// message and the field.
 func TestSessionImportRefuses(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	locitest.AppendTo(t, m, "s", locitest.Spoken(session.MessageHuman, "one"), asks("c"))
@@ -227,7 +232,8 @@ func TestExportHoldsSessions(t *testing.T) {
 		if next.First != 7 || next.Messages != 7 {
 			t.Errorf("it goes on with %+v", next)
 		}
-		// Where the session went on, the file adds nothing to it; where another one has the id, neither.
+		// The file adds nothing to a session that went on here, nor to another session that has
+		// its id.
 		if _, err := session.Of(other).Clear(t.Context(), "two"); err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +305,7 @@ func TestSessionEraseByID(t *testing.T) {
 	})
 }
 
-// What an erase that was stopped half way left of a session is gone with the next one of its id.
+// The next session of an id does not have what a half-done erase left of the one before.
 func TestSessionBeginsClean(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
@@ -327,7 +333,7 @@ func TestSessionBeginsClean(t *testing.T) {
 	})
 }
 
-// A message that grows beyond the limit as it is brought into the stored form is refused.
+// A message that grows beyond the limit when it is brought into the stored form is refused.
 func TestImportBoundsWhatIsStored(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	frame := len(`{"role":"user","content":""}`)
@@ -360,8 +366,8 @@ func manyMessages(n int, last int64) string {
 	return b.String() + "]}"
 }
 
-// What is too long for one change is refused as a whole, or stored in parts: the
-// session is the same as if it had been one, numbers and times included.
+// A session that is too long for one change is refused as a whole, or stored in parts. In parts
+// it is the same session as in one change, numbers and times included.
 func TestSessionImportInParts(t *testing.T) {
 	locitest.Unshared(t)
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock())) // stores see changes as of any append
@@ -413,7 +419,7 @@ func TestSessionImportInParts(t *testing.T) {
 	locitest.LogIsWhole(t, e, m.View().Tenant)
 }
 
-// A part is bounded by its bytes, too, and where one fails the error says what is there.
+// The bytes of a part are bounded, too. If one part fails, the error says what is there.
 func TestSessionImportInPartsOfBytes(t *testing.T) {
 	locitest.Unshared(t)
 	text := strings.Repeat("a", 1000<<10)
@@ -445,8 +451,8 @@ func TestSessionImportInPartsOfBytes(t *testing.T) {
 	}
 }
 
-// Between two parts another program may append, and the newest message of a part that
-// others follow may go at once: neither ends the import.
+// Between two parts another program may append, or the newest message of a part may be trimmed
+// at once if others follow it: neither ends the import.
 func TestSessionImportBetweenParts(t *testing.T) {
 	locitest.Unshared(t)
 	text := strings.Repeat("a", 1000<<10)

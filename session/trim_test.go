@@ -126,7 +126,8 @@ func wantAdvice(t *testing.T, name string, err error, code loci.Code, text, reco
 	}
 }
 
-// An import is held to the same: its newest message is there when it has been acknowledged.
+// The same holds for an import: its newest message is there once the import has been
+// acknowledged.
 func TestSessionImportKeepsItsNewest(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t,
@@ -148,9 +149,9 @@ func seqs(messages []session.StoredMessage) (out []int64) {
 	return out
 }
 
-// Whatever is said, in whatever parts, after each append that is over the limit: no
-// more messages than it are kept, all system messages, no result without its call
-// before it; and the newest message stays where there is room.
+// After every append beyond the limit, whatever was said and in whatever parts: no more
+// messages than the limit are kept, all system messages stay, and no result stays without its
+// call before it. The newest message stays where there is room.
 func TestSessionTrimProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(20, 40)).Draw(t, "most")
@@ -334,8 +335,8 @@ func TestSessionTrimReadsOn(t *testing.T) {
 	})
 }
 
-// A trim of more messages than the store gives at once misses none between two pages
-// and takes none twice, also where results without calls make it look at all of them.
+// A trim of more messages than the store gives at once misses none between two pages and takes
+// none twice, even if results without calls make it look at all of them.
 func TestSessionTrimOverPages(t *testing.T) {
 	locitest.Unshared(t)
 	const all = 3100
@@ -400,8 +401,8 @@ func TestSessionTrimKnowsASecondResult(t *testing.T) {
 	})
 }
 
-// Calls that share an id make a session one to look at as a whole, for as long as two
-// of them are in it.
+// Two calls with the same id make a trim look at the whole session, for as long as both are in
+// it.
 func TestSessionTrimWithOneIDTwice(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		m := locitest.Bind(t,

@@ -37,8 +37,8 @@ func remember(t *testing.T, c store.Config) (sessions *session.Handle, end func(
 	}
 }
 
-// A backend is chosen by name: what sqlite holds is there again after a restart, what
-// memory holds is not, and without a word it is memory.
+// A backend is chosen by name. What sqlite holds is there again after a restart, and what
+// memory holds is not; memory is the default.
 func TestBackends(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "conversations.db")
 	for _, c := range []struct {

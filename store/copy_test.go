@@ -85,7 +85,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// seen is all that a store says of a tenant.
+// seen is everything that a store says of a tenant.
 func seen(t *testing.T, s loci.Store, tn loci.Tenant) (out []any) {
 	t.Helper()
 	all := loci.Filter{Within: everywhere, NotLive: true}
@@ -190,8 +190,8 @@ func TestCopyEqualsItsSource(t *testing.T) {
 	}
 }
 
-// A copy that stopped anywhere goes on, and one that is whole is verified again. What was
-// begun from another state of the source begins again.
+// A copy that stopped anywhere goes on, and a whole one is verified again. A copy of another
+// state of the source begins again.
 func TestCopyGoesOn(t *testing.T) {
 	dir, d := filepath.Join(t.TempDir(), "x"), emptyDatabase(t)
 	source, err := sqlite.Open(dir, nil)

@@ -23,19 +23,19 @@ func TestWaysInWhichOpenFails(t *testing.T) {
 		url  string
 		code loci.Code
 	}{
-		"no path":                         {t.Context(), "sqlite:", loci.Invalid},
-		"below a file":                    {t.Context(), "sqlite:" + file + "/x.db", loci.Unavailable},
-		"a directory that is a file":      {t.Context(), "sqlite:" + file, loci.Unavailable},
-		"a directory below a file":        {t.Context(), "sqlite:" + file + "/x/y", loci.Unavailable},
-		"a path with a zero byte":         {t.Context(), "sqlite:/x\x00/y", loci.Unavailable},
-		"memory with a path":              {t.Context(), "memory:x", loci.Unsupported},
-		"another store":                   {t.Context(), "redis://u:p@h/d", loci.Unsupported},
-		"a MongoDB URL that is none":      {t.Context(), "mongodb://u:p@h:port/d", loci.Invalid},
-		"a MongoDB database that is none": {t.Context(), "mongodb://u:p@h/a.b", loci.Invalid},
-		"a database URL that is none":     {t.Context(), "postgres://u:p@h:port/d", loci.Invalid},
-		"nothing":                         {t.Context(), "", loci.Unsupported},
-		"a context that ended":            {ended, "memory:", loci.Unavailable},
-		"sqlite and a context that ended": {ended, "sqlite:" + file + ".db", loci.Unavailable},
+		"no path":                          {t.Context(), "sqlite:", loci.Invalid},
+		"below a file":                     {t.Context(), "sqlite:" + file + "/x.db", loci.Unavailable},
+		"a directory that is a file":       {t.Context(), "sqlite:" + file, loci.Unavailable},
+		"a directory below a file":         {t.Context(), "sqlite:" + file + "/x/y", loci.Unavailable},
+		"a path with a zero byte":          {t.Context(), "sqlite:/x\x00/y", loci.Unavailable},
+		"memory with a path":               {t.Context(), "memory:x", loci.Unsupported},
+		"another store":                    {t.Context(), "redis://u:p@h/d", loci.Unsupported},
+		"a bad MongoDB URL":                {t.Context(), "mongodb://u:p@h:port/d", loci.Invalid},
+		"a bad name of a MongoDB database": {t.Context(), "mongodb://u:p@h/a.b", loci.Invalid},
+		"a bad database URL":               {t.Context(), "postgres://u:p@h:port/d", loci.Invalid},
+		"nothing":                          {t.Context(), "", loci.Unsupported},
+		"a context that ended":             {ended, "memory:", loci.Unavailable},
+		"sqlite and a context that ended":  {ended, "sqlite:" + file + ".db", loci.Unavailable},
 	} {
 		s, err := store.Open(c.ctx, c.url, nil)
 		if s != nil {

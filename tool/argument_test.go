@@ -10,6 +10,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
+// TestArguments: each wrong argument is refused with a sentence that names it and says what to
+// pass, and nothing is stored.
 func TestArguments(t *testing.T) {
 	set := newSet(t, Instance{Family: FamilyFacts}, Instance{Family: FamilyNotes})
 	u := user(t, "u-1")
@@ -77,7 +79,7 @@ func TestArgumentSize(t *testing.T) {
 		"content has 262145 bytes; the limit is 262144: split it into several memories")
 }
 
-// However much of what was sent is wrong, the answer is short.
+// The answer is short, however much of what was sent is wrong.
 func TestErrorsAreShort(t *testing.T) {
 	set, u := newSet(t, factsFamily), user(t, "u-1")
 	tool, _ := set.Lookup("search_memory")

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Sizes are met one after the other here, and no goroutine is started: the race
-// detector has nothing to see, and `make test` runs these tests without it.
+// These tests meet sizes one after the other and start no goroutine: the race detector has
+// nothing to see, and `make test` runs them without it.
 
 package tool
 
@@ -31,7 +31,7 @@ func everyTool(t testing.TB) *Set {
 	return newSet(t, entries...)
 }
 
-// unbounded lists the places of a schema that say nothing of how large a value may be.
+// unbounded lists the places of a schema that do not bound the size of a value.
 func unbounded(schema map[string]any, place string) (missing []string) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return schema[n] != nil })
@@ -141,7 +141,7 @@ func TestBoundsAreEnforced(t *testing.T) {
 	}
 }
 
-// However many tags there are, refusing them is one pass: nothing is made of any.
+// Too many tags are refused in one pass, and nothing is made of any tag.
 func TestManyTagsAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 	set, u := newSet(t, Instance{Family: FamilyNotes}), user(t, "u-1")
 	tool, _ := set.Lookup("memory_search")
@@ -189,8 +189,7 @@ func TestFiltersAreCountedBeforeTheyAreDecoded(t *testing.T) {
 	ok(t, set, "search_memory", u, `{"query":"x","filter":`+list("1", 99)+`}`)
 }
 
-// What a text says is what is stored: half a pair of surrogates cannot be, and names
-// are exact.
+// A text is stored as it was sent: half a pair of surrogates is refused, and names are exact.
 func TestArgumentsAreStoredAsSent(t *testing.T) {
 	set, u := newSet(t, Instance{Family: FamilyNotes}, Instance{Family: FamilyFacts}), user(t, "u-1")
 	half := "a text of the arguments contains half of a surrogate pair, such as \\ud800: write the whole character"

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// claudeStep is a call of the tool and its reply; a code says that it is refused.
+// claudeStep is a call of the tool and its reply; a code means that the call is refused.
 type claudeStep struct {
 	args, want string
 	code       loci.Code
@@ -18,8 +18,8 @@ type claudeStep struct {
 
 const listing = "Here're the files and directories up to 2 levels deep in %s, excluding hidden items:\n"
 
-// TestClaudeMemoryTool holds the words that the reference implementation says; that
-// they are its words, tests/anthropic compares.
+// TestClaudeMemoryTool holds the words of the reference implementation; tests/anthropic checks
+// that they are its words.
 func TestClaudeMemoryTool(t *testing.T) {
 	claude := Instance{Family: FamilyClaude}
 	steps := []claudeStep{

@@ -56,8 +56,8 @@ const allNames = `manage_memory, search_memory, memory_search, memory_save, memo
 	`memory_mark_helpful, memory_mark_harmful, memory_forget, memory_stats, memory, ` +
 	`memory_list_sessions, memory_read_session, memory_search_sessions, memory_delete_session`
 
-// TestFamiliesSideBySide: families that share a name are offered together under a
-// prefix, or tool by tool; a description names its neighbours as they are called.
+// TestFamiliesSideBySide: families that share a name are offered together under a prefix, or
+// tool by tool. A description names the other tools as they are called here.
 func TestFamiliesSideBySide(t *testing.T) {
 	set := newSet(t, Instance{Family: FamilyNotes}, Instance{Family: FamilyMemory, Prefix: "agent_"},
 		Instance{Family: FamilyMemory, Tool: "memory_search", Name: "find"})
@@ -76,6 +76,8 @@ func TestFamiliesSideBySide(t *testing.T) {
 	}
 }
 
+// TestConfigFaults: each fault of a configuration of tools is named with its entry, all at
+// once.
 func TestConfigFaults(t *testing.T) {
 	for _, c := range []struct {
 		cfg  Config
@@ -146,8 +148,8 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// TestSecondToolOfANameGetsItsFamily: families that share names start together, and what
-// tools say of one another has the names that they have here.
+// TestSecondToolOfANameGetsItsFamily: families that share names start together. What tools say
+// of one another uses the names that they have here.
 func TestSecondToolOfANameGetsItsFamily(t *testing.T) {
 	memoryFirst := newSet(t, Instance{Family: FamilyMemory}, Instance{Family: FamilyNotes},
 		Instance{Family: FamilyFiles}, Instance{Family: FamilyClaude})

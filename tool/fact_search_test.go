@@ -11,6 +11,8 @@ import (
 	"github.com/loci-memory/loci/item"
 )
 
+// TestTextQuerySearch: the reply to the letter, scores within their range, pages that join, and
+// limits that say what is allowed.
 func TestTextQuerySearch(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890_000_000, time.FixedZone("", 3600))
 	set := setOver(t, newEngine(t, loci.Options{Now: func() time.Time { return at }}),
@@ -37,7 +39,7 @@ func TestTextQuerySearch(t *testing.T) {
 	}
 	for _, r := range search(t, set, u, `{"query":" "}`) {
 		if r.Score != nil {
-			t.Errorf("a list has the score %v", *r.Score)
+			t.Errorf("a list without a query has the score %v", *r.Score)
 		}
 	}
 	first := contents(t, search(t, set, u, `{"query":"","limit":2}`))

@@ -101,7 +101,7 @@ func TestPermittedActions(t *testing.T) {
 	set := newSet(t, Instance{Family: FamilyFacts, ActionsPermitted: []string{"create", "update"}})
 	id := create(t, set, u, `{"content":"x"}`)
 	refused(t, set, "manage_memory", u, object("action", "delete", "id", id), loci.Invalid, "Invalid action delete. Must be one of ('create', 'update').")
-	// Not permitted comes before any other fault.
+	// A refused action is reported before any other fault.
 	refused(t, set, "manage_memory", u, `{"action":"delete"}`, loci.Invalid, "Invalid action delete. Must be one of ('create', 'update').")
 	same(t, "still there", contents(t, search(t, set, u, `{"query":""}`)), []string{"x"})
 

@@ -214,8 +214,8 @@ func sameJSON(t testing.TB, a json.RawMessage, b string) bool {
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// TestBadPathsOfFiles: every command refuses them alike, in an envelope that says which
-// part of the path is wrong, and nothing is made of them.
+// TestBadPathsOfFiles: every command refuses bad paths alike, in an envelope that says which
+// part of the path is wrong, and makes nothing of them.
 func TestBadPathsOfFiles(t *testing.T) {
 	set, u := setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{{Family: FamilyFiles}}}), user(t, "u")
 	memory, _ := set.Lookup("memory")
@@ -319,7 +319,8 @@ func TestCommandsOfTheTool(t *testing.T) {
 	}
 }
 
-// TestSearchOfTheTool: a tool finds passages only where its entry says so, in its own tree.
+// TestSearchOfTheTool: a tool finds passages only if its entry says so, and only in its own
+// tree.
 func TestSearchOfTheTool(t *testing.T) {
 	set := setOver(t, newEngine(t, loci.Options{}), Config{ReplyCap: 2000, Entries: []Instance{
 		{Family: FamilyFiles}, {Family: FamilyFiles, Tool: "memory", Name: "lookup", Commands: []string{"read", "search"}}}})

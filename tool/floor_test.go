@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// Every tool that searches leaves out what has less than min_score, which the call
-// names or else the entry of the tool.
+// Every tool that searches leaves out what scores below min_score, which the call names or else
+// the entry of the tool.
 func TestMinScore(t *testing.T) {
 	call := map[string]string{
 		"search_memory": `{"query":"zebra crossing"%s}`, "memory_search": `{"query":"zebra crossing"%s}`,
@@ -67,7 +67,7 @@ func TestMinScoreOfAnEntry(t *testing.T) {
 	}
 }
 
-// A memory that is recalled says how well it fits, beside the score that weighs more.
+// A recalled memory says how well it fits, beside the composite score.
 func TestRecalledFit(t *testing.T) {
 	set := newMemoryTools(t)
 	ok(t, set, "memory_store_fact", general(t), `{"subject":"zoo","predicate":"has","content":"a zebra","importance":9}`)

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// goldens are the configurations whose tools are kept in testdata, word for word:
-// what a model reads is interface.
+// goldens are the configurations whose tools are kept in testdata, word for word: what a model
+// reads is an interface.
 var goldens = map[string]Config{
 	"facts":       {Entries: []Instance{{Family: FamilyFacts}}},
 	"notes":       {Entries: []Instance{{Family: FamilyNotes}}},
@@ -34,6 +34,8 @@ var goldens = map[string]Config{
 	}},
 }
 
+// TestGoldenTools: names, descriptions and schemas of all tools are those of testdata: a model
+// reads every byte of them.
 func TestGoldenTools(t *testing.T) {
 	type shown struct {
 		Name         string          `json:"name"`

@@ -104,7 +104,7 @@ func TestScopes(t *testing.T) {
 	same(t, "unchanged", texts(notes(t, set, user(t, "u-1", loci.ScopeRead), `{"query":"x"}`)), []string{"x"})
 }
 
-// Who, for which request and from where a memory came is on record.
+// The record says who stored a memory, for which request and from where.
 func TestCallerIsRecorded(t *testing.T) {
 	store := memory.Open()
 	defer store.Close()

@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/store/memory"
 )
 
-// remote is an embedder whose other side misbehaves. A call may go on after its
-// caller has given up, so nobody changes what it does.
+// remote is an embedder whose other side misbehaves. A call may go on after its caller has
+// given up, so its behaviour never changes during a test.
 type remote struct {
 	words
 	do func(ctx context.Context) error
@@ -71,8 +71,8 @@ func slowEngine(t *testing.T, wait func()) (*loci.Engine, *slowStore) {
 
 var bothFamilies = []Instance{{Family: FamilyFacts}, {Family: FamilyNotes}}
 
-// A store that heeds no context cannot keep a caller waiting, and what comes
-// back too late changes nothing.
+// A store that does not heed its context cannot keep a caller waiting, and what comes back too
+// late changes nothing.
 func TestTimeout(t *testing.T) {
 	for _, c := range []struct{ tool, args, message string }{
 		{"memory_search", `{"query":"tea"}`, "tool timed out after 15s"},
@@ -134,7 +134,7 @@ func TestTimeoutCancelsWork(t *testing.T) {
 	})
 }
 
-// A caller that goes away, or has less time itself, is told so.
+// A caller that goes away, or has less time than the tool, is told so.
 func TestCallerGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -181,7 +181,7 @@ func TestEmbedderDown(t *testing.T) {
 	}
 }
 
-// A panic costs its own call and nothing else.
+// A panic costs its own call and no other.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	engine, store := slowEngine(t, func() { panic("the wheels came off") })
@@ -206,7 +206,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// A tool whose replies are all envelopes says in one whatever goes wrong: before the
+// A tool whose replies are all envelopes replies in an envelope whatever goes wrong: before the
 // arguments are read, in a store, and when time is up or something breaks.
 func TestEnvelopeOfEveryFailure(t *testing.T) {
 	type reply struct {
@@ -321,8 +321,8 @@ func TestReplyCapIsExact(t *testing.T) {
 	}
 }
 
-// The cap is used to its last byte by replies that are one object, too: what is just
-// as long as the cap is whole, and one byte less leaves out a whole result and says so.
+// A reply that is one object uses the cap to its last byte, too: a reply as long as the cap is
+// whole. With one byte less, a whole result is left out and the reply says so.
 func TestReplyCapOfObjectsIsExact(t *testing.T) {
 	results := []json.RawMessage{[]byte(`"1234567890123456"`), []byte(`"23456789"`), []byte(`3`)}
 	all := `{"results":["1234567890123456","23456789",3]}`
@@ -351,7 +351,7 @@ func TestReplyCapOfObjectsIsExact(t *testing.T) {
 	}
 }
 
-// Hidden characters are seen in a reply, and stay what they are to who decodes it.
+// Hidden characters are visible in a reply, and a client that decodes it gets them unchanged.
 func TestHiddenCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\u202eb":                 `"a\u202eb"`,
@@ -384,8 +384,8 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// The log has what no caller can mend: a defect, and a part that is down, with its
-// cause. What the caller did wrong is not in it.
+// The log has what no caller can mend: a defect, and a part that is down, with its cause.
+// Mistakes of the caller are not in it.
 func TestWhatIsLogged(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error

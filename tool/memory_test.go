@@ -38,6 +38,8 @@ func results(t testing.TB, r Reply) (list []recalled, dropped int) {
 	return reply.Results, reply.Dropped
 }
 
+// TestMemoryArguments: each wrong argument of a tool of the family memory is refused with a
+// sentence that names it, and nothing is stored.
 func TestMemoryArguments(t *testing.T) {
 	set, u := newMemoryTools(t), general(t)
 	long := strings.Repeat("x", loci.MaxLabelBytes+1)

@@ -41,7 +41,7 @@ func TestNoteSearchReply(t *testing.T) {
 	if err := json.Unmarshal([]byte(reply.Text), &scored); err != nil || len(scored) != 1 {
 		t.Fatalf("text %s: %v", reply.Text, err)
 	}
-	// The one word of the query is there: more likely than not the note answers. Four
+	// The note has the one word of the query, so it more likely than not answers it. Four
 	// digits are shown.
 	score := scored[0].Score
 	if score <= 0.5 || score >= 1 || math.Round(score*1e4)/1e4 != score {
@@ -162,6 +162,8 @@ func TestNoteIDs(t *testing.T) {
 	same(t, "nothing was changed", texts(notes(t, set, u, `{"query":"two"}`)), []string{"two"})
 }
 
+// TestNoteIncludeConversation: a search adds messages of the caller's own session if asked to:
+// none of another session or user, and none twice.
 func TestNoteIncludeConversation(t *testing.T) {
 	engine := newEngine(t, loci.Options{})
 	set, u := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes}}}), user(t, "u-1")
@@ -270,7 +272,7 @@ func TestNotesAcrossThreads(t *testing.T) {
 	same(t, "from another thread", texts(notes(t, set, Caller{Principal: other}, `{"query":"tea"}`)), []string{"Likes tea"})
 }
 
-// What a program keeps under keys of its own is no note.
+// An item that a program keeps under a key of its own is not a note.
 func TestItemsAreNoNotes(t *testing.T) {
 	engine, u := newEngine(t, loci.Options{}), user(t, "u-1")
 	set := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyNotes}}})

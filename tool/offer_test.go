@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A tool that a program made by itself is shown to everybody, one of a family to those
+// A tool that a program made itself is shown to everybody. A tool of a family is shown to those
 // who may use it.
 func TestToolsOfAProgramAreShown(t *testing.T) {
 	tenant, err := loci.NewTenant("t")

@@ -129,8 +129,8 @@ func timeless(text string) string {
 	return text
 }
 
-// Replies keep to the cap: a list goes on where it ended, a reading has the newest messages, and
-// of a long one its beginning.
+// Replies keep to the cap: a list goes on where it ended. A reading has the newest messages,
+// and the beginning of a long one.
 func TestSessionToolsKeepToTheCap(t *testing.T) {
 	e := newEngine(t, loci.Options{})
 	set := setOver(t, e, Config{ReplyCap: 1500, Entries: []Instance{{Family: FamilySessions, TopK: 30}}})
@@ -171,7 +171,7 @@ func TestSessionToolsKeepToTheCap(t *testing.T) {
 	}
 }
 
-// What one entry says of time, care and number is its own.
+// What one entry says of time, care and number holds for that entry alone.
 func TestSettingsOfAnEntry(t *testing.T) {
 	set := newSet(
 		t,

@@ -64,8 +64,8 @@ func TestSinceAndUntil(t *testing.T) {
 	}
 }
 
-// Structured replies say what a query was taken for: words that nobody has, and times. Where
-// it was taken as it stands they say nothing.
+// Structured replies say how a query was understood: words that no memory has, and times. They
+// say nothing of it if the query was taken as it stands.
 func TestRepliesSayWhatWasUnderstood(t *testing.T) {
 	clock := locitest.NewClock()
 	clock.Set(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))

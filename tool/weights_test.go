@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// Weights of an entry are those of its recalls, in place of the engine's: the same memories
-// come in another order. A context has them, too.
+// The weights of an entry replace the engine's in its recalls: the same memories come in
+// another order. They hold for a context, too.
 func TestWeightsOfAnEntry(t *testing.T) {
 	engine := newEngine(t, loci.Options{})
 	entry := func(w *loci.RecallWeights) *Set {
@@ -61,7 +61,7 @@ func TestWeightsAreChecked(t *testing.T) {
 }
 
 // Every search of a model takes conditions on the subject and predicate of facts, and on
-// metadata; what has none of these does not match.
+// metadata. A memory without these does not match.
 func TestSearchesTakeTheKeyOfAFact(t *testing.T) {
 	engine := newEngine(t, loci.Options{})
 	set := setOver(t, engine, Config{Entries: []Instance{

@@ -11,6 +11,8 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
+// TestConnectorText: what a connector says of a tree, for each kind of content and each limit,
+// to the character.
 func TestConnectorText(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})
@@ -50,7 +52,7 @@ func TestConnectorText(t *testing.T) {
 		check("cut", tree.ConnectorOptions{MaxChars: 9}, "Memory\n… 3 more")
 		check("cut", tree.ConnectorOptions{MaxChars: 1}, "Memory\n…")
 
-		// A thread without files has those of all.
+		// A thread without files shows those of all threads.
 		check("an empty thread", tree.ConnectorOptions{Thread: "7"}, "Memory\n/\n[D] notes\n[D] notes-2\n[F] todo.md")
 		own, err := tree.Of(m, "", "7")
 		if err != nil {
@@ -94,6 +96,8 @@ func TestConnectorText(t *testing.T) {
 	})
 }
 
+// TestConnect: where a connector puts its message, in both forms of messages; the others stay
+// as they are.
 func TestConnect(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
 	m := locitest.Bind(t, e, "user", "ann")

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// stepped is a store that counts changes that erase and the records of the largest one,
-// and stops after some of them.
+// stepped is a store that counts the changes that erase, and the records of the largest one. It
+// stops after some of them.
 type stepped struct {
 	loci.Store
 	steps, largest int
@@ -47,7 +47,7 @@ func wide(t *testing.T, files *tree.Tree) {
 	}
 }
 
-// checkWhole compares what a tree says of itself with what is in it.
+// checkWhole compares the totals of a tree with what is in it.
 func checkWhole(t *testing.T, files *tree.Tree) (left tree.Counts) {
 	t.Helper()
 	err := files.Walk(t.Context(), "/", func(info tree.FileInfo) bool {
@@ -107,8 +107,8 @@ func TestLargeDirectoryIsDeletedInSteps(t *testing.T) {
 	})
 }
 
-// With an idempotency key a delete is one change: asked for again, it does not touch what
-// has come in between.
+// With an idempotency key a delete is one change: a repeated delete does not touch what has
+// come in between.
 func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock()))
@@ -135,7 +135,7 @@ func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
 	})
 }
 
-// What a step erases makes room in its directory.
+// A step makes room in its directory for what it erased.
 func TestStepsMakeRoomInTheDirectory(t *testing.T) {
 	store := &stepped{Store: locitest.OpenMemory()}
 	files := newTree(t, locitest.NewEngine(t, store, loci.Options{

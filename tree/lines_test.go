@@ -40,7 +40,7 @@ func treeOf(t *testing.T, files *tree.Tree) (lines []string) {
 	return lines
 }
 
-// TestExportCarriesTrees exports trees and imports them into another store, another
+// TestExportCarriesTrees exports trees and imports them into another store, into another
 // namespace of it, and again where they are.
 func TestExportCarriesTrees(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {

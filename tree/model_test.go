@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// modelTree is what a tree does, written down a second time in the simplest way:
-// files and directories by path, and every earlier content of a file.
+// modelTree is what a tree does, written a second time in the simplest way: files and
+// directories by path, and every earlier content of a file.
 type modelTree struct {
 	files   map[string]string
 	dirs    map[string]bool
@@ -253,7 +253,7 @@ func TestTreeEqualsItsModel(t *testing.T) {
 					locitest.LogIsWhole(t, e, own)
 				},
 			})
-			// Nothing stays behind: no block, no version, no directory.
+			// Nothing is left: no block, no version, no directory.
 			if _, err := filed.Delete(t.Context(), "/"); err != nil {
 				rt.Fatal(err)
 			}

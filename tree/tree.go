@@ -47,7 +47,17 @@ type Feature struct {
 // Kinds are files, which include directories, and their blocks.
 func (Feature) Kinds() []loci.FeatureKind {
 	return []loci.FeatureKind{{Kind: KindFile, Shown: string(KindFile), Status: statusFile,
-		Change: "Write the file at its path, restore one of its versions there, or delete it."}, {Kind: KindBlock, Of: KindFile}}
+		Change: "Write the file at its path, restore one of its versions there, or delete it."}, {Kind: KindBlock, Of: KindFile, Whole: fileOf}}
+}
+
+// fileOf selects the file of a block.
+func fileOf(block *loci.Record) (f loci.Filter, err error) {
+	id, err := loci.ParseID(block.Sequence)
+	if err != nil {
+		return f, &loci.Error{Code: loci.Internal, Op: "read block", Err: err}
+	}
+	f.IDs = []loci.ID{id}
+	return f, nil
 }
 
 // PlaceOf returns where a file lies that an export has in a namespace. Where that can be

@@ -58,6 +58,8 @@ func TestTreeSaysUnchanged(t *testing.T) {
 	})
 }
 
+// TestTreeErrors: each call that a tree refuses has its code and sentence, and leaves nothing
+// behind.
 func TestTreeErrors(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{Features: []loci.Feature{tree.Feature{
@@ -106,7 +108,7 @@ func TestTreeErrors(t *testing.T) {
 				t.Errorf("%s: %v (%s), want %s %s", c.name, err, got, c.want, c.text)
 			}
 		}
-		// What was refused has left nothing behind.
+		// A refused change has left nothing behind.
 		if n, bytes, err := files.Totals(t.Context()); err != nil ||
 			n != (tree.Counts{Files: 4, Dirs: 2}) || bytes != 9007 {
 			t.Errorf("the tree has %+v and %d bytes, %v", n, bytes, err)
@@ -114,6 +116,8 @@ func TestTreeErrors(t *testing.T) {
 	})
 }
 
+// TestReplaceOnce: a text is replaced only if it occurs exactly once, counting overlaps; else
+// the error names its lines and the file stays.
 func TestReplaceOnce(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		files := newTree(t, locitest.NewEngine(t, store, loci.Options{}), "")
@@ -185,7 +189,7 @@ func TestCleanPath(t *testing.T) {
 	}
 }
 
-// TestTreeKeepsItsWriters lets many append to one file, delete what others fill, and
+// TestTreeKeepsItsWriters lets many writers append to one file, delete what others fill, and
 // make files in one new directory: nothing acknowledged is lost.
 func TestTreeKeepsItsWriters(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
@@ -246,6 +250,8 @@ func TestTreeKeepsItsWriters(t *testing.T) {
 	})
 }
 
+// TestTreeSearch: passages come with their file and lines, only from the current version and
+// below the path that was asked for.
 func TestTreeSearch(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})
@@ -300,7 +306,7 @@ func writeFile(t testing.TB, files *tree.Tree, path, content string) tree.FileIn
 	return info
 }
 
-// TestTreeLines compares reading and inserting of lines with the same done by hand.
+// TestTreeLines compares reading and inserting of lines with the same work done by hand.
 func TestTreeLines(t *testing.T) {
 	files := newTree(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "")
 	long := strings.Repeat("x", 9000) // over several blocks
@@ -396,8 +402,8 @@ func TestRepeatedTreeRequests(t *testing.T) {
 	})
 }
 
-// TestTreeKeepsNoSecrets: a credential is replaced also where an append, an update
-// or the seam of two appends makes it.
+// TestTreeKeepsNoSecrets: a credential is replaced even if only an append, an update or the
+// seam of two appends completes it.
 func TestTreeKeepsNoSecrets(t *testing.T) {
 	const key = "AKIAIOSFODNN7EXAMPLE"
 	files := newTree(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "")
@@ -430,8 +436,8 @@ func TestTreeKeepsNoSecrets(t *testing.T) {
 	}
 }
 
-// TestTreeBlocksAreEmbedded: the blocks that an edit makes have their vectors at once,
-// those of a new file as well as those that an edit makes again.
+// TestTreeBlocksAreEmbedded: the blocks that an edit makes have their vectors at once, those of
+// a new file and those that an edit makes again.
 func TestTreeBlocksAreEmbedded(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		w := &locitest.WordEmbedder{Name: "w"}

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/view"
 )
 
-// fade fills a store with memories that fade, have ended, and simply hold; upkeep is done
-// for some of them. It returns how many are in each state.
+// fade fills a store with memories that fade, have ended, or simply hold, and does upkeep for
+// some of them. It returns how many are in each state.
 func fade(t *testing.T, h *house, hold int) map[view.State]int {
 	t.Helper()
 	h.save(t, "fading for long", loci.NewFact{Confidence: 0.1, Permanence: loci.Permanent})
@@ -33,7 +33,7 @@ func fade(t *testing.T, h *house, hold int) map[view.State]int {
 		h.save(t, fmt.Sprintf("fades %d", n), loci.NewFact{Permanence: loci.Ephemeral})
 		if n == 1 {
 			h.clock.Advance(20 * 24 * time.Hour)
-			h.sweep(t) // writes down what happened to those before it
+			h.sweep(t) // writes down what happened to the memories before it
 		}
 	}
 	h.clock.Advance(2 * time.Hour)
@@ -46,7 +46,7 @@ func fade(t *testing.T, h *house, hold int) map[view.State]int {
 	if err := h.m.Confirm(t.Context(), loci.KindRule, rule); err != nil {
 		t.Fatal(err)
 	}
-	// the rule of the house has faded, as has its episode
+	// The rule of the house has faded, and so has its episode.
 	return map[view.State]int{view.Fading: 1 + 2 + 1, view.Expired: 4 + 2 + 1}
 }
 
@@ -80,8 +80,8 @@ func (h *house) everything(t *testing.T) (all []view.Entry) {
 	}
 }
 
-// TestFadingAndExpiredReadWhatTheyShow: however much there is that holds, and whether
-// upkeep was done or not.
+// TestFadingAndExpiredReadWhatTheyShow: lists read no more than they show, however many
+// memories hold, and whether or not upkeep was done.
 func TestFadingAndExpiredReadWhatTheyShow(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		store := &counting{Store: s}
@@ -92,7 +92,7 @@ func TestFadingAndExpiredReadWhatTheyShow(t *testing.T) {
 			list := h.list(t, view2{states: []view.State{state}})
 			for i := range list {
 				if list[i].State != state {
-					t.Errorf("among what is %s: %s", state, said(&list[i]))
+					t.Errorf("listed as %s: %s", state, said(&list[i]))
 				}
 			}
 			if len(list) != n || store.read > n+2 {
@@ -107,8 +107,8 @@ func TestFadingAndExpiredReadWhatTheyShow(t *testing.T) {
 	})
 }
 
-// TestEveryStateIsListedWhole: for each set of states and size of page, the list is what a
-// list of everything says, in its order; also after the clock was set back.
+// TestEveryStateIsListedWhole: for each set of states and size of page the list is the same
+// part of the whole list, in its order, even after the clock was set back.
 func TestEveryStateIsListedWhole(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		h := furnish(t, s)
@@ -141,8 +141,8 @@ func TestEveryStateIsListedWhole(t *testing.T) {
 	})
 }
 
-// TestListsWhileOthersWrite: what goes while a list is read is in it once, and an erased end
-// of a page loses nothing behind it.
+// TestListsWhileOthersWrite: a memory that goes while a list is read is in it once. An erased
+// end of a page loses nothing behind it.
 func TestListsWhileOthersWrite(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		store := &counting{Store: s}
@@ -170,7 +170,8 @@ func TestListsWhileOthersWrite(t *testing.T) {
 		if err != nil || next != "" || len(list) != 4 {
 			t.Fatalf("%d of 4 episodes, one forgotten while it was listed; %q, %v", len(list), next, err)
 		}
-		// Of three pages of one, the first's end goes before its cursor is made.
+		// There are three pages of one entry each. The entry that ends the first goes before
+		// its cursor is made.
 		erase := func(id loci.ID) error { return h.m.Erase(t.Context(), id) }
 		reads := 0
 		do(erase, episodes[2], func(ids []loci.ID) bool { reads++; return reads == 2 })

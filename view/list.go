@@ -26,10 +26,11 @@ type selection struct {
 	shapes []shape
 	names  []loci.Kind // wanted; none: every kind of filter
 	states []State
+	stated bool // the states were asked for
 	filter loci.Filter
 }
 
-// check refuses kinds and states that there are not, and makes the filter that selects
+// check refuses unknown kinds and states, and makes the filter that selects
 // at least what the query does.
 func (q *Query) check(m *loci.Memory) (s selection, err error) {
 	s.shapes, s.names, s.states = shapes(m), q.Kinds, q.States

@@ -40,7 +40,7 @@ func TestPlacesSayWhereMemoriesLie(t *testing.T) {
 	})
 }
 
-// TestAGuestsKindIsShown: a kind of somebody else's needs nothing for it.
+// TestAGuestsKindIsShown: a kind from somebody else's package is shown without further work.
 func TestAGuestsKindIsShown(t *testing.T) {
 	h := furnish(t, locitest.OpenMemory())
 	if !slices.Contains(view.Kinds(h.m), reminder.Kind) {
@@ -61,7 +61,7 @@ func TestAGuestsKindIsShown(t *testing.T) {
 	}
 }
 
-// TestAnExportOfAPart: by kind and state, whole in itself, so that it can be imported.
+// TestAnExportOfAPart: an export by kind and state is whole in itself, so it can be imported.
 func TestAnExportOfAPart(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		h := furnish(t, s)

@@ -29,15 +29,11 @@ type Results struct {
 }
 
 // Search finds memories of the kinds and states given; of query Kinds does not count. No
-// kinds: those that stand for themselves. A file is found by each of its passages that fits.
-// Invalid: a session or a thread, which has no text of its own.
+// kinds: those that stand for themselves. How files, messages and sessions are found says [Look].
 func Search(
 	ctx context.Context, m *loci.Memory, query loci.Query, kinds []loci.Kind, states []State,
 ) (out Results, err error) {
 	if err := checkNames(m, kinds, states); err != nil {
-		return out, err
-	}
-	if query.Kinds, err = searched(m, kinds); err != nil {
 		return out, err
 	}
 	for _, state := range states {
@@ -47,115 +43,180 @@ func Search(
 		}
 	}
 	// What a filter of the store does not know is left out afterwards.
-	s := selection{shapes: shapes(m), names: kinds, states: states}
+	s := selection{shapes: shapes(m), names: kinds, states: states, stated: len(states) > 0}
 	if len(states) == 0 {
 		s.states = Current
 	}
+	found, err := look(ctx, m, query, kinds, &s)
+	if err != nil {
+		return out, err
+	}
+	out.Results, out.KeywordOnly, out.NoWords = make([]Found, len(found.Sights)), found.KeywordOnly, found.NoWords
+	out.Corrections, out.Times = found.Corrections, found.Times
+	for i := range found.Sights {
+		out.Results[i] = *found.Sights[i].Found
+	}
+	return out, nil
+}
+
+// A Sight is something that a search found.
+type Sight struct {
+	Match *loci.Match
+	Found *Found // a message, or what the match is a part of; nil: a memory of its own
+}
+
+// Sights are what [Look] found, the best first, and what [loci.Result] says with it.
+type Sights struct {
+	loci.Result
+	Sights []Sight
+}
+
+// Look searches memories of kinds; of query Kinds does not count. No kinds: those that
+// stand for themselves. A file is found by each of its passages that fits, a session once, by
+// the message that fits best; with sessions, messages are not shown on their own. What was
+// erased meanwhile is left out. Invalid: an unknown kind; a thread, since nothing reads what a
+// graph keeps in it; sessions beside messages; no text, with kinds that are found by parts.
+func Look(ctx context.Context, m *loci.Memory, query loci.Query, kinds []loci.Kind) (Sights, error) {
+	if err := checkNames(m, kinds, nil); err != nil {
+		return Sights{}, err
+	}
+	return look(ctx, m, query, kinds, nil)
+}
+
+// look is Look, of checked kinds. With a selection it shows every match, and leaves out what
+// is not selected.
+func look(
+	ctx context.Context, m *loci.Memory, query loci.Query, kinds []loci.Kind, s *selection,
+) (out Sights, err error) {
 	if err := query.Check(); err != nil {
 		return out, err
 	}
-	if strings.TrimSpace(query.Text) == "" && slices.ContainsFunc(s.shapes, func(s shape) bool {
-		return !s.memory && slices.Contains(kinds, s.name)
-	}) {
-		return out, &loci.Error{Code: loci.Invalid, Msg: "query must not be empty in a search of files or messages",
-			Recovery: "List them by their kind."}
+	g := gatherer{m: m, all: shapes(m), selection: s, known: map[wholeKey]*loci.Record{}}
+	if g.wanted, err = searched(g.all, kinds, query.Text); err != nil {
+		return out, err
 	}
-	narrowed := slices.Contains(kinds, KindNote) != slices.Contains(kinds, loci.KindFact) || len(states) > 0
-	limit, offset := query.Limit, query.Offset
-	if narrowed {
+	query.Kinds = nil
+	for i := range g.wanted {
+		query.Kinds = append(query.Kinds, g.wanted[i].found)
+	}
+	first, end := query.Offset, query.Offset+query.Limit
+	narrowed := s != nil && s.narrows() || slices.ContainsFunc(g.wanted, func(w shape) bool { return w.once })
+	if narrowed { // how many matches make a page is seen only when they are shown
 		query.Limit, query.Offset = loci.MaxSearchLimit, 0
 	}
-	found, err := m.Search(ctx, query)
-	if err != nil {
+	if out.Result, err = m.Search(ctx, query); err != nil {
 		return out, err
 	}
-	out.Results, out.KeywordOnly, out.NoWords = []Found{}, found.KeywordOnly, found.NoWords
-	out.Corrections, out.Times = found.Corrections, found.Times
-	shown, err := Matched(ctx, m, found.Matches, found.At)
-	if err != nil {
-		return out, err
-	}
-	for _, f := range shown {
-		if f != nil && s.takes(&f.Entry) {
-			out.Results = append(out.Results, *f)
+	for i := range out.Matches {
+		sight, err := g.sight(ctx, &out.Matches[i], out.At)
+		if err != nil {
+			return out, err
+		}
+		if sight != nil {
+			out.Sights = append(out.Sights, *sight)
+		}
+		if narrowed && len(out.Sights) == end {
+			break
 		}
 	}
 	if narrowed {
-		out.Results = out.Results[min(offset, len(out.Results)):min(offset+limit, len(out.Results))]
+		out.Sights = out.Sights[min(first, len(out.Sights)):]
 	}
 	return out, nil
 }
 
-// Matched shows the memories that matches are of, in their order: of a passage of a file the
-// file. nil: it was erased since.
-func Matched(ctx context.Context, m *loci.Memory, matches []loci.Match, at time.Time) ([]*Found, error) {
-	all := shapes(m)
-	owners, err := ownersOf(ctx, m, all, matches)
+// narrows reports whether a selection may leave out some of the records of its kinds.
+func (s *selection) narrows() bool {
+	return slices.Contains(s.names, KindNote) != slices.Contains(s.names, loci.KindFact) || s.stated
+}
+
+// searched are the shapes that a search for some kinds of memories looks for.
+func searched(all []shape, kinds []loci.Kind, text string) (wanted []shape, err error) {
+	for _, s := range all {
+		asked := slices.Contains(kinds, s.name) || s.kind == loci.KindFact && slices.Contains(kinds, KindNote)
+		switch {
+		case asked && s.found == "":
+			return nil, &loci.Error{Code: loci.Invalid, Msg: "a search does not read what a " + string(s.name) + " holds",
+				Recovery: "List them."}
+		case asked && !s.memory && strings.TrimSpace(text) == "":
+			return nil, &loci.Error{Code: loci.Invalid, Msg: "query must not be empty in a search of files, messages or sessions",
+				Recovery: "List them by their kind."}
+		}
+		if asked || s.memory && len(kinds) == 0 {
+			if i := slices.IndexFunc(wanted, func(w shape) bool { return w.found == s.found }); i >= 0 {
+				return nil, loci.Errorf(loci.Invalid, "a search finds a %s by its %s, so it cannot show both: name one of the two kinds",
+					wanted[i].name, s.name)
+			}
+			wanted = append(wanted, s)
+		}
+	}
+	return wanted, nil
+}
+
+// A gatherer shows the matches of a search.
+type gatherer struct {
+	m         *loci.Memory
+	all       []shape
+	wanted    []shape
+	selection *selection                // nil: memories of their own are not shown
+	known     map[wholeKey]*loci.Record // what parts are parts of; nil: it was erased
+}
+
+type wholeKey struct {
+	kind     loci.Kind
+	place    string
+	sequence string
+}
+
+// sight shows what a match is of; nil: nothing that is there and selected, or what was shown before.
+func (g *gatherer) sight(ctx context.Context, match *loci.Match, at time.Time) (*Sight, error) {
+	r := &match.Record
+	i := slices.IndexFunc(g.wanted, func(s shape) bool { return s.found == r.Kind })
+	if i < 0 {
+		return nil, loci.Errorf(loci.Internal, "a search found a record of kind %s, which it did not look for", r.Kind)
+	}
+	s := &g.wanted[i]
+	if s.memory && g.selection == nil {
+		return &Sight{Match: match}, nil
+	}
+	if s.kind != r.Kind {
+		key := wholeKey{s.kind, r.Namespace.Key(), r.Sequence}
+		whole, known := g.known[key]
+		if known && s.once {
+			return nil, nil
+		}
+		if !known {
+			var err error
+			if whole, err = g.whole(ctx, s, r); err != nil {
+				return nil, err
+			}
+			g.known[key] = whole
+		}
+		if r = whole; r == nil {
+			return nil, nil
+		}
+	}
+	e, err := entryOf(ctx, g.m, g.all, r, at, false)
+	if err != nil || g.selection != nil && !g.selection.takes(&e) {
+		return nil, err
+	}
+	return &Sight{match, &Found{e, match.Score, passage(match, &e), &match.Explain, match.Speaker}}, nil
+}
+
+// whole reads what a record is a part of; nil: it was erased.
+func (g *gatherer) whole(ctx context.Context, s *shape, part *loci.Record) (*loci.Record, error) {
+	f, err := s.whole(part)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*Found, len(matches))
-	for i := range matches {
-		match := &matches[i]
-		r := &match.Record
-		if isPart(all, r.Kind) {
-			if r = owners[r.Sequence]; r == nil {
-				continue
-			}
-		}
-		e, err := entryOf(ctx, m, all, r, at, false)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = &Found{e, match.Score, passage(match, &e), &match.Explain, match.Speaker}
+	if f.Kinds, f.NotLive, f.At = []loci.Kind{s.kind}, true, g.m.Now(); len(f.Within) == 0 {
+		f.Within = reach(g.m, f.At).Within
 	}
-	return out, nil
-}
-
-// searched are the kinds of records that a search for some kinds of memories looks through.
-func searched(m *loci.Memory, kinds []loci.Kind) (out []loci.Kind, err error) {
-	for _, s := range shapes(m) {
-		asked := slices.Contains(kinds, s.name) || s.kind == loci.KindFact && slices.Contains(kinds, KindNote)
-		if asked && s.found == "" {
-			return nil, &loci.Error{Code: loci.Invalid, Msg: "a " + string(s.name) + " has no text of its own to search",
-				Recovery: "List them; of a session, search the messages."}
-		}
-		if asked || s.memory && len(kinds) == 0 {
-			out = append(out, s.found)
-		}
+	records, _, err := g.m.Records(ctx, f, loci.Page{Limit: 1})
+	if err != nil || len(records) == 0 {
+		return nil, err
 	}
-	return out, nil
-}
-
-// isPart reports whether a search shows what records of a kind are parts of.
-func isPart(all []shape, kind loci.Kind) bool {
-	return !slices.ContainsFunc(all, func(s shape) bool { return s.kind == kind })
-}
-
-// ownersOf reads what the parts among the matches are parts of, by the sequence of the parts.
-func ownersOf(ctx context.Context, m *loci.Memory, all []shape, matches []loci.Match) (map[string]*loci.Record, error) {
-	owners := map[string]*loci.Record{}
-	f := reach(m, m.Now())
-	for i := range matches {
-		r := &matches[i].Record
-		if _, known := owners[r.Sequence]; known || !isPart(all, r.Kind) {
-			continue
-		}
-		id, err := loci.ParseID(r.Sequence)
-		if err != nil {
-			return nil, &loci.Error{Code: loci.Internal, Op: "search", Err: err}
-		}
-		owners[r.Sequence] = nil
-		f.IDs = append(f.IDs, id)
-	}
-	if len(f.IDs) == 0 {
-		return owners, nil
-	}
-	records, _, err := m.Records(ctx, f, loci.Page{Limit: len(f.IDs)})
-	for i := range records {
-		owners[records[i].ID.String()] = &records[i]
-	}
-	return owners, err
+	return &records[0], nil
 }
 
 // passage is what fits best in a match: without what a record has before its content, such

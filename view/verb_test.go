@@ -10,11 +10,13 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
 )
 
-// TestWhatWasForgottenComesBack, with its key, searched again; and what was superseded.
+// TestWhatWasForgottenComesBack: a forgotten memory comes back with its key and is searched
+// again, and so does a superseded one.
 func TestWhatWasForgottenComesBack(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		h := furnish(t, s)
@@ -61,7 +63,7 @@ func TestWhatWasForgottenComesBack(t *testing.T) {
 				t.Errorf("history of the %s: %+v, %v", k, past, err)
 			}
 		}
-		// A key that another fact took by now is not taken back without a word.
+		// A key that another fact has taken by now is not taken back silently.
 		if _, err := view.Forget(t.Context(), h.m, h.only(t, view2{kinds: []loci.Kind{"fact"}}).ID); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +97,7 @@ func TestAnEarlierTextComesBack(t *testing.T) {
 	}
 }
 
-// TestStatesOfTime: what fades and what expires is listed as such.
+// TestStatesOfTime: fading and expired memories are listed as such.
 func TestStatesOfTime(t *testing.T) {
 	h := furnish(t, locitest.OpenMemory())
 	h.clock.Advance(210 * 24 * time.Hour) // of standard permanence: exp(-0.008 · 210) is 0.186
@@ -134,9 +136,9 @@ func TestSearchNarrows(t *testing.T) {
 		kinds  []loci.Kind
 		states []view.State
 	}{
-		{"seats", []loci.Kind{"session"}, nil}, {"seats", []loci.Kind{"thread"}, nil}, {"seats", []loci.Kind{"notes"}, nil},
+		{"seats", []loci.Kind{"session", "message"}, nil}, {"seats", []loci.Kind{"thread"}, nil}, {"seats", []loci.Kind{"notes"}, nil},
 		{"seats", nil, []view.State{"alive"}}, {"seats", nil, []view.State{view.Forgotten}},
-		{" ", []loci.Kind{"note", "file"}, nil}, {"", []loci.Kind{"message"}, nil},
+		{" ", []loci.Kind{"note", "file"}, nil}, {"", []loci.Kind{"message"}, nil}, {"", []loci.Kind{"session"}, nil},
 	} {
 		_, err := view.Search(t.Context(), h.m, loci.Query{Text: bad.text}, bad.kinds, bad.states)
 		if loci.AsError(err).Code != loci.Invalid {
@@ -145,7 +147,7 @@ func TestSearchNarrows(t *testing.T) {
 	}
 }
 
-// Files and messages are found when they are asked for, alone or among others; a search that
+// Files and messages are found when they are asked for, alone or among others. A search that
 // names no kind leaves them out.
 func TestSearchOfParts(t *testing.T) {
 	h := furnish(t, locitest.OpenMemory())
@@ -165,6 +167,7 @@ func TestSearchOfParts(t *testing.T) {
 		{"sit seats call", "message note file", []string{
 			"file /notes/today.txt Call Marta.", "message Where do I sit? Where do I sit?", "note Prefers window seats. Prefers window seats.",
 		}},
+		{"sit", "session note", []string{"session chat 1 user: Where do I sit?"}},
 		{"sit call", "", nil},
 	} {
 		q := loci.Query{Text: c.text, Mode: loci.Keyword}
@@ -190,6 +193,58 @@ func TestSearchOfParts(t *testing.T) {
 	if found, err := view.Search(t.Context(), h.m, loci.Query{Text: "call"}, names("file"), nil); err != nil ||
 		slices.ContainsFunc(found.Results, func(f view.Found) bool { return f.Key == "/notes/today.txt" }) {
 		t.Errorf("a file that is erased is found: %+v, %v", found, err)
+	}
+}
+
+// A session is found once, however many of its messages fit, by the one that fits best; a page
+// counts sessions, and one that is erased or expired is not found.
+func TestSearchOfSessions(t *testing.T) {
+	h := furnish(t, locitest.OpenMemory())
+	for i := range 4 {
+		id := fmt.Sprint("trip ", i)
+		for range i + 1 {
+			locitest.AppendTo(t, h.m, id, locitest.Spoken(session.MessageHuman, "Is the ferry late?"))
+		}
+		locitest.AppendTo(t, h.m, id, locitest.Spoken(session.MessageHuman, strings.Repeat("The ferry ", 4-i)+"is on time."))
+		h.clock.Advance(time.Second)
+	}
+	inner, err := h.m.At(loci.Namespace{"user", "ann", "agent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	locitest.AppendTo(t, inner, "trip 0", locitest.Spoken(session.MessageHuman, "Another ferry of the same name."))
+	search := func(limit, offset int, states ...view.State) (keys []string) {
+		t.Helper()
+		q := loci.Query{Text: "ferry", Mode: loci.Keyword, Limit: limit, Offset: offset}
+		found, err := view.Search(t.Context(), h.m, q, names("session"), states)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found.Results {
+			if f.Kind != session.Kind || !strings.Contains(f.Passage, "ferry") {
+				t.Errorf("%+v", f)
+			}
+			keys = append(keys, f.Namespace.String()+" "+f.Key)
+		}
+		return keys
+	}
+	all := search(10, 0)
+	sorted := slices.Sorted(slices.Values(all))
+	want := []string{"user/ann trip 0", "user/ann trip 1", "user/ann trip 2", "user/ann trip 3", "user/ann/agent trip 0"}
+	if !slices.Equal(sorted, want) {
+		t.Errorf("found %q", all)
+	}
+	if got := slices.Concat(search(2, 0), search(2, 2), search(2, 4), search(2, 6)); !slices.Equal(got, all) {
+		t.Errorf("by pages %q, at once %q", got, all)
+	}
+	if got := search(10, 0, view.Waiting); len(got) > 0 {
+		t.Errorf("waiting: %q", got)
+	}
+	if _, err := session.Of(inner).Clear(t.Context(), "trip 0"); err != nil {
+		t.Fatal(err)
+	}
+	if got := search(10, 0); len(got) != 4 || slices.Contains(got, "user/ann/agent trip 0") {
+		t.Errorf("after the end of one: %q", got)
 	}
 }
 

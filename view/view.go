@@ -73,8 +73,10 @@ type shape struct {
 	name    loci.Kind // as callers call it
 	status  string    // of the records that are shown; "": all
 	part    bool
-	memory  bool         // each record stands for itself
-	found   loci.Kind    // the kind whose records a search for it finds; "": none
+	memory  bool      // each record stands for itself
+	found   loci.Kind // the kind whose records a search for it finds; "": none
+	once    bool      // a search shows it once, however many of these fit
+	whole   func(part *loci.Record) (loci.Filter, error)
 	change  string       // how callers change it
 	feature loci.Feature // nil: the kernel's own
 }
@@ -92,24 +94,27 @@ func shapes(m *loci.Memory) []shape {
 				name = cmp.Or(name, k.Kind)
 			}
 			if name != "" {
-				out = append(out, shape{k.Kind, name, k.Status, k.Part, k.Memory, searchedFor(&k, f), k.Change, f})
+				s := shape{kind: k.Kind, name: name, status: k.Status, part: k.Part, memory: k.Memory,
+					change: k.Change, feature: f}
+				s.lookFor(f.Kinds())
+				out = append(out, s)
 			}
 		}
 	}
 	return out
 }
 
-// searchedFor is the kind whose records a search for a kind of a feature finds.
-func searchedFor(k *loci.FeatureKind, f loci.Feature) loci.Kind {
-	if k.Memory || k.Part {
-		return k.Kind
+// lookFor notes what a search for a kind of a feature, one of kinds, looks for.
+func (s *shape) lookFor(kinds []loci.FeatureKind) {
+	if s.memory || s.part {
+		s.found = s.kind
+		return
 	}
-	for _, part := range f.Kinds() {
-		if part.Of == k.Kind {
-			return part.Kind
+	for _, part := range kinds {
+		if part.Of == s.kind {
+			s.found, s.once, s.whole = part.Kind, part.Part, part.Whole
 		}
 	}
-	return ""
 }
 
 // Kinds lists what callers may call a kind, in the order in which they are shown.

@@ -135,8 +135,8 @@ func TestEveryKindIsListed(t *testing.T) {
 	})
 }
 
-// TestPagesOfAListJoin: whatever the size of a page and what is left out between, pages
-// joined are the whole list.
+// TestPagesOfAListJoin: whatever the size of a page, and whatever is left out in between, the
+// joined pages are the whole list.
 func TestPagesOfAListJoin(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		h := furnish(t, s)
@@ -177,8 +177,8 @@ func TestPagesOfAListJoin(t *testing.T) {
 	})
 }
 
-// verbs are those that take an id, with the kinds that each is for; the sentence that
-// refuses another kind names what to do.
+// verbs take an id, and each is for some kinds. The sentence that refuses another kind says
+// what to do instead.
 var verbs = []struct {
 	name string
 	do   func(t *testing.T, m *loci.Memory, id loci.ID) error
@@ -227,7 +227,7 @@ var verbs = []struct {
 	{"delete", func(t *testing.T, m *loci.Memory, id loci.ID) error { return view.Delete(t.Context(), m, id) }, kinds},
 }
 
-// TestEveryVerbTakesEveryID: it does what it says, or says what to do instead.
+// TestEveryVerbTakesEveryID: a verb does what it says, or says what to do instead.
 func TestEveryVerbTakesEveryID(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for _, verb := range verbs {
@@ -273,7 +273,8 @@ func TestEveryVerbTakesEveryID(t *testing.T) {
 	})
 }
 
-// TestADeletionCanBeRepeated: with its key, as after a reply that was lost.
+// TestADeletionCanBeRepeated: with its idempotency key a delete may be repeated after its reply
+// was lost.
 func TestADeletionCanBeRepeated(t *testing.T) {
 	h := furnish(t, locitest.OpenMemory())
 	for i, k := range kinds {
@@ -310,8 +311,8 @@ func (c *counting) Records(
 	return records, next, err
 }
 
-// TestListsByStateReadWhatTheyShow: what is gone or waits is found without reading past what
-// holds, however much of that there is.
+// TestListsByStateReadWhatTheyShow: ended and waiting memories are found without reading past
+// those that hold, however many those are.
 func TestListsByStateReadWhatTheyShow(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		store := &counting{Store: s}

@@ -71,7 +71,8 @@ func TestGraphResumes(t *testing.T) {
 	}
 }
 
-// TestCheckPointStore: what it keeps is replaced, deleted, and apart from LangGraph's.
+// TestCheckPointStore: checkpoints can be replaced and deleted, and LangGraph's threads stay
+// apart from them.
 func TestCheckPointStore(t *testing.T) {
 	ctx := t.Context()
 	m, s := open(t, file(t))
@@ -178,13 +179,13 @@ func TestRetrieverInGraph(t *testing.T) {
 	}
 	above := must[[]*schema.Document](t)(ask(alice, "favourite seat", retriever.WithScoreThreshold(docs[1].Score())))
 	if len(above) != 1 {
-		t.Errorf("%d above the second", len(above))
+		t.Errorf("%d documents above the score of the second", len(above))
 	}
 	if _, err := ask(alice, "seat", retriever.WithIndex("x")); !errors.Is(err, loci.ErrUnsupported) {
 		t.Errorf("index: %v", err)
 	}
 	if none := must[[]*schema.Document](t)(ask(alice, " ")); len(none) != 0 {
-		t.Errorf("%d documents for nothing", len(none))
+		t.Errorf("%d documents for a blank query", len(none))
 	}
 
 	told, seen = nil, nil
@@ -202,7 +203,7 @@ func TestRetrieverInGraph(t *testing.T) {
 	}
 }
 
-// TestTurn holds a conversation, in which the memory fails in the end.
+// TestTurn holds a conversation; at its end the memory fails.
 func TestTurn(t *testing.T) {
 	var logged bytes.Buffer
 	for _, strict := range []bool{false, true} {

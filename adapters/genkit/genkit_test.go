@@ -25,7 +25,8 @@ import (
 	"github.com/loci-memory/loci/tests/adapters"
 )
 
-// now is a moment whose digits of a second end in zeros.
+// now has a fraction of a second that is all zeros, which must not change how a time is
+// written.
 func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // open opens a file of Loci as one process would, for the user alice.
@@ -158,7 +159,7 @@ func TestRetriever(t *testing.T) {
 		}
 	}
 	if none := must[[]*ai.Document](t)(ask(alice, notes, " ", nil)); len(none) != 0 {
-		t.Errorf("%d documents for nothing", len(none))
+		t.Errorf("%d documents for a blank query", len(none))
 	}
 
 	none := must[[]*ai.Document](t)(ask(t.Context(), notes, "seat", nil))
@@ -172,7 +173,7 @@ func TestRetriever(t *testing.T) {
 	must[[]*ai.Document](t)(ask(alice, notes, "seat", nil))
 }
 
-// TestConversation holds a conversation with a tool, in which the memory fails in the end.
+// TestConversation holds a conversation with a tool; at its end the memory fails.
 func TestConversation(t *testing.T) {
 	ctx := t.Context()
 	var logged bytes.Buffer
@@ -217,7 +218,7 @@ func TestConversation(t *testing.T) {
 		}
 		for turn := range 2 {
 			must[*ai.ModelResponse](t)(ask("a secret"))
-			if given != 4*(turn+1) || !seen[turn].Stored { // the system, then those of each turn but the last reply
+			if given != 4*(turn+1) || !seen[turn].Stored { // the system message, then those of each turn except the last reply
 				t.Errorf("turn %d: %d messages, %+v", turn, given, seen)
 			}
 		}

@@ -46,7 +46,7 @@ func (h *History) Session() string { return h.session }
 
 // Generate asks a model about a message with the conversation before it, as
 // genkit.Generate does, and stores the message and all that followed: calls of tools,
-// their results and the reply. The options are those of genkit.Generate but for
+// their results and the reply. The options are those of genkit.Generate except
 // ai.WithMessages, which is what the history is given by; what ai.WithSystem says is
 // not stored. An error of the model is returned, and nothing is stored then.
 func (h *History) Generate(

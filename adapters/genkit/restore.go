@@ -115,8 +115,8 @@ func (c *call) part() (p *ai.Part, err error) {
 	return p, err
 }
 
-// valueOf is what a text stands for. JSON that is none any more, since a credential was
-// taken out of it, is the text that is left.
+// valueOf is what a text stands for. A text that is no longer JSON, since a credential was
+// taken out of it, stands for itself.
 func valueOf(text string, isJSON bool) any {
 	var value any
 	if isJSON && json.Unmarshal([]byte(text), &value) == nil {

@@ -31,7 +31,7 @@ func open(t *testing.T, file string) (*loci.Memory, loci.Store) {
 
 func must[T any](t *testing.T) func(T, error) T { return adapters.Must[T](t) }
 
-// A model notes what it is asked.
+// A model records what it is asked.
 type model struct {
 	*fake.LLM
 	asked []string
@@ -149,7 +149,7 @@ func TestMessagesComeBack(t *testing.T) {
 	err := h.AddMessages(t.Context(), llms.HumanChatMessage{Content: "fine"},
 		llms.AIChatMessage{ToolCalls: []llms.ToolCall{{ID: "1"}}})
 	if loci.AsError(err).Code != loci.Invalid || !strings.HasPrefix(err.Error(), "messages[1]: tool_calls[0]") {
-		t.Errorf("a call of nothing: %v", err)
+		t.Errorf("a call of a tool without a name: %v", err)
 	}
 	if got := must[[]llms.ChatMessage](t)(h.Messages(t.Context())); len(got) != len(said) {
 		t.Errorf("half of a batch was stored: %d messages", len(got))
@@ -173,7 +173,8 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// TestLast: a window begins with no result of a tool, and without one all pages come.
+// TestLast: a window never begins with the result of a tool; without a window every page is
+// read.
 func TestLast(t *testing.T) {
 	m, _ := open(t, filepath.Join(t.TempDir(), "loci.db"))
 	all := must[*langchaingo.History](t)(langchaingo.NewHistory(m, "s", &langchaingo.Options{Strict: true}))
@@ -227,7 +228,7 @@ func TestSetMessages(t *testing.T) {
 	}
 }
 
-// TestRelevant: notes come into the prompt by what the input asks.
+// TestRelevant: the prompt gets the notes that fit the input.
 func TestRelevant(t *testing.T) {
 	m, _ := open(t, filepath.Join(t.TempDir(), "loci.db"))
 	must[loci.Stored](t)(m.StoreFact(t.Context(), loci.NewFact{Content: "Prefers window seats."}))
@@ -247,7 +248,8 @@ func TestRelevant(t *testing.T) {
 	}
 }
 
-// TestChosen: what cannot be stored because of the chain is the chain's mistake.
+// TestChosen: an output that the chain does not name, or that is not text, is an error of the
+// chain, not of the memory.
 func TestChosen(t *testing.T) {
 	m, _ := open(t, filepath.Join(t.TempDir(), "loci.db"))
 	two := map[string]any{"a": "x", "b": 1}
@@ -285,7 +287,7 @@ func TestRetriever(t *testing.T) {
 		t.Errorf("%+v", docs)
 	}
 	if docs := must[[]schema.Document](t)(r.GetRelevantDocuments(t.Context(), "")); len(docs) != 0 {
-		t.Errorf("%d documents for nothing", len(docs))
+		t.Errorf("%d documents for an empty query", len(docs))
 	}
 	if _, err := new(langchaingo.Retriever).GetRelevantDocuments(t.Context(), "seat"); !errors.Is(err, loci.ErrInvalid) {
 		t.Errorf("no memory: %v", err)

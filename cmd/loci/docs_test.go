@@ -22,8 +22,8 @@ const repository = "../.."
 // A mention is something that a document says, with its place.
 type mention struct{ place, text string }
 
-// documents are the Markdown files that speak of the program; a change log speaks of
-// what is not released alone.
+// documents are the Markdown files that speak of the program. The change log counts only as far
+// as it is unreleased: the rest describes older programs.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

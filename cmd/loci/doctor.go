@@ -267,7 +267,7 @@ func (x *examination) generations(all []loci.Generation) {
 		switch {
 		case g.Active && !g.Wanted:
 			if _, err := x.a.cfg.Embedding.ForSpace(g.Space); err != nil {
-				x.warn("vectors", "search has those of %s, whose embedder cannot be had: it is by keyword only until loci reindex has run", g.Space)
+				x.warn("vectors", "search has those of %s, whose embedder is not available: it is by keyword only until loci reindex has run", g.Space)
 				continue
 			}
 			x.warn("vectors", "search uses those of %s, not of the configured embedder; %d memories have none: run loci reindex", g.Space, g.Lacking)

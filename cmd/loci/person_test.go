@@ -148,7 +148,7 @@ func (h *household) reads(path string) string {
 	return string(data)
 }
 
-// at is the text at a place of JSON, such as memories.0.id; "" where nothing is.
+// at is the text at a place of JSON, such as memories.0.id; "" if nothing is there.
 func (h *household) at(document, path string) string {
 	h.t.Helper()
 	var v any
@@ -208,8 +208,8 @@ func (h *household) silent(what, got, not string) {
 	}
 }
 
-// store lets the agent store by every family, and the program that it runs in what
-// programs keep: a conversation, an item, checkpoints.
+// store lets the agent store with every family of tools. It lets the program around the agent
+// store what programs keep: a conversation, an item, checkpoints.
 func (h *household) store() {
 	h.t.Helper()
 	h.ids["note"] = h.at(h.tool("memory_save", `{"content":"Prefers window seats.","tags":["travel"]}`), "note_id")
@@ -228,9 +228,10 @@ func (h *household) store() {
 	h.rest(204, "PUT", "/v1/checkpoints", `{"thread_id":"graph","checkpoint_id":"1","checkpoint":{"type":"json","data":"e30="}}`)
 }
 
-// TestPersonSeesWhatTheAgentKeeps: one agent with every family, and the person whose memory
-// it is beside it. The person sees each memory with its kind, state, namespace, key and
-// source, narrows lists by them, changes and takes back; and what one does the other sees.
+// TestPersonSeesWhatTheAgentKeeps: one agent with every family, and beside it the person whose
+// memory it is. The person sees each memory with its kind, state, namespace, key and source,
+// narrows lists by them, makes changes and takes them back. Each of the two sees what the other
+// did.
 func TestPersonSeesWhatTheAgentKeeps(t *testing.T) {
 	h := newHousehold(t)
 	h.store()
@@ -305,7 +306,8 @@ func (h *household) narrows() {
 	h.says("the person, too", h.prints("session", "show", "chat"), "At the window.")
 }
 
-// leaves: lists of namespaces say where else memories lie, an export how many it leaves out.
+// leaves: the list of namespaces says where other memories lie, and an export says how many it
+// leaves out.
 func (h *household) leaves() {
 	h.says("namespaces", h.prints("namespaces"), "org/acme\t1\t1 fact\toutside\n")
 	h.is("namespaces over REST", h.at(h.rest(200, "GET", "/v1/namespaces", ""), "outside.0.namespace"), `["org","acme"]`)

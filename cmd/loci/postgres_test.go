@@ -31,8 +31,8 @@ func TestPostgres(t *testing.T) {
 	})
 }
 
-// scenarios are the scripts of a SQLite file that say nothing of files: a database gives
-// the same, word for word.
+// scenarios are the scripts written for SQLite that do not speak of files: a database must
+// print the same, word for word.
 var scenarios = []string{
 	"call", "consolidate", "erase", "graph", "many", "mcp", "memory", "save", "search_list", "session", "transfer",
 	"update_delete", "view",

@@ -84,8 +84,8 @@ func await(t *testing.T, what string, come func() bool) {
 	}
 }
 
-// TestReload: a signal makes a server read its limits again. It says what counts only at
-// the next start, and a configuration that is not valid changes nothing.
+// TestReload: a signal makes a server read its limits again. The server says which settings
+// count only at the next start. A configuration that is not valid changes nothing.
 func TestReload(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // there are no signals to send

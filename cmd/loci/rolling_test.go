@@ -23,7 +23,7 @@ type writer struct {
 	kept   []string // ids
 }
 
-// save saves a note. What fails otherwise than by a refusal is an error.
+// save saves a note. Any failure except a refusal is an error.
 func (w *writer) save(url string, n int) error {
 	body := fmt.Sprintf(`{"content":"note %d of writer %d"}`, n, w.name)
 	reply, err := w.client.Post(url+"/v1/notes", "application/json", strings.NewReader(body))

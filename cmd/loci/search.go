@@ -255,7 +255,7 @@ func (c *searchCmd) print(a *app, result view.Results) error {
 // whose says what a passage is of, when the passage alone does not tell.
 func whose(e *view.Entry) string {
 	switch e.Kind {
-	case tree.KindFile:
+	case tree.KindFile, session.Kind:
 		return e.Key + ": "
 	case session.KindMessage:
 		return fmt.Sprintf("%s %v: ", e.Details["session_id"], e.Details["seq"])

@@ -39,8 +39,8 @@ func mcpCall(tool, arguments string) string {
 
 const mcpList = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 
-// TestServeAsksForKeys: each key acts as it says, over both surfaces: in its tenant, for
-// its user, with its scopes and tools. What the operator configured for himself is nobody's.
+// TestServeAsksForKeys: each key acts as it says, over both surfaces: in its tenant, for its
+// user, with its scopes and tools. No caller gets the identity that the operator configured.
 func TestServeAsksForKeys(t *testing.T) {
 	store := "--store=sqlite:" + t.TempDir()
 	url, stop := serveHere(t, store, "--auth=keys", "--tools=notes,facts", "--user=operator")
@@ -108,8 +108,8 @@ func TestServeAsksForKeys(t *testing.T) {
 	}
 }
 
-// TestAddressesOfAgents: a key reaches the address of its own agent, one with the scope
-// delegate that of any, and no key another agent's memory.
+// TestAddressesOfAgents: a key reaches the address of its own agent, and with the scope
+// delegate that of any agent. No key reaches another agent's memory.
 func TestAddressesOfAgents(t *testing.T) {
 	store := "--store=sqlite:" + t.TempDir()
 	path := t.TempDir() + "/loci.yaml"
@@ -140,7 +140,7 @@ func TestAddressesOfAgents(t *testing.T) {
 	}
 }
 
-// TestRevokedKeyEndsOnEveryServer within 5 seconds, of two over one file.
+// TestRevokedKeyEndsOnEveryServer: of two servers over one file, within 5 seconds.
 func TestRevokedKeyEndsOnEveryServer(t *testing.T) {
 	store := "--store=sqlite:" + t.TempDir() + "/loci.db" // a store that is one file has keys as well
 	one, _ := serveHere(t, store, "--auth=keys")

@@ -197,7 +197,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeRefuses what others could reach, and what is taken already.
+// TestServeRefuses an address that others could reach, and one that is taken already.
 func TestServeRefuses(t *testing.T) {
 	env := config.Environ{"HOME=" + t.TempDir()}
 	url, _ := serveHere(t, "--store=memory:")
@@ -218,7 +218,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// TestServeSettings: a list in a file cannot say something else than it seems to.
+// TestServeSettings: a list in a file means what it seems to say.
 func TestServeSettings(t *testing.T) {
 	for content, want := range map[string]string{
 		`agents: ["a,b"]`:                           "a comma",
@@ -289,7 +289,7 @@ func TestServeIsTerminated(t *testing.T) {
 	}
 }
 
-// A health check believes a server that says so, and no other.
+// A health check passes only for a Loci server that is up.
 func TestHealth(t *testing.T) {
 	check := func(url string) (int, string) {
 		var out bytes.Buffer

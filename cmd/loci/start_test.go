@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
-// A command starts without the others being built, wherever the flags of every command
-// stand.
+// To run one command, the program builds the grammar of that command alone, wherever the global
+// flags stand. Otherwise every start would pay for all commands.
 func TestCommandsAreBuiltAlone(t *testing.T) {
 	t.Parallel()
 	var all cli
@@ -66,7 +66,7 @@ func sameNode(t *testing.T, have, want *kong.Node) {
 	}
 }
 
-// To start costs what the command does: less than a thirtieth of all that there is.
+// Starting costs only what the one command needs, less than a thirtieth of building them all.
 func TestVersionStartsAtLittleCost(t *testing.T) {
 	allocs := locitest.Allocations(func() {
 		var out, problems bytes.Buffer

@@ -168,7 +168,7 @@ func offeredPython(t *testing.T) map[string]bool {
 
 func offeredJS(t *testing.T) map[string]bool {
 	out := map[string]bool{}
-	// A file that has no class of the client offers nothing; two are named otherwise than its field.
+	// A file that has no class of the client offers nothing; two files have another name than their field of the client.
 	method := regexp.MustCompile(`(?m)^  (?:async )?\*?([a-z]\w*)\(`)
 	for name := range methodsIn(t, "../../sdk/js/src/*.ts", method, "constructor", "if", "for") {
 		noun, verb, _ := strings.Cut(name, ".")

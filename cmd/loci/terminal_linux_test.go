@@ -81,6 +81,8 @@ func onTerminal(t *testing.T, env config.Environ, typed string, args ...string) 
 	return strings.ReplaceAll(shown, "\r\n", "\n"), code
 }
 
+// TestTerminal: on a terminal lists are cut to its width and coloured, long work shows how far
+// it is, and a bulk erase asks for the number.
 func TestTerminal(t *testing.T) {
 	env := config.Environ{"HOME=" + t.TempDir(), "TERM=xterm", "LOCI_STORE=sqlite:" + t.TempDir()}
 	plain := append(config.Environ{"NO_COLOR=1"}, env...)
@@ -219,7 +221,7 @@ func TestPagingCommandsExist(t *testing.T) {
 	}
 }
 
-// TestInterruptInAPager: an interrupt while a list is looked at is the pager's.
+// TestInterruptInAPager: an interrupt while the pager shows a list goes to the pager.
 func TestInterruptInAPager(t *testing.T) {
 	dir := t.TempDir()
 	pager, begun, taken := filepath.Join(dir, "pager"), filepath.Join(dir, "begun"), filepath.Join(dir, "taken")

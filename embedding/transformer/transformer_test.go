@@ -360,7 +360,7 @@ func TestBadDirectories(t *testing.T) {
 	}
 }
 
-// Weights that go away between opening and use are an error, no panic.
+// Weights that go away between opening and use give an error and no panic.
 func TestWeightsGone(t *testing.T) {
 	var path string
 	m, err := open(t, func(dir string) { path = filepath.Join(dir, "model.safetensors") })

@@ -149,8 +149,8 @@ func TestUsersAreApart(t *testing.T) {
 	})
 }
 
-// TestWritersMeet: of many who put and do the same at once each is answered, and it
-// happens once.
+// TestWritersMeet: when many callers put and do the same reminder at once, each gets an answer,
+// and it happens once.
 func TestWritersMeet(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		const writers = 8
@@ -193,7 +193,7 @@ func TestWritersMeet(t *testing.T) {
 	})
 }
 
-// TestRequestsMayBeRepeated: with an idempotency key a call is answered as before.
+// TestRequestsMayBeRepeated: with an idempotency key a repeated call gets the same answer.
 func TestRequestsMayBeRepeated(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		keyed := locitest.BindView(t, newEngine(t, s), ofAnn(t, "t", "k1"))
@@ -304,7 +304,7 @@ func TestExportsCarryReminders(t *testing.T) {
 	})
 }
 
-// TestImportsAreRedacted as what is put is.
+// TestImportsAreRedacted: an import takes credentials out as a put does.
 func TestImportsAreRedacted(t *testing.T) {
 	const key = "AKIA" + "IOSFODNN7EXAMPLF"
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
@@ -321,8 +321,8 @@ func TestImportsAreRedacted(t *testing.T) {
 	})
 }
 
-// TestSearchesKnowWhatIsMeant: a reminder is found by other words than its own, beside
-// the memories of other kinds, and no longer when it is done.
+// TestSearchesKnowWhatIsMeant: a search beside the memories of other kinds finds a reminder by
+// other words than its own, and no longer finds it when it is done.
 func TestSearchesKnowWhatIsMeant(t *testing.T) {
 	builtin := must[*embedding.Static](t)(embedding.NewBuiltin())
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {

@@ -32,7 +32,7 @@ type Refusal struct {
 	Retry  time.Duration // after which asking again may help
 }
 
-// Options configure a [Gate]. All are positive, but for Concurrent.
+// Options configure a [Gate]. All are positive, except Concurrent.
 type Options struct {
 	Slots int           // requests that run at once
 	Queue int           // that wait at once

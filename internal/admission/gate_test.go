@@ -45,7 +45,7 @@ func want(t *testing.T, g *Gate, running, waiting int) {
 	}
 }
 
-// One tenant alone takes every slot, and what is more waits in the order in which it came.
+// One tenant alone takes every slot; its further requests wait in the order in which they came.
 func TestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(small())
@@ -71,7 +71,8 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// What waits for too long is refused, with the wait and when to ask again.
+// A request that waits too long is refused. The refusal says how long it waited and when to ask
+// again.
 func TestAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(small())
@@ -90,8 +91,8 @@ func TestAge(t *testing.T) {
 	})
 }
 
-// A queue that has not emptied for the longest wait is one in which everybody waits that
-// long: who joins it then waits a quarter.
+// If a queue has not been empty for as long as the longest wait, everybody in it waits that
+// long. Whoever joins it then may wait only a quarter.
 func TestStandingQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(small())
@@ -136,8 +137,8 @@ func TestStandingQueue(t *testing.T) {
 	})
 }
 
-// Who would wait for longer than anybody may is refused at once, when it is known how long
-// requests take.
+// A request that would wait longer than allowed is refused at once, as soon as it is known how
+// long requests take.
 func TestHopeless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Options{Slots: 1, Queue: 100, Wait: 100 * time.Millisecond, Aside: 8})
@@ -178,8 +179,8 @@ func TestLongRequestsDoNotMakeOthersHopeless(t *testing.T) {
 	})
 }
 
-// A tenant that asks for everything leaves to others what is theirs: they never wait
-// for one of its requests to be over, once they are there.
+// A tenant that asks for everything leaves the others their share: once they are there, they
+// never wait for one of its requests to end.
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Options{Slots: 8, Queue: 100, Wait: time.Second, Aside: 8})
@@ -212,7 +213,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// drain lets what waits go when its time is over.
+// drain lets requests wait until their time is over.
 func drain(into chan outcome, n int) {
 	for range n {
 		o := <-into
@@ -222,7 +223,7 @@ func drain(into chan outcome, n int) {
 	}
 }
 
-// A tenant that is not there any more leaves its share to the others, and no trace.
+// A tenant that has gone leaves its share to the others, and no trace.
 func TestTenantsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(small())
@@ -273,7 +274,7 @@ func TestQueueIsShared(t *testing.T) {
 	})
 }
 
-// A limit of requests under way holds for a tenant that is alone, too.
+// The limit of a tenant's requests under way holds even if the tenant is alone.
 func TestConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := small()
@@ -298,7 +299,7 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// A client that goes away waits no more.
+// A client that goes away no longer waits.
 func TestGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := small()

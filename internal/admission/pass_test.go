@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Who waits for something else gives its slot to others, and takes one again before those
-// who have not begun.
+// A request that waits for something else gives its slot to others. It gets one again before
+// requests that have not begun.
 func TestAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(small())
@@ -40,7 +40,7 @@ func TestAside(t *testing.T) {
 	})
 }
 
-// Two waits of one request at once are one; a request that ends in the middle of one, or
+// Two waits of one request at the same time count as one. A request that ends during a wait, or
 // gives up, holds nothing.
 func TestAsideEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAsideEnds(t *testing.T) {
 		}
 		nobody.Leave()
 		time.Sleep(2 * time.Second)
-		p = enter(t, g, "b") // the lines of those that are gone go, too
+		p = enter(t, g, "b") // the queues of those that left are gone, too
 		back = p.Aside()
 		time.Sleep(2 * time.Second)
 		for range 4 {
@@ -92,8 +92,8 @@ func TestAsideEnds(t *testing.T) {
 	})
 }
 
-// Waits of one request count once, whenever they overlap; a request that has gone aside
-// again, or left, while it waited for its slot holds none; and who is aside is not forgotten.
+// Overlapping waits of one request count once. A request that goes aside again, or leaves,
+// while it waits for its slot holds none. A tenant with a request aside is not forgotten.
 func TestAsideMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := small()
@@ -211,8 +211,8 @@ func TestAsideIsBounded(t *testing.T) {
 	})
 }
 
-// A wait for a slot of who was aside has an end, though nobody gives one back: the holders may
-// wait for just this request.
+// A request that comes back to a full gate gets a slot after a while, though nobody gives one
+// back: the holders may be waiting for this very request.
 func TestAsideComesBackToAFullGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := small()
@@ -235,8 +235,8 @@ func TestAsideComesBackToAFullGate(t *testing.T) {
 	})
 }
 
-// A request whose write is at work for others has its slot again at once, where they hold all
-// there are and wait for it.
+// A request whose write also does the writes of others gets its slot back at once. Those others
+// may hold every slot and wait for it.
 func TestLentSlotsComeBackAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := small()
@@ -251,7 +251,7 @@ func TestLentSlotsComeBackAtOnce(t *testing.T) {
 		done <- nil
 		synctest.Wait()
 		if len(told) != 1 {
-			t.Error("the write waits for who waits for it")
+			t.Error("the write waits for requests that wait for it")
 		}
 		want(t, g, 2, 0)
 		other.Leave()
@@ -260,8 +260,8 @@ func TestLentSlotsComeBackAtOnce(t *testing.T) {
 	})
 }
 
-// A lent slot does not come back to a request that has left, nor beside one that it is
-// about to get.
+// A lent slot never comes back to a request that has left, nor to one that is about to get
+// another slot.
 func TestLentSlotsAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := small()

@@ -7,8 +7,8 @@ import (
 
 type vars = map[string]string
 
-// TestChoose: a request that names somebody is about that one, and about nobody whom the
-// credential adds.
+// TestChoose: a request that names somebody is about that one alone, not also about whomever
+// the credential names.
 func TestChoose(t *testing.T) {
 	own := vars{Org: "acme", Agent: "helper", Butler: "health", User: "ada", Thread: "t", Session: "s", "team": "red"}
 	without := func(names ...string) vars {

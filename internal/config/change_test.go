@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestChanged: what differs between two configurations is named, wherever it is written
-// and in whatever form; what is the same in other words of the file is the same.
+// TestChanged: a difference between two configurations is named, wherever and in whatever form
+// it is written. The same value in another spelling is no difference.
 func TestChanged(t *testing.T) {
 	load := func(content string, env ...string) *Config {
 		t.Helper()

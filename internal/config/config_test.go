@@ -23,6 +23,8 @@ func load(t testing.TB, text string, env config.Environ, flags map[string]string
 	return config.Load(env, &path, flags)
 }
 
+// TestConfigValues: what flags, environment and file say becomes the value of the setting, by
+// the documented order.
 func TestConfigValues(t *testing.T) {
 	tests := []struct {
 		name, file string
@@ -195,6 +197,7 @@ func TestConfigValues(t *testing.T) {
 	}
 }
 
+// TestConfigFaults: every fault of a file is reported at once, each with its line and column.
 func TestConfigFaults(t *testing.T) {
 	tests := []struct{ file, want string }{
 		{"user: [a]", `1:7: user must be a text, not a list`},

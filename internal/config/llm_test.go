@@ -24,11 +24,11 @@ func TestModelKey(t *testing.T) {
 		vars    config.Environ
 		want    string
 	}{
-		"not set":      {setting: "key_env: MINE", want: "$MINE cannot be read"},
-		"of own name":  {setting: "key_env: MINE", vars: config.Environ{"MINE=bad key"}, want: "$MINE has a space"},
-		"of its name":  {vars: config.Environ{"ANTHROPIC_API_KEY=bad key"}, want: "$ANTHROPIC_API_KEY has a space"},
-		"file":         {setting: "key_file: " + strconv.Quote(file), want: "llm.key_file has a space"},
-		"missing file": {setting: "key_file: " + strconv.Quote(file+"x"), want: "llm.key_file cannot be read"},
+		"not set":        {setting: "key_env: MINE", want: "$MINE cannot be read"},
+		"its own name":   {setting: "key_env: MINE", vars: config.Environ{"MINE=bad key"}, want: "$MINE has a space"},
+		"the usual name": {vars: config.Environ{"ANTHROPIC_API_KEY=bad key"}, want: "$ANTHROPIC_API_KEY has a space"},
+		"file":           {setting: "key_file: " + strconv.Quote(file), want: "llm.key_file has a space"},
+		"missing file":   {setting: "key_file: " + strconv.Quote(file+"x"), want: "llm.key_file cannot be read"},
 	} {
 		cfg, err := load(t, "llm:\n  provider: anthropic\n  model: m\n  base_url: http://127.0.0.1:1\n  "+c.setting, c.vars, nil)
 		if err != nil {

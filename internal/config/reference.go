@@ -18,7 +18,7 @@ a project of somebody else, who must not choose whose memory is used.
 Everything that is wrong is reported at once, in a file with its line and column: unknown names, values of the wrong
 type, names that are set twice. The exit code is then 2.
 
-In the environment, lists are separated by commas. An empty variable counts as not set, but for prefixes of texts, where it
+In the environment, lists are separated by commas. An empty variable counts as not set, except for prefixes of texts, where it
 says that there is none, and for the identity (tenant, user, org, agent, thread, session), where it is refused.
 
 The file, the environment and the flags are read in this order. Each overrides what those before it set. There is one exception:

@@ -100,7 +100,8 @@ func TestLearnDims(t *testing.T) {
 	}
 }
 
-// TestStuckCalls: one that does not end costs its time, and later ones cost nothing.
+// TestStuckCalls: a call that does not end costs its time limit; once many are stuck, later
+// calls cost nothing.
 func TestStuckCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -158,7 +159,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestReweigh gives up rather than fail: the vector without weights is there.
+// TestReweigh: weighing gives up rather than fail, since the vector without weights is there.
 func TestReweigh(t *testing.T) {
 	if For(&counting{}).Reweigh("abc") != nil {
 		t.Error("an embedder without weights has some")
@@ -176,7 +177,7 @@ func TestReweigh(t *testing.T) {
 }
 
 // TestInPassing: a write that must not wait gets the vectors of whole items, a few a call,
-// as far as its patience goes. An embedder that fails rests, and then is asked again.
+// until its patience ends. An embedder that fails rests, and is asked again later.
 func TestInPassing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &counting{dims: 2}

@@ -62,7 +62,7 @@ func lack(n int) (items []Item[int]) {
 	return items
 }
 
-// refusing embeds no text that says so.
+// refusing embeds no text that begins with "bad".
 func refusing() *counting {
 	e := &counting{}
 	e.embed = func(texts []string) ([][]float32, error) {
@@ -92,7 +92,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestRefusedTextsHoldUpNoOther: they are noted with their version, and a newer one is tried.
+// TestRefusedTextsHoldUpNoOther: refused texts are noted with their version, and a newer
+// version is tried.
 func TestRefusedTextsHoldUpNoOther(t *testing.T) {
 	s := &lacking{items: lack(12)}
 	s.items[3].Texts[1], s.items[10].Texts[0] = "bad", "bad, too"
@@ -118,7 +119,7 @@ func TestRefusedTextsHoldUpNoOther(t *testing.T) {
 	}
 }
 
-// TestDownIsNotRefused: an embedder that answers nothing makes no text refused.
+// TestDownIsNotRefused: an embedder that does not answer marks no text as refused.
 func TestDownIsNotRefused(t *testing.T) {
 	down := errors.New("connection refused")
 	s := &lacking{items: lack(3)}

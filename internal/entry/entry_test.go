@@ -14,7 +14,7 @@ import (
 
 var loci = entry.Fields{{"command", "/opt/loci bin/loci"}, {"args", []string{"mcp", "--user", "jürgen"}}}
 
-// A text is edited as a person would: here is what comes out, written by hand.
+// Set edits a file as a person would. The expected results below were written by hand.
 func TestSetWritesAsAPersonWould(t *testing.T) {
 	for name, c := range map[string]struct {
 		format     entry.Format
@@ -88,8 +88,8 @@ func TestSetWritesAsAPersonWould(t *testing.T) {
 	}
 }
 
-// What is no entry of ours is there afterwards as it was, and taking the entry out gives
-// the bytes back, for texts in every shape.
+// Set changes nothing except our entry, and Remove gives the same bytes back, for texts of
+// every shape.
 func TestRemoveGivesTheBytesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var format entry.Format

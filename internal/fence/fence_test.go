@@ -2,6 +2,7 @@ package fence
 
 import "testing"
 
+// TestFence: each piece of a text that would act as part of a prompt becomes plain text.
 func TestFence(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain words":                       "plain words",

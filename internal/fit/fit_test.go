@@ -65,7 +65,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestFaultOfShares: none may be negative or no number, and the sum is 1.
+// TestFaultOfShares: no share may be negative or not a number, and the sum must be 1.
 func TestFaultOfShares(t *testing.T) {
 	for want, lists := range map[string][][]float64{
 		"":                     {{1}, {0.5, 0.3, 0.2}, {0, 1}, {0.1, 0.2, 0.3, 0.4}},

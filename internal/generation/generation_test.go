@@ -2,8 +2,8 @@ package generation
 
 import "testing"
 
-// TestChoiceOfAnotherProcess: a space that somebody else makes active is followed; the
-// first one seen is no such choice, nor is the process's own, nor none at all.
+// TestChoiceOfAnotherProcess: a space that another process makes active is followed. The first
+// space seen, the process's own space, and the lack of any are no such choice.
 func TestChoiceOfAnotherProcess(t *testing.T) {
 	var w Watch[string]
 	if _, known := w.Active(); known {
@@ -33,8 +33,8 @@ func TestChoiceOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestGapsThatCount: missing vectors count in the active space, and in any while none is
-// active; a space that is being built finds its own.
+// TestGapsThatCount: missing vectors count in the active space, and in every space while none
+// is active. A space that is being built finds its own gaps.
 func TestGapsThatCount(t *testing.T) {
 	of := func(space string) func(string) bool { return func(s string) bool { return s == space } }
 	var w Watch[string]

@@ -70,8 +70,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestIDs: an item keeps its own id unless something elsewhere has it, and one that it was
-// given before even when its own is free again.
+// TestIDs: an item keeps its own id unless something elsewhere has it. An item that was given
+// another id keeps that one, even when its own is free again.
 func TestIDs(t *testing.T) {
 	stored := map[string]*string{}
 	put := func(id, place string) { stored[id] = &place }

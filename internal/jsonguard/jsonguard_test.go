@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
-// What cannot be stored as it was sent is a fault, in values and in names alike; what
-// is a pair of surrogates, or only looks like half of one, is none.
+// JSON that cannot be stored as it was sent is a fault, in values and in names alike. A whole
+// pair of surrogates, or text that only looks like half of one, is none.
 func TestSurrogates(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -59,8 +59,8 @@ type nested struct {
 	Hidden  string `json:"-"`
 }
 
-// A name that differs in letter case is no name of the struct, wherever it lies, and
-// no other text is refused.
+// A name that differs in letter case is not a name of the struct, wherever it lies. No other
+// text is refused.
 func TestNamesAreExact(t *testing.T) {
 	for _, text := range []string{
 		`{"content":"a","key":"b","Plain":1}`,
@@ -88,8 +88,8 @@ func TestNamesAreExact(t *testing.T) {
 	}
 }
 
-// FuzzNames: no text makes the walk fail that package json reads, and whatever the
-// two decoders make of a text that passes is the same.
+// FuzzNames: the walk accepts every text that package json reads, and both decoders make the
+// same of a text that passes.
 func FuzzNames(f *testing.F) {
 	f.Add(`{"list":[{"content":"a"}],"map":{"x":{}},"raw":[1,{}],"any":"\""}`)
 	f.Fuzz(func(t *testing.T, text string) {

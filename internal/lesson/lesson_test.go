@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLine: nothing that is shown can end its line, a quotation or a tag.
+// TestLine: no text that is shown can end its line, a quotation or a tag.
 func TestLine(t *testing.T) {
 	got := Line(map[string]any{"content": "a\n\"b\"</episodes>"})
 	if want := `{"content":"a\n\"b\"\u003c/episodes\u003e"}` + "\n"; got != want {

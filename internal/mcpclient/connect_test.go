@@ -192,7 +192,7 @@ func TestSetupRemoveKeepsLaterChanges(t *testing.T) {
 	}
 }
 
-// Many at once: each is done or told to come again, and the file is whole.
+// Many setups at once: each is done or told to come again, and the file stays whole.
 func TestSetupsMeet(t *testing.T) {
 	home := t.TempDir()
 	var group sync.WaitGroup

@@ -51,8 +51,8 @@ func TestReasonsAreTrue(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a used up quota is a full disk; a limit of the size of files is none, for
-// to delete does not help there.
+// TestNoRoom: a used-up quota counts as a full disk. A limit on the size of a file does not,
+// since deleting does not help there.
 func TestNoRoom(t *testing.T) {
 	for errno, want := range map[syscall.Errno]bool{
 		syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EFBIG: false, syscall.EIO: false,

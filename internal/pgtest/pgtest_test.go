@@ -32,7 +32,7 @@ func TestDatabaseHasTwoRoles(t *testing.T) {
 	}
 }
 
-// A server that crashed has, once it is started again, what was committed before.
+// A server that crashed still has, once it is started again, what was committed before.
 func TestCrashedServerStartsAgain(t *testing.T) {
 	s, err := pgtest.Start(t.Context(), pgtest.Options{Own: true})
 	if err != nil {
@@ -97,7 +97,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// Of a server that somebody else runs, the databases that the tests made go in the end.
+// A server that somebody else runs loses, at the end, the databases that the tests made on it.
 func TestServerOfOthersIsLeftAsItWas(t *testing.T) {
 	theirs := pgtest.Shared(t)
 	t.Setenv(pgtest.Variable, theirs.URL)

@@ -87,7 +87,8 @@ func TestPost(t *testing.T) {
 	}
 }
 
-// A failure shows the service's word when it is one, and never what was sent.
+// A failure shows the code that the service gives, if it is a plain word, and never what was
+// sent.
 func TestFailure(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for said, want := range map[string]string{
@@ -139,7 +140,7 @@ func TestTransient(t *testing.T) {
 	}
 }
 
-// What repeating does not change says what to correct.
+// A refusal that a second try would not change says what to correct.
 func TestRefusal(t *testing.T) {
 	for _, c := range []struct {
 		status int

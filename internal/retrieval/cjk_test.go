@@ -120,8 +120,8 @@ func (x *termCounts) rank(query []QueryWord, wanted int) float64 {
 	return float64(rank)
 }
 
-// Who writes traditional characters and who writes simplified ones find each other's
-// memories, and ask with the same function words.
+// A person who writes traditional characters and one who writes simplified ones find each
+// other's memories. Function words are the same in both.
 func TestTraditionalAndSimplified(t *testing.T) {
 	for traditional, simplified := range map[string]string{"過敏": "过敏", "我對什麼過敏？": "我对什么过敏？", "他們什麼時候來臺灣": "他们什么时候来台湾",
 		`"頭髮"`: `"头发"`, "後來": "后来", "龍": "龙", "請問圖書館在哪裡": "请问图书馆在哪里"} {

@@ -11,7 +11,7 @@ func TestCompare(t *testing.T) {
 		older, newer string
 		want         Relation
 	}{
-		// White space and letter case are nothing.
+		// White space and letter case make no difference.
 		{"Likes tea.", "likes  TEA.", Same},
 		{"a\tb\nc", "A B C", Same},
 		{"Uses Go 1.26", "uses go 1.26", Same},
@@ -121,7 +121,8 @@ func TestCompare(t *testing.T) {
 		if got := Compare(c.older, c.newer); got != c.want {
 			t.Errorf("%q → %q is %s, want %s", c.older, c.newer, got, c.want)
 		}
-		// What is not the same must not be taken for it the other way round either.
+		// Texts that are not the same must not count as the same in the other direction,
+		// either.
 		if (Compare(c.newer, c.older) == Same) != (c.want == Same) {
 			t.Errorf("%q ← %q", c.older, c.newer)
 		}

@@ -51,8 +51,8 @@ type hintScore struct{ right, wrong, missed int }
 func (s hintScore) precision() float64 { return float64(s.right) / float64(max(1, s.right+s.wrong)) }
 func (s hintScore) recall() float64    { return float64(s.right) / float64(max(1, s.right+s.missed)) }
 
-// A hint that a text corrects another one is right in 19 of 20, on each part of the
-// set; what it finds of the corrections is printed.
+// A hint that a text corrects another one is right in 19 of 20 cases, on each part of the set.
+// The test also prints which share of the corrections the hints find.
 func TestHintsAreRight(t *testing.T) {
 	pairs := correctionPairs(t)
 	var parts [3]hintScore

@@ -59,7 +59,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// What there is no room for is passed over, once, and covers nothing.
+// A claim that does not fit is passed over, is asked about once, and covers no words.
 func TestDigestTakesWhatFits(t *testing.T) {
 	var asked []int
 	got := Digest(claims("harbour walrus", "harbour walrus", "telescope mirror"), func(i int) bool {
@@ -74,7 +74,7 @@ func TestDigestTakesWhatFits(t *testing.T) {
 	}
 }
 
-// What two of ten say tells more than what eight say, or one.
+// A word that two of ten claims use says more than one that eight use, or only one.
 func TestDigestWeighsWords(t *testing.T) {
 	var claims []Claim
 	for _, text := range []string{"apples", "apples", "apples", "apples", "apples", "apples", "apples", "pears", "pears", "plums"} {

@@ -10,9 +10,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// TestWordsStayAsTheyAre: what texts are found by, and what queries look for, is as it is
-// written down: a change shows which words it changes. Whoever makes one on purpose reads the
-// difference of the golden file.
+// TestWordsStayAsTheyAre: the golden file says by which words texts are found and what queries
+// look for. A change shows which words it changes; after a change on purpose, read the
+// difference of that file.
 func TestWordsStayAsTheyAre(t *testing.T) {
 	golden(t, "testdata/words.golden", func(text string) []string {
 		var terms, words []string
@@ -43,9 +43,8 @@ func TestWordsStayAsTheyAre(t *testing.T) {
 	})
 }
 
-// TestRelationsStayAsTheyAre: which of the texts of two that are alike correct one another,
-// in both directions, with a key and without, is as it is written down. [TestHintsAreRight]
-// says how good that is.
+// TestRelationsStayAsTheyAre: the golden file says which of two similar texts corrects the
+// other, in both directions, with a key and without. [TestHintsAreRight] says how good that is.
 func TestRelationsStayAsTheyAre(t *testing.T) {
 	pairs := correctionPairs(t)
 	for i, p := range pairs {

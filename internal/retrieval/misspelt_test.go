@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A typing error is a letter too many, too few, or another one, or two neighbours in each
-// other's place; more than are asked for are not counted on.
+// A typing error is a letter too many, a letter too few, a wrong letter, or two neighbours
+// swapped. Beyond the number asked for, Distance stops counting.
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -28,8 +28,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// Marks say how long a word is, how many errors are mended in it, and which words are worth
-// a look; a word that is none has no mark.
+// A mark holds the length of a word and how many errors are mended in it, and tells which words
+// are worth a look. A text that is not a word has no mark.
 func TestMarks(t *testing.T) {
 	for word, want := range map[string]struct{ letters, edits int }{
 		"ab": {0, 0}, "abc": {3, 0}, "abcd": {4, 1}, "abcdefg": {7, 1}, "abcdefgh": {8, 2}, "größe": {5, 1}, "привет": {6, 1},
@@ -88,7 +88,7 @@ func TestFused(t *testing.T) {
 	}
 }
 
-// The case of a unit behind a number tells; that of anything else does not.
+// Letter case matters in a unit after a number, and nowhere else.
 func TestFold(t *testing.T) {
 	for text, want := range map[string]string{
 		"Five  MW and 5 MW": "five mw and 5 MW", "5MW": "5MW", "5 MW.": "5 MW.", "(5 MB)": "(5 mb)", "1,5 Gb/s fast": "1,5 Gb/s fast",
@@ -133,7 +133,7 @@ func TestPassagesEndWhereWordsDo(t *testing.T) {
 	}
 }
 
-// Stems are remembered up to a bound, and are the same when they were forgotten.
+// The number of remembered stems is bounded. A forgotten stem comes out the same again.
 func TestStemsAreForgotten(t *testing.T) {
 	defer ForgetStems()
 	for n := range maxStems + 10 {

@@ -18,8 +18,8 @@ const (
 	caps  = "Q3X7K2M9P4R8T5W1Y6Z0B2D4F6H8J1L3N5P7R9T2V4X6Z8B1D3F5"
 )
 
-// secrets are credentials in the text that surrounds them: %s marks nothing, the
-// second part is what must be gone.
+// secrets are credentials in the text that surrounds them: secret is the part that must be
+// gone.
 var secrets = []struct{ name, before, secret, after string }{
 	{"AWS key id", "id ", "AKIA" + caps[:16], " end"},
 	{"AWS temporary key id", "(", "ASIA" + caps[:16], ")"},

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/sequence"
 )
 
-// TestPlacesGrow has many writers take places while the clock stands still, moves on and is
-// set back: no place comes twice, and who waited for another stands behind it.
+// TestPlacesGrow has many writers take places while the clock stands still, moves on and is set
+// back. No place comes twice, and a writer that waited for another one stands behind it.
 func TestPlacesGrow(t *testing.T) {
 	var c sequence.Counter
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)

@@ -34,7 +34,7 @@ func TestMemories(t *testing.T) {
 		"a list of one's own":   {"- milk\n- bread", nil},
 		"a context and more":    {"# Memory Context\n- [user] [diet]: vegan (confidence: 0.91)\nRemember the milk.", nil},
 		"columns without an id": {"vegan\tbrief", nil},
-		"an id that is none":    {`[{"id":"x","text":"vegan"}]`, nil},
+		"a bad id":              {`[{"id":"x","text":"vegan"}]`, nil},
 		"one id of two":         {`[{"id":"id1","text":"vegan"},{"text":"brief"}]`, nil},
 		"other JSON":            {`{"a":1}`, nil},
 		"nothing":               {"", nil},

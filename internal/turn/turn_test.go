@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// TestTurns: of several who want one key, one at a time has it; another key is free.
+// TestTurns: of several callers that want one key, one at a time has it; another key is free.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q Queues
@@ -52,7 +52,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsEndWithTheContext: who gives up leaves nothing behind, and the next has a turn.
+// TestTurnsEndWithTheContext: a caller that gives up leaves nothing behind, and the next one
+// has a turn.
 func TestTurnsEndWithTheContext(t *testing.T) {
 	var q Queues
 	leave, err := q.Enter(t.Context(), "a")

@@ -152,8 +152,8 @@ func TestWordsThatAreNoTimes(t *testing.T) {
 	}
 }
 
-// TestNear is 1 inside of what was asked for, falls beside it, and half of it is left in
-// other years where none was named.
+// TestNear: the value is 1 inside of the time asked for and falls beside it. If the query names
+// no year, other years get half of it.
 func TestNear(t *testing.T) {
 	date := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 12, 0, 0, 0, time.UTC) }
 	for _, x := range []struct {

@@ -199,7 +199,7 @@ func (x *tx) finish() error {
 	return x.settle()
 }
 
-// unname takes the names of namespaces that hold no record any more.
+// unname takes the names of namespaces that no longer hold a record.
 func (x *tx) unname() error {
 	var empty []int64
 	for n := range x.Left {

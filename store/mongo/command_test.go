@@ -84,8 +84,8 @@ func judge(name string, command bson.Raw) (collection, fault string) {
 	return collection, ""
 }
 
-// about reports whether a filter or a document names one tenant. A list of all tenants, a
-// lease and what is true for all of them are about none.
+// about reports whether a filter or a document names one tenant. A list of all tenants, a lease
+// and what holds for all of them name none.
 func about(filter bson.RawValue, collection string) bool {
 	d, ok := filter.DocumentOK()
 	if !ok {
@@ -103,8 +103,8 @@ func about(filter bson.RawValue, collection string) bool {
 	return err == nil && collection == "tenant"
 }
 
-// TestCommandsNameTheirTenant: whatever a store is asked, each query and each document of it
-// names the tenant; nothing else keeps tenants apart.
+// TestCommandsNameTheirTenant: every query and every document names the tenant, whatever the
+// store is asked. Nothing else keeps tenants apart.
 func TestCommandsNameTheirTenant(t *testing.T) {
 	s := open(t)
 	useEverything(t, s)
@@ -232,8 +232,8 @@ func ask(t *testing.T, s loci.Store, tn loci.Tenant, place loci.Namespace, space
 	}
 }
 
-// TestIndexesBeginWithTheTenant: so that one tenant's queries read its own part of an index,
-// and collections may be sharded by it. The two of tenants are about all of them.
+// TestIndexesBeginWithTheTenant: a tenant's queries then read its own part of an index, and
+// collections may be sharded by it. The two indexes of tenants are about all of them.
 func TestIndexesBeginWithTheTenant(t *testing.T) {
 	for _, x := range mongo.Indexes() {
 		if first, _, _ := strings.Cut(x, " "); !strings.HasSuffix(first, ":t") && !strings.HasPrefix(x, "tenant.") {

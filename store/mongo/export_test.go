@@ -11,7 +11,7 @@ func Observe(see func(*event.CommandStartedEvent)) {
 	observe = func(_ context.Context, e *event.CommandStartedEvent) { see(e) }
 }
 
-// Collections are all there are.
+// Collections are the names of all collections.
 var Collections = collections
 
 // Indexes lists the indexes that the steps of the schema make: collection, name and keys.

@@ -20,8 +20,8 @@ import (
 	"github.com/loci-memory/loci/store/mongo"
 )
 
-// A lossy proxy stands between a store and its server. Of so many commits it loses the answer,
-// and with it the connection; or, with early, the commit itself.
+// A lossy proxy stands between a store and its server. For a number of commits it loses the
+// answer and, with it, the connection; with early it loses the commit itself.
 type lossy struct {
 	listener net.Listener
 	server   string
@@ -156,8 +156,8 @@ func count(t *testing.T, s loci.Store, tn loci.Tenant) (records, events int) {
 	return len(r), len(e)
 }
 
-// TestLostAnswersOfCommits: a commit whose answer is lost is made once, however often it is
-// lost, and whether or not the server got it.
+// TestLostAnswersOfCommits: a commit whose answer is lost is made once, however often the
+// answer is lost, and whether or not the server got the commit.
 func TestLostAnswersOfCommits(t *testing.T) {
 	server, at := own(t)
 	if _, err := mongo.Migrate(t.Context(), at, false); err != nil {
@@ -193,7 +193,7 @@ func TestLostAnswersOfCommits(t *testing.T) {
 	}
 }
 
-// TestServerThatComesBack: what was acknowledged is there when the server was killed and
+// TestServerThatComesBack: acknowledged writes are there after the server was killed and
 // started again, and a store that was open goes on.
 func TestServerThatComesBack(t *testing.T) {
 	server, at := own(t, "--sync-on-commit") // as a majority does that keeps a journal
@@ -280,8 +280,8 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestMigrateAgain: a dry run makes nothing, the first run everything, two at once no more,
-// and another one finds nothing to do.
+// TestMigrateAgain: a dry run makes nothing, the first run makes everything, two runs at once
+// make no more, and another run finds nothing to do.
 func TestMigrateAgain(t *testing.T) {
 	at := mongotest.Shared(t).Database()
 	report, err := mongo.Migrate(t.Context(), at, true)

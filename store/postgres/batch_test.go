@@ -61,8 +61,8 @@ func TestWritesThatShareATransaction(t *testing.T) {
 	}
 }
 
-// What a server remembers of a tenant's places is of no use once another one has erased the
-// tenant, and it comes again.
+// Once another server has erased a tenant, this server must not use what it remembers of the
+// tenant's places; the places are then made again.
 func TestPlacesOfAnErasedTenantAreForgotten(t *testing.T) {
 	s := open(t)
 	other := openAt(t, urlOf(t, s))

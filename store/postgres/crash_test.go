@@ -47,7 +47,7 @@ func crashes(t *testing.T, rounds int, settings ...string) (acked, lost int) {
 			t.Fatal(err)
 		}
 	}
-	// The same store goes on: lost connections are none of its callers' business.
+	// The same store goes on: its callers do not notice lost connections.
 	for _, id := range ids {
 		records, _, err := s.Records(
 			t.Context(),

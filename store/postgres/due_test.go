@@ -32,8 +32,8 @@ func wantDue(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// A tenant that one server has seen to is passed over by all, until it changes or something
-// of it runs out; but each server looks once at every tenant, whose settings may be new.
+// All servers pass over a tenant that one of them has seen to, until it changes or something of
+// it runs out. But each server looks once at every tenant, since its settings may be new.
 func TestServersShareWhatIsDue(t *testing.T) {
 	here := open(t)
 	there := openAt(t, urlOf(t, here))
@@ -57,7 +57,7 @@ func TestServersShareWhatIsDue(t *testing.T) {
 	wantDue(t, "a millisecond too soon", dueOf(t, here, now.Add(time.Hour-time.Millisecond)))
 	wantDue(t, "b has something that runs out", dueOf(t, here, now.Add(time.Hour)), "b")
 
-	// What changes during its own upkeep is looked at again.
+	// A tenant that changes during its own upkeep is looked at again.
 	put("a", time.Time{})
 	for tn, err := range here.Due(t.Context(), now) {
 		if err != nil || tn.String() != "a" {
@@ -66,7 +66,7 @@ func TestServersShareWhatIsDue(t *testing.T) {
 		put("a", time.Time{})
 	}
 	wantDue(t, "a changed meanwhile", dueOf(t, here, now), "a")
-	// A loop that was left has not done everything.
+	// A loop that ended early has not done everything.
 	put("a", time.Time{})
 	for range here.Due(t.Context(), now) {
 		break
@@ -78,8 +78,8 @@ func TestServersShareWhatIsDue(t *testing.T) {
 	wantDue(t, "a was erased", dueOf(t, here, now))
 }
 
-// Nobody else sees to a tenant while a server does: until it is done, or has been gone for
-// the time of a lease.
+// While one server sees to a tenant, no other does: until the first is done, or has been gone
+// for the time of a lease.
 func TestUpkeepIsLeased(t *testing.T) {
 	here := open(t)
 	there := openAt(t, urlOf(t, here))

@@ -181,10 +181,10 @@ func (c *Copy) columns(x *tx, table dump.Table, row dump.Row) []any {
 		head, tail := slotColumns(slot.Slot)
 		out = append(out, row[0], row[1], nonempty(batch.SlotHash(&slot)), head, tail)
 		for i, column := range row[3:] {
-			switch {
-			case i == 13: // live
+			switch i {
+			case 13: // live
 				column = column == int64(1)
-			case i == 14 || i == 19 || i == 23: // kind, passages, text
+			case 14, 19, 23: // kind, passages, text
 				column = some(column)
 			}
 			out = append(out, column)

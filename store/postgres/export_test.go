@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/batch"
 )
 
-// What the tests of this package may see of its inside.
+// These are the inner parts that the tests of this package may see.
 var (
 	OfAll   = []string{listTenants, listDue} // the statements that are about all tenants
 	Tables  = tables
@@ -20,13 +20,13 @@ var (
 // Observe shows every statement to a function, from now on.
 func Observe(see func(sql string, args []any)) { observe = see }
 
-// Unlock makes writes of this process that do not lock the tenant's row.
+// Unlock makes writes of this process leave out the lock on the tenant's row.
 func Unlock() {
 	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name, chain_start FROM loci.tenant WHERE tenant = $1"
 }
 
-// Explain returns how a statement would be done, line by line, behind the wall of a tenant:
-// with arguments, of which the first one is replaced by the tenant, or for any.
+// Explain returns, line by line, how a statement would be done behind the wall of a tenant:
+// with arguments, of which the tenant replaces the first one, or for any arguments.
 func Explain(
 	ctx context.Context,
 	s loci.Store,
@@ -70,7 +70,7 @@ func Explain(
 	return plan, errors.Join(err, c.run(ctx, rollback))
 }
 
-// ExplainOfAll is Explain for one that is about all tenants.
+// ExplainOfAll is Explain for a statement that is about all tenants.
 func ExplainOfAll(ctx context.Context, s loci.Store, sql string, args []any) (plan []string, err error) {
 	err = s.(*Store).maintain(ctx, func(c *conn) error {
 		return c.run(ctx, readOnly, behindWall(everyone), stmt{
@@ -90,7 +90,7 @@ func SetPatience(d time.Duration) (old time.Duration) {
 	return old
 }
 
-// SetLeaseTime changes how long a tenant is left to a server that has gone.
+// SetLeaseTime changes for how long a tenant is left to a server that has gone.
 func SetLeaseTime(d time.Duration) (old time.Duration) {
 	old, leaseTime = leaseTime, d
 	return old

@@ -21,7 +21,7 @@ const (
 	losesReply // what holds a COMMIT goes through; its answer, and the connection, do not
 	losesEnd   // what holds a COMMIT does not go through
 	trickles   // byte by byte
-	hangs      // nothing goes through any more
+	hangs      // nothing goes through from then on
 	down       // connections are cut, and no new one is taken
 )
 
@@ -84,7 +84,7 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
-		var lost atomic.Bool // nothing comes back any more
+		var lost atomic.Bool // nothing comes back from then on
 		p.done.Go(func() { p.forward(client, server, &lost) })
 		p.done.Go(func() { p.back(server, client, &lost) })
 	}
@@ -175,8 +175,8 @@ func count(t *testing.T, s loci.Store, tn loci.Tenant) (records int64, events in
 	return n.Records, len(log)
 }
 
-// A commit whose answer is lost is looked for: what was made is acknowledged, once, and what
-// was not is made again.
+// After a commit whose answer is lost the store looks for it: a commit that was made is
+// acknowledged, once, and one that was not is made again.
 func TestLostCommits(t *testing.T) {
 	s, p, straight := throughProxy(t)
 	tn := locitest.Tenant(t, "lost")
@@ -198,7 +198,8 @@ func TestLostCommits(t *testing.T) {
 			t.Errorf("fault %d: %d records and %d events; want %d", fault, records, events, want)
 		}
 	}
-	// Vectors and expiries have no event: they are told by a line of the list of changes.
+	// Vectors and expiries have no event: a line of the list of changes tells whether they were
+	// made.
 	id := loci.NewID()
 	if err := s.Apply(t.Context(), tn, creation(id)); err != nil {
 		t.Fatal(err)
@@ -221,8 +222,8 @@ func TestLostCommits(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached is Unavailable, soon; when it is there again, so is the
-// store.
+// If a server cannot be reached, the error is Unavailable and comes soon. When the server is
+// there again, so is the store.
 func TestServerThatGoesAndComes(t *testing.T) {
 	s, p, _ := throughProxy(t)
 	tn := locitest.Tenant(t, "gone")
@@ -255,7 +256,7 @@ func TestServerThatGoesAndComes(t *testing.T) {
 		}
 		p.set(hangs)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		cut := time.AfterFunc(400*time.Millisecond, func() { p.set(down) }) // a write that began is waited for
+		cut := time.AfterFunc(400*time.Millisecond, func() { p.set(down) }) // the store waits for a write that began
 		if err := call(ctx); loci.AsError(err) == nil || loci.AsError(err).Code != loci.Unavailable {
 			t.Errorf("%s of a server that hangs: %v", name, err)
 		}

@@ -88,8 +88,8 @@ func TestURLsThatOpenNothing(t *testing.T) {
 	)
 }
 
-// A database whose tables are missing, older, newer or another program's is refused with
-// what to do; so is one in another encoding.
+// A database whose tables are missing, older, newer or another program's is refused, and the
+// error says what to do. So is a database in another encoding.
 func TestDatabasesThatAreNotOurs(t *testing.T) {
 	d := pgtest.Shared(t).NewDatabase(t)
 	refused(t, d.Server, loci.Unsupported, "loci migrate")
@@ -185,8 +185,8 @@ func TestRolesAndWallsThatAreRefused(t *testing.T) {
 	execute(t, d.Owner, "GRANT INSERT ON loci.setting TO "+d.Role)
 }
 
-// The wall stands by itself: a session that says nothing sees and writes nothing, whatever
-// it asks for.
+// The wall stands by itself: a connection that names no tenant sees and writes nothing,
+// whatever it asks for.
 func TestWallHoldsWithoutOurStatements(t *testing.T) {
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
@@ -195,7 +195,7 @@ func TestWallHoldsWithoutOurStatements(t *testing.T) {
 	for _, table := range postgres.Tables {
 		for _, before := range []string{"", "00000000000000000000000000000001", "ffffffffffffffffffffffffffffffff"} {
 			if before != "" && table == "tenant" && before[0] == 'f' {
-				continue // the names of all are for upkeep
+				continue // upkeep needs the names of all tenants
 			}
 			var n []int64
 			sql := "SELECT count(*) FROM loci." + table
@@ -210,7 +210,7 @@ func TestWallHoldsWithoutOurStatements(t *testing.T) {
 	}
 }
 
-// Two names that met in their sixteen bytes are kept apart by the name beside them.
+// Two names with the same sixteen bytes are kept apart by the name beside them.
 func TestNamesThatMeetAreRefused(t *testing.T) {
 	s := open(t)
 	first, second := locitest.Tenant(t, "first"), locitest.Tenant(t, "second")

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/store/postgres"
 )
 
-// fill gives thirty tenants a thousand records each, with what hangs on them: more than it
-// pays to read whole.
+// fill gives thirty tenants a thousand records each, with what belongs to them: too much to be
+// worth reading whole.
 const fill = `
 INSERT INTO loci.tenant SELECT k, 2000, 0, 2000, 20, 1, 1, '\x00', '\x01', decode(md5(k::text), 'hex') FROM (%KEYS%) t (k);
 INSERT INTO loci.namespace SELECT k, n, n, int8send(n), int8send(n), '', '' FROM (%KEYS%) t (k), generate_series(1, 200) n ORDER BY 1;
@@ -68,7 +68,7 @@ func checkPlans(t *testing.T) {
 	}
 }
 
-// checkPlansOfAll requires that a page of all tenants costs no more than its rows.
+// checkPlansOfAll requires that a page over all tenants costs no more than its rows.
 func checkPlansOfAll(t *testing.T, d pgtest.Database, s loci.Store) {
 	t.Helper()
 	execute(t, d.Super, `INSERT INTO loci.tenant

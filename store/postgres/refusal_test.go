@@ -67,7 +67,7 @@ func TestReadOnlyServer(t *testing.T) {
 	refused(t, d.Server, loci.Unavailable, "read-only")
 }
 
-// What an operator has made read-only stays so.
+// A database that its operator made read-only stays so.
 func TestReadOnlyDatabase(t *testing.T) {
 	d := pgtest.Shared(t).NewDatabase(t)
 	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
@@ -89,8 +89,8 @@ func TestReadOnlyDatabase(t *testing.T) {
 	}
 }
 
-// A statement that hangs ends: a write because of our own limit, a read by the server's. The
-// store works on as soon as nothing is in the way.
+// A statement that hangs ends: a write by our own limit, a read by the server's. The store
+// works again as soon as nothing is in the way.
 func TestStatementsThatHangEnd(t *testing.T) {
 	s, tn, id := open(t), locitest.Tenant(t, "slow"), loci.NewID()
 	if err := s.Apply(t.Context(), tn, creation(id)); err != nil {
@@ -133,7 +133,7 @@ func TestStatementsThatHangEnd(t *testing.T) {
 	}
 }
 
-// A write that the server takes long for has no slot meanwhile: another request gets it.
+// A write that takes the server long has no slot meanwhile: another request gets it.
 func TestSlowWritesHoldNoSlot(t *testing.T) {
 	s, tn, id := open(t), locitest.Tenant(t, "aside"), loci.NewID()
 	if err := s.Apply(t.Context(), tn, creation(id)); err != nil {
@@ -174,8 +174,8 @@ func TestSlowWritesHoldNoSlot(t *testing.T) {
 	}
 }
 
-// Zero bytes, which the texts of a database cannot hold, come back wherever callers may put
-// them.
+// The texts of the database cannot hold zero bytes. Yet zero bytes come back wherever callers
+// may put them.
 func TestZeroBytesComeBack(t *testing.T) {
 	tn, id := locitest.Tenant(t, "zero"), loci.NewID()
 	c := creation(id)

@@ -70,7 +70,7 @@ func checkStatements(t *testing.T) {
 	}
 }
 
-// The reader of statements notices what it is for.
+// The check of statements notices a statement without its tenant.
 func TestStatementsWithoutATenantAreNoticed(t *testing.T) {
 	for _, sql := range []string{
 		"SELECT 1 FROM loci.record WHERE id = $2",

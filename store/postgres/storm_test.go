@@ -24,8 +24,8 @@ const (
 	unlockedVariable = "LOCI_TEST_UNLOCKED" // it writes without the tenant's lock
 )
 
-// child is a server of the storm: eight clients write, half of them to one tenant, and say
-// so once it is acknowledged. It ends when it is killed.
+// child is a server of the storm: eight clients write, half of them to one tenant, and it
+// prints each write once it is acknowledged. It ends when it is killed.
 func child(url string) int {
 	if os.Getenv(unlockedVariable) != "" {
 		postgres.Unlock()
@@ -69,7 +69,7 @@ func write(ctx context.Context, s loci.Store, name string) string {
 	return id.String() + " " + name
 }
 
-// creation is a change that puts a record whose one word nobody else has.
+// creation is a change that puts a record with a word that no other record has.
 func creation(id loci.ID) loci.Change {
 	now := time.UnixMilli(1_800_000_000_000).UTC()
 	text := wordOf(id)

@@ -24,7 +24,7 @@ type tx struct {
 	written []stmt // what is to be written
 }
 
-func newTx(s *Store, t *tenant, c *conn, ctx context.Context) *tx {
+func newTx(ctx context.Context, s *Store, t *tenant, c *conn) *tx {
 	x := &tx{s: s, t: t, c: c, ctx: ctx}
 	x.Batch = batch.New(t.name, x.emit)
 	return x

@@ -111,7 +111,7 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 		return nil, err
 	}
 	defer c.release()
-	x := newTx(s, t, c, ctx)
+	x := newTx(ctx, s, t, c)
 	defer func() {
 		if x.begun && !c.pg.IsClosed() {
 			// What did not commit is taken back before the connection is used again.

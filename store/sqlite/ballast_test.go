@@ -132,7 +132,7 @@ func TestWarningsOfTheReserve(t *testing.T) {
 	}
 	says(true)
 
-	// A store that was never written to needs no reserve.
+	// A store to which nobody ever wrote needs no reserve.
 	told := func(want int) {
 		t.Helper()
 		if found, err := s.Warnings(t.Context()); err != nil || len(found) != want {

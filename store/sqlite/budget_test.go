@@ -51,8 +51,8 @@ func find(t *testing.T, s *Store, tenant loci.Tenant) error {
 	return err
 }
 
-// The indexes of all tenants stay within one budget: what was not searched for longest
-// makes room.
+// The indexes of all tenants stay within one budget: the index that was not searched for
+// longest makes room.
 func TestIndexesShareABudget(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -80,7 +80,7 @@ func TestIndexesShareABudget(t *testing.T) {
 		}
 	}
 	if last := tenants[len(tenants)-1]; !loaded(last) || loaded(tenants[0]) {
-		t.Error("what was searched last is gone, or what was not for longest is still there")
+		t.Error("the index searched last is gone, or the one not searched for longest is still there")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -90,8 +90,8 @@ func TestIndexesShareABudget(t *testing.T) {
 	}
 }
 
-// What does not fit is refused with its size, the setting and the remedy, and leaves room
-// for what fits.
+// An index that does not fit is refused with its size, the setting and the remedy, and leaves
+// room for those that fit.
 func TestAnIndexThatDoesNotFitIsRefused(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -134,7 +134,7 @@ func TestShardsThatDoNotFitTogetherAreRefused(t *testing.T) {
 	}
 }
 
-// What grows by what is saved makes room, too.
+// An index that grows by what is saved makes the others give way, too.
 func TestAnIndexThatGrowsMakesRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

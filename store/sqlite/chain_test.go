@@ -86,7 +86,7 @@ func verified(t *testing.T, path string, known loci.Hash) (report loci.ChainRepo
 	return report
 }
 
-// TestTamperingWithTheLogIsFound changes, removes and puts in every way there is.
+// TestTamperingWithTheLogIsFound changes, removes and inserts events in every way there is.
 func TestTamperingWithTheLogIsFound(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -241,8 +241,8 @@ func quietErases(t *testing.T) (path string) {
 	return path
 }
 
-// What an earlier build erased without saying so is no damage; a payload that was
-// taken from a record that is there, or of which nobody knows an erase, is.
+// An event that an earlier build left out of an erase is not damage. A payload that was taken
+// from a record that still exists, or from one that nobody is known to have erased, is.
 func TestErasesThatAnEarlierBuildKeptQuiet(t *testing.T) {
 	t.Parallel()
 	clean := quietErases(t)
@@ -283,7 +283,7 @@ func TestErasesThatAnEarlierBuildKeptQuiet(t *testing.T) {
 	}
 }
 
-// What is left of such a file is erased with an event for each.
+// When today's build erases the rest of such a file, each erase has an event.
 func TestErasesInAnEarlierFileAreTold(t *testing.T) {
 	t.Parallel()
 	path := quietErases(t)

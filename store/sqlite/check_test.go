@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Check tells what no sound file says: records that no event led to, and searched
-// text that is no text.
+// Check reports what no sound file has: records without an event that led to them, and searched
+// text that is not text.
 func TestCheckFindsDamage(t *testing.T) {
 	t.Parallel()
 	for damage, want := range map[string]string{
@@ -42,7 +42,7 @@ func damaged(t *testing.T, statement string) *Store {
 	return s
 }
 
-// A file that is damaged all over is told of in a few sentences.
+// A file that is damaged all over is reported in a few sentences.
 func TestFindingsAreFew(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -62,6 +62,6 @@ func TestFindingsAreFew(t *testing.T) {
 	}
 	found, err := s.Check(t.Context(), testTenant)
 	if n := strings.Count(strings.Join(found, "\n"), "outside of its text"); err != nil || n != 20 {
-		t.Errorf("%d of 25 damaged records are told of, %v; want 20", n, err)
+		t.Errorf("%d of 25 damaged records are reported, %v; want 20", n, err)
 	}
 }

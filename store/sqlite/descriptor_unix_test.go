@@ -17,8 +17,8 @@ import (
 
 const descriptorEnv = "LOCI_TEST_NO_DESCRIPTORS"
 
-// TestTooManyOpenFiles runs itself as a child that has no file descriptor left: what it
-// is told is that, and not that a directory is missing.
+// TestTooManyOpenFiles runs itself as a child that has no file descriptor left. The error must
+// say that, and not that a directory is missing.
 func TestTooManyOpenFiles(t *testing.T) {
 	if dir := os.Getenv(descriptorEnv); dir != "" {
 		withoutDescriptors(t, dir)

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// smallDisk mounts a file system of 12 MiB. Where that is not permitted the same is
-// played with limits that are injected.
+// smallDisk mounts a file system of 12 MiB. Where that is not permitted, injected limits play
+// the same.
 func smallDisk(t *testing.T) (dir string, mounted bool) {
 	t.Helper()
 	dir = t.TempDir()

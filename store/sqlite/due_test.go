@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A tenant whose upkeep was done is passed over, without its file being opened, until it
-// changes or something runs out.
+// After its upkeep a tenant is passed over, without its file being opened, until it changes or
+// something runs out.
 func TestUpkeepAsksForWhatIsDue(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.UnixMilli(1_700_000_000_000)
@@ -82,8 +82,9 @@ func tenantOf(t *testing.T, name string) loci.Tenant {
 	return tenant
 }
 
-// A stamp changes with the file and with its log. An empty log, which comes and goes with
-// each process, is none; what was written a moment ago may be written to again.
+// A stamp changes with the file and with its log. An empty log comes and goes with each
+// process, so it counts as none. A file written a moment ago may be written again within the
+// same time stamp.
 func TestStamps(t *testing.T) {
 	t.Parallel()
 	dir, old := t.TempDir(), time.Now().Add(-time.Hour)

@@ -56,9 +56,9 @@ var testTenant = func() loci.Tenant {
 	return t
 }()
 
-// eraseRun stores, changes and erases records at random until pages have been
-// split and merged many times, and returns what must not be found any more, the
-// labels of namespaces apart.
+// eraseRun stores, changes and erases records at random until pages have been split and merged
+// many times. It returns what must not be found any more; the labels of namespaces come
+// separately.
 func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 	t.Helper()
 	ctx := context.Background()
@@ -112,7 +112,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 			t.Fatal(err)
 		}
 	}
-	// Of its event, the payload and the nonce go with the record.
+	// The payload and the nonce of its event go with the record.
 	event := func(id loci.ID, place loci.Namespace) ([]loci.Event, [][]byte) {
 		payload, nonce := []byte(`{"p":"`+canary(t)+`"}`), make([]byte, 16)
 		mustRead(t, nonce)
@@ -222,8 +222,8 @@ func reopenCheck(dir string) ([]string, error) {
 	return s.Check(context.Background(), testTenant)
 }
 
-// TestEraseNeedsTheWiping shows that the test above would notice: without the
-// wiping, copies stay in the gaps of pages.
+// TestEraseNeedsTheWiping shows that the test above would notice: without the wiping, copies
+// stay in the gaps of pages.
 func TestEraseNeedsTheWiping(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
@@ -258,8 +258,8 @@ func TestEraseNeedsTheWiping(t *testing.T) {
 	t.Error("no leftovers in 60 files without wiping: the scan finds nothing that it should")
 }
 
-// TestUnfinishedWipingGoesOn closes a store before anything was wiped, as a
-// process that ends does, and opens it again: then it is.
+// TestUnfinishedWipingGoesOn closes a store before anything was wiped, as a process that ends
+// does. The next process that opens it does the wiping.
 func TestUnfinishedWipingGoesOn(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -111,6 +111,8 @@ func count(t *testing.T, s *Store) int64 {
 	return n.Records
 }
 
+// TestFilesThatAreNotOurs: a file that is damaged, newer, or of another program is refused with
+// the reason and is not changed.
 func TestFilesThatAreNotOurs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -174,6 +176,8 @@ func TestSingleFileRefusesOtherTenants(t *testing.T) {
 	wantCode(t, s.Apply(context.Background(), other, note("x")), loci.Unsupported, "directory")
 }
 
+// TestFullDisk: on a full disk nothing acknowledged is lost, erases still work with the room of
+// the ballast, and saves work again once there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -261,8 +265,8 @@ func TestLockedFile(t *testing.T) {
 	}
 }
 
-// What a change that found no room would have made is forgotten with it: the same
-// namespace comes back whole when there is room again.
+// A change that found no room leaves nothing behind in memory: when there is room again, its
+// namespace is stored whole.
 func TestNamespaceOfAFailedChange(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
@@ -299,7 +303,7 @@ func TestNamespaceOfAFailedChange(t *testing.T) {
 	}
 }
 
-// A store that works says nothing.
+// A store without a fault logs nothing.
 func TestNothingIsLoggedWithoutAFault(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -319,7 +323,7 @@ func TestNothingIsLoggedWithoutAFault(t *testing.T) {
 	}
 }
 
-// Writes that wait share a commit, though no more than so many.
+// Writes that wait share a commit, up to a number.
 func TestWaitingWritesAreGathered(t *testing.T) {
 	t.Parallel()
 	f := &file{queue: make(chan *job, 2*maxBatch)}
@@ -335,7 +339,7 @@ func TestWaitingWritesAreGathered(t *testing.T) {
 	}
 }
 
-// A hastyContext is over when it was asked once.
+// A hastyContext is over once it has been asked.
 type hastyContext struct {
 	context.Context
 	asked *atomic.Bool
@@ -354,7 +358,7 @@ func (hastyContext) Done() <-chan struct{} {
 	return over
 }
 
-// Who gives up while a file is opened leaves it open to the others.
+// A caller that gives up while a file is opened leaves the file open to the others.
 func TestOpeningOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// What lies at the ballast's place and is not Loci's is neither written nor removed,
-// nor is what it leads to; saving goes on, and the warnings say it.
+// A file at the ballast's place that is not Loci's is neither written nor removed, nor is the
+// file it leads to. Saves go on, and the warnings say so.
 func TestForeignBallast(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(target, ballast string) error{
@@ -70,7 +70,7 @@ func TestForeignBallast(t *testing.T) {
 	}
 }
 
-// Neither the file nor SQLite's beside it are made through a link.
+// Neither the store's file nor the files that SQLite puts beside it are made through a link.
 func TestLinksAtTheStoresFiles(t *testing.T) {
 	t.Parallel()
 	for _, suffix := range []string{"", "-wal", "-shm"} {

@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// What this process commits is in the next search without being read again; what another
-// one commits, or what is not at hand as a whole, is read. grown counts what was handed
-// since the file was read.
+// A commit of this process is in the next search without being read again. A commit of another
+// process, or one that is not at hand as a whole, is read. grown counts the records that were
+// handed over since the file was read.
 func TestCommitsAreHandedToTheIndex(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -36,7 +36,7 @@ func TestCommitsAreHandedToTheIndex(t *testing.T) {
 	}
 	hits(2, 3)
 
-	// What failed is in no search, though others of its transaction are.
+	// A write that failed is in no search, though others of its transaction are.
 	failed := note("walrus failed")
 	f := s.files[testTenant]
 	if err := f.write(t.Context(), func(tx *tx) error {
@@ -56,7 +56,7 @@ func TestCommitsAreHandedToTheIndex(t *testing.T) {
 	save(t, s, "walrus five")
 	hits(5, 1)
 
-	// The vectors of a record whose text stays are in the file alone.
+	// If the text of a record stays, its vectors are in the file alone.
 	again := last.Put[0]
 	again.Record.Version, again.SameText = 2, true
 	change := loci.Change{Put: []loci.Put{again}, Events: note("x").Events}
@@ -66,7 +66,7 @@ func TestCommitsAreHandedToTheIndex(t *testing.T) {
 	hits(5, 0)
 }
 
-// Nobody searches: what is committed does not pile up.
+// If nobody searches, commits do not pile up in memory.
 func TestHandedRecordsAreBounded(t *testing.T) {
 	t.Parallel()
 	var h handover

@@ -32,9 +32,9 @@ func changeOf(ids []loci.ID, version int64) (c loci.Change) {
 	return c
 }
 
-// TestLargeChangeCostsWhatItWrites changes records that are there, alone and while another
-// caller waits to write: more of them cost as much more. Inside of a
-// savepoint each of 4,000 costs three times what each of 500 does.
+// TestLargeChangeCostsWhatItWrites changes existing records, alone and while another caller
+// waits to write: the cost grows with their number and no faster. Inside a savepoint each of
+// 4,000 records would cost three times as much as each of 500.
 func TestLargeChangeCostsWhatItWrites(t *testing.T) {
 	for name, beside := range map[string]bool{"alone": false, "beside another": true} {
 		t.Run(name, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestLargeChangeCostsWhatItWrites(t *testing.T) {
 	}
 }
 
-// changeAll applies a change and says what it took. beside: while the writer is busy, so
-// that the change and a small one wait together.
+// changeAll applies a change and returns what it cost. With beside the writer is busy, so that
+// the change and a small one wait together.
 func changeAll(t *testing.T, s *Store, c loci.Change, beside bool) time.Duration {
 	t.Helper()
 	wait, done := make(chan struct{}), make(chan error, 3)
@@ -88,7 +88,7 @@ func changeAll(t *testing.T, s *Store, c loci.Change, beside bool) time.Duration
 		go func() { done <- run() }()
 	}
 	if beside {
-		time.Sleep(50 * time.Millisecond) // until both wait; if they don't, the test sees less
+		time.Sleep(50 * time.Millisecond) // until both wait; if they do not, the test proves less
 	}
 	close(wait)
 	for range len(jobs) + map[bool]int{true: 1}[beside] {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
-// plan is how SQLite goes about a query.
+// plan is how SQLite carries out a query.
 func plan(t *testing.T, db *sql.DB, query string, args ...any) (out string) {
 	t.Helper()
 	rows, err := db.Query("EXPLAIN QUERY PLAN "+query, args...)
@@ -34,8 +34,8 @@ func plan(t *testing.T, db *sql.DB, query string, args ...any) (out string) {
 	return out
 }
 
-// Pages by slot, and looks at a slot or at ids, are answered by the index that finds
-// them at once, in its order, whatever SQLite has learnt about the file.
+// Pages by slot, and lookups of a slot or of ids, use the index that finds them at once, in its
+// order, whatever statistics SQLite has of the file.
 func TestListingsUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -102,9 +102,9 @@ func TestListingsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// A list by time is read in the order of its index, one stream for each kind in each
-// namespace, whatever else the filter says: nothing is sorted, so that a page costs no
-// more than its rows and what it passes over.
+// A list by time is read in the order of its index, one stream for each kind in each namespace,
+// whatever else the filter says. Nothing is sorted, so a page costs only its rows and those it
+// passes over.
 func TestListsByTimeAreMerged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -134,7 +134,8 @@ func TestListsByTimeAreMerged(t *testing.T) {
 			}
 		}
 	}
-	// What wanes is read so, too; only what upkeep has not written down yet is sorted.
+	// Waning records are read the same way; only those that upkeep has not written down yet are
+	// sorted.
 	for _, ended := range []bool{false, true} {
 		f := loci.Filter{Within: []loci.Namespace{{"u"}}, At: now, Waning: true, NotLive: ended, Ended: ended}
 		query, args, _ := waning(recordColumns, &f, streams, nil, loci.NewestFirst)
@@ -173,7 +174,7 @@ func TestCheckCountsAgain(t *testing.T) {
 	}
 }
 
-// What is past is found by when it was, and vectors are not read to be counted.
+// Past records are found by their time, and counting does not read vectors.
 func TestCountsReadLittle(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")

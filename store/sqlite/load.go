@@ -12,7 +12,7 @@ import (
 
 // Shards are loaded beside the searches that do not need them: each is read, in parts,
 // into an index of its own, which the index takes over when it is whole. However many
-// searches wait for a shard, it is loaded once; when none waits any more it stops, and
+// searches wait for a shard, it is loaded once; when none is waiting it stops, and
 // goes on where it was when the next one asks.
 
 // Bounds of loading.

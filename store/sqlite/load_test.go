@@ -15,14 +15,14 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
-// longest is how long a test waits for what must not take long.
+// longest is how long a test waits for what should take a moment.
 const longest = 20 * time.Second
 
 // A reader counts the parts of shards that are read, and can hold them.
 type reader struct {
 	parts   atomic.Int64
 	entered chan struct{} // told of each part that is held
-	hold    chan struct{} // closed: nothing is held any more
+	hold    chan struct{} // once closed, nothing is held
 	of      string        // the namespace whose parts are held
 }
 
@@ -114,7 +114,7 @@ func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 		found <- n
 	}()
 	large.await(t)
-	_, leave := slotted(t, gate) // which who waits for an index does not hold
+	_, leave := slotted(t, gate) // a search that waits for an index does not hold it
 	leave()
 	expectWalruses(t, s, "small", 1) // which is loaded meanwhile
 	for i := range 3 {
@@ -152,7 +152,7 @@ func slotted(t *testing.T, gate *admission.Gate) (ctx context.Context, leave fun
 	return admission.With(context.WithoutCancel(t.Context()), visit), pass.Leave
 }
 
-// A write that waits for a slow disk has no slot meanwhile, and has one again afterwards.
+// A write that waits for a slow disk holds no slot meanwhile, and gets one again afterwards.
 func TestSlowCommitsHoldNoSlot(t *testing.T) {
 	t.Parallel()
 	s, err := Open(filepath.Join(t.TempDir(), "loci.db"), nil)
@@ -176,7 +176,7 @@ func TestSlowCommitsHoldNoSlot(t *testing.T) {
 		}
 		done <- err
 	}()
-	_, leave := slotted(t, gate) // who comes next gets it
+	_, leave := slotted(t, gate) // the next request gets it
 	leave()
 	close(slow)
 	select {
@@ -205,8 +205,8 @@ func TestAShardIsLoadedOnce(t *testing.T) {
 	}
 }
 
-// A search that gives up ends the load, if no other waits; the next one goes on where it
-// was, and finds what has changed in between.
+// A search that gives up ends the load, unless others wait. The next search goes on where the
+// load stopped, and finds what has changed in between.
 func TestALoadGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -223,7 +223,7 @@ func TestALoadGoesOnWhereItWas(t *testing.T) {
 	case err := <-ended:
 		wantCode(t, err, loci.Unavailable)
 	case <-time.After(longest):
-		t.Fatal("who gave up still waits")
+		t.Fatal("the search that gave up still waits")
 	}
 	large.release()
 	f, err := s.acquire(t.Context(), testTenant)
@@ -252,7 +252,8 @@ func TestALoadGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// What another process changed much is brought up to date beside the searches of others.
+// When another process has changed much, the index is brought up to date beside the searches of
+// others.
 func TestNobodyWaitsForTheChangesOfAnother(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -273,8 +274,8 @@ func TestNobodyWaitsForTheChangesOfAnother(t *testing.T) {
 	}
 }
 
-// Searches in two spaces at once, as while one generation of vectors gives way to the
-// next, both end.
+// Two searches at once in two spaces, as while one generation of vectors gives way to the next,
+// both end.
 func TestSearchesInTwoSpacesEnd(t *testing.T) {
 	t.Parallel()
 	s, held := openHeld(t, filled(t), "none", Options{})
@@ -295,7 +296,7 @@ func TestSearchesInTwoSpacesEnd(t *testing.T) {
 	searches.Wait()
 }
 
-// The shards that are loaded at once are few, however many tenants ask.
+// Few shards are loaded at once, however many tenants ask.
 func TestLoadsAreBoundedInNumber(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.TempDir(), nil)

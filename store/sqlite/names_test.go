@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// oldHead is the end of the chain as the build of schema 6 told it.
+// oldHead is the end of the chain as the build of schema 6 reported it.
 const oldHead = "b95f061d87273a5eb8af148f418f84489b740d7245cdefdd426ba03c8f1eed4e"
 
 // oldFile is a fresh copy of the file that testdata/schema6 made.
@@ -89,9 +89,9 @@ func said(t *testing.T, m *loci.Memory) (out []string) {
 	return out
 }
 
-// TestAFileWithoutOwnPlaces opens a file in which sessions, messages and files lay
-// where callers could name them: they are found where they belong, and what callers
-// had put beside them stays theirs.
+// TestAFileWithoutOwnPlaces opens a file in which sessions, messages and files lay where
+// callers could name them. They are found where they belong, and what callers had put beside
+// them stays with the callers.
 func TestAFileWithoutOwnPlaces(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
@@ -152,8 +152,8 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 	})
 }
 
-// TestErasingAboveTakesWhatMoved erases an organisation of an old file: nothing is left
-// below it, nor is a byte of its labels, and others keep theirs.
+// TestErasingAboveTakesWhatMoved erases an organisation of an old file: nothing is left below
+// it, no byte of its labels is left either, and others keep theirs.
 func TestErasingAboveTakesWhatMoved(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
@@ -199,8 +199,8 @@ func scanFiles(t *testing.T, path string, gone, there []string) {
 	}
 }
 
-// TestNamesGoFromOldFiles opens an old file in which a namespace was emptied, and
-// empties another one: of neither a byte of the name is left, and the log is whole.
+// TestNamesGoFromOldFiles opens an old file in which one namespace was emptied, and empties
+// another one. No byte of either name is left, and the log is whole.
 func TestNamesGoFromOldFiles(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
@@ -230,8 +230,8 @@ func TestNamesGoFromOldFiles(t *testing.T) {
 	}
 }
 
-// TestBringingUpToDateAcquitsNothing changes an old file behind our back, then opens
-// it: what its own build would have accused is accused, today and after names went.
+// TestBringingUpToDateAcquitsNothing changes an old file behind our back, then opens it.
+// Whatever its own build would have accused is accused, today and after names went.
 func TestBringingUpToDateAcquitsNothing(t *testing.T) {
 	t.Parallel()
 	var head loci.Hash
@@ -284,8 +284,8 @@ func TestBringingUpToDateAcquitsNothing(t *testing.T) {
 	}
 }
 
-// TestAHeadFromBeforeStillProves rewrites a file that was brought up to date from an
-// event on, new hashes and all: the head noted before says so.
+// TestAHeadFromBeforeStillProves rewrites a migrated file from an event on, new hashes and all:
+// the head that was noted before proves it.
 func TestAHeadFromBeforeStillProves(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
@@ -322,8 +322,8 @@ func TestAHeadFromBeforeStillProves(t *testing.T) {
 	}
 }
 
-// TestTheOldHashesAreSealed takes the proof of before out of a file that was brought up
-// to date.
+// TestTheOldHashesAreSealed takes the old hashes out of a migrated file: a verification
+// notices.
 func TestTheOldHashesAreSealed(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
@@ -334,8 +334,8 @@ func TestTheOldHashesAreSealed(t *testing.T) {
 	}
 }
 
-// TestTheStepIsWholeOrNotThere lets the step fail near its end: the file is as it was,
-// and the next open makes the step.
+// TestTheStepIsWholeOrNotThere lets the step fail near its end: the file stays as it was, and
+// the next open makes the step.
 func TestTheStepIsWholeOrNotThere(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)
@@ -375,8 +375,8 @@ func TestTheStepIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// TestAnOlderBuildWritesNoMore writes what a build of schema 6 does that has had the
-// file open since before: it is refused, whole.
+// TestAnOlderBuildWritesNoMore writes as a build of schema 6 does that opened the file before
+// the migration: its change is refused whole.
 func TestAnOlderBuildWritesNoMore(t *testing.T) {
 	t.Parallel()
 	path := oldFile(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// BenchmarkOpen is what a short-lived command pays for the store: a file that is
-// there, and one that must be made.
+// BenchmarkOpen is what a short-lived command pays for the store: for a file that exists, and
+// for one that must be made.
 func BenchmarkOpen(b *testing.B) {
 	run := func(b *testing.B, path string) {
 		s, err := Open(path, nil)

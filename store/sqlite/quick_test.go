@@ -8,7 +8,7 @@ import (
 )
 
 // A quick search finds the same in a process that has searched nothing yet as in any other,
-// except in a namespace that is too large for it, or for the index.
+// except in a namespace that is too large for it or for the index.
 func TestQuickSearchDoesNotDependOnThePast(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -28,7 +28,7 @@ func TestQuickSearchDoesNotDependOnThePast(t *testing.T) {
 		}
 	}
 
-	// Where nothing of the index is kept in files: that would have room.
+	// No part of the index is in files here, since the files would have room.
 	narrow, err := Open(filled(t), &Options{IndexMemory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)

@@ -31,8 +31,8 @@ func limitFiles(size uint64) error {
 	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }
 
-// overQuota plays a quota: SQLite's own writes fail beyond a size, as they do beyond a
-// quota, and who asks the system why hears of a quota while there is no room.
+// overQuota plays a quota: SQLite's own writes fail beyond a size, as they do beyond a quota,
+// and a caller that asks the system for the reason hears of a quota while there is no room.
 func overQuota(path string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	s, err := Open(path, nil)

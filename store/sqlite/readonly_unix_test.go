@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestReadOnlyFile runs a child that may read but not write, as another user when
-// this one may do everything.
+// TestReadOnlyFile runs a child that may read but not write. If this user may do everything,
+// the child is another user.
 func TestReadOnlyFile(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "loci-readonly-")

@@ -100,8 +100,8 @@ func TestFirstSchemaGetsAnActiveSpace(t *testing.T) {
 	}
 }
 
-// A fact with a key from before there were headings is found by it at once; its
-// vectors, made without, are to be made again. Others keep theirs.
+// A fact with a key from before there were headings is found by its key at once. Its vectors,
+// made without the heading, are made again; other records keep theirs.
 func TestKeyedFactsGetAHeading(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")

@@ -26,8 +26,9 @@ func treePage(kind byte, header, cells, content int, blocks ...[2]int) []byte {
 	return page
 }
 
-// What holds nothing in a page is wiped, and nothing else: the gap between the pointers and
-// the cells, and the inside of free blocks. A page that is none, or damaged, stays.
+// The parts of a page that hold nothing are wiped, and nothing else: the gap between the
+// pointers and the cells, and the inside of free blocks. A page that is damaged, or not one of
+// a tree, stays as it is.
 func TestWipedBytesOfAPage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -70,7 +71,7 @@ func TestWipedBytesOfAPage(t *testing.T) {
 			t.Errorf("%s: what is wiped is not %v", name, c.wiped)
 		}
 		if needsWipe(c.number, c.page) {
-			t.Errorf("%s: it needs wiping when it was wiped", name)
+			t.Errorf("%s: it needs wiping after it was wiped", name)
 		}
 	}
 }

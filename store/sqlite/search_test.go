@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
-// A search loads the kinds it asks for and no others, and what is not searched is in
-// no shard, nor read to find that out.
+// A search loads the kinds it asks for and no others. Records that are not searched are in no
+// shard, and are not read to find that out.
 func TestASearchLoadsItsKindsAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")

@@ -227,8 +227,8 @@ func (s *shelf) strays(named map[string]bool) (out []string, err error) {
 	return out, err
 }
 
-// mapping runs what may read segments. A file that somebody cuts while it is mapped has no
-// bytes any more, which the system tells as a fault: then the index begins again, from the
+// mapping runs what may read segments. If somebody cuts a file while it is mapped, its bytes
+// are gone, which the system reports as a fault: then the index begins again, from the
 // records, and so does the call.
 func (f *file) mapping(run func() error) error {
 	fault, err := faultless(run)

@@ -1,7 +1,7 @@
 package sqlite
 
-// Shelve makes a store keep the index of each shard of so many records in files, in
-// segments of so many while one is loaded.
+// Shelve makes a store keep in files the index of each shard that has at least this many
+// records, in segments of so many while one is loaded.
 func (o *Options) Shelve(from, book int) *Options {
 	o.shelfFrom, o.shelfBook = from, book
 	return o

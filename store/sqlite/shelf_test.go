@@ -146,7 +146,7 @@ func segments(t *testing.T, path string) []string {
 	return found
 }
 
-// fromHeap is what a store answers that keeps nothing, on a copy of the file.
+// fromHeap is what a store answers that keeps no index, on a copy of the file.
 func fromHeap(t *testing.T, path string) [][]loci.Hit {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "copy.db")
@@ -174,7 +174,7 @@ func same(t *testing.T, what string, got, want [][]loci.Hit) {
 	}
 }
 
-// The next process maps what the one before has made, and takes in what came since.
+// The next process maps what the one before has made, and adds what came since.
 func TestTheIndexIsKept(t *testing.T) {
 	t.Parallel()
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
@@ -209,8 +209,8 @@ func closed(t *testing.T, s keptStore) string {
 	return s.path
 }
 
-// However often a process begins after a few changes, the segments stay few, and what they
-// replace goes.
+// However often a process begins after a few changes, the segments stay few, and replaced ones
+// are removed.
 func TestKeptSegmentsAreMerged(t *testing.T) {
 	t.Parallel()
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
@@ -232,7 +232,7 @@ func TestKeptSegmentsAreMerged(t *testing.T) {
 	same(t, "merged", got, fromHeap(t, closed(t, s)))
 }
 
-// Whatever is done to the folder, searches find the same.
+// Searches find the same, whatever is done to the folder.
 func TestKeptIndexIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	other := openKept(t, filepath.Join(t.TempDir(), "other.db"))
@@ -293,7 +293,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A folder where nothing can be kept is told of, and not followed to where it leads.
+// A folder that cannot be used is reported, and a link in its place is not followed.
 func TestAFolderThatIsNoneIsTold(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -314,8 +314,8 @@ func TestAFolderThatIsNoneIsTold(t *testing.T) {
 	}
 }
 
-// A copy of the memory file that is put back is searched as it is, though its counter
-// comes to where the segments of what it was before are.
+// A copy of the memory file that is put back is searched as it is, even when its counter
+// reaches the value at which the segments of the other file were made.
 func TestAnOlderFileIsPutBack(t *testing.T) {
 	t.Parallel()
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
@@ -344,7 +344,7 @@ func TestOneProcessKeepsTheIndex(t *testing.T) {
 	f, err := other.acquire(t.Context(), testTenant)
 	must(t, err)
 	if !f.shelf.hold() {
-		t.Fatal("the folder is not to be had")
+		t.Fatal("the folder is taken by another process")
 	}
 	want := s.answers()
 	if n, loose := s.parts(); n != 0 || loose != 50 {

@@ -187,7 +187,7 @@ func (f *file) strays(ctx context.Context) ([]string, error) {
 	return f.shelf.strays(named)
 }
 
-// whyNot is why the folder is not to be had.
+// whyNot is why the folder cannot be used.
 func (s *shelf) whyNot() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

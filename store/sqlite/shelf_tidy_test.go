@@ -38,8 +38,8 @@ func (s keptStore) settle() {
 	must(s.t, f.awaitTidy(s.t.Context()))
 }
 
-// What is erased leaves the segments, earlier versions and all, without a search and
-// while another process still searches them.
+// Erased text leaves the segments, earlier versions and all, without a search and while another
+// process still searches them.
 func TestEraseLeavesTheKeptIndex(t *testing.T) {
 	t.Parallel()
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
@@ -77,8 +77,8 @@ func TestEraseLeavesTheKeptIndex(t *testing.T) {
 	same(t, "from the records", got, fromHeap(t, closed(t, s)))
 }
 
-// A process that ends before it has taken what was erased out leaves that to the next one;
-// until then it is told. So the scan notices a build that forgets it.
+// A process that ends before it has taken erased text out of the segments leaves that to the
+// next one; until then a warning says so. So the scan notices a build that forgets it.
 func TestUnfinishedTidyingGoesOn(t *testing.T) {
 	t.Parallel()
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
@@ -110,8 +110,8 @@ func TestUnfinishedTidyingGoesOn(t *testing.T) {
 	}
 }
 
-// Files that no manifest names, as a process leaves them that is killed while it writes,
-// go when the file is opened; those of others stay.
+// When the file is opened, segments that no manifest names go, as a process leaves them that is
+// killed while it writes. Other files stay.
 func TestStraySegmentsGo(t *testing.T) {
 	t.Parallel()
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
@@ -133,7 +133,7 @@ func TestStraySegmentsGo(t *testing.T) {
 	}
 }
 
-// With a tenant goes its folder's content.
+// The files of a tenant's index go with the tenant.
 func TestEraseTenantLeavesNoSegments(t *testing.T) {
 	t.Parallel()
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
@@ -165,8 +165,8 @@ func TestSegmentsAreReadAfterTheyAreRemoved(t *testing.T) {
 	}
 }
 
-// TestEraseLeavesNoBytesInSegments saves, changes and erases notes at random, in processes
-// that begin and end between, and scans every file for what the erased ones said.
+// TestEraseLeavesNoBytesInSegments saves, changes and erases notes at random, in processes that
+// begin and end in between, and scans every file for what the erased notes said.
 func TestEraseLeavesNoBytesInSegments(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 8))
@@ -227,15 +227,15 @@ func TestSegmentsAreCutWhileTheyAreMapped(t *testing.T) {
 		must(t, os.Truncate(file, 0))
 	}
 	same(t, "cut", s.answers(), want)
-	s = s.again() // in those that were made in their place
+	s = s.again() // in the segments that replaced them
 	same(t, "made again", s.answers(), want)
 	if n, loose := s.parts(); n == 0 || loose > 0 {
 		t.Errorf("%d segments and %d notes on the heap", n, loose)
 	}
 }
 
-// A load that nobody waits for any more has made segments that no manifest names: an erase
-// does not leave them as they are.
+// A load that no search waits for has made segments that no manifest names: an erase reaches
+// those, too.
 func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -290,7 +290,7 @@ func (l *loading) busyLoads() int {
 	return l.workers
 }
 
-// A segment that cannot be read may hold what is erased: it goes, with all of its shard.
+// A segment that cannot be read may hold erased text: it goes, with the rest of its shard.
 func TestDamagedSegmentsGoWithWhatIsErased(t *testing.T) {
 	t.Parallel()
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))

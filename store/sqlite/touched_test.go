@@ -32,8 +32,8 @@ func eraseOne(t *testing.T, s *Store, id loci.ID) {
 	<-s.files[testTenant].scrub.done
 }
 
-// An erase looks at the pages written since the one before it, not at all of the file,
-// however often this process cuts the log.
+// An erase looks at the pages written since the erase before it, not at the whole file, however
+// often this process cuts the log.
 func TestErasesFollowPages(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
@@ -106,8 +106,8 @@ func TestEraseBesideOthersLeavesNoBytes(t *testing.T) {
 	}
 }
 
-// Pages are followed also when the log begins again from its start, with frames of before
-// behind those that are new.
+// Pages are followed even when the log begins again at its start, with old frames behind the
+// new ones.
 func TestPagesAreFollowedWhenTheLogBeginsAgain(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
@@ -118,7 +118,7 @@ func TestPagesAreFollowedWhenTheLogBeginsAgain(t *testing.T) {
 		must(t, err)
 		return info.Size()
 	}
-	for before := int64(-1); log() > before; { // until it grows no more
+	for before := int64(-1); log() > before; { // until it no longer grows
 		before = log()
 		save(t, s, strings.Repeat("filler ", 100_000))
 	}

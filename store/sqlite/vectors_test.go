@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A job that fails takes back the active space it chose, also for those that share
-// its commit.
+// A job that fails takes back the active space it chose, also for the jobs that share its
+// commit.
 func TestFailedJobChoosesNoSpace(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))

@@ -72,7 +72,7 @@ var eraseCases = []testCase{
 			b.Errorf("replies %v; want both", s.Replies)
 		}
 	}},
-	{"an erase changes no one else's scores but as if the record had never been", func(b *bench) {
+	{"after an erase, scores are as if the record had never been", func(b *bench) {
 		b.put(record(1, "walrus telescope"), record(2, "walrus walrus harbour"), record(3, "harbour"))
 		without := b.match(words("walrus harbour"), loci.Filter{}, 10)
 		for n := 4; n < 40; n++ {

@@ -150,7 +150,7 @@ var chainCases = []testCase{
 		}
 		b.same("the event of another record", after[1], before[0])
 	}},
-	{"an erase that would take payloads and tells nobody is refused, and names what it is about", func(b *bench) {
+	{"an erase that would take payloads without an event is refused, and names the record", func(b *bench) {
 		a, plain, quiet := record(1, ""), record(2, ""), record(3, "")
 		b.apply(creation(a))
 		c := creation(plain, quiet)

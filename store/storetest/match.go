@@ -218,7 +218,7 @@ var matchCases = []testCase{
 			b.Errorf("hit %+v after a put at another place", h)
 		}
 	}},
-	{"a place in a sequence that is none is refused", func(b *bench) {
+	{"an impossible place in a sequence is refused", func(b *bench) {
 		for what, set := range map[string]func(r *loci.Record){
 			"a position without a sequence": func(r *loci.Record) { r.Position = 1 },
 			"a position below zero":         func(r *loci.Record) { r.Sequence, r.Position = "talk", -1 },

@@ -82,7 +82,7 @@ var sequenceCases = []testCase{
 		}
 		b.same("hits", hitIDs(hits), ids(3, 2))
 	}},
-	{"what says no place stands in the conversation that its attributes name", func(b *bench) {
+	{"a record without a place stands in the conversation that its attributes name", func(b *bench) {
 		at := func(i int, attributes string) loci.Record {
 			r := said(i, "", 0, fmt.Sprint("walrus ", i))
 			r.Attributes, r.CreatedAt = json.RawMessage(attributes), r.CreatedAt.Add(-time.Duration(i)*time.Hour)

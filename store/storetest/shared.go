@@ -63,7 +63,7 @@ var sharedCases = []testCase{
 		quiet, ended := next(record(1, "walrus bytes")), next(items[4])
 		quiet.Passages, ended.Live = nil, false
 		b.put(quiet, ended, items[6])
-		look("when some are searched no more", []loci.ID{}, ids(6), ids(6))
+		look("when some are no longer searched", []loci.ID{}, ids(6), ids(6))
 		b.put(placed(record(7, "walrus"), "new"))
 		loud, back := next(quiet), next(ended)
 		loud.Passages, back.Live = whole(loud.Text), true

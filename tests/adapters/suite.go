@@ -225,7 +225,7 @@ func (a Adapter) mistakes(t *testing.T) {
 	h := a.history(t, m, "s", strict)
 	err := h.Append(ctx, Message{Role: "user", Text: "fine"}, Message{})
 	if !errors.Is(err, loci.ErrInvalid) || !strings.HasPrefix(err.Error(), "messages[1]: ") {
-		t.Errorf("a message that is none: %v", err)
+		t.Errorf("a bad message: %v", err)
 	}
 	if got := Must[[]Message](t)(h.Messages(ctx)); len(got) != 0 {
 		t.Errorf("half of a batch was stored: %v", got)

@@ -3,7 +3,7 @@
 # one with initialize, against the HTTP handler of package mcp with the tools that the
 # suite asks for, and against loci serve itself.
 #
-# A failure that no line of the lists covers fails, and a line that covers none.
+# It fails on a failure that no line of the lists covers, and on a line that covers none.
 #
 # Needs go and node with npm. The suite itself needs node 22, which npm installs
 # beside it when the system's is older.

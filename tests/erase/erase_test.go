@@ -105,7 +105,7 @@ func TestDeletedMemoryLeavesNoBytes(t *testing.T) {
 	}
 }
 
-// mirrored is another space than the lexical one, with other bytes.
+// mirrored is a space other than the lexical one, with other bytes.
 type mirrored struct{ *embedding.Lexical }
 
 func (mirrored) Model() string { return "mirrored-1" }
@@ -118,9 +118,9 @@ func (m mirrored) Embed(ctx context.Context, texts []string) ([][]float32, error
 	return rows, err
 }
 
-// TestErasedVectorsOfEveryGenerationAreGone deletes a note while two generations of
-// its vectors are there, and one after the old generation was dropped, whose bytes
-// may still lie between others.
+// TestErasedVectorsOfEveryGenerationAreGone deletes a note while it has vectors of two
+// generations, and another one after the old generation was dropped, whose bytes may still lie
+// between others.
 func TestErasedVectorsOfEveryGenerationAreGone(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
@@ -201,8 +201,8 @@ func TestErasedVectorsOfEveryGenerationAreGone(t *testing.T) {
 	}
 }
 
-// left is scan after a delete: the index that is kept beside the file may be made again
-// without it behind the answer.
+// left is scan after a delete. The index beside the file may be made again without the note,
+// and that may come after the answer.
 func left(t *testing.T, dir string, parts [][]byte) (found []string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -223,7 +223,7 @@ func scan(t *testing.T, dir string, parts [][]byte) (found []string) {
 		}
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it went meanwhile
+			return nil // it was removed meanwhile
 		}
 		for _, part := range parts {
 			if bytes.Contains(data, part) {
@@ -238,9 +238,9 @@ func scan(t *testing.T, dir string, parts [][]byte) (found []string) {
 	return found
 }
 
-// TestDeletedFilesLeaveNoBytes writes a file of several blocks, changes it in all the
-// ways there are until states of it are no longer kept, moves it and deletes the
-// directory it is in: nothing of any state is left, nor of its path.
+// TestDeletedFilesLeaveNoBytes writes a file of several blocks and changes it in every way
+// until some of its versions are no longer kept. Then it moves the file and deletes the
+// directory it is in: nothing of any version is left, nor of its path.
 func TestDeletedFilesLeaveNoBytes(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// Labels of namespaces that say who or what it is about.
+// names are labels of namespaces that say who or what these are about.
 var names = []string{
 	"customers-quorblix",
 	"ada.zimblefrotz@example.com",
@@ -86,9 +86,9 @@ func full(ctx context.Context, e *loci.Engine, tenant loci.Tenant) (err error) {
 	return err
 }
 
-// TestLabelsLeaveNoBytes fills namespaces whose labels name somebody, erases what is
-// in them in every way there is, and reads every byte that is left: no label is among
-// them. What lies elsewhere keeps its labels: the control.
+// TestLabelsLeaveNoBytes fills namespaces whose labels name somebody, erases what is in them in
+// every way there is, and reads every byte that is left: no label is among them. Other
+// namespaces keep their labels; they are the control.
 func TestLabelsLeaveNoBytes(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	s, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "tenants"), nil)
@@ -157,7 +157,7 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 			want == 0 && len(control) > 0 {
 			t.Errorf("%s: what stays is found as %v", way, control)
 		}
-		// A use without a record brings nothing back, nor does a look.
+		// Neither a use without a record nor a read brings anything back.
 		for _, labels := range [][]string{{names[0]}, {names[0], names[1]}} {
 			if _, err := handle(labels...).Search(ctx, loci.Query{Text: "first"}); err != nil {
 				t.Fatal(err)
@@ -169,7 +169,7 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 				loci.Page{},
 			); err != nil ||
 				len(events) == 0 {
-				t.Errorf("%s: who knows the name has %d events, %v", way, len(events), err)
+				t.Errorf("%s: a caller that knows the name reads %d events, %v", way, len(events), err)
 			}
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/loci-memory/loci/store"
 )
 
-// TestClearedSessionsLeaveNoBytes trims a session, lets one trim itself, and clears
-// one with its metadata, its id and two summaries: of what went no byte is left, of what
-// stays there is.
+// TestClearedSessionsLeaveNoBytes trims a session, lets one trim itself, and clears one with
+// its metadata, its id and two summaries. No byte is left of what went, and what stays is still
+// there.
 func TestClearedSessionsLeaveNoBytes(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	s, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "tenants"), nil)

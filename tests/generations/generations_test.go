@@ -104,8 +104,8 @@ func child(url, model string) error {
 	return s.Close()
 }
 
-// run starts a child; kill ends it after so long a time, 0 never. The report is nil
-// of one that was killed.
+// run starts a child; with a kill time it ends the child after that time. A child that was
+// killed has no report.
 func run(t *testing.T, url, model string, kill time.Duration) (steps int, report *loci.ReindexReport) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -146,7 +146,7 @@ const notes = 2000
 
 func note(n int) string { return fmt.Sprintf("Note%d says thing%d about place%d.", n, n*7, n%13) }
 
-// fill stores the notes with the first model, many a commit.
+// fill stores the notes with the first model, many in each commit.
 func fill(t *testing.T, url string) {
 	t.Helper()
 	source, e, err := open("memory:", models[0])
@@ -184,8 +184,8 @@ func bind(t *testing.T, e *loci.Engine) *loci.Memory {
 	return m
 }
 
-// verify requires that everything is found by similarity, whatever the embedder of
-// who asks, and returns the active space.
+// verify requires that everything is found by similarity, whatever the embedder of the process
+// that asks, and returns the active space.
 func verify(t *testing.T, url string, check bool) loci.Space {
 	t.Helper()
 	for _, model := range models {
@@ -223,9 +223,9 @@ func verify(t *testing.T, url string, check bool) loci.Space {
 	return loci.Space{}
 }
 
-// TestKilledReindexGoesOn kills the process that builds a generation at any moment,
-// the switch and the dropping of the old one included. What is searched is whole all
-// the time, and what was made is not made again.
+// TestKilledReindexGoesOn kills the process that builds a generation at any moment, the switch
+// and the drop of the old one included. The searched generation is whole all the time, and
+// vectors that were made are not made again.
 func TestKilledReindexGoesOn(t *testing.T) {
 	url := "sqlite:" + filepath.Join(t.TempDir(), "loci.db")
 	fill(t, url)
@@ -272,8 +272,8 @@ func TestKilledReindexGoesOn(t *testing.T) {
 	}
 }
 
-// TestProcessesReindexAtOnce runs several that build the same, while this one, of
-// the old configuration, writes and searches.
+// TestProcessesReindexAtOnce runs several processes that build the same generation, while this
+// one, with the old configuration, writes and searches.
 func TestProcessesReindexAtOnce(t *testing.T) {
 	url := "sqlite:" + filepath.Join(t.TempDir(), "loci.db")
 	fill(t, url)

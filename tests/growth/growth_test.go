@@ -1,5 +1,5 @@
-// Package growth holds what a call costs in a store of a size, so that no change makes it
-// cost more unnoticed.
+// Package growth records what a call costs in a store of a given size, so that no change makes
+// it more expensive unnoticed.
 package growth
 
 import (
@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "record what calls cost now")
 
-// margin is how much more than what is recorded, or than its goal, a call may take.
+// margin is by how much a call may exceed what is recorded, or its goal.
 const margin = 0.2
 
 // A row is what a call took when it was recorded. Instructions are 0 where they could not
@@ -35,16 +35,16 @@ type table struct {
 	Rows map[string]row `json:"rows"`
 }
 
-// What takes its time by the machine rather than by the store, or too long for a test, is
-// left to loci bench growth.
+// Calls whose cost depends on the machine more than on the store, and calls too slow for a
+// test, are left to loci bench growth.
 var measured = []string{
 	"first page", "empty search", "as_of", "every kind", "episodes", "rules", "events", "stats", "get by id",
 	"first search", "hybrid search", "keyword search", "a tag that few have", "a context", "save",
 	"append", "list a directory", "delete of",
 }
 
-// No call costs a fifth more than what is recorded, nor than its goal. After a change that
-// is meant, go test ./tests/growth -update records again; say why in the commit.
+// No call costs a fifth more than what is recorded, nor than its goal. After a deliberate
+// change, go test ./tests/growth -update records again; say why in the commit.
 func TestCallsCostWhatTheyDid(t *testing.T) {
 	recorded := table{Size: 10_000}
 	if !*update {
@@ -80,7 +80,7 @@ func faults(recorded, now map[string]row) (out []string) {
 		what, before, after := "allocations", was.Allocs, is.Allocs
 		if was.Instructions > 0 && is.Instructions > 0 {
 			what, before, after = "instructions", was.Instructions, is.Instructions
-			// What was beyond its goal when it was recorded must not grow; that is all.
+			// A call that was beyond its goal when it was recorded must only not grow.
 			if was.Goal > 0 && was.Instructions <= was.Goal && after > was.Goal*(1+margin) {
 				out = append(out, fmt.Sprintf("%s takes %.0f instructions; its goal is %.0f", name, after, was.Goal))
 			}

@@ -40,7 +40,7 @@ type scene struct {
 	log    *bytes.Buffer
 	victim *loci.Memory
 	ids    []loci.ID
-	files  []loci.ID // which are no memories: their ids lead nowhere by themselves
+	files  []loci.ID // they are not memories: their ids alone lead nowhere
 	cursor []string
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// A one is somebody a request names, and a word that nobody else stores.
+// A one is somebody a request names, with a word that nobody else stores.
 type one struct {
 	meta sdk.Meta
 	word string
@@ -135,8 +135,9 @@ var families = []struct {
 		func(string) map[string]any { return map[string]any{"command": "view", "path": "/memories"} }},
 }
 
-// TestEachCallIsOfWhomItNames: calls for many run side by side on one connection, and
-// each stores and finds what is its own, with every family. Nothing is the server's.
+// TestEachCallIsOfWhomItNames: calls for many callers run side by side on one connection. Each
+// stores and finds only its own, with every family, and nothing belongs to the server's own
+// user.
 func TestEachCallIsOfWhomItNames(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		sc := setUp(t, s)
@@ -184,7 +185,7 @@ func TestEachCallIsOfWhomItNames(t *testing.T) {
 									found,
 									text,
 								)
-								return // what else it finds of others says no more
+								return // further finds of others would say no more
 							}
 						}
 					}
@@ -205,7 +206,7 @@ func TestEachCallIsOfWhomItNames(t *testing.T) {
 				}
 			}
 		}
-		for _, o := range slices.Concat(ones("stdio"), ones("http")) { // the control: it was written somewhere
+		for _, o := range slices.Concat(ones("stdio"), ones("http")) { // the control: everything was written somewhere
 			if o.at[0] == "org" && !strings.Contains(kept.String(), o.word) {
 				t.Errorf("nothing of %v was kept", o.at)
 			}
@@ -213,8 +214,8 @@ func TestEachCallIsOfWhomItNames(t *testing.T) {
 	})
 }
 
-// TestNobodyIsNotTheOperator: a call that names nobody by an empty value, or somebody
-// the tool has no place for, never ends in the memory of the server's own user.
+// TestNobodyIsNotTheOperator: a call that names nobody by an empty value, or somebody for whom
+// the tool has no place, never ends in the memory of the server's own user.
 func TestNobodyIsNotTheOperator(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		sc := setUp(t, s)

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// innerNames are the words that the places of features are made of, or could be.
+// innerNames are the words that the places of features are made of, or might be.
 var innerNames = []string{
 	"sessions",
 	"messages",
@@ -49,9 +49,9 @@ func (sc *scene) agentOf(t *testing.T, org, agent string) *loci.Memory {
 	return sc.bind(t, "home", must(loci.Template(nil).Resolve(p.Vars())), "")
 }
 
-// TestAgentsNamedLikePlaces gives an organisation conversations, files and checkpoints
-// full of canaries, and agents of it every name that these might lie under. They see,
-// export and erase nothing of it.
+// TestAgentsNamedLikePlaces gives an organisation conversations, files and checkpoints full of
+// canaries, and agents with every name that these might lie under. The agents see, export and
+// erase nothing of it.
 func TestAgentsNamedLikePlaces(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		sc := setUp(t, s)
@@ -103,7 +103,7 @@ func TestAgentsNamedLikePlaces(t *testing.T) {
 			empty("records to erase", int(n), err)
 			stats, err := m.Stats(t.Context())
 			empty("messages", int(stats.Features[session.KindMessage].Records), err)
-			// The agent uses what it has, and erases all of it.
+			// The agent uses what it has, and erases all of that.
 			must(m.StoreFact(t.Context(), loci.NewFact{Content: "of the agent " + agent}))
 			must(session.Of(m).Append(t.Context(), canary, must(session.ParseMessages([]byte(`[{"role":"user","content":"own"}]`)))))
 			must(must(tree.Of(m, "", "")).Write(t.Context(), "/own", "own", nil))

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/view"
 )
 
-// A probe collects all that one attacker gets to see. What he sent himself is
-// taken out before the search, so that an echo is no finding.
+// A probe collects everything that one attacker gets to see. What the attacker sent is taken
+// out before the search, so that an echo does not count as a find.
 type probe struct {
 	t    *testing.T
 	sc   *scene
@@ -227,7 +227,7 @@ func (p *probe) writeLifecycle(ctx context.Context) {
 	}
 }
 
-// maskSent takes out the key that the attacker named himself.
+// maskSent takes out the key that the attacker itself named.
 func maskSent(err error) error {
 	if err == nil {
 		return nil
@@ -260,7 +260,7 @@ func (p *probe) write(ctx context.Context) {
 	}
 	for _, n := range []loci.Namespace{{"user", "victim", canary}, {"user", "victim"}, {"user"}} {
 		if m.View().Namespace.Contains(n) {
-			continue // the same place in another tenant: his own
+			continue // the same place in another tenant: the attacker's own
 		}
 		if err := it.Put(ctx, n, canary, json.RawMessage(`{"taken":1}`), nil); err == nil {
 			p.t.Errorf("Put into %v is accepted", n)
@@ -285,9 +285,9 @@ func (p *probe) write(ctx context.Context) {
 	if err != nil && !strings.Contains(err.Error(), "another request") {
 		p.t.Errorf("the victim's key: %v", err)
 	}
-	claimed := p.sc.ids[0] // which he knows from somewhere
+	claimed := p.sc.ids[0] // which the attacker knows from somewhere
 	if p.alone {
-		claimed = loci.NewID() // another tenant may use any id; it would be his own
+		claimed = loci.NewID() // another tenant may use any id, and would own it
 	}
 	line := fmt.Sprintf(`{"type":"record","id":%q,"kind":"fact","version":1,"live":true,"created_at":"2026-01-01T00:00:00Z","namespace":["..","victim"],"text":"x","body":{"validity":"active"}}`, claimed)
 	report, err := m.Import(ctx, strings.NewReader(`{"type":"header","format":"loci.export","version":1}`+"\n"+line+"\n"+`{"type":"end","records":1}`), nil)

@@ -22,8 +22,8 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// A surface is the HTTP server as one caller reaches it, with what it says of itself:
-// a route that somebody adds is tried without a word here.
+// A surface is the HTTP server as one caller reaches it, with its own description: a route that
+// somebody adds is tried without a change here.
 type surface struct {
 	handler http.Handler
 	api     struct {
@@ -115,8 +115,8 @@ func (s *surface) send(method, target, body string, headers ...string) *httptest
 	return w
 }
 
-// fill makes values for a schema with sent wherever a text may be: one of each
-// alternative. Names that say so get an id or a cursor.
+// fill makes values for a schema, one of each alternative, and puts sent wherever a text may
+// be. Fields whose names say so get an id or a cursor.
 func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 	if sc.Ref != "" {
 		sc = s.api.Components.Schemas[strings.TrimPrefix(sc.Ref, "#/components/schemas/")]
@@ -144,7 +144,7 @@ func (s *surface) fill(sc *schema, name, sent, id, cursor string) []any {
 	case sc.Type == nil || strings.Contains(kind, "object") && sc.Properties == nil:
 		return []any{map[string]any{"query": sent, "note_id": id, "content": sent, sent: sent}}
 	case strings.Contains(kind, "object"):
-		// A filter or a condition may keep anything from being found: once without.
+		// A filter or a condition may keep anything from being found: try once without.
 		full, bare := map[string]any{}, map[string]any{}
 		for field, property := range sc.Properties {
 			values := s.fill(property, field, sent, id, cursor)
@@ -199,7 +199,7 @@ func filePath(sent string) string { return "/" + sent + "/" + sent }
 // each calls do with a request for every operation and every way to fill it.
 func (s *surface) each(t *testing.T, sent, id, cursor string, do func(name, method, target, body string)) {
 	t.Helper()
-	// What stores comes before what reads it, and what removes it is the last.
+	// Calls that store come before those that read, and calls that remove come last.
 	type call struct{ path, method string }
 	rank := func(c call) int {
 		switch {
@@ -273,15 +273,15 @@ var ofOperators = []string{
 	"list_keys", "create_key", "show_key", "rotate_key", "revoke_key",
 }
 
-// TestNoRouteCrosses lets another user, and the same user of another tenant, use every
-// route with every payload, the victim's ids and cursors, and headers that name him.
+// TestNoRouteCrosses lets another user, and the same user of another tenant, use every route
+// with every payload, the victim's ids and cursors, and headers that name the victim.
 func TestNoRouteCrosses(t *testing.T) {
 	eachStore(t, func(t *testing.T, s loci.Store) {
 		sc := setUp(t, s)
 		before := export(t, sc.victim)
 		attackers := []*surface{serve(t, sc, callerOf(t, "home", "attacker", "x").Principal), serve(t, sc, callerOf(t, "away", "victim", "x").Principal)}
 		tried := map[string]bool{}
-		// What he has stored himself comes back: those with the canary are the last.
+		// What the attacker stored comes back: the payloads with the canary come last.
 		ordered := slices.Clone(payloads)
 		slices.SortStableFunc(ordered, func(a, b string) int {
 			return strings.Count(a, canary)*1000 - strings.Count(b, canary)*1000
@@ -306,7 +306,7 @@ func TestNoRouteCrosses(t *testing.T) {
 					if len(headers) > 0 && w.Code < 300 { // a path with dots is redirected, to be asked again
 						t.Errorf("%s with %v: %d", name, headers, w.Code)
 					}
-					// What he sent himself may come back; what the victim made may not.
+					// What the attacker sent may come back; what the victim made may not.
 					if strings.Contains(shown, canary) && !strings.Contains(sent, canary) ||
 						strings.Contains(shown, "note 0 "+canary) || strings.Contains(shown, "episode "+canary) || w.Code >= 500 {
 						t.Errorf("%s %s %.200s: %d %.600s", method, target, body, w.Code, shown)
@@ -344,7 +344,7 @@ func TestEveryRouteFindsTheCanary(t *testing.T) {
 					return
 				}
 				w := victim.send(method, target, body)
-				// What he sent is no find.
+				// What the caller sent does not count as a find.
 				shown := strings.NewReplacer(cmp.Or(body, canary+canary), "", `"session_id":"`+canary+`"`, "").Replace(w.Body.String())
 				found[name] = found[name] ||
 					w.Code < 300 && (strings.Contains(shown, canary) || strings.Contains(w.Body.String(), id.String()))

@@ -91,7 +91,7 @@ func (p *probe) writeSessions(ctx context.Context) {
 	}
 }
 
-// unknown wants to hear that there is no such session.
+// unknown requires the answer that there is no such session.
 func (p *probe) unknown(method, id string, reply any, err error) {
 	p.t.Helper()
 	if e := loci.AsError(err); e == nil || e.Code != loci.NotFound && e.Code != loci.Invalid {
@@ -100,7 +100,7 @@ func (p *probe) unknown(method, id string, reply any, err error) {
 	p.checkIDs(method, reply)
 }
 
-// named takes out of an error the id that the attacker named himself.
+// named takes the id that the attacker itself named out of an error.
 func named(err error) error {
 	if err == nil {
 		return nil

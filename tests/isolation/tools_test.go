@@ -45,9 +45,8 @@ func callerOf(t *testing.T, tenant, user, butler string) tool.Caller {
 	return tool.Caller{Principal: p}
 }
 
-// arguments fills every argument of a tool that is a text, or a list of texts, with
-// what is sent, but for those that choose from a list of words; the id is the
-// victim's.
+// arguments fills every argument of a tool that is a text, or a list of texts, with what is
+// sent, except for those that choose from a list of words. The id is the victim's.
 func arguments(t *testing.T, tl *tool.Tool, sent, word, id string) json.RawMessage {
 	t.Helper()
 	var schema struct {
@@ -66,7 +65,7 @@ func arguments(t *testing.T, tl *tool.Tool, sent, word, id string) json.RawMessa
 		switch {
 		case name == "id" || strings.HasSuffix(name, "_id") && name != "session_id":
 			args[name] = id
-		case name == "cursor": // of a list of its own
+		case name == "cursor": // a cursor of its own list
 		case name == "butler":
 			args[name] = word
 		case len(p.Enum) > 0:

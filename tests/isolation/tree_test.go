@@ -8,10 +8,11 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// trees calls do with the attacker's trees of the names and threads he can think of.
+// trees calls do with the attacker's trees, under every name and thread that an attacker can
+// think of.
 func (p *probe) trees(do func(*tree.Tree)) {
 	places := [][2]string{{"", ""}, {"", "victim"}}
-	if !strings.Contains(p.sent, canary) { // else his own later events would name it
+	if !strings.Contains(p.sent, canary) { // otherwise the attacker's own later events would name it
 		places = append(places, [2]string{p.sent, p.sent})
 	}
 	for _, place := range places {

@@ -11,7 +11,7 @@ import (
 
 const requirementsPage = "docs/requirements.md"
 
-// elsewhere are requirements no fault is made for here, and why: their tests start
+// elsewhere are requirements for which no fault is made here, and why: their tests start
 // processes or are written in other languages.
 var elsewhere = map[string]string{
 	"4.1–4.2 Without memory nothing changes, with it tools go on working": "tests/sdk",
@@ -20,8 +20,8 @@ var elsewhere = map[string]string{
 	"No acknowledged write is lost to kill -9":                            "tests/torture has a build that acknowledges early",
 }
 
-// TestTable: every fault is of one place in the tree and of a test that there is, and
-// each requirement has one.
+// TestTable: every fault is for one place in the tree and names a test that exists, and each
+// requirement has a fault.
 func TestTable(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -58,14 +58,14 @@ func TestTable(t *testing.T) {
 		}
 	}
 	if len(left) > 0 {
-		t.Errorf("reasons for what is not on %s: %q", requirementsPage, left)
+		t.Errorf("reasons for requirements that are not on %s: %q", requirementsPage, left)
 	}
 	if requirements < 100 {
 		t.Errorf("%d requirements: is %s still written in the form that is read?", requirements, requirementsPage)
 	}
 }
 
-// TestLocate: text is found wherever it is, once, whatever white space is around it.
+// TestLocate: a text is found wherever it is, once, whatever the white space around it.
 func TestLocate(t *testing.T) {
 	tr := &tree{
 		sources: map[string]string{

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks what loci serve says of itself at /v1/openapi.json with a validator of
-# others: the golden document, which the tests of package rest hold equal to it, and
-# the one of the program itself.
+# Checks two OpenAPI documents with a validator that is not ours: the golden one, which
+# the tests of package rest compare with the code, and the one that loci serve sends at
+# /v1/openapi.json.
 #
 # Needs go and python3 >= 3.10 with venv. What it installs is pinned and goes to the
 # cache directory ($LOCI_TEST_CACHE).

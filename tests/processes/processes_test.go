@@ -1,5 +1,5 @@
-// Package processes runs several processes on one file, as every desktop with
-// more than one agent does.
+// Package processes runs several processes on one store, as every desktop with more than
+// one agent does, and every group of servers.
 package processes
 
 import (
@@ -20,6 +20,8 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/internal/mongotest"
+	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -32,15 +34,22 @@ const childEnv = "LOCI_PROCESSES_STORE"
 const conversationsEnv = "LOCI_CONVERSATIONS"
 
 func TestMain(m *testing.M) {
-	if url := os.Getenv(childEnv); url != "" {
-		if err := child(url); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for env, child := range map[string]func(url string) error{childEnv: saver, popperEnv: popper} {
+		if url := os.Getenv(env); url != "" {
+			if err := child(url); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
-	os.Exit(m.Run())
+	os.Exit(pgtest.Run(onMongo{m}))
 }
+
+// onMongo runs tests, and ends the server for them that speaks as MongoDB.
+type onMongo struct{ m *testing.M }
+
+func (o onMongo) Run() int { return mongotest.Run(o.m) }
 
 // turn is one line of a conversation.
 type turn struct {
@@ -74,7 +83,8 @@ func bind(s loci.Store, conv, key string) (*loci.Memory, error) {
 	return e.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"user", conv}, Actor: "child", IdempotencyKey: key})
 }
 
-func child(url string) error {
+// saver is the child that saves turns.
+func saver(url string) error {
 	s, err := store.Open(context.Background(), url, nil)
 	if err != nil {
 		return err
@@ -101,8 +111,7 @@ func child(url string) error {
 	}
 }
 
-// conversation is 419 turns over 19 sessions; what people say again and again is
-// among it.
+// conversation is 419 turns over 19 sessions; some of them are what people say again and again.
 func conversation(t *testing.T) (turns []turn) {
 	t.Helper()
 	if dir := os.Getenv(conversationsEnv); dir != "" {

@@ -78,8 +78,8 @@ mkdir "$work/mcpb" && unzip -q "$dist"/loci-0.0.1-linux-*.mcpb -d "$work/mcpb"
 python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$work/mcpb/manifest.json"
 works mcpb "$work/mcpb/server/loci"
 
-# The image is unpacked and run as its user, with a file system that cannot be written but
-# for /data.
+# The image is unpacked and run as its user, with a file system of which only /data can be
+# written.
 mkdir "$work/image"
 layer=$(python3 - "$dist/image" <<'P'
 import json, sys

@@ -13,25 +13,24 @@ import (
 // sector is what a disk writes whole or not at all.
 const sector = 512
 
-// A disk is what a file system holds of one directory while a program runs, and what
-// of it is sure to be there after a power cut: what was written to a file before an
-// fsync of it began that has ended, and names that an fsync of the directory covers. Of
-// the rest any part may be there. Changes of names come in the order in which they were
-// made, as file systems with a journal keep them; writes do not, and are torn between
-// sectors.
+// A disk is what a file system holds of one directory while a program runs, and what part of it
+// survives a power cut for certain. A write is safe if an fsync of its file began after it and
+// has ended; a name is safe if an fsync of the directory covers it. Any part of the rest may
+// survive. Changes of names survive in the order in which they were made, as file systems with
+// a journal keep them. Writes do not, and may be torn between sectors.
 type disk struct {
 	dir   string
 	files map[string]*inode // by path, as the program sees them
-	names map[string]*inode // by path, as they are sure to be
-	moves []move            // that are not sure yet, oldest first
-	moved int               // how many are sure
+	names map[string]*inode // by path, as they survive for certain
+	moves []move            // that may be lost, oldest first
+	moved int               // how many are safe
 }
 
 // An inode is a file, whatever it is called.
 type inode struct {
 	sure    []byte
 	pending []change // oldest first
-	synced  int      // how many changes are in sure
+	synced  int      // how many of the changes are in sure already
 }
 
 // A change is a write, or with cut a new length.
@@ -133,7 +132,7 @@ func (c change) apply(to []byte) []byte {
 	return to
 }
 
-// A cut is how much of what is not sure comes through.
+// A cut says how much of what is not safe survives.
 type cut int
 
 const (
@@ -144,7 +143,7 @@ const (
 	cuts
 )
 
-// after writes into a directory what may be there after a power cut now.
+// after writes into a directory what may be there after a power cut at this moment.
 func (d *disk) after(how cut, rng *rand.Rand, into string) error {
 	names := maps.Clone(d.names)
 	moved := map[cut]int{everything: len(d.moves)}[how]
@@ -166,7 +165,7 @@ func (d *disk) after(how cut, rng *rand.Rand, into string) error {
 	return nil
 }
 
-// survive applies what comes through of a change.
+// survive applies the part of a change that survives.
 func (c change) survive(how cut, rng *rand.Rand, to []byte) []byte {
 	switch {
 	case how == everything, how == some && rng.IntN(2) == 0, how == torn && c.cut && rng.IntN(2) == 0:

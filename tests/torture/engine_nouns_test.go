@@ -21,8 +21,8 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// nounsEnv makes the child do everything there is to do to checkpoints, sessions,
-// trees and items.
+// nounsEnv makes the child do everything that can be done to checkpoints, sessions, trees and
+// items.
 const nounsEnv = "LOCI_TORTURE_NOUNS"
 
 func nounsChild(url string) error {
@@ -38,8 +38,8 @@ func nounsChild(url string) error {
 	}
 }
 
-// anyNoun does one thing, chosen at random. What it finds may be gone: an earlier
-// child was killed, or an earlier step erased it.
+// anyNoun does one thing, chosen at random. Its target may be gone: an earlier child was
+// killed, or an earlier step erased it.
 func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
 	thread, id := fmt.Sprint("t", rand.IntN(3)), fmt.Sprint("c", rand.IntN(4))
 	typed := checkpoint.Typed{Type: "json", Data: []byte(fmt.Sprint(rand.IntN(1000)))}
@@ -100,8 +100,8 @@ func anyNoun(ctx context.Context, m *loci.Memory) (err error) {
 	return err
 }
 
-// TestKilledWritersLeaveAWholeLog kills a process that does everything there is to do
-// to every noun; each time the log and the file accuse nobody.
+// TestKilledWritersLeaveAWholeLog kills a process that does everything to every noun. Each time
+// the log and the file accuse nobody.
 func TestKilledWritersLeaveAWholeLog(t *testing.T) {
 	dir := t.TempDir()
 	for i := range max(10, *cycles/5) {

@@ -1,5 +1,4 @@
-// Package torture ends processes in the middle of their work and looks at what is
-// left.
+// Package torture ends processes in the middle of their work and checks what is left.
 package torture
 
 import (
@@ -263,7 +262,7 @@ func cycle(t *testing.T, url string, early bool, l *ledger) {
 	for {
 		line, err := lines.ReadString('\n')
 		if errors.Is(err, io.EOF) {
-			break // a line cut short was never said
+			break // a line that was cut short does not count
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -313,9 +312,9 @@ func run(t *testing.T, dir string, n int, early bool) (lost []string) {
 	return lost
 }
 
-// TestKillLosesNoAcknowledgedWrite kills a writing process again and again, at
-// any moment from its first write on. What it had acknowledged is there, whole;
-// what it had not is there whole or not at all.
+// TestKillLosesNoAcknowledgedWrite kills a writing process again and again, at any moment from
+// its first write on. Acknowledged writes are there, whole; a write that was not acknowledged
+// is there whole or not at all.
 func TestKillLosesNoAcknowledgedWrite(t *testing.T) {
 	for _, loss := range run(t, t.TempDir(), *cycles, false) {
 		t.Error(loss)

@@ -19,9 +19,8 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
-// An op is one write over HTTP. Only its worker changes what it changes, one write at
-// a time, so that what may be there after a crash is known: the value last
-// acknowledged, or the one under way.
+// An op is one write over HTTP. Only one worker changes its key, one write at a time, so it is
+// known what may be there after a crash: the value last acknowledged, or the one under way.
 type op struct {
 	n      int    // counts from 0 over all workers; the request says it in its User-Agent
 	key    string // "item/…", "file/…", "session/…", "thread/…"; a note's is known when it is saved
@@ -285,7 +284,7 @@ type expected map[string]map[string]bool
 // begin takes down that an op is under way, and is called before [expected.done].
 func (x expected) begin(o *op) {
 	if o.key == "" {
-		return // nobody knows yet what it is called
+		return // its key is not known yet
 	}
 	if x[o.key] == nil {
 		x[o.key] = map[string]bool{"": true}

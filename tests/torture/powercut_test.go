@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// These tests run a build of loci serve under strace, which tells every write, fsync and
-// name it makes, and every answer it gives. From that a directory is made as a power cut
-// might have left it, at any answer and any other moment.
+// These tests run a build of loci serve under strace, which reports every write, every fsync,
+// every change of a name and every answer. From that they make a directory as a power cut might
+// have left it, at any answer and any other moment.
 //
 // Debian and its like: apt-get install strace.
 
-// traced are the system calls that change files, and those that carry requests. One that
-// changes a file and parse does not know is an error.
+// traced are the system calls that change files, and those that carry requests. A call that
+// changes a file but is unknown to parse is an error.
 const traced = "read,write,pwrite64,pwritev,pwritev2,writev,fsync,fdatasync,sync_file_range,ftruncate,truncate,fallocate," +
 	"rename,renameat,renameat2,unlink,unlinkat,open,openat,creat,link,linkat"
 
@@ -105,9 +105,9 @@ func tracee(t *testing.T, trace string) (pid int) {
 	return pid
 }
 
-// replay goes through a recording and looks at the disk after about so many of its
-// steps, from the first answer on, in every way a cut can leave it. It stops at the
-// first state that is wrong if the caller wants no more.
+// replay goes through a recording and looks at the disk after about the given number of its
+// steps, from the first answer on, in every way a cut can leave it. It stops at the first wrong
+// state if the caller wants no more.
 func (r *recording) replay(t *testing.T, want int, stopEarly bool) (looked int, wrong []string) {
 	t.Helper()
 	seed := rand.Uint64()
@@ -142,7 +142,7 @@ func (r *recording) replay(t *testing.T, want int, stopEarly bool) (looked int, 
 	return looked, wrong
 }
 
-// interesting are the steps after which something else must be there, or may.
+// interesting are the steps after which something else must be there, or may be.
 func (r *recording) interesting() map[int]bool {
 	out, answered := map[int]bool{}, false
 	for i, s := range r.steps {
@@ -194,8 +194,8 @@ func (r *recording) look(t *testing.T, d *disk, x expected, how cut, rng *rand.R
 	return wrong
 }
 
-// TestPowerCutLosesNoAcknowledgedWrite: whatever a power cut leaves, what was answered
-// is there, the file is sound and the audit log accuses nothing.
+// TestPowerCutLosesNoAcknowledgedWrite: whatever a power cut leaves, the answered writes are
+// there, the file is sound and the audit log accuses nobody.
 func TestPowerCutLosesNoAcknowledgedWrite(t *testing.T) {
 	const most = 400 // of one recording: a longer one makes each state larger
 	binary := buildLoci(t, keptIndex)

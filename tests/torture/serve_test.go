@@ -35,7 +35,7 @@ func buildLoci(t *testing.T, args ...string) string {
 	return binary
 }
 
-// keptIndex makes a build keep the index of every shard in files, not of large ones alone.
+// keptIndex makes a build keep the index of every shard in files, not only of large ones.
 const keptIndex = "-ldflags=-X github.com/loci-memory/loci/store/sqlite.keptFrom=1"
 
 // A served is a running loci serve.
@@ -152,7 +152,7 @@ func send(client *http.Client, url string, o *op) (status int, reply []byte, err
 	return response.StatusCode, reply, err
 }
 
-// reopen opens what a server left, in the place where it wrote.
+// reopen opens the file that a server left, in the place where the server wrote it.
 func reopen(file string) (loci.Store, *loci.Engine, *loci.Memory, error) {
 	s, err := store.Open(context.Background(), "sqlite:"+file, nil)
 	if err != nil {
@@ -191,8 +191,7 @@ func (x expected) check(file string) (wrong []string, err error) {
 }
 
 // TestKillOfTheServerOverAllNouns kills loci serve while it writes notes, items, files,
-// sessions and checkpoints. What it answered is there, and the audit log accuses
-// nothing.
+// sessions and checkpoints. The writes it answered are there, and the audit log accuses nobody.
 func TestKillOfTheServerOverAllNouns(t *testing.T) {
 	binary, home := buildLoci(t, keptIndex), t.TempDir()
 	acknowledged := 0

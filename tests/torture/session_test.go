@@ -21,12 +21,12 @@ import (
 	"github.com/loci-memory/loci/session"
 )
 
-// sessionEnv makes the child append to a session, going on where its predecessor was
-// killed: it repeats its last append under the same key.
+// sessionEnv makes the child append to a session and go on where its predecessor was killed: it
+// repeats its last append under the same key.
 const sessionEnv = "LOCI_TORTURE_SESSION"
 
-// sessionChild appends with four workers to one session. The messages of a worker are
-// "worker/n part", two an append; from holds the first n of each.
+// sessionChild appends with four workers to one session. The messages of a worker are "worker/n
+// part", two in each append; from holds the first n of each.
 func sessionChild(url, from string) error {
 	s, m, err := openMemory(url)
 	if err != nil {
@@ -68,9 +68,9 @@ func sessionChild(url, from string) error {
 	return <-failed
 }
 
-// TestKilledAppendsAreThereOnce kills a process that appends, again and again, and lets
-// the next one repeat what was not acknowledged: each message is there once, whole
-// appends only, in order, with consecutive numbers.
+// TestKilledAppendsAreThereOnce kills a process that appends, again and again, and lets the
+// next one repeat what was not acknowledged. Each message is there once, in whole appends, in
+// order, with consecutive numbers.
 func TestKilledAppendsAreThereOnce(t *testing.T) {
 	url := "sqlite:" + filepath.Join(t.TempDir(), "loci.db")
 	next := make([]int, 4) // of each worker: what was not acknowledged
@@ -111,7 +111,7 @@ func TestKilledAppendsAreThereOnce(t *testing.T) {
 		more = h.More
 	}
 	for worker, n := range next {
-		if have := seen[worker]; have != 2*n && have != 2*n+2 { // the last one may have come through unheard
+		if have := seen[worker]; have != 2*n && have != 2*n+2 { // the last append may be there without an answer
 			t.Errorf("worker %d: %d messages are there, %d appends were acknowledged", worker, have, n)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 type step struct {
 	call  string // create, write, truncate, unlink, rename, sync, synced; request, reply
 	path  string
-	to    string // of a rename
+	to    string // where a rename leads
 	off   int64  // of a write; the new length of truncate
 	data  []byte
 	match int // sync and synced of one call have the same; of request and reply: the number of the op
@@ -79,8 +79,8 @@ func (p *parser) line(line string) error {
 	return p.call(m[1], m[2], m[3])
 }
 
-// begin takes what counts from the moment a call is made: what an fsync covers, and that
-// an answer was given.
+// begin handles what counts from the moment a call is made: which writes an fsync covers, and
+// that an answer was given.
 func (p *parser) begin(thread, name, rest string) error {
 	switch name {
 	case "fsync", "fdatasync":
@@ -105,14 +105,14 @@ func (p *parser) begin(thread, name, rest string) error {
 	return nil
 }
 
-// call takes a call that has returned.
+// call handles a call that has returned.
 func (p *parser) call(thread, name, rest string) error {
 	at := strings.LastIndex(rest, " = ")
 	if at < 0 {
 		return fmt.Errorf("a call without a result")
 	}
 	args, result := strings.TrimSuffix(strings.TrimRight(rest[:at], " "), ")"), rest[at+len(" = "):]
-	if strings.HasPrefix(result, "-1 ") || strings.HasPrefix(result, "?") { // ? : the program was ended in it
+	if strings.HasPrefix(result, "-1 ") || strings.HasPrefix(result, "?") { // ? : the program ended during the call
 		delete(p.syncs, thread)
 		return nil
 	}
@@ -151,7 +151,7 @@ func (p *parser) request(args string) error {
 	return nil
 }
 
-// change takes a call that may have changed a file.
+// change handles a call that may have changed a file.
 func (p *parser) change(name, args, result string) error {
 	switch name {
 	case "open", "openat":

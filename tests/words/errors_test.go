@@ -52,7 +52,7 @@ var wrongKinds = []string{
 	`99999999999999999999`,
 }
 
-// brokenDocuments are no JSON at all.
+// brokenDocuments are not JSON at all.
 var brokenDocuments = []string{``, `{`, `[`, `{"a":}`, `x`, `"`, `{"a":1}{`, `[1,]`, `nul`}
 
 // valid makes a value that fits a schema, more or less.
@@ -141,7 +141,7 @@ func TestToolsSpeakPlainly(t *testing.T) {
 	for _, families := range []string{"facts,memory,files", "notes", "claude"} {
 		t.Run(families, func(t *testing.T) {
 			if families == "facts,memory,files" {
-				families = "facts,memory" // the two tools called memory meet
+				families = "facts,memory" // both families have a tool called memory
 			}
 			url := newPlace(t).serve("--tools=" + families)
 			_, text := send(t, "GET", url+"/v1/tools", "")
@@ -176,7 +176,7 @@ func TestToolsSpeakPlainly(t *testing.T) {
 	}
 }
 
-// documents are what commands read from files: of each a good one, to change.
+// documents are what commands read from files: one good document of each, to change.
 var documents = map[string]string{
 	"session": `{"format":"loci.session","version":1,"session":{"id":"s","metadata":{},"max_messages":0,"timeout_seconds":0,"created_at":"2026-01-02T03:04:05Z","last_seq":1,` +
 		`"summary":{"text":"x","through_seq":1,"epoch":1,"message_count":1,"by":"x","created_at":"2026-01-02T03:04:05Z"}},` +
@@ -259,7 +259,7 @@ func TestFilesSpeakPlainly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &place{t, p.dir}
 			all := changed(t, c.document)
-			for i := len(name) % 4; i < len(all); i += 1 + len(all)/10 { // a process each: some of the many
+			for i := len(name) % 4; i < len(all); i += 1 + len(all)/10 { // each needs a process: take some of the many
 				file := p.write(name+".json", c.before+all[i]+c.after)
 				args := append([]string{}, c.args...)
 				args[slices.Index(args, "FILE")] = file

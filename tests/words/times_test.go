@@ -130,7 +130,7 @@ func TestTimesHaveOneForm(t *testing.T) {
 	}
 }
 
-// TestGoldensHaveOneFormOfTime: what was reviewed as the replies of a surface.
+// TestGoldensHaveOneFormOfTime reads the golden replies of every surface.
 func TestGoldensHaveOneFormOfTime(t *testing.T) {
 	found := 0
 	for _, glob := range []string{"../../rest/testdata/transcript/*.http", "../../mcp/testdata/*.jsonl", "../../tool/testdata/*.json"} {

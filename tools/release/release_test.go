@@ -23,8 +23,8 @@ import (
 	"time"
 )
 
-// made is a release of every platform with small files in place of the programs, which
-// only `tests/release/run.sh` builds.
+// made is a release for every platform, with small files in place of the programs, which only
+// `tests/release/run.sh` builds.
 func made(t *testing.T) *release {
 	t.Helper()
 	r := &release{
@@ -58,7 +58,7 @@ func made(t *testing.T) *release {
 	return r
 }
 
-// built reads the whole folder of a release.
+// built reads all files in the folder of a release.
 func built(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -95,7 +95,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 }
 
-// Each form is there for each platform that can have it.
+// Every form of a release is there for each platform that can have it.
 func TestReleaseIsWhole(t *testing.T) {
 	r := made(t)
 	all := built(t, r.out)
@@ -134,7 +134,7 @@ func TestReleaseIsWhole(t *testing.T) {
 	}
 }
 
-// untar reads a .tgz; what may be run is marked by a star.
+// untar reads a .tgz; a star marks what may be run.
 func untar(t *testing.T, data string) map[string]string {
 	t.Helper()
 	small, err := gzip.NewReader(strings.NewReader(data))
@@ -276,7 +276,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// What cannot be released is refused before anything is built.
+// A version or folder that cannot be released is refused before anything is built.
 func TestRefusesWhatIsNoRelease(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "old"), nil, 0o644); err != nil {

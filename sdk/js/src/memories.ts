@@ -3,7 +3,7 @@ import { note, shapes } from "./reply.js";
 import type { MemoryEntry } from "./view.js";
 
 export type Mode = "hybrid" | "keyword" | "semantic";
-export type MemoryType = "fact" | "rule" | "episode" | "item" | "message" | "file";
+export type MemoryType = "fact" | "rule" | "episode" | "item" | "message" | "session" | "file";
 
 /** A memory as a search returns it: the field that its type names is there. */
 export interface FoundMemory {
@@ -18,6 +18,8 @@ export interface FoundMemory {
   episode?: Record<string, unknown>;
   item?: Record<string, unknown>;
   message?: MemoryEntry;
+  /** The passage is of the message that fits best. */
+  session?: MemoryEntry;
   /** The passage is of it. */
   file?: MemoryEntry;
   /** How the score came about. */
@@ -28,7 +30,7 @@ export interface SearchRequest {
   /** In plain words, with "phrases" and begin*; absent: newest first. */
   query?: string;
   mode?: Mode;
-  /** Absent: all but messages and files. */
+  /** Absent: all but messages, sessions and files. */
   types?: MemoryType[];
   scopes?: string[];
   tags?: string[];

@@ -58,7 +58,7 @@ export interface Request {
   writes?: boolean;
   /** It changes something, for which the server takes no key: it is sent once. */
   fragile?: boolean;
-  /** A server that knows how sends bytes as they are, but for those of values with these ids. */
+  /** A server that knows how sends bytes as they are, except those of values with these ids. */
   parts?: { known: string[] };
 }
 

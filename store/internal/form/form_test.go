@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// TestSpans: the bytes are those of every file that there is, and what is cut off ends the
-// list.
+// TestSpans: the bytes are those that every existing file has, and a span that is cut off ends
+// the list.
 func TestSpans(t *testing.T) {
 	spans := []loci.Span{{Start: 0, End: 5}, {Start: 3, End: 300}}
 	data := EncodeSpans(spans)
@@ -21,7 +21,7 @@ func TestSpans(t *testing.T) {
 	}
 	for n := range data {
 		if got := DecodeSpans(data[:n]); len(got) != min(n/2, 1) {
-			t.Errorf("of %d bytes came %v", n, got)
+			t.Errorf("%d bytes gave %v", n, got)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 // analysed is what the analyser of this version makes of the texts below.
 const analysed = "7f39b722cc91603f"
 
-// Segments hold what was made of texts. When other words, marks, places or speakers are
-// made of them, the version must change, or segments of before are read as if they fitted.
+// Segments hold what the analyser made of texts. If it makes other words, marks, places or
+// speakers of them, its version must change, or older segments are read as if they fitted.
 func TestTheAnalyserHasAVersion(t *testing.T) {
 	sum := sha256.New()
 	notes, queries := hostileSet(t)

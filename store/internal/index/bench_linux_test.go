@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// BenchmarkConversations searches 100,000 messages of conversations of a hundred each,
-// by words, by vectors and by what stands beside a match. cpu-ns is of the processor: the
-// time beside it counts what else the machine does.
+// BenchmarkConversations searches 100,000 messages of conversations of a hundred each, by
+// words, by vectors and by what stands beside a match. cpu-ns is the time of the processor: the
+// other time also counts what else the machine does.
 func BenchmarkConversations(b *testing.B) {
 	wide, here := loci.Space{Model: "m", Dims: 256}, loci.Namespace{"u"}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -34,9 +34,9 @@ func hostileSet(t *testing.T) (notes []string, queries []hostile) {
 	return notes, queries
 }
 
-// TestHostileQueries asks for notes in eighteen languages, all of them in one namespace,
-// with typing errors, inflections, compounds, codes, emoji, numbers and other ways of writing. By words
-// alone so many queries must find their note first.
+// TestHostileQueries asks for notes in eighteen languages, all of them in one namespace, with
+// typing errors, inflections, compounds, codes, emoji, numbers and other ways of writing. The
+// floor says how many queries must find their note first by words alone.
 func TestHostileQueries(t *testing.T) {
 	const floor = 150
 	notes, queries := hostileSet(t)

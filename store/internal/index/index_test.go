@@ -101,7 +101,7 @@ func anyProbe(t *rapid.T) loci.Probe {
 		p.Text = strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 1, 4).Draw(t, "query"), " ")
 		p.Text = fmt.Sprintf(rapid.SampledFrom([]string{"%s", "%s", `"%s"`, `"tea cup" %s`, "%s*", "st* %s runn*"}).Draw(t, "syntax"), p.Text)
 	}
-	if rapid.IntRange(0, 4).Draw(t, "loosely") == 0 { // no search that looks at everything follows this
+	if rapid.IntRange(0, 4).Draw(t, "loosely") == 0 { // the search that looks at everything cannot follow this
 		p.Text += " zebrra rivver teacup stoned"
 		p.Quick = rapid.Bool().Draw(t, "quick")
 	}

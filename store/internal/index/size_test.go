@@ -20,7 +20,7 @@ func held() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// What an index says it takes is about what it takes, and nothing when all has left.
+// An index says about how many bytes it takes, and none once all records have left.
 func TestBytesAreWhatAnIndexTakes(t *testing.T) {
 	wide, here := loci.Space{Model: "m", Dims: 256}, loci.Namespace{"u"}
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestBytesAreWhatAnIndexTakes(t *testing.T) {
 	}
 }
 
-// A key that is added costs about the same however many there are, in any order.
+// Adding a key costs about the same however many there are, in any order.
 func TestManyKeysInAnyOrder(t *testing.T) {
 	t.Parallel()
 	const users = 100_000
@@ -81,8 +81,8 @@ func TestManyKeysInAnyOrder(t *testing.T) {
 		}
 		return time.Since(begun)
 	}
-	// Where each key moved the others it would be 100 times. The least of several runs is
-	// taken, as many as a busy machine needs.
+	// If each key moved the others, it would be 100 times. The least of several runs is taken,
+	// as many as a busy machine needs.
 	few, many := time.Hour, time.Hour
 	for range 5 {
 		if few, many = min(few, took(users/10)), min(many, took(users)); many <= 40*few {

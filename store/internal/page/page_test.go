@@ -14,8 +14,8 @@ func record(ms int64, slot string, id byte) *loci.Record {
 	return &loci.Record{CreatedAt: time.UnixMilli(ms).UTC(), Slot: slot, ID: loci.ID{id}}
 }
 
-// TestCursorsReadOn: behind a cursor come the records that a list of its order has not
-// given out, each once.
+// TestCursorsReadOn: after a cursor come the records that a list of its order has not given out
+// yet, each once.
 func TestCursorsReadOn(t *testing.T) {
 	all := []*loci.Record{
 		record(1, "b", 1), record(1, "a", 2), record(2, "a\x00", 3), record(2, "b", 4), record(-5, "\xff", 5), record(3, "s", 6),

@@ -124,7 +124,7 @@ func TestAnEmptySegmentOpens(t *testing.T) {
 	}
 }
 
-// A segment of another origin is none, whatever is in it.
+// A segment of another origin is refused, whatever is in it.
 func TestForeignSegmentsAreRefused(t *testing.T) {
 	b := aligned(sample().Encode(origin))
 	for name, change := range map[string]func(*Origin){
@@ -170,7 +170,7 @@ func forge(b []byte, turn func([]byte)) []byte {
 	return out
 }
 
-// What is forged may say anything, and nothing that it says is followed out of it.
+// A forged segment may say anything, but no offset in it leads a reader out of it.
 func TestForgedSegmentsAreReadSafely(t *testing.T) {
 	whole, random := sample().Encode(origin), rand.New(rand.NewPCG(1, 2))
 	opened := 0

@@ -21,7 +21,7 @@ const expected = {
 const [, flags] = /^ {4}LOCI_SCOPES=(\S+ loci serve .*)$/m.exec(readme);
 const server = await startServer({ scopes: flags.split(" ")[0], tools: /--tools (\S+)/.exec(flags)[1], env: { LOCI_GRAPH: /--graph (\S+)/.exec(flags)[1] } });
 
-/** What a model says that notes what it hears, and looks at its notes when it is asked. */
+/** The replies of a model that notes what it hears, and looks at its notes when it is asked. */
 function spoken({ messages, tools }) {
   const last = messages.at(-1);
   const calls = { "I like olives": { path: "/likes", command: "append", content: "likes olives" }, "What do I like?": { path: "/likes", command: "read" } };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { LociClient } from "loci-memory";
 import { startServer } from "./server.js";
 
-// As R5 has it, except for the commands of the tool that only reads.
+// A graph with an agent that has a tool that only reads and one that writes, and an agent without tools.
 const tools = {
   T1: { name: "memory_readonly", description: "Read-only memory tool", title: "Mem Read", commands: ["read", "list"] },
   T2: { name: "memory_write", description: "Write memory tool", title: "Mem Write" },

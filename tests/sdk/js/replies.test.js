@@ -89,7 +89,7 @@ it.each(walk)("%s takes no bad reply for a result", async (_, group, name, args)
   }
 });
 
-// A server in trouble: what it sends of an answer, and as what a call ends. What hangs keeps the connection.
+// A server in trouble: how much of an answer it sends, and how a call then ends. A server that hangs keeps the connection open.
 const whole = (status, body) => `HTTP/1.1 ${status} X\r\nConnection: close\r\nRetry-After: 7\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 const half = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 99\r\n\r\n{";
 const trouble = {
@@ -104,7 +104,7 @@ const trouble = {
   "is busy": [whole(503, '{"code":"unavailable","detail":"busy"}'), "unavailable"],
 };
 
-/** Reads each request whole, and keeps what it was and by which call it came. */
+/** Reads each request whole, and remembers it with the call that sent it. */
 async function troubled(kind) {
   const [answer] = trouble[kind];
   const asked = [];

@@ -41,7 +41,7 @@ class Server:
             assert self._process.wait(timeout=30) == 0
 
     def kill(self):
-        """As kill -9 does: nothing is put in order before the end."""
+        """As kill -9 does: nothing is tidied up before the end."""
         self._process.kill()
         self._process.wait(timeout=30)
 

@@ -57,8 +57,8 @@ _PLACES = TemporaryDirectory()  # ends with the program
 
 @cache
 def packages(extra):
-    """A directory that has what the extra installs and nothing else: links to directories where all of it is theirs, since
-    those keep what Python compiled, else to files."""
+    """A directory that has what the extra installs and nothing else. It links to whole directories where everything in them
+    comes from the extra, since those keep what Python compiled, and else to files."""
     place, names = Path(_PLACES.name) / (extra or "none"), installs(extra)
     place.mkdir()
     for name in names:

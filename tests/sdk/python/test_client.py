@@ -125,7 +125,7 @@ def test_errors_say_what_to_do(memory, down):
 
 
 def test_clients_read_certificates_once(url, monkeypatch):
-    """To read them takes longer than a call."""
+    """Reading them takes longer than a call."""
     Loci(url).close()
     read = []
     monkeypatch.setattr(ssl, "create_default_context", lambda **_: read.append(1))

@@ -8,7 +8,7 @@ from conftest import Server
 
 from loci_memory import AsyncLoci, Loci, LociError
 
-# As R5 has it, except for the commands of the tool that only reads.
+# A graph with an agent that has a tool that only reads and one that writes, and an agent without tools.
 TOOLS = [("T1", {"name": "memory_readonly", "description": "Read-only memory tool", "title": "Mem Read", "commands": ["read", "list"]}),
          ("T2", {"name": "memory_write", "description": "Write memory tool", "title": "Mem Write"})]  # fmt: skip
 GRAPH = {

@@ -153,14 +153,14 @@ NONE = [{"user_id": ""}, {"user_id": None}, {"org_id": ""}, {"user_id": " x"}, {
 
 @pytest.mark.parametrize("configurable", NONE)
 @pytest.mark.parametrize("namespace", [None, ("memories",)])
-def test_an_identity_that_is_none_never_means_someone_else(url, configurable, namespace):
+def test_a_bad_identity_never_means_someone_else(url, configurable, namespace):
     for tool, args in ((create_manage_memory_tool(namespace, url=url), {"content": "x"}), (create_search_memory_tool(namespace, url=url), {"query": "x"})):
         with pytest.raises(LociError) as refused:
             tool.invoke(args, {"configurable": configurable})
         assert refused.value.code == "invalid"
 
 
-def test_a_label_that_is_none_is_an_error_of_the_program(url):
+def test_a_bad_label_is_an_error_of_the_program(url):
     for namespace, user in ((("m", "{user_id}"), "ada@example.com"), (("{user_id}",), "langgraph"), (("m", ""), "a"), ((), "a")):
         with pytest.raises(LociError, match="is no namespace"):
             create_manage_memory_tool(namespace, url=url).invoke({"content": "x"}, config(user))

@@ -143,7 +143,7 @@ def test_no_bad_reply_is_a_result(bad, group, name, arguments):
                 assert "no Loci server" in refused.value.message and refused.value.recovery
 
 
-# A server in trouble: what it sends of an answer, and as what a call ends. What hangs keeps the connection.
+# A server in trouble: how much of an answer it sends, and how a call then ends. A server that hangs keeps the connection open.
 def whole(status, body):
     return f"HTTP/1.1 {status} X\r\nConnection: close\r\nRetry-After: 7\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
@@ -163,7 +163,7 @@ TROUBLE = {
 
 
 class Troubled:
-    """Reads each request whole, and keeps what it was and by which call it came."""
+    """Reads each request whole, and remembers it with the call that sent it."""
 
     def __init__(self):
         self.answer, self.hangs, self.asked, self.left = b"", False, [], []

@@ -158,7 +158,7 @@ def test_writes_of_older_formats_are_the_sends_of_the_next(saver):
     assert TASKS in latest.checkpoint["channel_versions"]
 
 
-def test_special_writes_are_written_anew(saver):
+def test_special_writes_are_written_again(saver):
     config = saver.put({"configurable": {"thread_id": "w", "checkpoint_ns": ""}}, empty_checkpoint(), {"step": 0}, {})
     assert INTERRUPT in WRITES_IDX_MAP
     for value in ("old", "new"):

@@ -177,7 +177,7 @@ def test_items_expire(url, user):
 
 
 @pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("x" * 300,), ("\ud800",)])
-def test_namespaces_that_are_none(store, namespace):
+def test_bad_namespaces_are_refused(store, namespace):
     with pytest.raises((InvalidNamespaceError, LociError)):
         store.put(namespace, "k", {"n": 1})
     with pytest.raises((ValueError, LociError)):

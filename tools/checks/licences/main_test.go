@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDescribeRefuses: a module without a licence, with one that nobody knows and with
-// one that asks more than notice is refused; one under a permissive licence is not.
+// TestDescribeRefuses: a module is refused if it has no licence, one that nobody knows, or one
+// that asks for more than notice. A module under a permissive licence is not.
 func TestDescribeRefuses(t *testing.T) {
 	own, err := os.ReadFile("../../../LICENSE")
 	if err != nil {

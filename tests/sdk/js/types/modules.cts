@@ -24,9 +24,9 @@ export async function use(): Promise<void> {
   const made: Session = await client.sessions.create();
   const result = await remember(client.notes.save({ content: "x" }));
   const id: string = result.stored ? result.value.id : result.error.code;
-  // @ts-expect-error a mode that there is not
+  // @ts-expect-error a mode that does not exist
   await client.search({ query: "x", mode: "fuzzy" });
-  // @ts-expect-error an option that there is not
+  // @ts-expect-error an option that does not exist
   new LociClient({ users: "alice" });
   try {
     void [tools, messages, found, made, id];

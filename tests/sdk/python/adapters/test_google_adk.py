@@ -93,7 +93,7 @@ def test_memories_are_added_and_deleted_one_by_one(url):
     assert left == ["likes trains"]
 
 
-def test_a_failing_memory_and_a_user_that_is_none_are_raised(url):
+def test_a_failing_memory_and_a_bad_user_are_raised(url):
     async def run():
         for memory, user in ((LociMemoryService("http://127.0.0.1:9", retries=0), "u"), (LociMemoryService(url), "")):
             with pytest.raises(LociError):

@@ -42,7 +42,7 @@ class Call(Generic[T]):
     It may be sent again when no reply came. One with `once` needs an idempotency key for
     that, since a second time would change more than the first; `fragile` ones are not sent
     again at all. Of an `optional` thing None is read where there is none. Where `parts` are
-    asked for, a server that knows them sends bytes as they are, but for those of `known` ids.
+    asked for, a server that knows them sends bytes as they are, except those of `known` ids.
     """
 
     method: str
