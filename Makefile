@@ -132,9 +132,9 @@ mutants: ## Make every fault of tests/mutants/table.txt and see its test fail
 	$(GO) run ./tests/mutants
 
 mutants-random: ## Make random faults (RANDOM_MUTANTS of each package, by RANDOM_SEED) and see how many are noticed
-	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with tool,mcp .
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with view,tool,mcp .
 	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with mcp,rest tool
-	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) store/sqlite
+	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with store store/sqlite
 	$(GO) run ./tests/mutants -seed $(RANDOM_SEED) -random $(RANDOM_MUTANTS) -with store/memory,. internal/retrieval
 
 fuzz: ## Fuzz every target for a minute

@@ -9,8 +9,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -238,5 +240,226 @@ func TestImportOfTooMuch(t *testing.T) {
 	locitest.WantCode(t, err, loci.TooLarge)
 	if err == nil || !strings.Contains(err.Error(), "too much for one memory") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A bound is a number or a size that callers give: what is taken, and what is refused.
+type bound struct {
+	name       string
+	taken, not []float64
+	try        func(n float64) error
+}
+
+func (b *bound) check(t *testing.T) {
+	t.Helper()
+	for _, n := range b.taken {
+		if err := b.try(n); err != nil {
+			t.Errorf("%s of %v: %v", b.name, n, err)
+		}
+	}
+	for _, n := range b.not {
+		if err := b.try(n); err == nil {
+			t.Errorf("%s of %v is not refused", b.name, n)
+		}
+	}
+}
+
+// What is as large, or as small, as is allowed is taken; one step more is refused.
+func TestBoundsOfReads(t *testing.T) {
+	m, ctx := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u"), t.Context()
+	search := func(q loci.Query) error { _, err := m.Search(ctx, q); return err }
+	recall := func(q loci.RecallQuery) error { _, err := m.Recall(ctx, q); return err }
+	upTo := func(n int) (taken, not []float64) { return []float64{float64(n)}, []float64{float64(n + 1)} }
+	text, tooMuch := upTo(loci.MaxQueryBytes)
+	tokens, tooMany := upTo(loci.MaxTokenBudget)
+	types, moreTypes := upTo(len(loci.EventTypes))
+	for _, b := range []bound{
+		{"limit", []float64{0, 1, 1000}, []float64{-1, 1001}, func(n float64) error {
+			return search(loci.Query{Text: "x", Limit: int(n)})
+		}},
+		{"offset", []float64{0, 1, 10_000}, []float64{-1, 10_001}, func(n float64) error {
+			return search(loci.Query{Text: "x", Offset: int(n)})
+		}},
+		{"least score", []float64{0, 0.5, 1}, []float64{-0.1, 1.1}, func(n float64) error {
+			return search(loci.Query{Text: "x", MinScore: n})
+		}},
+		{"query", text, tooMuch, func(n float64) error {
+			return search(loci.Query{Text: strings.Repeat("x", int(n))})
+		}},
+		{"kinds", []float64{32}, []float64{33}, func(n float64) error {
+			return search(loci.Query{Text: "x", Kinds: slices.Repeat([]loci.Kind{loci.KindFact}, int(n))})
+		}},
+		{"until", []float64{1}, []float64{-1, 0}, func(n float64) error {
+			since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			return search(loci.Query{Text: "x", Since: since, Until: since.Add(time.Duration(n))})
+		}},
+		{"limit of a recall", []float64{0, 1, 500}, []float64{-1, 501}, func(n float64) error {
+			return recall(loci.RecallQuery{Topic: "x", Limit: int(n)})
+		}},
+		{"least confidence", []float64{0, 0.5, 1}, []float64{-0.1, 1.1}, func(n float64) error {
+			return recall(loci.RecallQuery{Topic: "x", MinConfidence: &n})
+		}},
+		{"budget", append(tokens, 0, 1), append(tooMany, -1), func(n float64) error {
+			_, err := m.Context(ctx, loci.ContextQuery{Prompt: "x", Agent: "a", TokenBudget: new(int(n))})
+			return err
+		}},
+		{"types of events", types, moreTypes, func(n float64) error {
+			_, _, err := m.Events(ctx, loci.EventFilter{Types: make([]loci.EventType, int(n))}, loci.Page{})
+			return err
+		}},
+	} {
+		b.check(t)
+	}
+}
+
+// As [TestBoundsOfReads].
+func TestBoundsOfWrites(t *testing.T) {
+	c := locitest.NewClock()
+	opts := loci.Options{Now: c.Now, Content: loci.ContentOptions{MaxBytes: 64}}
+	e := locitest.NewEngine(t, locitest.OpenMemory(), opts)
+	m, ctx := locitest.Bind(t, e, "u"), t.Context()
+	rule, err := m.StoreRule(ctx, loci.NewRule{Content: "a rule"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeat := func(n float64) string { return strings.Repeat("x", int(n)) }
+	written := 0
+	save := func(in loci.NewFact) error {
+		if written++; in.Content == "" {
+			in.Content = fmt.Sprint("note ", written)
+		}
+		_, err := m.StoreFact(ctx, in)
+		return err
+	}
+	view := func(v loci.View) error {
+		v.Tenant, v.Actor = locitest.Tenant(t, "t"), "a"
+		_, err := e.Memory(v)
+		return err
+	}
+	upTo := func(n int) (taken, not []float64) { return []float64{float64(n)}, []float64{float64(n + 1)} }
+	bytes, moreBytes := upTo(loci.MaxMetadataBytes)
+	reason, longer := upTo(loci.MaxReasonBytes)
+	labels, moreLabels := upTo(loci.MaxLabels)
+	label, longLabel := upTo(loci.MaxLabelBytes)
+	dims, moreDims := upTo(loci.MaxDims)
+	for _, b := range []bound{
+		{"content", []float64{1, 64}, []float64{0, 65}, func(n float64) error {
+			if n == 0 {
+				_, err := m.StoreFact(ctx, loci.NewFact{})
+				return err
+			}
+			return save(loci.NewFact{Content: repeat(n)})
+		}},
+		{"metadata", bytes, moreBytes, func(n float64) error {
+			return save(loci.NewFact{Metadata: map[string]any{"k": repeat(n - float64(len(`{"k":""}`)))}})
+		}},
+		{"importance", []float64{0, 10}, []float64{-0.1, 10.1}, func(n float64) error {
+			return save(loci.NewFact{Importance: &n})
+		}},
+		{"confidence", []float64{0, 0.05, 1}, []float64{-1, 0.04, 1.1}, func(n float64) error {
+			return save(loci.NewFact{Confidence: n})
+		}},
+		{"sequence", append(label, 0, 1), longLabel, func(n float64) error {
+			return save(loci.NewFact{Sequence: repeat(n)})
+		}},
+		{"position", []float64{0, 1}, []float64{-1}, func(n float64) error {
+			return save(loci.NewFact{Sequence: "s", Position: int64(n)})
+		}},
+		{"position in nothing", []float64{0}, []float64{1}, func(n float64) error {
+			return save(loci.NewFact{Position: int64(n)})
+		}},
+		{"created, days from now", []float64{-1, 1}, []float64{1.0001}, func(n float64) error {
+			after := time.Duration(n * 24 * float64(time.Hour))
+			return save(loci.NewFact{CreatedAt: c.Now().Truncate(time.Millisecond).Add(after)})
+		}},
+		{"created, year", []float64{1900}, []float64{1899}, func(n float64) error {
+			return save(loci.NewFact{CreatedAt: time.Date(int(n), 7, 1, 0, 0, 0, 0, time.UTC)})
+		}},
+		{"any time, year", []float64{1, 9999}, []float64{0, 10_000}, func(n float64) error {
+			_, err := loci.CheckTime("at", time.Date(int(n), 7, 1, 0, 0, 0, 0, time.UTC))
+			return err
+		}},
+		{"life of an episode, ms", []float64{0, 1}, []float64{-1, 0.5}, func(n float64) error {
+			ttl := time.Duration(n * float64(time.Millisecond))
+			_, err := m.StoreEpisode(ctx, loci.NewEpisode{Content: "x", Butler: "a", TTL: ttl})
+			return err
+		}},
+		{"reason", append(reason, 0), longer, func(n float64) error {
+			_, err := m.MarkHarmful(ctx, rule, repeat(n))
+			return err
+		}},
+		{"labels", append(labels, 0, 1), moreLabels, func(n float64) error {
+			return view(loci.View{Namespace: slices.Repeat([]string{"n"}, int(n))})
+		}},
+		{"label", append(label, 1), append(longLabel, 0), func(n float64) error {
+			return view(loci.View{Namespace: []string{repeat(n)}})
+		}},
+		{"idempotency key", []float64{0, 256}, []float64{257}, func(n float64) error {
+			return view(loci.View{IdempotencyKey: repeat(n)})
+		}},
+		{"dimensions", append(dims, 1), append(moreDims, 0), func(n float64) error {
+			return loci.Space{Model: "m", Dims: int(n)}.Validate()
+		}},
+		{"tokens of an answer", []float64{0, 256}, []float64{255}, func(n float64) error {
+			_, err := e.Consolidate(ctx, locitest.Tenant(t, "t"), loci.ConsolidateOptions{CompletionTokens: int64(n)})
+			return err
+		}},
+		{"tokens of a prompt", []float64{0, 4000}, []float64{3999}, func(n float64) error {
+			_, err := e.Consolidate(ctx, locitest.Tenant(t, "t"), loci.ConsolidateOptions{PromptTokens: int64(n)})
+			return err
+		}},
+	} {
+		b.check(t)
+	}
+	// So many names have too many bytes at any rate: what matters is that more are not written out.
+	for n, what := range map[int]string{loci.MaxMetadataNames: " bytes;", loci.MaxMetadataNames + 1: " names;"} {
+		metadata := map[string]any{}
+		for i := range n {
+			metadata[fmt.Sprint(i)] = 1
+		}
+		if err := save(loci.NewFact{Metadata: metadata}); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%d names: %v", n, err)
+		}
+	}
+}
+
+// A chain of facts is shown up to 10,000, those nearest to the one that is asked for.
+func TestHistoryIsBounded(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	const all = 10_002
+	id := func(n int) string { return fmt.Sprintf("01900000-0000-7000-8000-%012d", n) }
+	var lines strings.Builder
+	lines.WriteString(`{"type":"header","format":"loci.export","version":1}` + "\n")
+	for n := 1; n <= all; n++ {
+		body := `"validity":"active"`
+		if n > 1 {
+			body += fmt.Sprintf(`,"supersedes":%q`, id(n-1))
+		}
+		if n < all {
+			body = strings.Replace(body, "active", "superseded", 1) + fmt.Sprintf(`,"superseded_by":%q`, id(n+1))
+		}
+		fmt.Fprintf(&lines, `{"type":"record","id":%q,"kind":"fact","version":1,"live":%t,"created_at":"2026-01-01T00:00:00Z",`+
+			`"updated_at":"2026-01-01T00:00:00Z","text":"note %d","body":{%s,"confirmed_at":"2026-01-01T00:00:00Z"}}`+"\n",
+			id(n), n == all, n, body)
+	}
+	fmt.Fprintf(&lines, `{"type":"end","records":%d}`+"\n", all)
+	if r, err := m.Import(t.Context(), strings.NewReader(lines.String()), nil); err != nil || r.Created != all {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, c := range []struct{ of, first, last int }{
+		{1, 1, 10_000}, {all, 5002, all}, {5002, 2, 10_001}, {100, 1, 10_000},
+	} {
+		of, err := loci.ParseID(id(c.of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain, err := m.History(t.Context(), of)
+		if err != nil || len(chain) == 0 {
+			t.Fatalf("history of %d: %d facts, %v", c.of, len(chain), err)
+		}
+		want := fmt.Sprintf("note %d, note %d", c.first, c.last)
+		if got := chain[0].Content + ", " + chain[len(chain)-1].Content; got != want {
+			t.Errorf("history of %d: %s, want %s", c.of, got, want)
+		}
 	}
 }

@@ -2,9 +2,14 @@ package loci_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -56,4 +61,174 @@ func TestConsolidateNeedsItsLedger(t *testing.T) {
 			}
 		}
 	})
+}
+
+// spent is what the newest call took, by the audit log.
+func spent(t *testing.T, e *loci.Engine) (u struct {
+	Tokens    int64
+	Prompt    int64 `json:"prompt_tokens"`
+	Estimated bool
+}) {
+	t.Helper()
+	took := loci.EventFilter{Types: []loci.EventType{loci.EventSpent}}
+	events, _, err := locitest.Bind(t, e).Events(t.Context(), took, loci.Page{Limit: 1})
+	if err != nil || len(events) != 1 {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+	if err := json.Unmarshal(events[0].Payload, &u); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// A call counts what the service says. If it says nothing that can be, the call counts as
+// estimated; if there may have been an answer that nobody got, as the longest one.
+func TestWhatACallCounts(t *testing.T) {
+	prompt := loci.Prompt{System: strings.Repeat("abc", 4), User: strings.Repeat("abc", 6), MaxTokens: 7} // 4 and 6 tokens
+	failure := errors.New("it failed")
+	for _, c := range []struct {
+		name      string
+		usage     loci.Usage
+		err       error
+		gone      bool // the caller, before there was an answer
+		tokens    int64
+		prompt    int64
+		estimated bool
+	}{
+		{"as it says", loci.Usage{PromptTokens: 12, CompletionTokens: 5}, nil, false, 17, 12, false},
+		{"an empty answer", loci.Usage{PromptTokens: 1}, nil, false, 1, 1, false},
+		{"it says nothing", loci.Usage{}, nil, false, 12, 10, true},
+		{"nonsense", loci.Usage{PromptTokens: 12, CompletionTokens: -1}, nil, false, 12, 10, true},
+		{"refused", loci.Usage{}, failure, false, 0, 0, false},
+		{"refused at a price", loci.Usage{PromptTokens: 3}, failure, false, 3, 3, false},
+		{"no answer in time", loci.Usage{}, failure, true, 17, 10, true},
+		{"known though late", loci.Usage{PromptTokens: 1}, failure, true, 1, 1, false},
+	} {
+		e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
+		ctx, cancel := context.WithCancel(t.Context())
+		answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+			if c.gone {
+				cancel()
+			}
+			return loci.Completion{Text: "abcabc", Usage: c.usage}, c.err
+		})
+		_, err := locitest.Bind(t, e, "u").Complete(ctx, answer, loci.Budget{Tokens: 17, For: "a test", Actor: "a"}, prompt) // as much as the call may take
+		cancel()
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := spent(t, e); got.Tokens != c.tokens || got.Prompt != c.prompt || got.Estimated != c.estimated {
+			t.Errorf("%s: counted %+v, want %d of which %d for the prompt", c.name, got, c.tokens, c.prompt)
+		}
+	}
+}
+
+// A day's budget holds from midnight to midnight, UTC, to the last token.
+func TestADayHasItsBudget(t *testing.T) {
+	c := locitest.NewClock()
+	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(c))
+	midnight := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+		return loci.Completion{Usage: loci.Usage{PromptTokens: 8, CompletionTokens: 7}}, nil
+	})
+	prompt := loci.Prompt{User: strings.Repeat("abc", 10), MaxTokens: 7}
+	const late = 24*time.Hour - time.Millisecond
+	for _, call := range []struct {
+		at   time.Duration
+		made bool
+	}{
+		{-time.Millisecond, true}, {0, true}, {late, true}, {late, false}, {24 * time.Hour, true},
+	} {
+		c.Set(midnight.Add(call.at))
+		budget := loci.Budget{Tokens: 32, For: "a test", Actor: "a"}
+		_, err := locitest.Bind(t, e, "u").Complete(t.Context(), answer, budget, prompt)
+		if (err == nil) != call.made {
+			t.Errorf("%v from midnight, two calls being 32 tokens: %v", call.at, err)
+		}
+	}
+}
+
+// A hurried store notes until when its writes may take.
+type hurried struct {
+	loci.Store
+	left []time.Duration
+}
+
+func (s *hurried) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		s.left = append(s.left, time.Until(deadline))
+	}
+	return s.Store.Apply(ctx, t, c)
+}
+
+// When its caller goes in the middle of a call, 10 s are there to write down what it took,
+// and to give back the episodes.
+func TestWhatACallTookIsWrittenDown(t *testing.T) {
+	for _, consolidates := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &hurried{Store: locitest.OpenMemory()}
+			e := locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock()))
+			id := locitest.Episode(t, locitest.Bind(t, e, "user", "u"), "home", "something")
+			ctx, cancel := context.WithCancel(t.Context())
+			answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+				cancel()
+				return loci.Completion{}, context.Canceled
+			})
+			writes, err := 1, error(nil)
+			if consolidates {
+				writes = 2
+				_, err = e.Consolidate(ctx, locitest.Tenant(t, "t"), loci.ConsolidateOptions{Completer: answer})
+			} else {
+				budget, prompt := loci.Budget{Tokens: 1000, Actor: "a"}, loci.Prompt{User: "x", MaxTokens: 1}
+				_, err = locitest.Bind(t, e, "u").Complete(ctx, answer, budget, prompt)
+			}
+			if err == nil || !slices.Equal(s.left, slices.Repeat([]time.Duration{10 * time.Second}, writes)) {
+				t.Errorf("%v; %d writes had %v", err, writes, s.left)
+			}
+			if got := episodeNow(t, locitest.Bind(t, e, "user", "u"), id); got.Attempts != 0 || got.Status != loci.Pending {
+				t.Errorf("the episode: %+v", got)
+			}
+		})
+	}
+}
+
+// Episodes take three quarters of a prompt at most, and what does not fit is left out; the
+// least budget is enough for a call.
+func TestConsolidateAtItsLimits(t *testing.T) {
+	opts, next := locitest.Quiet(locitest.NewClock()), byte(0)
+	opts.NewID = func() loci.ID { next++; return loci.ID{next/10<<4 | next%10} } // decimal digits: as many tokens each
+	e := locitest.NewEngine(t, locitest.OpenMemory(), opts)
+	m := locitest.Bind(t, e, "user", "u")
+	id := locitest.Episode(t, m, "home", "x")
+	around := loci.EstimateTokens(fmt.Sprintf(`{"at":"2026-01-02T03:04:05.678Z","content":"","id":%q}`+"\n", id))
+	if err := m.Erase(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	const room = 3000
+	for _, c := range []struct {
+		tokens   int64
+		tooLarge int
+	}{{room - around, 0}, {room - around + 1, 1}} {
+		id := locitest.Episode(t, m, "home", strings.Repeat("abc", int(c.tokens)))
+		plan := locitest.Consolidate(t, e, loci.ConsolidateOptions{PromptTokens: 4000})
+		if plan.TooLarge != c.tooLarge || plan.Episodes != 1-c.tooLarge {
+			t.Errorf("%d tokens beside %d others: %+v", c.tokens, around, plan)
+		}
+		if err := m.Erase(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id = locitest.Episode(t, m, "home", "something")
+	item := func(size int) string {
+		return fmt.Sprintf(`{"content":%q,"evidence":[%q]}`, strings.Repeat("x", size), id)
+	}
+	answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+		return loci.Completion{Text: `{"new_facts":[` + item(4096) + "," + item(4097) + "]}"}, nil
+	})
+	r := locitest.Consolidate(t, e, loci.ConsolidateOptions{
+		Completer: answer, TokensPerRun: 4256, PromptTokens: 4000, CompletionTokens: 256,
+	})
+	if r.Model != "func" || r.Budget != "" || r.Groups != 1 || r.Created != 1 || r.Skipped["too_long"] != 1 {
+		t.Errorf("with the least budget: %+v", r)
+	}
 }

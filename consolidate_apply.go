@@ -154,7 +154,7 @@ func (d *digestion) store(
 	if err != nil {
 		return "", err
 	}
-	if holder != nil && d.touched[holder.ID] && (old == nil || holder.ID != old.ID) {
+	if holder != nil && d.touched[holder.ID] { // old is not: named refuses what is
 		return lesson.SkipTwice, nil
 	}
 	if holder != nil && normalise(holder.Text) == normalise(draft.Text) {

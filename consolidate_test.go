@@ -453,5 +453,16 @@ func TestConsolidateNamesAMemoryOnce(t *testing.T) {
 		if r.Confirmed != 1 || r.Skipped["twice"] != 1 || r.Consolidated != 1 || locitest.Fact(t, m, tea).Version != 2 {
 			t.Errorf("confirmed twice: %+v, %+v", r, locitest.Fact(t, m, tea))
 		}
+		city := locitest.StoreFact(t, m, loci.NewFact{Content: "Lives in Bonn.", Subject: "user", Predicate: "city"}).ID
+		moved := locitest.Episode(t, m, "home", "Still lives in Bonn, or in Kiel")
+		answer = func(context.Context, loci.Prompt) (loci.Completion, error) {
+			return loci.Completion{Text: fmt.Sprintf(`{"confirmations":[{"id":%[1]q,"evidence":[%[2]q]}],
+				"new_facts":[{"content":"Lives in Kiel.","subject":"user","predicate":"city","evidence":[%[2]q]}]}`, city, moved)}, nil
+		}
+		r = locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: answer})
+		got := locitest.Fact(t, m, city)
+		if r.Confirmed != 1 || r.Skipped["twice"] != 1 || got.Validity != loci.Active || got.Version != 2 {
+			t.Errorf("confirmed and replaced: %+v, %+v", r, got)
+		}
 	})
 }

@@ -102,7 +102,7 @@ func (m *Memory) mark(
 		if err != nil {
 			return none, err
 		}
-		put := Put{SameText: r.Text == old.Text, Revisions: -1}
+		put := Put{SameText: r.Text == old.Text, Revisions: keptRevisions}
 		if !put.SameText {
 			put.Revisions = m.engine.opts.Retention.Revisions
 			r.Passages = m.engine.passages(r.Text)

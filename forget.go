@@ -173,7 +173,7 @@ func (m *Memory) Restore(ctx context.Context, kind Kind, id ID) (ID, error) {
 		}
 		r.Version++
 		d.Reply, d.Record = id, id
-		d.Change.Put = []Put{{Record: r, SameText: true, Revisions: -1}}
+		d.Change.Put = []Put{{Record: r, SameText: true, Revisions: keptRevisions}}
 		d.Change.Events = []Event{m.event(EventRestored, &r, now, map[string]any{"version": r.Version})}
 		return d, nil
 	})

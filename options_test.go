@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
@@ -43,6 +44,16 @@ func TestZeroIsTheDefaultAndNoneIsZero(t *testing.T) {
 	}
 }
 
+// A sized embedder has a name and dimensions; nobody asks it.
+type sized struct {
+	name string
+	dims int
+}
+
+func (s sized) Model() string                                      { return s.name }
+func (s sized) Dims() int                                          { return s.dims }
+func (sized) Embed(context.Context, []string) ([][]float32, error) { return nil, nil }
+
 // A value out of range is refused. So is None for an option that cannot be without a value.
 func TestOptionsOutOfRange(t *testing.T) {
 	for name, o := range map[string]Options{
@@ -62,8 +73,39 @@ func TestOptionsOutOfRange(t *testing.T) {
 		"too short a life":  {Retention: RetentionOptions{EpisodeTTL: time.Microsecond}},
 		"no episodes":       {Retention: RetentionOptions{EpisodeCap: None}},
 		"confidence above":  {Recall: RecallOptions{MinConfidence: 1.1}},
+		"confidence below":  {Recall: RecallOptions{MinConfidence: -0.1}},
+		"share below":       {Search: SearchOptions{NeighbourShare: -0.1}},
+		"context above":     {Search: SearchOptions{ContextShare: 1.1}},
+		"context below":     {Search: SearchOptions{ContextShare: -0.1}},
+		"proven above":      {Recall: RecallOptions{Maturity: MaturityWeights{Proven: 1.1}}},
+		"candidate below":   {Recall: RecallOptions{Maturity: MaturityWeights{Proven: 1, Candidate: -0.1}}},
+		"dimensions above":  {Embedder: sized{"m", MaxDims + 1}},
+		"dimensions below":  {Embedder: sized{"m", -1}},
+		"no name":           {Embedder: sized{"", 1}},
 	} {
 		if _, err := New(struct{ Store }{}, &o); err == nil || AsError(err).Code != Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, o := range map[string]Options{
+		"shortest passage": {Passages: PassageOptions{Size: 64}},
+		"longest passage":  {Passages: PassageOptions{Size: 8192}},
+		"largest overlap":  {Passages: PassageOptions{Size: 100, Overlap: 49}},
+		"no overlap":       {Passages: PassageOptions{Overlap: None}},
+		"no shares":        {Search: SearchOptions{VectorWeight: None, NeighbourShare: None, ContextShare: None}},
+		"all":              {Search: SearchOptions{VectorWeight: 1, NeighbourShare: 1, ContextShare: 1}},
+		"a byte":           {Content: ContentOptions{MaxBytes: 1}},
+		"no revisions":     {Retention: RetentionOptions{Revisions: None}},
+		"most revisions":   {Retention: RetentionOptions{Revisions: 1000}},
+		"short memory":     {Retention: RetentionOptions{IdempotencyTTL: 1}},
+		"short life":       {Retention: RetentionOptions{EpisodeTTL: time.Millisecond}},
+		"one episode":      {Retention: RetentionOptions{EpisodeCap: 1}},
+		"weights":          {Recall: RecallOptions{MinConfidence: 1, Maturity: MaturityWeights{Proven: 1}}},
+		"no confidence":    {Recall: RecallOptions{MinConfidence: None}},
+		"dimensions":       {Embedder: sized{"m", MaxDims}},
+		"none known":       {Embedder: sized{"m", 0}},
+	} {
+		if _, err := New(struct{ Store }{}, &o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -60,34 +62,37 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for _, c := range []struct {
 			name     string
+			of       int64
 			bad      func(i int) bool
 			refused  int64
 			switched bool
 		}{
-			{"one", func(i int) bool { return i == 70 }, 1, true},
-			{"the first three", func(i int) bool { return i < 3 }, 3, true},
-			{"a few in a row later", func(i int) bool { return i >= 66 && i < 73 }, 7, true},
-			{"too many", func(i int) bool { return i%10 == 0 }, 15, false},
+			{"one", 150, func(i int) bool { return i == 70 }, 1, true},
+			{"the first three", 10, func(i int) bool { return i < 3 }, 3, true},
+			{"a few in a row later", 150, func(i int) bool { return i >= 66 && i < 73 }, 7, true},
+			{"one in twenty", 80, func(i int) bool { return i%20 == 5 }, 4, true},
+			{"more than that", 79, func(i int) bool { return i%20 == 5 }, 4, false},
+			{"too many", 150, func(i int) bool { return i%10 == 0 }, 15, false},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				if err := s.EraseTenant(t.Context(), locitest.Tenant(t, "t")); err != nil {
 					t.Fatal(err)
 				}
-				m := saveMany(t, s, 150, c.bad)
+				m := saveMany(t, s, int(c.of), c.bad)
 				p := newPicky("bad")
 				e := locitest.NewEngine(t, s, loci.Options{Embedder: p})
 				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
-				if r.Refused != c.refused || r.Embedded != 150-c.refused ||
+				if r.Refused != c.refused || r.Embedded != c.of-c.refused ||
 					r.Switched != c.switched || (err == nil) != c.switched {
 					t.Errorf("%+v, %v", r, err)
 				}
 				if !c.switched {
 					locitest.WantCode(t, err, loci.Unavailable)
-					wantCovered(t, s, map[string]int64{"one": 150, "two": 135})
+					wantCovered(t, s, map[string]int64{"one": c.of, "two": c.of - c.refused})
 					return
 				}
 				found := locitest.Search(t, locitest.Bind(t, e, "u"), loci.Query{Text: "bad note", Mode: loci.Keyword, Limit: 200})
-				if len(found.Matches) != 150 {
+				if len(found.Matches) != int(c.of) {
 					t.Errorf("%d found by keyword", len(found.Matches))
 				}
 				calls := p.calls
@@ -188,6 +193,80 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 		r, err = e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
 		if err != nil || r.Embedded != 8 || !r.Switched || p.Embedded != 8 {
 			t.Errorf("%+v, %v; %d texts", r, err, p.Embedded)
+		}
+	})
+}
+
+// A slow embedder takes a while for each batch, and notes when it is asked; so does a slow
+// store for each removal of vectors.
+type slow struct {
+	locitest.WordEmbedder
+	loci.Store
+	takes          time.Duration
+	batches, drops []time.Time
+}
+
+func (s *slow) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	s.batches = append(s.batches, time.Now())
+	time.Sleep(s.takes)
+	return s.WordEmbedder.Embed(ctx, texts)
+}
+
+func (s *slow) DropVectors(ctx context.Context, t loci.Tenant, space loci.Space, most int) (int, error) {
+	s.drops = append(s.drops, time.Now())
+	time.Sleep(s.takes)
+	return s.Store.DropVectors(ctx, t, space, most)
+}
+
+// In the background a step is followed by a pause as long as it took, of 5 ms to 5 s; on
+// demand by none.
+func TestPausesInTheBackground(t *testing.T) {
+	const ms, sec = time.Millisecond, time.Second
+	background := &loci.ReindexOptions{Background: true}
+	for _, c := range []struct{ takes, background, atOnce time.Duration }{
+		{0, 5 * ms, 0}, {2 * sec, 4 * sec, 2 * sec}, {10 * sec, 15 * sec, 10 * sec},
+	} {
+		for _, opts := range []*loci.ReindexOptions{background, nil} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &slow{WordEmbedder: locitest.WordEmbedder{Name: "two"}, Store: locitest.OpenMemory(), takes: c.takes}
+				saveMany(t, s, 130, func(int) bool { return false })
+				e := locitest.NewEngine(t, s, loci.Options{Embedder: s})
+				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), opts)
+				if err != nil || r.Embedded != 130 || r.Dropped != 130 {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				want, batches := c.atOnce, 3 // of 64
+				if opts == background {
+					want, batches = c.background, 9 // of 16
+				}
+				if len(s.batches) != batches || len(s.drops) != 2 {
+					t.Errorf("%d batches and %d removals, want %d and 2", len(s.batches), len(s.drops), batches)
+				}
+				for _, times := range [][]time.Time{s.batches, s.drops} {
+					for i := range times[1:] {
+						if after := times[i+1].Sub(times[i]); after != want {
+							t.Errorf("a step that takes %v begins %v after another, want %v", c.takes, after, want)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A build in the background that is told to end does so in the middle of a pause.
+func TestPauseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{WordEmbedder: locitest.WordEmbedder{Name: "two"}, Store: locitest.OpenMemory(), takes: 2 * time.Second}
+		saveMany(t, s, 40, func(int) bool { return false })
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err := locitest.NewEngine(t, s, loci.Options{Embedder: s}).Reindex(ctx, locitest.Tenant(t, "t"),
+			&loci.ReindexOptions{Background: true})
+		locitest.WantCode(t, err, loci.Unavailable)
+		if took := time.Since(begun); took != 3*time.Second || len(s.batches) != 1 {
+			t.Errorf("it ended after %v and %d batches", took, len(s.batches))
 		}
 	})
 }

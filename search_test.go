@@ -1,9 +1,11 @@
 package loci_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -222,6 +224,144 @@ func TestSearchWhileRecordsChange(t *testing.T) {
 		}
 		wg.Wait()
 	})
+}
+
+// A moving store has another writer, who changes the best hit between the search and the
+// look at its record, so often, and other processes that switch to another space.
+type moving struct {
+	loci.Store
+	moves, switches, asked, most int // most: how many were asked for last
+}
+
+func (s *moving) Match(
+	ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int,
+) ([]loci.Hit, error) {
+	if s.asked++; s.asked > 20 {
+		return nil, errors.New("asked again and again")
+	}
+	s.most = limit
+	hits, err := s.Store.Match(ctx, t, p, f, limit)
+	if s.asked <= s.moves && len(hits) > 0 {
+		hits[0].Version++
+	}
+	return hits, err
+}
+
+func (s *moving) ActiveSpace(ctx context.Context, t loci.Tenant) (loci.Space, error) {
+	active, err := s.Store.ActiveSpace(ctx, t)
+	if s.asked > 0 && s.asked <= s.switches {
+		active.Model += fmt.Sprint(s.asked)
+	}
+	return active, err
+}
+
+// A search looks at four times as many candidates by each signal as it returns and passes
+// over; a recall at as many.
+func TestCandidatesOfASearch(t *testing.T) {
+	s := &moving{Store: locitest.OpenMemory()}
+	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+	for _, c := range [][3]int{{0, 0, 40}, {3, 0, 12}, {7, 20, 108}} {
+		if locitest.Search(t, m, loci.Query{Text: "zebra", Limit: c[0], Offset: c[1]}); s.most != c[2] {
+			t.Errorf("%d after %d of %d candidates, want %d", c[0], c[1], s.most, c[2])
+		}
+	}
+	for limit, most := range map[int]int{0: 20, 7: 7} {
+		if recall(t, m, loci.RecallQuery{Topic: "zebra", Limit: limit}); s.most != most {
+			t.Errorf("a recall of %d looks at %d, want %d", limit, s.most, most)
+		}
+	}
+}
+
+// Of a long text the passage is shown by which it stands higher in its list: the one that
+// has the words, or the one that is near.
+func TestPassageOfARecall(t *testing.T) {
+	words, near := "zebra river and so much more of everything that is in there.", "zebra."
+	rival := "zebra zebra river river with stripes and a good deal of cold dark water too all year"
+	for _, c := range []struct {
+		name  string
+		texts []string
+		mode  loci.Mode
+		want  string
+	}{
+		{"equal in both lists", nil, loci.Hybrid, "river"},
+		{"higher by similarity", []string{rival}, loci.Hybrid, near},
+		{"by similarity alone", []string{rival}, loci.Semantic, near},
+		{"by words alone", []string{rival}, loci.Keyword, "river"},
+	} {
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+			Embedder: &locitest.WordEmbedder{Name: "w"}, Passages: loci.PassageOptions{Size: 64, Overlap: loci.None},
+		}), "u")
+		id := locitest.Save(t, m, words+" "+near)
+		for _, text := range c.texts {
+			locitest.Save(t, m, text)
+		}
+		found := recall(t, m, loci.RecallQuery{Topic: "zebra river", Mode: c.mode}).Memories
+		i := slices.IndexFunc(found, func(r loci.Recalled) bool { return r.Record.ID == id })
+		if i < 0 || !strings.Contains(found[i].Passage, c.want) || len(found[i].Passage) > len(words+" ") {
+			t.Errorf("%s: found at %d of %d", c.name, i, len(found))
+			for _, r := range found {
+				t.Logf("%q %+v", r.Passage, r.Explain)
+			}
+		}
+	}
+}
+
+// A new engine that writes and searches has nothing to warn of.
+func TestNoWarningWithoutAFault(t *testing.T) {
+	var logged bytes.Buffer
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+		Embedder: &locitest.WordEmbedder{Name: "w"}, EmbedderFor: newModels().embedderFor,
+		Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+	}), "u")
+	locitest.Search(t, m, loci.Query{Text: "zebra"})
+	locitest.Save(t, m, "zebra")
+	recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true})
+	if _, err := m.Stats(t.Context()); err != nil || logged.Len() > 0 {
+		t.Errorf("%v; logged %s", err, logged.String())
+	}
+}
+
+// A search asks the store once. Where a record or the active space changed meanwhile it asks
+// again, four times in all; then it leaves out what is still changing.
+func TestSearchIsRankedAgain(t *testing.T) {
+	w := &locitest.WordEmbedder{Name: "w"}
+	for _, c := range []struct {
+		name            string
+		embedder        loci.Embedder
+		mode            loci.Mode
+		moves, switches int
+		asked, found    int
+	}{
+		{"nothing changes", w, loci.Hybrid, 0, 0, 1, 2},
+		{"by keyword", w, loci.Keyword, 0, 99, 1, 2},
+		{"without an embedder", nil, loci.Hybrid, 0, 99, 1, 2},
+		{"one change", w, loci.Hybrid, 1, 0, 2, 2},
+		{"three changes", w, loci.Keyword, 3, 0, 4, 2},
+		{"changes without end", w, loci.Keyword, 99, 0, 4, 1},
+		{"a switch there and back", w, loci.Hybrid, 0, 1, 3, 2},
+		{"switches without end", w, loci.Hybrid, 0, 99, 4, 2},
+	} {
+		s := &moving{Store: locitest.OpenMemory()}
+		first := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Embedder: w}), "u")
+		locitest.Save(t, first, "zebra")
+		locitest.Save(t, first, "zebra and lion")
+		searches := map[string]func(m *loci.Memory) int{
+			"search": func(m *loci.Memory) int {
+				return len(locitest.Search(t, m, loci.Query{Text: "zebra", Mode: c.mode}).Matches)
+			},
+			"recall": func(m *loci.Memory) int {
+				return len(recall(t, m, loci.RecallQuery{Topic: "zebra", Mode: c.mode}).Memories)
+			},
+		}
+		for name, search := range searches {
+			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Embedder: c.embedder}), "u")
+			s.moves, s.switches, s.asked = c.moves, c.switches, 0
+			if n := search(m); n != c.found || s.asked != c.asked {
+				t.Errorf("%s, %s: %d found after %d questions, want %d after %d", name, c.name, n, s.asked, c.found, c.asked)
+			}
+			s.moves, s.switches, s.asked = 0, 0, 0
+		}
+	}
 }
 
 // A query of ten thousand words is answered, from the first of them.

@@ -254,6 +254,9 @@ type Put struct {
 	History []Revision
 }
 
+// keptRevisions leaves the earlier states of a record alone: see [Put].Revisions.
+const keptRevisions = -1
+
 // An Erase removes a record with its passages, vectors, revisions and links, and
 // every stored reply that names it.
 type Erase struct {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"math"
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/intake"
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
@@ -58,30 +58,13 @@ type exportLine struct {
 	Links         int64 `json:"links,omitempty"`
 }
 
-// lineLimit bounds a line of an import, so that a file without line ends does not
-// fill the memory. It grows with MaxContent, since a line holds one state of one
-// record: its text, of which JSON makes at most six bytes from one, and its
-// attributes, which hold another MaxContent in no worse a form. The fixed part is
-// for all the rest, all of which has a bound. So whatever Export writes can be
-// read with the same MaxContent; the number of revisions does not matter, for they
-// have lines of their own.
-func (e *Engine) lineLimit() int { return 32<<20 + 16*min(e.opts.Content.MaxBytes, math.MaxInt/32) }
-
 // exportable refuses a state of a record that Export would write in too long a
 // line: what was imported can be moved on.
 func (e *Engine) exportable(text string, attributes, body json.RawMessage) error {
-	const rest = 1 << 20
-	room := e.lineLimit() - rest - 6*min(len(text), math.MaxInt/32)
-	if size := len(attributes) + len(body); size > room {
+	if size := len(attributes) + len(body); size > intake.Room(e.opts.Content.MaxBytes, len(text)) {
 		return Errorf(TooLarge, "text has %d bytes, attributes and body have %d: too much for one memory", len(text), size)
 	}
 	return nil
-}
-
-// exportPage is how many records are read at once: as many as fit in 64 MiB if all have
-// the greatest length, and 500 at most, since more do not make it faster.
-func (e *Engine) exportPage() int {
-	return max(1, min(500, 32<<20/e.opts.Content.MaxBytes))
 }
 
 // An Exporter writes an export.
@@ -161,7 +144,8 @@ func (x *Exporter) Each(
 	if err := m.inView(f); err != nil {
 		return err
 	}
-	return m.eachPage(ctx, f, Page{Limit: m.engine.exportPage(), Order: order}, func(records []Record) error {
+	page := Page{Limit: intake.Page(m.engine.opts.Content.MaxBytes), Order: order}
+	return m.eachPage(ctx, f, page, func(records []Record) error {
 		for i := range records {
 			if err := do(ctx, &records[i]); err != nil {
 				return err
@@ -213,7 +197,7 @@ func (x *Exporter) links(ctx context.Context, reach Filter, r *Record) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(l Link) bool { return l.From != r.ID })
-	for part := range slices.Chunk(all, x.m.engine.exportPage()) {
+	for part := range slices.Chunk(all, intake.Page(x.m.engine.opts.Content.MaxBytes)) {
 		var ends []ID
 		for _, l := range part {
 			ends = append(ends, l.To)

@@ -115,7 +115,7 @@ type importer struct {
 // read checks the input.
 func (in *importer) read(r io.Reader) error {
 	var refused error
-	err := intake.Lines(r, in.m.engine.lineLimit(), func(n int, line []byte) bool {
+	err := intake.Lines(r, intake.LineLimit(in.m.engine.opts.Content.MaxBytes), func(n int, line []byte) bool {
 		in.n = n
 		if in.parse == nil && !in.choose(line) {
 			refused = Errorf(Invalid, "line %d: neither a Loci export nor the JSONL of the MCP memory server", n)

@@ -246,7 +246,7 @@ func (m *Memory) event(typ EventType, r *Record, now time.Time, payload map[stri
 // restated is the change that puts the next state of a record whose words stay the same.
 // It keeps no earlier state.
 func restated(r Record, events ...Event) Change {
-	return Change{Put: []Put{{Record: r, SameText: true, Revisions: -1}}, Events: events}
+	return Change{Put: []Put{{Record: r, SameText: true, Revisions: keptRevisions}}, Events: events}
 }
 
 // restate adds such a change.

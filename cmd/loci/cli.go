@@ -43,12 +43,13 @@ type cli struct {
 	Key      keyCmd    `cmd:"" group:"server" help:"Make and end the keys that callers of \"loci serve\" have."`
 	TenantOf tenantCmd `cmd:"" name:"tenant" group:"server" help:"Make, list and end tenants, and say what their callers may do."`
 
-	Setup  setupCmd  `cmd:"" group:"agent" help:"Connect the agents on this machine: enter Loci in their configuration."`
-	MCP    mcpCmd    `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
-	Serve  serveCmd  `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
-	Health healthCmd `cmd:"" group:"agent" help:"Ask a running \"loci serve\" whether it is well."`
-	Hook   hookCmd   `cmd:"" group:"agent" help:"Add what is remembered to a prompt, as a hook of a coding agent."`
-	Call   callCmd   `cmd:"" group:"agent" help:"Call one tool as an agent would."`
+	Setup     setupCmd   `cmd:"" group:"agent" help:"Connect the agents on this machine: enter Loci in their configuration."`
+	MCP       mcpCmd     `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
+	Serve     serveCmd   `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
+	ServiceOf serviceCmd `cmd:"" name:"service" group:"agent" help:"Let \"loci serve\" run in the background: install, remove, status."`
+	Health    healthCmd  `cmd:"" group:"agent" help:"Ask a running \"loci serve\" whether it is well."`
+	Hook      hookCmd    `cmd:"" group:"agent" help:"Add what is remembered to a prompt, as a hook of a coding agent."`
+	Call      callCmd    `cmd:"" group:"agent" help:"Call one tool as an agent would."`
 
 	Demo       demoCmd       `cmd:"" group:"about" help:"See what it does, on a store of its own that is deleted at the end."`
 	Version    versionCmd    `cmd:"" group:"about" help:"Show the version."`

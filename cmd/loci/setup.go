@@ -242,15 +242,16 @@ func (c *setupCmd) print(a *app, to mcpclient.Target) error {
 	return nil
 }
 
-// entryFlags are the flags that were given and that belong to the entry. A client starts
-// its servers somewhere else, so that paths become absolute.
-func (a *app) entryFlags() ([]string, error) {
+// entryFlags are the flags that were given and that belong to the entry, and those of more
+// settings. A client starts its servers somewhere else, so that paths become absolute.
+func (a *app) entryFlags(more ...string) ([]string, error) {
 	given := a.flags.given()
 	if a.flags.Config != nil {
 		given["config"] = *a.flags.Config
 	}
 	var args []string
-	for _, key := range []string{"config", "store", "tenant", "user", "org", "agent", "thread", "session", "tools", "graph", "embedder", "log.level"} {
+	keys := []string{"config", "store", "tenant", "user", "org", "agent", "thread", "session", "tools", "graph", "embedder", "log.level"}
+	for _, key := range append(keys, more...) {
 		value, ok := given[key]
 		if !ok {
 			continue
@@ -266,7 +267,7 @@ func (a *app) entryFlags() ([]string, error) {
 			}
 			value = strings.TrimSuffix(value, path) + whole
 		}
-		args = append(args, "--"+strings.ReplaceAll(key, ".", "-"), value)
+		args = append(args, "--"+strings.ReplaceAll(strings.TrimSuffix(key, ".mode"), ".", "-"), value)
 	}
 	return slices.Clip(args), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -98,5 +99,30 @@ func TestIDs(t *testing.T) {
 	asker.Present = func([]string) (map[string]*string, error) { return nil, io.EOF }
 	if _, _, err := asker.IDs([]string{"a"}); !errors.Is(err, io.EOF) {
 		t.Errorf("%v", err)
+	}
+}
+
+// The bounds of lines and of pages, in bytes written out, up to the greatest numbers.
+func TestBounds(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		got, want int
+	}{
+		{"a line of small contents", LineLimit(1), 33_554_448},
+		{"a line", LineLimit(262_144), 37_748_736},
+		{"the greatest line", LineLimit(math.MaxInt), 33_554_432 + 16*288_230_376_151_711_743},
+		{"beside nothing", Room(262_144, 0), 36_700_160},
+		{"beside a text", Room(262_144, 262_144), 35_127_296},
+		{"beside the greatest text", Room(math.MaxInt, math.MaxInt), 32_505_856 + 10*288_230_376_151_711_743},
+		{"a page of small contents", Page(1), 500},
+		{"a page of contents a bit smaller", Page(67_108), 500},
+		{"a page of contents a bit larger", Page(67_300), 498},
+		{"a page of large contents", Page(33_554_432), 1},
+		{"a page of more", Page(33_554_433), 1},
+		{"a page of two", Page(16_777_216), 2},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, c.got, c.want)
+		}
 	}
 }

@@ -92,6 +92,7 @@ func TestCompare(t *testing.T) {
 		{"Alice manages Bob", "Bob manages Alice", Unrelated},
 		{"Flies from Berlin to Kiel", "Flies from Kiel to Berlin", Unrelated},
 		{"Prefers window seats", "Prefers aisle seats", Changed},
+		{"Alice lives in Berlin", "Alice moved from Berlin to a small house near the old harbour of Kiel last summer", Changed},
 		{"The key is under the red pot", "The key is under the blue pot", Changed},
 
 		// The same in other words.

@@ -181,8 +181,7 @@ func createPrivate(path string) error {
 func (f *file) close() {
 	f.opening.Do(func() { f.openErr = errClosed() })
 	if f.openErr != nil {
-		f.search.loading.stop()
-		return
+		return // nobody could search it
 	}
 	f.search.close()
 	f.shelf.stop()

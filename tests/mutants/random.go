@@ -2,6 +2,7 @@ package main
 
 import (
 	"go/ast"
+	"go/build"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -31,12 +32,12 @@ func (g *garden) changesOf(pkg string) ([]change, error) {
 		if e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == "doc.go" {
 			continue
 		}
+		if ours, err := build.Default.MatchFile(filepath.Join(g.root, pkg), name); err != nil || !ours {
+			continue // it is for other systems
+		}
 		f, err := g.file(filepath.ToSlash(filepath.Join(pkg, name)))
 		if err != nil {
 			return nil, err
-		}
-		if ignored(f.data) {
-			continue
 		}
 		for _, d := range f.ast.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
@@ -45,12 +46,6 @@ func (g *garden) changesOf(pkg string) ([]change, error) {
 		}
 	}
 	return all, nil
-}
-
-// ignored reports whether a file is for some systems only.
-func ignored(data []byte) bool {
-	head, _, _ := strings.Cut(string(data), "\npackage ")
-	return strings.Contains(head, "//go:build")
 }
 
 func (g *garden) changesIn(path string, fn *ast.FuncDecl) (out []change) {
@@ -101,22 +96,21 @@ func (g *garden) changesIn(path string, fn *ast.FuncDecl) (out []change) {
 }
 
 // unseen are the parts of a node that make no difference to what the program does: how
-// much room something is made with, which grows when it is too little, what is logged
-// for those who look for faults in Loci itself, and what is returned beside an error.
+// much room something is made with, which grows when it is too little, how much is read or
+// done at a time, by how much chance changes a pause, what is logged for those who look for
+// faults in Loci itself, and what is returned beside an error.
 func unseen(n ast.Node) []ast.Node {
 	switch n := n.(type) {
+	case *ast.CompositeLit:
+		return pageSize(n)
 	case *ast.CallExpr:
-		fn, ok := n.Fun.(*ast.Ident)
-		if !ok || fn.Name != "make" {
-			return nil
-		}
-		_, isMap := n.Args[0].(*ast.MapType)
-		if isMap && len(n.Args) == 2 {
+		switch {
+		case calls(n, "slices", "Chunk") && isNumber(n.Args[1]):
 			return []ast.Node{n.Args[1]}
+		case calls(n, "rand", ""):
+			return []ast.Node{n}
 		}
-		if len(n.Args) == 3 {
-			return []ast.Node{n.Args[2]}
-		}
+		return roomOf(n)
 	case *ast.ExprStmt:
 		call, ok := n.X.(*ast.CallExpr)
 		if !ok {
@@ -126,29 +120,121 @@ func unseen(n ast.Node) []ast.Node {
 			return []ast.Node{n}
 		}
 	case *ast.IfStmt:
-		return besideError(n)
+		if isFailure(n.Cond) {
+			return besideError(n.Body.List)
+		}
+	case *ast.CaseClause:
+		if len(n.List) == 1 && isFailure(n.List[0]) {
+			return besideError(n.Body)
+		}
+	case *ast.ReturnStmt:
+		if len(n.Results) > 1 && makesError(n.Results[len(n.Results)-1]) {
+			return nodes(n.Results[:len(n.Results)-1])
+		}
 	}
 	return nil
 }
 
-// besideError are the other results where "if err != nil" returns err: nobody reads them.
-func besideError(n *ast.IfStmt) (beside []ast.Node) {
-	isNamed := func(x ast.Expr, name string) bool {
-		id, ok := x.(*ast.Ident)
-		return ok && id.Name == name
-	}
-	cond, ok := n.Cond.(*ast.BinaryExpr)
-	if !ok || cond.Op != token.NEQ || !isNamed(cond.X, "err") || !isNamed(cond.Y, "nil") {
+// roomOf is how much room something is made with, beyond what it holds: of a channel for
+// one answer, too, which is sent once.
+func roomOf(n *ast.CallExpr) []ast.Node {
+	if fn, ok := n.Fun.(*ast.Ident); !ok || fn.Name != "make" || len(n.Args) < 2 {
 		return nil
 	}
-	for _, s := range n.Body.List {
-		if r, ok := s.(*ast.ReturnStmt); ok && len(r.Results) > 1 && isNamed(r.Results[len(r.Results)-1], "err") {
-			for _, x := range r.Results[:len(r.Results)-1] {
-				beside = append(beside, x)
-			}
+	if len(n.Args) == 3 {
+		return nodes(n.Args[2:])
+	}
+	switch t := n.Args[0].(type) {
+	case *ast.MapType:
+		return nodes(n.Args[1:])
+	case *ast.ChanType:
+		if of, ok := t.Value.(*ast.Ident); ok && of.Name == "error" && isNumber(n.Args[1]) {
+			return nodes(n.Args[1:])
 		}
 	}
-	return beside
+	return nil
+}
+
+func nodes(all []ast.Expr) (out []ast.Node) {
+	for _, x := range all {
+		out = append(out, x)
+	}
+	return out
+}
+
+// calls reports whether a call is of a package's function; "": of any.
+func calls(n *ast.CallExpr, pkg, name string) bool {
+	fn, ok := n.Fun.(*ast.SelectorExpr)
+	if !ok || name != "" && fn.Sel.Name != name {
+		return false
+	}
+	id, ok := fn.X.(*ast.Ident)
+	return ok && id.Name == pkg
+}
+
+func isNumber(x ast.Expr) bool {
+	lit, ok := x.(*ast.BasicLit)
+	return ok && lit.Kind == token.INT
+}
+
+// pageSize is the number of records in Page{Limit: 1000}: whoever writes a number there goes
+// on behind it, or wants to know whether there is any.
+func pageSize(n *ast.CompositeLit) []ast.Node {
+	name := ""
+	switch t := n.Type.(type) {
+	case *ast.Ident:
+		name = t.Name
+	case *ast.SelectorExpr:
+		name = t.Sel.Name
+	}
+	for _, x := range n.Elts {
+		field, ok := x.(*ast.KeyValueExpr)
+		if !ok || name != "Page" {
+			continue
+		}
+		if key, ok := field.Key.(*ast.Ident); ok && key.Name == "Limit" && isNumber(field.Value) {
+			return []ast.Node{field.Value}
+		}
+	}
+	return nil
+}
+
+// besideError are the other results where err is returned: nobody reads them.
+func besideError(body []ast.Stmt) []ast.Node {
+	for _, s := range body {
+		if r, ok := s.(*ast.ReturnStmt); ok && len(r.Results) > 1 && isNamed(r.Results[len(r.Results)-1], "err") {
+			return nodes(r.Results[:len(r.Results)-1])
+		}
+	}
+	return nil
+}
+
+// isFailure reports whether a condition is err != nil.
+func isFailure(cond ast.Expr) bool {
+	x, ok := cond.(*ast.BinaryExpr)
+	return ok && x.Op == token.NEQ && isNamed(x.X, "err") && isNamed(x.Y, "nil")
+}
+
+func isNamed(x ast.Expr, name string) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// makesError reports whether an expression is an error that is made on the spot.
+func makesError(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.UnaryExpr:
+		lit, ok := x.X.(*ast.CompositeLit)
+		return ok && (isNamed(lit.Type, "Error") || isSelected(lit.Type, "Error"))
+	case *ast.CallExpr:
+		return isNamed(x.Fun, "Errorf") || isNamed(x.Fun, "OneOf") || isSelected(x.Fun, "Errorf") || calls(x, "errors", "New")
+	}
+	return false
+}
+
+func isSelected(x ast.Expr, name string) bool {
+	s, ok := x.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == name
 }
 
 func (g *garden) text(path string, n ast.Node) string {

@@ -184,7 +184,7 @@ func (b binary) kill(ctx context.Context, mutant, fn int, tests []timing) (verdi
 		if len(group) == 0 || verdict != "" {
 			return nil
 		}
-		result, out, err := b.run(ctx, mutant, "", "^("+strings.Join(group, "|")+")$", 20*time.Second+10*took)
+		result, out, err := b.run(ctx, mutant, "", "^("+strings.Join(group, "|")+")$", 20*time.Second+4*took)
 		switch {
 		case err != nil:
 			return err

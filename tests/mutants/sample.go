@@ -23,6 +23,7 @@ type sample struct {
 	begun     time.Time
 	changes   []change // mutant n is change n-1
 	functions []int    // that they are in
+	suite     string   // whose tests are being tried
 
 	mu     sync.Mutex
 	left   map[int]string // mutants that no suite has killed yet, with the verdict so far
@@ -102,6 +103,7 @@ func (s *sample) over(ctx context.Context) bool {
 
 // tryOn tries what is left on the tests of a package.
 func (s *sample) tryOn(ctx context.Context, dir string) error {
+	s.suite = dir
 	b, refused, err := s.g.build(ctx, dir)
 	if err != nil {
 		return err
@@ -152,6 +154,7 @@ func (s *sample) note(n int, verdict, by string, err error) {
 		}
 	case verdict == "survived", s.left[n] == notTried:
 		s.left[n] = verdict
+		fmt.Fprintf(os.Stderr, "%s the tests of %s: %s\n", verdict, s.suite, s.describe(n)) // there is work to do meanwhile
 	}
 }
 

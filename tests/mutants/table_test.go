@@ -97,3 +97,48 @@ func TestLocate(t *testing.T) {
 		}
 	}
 }
+
+// What nobody could notice is not changed; what stands beside it is.
+func TestWhatIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	source := `package p
+
+func f(all []int) error {
+	for range slices.Chunk(all, 500) { // 500 or 501
+	}
+	page := loci.Page{Limit: 1000, Order: 3}
+	rows := make([]int, 0, 77)
+	time.Sleep(wait + rand.N(2*wait))
+	log.Debug("text", 5)
+	answer := make(chan error, 1)
+	if err != nil {
+		return 7, err
+	}
+	switch {
+	case err != nil:
+		return 8, err
+	case rows != nil:
+		return 9, loci.Errorf(Invalid, "no")
+	}
+	return g(slices.Chunk(all, n), other.Page{Size: 9})
+}
+`
+	if err := os.WriteFile(filepath.Join(dir, "p.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changes, err := newGarden(dir, t.TempDir()).changesOf(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range changes {
+		got = append(got, source[c.start:c.end]+" → "+c.text)
+	}
+	want := []string{
+		"3 → 4", "0 → 1", "time.Sleep(wait + rand.N(2*wait)) → {}", "+ → -",
+		"err != nil → !(err != nil)", "!= → ==", "!= → ==", "!= → ==", "9 → 10",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("changes %q, want %q", got, want)
+	}
+}
