@@ -62,7 +62,7 @@ test-long: ## Everything CI runs short, at its full length
 
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
-	@for dir in adapters/*/; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
+	@for dir in adapters/*/ tools/checks tools/release; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
 
 bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
 	$(GO) test -run '^$$' -bench 'Save|Search' -benchtime 2s ./store/postgres

@@ -234,7 +234,7 @@ func listing(
 	c := about(t)
 	var by string
 	if order.BySlot() {
-		by = c.bySlot(&f, after, order == loci.SlotDescending)
+		by = c.bySlot(after, order == loci.SlotDescending)
 	} else {
 		by = c.byTime(after, order == loci.OldestFirst)
 	}
@@ -261,7 +261,7 @@ func (c *conditions) byTime(after *place, oldestFirst bool) string {
 
 // bySlot goes on after a place and returns the order. A slot is held once in a namespace and
 // kind; beyond one of those the id decides.
-func (c *conditions) bySlot(f *loci.Filter, after *place, descending bool) string {
+func (c *conditions) bySlot(after *place, descending bool) string {
 	order, near, far := "r.slot_head, r.slot_tail, r.id", " >= ", " > "
 	if descending {
 		order, near, far = "r.slot_head DESC, r.slot_tail DESC, r.id DESC", " <= ", " < "

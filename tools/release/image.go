@@ -25,7 +25,7 @@ const nobody = 65532
 // image writes an OCI image layout of both architectures of Linux, from nothing: the
 // program, the certificates that calls of remote embedders need, and an empty /data.
 func (r *release) image() error {
-	var index containers.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range r.platforms {
 		if p.os != "linux" {
 			continue

@@ -9,10 +9,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -66,14 +66,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: licences [-write] DIRECTORY")
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), *write); err != nil {
+	if err := run(context.Background(), flag.Arg(0), *write); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(root string, write bool) error {
-	modules, err := inProgram(root)
+func run(ctx context.Context, root string, write bool) error {
+	modules, err := inProgram(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -115,11 +115,12 @@ func run(root string, write bool) error {
 type module struct{ Path, Version, Dir string }
 
 // inProgram returns the modules of the program, and the standard library.
-func inProgram(root string) ([]module, error) {
+func inProgram(ctx context.Context, root string) ([]module, error) {
 	found := map[string]module{}
 	for _, platform := range platforms {
 		goos, arch, _ := strings.Cut(platform, "/")
-		cmd := exec.Command(
+		cmd := exec.CommandContext(
+			ctx,
 			"go",
 			"list",
 			"-deps",
@@ -142,7 +143,7 @@ func inProgram(root string) ([]module, error) {
 	if len(found) == 0 {
 		return nil, errors.New("the program has no modules: is this its directory?")
 	}
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|unlicense)([-._]
 
 // describe writes the licences of a module. An error: it has none, or one that is
 // refused.
-func (m module) describe(w io.Writer) error {
+func (m module) describe(w *bytes.Buffer) error {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
 		return err
