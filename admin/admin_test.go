@@ -32,7 +32,8 @@ type scene struct {
 
 func setUp(t *testing.T, s loci.Store) *scene {
 	t.Helper()
-	sc := &scene{t: t, store: s, clock: locitest.NewClock(), tokens: map[string]string{}, wait: func() error { return nil }}
+	sc := &scene{t: t, store: s, clock: locitest.NewClock(), tokens: map[string]string{}}
+	sc.wait = func() error { return nil }
 	var err error
 	if sc.keys, err = auth.OpenKeys(s, auth.Options{Now: sc.clock.Now}); err != nil {
 		t.Fatal(err)
@@ -65,7 +66,9 @@ func setUp(t *testing.T, s loci.Store) *scene {
 }
 
 func (sc *scene) memory(tenant, user string) *loci.Memory {
-	return locitest.BindView(sc.t, sc.engine, loci.View{Tenant: locitest.Tenant(sc.t, tenant), Namespace: loci.Namespace{"user", user}, Actor: user})
+	return locitest.BindView(sc.t, sc.engine, loci.View{
+		Tenant: locitest.Tenant(sc.t, tenant), Namespace: loci.Namespace{"user", user}, Actor: user,
+	})
 }
 
 // copyOf is what an export of a tenant says.
@@ -139,7 +142,8 @@ func TestEraseThatStops(t *testing.T) {
 	if err := sc.Erase(t.Context(), by, "acme", "acme"); !errors.Is(err, stopped) {
 		t.Fatal(err)
 	}
-	if tenant, _, err := sc.Show(t.Context(), "acme"); err != nil || tenant.State != admin.StateClosed || tenant.Use.Records == 0 {
+	tenant, _, err := sc.Show(t.Context(), "acme")
+	if err != nil || tenant.State != admin.StateClosed || tenant.Use.Records == 0 {
 		t.Fatalf("%+v, %v", tenant, err)
 	}
 	sc.wait = func() error {
@@ -147,14 +151,15 @@ func TestEraseThatStops(t *testing.T) {
 		return err
 	}
 	locitest.WantCode(t, sc.Erase(t.Context(), by, "acme", "acme"), loci.Conflict)
-	if tenant, _, err := sc.Show(t.Context(), "acme"); err != nil || tenant.State != admin.StateActive || tenant.Use.Records == 0 {
+	tenant, _, err = sc.Show(t.Context(), "acme")
+	if err != nil || tenant.State != admin.StateActive || tenant.Use.Records == 0 {
 		t.Fatalf("%+v, %v", tenant, err)
 	}
 	sc.wait = func() error { return nil }
 	if err := sc.Erase(t.Context(), by, "acme", "acme"); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := sc.Show(t.Context(), "acme")
+	_, _, err = sc.Show(t.Context(), "acme")
 	locitest.WantCode(t, err, loci.NotFound)
 }
 
@@ -183,7 +188,9 @@ func TestExport(t *testing.T) {
 		locitest.WantCode(t, err, loci.NotFound)
 		// An operator who cannot be put on record gets nothing.
 		broken := &noLog{Store: s}
-		api, err := admin.New(admin.Options{Store: s, Engine: sc.engine, Keys: must(auth.OpenKeys(broken, auth.Options{Now: sc.clock.Now}))})
+		api, err := admin.New(admin.Options{
+			Store: s, Engine: sc.engine, Keys: must(auth.OpenKeys(broken, auth.Options{Now: sc.clock.Now})),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

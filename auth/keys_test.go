@@ -55,7 +55,8 @@ func (c *counting) fail(err error) {
 // node opens the keys of a store as one of several servers does.
 func node(t *testing.T, s loci.Store, clock *locitest.Clock) *Keys {
 	t.Helper()
-	k, err := OpenKeys(s, Options{Now: clock.Now, OnFirstSight: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	k, err := OpenKeys(s, Options{Now: clock.Now, OnFirstSight: true, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

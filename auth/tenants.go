@@ -153,7 +153,8 @@ func (k *Keys) eraseKeys(ctx context.Context, by By, t loci.Tenant) error {
 				r := &found[i]
 				d.Reply = append(d.Reply, r.ID)
 				d.Change.Erase = append(d.Change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
-				d.Change.Events = append(d.Change.Events, m.Event(loci.EventErased, r, now, map[string]any{"tenant": t.String()}))
+				told := m.Event(loci.EventErased, r, now, map[string]any{"tenant": t.String()})
+				d.Change.Events = append(d.Change.Events, told)
 			}
 			return d, err
 		})
@@ -353,7 +354,8 @@ func (k *Keys) elsewhere(ctx context.Context, t loci.Tenant) (bool, error) {
 		return false, err
 	}
 	at := []loci.Namespace{keysPlace.Child(t.String())}
-	keys, _, err := m.Records(ctx, loci.Filter{Within: at, Kinds: []loci.Kind{kindKey}, NotLive: true}, loci.Page{Limit: 1})
+	f := loci.Filter{Within: at, Kinds: []loci.Kind{kindKey}, NotLive: true}
+	keys, _, err := m.Records(ctx, f, loci.Page{Limit: 1})
 	if err != nil || len(keys) > 0 {
 		return len(keys) > 0, err
 	}

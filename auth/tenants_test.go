@@ -139,7 +139,8 @@ func TestTenantsAreMade(t *testing.T) {
 		_, err = k.Admit(t.Context(), p)
 		locitest.WantCode(t, err, loci.Forbidden)
 
-		if got, err := k.CreateTenant(t.Context(), by, acme); err != nil || got.State != auth.StateActive || got.CreatedAt.IsZero() {
+		got, err := k.CreateTenant(t.Context(), by, acme)
+		if err != nil || got.State != auth.StateActive || got.CreatedAt.IsZero() {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		_, err = k.CreateTenant(t.Context(), by, acme)

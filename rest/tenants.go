@@ -125,8 +125,9 @@ func (a *API) tenantRoutes() {
 				return out, api.Erase(ctx, by, in.Tenant, in.Body.Expect)
 			})
 		})
+	reply := huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[exported]())
 	route(a, endpoint{method: http.MethodGet, path: "/v1/admin/tenants/{tenant}/export", id: "export_tenant", summary: "Export a tenant",
-		scope: loci.ScopeOperate, reply: huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[exported]()),
+		scope: loci.ScopeOperate, reply: reply,
 		detail: "Everything of it, of all users and organisations. The audit logs of the tenant and of the server say so. " +
 			"A reply that does not end in its closing brace is not whole."}, a.exportTenant)
 }

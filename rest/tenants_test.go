@@ -32,7 +32,8 @@ func operators(t *testing.T, s loci.Store, scopes ...loci.Scope) (*bench, *admin
 		if _, err := api.Create(t.Context(), admin.By{Actor: "operator"}, name); err != nil {
 			t.Fatal(err)
 		}
-		m := locitest.BindView(t, b.engine, loci.View{Tenant: locitest.Tenant(t, name), Namespace: loci.Namespace{"user", "u"}, Actor: "u"})
+		view := loci.View{Tenant: locitest.Tenant(t, name), Namespace: loci.Namespace{"user", "u"}, Actor: "u"}
+		m := locitest.BindView(t, b.engine, view)
 		locitest.Save(t, m, "The canary of "+name+".")
 	}
 	return b, api
@@ -73,7 +74,8 @@ func TestRoutesOfOperatorsNeedTheirScope(t *testing.T) {
 	if tenant, _, err := api.Show(t.Context(), "acme"); err != nil || tenant.State != admin.StateActive {
 		t.Errorf("%+v, %v", tenant, err)
 	}
-	if now, _, err := api.ShowKey(t.Context(), key.ID); err != nil || !now.RevokedAt.IsZero() || !now.RotatedAt.IsZero() {
+	now, _, err := api.ShowKey(t.Context(), key.ID)
+	if err != nil || !now.RevokedAt.IsZero() || !now.RotatedAt.IsZero() {
 		t.Errorf("%+v, %v", now, err)
 	}
 }

@@ -25,7 +25,8 @@ func TestOperatorsApart(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, listeners[0], listeners[1]) }()
-	client := &http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := &http.Client{Timeout: 10 * time.Second, CheckRedirect: stay}
 	defer client.CloseIdleConnections()
 	for _, c := range []struct {
 		path            string
@@ -38,7 +39,8 @@ func TestOperatorsApart(t *testing.T) {
 		{"/healthz", 200, 200}, {"/livez", 200, 200}, {"/readyz", 200, 200},
 	} {
 		for i, want := range []int{c.plain, c.operator} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listeners[i].Addr().String()+c.path, nil)
+			url := "http://" + listeners[i].Addr().String() + c.path
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -218,9 +218,10 @@ func TestOperatorsOverHTTP(t *testing.T) {
 	if status, reply := request(t, "GET", apart+"/v1/admin/tenants", "", operator); status != 404 {
 		t.Errorf("%d %s", status, reply)
 	}
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", place+"/operators")
-	}}, Timeout: 20 * time.Second}
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()
 	for target, want := range map[string]int{"/v1/admin/tenants": 200, "/v1/notes": 404, "/healthz": 200} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+target, nil)
