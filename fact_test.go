@@ -348,3 +348,44 @@ func TestErase(t *testing.T) {
 		}
 	})
 }
+
+// A superseded note comes back as a new one, in the place of the last that followed it if
+// that one still holds; what another note says by now does not come back.
+func TestSupersededNotesComeBack(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		supersede := func(id loci.ID, text string) loci.ID {
+			stored, err := m.Supersede(t.Context(), id, loci.NewFact{Content: text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stored.ID
+		}
+		back := func(id loci.ID, text string, inPlaceOf loci.ID) {
+			t.Helper()
+			id, err := m.Restore(t.Context(), loci.KindFact, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := locitest.Fact(t, m, id)
+			if f.Content != text || f.Supersedes != inPlaceOf || f.Validity != loci.Active {
+				t.Errorf("%q comes back as %+v, want it in place of %s", text, f, inPlaceOf)
+			}
+		}
+		tea := locitest.Save(t, m, "Likes tea.")
+		water := supersede(supersede(tea, "Likes coffee."), "Likes water.")
+		_, err := m.Restore(t.Context(), loci.KindFact, water)
+		locitest.WantCode(t, err, loci.Conflict)
+		back(tea, "Likes tea.", water)
+		if f := locitest.Fact(t, m, water); f.Validity != loci.Superseded {
+			t.Errorf("the last one is %s", f.Validity)
+		}
+		_, err = m.Restore(t.Context(), loci.KindFact, tea)
+		locitest.WantCode(t, err, loci.Conflict)
+		cat := locitest.Save(t, m, "Has a cat.")
+		if _, err := m.Forget(t.Context(), loci.KindFact, supersede(cat, "Has a dog.")); err != nil {
+			t.Fatal(err)
+		}
+		back(cat, "Has a cat.", loci.ID{})
+	})
+}

@@ -248,3 +248,17 @@ func FuzzPlacesOfPrincipals(f *testing.F) {
 		}
 	})
 }
+
+// A handle gives out the features that its engine was made with, and no others.
+func TestFeaturesOfAHandle(t *testing.T) {
+	with := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	plain, err := loci.New(locitest.OpenMemory(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m, want := range map[*loci.Memory]bool{with: true, locitest.Bind(t, plain, "u"): false} {
+		if _, ok := loci.FeatureOf[item.Feature](m); ok != want {
+			t.Errorf("there are items: %t, want %t", ok, want)
+		}
+	}
+}

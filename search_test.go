@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -248,6 +249,9 @@ func (s *moving) Match(
 }
 
 func (s *moving) ActiveSpace(ctx context.Context, t loci.Tenant) (loci.Space, error) {
+	if s.asked > 20 {
+		return loci.Space{}, errors.New("asked again and again")
+	}
 	active, err := s.Store.ActiveSpace(ctx, t)
 	if s.asked > 0 && s.asked <= s.switches {
 		active.Model += fmt.Sprint(s.asked)
@@ -319,6 +323,36 @@ func TestNoWarningWithoutAFault(t *testing.T) {
 	if _, err := m.Stats(t.Context()); err != nil || logged.Len() > 0 {
 		t.Errorf("%v; logged %s", err, logged.String())
 	}
+}
+
+// A read that cannot move the expiry of what it read says so in the log, and else nothing.
+func TestTouchesThatFailAreTold(t *testing.T) {
+	s := locitest.OpenMemory()
+	for name, c := range map[string]struct {
+		store loci.Store
+		told  bool
+	}{"a store": {s, false}, "a full disk": {newToucher(s, errors.New("disk full")), true}} {
+		var logged bytes.Buffer
+		opts := loci.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+		m := locitest.Bind(t, locitest.NewEngine(t, c.store, opts), "u")
+		m.Touch(t.Context(), []loci.Touch{{ID: locitest.Save(t, m, "note of "+name)}})
+		if told := strings.Contains(logged.String(), "disk full"); told != c.told || told != (logged.Len() > 0) {
+			t.Errorf("%s: logged %q", name, logged.String())
+		}
+	}
+}
+
+// A recall waits for the count of its uses as long as that takes, and no longer.
+func TestRecallWaitsForAQuickStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+		locitest.Save(t, m, "zebra")
+		begun := time.Now()
+		recall(t, m, loci.RecallQuery{Topic: "zebra", Touch: true})
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("it waited %v", took)
+		}
+	})
 }
 
 // A search asks the store once. Where a record or the active space changed meanwhile it asks

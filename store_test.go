@@ -17,6 +17,7 @@ func TestWhatMakesRoom(t *testing.T) {
 	grown := loci.Put{Record: same.Record}
 	kept := loci.Put{Record: same.Record, SameText: true, History: make([]loci.Revision, 1)}
 	link := loci.Change{Links: make([]loci.Link, 1)}
+	both := loci.Change{Links: make([]loci.Link, 1), Put: []loci.Put{emptied}}
 	for name, c := range map[string]struct {
 		change loci.Change
 		erase  []loci.Erase
@@ -35,6 +36,7 @@ func TestWhatMakesRoom(t *testing.T) {
 		"an elevated event":                 {loci.Change{}, nil, []loci.Event{elevated}, true},
 		"an elevated event and another":     {loci.Change{}, nil, []loci.Event{elevated, other}, false},
 		"an elevated event and a link":      {link, nil, []loci.Event{elevated}, false},
+		"an elevated event, and both":       {both, nil, []loci.Event{elevated}, false},
 		"an elevated event and a text gone": {put(emptied), nil, []loci.Event{elevated}, false},
 	} {
 		c.change.Erase, c.change.Events = c.erase, c.events

@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -234,6 +235,30 @@ func TestImportOfInlineRevisions(t *testing.T) {
 		imports(t, m, all[0]+"\n"+inline+"\n"+`{"type":"end","records":1}`)
 		if got, want := locitest.Exported(t, m), strings.Join(all, "\n"); got != want {
 			t.Errorf("comes back as\n%s\nwent out as\n%s", got, want)
+		}
+	})
+}
+
+// An attempt that is under way where an export is made is none where it comes in.
+func TestImportedEpisodesAreNobodys(t *testing.T) {
+	c := locitest.NewClock()
+	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(c))
+	m := locitest.Bind(t, e, "u")
+	locitest.Episode(t, m, "home", "something")
+	file := ""
+	answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+		file = locitest.Exported(t, m)
+		if here := locitest.Consolidate(t, e, loci.ConsolidateOptions{}); here.Waiting != 1 {
+			t.Errorf("in the middle of an attempt: %+v", here)
+		}
+		return loci.Completion{Text: "{}"}, nil
+	})
+	locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: answer})
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, locitest.Quiet(c))
+		wantReport(t, imports(t, locitest.Bind(t, e, "u"), file), 1, 0, 0)
+		if there := locitest.Consolidate(t, e, loci.ConsolidateOptions{}); there.Waiting != 0 || there.Episodes != 1 {
+			t.Errorf("where it came in: %+v", there)
 		}
 	})
 }

@@ -127,7 +127,7 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 		"-m", "secantus", "--host", "127.0.0.1", "--port", strconv.Itoa(s.port),
 		"--storage-path", filepath.Join(s.dir, "data"), "--log-level", "WARNING",
 	}, s.args...)
-	cmd := exec.Command(s.python.program, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.python.program, args...) // it outlives the call
 	cmd.Dir, cmd.SysProcAttr = s.dir, attributes()
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+s.python.packages, "HOME="+s.dir)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -232,7 +232,7 @@ func (s *Server) Command(command bson.D) error {
 func (s *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}

@@ -74,7 +74,7 @@ func install(ctx context.Context, program, tag string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(fresh)
+	defer func() { _ = os.RemoveAll(fresh) }() // it was renamed if all went well
 	list := filepath.Join(fresh, "requirements.txt")
 	if err := os.WriteFile(list, requirements, 0o600); err != nil {
 		return "", err

@@ -119,7 +119,7 @@ func (s *Store) committer(g *guest) *batch.Committer[*tx] {
 // commitOnce runs jobs in one transaction. A [batch.DoubtError] comes with the outcomes that
 // hold if it was committed.
 func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (batch.Outcomes[*tx], error) {
-	x, err := newTx(s, t, ctx)
+	x, err := newTx(ctx, s, t)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (batch.O
 		if err := s.create(ctx, t); err != nil {
 			return nil, err
 		}
-		if x, err = newTx(s, t, ctx); err != nil {
+		if x, err = newTx(ctx, s, t); err != nil {
 			return nil, err
 		}
 		if there, err = x.lock(&all); err == nil && !there {

@@ -27,7 +27,7 @@ var commands struct {
 
 // see judges a command as it is sent.
 func see(e *event.CommandStartedEvent) {
-	collection, fault := judge(e.CommandName, bson.Raw(e.Command))
+	collection, fault := judge(e.CommandName, e.Command)
 	commands.Lock()
 	defer commands.Unlock()
 	if commands.seen == nil {

@@ -46,7 +46,7 @@ func database(t testing.TB) (at string, giveBack func()) {
 		}
 	}
 	return at, func() {
-		if err := mongotest.Shared(t).With(nameOf(at), clear); err != nil {
+		if err := mongotest.Shared(t).With(nameOf(at), emptied); err != nil {
 			t.Error(err)
 		}
 		empty.Lock()
@@ -64,8 +64,8 @@ func nameOf(at string) string {
 	return strings.TrimPrefix(u.Path, "/")
 }
 
-// clear empties a database of everything that tenants keep in it.
-func clear(ctx context.Context, db *driver.Database) error {
+// emptied empties a database of everything that tenants keep in it.
+func emptied(ctx context.Context, db *driver.Database) error {
 	for _, name := range mongo.Collections {
 		filter := bson.D{}
 		if name == "setting" {

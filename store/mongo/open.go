@@ -74,9 +74,8 @@ func (s *Store) checkFeatures(ctx context.Context, admin *mongo.Database) error 
 		}
 		return err
 	}
-	v, err := raw.LookupErr("featureCompatibilityVersion", "version")
-	text, ok := v.StringValueOK()
-	if err != nil || !ok {
+	text, ok := raw.Lookup("featureCompatibilityVersion", "version").StringValueOK()
+	if !ok {
 		return nil
 	}
 	return checkFeatureVersion(text)

@@ -38,7 +38,7 @@ type earlier struct {
 	pieced   bool // one of them has pieces
 }
 
-func newTx(s *Store, t *tenant, ctx context.Context) (*tx, error) {
+func newTx(ctx context.Context, s *Store, t *tenant) (*tx, error) {
 	in, err := s.begin()
 	if err != nil {
 		return nil, err

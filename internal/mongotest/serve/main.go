@@ -29,7 +29,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("loci migrate --store", "'"+s.At("loci")+"'")
+	if _, err := fmt.Fprintln(os.Stdout, "loci migrate --store", "'"+s.At("loci")+"'"); err != nil {
+		return errors.Join(err, s.Stop())
+	}
 	<-ctx.Done()
 	return errors.Join(s.Stop())
 }

@@ -139,12 +139,13 @@ type Place struct {
 	signal bool // readers must learn of it
 }
 
-// A ChangeKey and a ChangeRow are a line of the list of changes.
+// A ChangeKey says which record a line of the list of changes is about, and whether it is gone.
 type ChangeKey struct {
 	ID   loci.ID
 	Gone bool
 }
 
+// A ChangeRow is the rest of such a line.
 type ChangeRow struct {
 	Namespace int64
 	Kind      loci.Kind

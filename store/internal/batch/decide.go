@@ -24,13 +24,9 @@ func (b *Batch) check(c *loci.Change) error {
 			return loci.Errorf(loci.Conflict, "the idempotency key is stored already")
 		}
 	}
-	gone := map[loci.ID]bool{}
-	for _, e := range c.Erase {
-		old := b.Records[e.ID]
-		if old == nil || old.Version != e.Version || gone[e.ID] {
-			return loci.Errorf(loci.Conflict, "record %s is not at version %d", e.ID, e.Version)
-		}
-		gone[e.ID] = true
+	gone, err := b.checkErases(c.Erase)
+	if err != nil {
+		return err
 	}
 	var untold []loci.ID
 	for _, id := range c.Quiet() {
@@ -48,6 +44,25 @@ func (b *Batch) check(c *loci.Change) error {
 			return err
 		}
 	}
+	return b.checkNeighbours(c, put, gone)
+}
+
+// checkErases makes sure that each erase names a record as it is, once.
+func (b *Batch) checkErases(erases []loci.Erase) (gone map[loci.ID]bool, err error) {
+	gone = map[loci.ID]bool{}
+	for _, e := range erases {
+		old := b.Records[e.ID]
+		if old == nil || old.Version != e.Version || gone[e.ID] {
+			return nil, loci.Errorf(loci.Conflict, "record %s is not at version %d", e.ID, e.Version)
+		}
+		gone[e.ID] = true
+	}
+	return gone, nil
+}
+
+// checkNeighbours makes sure that the ends of links are there and that slots are free, once
+// what the change puts and erases is counted.
+func (b *Batch) checkNeighbours(c *loci.Change, put, gone map[loci.ID]bool) error {
 	for _, l := range c.Links {
 		for _, end := range []loci.ID{l.From, l.To} {
 			if !put[end] && (b.Records[end] == nil || gone[end]) {

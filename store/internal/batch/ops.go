@@ -28,6 +28,7 @@ type Ops struct {
 	places []*Place // those of Places, which may change until they are written
 }
 
+// A NewSpace is a vector space with its number.
 type NewSpace struct {
 	N     int64
 	Space loci.Space
@@ -43,33 +44,39 @@ type Update struct {
 	ExpiresAt, UsedAt time.Time // zero: not this
 }
 
+// A NewRecord is a record that was not there, with the number of its place.
 type NewRecord struct {
 	*loci.Record
 	Place int64
 	Hash  string // of its slot
 }
 
+// A NewRevision is an earlier state of a record.
 type NewRevision struct {
 	Record loci.ID
 	*loci.Revision
 }
 
+// A NewVector holds the vectors of a record in a space, as bytes.
 type NewVector struct {
 	Record loci.ID
 	Space  int64
 	Data   []byte
 }
 
+// A NewLink is a link with the change counter at which it was made.
 type NewLink struct {
 	loci.Link
 	Seq int64
 }
 
+// A NewReply is the remembered reply to a request, with the hash of its key.
 type NewReply struct {
 	*loci.Reply
 	Hash []byte
 }
 
+// A NewEvent is an event with the number of its place.
 type NewEvent struct {
 	loci.Event
 	Place int64
