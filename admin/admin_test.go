@@ -81,9 +81,9 @@ func (sc *scene) copyOf(name string) string {
 	return out.String()
 }
 
-// TestErase: a tenant goes with its memories, its log and its keys, after every server has
+// TestEraseOfATenant: a tenant goes with its memories, its log and its keys, after every server has
 // closed it, and the other one keeps everything.
-func TestErase(t *testing.T) {
+func TestEraseOfATenant(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		sc := setUp(t, s)
 		before := sc.copyOf("globex")
@@ -163,8 +163,8 @@ func TestEraseThatStops(t *testing.T) {
 	locitest.WantCode(t, err, loci.NotFound)
 }
 
-// TestExport has the memories of all users of one tenant, and both logs say who took it.
-func TestExport(t *testing.T) {
+// TestExportOfATenant has the memories of all users of one tenant, and both logs say who took it.
+func TestExportOfATenant(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		sc := setUp(t, s)
 		text := sc.copyOf("acme")
@@ -215,8 +215,8 @@ func (*noLog) Apply(context.Context, loci.Tenant, loci.Change) error {
 	return loci.Errorf(loci.Unavailable, "the disk is full")
 }
 
-// TestList goes through all tenants in order: those that were made, and those of old stores.
-func TestList(t *testing.T) {
+// TestListOfTenants goes through all tenants in order: those that were made, and those of old stores.
+func TestListOfTenants(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		sc := setUp(t, s)
 		locitest.Save(t, sc.memory("an old one", "carol"), "Likes tea.")
