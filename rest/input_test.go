@@ -160,7 +160,7 @@ func TestBadArguments(t *testing.T) {
 // TestScopes: each operation is refused without its scope, before its body is read,
 // and a batch refuses the parts that need more.
 func TestScopes(t *testing.T) {
-	all := []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete}
+	all := []loci.Scope{loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete, loci.ScopeOperate}
 	for _, lacking := range all {
 		var scopes []loci.Scope
 		for _, s := range all {
