@@ -18,7 +18,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflic
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test clean
+.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -161,6 +161,12 @@ release-parts: ## Test how a release is put together, with small programs
 
 release-test: ## Build a release for this machine twice, install it in every way, and use it
 	tests/release/run.sh
+
+docs: ## Build the site of docs/ into dist/site, and look for dead links
+	tools/site/run.sh
+
+docs-pictures: build ## Make the pictures of the terminal in docs/pictures again
+	python3 tools/site/record.py bin/loci docs/pictures
 
 clean: ## Remove what was built
 	rm -rf bin dist

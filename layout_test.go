@@ -104,9 +104,10 @@ var mayImport = map[string][]string{
 	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree", "view"},
 	"graph":                 {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
 	"mcp":                   {"", "internal/admission", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
-	"rest":                  {"", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree", "view"},
+	"rest":                  {"", "admin", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree", "view"},
 	"server":                {"", "internal/admission", "internal/problem"},
 	"auth":                  {""},
+	"admin":                 {"", "auth"},
 	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 
@@ -132,6 +133,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/loci": {
 		"",
+		"admin",
 		"auth",
 		"bench",
 		"embedding",
@@ -231,7 +233,7 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 // it finds in its own files.
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
 	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal|SystemTenant)\(|\.AtAgent\(`)
-	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth)/|^(mcp|server)/identity\.go$|` +
+	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth|admin)/|^(mcp|server)/identity\.go$|` +
 		`^store/(memory/memory|sqlite/name|sqlite/sqlite|copy|postgres/postgres|internal/upkeep/upkeep)\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && d.Name() == "testdata" {

@@ -32,7 +32,8 @@ func newGate(t *testing.T) *gate {
 	g := &gate{clock: locitest.NewClock(), log: &bytes.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
-	if g.keys, err = auth.OpenKeys(locitest.OpenMemory(), auth.Options{Now: g.clock.Now, Logger: logger}); err != nil {
+	opts := auth.Options{Now: g.clock.Now, Logger: logger, OnFirstSight: true}
+	if g.keys, err = auth.OpenKeys(locitest.OpenMemory(), opts); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.keys.Close)

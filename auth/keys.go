@@ -105,6 +105,10 @@ type secret struct {
 type Options struct {
 	Now    func() time.Time // default time.Now
 	Logger *slog.Logger     // default slog.Default(); gets ids and causes, never a credential
+
+	// OnFirstSight: whoever names a tenant makes it. Otherwise there are those alone that
+	// [Keys.CreateTenant] made, and those that were there before anybody had to.
+	OnFirstSight bool
 }
 
 // Keys are the API keys of a store. They are records in the system's own tenant, so that
@@ -112,6 +116,7 @@ type Options struct {
 // concurrent use.
 type Keys struct {
 	engine *loci.Engine
+	store  loci.Store
 	opts   Options
 	cache  cache
 }
@@ -129,7 +134,7 @@ func OpenKeys(store loci.Store, o Options) (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Keys{engine: engine, opts: o}
+	k := &Keys{engine: engine, store: store, opts: o}
 	k.cache.init()
 	return k, nil
 }
@@ -144,7 +149,8 @@ func (k *Keys) memory(by By, at loci.Namespace) (*loci.Memory, error) {
 	})
 }
 
-// Create makes a key. The token is shown this once: only its hash is kept.
+// Create makes a key. The token is shown this once: only its hash is kept. NotFound: there
+// is no such tenant, and [Options].OnFirstSight does not make it one.
 func (k *Keys) Create(ctx context.Context, by By, n NewKey) (key Key, token string, err error) {
 	m, err := k.memory(by, keysPlace)
 	if err != nil {
@@ -152,6 +158,9 @@ func (k *Keys) Create(ctx context.Context, by By, n NewKey) (key Key, token stri
 	}
 	n.ExpiresAt = n.ExpiresAt.UTC().Truncate(time.Millisecond)
 	if err := n.check(m.Now()); err != nil {
+		return Key{}, "", err
+	}
+	if err := k.host(ctx, by, n.Tenant); err != nil {
 		return Key{}, "", err
 	}
 	id := m.NewID()

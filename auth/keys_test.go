@@ -55,7 +55,8 @@ func (c *counting) fail(err error) {
 // node opens the keys of a store as one of several servers does.
 func node(t *testing.T, s loci.Store, clock *locitest.Clock) *Keys {
 	t.Helper()
-	k, err := OpenKeys(s, Options{Now: clock.Now, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	k, err := OpenKeys(s, Options{Now: clock.Now, OnFirstSight: true, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestSecretIsNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	everything := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
+	everything := loci.Filter{Within: []loci.Namespace{keysPlace}, NotLive: true}
 	records, _, err := s.Records(t.Context(), loci.SystemTenant(), everything, loci.Page{})
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%d records: %v", len(records), err)
@@ -460,7 +461,7 @@ func TestTokensHaveOneForm(t *testing.T) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	k, err := OpenKeys(locitest.OpenMemory(), Options{})
+	k, err := OpenKeys(locitest.OpenMemory(), Options{OnFirstSight: true})
 	if err != nil {
 		b.Fatal(err)
 	}

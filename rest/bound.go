@@ -50,6 +50,12 @@ var bounds = map[string]bound{
 	"state":                {characters: 16},
 	"reason":               {characters: wholeBody}, // of which 1 KiB is kept, and more is refused
 	"to":                   {characters: 64},
+	"tenant":               {characters: loci.MaxLabelBytes},
+	"after":                {characters: loci.MaxLabelBytes},
+	"expect":               {characters: loci.MaxLabelBytes},
+	"vars":                 {characters: loci.MaxLabelBytes, members: 16},
+	"tools":                {characters: loci.MaxLabelBytes, entries: 16},
+	"note":                 {characters: 500},
 	"butler":               {characters: loci.MaxLabelBytes},
 	"filter":               {members: loci.MaxConditions},
 	"metadata":             {characters: wholeBody, entries: largest, members: loci.MaxMetadataNames},

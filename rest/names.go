@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/admin"
 	"github.com/loci-memory/loci/internal/problem"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tool"
@@ -131,6 +132,14 @@ var publishedNames = map[reflect.Type]string{
 	reflect.TypeFor[session.Trimmed]():         "Trimmed",
 	reflect.TypeFor[typed]():                   "Typed",
 	reflect.TypeFor[updateFile]():              "UpdateFile",
+	reflect.TypeFor[admin.Key]():               "Key",
+	reflect.TypeFor[admin.Tenant]():            "Tenant",
+	reflect.TypeFor[admin.Use]():               "TenantUse",
+	reflect.TypeFor[eraseTenant]():             "EraseTenant",
+	reflect.TypeFor[newKey]():                  "NewKey",
+	reflect.TypeFor[newTenant]():               "NewTenant",
+	reflect.TypeFor[rotateKey]():               "RotateKey",
+	reflect.TypeFor[suspendTenant]():           "SuspendTenant",
 	reflect.TypeFor[writeFile]():               "WriteFile",
 }
 

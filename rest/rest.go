@@ -18,6 +18,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/admin"
 	"github.com/loci-memory/loci/internal/problem"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tool"
@@ -29,6 +30,8 @@ type Options struct {
 	Tools  *tool.Set    // that /v1/tools offers; nil: none
 
 	Agents map[string]Agent // those of a graph, by their ids
+
+	Admin *admin.API // what the routes below /v1/admin call; nil: they refuse
 
 	// Principal is whom every request comes from, unless Identify is set.
 	Principal loci.Principal
@@ -87,6 +90,8 @@ var groups = []func(*API){
 	(*API).fileRoutes,
 	(*API).connectorRoutes,
 	(*API).agentRoutes,
+	(*API).tenantRoutes,
+	(*API).keyRoutes,
 }
 
 // New makes an API.

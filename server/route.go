@@ -2,12 +2,27 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/problem"
 )
 
-const mcpPath = "/mcp"
+const (
+	mcpPath   = "/mcp"
+	adminPath = "/v1/admin" // and below it
+)
+
+// misplaced reports whether a request is for operators and did not come to their listener,
+// or the other way round. The path is as the surfaces read it: without escapes.
+func (s *Server) misplaced(r *http.Request) bool {
+	if !s.opts.OperatorsApart || isProbe(r) {
+		return false
+	}
+	forOperators := r.URL.Path == adminPath || strings.HasPrefix(r.URL.Path, adminPath+"/")
+	atOperators, _ := r.Context().Value(operatorsKey{}).(bool)
+	return forOperators != atOperators
+}
 
 // routes sends requests to the surfaces.
 func (s *Server) routes() http.Handler {
@@ -36,6 +51,10 @@ func (s *Server) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if out, ok := w.(*response); ok {
 			defer func() { out.route = r.Pattern }() // what is in front may have a copy of the request
+		}
+		if s.misplaced(r) {
+			refuse(w, r, problem.NoRoute(http.StatusNotFound, r.Method, r.URL.Path))
+			return
 		}
 		mux.ServeHTTP(w, r)
 	})

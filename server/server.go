@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,10 @@ type Options struct {
 	// error becomes the response, with the challenge that a method Challenge of it returns.
 	// Nil: nobody is asked.
 	Authenticate func(*http.Request) (loci.Principal, error)
+
+	// OperatorsApart: what is below /v1/admin is answered at the listeners of operators alone,
+	// and nothing else is there; see [Server.Serve].
+	OperatorsApart bool
 
 	// Hosts are names besides those of the loopback by which clients may call the
 	// server, without a port; Origins are web pages besides its own that browsers may
@@ -157,23 +162,43 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
+// operatorsKey is under which the context of a connection has that it came to a listener of
+// operators.
+type operatorsKey struct{}
+
 // Serve answers requests until ctx ends. Then it takes no new ones, gives those
 // that run Options.Drain to finish, and closes l. What did not finish is Unavailable.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+// operators are listeners of their own for what is below /v1/admin: Options.OperatorsApart.
+func (s *Server) Serve(ctx context.Context, l net.Listener, operators ...net.Listener) error {
 	// Requests do not end with ctx: they are to be finished.
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	h := &http.Server{
-		Handler: s.handler, BaseContext: func(net.Listener) context.Context { return base },
+		Handler: s.handler,
+		BaseContext: func(from net.Listener) context.Context {
+			return context.WithValue(base, operatorsKey{}, slices.Contains(operators, from))
+		},
 		ReadHeaderTimeout: min(10*time.Second, s.opts.Receive), ReadTimeout: s.opts.Receive,
 		WriteTimeout: s.opts.Send, IdleTimeout: s.opts.Idle,
 		MaxHeaderBytes: maxServerHeader, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { drained <- s.leave(base, h) })
-	err := h.Serve(l)
+	all := append([]net.Listener{l}, operators...)
+	ended := make(chan error, len(all))
+	for _, one := range all {
+		go func() { ended <- h.Serve(one) }()
+	}
+	err := <-ended
 	if stop() { // not the end, but a failure
+		_ = h.Close()
+		for range all[1:] {
+			<-ended
+		}
 		return &loci.Error{Code: loci.Unavailable, Op: "serve", Msg: "the listener failed: " + cause(err), Err: err}
+	}
+	for range all[1:] {
+		<-ended
 	}
 	if err := <-drained; err != nil {
 		abandon()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/store"
@@ -37,6 +38,7 @@ type app struct {
 	embedder  loci.Embedder  // nil: none
 	completer loci.Completer // nil: no language model is configured
 	engine    *loci.Engine
+	tenants   *auth.Keys // of a server that asks for credentials: it knows the tenants there are
 }
 
 // actor is who the audit log says acted.

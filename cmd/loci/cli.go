@@ -41,7 +41,7 @@ type cli struct {
 	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 
 	Key      keyCmd    `cmd:"" group:"server" help:"Make and end the keys that callers of \"loci serve\" have."`
-	TenantOf tenantCmd `cmd:"" name:"tenant" group:"server" help:"List tenants, and say what their callers may do."`
+	TenantOf tenantCmd `cmd:"" name:"tenant" group:"server" help:"Make, list and end tenants, and say what their callers may do."`
 
 	Setup     setupCmd   `cmd:"" group:"agent" help:"Connect the agents on this machine: enter Loci in their configuration."`
 	MCP       mcpCmd     `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`

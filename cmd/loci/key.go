@@ -23,7 +23,7 @@ type keyCmd struct {
 }
 
 type keyCreateCmd struct {
-	Scope      []string `sep:"none" placeholder:"SCOPE" values:"read,write,delete,admin,delegate,elevate" help:"What its callers may do; may be repeated. Default: read, write and delete."`
+	Scope      []string `sep:"none" placeholder:"SCOPE" values:"read,write,delete,admin,delegate,elevate,operate" help:"What its callers may do; may be repeated. Default: read, write and delete."`
 	ToolFamily []string `sep:"none" placeholder:"FAMILY" values:"facts,notes,memory,files,claude,sessions" help:"Its callers may call tools of this family, and do nothing else; may be repeated. Default: everything that the scopes permit."`
 	Expires    string   `placeholder:"TIME" help:"When it ends: a date, a time, or in how long (90d, 12h). Default: never."`
 	Note       string   `placeholder:"TEXT" help:"What it is for."`
@@ -33,7 +33,7 @@ type keyCreateCmd struct {
 func (*keyCreateCmd) Help() string {
 	return `The key is for the tenant of --tenant, and for the user, organisation and agent that the flags name; those
 of the configuration do not count. With the scope delegate it may name none; then each request says whose memory it means.
-The commands for keys need the scope admin.
+The tenant must be there: see loci tenant create. The commands for keys need the scope admin or operate.
 
     LOCI_SCOPES=admin loci key create --tenant acme --user alice --note "her laptop"
     LOCI_SCOPES=admin loci key create --tenant acme --scope read --scope write --scope delegate --expires 90d`
@@ -41,7 +41,14 @@ The commands for keys need the scope admin.
 
 // openKeys opens the keys of the store, for who may operate on it as a whole.
 func (a *app) openKeys() (*auth.Keys, error) {
-	if err := a.open(loci.ScopeAdmin); err != nil {
+	if _, err := a.configure(); err != nil {
+		return nil, err
+	}
+	needed := loci.ScopeAdmin
+	if a.principal.May(loci.ScopeOperate) {
+		needed = loci.ScopeOperate
+	}
+	if err := a.open(needed); err != nil {
 		return nil, err
 	}
 	return a.keys()

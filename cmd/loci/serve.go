@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/admin"
 	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/mcp"
@@ -56,10 +58,17 @@ func (*serveCmd) Run(a *app) error {
 		return a.takenBy(&binding, err)
 	}
 	defer l.Close() //nolint:errcheck // Serve has closed it already
+	apart, operatorURLs, err := a.listenApart()
+	if err != nil {
+		return err
+	}
+	for _, one := range apart {
+		defer one.Close() //nolint:errcheck // the same
+	}
 	asked, ignore := hangups()
 	defer ignore()
 	defer a.leaveWord(urls)()
-	if err := a.announce(urls); err != nil {
+	if err := a.announce(urls, operatorURLs); err != nil {
 		return err
 	}
 	a.note("The memory is in %s; Ctrl-C ends.", shownURL(a.cfg.Store))
@@ -73,20 +82,41 @@ func (*serveCmd) Run(a *app) error {
 			a.upkeepOfAll(ctx)
 		}
 	})
-	err = s.Serve(a.ctx, l)
+	err = s.Serve(a.ctx, l, apart...)
 	stop()
 	beside.Wait()
 	return err
 }
 
+// listenApart opens the addresses of operators, if they have their own.
+func (a *app) listenApart() (apart []net.Listener, urls []string, err error) {
+	binding := a.cfg.HTTP.Operators()
+	if len(binding.Addresses) == 0 {
+		return nil, nil, nil
+	}
+	binding.Logger = a.logger()
+	l, urls, err := binding.Listen(a.ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []net.Listener{l}, urls, nil
+}
+
 // announce tells where the server is, to people and to programs that started it.
-func (a *app) announce(urls []string) error {
+func (a *app) announce(urls, operators []string) error {
 	if a.json {
-		if err := a.printJSON(map[string]any{"url": urls[0], "urls": urls}); err != nil {
+		place := map[string]any{"url": urls[0], "urls": urls}
+		if len(operators) > 0 {
+			place["admin_urls"] = operators
+		}
+		if err := a.printJSON(place); err != nil {
 			return err
 		}
 	} else {
 		a.printf("%s\n", strings.Join(urls, "\n"))
+	}
+	for _, url := range operators {
+		a.note("Operators find /v1/admin at %s.", url)
 	}
 	if err := a.out.Flush(); err != nil {
 		return fileError("standard output", err)
@@ -117,7 +147,12 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 	if err != nil {
 		return nil, err
 	}
+	operate, err := admin.New(admin.Options{Store: a.store, Engine: a.engine, Keys: keys})
+	if err != nil {
+		return nil, err
+	}
 	restOptions := rest.Options{
+		Admin: operate, RecordElevation: a.recordElevation,
 		Engine: a.engine, Tools: set, Identify: a.identify(""), Version: buildVersion().Version,
 		Agents: map[string]rest.Agent{}, Logger: a.logger(), MaxBody: cfg.HTTP.MaxBody,
 		MaxValueBody: cfg.HTTP.MaxValueBody, MaxBlobBody: cfg.HTTP.MaxBlobBody, Timeout: cfg.HTTP.Timeout,
@@ -131,7 +166,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 		return nil, err
 	}
 	opts := server.Options{
-		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts,
+		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts, OperatorsApart: len(cfg.HTTP.Admin) > 0,
 		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
 		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
@@ -139,6 +174,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 	}
 	if cfg.Auth.Mode == config.AuthKeys {
 		opts.Authenticate = auth.NewDoor(keys.Admit, keys).Authenticate
+		a.tenants = keys
 	}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, ""); err != nil {
@@ -165,7 +201,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 func (a *app) mcpHandler(n agentNode, agent string) (http.Handler, error) {
 	headers := a.identify(agent)
 	s, err := mcp.New(mcp.Options{
-		Tools: n.tools, Connector: n.connector, RecordElevation: a.engine.RecordElevation,
+		Tools: n.tools, Connector: n.connector, RecordElevation: a.recordElevation,
 		Version: buildVersion().Version, Logger: a.logger(),
 		Identify: func(ctx context.Context, o mcp.Origin) (loci.Principal, error) { return headers(ctx, o.Header) },
 		Limits:   mcp.Limits{Line: a.cfg.HTTP.MaxValueBody},
@@ -202,9 +238,19 @@ func (a *app) identify(agent string) func(context.Context, http.Header) (loci.Pr
 	}
 }
 
+// recordElevation writes that a caller of one tenant acts in another, if that is there.
+func (a *app) recordElevation(ctx context.Context, p loci.Principal, requestID, operation string) error {
+	if a.tenants != nil && !p.ElevatedFrom().IsZero() {
+		if err := a.tenants.MustBe(ctx, p.Tenant()); err != nil {
+			return err
+		}
+	}
+	return a.engine.RecordElevation(ctx, p, requestID, operation)
+}
+
 // keys opens the keys of the store.
 func (a *app) keys() (*auth.Keys, error) {
-	return auth.OpenKeys(a.store, auth.Options{Logger: a.logger()})
+	return auth.OpenKeys(a.store, auth.Options{Logger: a.logger(), OnFirstSight: a.cfg.Auth.TenantsOnFirstSight})
 }
 
 // tenantOf names the tenant that a request counts for. One that names nobody it may name

@@ -2,6 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -39,6 +44,9 @@ const mcpList = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 func TestServeAsksForKeys(t *testing.T) {
 	store := "--store=sqlite:" + t.TempDir()
 	url, stop := serveHere(t, store, "--auth=keys", "--tools=notes,facts", "--user=operator")
+	for _, name := range []string{"acme", "other"} {
+		operate(t, store, "tenant", "create", name)
+	}
 	alice := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice")
 	bob := "Authorization: Bearer " + keyOf(t, store, "--tenant=other", "--user=bob")
 	reader := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice", "--scope=read")
@@ -157,6 +165,77 @@ func TestRevokedKeyEndsOnEveryServer(t *testing.T) {
 		}
 		if status != 401 {
 			t.Errorf("%s still answers with %d", url, status)
+		}
+	}
+}
+
+// TestOperatorsOverHTTP: a key with the scope operate makes a tenant and a key of it, which
+// works at once; suspends it, and erases it, and nobody else may. Where operators have an
+// address of their own, that is the only one.
+func TestOperatorsOverHTTP(t *testing.T) {
+	store := "--store=sqlite:" + t.TempDir()
+	path := t.TempDir() + "/loci.yaml"
+	const settings = "auth: {mode: keys}\nhttp: {admin: \"unix:%s/operators\"}\n"
+	place := t.TempDir()
+	if err := os.WriteFile(path, fmt.Appendf(nil, settings, place), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain, _ := serveHere(t, store, "--auth=keys")
+	apart, _ := serveHere(t, store, "--config="+path)
+	operator := "Authorization: Bearer " + keyOf(t, store, "--user=root", "--scope=operate")
+	admin := "Authorization: Bearer " + keyOf(t, store, "--user=root", "--scope=read", "--scope=admin", "--scope=elevate", "--expires=1d")
+	made := func(method, target, body string, status int, want string, headers ...string) string {
+		t.Helper()
+		got, reply := request(t, method, plain+target, body, headers...)
+		if got != status || !strings.Contains(reply, want) {
+			t.Errorf("%s %s: %d %s", method, target, got, reply)
+		}
+		return reply
+	}
+	made("GET", "/v1/admin/tenants", "", 401, "unauthenticated")
+	made("GET", "/v1/admin/tenants", "", 403, "operate", admin)
+	// Whoever comes from another tenant brings none along.
+	made("GET", "/v1/memories", "", 404, `no tenant \"acme\"`, admin, "Loci-Tenant: acme")
+	elevated := strings.Replace(mcpCall("memory_search", `{"query":"tea"}`), `"params":{`, `"params":{"_meta":{"loci/tenant":"acme"},`, 1)
+	made("POST", "/mcp", elevated, 200, `no tenant \"acme\"`, admin)
+	made("POST", "/v1/admin/keys", `{"tenant":"acme","scopes":["read","write"],"vars":{"user_id":"alice"}}`, 404, "no tenant", operator)
+	made("POST", "/v1/admin/tenants", `{"tenant":"acme"}`, 201, `"state":"active"`, operator)
+	var key struct{ Token string }
+	reply := made("POST", "/v1/admin/keys", `{"tenant":"acme","scopes":["read","write"],"vars":{"user_id":"alice"}}`, 201, "token", operator)
+	if err := json.Unmarshal([]byte(reply), &key); err != nil {
+		t.Fatal(err)
+	}
+	alice := "Authorization: Bearer " + key.Token
+	made("POST", "/v1/notes", `{"content":"Likes tea."}`, 201, "note-", alice)
+	made("GET", "/v1/admin/tenants", "", 403, "operate", alice)
+	made("GET", "/v1/notes", "", 403, "read", operator) // operating is not reading
+	made("POST", "/v1/admin/tenants/acme/suspend", `{"state":"closed"}`, 200, "closed", operator)
+	made("GET", "/v1/notes", "", 403, "suspended", alice)
+	made("POST", "/v1/admin/tenants/acme/erase", `{"expect":"acme"}`, 200, "erased_tenant", operator)
+	made("GET", "/v1/notes", "", 401, "not valid", alice)
+	made("GET", "/v1/admin/tenants/acme", "", 404, "no tenant", operator)
+
+	if status, reply := request(t, "GET", apart+"/v1/admin/tenants", "", operator); status != 404 {
+		t.Errorf("%d %s", status, reply)
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", place+"/operators")
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: 20 * time.Second}
+	defer client.CloseIdleConnections()
+	for target, want := range map[string]int{"/v1/admin/tenants": 200, "/v1/notes": 404, "/healthz": 200} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", strings.TrimPrefix(operator, "Authorization: "))
+		got, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = got.Body.Close()
+		if got.StatusCode != want {
+			t.Errorf("%s at the operators' socket: %d, want %d", target, got.StatusCode, want)
 		}
 	}
 }

@@ -1,47 +1,71 @@
 package main
 
 import (
+	"io"
+	"strconv"
+
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/auth"
+	"github.com/loci-memory/loci/admin"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 type tenantCmd struct {
-	List    tenantListCmd    `cmd:"" help:"List the tenants that hold data."`
-	Show    tenantShowCmd    `cmd:"" help:"Show what the callers of a tenant may do, and who changed it."`
+	Create  tenantCreateCmd  `cmd:"" help:"Make a tenant."`
+	List    tenantListCmd    `cmd:"" help:"List the tenants there are."`
+	Show    tenantShowCmd    `cmd:"" help:"Show what a tenant holds, what its callers may do, and who changed it."`
 	Suspend tenantSuspendCmd `cmd:"" help:"Let the callers of a tenant read alone, or nothing."`
 	Resume  tenantResumeCmd  `cmd:"" help:"Let the callers of a tenant do everything again."`
+	Export  tenantExportCmd  `cmd:"" help:"Write everything of a tenant to a file."`
+	Erase   tenantEraseCmd   `cmd:"" help:"Erase a tenant with everything of it, its keys too."`
 }
 
-type tenantListCmd struct{}
+// openAdmin opens what operators call, for who may operate on the store as a whole. The
+// caller ends it with end.
+func (a *app) openAdmin() (api *admin.API, end func(), err error) {
+	keys, err := a.openKeys()
+	if err != nil {
+		return nil, nil, err
+	}
+	api, err = admin.New(admin.Options{Store: a.store, Engine: a.engine, Keys: keys})
+	if err != nil {
+		keys.Close()
+		return nil, nil, err
+	}
+	return api, keys.Close, nil
+}
+
+type tenantListCmd struct {
+	Limit int    `short:"n" default:"100" placeholder:"N" help:"At most so many, 1 to 1000. Default: 100."`
+	After string `placeholder:"NAME" help:"Only those whose names come after this one."`
+}
 
 // Help is shown below the usage.
 func (*tenantListCmd) Help() string {
-	return `The commands for tenants need the scope admin. To export one use loci export, to erase one loci erase --tenant-data.
+	return `The commands for tenants need the scope admin or operate.
 
     LOCI_SCOPES=admin loci tenant list`
 }
 
 // Run lists tenants.
-func (*tenantListCmd) Run(a *app) error {
-	keys, err := a.openKeys()
+func (c *tenantListCmd) Run(a *app) error {
+	if c.Limit < 1 || c.Limit > 1000 {
+		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to 1000: for more, use --after", c.Limit)
+	}
+	api, end, err := a.openAdmin()
 	if err != nil {
 		return err
 	}
-	defer keys.Close()
-	list := []auth.TenantState{}
-	for t, err := range a.store.Tenants(a.ctx) {
-		if err != nil {
-			return err
-		}
-		state, _, err := keys.Tenant(a.ctx, t)
-		if err != nil {
-			return err
-		}
-		list = append(list, state)
+	defer end()
+	list, next, err := api.List(a.ctx, c.After, c.Limit)
+	if err != nil {
+		return err
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"tenants": list})
+		return a.printJSON(struct {
+			Tenants []admin.Tenant `json:"tenants"`
+			Next    string         `json:"next,omitempty"`
+		}{list, next})
 	}
 	t := table{head: []string{"TENANT", "STATE", "SINCE", "REASON"}}
 	for _, s := range list {
@@ -49,9 +73,12 @@ func (*tenantListCmd) Run(a *app) error {
 		if !s.ChangedAt.IsZero() {
 			since = jsonform.Time(s.ChangedAt)
 		}
-		t.add(s.Tenant, string(s.State), since, s.Reason)
+		t.add(s.Name, string(s.State), since, s.Reason)
 	}
 	t.print(a)
+	if next != "" {
+		a.note("there are more: --after %s", terminal.Word(next))
+	}
 	return nil
 }
 
@@ -60,56 +87,66 @@ type oneTenant struct {
 	Name string `arg:"" help:"The name of the tenant."`
 }
 
-// open returns the tenant, and the keys to close in the end.
-func (c *oneTenant) open(a *app) (*auth.Keys, loci.Tenant, error) {
-	t, err := loci.NewTenant(c.Name)
-	if err != nil {
-		return nil, t, err
-	}
-	keys, err := a.openKeys()
-	return keys, t, err
-}
-
-// set changes the state of the tenant and shows it.
-func (c *oneTenant) set(a *app, s auth.State, reason string) error {
-	keys, t, err := c.open(a)
+// change does something to a tenant and shows what has become of it.
+func (a *app) change(do func(*admin.API) (admin.Tenant, error)) error {
+	api, end, err := a.openAdmin()
 	if err != nil {
 		return err
 	}
-	defer keys.Close()
-	state, err := keys.SetTenant(a.ctx, operator, t, s, reason)
+	defer end()
+	tenant, err := do(api)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(state)
+		return a.printJSON(tenant)
 	}
 	out := table{head: []string{"TENANT", "STATE"}}
-	out.add(state.Tenant, string(state.State))
+	out.add(tenant.Name, string(tenant.State))
 	out.print(a)
 	return nil
+}
+
+type tenantCreateCmd struct{ oneTenant }
+
+// Help is shown below the usage.
+func (*tenantCreateCmd) Help() string {
+	return `Keys can be made for tenants that are there. The tenant default is there without being made, and so is each that has
+memories or keys already.
+
+    LOCI_SCOPES=admin loci tenant create acme`
+}
+
+// Run makes a tenant.
+func (c *tenantCreateCmd) Run(a *app) error {
+	return a.change(func(api *admin.API) (admin.Tenant, error) { return api.Create(a.ctx, operator, c.Name) })
 }
 
 type tenantShowCmd struct{ oneTenant }
 
 // Run shows a tenant.
 func (c *tenantShowCmd) Run(a *app) error {
-	keys, t, err := c.open(a)
+	api, end, err := a.openAdmin()
 	if err != nil {
 		return err
 	}
-	defer keys.Close()
-	state, events, err := keys.Tenant(a.ctx, t)
+	defer end()
+	tenant, events, err := api.Show(a.ctx, c.Name)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"tenant": state, "events": append([]loci.Event{}, events...)})
+		return a.printJSON(map[string]any{"tenant": tenant, "events": events})
 	}
 	out := table{head: []string{"FIELD", "VALUE"}}
-	out.add("tenant", state.Tenant)
-	out.add("state", string(state.State))
-	out.add("reason", state.Reason)
+	out.add("tenant", tenant.Name)
+	out.add("state", string(tenant.State))
+	out.add("reason", tenant.Reason)
+	if !tenant.CreatedAt.IsZero() {
+		out.add("created", jsonform.Time(tenant.CreatedAt))
+	}
+	out.add("records", strconv.FormatInt(tenant.Use.Records, 10))
+	out.add("bytes", strconv.FormatInt(tenant.Use.Bytes, 10))
 	out.print(a)
 	showChanges(a, events)
 	return nil
@@ -139,13 +176,91 @@ func (*tenantSuspendCmd) Help() string {
 
 // Run suspends a tenant.
 func (c *tenantSuspendCmd) Run(a *app) error {
+	state := admin.StateReadOnly
 	if c.Closed {
-		return c.set(a, auth.StateClosed, c.Reason)
+		state = admin.StateClosed
 	}
-	return c.set(a, auth.StateReadOnly, c.Reason)
+	return a.change(func(api *admin.API) (admin.Tenant, error) {
+		return api.Suspend(a.ctx, operator, c.Name, state, c.Reason)
+	})
 }
 
 type tenantResumeCmd struct{ oneTenant }
 
 // Run ends the suspension of a tenant.
-func (c *tenantResumeCmd) Run(a *app) error { return c.set(a, auth.StateActive, "") }
+func (c *tenantResumeCmd) Run(a *app) error {
+	return a.change(func(api *admin.API) (admin.Tenant, error) { return api.Resume(a.ctx, operator, c.Name) })
+}
+
+type tenantExportCmd struct {
+	oneTenant
+	File string `arg:"" optional:"" default:"-" help:"The file to write; - or nothing is standard output."`
+}
+
+// Help is shown below the usage.
+func (*tenantExportCmd) Help() string {
+	return `Writes what loci export writes, of all users and organisations at once. The audit logs of the tenant and of the
+server say so.
+
+    LOCI_SCOPES=admin loci tenant export acme acme.jsonl
+    LOCI_SCOPES=admin loci --tenant other import --namespace "" acme.jsonl`
+}
+
+// Run exports a tenant.
+func (c *tenantExportCmd) Run(a *app) error {
+	api, end, err := a.openAdmin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	show, shown := a.progress("exporting")
+	defer shown()
+	if c.File == "-" {
+		_, err := api.Export(a.ctx, operator, c.Name, a.out, show)
+		return err
+	}
+	var n int64
+	err = writeFile(c.File, storeExport, func(w io.Writer) (err error) {
+		n, err = api.Export(a.ctx, operator, c.Name, w, show)
+		return err
+	})
+	shown()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"records": n, "file": c.File})
+	}
+	a.printf("exported %s to %s\n", memories(n), terminal.Clean(c.File, false))
+	return nil
+}
+
+type tenantEraseCmd struct {
+	oneTenant
+	Expect string `placeholder:"NAME" help:"The name of the tenant, said once more."`
+}
+
+// Help is shown below the usage.
+func (*tenantEraseCmd) Help() string {
+	return `Closes the tenant, waits until every server follows, and erases all its memories, its audit log and its keys. The
+log of the server keeps who did so.
+
+    LOCI_SCOPES=admin loci tenant erase acme --expect acme`
+}
+
+// Run erases a tenant.
+func (c *tenantEraseCmd) Run(a *app) error {
+	api, end, err := a.openAdmin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := api.Erase(a.ctx, operator, c.Name, c.Expect); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"erased_tenant": c.Name})
+	}
+	a.printf("tenant %s erased\n", terminal.Clean(c.Name, false))
+	return nil
+}

@@ -85,11 +85,15 @@ const (
 // Auth is what is configured about who may ask loci serve.
 type Auth struct {
 	Mode string // one of the above
+
+	// TenantsOnFirstSight: whoever names a tenant in a new key or a request makes it.
+	TenantsOnFirstSight bool
 }
 
 // HTTP is what is configured about loci serve, beside its address.
 type HTTP struct {
 	Binding server.Binding // where it listens
+	Admin   []string       // where it listens for operators; none: at the addresses of Binding
 
 	Hosts, Origins []string // by and from which it may be called, besides its own
 
@@ -100,6 +104,14 @@ type HTTP struct {
 	Timeout  time.Duration // of a request
 	Shutdown time.Duration // for running requests at the end
 	Delay    time.Duration // before that, while it is not ready any more
+}
+
+// Operators is where it listens for operators, if that is a place of its own; without an
+// address it is not.
+func (h *HTTP) Operators() server.Binding {
+	b := h.Binding
+	b.Addresses, b.Sockets = h.Admin, nil
+	return b
 }
 
 // faults collects what is wrong with a configuration, so that all of it is told at once.
@@ -285,6 +297,10 @@ func (c *Config) complete(env Environ, bad *faults) {
 	c.HTTP.Binding.Asks = c.Auth.Mode != AuthNone
 	if err := c.HTTP.Binding.Check(); err != nil {
 		bad.add(cmp.Or(c.origin["http.proxies"], c.origin["http.tls"], c.origin["listen"], "listen"), err)
+	} else if operators := c.HTTP.Operators(); len(operators.Addresses) > 0 {
+		if err := operators.Check(); err != nil {
+			bad.add(c.origin["http.admin"], err)
+		}
 	}
 	c.checkTools(bad)
 	c.checkGraph(bad)

@@ -94,7 +94,7 @@ var settings = []Setting{
 		Help: "The session of conversation.",
 		set:  setVar(loci.VarSession)},
 	{Key: "scopes", Form: List, Default: "read, write, delete", Values: scopeNames(),
-		Help: "What may be done: read, write, delete; admin to operate on a whole tenant.",
+		Help: "What may be done: read, write, delete; admin to operate on a whole tenant, operate to make and end tenants and keys.",
 		set:  setScopes},
 	{Key: "embedder", Flag: "embedder", Form: Text, Default: "builtin", Values: embedding.Specs,
 		Help: "What turns texts into vectors: builtin knows meaning and needs nothing, lexical knows spelling only; local is a sentence transformer in a directory; openai and ollama are services; none searches by keyword only.",
@@ -138,6 +138,9 @@ var settings = []Setting{
 	{Key: "listen", Flag: "listen", Form: Text, Default: "127.0.0.1:7437",
 		Help: "The addresses of loci serve, with commas between them: a host and a port, 0 for any that is free; unix:/path for a socket; systemd for those it hands over. One that other machines can reach needs auth.mode and http.tls.",
 		set:  setListen},
+	{Key: "http.admin", Form: Text,
+		Help: "Addresses of their own for what is below /v1/admin, in the form of listen but for systemd; then it is nowhere else. They need the same authentication and TLS.",
+		set:  setAdmin},
 	{Key: "http.tls", Form: Text, Default: server.TLSOff, Values: []string{server.TLSOff, server.TLSFiles, server.TLSProxy},
 		Help: "Where TLS ends: files, here, with the certificate of http.tls_cert; proxy, at one of http.proxies, which alone may connect from elsewhere; off, nowhere.",
 		set:  setTLS},
@@ -159,6 +162,9 @@ var settings = []Setting{
 			c.Auth.Mode, err = spelling.OneOf(v, AuthNone, AuthKeys)
 			return err
 		}},
+	{Key: "auth.tenants_on_first_sight", Form: Boolean, Default: "false",
+		Help: "Whether a tenant is made by whoever names it first, in a new key or in a request with one. Otherwise it must be there: loci tenant create makes it.",
+		set:  func(c *Config, v string) error { return setBool(&c.Auth.TenantsOnFirstSight, v) }},
 	{Key: "agents", Form: List,
 		Help: "The agents that loci serve has an address for, at /mcp/{agent}. None: the one of agent.",
 		set:  setAgents},

@@ -92,6 +92,16 @@ func setListen(c *Config, v string) error {
 	return setEach(&c.HTTP.Binding.Addresses, v, server.CheckAddress)
 }
 
+// setAdmin takes addresses for operators. Sockets of systemd say nothing of whom they are for.
+func setAdmin(c *Config, v string) error {
+	return setEach(&c.HTTP.Admin, v, func(address string) error {
+		if address == "systemd" {
+			return loci.Errorf(loci.Invalid, "the address of operators cannot be systemd: name a host and a port, or unix:/path")
+		}
+		return server.CheckAddress(address)
+	})
+}
+
 func setTLS(c *Config, v string) (err error) {
 	c.HTTP.Binding.TLS, err = spelling.OneOf(v, server.TLSOff, server.TLSFiles, server.TLSProxy)
 	return err

@@ -1,0 +1,222 @@
+// Package admin operates a store that many tenants share: tenants, and the keys of their
+// callers. It is one Go API, which the commands and the routes below /v1/admin call:
+//
+//	a, err := admin.New(admin.Options{Store: store, Engine: engine, Keys: keys})
+//	tenant, err := a.Create(ctx, admin.By{Actor: "operator"}, "acme")
+//
+// It decides nothing about who may call it: whoever does has asked for the scope operate.
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/auth"
+)
+
+// What callers of an [API] need of package auth.
+type (
+	By     = auth.By
+	Key    = auth.Key
+	NewKey = auth.NewKey
+	State  = auth.State
+)
+
+// The states that [API.Suspend] and [API.Resume] set.
+const (
+	StateActive   = auth.StateActive
+	StateReadOnly = auth.StateReadOnly
+	StateClosed   = auth.StateClosed
+)
+
+// closing is how long servers of the store may go on with a tenant that is closed.
+const closing = auth.MaxStale + time.Second
+
+// Options configure an [API].
+type Options struct {
+	Store  loci.Store   // required
+	Engine *loci.Engine // required: of the tenants' memories
+	Keys   *auth.Keys   // required
+
+	// Wait waits, or until ctx ends. Nil: it does.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// An API operates a store. It is safe for concurrent use.
+type API struct{ opts Options }
+
+// New makes an API over what stays the caller's to close.
+func New(o Options) (*API, error) {
+	if o.Store == nil || o.Engine == nil || o.Keys == nil {
+		return nil, loci.Errorf(loci.Invalid, "the API of operators needs a store, an engine and keys")
+	}
+	if o.Wait == nil {
+		o.Wait = wait
+	}
+	return &API{o}, nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return loci.AsError(ctx.Err())
+	}
+}
+
+// A Tenant is what an operator may know of a tenant.
+type Tenant struct {
+	auth.Tenant
+	Use *Use `json:"use,omitempty"` // nil in lists
+}
+
+// Use is what a tenant holds.
+type Use struct {
+	Records int64 `json:"records"` // parts of files, conversations and checkpoints included
+	Bytes   int64 `json:"bytes"`   // of their texts
+}
+
+// Create makes a tenant. Conflict: it is there already.
+func (a *API) Create(ctx context.Context, by By, name string) (Tenant, error) {
+	t, err := loci.NewTenant(name)
+	if err != nil {
+		return Tenant{}, err
+	}
+	kept, err := a.opts.Keys.CreateTenant(ctx, by, t)
+	return Tenant{Tenant: kept}, err
+}
+
+// List returns the tenants whose names come after one, at most limit, in order. next is
+// the name to go on after; "" at the end.
+func (a *API) List(ctx context.Context, after string, limit int) (list []Tenant, next string, err error) {
+	kept, err := a.opts.Keys.Tenants(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	byName := make(map[string]auth.Tenant, len(kept))
+	for _, t := range kept {
+		byName[t.Name] = t
+	}
+	for t, err := range a.opts.Store.Tenants(ctx) { // what is older than the list of tenants has no entry there
+		if err != nil {
+			return nil, "", err
+		}
+		if _, there := byName[t.String()]; !there {
+			byName[t.String()] = auth.Tenant{Name: t.String(), State: StateActive}
+		}
+	}
+	names := make([]string, 0, len(byName))
+	for name := range byName {
+		if name > after {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) > limit {
+		names, next = names[:limit], names[limit-1]
+	}
+	list = make([]Tenant, len(names))
+	for i, name := range names {
+		list[i].Tenant = byName[name]
+	}
+	return list, next, nil
+}
+
+// Show returns a tenant with what it holds, and who changed it, newest first.
+func (a *API) Show(ctx context.Context, name string) (Tenant, []loci.Event, error) {
+	t, err := loci.NewTenant(name)
+	if err != nil {
+		return Tenant{}, nil, err
+	}
+	kept, events, err := a.opts.Keys.Tenant(ctx, t)
+	if err != nil {
+		return Tenant{}, nil, err
+	}
+	held, err := a.opts.Store.Count(ctx, t, loci.Filter{Within: []loci.Namespace{{}}, NotLive: true})
+	return Tenant{kept, &Use{held.Records, held.Bytes}}, append([]loci.Event{}, events...), err
+}
+
+// Suspend says that the callers of a tenant may read alone, or do nothing.
+func (a *API) Suspend(ctx context.Context, by By, name string, s State, reason string) (Tenant, error) {
+	if s != StateReadOnly && s != StateClosed {
+		return Tenant{}, loci.Errorf(loci.Invalid, "a suspended tenant is read_only or closed, not %.64q", s)
+	}
+	return a.set(ctx, by, name, s, reason)
+}
+
+// Resume lets the callers of a tenant do everything again.
+func (a *API) Resume(ctx context.Context, by By, name string) (Tenant, error) {
+	return a.set(ctx, by, name, StateActive, "")
+}
+
+func (a *API) set(ctx context.Context, by By, name string, s State, reason string) (Tenant, error) {
+	t, err := loci.NewTenant(name)
+	if err != nil {
+		return Tenant{}, err
+	}
+	kept, err := a.opts.Keys.SetTenant(ctx, by, t, s, reason)
+	return Tenant{Tenant: kept}, err
+}
+
+// Erase removes a tenant with everything of it, its keys and its audit log included; the
+// system's own log says that it was. expect is the name said once more. It closes the
+// tenant first and waits until every server of the store follows. Whatever stops it half
+// way, the tenant stays closed, and another call goes on.
+func (a *API) Erase(ctx context.Context, by By, name, expect string) error {
+	t, err := loci.NewTenant(name)
+	if err != nil {
+		return err
+	}
+	if expect != name {
+		return &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("nothing was erased: the tenant is %q", name),
+			Recovery: "To erase everything of it, say this name once more in expect."}
+	}
+	before, _, err := a.opts.Keys.Tenant(ctx, t)
+	if err != nil {
+		return err
+	}
+	if before.State != StateClosed {
+		if _, err := a.opts.Keys.SetTenant(ctx, by, t, StateClosed, "it is being erased"); err != nil {
+			return err
+		}
+	}
+	if err := a.opts.Wait(ctx, closing); err != nil {
+		return err
+	}
+	if now, _, err := a.opts.Keys.Tenant(ctx, t); err != nil || now.State != StateClosed {
+		return cmp.Or(err, error(&loci.Error{Code: loci.Conflict, Msg: "nothing was erased: somebody opened the tenant again",
+			Recovery: "Find out who did, with the log of the tenant, before you repeat the call."}))
+	}
+	if err := a.opts.Store.EraseTenant(ctx, t); err != nil {
+		return err
+	}
+	_, err = a.opts.Keys.EraseTenant(ctx, by, t)
+	return err
+}
+
+// Export writes everything of a tenant as [loci.Memory.Export] does, and first into the
+// logs of the tenant and of the system who does so.
+func (a *API) Export(
+	ctx context.Context, by By, name string, w io.Writer, progress func(done int64),
+) (records int64, err error) {
+	t, err := loci.NewTenant(name)
+	if err != nil {
+		return 0, err
+	}
+	if err := a.opts.Keys.TellExport(ctx, by, t); err != nil {
+		return 0, err
+	}
+	m, err := a.opts.Engine.Memory(loci.View{Tenant: t, Actor: by.Actor, RequestID: by.RequestID})
+	if err != nil {
+		return 0, err
+	}
+	return m.Export(ctx, w, progress)
+}

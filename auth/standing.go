@@ -1,0 +1,117 @@
+package auth
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// standing is a tenant's state as it was read.
+type standing struct {
+	state  State // "": there is no such tenant
+	readAt time.Time
+}
+
+func (c *cache) dropTenant(t loci.Tenant) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tenants, t)
+}
+
+// state returns what the callers of a tenant may do, as of [MaxStale] ago at the latest;
+// "" if there is no such tenant.
+func (k *Keys) state(ctx context.Context, t loci.Tenant) (State, error) {
+	now := k.opts.Now()
+	k.cache.mu.Lock()
+	known, there := k.cache.tenants[t]
+	k.cache.mu.Unlock()
+	if there && fresh(known.readAt, now, MaxStale) {
+		return known.state, nil
+	}
+	done := k.cache.flight.DoChan("tenant "+t.String(), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
+		defer cancel()
+		at := k.opts.Now()
+		s, err := k.standing(ctx, t)
+		if err != nil {
+			return s, err
+		}
+		k.cache.mu.Lock()
+		defer k.cache.mu.Unlock()
+		if len(k.cache.tenants) >= mostKnown {
+			clear(k.cache.tenants)
+		}
+		k.cache.tenants[t] = standing{s, at}
+		return s, nil
+	})
+	select {
+	case r := <-done:
+		if r.Err != nil {
+			return "", unknowable(r.Err)
+		}
+		s, _ := r.Val.(State)
+		return s, nil
+	case <-ctx.Done():
+		return "", unknowable(ctx.Err())
+	}
+}
+
+func (k *Keys) standing(ctx context.Context, t loci.Tenant) (State, error) {
+	m, err := k.memory(By{}, tenantsPlace)
+	if err != nil {
+		return "", err
+	}
+	r, b, err := k.readTenant(ctx, m, t)
+	if err != nil || r.Version > 0 {
+		return b.State, err
+	}
+	there, err := k.elsewhere(ctx, t)
+	if err != nil || !there {
+		return "", err
+	}
+	return StateActive, nil
+}
+
+// readOnlyScopes are what is left of a caller's scopes while its tenant is read-only.
+func readOnlyScopes(scopes []loci.Scope) []loci.Scope {
+	changing := []loci.Scope{loci.ScopeWrite, loci.ScopeDelete, loci.ScopeOperate}
+	return slices.DeleteFunc(slices.Clone(scopes), func(s loci.Scope) bool { return slices.Contains(changing, s) })
+}
+
+// Admit returns a caller as the state of its tenant lets it act: without the scopes that
+// write if the tenant is read-only, and not at all if it is closed, or if there is no such
+// tenant and [Options].OnFirstSight does not make it one.
+func (k *Keys) Admit(ctx context.Context, p loci.Principal) (loci.Principal, error) {
+	s, err := k.state(ctx, p.Tenant())
+	switch {
+	case err != nil:
+		return loci.Principal{}, err
+	case s == StateActive || s == "" && k.opts.OnFirstSight:
+		return p, nil
+	case s == StateReadOnly:
+		return loci.NewPrincipal(p.Tenant(), p.Subject(), p.Vars(), readOnlyScopes(p.Scopes())...)
+	}
+	return loci.Principal{}, errClosed
+}
+
+// MustBe refuses a tenant that nobody has made, for whoever comes from another one and
+// names it. It says as of [MaxStale] ago at the latest.
+func (k *Keys) MustBe(ctx context.Context, t loci.Tenant) error {
+	s, err := k.state(ctx, t)
+	switch {
+	case err != nil:
+		return err
+	case s == "" && k.opts.OnFirstSight:
+		return nil
+	case s == "" || s == StateErased:
+		return noTenant(t)
+	}
+	return nil
+}
+
+// errClosed refuses whoever belongs to a tenant that is closed.
+var errClosed = &loci.Error{
+	Code: loci.Forbidden, Msg: "this tenant is suspended", Recovery: "Ask the operator of the server.",
+}
