@@ -13,7 +13,7 @@ RANDOM_MUTANTS ?= 200
 RANDOM_SEED ?= 1
 
 # The contract takes the tests' server, which is written in Python, many minutes.
-MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflicts|what_was_decided|bytes_of|an_erased_tenant)|Test[^S]|TestServerThatComesBack
+MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflicts|what_was_decided|bytes_of|an_erased_tenant)|Test(Equals|LostAnswers|Users|Commands|Databases|Changes|Queries|IDs|Migrate|Indexes)
 
 POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
 

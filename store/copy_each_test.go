@@ -75,6 +75,7 @@ func tie(t *testing.T, s loci.Store, tn loci.Tenant) {
 // TestCopiesBetweenAllStores: what goes from store to store and back says the same
 // everywhere, links of one moment in the same order, and lives on at its end.
 func TestCopiesBetweenAllStores(t *testing.T) {
+	locitest.Unshared(t)
 	defer store.SmallSteps(7)()
 	for _, way := range []string{
 		"sqlite mongo sqlite", "sqlite postgres mongo postgres sqlite", "mongo postgres mongo", "postgres file mongo file",
@@ -131,6 +132,7 @@ func livesOn(t *testing.T, url string, tn loci.Tenant) {
 // TestCopiesThatStopAnywhereGoOn: wherever a copy stops, nobody sees a part of it, and the
 // next one goes on; what was begun from another state of the source begins again.
 func TestCopiesThatStopAnywhereGoOn(t *testing.T) {
+	locitest.Unshared(t)
 	defer store.SmallSteps(3)()
 	for _, kind := range []string{"sqlite", "file", "postgres", "mongo"} {
 		t.Run(kind, func(t *testing.T) {
@@ -187,6 +189,7 @@ func TestCopiesThatStopAnywhereGoOn(t *testing.T) {
 
 // TestCopiesInMongoThatDifferAreNoticed: verifying reads every field back.
 func TestCopiesInMongoThatDifferAreNoticed(t *testing.T) {
+	locitest.Unshared(t)
 	from, to, tn := emptyStores["file"](t), emptyStores["mongo"](t), locitest.Tenant(t, "default")
 	s := openStore(t, from)
 	fill(t, s, tn, 4)
