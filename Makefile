@@ -15,7 +15,8 @@ RANDOM_SEED ?= 1
 # The contract takes the tests' server, which is written in Python, many minutes.
 MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflicts|what_was_decided|bytes_of|an_erased_tenant)|Test(Equals|LostAnswers|Users|Commands|Databases|Changes|Queries|IDs|Migrate|Indexes)
 
-POSTGRES_RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)
+# Where goroutines meet in stores with a long contract. A test that starts some is named here.
+RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test docs docs-pictures clean
@@ -32,10 +33,10 @@ build: ## Write bin/loci
 
 test: build ## Run the tests
 	$(GO) vet ./...
-	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo)
+	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite)
 	$(GO) test -timeout 15m . ./bench ./rest ./session $$($(GO) list ./store/... | grep -v /store/mongo) ./tool # at their full length
 	$(GO) test -timeout 15m -run '$(MONGODB_SHORT)' ./store/mongo # the rest is in test-mongodb
-	$(GO) test $(RACE) -timeout 15m -run '$(POSTGRES_RACES)' ./store/postgres # where goroutines meet
+	$(GO) test $(RACE) -timeout 15m -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
 test-embedded: build ## Run the tests that need no database server
