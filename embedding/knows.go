@@ -1,6 +1,7 @@
 package embedding
 
 import (
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,25 +62,46 @@ const (
 	strange
 )
 
+// A tokenShape is what familiarity needs of a token.
+type tokenShape struct {
+	length  uint8 // in characters, without what marks the inside of a word; 0: no token of a word
+	letter  bool  // it is one letter
+	foreign bool  // which is not Latin
+	spells  bool  // nor of a script whose characters are words or syllables: alone it says nothing
+}
+
+func shapeOf(token string) (s tokenShape) {
+	if token == "[UNK]" {
+		return s
+	}
+	if isInside(token) {
+		token = token[len(inside):]
+	}
+	n := utf8.RuneCountInString(token)
+	s.length = uint8(min(n, math.MaxUint8))
+	if r, _ := utf8.DecodeRuneInString(token); n == 1 && unicode.IsLetter(r) {
+		s.letter, s.foreign = true, !unicode.Is(unicode.Latin, r)
+		scripts := []*unicode.RangeTable{unicode.Lm, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul}
+		s.spells = s.foreign && !unicode.In(r, scripts...)
+	}
+	return s
+}
+
 // familiarity judges the tokens of one word.
 func (m *staticModel) familiarity(word []int32) wordKind {
 	long, all, foreign := 0, 0, false
-	for i, id := range word {
-		token := m.tokenizer.Token(id)
-		if token == "[UNK]" {
+	for _, id := range word {
+		s := m.shapes[id]
+		if s.length == 0 {
 			return strange
 		}
-		if i > 0 {
-			token = token[len(inside):]
-		}
-		n := utf8.RuneCountInString(token)
+		n := int(s.length)
 		all += n
 		if n > 1 {
 			long += n
 			continue
 		}
-		r, _ := utf8.DecodeRuneInString(token)
-		foreign = foreign || unicode.IsLetter(r) && (len(word) > 1 || !unicode.Is(unicode.Latin, r))
+		foreign = foreign || s.letter && (len(word) > 1 || s.foreign)
 	}
 	switch {
 	case long > 0 && 2*long >= all:

@@ -109,3 +109,27 @@ func TestWordsAreWeighed(t *testing.T) {
 		t.Errorf("of nothing %v", row)
 	}
 }
+
+// What is only spelled out in letters of another script adds nothing to a vector: a text of
+// nothing else has none, and is like no query. A code in Latin letters keeps its own, and so do
+// Chinese characters, each of which is a word.
+func TestSpelledOutWordsOfOtherScriptsMeanNothing(t *testing.T) {
+	e := builtin(t)
+	zero := func(text string) bool {
+		return !slices.ContainsFunc(rows(t, e, text)[0], func(x float32) bool { return x != 0 })
+	}
+	for _, text := range []string{"اشتريت الكتب القديمة", "Соседи залили нашу", "मेरी बहन"} {
+		if !zero(text) {
+			t.Errorf("%q has a direction", text)
+		}
+	}
+	for _, text := range []string{"KX71ABC", "peanuts", "我对花生过敏", "ラーメン屋", "지훈이 좋아하는"} {
+		if zero(text) {
+			t.Errorf("%q has no direction", text)
+		}
+	}
+	plain, mixed := rows(t, e, "Docker")[0], rows(t, e, "Docker القديمة")[0]
+	if !slices.Equal(plain, mixed) || !slices.Equal(plain, e.EmbedWeighed("Docker القديمة", func(string) float64 { return 1 })) {
+		t.Error("the Arabic word of a text adds to its vector")
+	}
+}

@@ -101,8 +101,9 @@ func loadModel(h modelHeader, payload string) (*staticModel, error) {
 	if m.tokenizer.Len() != h.Vocabulary {
 		return nil, damaged("it has %d tokens; the header says %d", m.tokenizer.Len(), h.Vocabulary)
 	}
-	m.scales = make([]float32, h.Vocabulary)
+	m.scales, m.shapes = make([]float32, h.Vocabulary), make([]tokenShape, h.Vocabulary)
 	for i := range m.scales {
+		m.shapes[i] = shapeOf(m.tokenizer.Token(int32(i)))
 		x := math.Float32frombits(binary.LittleEndian.Uint32([]byte(scales[4*i : 4*i+4])))
 		if !(x >= 0 && x <= maxScale) { // NaN fails every comparison
 			return nil, damaged("the scale of token %d is %v; it must be 0 to %v", i, x, float64(maxScale))

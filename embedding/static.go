@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // the built-in model
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,8 +18,9 @@ var builtinModel string
 // Static is a semantic embedder that needs no network of neurons at run time: a
 // static embedding. Every token of a WordPiece vocabulary has one vector, learnt
 // from a sentence transformer; a text's vector is the sum of those of its tokens,
-// brought to unit length. It knows that a car is an automobile; it does not know
-// the order of words.
+// brought to unit length, without those of words that it can only spell out in
+// letters of a script it does not know, such as Arabic. It knows that a car is an automobile; it does not
+// know the order of words.
 //
 // Texts are read as BERT's uncased models read them: without case and accents. Invalid
 // UTF-8 counts for nothing. A text counts as a whole, whatever its length. Blank text,
@@ -124,12 +126,7 @@ func (s *Static) EmbedWeighed(text string, weight func(word string) float64) []f
 		for i, id := range pieces {
 			word.WriteString(strings.TrimPrefix(m.tokenizer.Token(id), inside[:min(i, 1)*len(inside)]))
 		}
-		times := float32(weight(word.String()))
-		for _, id := range pieces {
-			if scale := float32(m.scales[id] * times); scale != 0 {
-				vector.Axpy(row, scale, m.codes[int(id)*m.dims:][:m.dims])
-			}
-		}
+		m.add(row, pieces, float32(weight(word.String())))
 	}
 	if !normalize(row) {
 		return nil
@@ -148,18 +145,36 @@ func (s *Static) giveBack(ids *[]int32) {
 type staticModel struct {
 	tokenizer *wordpiece.Tokenizer
 	scales    []float32
+	shapes    []tokenShape
 	codes     []int8
 	dims      int
 }
 
 // embed writes the vector of some tokens to row, which is zero.
 func (m *staticModel) embed(ids []int32, row []float32) {
-	for _, id := range ids {
-		if scale := m.scales[id]; scale != 0 {
+	for len(ids) > 0 {
+		n := m.wordSize(ids)
+		m.add(row, ids[:n], 1)
+		ids = ids[n:]
+	}
+	normalize(row)
+}
+
+// add adds the vectors of a word, times a weight, to row. A word that the vocabulary only
+// spells out in letters of a script that it never learnt adds nothing: their vectors mean
+// nothing, and with them every text would be a little like everything else. Spelled out in Latin
+// letters it may be a code, which is like one spelled nearly the same; and characters of Chinese,
+// Japanese and Korean say something alone.
+func (m *staticModel) add(row []float32, word []int32, times float32) {
+	spells := func(id int32) bool { return m.shapes[id].spells }
+	if slices.ContainsFunc(word, spells) && m.familiarity(word) == strange {
+		return
+	}
+	for _, id := range word {
+		if scale := float32(m.scales[id] * times); scale != 0 {
 			vector.Axpy(row, scale, m.codes[int(id)*m.dims:][:m.dims])
 		}
 	}
-	normalize(row)
 }
 
 // normalize brings a vector to unit length and reports whether it has a direction:

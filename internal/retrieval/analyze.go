@@ -329,6 +329,10 @@ func (t *tokenizer) endRun() {
 	if t.query {
 		function = functionCharacters(run)
 	}
+	if t.query {
+		t.named(run)
+		t.counted(run, t.runEnd-len(run))
+	}
 	mark := func(i int) bool { return i < 0 || i >= len(function) || function[i] }
 	_, width := utf8.DecodeRuneInString(run)
 	single := width == len(run)

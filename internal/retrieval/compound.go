@@ -247,6 +247,9 @@ func (t *tokenizer) endChain() {
 	case !letters:
 	case sign == '-' && len(chain) <= 4, sign == '/' && len(chain) == 2 && size <= 8:
 		t.emit(strings.Join(chain, ""), Joined)
+		if n := number(chain); n != "" {
+			t.yield(Token{Text: n, Kind: Joined, optional: true})
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ func fold(text string) string {
 			if !bare && !unicode.Is(unicode.Variation_Selector, r) {
 				b.WriteRune(r)
 			}
+		case '\U0001F3FB' <= r && r <= '\U0001F3FF': // the colour of a hand or a face
 		case r == 'ß' || r == 'ẞ':
 			bare = true
 			b.WriteString("ss")

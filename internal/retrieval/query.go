@@ -213,10 +213,24 @@ func (c *collector) token(t Token) {
 	}
 	c.strong = true
 	w := QueryWord{Term: term, Weight: weight, Or: t.stems, Optional: t.optional}
-	if t.Kind == Word && misspellable(t.Text) {
-		w.Spelling = t.Text
-	}
+	w.standIn(t)
 	c.content = addWord(c.content, w, c.limit)
+}
+
+// standIn adds what a text may have in the place of a word that was made of a token.
+func (w *QueryWord) standIn(t Token) {
+	switch {
+	case t.Kind == Word:
+		if misspellable(t.Text) {
+			w.Spelling = t.Text
+		}
+		w.Or = withAlternates(w.Term, w.Or)
+	case t.Kind == Character, t.Kind == Pair && !t.optional:
+		w.Or = withAlternates(w.Term, w.Or)
+		if digit := digitOf(w.Term); t.Kind == Pair && digit != "" {
+			w.Or = append(w.Or, digit)
+		}
+	}
 }
 
 // misspellable reports whether a word may be a typing error: letters alone, of a script
