@@ -81,6 +81,25 @@ func BenchmarkTreeFiles(b *testing.B) {
 	}
 }
 
+// BenchmarkTreeList measures the list of a directory of a thousand files.
+func BenchmarkTreeList(b *testing.B) {
+	eachBenchStore(b, func(b *testing.B, s loci.Store) {
+		filed := newTree(b, locitest.NewEngine(b, s, loci.Options{}), "")
+		files := make([]tree.FileContent, 1000)
+		for i := range files {
+			files[i] = tree.FileContent{Path: fmt.Sprintf("/many/f%d", i), Content: "a line\na line\n"}
+		}
+		if _, err := filed.WriteAll(b.Context(), files, nil); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if list, err := filed.List(b.Context(), "/many"); err != nil || len(list) != len(files) {
+				b.Fatal(len(list), err)
+			}
+		}
+	})
+}
+
 // BenchmarkTreeSizes measures calls on a file of more and more bytes.
 func BenchmarkTreeSizes(b *testing.B) {
 	for _, size := range []int{1 << 10, 32 << 10, 1 << 20} {

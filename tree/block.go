@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -55,22 +56,31 @@ func (l *blocks) UnmarshalText(text []byte) error {
 	*l = nil
 	before := int64(0)
 	for len(data) > 0 {
-		var v [4]int64
-		for i := range v {
-			x, n := binary.Varint(data)
-			if n <= 0 {
-				return errors.New("the list of blocks is cut short")
-			}
-			v[i], data = x, data[n:]
-		}
-		b := block{N: before + v[0], Bytes: int(v[1]), Lines: v[2], Version: v[3]}
-		if b.N < 0 || b.Bytes < 1 || b.Bytes > maxBlock || b.Lines < 0 || b.Version < 1 {
-			return errors.New("the list of blocks is damaged")
+		var b block
+		if data, err = b.decode(data, before); err != nil {
+			return err
 		}
 		*l = append(*l, b)
 		before = b.N
 	}
 	return nil
+}
+
+// decode reads a block that comes after the one of the number before, and returns what follows.
+func (b *block) decode(data []byte, before int64) ([]byte, error) {
+	var v [4]int64
+	for i := range v {
+		x, n := binary.Varint(data)
+		if n <= 0 {
+			return nil, errors.New("the list of blocks is cut short")
+		}
+		v[i], data = x, data[n:]
+	}
+	*b = block{N: before + v[0], Bytes: int(v[1]), Lines: v[2], Version: v[3]}
+	if b.N < 0 || b.Bytes < 1 || b.Bytes > maxBlock || b.Lines < 0 || b.Version < 1 {
+		return nil, errors.New("the list of blocks is damaged")
+	}
+	return data, nil
 }
 
 // retired is a block that an earlier state still has and the current one does not.
@@ -108,6 +118,49 @@ func readManifest(attributes json.RawMessage) (m manifest, err error) {
 		return m, &loci.Error{Code: loci.Internal, Op: "read manifest", Err: err}
 	}
 	return m, nil
+}
+
+// sizeOf returns the bytes and lines of a state. A list asks for no more, of a thousand files
+// at a time: what [loci.MarshalJSON] writes of a short file is read without taking it apart.
+func sizeOf(attributes json.RawMessage) (bytes, lines int64, err error) {
+	if bytes, lines, ok := shortSize(attributes); ok {
+		return bytes, lines, nil
+	}
+	m, err := readManifest(attributes)
+	return m.Bytes, m.lines(), err
+}
+
+// shortSize reads a manifest in the form that it is written in; false: in another, or too long.
+func shortSize(attributes []byte) (size, lines int64, ok bool) {
+	rest, ok := bytes.CutPrefix(attributes, []byte(`{"bytes":`))
+	digits := 0
+	for ; digits < len(rest) && digits < 18 && '0' <= rest[digits] && rest[digits] <= '9'; digits++ {
+		size = size*10 + int64(rest[digits]-'0')
+	}
+	if !ok || digits == 0 {
+		return 0, 0, false
+	}
+	rest = rest[digits:]
+	if after, open := bytes.CutPrefix(rest, []byte(`,"open":true`)); open {
+		rest, lines = after, 1
+	}
+	if string(rest) == "}" {
+		return size, lines, true
+	}
+	rest, ok = bytes.CutPrefix(rest, []byte(`,"blocks":"`))
+	text, whole := bytes.CutSuffix(rest, []byte(`"}`))
+	var short [128]byte
+	if !ok || !whole || base64.RawStdEncoding.DecodedLen(len(text)) > len(short) {
+		return 0, 0, false
+	}
+	n, err := base64.RawStdEncoding.Decode(short[:], text)
+	before := int64(0)
+	for data := short[:n]; len(data) > 0 && err == nil; {
+		var b block
+		data, err = b.decode(data, before)
+		before, lines = b.N, lines+b.Lines
+	}
+	return size, lines, err == nil
 }
 
 // lines counts the lines, an unended last one included.

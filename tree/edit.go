@@ -146,11 +146,23 @@ func (ed *edit) create(path string, dir bool) (*entry, error) {
 
 // settle adjusts the number of children of a directory.
 func (ed *edit) settle(parent *entry, children int64) error {
-	limits := ed.t.limits()
+	ed.count(parent, children)
+	if children > 0 {
+		return ed.checkChildren(parent.body.Children)
+	}
+	return nil
+}
+
+// count is settle without a limit.
+func (ed *edit) count(parent *entry, children int64) {
 	parent.body.Children += children
 	parent.record.UpdatedAt = ed.now
 	ed.put(parent, -1)
-	if n := parent.body.Children; children > 0 && n > limits.MaxDirEntries {
+}
+
+// checkChildren refuses a directory with more children than one may have.
+func (ed *edit) checkChildren(n int64) error {
+	if limits := ed.t.limits(); n > limits.MaxDirEntries {
 		return errorf(loci.TooLarge, ENOSPC, "Use another directory.",
 			"ENOSPC: the directory would have %d entries; the limit is %d", n, limits.MaxDirEntries)
 	}
@@ -371,6 +383,10 @@ func (ed *edit) finish() error {
 		r := &p.record
 		r.Version++
 		r.Slot = entrySlot(p.path)
+		if p.asIs {
+			ed.change.Put = append(ed.change.Put, loci.Put{Record: *r, SameText: true, Revisions: p.revisions})
+			continue
+		}
 		if err := loci.SetBody(r, p.body); err != nil {
 			return err
 		}

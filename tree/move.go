@@ -2,213 +2,21 @@ package tree
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci"
 )
-
-// Delete erases a file, or a directory with all that is below it, earlier versions
-// included, and returns how many of each there were, the directory itself counted. A
-// missing path is no error: nothing was there. Deleting the root erases everything in it.
-// Directories above stay.
-//
-// All of it is one change, unless more than a few hundred entries are below and the
-// handle has no idempotency key: then it goes in steps, the deepest entries first, so
-// that the writes of others wait for one step at most. A delete that stops half way
-// leaves a whole tree with less in it: delete again.
-func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
-	path, err := CleanPath(path)
-	if err != nil {
-		return Counts{}, err
-	}
-	var before Counts
-	for more := t.m.View().IdempotencyKey == ""; more; {
-		var n Counts
-		if n, more, err = t.deleteSome(ctx, path); err != nil {
-			return before, err
-		}
-		before.Files, before.Dirs = before.Files+n.Files, before.Dirs+n.Dirs
-	}
-	rest, err := t.delete(ctx, path, path)
-	return Counts{before.Files + rest.Files, before.Dirs + rest.Dirs}, err
-}
-
-// Bounds of one step of a delete: it erases at most so many entries, and ends early once
-// these have so many records.
-const (
-	stepEntries = 400
-	stepRecords = 1200
-)
-
-// deleteSome erases some of what is below a directory, if that is too much for one change.
-func (t *Tree) deleteSome(ctx context.Context, path string) (Counts, bool, error) {
-	type step struct {
-		n    Counts
-		more bool
-	}
-	done, err := editTree(ctx, t, "delete files", nil, func(ed *edit) (s step, _ loci.ID, err error) {
-		dir, err := ed.entry(path)
-		if err != nil || dir == nil || !dir.body.Dir {
-			return s, loci.ID{}, err
-		}
-		last, err := ed.last(path, stepEntries+1)
-		if err != nil {
-			return s, loci.ID{}, err
-		}
-		gone, fits := map[string]bool{}, 0
-		for records := 0; fits < min(len(last), stepEntries) && records < stepRecords; fits++ {
-			records += last[fits].records()
-		}
-		if s.more = fits < len(last); !s.more {
-			return s, loci.ID{}, nil
-		}
-		for _, e := range last[:fits] {
-			gone[e.path] = true
-			ed.erase(e, &s.n)
-		}
-		for path := range gone {
-			above, _ := splitPath(path)
-			if gone[above] {
-				continue
-			}
-			parent, err := ed.parent(path)
-			if err == nil {
-				err = ed.settle(parent, -1)
-			}
-			if err != nil {
-				return s, loci.ID{}, err
-			}
-		}
-		ed.put(ed.root, -1)
-		return s, loci.ID{}, nil
-	})
-	return done.n, done.more, err
-}
-
-// records is how many records an entry is made of.
-func (e *entry) records() int { return 1 + len(e.manifest.Blocks) + len(e.body.Retired) }
-
-// last lists up to limit entries below a directory, from the last one on in the order of
-// their slots: in it everything comes behind the directory that it is in.
-func (ed *edit) last(path string, limit int) (list []*entry, err error) {
-	f := ed.t.entries()
-	for _, f.Slots = range []loci.SlotRange{deeperSlots(path), childSlots(path)} {
-		if len(list) == limit {
-			return list, nil
-		}
-		page := loci.Page{Limit: limit - len(list), Order: loci.SlotDescending}
-		records, _, err := ed.t.m.Records(ed.ctx, f, page)
-		if err != nil {
-			return nil, err
-		}
-		if list, err = appendEntries(list, records); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-// appendEntries reads records of entries and adds them to a list.
-func appendEntries(list []*entry, records []loci.Record) ([]*entry, error) {
-	for i := range records {
-		one, err := entryOf(&records[i])
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, one)
-	}
-	return list, nil
-}
-
-// delete erases a clean path. request as in [loci.Commit].
-func (t *Tree) delete(ctx context.Context, path string, request any) (Counts, error) {
-	return editTree(ctx, t, "delete file", request, func(ed *edit) (n Counts, _ loci.ID, err error) {
-		e, err := ed.entry(path)
-		if err != nil || e == nil {
-			return n, loci.ID{}, err
-		}
-		below, err := ed.below(e)
-		if err != nil {
-			return n, loci.ID{}, err
-		}
-		if path == "/" {
-			e.body.Children = 0
-		} else {
-			parent, err := ed.parent(path)
-			if err != nil {
-				return n, loci.ID{}, err
-			}
-			if err := ed.settle(parent, -1); err != nil {
-				return n, loci.ID{}, err
-			}
-			below = append(below, e)
-		}
-		for _, gone := range below {
-			ed.erase(gone, &n)
-		}
-		if len(below) > 0 {
-			ed.put(ed.root, -1)
-		}
-		return n, loci.ID{}, nil // a reply that names what is erased would go with it
-	})
-}
-
-// parent looks up the directory an entry is in.
-func (ed *edit) parent(path string) (*entry, error) {
-	above, _ := splitPath(path)
-	parent, err := ed.entry(above)
-	if err == nil && (parent == nil || !parent.body.Dir) {
-		err = &loci.Error{Code: loci.Internal, Op: "read tree", Msg: "a directory of the tree is missing: the store is damaged", Err: EIO}
-	}
-	return parent, err
-}
-
-// below lists everything below a directory; nothing for a file.
-func (ed *edit) below(e *entry) (list []*entry, err error) {
-	if !e.body.Dir {
-		return nil, nil
-	}
-	f := ed.t.entries()
-	for _, f.Slots = range []loci.SlotRange{childSlots(e.path), deeperSlots(e.path)} {
-		for page := (loci.Page{Limit: 1000, Order: loci.SlotAscending}); ; {
-			records, next, err := ed.t.m.Records(ed.ctx, f, page)
-			if err != nil {
-				return nil, err
-			}
-			if list, err = appendEntries(list, records); err != nil {
-				return nil, err
-			}
-			if page.Cursor = next; next == "" {
-				break
-			}
-		}
-	}
-	return list, nil
-}
-
-// erase takes an entry out of the tree, with every block of every state.
-func (ed *edit) erase(e *entry, n *Counts) {
-	if e.body.Dir {
-		n.Dirs++
-		ed.root.body.Dirs--
-	} else {
-		n.Files++
-		ed.root.body.Files--
-		ed.root.body.Bytes -= e.manifest.Bytes
-	}
-	ed.change.Erase = append(ed.change.Erase, loci.Erase{ID: e.record.ID, Version: e.record.Version})
-	for _, b := range e.manifest.Blocks {
-		ed.change.Erase = append(ed.change.Erase, loci.Erase{ID: blockID(e.record.ID, b.N), Version: b.Version})
-	}
-	for _, r := range e.body.Retired {
-		ed.change.Erase = append(ed.change.Erase, loci.Erase{ID: blockID(e.record.ID, r.N), Version: r.Version})
-	}
-	ed.event(loci.EventErased, e, map[string]any{"version": e.record.Version, "bytes": e.manifest.Bytes})
-}
 
 // Rename moves a file, or a directory with all that is below it, to a path where
 // there is nothing; directories above are made. Earlier versions go along. ENOENT,
 // EEXIST, ENOTDIR, ENOSPC; EINVAL for the root, for a directory into itself, and
 // where a path would get too long.
+//
+// All of it is one change, unless more than a few hundred entries are below and the
+// handle has no idempotency key: then it goes in steps, as [Tree.Delete] does. A move that
+// stops half way leaves a whole tree with each file in one of the two places: move again,
+// and it goes on.
 func (t *Tree) Rename(ctx context.Context, from, to string) error {
 	from, err := CleanPath(from)
 	if err != nil {
@@ -217,13 +25,16 @@ func (t *Tree) Rename(ctx context.Context, from, to string) error {
 	if to, err = CleanPath(to); err != nil {
 		return err
 	}
+	for more := t.m.View().IdempotencyKey == "" && from != to; more; {
+		if more, err = t.moveSome(ctx, from, to); err != nil {
+			return err
+		}
+	}
 	_, err = editTree(ctx, t, "rename file", []string{from, to}, func(ed *edit) (bool, loci.ID, error) {
-		e, err := ed.entry(from)
+		e, err := ed.source(from)
 		switch {
 		case err != nil:
 			return false, loci.ID{}, err
-		case e == nil:
-			return false, loci.ID{}, errorf(loci.NotFound, ENOENT, "List the directory to see what is there.", "ENOENT: no such file or directory")
 		case from == to:
 			return true, e.record.ID, nil
 		}
@@ -232,46 +43,271 @@ func (t *Tree) Rename(ctx context.Context, from, to string) error {
 	return err
 }
 
-func (ed *edit) rename(e *entry, to string) error {
+// source looks up what is to move.
+func (ed *edit) source(from string) (*entry, error) {
+	e, err := ed.entry(from)
+	if err == nil && e == nil {
+		err = errorf(loci.NotFound, ENOENT, "List the directory to see what is there.", "ENOENT: no such file or directory")
+	}
+	return e, err
+}
+
+// moveSome moves some of what is below a directory, if that is too much for one change. What
+// comes last in the order of slots goes first, so that nothing is below what has gone. A
+// directory that is made in the new place waits there for the one that comes.
+func (t *Tree) moveSome(ctx context.Context, from, to string) (more bool, err error) {
+	return editTree(ctx, t, "rename files", nil, func(ed *edit) (bool, loci.ID, error) {
+		e, err := ed.source(from)
+		if err != nil || !e.body.Dir {
+			return false, loci.ID{}, err
+		}
+		last, err := ed.last(from, stepEntries+1, movedEntry)
+		if err != nil || len(last) <= stepEntries {
+			return false, loci.ID{}, err
+		}
+		if err := ed.awaitAt(e, to); err != nil {
+			return false, loci.ID{}, err
+		}
+		last = last[:stepEntries]
+		slices.Reverse(last)
+		if err := ed.carry(e.path, to, last); err != nil {
+			return false, loci.ID{}, err
+		}
+		e.record.UpdatedAt = ed.now
+		ed.put(e, -1)
+		ed.event(loci.EventUpdated, e, map[string]any{"version": e.record.Version + 1, "moved": len(last)})
+		return true, loci.ID{}, nil
+	})
+}
+
+// awaitAt makes the directory to which another one moves in steps, unless an earlier step has.
+func (ed *edit) awaitAt(e *entry, to string) error {
+	there, err := ed.destination(e, to)
+	if err != nil || there != nil {
+		return err
+	}
+	if err := ed.pathsFit(e, to); err != nil {
+		return err
+	}
+	if err := ed.makeRoom(e, to); err != nil {
+		return err
+	}
+	there, err = ed.standIn(to)
+	if err == nil {
+		there.body.Awaits = e.record.ID
+	}
+	return err
+}
+
+// destination looks up what is where an entry is to go: nothing, or the directory that waits for it.
+func (ed *edit) destination(e *entry, to string) (*entry, error) {
 	from := e.path
-	if from == "/" || e.body.Dir && len(to) > len(from) && to[:len(from)+1] == from+"/" {
-		return errorf(loci.Invalid, EINVAL, "Choose a path outside of the directory.", "a directory cannot be moved into itself")
+	if from == "/" || e.body.Dir && strings.HasPrefix(to, from+"/") {
+		return nil, errorf(loci.Invalid, EINVAL, "Choose a path outside of the directory.", "a directory cannot be moved into itself")
 	}
 	there, err := ed.entry(to)
+	if err == nil && there != nil && (!there.body.Dir || there.body.Awaits != e.record.ID) {
+		err = errExists()
+	}
+	return there, err
+}
+
+func errExists() error {
+	return errorf(loci.Conflict, EEXIST, "Delete what is there first, or choose another path.", "EEXIST: something is there already")
+}
+
+// pathsFit refuses a move of a directory that would make a path below it too long, before
+// anything moves.
+func (ed *edit) pathsFit(e *entry, to string) error {
+	if strings.Count(to, "/") <= strings.Count(e.path, "/") {
+		return nil
+	}
+	f := ed.t.entries()
+	for _, f.Slots = range []loci.SlotRange{childSlots(e.path), deeperSlots(e.path)} {
+		if err := ed.t.eachEntry(ed.ctx, f, func(r *loci.Record) error {
+			_, err := CleanPath(to + slotPath(r.Slot)[len(e.path):])
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standIn looks up a directory and makes it, and those above it, where what is moved is to
+// lie. No limit holds for it: it goes when the one that it stands for comes.
+func (ed *edit) standIn(path string) (*entry, error) {
+	e, err := ed.entry(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case e != nil && !e.body.Dir:
+		return nil, errNotDir()
+	case e != nil:
+		return e, nil
+	}
+	above, _ := splitPath(path)
+	parent, err := ed.standIn(above)
+	if err != nil {
+		return nil, err
+	}
+	ed.count(parent, 1)
+	e = ed.newEntry(path, true)
+	ed.entries[path] = e
+	ed.root.body.Dirs++
+	ed.put(e, -1)
+	ed.event(loci.EventCreated, e, nil)
+	return e, nil
+}
+
+// rename moves an entry, with what is below it, in one change.
+func (ed *edit) rename(e *entry, to string) error {
+	from := e.path
+	there, err := ed.destination(e, to)
 	if err != nil {
 		return err
 	}
-	if there != nil {
-		return errorf(loci.Conflict, EEXIST, "Delete what is there first, or choose another path.", "EEXIST: something is there already")
+	if there == nil {
+		if err := ed.makeRoom(e, to); err != nil {
+			return err
+		}
 	}
+	below, err := ed.below(e, movedEntry)
+	if err != nil {
+		return err
+	}
+	if err := ed.carry(from, to, append([]*entry{e}, below...)); err != nil {
+		return err
+	}
+	e.body.Awaits = loci.ID{}
+	ed.event(loci.EventUpdated, e, map[string]any{"version": e.record.Version + 1, "moved": len(below) + 1})
+	return nil
+}
+
+// makeRoom makes the directories above the path that an entry is to move to.
+func (ed *edit) makeRoom(e *entry, to string) error {
 	above, _ := splitPath(to)
 	target, err := ed.dir(above)
 	if err != nil {
 		return err
 	}
-	source, err := ed.parent(from)
-	if err != nil {
+	source, err := ed.parent(e.path)
+	if err != nil || target == source {
 		return err
 	}
-	if target != source {
-		if err := ed.settle(source, -1); err != nil {
-			return err
-		}
-		if err := ed.settle(target, 1); err != nil {
-			return err
-		}
+	return ed.checkChildren(target.body.Children + 1)
+}
+
+// movedEntry reads a record that is to move: of a file only its path changes.
+func movedEntry(r *loci.Record) (*entry, error) {
+	if r.Status == statusDir {
+		return entryOf(r)
 	}
-	below, err := ed.below(e)
-	if err != nil {
+	return &entry{record: *r, path: slotPath(r.Slot), asIs: true}, nil
+}
+
+// carry moves entries, in the order of their slots, from below one directory to below
+// another. Of a directory that is among them, so is all that is still below it.
+func (ed *edit) carry(from, to string, list []*entry) error {
+	if err := ed.lookUp(from, to, list); err != nil {
 		return err
 	}
-	for _, moved := range append(below, e) {
-		moved.path = to + moved.path[len(from):]
-		if _, err := CleanPath(moved.path); err != nil {
+	gone := map[string]*entry{} // directories by the path that they had
+	for _, e := range list {
+		old, path := e.path, to+e.path[len(from):]
+		if _, err := CleanPath(path); err != nil {
 			return err
 		}
-		ed.put(moved, -1)
+		above, _ := splitPath(old)
+		source := gone[above]
+		if source == nil {
+			var err error
+			if source, err = ed.parent(old); err != nil {
+				return err
+			}
+		}
+		newAbove, _ := splitPath(path)
+		target, err := ed.standIn(newAbove)
+		if err != nil {
+			return err
+		}
+		replaced, err := ed.replaceStandIn(e, path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case replaced:
+			ed.count(source, -1)
+		case source != target:
+			ed.count(source, -1)
+			ed.count(target, 1)
+		}
+		if e.body.Dir {
+			gone[old] = e
+		}
+		e.path, ed.entries[old], ed.entries[path] = path, nil, e
+		ed.put(e, -1)
 	}
-	ed.event(loci.EventUpdated, e, map[string]any{"version": e.record.Version + 1, "moved": len(below) + 1})
 	return nil
+}
+
+// replaceStandIn takes the directory away that waits for one at a path, if there is one. What
+// is below it is then below the one that comes.
+func (ed *edit) replaceStandIn(e *entry, path string) (bool, error) {
+	there, err := ed.entry(path)
+	if err != nil || there == nil {
+		return false, err
+	}
+	if !e.body.Dir || !there.body.Dir {
+		return false, errExists()
+	}
+	e.body.Children += there.body.Children
+	ed.erase(there, &Counts{})
+	return true, nil
+}
+
+// lookUp notes what is where entries are to go. Nothing is, unless there is a directory that
+// waits; what was carried before lies behind all of them in the order of slots.
+func (ed *edit) lookUp(from, to string, list []*entry) error {
+	waits := ed.entries[to]
+	for _, e := range list {
+		if path := to + e.path[len(from):]; path != to {
+			ed.entries[path] = nil
+		}
+	}
+	if waits == nil || waits.record.Version == 0 {
+		return nil
+	}
+	f := ed.t.entries()
+	for _, within := range []loci.SlotRange{childSlots(to), deeperSlots(to)} {
+		f.Slots = loci.SlotRange{}
+		for _, e := range list {
+			slot := entrySlot(to + e.path[len(from):])
+			if !within.Contains(slot) {
+				continue
+			}
+			if f.Slots.From == "" {
+				f.Slots.From = slot
+			}
+			f.Slots.To = slot + "\x00"
+		}
+		if f.Slots.From == "" {
+			continue
+		}
+		if err := ed.note(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note reads entries so that they need not be looked up one by one.
+func (ed *edit) note(f loci.Filter) error {
+	return ed.t.eachEntry(ed.ctx, f, func(r *loci.Record) error {
+		there, err := entryOf(r)
+		if err == nil {
+			ed.entries[there.path] = there
+		}
+		return err
+	})
 }

@@ -176,6 +176,10 @@ type entryBody struct {
 	Dir      bool  `json:"dir,omitempty"`
 	Children int64 `json:"children,omitempty"` // of a directory
 
+	// Awaits is, of a directory that was made for a move in steps, the one that is to come
+	// in its place.
+	Awaits loci.ID `json:"awaits,omitzero"`
+
 	Files int64 `json:"files,omitempty"` // of the root: in the tree
 	Dirs  int64 `json:"dirs,omitempty"`  // of the root: in the tree, itself not counted
 	Bytes int64 `json:"bytes,omitempty"` // of the root: of all current contents
@@ -193,6 +197,7 @@ type entry struct {
 	path     string
 	body     entryBody
 	manifest manifest // of a file
+	asIs     bool     // only its path changes: body and manifest are not read
 }
 
 // The statuses of entries.
@@ -215,11 +220,26 @@ func entryOf(r *loci.Record) (*entry, error) {
 }
 
 func (e *entry) info() FileInfo {
-	_, name := splitPath(e.path)
+	return infoWith(&e.record, e.path, e.manifest.Bytes, e.manifest.lines())
+}
+
+// infoOf describes the entry of a record without taking all of it apart.
+func infoOf(r *loci.Record) (FileInfo, error) {
+	var bytes, lines int64
+	if r.Status != statusDir {
+		var err error
+		if bytes, lines, err = sizeOf(r.Attributes); err != nil {
+			return FileInfo{}, err
+		}
+	}
+	return infoWith(r, slotPath(r.Slot), bytes, lines), nil
+}
+
+func infoWith(r *loci.Record, path string, bytes, lines int64) FileInfo {
+	_, name := splitPath(path)
 	return FileInfo{
-		Path: e.path, Name: name, Dir: e.body.Dir, ID: e.record.ID,
-		Version: e.record.Version, Bytes: e.manifest.Bytes, Lines: e.manifest.lines(),
-		CreatedAt: e.record.CreatedAt, UpdatedAt: e.record.UpdatedAt,
+		Path: path, Name: name, Dir: r.Status == statusDir, ID: r.ID, Version: r.Version,
+		Bytes: bytes, Lines: lines, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 
@@ -402,12 +422,13 @@ func (t *Tree) infosOf(
 	if err != nil {
 		return nil, "", err
 	}
+	list = slices.Grow(list, len(records))
 	for i := range records {
-		e, err := entryOf(&records[i])
+		info, err := infoOf(&records[i])
 		if err != nil {
 			return nil, "", err
 		}
-		list = append(list, e.info())
+		list = append(list, info)
 	}
 	return list, next, nil
 }

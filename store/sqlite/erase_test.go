@@ -167,7 +167,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 			f := s.files[testTenant]
 			// Without waiting for the wiping each time: one at the end covers all.
 			if err := f.write(ctx, func(tx *tx) error {
-				return tx.erase(loci.Erase{ID: live[i].id, Version: live[i].version})
+				return tx.eraseAll([]loci.Erase{{ID: live[i].id, Version: live[i].version}})
 			}); err != nil {
 				t.Fatal(err)
 			}

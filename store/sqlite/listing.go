@@ -23,6 +23,10 @@ func (f *file) recordsWith(
 	after *page.Record, order loci.Order, yield func(*loci.Record) bool,
 ) error {
 	query, args, exact := listing(columns, filter, after, order)
+	scan := newRecordScan()
+	if onePlace(filter) {
+		scan = newPlacedScan(filter.Within[0], filter.Kinds[0])
+	}
 	if mergeable(filter, order) {
 		streams, few, err := f.streams(ctx, filter)
 		if err != nil || few && len(streams) == 0 {
@@ -31,12 +35,14 @@ func (f *file) recordsWith(
 		switch {
 		case few && filter.Waning:
 			query, args, exact = waning(columns, filter, streams, after, order)
+			scan = newRecordScan()
 		case few:
+			scan = newRecordScan()
 			query, args, exact = merged(columns, filter, streams, after, order)
 		}
 	}
 	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
-		r, err := scanRecord(rows)
+		r, err := scan.record(rows)
 		if err != nil {
 			return false, err
 		}
@@ -48,8 +54,9 @@ func (f *file) recordsWith(
 }
 
 // listing is the query for the records a filter selects that come after a place, in
-// an order; exact is that of [where]. Its rows come one by one where an index is in
-// that order, so that a page costs no more than its rows.
+// an order, without placeColumns if all are of [onePlace]; exact is that of [where]. Its
+// rows come one by one where an index is in that order, so that a page costs no more than
+// its rows.
 func listing(
 	columns string, filter *loci.Filter, after *page.Record, order loci.Order,
 ) (query string, args []any, exact bool) {
@@ -64,9 +71,15 @@ func listing(
 	} else {
 		by = c.byTime(after, order == loci.OldestFirst)
 	}
-	query = "SELECT " + columns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY " + by
-	return query, c.args, exact
+	from := " FROM record r JOIN namespace s ON s.n = r.namespace WHERE "
+	if onePlace(filter) { // then each row needs no look at its namespace
+		columns, from = strings.Replace(columns, placeColumns, "", 1), " FROM record r WHERE "
+	}
+	return "SELECT " + columns + from + c.String() + " ORDER BY " + by, c.args, exact
 }
+
+// onePlace reports whether a filter selects one kind in one namespace.
+func onePlace(f *loci.Filter) bool { return f.Exact && len(f.Within) == 1 && len(f.Kinds) == 1 }
 
 // wanes says of a record r that is live that nothing is left for upkeep to write down but
 // its end, if that; it is the condition of the index record_waning.
@@ -119,7 +132,7 @@ func (c *conditions) bySlot(f *loci.Filter, after *page.Record, descending bool)
 	if descending {
 		order, tie = "r.slot DESC, r.id DESC", "(r.slot < ? OR r.id < ?)"
 	}
-	alone := f.Exact && len(f.Within) == 1 && len(f.Kinds) == 1 // then a slot is held once
+	alone := onePlace(f) // then a slot is held once
 	if alone {
 		order = "r.slot"
 		if descending {

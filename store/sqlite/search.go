@@ -420,10 +420,11 @@ func (f *file) take(
 	})
 	batch := make([]loaded, 0, 256)
 	var bytesRead int64
+	var data sql.RawBytes
+	scan := newRecordScan(&data, &last)
 	err = eachRow(ctx, tx, taken(condition), append([]any{space.Model, space.Dims}, args...),
 		func(rows *sql.Rows) error {
-			var data sql.RawBytes
-			r, err := scanRecord(rows, &data, &last)
+			r, err := scan.record(rows)
 			if err != nil {
 				return err
 			}

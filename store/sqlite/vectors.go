@@ -127,8 +127,9 @@ func (s *Store) Unembedded(
 	query := "SELECT " + recordColumns + ` FROM record r JOIN namespace s ON s.n = r.namespace
 		WHERE r.id > ? AND r.live AND r.passage_count > 0 AND NOT EXISTS
 		(SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?) ORDER BY r.id LIMIT ?`
+	scan := newRecordScan()
 	err = f.readRows(ctx, query, []any{after[:], space.Model, space.Dims, limit}, func(rows *sql.Rows) (bool, error) {
-		r, err := scanRecord(rows)
+		r, err := scan.record(rows)
 		out = append(out, r)
 		return true, err
 	})

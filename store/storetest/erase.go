@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+
 	"github.com/loci-memory/loci"
 )
 
@@ -46,6 +48,30 @@ var eraseCases = []testCase{
 		}
 		b.same("events about the erased", types,
 			[]loci.EventType{loci.EventErased, loci.EventUpdated, loci.EventUpdated, loci.EventCreated})
+	}},
+	{"many records are erased in one change, all or none", func(b *bench) {
+		var all []loci.Record
+		for i := range 300 { // more than a store erases at once
+			all = append(all, placed(record(i+1, "walrus"), "user", fmt.Sprint(i%3)))
+		}
+		b.apply(creation(all...))
+		stay := record(1001, "walrus")
+		b.put(stay)
+		for what, spoil := range map[string]func(*loci.Erase){
+			"one at another version": func(e *loci.Erase) { e.Version++ },
+			"one that is not there":  func(e *loci.Erase) { e.ID = id(2000) },
+			"one of them twice":      func(e *loci.Erase) { e.ID = all[10].ID },
+		} {
+			for _, n := range []int{5, 299} {
+				c := erasure(all...)
+				spoil(&c.Erase[n])
+				b.conflict(fmt.Sprint(what, ", the ", n), c)
+			}
+		}
+		b.same("hits before", len(b.match(words("walrus"), loci.Filter{Within: everywhere}, 1000)), 301)
+		b.apply(erasure(all...))
+		b.same("records", recordIDs(b.state().Records), ids(1001))
+		b.same("hits", b.found(words("walrus")), ids(1001))
 	}},
 	{"the key of an erased reply is free", func(b *bench) {
 		r := record(1, "")

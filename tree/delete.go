@@ -1,0 +1,212 @@
+package tree
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci"
+)
+
+// Delete erases a file, or a directory with all that is below it, earlier versions
+// included, and returns how many of each there were, the directory itself counted. A
+// missing path is no error: nothing was there. Deleting the root erases everything in it.
+// Directories above stay.
+//
+// All of it is one change, unless more than a few hundred entries are below and the
+// handle has no idempotency key: then it goes in steps, the deepest entries first, so
+// that the writes of others wait for one step at most. A delete that stops half way
+// leaves a whole tree with less in it: delete again.
+func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
+	path, err := CleanPath(path)
+	if err != nil {
+		return Counts{}, err
+	}
+	var before Counts
+	for more := t.m.View().IdempotencyKey == ""; more; {
+		var n Counts
+		if n, more, err = t.deleteSome(ctx, path); err != nil {
+			return before, err
+		}
+		before.Files, before.Dirs = before.Files+n.Files, before.Dirs+n.Dirs
+	}
+	rest, err := t.delete(ctx, path, path)
+	return Counts{before.Files + rest.Files, before.Dirs + rest.Dirs}, err
+}
+
+// Bounds of one step of a delete: it erases at most so many entries, and ends early once
+// these have so many records.
+const (
+	stepEntries = 400
+	stepRecords = 1200
+)
+
+// deleteSome erases some of what is below a directory, if that is too much for one change.
+func (t *Tree) deleteSome(ctx context.Context, path string) (Counts, bool, error) {
+	type step struct {
+		n    Counts
+		more bool
+	}
+	done, err := editTree(ctx, t, "delete files", nil, func(ed *edit) (s step, _ loci.ID, err error) {
+		dir, err := ed.entry(path)
+		if err != nil || dir == nil || !dir.body.Dir {
+			return s, loci.ID{}, err
+		}
+		last, err := ed.last(path, stepEntries+1, entryOf)
+		if err != nil {
+			return s, loci.ID{}, err
+		}
+		gone, fits := map[string]bool{}, 0
+		for records := 0; fits < min(len(last), stepEntries) && records < stepRecords; fits++ {
+			records += last[fits].records()
+		}
+		if s.more = fits < len(last); !s.more {
+			return s, loci.ID{}, nil
+		}
+		for _, e := range last[:fits] {
+			gone[e.path] = true
+			ed.erase(e, &s.n)
+		}
+		for path := range gone {
+			above, _ := splitPath(path)
+			if gone[above] {
+				continue
+			}
+			parent, err := ed.parent(path)
+			if err == nil {
+				err = ed.settle(parent, -1)
+			}
+			if err != nil {
+				return s, loci.ID{}, err
+			}
+		}
+		ed.put(ed.root, -1)
+		return s, loci.ID{}, nil
+	})
+	return done.n, done.more, err
+}
+
+// records is how many records an entry is made of.
+func (e *entry) records() int { return 1 + len(e.manifest.Blocks) + len(e.body.Retired) }
+
+// last lists up to limit entries below a directory, from the last one on in the order of
+// their slots: in it everything comes behind the directory that it is in.
+func (ed *edit) last(path string, limit int, read func(*loci.Record) (*entry, error)) (list []*entry, err error) {
+	f := ed.t.entries()
+	for _, f.Slots = range []loci.SlotRange{deeperSlots(path), childSlots(path)} {
+		if len(list) == limit {
+			return list, nil
+		}
+		page := loci.Page{Limit: limit - len(list), Order: loci.SlotDescending}
+		records, _, err := ed.t.m.Records(ed.ctx, f, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			e, err := read(&records[i])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}
+
+// delete erases a clean path. request as in [loci.Commit].
+func (t *Tree) delete(ctx context.Context, path string, request any) (Counts, error) {
+	return editTree(ctx, t, "delete file", request, func(ed *edit) (n Counts, _ loci.ID, err error) {
+		e, err := ed.entry(path)
+		if err != nil || e == nil {
+			return n, loci.ID{}, err
+		}
+		below, err := ed.below(e, entryOf)
+		if err != nil {
+			return n, loci.ID{}, err
+		}
+		if path == "/" {
+			e.body.Children = 0
+		} else {
+			parent, err := ed.parent(path)
+			if err != nil {
+				return n, loci.ID{}, err
+			}
+			if err := ed.settle(parent, -1); err != nil {
+				return n, loci.ID{}, err
+			}
+			below = append(below, e)
+		}
+		for _, gone := range below {
+			ed.erase(gone, &n)
+		}
+		if len(below) > 0 {
+			ed.put(ed.root, -1)
+		}
+		return n, loci.ID{}, nil // a reply that names what is erased would go with it
+	})
+}
+
+// parent looks up the directory an entry is in.
+func (ed *edit) parent(path string) (*entry, error) {
+	above, _ := splitPath(path)
+	parent, err := ed.entry(above)
+	if err == nil && (parent == nil || !parent.body.Dir) {
+		err = &loci.Error{Code: loci.Internal, Op: "read tree", Msg: "a directory of the tree is missing: the store is damaged", Err: EIO}
+	}
+	return parent, err
+}
+
+// below lists everything below a directory, in the order of slots; nothing for a file.
+func (ed *edit) below(e *entry, read func(*loci.Record) (*entry, error)) (list []*entry, err error) {
+	if !e.body.Dir {
+		return nil, nil
+	}
+	f := ed.t.entries()
+	for _, f.Slots = range []loci.SlotRange{childSlots(e.path), deeperSlots(e.path)} {
+		err := ed.t.eachEntry(ed.ctx, f, func(r *loci.Record) error {
+			one, err := read(r)
+			list = append(list, one)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// eachEntry calls yield for the records of entries that a filter selects, by slot.
+func (t *Tree) eachEntry(ctx context.Context, f loci.Filter, yield func(*loci.Record) error) error {
+	for page := (loci.Page{Limit: 1000, Order: loci.SlotAscending}); ; {
+		records, next, err := t.m.Records(ctx, f, page)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			if err := yield(&records[i]); err != nil {
+				return err
+			}
+		}
+		if page.Cursor = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// erase takes an entry out of the tree, with every block of every state.
+func (ed *edit) erase(e *entry, n *Counts) {
+	if e.body.Dir {
+		n.Dirs++
+		ed.root.body.Dirs--
+	} else {
+		n.Files++
+		ed.root.body.Files--
+		ed.root.body.Bytes -= e.manifest.Bytes
+	}
+	ed.change.Erase = append(ed.change.Erase, loci.Erase{ID: e.record.ID, Version: e.record.Version})
+	for _, b := range e.manifest.Blocks {
+		ed.change.Erase = append(ed.change.Erase, loci.Erase{ID: blockID(e.record.ID, b.N), Version: b.Version})
+	}
+	for _, r := range e.body.Retired {
+		ed.change.Erase = append(ed.change.Erase, loci.Erase{ID: blockID(e.record.ID, r.N), Version: r.Version})
+	}
+	ed.event(loci.EventErased, e, map[string]any{"version": e.record.Version, "bytes": e.manifest.Bytes})
+}
