@@ -267,6 +267,10 @@ var upkeepOperations = []operation{
 		d.ok(nil, err)
 		d.ok(nil, d.e.RecordElevation(d.Context(), p, "r", "erase"))
 	}},
+	{"Engine.RecordRefusal", func(d *desk) {
+		details := map[string]any{"operation": "save_note", "times": 3}
+		d.ok(nil, d.e.RecordRefusal(d.Context(), locitest.Tenant(d, "t"), "key:1", "r", details))
+	}},
 	{"Memory.EraseAll", func(d *desk) {
 		d.wrote("again", 2)
 		d.ok(d.tree.Write(d.Context(), "/again", "x", nil))

@@ -127,6 +127,10 @@ type Options struct {
 	Recall        RecallOptions
 	ContextQuotas ContextQuotas // of the sections of a context; default 0.5, 0.3 and 0.2
 	Retention     RetentionOptions
+
+	// Quota says how much a tenant may hold; stores keep writers to it together. It is asked
+	// before each write. Nil: nobody is bounded.
+	Quota func(context.Context, Tenant) (Quota, error)
 }
 
 // ContentOptions govern which texts are stored, and how.

@@ -19,6 +19,7 @@ const (
 	EventErased     EventType = "erased"
 	EventImported   EventType = "imported"
 	EventElevated   EventType = "elevated" // a principal of one tenant acted in another
+	EventRefused    EventType = "refused"  // a caller was refused what it may not do
 
 	EventFaded     EventType = "faded"     // confidence fell below 0.2
 	EventExpired   EventType = "expired"   // confidence fell below 0.05, or an episode's time ran out
@@ -49,7 +50,7 @@ const (
 // EventTypes lists every type.
 var EventTypes = []EventType{
 	EventCreated, EventUpdated, EventConfirmed, EventSuperseded, EventErased, EventImported, EventElevated,
-	EventFaded, EventExpired, EventRetracted, EventForgotten, EventRestored, EventLinked, EventHelpful,
+	EventRefused, EventFaded, EventExpired, EventRetracted, EventForgotten, EventRestored, EventLinked, EventHelpful,
 	EventHarmful, EventPromoted, EventDemoted, EventInverted, EventAppended, EventTrimmed, EventConsolidated,
 	EventFailed, EventDeadLettered, EventClaimed, EventReleased, EventReserved, EventSpent,
 }

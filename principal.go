@@ -43,12 +43,15 @@ const (
 	ScopeAdmin    Scope = "admin"    // operate on a tenant as a whole
 	ScopeDelegate Scope = "delegate" // act for other users of the tenant, chosen per request
 	ScopeElevate  Scope = "elevate"  // with admin: act in another tenant, chosen per request
+	ScopeMetrics  Scope = "metrics"  // read the metrics of the server
 	ScopeOperate  Scope = "operate"  // make and end tenants and keys, of any tenant
 	ScopeTools    Scope = "tools:"   // before the name of a family: call tools of the families so named, and nothing else
 )
 
 // Scopes lists every scope, except those that begin with [ScopeTools].
-var Scopes = []Scope{ScopeRead, ScopeWrite, ScopeDelete, ScopeAdmin, ScopeDelegate, ScopeElevate, ScopeOperate}
+var Scopes = []Scope{
+	ScopeRead, ScopeWrite, ScopeDelete, ScopeAdmin, ScopeDelegate, ScopeElevate, ScopeOperate, ScopeMetrics,
+}
 
 // ParseScope checks the name of a scope.
 func ParseScope(name string) (Scope, error) {

@@ -3,6 +3,7 @@ package loci
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -328,15 +329,20 @@ func (e *Engine) maturityWeight(r *Record) float64 {
 	return 1
 }
 
-// importanceOf reads the importance of a fact or an episode; a rule has the default.
+// importanceOf reads the importance of a fact or an episode, and no more of it; a rule has
+// the default.
 func importanceOf(r *Record) (float64, error) {
-	switch r.Kind {
-	case KindFact:
-		body, err := readFact(r)
-		return body.Importance, err
-	case KindEpisode:
-		body, err := readEpisode(r)
-		return body.Importance, err
+	var body struct {
+		Importance float64 `json:"importance"`
 	}
-	return DefaultImportance, nil
+	switch r.Kind {
+	case KindRule:
+		return DefaultImportance, nil
+	case KindFact:
+		body.Importance = DefaultImportance // facts of early builds name none
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		return 0, &Error{Code: Internal, Op: "read importance", Err: err}
+	}
+	return body.Importance, nil
 }

@@ -71,6 +71,9 @@ type RecordLister interface {
 	// Count measures what a filter selects.
 	Count(ctx context.Context, t Tenant, f Filter) (Counts, error)
 
+	// Held measures what the tenant holds, as a [Quota] counts it.
+	Held(ctx context.Context, t Tenant) (Holding, error)
+
 	// Revisions returns the earlier states of a record, newest first.
 	Revisions(ctx context.Context, t Tenant, id ID) ([]Revision, error)
 
@@ -153,6 +156,11 @@ type Change struct {
 	// vectors of Put; zero for none. Conflict: [Change.FitsSpace] refuses the space that
 	// is really active. So a generation that became active in between misses no vector.
 	Active *Space
+
+	// Quota, when not nil, is how much the tenant may hold afterwards. TooLarge, with a
+	// [QuotaError] as its cause: [Quota.Refuse] refuses what the change would come to, as of
+	// the moment it is made.
+	Quota *Quota
 }
 
 // MakesRoom reports whether the change erases and adds no record and no text, so that it

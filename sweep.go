@@ -306,3 +306,12 @@ func (e *Engine) RecordElevation(ctx context.Context, p Principal, requestID, op
 	}
 	return nil
 }
+
+// RecordRefusal writes to the audit log of a tenant that one of its callers was refused what
+// it may not do.
+func (e *Engine) RecordRefusal(
+	ctx context.Context, t Tenant, actor, requestID string, details map[string]any,
+) error {
+	m := &Memory{engine: e, view: View{Tenant: t, Actor: actor, RequestID: requestID}}
+	return e.store.Apply(ctx, t, Change{Events: []Event{m.event(EventRefused, &Record{}, e.now(), details)}})
+}

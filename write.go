@@ -108,6 +108,15 @@ func Commit[R any](
 // knows, such as the writes of a checkpoint. When the log has details of these, apply
 // adds an erased event for each.
 func (m *Memory) apply(ctx context.Context, c *Change, now time.Time) error {
+	if quota := m.engine.opts.Quota; quota != nil {
+		q, err := quota(ctx, m.view.Tenant)
+		if err != nil {
+			return err
+		}
+		if c.Quota = nil; q != (Quota{}) {
+			c.Quota = &q
+		}
+	}
 	err := m.engine.store.Apply(ctx, m.view.Tenant, *c)
 	var untold *UntoldError
 	if !errors.As(err, &untold) {

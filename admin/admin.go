@@ -25,6 +25,8 @@ type (
 	Key    = auth.Key
 	NewKey = auth.NewKey
 	State  = auth.State
+	Quota  = auth.Quota
+	Limits = auth.Limits
 )
 
 // The states that [API.Suspend] and [API.Resume] set.
@@ -80,8 +82,8 @@ type Tenant struct {
 
 // Use is what a tenant holds.
 type Use struct {
-	Records int64 `json:"records"` // parts of files, conversations and checkpoints included
-	Bytes   int64 `json:"bytes"`   // of their texts
+	Records int64 `json:"records" doc:"Memories, and the parts of files, conversations and checkpoints"`
+	Bytes   int64 `json:"bytes" doc:"Of their texts, metadata and values, as quotas count them"`
 }
 
 // Create makes a tenant. Conflict: it is there already.
@@ -140,7 +142,7 @@ func (a *API) Show(ctx context.Context, name string) (Tenant, []loci.Event, erro
 	if err != nil {
 		return Tenant{}, nil, err
 	}
-	held, err := a.opts.Store.Count(ctx, t, loci.Filter{Within: []loci.Namespace{{}}, NotLive: true})
+	held, err := a.opts.Store.Held(ctx, t)
 	return Tenant{kept, &Use{held.Records, held.Bytes}}, append([]loci.Event{}, events...), err
 }
 
@@ -163,6 +165,16 @@ func (a *API) set(ctx context.Context, by By, name string, s State, reason strin
 		return Tenant{}, err
 	}
 	kept, err := a.opts.Keys.SetTenant(ctx, by, t, s, reason)
+	return Tenant{Tenant: kept}, err
+}
+
+// Limit says how much a tenant may hold; 0 is no bound.
+func (a *API) Limit(ctx context.Context, by By, name string, q Quota) (Tenant, error) {
+	t, err := loci.NewTenant(name)
+	if err != nil {
+		return Tenant{}, err
+	}
+	kept, err := a.opts.Keys.LimitTenant(ctx, by, t, q)
 	return Tenant{Tenant: kept}, err
 }
 

@@ -42,6 +42,11 @@ func (a *API) RotateKey(ctx context.Context, by By, id loci.ID, overlap time.Dur
 	return a.opts.Keys.Rotate(ctx, by, loci.Tenant{}, id, overlap)
 }
 
+// LimitKey bounds the requests with a key, in place of what bounded them before.
+func (a *API) LimitKey(ctx context.Context, by By, id loci.ID, l Limits) (Key, error) {
+	return a.opts.Keys.Limit(ctx, by, loci.Tenant{}, id, l)
+}
+
 // RevokeKey ends a key for good.
 func (a *API) RevokeKey(ctx context.Context, by By, id loci.ID) (Key, error) {
 	return a.opts.Keys.Revoke(ctx, by, loci.Tenant{}, id)

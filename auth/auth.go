@@ -3,7 +3,7 @@
 //
 //	keys, err := auth.OpenKeys(store, auth.Options{})
 //	door := auth.NewDoor(keys.Admit, keys)
-//	principal, err := door.Authenticate(request)
+//	caller, err := door.Authenticate(request)
 //
 // It knows no surface. Package server asks it before anything is done for a request.
 package auth
@@ -27,9 +27,15 @@ type Verifier interface {
 	// Claims reports whether a token has the form of this verifier, by a look at it.
 	Claims(token string) bool
 
-	// Verify returns who a token stands for. Unauthenticated: it is no good.
-	// Unavailable: nobody can tell right now.
-	Verify(ctx context.Context, token string) (loci.Principal, error)
+	// Verify returns who a token stands for. Unauthenticated: it is no good; the caller is
+	// still returned where the token was good once. Unavailable: nobody can tell right now.
+	Verify(ctx context.Context, token string) (Caller, error)
+}
+
+// A Caller is who sends a request, and how many it may send.
+type Caller struct {
+	loci.Principal
+	Limits Limits
 }
 
 // A Refusal is why a request is not from anybody, with what RFC 6750 calls the reason.
@@ -70,27 +76,32 @@ func NewDoor(
 	return &Door{admit, slices.Clone(verifiers)}
 }
 
-// Authenticate returns who sends a request. It reads the headers alone.
-func (d *Door) Authenticate(r *http.Request) (loci.Principal, error) {
+// Authenticate returns who sends a request. It reads the headers alone. An error comes with
+// the caller where that is known, for the audit log: it may do nothing.
+func (d *Door) Authenticate(r *http.Request) (Caller, error) {
 	token, err := bearer(r)
 	if err != nil {
-		return loci.Principal{}, err
+		return Caller{}, err
 	}
 	for _, v := range d.verifiers {
 		if !v.Claims(token) {
 			continue
 		}
-		p, err := v.Verify(r.Context(), token)
+		c, err := v.Verify(r.Context(), token)
 		var refusal *Refusal
 		if err != nil && !errors.As(err, &refusal) && loci.AsError(err).Code == loci.Unauthenticated {
 			err = &Refusal{"invalid_token", err}
 		}
 		if err != nil {
-			return loci.Principal{}, err
+			return c, err
 		}
-		return d.admit(r.Context(), p)
+		admitted, err := d.admit(r.Context(), c.Principal)
+		if err == nil {
+			c.Principal = admitted
+		}
+		return c, err
 	}
-	return loci.Principal{}, noGood()
+	return Caller{}, noGood()
 }
 
 // bearer takes the token out of a request. There is one header for it: a token in an

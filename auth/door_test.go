@@ -45,8 +45,12 @@ func newGate(t *testing.T) *gate {
 		g.asked = append(g.asked, p.Subject())
 		_, _ = io.WriteString(w, p.Tenant().String()+" "+p.Var(loci.VarUser))
 	})
+	door := auth.NewDoor(g.keys.Admit, g.keys)
 	s, err := server.New(server.Options{REST: surface, MCP: surface, Agents: map[string]http.Handler{"bot": surface},
-		Logger: logger, Authenticate: auth.NewDoor(g.keys.Admit, g.keys).Authenticate})
+		Logger: logger, Authenticate: func(r *http.Request) (server.Caller, error) {
+			c, err := door.Authenticate(r)
+			return server.Caller{Principal: c.Principal, Limits: server.CallerLimits(c.Limits)}, err
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

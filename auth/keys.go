@@ -48,6 +48,7 @@ type Key struct {
 	Vars      loci.Vars    `json:"vars,omitempty"` // that its requests have, such as user_id
 	Scopes    []loci.Scope `json:"scopes"`
 	Tools     []string     `json:"tools,omitempty"` // families of tools that it may call, and nothing else; none: everything
+	Limits    Limits       `json:"limits,omitzero"`
 	Note      string       `json:"note,omitempty"`
 	CreatedAt time.Time    `json:"created_at"`
 	CreatedBy string       `json:"created_by"`
@@ -75,6 +76,7 @@ type NewKey struct {
 	Vars      loci.Vars
 	Scopes    []loci.Scope
 	Tools     []string
+	Limits    Limits
 	Note      string
 	ExpiresAt time.Time // zero: never
 }
@@ -87,6 +89,7 @@ type keyBody struct {
 	Vars      loci.Vars    `json:"vars,omitempty"`
 	Scopes    []loci.Scope `json:"scopes"`
 	Tools     []string     `json:"tools,omitempty"`
+	Limits    Limits       `json:"limits,omitzero"`
 	Note      string       `json:"note,omitempty"`
 	By        string       `json:"by"`
 	ExpiresAt time.Time    `json:"expires_at,omitzero"`
@@ -157,7 +160,7 @@ func (k *Keys) Create(ctx context.Context, by By, n NewKey) (key Key, token stri
 		return Key{}, "", err
 	}
 	n.ExpiresAt = n.ExpiresAt.UTC().Truncate(time.Millisecond)
-	if err := n.check(m.Now()); err != nil {
+	if err := cmp.Or(n.check(m.Now()), n.Limits.check()); err != nil {
 		return Key{}, "", err
 	}
 	if err := k.host(ctx, by, n.Tenant); err != nil {
@@ -167,8 +170,9 @@ func (k *Keys) Create(ctx context.Context, by By, n NewKey) (key Key, token stri
 	token, hash := newToken(id)
 	key, err = loci.Commit(ctx, m, "create key", nil, func(now time.Time) (loci.Decision[Key], error) {
 		b := keyBody{
-			Vars: maps.Clone(n.Vars), Scopes: slices.Clone(n.Scopes), Tools: slices.Clone(n.Tools), Note: n.Note,
-			By: m.View().Actor, ExpiresAt: n.ExpiresAt, Secrets: []secret{{Hash: hex.EncodeToString(hash[:])}},
+			Vars: maps.Clone(n.Vars), Scopes: slices.Clone(n.Scopes), Tools: slices.Clone(n.Tools), Limits: n.Limits,
+			Note: n.Note, By: m.View().Actor, ExpiresAt: n.ExpiresAt,
+			Secrets: []secret{{Hash: hex.EncodeToString(hash[:])}},
 		}
 		r := loci.Record{ID: id, Kind: kindKey, Namespace: keysPlace.Child(n.Tenant.String()), Version: 1, Live: true,
 			CreatedAt: now}
@@ -244,8 +248,8 @@ func subjectOf(id loci.ID) string { return "key:" + id.String() }
 // shown is a key without its secrets.
 func shown(r *loci.Record, b *keyBody) Key {
 	k := Key{
-		ID: r.ID, Vars: maps.Clone(b.Vars), Scopes: slices.Clone(b.Scopes), Tools: slices.Clone(b.Tools), Note: b.Note,
-		CreatedAt: r.CreatedAt, CreatedBy: b.By, ExpiresAt: b.ExpiresAt,
+		ID: r.ID, Vars: maps.Clone(b.Vars), Scopes: slices.Clone(b.Scopes), Tools: slices.Clone(b.Tools),
+		Limits: b.Limits, Note: b.Note, CreatedAt: r.CreatedAt, CreatedBy: b.By, ExpiresAt: b.ExpiresAt,
 		RotatedAt: b.RotatedAt, RevokedAt: b.RevokedAt, UsedAt: r.UsedAt,
 	}
 	if len(r.Namespace) > len(keysPlace) {

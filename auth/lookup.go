@@ -115,34 +115,34 @@ func (c *cache) put(id loci.ID, e *entry, at time.Time) {
 func (k *Keys) Claims(token string) bool { return strings.HasPrefix(token, tokenPrefix) }
 
 // Verify implements [Verifier]. It asks the store at most every few seconds.
-func (k *Keys) Verify(ctx context.Context, token string) (loci.Principal, error) {
+func (k *Keys) Verify(ctx context.Context, token string) (Caller, error) {
 	id, hash, ok := parseToken(token)
 	if !ok {
-		return loci.Principal{}, noGood()
+		return Caller{}, noGood()
 	}
 	now := k.opts.Now()
 	e, found := k.cache.find(id, now, MaxStale)
 	var err error
 	if !found {
 		if e, err = k.lookup(ctx, id, e != nil); err != nil {
-			return loci.Principal{}, err
+			return Caller{}, err
 		}
 	}
 	at := match(e, hash)
 	if at < 0 && found && e != nil && !fresh(e.readAt, now, secondLook) {
 		if e, err = k.lookup(ctx, id, true); err != nil {
-			return loci.Principal{}, err
+			return Caller{}, err
 		}
 		at = match(e, hash)
 	}
 	if at < 0 {
-		return loci.Principal{}, noGood()
+		return Caller{}, noGood()
 	}
 	if err := e.refuse(at, now); err != nil {
-		return loci.Principal{}, err
+		return Caller{Principal: e.principal}, err
 	}
 	k.used(e, now)
-	return e.principal, nil
+	return Caller{e.principal, e.body.Limits}, nil
 }
 
 // match returns which of a key's secrets has a hash, or -1. It compares with as many as a

@@ -11,6 +11,7 @@ import (
 // standing is a tenant's state as it was read.
 type standing struct {
 	state  State // "": there is no such tenant
+	quota  Quota
 	readAt time.Time
 }
 
@@ -23,12 +24,23 @@ func (c *cache) dropTenant(t loci.Tenant) {
 // state returns what the callers of a tenant may do, as of [MaxStale] ago at the latest;
 // "" if there is no such tenant.
 func (k *Keys) state(ctx context.Context, t loci.Tenant) (State, error) {
+	s, err := k.stands(ctx, t)
+	return s.state, err
+}
+
+// Quota returns how much a tenant may hold, as of [MaxStale] ago at the latest.
+func (k *Keys) Quota(ctx context.Context, t loci.Tenant) (loci.Quota, error) {
+	s, err := k.stands(ctx, t)
+	return loci.Quota(s.quota), err
+}
+
+func (k *Keys) stands(ctx context.Context, t loci.Tenant) (standing, error) {
 	now := k.opts.Now()
 	k.cache.mu.Lock()
 	known, there := k.cache.tenants[t]
 	k.cache.mu.Unlock()
 	if there && fresh(known.readAt, now, MaxStale) {
-		return known.state, nil
+		return known, nil
 	}
 	done := k.cache.flight.DoChan("tenant "+t.String(), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
@@ -43,35 +55,36 @@ func (k *Keys) state(ctx context.Context, t loci.Tenant) (State, error) {
 		if len(k.cache.tenants) >= mostKnown {
 			clear(k.cache.tenants)
 		}
-		k.cache.tenants[t] = standing{s, at}
+		s.readAt = at
+		k.cache.tenants[t] = s
 		return s, nil
 	})
 	select {
 	case r := <-done:
 		if r.Err != nil {
-			return "", unknowable(r.Err)
+			return standing{}, unknowable(r.Err)
 		}
-		s, _ := r.Val.(State)
+		s, _ := r.Val.(standing)
 		return s, nil
 	case <-ctx.Done():
-		return "", unknowable(ctx.Err())
+		return standing{}, unknowable(ctx.Err())
 	}
 }
 
-func (k *Keys) standing(ctx context.Context, t loci.Tenant) (State, error) {
+func (k *Keys) standing(ctx context.Context, t loci.Tenant) (standing, error) {
 	m, err := k.memory(By{}, tenantsPlace)
 	if err != nil {
-		return "", err
+		return standing{}, err
 	}
 	r, b, err := k.readTenant(ctx, m, t)
 	if err != nil || r.Version > 0 {
-		return b.State, err
+		return standing{state: b.State, quota: b.Quota}, err
 	}
 	there, err := k.elsewhere(ctx, t)
 	if err != nil || !there {
-		return "", err
+		return standing{}, err
 	}
-	return StateActive, nil
+	return standing{state: StateActive}, nil
 }
 
 // readOnlyScopes are what is left of a caller's scopes while its tenant is read-only.
@@ -114,4 +127,10 @@ func (k *Keys) MustBe(ctx context.Context, t loci.Tenant) error {
 // errClosed refuses whoever belongs to a tenant that is closed.
 var errClosed = &loci.Error{
 	Code: loci.Forbidden, Msg: "this tenant is suspended", Recovery: "Ask the operator of the server.",
+}
+
+// IsOpen reports whether a tenant is there and not closed, as of [MaxStale] ago at the latest.
+func (k *Keys) IsOpen(ctx context.Context, t loci.Tenant) (bool, error) {
+	s, err := k.state(ctx, t)
+	return s == StateActive || s == StateReadOnly, err
 }

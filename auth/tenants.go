@@ -42,6 +42,13 @@ type Tenant struct {
 	Reason    string    `json:"reason,omitempty"`    // of the state
 	CreatedAt time.Time `json:"created_at,omitzero"` // zero: it is older than the list of tenants
 	ChangedAt time.Time `json:"changed_at,omitzero"`
+	Quota     Quota     `json:"quota,omitzero"`
+}
+
+// A Quota is how much a tenant may hold; 0: no bound. See [loci.Quota].
+type Quota struct {
+	Records int64 `json:"records,omitempty"`
+	Bytes   int64 `json:"bytes,omitempty"`
 }
 
 // tenantBody is how it is kept.
@@ -49,6 +56,7 @@ type tenantBody struct {
 	State     State     `json:"state"`
 	Reason    string    `json:"reason,omitempty"`
 	CreatedAt time.Time `json:"created_at,omitzero"`
+	Quota     Quota     `json:"quota,omitzero"`
 }
 
 func noTenant(t loci.Tenant) error {
@@ -94,6 +102,24 @@ func (k *Keys) SetTenant(
 		}
 		kept.body.State, kept.body.Reason = s, reason
 		return map[string]any{"state": string(s)}, nil
+	})
+}
+
+// LimitTenant says how much a tenant may hold from now on. Every server of the store follows
+// within [MaxStale]. What is there already stays. NotFound: there is no such tenant.
+func (k *Keys) LimitTenant(ctx context.Context, by By, t loci.Tenant, q Quota) (Tenant, error) {
+	if q.Records < 0 || q.Bytes < 0 {
+		return Tenant{}, loci.Errorf(loci.Invalid, "a quota must not be negative: 0 is no bound")
+	}
+	return k.changeTenant(ctx, by, t, "limit tenant", func(kept *keptTenant, _ time.Time) (map[string]any, error) {
+		if err := kept.mustBe(t); err != nil {
+			return nil, err
+		}
+		if kept.there && kept.body.Quota == q {
+			return nil, nil
+		}
+		kept.body.Quota = q
+		return map[string]any{"change": "limited", "records": q.Records, "bytes": q.Bytes}, nil
 	})
 }
 
@@ -303,7 +329,7 @@ func (k *Keys) Tenants(ctx context.Context) ([]Tenant, error) {
 			if name := r.Namespace[len(r.Namespace)-1]; b.State == StateErased {
 				delete(byName, name)
 			} else {
-				byName[name] = Tenant{name, b.State, b.Reason, b.CreatedAt, r.UpdatedAt}
+				byName[name] = Tenant{name, b.State, b.Reason, b.CreatedAt, r.UpdatedAt, b.Quota}
 			}
 		}
 		if page.Cursor = next; next == "" {
@@ -319,7 +345,10 @@ func (k *Keys) Tenants(ctx context.Context) ([]Tenant, error) {
 }
 
 func tenantShown(r *loci.Record, t loci.Tenant, b tenantBody) Tenant {
-	return Tenant{Name: t.String(), State: b.State, Reason: b.Reason, CreatedAt: b.CreatedAt, ChangedAt: r.UpdatedAt}
+	return Tenant{
+		Name: t.String(), State: b.State, Reason: b.Reason, Quota: b.Quota,
+		CreatedAt: b.CreatedAt, ChangedAt: r.UpdatedAt,
+	}
 }
 
 // readTenant returns what is kept of a tenant; version 0: nothing.

@@ -40,7 +40,7 @@ func TestSuspendedTenants(t *testing.T) {
 	set(auth.StateReadOnly)
 	p, err := g.keys.Verify(t.Context(), token)
 	if err == nil {
-		p, err = g.keys.Admit(t.Context(), p)
+		p.Principal, err = g.keys.Admit(t.Context(), p.Principal)
 	}
 	if err != nil || !slices.Equal(p.Scopes(), []loci.Scope{"read"}) || p.Var(loci.VarUser) != "alice" || p.Tenant() != acme {
 		t.Errorf("a read-only tenant: %v %v %v, %v", p.Tenant(), p.Vars(), p.Scopes(), err)
@@ -111,7 +111,7 @@ func admitted(t *testing.T, k *auth.Keys, token string) error {
 	t.Helper()
 	p, err := k.Verify(t.Context(), token)
 	if err == nil {
-		_, err = k.Admit(t.Context(), p)
+		_, err = k.Admit(t.Context(), p.Principal)
 	}
 	return err
 }
@@ -245,7 +245,7 @@ func TestErasedTenants(t *testing.T) {
 				t.Errorf("key %d: %v", i, err)
 			}
 		}
-		_, err = k.Admit(t.Context(), held) // a request that was under way
+		_, err = k.Admit(t.Context(), held.Principal) // a request that was under way
 		locitest.WantCode(t, err, loci.Forbidden)
 		locitest.WantCode(t, k.MustBe(t.Context(), acme), loci.NotFound)
 		_, err = k.SetTenant(t.Context(), by, acme, auth.StateActive, "")
@@ -268,4 +268,45 @@ func TestErasedTenants(t *testing.T) {
 			t.Errorf("%d keys: %v", len(keys), err)
 		}
 	})
+}
+
+// TestQuotas: what an operator said of a tenant is known to every server within MaxStale, and
+// lasts through its other changes.
+func TestQuotas(t *testing.T) {
+	s, clock := locitest.OpenMemory(), locitest.NewClock()
+	one, two := made(t, s, clock), made(t, s, clock)
+	by, acme := auth.By{Actor: "operator"}, locitest.Tenant(t, "acme")
+	_, err := one.LimitTenant(t.Context(), by, acme, auth.Quota{Records: 1})
+	locitest.WantCode(t, err, loci.NotFound)
+	if _, err := one.CreateTenant(t.Context(), by, acme); err != nil {
+		t.Fatal(err)
+	}
+	want := func(k *auth.Keys, want loci.Quota) {
+		t.Helper()
+		if got, err := k.Quota(t.Context(), acme); err != nil || got != want {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+	}
+	want(one, loci.Quota{})
+	want(two, loci.Quota{})
+	for range 2 { // the second time there is nothing to do
+		got, err := one.LimitTenant(t.Context(), by, acme, auth.Quota{Records: 5, Bytes: 7})
+		if err != nil || got.Quota != (auth.Quota{Records: 5, Bytes: 7}) {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	want(one, loci.Quota{Records: 5, Bytes: 7})
+	clock.Advance(auth.MaxStale)
+	want(two, loci.Quota{Records: 5, Bytes: 7})
+	if _, err := one.SetTenant(t.Context(), by, acme, auth.StateReadOnly, ""); err != nil {
+		t.Fatal(err)
+	}
+	want(one, loci.Quota{Records: 5, Bytes: 7})
+	for _, q := range []auth.Quota{{Records: -1}, {Bytes: -1}} {
+		_, err := one.LimitTenant(t.Context(), by, acme, q)
+		locitest.WantCode(t, err, loci.Invalid)
+	}
+	if _, events, err := one.Tenant(t.Context(), acme); err != nil || len(events) != 3 {
+		t.Errorf("%d events, %v", len(events), err)
+	}
 }

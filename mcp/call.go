@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -38,8 +39,12 @@ func (s *Server) call(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest)
 }
 
 func (s *Server) run(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (tool.Reply, error) {
+	trail.Does(ctx, t.Name)
 	caller, err := s.caller(ctx, t.Name, r, r.Params.Meta)
 	if err != nil {
+		if codeOf(err) == loci.Forbidden {
+			trail.Refuses(ctx, t.Name)
+		}
 		return tool.Reply{}, err
 	}
 	return s.opts.Call(ctx, t, caller, r.Params.Arguments)

@@ -23,6 +23,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -160,6 +161,7 @@ func declare(t *tool.Tool) *sdk.Tool {
 func (s *Server) permitted(ctx context.Context, r sdk.Request) (list []*tool.Tool) {
 	p, err := s.opts.Identify(ctx, originOf(r.GetExtra()))
 	if code := codeOf(err); code == loci.Unauthenticated || code == loci.Forbidden {
+		trail.Refuses(ctx, "tools/list")
 		return nil
 	}
 	if err != nil {

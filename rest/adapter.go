@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/problem"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -41,6 +42,7 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	a.mux.HandleFunc(op.Method+" "+op.Path, func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), a.opts.Timeout)
 		defer cancel()
+		trail.Does(ctx, op.OperationID)
 		r = r.WithContext(ctx)
 		defer a.recover(w, r, op)
 		w.Header().Set("Cache-Control", "no-store") // a memory is nobody else's
@@ -118,6 +120,9 @@ func (a *API) problem(ctx context.Context, requestID string, err error) *problem
 		e := loci.AsError(err)
 		if e.Code == loci.Internal || e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil {
 			a.opts.Logger.ErrorContext(ctx, "request failed", "request_id", requestID, "code", string(e.Code), "op", e.Op, "cause", e.Err)
+		}
+		if e.Code == loci.Forbidden {
+			trail.Refuses(ctx, "")
 		}
 		p = problem.Of(e)
 	}

@@ -25,10 +25,16 @@ type (
 	newKey struct {
 		Tenant    string       `json:"tenant" doc:"The tenant that its callers are in"`
 		Vars      loci.Vars    `json:"vars,omitempty" doc:"Whose requests they are: user_id, org_id, agent_id"`
-		Scopes    []loci.Scope `json:"scopes" minItems:"1" doc:"What its callers may do: read, write, delete, admin, delegate, elevate, operate"`
+		Scopes    []loci.Scope `json:"scopes" minItems:"1" doc:"What its callers may do: read, write, delete, admin, delegate, elevate, operate, metrics"`
 		Tools     []string     `json:"tools,omitempty" doc:"Families of tools that they may call, and nothing else; absent: everything that the scopes permit"`
+		Limits    limitKey     `json:"limits,omitzero" doc:"Of its requests, at each server; absent: those of its tenant alone"`
 		Note      string       `json:"note,omitempty" doc:"What it is for: up to 500 bytes"`
 		ExpiresAt time.Time    `json:"expires_at,omitzero" doc:"When it ends; absent: never"`
+	}
+	limitKey struct {
+		RequestsPerSecond  float64 `json:"requests_per_second,omitempty" minimum:"0" maximum:"1000000" doc:"Absent or 0: no limit"`
+		Burst              int     `json:"burst,omitempty" minimum:"0" maximum:"1000000" doc:"Requests at once that requests_per_second lets through; absent or 0: twice as many as it says"`
+		ConcurrentRequests int     `json:"concurrent_requests,omitempty" minimum:"0" maximum:"1000000" doc:"Under way at once; absent or 0: no limit"`
 	}
 	rotateKey struct {
 		OverlapSeconds *int64 `json:"overlap_seconds,omitempty" minimum:"0" maximum:"2592000" doc:"How long the old secret is good beside the new one; absent: a day"`
@@ -81,7 +87,8 @@ func (a *API) keyRoutes() {
 				}
 				out = &keyMade{}
 				out.Body.Key, out.Body.Token, err = api.CreateKey(ctx, by, b.Tenant, admin.NewKey{
-					Vars: b.Vars, Scopes: b.Scopes, Tools: b.Tools, Note: b.Note, ExpiresAt: b.ExpiresAt})
+					Vars: b.Vars, Scopes: b.Scopes, Tools: b.Tools, Limits: admin.Limits(b.Limits), Note: b.Note,
+					ExpiresAt: b.ExpiresAt})
 				return out, err
 			})
 		})
@@ -116,6 +123,22 @@ func (a *API) keyRoutes() {
 				out := &keyMade{}
 				out.Body.Key, out.Body.Token, err = api.RotateKey(ctx, by, id, overlap)
 				return out, err
+			})
+		})
+	route(a, endpoint{method: http.MethodPut, path: "/v1/admin/keys/{key}/limits", id: "limit_key",
+		summary: "Bound the requests with a key", scope: loci.ScopeOperate,
+		detail: "In place of what bounded them before. Every server of the store follows within 5 seconds, and counts for itself."},
+		func(ctx context.Context, c *caller, in *struct {
+			Key  string `path:"key" maxLength:"64" doc:"The id of the key"`
+			Body limitKey
+		}) (*keyOutput, error) {
+			return operating(a, c, func(api *admin.API, by admin.By) (*keyOutput, error) {
+				id, err := admin.ParseKeyID(in.Key)
+				if err != nil {
+					return nil, err
+				}
+				key, err := api.LimitKey(ctx, by, id, admin.Limits(in.Body))
+				return &keyOutput{key}, err
 			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/admin/keys/{key}/revoke", id: "revoke_key", summary: "End a key for good",

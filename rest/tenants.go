@@ -28,6 +28,10 @@ type (
 		State  admin.State `json:"state,omitempty" enum:"read_only,closed" doc:"read_only, the default: its callers may read; closed: they may do nothing"`
 		Reason string      `json:"reason,omitempty" doc:"Why, for whoever looks later: up to 500 bytes"`
 	}
+	limitTenant struct {
+		Records int64 `json:"records,omitempty" minimum:"0" doc:"Absent or 0: no bound"`
+		Bytes   int64 `json:"bytes,omitempty" minimum:"0" doc:"Of texts, metadata and values; absent or 0: no bound"`
+	}
 	eraseTenant struct {
 		Expect string `json:"expect" doc:"The name of the tenant, said once more"`
 	}
@@ -109,6 +113,18 @@ func (a *API) tenantRoutes() {
 		func(ctx context.Context, c *caller, in *oneTenant) (*tenantOutput, error) {
 			return operating(a, c, func(api *admin.API, by admin.By) (*tenantOutput, error) {
 				changed, err := api.Resume(ctx, by, in.Tenant)
+				return &tenantOutput{changed}, err
+			})
+		})
+	route(a, endpoint{method: http.MethodPut, path: "/v1/admin/tenants/{tenant}/quota", id: "limit_tenant",
+		summary: "Say how much a tenant may hold", scope: loci.ScopeOperate,
+		detail: "What is beyond it is refused with 507, on every server of the store within 5 seconds. What is there already stays."},
+		func(ctx context.Context, c *caller, in *struct {
+			Tenant string `path:"tenant" maxLength:"256" doc:"The name of the tenant"`
+			Body   limitTenant
+		}) (*tenantOutput, error) {
+			return operating(a, c, func(api *admin.API, by admin.By) (*tenantOutput, error) {
+				changed, err := api.Limit(ctx, by, in.Tenant, admin.Quota(in.Body))
 				return &tenantOutput{changed}, err
 			})
 		})

@@ -50,8 +50,8 @@ func TestRoutesOfOperatorsNeedTheirScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	bodies := map[string]string{
-		"create_tenant": `{"tenant":"new"}`, "suspend_tenant": `{}`, "erase_tenant": `{"expect":"acme"}`,
-		"create_key": `{"tenant":"acme","scopes":["operate"],"vars":{"user_id":"u"}}`, "rotate_key": `{}`,
+		"create_tenant": `{"tenant":"new"}`, "suspend_tenant": `{}`, "limit_tenant": `{}`, "erase_tenant": `{"expect":"acme"}`,
+		"create_key": `{"tenant":"acme","scopes":["operate"],"vars":{"user_id":"u"}}`, "rotate_key": `{}`, "limit_key": `{}`,
 	}
 	tried := 0
 	eachRoute(b.Config.Handler.(*API), func(op *huma.Operation) {
@@ -68,7 +68,7 @@ func TestRoutesOfOperatorsNeedTheirScope(t *testing.T) {
 			t.Errorf("%s: %d %s", op.OperationID, r.status, r.body)
 		}
 	})
-	if tried != 12 {
+	if tried != 14 {
 		t.Errorf("%d routes were tried", tried)
 	}
 	if tenant, _, err := api.Show(t.Context(), "acme"); err != nil || tenant.State != admin.StateActive {
@@ -109,6 +109,9 @@ func TestRoutesOfOperators(t *testing.T) {
 			{"POST", "/v1/admin/tenants/acme/resume", "", 200, `"state":"active"`},
 			{"GET", "/v1/admin/tenants/acme/export", "", 200, "The canary of acme."},
 			{"GET", "/v1/admin/tenants/nobody/export", "", 404, "no tenant"},
+			{"PUT", "/v1/admin/tenants/acme/quota", `{"records":7}`, 200, `"quota":{"records":7}`},
+			{"PUT", "/v1/admin/tenants/acme/quota", `{"records":-1}`, 400, "records"},
+			{"PUT", "/v1/admin/tenants/nobody/quota", `{"records":1}`, 404, "no tenant"},
 			{"POST", "/v1/admin/tenants/acme/erase", `{"expect":"globex"}`, 400, "nothing was erased"},
 			{"GET", "/v1/admin/keys?tenant=acme", "", 200, `"note":"a note"`},
 			{"GET", "/v1/admin/keys?tenant=new%20one", "", 200, `"keys":[]`},
@@ -116,6 +119,9 @@ func TestRoutesOfOperators(t *testing.T) {
 			{"POST", "/v1/admin/keys", `{"tenant":"acme","scopes":["read"],"vars":{"user_id":"u"},"tools":["note"]}`, 400, "no family"},
 			{"POST", "/v1/admin/keys", `{"tenant":"acme","scopes":["everything"],"vars":{"user_id":"u"}}`, 400, "unknown scope"},
 			{"GET", key, "", 200, `"created_by":"tester"`},
+			{"PUT", key + "/limits", `{"concurrent_requests":3}`, 200, `"limits":{"concurrent_requests":3}`},
+			{"PUT", key + "/limits", `{"burst":3}`, 400, "requests_per_second"},
+			{"PUT", key + "/limits", `{"requests_per_second":-1}`, 400, "requests_per_second"},
 			{"POST", key + "/rotate", `{"overlap_seconds":0}`, 200, `"token":"loci_`},
 			{"POST", key + "/rotate", `{"overlap_seconds":2592001}`, 400, "overlap_seconds"},
 			{"POST", key + "/revoke", "", 200, `"revoked_at"`},

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 
 	"github.com/loci-memory/loci"
@@ -14,6 +15,42 @@ const headerAuthorization = "Authorization"
 
 // principalKey is under which a request's context has who sends it.
 type principalKey struct{}
+
+// A Caller is who sends a request, and how many it may send.
+type Caller struct {
+	loci.Principal
+	Limits CallerLimits
+}
+
+// A Refusal says that somebody was refused what it may not do.
+type Refusal struct {
+	Caller    loci.Principal // of the credential, whatever headers chose
+	Operation string         // as the surface calls it; OperationNone: the credential itself was refused
+	RequestID string
+	From      string // the address of the connection, without a port; "": unknown
+}
+
+// OperationNone stands for every operation: the credential is no longer good.
+const OperationNone = "authenticate"
+
+// tellRefusal says what a request was refused, when it has ended.
+func (s *Server) tellRefusal(r *http.Request) {
+	if s.opts.Refused == nil {
+		return
+	}
+	u := underwayOf(r)
+	told := Refusal{Caller: u.caller.Principal, Operation: u.Refused(), RequestID: r.Header.Get(headerRequestID)}
+	if u.stranger.Subject() != "" {
+		told.Caller, told.Operation = u.stranger, OperationNone
+	}
+	if told.Operation == "" || told.Caller.Subject() == "" {
+		return
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		told.From = host
+	}
+	s.opts.Refused(r.Context(), told)
+}
 
 // PrincipalOf returns who sends a request, as [Options].Authenticate said. false: nobody
 // was asked.
@@ -33,17 +70,20 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		p, err := s.opts.Authenticate(r)
+		c, err := s.opts.Authenticate(r)
+		p := c.Principal
 		if err == nil && p.Tenant().IsZero() {
 			err = &loci.Error{Code: loci.Internal, Op: "authenticate", Msg: "internal error", Err: errors.New("nobody")}
 		}
 		if err != nil {
+			underwayOf(r).stranger, underwayOf(r).reason = p, "credential"
 			s.refuseCredential(w, r, err)
 			return
 		}
 		if out, ok := w.(*response); ok {
 			out.caller = p.Subject()
 		}
+		underwayOf(r).caller = c
 		r.Header.Del(headerAuthorization)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
 	})

@@ -27,10 +27,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Add("Vary", "Origin")
 		if err := s.checkHost(r.Host); err != nil {
+			underwayOf(r).reason = "host"
 			refuse(w, r, problem.At(http.StatusMisdirectedRequest, err))
 			return
 		}
 		foreign, err := s.checkOrigin(r)
+		if err != nil {
+			underwayOf(r).reason = "origin"
+		}
 		if err == nil && slices.Contains(methods, r.Method) {
 			err = checkHeaders(r.Header)
 		}

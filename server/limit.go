@@ -1,21 +1,16 @@
 package server
 
 import (
-	"container/list"
 	"context"
-	"fmt"
-	"math"
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/admission"
 	"github.com/loci-memory/loci/internal/problem"
+	"github.com/loci-memory/loci/internal/trail"
 )
 
 // Limits bound what runs, for all and for each tenant. They can be changed while a server
@@ -40,7 +35,7 @@ func (l *Limits) complete() error {
 		preset int
 	}{
 		{&l.InFlight, 4 * runtime.GOMAXPROCS(0)}, {&l.Queue, 256}, {&l.Aside, 256},
-		{&l.Burst, max(1, int(math.Ceil(2*l.PerSecond)))},
+		{&l.Burst, burstOf(l.PerSecond)},
 	} {
 		if *f.field == 0 {
 			*f.field = f.preset
@@ -62,87 +57,26 @@ func (s *Server) SetLimits(l Limits) error {
 		return err
 	}
 	s.gate.Set(l.gate())
-	s.rates.set(l)
+	s.limits.Store(&l)
 	return nil
 }
 
-// maxRates is how many tenants have a bucket of their own at once. Whoever asked least
-// recently starts again with a full one.
-const maxRates = 10_000
-
-// rates count the requests of each tenant in token buckets, of this process alone.
-type rates struct {
-	mu     sync.Mutex
-	limits Limits
-	of     map[string]*list.Element // of *bucket
-	recent *list.List               // who asked last is in front
-}
-
-type bucket struct {
-	tenant  string
-	limiter *rate.Limiter
-}
-
-func newRates(l Limits) *rates {
-	return &rates{limits: l, of: map[string]*list.Element{}, recent: list.New()}
-}
-
-func (r *rates) set(l Limits) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if l.PerSecond != r.limits.PerSecond || l.Burst != r.limits.Burst {
-		r.of, r.recent = map[string]*list.Element{}, list.New()
-	}
-	r.limits = l
-}
-
-// take counts a request. left is how many more may come at once, and full when the bucket
-// is; retry is when the next may come, if this one may not.
-func (r *rates) take(tenant string, now time.Time) (l Limits, left int, full, retry time.Duration, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l = r.limits
-	if l.PerSecond == 0 {
-		return l, 0, 0, 0, true
-	}
-	at := r.of[tenant]
-	if at == nil {
-		if len(r.of) >= maxRates {
-			last := r.recent.Back()
-			delete(r.of, r.recent.Remove(last).(*bucket).tenant) //nolint:forcetypeassert // nothing else is in it
-		}
-		at = r.recent.PushFront(&bucket{tenant, rate.NewLimiter(rate.Limit(l.PerSecond), l.Burst)})
-		r.of[tenant] = at
-	}
-	r.recent.MoveToFront(at)
-	b := at.Value.(*bucket) //nolint:forcetypeassert // nothing else is in it
-	ok = b.limiter.AllowN(now, 1)
-	tokens := b.limiter.TokensAt(now)
-	left = max(0, int(tokens))
-	full = time.Duration((float64(l.Burst) - tokens) / l.PerSecond * float64(time.Second))
-	retry = time.Duration((1 - tokens) / l.PerSecond * float64(time.Second))
-	return l, left, full, retry, ok
-}
-
-// show tells a client its rate, as the draft of RateLimit header fields writes it.
-func showRate(h http.Header, l Limits, left int, full time.Duration) {
-	window := math.Ceil(float64(l.Burst) / l.PerSecond)
-	h.Set("RateLimit-Policy", fmt.Sprintf(`"tenant";q=%d;w=%.0f`, l.Burst, window))
-	h.Set("RateLimit", fmt.Sprintf(`"tenant";r=%d;t=%.0f`, left, math.Ceil(full.Seconds())))
-}
-
-// uncounted says which requests no limit counts: probes, which come when there is much to
-// do, and clients that listen at an address of MCP, which take any time and cost nothing.
+// uncounted says which requests no limit counts: probes and readers of metrics, which come
+// when there is much to do, and clients that listen at an address of MCP, which take any time and cost nothing.
 func uncounted(r *http.Request) bool {
 	listens := r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
-	return listens || isProbe(r)
+	return listens || isProbe(r) || r.URL.Path == metricsPath
 }
 
 // underway is what a request has to do with the limits.
 type underway struct {
 	admission.Visit
-	tenant  string
-	counted bool
+	trail.Trail
+	caller   Caller         // nobody where nobody was asked
+	stranger loci.Principal // whose credential was refused, if that is known
+	reason   string         // why the server refused it, in one word; "": it did not
+	tenant   string
+	counted  bool
 }
 
 type underwayKey struct{}
@@ -150,7 +84,7 @@ type underwayKey struct{}
 // begin puts what a request has to do with the limits into its context.
 func (s *Server) begin(ctx context.Context) context.Context {
 	u := &underway{Visit: admission.Visit{Ending: s.ending}}
-	return context.WithValue(admission.With(ctx, &u.Visit), underwayKey{}, u)
+	return context.WithValue(trail.With(admission.With(ctx, &u.Visit), &u.Trail), underwayKey{}, u)
 }
 
 func underwayOf(r *http.Request) *underway {
@@ -166,18 +100,18 @@ func (s *Server) admit(next http.Handler) http.Handler {
 			return
 		}
 		u := underwayOf(r)
-		u.tenant, u.counted = s.opts.Tenant(r), true
-		l, left, full, retry, ok := s.rates.take(u.tenant, time.Now())
-		if l.PerSecond > 0 {
-			showRate(w.Header(), l, left, full)
-		}
+		done, ok := s.bound(w, r)
 		if !ok {
-			s.refused(w, r, http.StatusTooManyRequests, retry, &loci.Error{
-				Code: loci.Unavailable,
-				Msg: fmt.Sprintf("the tenant has used all of its %d requests at once; the limit is %g a second",
-					l.Burst, l.PerSecond),
-				Recovery: "Send fewer requests, and again after Retry-After, or raise limits.requests_per_second.",
-			})
+			return
+		}
+		defer done()
+		u.tenant, u.counted = s.opts.Tenant(r), true
+		l := s.limits.Load()
+		t := s.rates.take(u.tenant, allowance{"tenant", l.PerSecond, l.Burst}, time.Now())
+		t.show(w.Header())
+		if !t.ok {
+			u.reason = "tenant_rate"
+			s.refused(w, r, http.StatusTooManyRequests, t.retry, t.refusal("raise limits.requests_per_second"))
 			return
 		}
 		if no := s.gate.Look(u.tenant); no != nil {
@@ -209,6 +143,7 @@ func (s *Server) enter(next http.Handler) http.Handler {
 
 // refuseEntry says why a request gets no slot.
 func (s *Server) refuseEntry(w http.ResponseWriter, r *http.Request, no *admission.Refusal) {
+	underwayOf(r).reason = string(no.Reason)
 	status, err := http.StatusServiceUnavailable, loci.Errorf(loci.Unavailable, "whoever asked is gone")
 	again := "Try again after Retry-After, with a pause that grows"
 	switch no.Reason {

@@ -53,11 +53,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 					refuse(out, r, problem.Of(&loci.Error{Code: loci.Internal, Msg: "internal error"}))
 				}
 			}
+			s.tellRefusal(r)
+			s.tellDone(r, out)
 			// The pattern and not the path: paths may come to hold what users call things.
 			line := []any{"request_id", id, "method", clipMethod(r.Method), "route", out.route,
 				"status", out.status, "bytes_in", body.n, "bytes_out", out.n, "duration_ms", time.Since(begun).Milliseconds()}
 			if out.caller != "" {
 				line = append(line, "caller", out.caller)
+			}
+			if refused := underwayOf(r).Refused(); refused != "" {
+				line = append(line, "refused", refused)
 			}
 			s.opts.Logger.InfoContext(r.Context(), "request", line...)
 		}()

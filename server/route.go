@@ -11,6 +11,8 @@ import (
 const (
 	mcpPath   = "/mcp"
 	adminPath = "/v1/admin" // and below it
+
+	metricsPath = "/metrics"
 )
 
 // misplaced reports whether a request is for operators and did not come to their listener,
@@ -19,7 +21,7 @@ func (s *Server) misplaced(r *http.Request) bool {
 	if !s.opts.OperatorsApart || isProbe(r) {
 		return false
 	}
-	forOperators := r.URL.Path == adminPath || strings.HasPrefix(r.URL.Path, adminPath+"/")
+	forOperators := r.URL.Path == adminPath || r.URL.Path == metricsPath || strings.HasPrefix(r.URL.Path, adminPath+"/")
 	atOperators, _ := r.Context().Value(operatorsKey{}).(bool)
 	return forOperators != atOperators
 }
@@ -30,6 +32,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc(s.probe(healthPath, alive))
 	mux.HandleFunc(s.probe(livePath, alive))
 	mux.HandleFunc(s.probe(readyPath, s.readiness))
+	if s.opts.Metrics != nil {
+		mux.HandleFunc("GET "+metricsPath, s.metrics)
+	}
 	if s.opts.REST != nil {
 		mux.Handle("/v1/", s.opts.REST)
 	}

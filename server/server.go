@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -30,7 +31,17 @@ type Options struct {
 	// Authenticate says who sends a request, by its headers; surfaces ask [PrincipalOf]. Its
 	// error becomes the response, with the challenge that a method Challenge of it returns.
 	// Nil: nobody is asked.
-	Authenticate func(*http.Request) (loci.Principal, error)
+	Authenticate func(*http.Request) (Caller, error)
+
+	// Refused hears, when a request has ended, which caller was refused what it may not do. It
+	// must not wait for anything. Nil: nobody hears.
+	Refused func(context.Context, Refusal)
+
+	// Done hears of every request that has ended. It must not wait for anything. Metrics is
+	// what is at /metrics for callers with the scope metrics, where operators are. Nil: nobody
+	// hears, and nothing is there.
+	Done    func(Done)
+	Metrics http.Handler
 
 	// OperatorsApart: what is below /v1/admin is answered at the listeners of operators alone,
 	// and nothing else is there; see [Server.Serve].
@@ -82,7 +93,10 @@ type Server struct {
 	hosts   map[string]bool
 	origins map[string]bool
 	gate    *admission.Gate
-	rates   *rates
+	limits  atomic.Pointer[Limits]
+	rates   *rates   // of tenants
+	callers *rates   // of credentials with limits of their own
+	under   underWay // of these
 	intake  *intake
 	ready   ready
 	left    chan struct{} // closed when the end is near: the server is not ready any more
@@ -121,9 +135,10 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, ending: make(chan struct{}),
 		left: make(chan struct{}), ready: ready{check: o.Ready},
-		gate: admission.New(o.Limits.gate()), rates: newRates(o.Limits),
+		gate: admission.New(o.Limits.gate()), rates: newRates(), callers: newRates(),
 		intake: &intake{most: o.Bodies, mostBytes: o.BodyBytes},
 	}
+	s.limits.Store(&o.Limits)
 	for _, h := range o.Hosts {
 		name, err := CheckHost(h)
 		if err != nil {

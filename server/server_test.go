@@ -197,8 +197,9 @@ func TestRequestIDAndLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, log := newServer(t, Options{Authenticate: func(*http.Request) (loci.Principal, error) {
-		return loci.NewPrincipal(someone, "key", nil)
+	known, log := newServer(t, Options{Authenticate: func(*http.Request) (Caller, error) {
+		p, err := loci.NewPrincipal(someone, "key", nil)
+		return Caller{Principal: p}, err
 	}})
 	if ask(known, "GET", "/v1/x", ""); !strings.Contains(log.String(), "route=/v1/") {
 		t.Errorf("of a known caller the log lacks the route: %s", log)

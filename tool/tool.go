@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/trail"
 )
 
 // A Tier says how careful a client must be with a tool.
@@ -115,11 +116,13 @@ type work func(context.Context, *call) (Reply, error)
 // to be shown with [ErrorReply], or a [*loci.ConfigurationError], which is not the
 // model's fault and is no tool result: the surface aborts the request with it.
 func (t *Tool) Call(ctx context.Context, c Caller, args json.RawMessage) (reply Reply, err error) {
+	begun := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			reply, err = Reply{}, t.panicked(ctx, c, p)
 		}
 		err = bounded(err)
+		t.leaveTrail(ctx, err, time.Since(begun))
 		if err != nil && t.envelope != nil {
 			t.report(ctx, c, err)
 			reply, err = t.envelope(args, err), nil
@@ -145,6 +148,19 @@ func (t *Tool) Call(ctx context.Context, c Caller, args json.RawMessage) (reply 
 		return Reply{}, err
 	}
 	return t.limit(ctx, c, w)
+}
+
+// leaveTrail says how a call ended, to the server that the request came through.
+func (t *Tool) leaveTrail(ctx context.Context, err error, took time.Duration) {
+	done := trail.Call{Tool: t.Name, Took: took}
+	if err != nil {
+		code := loci.AsError(err).Code
+		if code == loci.Forbidden {
+			trail.Refuses(ctx, t.Name)
+		}
+		done.Code = string(code)
+	}
+	trail.Called(ctx, done)
 }
 
 // permit refuses a principal that has none of the tool's scopes, or may not use its

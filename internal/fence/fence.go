@@ -81,6 +81,7 @@ func visible(text string) string {
 	space := false
 	for _, r := range text {
 		switch {
+		case '!' <= r && r <= '~': // most are; the tables below cost much more than this
 		case unicode.IsSpace(r) || unicode.Is(unicode.Z, r):
 			space = b.Len() > 0
 			continue

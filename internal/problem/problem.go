@@ -3,6 +3,7 @@ package problem
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -59,6 +60,10 @@ func Of(err error) *Problem {
 	status, known := statuses[e.Code]
 	if !known {
 		status = http.StatusInternalServerError
+	}
+	var quota *loci.QuotaError
+	if errors.As(err, &quota) {
+		status = http.StatusInsufficientStorage
 	}
 	return At(status, e)
 }

@@ -23,8 +23,14 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s: %+v", code, p)
 		}
 	}
+	quota := &loci.Quota{Records: 1}
+	p := Of(quota.Refuse(loci.Holding{Records: 1}, loci.Holding{Records: 2}))
+	if p.Status != 507 || p.Code != loci.TooLarge || p.Detail != "the tenant holds 1 of its 1 records, and this would make it 2" ||
+		!strings.Contains(p.Recovery, "ask the operator") {
+		t.Errorf("%+v", p)
+	}
 	secret := errors.New("open /home/ada/loci.db")
-	p := Of(secret)
+	p = Of(secret)
 	if p.Status != 500 || p.Code != loci.Internal || !errors.Is(p, secret) {
 		t.Errorf("%+v", p)
 	}

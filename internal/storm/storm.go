@@ -109,6 +109,10 @@ type Storm struct {
 	Life     time.Duration // at least how long a server lives, and at most four times that; default 0.3 s
 	Unlocked bool          // servers do not take the tenant's lock: that must be noticed
 
+	// What a storm must have seen to say anything: writes to one tenant, and searches.
+	Writes   int
+	Searches int64
+
 	// Gaps counts the numbers of changes and events that are missing below a tenant's counters.
 	Gaps func(t *testing.T, tn loci.Tenant) (changes, events int64)
 
@@ -119,8 +123,9 @@ type Storm struct {
 	ended    atomic.Bool
 }
 
-// Rage lets four servers write for a while, or until so many searches were made.
-func (w *Storm) Rage(t *testing.T, d time.Duration, searches int64) {
+// Rage lets four servers write for a while. On a slow machine it goes on until it has seen
+// enough, at most twenty times as long.
+func (w *Storm) Rage(t *testing.T, d time.Duration) {
 	t.Helper()
 	w.acked = map[string][]loci.ID{}
 	if w.Every == 0 {
@@ -133,16 +138,25 @@ func (w *Storm) Rage(t *testing.T, d time.Duration, searches int64) {
 	for range 4 {
 		group.Go(func() { w.keep(t) })
 	}
-	for end := time.Now().Add(d); time.Now().Before(end) && (searches == 0 || w.searched.Load() < searches); {
-		time.Sleep(50 * time.Millisecond)
+	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if past := time.Since(start); past >= d && w.sawEnough() || past >= 20*d {
+			break
+		}
 	}
 	w.ended.Store(true)
 	group.Wait()
 	w.verify(t)
 }
 
+// sawEnough reports whether there was enough to say something about it.
+func (w *Storm) sawEnough() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.acked["shared"]) >= w.Writes && w.searched.Load() >= w.Searches
+}
+
 // Calm fails the test for what went wrong, or where there was too little to say so.
-func (w *Storm) Calm(t *testing.T, writes int, searches int64) {
+func (w *Storm) Calm(t *testing.T) {
 	t.Helper()
 	for i, problem := range w.problems {
 		if i < 20 {
@@ -150,7 +164,7 @@ func (w *Storm) Calm(t *testing.T, writes int, searches int64) {
 		}
 	}
 	n, s := len(w.acked["shared"]), w.searched.Load()
-	if n < writes || s < searches {
+	if !w.sawEnough() {
 		t.Errorf("only %d writes to one tenant and %d searches", n, s)
 	}
 	t.Logf("%d tenants, %d writes to one of them, %d searches", len(w.acked), n, s)

@@ -24,6 +24,9 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	if err := data.check(&c); err != nil {
 		return err
 	}
+	if err := c.Quota.Refuse(data.held, data.holding(&c)); err != nil {
+		return err
+	}
 	for i := range c.Erase {
 		data.erase(c.Erase[i].ID)
 	}
@@ -55,6 +58,27 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		data.replies[reply.Key] = reply
 	}
 	return nil
+}
+
+// holding is what the tenant will hold after a change that was checked.
+func (d *tenant) holding(c *loci.Change) loci.Holding {
+	to, gone := d.held, map[loci.ID]bool{}
+	for _, e := range c.Erase {
+		to.Remove(d.records[e.ID].Sizes())
+		gone[e.ID] = true
+	}
+	for i := range c.Put {
+		r := &c.Put[i].Record
+		text, data := r.Sizes()
+		if old := d.records[r.ID]; old != nil && !gone[r.ID] {
+			to.Remove(old.Sizes())
+			if c.Put[i].SameText {
+				text, _ = old.Sizes()
+			}
+		}
+		to.Add(text, data)
+	}
+	return to
 }
 
 // check refuses a change that does not fit, having changed nothing.
@@ -160,6 +184,7 @@ func (d *tenant) checkSlots(c *loci.Change, gone map[loci.ID]bool) error {
 
 func (d *tenant) erase(id loci.ID) {
 	old := d.records[id]
+	d.held.Remove(old.Sizes())
 	d.unslot(&old.Record)
 	delete(d.records, id)
 	mark := d.names.Mark(old.Namespace)
@@ -216,6 +241,10 @@ func (d *tenant) put(p *loci.Put) {
 			d.putVectors(next, &p.Vectors[i])
 		}
 	}
+	if old := d.records[next.ID]; old != nil {
+		d.held.Remove(old.Sizes())
+	}
+	d.held.Add(next.Sizes())
 	d.records[next.ID] = next
 	if next.Slot != "" {
 		d.slots.Set(slotOf(&next.Record))

@@ -35,6 +35,7 @@ var _ loci.Store = (*Store)(nil)
 type tenant struct {
 	mu      sync.RWMutex
 	records map[loci.ID]*stored
+	held    loci.Holding        // by all records
 	slots   *btree.BTreeG[slot] // in order of namespace, kind and slot
 	events  []loci.Event        // without the names of their namespaces
 	places  map[loci.Mark]*place

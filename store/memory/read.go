@@ -200,3 +200,14 @@ func (s *Store) Chain(ctx context.Context, t loci.Tenant) (loci.Chain, error) {
 	defer data.mu.RUnlock()
 	return loci.Chain{Head: data.head, Names: slices.Clone(data.names)}, nil
 }
+
+// Held implements [loci.RecordLister].
+func (s *Store) Held(ctx context.Context, t loci.Tenant) (loci.Holding, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return loci.Holding{}, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	return data.held, nil
+}

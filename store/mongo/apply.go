@@ -147,7 +147,11 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (batch.O
 	if err != nil || !worked {
 		return outcome, err // and nothing is written
 	}
-	return outcome, x.finish()
+	if err := x.finish(); err != nil {
+		return outcome, err
+	}
+	t.usage.Committed(x.State.Seq, x.Used)
+	return outcome, nil
 }
 
 var errNotMade = errors.New("the document of a tenant that was just made is not there")

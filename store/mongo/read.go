@@ -167,6 +167,15 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 	return n, err
 }
 
+// Held implements [loci.RecordLister].
+func (s *Store) Held(ctx context.Context, t loci.Tenant) (held loci.Holding, err error) {
+	err = s.read(ctx, t, "measure", func(r *reading) error {
+		held = loci.Holding{}
+		return r.aggregate(cRecord, r.t.holding(), takeHolding(&held))
+	})
+	return held, err
+}
+
 // counts is the group of all that is counted.
 func counts(space int64) bson.D {
 	either := func(condition any) bson.D { return is("$sum", is("$cond", bson.A{condition, 1, 0})) }

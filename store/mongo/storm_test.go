@@ -71,18 +71,21 @@ func gaps(ctx context.Context, db *driver.Database, tn loci.Tenant) (changes, ev
 func TestStormOfKilledServersLosesNothing(t *testing.T) {
 	w := newStorm(t, false)
 	if os.Getenv("LOCI_LONG") == "" {
-		w.Rage(t, 25*time.Second, 0)
-		w.Calm(t, 20, 5)
+		w.Writes, w.Searches = 20, 5
+		w.Rage(t, 25*time.Second)
+		w.Calm(t)
 		return
 	}
 	w.Every = 1
-	w.Rage(t, 100*time.Minute, 100_000)
-	w.Calm(t, 1000, 100_000)
+	w.Writes, w.Searches = 1000, 100_000
+	w.Rage(t, 5*time.Minute)
+	w.Calm(t)
 }
 
 // The storm notices a build whose writes do not raise the tenant's counter first.
 func TestStormNoticesAMissingLock(t *testing.T) {
 	w := newStorm(t, true)
-	w.Rage(t, 15*time.Second, 0)
+	w.Writes = 20
+	w.Rage(t, 15*time.Second)
 	w.Noticed(t)
 }

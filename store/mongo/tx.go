@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -73,7 +74,23 @@ func (x *tx) lock(n *batch.Needs) (there bool, err error) {
 	if err := x.t.names.Check(&x.Found); err != nil && !errors.Is(err, batch.ErrStale) {
 		return false, err
 	}
-	return true, x.look(n)
+	if err := x.look(n); err != nil {
+		return true, err
+	}
+	return true, x.measure(n)
+}
+
+// measure finds out what the tenant holds, if a quota bounds it: from what the process knows
+// as of the change before, else from the records.
+func (x *tx) measure(n *batch.Needs) error {
+	if !n.Usage {
+		return nil
+	}
+	if x.Used = x.t.usage.Before(x.Found.Seq); x.Used != nil {
+		return nil
+	}
+	x.Used = &loci.Holding{}
+	return x.aggregate(x.ctx, cRecord, x.t.holding(), takeHolding(x.Used))
 }
 
 // create gives the tenant a document.
@@ -145,11 +162,44 @@ var heldFields = bson.D{
 	{Key: "passage_count", Value: 1}, {Key: "pieces", Value: 1},
 }
 
+// sizeFields are those by which a quota is decided.
+var sizeFields = bson.D{
+	{Key: "text_bytes", Value: 1}, {Key: "heading", Value: 1}, {Key: "attributes", Value: 1}, {Key: "body", Value: 1},
+}
+
+// holding are the stages that measure what the tenant holds.
+func (t *tenant) holding() []bson.D {
+	parts := bson.A{"$text_bytes"}
+	for _, name := range []string{"heading", "attributes", "body"} {
+		parts = append(parts, is("$binarySize", is("$ifNull", bson.A{"$" + name, bson.Binary{}})))
+	}
+	return []bson.D{
+		is("$match", t.about()),
+		is("$group", bson.D{
+			{Key: fID, Value: nil},
+			{Key: "records", Value: is("$sum", 1)},
+			{Key: "bytes", Value: is("$sum", is("$add", parts))},
+		}),
+	}
+}
+
+// takeHolding reads what they bring.
+func takeHolding(h *loci.Holding) func(*doc) error {
+	return func(d *doc) error {
+		*h = loci.Holding{Records: d.int("records"), Bytes: d.int("bytes")}
+		return nil
+	}
+}
+
 // lookAtRecords reads what is there of records and slots, and of the states that may become
 // earlier ones.
 func (x *tx) lookAtRecords(n *batch.Needs) error {
 	if len(n.IDs) > 0 {
 		filter := x.t.about(bson.E{Key: fID, Value: is("$in", keysOf(x.t.key, n.IDs))})
+		fields := heldFields
+		if n.Usage {
+			fields = slices.Concat(fields, sizeFields)
+		}
 		if err := x.find(x.ctx, cRecord, filter, func(d *doc) error {
 			if d.bool("pieces") {
 				x.pieced[d.recordID()] = true
@@ -157,9 +207,11 @@ func (x *tx) lookAtRecords(n *batch.Needs) error {
 			x.Records[d.recordID()] = &batch.Held{
 				Version: d.int("version"), Namespace: d.int("namespace"), Kind: loci.Kind(d.string("kind")),
 				Slot: d.string("slot_hash"), Passages: d.int("passage_count"),
+				Text: d.int("text_bytes") + int64(len(d.bytes("heading"))),
+				Data: int64(len(d.bytes("attributes")) + len(d.bytes("body"))),
 			}
 			return nil
-		}, options.Find().SetProjection(heldFields)); err != nil {
+		}, options.Find().SetProjection(fields)); err != nil {
 			return err
 		}
 	}

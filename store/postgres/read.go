@@ -132,6 +132,13 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 	return n, err
 }
 
+// Held implements [loci.RecordLister].
+func (s *Store) Held(ctx context.Context, t loci.Tenant) (loci.Holding, error) {
+	held := &loci.Holding{}
+	err := s.read(ctx, t, "measure", func(r *reading) error { return r.last(r.t.selectHolding(&held)) })
+	return *held, err
+}
+
 // countSelected counts where Go has the last word.
 func (r *reading) countSelected(filter *loci.Filter, c *conditions, lacking string, n *loci.Counts) error {
 	unembedded := map[loci.ID]bool{}

@@ -51,13 +51,15 @@ func TestServersThatAreKilledLoseNothing(t *testing.T) {
 		d = 10 * time.Minute
 	}
 	w := newStorm(t, false)
-	w.Rage(t, d, 0)
-	w.Calm(t, 100, 20)
+	w.Writes, w.Searches = 100, 20
+	w.Rage(t, d)
+	w.Calm(t)
 }
 
 // The storm notices a build that does not lock the tenant's row.
 func TestStormNoticesAMissingLock(t *testing.T) {
 	w := newStorm(t, true)
-	w.Rage(t, 2*time.Second, 0)
+	w.Writes = 100
+	w.Rage(t, 2*time.Second)
 	w.Noticed(t)
 }

@@ -49,9 +49,11 @@ func (x *tx) begin(n *batch.Needs) error {
 		}
 		if !bytes.Equal(key, x.Found.NameKey) && len(n.Places) > 0 { // the marks were those of another key
 			clear(x.Places)
-			return x.c.run(x.ctx, x.selectPlaces(n, x.Found.NameKey))
+			if err := x.c.run(x.ctx, x.selectPlaces(n, x.Found.NameKey)); err != nil {
+				return err
+			}
 		}
-		return nil
+		return x.measure(n)
 	}
 }
 
@@ -83,6 +85,26 @@ func (x *tx) lock(n *batch.Needs, nameKey loci.NameKey) (there bool, err error) 
 	return true, nil
 }
 
+// measure finds out what the tenant holds, if a quota bounds it: from what the process knows
+// as of the change before, else from the records.
+func (x *tx) measure(n *batch.Needs) error {
+	if !n.Usage {
+		return nil
+	}
+	if x.Used = x.t.usage.Before(x.Found.Seq); x.Used != nil {
+		return nil
+	}
+	return x.c.run(x.ctx, x.t.selectHolding(&x.Used))
+}
+
+// selectHolding is the statement that measures what the tenant holds.
+func (t *tenant) selectHolding(to **loci.Holding) stmt {
+	return stmt{sql: selectHolding, args: []any{t.key}, row: func(r row) error {
+		*to = &loci.Holding{Records: r.int(0), Bytes: r.int(1)}
+		return nil
+	}}
+}
+
 // create ends the transaction and gives the tenant a row, in one of its own.
 func (x *tx) create() error {
 	if err := x.c.run(x.ctx, rollback); err != nil {
@@ -100,7 +122,7 @@ func (x *tx) look(n *batch.Needs) (stmts []stmt) {
 		stmts = append(stmts, stmt{sql: selectHeld, args: []any{x.t.key, idList(n.IDs)}, row: func(r row) error {
 			x.Records[r.id(0)] = &batch.Held{
 				Version: r.int(1), Namespace: r.int(2), Kind: loci.Kind(r.string(3)),
-				Slot: r.string(4), Passages: r.int(5),
+				Slot: r.string(4), Passages: r.int(5), Text: r.int(6), Data: r.int(7),
 			}
 			return nil
 		}})
@@ -137,7 +159,14 @@ func (x *tx) look(n *batch.Needs) (stmts []stmt) {
 }
 
 const (
-	selectHeld    = "SELECT id, version, namespace, kind, slot_hash, passage_count FROM loci.record WHERE tenant = $1 AND id = ANY($2)"
+	selectHeld = "SELECT id, version, namespace, kind, slot_hash, passage_count, " + textSize + ", " + dataSize +
+		" FROM loci.record WHERE tenant = $1 AND id = ANY($2)"
+
+	// What a quota counts of a record, and of all: lengths, which need no look at what is long.
+	textSize      = "octet_length(text)::bigint + coalesce(octet_length(heading), 0)"
+	dataSize      = "coalesce(octet_length(attributes), 0)::bigint + coalesce(octet_length(body), 0)"
+	selectHolding = "SELECT count(*), coalesce(sum(" + textSize + " + " + dataSize + "), 0)::bigint FROM loci.record WHERE tenant = $1"
+
 	selectSlots   = "SELECT slot_hash, id FROM loci.record WHERE tenant = $1 AND slot_hash = ANY($2)"
 	selectReplies = "SELECT key_hash, expires_at FROM loci.reply WHERE tenant = $1 AND key_hash = ANY($2)"
 	selectTold    = `SELECT DISTINCT entity FROM loci.event WHERE tenant = $1 AND entity = ANY($2)

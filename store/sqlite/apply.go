@@ -46,22 +46,18 @@ func (t *tx) apply(c *loci.Change) error {
 	if err := t.checkTold(c); err != nil {
 		return err
 	}
+	from, to, err := t.weigh(c)
+	if err != nil {
+		return err
+	}
 	if err := t.putReply(c); err != nil {
 		return err
 	}
-	for _, e := range c.Erase {
-		if err := t.erase(e); err != nil {
-			return err
-		}
+	if err := t.eraseAll(c.Erase); err != nil {
+		return err
 	}
-	if len(c.Put) > 1 { // a slot may pass from one record of the change to another
-		for i := range c.Put {
-			if r := &c.Put[i].Record; r.Version > 1 {
-				if err := t.exec("UPDATE record SET slot = NULL WHERE id = ? AND slot IS NOT NULL", r.ID[:]); err != nil {
-					return err
-				}
-			}
-		}
+	if err := t.freeSlots(c.Put); err != nil {
+		return err
 	}
 	for i := range c.Put {
 		if err := t.put(&c.Put[i]); err != nil {
@@ -78,7 +74,92 @@ func (t *tx) apply(c *loci.Change) error {
 			return err
 		}
 	}
+	if t.weighed = to; to == nil {
+		return nil
+	}
+	return c.Quota.Refuse(*from, *to) // the last: a change that does not fit is no matter of size
+}
+
+// freeSlots takes the slots of the records of a change from them, if one of them is to get
+// the slot of another. That is seldom, and to take them costs as much as to put the records.
+func (t *tx) freeSlots(puts []loci.Put) error {
+	if len(puts) < 2 {
+		return nil
+	}
+	pass := false
+	for part := range slices.Chunk(puts, maxErased) {
+		var err error
+		if pass, err = t.slotsPass(part); err != nil {
+			return err
+		}
+		if pass {
+			break
+		}
+	}
+	for i := 0; pass && i < len(puts); i++ {
+		if r := &puts[i].Record; r.Version > 1 {
+			if err := t.exec("UPDATE record SET slot = NULL WHERE id = ? AND slot IS NOT NULL", r.ID[:]); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// slotsPass reports whether a record is to get a slot that another one has.
+func (t *tx) slotsPass(puts []loci.Put) (pass bool, err error) {
+	to := map[string]map[loci.ID]bool{}
+	var slots []any
+	for i := range puts {
+		r := &puts[i].Record
+		if r.Slot == "" {
+			continue
+		}
+		if to[r.Slot] == nil {
+			to[r.Slot] = map[loci.ID]bool{}
+			slots = append(slots, []byte(r.Slot))
+		}
+		to[r.Slot][r.ID] = true
+	}
+	if len(slots) == 0 {
+		return false, nil
+	}
+	places, kinds, err := t.placesOf(puts)
+	if err != nil || len(places)*len(kinds) > 8 { // each slot is looked for in each place
+		return true, err
+	}
+	slots = padded(slots)
+	query := "SELECT slot, id FROM record INDEXED BY record_slot WHERE " + inList("namespace", len(places)) + " AND " +
+		inList("kind", len(kinds)) + " AND slot IS NOT NULL AND " + inList("slot", len(slots))
+	err = t.rows(query, slices.Concat(places, kinds, slots), func(rows *sql.Rows) error {
+		var slot, raw sql.RawBytes
+		var id loci.ID
+		err := rows.Scan(&slot, &raw)
+		copy(id[:], raw)
+		if owners := to[string(slot)]; len(owners) > 1 || !owners[id] {
+			pass = true
+		}
+		return err
+	})
+	return pass, err
+}
+
+// placesOf are the numbers of the namespaces that records lie in, and their kinds.
+func (t *tx) placesOf(puts []loci.Put) (places, kinds []any, err error) {
+	for i := range puts {
+		r := &puts[i].Record
+		at, err := t.place(r.Namespace, true)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !slices.Contains(places, any(at.n)) {
+			places = append(places, at.n)
+		}
+		if !slices.Contains(kinds, any(string(r.Kind))) {
+			kinds = append(kinds, string(r.Kind))
+		}
+	}
+	return padded(places), padded(kinds), nil
 }
 
 // link stores a link between records that are there.
@@ -106,45 +187,6 @@ func (t *tx) putReply(c *loci.Change) error {
 	}
 	return conflictOr(t.exec("INSERT INTO reply (key, fingerprint, value, record, at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
 		[]byte(r.Key), []byte(r.Fingerprint), []byte(r.Value), r.Record[:], r.At.UnixMilli(), r.ExpiresAt.UnixMilli()))
-}
-
-func (t *tx) erase(e loci.Erase) error {
-	var n, namespace int64
-	err := t.row("SELECT n, namespace FROM record WHERE id = ? AND version = ?", []any{e.ID[:], e.Version}, &n, &namespace)
-	if errors.Is(err, sql.ErrNoRows) {
-		return loci.Errorf(loci.Conflict, "record %s is not at version %d", e.ID, e.Version)
-	}
-	if err != nil {
-		return err
-	}
-	seq, err := t.nextSeq()
-	if err != nil {
-		return err
-	}
-	t.erased, t.left[namespace] = true, true
-	t.handErased(e.ID, namespace)
-	for _, step := range []struct {
-		query string
-		args  []any
-	}{
-		{"DELETE FROM record WHERE n = ?", []any{n}}, // takes revisions and vectors along
-		{"DELETE FROM link WHERE from_id = ?", []any{e.ID[:]}},
-		{"DELETE FROM link WHERE to_id = ?", []any{e.ID[:]}},
-		{"DELETE FROM reply WHERE record = ?", []any{e.ID[:]}},
-		{"UPDATE event SET payload = NULL, nonce = NULL WHERE entity = ? AND (payload IS NOT NULL OR nonce IS NOT NULL)", []any{e.ID[:]}},
-		{"INSERT INTO erased (seq, id, namespace) VALUES (?, ?, ?)", []any{seq, e.ID[:], namespace}},
-	} {
-		if err := t.exec(step.query, step.args...); err != nil {
-			return err
-		}
-	}
-	if seq%1000 != 0 || seq <= erasedKept {
-		return nil
-	}
-	if err := t.exec("DELETE FROM erased WHERE seq <= ?", seq-erasedKept); err != nil {
-		return err
-	}
-	return t.exec("UPDATE meta SET value = ? WHERE key = 'erased_floor'", seq-erasedKept)
 }
 
 // shard is a kind of record in a namespace, given by its number.
@@ -238,8 +280,41 @@ func (t *tx) insert(r *loci.Record, namespace, seq int64) (n int64, err error) {
 	return n, conflictOr(err)
 }
 
-func (t *tx) update(p *loci.Put, namespace, seq int64) (int64, error) {
+func (t *tx) update(p *loci.Put, namespace, seq int64) (n int64, err error) {
 	r := &p.Record
+	if p.Revisions >= 0 {
+		if n, err = t.updatable(r, namespace); err == nil {
+			err = t.keepRevision(n, r, p.Revisions)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	c := columnsOf(r)
+	err = t.row(`UPDATE record SET slot = ?, version = ?, seq = ?, live = ?, created_at = ?, updated_at = ?, expires_at = ?, tags = ?, attributes = ?, body = ?,
+		scope = ?, status = ?, confidence = ?, decay_rate = ?, decay_from = ?, ends_at = ?, due_at = ?, sequence = ?, position = ?
+		WHERE id = ? AND version = ? AND namespace = ? AND kind = ? RETURNING n`,
+		[]any{c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags,
+			c.attributes, c.body,
+			c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position,
+			r.ID[:], r.Version - 1, namespace, string(r.Kind)}, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		_, err = t.updatable(r, namespace)
+		return 0, err
+	}
+	if err != nil || p.SameText {
+		return n, conflictOr(err)
+	}
+	if err := t.exec("UPDATE record SET text = ?, heading = ?, passages = ?, passage_count = ? WHERE n = ?",
+		[]byte(r.Text), c.heading, form.EncodeSpans(r.Passages), len(r.Passages), n); err != nil {
+		return 0, err
+	}
+	return n, t.exec("DELETE FROM vector WHERE record = ?", n)
+}
+
+// updatable returns the number of a record that is at the version before, and refuses any
+// other one.
+func (t *tx) updatable(r *loci.Record, namespace int64) (int64, error) {
 	var n, version, oldNamespace int64
 	var kind string
 	err := t.row("SELECT n, version, namespace, kind FROM record WHERE id = ?", []any{r.ID[:]}, &n, &version, &oldNamespace, &kind)
@@ -253,25 +328,7 @@ func (t *tx) update(p *loci.Put, namespace, seq int64) (int64, error) {
 	case version != r.Version-1:
 		return 0, loci.Errorf(loci.Conflict, "record %s is at version %d, not %d", r.ID, version, r.Version-1)
 	}
-	if p.Revisions >= 0 {
-		if err := t.keepRevision(n, r, p.Revisions); err != nil {
-			return 0, err
-		}
-	}
-	c := columnsOf(r)
-	err = t.exec(`UPDATE record SET slot = ?, version = ?, seq = ?, live = ?, created_at = ?, updated_at = ?, expires_at = ?, tags = ?, attributes = ?, body = ?,
-		scope = ?, status = ?, confidence = ?, decay_rate = ?, decay_from = ?, ends_at = ?, due_at = ?, sequence = ?, position = ? WHERE n = ?`,
-		c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags,
-		c.attributes, c.body,
-		c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, n)
-	if err != nil || p.SameText {
-		return n, conflictOr(err)
-	}
-	if err := t.exec("UPDATE record SET text = ?, heading = ?, passages = ?, passage_count = ? WHERE n = ?",
-		[]byte(r.Text), c.heading, form.EncodeSpans(r.Passages), len(r.Passages), n); err != nil {
-		return 0, err
-	}
-	return n, t.exec("DELETE FROM vector WHERE record = ?", n)
+	return n, nil
 }
 
 // keepRevision files the present state before it is replaced, and lets go of

@@ -99,9 +99,7 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 		for _, id := range f.IDs {
 			ids = append(ids, id[:])
 		}
-		for len(ids)&(len(ids)-1) != 0 { // few list lengths, so few prepared statements
-			ids = append(ids, ids[0])
-		}
+		ids = padded(ids)
 		c.add(inList("r.id", len(ids)), ids...)
 	}
 	if f.Slot != nil {
@@ -225,9 +223,10 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 		err = f.readRow(ctx, query, append(space, c.args...), &n.Records, &n.Live, &n.Passages, &n.Bytes, &n.Unembedded)
 	default:
 		query := "SELECT " + recordColumns + ", " + unembedded + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String()
+		var lacking bool
+		scan := newRecordScan(&lacking)
 		err = f.readRows(ctx, query, append(space, c.args...), func(rows *sql.Rows) (bool, error) {
-			var lacking bool
-			r, err := scanRecord(rows, &lacking)
+			r, err := scan.record(rows)
 			if err == nil && filter.Selects(&r) {
 				n.Records++
 				n.Passages += int64(len(r.Passages))
@@ -268,8 +267,9 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filte
 	}
 	seen := map[string]bool{}
 	query := "SELECT " + recordColumns + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String() + " ORDER BY s.key"
+	scan := newRecordScan()
 	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
-		r, err := scanRecord(rows)
+		r, err := scan.record(rows)
 		if key := r.Namespace.Key(); err == nil && !seen[key] && filter.Selects(&r) {
 			seen[key] = true
 			out = append(out, r.Namespace)

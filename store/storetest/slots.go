@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/loci-memory/loci"
@@ -92,6 +93,31 @@ var slotCases = []testCase{
 		b.wantSlot("b", 1)
 		b.wantSlot("c", 2)
 		b.wantSlot("a", 3)
+	}},
+	{"two of many records in one change may exchange slots", func(b *bench) {
+		var before, after []loci.Record
+		for i := range 300 { // more than a store looks up at once
+			r := holding(record(i+1, ""), fmt.Sprint("slot ", i))
+			before, after = append(before, r), append(after, next(r))
+		}
+		b.apply(creation(before...))
+		after[3].Slot, after[290].Slot = after[290].Slot, after[3].Slot
+		b.apply(creation(after...))
+		b.wantSlot("slot 290", 4)
+		b.wantSlot("slot 3", 291)
+		b.wantSlot("slot 4", 5)
+		for i := range after {
+			after[i] = next(after[i])
+		}
+		after[7].Slot, after[200].Slot = after[200].Slot, after[7].Slot
+		b.apply(creation(after...))
+		b.wantSlot("slot 7", 201)
+		taken := holding(record(1000, ""), "slot 290")
+		later := []loci.Record{taken}
+		for _, r := range after[5:280] {
+			later = append(later, next(r))
+		}
+		b.conflict("taking a held slot among many records", creation(later...))
 	}},
 	{"one change may erase the holder and take its slot", func(b *bench) {
 		old := holding(record(1, ""), "slot")

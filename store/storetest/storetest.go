@@ -51,6 +51,7 @@ func Run(t *testing.T, target Target) {
 		lifecycleCases,
 		chainCases,
 		contextCases,
+		quotaCases,
 		concurrencyCases,
 		closeCases,
 	)

@@ -19,6 +19,7 @@ type Needs struct {
 	Places  []loci.Namespace
 	Spaces  bool
 	Before  []loci.ID // of records whose state may become an earlier one
+	Usage   bool      // of the tenant: a quota bounds it
 }
 
 // Add takes in what another job needs.
@@ -30,6 +31,7 @@ func (n *Needs) Add(other *Needs) {
 	n.Places = append(n.Places, other.Places...)
 	n.Before = append(n.Before, other.Before...)
 	n.Spaces = n.Spaces || other.Spaces
+	n.Usage = n.Usage || other.Usage
 }
 
 // Marks are those of the places, each once.
@@ -72,6 +74,7 @@ func NeedsOf(c *loci.Change) (n Needs) {
 	}
 	n.Told = c.Quiet()
 	n.Spaces = n.Spaces || c.Active != nil
+	n.Usage = c.Quota != nil
 	return n
 }
 
@@ -80,8 +83,9 @@ func NeedsOf(c *loci.Change) (n Needs) {
 type Batch struct {
 	Tenant loci.Tenant
 
-	Found   State // as the transaction found it
-	State   State // as it will leave it
+	Used    *loci.Holding // what the tenant holds, kept up to date; nil: not known
+	Found   State         // as the transaction found it
+	State   State         // as it will leave it
 	Records map[loci.ID]*Held
 	Slots   map[string]loci.ID // who holds which; those that are not here are free
 	Replies map[string]int64   // when those that are there expire, by the hash of the key
@@ -123,6 +127,8 @@ type Held struct {
 	Kind      loci.Kind
 	Slot      string // its hash
 	Passages  int64
+	Text      int64 // bytes of its text and heading; known where the needs say Usage
+	Data      int64 // of the rest that a quota counts; the same
 }
 
 // A Place is a namespace.
@@ -222,6 +228,7 @@ func (b *Batch) Active() (s loci.Space) {
 
 // Forget begins the tenant again, all that was of it being gone.
 func (b *Batch) Forget() {
+	b.Used = nil
 	st := &b.State
 	st.Name, st.Active, st.Head, st.Floor = "", 0, loci.Hash{}, st.Seq
 	st.ChainStart = 0

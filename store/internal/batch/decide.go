@@ -10,8 +10,40 @@ func (b *Batch) Apply(c *loci.Change) error {
 	if err := b.check(c); err != nil {
 		return err
 	}
+	if b.Used == nil && c.Quota != nil {
+		return loci.Errorf(loci.Conflict, "what the tenant holds is not known any more")
+	}
+	if b.Used != nil {
+		to := b.usage(c)
+		if err := c.Quota.Refuse(*b.Used, to); err != nil {
+			return err
+		}
+		b.Used = &to
+	}
 	b.apply(c)
 	return nil
+}
+
+// usage is what the tenant will hold after a change that was checked.
+func (b *Batch) usage(c *loci.Change) loci.Holding {
+	to, gone := *b.Used, map[loci.ID]bool{}
+	for _, e := range c.Erase {
+		old := b.Records[e.ID]
+		to.Remove(old.Text, old.Data)
+		gone[e.ID] = true
+	}
+	for i := range c.Put {
+		r := &c.Put[i].Record
+		text, data := r.Sizes()
+		if old := b.Records[r.ID]; old != nil && !gone[r.ID] {
+			to.Remove(old.Text, old.Data)
+			if c.Put[i].SameText {
+				text = old.Text
+			}
+		}
+		to.Add(text, data)
+	}
+	return to
 }
 
 // check refuses a change that does not fit, having changed nothing.
@@ -172,11 +204,12 @@ func (b *Batch) put(p *loci.Put) {
 	}
 	slot := SlotHash(r)
 	old := b.Records[r.ID]
-	next := &Held{r.Version, at.N, r.Kind, slot, int64(len(r.Passages))}
+	text, data := r.Sizes()
+	next := &Held{r.Version, at.N, r.Kind, slot, int64(len(r.Passages)), text, data}
 	if old != nil {
 		b.ops.Updates = append(b.ops.Updates, Update{Put: p, Slot: slot})
 		if p.SameText {
-			next.Passages = old.Passages
+			next.Passages, next.Text = old.Passages, old.Text
 		}
 	} else {
 		b.ops.Records = append(b.ops.Records, NewRecord{r, at.N, slot})

@@ -1,0 +1,95 @@
+// Package trail is what becomes known of a request while it runs. Surfaces write down what
+// they do for it and what they refuse; the server in front reads that when it has ended. The
+// context of the request carries it, so that no surface knows a server.
+package trail
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Trail is of one request. It is safe for concurrent use.
+type Trail struct {
+	mu        sync.Mutex
+	operation string
+	refused   string
+	calls     []Call
+}
+
+// A Call is one of a tool.
+type Call struct {
+	Tool string
+	Code string // of the error; "": it succeeded
+	Took time.Duration
+}
+
+// mostCalls is how many calls of one request are kept: a request has one, or a batch of them.
+const mostCalls = 100
+
+type key struct{}
+
+// With returns a context that carries a trail.
+func With(ctx context.Context, t *Trail) context.Context { return context.WithValue(ctx, key{}, t) }
+
+// of is the trail of a context; an empty one where there is none.
+func of(ctx context.Context) *Trail {
+	if t, ok := ctx.Value(key{}).(*Trail); ok {
+		return t
+	}
+	return &Trail{}
+}
+
+// Does says what the request of a context is about, as the surface calls that.
+func Does(ctx context.Context, operation string) {
+	t := of(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.operation = operation
+}
+
+// Refuses says that the caller may not do an operation; "": what the request is about. The
+// first refusal of a request is kept.
+func Refuses(ctx context.Context, operation string) {
+	t := of(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if operation == "" {
+		operation = t.operation
+	}
+	if t.refused == "" {
+		t.refused = operation
+	}
+}
+
+// Called adds the call of a tool.
+func Called(ctx context.Context, c Call) {
+	t := of(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.calls) < mostCalls {
+		t.calls = append(t.calls, c)
+	}
+}
+
+// Operation is what the request was about; "": no surface said so.
+func (t *Trail) Operation() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.operation
+}
+
+// Refused is what the caller was refused; "": nothing.
+func (t *Trail) Refused() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refused
+}
+
+// Calls are those of tools.
+func (t *Trail) Calls() []Call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.calls)
+}

@@ -1,0 +1,160 @@
+// Package observe counts what a server does, for Prometheus.
+//
+//	metrics := observe.New(observe.Options{Version: "1.2.3"})
+//	server.Options{Observe: …metrics.Request…, Metrics: metrics.Handler()}
+//
+// No label has a value that a caller can choose: an operation is one of those that the
+// surfaces have, a tool one of the configuration, a status three digits.
+package observe
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Options configure [New].
+type Options struct {
+	Version string
+
+	// Load is what the server has to do at the moment; nil: nobody knows.
+	Load func() Load
+}
+
+// A Load is what a server has to do.
+type Load struct{ Running, Waiting, Aside, Slots, Tenants int }
+
+// A Request is one that has ended.
+type Request struct {
+	Operation string // "": none that a surface has
+	Status    int
+	Took      time.Duration
+	Refused   string // why, in one word; "": it was not refused
+	Calls     []Call
+}
+
+// A Call is one of a tool.
+type Call struct {
+	Tool    string
+	Outcome string // ok, or the code of the error
+	Took    time.Duration
+}
+
+// Metrics are those of one server. They are safe for concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	refused  *prometheus.CounterVec
+	calls    *prometheus.CounterVec
+	callTook *prometheus.HistogramVec
+}
+
+// buckets are upper bounds in seconds: from a read in memory to the longest call of a model.
+var buckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+
+// none is the operation of requests that no surface has.
+const none = "none"
+
+// New makes metrics, with those of the process and of Go's runtime.
+func New(o Options) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "loci_requests_total", Help: "Requests that have ended.",
+		}, []string{"operation", "status"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "loci_request_duration_seconds", Help: "How long requests took.", Buckets: buckets,
+		}, []string{"operation"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "loci_refusals_total", Help: "Requests that were refused before or instead of what they asked for.",
+		}, []string{"reason"}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "loci_tool_calls_total", Help: "Calls of tools that have ended.",
+		}, []string{"tool", "outcome"}),
+		callTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "loci_tool_call_duration_seconds", Help: "How long calls of tools took.", Buckets: buckets,
+		}, []string{"tool"}),
+	}
+	built := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "loci_build_info", Help: "1, with the version of the program.",
+		ConstLabels: prometheus.Labels{"version": o.Version},
+	})
+	built.Set(1)
+	m.registry.MustRegister(
+		m.requests, m.took, m.refused, m.calls, m.callTook, built,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	if o.Load != nil {
+		m.registry.MustRegister(newLoad(o.Load))
+	}
+	return m
+}
+
+// Request counts a request that has ended.
+func (m *Metrics) Request(r Request) {
+	if r.Operation == "" {
+		r.Operation = none
+	}
+	m.requests.WithLabelValues(r.Operation, strconv.Itoa(r.Status)).Inc()
+	m.took.WithLabelValues(r.Operation).Observe(r.Took.Seconds())
+	if r.Refused != "" {
+		m.refused.WithLabelValues(r.Refused).Inc()
+	}
+	for _, c := range r.Calls {
+		m.calls.WithLabelValues(c.Tool, c.Outcome).Inc()
+		m.callTook.WithLabelValues(c.Tool).Observe(c.Took.Seconds())
+	}
+}
+
+// Handler answers with all metrics, in the text format of Prometheus or in OpenMetrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})
+}
+
+// load asks for the load of the server whenever somebody looks.
+type load struct {
+	now     func() Load
+	running *prometheus.Desc
+	waiting *prometheus.Desc
+	aside   *prometheus.Desc
+	slots   *prometheus.Desc
+	tenants *prometheus.Desc
+}
+
+func newLoad(now func() Load) *load {
+	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
+	return &load{
+		now:     now,
+		running: desc("loci_requests_running", "Requests that run at the moment."),
+		waiting: desc("loci_requests_waiting", "Requests that wait for others to end."),
+		aside:   desc("loci_requests_aside", "Requests that wait for an index, a disk or a service."),
+		slots:   desc("loci_requests_slots", "Requests that may run at once."),
+		tenants: desc("loci_tenants_asking", "Tenants that share the slots at the moment."),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (l *load) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{l.running, l.waiting, l.aside, l.slots, l.tenants} {
+		to <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (l *load) Collect(to chan<- prometheus.Metric) {
+	now := l.now()
+	for _, one := range []struct {
+		desc  *prometheus.Desc
+		value int
+	}{
+		{l.running, now.Running}, {l.waiting, now.Waiting}, {l.aside, now.Aside},
+		{l.slots, now.Slots}, {l.tenants, now.Tenants},
+	} {
+		to <- prometheus.MustNewConstMetric(one.desc, prometheus.GaugeValue, float64(one.value))
+	}
+}

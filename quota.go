@@ -1,0 +1,62 @@
+package loci
+
+import "fmt"
+
+// A Quota bounds what a tenant holds. 0: no bound.
+type Quota struct {
+	Records int64
+	Bytes   int64
+}
+
+// Holding is what a tenant holds, as a [Quota] counts it: every record, also those that are
+// not live, and the bytes of its text, heading, attributes and body. Earlier states,
+// vectors and events are not counted: the first follow from limits of their own.
+type Holding struct {
+	Records int64
+	Bytes   int64
+}
+
+// Add takes in a record.
+func (u *Holding) Add(text, data int64) { u.Records, u.Bytes = u.Records+1, u.Bytes+text+data }
+
+// Remove takes a record off.
+func (u *Holding) Remove(text, data int64) { u.Records, u.Bytes = u.Records-1, u.Bytes-text-data }
+
+// Sizes are the bytes of a record as a [Quota] counts them: of its text and heading, which a
+// change may leave as they are, and of the rest.
+func (r *Record) Sizes() (text, data int64) {
+	return int64(len(r.Text) + len(r.Heading)), int64(len(r.Attributes) + len(r.Body))
+}
+
+// Refuse is the error for a change that takes a tenant from one usage to another, or nil. A
+// change that makes nothing larger may always be made, also beyond a quota that was lowered.
+func (q *Quota) Refuse(from, to Holding) error {
+	switch {
+	case q == nil:
+	case q.Records > 0 && to.Records > q.Records && to.Records > from.Records:
+		return overQuota("records", q.Records, from.Records, to.Records)
+	case q.Bytes > 0 && to.Bytes > q.Bytes && to.Bytes > from.Bytes:
+		return overQuota("bytes", q.Bytes, from.Bytes, to.Bytes)
+	}
+	return nil
+}
+
+// A QuotaError is the cause of the TooLarge with which a store refuses a change.
+type QuotaError struct {
+	Of          string // records or bytes
+	Limit, Used int64
+}
+
+// Error says which quota it is.
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("the quota of %d %s is used up: %d", e.Limit, e.Of, e.Used)
+}
+
+func overQuota(of string, limit, used, wanted int64) error {
+	return &Error{
+		Code: TooLarge, Op: "apply",
+		Msg:      fmt.Sprintf("the tenant holds %d of its %d %s, and this would make it %d", used, limit, of, wanted),
+		Recovery: "Erase what is not needed any more, or ask the operator for more: loci tenant limit.",
+		Err:      &QuotaError{of, limit, used},
+	}
+}
