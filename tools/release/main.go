@@ -1,7 +1,7 @@
 // Command release builds everything that a release of Loci consists of, from one
 // checkout and into one folder: programs, archives, packages of Linux, npm and Python
-// packages, an image, bundles for desktop clients, manifests of package managers,
-// checksums. It publishes nothing.
+// packages, an image, bundles for desktop clients, a Helm chart, manifests of package
+// managers, checksums and, with a key, signatures. It publishes nothing.
 //
 //	go run . -root ../.. -out ../../dist -version 1.2.3
 //
@@ -147,15 +147,18 @@ func (r *release) make() error {
 		make func() error
 	}{
 		{"programs", r.programs},
+		{"lists of what is inside", r.boms},
 		{"archives", r.archives},
 		{"packages of Linux", r.linuxPackages},
 		{"npm packages", r.npmPackages},
 		{"wheels", r.wheels},
 		{"image", r.image},
 		{"bundles for desktop clients", r.bundles},
+		{"Helm chart", r.chart},
 		{"manifests", r.manifests},
 		{"notes", r.notes},
 		{"checksums", r.checksums},
+		{"signatures", r.signatures},
 	} {
 		start := time.Now()
 		if err := part.make(); err != nil {

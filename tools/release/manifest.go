@@ -100,9 +100,12 @@ func (r *release) manifests() error {
 	if len(r.platforms) != len(platforms) {
 		return nil
 	}
+	if err := r.plugins(); err != nil {
+		return err
+	}
 	for template, name := range map[string]string{
 		"homebrew/loci.rb": "loci.rb", "scoop/loci.json": "loci.json", "aur/PKGBUILD": "PKGBUILD",
-		"registry/server.json": "server.json",
+		"registry/server.json": "server.json", "nix/flake.nix": "flake.nix", "compose/compose.yaml": "compose.yaml",
 	} {
 		data, err := r.fill(r.file("packaging", filepath.FromSlash(template)), nil)
 		if err != nil {
@@ -110,6 +113,35 @@ func (r *release) manifests() error {
 		}
 		if err := os.WriteFile(filepath.Join(r.out, name), data, 0o644); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// plugins refuses a release whose plugins say another version: clients read them from the
+// repository, so they cannot be filled in here.
+func (r *release) plugins() error {
+	paths, err := filepath.Glob(r.file("plugins", "*", ".*-plugin", "plugin.json"))
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		return fmt.Errorf("%s has no plugins", r.root)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var about struct {
+			Version string `json:"version"`
+		}
+		if err := json.Unmarshal(data, &about); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		release, _, candidate := strings.Cut(r.version, "-")
+		if about.Version != release && !candidate { // clients get a candidate only by asking for it
+			return fmt.Errorf("%s says version %q: set it to %s in a commit before the release", path, about.Version, r.version)
 		}
 	}
 	return nil

@@ -49,7 +49,8 @@ func made(t *testing.T) *release {
 		}
 	}
 	for _, part := range []func() error{
-		r.archives, r.linuxPackages, r.npmPackages, r.wheels, r.image, r.bundles, r.manifests, r.notes, r.checksums,
+		r.archives, r.linuxPackages, r.npmPackages, r.wheels, r.image, r.bundles, r.chart, r.manifests, r.notes,
+		r.checksums, r.signatures,
 	} {
 		if err := part(); err != nil {
 			t.Fatal(err)
@@ -105,7 +106,8 @@ func TestReleaseIsWhole(t *testing.T) {
 		`^loci-memory-cli-(linux|darwin|win32|freebsd)-(x64|arm64)-1\.2\.3-rc\.4\.tgz$`: 7,
 		`^loci-memory-cli-1\.2\.3-rc\.4\.tgz$`:                                          1,
 		`^loci_memory_cli-1\.2\.3rc4-py3-none-.*\.whl$`:                                 6, `\.mcpb$`: 6, `^image/oci-layout$`: 1,
-		`^(loci\.rb|loci\.json|PKGBUILD|server\.json|notes\.md|checksums\.txt)$`: 6,
+		`^(loci\.rb|loci\.json|PKGBUILD|server\.json|flake\.nix|compose\.yaml|notes\.md|checksums\.txt)$`: 8,
+		`^loci-1\.2\.3-rc\.4\.tgz$`: 1,
 	} {
 		got := 0
 		for name := range all {
@@ -126,7 +128,7 @@ func TestReleaseIsWhole(t *testing.T) {
 	if strings.Count(all["checksums.txt"], "\n") < 30 || strings.Contains(all["checksums.txt"], "checksums.txt") {
 		t.Errorf("checksums:\n%s", all["checksums.txt"])
 	}
-	for _, name := range []string{"loci.rb", "loci.json", "PKGBUILD", "server.json"} {
+	for _, name := range []string{"loci.rb", "loci.json", "PKGBUILD", "server.json", "flake.nix", "compose.yaml"} {
 		if text := all[name]; !strings.Contains(text, "1.2.3-rc.4") || strings.Contains(text, "{{") ||
 			strings.Contains(text, "<no value>") {
 			t.Errorf("%s is not filled in:\n%s", name, text)
@@ -291,5 +293,18 @@ func TestRefusesWhatIsNoRelease(t *testing.T) {
 		if err := run(t.Context(), args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)
 		}
+	}
+}
+
+// The chart is what helm package makes: Chart.yaml is filled in, the templates are Helm's.
+func TestChart(t *testing.T) {
+	files := untar(t, built(t, made(t).out)["loci-1.2.3-rc.4.tgz"])
+	about := files["loci/Chart.yaml"]
+	if !strings.Contains(about, "\nversion: 1.2.3-rc.4\n") || !strings.Contains(about, `appVersion: "1.2.3-rc.4"`) ||
+		strings.Contains(about, "{{") {
+		t.Errorf("Chart.yaml:\n%s", about)
+	}
+	if !strings.Contains(files["loci/templates/workload.yaml"], "{{") || files["loci/values.schema.json"] == "" {
+		t.Errorf("%v", slices.Sorted(maps.Keys(files)))
 	}
 }
