@@ -38,7 +38,8 @@ type app struct {
 	embedder  loci.Embedder  // nil: none
 	completer loci.Completer // nil: no language model is configured
 	engine    *loci.Engine
-	tenants   *auth.Keys // of a server that asks for credentials: it knows the tenants there are
+	refusals  *auth.Refusals // of a server that asks for credentials
+	tenants   *auth.Keys     // of a server that asks for credentials: it knows the tenants there are
 }
 
 // actor is who the audit log says acted.
@@ -91,6 +92,12 @@ func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 	}
 	opts := a.cfg.Engine(a.logger())
 	opts.Embedder = a.embedder
+	opts.Quota = func(ctx context.Context, t loci.Tenant) (loci.Quota, error) {
+		if a.tenants == nil { // nobody is asked who they are: it is the operator's own
+			return loci.Quota{}, nil
+		}
+		return a.tenants.Quota(ctx, t)
+	}
 	return loci.New(s, &opts)
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -87,7 +89,7 @@ func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, e
 	if c.Expect != nil {
 		if *c.Expect != count {
 			return 0, &loci.Error{Code: loci.Conflict, Msg: fmt.Sprintf("nothing was erased: %s, not %d", selected(count), *c.Expect),
-				Recovery: "Look at what is selected and repeat the command with the number you mean."}
+				Recovery: "Look at them with \"loci list\" and repeat the command with the number you mean."}
 		}
 		return count, nil
 	}
@@ -97,7 +99,7 @@ func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, e
 	}
 	_, _ = fmt.Fprintf(a.err, "This erases %s of %s for good. Type the number to go on: ", memories(count), terminal.Clean(m.View().Namespace.String(), false))
 	line, err := bufio.NewReader(a.input()).ReadString('\n')
-	if err != nil && line == "" {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, fileError("standard input", err)
 	}
 	if strings.TrimSpace(line) != strconv.FormatInt(count, 10) {

@@ -9,7 +9,7 @@ import (
 
 type eventsCmd struct {
 	ID     idArg    `placeholder:"ID" help:"Only of this memory."`
-	Type   []string `sep:"none" placeholder:"TYPE" values:"created,updated,confirmed,superseded,erased,imported,elevated,faded,expired,retracted,forgotten,linked,marked_helpful,marked_harmful,promoted,demoted,inverted,consolidated,failed,dead_lettered" help:"Only of this type, such as created, erased or expired; may be repeated."`
+	Type   []string `sep:"none" placeholder:"TYPE" values:"created,updated,confirmed,superseded,erased,imported,elevated,refused,faded,expired,retracted,forgotten,linked,marked_helpful,marked_harmful,promoted,demoted,inverted,consolidated,failed,dead_lettered" help:"Only of this type, such as created, erased or expired; may be repeated."`
 	Since  string   `placeholder:"TIME" help:"Only at this time or after: a date, a time, or how long ago (7d)."`
 	Until  string   `placeholder:"TIME" help:"Only before this time."`
 	Limit  int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`

@@ -19,7 +19,9 @@ import (
 // healthTime is how long a server may take to say that it is well.
 const healthTime = 3 * time.Second
 
-type healthCmd struct{}
+type healthCmd struct {
+	Ready bool `help:"Ask whether it may be sent requests: whether it can reach its store, and is not about to end."`
+}
 
 // Help is shown below the usage.
 func (*healthCmd) Help() string {
@@ -29,7 +31,7 @@ func (*healthCmd) Help() string {
 }
 
 // Run asks once.
-func (*healthCmd) Run(a *app) error {
+func (c *healthCmd) Run(a *app) error {
 	cfg, err := a.configure()
 	if err != nil {
 		return err
@@ -41,7 +43,11 @@ func (*healthCmd) Run(a *app) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	address += "/healthz"
+	path := "/healthz"
+	if c.Ready {
+		path = "/readyz"
+	}
+	address += path
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return loci.Errorf(loci.Invalid, "--listen gives no usable address: %v", err)
@@ -51,11 +57,17 @@ func (*healthCmd) Run(a *app) error {
 		return &loci.Error{Code: loci.Unavailable, Msg: "no server answers: " + err.Error(), Err: err,
 			Recovery: "Start it with \"loci serve\", or give the address of another one with --listen."}
 	}
-	_, err = io.Copy(io.Discard, io.LimitReader(reply.Body, 1<<20))
+	said, err := io.ReadAll(io.LimitReader(reply.Body, 1<<20))
 	if err = errors.Join(err, reply.Body.Close()); err != nil {
 		return loci.Errorf(loci.Unavailable, "%s ended early: %v", address, err)
 	}
 	if reply.StatusCode != http.StatusOK {
+		var why struct {
+			Detail string `json:"detail"`
+		}
+		if json.Unmarshal(said, &why) == nil && why.Detail != "" { // another program may answer anything
+			return loci.Errorf(loci.Unavailable, "%s says %s: %s", address, reply.Status, why.Detail)
+		}
 		return loci.Errorf(loci.Unavailable, "%s says %s", address, reply.Status)
 	}
 	if a.json {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,14 +20,23 @@ type keyCmd struct {
 	List   keyListCmd   `cmd:"" help:"List the keys there are, newest first."`
 	Show   keyShowCmd   `cmd:"" help:"Show a key, and who changed it."`
 	Rotate keyRotateCmd `cmd:"" help:"Give a key a new secret."`
+	Limit  keyLimitCmd  `cmd:"" help:"Bound the requests with a key."`
 	Revoke keyRevokeCmd `cmd:"" help:"End a key for good."`
 }
 
 type keyCreateCmd struct {
-	Scope      []string `sep:"none" placeholder:"SCOPE" values:"read,write,delete,admin,delegate,elevate,operate" help:"What its callers may do; may be repeated. Default: read, write and delete."`
+	Scope      []string `sep:"none" placeholder:"SCOPE" values:"read,write,delete,admin,delegate,elevate,operate,metrics" help:"What its callers may do; may be repeated. Default: read, write and delete."`
 	ToolFamily []string `sep:"none" placeholder:"FAMILY" values:"facts,notes,memory,files,claude,sessions" help:"Its callers may call tools of this family, and do nothing else; may be repeated. Default: everything that the scopes permit."`
 	Expires    string   `placeholder:"TIME" help:"When it ends: a date, a time, or in how long (90d, 12h). Default: never."`
 	Note       string   `placeholder:"TEXT" help:"What it is for."`
+	keyLimits
+}
+
+// keyLimits are the flags that bound the requests with a key.
+type keyLimits struct {
+	RequestsPerSecond  float64 `placeholder:"N" help:"Requests a second that one server takes. 0 or nothing: those of its tenant alone count."`
+	Burst              int     `placeholder:"N" help:"Requests at once that --requests-per-second lets through. 0 or nothing: twice as many as it says."`
+	ConcurrentRequests int     `placeholder:"N" help:"Requests under way at once at one server. 0 or nothing: no limit."`
 }
 
 // Help is shown below the usage.
@@ -59,7 +69,7 @@ var operator = auth.By{Actor: actor}
 
 // Run makes a key.
 func (c *keyCreateCmd) Run(a *app) error {
-	n := auth.NewKey{Vars: loci.Vars{}, Note: c.Note}
+	n := auth.NewKey{Vars: loci.Vars{}, Note: c.Note, Limits: auth.Limits(c.keyLimits)}
 	for name, flag := range map[string]*string{
 		loci.VarUser: a.flags.User, loci.VarOrg: a.flags.Org, loci.VarAgent: a.flags.Agent,
 	} {
@@ -245,6 +255,7 @@ func (c *keyShowCmd) Run(a *app) error {
 	t.add("tenant", k.Tenant)
 	t.add("for", whom(k))
 	t.add("scopes", what(k))
+	t.add("limits", limits(k.Limits))
 	t.add("note", k.Note)
 	t.add("created", shownTime(k.CreatedAt)+" by "+k.CreatedBy)
 	t.add("expires", shownTime(k.ExpiresAt))
@@ -271,6 +282,51 @@ func (c *keyRotateCmd) Run(a *app) error {
 		return err
 	}
 	return a.showToken(key, token)
+}
+
+type keyLimitCmd struct {
+	oneKey
+	keyLimits
+}
+
+// Help is shown below the usage.
+func (*keyLimitCmd) Help() string {
+	return `In place of what bounded them before; without a flag nothing does but the limits of the tenant.
+
+    LOCI_SCOPES=admin loci key limit 01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --requests-per-second 5 --concurrent-requests 2`
+}
+
+// Run bounds a key.
+func (c *keyLimitCmd) Run(a *app) error {
+	keys, id, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer keys.Close()
+	key, err := keys.Limit(a.ctx, operator, loci.Tenant{}, id, auth.Limits(c.keyLimits))
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(key)
+	}
+	a.printf("%s\t%s\n", key.ID, limits(key.Limits))
+	return nil
+}
+
+// limits are those of a key, for people.
+func limits(l auth.Limits) string {
+	var parts []string
+	if l.RequestsPerSecond > 0 {
+		parts = append(parts, fmt.Sprintf("%g requests a second", l.RequestsPerSecond))
+	}
+	if l.Burst > 0 {
+		parts = append(parts, fmt.Sprintf("%d at once", l.Burst))
+	}
+	if l.ConcurrentRequests > 0 {
+		parts = append(parts, fmt.Sprintf("%d under way", l.ConcurrentRequests))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 type keyRevokeCmd struct{ oneKey }

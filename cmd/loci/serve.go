@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/mcp"
+	"github.com/loci-memory/loci/observe"
 	"github.com/loci-memory/loci/rest"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/session"
@@ -74,6 +76,9 @@ func (*serveCmd) Run(a *app) error {
 	a.note("The memory is in %s; Ctrl-C ends.", shownURL(a.cfg.Store))
 	ctx, stop := context.WithCancel(a.ctx)
 	var beside sync.WaitGroup
+	if a.refusals != nil {
+		beside.Go(func() { a.refusals.Run(ctx) })
+	}
 	beside.Go(func() { a.reloads(ctx, s, asked) })
 	beside.Go(func() {
 		if a.cfg.Auth.Mode == config.AuthNone {
@@ -165,15 +170,33 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 	if err != nil {
 		return nil, err
 	}
+	var served *server.Server
+	metrics := observe.New(observe.Options{
+		Version: buildVersion().Version, Load: func() observe.Load { return observe.Load(served.Load()) },
+	})
 	opts := server.Options{
 		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts, OperatorsApart: len(cfg.HTTP.Admin) > 0,
 		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
 		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
-		Drain:   cfg.HTTP.Shutdown, Delay: cfg.HTTP.Delay, Ready: a.ready, Logger: a.logger(),
+		Metrics: metrics.Handler(), Done: func(d server.Done) { metrics.Request(done(d)) },
+		Drain: cfg.HTTP.Shutdown, Delay: cfg.HTTP.Delay, Ready: a.ready, Logger: a.logger(),
 	}
 	if cfg.Auth.Mode == config.AuthKeys {
-		opts.Authenticate = auth.NewDoor(keys.Admit, keys).Authenticate
+		door := auth.NewDoor(keys.Admit, keys)
+		opts.Authenticate = func(r *http.Request) (server.Caller, error) {
+			c, err := door.Authenticate(r)
+			return server.Caller{Principal: c.Principal, Limits: server.CallerLimits(c.Limits)}, err
+		}
+		a.refusals = auth.NewRefusals(auth.RefusalOptions{
+			Write: a.engine.RecordRefusal, Open: keys.IsOpen, Logger: a.logger(),
+		})
+		opts.Refused = func(_ context.Context, r server.Refusal) {
+			a.refusals.Add(auth.Refused{
+				Tenant: r.Caller.Tenant(), Subject: r.Caller.Subject(), Operation: r.Operation,
+				RequestID: r.RequestID, From: r.From,
+			})
+		}
 		a.tenants = keys
 	}
 	configured := agentNode{tools: set.Tools()}
@@ -194,7 +217,17 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 			return nil, err
 		}
 	}
-	return server.New(opts)
+	served, err = server.New(opts)
+	return served, err
+}
+
+// done is what became of a request, as metrics have it.
+func done(d server.Done) observe.Request {
+	r := observe.Request{Operation: d.Operation, Status: d.Status, Took: d.Took, Refused: d.Refused}
+	for _, c := range d.Calls {
+		r.Calls = append(r.Calls, observe.Call{Tool: c.Tool, Outcome: cmp.Or(c.Code, "ok"), Took: c.Took})
+	}
+	return r
 }
 
 // mcpHandler serves what an agent has, at the address of an agent unless that is "".

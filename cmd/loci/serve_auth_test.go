@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -200,7 +201,10 @@ func TestOperatorsOverHTTP(t *testing.T) {
 	made("POST", "/mcp", elevated, 200, `no tenant \"acme\"`, admin)
 	made("POST", "/v1/admin/keys", `{"tenant":"acme","scopes":["read","write"],"vars":{"user_id":"alice"}}`, 404, "no tenant", operator)
 	made("POST", "/v1/admin/tenants", `{"tenant":"acme"}`, 201, `"state":"active"`, operator)
-	var key struct{ Token string }
+	var key struct {
+		Token string
+		Key   struct{ ID string }
+	}
 	reply := made("POST", "/v1/admin/keys", `{"tenant":"acme","scopes":["read","write"],"vars":{"user_id":"alice"}}`, 201, "token", operator)
 	if err := json.Unmarshal([]byte(reply), &key); err != nil {
 		t.Fatal(err)
@@ -208,6 +212,28 @@ func TestOperatorsOverHTTP(t *testing.T) {
 	alice := "Authorization: Bearer " + key.Token
 	made("POST", "/v1/notes", `{"content":"Likes tea."}`, 201, "note-", alice)
 	made("GET", "/v1/admin/tenants", "", 403, "operate", alice)
+	// A quota holds at once on this server.
+	made("PUT", "/v1/admin/tenants/acme/quota", `{"records":1}`, 200, `"records":1`, operator)
+	made("POST", "/v1/notes", `{"content":"Likes milk."}`, 507, "the tenant holds 1 of its 1 records", alice)
+	made("POST", "/mcp", mcpCall("memory_save", `{"content":"Likes milk."}`), 200, "holds 1 of its 1 records", alice)
+	if shown := operate(t, store, "tenant", "show", "acme"); !strings.Contains(shown, "records\t1 of 1\n") {
+		t.Errorf("use beside limit: %s", shown)
+	}
+	made("PUT", "/v1/admin/tenants/acme/quota", `{}`, 200, "acme", operator)
+	made("POST", "/v1/notes", `{"content":"Likes milk."}`, 201, "note-", alice)
+	// So do the limits of a key.
+	limits := "/v1/admin/keys/" + key.Key.ID + "/limits"
+	made("PUT", limits, `{"requests_per_second":0.001,"burst":1}`, 200, `"requests_per_second":0.001`, operator)
+	made("GET", "/v1/notes", "", 200, "Likes milk.", alice)
+	made("GET", "/v1/notes", "", 429, "the key has used all of its 1 requests at once", alice)
+	made("POST", "/mcp", mcpList, 429, "the key has used all", alice)
+	made("PUT", limits, `{}`, 200, key.Key.ID, operator)
+	made("GET", "/v1/notes", "", 200, "Likes milk.", alice)
+	operate(t, store, "key", "limit", key.Key.ID, "--requests-per-second=50", "--burst=9", "--concurrent-requests=7")
+	if shown := operate(t, store, "key", "show", key.Key.ID); !strings.Contains(shown,
+		"limits\t50 requests a second, 9 at once, 7 under way\n") {
+		t.Errorf("limits of a key: %s", shown)
+	}
 	made("GET", "/v1/notes", "", 403, "read", operator) // operating is not reading
 	made("POST", "/v1/admin/tenants/acme/suspend", `{"state":"closed"}`, 200, "closed", operator)
 	made("GET", "/v1/notes", "", 403, "suspended", alice)
@@ -236,6 +262,87 @@ func TestOperatorsOverHTTP(t *testing.T) {
 		_ = got.Body.Close()
 		if got.StatusCode != want {
 			t.Errorf("%s at the operators' socket: %d, want %d", target, got.StatusCode, want)
+		}
+	}
+}
+
+// TestRefusalsAreInTheAuditLog: what a key was refused over REST and MCP, by its scopes, its
+// tools and its headers, and what it tried after it was revoked, is in the log of its own tenant with the key,
+// the operation and the address, and nowhere else; nothing of what it sent is.
+func TestRefusalsAreInTheAuditLog(t *testing.T) {
+	store := "--store=sqlite:" + t.TempDir()
+	url, stop := serveHere(t, store, "--auth=keys", "--tools=notes,facts,claude")
+	for _, name := range []string{"acme", "other"} {
+		operate(t, store, "tenant", "create", name)
+	}
+	reader := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice", "--scope=read")
+	notes := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice", "--tool-family=notes")
+	gone := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice", "--note=gone")
+	other := "Authorization: Bearer " + keyOf(t, store, "--tenant=other", "--user=bob")
+	for line := range strings.Lines(operate(t, store, "key", "list", "--tenant=acme")) {
+		if id, rest, _ := strings.Cut(line, "\t"); strings.Contains(rest, "gone") {
+			operate(t, store, "key", "revoke", id)
+		}
+	}
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+	}{
+		{"POST", "/v1/notes", `{"content":"canary"}`, []string{reader}, 403},
+		{"POST", "/v1/notes", `{"content":"canary"}`, []string{reader}, 403},
+		{"POST", "/mcp", mcpCall("memory_save", `{"content":"canary"}`), []string{reader}, 200},
+		{"POST", "/mcp", mcpCall("memory", `{"command":"create","path":"/memories/canary","file_text":"canary"}`), []string{reader}, 200},
+		{"POST", "/v1/tools/memory_delete", `{"memory_id":"canary"}`, []string{reader}, 200},
+		{"POST", "/mcp", mcpCall("search_memory", `{"query":"canary"}`), []string{notes}, 200},
+		{"POST", "/v1/search", `{"query":"canary"}`, []string{notes}, 403},
+		{"GET", "/v1/memories", "", []string{reader, "Loci-Tenant: canary"}, 403},
+		{"GET", "/v1/sessions", "", []string{reader, "Loci-User: canary"}, 403},
+		{"GET", "/v1/info", "", []string{gone}, 401},
+		{"POST", "/v1/search", `{"query":"canary"}`, []string{other}, 200},
+		{"GET", "/v1/memories/fact-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77", "", []string{reader}, 404},
+		{"GET", "/v1/info", "", nil, 401},
+	} {
+		if status, reply := request(t, c.method, url+c.path, c.body, c.headers...); status != c.status {
+			t.Errorf("%s %s: %d %s", c.method, c.path, status, reply)
+		}
+	}
+	_, stderr := stop()
+	if !strings.Contains(stderr, "refused=save_note") {
+		t.Errorf("the log of requests: %s", stderr)
+	}
+	events := operate(t, store, "--tenant=acme", "--json", "events", "--namespace=", "--type=refused", "--limit=100")
+	var log struct {
+		Events []struct {
+			Actor   string
+			Request string `json:"request_id"`
+			Payload struct {
+				Operation, From string
+				Times           int
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(events), &log); err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]int{}
+	for _, e := range log.Events {
+		if !strings.HasPrefix(e.Actor, "key:") || e.Request == "" || e.Payload.From != "127.0.0.1" {
+			t.Errorf("%+v", e)
+		}
+		told[e.Payload.Operation] += e.Payload.Times
+	}
+	want := map[string]int{"save_note": 2, "memory_save": 1, "memory": 1, "memory_delete": 1, "search_memory": 1, "search": 1,
+		"list_memories": 1, "list_sessions": 1, "authenticate": 1}
+	if !maps.Equal(told, want) {
+		t.Errorf("%v; want %v", told, want)
+	}
+	if strings.Contains(events, "canary") {
+		t.Errorf("what a caller sent is in the log: %s", events)
+	}
+	for _, tenant := range []string{"other", "default"} {
+		if events := operate(t, store, "--tenant="+tenant, "--json", "events", "--namespace=", "--type=refused"); strings.Contains(events, "key:") {
+			t.Errorf("%s: %s", tenant, events)
 		}
 	}
 }

@@ -311,3 +311,35 @@ func TestHealth(t *testing.T) {
 		t.Errorf("of another server: %d", code)
 	}
 }
+
+// A server that answers and cannot do its work is well, but not ready, and the check says why.
+func TestHealthOfServerThatIsNotReady(t *testing.T) {
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"status":503,"detail":"the server is about to end"}`)
+		}
+	}))
+	defer busy.Close()
+	check := func(args ...string) (int, string) {
+		var out, errs bytes.Buffer
+		args = append([]string{"health", "--listen", strings.TrimPrefix(busy.URL, "http://")}, args...)
+		code := run(t.Context(), args, strings.NewReader(""), &out, &errs, config.Environ{"HOME=" + t.TempDir()})
+		return code, errs.String()
+	}
+	if code, errs := check(); code != 0 {
+		t.Errorf("it answers: exit code %d: %s", code, errs)
+	}
+	if code, errs := check("--ready"); code != exitUnavailable || !strings.Contains(errs, "503") ||
+		!strings.Contains(errs, "the server is about to end") {
+		t.Errorf("it is not ready: exit code %d: %s", code, errs)
+	}
+	url, stop := serveHere(t)
+	defer stop()
+	var out bytes.Buffer
+	args := []string{"health", "--ready", "--listen", strings.TrimPrefix(url, "http://")}
+	code := run(t.Context(), args, strings.NewReader(""), &out, io.Discard, config.Environ{"HOME=" + t.TempDir()})
+	if code != 0 {
+		t.Errorf("one that is ready: exit code %d", code)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/mcpclient"
@@ -68,7 +69,11 @@ func (c *setupCmd) Run(a *app) error {
 	s := c.setup()
 	results := make([]mcpclient.Result, len(chosen))
 	for i, client := range chosen {
+		here := sys.Has(client) // before its file makes it look so
 		results[i] = s.Connect(a.ctx, sys, client, to)
+		if !c.Remove && !here && results[i].Err == nil {
+			a.note("%s was not found on this machine; when it comes, it finds Loci.", client.Name)
+		}
 	}
 	return c.report(a, results)
 }
@@ -119,7 +124,7 @@ func (c *setupCmd) choose(a *app, sys mcpclient.System, to mcpclient.Target) ([]
 	}
 	var found []mcpclient.Client
 	for _, client := range mcpclient.All() {
-		if sys.Has(client) && (!c.Project || client.HasProject()) {
+		if (sys.Has(client) || c.Remove && c.entered(sys, client, to)) && (!c.Project || client.HasProject()) {
 			found = append(found, client)
 		}
 	}
@@ -130,7 +135,14 @@ func (c *setupCmd) choose(a *app, sys mcpclient.System, to mcpclient.Target) ([]
 	if len(found) == 0 || c.All || !isTerminal(a.stdin) || !isTerminal(a.rawOut) || a.json {
 		return nil, nil
 	}
-	return ask(a, found)
+	return c.ask(a, found)
+}
+
+// entered reports whether a client's file names Loci: also that of a client which is not here,
+// or no longer.
+func (c *setupCmd) entered(sys mcpclient.System, client mcpclient.Client, to mcpclient.Target) bool {
+	outcome := c.setup().State(sys, client, to).Outcome
+	return outcome == mcpclient.Connected || outcome == mcpclient.Differs
 }
 
 // list shows the clients that were found, and which of them know Loci already.
@@ -146,6 +158,11 @@ func (c *setupCmd) list(a *app, sys mcpclient.System, found []mcpclient.Client, 
 		return
 	}
 	rows.print(a)
+	for _, r := range results {
+		if r.Err != nil {
+			a.note("%s: %s", r.Name, r.Error)
+		}
+	}
 	switch {
 	case len(found) == 0:
 		a.note(
@@ -157,16 +174,23 @@ func (c *setupCmd) list(a *app, sys mcpclient.System, found []mcpclient.Client, 
 }
 
 // ask lets a person choose on the terminal.
-func ask(a *app, found []mcpclient.Client) ([]mcpclient.Client, error) {
-	a.printf("Connect which? Numbers or names, Enter for all, none to leave it: ")
+func (c *setupCmd) ask(a *app, found []mcpclient.Client) ([]mcpclient.Client, error) {
+	verb := "Connect"
+	if c.Remove {
+		verb = "Disconnect"
+	}
+	a.printf("%s which? Numbers or names, Enter for all, none to leave it: ", verb)
 	if err := a.out.Flush(); err != nil {
 		return nil, fileError("standard output", err)
 	}
 	line, err := bufio.NewReader(a.input()).ReadString('\n')
-	if err != nil && line == "" {
+	switch {
+	case a.ctx.Err() != nil:
+		return nil, a.ctx.Err()
+	case err != nil && line == "":
 		return nil, nil // the end of input is a no
 	}
-	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	if len(words) == 0 {
 		return found, nil
 	}
@@ -206,7 +230,11 @@ func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 		case mcpclient.Removed:
 			a.printf("%s: no longer connected; %s is without the entry\n", r.Name, r.File)
 		case mcpclient.Unchanged:
-			a.printf("%s: nothing to do, %s is right\n", r.Name, r.File)
+			if c.Remove {
+				a.printf("%s: was not connected\n", r.Name)
+			} else {
+				a.printf("%s: nothing to do, %s is right\n", r.Name, r.File)
+			}
 		case mcpclient.Planned:
 			if a.printf("%s would be changed:\n%s", r.Name, r.Diff); r.Command != "" {
 				a.printf("  %s\n", r.Command)
@@ -215,6 +243,9 @@ func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 		changed = changed || r.Outcome == mcpclient.Connected || r.Outcome == mcpclient.Removed
 	}
 	if changed {
+		if err := a.out.Flush(); err != nil { // what these are comes first
+			return fileError("standard output", err)
+		}
 		a.note("Start these programs again, so that they read it.")
 	}
 	return failed

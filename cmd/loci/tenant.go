@@ -16,6 +16,7 @@ type tenantCmd struct {
 	Show    tenantShowCmd    `cmd:"" help:"Show what a tenant holds, what its callers may do, and who changed it."`
 	Suspend tenantSuspendCmd `cmd:"" help:"Let the callers of a tenant read alone, or nothing."`
 	Resume  tenantResumeCmd  `cmd:"" help:"Let the callers of a tenant do everything again."`
+	Limit   tenantLimitCmd   `cmd:"" help:"Say how much a tenant may hold."`
 	Export  tenantExportCmd  `cmd:"" help:"Write everything of a tenant to a file."`
 	Erase   tenantEraseCmd   `cmd:"" help:"Erase a tenant with everything of it, its keys too."`
 }
@@ -145,11 +146,40 @@ func (c *tenantShowCmd) Run(a *app) error {
 	if !tenant.CreatedAt.IsZero() {
 		out.add("created", jsonform.Time(tenant.CreatedAt))
 	}
-	out.add("records", strconv.FormatInt(tenant.Use.Records, 10))
-	out.add("bytes", strconv.FormatInt(tenant.Use.Bytes, 10))
+	out.add("records", ofLimit(tenant.Use.Records, tenant.Quota.Records))
+	out.add("bytes", ofLimit(tenant.Use.Bytes, tenant.Quota.Bytes))
 	out.print(a)
 	showChanges(a, events)
 	return nil
+}
+
+// ofLimit shows use beside its limit, if there is one.
+func ofLimit(used, limit int64) string {
+	text := strconv.FormatInt(used, 10)
+	if limit > 0 {
+		text += " of " + strconv.FormatInt(limit, 10)
+	}
+	return text
+}
+
+type tenantLimitCmd struct {
+	oneTenant
+	Records int64 `placeholder:"N" help:"Memories, and the parts of files, conversations and checkpoints. 0 or nothing: no bound."`
+	Bytes   int64 `placeholder:"N" help:"Of texts, metadata and values. 0 or nothing: no bound."`
+}
+
+// Help is shown below the usage.
+func (*tenantLimitCmd) Help() string {
+	return `Callers of a server that asks for keys are refused what goes beyond; the command line is not. What is there stays.
+
+    LOCI_SCOPES=admin loci tenant limit acme --records 100000 --bytes 1000000000`
+}
+
+// Run limits a tenant.
+func (c *tenantLimitCmd) Run(a *app) error {
+	return a.change(func(api *admin.API) (admin.Tenant, error) {
+		return api.Limit(a.ctx, operator, c.Name, admin.Quota{Records: c.Records, Bytes: c.Bytes})
+	})
 }
 
 // showChanges lists who changed what is the system's own.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -52,6 +53,44 @@ func pseudoTerminal(t *testing.T) (keyboard, screen *os.File) {
 // onTerminal runs a command on a terminal and returns what it shows.
 func onTerminal(t *testing.T, env config.Environ, typed string, args ...string) (shown string, code int) {
 	t.Helper()
+	return watch(t, env, typed, args, func(screen *os.File, env config.Environ) int {
+		return run(t.Context(), args, screen, screen, screen, env)
+	})
+}
+
+// asProcess is onTerminal for a command that starts the program again, which a test is not.
+func asProcess(t *testing.T, env config.Environ, typed string, args ...string) (shown string, code int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "loci")
+	if err := os.Link(self, program); err != nil { // another file system
+		data, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(program, data, 0o700); err != nil { //nolint:gosec // it is to be run
+			t.Fatal(err)
+		}
+	}
+	return watch(t, env, typed, args, func(screen *os.File, env config.Environ) int {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, screen, screen, screen
+		var exit *exec.ExitError
+		if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode()
+	})
+}
+
+// watch returns what a command shows on a terminal.
+func watch(
+	t *testing.T, env config.Environ, typed string, args []string, command func(*os.File, config.Environ) int,
+) (shown string, code int) {
+	t.Helper()
 	if _, set := env.Lookup("PAGER"); !set {
 		env = append(slices.Clip(env), "PAGER=cat")
 	}
@@ -71,7 +110,7 @@ func onTerminal(t *testing.T, env config.Environ, typed string, args ...string) 
 		}
 		read <- b.String()
 	}()
-	code = run(t.Context(), args, screen, screen, screen, env)
+	code = command(screen, env)
 	_, _ = io.WriteString(screen, "\nEND\n")
 	select {
 	case shown = <-read:
@@ -126,7 +165,7 @@ func TestTerminal(t *testing.T) {
 	}
 
 	// A bulk erase asks, and takes nothing but the number.
-	for typed, want := range map[string]int{"y\n": exitConflict, "2\n": exitConflict, "\n": exitConflict} {
+	for typed, want := range map[string]int{"y\n": exitConflict, "2\n": exitConflict, "\n": exitConflict, "\x04": exitConflict} {
 		if shown, code := onTerminal(t, env, typed, "erase", "--all"); code != want || !strings.Contains(shown, "This erases 1 memory of user/default for good.") {
 			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
 		}
@@ -362,5 +401,48 @@ func TestShortIDs(t *testing.T) {
 	}
 	if shown, _ := onTerminal(t, env, "", "list"); strings.Contains(shown, end(ids[1])) {
 		t.Errorf("after the delete: %q", shown)
+	}
+}
+
+// TestSetupAsks: on a terminal, setup connects what a person chooses, in each way to say so.
+func TestSetupAsks(t *testing.T) {
+	for typed, want := range map[string][]string{
+		"\n": {"cursor", "windsurf"}, "1\n": {"cursor"}, "cursor\n": {"cursor"}, "1, 2\n": {"cursor", "windsurf"},
+		"  windsurf \t\n": {"windsurf"}, "cursor\r\n": {"cursor"}, "none\n": nil, "n\n": nil,
+		"\x04": nil, // the end of input is a no
+	} {
+		home := t.TempDir()
+		files := map[string]string{
+			"cursor":   filepath.Join(home, ".cursor", "mcp.json"),
+			"windsurf": filepath.Join(home, ".codeium", "windsurf", "mcp_config.json"),
+		}
+		for _, file := range files {
+			if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shown, code := asProcess(t, config.Environ{"HOME=" + home, "NO_COLOR=1"}, typed, "setup")
+		if code != 0 || !strings.Contains(shown, "Connect which?") {
+			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
+		}
+		for name, file := range files {
+			if connected := !missing(file); connected != slices.Contains(want, name) {
+				t.Errorf("%q: %s is connected: %v; shows %q", typed, name, connected, shown)
+			}
+		}
+	}
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, ".cursor"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for typed, says := range map[string]string{"7\n": "there is no number 7 in the list", "cursr\n": `"cursr" is not known`} {
+		shown, code := asProcess(t, config.Environ{"HOME=" + home, "NO_COLOR=1"}, typed, "setup")
+		if code != exitInvalid || !strings.Contains(strings.Join(strings.Fields(shown), " "), says) {
+			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
+		}
+	}
+	if shown, code := asProcess(t, config.Environ{"HOME=" + home, "NO_COLOR=1"}, "none\n", "setup", "--remove"); code != 0 ||
+		!strings.Contains(shown, "Disconnect which?") {
+		t.Errorf("exit code %d, shows %q", code, shown)
 	}
 }

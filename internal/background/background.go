@@ -50,6 +50,7 @@ type File struct {
 // A Plan is what it takes to install a service, or to take it away.
 type Plan struct {
 	Files []File     // that are written, or deleted
+	Apart string     // a file of the other form of the service, which must not be there; "": none
 	Clear [][]string // commands that end one of before; they fail where there is none
 	Start [][]string // commands that start it, in order
 	After [][]string // commands after its files have gone
@@ -97,6 +98,14 @@ func (sys System) place(machine bool, machines string, users ...string) (string,
 // already, as it should be. With wait the service is only written. When it cannot be started,
 // what stood there before stands there again.
 func (p *Plan) Install(ctx context.Context, replace, wait bool) (changed bool, err error) {
+	if p.Apart != "" {
+		if there, err := p.present(p.Apart); err != nil {
+			return false, err
+		} else if there != nil {
+			return false, &loci.Error{Code: loci.Conflict, Msg: p.Apart + " is there, and would hold the service's address",
+				Recovery: "\"loci service remove\" takes it away; then install the service again."}
+		}
+	}
 	before := make([][]byte, len(p.Files))
 	for i, f := range p.Files {
 		if before[i], err = p.present(f.Path); err != nil {

@@ -145,6 +145,31 @@ func TestServiceOfTheMachineWithASocket(t *testing.T) {
 	}
 }
 
+// TestInstallNeedsTheSocketGone: a socket of an earlier installation holds the address that the
+// new service would listen on.
+func TestInstallNeedsTheSocketGone(t *testing.T) {
+	d := newDesk(t, "linux")
+	withSocket := d.plan(&Service{Program: "/loci", Args: []string{"serve"}, Address: "127.0.0.1:8000"})
+	if _, err := withSocket.Install(t.Context(), false, false); err != nil {
+		t.Fatal(err)
+	}
+	d.asked()
+	without := d.plan(&Service{Program: "/loci", Args: []string{"serve", "--tools", "all"}})
+	_, err := without.Install(t.Context(), true, false)
+	if loci.AsError(err).Code != loci.Conflict || !strings.Contains(err.Error(), "loci.socket") {
+		t.Errorf("the socket is there: %v", err)
+	}
+	if unit := read(t, without.Files[0].Path); strings.Contains(unit, "--tools") || d.asked()[0] != "" {
+		t.Errorf("half of it was done: %s", unit)
+	}
+	if _, err := withSocket.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := without.Install(t.Context(), false, false); err != nil {
+		t.Errorf("the socket is gone: %v", err)
+	}
+}
+
 // TestPropertyList: every word of the command is one string, whatever it holds.
 func TestPropertyList(t *testing.T) {
 	d := newDesk(t, "darwin")

@@ -26,13 +26,13 @@ func (sys System) systemd(s *Service) (*Plan, error) {
 	}
 	say := func(words ...string) []string { return append(control[:len(control):len(control)], words...) }
 	started := unit + ".service"
-	p := &Plan{}
+	p := &Plan{Apart: dir + "/" + unit + ".socket"}
 	if s.Address != "" {
 		socket, err := with(systemd.Socket, "ListenStream=", s.Address)
 		if err != nil {
 			return nil, err
 		}
-		started = unit + ".socket"
+		started, p.Apart = unit+".socket", ""
 		p.Files = append(p.Files, File{dir + "/" + started, socket, say("disable", "--now", started)})
 	}
 	var words []string

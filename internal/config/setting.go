@@ -94,7 +94,7 @@ var settings = []Setting{
 		Help: "The session of conversation.",
 		set:  setVar(loci.VarSession)},
 	{Key: "scopes", Form: List, Default: "read, write, delete", Values: scopeNames(),
-		Help: "What may be done: read, write, delete; admin to operate on a whole tenant, operate to make and end tenants and keys.",
+		Help: "What may be done: read, write, delete; admin to operate on a whole tenant, operate to make and end tenants and keys, metrics to read /metrics.",
 		set:  setScopes},
 	{Key: "embedder", Flag: "embedder", Form: Text, Default: "builtin", Values: embedding.Specs,
 		Help: "What turns texts into vectors: builtin knows meaning and needs nothing, lexical knows spelling only; local is a sentence transformer in a directory; openai and ollama are services; none searches by keyword only.",

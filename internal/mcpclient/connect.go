@@ -103,7 +103,7 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 	case r.File == "":
 		return r.failed(loci.Errorf(loci.Invalid, "%s has no file for a project", client.Name))
 	case r.Err != nil:
-		return r.failed(fmt.Errorf("%s: %w; nothing was changed", r.File, r.Err))
+		return r.failed(client.unreadable(r))
 	case !c.Remove && client.entry(to) == nil:
 		return r.failed(client.noAddress())
 	case c.Remove && r.Outcome == Found, !c.Remove && r.Outcome == Connected:
@@ -128,6 +128,15 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 		}
 	}
 	return c.edit(client, to, r)
+}
+
+// unreadable says what a person can do about a file that could not be read.
+func (c Client) unreadable(r Result) error {
+	if typed := (*loci.Error)(nil); errors.As(r.Err, &typed) {
+		return fmt.Errorf("%s: %w; nothing was changed", r.File, r.Err)
+	}
+	return &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("%s: %v; nothing was changed", r.File, r.Err), Err: r.Err,
+		Recovery: "Mend the file, then run \"loci setup " + c.ID + "\"; \"loci setup --print " + c.ID + "\" shows what to enter."}
 }
 
 // run lets the client's own command change its file.
@@ -323,7 +332,7 @@ func (r Result) InWords() string {
 	case Differs:
 		return "another entry named loci"
 	}
-	return r.Error
+	return "its file cannot be read"
 }
 
 // All lists every client that is known.
