@@ -19,7 +19,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflic
 RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test docs docs-pictures clean
+.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ build: ## Write bin/loci
 test: build ## Run the tests
 	$(GO) vet ./...
 	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite)
-	$(GO) test -timeout 15m . ./bench ./rest ./session $$($(GO) list ./store/... | grep -v /store/mongo) ./tool # at their full length
+	$(GO) test -timeout 15m . ./bench ./internal/retrieval ./rest ./session $$($(GO) list ./store/... | grep -v /store/mongo) ./tool # at their full length
 	$(GO) test -timeout 15m -run '$(MONGODB_SHORT)' ./store/mongo # the rest is in test-mongodb
 	$(GO) test $(RACE) -timeout 15m -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
@@ -70,7 +70,10 @@ test-long: ## Everything CI runs short, at its full length
 
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
-	@for dir in adapters/*/ tools/checks tools/release; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
+	@for dir in adapters/*/ tools/checks tools/peers tools/release tests/deploy; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
+
+bench-peers: ## Ask Loci, FTS5, chromem-go, sqlite-vec, hnswlib, tantivy and LanceDB the same, in one run (600 MB)
+	tools/peers/run.sh
 
 bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
 	$(GO) test -run '^$$' -bench 'Save|Search' -benchtime 2s ./store/postgres
@@ -159,6 +162,9 @@ release: ## Build a release into dist: make release VERSION=1.2.3
 
 release-parts: ## Test how a release is put together, with small programs
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
+
+deploy-test: ## Test the Helm chart with Helm and Kubernetes' types, the compose file with Compose's (a first run takes minutes)
+	cd tests/deploy && $(GO) vet ./... && $(GO) test -count=1 -timeout 15m ./...
 
 release-test: ## Build a release for this machine twice, install it in every way, and use it
 	tests/release/run.sh

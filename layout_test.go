@@ -55,6 +55,7 @@ var mayImport = map[string][]string{
 	"internal/patience":     {},
 	"internal/rank":         {},
 	"internal/shown":        {},
+	"internal/trail":        {},
 	"internal/turn":         {},
 	"internal/when":         {},
 	"internal/jsonform":     {},
@@ -101,12 +102,13 @@ var mayImport = map[string][]string{
 	"store/internal/form":   {""},
 	"store/internal/page":   {""},
 	"store/storetest":       {""},
-	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "item", "session", "tree", "view"},
+	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "internal/trail", "item", "session", "tree", "view"},
 	"graph":                 {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
-	"mcp":                   {"", "internal/admission", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
-	"rest":                  {"", "admin", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "item", "session", "tool", "tree", "view"},
-	"server":                {"", "internal/admission", "internal/problem"},
+	"mcp":                   {"", "internal/admission", "internal/jsonform", "internal/jsonguard", "internal/trail", "tool", "tree"},
+	"rest":                  {"", "admin", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "internal/trail", "item", "session", "tool", "tree", "view"},
+	"server":                {"", "internal/admission", "internal/problem", "internal/trail"},
 	"auth":                  {""},
+	"observe":               {},
 	"admin":                 {"", "auth"},
 	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
@@ -148,6 +150,7 @@ var mayImport = map[string][]string{
 		"internal/terminal",
 		"item",
 		"mcp",
+		"observe",
 		"rest",
 		"server",
 		"session",
@@ -233,7 +236,7 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 // it finds in its own files.
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
 	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal|SystemTenant)\(|\.AtAgent\(`)
-	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth|admin)/|^(mcp|server)/identity\.go$|` +
+	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth|admin|tools/peers)/|^(mcp|server)/identity\.go$|` +
 		`^store/(memory/memory|sqlite/name|sqlite/sqlite|copy|postgres/postgres|internal/upkeep/upkeep)\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && d.Name() == "testdata" {

@@ -269,8 +269,8 @@ var ofOneMemory = []string{
 
 // ofOperators are the routes for those who operate the server.
 var ofOperators = []string{
-	"list_tenants", "create_tenant", "show_tenant", "suspend_tenant", "resume_tenant", "erase_tenant", "export_tenant",
-	"list_keys", "create_key", "show_key", "rotate_key", "revoke_key",
+	"list_tenants", "create_tenant", "show_tenant", "suspend_tenant", "resume_tenant", "limit_tenant", "erase_tenant", "export_tenant",
+	"list_keys", "create_key", "show_key", "rotate_key", "limit_key", "revoke_key",
 }
 
 // TestNoRouteCrosses lets another user, and the same user of another tenant, use every route

@@ -40,7 +40,11 @@ var permissive = []string{
 	"0BSD",
 	"PSF-2.0",
 	"Python-2.0",
+	unicodeLicence,
 }
+
+// unicodeLicence is that of data of Unicode, which the scanner does not know yet.
+const unicodeLicence = "Unicode-3.0"
 
 // excused are files of modules that are not what they seem, with the reason. One that
 // excuses nothing is an error.
@@ -77,6 +81,8 @@ func run(ctx context.Context, root string, write bool) error {
 	if err != nil {
 		return err
 	}
+	modules = append(modules, module{"Unicode CLDR, names of emoji (cldr-annotations-modern)", "45.0.0",
+		filepath.Join(root, "internal", "retrieval", "testdata", "cldr")})
 	notice, refused := &bytes.Buffer{}, []error{}
 	fmt.Fprint(
 		notice,
@@ -209,6 +215,9 @@ func excuse(what ...string) bool {
 
 // identify returns the licences in a text, and whether they are most of it.
 func identify(text []byte) (ids []string, known bool) {
+	if bytes.HasPrefix(text, []byte("UNICODE LICENSE V3\n")) {
+		return []string{unicodeLicence}, true
+	}
 	coverage := licensecheck.Scan(text)
 	for _, m := range coverage.Match {
 		if !slices.Contains(ids, m.ID) {
