@@ -19,7 +19,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflic
 RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
+.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ adapters: ## Test the adapters for Go frameworks, each a module of its own
 
 conformance: ## Run the official MCP conformance suite
 	tests/conformance/run.sh
+
+oauth: ## Let the official TypeScript SDK get tokens from a real provider (half a minute: keys are rotated)
+	tests/oauth/run.sh
 
 setup-clients: ## Connect the real Claude Code and Codex by loci setup (640 MB)
 	tests/setup/run.sh

@@ -119,6 +119,7 @@ var mayImport = map[string][]string{
 
 	"internal/config": {
 		"",
+		"auth",
 		"checkpoint",
 		"embedding",
 		"graph",

@@ -118,7 +118,23 @@ func (p Principal) Require(s Scope) error {
 	if p.May(s) {
 		return nil
 	}
-	return Errorf(Forbidden, "this credential lacks the scope %q", s)
+	return &Error{Code: Forbidden, Msg: fmt.Sprintf("this credential lacks the scope %q", s), Err: &ScopeError{OneOf: []Scope{s}}}
+}
+
+// A ScopeError is the cause of a Forbidden error: scopes that the caller lacks, of which one
+// would do.
+type ScopeError struct{ OneOf []Scope }
+
+// Error names the scopes.
+func (e *ScopeError) Error() string { return "the caller lacks " + strings.Join(e.Names(), " or ") }
+
+// Names are those of the scopes.
+func (e *ScopeError) Names() []string {
+	names := make([]string, len(e.OneOf))
+	for i, s := range e.OneOf {
+		names[i] = string(s)
+	}
+	return names
 }
 
 // checkVars refuses what no namespace can hold, the first by name.

@@ -6,6 +6,7 @@
 //	caller, err := door.Authenticate(request)
 //
 // It knows no surface. Package server asks it before anything is done for a request.
+// Credentials are API keys ([Keys]) or tokens of authorization servers ([Issuers]).
 package auth
 
 import (
@@ -30,12 +31,18 @@ type Verifier interface {
 	// Verify returns who a token stands for. Unauthenticated: it is no good; the caller is
 	// still returned where the token was good once. Unavailable: nobody can tell right now.
 	Verify(ctx context.Context, token string) (Caller, error)
+
+	// Advice says which credential is good, to whoever has none.
+	Advice() string
 }
 
 // A Caller is who sends a request, and how many it may send.
 type Caller struct {
 	loci.Principal
 	Limits Limits
+
+	// Delegated: an authorization server made the credential, and can make one with more scopes.
+	Delegated bool
 }
 
 // A Refusal is why a request is not from anybody, with what RFC 6750 calls the reason.
@@ -53,7 +60,7 @@ func (r *Refusal) Unwrap() error { return r.Err }
 // Challenge returns the reason, for the header WWW-Authenticate.
 func (r *Refusal) Challenge() string { return r.Reason }
 
-// advice is what everybody is told who has no good credential.
+// advice is what everybody is told who has no good key.
 const advice = "Send a key in the header Authorization: Bearer loci_…; \"loci key create\" makes one."
 
 // ErrNoGood refuses a token in the same words whatever is wrong with it: the reason helps
@@ -66,6 +73,7 @@ func noGood() error { return &Refusal{"invalid_token", ErrNoGood} }
 type Door struct {
 	admit     func(context.Context, loci.Principal) (loci.Principal, error)
 	verifiers []Verifier
+	advice    string
 }
 
 // NewDoor makes a door for credentials of some forms. The first verifier that claims a
@@ -73,13 +81,17 @@ type Door struct {
 func NewDoor(
 	admit func(context.Context, loci.Principal) (loci.Principal, error), verifiers ...Verifier,
 ) *Door {
-	return &Door{admit, slices.Clone(verifiers)}
+	var advice []string
+	for _, v := range verifiers {
+		advice = append(advice, v.Advice())
+	}
+	return &Door{admit, slices.Clone(verifiers), strings.Join(advice, " Or: ")}
 }
 
 // Authenticate returns who sends a request. It reads the headers alone. An error comes with
 // the caller where that is known, for the audit log: it may do nothing.
 func (d *Door) Authenticate(r *http.Request) (Caller, error) {
-	token, err := bearer(r)
+	token, err := d.bearer(r)
 	if err != nil {
 		return Caller{}, err
 	}
@@ -101,14 +113,19 @@ func (d *Door) Authenticate(r *http.Request) (Caller, error) {
 		}
 		return c, err
 	}
-	return Caller{}, noGood()
+	return Caller{}, d.noGood()
+}
+
+// noGood refuses what is no credential of any form.
+func (d *Door) noGood() error {
+	return &Refusal{"invalid_token", &loci.Error{Code: loci.Unauthenticated, Msg: ErrNoGood.Msg, Recovery: d.advice}}
 }
 
 // bearer takes the token out of a request. There is one header for it: a token in an
 // address ends in logs and histories.
-func bearer(r *http.Request) (string, error) {
+func (d *Door) bearer(r *http.Request) (string, error) {
 	malformed := func(msg string) error {
-		return &Refusal{"invalid_request", &loci.Error{Code: loci.Invalid, Msg: msg, Recovery: advice}}
+		return &Refusal{"invalid_request", &loci.Error{Code: loci.Invalid, Msg: msg, Recovery: d.advice}}
 	}
 	if inQuery(r.URL.RawQuery) {
 		return "", malformed("a credential stands in the address, where others can read it")
@@ -117,15 +134,15 @@ func bearer(r *http.Request) (string, error) {
 	switch {
 	case len(given) == 0:
 		return "", &Refusal{"", &loci.Error{Code: loci.Unauthenticated, Msg: "this server asks for a credential",
-			Recovery: advice}}
+			Recovery: d.advice}}
 	case len(given) > 1:
 		return "", malformed("the header Authorization comes more than once: send one")
 	case len(given[0]) > maxCredential:
-		return "", noGood()
+		return "", d.noGood()
 	}
 	scheme, token, found := strings.Cut(given[0], " ")
 	if !found || !strings.EqualFold(scheme, "bearer") || !isToken(token) {
-		return "", noGood()
+		return "", d.noGood()
 	}
 	return token, nil
 }

@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"io"
 	"log/slog"
@@ -25,14 +26,19 @@ type gate struct {
 	clock   *locitest.Clock
 	log     *bytes.Buffer
 	asked   []string // who came through
+	issuers *auth.Issuers
+	refused []server.Refusal
 }
 
-func newGate(t *testing.T) *gate {
+func newGate(t *testing.T) *gate { return newGateOf(t, auth.Options{OnFirstSight: true}, nil) }
+
+// newGateOf makes one that also takes the tokens of issuers.
+func newGateOf(t *testing.T, opts auth.Options, issuers []auth.Issuer) *gate {
 	t.Helper()
 	g := &gate{clock: locitest.NewClock(), log: &bytes.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
-	opts := auth.Options{Now: g.clock.Now, Logger: logger, OnFirstSight: true}
+	opts.Now, opts.Logger = g.clock.Now, logger
 	if g.keys, err = auth.OpenKeys(locitest.OpenMemory(), opts); err != nil {
 		t.Fatal(err)
 	}
@@ -45,12 +51,24 @@ func newGate(t *testing.T) *gate {
 		g.asked = append(g.asked, p.Subject())
 		_, _ = io.WriteString(w, p.Tenant().String()+" "+p.Var(loci.VarUser))
 	})
-	door := auth.NewDoor(g.keys.Admit, g.keys)
+	verifiers := []auth.Verifier{g.keys}
+	var resource *server.Resource
+	if len(issuers) > 0 {
+		g.issuers, err = auth.OpenIssuers(issuers, auth.IssuerOptions{Now: g.clock.Now, Logger: logger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.issuers.Close)
+		verifiers = append(verifiers, g.issuers)
+		resource = &server.Resource{URL: publicURL, Issuers: []string{issuers[0].URL}, Names: g.issuers.Names}
+	}
+	door := auth.NewDoor(g.keys.Admit, verifiers...)
 	s, err := server.New(server.Options{REST: surface, MCP: surface, Agents: map[string]http.Handler{"bot": surface},
-		Logger: logger, Authenticate: func(r *http.Request) (server.Caller, error) {
+		Logger: logger, Resource: resource, Authenticate: func(r *http.Request) (server.Caller, error) {
 			c, err := door.Authenticate(r)
-			return server.Caller{Principal: c.Principal, Limits: server.CallerLimits(c.Limits)}, err
-		}})
+			limits := server.CallerLimits(c.Limits)
+			return server.Caller{Principal: c.Principal, Limits: limits, Delegated: c.Delegated}, err
+		}, Refused: func(_ context.Context, r server.Refusal) { g.refused = append(g.refused, r) }})
 	if err != nil {
 		t.Fatal(err)
 	}

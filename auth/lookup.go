@@ -114,6 +114,9 @@ func (c *cache) put(id loci.ID, e *entry, at time.Time) {
 // Claims implements [Verifier].
 func (k *Keys) Claims(token string) bool { return strings.HasPrefix(token, tokenPrefix) }
 
+// Advice implements [Verifier].
+func (k *Keys) Advice() string { return advice }
+
 // Verify implements [Verifier]. It asks the store at most every few seconds.
 func (k *Keys) Verify(ctx context.Context, token string) (Caller, error) {
 	id, hash, ok := parseToken(token)
@@ -142,7 +145,7 @@ func (k *Keys) Verify(ctx context.Context, token string) (Caller, error) {
 		return Caller{Principal: e.principal}, err
 	}
 	k.used(e, now)
-	return Caller{e.principal, e.body.Limits}, nil
+	return Caller{Principal: e.principal, Limits: e.body.Limits}, nil
 }
 
 // match returns which of a key's secrets has a hash, or -1. It compares with as many as a

@@ -57,6 +57,9 @@ func (s *Server) Handler() http.Handler {
 			defer done()
 			r = r.WithContext(ctx)
 		}
+		if e.id != nil && !e.listens() { // not of a batch: its other replies are good
+			w = &stepUp{ResponseWriter: w, ctx: r.Context(), id: e.id}
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(w, r)
 	})

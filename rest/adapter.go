@@ -123,6 +123,10 @@ func (a *API) problem(ctx context.Context, requestID string, err error) *problem
 		}
 		if e.Code == loci.Forbidden {
 			trail.Refuses(ctx, "")
+			var lacking *loci.ScopeError
+			if errors.As(err, &lacking) {
+				trail.Lacks(ctx, lacking.Names()...)
+			}
 		}
 		p = problem.Of(e)
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -91,6 +93,8 @@ func (a *API) callOneOf(
 	switch {
 	case errors.As(err, &missing):
 		return nil, err // nothing a model could mend
+	case cmp.Or(err, reply.Err) != nil && len(trail.Stopped(ctx)) > 0:
+		return nil, cmp.Or(err, reply.Err) // the caller can get the scope, and looks for that at the status
 	case err != nil:
 		_ = a.problem(ctx, c.RequestID, err) // logs what is not told
 		return &toolOutput{showReply(tool.ErrorReply(err), true)}, nil

@@ -20,6 +20,10 @@ type principalKey struct{}
 type Caller struct {
 	loci.Principal
 	Limits CallerLimits
+
+	// Delegated: an authorization server made the credential, and can make one with more
+	// scopes. What such a caller lacks is a response with the status 403 on every surface.
+	Delegated bool
 }
 
 // A Refusal says that somebody was refused what it may not do.
@@ -60,13 +64,13 @@ func PrincipalOf(ctx context.Context) (p loci.Principal, ok bool) {
 }
 
 // authenticate asks who sends a request, before its body comes in and before it takes
-// anything from others. Probes need no credential.
+// anything from others. Probes need no credential, nor does the description of the server.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	if s.opts.Authenticate == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isProbe(r) {
+		if isProbe(r) || s.isMetadata(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -84,6 +88,9 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			out.caller = p.Subject()
 		}
 		underwayOf(r).caller = c
+		if c.Delegated {
+			underwayOf(r).MayAsk()
+		}
 		r.Header.Del(headerAuthorization)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
 	})
@@ -97,17 +104,16 @@ func (s *Server) refuseCredential(w http.ResponseWriter, r *http.Request, err er
 	}
 	p := problem.Of(err)
 	if p.Status == http.StatusUnauthorized || p.Status == http.StatusBadRequest {
-		w.Header().Set("WWW-Authenticate", challenge(err))
+		w.Header().Set("WWW-Authenticate", s.bearerChallenge(r, reasonOf(err)))
 	}
 	refuse(w, r, p)
 }
 
-// challenge says how to authenticate, as RFC 6750 writes it.
-func challenge(err error) string {
-	const bearer = `Bearer realm="loci"`
+// reasonOf is why a credential was refused, as RFC 6750 calls it.
+func reasonOf(err error) string {
 	var known interface{ Challenge() string }
-	if errors.As(err, &known) && known.Challenge() != "" {
-		return bearer + `, error="` + known.Challenge() + `"`
+	if errors.As(err, &known) {
+		return known.Challenge()
 	}
-	return bearer
+	return ""
 }

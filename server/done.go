@@ -67,6 +67,7 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if p, asked := PrincipalOf(r.Context()); asked {
 		if err := p.Require(loci.ScopeMetrics); err != nil {
 			trail.Refuses(r.Context(), "metrics")
+			trail.Lacks(r.Context(), string(loci.ScopeMetrics))
 			refuse(w, r, problem.Of(err))
 			return
 		}

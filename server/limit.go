@@ -62,10 +62,10 @@ func (s *Server) SetLimits(l Limits) error {
 }
 
 // uncounted says which requests no limit counts: probes and readers of metrics, which come
-// when there is much to do, and clients that listen at an address of MCP, which take any time and cost nothing.
-func uncounted(r *http.Request) bool {
+// when there is much to do, those that ask where to get a token, and clients that listen at an address of MCP, which take any time and cost nothing.
+func (s *Server) uncounted(r *http.Request) bool {
 	listens := r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
-	return listens || isProbe(r) || r.URL.Path == metricsPath
+	return listens || isProbe(r) || s.isMetadata(r) || r.URL.Path == metricsPath
 }
 
 // underway is what a request has to do with the limits.
@@ -95,7 +95,7 @@ func underwayOf(r *http.Request) *underway {
 // tenant, and what would be refused afterwards.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if uncounted(r) {
+		if s.uncounted(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -41,7 +41,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		// A copy: net/http looks at the body of its own after the reply.
 		r = r.WithContext(s.begin(r.Context()))
 		r.Body = body
-		out := &response{ResponseWriter: w, server: s, begun: begun}
+		out := &response{ResponseWriter: w, server: s, begun: begun, request: r}
 		defer func() {
 			defer out.extend(0) // for what net/http still has to send
 			if p := recover(); p != nil {
@@ -81,12 +81,13 @@ func clipMethod(method string) string { return method[:min(len(method), 16)] }
 // until then it would hold the slot of a request.
 type response struct {
 	http.ResponseWriter
-	server *Server
-	begun  time.Time
-	status int
-	route  string // the pattern of it, once the request has come that far
-	n      int64
-	caller string // the name of the credential; "": nobody was asked, or it was refused
+	server  *Server
+	begun   time.Time
+	request *http.Request
+	status  int
+	route   string // the pattern of it, once the request has come that far
+	n       int64
+	caller  string // the name of the credential; "": nobody was asked, or it was refused
 }
 
 // extend sets how long the next bytes may take.
@@ -103,6 +104,7 @@ func (r *response) extend(bytes int) {
 func (r *response) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
+		r.server.lacks(r.request, status, r.Header())
 	}
 	r.ResponseWriter.WriteHeader(status)
 }

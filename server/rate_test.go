@@ -40,7 +40,7 @@ func keyed(t *testing.T, o Options, limits map[string]CallerLimits) *Server {
 	o.Authenticate = func(r *http.Request) (Caller, error) {
 		name := r.Header.Get("Authorization")
 		p, err := loci.NewPrincipal(tenant, "key:"+name, nil)
-		return Caller{p, limits[name]}, err
+		return Caller{Principal: p, Limits: limits[name]}, err
 	}
 	s, _ := newServer(t, o)
 	return s

@@ -18,7 +18,7 @@ const (
 // misplaced reports whether a request is for operators and did not come to their listener,
 // or the other way round. The path is as the surfaces read it: without escapes.
 func (s *Server) misplaced(r *http.Request) bool {
-	if !s.opts.OperatorsApart || isProbe(r) {
+	if !s.opts.OperatorsApart || isProbe(r) || s.isMetadata(r) {
 		return false
 	}
 	forOperators := r.URL.Path == adminPath || r.URL.Path == metricsPath || strings.HasPrefix(r.URL.Path, adminPath+"/")
@@ -34,6 +34,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc(s.probe(readyPath, s.readiness))
 	if s.opts.Metrics != nil {
 		mux.HandleFunc("GET "+metricsPath, s.metrics)
+	}
+	if s.opts.Resource != nil {
+		mux.HandleFunc(metadataPath, s.describeResource)
+		mux.HandleFunc(metadataPath+"/", s.describeResource)
 	}
 	if s.opts.REST != nil {
 		mux.Handle("/v1/", s.opts.REST)

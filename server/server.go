@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,9 @@ type Options struct {
 	// error becomes the response, with the challenge that a method Challenge of it returns.
 	// Nil: nobody is asked.
 	Authenticate func(*http.Request) (Caller, error)
+
+	// Resource is what the server is to authorization servers; nil: they know nothing of it.
+	Resource *Resource
 
 	// Refused hears, when a request has ended, which caller was refused what it may not do. It
 	// must not wait for anything. Nil: nobody hears.
@@ -145,6 +149,13 @@ func New(o Options) (*Server, error) {
 			return nil, err
 		}
 		s.hosts[name] = true
+	}
+	if o.Resource != nil {
+		if err := CheckPublicURL(o.Resource.URL); err != nil {
+			return nil, err
+		}
+		u, _ := url.Parse(o.Resource.URL) // was checked
+		s.hosts[strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")] = true
 	}
 	for _, origin := range o.Origins {
 		if err := CheckOrigin(origin); err != nil {

@@ -157,6 +157,10 @@ func (t *Tool) leaveTrail(ctx context.Context, err error, took time.Duration) {
 		code := loci.AsError(err).Code
 		if code == loci.Forbidden {
 			trail.Refuses(ctx, t.Name)
+			var lacking *loci.ScopeError
+			if errors.As(err, &lacking) {
+				trail.Lacks(ctx, lacking.Names()...)
+			}
 		}
 		done.Code = string(code)
 	}
@@ -177,7 +181,8 @@ func (t *Tool) permit(p loci.Principal) error {
 		}
 		names[i] = strconv.Quote(string(s))
 	}
-	return loci.Errorf(loci.Forbidden, "%s needs the scope %s, which this credential lacks", t.Name, strings.Join(names, " or "))
+	return &loci.Error{Code: loci.Forbidden, Err: &loci.ScopeError{OneOf: t.scopes},
+		Msg: fmt.Sprintf("%s needs the scope %s, which this credential lacks", t.Name, strings.Join(names, " or "))}
 }
 
 // refuseTenant refuses arguments that try to choose a tenant, even the caller's

@@ -49,7 +49,12 @@ func (*serveCmd) Run(a *app) error {
 		return err
 	}
 	defer keys.Close()
-	s, err := a.newServer(set, keys)
+	issuers, err := a.issuers()
+	if err != nil {
+		return err
+	}
+	defer issuers.Close()
+	s, err := a.newServer(set, keys, issuers)
 	if err != nil {
 		return err
 	}
@@ -146,7 +151,7 @@ func (a *app) sockets() (files []*os.File, err error) {
 }
 
 // newServer makes the server with both surfaces.
-func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) {
+func (a *app) newServer(set *tool.Set, keys *auth.Keys, issuers *auth.Issuers) (*server.Server, error) {
 	cfg := a.cfg
 	nodes, err := a.agentNodes()
 	if err != nil {
@@ -182,22 +187,8 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 		Metrics: metrics.Handler(), Done: func(d server.Done) { metrics.Request(done(d)) },
 		Drain: cfg.HTTP.Shutdown, Delay: cfg.HTTP.Delay, Ready: a.ready, Logger: a.logger(),
 	}
-	if cfg.Auth.Mode == config.AuthKeys {
-		door := auth.NewDoor(keys.Admit, keys)
-		opts.Authenticate = func(r *http.Request) (server.Caller, error) {
-			c, err := door.Authenticate(r)
-			return server.Caller{Principal: c.Principal, Limits: server.CallerLimits(c.Limits)}, err
-		}
-		a.refusals = auth.NewRefusals(auth.RefusalOptions{
-			Write: a.engine.RecordRefusal, Open: keys.IsOpen, Logger: a.logger(),
-		})
-		opts.Refused = func(_ context.Context, r server.Refusal) {
-			a.refusals.Add(auth.Refused{
-				Tenant: r.Caller.Tenant(), Subject: r.Caller.Subject(), Operation: r.Operation,
-				RequestID: r.RequestID, From: r.From,
-			})
-		}
-		a.tenants = keys
+	if cfg.Auth.Mode != config.AuthNone {
+		a.ask(&opts, keys, issuers)
 	}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, ""); err != nil {
@@ -219,6 +210,45 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys) (*server.Server, error) 
 	}
 	served, err = server.New(opts)
 	return served, err
+}
+
+// ask makes a server ask who sends a request, and write down what callers are refused.
+func (a *app) ask(opts *server.Options, keys *auth.Keys, issuers *auth.Issuers) {
+	var verifiers []auth.Verifier
+	if a.cfg.Auth.Keys() {
+		verifiers = append(verifiers, keys)
+	}
+	if a.cfg.Auth.Tokens() {
+		verifiers = append(verifiers, issuers)
+	}
+	if a.cfg.Auth.Tokens() && a.cfg.HTTP.PublicURL != "" {
+		opts.Resource = &server.Resource{URL: a.cfg.HTTP.PublicURL, Names: issuers.Names}
+		for _, i := range a.cfg.Auth.Issuers {
+			opts.Resource.Issuers = append(opts.Resource.Issuers, i.URL)
+		}
+	}
+	door := auth.NewDoor(keys.Admit, verifiers...)
+	opts.Authenticate = func(r *http.Request) (server.Caller, error) {
+		c, err := door.Authenticate(r)
+		return server.Caller{
+			Principal: c.Principal, Limits: server.CallerLimits(c.Limits), Delegated: c.Delegated,
+		}, err
+	}
+	a.refusals = auth.NewRefusals(auth.RefusalOptions{
+		Write: a.engine.RecordRefusal, Open: keys.IsOpen, Logger: a.logger(),
+	})
+	opts.Refused = func(_ context.Context, r server.Refusal) {
+		a.refusals.Add(auth.Refused{
+			Tenant: r.Caller.Tenant(), Subject: r.Caller.Subject(), Operation: r.Operation,
+			RequestID: r.RequestID, From: r.From,
+		})
+	}
+	a.tenants = keys
+}
+
+// issuers opens the authorization servers that the configuration names.
+func (a *app) issuers() (*auth.Issuers, error) {
+	return auth.OpenIssuers(a.cfg.Auth.Issuers, auth.IssuerOptions{Logger: a.logger()})
 }
 
 // done is what became of a request, as metrics have it.

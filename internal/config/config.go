@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/graph"
 	"github.com/loci-memory/loci/internal/spelling"
@@ -76,19 +77,29 @@ type Config struct {
 	written      map[string]string // by key of a setting: its value as it was written
 }
 
-// AuthNone and AuthKeys are the ways in which loci serve asks who sends a request.
+// AuthNone and the others are the ways in which loci serve asks who sends a request.
 const (
 	AuthNone = "none"
 	AuthKeys = "keys"
+	AuthJWT  = "jwt"
+	AuthBoth = "keys+jwt"
 )
 
 // Auth is what is configured about who may ask loci serve.
 type Auth struct {
-	Mode string // one of the above
+	Mode string // one of those above
 
 	// TenantsOnFirstSight: whoever names a tenant in a new key or a request makes it.
 	TenantsOnFirstSight bool
+
+	Issuers []auth.Issuer // whose tokens are good
 }
+
+// Keys reports whether API keys are good.
+func (a *Auth) Keys() bool { return a.Mode == AuthKeys || a.Mode == AuthBoth }
+
+// Tokens reports whether tokens of issuers are good.
+func (a *Auth) Tokens() bool { return a.Mode == AuthJWT || a.Mode == AuthBoth }
 
 // HTTP is what is configured about loci serve, beside its address.
 type HTTP struct {
@@ -96,6 +107,7 @@ type HTTP struct {
 	Admin   []string       // where it listens for operators; none: at the addresses of Binding
 
 	Hosts, Origins []string // by and from which it may be called, besides its own
+	PublicURL      string   // by which clients call it, without a slash at the end; "": nobody said so
 
 	// Bytes of a request; of one that brings a value; of one that brings a checkpoint or a document.
 	MaxBody, MaxValueBody, MaxBlobBody int
@@ -302,6 +314,7 @@ func (c *Config) complete(env Environ, bad *faults) {
 			bad.add(c.origin["http.admin"], err)
 		}
 	}
+	c.checkAuth(bad)
 	c.checkTools(bad)
 	c.checkGraph(bad)
 	c.checkLLM(bad)

@@ -157,6 +157,12 @@ func (r *fileReader) value(s *Setting, n *yaml.Node) {
 		r.tools(s, n)
 		return
 	}
+	if s.Key == issuersKey {
+		r.c.written[s.Key] = nodeText(n)
+		r.c.origin[s.Key] = r.at(n)
+		r.issuers(n)
+		return
+	}
 	if s.Key == "graph" && n.Kind == yaml.MappingNode {
 		r.c.written[s.Key] = nodeText(n)
 		r.graph(s, n)

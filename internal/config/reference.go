@@ -38,6 +38,22 @@ An entry of ` + "`tools`" + ` is the name of a family (%s) or a mapping:
 |---|---|
 `
 
+const referenceIssuers = `
+## Issuers
+
+An entry of ` + "`auth.issuers`" + ` is an authorization server ([how tokens are checked](server.md#tokens-of-an-authorization-server)):
+
+| name | meaning |
+|---|---|
+`
+
+const referenceClaims = `
+A tenant, user, organisation, agent or scope that comes from a claim is a mapping:
+
+| name | meaning |
+|---|---|
+`
+
 const referenceExample = `
 ## Example
 
@@ -96,6 +112,14 @@ func WriteReference(w io.Writer) error {
 	fmt.Fprintf(&b, referenceTools, strings.Join(familyNames(), ", "))
 	for _, t := range toolKeys {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", t.key, t.help)
+	}
+	b.WriteString(referenceIssuers)
+	for _, k := range issuerKeys {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.key, k.help)
+	}
+	b.WriteString(referenceClaims)
+	for _, k := range claimKeys {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.key, k.help)
 	}
 	b.WriteString(referenceExample)
 	_, err := io.WriteString(w, b.String())

@@ -156,18 +156,24 @@ var settings = []Setting{
 	{Key: "http.proxies", Form: List,
 		Help: "With http.tls: proxy, the addresses or networks that may connect from elsewhere, such as 10.0.0.7 or 10.0.0.0/24.",
 		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Binding.Proxies, v, checkProxy) }},
-	{Key: "auth.mode", Flag: "auth", Form: Text, Default: AuthNone, Values: []string{AuthNone, AuthKeys},
-		Help: "Who may ask loci serve: none asks nobody, and every program of this machine acts as the configured user; keys asks for an API key, as loci key create makes them.",
+	{Key: "auth.mode", Flag: "auth", Form: Text, Default: AuthNone, Values: []string{AuthNone, AuthKeys, AuthJWT, AuthBoth},
+		Help: "Who may ask loci serve: none asks nobody, and every program of this machine acts as the configured user; keys asks for an API key, as loci key create makes them; jwt asks for an access token of one of auth.issuers; keys+jwt takes either.",
 		set: func(c *Config, v string) (err error) {
-			c.Auth.Mode, err = spelling.OneOf(v, AuthNone, AuthKeys)
+			c.Auth.Mode, err = spelling.OneOf(v, AuthNone, AuthKeys, AuthJWT, AuthBoth)
 			return err
 		}},
+	{Key: issuersKey, Form: List,
+		Help: "The authorization servers whose tokens are good: a list of mappings, described [below](#issuers). In the environment as JSON.",
+		set:  setIssuers},
 	{Key: "auth.tenants_on_first_sight", Form: Boolean, Default: "false",
 		Help: "Whether a tenant is made by whoever names it first, in a new key or in a request with one. Otherwise it must be there: loci tenant create makes it.",
 		set:  func(c *Config, v string) error { return setBool(&c.Auth.TenantsOnFirstSight, v) }},
 	{Key: "agents", Form: List,
 		Help: "The agents that loci serve has an address for, at /mcp/{agent}. None: the one of agent.",
 		set:  setAgents},
+	{Key: "http.public_url", Form: Text,
+		Help: "By which address clients call loci serve, such as https://memory.example.com. With auth.issuers it tells MCP clients where to get tokens; its host is an allowed one.",
+		set:  setPublicURL},
 	{Key: "http.allowed_hosts", Form: List,
 		Help: "Names besides localhost by which clients may call loci serve, such as behind a proxy, without a port.",
 		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Hosts, v, checkHost) }},

@@ -112,22 +112,9 @@ func (r *fileReader) tool(n *yaml.Node, entry *toolEntry) {
 		case "actions_permitted":
 			entry.ActionsPermitted, _ = r.texts(v, name)
 		default:
-			r.unknownToolKey(k, key, name)
+			r.unknownKey(k, key, name, toolKeys)
 		}
 	})
-}
-
-// unknownToolKey says what may have been meant.
-func (r *fileReader) unknownToolKey(n *yaml.Node, key, name string) {
-	var names []string
-	for _, t := range toolKeys {
-		names = append(names, t.key)
-	}
-	if near := spelling.Nearest(key, names); near != "" {
-		r.fault(n, "%s is not a setting: did you mean %s?", terminal.Word(name), near)
-		return
-	}
-	r.fault(n, "%s is not a setting: it must be one of %s", terminal.Word(name), strings.Join(names, ", "))
 }
 
 func (r *fileReader) text(n *yaml.Node, name string, field *string) {

@@ -107,6 +107,16 @@ func setTLS(c *Config, v string) (err error) {
 	return err
 }
 
+// setPublicURL takes the address of the server, and its host as one that it may be called by.
+func setPublicURL(c *Config, v string) error {
+	address := strings.TrimSuffix(v, "/")
+	if err := server.CheckPublicURL(address); err != nil {
+		return err
+	}
+	c.HTTP.PublicURL = address
+	return nil
+}
+
 func checkHost(name string) error {
 	_, err := server.CheckHost(name)
 	return err

@@ -15,6 +15,8 @@ type Trail struct {
 	mu        sync.Mutex
 	operation string
 	refused   string
+	lacking   []string
+	mayAsk    bool
 	calls     []Call
 }
 
@@ -63,6 +65,29 @@ func Refuses(ctx context.Context, operation string) {
 	}
 }
 
+// Lacks says which scopes the caller lacks, of which one would do. Those of the first refusal
+// of a request are kept.
+func Lacks(ctx context.Context, scopes ...string) {
+	t := of(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lacking) == 0 {
+		t.lacking = slices.Clone(scopes)
+	}
+}
+
+// Stopped returns the scopes that the caller lacks, if it can ask somebody for them: then it
+// has to hear of them from the transport, and not only in a reply.
+func Stopped(ctx context.Context) []string {
+	t := of(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.mayAsk {
+		return nil
+	}
+	return slices.Clone(t.lacking)
+}
+
 // Called adds the call of a tool.
 func Called(ctx context.Context, c Call) {
 	t := of(ctx)
@@ -85,6 +110,20 @@ func (t *Trail) Refused() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.refused
+}
+
+// Lacking are the scopes that the caller lacks.
+func (t *Trail) Lacking() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.lacking)
+}
+
+// MayAsk says that the caller can get a credential with more scopes.
+func (t *Trail) MayAsk() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mayAsk = true
 }
 
 // Calls are those of tools.
