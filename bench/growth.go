@@ -105,7 +105,7 @@ func (g *grown) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.store.Close()) }()
-	for _, step := range []func() error{g.lists, g.searches, g.writes, g.sessions, g.files, g.erases} {
+	for _, step := range []func() error{g.lists, g.searches, g.writes, g.bounded, g.sessions, g.files, g.erases} {
 		if err := step(); err != nil {
 			return err
 		}

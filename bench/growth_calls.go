@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/loci-memory/loci"
@@ -108,6 +110,31 @@ func (g *grown) writes() error {
 		}
 	}
 	return nil
+}
+
+// bounded saves under a quota, each time after another process has saved, which is counted
+// along.
+func (g *grown) bounded() (err error) {
+	const name = "save under a quota beside another process"
+	if !g.opts.wants(name) {
+		return nil
+	}
+	other, err := openLociWith(g.ctx, g.dir, loci.Options{Quota: func(context.Context, loci.Tenant) (loci.Quota, error) {
+		return loci.Quota{Records: 1 << 40}, nil
+	}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, other.store.Close()) }()
+	source := newCorpus(7)
+	return g.measure(name, 0, func() error {
+		for _, m := range []*loci.Memory{g.memory, other.memory} {
+			if _, err := m.StoreFact(g.ctx, loci.NewFact{Content: source.note()}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (g *grown) sessions() error {

@@ -19,13 +19,13 @@ import (
 )
 
 // emptyStores are URLs of stores that hold nothing.
-var emptyStores = map[string]func(t *testing.T) string{
-	"sqlite": func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "x") },
-	"file":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "one.db") },
-	"postgres": func(t *testing.T) string {
+var emptyStores = map[string]func(t testing.TB) string{
+	"sqlite": func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "x") },
+	"file":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "one.db") },
+	"postgres": func(t testing.TB) string {
 		return emptyDatabase(t).Server
 	},
-	"mongo": func(t *testing.T) string {
+	"mongo": func(t testing.TB) string {
 		at := mongotest.Shared(t).Database()
 		_, err := store.Migrate(t.Context(), at, store.Migration{})
 		must(t, err)

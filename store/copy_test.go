@@ -84,7 +84,7 @@ func fill(t *testing.T, s loci.Store, tn loci.Tenant, n int) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -121,13 +121,15 @@ func seen(t *testing.T, s loci.Store, tn loci.Tenant) (out []any) {
 	must(t, err)
 	places, err := s.Namespaces(t.Context(), tn, all)
 	must(t, err)
+	held, err := s.Held(t.Context(), tn)
+	must(t, err)
 	found, err := s.Check(t.Context(), tn)
 	must(t, err)
-	return append(out, events, chain, spaces, active, places, found)
+	return append(out, held, events, chain, spaces, active, places, found)
 }
 
 // emptyDatabase is one with our tables.
-func emptyDatabase(t *testing.T) pgtest.Database {
+func emptyDatabase(t testing.TB) pgtest.Database {
 	t.Helper()
 	d := pgtest.Shared(t).NewDatabase(t)
 	_, err := store.Migrate(t.Context(), d.Owner, store.Migration{Role: d.Role})

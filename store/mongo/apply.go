@@ -147,11 +147,7 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (batch.O
 	if err != nil || !worked {
 		return outcome, err // and nothing is written
 	}
-	if err := x.finish(); err != nil {
-		return outcome, err
-	}
-	t.usage.Committed(x.State.Seq, x.Used)
-	return outcome, nil
+	return outcome, x.finish()
 }
 
 var errNotMade = errors.New("the document of a tenant that was just made is not there")
@@ -194,6 +190,8 @@ func (x *tx) finish() error {
 		{Key: "spaces", Value: st.Spaces}, {Key: "active", Value: st.Active},
 		{Key: "head", Value: bson.Binary{Data: st.Head[:]}}, {Key: "name_key", Value: bson.Binary{Data: st.NameKey}},
 		{Key: "chain_start", Value: st.ChainStart}, {Key: "due_at", Value: int64(0)},
+		{Key: "held_seq", Value: st.HeldSeq}, {Key: "held_records", Value: st.Holding.Records},
+		{Key: "held_bytes", Value: st.Holding.Bytes},
 	}
 	if st.Name != "" {
 		set.set("name", st.Name)

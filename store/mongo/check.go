@@ -19,7 +19,10 @@ const maxFindings = 20
 // Check implements [loci.Store]: what only we know about the documents. Whether the
 // database's files are sound is for validate() of each collection.
 func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, err error) {
+	var kept *loci.Holding
+	var held loci.Holding
 	err = s.read(ctx, t, "check", func(r *reading) error {
+		kept = nil
 		c := checker{reading: r, kinds: map[string]int{}}
 		if err := r.start(); err != nil || !r.state.There {
 			findings = nil
@@ -27,9 +30,27 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		}
 		err := c.run()
 		findings = c.findings
-		return err
+		if err != nil {
+			return err
+		}
+		kept, held = r.state.Held(r.state.Seq), loci.Holding{}
+		return r.aggregate(cRecord, r.t.holding(), takeHolding(&held))
 	})
-	return findings, err
+	if err != nil || kept == nil || *kept == held {
+		return findings, err
+	}
+	return append(findings, form.HoldingFault(*kept, held)), s.measureAgain(ctx, t)
+}
+
+// measureAgain keeps what the tenant really holds.
+func (s *Store) measureAgain(ctx context.Context, t loci.Tenant) error {
+	g, err := s.lobby.Enter(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.lobby.Leave(g)
+	j := &job{Decide: func(x *tx) error { return x.now(func(context.Context) error { return x.measure() }) }, Time: eraseTime}
+	return translate("measure", s.write(ctx, g, j))
 }
 
 // A checker looks at a tenant.

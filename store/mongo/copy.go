@@ -103,6 +103,7 @@ func (c *copying) Close() error { return nil }
 func (c *copying) Take(ctx context.Context, rows []dump.Row, cursor string) error {
 	table := dump.Tables[c.at.Table]
 	return c.step(ctx, "copy", c.at.Next(len(rows), cursor), func(x *tx) error {
+		x.Took(table, rows)
 		for _, row := range rows {
 			if err := c.take(x, table, row); err != nil {
 				return err

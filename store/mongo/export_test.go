@@ -45,6 +45,14 @@ func Hurry(write, doubt time.Duration) (back func()) {
 	return func() { stay, doubtTime = oldStay, oldDoubt }
 }
 
+// EraseAtOnce makes the transactions that erase a tenant smaller, until what it returns is
+// called.
+func EraseAtOnce(n int) (back func()) {
+	old := eraseAtOnce
+	eraseAtOnce = n
+	return func() { eraseAtOnce = old }
+}
+
 // An IndexKey is an index as tests look at it.
 type IndexKey struct {
 	Name    string

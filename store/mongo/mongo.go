@@ -73,7 +73,6 @@ type tenant struct {
 	names  batch.Names
 	search follow.Index
 	queue  batch.Queue[*tx]
-	usage  batch.Usage
 }
 
 // guest is a tenant while it is asked for.

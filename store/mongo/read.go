@@ -171,6 +171,13 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 func (s *Store) Held(ctx context.Context, t loci.Tenant) (held loci.Holding, err error) {
 	err = s.read(ctx, t, "measure", func(r *reading) error {
 		held = loci.Holding{}
+		if err := r.start(); err != nil {
+			return err
+		}
+		if kept := r.state.Held(r.state.Seq); kept != nil || !r.state.There {
+			held = *cmp.Or(kept, &held)
+			return nil
+		}
 		return r.aggregate(cRecord, r.t.holding(), takeHolding(&held))
 	})
 	return held, err

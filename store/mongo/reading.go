@@ -30,6 +30,11 @@ func takeState(t *tenant, raw bson.Raw) (st batch.State, err error) {
 		NameKey:    append(loci.NameKey(nil), d.bytes("name_key")...),
 		Name:       d.text("name"),
 		ChainStart: d.int("chain_start"),
+		HeldSeq:    batch.NoHolding,
+	}
+	if d.has("held_seq") {
+		st.HeldSeq = d.int("held_seq")
+		st.Holding = loci.Holding{Records: d.int("held_records"), Bytes: d.int("held_bytes")}
 	}
 	if d.err != nil {
 		return st, d.err

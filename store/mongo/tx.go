@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -70,25 +69,20 @@ func (x *tx) lock(n *batch.Needs) (there bool, err error) {
 	if x.Found, err = takeState(x.t, raw); err != nil {
 		return false, err
 	}
-	x.State = x.Found
+	x.Begin()
 	if err := x.t.names.Check(&x.Found); err != nil && !errors.Is(err, batch.ErrStale) {
 		return false, err
 	}
-	if err := x.look(n); err != nil {
-		return true, err
+	if n.Usage && x.Used == nil {
+		if err := x.measure(); err != nil {
+			return true, err
+		}
 	}
-	return true, x.measure(n)
+	return true, x.look(n)
 }
 
-// measure finds out what the tenant holds, if a quota bounds it: from what the process knows
-// as of the change before, else from the records.
-func (x *tx) measure(n *batch.Needs) error {
-	if !n.Usage {
-		return nil
-	}
-	if x.Used = x.t.usage.Before(x.Found.Seq); x.Used != nil {
-		return nil
-	}
+// measure finds out what the tenant holds, from its records.
+func (x *tx) measure() error {
 	x.Used = &loci.Holding{}
 	return x.aggregate(x.ctx, cRecord, x.t.holding(), takeHolding(x.Used))
 }
@@ -99,6 +93,7 @@ func (s *Store) create(ctx context.Context, t *tenant) error {
 		{Key: "seq", Value: int64(0)},
 		{Key: "head", Value: bson.Binary{Data: make([]byte, len(loci.Hash{}))}},
 		{Key: "name_key", Value: bson.Binary{Data: loci.NewNameKey()}},
+		{Key: "held_seq", Value: int64(0)},
 	}), options.UpdateOne().SetUpsert(true))
 	if hasCode(err, codeDuplicate) {
 		return nil // another one did it
@@ -156,23 +151,22 @@ func (x *tx) look(n *batch.Needs) error {
 	})
 }
 
-// heldFields are those by which a change is decided.
+// heldFields are those by which a change is decided, with sizes in the place of what is long.
 var heldFields = bson.D{
 	{Key: "version", Value: 1}, {Key: "namespace", Value: 1}, {Key: "kind", Value: 1}, {Key: "slot_hash", Value: 1},
 	{Key: "passage_count", Value: 1}, {Key: "pieces", Value: 1},
+	{Key: "text_size", Value: is("$add", bson.A{"$text_bytes", sizeOf("heading")})},
+	{Key: "data_size", Value: is("$add", bson.A{sizeOf("attributes"), sizeOf("body")})},
 }
 
-// sizeFields are those by which a quota is decided.
-var sizeFields = bson.D{
-	{Key: "text_bytes", Value: 1}, {Key: "heading", Value: 1}, {Key: "attributes", Value: 1}, {Key: "body", Value: 1},
+// sizeOf is the number of bytes that a field has; 0: it is not there.
+func sizeOf(field string) bson.D {
+	return is("$binarySize", is("$ifNull", bson.A{"$" + field, bson.Binary{}}))
 }
 
 // holding are the stages that measure what the tenant holds.
 func (t *tenant) holding() []bson.D {
-	parts := bson.A{"$text_bytes"}
-	for _, name := range []string{"heading", "attributes", "body"} {
-		parts = append(parts, is("$binarySize", is("$ifNull", bson.A{"$" + name, bson.Binary{}})))
-	}
+	parts := bson.A{"$text_bytes", sizeOf("heading"), sizeOf("attributes"), sizeOf("body")}
 	return []bson.D{
 		is("$match", t.about()),
 		is("$group", bson.D{
@@ -196,22 +190,18 @@ func takeHolding(h *loci.Holding) func(*doc) error {
 func (x *tx) lookAtRecords(n *batch.Needs) error {
 	if len(n.IDs) > 0 {
 		filter := x.t.about(bson.E{Key: fID, Value: is("$in", keysOf(x.t.key, n.IDs))})
-		fields := heldFields
-		if n.Usage {
-			fields = slices.Concat(fields, sizeFields)
-		}
-		if err := x.find(x.ctx, cRecord, filter, func(d *doc) error {
+		stages := []bson.D{is("$match", filter), is("$project", heldFields)}
+		if err := x.aggregate(x.ctx, cRecord, stages, func(d *doc) error {
 			if d.bool("pieces") {
 				x.pieced[d.recordID()] = true
 			}
 			x.Records[d.recordID()] = &batch.Held{
 				Version: d.int("version"), Namespace: d.int("namespace"), Kind: loci.Kind(d.string("kind")),
 				Slot: d.string("slot_hash"), Passages: d.int("passage_count"),
-				Text: d.int("text_bytes") + int64(len(d.bytes("heading"))),
-				Data: int64(len(d.bytes("attributes")) + len(d.bytes("body"))),
+				Text: d.int("text_size"), Data: d.int("data_size"),
 			}
 			return nil
-		}, options.Find().SetProjection(fields)); err != nil {
+		}); err != nil {
 			return err
 		}
 	}

@@ -176,8 +176,9 @@ func (s *Store) DropVectors(ctx context.Context, name loci.Tenant, space loci.Sp
 	return dropped, translate("drop vectors", err)
 }
 
-// eraseAtOnce is how many documents of a tenant one transaction erases.
-const eraseAtOnce = 5000
+// eraseAtOnce is how many documents of a tenant one transaction erases. It is a variable for
+// tests, whose tenants are small.
+var eraseAtOnce = 5000
 
 // EraseTenant implements [loci.Store]. Its document stays, without a name: what other servers
 // remember of it goes by that. One that holds much is erased in steps, each a transaction.
@@ -238,6 +239,7 @@ func (x *tx) eraseSome() (more bool, err error) {
 	}
 	if more {
 		x.State.Floor = x.State.Seq // whoever followed begins again
+		x.Used = nil                // nobody has counted what went
 		return true, nil
 	}
 	x.Forget()

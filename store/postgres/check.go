@@ -40,9 +40,11 @@ var checks = []string{
 // Check implements [loci.Store]: what only we know about the rows. Whether the database's
 // files are sound is for pg_amcheck.
 func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, err error) {
+	var kept *loci.Holding
+	held := &loci.Holding{}
 	err = s.read(ctx, t, "check", func(r *reading) error {
 		findings = nil
-		var stmts []stmt
+		stmts := []stmt{r.t.selectHolding(&held)}
 		for _, query := range checks {
 			stmts = append(stmts, stmt{sql: query, once: true, args: []any{r.t.key}, row: func(row row) error {
 				findings = append(findings, row.string(0))
@@ -52,13 +54,28 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		if err := r.query(stmts...); err != nil || !r.state.There {
 			return err
 		}
+		kept = r.state.Held(r.state.Seq)
 		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 		return r.records(recordColumns, &all, nil, loci.NewestFirst, maxInt, func(record *loci.Record) bool {
 			findings = append(findings, form.Faults(record)...)
 			return len(findings) < maxFindings
 		})
 	})
-	return findings, err
+	if err != nil || kept == nil || *kept == *held {
+		return findings, err
+	}
+	return append(findings, form.HoldingFault(*kept, *held)), s.measureAgain(ctx, t)
+}
+
+// measureAgain keeps what the tenant really holds.
+func (s *Store) measureAgain(ctx context.Context, t loci.Tenant) error {
+	g, err := s.lobby.Enter(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.lobby.Leave(g)
+	j := &job{Decide: func(x *tx) error { return x.now(x.t.selectHolding(&x.Used)) }, Time: eraseTime}
+	return translate("measure", s.write(ctx, g, j))
 }
 
 const maxInt = 1<<31 - 1

@@ -80,6 +80,7 @@ func (c *copying) Close() error { return nil }
 func (c *copying) Take(ctx context.Context, rows []dump.Row, cursor string) error {
 	table := dump.Tables[c.at.Table]
 	return c.step(ctx, "copy", c.at.Next(len(rows), cursor), func(x *tx) {
+		x.Took(table, rows)
 		var out [][]any
 		for _, row := range rows {
 			out = append(out, c.columns(x, table, row))

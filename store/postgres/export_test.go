@@ -15,6 +15,8 @@ var (
 	Tables  = tables
 	KeyOf   = batch.KeyOf
 	Version = len(migrations)
+
+	Measuring = selectHolding // the statement that reads all records of a tenant for what it holds
 )
 
 // Observe shows every statement to a function, from now on.
@@ -22,7 +24,7 @@ func Observe(see func(sql string, args []any)) { observe = see }
 
 // Unlock makes writes of this process leave out the lock on the tenant's row.
 func Unlock() {
-	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name, chain_start FROM loci.tenant WHERE tenant = $1"
+	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes FROM loci.tenant WHERE tenant = $1"
 }
 
 // Explain returns, line by line, how a statement would be done behind the wall of a tenant:

@@ -122,7 +122,8 @@ const (
 	unname = `UPDATE loci.namespace SET key_head = NULL, key_tail = NULL WHERE tenant = $1 AND n = ANY($2) AND mark <> '' AND NOT EXISTS
 		(SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.namespace = loci.namespace.n)`
 	trimChanges  = "DELETE FROM loci.change WHERE tenant = $1 AND seq <= $2"
-	updateTenant = `UPDATE loci.tenant SET floor = $2, events = $3, namespaces = $4, spaces = $5, active = $6, head = $7, name_key = $8, name = $9, chain_start = $10, due_at = 0
+	updateTenant = `UPDATE loci.tenant SET floor = $2, events = $3, namespaces = $4, spaces = $5, active = $6, head = $7, name_key = $8, name = $9, chain_start = $10, held_seq = $11,
+		held_records = $12, held_bytes = $13, due_at = 0
 		WHERE tenant = $1`
 )
 
@@ -206,6 +207,9 @@ func (x *tx) finish() error {
 		[]byte(st.NameKey),
 		nonempty(st.Name),
 		st.ChainStart,
+		st.HeldSeq,
+		st.Holding.Records,
+		st.Holding.Bytes,
 	}})
 	for len(x.written) > maxSent {
 		if err := x.c.run(x.ctx, x.written[:maxSent]...); err != nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -135,7 +136,16 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 // Held implements [loci.RecordLister].
 func (s *Store) Held(ctx context.Context, t loci.Tenant) (loci.Holding, error) {
 	held := &loci.Holding{}
-	err := s.read(ctx, t, "measure", func(r *reading) error { return r.last(r.t.selectHolding(&held)) })
+	err := s.read(ctx, t, "measure", func(r *reading) error {
+		if err := r.query(); err != nil {
+			return err
+		}
+		if kept := r.state.Held(r.state.Seq); kept != nil || !r.state.There {
+			held = cmp.Or(kept, &loci.Holding{})
+			return r.last()
+		}
+		return r.last(r.t.selectHolding(&held))
+	})
 	return *held, err
 }
 

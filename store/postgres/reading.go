@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name, chain_start"
+	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes"
 	selectState  = "SELECT " + stateColumns + " FROM loci.tenant WHERE tenant = $1"
 )
 
@@ -26,6 +26,10 @@ func takeState(st *batch.State, t *tenant, r row) error {
 		NameKey:    r.bytes(7),
 		Name:       r.string(8),
 		ChainStart: r.int(9),
+		HeldSeq:    batch.NoHolding,
+	}
+	if !r.null(10) {
+		st.HeldSeq, st.Holding = r.int(10), loci.Holding{Records: r.int(11), Bytes: r.int(12)}
 	}
 	return st.Of(t.name)
 }

@@ -81,17 +81,13 @@ func (x *tx) lock(n *batch.Needs, nameKey loci.NameKey) (there bool, err error) 
 	if err := x.c.run(x.ctx, stmts...); err != nil || !there {
 		return false, err
 	}
-	x.State = x.Found
+	x.Begin()
 	return true, nil
 }
 
-// measure finds out what the tenant holds, if a quota bounds it: from what the process knows
-// as of the change before, else from the records.
+// measure finds out what the tenant holds, if a quota bounds it and it is not kept.
 func (x *tx) measure(n *batch.Needs) error {
-	if !n.Usage {
-		return nil
-	}
-	if x.Used = x.t.usage.Before(x.Found.Seq); x.Used != nil {
+	if !n.Usage || x.Used != nil {
 		return nil
 	}
 	return x.c.run(x.ctx, x.t.selectHolding(&x.Used))
@@ -110,8 +106,8 @@ func (x *tx) create() error {
 	if err := x.c.run(x.ctx, rollback); err != nil {
 		return err
 	}
-	const insert = `INSERT INTO loci.tenant (tenant, seq, floor, events, namespaces, spaces, active, head, name_key)
-		VALUES ($1, 0, 0, 0, 0, 0, 0, $2, $3) ON CONFLICT (tenant) DO NOTHING`
+	const insert = `INSERT INTO loci.tenant (tenant, seq, floor, events, namespaces, spaces, active, head, name_key, held_seq,
+		held_records, held_bytes) VALUES ($1, 0, 0, 0, 0, 0, 0, $2, $3, 0, 0, 0) ON CONFLICT (tenant) DO NOTHING`
 	return x.c.run(x.ctx, readWrite, behindWall(x.t.key),
 		stmt{sql: insert, args: []any{x.t.key, make([]byte, len(loci.Hash{})), []byte(loci.NewNameKey())}}, commit)
 }

@@ -126,9 +126,5 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 	if err != nil || !worked {
 		return outcome, err // and nothing is written
 	}
-	if err := x.finish(); err != nil {
-		return outcome, err
-	}
-	t.usage.Committed(x.State.Seq, x.Used)
-	return outcome, nil
+	return outcome, x.finish()
 }

@@ -46,10 +46,11 @@ func (t *tx) apply(c *loci.Change) error {
 	if err := t.checkTold(c); err != nil {
 		return err
 	}
-	from, to, err := t.weigh(c)
-	if err != nil {
-		return err
-	}
+	return t.bounded(c, func() error { return t.change(c) })
+}
+
+// change makes a change that may be made.
+func (t *tx) change(c *loci.Change) error {
 	if err := t.putReply(c); err != nil {
 		return err
 	}
@@ -74,10 +75,7 @@ func (t *tx) apply(c *loci.Change) error {
 			return err
 		}
 	}
-	if t.weighed = to; to == nil {
-		return nil
-	}
-	return c.Quota.Refuse(*from, *to) // the last: a change that does not fit is no matter of size
+	return nil
 }
 
 // freeSlots takes the slots of the records of a change from them, if one of them is to get

@@ -292,6 +292,9 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 				return err
 			}
 		}
+		if err := tx.exec("UPDATE holding SET records = 0, bytes = 0"); err != nil {
+			return err
+		}
 		tx.erased = true
 		tx.forget()
 		if err := tx.setActive(0); err != nil {

@@ -51,11 +51,6 @@ type tx struct {
 
 	active int64 // number of the active space; 0 for none
 
-	held  *loci.Holding // what the tenant holds after the last job; nil: not known
-	known heldAt        // the same after a transaction
-
-	weighed *loci.Holding // by the job that runs: what the tenant holds after it
-
 	handed   []handed // what the index is to know of the transaction
 	unhanded int      // changes that it is to read from the file
 
@@ -233,7 +228,7 @@ func (t *tx) limitPages(n int64) error {
 // of most statements, so that the cost would grow with the square of the job.
 func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
-	t.handed, t.unhanded, t.held = nil, 0, nil
+	t.handed, t.unhanded = nil, 0
 	err := f.begin(t, batch)
 	if err == nil {
 		if err = t.look(); err != nil {
@@ -277,7 +272,6 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	}
 	f.touched.committed()
 	if t.seq != 0 {
-		t.known = heldAt{t.seq, t.held}
 		f.search.handover.add(handedBatch{t.seq, t.handed, t.unhanded == 0})
 	}
 	if t.erased {
@@ -348,7 +342,7 @@ func (t *tx) runJob(j *job, alone bool) (err, broken error) {
 	}
 	seq, erased, active, names := t.seq, t.erased, t.active, t.names
 	head, headKnown, headMoved, already := t.head, t.headKnown, t.headMoved, len(t.f.touched.wiped)
-	given, unhanded, held := len(t.handed), t.unhanded, t.held
+	given, unhanded := len(t.handed), t.unhanded
 	if err = t.run(j); err == nil {
 		return nil, t.exec("RELEASE job")
 	}
@@ -360,7 +354,7 @@ func (t *tx) runJob(j *job, alone bool) (err, broken error) {
 	}
 	t.seq, t.erased, t.active, t.names = seq, erased, active, names
 	t.f.touched.wiped = t.f.touched.wiped[:already]
-	t.handed, t.unhanded, t.held = t.handed[:given], unhanded, held
+	t.handed, t.unhanded = t.handed[:given], unhanded
 	t.head, t.headKnown, t.headMoved = head, headKnown, headMoved
 	t.forget() // numbers given out by the job are gone with it
 	return err, t.exec("RELEASE job")
@@ -368,11 +362,10 @@ func (t *tx) runJob(j *job, alone bool) (err, broken error) {
 
 // run does the work of a job.
 func (t *tx) run(j *job) error {
-	t.left, t.weighed = map[int64]bool{}, nil
+	t.left = map[int64]bool{}
 	if err := t.guard(j.run); err != nil {
 		return err
 	}
-	t.held = t.weighed // what nobody weighed may be anything
 	return t.unname()
 }
 

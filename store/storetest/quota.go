@@ -68,6 +68,38 @@ var quotaCases = []testCase{
 		b.must("EraseTenant", b.store.EraseTenant(b.Context(), b.tenant))
 		b.wantHeld(0, 0)
 	}},
+	{"what a tenant holds is kept, whatever changes it", func(b *bench) {
+		handles := b.handles()
+		for round := range 3 {
+			b.store = handles[round%len(handles)]
+			var many []loci.Record
+			for n := range 300 {
+				many = append(many, large(1000*round+n+1))
+			}
+			b.apply(creation(many...))
+			old, imported := many[0], large(1000*round+500)
+			old.Version, imported.Version = 2, 7
+			b.apply(changeOf(loci.Put{Record: old, SameText: true, Revisions: 2}))
+			c := changeOf(loci.Put{Record: imported, History: []loci.Revision{{Version: 6, Text: "not counted"}}})
+			b.apply(c)
+			shorter := next(imported)
+			shorter.Text, shorter.Passages = cut("w")
+			swap := erasure(many[299]) // an erase and a change of another one together
+			swap.Put = []loci.Put{{Record: shorter, Revisions: -1}}
+			swap.Events = append(swap.Events, event(loci.EventUpdated, shorter))
+			b.apply(swap)
+			b.apply(erasure(many[1:299]...))
+			b.touch(loci.Touch{ID: old.ID, At: at(5), ExpiresAt: at(2000)})
+			b.conflict("a slip", creation(old, large(9999)))
+		}
+		for _, b.store = range handles {
+			b.wantHeld(6, 3*(16+12))
+		}
+		b.must("EraseTenant", handles[0].EraseTenant(b.Context(), b.tenant))
+		b.apply(creation(large(1)))
+		b.wantHeld(1, 16)
+		b.store = handles[0]
+	}},
 	{"a quota bounds records and bytes, to the last one", func(b *bench) {
 		b.apply(bounded(creation(large(1), large(2)), 3, 0))
 		b.overQuota("records", 3, 2, bounded(creation(record(3, ""), record(4, "")), 3, 0))

@@ -29,6 +29,7 @@ type state struct {
 	Unembedded map[loci.Space][]loci.ID
 	Hits       [][]loci.Hit
 	Chain      loci.Chain
+	Held       loci.Holding
 }
 
 // A watch is what a state looks at beside the records there are.
@@ -91,6 +92,8 @@ func stateOf(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, w 
 	must("Namespaces", err)
 	out.Chain, err = s.Chain(ctx, tenant)
 	must("Chain", err)
+	out.Held, err = s.Held(ctx, tenant)
+	must("Held", err)
 	out.Spaces, err = s.Spaces(ctx, tenant)
 	must("Spaces", err)
 	out.Active, err = s.ActiveSpace(ctx, tenant)

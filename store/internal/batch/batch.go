@@ -19,7 +19,7 @@ type Needs struct {
 	Places  []loci.Namespace
 	Spaces  bool
 	Before  []loci.ID // of records whose state may become an earlier one
-	Usage   bool      // of the tenant: a quota bounds it
+	Usage   bool      // of the tenant: a quota bounds it, so it is measured where it is not kept
 }
 
 // Add takes in what another job needs.
@@ -127,7 +127,7 @@ type Held struct {
 	Kind      loci.Kind
 	Slot      string // its hash
 	Passages  int64
-	Text      int64 // bytes of its text and heading; known where the needs say Usage
+	Text      int64 // bytes of its text and heading; known where what the tenant holds is
 	Data      int64 // of the rest that a quota counts; the same
 }
 
@@ -172,9 +172,15 @@ func (b *Batch) Changed(id loci.ID, namespace int64, kind loci.Kind, gone bool) 
 	}
 }
 
+// Begin takes in the state under the tenant's lock, which the transaction has raised.
+func (b *Batch) Begin() {
+	b.State, b.Used = b.Found, b.Found.Held(b.Found.Seq-1)
+}
+
 // Finish flushes what is pending and makes sure that the transaction can be told.
 func (b *Batch) Finish() {
 	b.Flush()
+	b.State.Keep(b.Used)
 	if b.Mark.Seq == 0 { // no event: a line of its own in the list of changes
 		b.Mark = Mark{Seq: b.State.Seq, ID: loci.NewID()}
 		b.Changes[ChangeKey{b.Mark.ID, true}] = ChangeRow{}
@@ -228,7 +234,7 @@ func (b *Batch) Active() (s loci.Space) {
 
 // Forget begins the tenant again, all that was of it being gone.
 func (b *Batch) Forget() {
-	b.Used = nil
+	b.Used = &loci.Holding{}
 	st := &b.State
 	st.Name, st.Active, st.Head, st.Floor = "", 0, loci.Hash{}, st.Seq
 	st.ChainStart = 0

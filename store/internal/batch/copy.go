@@ -25,6 +25,16 @@ func (st *State) TakeHead(t loci.Tenant, head *dump.Head) {
 	st.Head = head.Chain
 }
 
+// Took counts rows that were copied into the tenant.
+func (b *Batch) Took(table dump.Table, rows []dump.Row) {
+	if table != dump.Records || b.Used == nil {
+		return
+	}
+	for _, row := range rows {
+		b.Used.Add(dump.Sizes(row))
+	}
+}
+
 // SortKinds writes what EncodeKinds wrote in order.
 func SortKinds(b []byte) []byte {
 	var kinds []string

@@ -26,6 +26,30 @@ type State struct {
 	NameKey                                        loci.NameKey
 	Name                                           string // "": it was erased
 	ChainStart                                     int64
+
+	// What the tenant holds, as of the change number HeldSeq. A server of a version that does
+	// not keep it raises Seq alone.
+	Holding loci.Holding
+	HeldSeq int64
+}
+
+// NoHolding is the HeldSeq of a tenant of which nobody has kept what it holds.
+const NoHolding = -1
+
+// Held is what the tenant held as of a change number; nil: it has to be measured.
+func (st *State) Held(seq int64) *loci.Holding {
+	if !st.There || st.HeldSeq != seq {
+		return nil
+	}
+	held := st.Holding
+	return &held
+}
+
+// Keep has the state say what the tenant holds; nil: nothing is known.
+func (st *State) Keep(held *loci.Holding) {
+	if st.HeldSeq = NoHolding; held != nil {
+		st.HeldSeq, st.Holding = st.Seq, *held
+	}
 }
 
 // Of refuses a state that is another tenant's.

@@ -168,6 +168,12 @@ func (r Row) Size() (n int) {
 	return n
 }
 
+// Sizes are the bytes of a row of [Records] as a quota counts them; see [loci.Record.Sizes].
+func Sizes(row Row) (text, data int64) {
+	size := func(i int) int64 { return int64(len(Bytes(row[i]))) }
+	return size(26) + size(21), size(24) + size(25)
+}
+
 // A Sum tells rows apart, in whatever order they come.
 type Sum struct {
 	Rows int64

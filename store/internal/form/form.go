@@ -74,3 +74,10 @@ func Faults(r *loci.Record) (found []string) {
 	}
 	return found
 }
+
+// HoldingFault is what a check says of what is kept as the holding of a tenant that really
+// has another one.
+func HoldingFault(kept, held loci.Holding) string {
+	return fmt.Sprintf("the tenant holds %d records of %d bytes, and %d of %d are kept as what it holds; it is measured again",
+		held.Records, held.Bytes, kept.Records, kept.Bytes)
+}
