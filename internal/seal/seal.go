@@ -16,13 +16,23 @@ type Hash = [32]byte
 // Digest hashes parts so that no two different lists of parts collide: each part is led
 // by its length.
 func Digest(parts ...string) string {
-	h := sha256.New()
+	sum := digest(parts)
+	return string(sum[:])
+}
+
+// digest hashes one text of all parts: hashed one by one, each would be two values on the
+// heap, and every event has two dozen.
+func digest(parts []string) Hash {
+	size := 0
 	for _, p := range parts {
-		n := len(p)
-		h.Write([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
-		h.Write([]byte(p))
+		size += 4 + len(p)
 	}
-	return string(h.Sum(nil))
+	data := make([]byte, 0, size)
+	for _, p := range parts {
+		data = binary.BigEndian.AppendUint32(data, uint32(len(p)))
+		data = append(data, p...)
+	}
+	return sha256.Sum256(data)
 }
 
 // keyBytes is the length of the key of a tenant's marks. nonceBytes is long enough that
@@ -76,7 +86,7 @@ type Entry struct {
 
 // PayloadDigest is the digest of what the event carries.
 func (e *Entry) PayloadDigest() Hash {
-	return Hash([]byte(Digest("loci payload 1", string(e.Nonce), string(e.Payload))))
+	return digest([]string{"loci payload 1", string(e.Nonce), string(e.Payload)})
 }
 
 // After is the hash of the event after another. It covers every field but the position,
@@ -96,5 +106,5 @@ func (e *Entry) hash(form string, before Hash, place string, more ...string) Has
 	at := binary.BigEndian.AppendUint64(nil, uint64(e.At))
 	parts := []string{form, string(before[:]), string(e.ID[:]), e.Type, e.Kind, string(e.Entity[:]),
 		place, string(at), e.Actor, e.RequestID, string(e.Digest[:])}
-	return Hash([]byte(Digest(append(parts, more...)...)))
+	return digest(append(parts, more...))
 }
