@@ -1,9 +1,11 @@
 package jsonform_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"reflect"
 	"regexp"
 	"strings"
@@ -67,6 +69,54 @@ func TestMarshalEqualsEncodingJSON(t *testing.T) {
 		}
 		if got, err := jsonform.Marshal(v); err != nil || string(got) != string(want) {
 			t.Errorf("value %d: %v\n%s, want\n%s", i, err, got, want)
+		}
+	}
+}
+
+type (
+	named   string
+	shouted string
+)
+
+func (s shouted) MarshalText() ([]byte, error) { return []byte(strings.ToUpper(string(s))), nil }
+
+// Texts and numbers, which are written here, are as encoding/json writes them.
+func TestScalarsEqualEncodingJSON(t *testing.T) {
+	values := []any{
+		true, false, named("n"), shouted("n"), json.Number("1.50"), uint8(200), float32(0.1), int8(-3), int64(math.MinInt64),
+		0.0, math.Copysign(0, -1), 1e-6, 9.99e-7, 1e20, 1e21, -1.5e21, 5e-324, math.MaxFloat64, 0.1 + 0.2, 1.0 / 3, 1e15, 123456789.0,
+	}
+	for c := range rune(300) {
+		values = append(values, "a"+string(c), map[string]any{string(c): string(c), "b": named(string(c))})
+	}
+	for _, text := range []string{"", "plain", `a"b`, `a\b`, "\xff", "a\u2028b", "naïve", "<&>", "🎂", "line\nline", "\x00"} {
+		values = append(values, text, map[string]any{text: []any{text, nil}}, []any{named(text), shouted(text)})
+	}
+	for _, v := range values {
+		var want bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := jsonform.Marshal(v); err != nil || string(got)+"\n" != want.String() {
+			t.Errorf("%T %v: %v\n%s, want\n%s", v, v, err, got, want.String())
+		}
+	}
+}
+
+// A record's body and an event's payload are written with each save.
+func TestMarshalTakesLittleMemory(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)
+	for _, c := range []struct {
+		value any
+		most  float64
+	}{
+		{map[string]any{"version": 1, "bytes": 300}, 8},
+		{outer{inner: inner{At: at, Name: "n"}, Name: "o", Plain: 3}, 60},
+	} {
+		if got := testing.AllocsPerRun(100, func() { _, _ = jsonform.Marshal(c.value) }); got > c.most {
+			t.Errorf("%T takes %.0f allocations; at most %.0f are expected", c.value, got, c.most)
 		}
 	}
 }

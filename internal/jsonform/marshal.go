@@ -8,7 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +30,7 @@ func Time(t time.Time) string { return t.UTC().Format(layout) }
 // keep it.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
+	b.Grow(256) // as most are
 	if err := write(&b, reflect.ValueOf(v)); err != nil {
 		return nil, err
 	}
@@ -34,9 +39,19 @@ func Marshal(v any) ([]byte, error) {
 
 var (
 	timeType      = reflect.TypeFor[time.Time]()
+	numberType    = reflect.TypeFor[json.Number]() // a string that is written as a number
 	marshalerType = reflect.TypeFor[json.Marshaler]()
 	writerType    = reflect.TypeFor[encoding.TextMarshaler]()
-	ownTypes      = sync.Map{} // of reflect.Type: whether values of it may hold times
+	ownTypes      = sync.Map{} // of reflect.Type: sort
+)
+
+// A sort of type says who writes its values.
+type sort int
+
+const (
+	others  sort = iota // encoding/json
+	timed               // this package: it may hold times
+	scalars             // this package, where encoding/json would write the same for more
 )
 
 // plain writes a value that holds no time.
@@ -58,8 +73,11 @@ func write(b *bytes.Buffer, v reflect.Value) error {
 	if v.Type() == timeType {
 		return writeTime(b, v)
 	}
-	if !holdsTimes(v.Type()) {
+	switch sortOf(v.Type()) {
+	case others:
 		return plain(b, v.Interface())
+	case scalars:
+		return writeScalar(b, v)
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -84,7 +102,43 @@ func writeTime(b *bytes.Buffer, v reflect.Value) error {
 	if y := t.UTC().Year(); y < 0 || y > 9999 {
 		return fmt.Errorf("a time is in the year %d; it must be 0 to 9999", y)
 	}
-	b.WriteString(`"` + Time(t) + `"`)
+	b.WriteByte('"')
+	b.Write(t.UTC().AppendFormat(b.AvailableBuffer(), layout))
+	b.WriteByte('"')
+	return nil
+}
+
+// writeScalar writes a text, a number or a truth value.
+func writeScalar(b *bytes.Buffer, v reflect.Value) error {
+	room := b.AvailableBuffer()
+	switch v.Kind() {
+	case reflect.String:
+		return writeText(b, v.String())
+	case reflect.Bool:
+		b.Write(strconv.AppendBool(room, v.Bool()))
+		return nil
+	case reflect.Float64:
+		// Very large and very small ones have exponents, and what is not finite is refused.
+		if f := v.Float(); f == 0 || math.Abs(f) >= 1e-6 && math.Abs(f) < 1e21 {
+			b.Write(strconv.AppendFloat(room, f, 'f', -1, 64))
+			return nil
+		}
+		return plain(b, v.Float())
+	}
+	b.Write(strconv.AppendInt(room, v.Int(), 10))
+	return nil
+}
+
+// writeText writes a text; encoding/json writes one that may need an escape.
+func writeText(b *bytes.Buffer, text string) error {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return plain(b, text)
+		}
+	}
+	b.WriteByte('"')
+	b.WriteString(text)
+	b.WriteByte('"')
 	return nil
 }
 
@@ -106,11 +160,14 @@ func writeList(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// writeMap lets encoding/json sort and write the names.
+// writeMap lets encoding/json sort and write names that are no plain texts.
 func writeMap(b *bytes.Buffer, v reflect.Value) error {
 	if v.IsNil() {
 		b.WriteString("null")
 		return nil
+	}
+	if m, ok := v.Interface().(map[string]any); ok {
+		return writeObject(b, m)
 	}
 	values := reflect.MakeMapWithSize(reflect.MapOf(v.Type().Key(), reflect.TypeFor[json.RawMessage]()), v.Len())
 	for entries := v.MapRange(); entries.Next(); {
@@ -121,6 +178,26 @@ func writeMap(b *bytes.Buffer, v reflect.Value) error {
 		values.SetMapIndex(entries.Key(), reflect.ValueOf(json.RawMessage(value.Bytes())))
 	}
 	return plain(b, values.Interface())
+}
+
+func writeObject(b *bytes.Buffer, m map[string]any) error {
+	b.WriteByte('{')
+	names := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.Sort(names)
+	for i, name := range names {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := writeText(b, name); err != nil {
+			return err
+		}
+		b.WriteByte(':')
+		if err := write(b, reflect.ValueOf(m[name])); err != nil {
+			return err
+		}
+	}
+	b.WriteByte('}')
+	return nil
 }
 
 func writeStruct(b *bytes.Buffer, v reflect.Value) error {
@@ -146,10 +223,13 @@ func writeStruct(b *bytes.Buffer, v reflect.Value) error {
 }
 
 func isZero(v reflect.Value) bool {
+	if v.IsZero() {
+		return true
+	}
 	if z, ok := v.Interface().(interface{ IsZero() bool }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
 		return z.IsZero()
 	}
-	return v.IsZero()
+	return false
 }
 
 func isEmpty(v reflect.Value) bool {
@@ -210,16 +290,37 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// holdsTimes reports whether values of a type may hold times that this package must
-// write; what stands in an interface is known by its value alone.
-func holdsTimes(t reflect.Type) bool {
+// sortOf says who writes the values of a type; what stands in an interface is known by its
+// value alone.
+func sortOf(t reflect.Type) sort {
 	if known, ok := ownTypes.Load(t); ok {
-		holds, _ := known.(bool)
-		return holds
+		kept, _ := known.(sort)
+		return kept
 	}
-	holds := findTimes(t, map[reflect.Type]bool{})
-	ownTypes.Store(t, holds)
-	return holds
+	found := others
+	switch {
+	case findTimes(t, map[reflect.Type]bool{}):
+		found = timed
+	case isScalar(t):
+		found = scalars
+	}
+	ownTypes.Store(t, found)
+	return found
+}
+
+// isScalar reports whether values of a type are texts, numbers or truth values that do not
+// write themselves.
+func isScalar(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Bool, reflect.Float64, reflect.Int, reflect.Int64:
+		return t != numberType && !writesItself(t)
+	}
+	return false
+}
+
+func writesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(marshalerType) || p.Implements(writerType)
 }
 
 func findTimes(t reflect.Type, seen map[reflect.Type]bool) bool {
@@ -236,7 +337,7 @@ func findTimes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Pointer:
 		return findTimes(t.Elem(), seen)
 	}
-	if p := reflect.PointerTo(t); p.Implements(marshalerType) || p.Implements(writerType) {
+	if writesItself(t) {
 		return false
 	}
 	switch t.Kind() {
