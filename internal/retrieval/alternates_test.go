@@ -5,11 +5,11 @@ package retrieval
 import (
 	"bytes"
 	"compress/gzip"
-
 	"io"
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -203,9 +203,16 @@ func TestAlternatesAreThoseOfTheirSources(t *testing.T) {
 			t.Fatal(err)
 		}
 		alternatesText = made
+		if err := os.WriteFile("alternates.bits", bitsOf(made), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		alternatesBits = string(bitsOf(made))
 	}
 	if made != alternatesText {
 		t.Fatalf("the table has %d bytes, its sources give %d: run go test ./internal/retrieval -update, and look at what changed", len(alternatesText), len(made))
+	}
+	if alternatesBits != string(bitsOf(made)) {
+		t.Fatal("the bits are not those of the table: run go test ./internal/retrieval -update")
 	}
 	for term, want := range map[string]string{
 		"dog": "🐕", "^dhund": "🐕", "собак": "🐕", "熊猫": "🐼", "강아지": "🐶", "3": "drei", "zehn": "10", "tada": "🎉", "🍕": "pizza",
@@ -219,6 +226,17 @@ func TestAlternatesAreThoseOfTheirSources(t *testing.T) {
 			t.Errorf("%q stands for %q", term, got)
 		}
 	}
+}
+
+// bitsOf are the bits of the terms of a table.
+func bitsOf(table string) []byte {
+	bits := make([]byte, 1<<16)
+	for line := range strings.Lines(table) {
+		key, _, _ := strings.Cut(line, "\t")
+		bit := alternatesBit(key)
+		bits[bit/8] |= 1 << (bit % 8)
+	}
+	return bits
 }
 
 // Each term of the table is found, the first and the last as well.
@@ -247,7 +265,7 @@ func TestQueriesLookForAlternates(t *testing.T) {
 		if found := slices.ContainsFunc(Parse(c.query, 40).Words, func(w QueryWord) bool {
 			// The word itself, or what stands for it; a counter or a noun alone is no answer.
 			return terms[w.Term] && w.Term != "kist" && w.Term != "утр" && w.Term != "bed" && !isCJK([]rune(w.Term)[0]) ||
-				slices.ContainsFunc(w.Or, func(s string) bool { return terms[s] && s[0] != stemMark }) ||
+				slices.ContainsFunc(w.Or(), func(s string) bool { return terms[s] && s[0] != stemMark }) ||
 				w.Optional && terms[w.Term]
 		}); !found {
 			t.Errorf("%q does not look for what %q has: %+v", c.query, c.text, Parse(c.query, 40).Words)
@@ -255,10 +273,23 @@ func TestQueriesLookForAlternates(t *testing.T) {
 	}
 	for query, not := range map[string]string{"三星": "3", "4711点": "一点", "twenty": "25"} {
 		for _, w := range Parse(query, 40).Words {
-			if w.Term == not || slices.Contains(w.Or, not) {
+			if w.Term == not || slices.Contains(w.Or(), not) {
 				t.Errorf("%q looks for %q", query, not)
 			}
 		}
+	}
+}
+
+// Few words that are not in the table are looked for in its lines.
+func TestAlternatesPassOverWords(t *testing.T) {
+	const words = 10_000
+	looked := 0
+	for i := range words {
+		bit := alternatesBit("word" + strconv.Itoa(i))
+		looked += int(alternatesBits[bit/8] >> (bit % 8) & 1)
+	}
+	if looked > words/8 {
+		t.Errorf("%d of %d words that are not in the table are looked for in it", looked, words)
 	}
 }
 
@@ -266,5 +297,6 @@ func BenchmarkAlternates(b *testing.B) {
 	for b.Loop() {
 		alternatesOf("birthday")
 		alternatesOf("zebra")
+		alternatesOf("quarterly")
 	}
 }

@@ -24,9 +24,8 @@ type Token struct {
 	alone    bool // with no content beside it
 	sentence bool // in a run with function characters: not only a word
 
-	stems    []string // of words in queries: as what else a text may hold it
-	small    bool     // of queries: carries no meaning in the language they may be in
-	optional bool     // of queries: it counts where it is found, and is not missed
+	small    bool // of queries: carries no meaning in the language they may be in
+	optional bool // of queries: it counts where it is found, and is not missed
 }
 
 // Kind says what a token is of its text.
@@ -64,7 +63,7 @@ func Analyze(text string, yield func(Token)) { analyze(text, false, yield) }
 
 func analyze(text string, query bool, yield func(Token)) {
 	t := tokenizer{text: fold(text), yield: yield, query: query, opening: true}
-	t.languages = languagesOf(firstWords(t.text))
+	t.languages = languagesOf(t.text)
 	for it := words.FromString(t.text); it.Next(); {
 		t.segment(it.Value(), it.Start())
 	}
@@ -246,7 +245,7 @@ func (t *tokenizer) wordWithStems(lower string, start, end int) {
 		return
 	}
 	if lower = truncate(lower); lower != "" {
-		t.yield(Token{Text: lower, Kind: Word, stems: stemsOf(lower), small: isSmall(lower, t.languages)})
+		t.yield(Token{Text: lower, Kind: Word, small: isSmall(lower, t.languages)})
 	}
 	joined := t.spaced == start && start > 0 && t.text[start-1] == ' '
 	if joined && len(t.previous) > 1 && len(lower) > 1 && digital(t.previous) != digital(lower) {
@@ -258,27 +257,17 @@ func (t *tokenizer) wordWithStems(lower string, start, end int) {
 // digital reports whether a word has a digit.
 func digital(word string) bool { return strings.ContainsAny(word, "0123456789") }
 
-// firstWords are the first words of a text in lower case, enough to tell its language.
-func firstWords(text string) (out []string) {
-	start := -1
-	for i, r := range text {
-		if unicode.IsLetter(r) {
-			if start < 0 {
-				start = i
-			}
-			continue
-		}
-		if start >= 0 {
-			out, start = append(out, strings.ToLower(text[start:i])), -1
-			if len(out) == 64 {
-				return out
-			}
-		}
+// cutWord returns the first word of letters in a text, and what follows it; "": there is none.
+func cutWord(text string) (word, rest string) {
+	start := strings.IndexFunc(text, unicode.IsLetter)
+	if start < 0 {
+		return "", ""
 	}
-	if start >= 0 {
-		out = append(out, strings.ToLower(text[start:]))
+	text = text[start:]
+	if end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }); end >= 0 {
+		return text[:end], text[end:]
 	}
-	return out
+	return text, ""
 }
 
 // settleModal decides whether "Will" or "May" at the opening of a sentence was a

@@ -137,7 +137,8 @@ func compared(text, fold string) (c comparison) {
 	if strings.Contains(text, "’") {
 		fold = Fold(strings.ReplaceAll(text, "’", "'"))
 	}
-	c.words = splitValues(fold)
+	c.words = appendValues(make([]string, 0, strings.Count(fold, " ")+2), fold)
+	c.content = make([]string, 0, len(c.words))
 	for _, w := range c.words {
 		rest, denied := deny(w)
 		if denied || rest != w || fillers[w] || speakers[w] || definiteArticles[w] || indefiniteArticles[w] {
@@ -153,10 +154,10 @@ func compared(text, fold string) (c comparison) {
 	return c
 }
 
-// splitValues cuts a text into words: punctuation goes, digits part from letters, and
+// appendValues cuts a text into words: punctuation goes, digits part from letters, and
 // characters that are not written in words stand alone.
-func splitValues(text string) (words []string) {
-	for _, field := range strings.Fields(text) {
+func appendValues(words []string, text string) []string {
+	for field := range strings.FieldsSeq(text) {
 		field = strings.TrimFunc(field, func(r rune) bool {
 			return unicode.IsPunct(r) && !strings.ContainsRune("#%-+", r) || r == '`'
 		})
@@ -227,23 +228,26 @@ func (s *share) add(w string) {
 	}
 }
 
-// difference counts each word as often as it comes.
+// difference counts each word as often as it comes, of texts of at most maxCompared words.
 func difference(a, b []string) (common, onlyA, onlyB share) {
-	left := make(map[string]int, len(b))
-	for _, w := range b {
-		left[w]++
-	}
+	var matched [maxCompared]bool // of b
 	for _, w := range a {
-		if left[w] > 0 {
-			left[w]--
-			common.add(w)
-		} else {
-			onlyA.add(w)
+		at := -1
+		for i := range b {
+			if !matched[i] && b[i] == w {
+				at = i
+				break
+			}
 		}
+		if at < 0 {
+			onlyA.add(w)
+			continue
+		}
+		matched[at] = true
+		common.add(w)
 	}
-	for _, w := range b {
-		if left[w] > 0 {
-			left[w]--
+	for i, w := range b {
+		if !matched[i] {
 			onlyB.add(w)
 		}
 	}

@@ -53,10 +53,12 @@ func sentenceOf(text string) (s sentence) {
 	text = strings.ReplaceAll(text, "’", "'")
 	fields, folded := strings.Fields(text), strings.Fields(Fold(text))
 	var definite, indefinite bool
+	var parts []string
+	s.words = make([]word, 0, len(folded))
 	for i, field := range folded {
-		parts := splitValues(field)
+		parts = appendValues(parts[:0], field)
 		if strings.Trim(field, "=") == "" {
-			parts = []string{"="}
+			parts = append(parts[:0], "=")
 		}
 		for j, low := range parts {
 			low, denied := deny(low)

@@ -52,13 +52,18 @@ var languages = []language{
 var englishWords = wordSet(`the and is are was were of to in on at my i you he she it we they with for that this what who where when how do did
 	does have has had not be been our your his her its their by from as an a am`)
 
-// languagesOf are the indices of the languages that a text may be in, from its words in
-// lower case: those with the most small words, if that is more than English has. nil: none
-// of them.
-func languagesOf(words []string) (of []int) {
+// languagesOf are the indices of the languages that a text may be in, from its first words:
+// those with the most small words, if that is more than English has. nil: none of them.
+func languagesOf(text string) (of []int) {
+	const enough = 64 // words, to tell a language
 	most, here := 0, 0
-	counts := make([]int, len(languages))
-	for _, w := range words {
+	var counts [8]int
+	for range enough {
+		var w string
+		if w, text = cutWord(text); w == "" {
+			break
+		}
+		w = strings.ToLower(w)
 		if englishWords[w] {
 			here++
 		}
@@ -72,7 +77,7 @@ func languagesOf(words []string) (of []int) {
 	if most <= here {
 		return nil
 	}
-	for i, n := range counts {
+	for i, n := range counts[:len(languages)] {
 		if n == most {
 			of = append(of, i)
 		}
@@ -85,11 +90,14 @@ func stemIn(word string, l int) string {
 	if utf8.RuneCountInString(word) < 4 || !isLatinWord(word) || languages[l].stop[word] {
 		return ""
 	}
-	return string([]byte{stemMark, languages[l].mark}) + cachedStem(languages[l].mark, word, languages[l].stem)
+	return cachedStem(languages[l].mark, word, func(w string) string {
+		return string([]byte{stemMark, languages[l].mark}) + languages[l].stem(w)
+	})
 }
 
 // stemsOf are the texts of all stems that a word may have in a document.
 func stemsOf(word string) (stems []string) {
+	stems = make([]string, 0, len(languages))
 	for l := range languages {
 		if s := stemIn(word, l); s != "" {
 			stems = append(stems, s)

@@ -19,9 +19,31 @@ type QueryWord struct {
 	Term   string
 	Weight float64 // of its score, above 0, at most 1
 
-	Or       []string // terms that count as this one: its stems in languages
-	Spelling string   // as it was typed, folded; of what can be misspelt, else empty
-	Optional bool     // it counts where it is found, and is not missed
+	Spelling string // as it was typed, folded; of what can be misspelt, else empty
+	Optional bool   // it counts where it is found, and is not missed
+
+	word string // as it was typed, folded: what stems are made of; see Or
+	made Kind   // of the token that it was made of, if others count as it
+	lone bool   // none does
+}
+
+// Or are the terms that count as the word: its stems in languages, and what a text may have
+// in its place. To find them takes longer than all else of [Parse], and who asks for the
+// rarest words needs those of a few.
+func (w *QueryWord) Or() (terms []string) {
+	if w.lone {
+		return nil
+	}
+	if w.made == Word {
+		terms = stemsOf(w.word)
+	}
+	terms = withAlternates(w.Term, terms)
+	if w.made == Pair {
+		if digit := digitOf(w.Term); digit != "" {
+			terms = append(terms, digit)
+		}
+	}
+	return terms
 }
 
 // Weights of what a query finds beside its words. They keep a compound, which is
@@ -181,9 +203,10 @@ func (c *collector) token(t Token) {
 	switch t.Kind {
 	case Word:
 		if stop {
-			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1}, c.limit)
+			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
 			if nameable[term] {
-				c.content = addWord(c.content, QueryWord{Term: strings.ToUpper(term), Weight: nameWeight}, c.limit)
+				name := QueryWord{Term: strings.ToUpper(term), Weight: nameWeight, lone: true}
+				c.content = addWord(c.content, name, c.limit)
 			}
 			return
 		}
@@ -205,32 +228,25 @@ func (c *collector) token(t Token) {
 	case Pair:
 		switch {
 		case t.function:
-			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1}, c.limit)
+			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
 			return
 		case t.mixed:
 			weight = mixedWeight
 		}
 	}
 	c.strong = true
-	w := QueryWord{Term: term, Weight: weight, Or: t.stems, Optional: t.optional}
-	w.standIn(t)
-	c.content = addWord(c.content, w, c.limit)
-}
-
-// standIn adds what a text may have in the place of a word that was made of a token.
-func (w *QueryWord) standIn(t Token) {
+	w := QueryWord{Term: term, Weight: weight, Optional: t.optional, made: t.Kind}
 	switch {
 	case t.Kind == Word:
+		w.word = t.Text
 		if misspellable(t.Text) {
 			w.Spelling = t.Text
 		}
-		w.Or = withAlternates(w.Term, w.Or)
 	case t.Kind == Character, t.Kind == Pair && !t.optional:
-		w.Or = withAlternates(w.Term, w.Or)
-		if digit := digitOf(w.Term); t.Kind == Pair && digit != "" {
-			w.Or = append(w.Or, digit)
-		}
+	default:
+		w.lone = true
 	}
+	c.content = addWord(c.content, w, c.limit)
 }
 
 // misspellable reports whether a word may be a typing error: letters alone, of a script
@@ -259,8 +275,11 @@ func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
 			return words
 		}
 	}
-	if len(words) == limit {
+	switch len(words) {
+	case limit:
 		return words
+	case 0:
+		words = make([]QueryWord, 0, min(limit, 16))
 	}
 	return append(words, w)
 }

@@ -66,8 +66,10 @@ func (s *search) scoreWords(p loci.Probe) error {
 	}
 	lists := make([][]posting, len(s.parts))
 	unheard := []retrieval.QueryWord(nil)
+	var terms []string
 	for _, w := range q.Words {
-		holders := s.listWord(lists, append([]string{w.Term}, w.Or...))
+		terms = append(append(terms[:0], w.Term), w.Or()...)
+		holders := s.listWord(lists, terms)
 		switch {
 		case holders > 0 || w.Spelling == "" && !w.Optional || p.Quick:
 			s.addLists(lists, holders, w.Weight, w.Weight)
@@ -139,6 +141,7 @@ func (s *shard) holdersOf(term string) (n int) {
 // texts that are near to one another share some of them.
 func (s *search) rarest(words []retrieval.QueryWord) (rare []retrieval.QueryWord) {
 	held := map[string]int{}
+	rare = make([]retrieval.QueryWord, 0, len(words))
 	for _, w := range words {
 		if n := s.holders(w.Term); n > 0 && n <= loci.QuickHolders {
 			held[w.Term] = n
