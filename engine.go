@@ -185,6 +185,11 @@ type Engine struct {
 	opts  Options
 	own   *encoder // of Options.Embedder; nil without one
 
+	ownAlone []*encoder // own, as most writes need it
+
+	memories []Kind           // see [Engine.memoryKinds]
+	keepers  map[Kind]Feature // see [Engine.featureOf]
+
 	formers sync.Map // Space → *encoder of EmbedderFor
 	missing sync.Map // Space → true once it was logged that it has no encoder
 	seen    sync.Map // Tenant → what was seen of its generations
@@ -207,8 +212,10 @@ func New(s Store, opts *Options) (*Engine, error) {
 	if err := e.opts.check(); err != nil {
 		return nil, err
 	}
+	e.learnKinds()
 	if e.opts.Embedder != nil {
 		e.own = newEncoder(e.opts.Embedder)
+		e.ownAlone = []*encoder{e.own}
 		if s := e.own.space(); s.Model == "" || s.Dims < 0 || s.Dims > MaxDims {
 			return nil, Errorf(Invalid, "embedder %q has %d dimensions; it needs a name and 1 to %d", s.Model, s.Dims, MaxDims)
 		}

@@ -117,30 +117,26 @@ func (o *Options) checkFeatures() error {
 
 // memoryKinds are the kinds whose records stand for themselves. They are looked for
 // unless a query names others.
-func (e *Engine) memoryKinds() []Kind {
-	kinds := slices.Clone(ownKinds)
+func (e *Engine) memoryKinds() []Kind { return e.memories }
+
+// learnKinds notes which feature keeps which kind: every write asks for it.
+func (e *Engine) learnKinds() {
+	e.memories, e.keepers = slices.Clone(ownKinds), map[Kind]Feature{}
 	for _, f := range e.opts.Features {
 		for _, k := range f.Kinds() {
 			if k.Memory {
-				kinds = append(kinds, k.Kind)
+				e.memories = append(e.memories, k.Kind)
+			} else {
+				e.keepers[k.Kind] = f
 			}
 		}
 	}
-	return kinds
+	e.memories = slices.Clip(e.memories)
 }
 
 // featureOf is the feature that keeps a kind in records that mean something only
 // together; nil for any other kind.
-func (e *Engine) featureOf(kind Kind) Feature {
-	for _, f := range e.opts.Features {
-		for _, k := range f.Kinds() {
-			if k.Kind == kind && !k.Memory {
-				return f
-			}
-		}
-	}
-	return nil
-}
+func (e *Engine) featureOf(kind Kind) Feature { return e.keepers[kind] }
 
 // owners are the first kinds of features whose records are erased one by one.
 func (e *Engine) owners() (kinds []Kind) {

@@ -148,7 +148,7 @@ func (e *Engine) former(s Space) (*encoder, error) {
 func (e *Engine) writers(ctx context.Context, t Tenant) []*encoder {
 	active, err := e.activeSpace(ctx, t)
 	if err != nil || active.IsZero() || e.own.makes(active) { // a store that fails says so when it is written to
-		return []*encoder{e.own}
+		return e.ownAlone
 	}
 	var out []*encoder
 	if c := e.encoderOf(ctx, active); c != nil {
