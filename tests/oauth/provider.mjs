@@ -23,6 +23,7 @@ export async function startProvider() {
   const rebuild = () => {
     const provider = new Provider(issuer, {
       jwks: { keys },
+      scopes: ["openid", "offline_access", "read", "write", "delete"],
       clientDefaults: { id_token_signed_response_alg: "ES256" },
       cookies: { keys: ["a secret of a test"] },
       features: {
@@ -36,6 +37,7 @@ export async function startProvider() {
           }),
         },
       },
+      ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600 },
       extraTokenClaims: () => ({ tenant: "acme" }),
     });
     provider.on("server_error", (_, error) => console.error(error));

@@ -50,7 +50,7 @@ const provider = await startProvider();
 const port = await freePort();
 const url = `http://127.0.0.1:${port}`;
 writeFileSync(`${work}/loci.yaml`, `
-store: sqlite:${work}/loci
+store: sqlite:${work}/memory
 listen: 127.0.0.1:${port}
 tools: [notes]
 http: {public_url: "${url}"}
