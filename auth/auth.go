@@ -109,6 +109,8 @@ func (d *Door) Authenticate(r *http.Request) (Caller, error) {
 		}
 		admitted, err := d.admit(r.Context(), c.Principal)
 		if err == nil {
+			// What the tenant takes away no other credential brings back.
+			c.Delegated = c.Delegated && len(admitted.Scopes()) == len(c.Scopes())
 			c.Principal = admitted
 		}
 		return c, err

@@ -58,6 +58,8 @@ func TestClaimsBecomeCallers(t *testing.T) {
 			claims: map[string]any{"azp": "app"}, want: "acme agent_id=app user_id=alice", scopes: "read write"},
 		{what: "a user that is missing", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarUser: claim("email")} }, message: "user"},
 		{what: "a user with NUL", claims: map[string]any{"sub": "a\x00"}, message: "user"},
+		{what: "nobody with an address", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarUser: claim("email")} },
+			claims: map[string]any{"sub": nil, "email": "a@b.c"}, message: "not valid"},
 		{what: "scopes in a list", claims: map[string]any{"scope": []string{"delete", "read", "read"}}, want: "acme user_id=alice", scopes: "delete read"},
 		{what: "scopes beyond", claims: map[string]any{"scope": "read admin operate elevate delegate metrics"}, want: "acme user_id=alice", scopes: "read"},
 		{what: "scopes that were allowed", change: func(i *auth.Issuer) { i.Scopes.Allow = all }, claims: map[string]any{"scope": "read admin operate"}, want: "acme user_id=alice", scopes: "read admin operate"},
@@ -159,9 +161,12 @@ func TestIssuersAreChecked(t *testing.T) {
 			t.Errorf("%s: opened with %v", c.field, err)
 		}
 	}
-	one, two := (&provider{}).configured(), (&provider{}).configured()
-	for field, change := range map[string]func(){"name": func() { two.URL = "https://b.example" }, "issuer": func() { two.URL, two.Name = one.URL, "b" }} {
-		change()
+	one := (&provider{}).configured()
+	for field, change := range map[string]func(*auth.Issuer){
+		"name": func(i *auth.Issuer) { i.URL = "https://b.example" }, "issuer": func(i *auth.Issuer) { i.Name = "b" },
+	} {
+		two := (&provider{}).configured()
+		change(&two)
 		at, err := auth.CheckIssuers([]auth.Issuer{one, two})
 		var wrong *auth.FieldError
 		if !errors.As(err, &wrong) || wrong.Field != field || at != 1 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +90,7 @@ func TestProvidersThatMisbehave(t *testing.T) {
 	defer elsewhere.Close()
 	stop := make(chan struct{})
 	defer close(stop)
+	var sent atomic.Int64 // by the one that does not end
 	many := strings.Repeat(`{"kty":"oct","k":"AAAA"},`, 10_000)
 	private, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{signingKey(t, "new", jose.ES256)}})
 	if err != nil {
@@ -127,7 +129,8 @@ func TestProvidersThatMisbehave(t *testing.T) {
 		"in a circle": atKeys(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys", http.StatusFound) }),
 		"without an end": atKeys(func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
-				if _, err := io.WriteString(w, strings.Repeat(" ", 64<<10)); err != nil {
+				n, err := io.WriteString(w, strings.Repeat(" ", 64<<10))
+				if sent.Add(int64(n)); err != nil {
 					return
 				}
 			}
@@ -176,6 +179,9 @@ func TestProvidersThatMisbehave(t *testing.T) {
 	}
 	if evil {
 		t.Error("the other server was asked")
+	}
+	if n := sent.Load(); n > 64<<20 { // what is under way on a connection comes on top of the limit
+		t.Errorf("an answer without an end was read for %d bytes", n)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,10 @@ type Issuers struct {
 
 	mu    sync.RWMutex
 	known map[[sha256.Size]byte]verified // by the digest of the token
+
+	// checks are turns to check a signature: half of the processors are for those whose tokens
+	// are known, however many strangers come.
+	checks chan struct{}
 }
 
 // IssuerOptions configure [OpenIssuers]. The zero value of each field means its default.
@@ -47,6 +52,7 @@ type issuer struct {
 	keys       *keySet
 	algorithms []string
 	leeway     time.Duration
+	checks     chan struct{}
 }
 
 // A verified token is good until it ends or the keys of its issuer are others.
@@ -72,14 +78,18 @@ func OpenIssuers(issuers []Issuer, o IssuerOptions) (*Issuers, error) {
 	if _, err := CheckIssuers(issuers); err != nil {
 		return nil, err
 	}
-	all := &Issuers{opts: o, byURL: map[string]*issuer{}, known: map[[sha256.Size]byte]verified{}}
+	all := &Issuers{
+		opts: o, byURL: map[string]*issuer{}, known: map[[sha256.Size]byte]verified{},
+		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+	}
 	for n := range issuers {
 		i := issuers[n] // a copy of our own
 		m, err := newMapping(&i)
 		if err != nil {
 			return nil, err
 		}
-		one := &issuer{mapping: m, keys: newKeySet(&i, o.Client, &o), algorithms: i.Algorithms, leeway: i.Leeway}
+		one := &issuer{mapping: m, keys: newKeySet(&i, o.Client, &o), algorithms: i.Algorithms, leeway: i.Leeway,
+			checks: all.checks}
 		if len(one.algorithms) == 0 {
 			one.algorithms = Algorithms
 		}
@@ -180,7 +190,7 @@ var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt", "applicatio
 
 // verify checks a token. The caller of one that was good once comes with the error.
 func (i *issuer) verify(ctx context.Context, token string, now time.Time) (v verified, err error) {
-	signature := &signed{keys: i.keys, algorithms: i.algorithms}
+	signature := &signed{keys: i.keys, algorithms: i.algorithms, checks: i.checks}
 	known, err := oidc.NewVerifier(i.mapping.issuer.URL, signature, &oidc.Config{
 		SupportedSigningAlgs: i.algorithms, SkipClientIDCheck: true, SkipExpiryCheck: true, // below, stricter
 	}).Verify(ctx, token)
@@ -228,6 +238,7 @@ func endedToken(msg string) error {
 type signed struct {
 	keys        *keySet
 	algorithms  []string
+	checks      chan struct{}
 	generation  uint64
 	unavailable error
 }
@@ -256,6 +267,13 @@ func (s *signed) VerifySignature(ctx context.Context, token string) ([]byte, err
 	if err != nil {
 		s.unavailable = err
 		return nil, err
+	}
+	select {
+	case s.checks <- struct{}{}:
+		defer func() { <-s.checks }()
+	case <-ctx.Done():
+		s.unavailable = ctx.Err()
+		return nil, ctx.Err()
 	}
 	for _, key := range keys {
 		if payload, err := parsed.Verify(key.Key); err == nil {

@@ -391,6 +391,26 @@ func TestRememberedTokens(t *testing.T) {
 	}
 }
 
+// TestScopesThatNoTokenBrings: who lacks a scope since its tenant is read-only is not sent to
+// ask for it.
+func TestScopesThatNoTokenBrings(t *testing.T) {
+	c := newCourt(t, nil)
+	good := c.token(t, nil)
+	door := auth.NewDoor(c.gate.keys.Admit, c.issuers)
+	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+	r.Header = bearer(good)
+	for state, want := range map[auth.State]bool{auth.StateReadOnly: false, auth.StateActive: true} {
+		if _, err := c.gate.keys.SetTenant(t.Context(), auth.By{}, locitest.Tenant(t, "acme"), state, ""); err != nil {
+			t.Fatal(err)
+		}
+		c.clock.Advance(auth.MaxStale)
+		got, err := door.Authenticate(r)
+		if err != nil || got.Delegated != want || got.May(loci.ScopeWrite) != want || !got.May(loci.ScopeRead) {
+			t.Errorf("%s: %+v %v", state, got, err)
+		}
+	}
+}
+
 // TestTokensOfKinds: with the issuer's other key, with its types of tokens, with several
 // audiences, and without a name of the key where there is one alone.
 func TestTokensOfKinds(t *testing.T) {

@@ -170,10 +170,11 @@ func (l *Refusals) Run(ctx context.Context) {
 	}
 	l.writing.Wait()
 	for range mostRefusing {
-		if l.sweep(0) == 0 {
+		left := l.sweep(0)
+		l.writing.Wait()
+		if left == 0 {
 			break
 		}
-		l.writing.Wait()
 	}
 }
 

@@ -160,3 +160,39 @@ func TestRefusalsOfAClosedTenant(t *testing.T) {
 		}
 	})
 }
+
+// TestLastRefusalsAreWrittenBeforeTheEnd: the store may be closed when Run has returned, so
+// that the writes which it begins at the end have ended by then.
+func TestLastRefusalsAreWrittenBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turn := make(chan struct{})
+		log := &refusalLog{}
+		r := auth.NewRefusals(auth.RefusalOptions{Open: log.open, Write: func(
+			ctx context.Context, tenant loci.Tenant, actor, id string, details map[string]any,
+		) error {
+			<-turn
+			return log.write(ctx, tenant, actor, id, details)
+		}})
+		for n := range 5 { // one more than are written at once
+			r.Add(auth.Refused{Tenant: locitest.Tenant(t, "acme"), Subject: "key:1", Operation: fmt.Sprint(n)})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		returned := false
+		go func() {
+			r.Run(ctx)
+			returned = true
+		}()
+		for n := range 5 {
+			synctest.Wait()
+			if returned {
+				t.Fatalf("Run returned after %d of 5 writes", n)
+			}
+			turn <- struct{}{}
+		}
+		synctest.Wait()
+		if lines := log.taken(); !returned || len(lines) != 5 {
+			t.Errorf("returned: %v, written: %q", returned, lines)
+		}
+	})
+}

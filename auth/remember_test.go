@@ -2,10 +2,16 @@ package auth
 
 import (
 	"bytes"
+	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"os"
 	"testing"
+	"testing/synctest"
+
+	"github.com/loci-memory/loci"
 )
 
 // TestRememberedTokensAreBounded: however many there are, and the newest is among them.
@@ -52,4 +58,58 @@ func TestKeysAreBounded(t *testing.T) {
 	if _, _, err := parseKeys([]byte(`{"keys":[` + many + `]}`)); err == nil {
 		t.Error("more keys than the limit")
 	}
+}
+
+// TestChecksOfSignaturesAreFew: while as many are under way as may be, a new token waits for
+// its turn, and a token that is known does not.
+func TestChecksOfSignaturesAreFew(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir() + "/keys.json"
+	text := base64.RawURLEncoding.EncodeToString
+	keys := `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"` + text(public) + `"}]}`
+	if err := os.WriteFile(path, []byte(keys), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token := func(sub string) string {
+		body := text([]byte(`{"alg":"EdDSA","kid":"a"}`)) + "." +
+			text([]byte(`{"iss":"https://login.example.com","aud":"us","exp":9999999999,"sub":"`+sub+`"}`))
+		return body + "." + text(ed25519.Sign(private, []byte(body)))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a, err := OpenIssuers([]Issuer{{Name: "corp", URL: "https://login.example.com", Audiences: []string{"us"},
+			KeysFile: path, Tenant: Source{Fixed: "acme"}}}, IssuerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		if _, err := a.Verify(t.Context(), token("alice")); err != nil {
+			t.Fatal(err)
+		}
+		for range cap(a.checks) {
+			a.checks <- struct{}{}
+		}
+		if _, err := a.Verify(t.Context(), token("alice")); err != nil {
+			t.Errorf("a token that is known: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := a.Verify(ctx, token("carol")); loci.AsError(err).Code != loci.Unavailable {
+			t.Errorf("a new token of somebody who has gone: %v", err)
+		}
+		checked := false
+		go func() {
+			_, err = a.Verify(t.Context(), token("bob"))
+			checked = true
+		}()
+		if synctest.Wait(); checked {
+			t.Error("a new token did not wait")
+		}
+		<-a.checks
+		if synctest.Wait(); !checked || err != nil {
+			t.Errorf("a new token whose turn has come: %v %v", checked, err)
+		}
+	})
 }

@@ -175,7 +175,7 @@ func TestServeTakesTokens(t *testing.T) {
 	events := operate(t, store, "--tenant=acme", "--json", "events", "--namespace=", "--type=refused", "--limit=100")
 	for _, want := range []string{`"operation":"save_note"`, `"operation":"memory_save"`, `"operation":"authenticate"`, "jwt:corp:"} {
 		if !strings.Contains(events, want) {
-			t.Errorf("the audit log lacks %s: %s", want, events)
+			t.Errorf("the audit log lacks %s: %s\n%s", want, events, stderr)
 		}
 	}
 	for _, header := range []string{alice, foreign, late, reader} {
