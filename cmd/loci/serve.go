@@ -180,7 +180,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys, issuers *auth.Issuers) (
 		Version: buildVersion().Version, Load: func() observe.Load { return observe.Load(served.Load()) },
 	})
 	opts := server.Options{
-		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Hosts, OperatorsApart: len(cfg.HTTP.Admin) > 0,
+		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Names(), OperatorsApart: len(cfg.HTTP.Admin) > 0,
 		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
 		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,6 +117,15 @@ type HTTP struct {
 	Timeout  time.Duration // of a request
 	Shutdown time.Duration // for running requests at the end
 	Delay    time.Duration // before that, while it is not ready any more
+}
+
+// Names are those by which it may be called, besides its own: that of its public address too.
+func (h *HTTP) Names() []string {
+	u, err := url.Parse(h.PublicURL)
+	if err != nil || u.Host == "" {
+		return h.Hosts
+	}
+	return append(slices.Clone(h.Hosts), u.Hostname())
 }
 
 // Operators is where it listens for operators, if that is a place of its own; without an

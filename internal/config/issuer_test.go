@@ -106,8 +106,9 @@ func TestFaultsOfIssuers(t *testing.T) {
 			t.Errorf("%s: %v", env, err)
 		}
 	}
-	c, err := load(t, "http: {public_url: \"https://memory.example.com/\"}", nil, nil)
-	if err != nil || c.HTTP.PublicURL != "https://memory.example.com" {
+	c, err := load(t, "http: {public_url: \"https://memory.example.com:8443/\", allowed_hosts: [memory]}", nil, nil)
+	if err != nil || c.HTTP.PublicURL != "https://memory.example.com:8443" ||
+		!reflect.DeepEqual(c.HTTP.Names(), []string{"memory", "memory.example.com"}) {
 		t.Errorf("%v %v", c, err)
 	}
 }
