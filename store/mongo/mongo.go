@@ -43,6 +43,10 @@ const (
 	// selectTimeout is how long an operation waits for a primary, while another one is elected.
 	selectTimeout = 10 * time.Second
 
+	// heartbeat bounds how long a server may seem to be gone. The driver's monitor waits for
+	// changes for so long, and may miss that an operation lost its connection meanwhile.
+	heartbeat = 2 * time.Second
+
 	// DefaultDatabase is used where a URL names none.
 	DefaultDatabase = "loci"
 
@@ -147,6 +151,9 @@ func (s *Store) connect(url string) error {
 	}
 	if cfg.ServerSelectionTimeout == nil {
 		cfg.SetServerSelectionTimeout(selectTimeout)
+	}
+	if cfg.HeartbeatInterval == nil {
+		cfg.SetHeartbeatInterval(heartbeat)
 	}
 	if cfg.AppName == nil {
 		cfg.SetAppName("loci")

@@ -30,6 +30,7 @@ type proxy struct {
 	times    atomic.Int32 // how many commits it will strike
 	struck   atomic.Int32 // how many it did
 	looked   atomic.Int32 // how many looks for a lost commit went through
+	waits    atomic.Int64 // the longest that the monitor lets the server say nothing, in ms
 
 	then    func()              // called when a commit was struck: its answer has come, or it is lost
 	rewrite func([]byte) []byte // what it makes of answers
@@ -107,6 +108,9 @@ func (p *proxy) forward(client, server net.Conn, fault *atomic.Int32) {
 		m, err := message(client)
 		if err != nil {
 			return
+		}
+		if _, wait, ok := bytes.Cut(m, []byte("\x12maxAwaitTimeMS\x00")); ok && len(wait) >= 8 {
+			p.waits.Store(int64(binary.LittleEndian.Uint64(wait))) //nolint:gosec // milliseconds
 		}
 		if bytes.Contains(m, []byte("\x12looks\x00")) {
 			p.looked.Add(1)
