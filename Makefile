@@ -12,6 +12,12 @@ RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcfla
 RANDOM_MUTANTS ?= 200
 RANDOM_SEED ?= 1
 
+# vet has looked at everything before the first test.
+TEST := $(GO) test -vet=off -timeout 15m
+
+# What uses neither goroutines nor locks has nothing to race.
+STILL = $(shell tests/still.sh)
+
 # The contract takes the tests' server, which is written in Python, many minutes.
 MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflicts|what_was_decided|bytes_of|an_erased_tenant)|Test(Equals|LostAnswers|Users|Commands|Databases|Changes|Queries|IDs|Migrate|Indexes)
 
@@ -19,7 +25,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflic
 RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
+.PHONY: help run build test test-full test-mongodb-short test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,11 +39,16 @@ build: ## Write bin/loci
 
 test: build ## Run the tests
 	$(GO) vet ./...
-	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite)
-	$(GO) test -timeout 15m . ./bench ./internal/retrieval ./rest ./session $$($(GO) list ./store/... | grep -v /store/mongo) ./tool # at their full length
-	$(GO) test -timeout 15m -run '$(MONGODB_SHORT)' ./store/mongo # the rest is in test-mongodb
-	$(GO) test $(RACE) -timeout 15m -run '$(RACES)' ./store/postgres ./store/sqlite
-	$(GO) test -timeout 15m ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
+	$(TEST) $(RACE) $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
+	@$(MAKE) --no-print-directory -j2 test-full test-mongodb-short
+	$(TEST) $(RACE) -run '$(RACES)' ./store/postgres ./store/sqlite
+	$(TEST) ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
+
+test-full: # what has no race, and what is long
+	$(TEST) $(STILL) . ./bench ./internal/retrieval ./rest ./session $$($(GO) list ./store/... | grep -v /store/mongo) ./tool
+
+test-mongodb-short: # the tests' server takes one processor: the rest is in test-mongodb
+	$(TEST) -run '$(MONGODB_SHORT)' ./store/mongo
 
 test-embedded: build ## Run the tests that need no database server
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /pgtest -e /mongotest)
