@@ -109,6 +109,11 @@ func (x *examination) examine() {
 	} else {
 		x.ok("tools", "%s%s", number(len(tools.Entries), "entry", "entries"), renamedTools(set))
 	}
+	if services := cfg.Outside(); len(services) > 0 {
+		x.ok("network", "texts go to %s, and nowhere else", strings.Join(services, ", "))
+	} else {
+		x.ok("network", "nothing is sent anywhere: store and embedder are in this program")
+	}
 	if ids := cfg.Graph.IDs(); len(ids) > 0 {
 		x.ok("graph", "agents %s", strings.Join(ids, ", "))
 	}

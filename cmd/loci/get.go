@@ -113,12 +113,17 @@ func (a *app) printMemory(m memoryJSON) {
 		field("superseded by", m.SupersededBy)
 	}
 	field("supersedes", m.Supersedes)
-	field("source", strings.TrimSpace(m.Source.Kind+" "+m.Source.Client+" "+m.Source.Tool))
+	field("source", m.savedBy())
 	text := m.Content
 	if text == "" {
 		text = string(m.Value)
 	}
 	a.printf("\n%s\n", a.text(text))
+}
+
+// savedBy says who saved a memory, with which program and which tool of it.
+func (m *memoryJSON) savedBy() string {
+	return strings.TrimSpace(m.Source.Kind + " " + m.Source.Client + " " + m.Source.Tool)
 }
 
 // text is a memory's text: verbatim for programs, safe to look at on a terminal.

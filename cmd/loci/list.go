@@ -31,7 +31,7 @@ type listCmd struct {
 	Limit   int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
 	All     bool     `help:"List all of them, however many."`
 	History bool     `help:"In every state: also superseded, forgotten and expired ones."`
-	Long    bool     `short:"l" help:"Also show kind, state and namespace."`
+	Long    bool     `short:"l" help:"Also show kind, state, namespace and who saved it."`
 	which
 	width
 	following
@@ -40,8 +40,8 @@ type listCmd struct {
 
 // Help is shown below the usage.
 func (*listCmd) Help() string {
-	return `In a pipe each memory is a line: id, time, tags and content, with tabs between them; with --long kind, state and
-namespace are in front of the content.
+	return `In a pipe each memory is a line: id, time, tags and content, with tabs between them; with --long kind, state,
+namespace and source (who saved it, with which program and tool) are in front of the content.
 
     loci list --tag travel
     loci list --kind rule --kind episode --long
@@ -121,13 +121,13 @@ func (c *listCmd) whyEmpty() string {
 func (c *listCmd) print(a *app, out listing) {
 	t := table{wide: c.Wide, head: []string{"ID", "AGE", "TAGS", "CONTENT"}}
 	if c.Long {
-		t.head = []string{"ID", "AGE", "TAGS", "KIND", "STATE", "NAMESPACE", "CONTENT"}
+		t.head = []string{"ID", "AGE", "TAGS", "KIND", "STATE", "NAMESPACE", "SOURCE", "CONTENT"}
 	}
 	for i := range out.Memories {
 		m := &out.Memories[i]
 		row := []string{a.shortID(m.ID, c.Wide), a.when(m.CreatedAt), tagList(m.Tags)}
 		if c.Long {
-			row = append(row, string(m.Type), string(m.State), m.Namespace.String())
+			row = append(row, string(m.Type), string(m.State), m.Namespace.String(), m.savedBy())
 		}
 		t.add(append(row, m.said())...)
 	}

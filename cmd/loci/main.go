@@ -198,5 +198,9 @@ func usageError(err error) error {
 			where = node.FullPath()
 		}
 	}
-	return &loci.Error{Code: loci.Invalid, Msg: err.Error(), Err: err, Recovery: "See \"" + where + " --help\"."}
+	recovery := "See \"" + where + " --help\"."
+	if strings.HasPrefix(where, "loci erase") && strings.HasPrefix(err.Error(), "unexpected argument") {
+		recovery = "To erase one memory: loci delete ID. " + recovery
+	}
+	return &loci.Error{Code: loci.Invalid, Msg: err.Error(), Err: err, Recovery: recovery}
 }
