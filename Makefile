@@ -4,10 +4,14 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
+# The program is pure Go, and everything that builds it builds the same packages once.
+export CGO_ENABLED := 0
+
 # The race detector needs a C compiler; without one the tests run without it. SQLite
 # itself, translated from C, is left out of it: the tests take half the time. The C
 # library under it must stay in: its locks tell the detector what waits for what.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
+RACED = $(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE)
 
 RANDOM_MUTANTS ?= 200
 RANDOM_SEED ?= 1
@@ -35,13 +39,13 @@ run: build ## Build, then start the MCP server on standard input and output
 
 build: ## Write bin/loci
 	@[ -x bin/loci ] || echo "Building bin/loci. The first build takes a few minutes." >&2
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/loci ./cmd/loci
+	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/loci ./cmd/loci
 
 test: build ## Run the tests
 	$(GO) vet ./...
-	$(TEST) $(RACE) $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
+	$(RACED) $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
 	@$(MAKE) --no-print-directory -j2 test-full test-mongodb-short
-	$(TEST) $(RACE) -run '$(RACES)' ./store/postgres ./store/sqlite
+	$(RACED) -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(TEST) ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
 test-full: # what has no race, and what is long
@@ -76,7 +80,7 @@ mongodb: ## Start a server that speaks as MongoDB, for you; Ctrl-C ends it
 	@$(GO) run ./internal/mongotest/serve
 
 test-long: ## Everything CI runs short, at its full length
-	LOCI_LONG=1 $(GO) test $(RACE) -timeout 120m ./...
+	LOCI_LONG=1 $(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 120m ./...
 	tests/torture/run.sh long
 
 check: ## Lint

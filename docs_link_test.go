@@ -99,7 +99,7 @@ func TestConfigurationsAreValid(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "loci.exe")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/loci") // as `make build`, whose packages it takes
+	build := exec.Command("go", "build", "-o", program, "./cmd/loci") // as `make build`, whose packages it takes
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

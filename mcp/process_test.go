@@ -66,7 +66,9 @@ func binary(t *testing.T) string {
 		if binaryDir, buildErr = os.MkdirTemp("", "loci-test-"); buildErr != nil {
 			return
 		}
-		out, err := exec.Command("go", "build", "-o", filepath.Join(binaryDir, "loci"), "../cmd/loci").CombinedOutput()
+		cmd := exec.Command("go", "build", "-o", filepath.Join(binaryDir, "loci"), "../cmd/loci")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build: the race detector needs the other for its tests
+		out, err := cmd.CombinedOutput()
 		if buildErr = err; err != nil {
 			t.Logf("%s", out)
 		}

@@ -82,7 +82,7 @@ report() {
 thrice() {
   local package=$1 tests=$2 race=("${@:3}") status
   echo "== $package"
-  go test -c -o "$work/test" "${race[@]}" "$package" || { failed+=("$package"); return; }
+  CGO_ENABLED=$((${#race[@]} > 0)) go test -c -o "$work/test" "${race[@]}" "$package" || { failed+=("$package"); return; }
   local until=$(($(date +%s) + seconds / 4))
   until=$((until < end ? until : end))
   for _ in 1 2 3; do

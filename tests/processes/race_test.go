@@ -32,6 +32,7 @@ func TestServeUnderTheRaceDetector(t *testing.T) {
 		binary,
 		"github.com/loci-memory/loci/cmd/loci",
 	)
+	build.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("a build with the race detector needs a C compiler (apt-get install gcc): %v\n%s", err, out)
 	}

@@ -16,6 +16,6 @@ if ! cmp -s requirements.txt "$venv/installed.txt"; then
 	"$venv/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt
 	cp requirements.txt "$venv/installed.txt"
 fi
-(cd "$root" && CGO_ENABLED=0 go build -trimpath -o bin/loci ./cmd/loci)
+(cd "$root" && CGO_ENABLED=0 go build -o bin/loci ./cmd/loci)
 python3 -m unittest -q check_test
 exec "$venv/bin/python" build.py "$root" "$root/dist/site"
