@@ -285,11 +285,3 @@ func (m *Memory) Settings() Settings {
 		MaxContent: o.Content.MaxBytes, Revisions: o.Retention.Revisions, Tokenizer: o.Tokenizer, Logger: o.Logger,
 	}
 }
-
-// Free reports whether no record of the tenant has an id, for an import that keeps the
-// ids of what it brings.
-func (m *Memory) Free(ctx context.Context, id ID) (bool, error) {
-	f := Filter{Within: []Namespace{{}}, IDs: []ID{id}, NotLive: true}
-	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: 1})
-	return len(records) == 0, err
-}

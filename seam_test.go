@@ -32,39 +32,36 @@ import (
 // doors lead to the engine. Each keeps inside of the handle's view; through none can a
 // record change without its event, nor does one hand out the store.
 var doors = map[string]string{
-	"Commit":               "the one way to change anything: read, decide, embed, apply; again on conflict",
-	"ErrStale":             "what a decision says that has to be made again",
-	"FeatureOf":            "the feature's own options, out of the engine",
-	"Redact":               "credentials leave before anything is kept",
-	"Memory.At":            "the handle of a place inside the handle's own",
-	"Memory.Namespace":     "where the handle writes",
-	"Memory.Now":           "the one clock",
-	"Memory.NewID":         "ids, which tests choose",
-	"Memory.Records":       "records that a filter selects",
-	"Memory.Count":         "how many these are, without reading them",
-	"Memory.Namespaces":    "where there are any",
-	"Memory.SearchWhere":   "the best of what a filter selects",
-	"Memory.Event":         "what the audit log gets of a change",
-	"Memory.Erasure":       "an erase, with its events",
-	"Memory.Passages":      "what of a text is searched one by one",
-	"Memory.Touch":         "a read that moves an expiry, which is no change",
-	"Memory.Turn":          "writers of one thing in this process do not make one another start over",
-	"Memory.Settings":      "limits and tools that the operator chose for all",
-	"Memory.Complete":      "a language model, within a budget that every process heeds",
-	"Memory.CleanImported": "what comes in a file is checked and redacted as what comes by a call",
-	"Memory.Free":          "whether an imported record can keep its id",
-	"Memory.ReviseValue":   "items show facts, and so may correct one",
+	"Commit":             "the one way to change anything: read, decide, embed, apply; again on conflict",
+	"FeatureOf":          "the feature's own options, out of the engine",
+	"Redact":             "credentials leave before anything is kept",
+	"Memory.At":          "the handle of a place inside the handle's own",
+	"Memory.Namespace":   "where the handle writes",
+	"Memory.Now":         "the one clock",
+	"Memory.NewID":       "ids, which tests choose",
+	"Memory.Records":     "records that a filter selects",
+	"Memory.Count":       "how many these are, without reading them",
+	"Memory.Namespaces":  "where there are any",
+	"Memory.SearchWhere": "the best of what a filter selects",
+	"Memory.Event":       "what the audit log gets of a change",
+	"Memory.Erasure":     "an erase, with its events",
+	"Memory.Passages":    "what of a text is searched one by one",
+	"Memory.Touch":       "a read that moves an expiry, which is no change",
+	"Memory.Turn":        "writers of one thing in this process do not make one another start over",
+	"Memory.Settings":    "limits and tools that the operator chose for all",
+	"Memory.Complete":    "a language model, within a budget that every process heeds",
+	"Memory.ReviseValue": "items show facts, and so may correct one",
 }
 
 // mostDoors keeps the seam narrow.
-const mostDoors = 22
+const mostDoors = 19
 
 // library is what any program calls, features too.
 var library = []string{"Memory.Search", "Memory.Revisions", "Memory.View", "FactOf", "FactValue"}
 
 // words are pure functions: the same arguments give the same answer, whoever asks.
 var words = []string{
-	"AsError", "Errorf", "OneOf", "ErrNotFound", // one voice of errors
+	"AsError", "Errorf", "OneOf", "ErrNotFound", "ErrStale", // one voice of errors
 	"CheckCreated", "CheckJSON", "CheckLabel", "CheckTime", "ClipLabel", "MarkBytes", "MaxLabelBytes", "MaxLabels", "MaxSearchLimit", "DefaultTokensPerDay",
 	"FloorScore",                                                                     // limits
 	"CountJSON", "DecodeJSON", "MarshalJSON", "UnmarshalJSON", "SetBody", "ShowTime", // one form of JSON and of times

@@ -24,7 +24,7 @@ type Transferer interface {
 type Taker interface {
 	// Take checks a record of an export and brings it to the form in which it is
 	// stored. The kernel has checked its id, version, times and namespace, and nothing
-	// else: see [Memory.CleanImported]. Its earlier states follow until the next call.
+	// else: see [Imported.Clean]. Its earlier states follow until the next call.
 	// kept: the kernel does not store the record; the taker does, in Store.
 	Take(d *Imported) (kept bool, err error)
 
@@ -48,6 +48,8 @@ type Imported struct {
 	Record
 	History []Revision
 	Line    int // of the input, from 1
+
+	memory *Memory // into which it goes
 
 	fresh bool // was not stored yet when the ids were settled
 }

@@ -22,7 +22,7 @@ func (m *Memory) importMCP(line []byte) (records []*Imported, err error) {
 		if err != nil {
 			return nil, err
 		}
-		records = append(records, &Imported{Record: *r, History: []Revision{}})
+		records = append(records, &Imported{Record: *r, History: []Revision{}, memory: m})
 	}
 	return records, nil
 }

@@ -2,6 +2,7 @@ package loci
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -29,14 +30,21 @@ func (m *Memory) importRecord(in *exportLine) (*Imported, error) {
 	if err := importTimes(&r, in); err != nil {
 		return nil, err
 	}
-	return &Imported{Record: r, History: []Revision{}}, r.Namespace.CheckPlace()
+	return &Imported{Record: r, History: []Revision{}, memory: m}, r.Namespace.CheckPlace()
 }
 
-// CleanImported does to a record to import what a write would: it redacts and bounds its
-// text and attributes, brings its tags to their form and cuts its passages. Its sequence
-// is redacted unless it names another record.
-func (m *Memory) CleanImported(d *Imported, sequenceIsName bool) (err error) {
-	e, r := m.engine, &d.Record
+// Free reports whether no record of the tenant has its id, so that it can keep that.
+func (d *Imported) Free(ctx context.Context) (bool, error) {
+	f := Filter{Within: []Namespace{{}}, IDs: []ID{d.ID}, NotLive: true}
+	records, _, err := d.memory.engine.store.Records(ctx, d.memory.view.Tenant, f, Page{Limit: 1})
+	return len(records) == 0, err
+}
+
+// Clean does to a record to import what a write would: it redacts and bounds its text and
+// attributes, brings its tags to their form and cuts its passages. Its sequence is redacted
+// unless it names another record.
+func (d *Imported) Clean(sequenceIsName bool) (err error) {
+	e, r := d.memory.engine, &d.Record
 	r.Text = e.redact(r.Text)
 	if !sequenceIsName {
 		r.Sequence = e.redact(r.Sequence)
@@ -55,7 +63,7 @@ func (m *Memory) CleanImported(d *Imported, sequenceIsName bool) (err error) {
 	if r.Tags, err = e.tags(r.Tags); err != nil {
 		return err
 	}
-	if r.Attributes, err = m.redactAttributes(r.Attributes); err != nil {
+	if r.Attributes, err = d.memory.redactAttributes(r.Attributes); err != nil {
 		return err
 	}
 	r.Passages = e.passages(r.Text)
@@ -98,7 +106,7 @@ func importTimes(r *Record, in *exportLine) (err error) {
 // its slot again: redaction may have changed what the slot is made of, and only a live
 // record may hold one.
 func (m *Memory) importOwn(d *Imported, held bool) error {
-	if err := m.CleanImported(d, false); err != nil {
+	if err := d.Clean(false); err != nil {
 		return err
 	}
 	r := &d.Record

@@ -481,7 +481,7 @@ func (t taker) Take(d *loci.Imported) (kept bool, err error) {
 	if err := d.Namespace.Validate(); err != nil {
 		return false, err
 	}
-	if err := t.m.CleanImported(d, false); err != nil {
+	if err := d.Clean(false); err != nil {
 		return false, err
 	}
 	var body body

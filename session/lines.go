@@ -59,7 +59,7 @@ func (Feature) Take(m *loci.Memory) loci.Taker {
 // Take checks a session or a message; the kernel stores it.
 func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 	// A message's sequence names its session, and that keeps its id.
-	if err := t.m.CleanImported(d, d.Kind == KindMessage); err != nil {
+	if err := d.Clean(d.Kind == KindMessage); err != nil {
 		return false, err
 	}
 	if d.Kind == KindMessage {

@@ -304,7 +304,7 @@ func (ed *edit) importContent(f *imported) error {
 	if err := ed.room(0, len(f.text)); err != nil {
 		return err
 	}
-	free, err := ed.t.m.Free(ed.ctx, f.ID)
+	free, err := f.Free(ed.ctx)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ type taker struct {
 
 // Take checks a reminder of an export as Put would; the kernel stores it.
 func (t taker) Take(d *loci.Imported) (kept bool, err error) {
-	if err := t.m.CleanImported(d, false); err != nil {
+	if err := d.Clean(false); err != nil {
 		return false, err
 	}
 	r, err := read(&d.Record)
