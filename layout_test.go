@@ -110,6 +110,7 @@ var mayImport = map[string][]string{
 	"auth":                  {""},
 	"observe":               {},
 	"admin":                 {"", "auth"},
+	"backup":                {"", "internal/oserror", "store"},
 	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 
@@ -120,6 +121,7 @@ var mayImport = map[string][]string{
 	"internal/config": {
 		"",
 		"auth",
+		"backup",
 		"checkpoint",
 		"embedding",
 		"graph",
@@ -138,6 +140,7 @@ var mayImport = map[string][]string{
 		"",
 		"admin",
 		"auth",
+		"backup",
 		"bench",
 		"embedding",
 		"internal/background",

@@ -29,8 +29,7 @@ type CopyReport struct {
 type source interface {
 	Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error]
 	Holds(ctx context.Context, t loci.Tenant) (bool, error)
-	DumpHead(ctx context.Context, t loci.Tenant) (dump.Head, error)
-	Dump(ctx context.Context, t loci.Tenant, table dump.Table, cursor string, limit int) ([]dump.Row, string, error)
+	dump.Rows
 	Close() error
 }
 
@@ -76,7 +75,14 @@ func openTarget(ctx context.Context, url string, opts *Options) (target, error) 
 // each: the number of rows of every table, the head of the chain of events and hashes of all
 // that there is must be those of the source. What was begun goes on. done is called for each
 // tenant that is copied whole. Nobody may write to either meanwhile.
-func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyReport) error) (err error) {
+func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyReport) error) error {
+	return CopyTenants(ctx, from, to, opts, nil, done)
+}
+
+// CopyTenants is [Copy] for those tenants that are chosen; none: all of them.
+func CopyTenants(
+	ctx context.Context, from, to string, opts *Options, only []loci.Tenant, done func(CopyReport) error,
+) (err error) {
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -97,7 +103,7 @@ func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyRep
 		return err
 	}
 	defer func() { closing(c.back) }()
-	return c.all(ctx, done)
+	return c.all(ctx, only, done)
 }
 
 // copier copies tenants.
@@ -107,37 +113,20 @@ type copier struct {
 	back source // reads what was copied
 }
 
-// all copies the tenants: what the program keeps for itself, too, first.
-func (c *copier) all(ctx context.Context, done func(CopyReport) error) error {
-	one := func(t loci.Tenant) error {
-		report, err := c.tenant(ctx, t)
+// all copies the tenants that are chosen, or all.
+func (c *copier) all(ctx context.Context, only []loci.Tenant, done func(CopyReport) error) error {
+	return chosen(ctx, c.from, only, func(t loci.Tenant) error {
+		report, err := c.tenant(ctx, c.from, t)
 		if err != nil {
 			return err
 		}
 		return done(report)
-	}
-	own := loci.SystemTenant()
-	if there, err := c.from.Holds(ctx, own); err != nil {
-		return err
-	} else if there {
-		if err := one(own); err != nil {
-			return err
-		}
-	}
-	for t, err := range c.from.Tenants(ctx) {
-		if err == nil {
-			err = one(t)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
-// tenant copies one.
-func (c *copier) tenant(ctx context.Context, t loci.Tenant) (r CopyReport, err error) {
-	head, err := c.from.DumpHead(ctx, t)
+// tenant copies one, of which the rows are shown.
+func (c *copier) tenant(ctx context.Context, from dump.Rows, t loci.Tenant) (r CopyReport, err error) {
+	head, err := from.DumpHead(ctx, t)
 	if err != nil {
 		return r, err
 	}
@@ -149,7 +138,7 @@ func (c *copier) tenant(ctx context.Context, t loci.Tenant) (r CopyReport, err e
 	r = CopyReport{Tenant: t.String(), Rows: map[string]int64{}, Head: head.Chain}
 	r.Resumed = into.Place() != dump.Begin(head)
 	for at := into.Place(); at.Table < len(dump.Tables); at = into.Place() {
-		rows, next, err := c.from.Dump(ctx, t, dump.Tables[at.Table], at.Cursor, copyRows)
+		rows, next, err := from.Dump(ctx, t, dump.Tables[at.Table], at.Cursor, copyRows)
 		if err == nil {
 			err = into.Take(ctx, rows, next)
 		}
@@ -162,11 +151,11 @@ func (c *copier) tenant(ctx context.Context, t loci.Tenant) (r CopyReport, err e
 			return r, err
 		}
 	}
-	return r, c.verify(ctx, t, head, r.Rows)
+	return r, c.verify(ctx, from, t, head, r.Rows)
 }
 
 // sum reads a table of a tenant.
-func sum(ctx context.Context, s source, t loci.Tenant, table dump.Table) (out dump.Sum, err error) {
+func sum(ctx context.Context, s dump.Rows, t loci.Tenant, table dump.Table) (out dump.Sum, err error) {
 	for cursor := ""; ; {
 		rows, next, err := s.Dump(ctx, t, table, cursor, copyRows)
 		if err != nil || len(rows) == 0 {
@@ -180,13 +169,15 @@ func sum(ctx context.Context, s source, t loci.Tenant, table dump.Table) (out du
 }
 
 // verify requires that both stores say the same of a tenant.
-func (c *copier) verify(ctx context.Context, t loci.Tenant, head dump.Head, counts map[string]int64) error {
+func (c *copier) verify(
+	ctx context.Context, from dump.Rows, t loci.Tenant, head dump.Head, counts map[string]int64,
+) error {
 	there, err := c.back.DumpHead(ctx, t)
 	if err != nil {
 		return err
 	}
 	for _, table := range dump.Tables {
-		want, err := sum(ctx, c.from, t, table)
+		want, err := sum(ctx, from, t, table)
 		if err != nil {
 			return err
 		}
@@ -202,7 +193,7 @@ func (c *copier) verify(ctx context.Context, t loci.Tenant, head dump.Head, coun
 		}
 		counts[string(table)] = want.Rows
 	}
-	now, err := c.from.DumpHead(ctx, t)
+	now, err := from.DumpHead(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func CopyUntil(ctx context.Context, from, to string, looks int, done func(CopyRe
 		c.back, err = openSource(ctx, to, &Options{})
 	}
 	if err == nil {
-		err = c.all(ctx, done)
+		err = c.all(ctx, nil, done)
 		err = errors.Join(err, c.back.Close())
 	}
 	return errors.Join(err, c.to.Close(), in.Close())

@@ -37,6 +37,7 @@ type cli struct {
 	Sweep       sweepCmd       `cmd:"" group:"upkeep" help:"Erase what has expired, note what has faded, make missing vectors."`
 	Migrate     migrateCmd     `cmd:"" group:"upkeep" help:"Bring the tables of a PostgreSQL database to this version."`
 	Consolidate consolidateCmd `cmd:"" group:"upkeep" help:"Turn episodes into facts and rules with a language model."`
+	BackupOf    backupCmd      `cmd:"" name:"backup" group:"upkeep" help:"Write, check and restore backups of a whole store."`
 	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 

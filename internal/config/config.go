@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/auth"
+	"github.com/loci-memory/loci/backup"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/graph"
 	"github.com/loci-memory/loci/internal/spelling"
@@ -50,6 +51,8 @@ type Config struct {
 
 	Consolidation    loci.ConsolidateOptions // without what [Config.Completer] makes
 	ConsolidateEvery time.Duration
+
+	Backup backup.Keys // of backups that are encrypted
 
 	Listen string // the first address of loci serve
 	HTTP   HTTP

@@ -368,6 +368,15 @@ var settings = []Setting{
 		set: func(c *Config, v string) error {
 			return setDuration(&c.engine.Retention.IdempotencyTTL, v, 366*24*time.Hour)
 		}},
+	{Key: "backup.recipients", Form: List,
+		Help: "Public keys of age (age1…) that backups are encrypted to: any one of their identities opens them. None: they are not encrypted.",
+		set:  func(c *Config, v string) error { return setEach(&c.Backup.Recipients, v, notEmpty) }},
+	{Key: "backup.passphrase_file", Form: Text,
+		Help: "A file with a passphrase that backups are encrypted with, and opened, in place of backup.recipients.",
+		set:  func(c *Config, v string) error { c.Backup.PassphraseFile = v; return notEmpty(v) }},
+	{Key: "backup.identity_file", Form: Text,
+		Help: "A file with an identity of age (AGE-SECRET-KEY-…) that opens backups. It is best kept away from the machine that makes them.",
+		set:  func(c *Config, v string) error { c.Backup.IdentityFile = v; return notEmpty(v) }},
 	{Key: "log.level", Flag: "log-level", Form: Text, Default: "warn", Values: []string{"debug", "info", "warn", "error"},
 		Help: "The least important messages that are logged, to standard error.",
 		set:  setLogLevel},

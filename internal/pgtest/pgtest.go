@@ -139,13 +139,18 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 		"fsync=off",
 	}
 	s.args = append(s.args, opts.Args...)
+	return s, s.serve(ctx)
+}
+
+// serve finds a port and starts the server there.
+func (s *Server) serve(ctx context.Context) (err error) {
 	for attempt := 0; ; attempt++ { // the port may be taken in between
 		if s.port, err = freePort(); err != nil {
-			return nil, err
+			return err
 		}
 		s.URL = fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres?sslmode=disable", password, s.port)
 		if err = s.Launch(ctx); err == nil || attempt == 2 {
-			return s, err
+			return err
 		}
 	}
 }

@@ -109,21 +109,44 @@ func (s *Store) DumpHead(ctx context.Context, t loci.Tenant) (head dump.Head, er
 func (s *Store) Dump(
 	ctx context.Context, t loci.Tenant, table dump.Table, cursor string, limit int,
 ) (out []dump.Row, next string, err error) {
-	after, err := dump.Parts(cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	err = s.read(ctx, t, "read a copy", func(r *reading) error {
-		if err := r.start(); err != nil {
-			return err
-		}
-		if table == dump.Links {
-			out, next, err = r.dumpLinks(after, limit)
-			return err
-		}
-		out, next, err = r.dump(table, after, limit)
+	err = s.read(ctx, t, "read a copy", func(r *reading) (err error) {
+		out, next, err = moment{r}.Dump(ctx, t, table, cursor, limit)
 		return err
 	})
+	return out, next, err
+}
+
+// A moment shows a tenant as it was when it was looked at first.
+type moment struct{ *reading }
+
+// AsOf shows a function a tenant, all of it as of one moment, while others write. The
+// database ends it after its transactionLifetimeLimitSeconds.
+func (s *Store) AsOf(ctx context.Context, t loci.Tenant, do func(dump.Rows) error) error {
+	return s.read(ctx, t, "read a copy", func(r *reading) error { return do(moment{r}) })
+}
+
+// DumpHead implements [dump.Rows].
+func (m moment) DumpHead(context.Context, loci.Tenant) (dump.Head, error) {
+	err := m.start()
+	return m.state.DumpHead(), err
+}
+
+// Dump implements [dump.Rows].
+func (m moment) Dump(
+	_ context.Context, _ loci.Tenant, table dump.Table, cursor string, limit int,
+) (out []dump.Row, next string, err error) {
+	after, err := dump.Parts(cursor)
+	if err == nil {
+		err = m.start()
+	}
+	switch {
+	case err != nil:
+		return nil, "", err
+	case table == dump.Links:
+		out, next, err = m.dumpLinks(after, limit)
+	default:
+		out, next, err = m.dump(table, after, limit)
+	}
 	if err != nil || len(out) == 0 {
 		return nil, "", err
 	}

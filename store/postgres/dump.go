@@ -270,31 +270,58 @@ func (s *Store) DumpHead(ctx context.Context, t loci.Tenant) (head dump.Head, er
 func (s *Store) Dump(
 	ctx context.Context, t loci.Tenant, table dump.Table, cursor string, limit int,
 ) (out []dump.Row, next string, err error) {
+	err = s.read(ctx, t, "read a copy", func(r *reading) (err error) {
+		out, next, err = r.dump(table, cursor, limit, r.last)
+		return err
+	})
+	return out, next, err
+}
+
+// A moment shows a tenant as it was when it was looked at first.
+type moment struct{ *reading }
+
+// AsOf shows a function a tenant, all of it as of one moment, while others write.
+func (s *Store) AsOf(ctx context.Context, t loci.Tenant, do func(dump.Rows) error) error {
+	return s.read(ctx, t, "read a copy", func(r *reading) error { return do(moment{r}) })
+}
+
+// DumpHead implements [dump.Rows].
+func (m moment) DumpHead(context.Context, loci.Tenant) (dump.Head, error) {
+	err := m.query()
+	return m.state.DumpHead(), err
+}
+
+// Dump implements [dump.Rows].
+func (m moment) Dump(
+	_ context.Context, _ loci.Tenant, table dump.Table, cursor string, limit int,
+) ([]dump.Row, string, error) {
+	return m.dump(table, cursor, limit, m.query)
+}
+
+// dump reads rows of a table by a query, which run sends.
+func (r *reading) dump(
+	table dump.Table, cursor string, limit int, run func(...stmt) error,
+) (out []dump.Row, next string, err error) {
 	after, err := dump.Parts(cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	order := dumpOrder[table]
-	err = s.read(ctx, t, "read a copy", func(r *reading) error {
-		out = nil
-		size := 0
-		q := stmt{sql: dumpQueries[table], args: append([]any{r.t.key}, after...), row: func(row row) error {
-			if size < dump.MostBytes {
-				out = append(out, asDumped(table, row))
-				size += out[len(out)-1].Size()
-			}
-			return nil
-		}}
-		switch len(after) {
-		case 1:
-			q.sql += " AND " + order.columns + " > $2"
-		case 2:
-			q.sql += " AND (" + order.columns + ") > ($2, $3)"
+	order, size := dumpOrder[table], 0
+	q := stmt{sql: dumpQueries[table], args: append([]any{r.t.key}, after...), row: func(row row) error {
+		if size < dump.MostBytes {
+			out = append(out, asDumped(table, row))
+			size += out[len(out)-1].Size()
 		}
-		q.sql += " ORDER BY " + order.columns + " LIMIT " + strconv.Itoa(limit)
-		return r.last(q)
-	})
-	if err != nil || len(out) == 0 {
+		return nil
+	}}
+	switch len(after) {
+	case 1:
+		q.sql += " AND " + order.columns + " > $2"
+	case 2:
+		q.sql += " AND (" + order.columns + ") > ($2, $3)"
+	}
+	q.sql += " ORDER BY " + order.columns + " LIMIT " + strconv.Itoa(limit)
+	if err := run(q); err != nil || len(out) == 0 {
 		return nil, "", err
 	}
 	last := out[len(out)-1]

@@ -34,6 +34,16 @@ type Copy interface {
 	Close() error
 }
 
+// Rows are what a store shows of tenants that are copied.
+type Rows interface {
+	// DumpHead is what stands above the rows of a tenant.
+	DumpHead(ctx context.Context, t loci.Tenant) (Head, error)
+
+	// Dump returns rows of a table behind a cursor, up to a limit, and the cursor behind
+	// them. There are none behind the last.
+	Dump(ctx context.Context, t loci.Tenant, table Table, cursor string, limit int) ([]Row, string, error)
+}
+
 // A Table is one of those that hold a tenant.
 type Table string
 
