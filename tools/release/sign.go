@@ -24,8 +24,8 @@ import (
 // in PEM, as "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256" writes it.
 const keyVariable = "LOCI_RELEASE_KEY"
 
-// A signer signs with the key of releases. Its signatures are those of "openssl dgst -sha256"
-// and of "cosign sign-blob": ECDSA over SHA-256, in ASN.1.
+// A signer signs with the key of releases. Its signatures are those of "openssl dgst -sha256":
+// ECDSA over SHA-256, in ASN.1.
 type signer struct{ key *ecdsa.PrivateKey }
 
 // readKey reads the private key out of PEM.
