@@ -333,13 +333,8 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // unreadableKeys refuses a file of keys when the server starts.
 func unreadableKeys(i *Issuer, err error) error {
-	return wrong("keys_file", "of the issuer %s cannot be used: %s", i.Name, loci.AsError(err).Error()+causeOf(err))
-}
-
-func causeOf(err error) string {
-	var known *loci.Error
-	if errors.As(err, &known) {
-		return ""
+	return &loci.Error{
+		Code: loci.Invalid, Msg: fmt.Sprintf("keys_file of the issuer %s cannot be used: %v", i.Name, err),
+		Recovery: "Name a file with the issuer's public keys, as a set of keys (JWKS), in auth.issuers.",
 	}
-	return ": " + err.Error()
 }

@@ -16,6 +16,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/internal/locitest"
 )
@@ -242,8 +243,9 @@ func TestKeysOfAFile(t *testing.T) {
 		t.Errorf("the issuer was asked %d times", n)
 	}
 	from.KeysFile = path + "x"
-	if _, err := auth.OpenIssuers([]auth.Issuer{from}, auth.IssuerOptions{}); err == nil {
-		t.Error("a file that is not there")
+	_, err := auth.OpenIssuers([]auth.Issuer{from}, auth.IssuerOptions{})
+	if e := loci.AsError(err); err == nil || e.Code != loci.Invalid || !strings.Contains(e.Msg, "keys_file of the issuer corp") {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }
 

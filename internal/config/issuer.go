@@ -64,6 +64,10 @@ func (r *fileReader) issuers(n *yaml.Node) {
 		r.fault(n, "%s must be a list of mappings, not %s", issuersKey, describe(n))
 		return
 	}
+	if len(n.Content) == 0 {
+		r.fault(n, "%s must name at least one: add an entry, or remove the line", issuersKey)
+		return
+	}
 	before := len(*r.bad)
 	var all []auth.Issuer
 	for _, e := range n.Content {
@@ -233,7 +237,7 @@ func (c *Config) checkAuth(bad *faults) {
 		where = "auth.mode"
 	}
 	switch tokens := c.Auth.Tokens(); {
-	case tokens && len(c.Auth.Issuers) == 0:
+	case tokens && c.written[issuersKey] == "": // else what is wrong with them was told
 		bad.add(where, fmt.Errorf("auth.mode is %s, and auth.issuers names nobody whose tokens are good: add an entry", c.Auth.Mode))
 	case !tokens && len(c.Auth.Issuers) > 0:
 		bad.add(c.origin[issuersKey], fmt.Errorf("auth.issuers is set, and auth.mode is %s: set it to %s or %s",

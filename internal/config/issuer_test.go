@@ -84,12 +84,14 @@ func TestFaultsOfIssuers(t *testing.T) {
 		if text == oneIssuer {
 			t.Fatalf("%q is not there", c.was)
 		}
-		if _, err := load(t, text, nil, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := load(t, text, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "names nobody") {
 			t.Errorf("%s: %v", c.is, err)
 		}
 	}
 	for text, want := range map[string]string{
 		"auth: {mode: jwt}":                        "auth.issuers names nobody",
+		"auth: {mode: jwt, issuers: []}":           "auth.issuers must name at least one",
 		"auth: {mode: jwt, issuers: corp}":         "auth.issuers must be a list of mappings",
 		"auth: {mode: jwt, issuers: [corp]}":       "an entry of auth.issuers must be a mapping",
 		"http: {public_url: http://a.example}":     "https://",
