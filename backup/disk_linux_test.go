@@ -1,6 +1,8 @@
 package backup_test
 
 import (
+	"fmt"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -24,28 +26,47 @@ func TestNothingWholeIsLeft(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "whole")
 	_, err := backup.Create(t.Context(), from, dir, nil, options())
 	must(t, err)
-	for _, size := range []string{"64k", "256k", "384k"} {
-		small := t.TempDir()
-		if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size="+size); err != nil {
-			t.Skipf("no file system can be mounted: %v", err)
+	for _, size := range []uint64{64 << 10, 256 << 10, 384 << 10} {
+		small, full := smallDisk(t, size)
+		back := full()
+		_, err := backup.Create(t.Context(), from, filepath.Join(small, "backup"), nil, options())
+		back()
+		if err == nil {
+			t.Errorf("%d: the backup found room", size)
 		}
+		if left := leftovers(t, small); len(left) > 0 {
+			t.Errorf("%d: %v is left", size, left)
+		}
+		back = full()
+		_, err = backup.Restore(t.Context(), dir, "sqlite:"+filepath.Join(small, "x"), backup.Restoration{}, options())
+		back()
+		if err == nil {
+			t.Errorf("%d: the restoration found room", size)
+		}
+		if found := holding(t, small, "walrus"); len(found) > 0 {
+			t.Errorf("%d: %v is left of a restoration", size, found)
+		}
+	}
+}
+
+// smallDisk is a directory with room for so many bytes. Where no file system may be mounted,
+// no file may have more than a quarter of them while it is full: a backup has several.
+func smallDisk(t *testing.T, size uint64) (dir string, full func() (back func())) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err == nil {
 		t.Cleanup(func() {
-			if err := syscall.Unmount(small, syscall.MNT_DETACH); err != nil {
+			if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 				t.Error(err)
 			}
 		})
-		if _, err := backup.Create(t.Context(), from, filepath.Join(small, "backup"), nil, options()); err == nil {
-			t.Errorf("%s: the backup found room", size)
-		}
-		if left := leftovers(t, small); len(left) > 0 {
-			t.Errorf("%s: %v is left", size, left)
-		}
-		_, err := backup.Restore(t.Context(), dir, "sqlite:"+filepath.Join(small, "x"), backup.Restoration{}, options())
-		if err == nil {
-			t.Errorf("%s: the restoration found room", size)
-		}
-		if found := holding(t, small, "walrus"); len(found) > 0 {
-			t.Errorf("%s: %v is left of a restoration", size, found)
-		}
+		return dir, func() func() { return func() {} }
+	}
+	signal.Ignore(syscall.SIGXFSZ) // so that writing fails, and not the process
+	var old syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
+	return dir, func() func() {
+		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size / 4, Max: old.Max}))
+		return func() { must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)) }
 	}
 }
