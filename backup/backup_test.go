@@ -178,7 +178,8 @@ func TestRestoredIsTheSame(t *testing.T) {
 			}
 			report, err := backup.Restore(t.Context(), dir, to, backup.Restoration{}, options())
 			must(t, err)
-			if len(report.Tenants) != len(names) || report.Tenants[1].Head != m.Tenants[1].Head || report.Tenants[1].Rows == 0 {
+			if len(report.Tenants) != len(names) || report.Tenants[1].Head != m.Tenants[1].Head ||
+				report.Tenants[1].Rows == 0 {
 				t.Errorf("the report is %+v", report)
 			}
 			if want, got := sums(t, from), sums(t, to); !maps.Equal(want, got) || len(got) != len(names) {
@@ -233,10 +234,12 @@ func underWriters(t *testing.T, from string, writers int) {
 		var started sync.WaitGroup
 		started.Add(writers)
 		for w := range writers {
-			m := locitest.BindView(t, e, loci.View{Tenant: tenant(t, name), Namespace: loci.Namespace{fmt.Sprint(w)}, Actor: "w"})
+			place := loci.Namespace{fmt.Sprint(w)}
+			m := locitest.BindView(t, e, loci.View{Tenant: tenant(t, name), Namespace: place, Actor: "w"})
 			group.Go(func() {
 				for n := int64(1); ; n++ {
-					if _, err := m.StoreFact(context.Background(), loci.NewFact{Content: fmt.Sprintf("%d of writer %d", n, w)}); err != nil {
+					fact := loci.NewFact{Content: fmt.Sprintf("%d of writer %d", n, w)}
+					if _, err := m.StoreFact(context.Background(), fact); err != nil {
 						t.Error(err)
 					}
 					if told[w].Store(n); n == 3 {
@@ -266,7 +269,8 @@ func underWriters(t *testing.T, from string, writers int) {
 	with(t, to, func(_ loci.Store, e *loci.Engine) {
 		locitest.LogIsWhole(t, e, tenant(t, name))
 		for w := range writers {
-			m := locitest.BindView(t, e, loci.View{Tenant: tenant(t, name), Namespace: loci.Namespace{fmt.Sprint(w)}, Actor: "w"})
+			place := loci.Namespace{fmt.Sprint(w)}
+			m := locitest.BindView(t, e, loci.View{Tenant: tenant(t, name), Namespace: place, Actor: "w"})
 			there := map[string]bool{}
 			for _, f := range locitest.AllFacts(t, m) {
 				there[f.Content] = true
@@ -316,7 +320,8 @@ func TestStoresThatAreNotEmpty(t *testing.T) {
 	if got := sums(t, to); got["acme"] != want["acme"] || got["other"] != want["other"] || got["third"] != third {
 		t.Errorf("replaced: %v; want %v", got, want)
 	}
-	_, err = backup.Restore(t.Context(), dir, empty["sqlite"](t), backup.Restoration{Only: []loci.Tenant{tenant(t, "nobody")}}, options())
+	nobody := backup.Restoration{Only: []loci.Tenant{tenant(t, "nobody")}}
+	_, err = backup.Restore(t.Context(), dir, empty["sqlite"](t), nobody, options())
 	wantCode(t, "a tenant that the backup has not", err, loci.NotFound, "nobody")
 	_, err = backup.Create(t.Context(), from, filepath.Join(t.TempDir(), "x"), []loci.Tenant{tenant(t, "nobody")}, options())
 	wantCode(t, "a tenant that the store has not", err, loci.NotFound, "nobody")

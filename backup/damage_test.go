@@ -151,8 +151,14 @@ func TestKeysOfBackups(t *testing.T) {
 		wrong       backup.Keys
 		says        string
 	}{
-		"recipient":  {backup.Keys{Recipients: []string{recipient}}, backup.Keys{IdentityFile: key}, backup.Keys{IdentityFile: wrong}, "backup.identity_file"},
-		"passphrase": {backup.Keys{PassphraseFile: phrase}, backup.Keys{PassphraseFile: phrase}, backup.Keys{PassphraseFile: other}, "backup.passphrase_file"},
+		"recipient": {
+			backup.Keys{Recipients: []string{recipient}},
+			backup.Keys{IdentityFile: key}, backup.Keys{IdentityFile: wrong}, "backup.identity_file",
+		},
+		"passphrase": {
+			backup.Keys{PassphraseFile: phrase},
+			backup.Keys{PassphraseFile: phrase}, backup.Keys{PassphraseFile: other}, "backup.passphrase_file",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := options()

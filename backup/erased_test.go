@@ -175,6 +175,7 @@ func TestListsOfErased(t *testing.T) {
 	_, err = backup.Create(t.Context(), other, backupOfOther, nil, options())
 	must(t, err)
 	must(t, os.WriteFile(list, []byte(file.String()), 0o600))
-	_, err = backup.Restore(t.Context(), backupOfOther, empty["sqlite"](t), backup.Restoration{Erased: []string{list}}, options())
+	what := backup.Restoration{Erased: []string{list}}
+	_, err = backup.Restore(t.Context(), backupOfOther, empty["sqlite"](t), what, options())
 	wantCode(t, "a file without its parts", err, loci.Unsupported, "does not name all")
 }

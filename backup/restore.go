@@ -59,7 +59,9 @@ func Check(ctx context.Context, dir string, opts Options) (m Manifest, err error
 
 // unpack reads a backup, or some of its tenants, into a workshop beside something, and
 // checks all of it.
-func unpack(ctx context.Context, dir, beside string, only []loci.Tenant, opts Options) (w *workshop, m Manifest, err error) {
+func unpack(
+	ctx context.Context, dir, beside string, only []loci.Tenant, opts Options,
+) (w *workshop, m Manifest, err error) {
 	digests, err := readSums(dir)
 	if err != nil {
 		return nil, m, err
@@ -201,7 +203,9 @@ func beside(to string) string {
 }
 
 // present lists those of some tenants that a store holds, and with all every one of its own.
-func present(ctx context.Context, to string, tenants []loci.Tenant, all bool, opts Options) (held []loci.Tenant, err error) {
+func present(
+	ctx context.Context, to string, tenants []loci.Tenant, all bool, opts Options,
+) (held []loci.Tenant, err error) {
 	s, err := store.Open(ctx, to, &opts.Store)
 	if err != nil {
 		return nil, err

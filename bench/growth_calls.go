@@ -119,9 +119,8 @@ func (g *grown) bounded() (err error) {
 	if !g.opts.wants(name) {
 		return nil
 	}
-	other, err := openLociWith(g.ctx, g.dir, loci.Options{Quota: func(context.Context, loci.Tenant) (loci.Quota, error) {
-		return loci.Quota{Records: 1 << 40}, nil
-	}})
+	quota := func(context.Context, loci.Tenant) (loci.Quota, error) { return loci.Quota{Records: 1 << 40}, nil }
+	other, err := openLociWith(g.ctx, g.dir, loci.Options{Quota: quota})
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,8 @@ func chosen(ctx context.Context, s source, only []loci.Tenant, do func(loci.Tena
 // each tenant as it is at one moment, though not all at the same. Others may write to the
 // store meanwhile. done is called with the name of each file when it is whole.
 func Snapshot(
-	ctx context.Context, from, dir string, opts *Options, only []loci.Tenant, done func(t loci.Tenant, file string) error,
+	ctx context.Context, from, dir string, opts *Options, only []loci.Tenant,
+	done func(t loci.Tenant, file string) error,
 ) (err error) {
 	if opts == nil {
 		opts = &Options{}

@@ -30,7 +30,9 @@ func (a *app) backups() (*config.Config, backup.Options, error) {
 	if err := a.principal.Require(needed); err != nil {
 		return nil, backup.Options{}, err
 	}
-	opts := backup.Options{Store: cfg.StoreOptions, Engine: cfg.Engine(a.logger()), Keys: cfg.Backup, MadeBy: buildVersion().Version}
+	opts := backup.Options{
+		Store: cfg.StoreOptions, Engine: cfg.Engine(a.logger()), Keys: cfg.Backup, MadeBy: buildVersion().Version,
+	}
 	opts.Store.Logger = a.logger()
 	return cfg, opts, nil
 }

@@ -42,10 +42,13 @@ func (s *Server) Recover(ctx context.Context, point string) (_ *Server, err erro
 		}
 	}()
 	signal := filepath.Join(s.base(), "recovery.signal")
-	if err := errors.Join(giveAway(r.dir), os.WriteFile(signal, nil, 0o600), giveAway(signal), os.Rename(s.base(), r.data())); err != nil {
+	if err := errors.Join(
+		giveAway(r.dir), os.WriteFile(signal, nil, 0o600), giveAway(signal), os.Rename(s.base(), r.data()),
+	); err != nil {
 		return nil, err
 	}
-	r.args = append(slices.DeleteFunc(slices.Clone(s.args), func(arg string) bool { return slices.Contains(Archiving(), arg) }),
+	archives := func(arg string) bool { return slices.Contains(Archiving(), arg) }
+	r.args = append(slices.DeleteFunc(slices.Clone(s.args), archives),
 		"restore_command=cp "+filepath.Join(s.dir, "archive")+"/%f %p",
 		"recovery_target_name="+point, "recovery_target_action=promote")
 	return r, r.serve(ctx)

@@ -49,7 +49,8 @@ func (s *Store) measureAgain(ctx context.Context, t loci.Tenant) error {
 		return err
 	}
 	defer s.lobby.Leave(g)
-	j := &job{Decide: func(x *tx) error { return x.now(func(context.Context) error { return x.measure() }) }, Time: eraseTime}
+	measure := func(x *tx) error { return x.now(func(context.Context) error { return x.measure() }) }
+	j := &job{Decide: measure, Time: eraseTime}
 	return translate("measure", s.write(ctx, g, j))
 }
 

@@ -51,7 +51,8 @@ func TestHoldingIsKept(t *testing.T) {
 		if err := s.Apply(t.Context(), tn, bounded(creation(loci.NewID()), 1<<40)); err != nil {
 			t.Fatal(err)
 		}
-		if err := other.Touch(t.Context(), tn, []loci.Touch{{ID: one, ExpiresAt: creation(one).Put[0].Record.CreatedAt}}); err != nil {
+		touch := loci.Touch{ID: one, ExpiresAt: creation(one).Put[0].Record.CreatedAt}
+		if err := other.Touch(t.Context(), tn, []loci.Touch{touch}); err != nil {
 			t.Fatal(err)
 		}
 		bytes, kept := heldBytes(t, other, tn, d.Super)

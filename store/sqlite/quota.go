@@ -54,5 +54,7 @@ func (f *file) checkHeld(ctx context.Context, findings []string) ([]string, erro
 	if err != nil || kept == held {
 		return findings, err
 	}
-	return append(findings, form.HoldingFault(kept, held)), f.write(ctx, func(t *tx) error { return t.exec("UPDATE holding SET (records, bytes) = (" + measured + ")") })
+	return append(findings, form.HoldingFault(kept, held)), f.write(ctx, func(t *tx) error {
+		return t.exec("UPDATE holding SET (records, bytes) = (" + measured + ")")
+	})
 }
