@@ -109,10 +109,10 @@ type Server struct {
 	end     sync.Once
 }
 
-// New makes a server.
-func New(o Options) (*Server, error) {
+// complete fills in what was left out and refuses what means nothing.
+func (o *Options) complete() error {
 	if err := o.Limits.complete(); err != nil {
-		return nil, err
+		return err
 	}
 	o.Receive = cmp.Or(o.Receive, 30*time.Second)
 	o.Bodies = cmp.Or(o.Bodies, 1024)
@@ -128,13 +128,21 @@ func New(o Options) (*Server, error) {
 	}
 	if o.Bodies < 1 || o.MaxBody < 1 || o.BodyBytes < 1 || o.Rate < 1 ||
 		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 || o.Delay < 0 {
-		return nil, loci.Errorf(loci.Invalid, "limits of a server must not be negative")
+		return loci.Errorf(loci.Invalid, "limits of a server must not be negative")
 	}
 	if o.Ready == nil {
 		o.Ready = func(context.Context) error { return nil }
 	}
 	if o.Tenant == nil {
 		o.Tenant = func(*http.Request) string { return "" }
+	}
+	return nil
+}
+
+// New makes a server.
+func New(o Options) (*Server, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
 	}
 	s := &Server{
 		opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, ending: make(chan struct{}),
