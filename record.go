@@ -116,6 +116,16 @@ type Record struct {
 	Body       json.RawMessage // what only the kind reads: a JSON object, or nil
 }
 
+// Brief is the record with what tells it from others, when it was made and changed, and its
+// attributes; all the rest is empty.
+func (r *Record) Brief() Record {
+	return Record{
+		ID: r.ID, Kind: r.Kind, Namespace: r.Namespace, Slot: r.Slot,
+		Version: r.Version, Live: r.Live, Status: r.Status,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Attributes: r.Attributes,
+	}
+}
+
 // checkSequence refuses a place that no sequence has.
 func (r *Record) checkSequence() error {
 	switch {

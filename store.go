@@ -407,6 +407,22 @@ type Page struct {
 
 	// NoText leaves Text of records empty: a list of large ones is read without them.
 	NoText bool
+
+	// Brief leaves all of a record empty that [Record.Brief] does: a list of names needs a
+	// third of each.
+	Brief bool
+}
+
+// Shown is what a page shows of a record.
+func (p *Page) Shown(r *Record) Record {
+	if p.Brief {
+		return r.Brief()
+	}
+	out := *r
+	if p.NoText {
+		out.Text = ""
+	}
+	return out
 }
 
 // An Order is an order of records in a list.

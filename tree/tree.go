@@ -417,7 +417,7 @@ func (t *Tree) infosOf(
 ) (list []FileInfo, next string, err error) {
 	f := t.entries()
 	f.Slots, f.Statuses = slots, statuses
-	page.Order = loci.SlotAscending
+	page.Order, page.Brief = loci.SlotAscending, true
 	records, next, err := t.m.Records(ctx, f, page)
 	if err != nil {
 		return nil, "", err

@@ -32,10 +32,7 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loc
 			return out, page.RecordCursor(&out[limit-1], p.Order), nil
 		}
 		one := clone(&r.Record)
-		if p.NoText {
-			one.Text = ""
-		}
-		out = append(out, one)
+		out = append(out, p.Shown(&one))
 	}
 	return out, "", nil
 }

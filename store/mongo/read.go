@@ -23,7 +23,7 @@ func (s *Store) Records(
 ) (out []loci.Record, next string, err error) {
 	limit, after, invalid := page.Records(p)
 	var projection any
-	if p.NoText && filter.Where.IsZero() { // a condition may ask for the text of a fact
+	if (p.NoText || p.Brief) && filter.Where.IsZero() { // a condition may ask for the text of a fact
 		projection = withoutText
 	}
 	err = s.read(ctx, t, "list records", func(r *reading) error {
@@ -36,10 +36,7 @@ func (s *Store) Records(
 				next = page.RecordCursor(&out[limit-1], p.Order)
 				return false
 			}
-			if p.NoText {
-				record.Text = ""
-			}
-			out = append(out, *record)
+			out = append(out, p.Shown(record))
 			return true
 		})
 	})

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -129,10 +130,10 @@ func (t *tx) slotsPass(puts []loci.Put) (pass bool, err error) {
 	slots = padded(slots)
 	query := "SELECT slot, id FROM record INDEXED BY record_slot WHERE " + inList("namespace", len(places)) + " AND " +
 		inList("kind", len(kinds)) + " AND slot IS NOT NULL AND " + inList("slot", len(slots))
-	err = t.rows(query, slices.Concat(places, kinds, slots), func(rows *sql.Rows) error {
-		var slot, raw sql.RawBytes
+	err = t.rows(query, slices.Concat(places, kinds, slots), 2, func(row []driver.Value) error {
+		var slot, raw []byte
 		var id loci.ID
-		err := rows.Scan(&slot, &raw)
+		err := take(row, &slot, &raw)
 		copy(id[:], raw)
 		if owners := to[string(slot)]; len(owners) > 1 || !owners[id] {
 			pass = true
@@ -266,15 +267,13 @@ func (t *tx) putHistory(n int64, history []loci.Revision) error {
 
 func (t *tx) insert(r *loci.Record, namespace, seq int64) (n int64, err error) {
 	c := columnsOf(r)
-	err = t.row(`INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body,
+	n, err = t.insertRow(`INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body,
 		scope, status, confidence, decay_rate, decay_from, ends_at, due_at, sequence, position, heading)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
-		[]any{
-			r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(),
-			r.UpdatedAt.UnixMilli(), c.expiresAt, r.Uses, c.usedAt, []byte(r.Text),
-			form.EncodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body, c.scope, c.status,
-			c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, c.heading,
-		}, &n)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(),
+		r.UpdatedAt.UnixMilli(), c.expiresAt, r.Uses, c.usedAt, []byte(r.Text),
+		form.EncodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body, c.scope, c.status,
+		c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, c.heading)
 	return n, conflictOr(err)
 }
 
@@ -408,10 +407,10 @@ func columnsOf(r *loci.Record) (c columns) {
 		c.tags = string(data)
 	}
 	if len(r.Attributes) > 0 {
-		c.attributes = slices.Clone([]byte(r.Attributes))
+		c.attributes = []byte(r.Attributes)
 	}
 	if len(r.Body) > 0 {
-		c.body = slices.Clone([]byte(r.Body))
+		c.body = []byte(r.Body)
 	}
 	return c
 }

@@ -16,6 +16,9 @@ const (
 	recordColumns = headStart + "r.text" + headEnd
 	headColumns   = headStart + "''" + headEnd // without texts, however large
 
+	// briefColumns are those of [loci.Record.Brief] in a list of one place.
+	briefColumns = "r.id, r.slot, r.version, r.live, r.status, r.created_at, r.updated_at, r.attributes"
+
 	placeColumns = "r.kind, s.key, "
 	headStart    = "r.id, " + placeColumns + "r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, "
 	headEnd      = `, r.passages, r.tags, r.attributes, r.body,
@@ -48,6 +51,13 @@ func newPlacedScan(n loci.Namespace, kind loci.Kind) *recordScan {
 	s := &recordScan{kind: textColumn(kind), namespace: slices.Clip(slices.Clone(n))}
 	s.dest = append([]any{&s.id}, s.afterPlace()...)
 	s.placed = true
+	return s
+}
+
+// newBriefScan makes one of rows of briefColumns.
+func newBriefScan(n loci.Namespace, kind loci.Kind) *recordScan {
+	s := newPlacedScan(n, kind)
+	s.dest = []any{&s.id, &s.slot, &s.version, &s.live, &s.status, &s.created, &s.updated, &s.attributes}
 	return s
 }
 

@@ -1,9 +1,7 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
-	"errors"
+	"database/sql/driver"
 	"slices"
 
 	"github.com/loci-memory/loci"
@@ -72,20 +70,19 @@ func (t *tx) eraseSome(part []loci.Erase) error {
 }
 
 // An erasable is what the file says of a record that is to go.
-type erasable struct{ version, namespace int64 }
+type erasable struct{ n, version, namespace int64 }
 
 // erasable looks up records, and their numbers.
 func (t *tx) erasable(ids []any) (found map[loci.ID]erasable, numbers []any, err error) {
 	found = map[loci.ID]erasable{}
 	query := "SELECT id, n, version, namespace FROM record WHERE " + inList("id", len(ids))
-	err = t.rows(query, ids, func(rows *sql.Rows) error {
+	err = t.rows(query, ids, 4, func(row []driver.Value) error {
+		var raw []byte
 		var id loci.ID
-		var n int64
 		var r erasable
-		var raw sql.RawBytes
-		err := rows.Scan(&raw, &n, &r.version, &r.namespace)
+		err := take(row, &raw, &r.n, &r.version, &r.namespace)
 		copy(id[:], raw)
-		found[id], numbers = r, append(numbers, n)
+		found[id], numbers = r, append(numbers, r.n)
 		return err
 	})
 	return found, numbers, err
@@ -98,23 +95,4 @@ func padded(values []any) []any {
 		values = append(values, values[len(values)-1])
 	}
 	return values
-}
-
-// rows runs a query and calls row for each result.
-func (t *tx) rows(query string, args []any, row func(*sql.Rows) error) (err error) {
-	s, err := t.stmt(query)
-	if err != nil {
-		return err
-	}
-	rows, err := s.QueryContext(context.Background(), args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }

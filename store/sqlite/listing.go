@@ -24,7 +24,10 @@ func (f *file) recordsWith(
 ) error {
 	query, args, exact := listing(columns, filter, after, order)
 	scan := newRecordScan()
-	if onePlace(filter) {
+	switch {
+	case columns == briefColumns:
+		scan = newBriefScan(filter.Within[0], filter.Kinds[0])
+	case onePlace(filter):
 		scan = newPlacedScan(filter.Within[0], filter.Kinds[0])
 	}
 	if mergeable(filter, order) {

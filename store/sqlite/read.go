@@ -176,7 +176,10 @@ func (s *Store) Records(
 		return nil, "", loci.Errorf(loci.TooLarge, "%d ids at once; the limit is %d", len(filter.IDs), maxParameters)
 	}
 	columns := recordColumns
-	if p.NoText && filter.Where.IsZero() { // a condition may ask for the text of a fact
+	switch {
+	case p.Brief && p.Order.BySlot() && onePlace(&filter) && len(filter.Tags) == 0 && filter.Where.IsZero():
+		columns = briefColumns
+	case (p.NoText || p.Brief) && filter.Where.IsZero(): // a condition may ask for the text of a fact
 		columns = headColumns
 	}
 	err = f.recordsWith(ctx, columns, &filter, after, p.Order, func(r *loci.Record) bool {
@@ -184,10 +187,7 @@ func (s *Store) Records(
 			next = page.RecordCursor(&out[limit-1], p.Order)
 			return false
 		}
-		out = append(out, *r)
-		if p.NoText {
-			out[len(out)-1].Text = ""
-		}
+		out = append(out, p.Shown(r))
 		return true
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -27,7 +26,7 @@ func TestFailedJobChoosesNoSpace(t *testing.T) {
 			return nil
 		}},
 	}
-	own := &tx{f: f, conn: f.writeConn, stmts: map[string]*sql.Stmt{}}
+	own := &tx{f: f, conn: f.writeConn, stmts: map[string]*statement{}}
 	own.forget()
 	f.commitBatch(own, batch)
 	if err := <-batch[0].done; err == nil {

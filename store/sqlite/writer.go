@@ -34,7 +34,7 @@ type job struct {
 type tx struct {
 	f     *file
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	stmts map[string]*statement
 	seq   int64 // of this transaction; 0 until a write needs one
 
 	// Namespaces by key, numbers of spaces, and shards that are known to be in the file,
@@ -90,7 +90,7 @@ func errClosed() error { return loci.Errorf(loci.Unavailable, "the store is clos
 // writer is the goroutine that owns the writing connection.
 func (f *file) writer() {
 	defer close(f.writerDone)
-	t := &tx{f: f, conn: f.writeConn, stmts: map[string]*sql.Stmt{}}
+	t := &tx{f: f, conn: f.writeConn, stmts: map[string]*statement{}}
 	t.forget()
 	for {
 		select {
@@ -102,9 +102,7 @@ func (f *file) writer() {
 				case j := <-f.queue:
 					f.commitApart(t, f.gather(j))
 				default:
-					for _, s := range t.stmts {
-						_ = s.Close() // the connection closes next
-					}
+					t.closeStatements() // the connection closes next
 					return
 				}
 			}
@@ -229,6 +227,7 @@ func (t *tx) limitPages(n int64) error {
 func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
 	t.handed, t.unhanded = nil, 0
+	t.trim()
 	err := f.begin(t, batch)
 	if err == nil {
 		if err = t.look(); err != nil {
@@ -403,47 +402,6 @@ func (t *tx) guard(run func(*tx) error) (err error) {
 		}
 	}()
 	return run(t)
-}
-
-// stmt returns the prepared statement of a query, prepared once for the
-// connection. The context is never a caller's: cancelling a statement that
-// writes rolls back the whole transaction, other callers' work included.
-func (t *tx) stmt(query string) (*sql.Stmt, error) {
-	if s := t.stmts[query]; s != nil {
-		return s, nil
-	}
-	s, err := t.conn.PrepareContext(context.Background(), query)
-	if err == nil {
-		t.stmts[query] = s
-	}
-	return s, err
-}
-
-func (t *tx) exec(query string, args ...any) error {
-	_, err := t.execCount(query, args...)
-	return err
-}
-
-// execCount returns how many rows were changed.
-func (t *tx) execCount(query string, args ...any) (int64, error) {
-	s, err := t.stmt(query)
-	if err != nil {
-		return 0, err
-	}
-	result, err := s.ExecContext(context.Background(), args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-// row runs a query for at most one row; sql.ErrNoRows when there is none.
-func (t *tx) row(query string, args []any, dest ...any) error {
-	s, err := t.stmt(query)
-	if err != nil {
-		return err
-	}
-	return s.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
 // nextSeq returns the change number of this transaction.

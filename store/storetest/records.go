@@ -54,6 +54,28 @@ var recordCases = []testCase{
 		}
 		b.same("records", b.all(loci.Filter{Within: everywhere}), []loci.Record{full})
 	}},
+	{"a brief list has what tells records apart", func(b *bench) {
+		full := holding(record(1, "walrus"), "slot")
+		full.Kind, full.Status, full.Scope, full.Heading = loci.KindFact, "active", "global", "heading"
+		full.Attributes, full.Body, full.Tags = json.RawMessage(`{"k":"v"}`), json.RawMessage(`{"b":1}`), []string{"t"}
+		full.Sequence, full.Position = "s", 3
+		b.put(full)
+		brief := full.Brief()
+		if brief.Text != "" || brief.Body != nil || brief.Slot != full.Slot || string(brief.Attributes) != `{"k":"v"}` {
+			b.Errorf("the brief record is %+v", brief)
+		}
+		place := loci.Filter{Within: []loci.Namespace{full.Namespace}, Exact: true, Kinds: []loci.Kind{full.Kind}}
+		tagged, text := place, place
+		tagged.Tags, text.Where = []string{"t"}, where(b, map[string]any{"content": "walrus"})
+		for _, f := range []loci.Filter{{Within: everywhere}, place, tagged, text} {
+			for _, order := range []loci.Order{
+				loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending,
+			} {
+				got, _ := b.page(f, loci.Page{Order: order, Brief: true})
+				b.same("brief records", got, []loci.Record{brief})
+			}
+		}
+	}},
 	{"a full page of a condition on attributes is full", func(b *bench) {
 		for n := 1; n <= 90; n++ {
 			r := record(n, "")
