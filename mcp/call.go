@@ -40,6 +40,7 @@ func (s *Server) call(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest)
 
 func (s *Server) run(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) (tool.Reply, error) {
 	trail.Does(ctx, t.Name)
+	ctx = trail.Of(ctx, traceOf(r.Params.Meta))
 	caller, err := s.caller(ctx, t.Name, r, r.Params.Meta)
 	if err != nil {
 		if codeOf(err) == loci.Forbidden {

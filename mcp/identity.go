@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -170,6 +171,14 @@ func metadata(meta sdk.Meta) (vars loci.Vars, own map[string]string, err error) 
 		}
 	}
 	return vars, own, nil
+}
+
+// traceOf is the trace that a request says it belongs to. What is no text is nobody's: the
+// protocol leaves these keys to whoever traces, and a call never fails for them.
+func traceOf(meta sdk.Meta) (c trail.Caller) {
+	c.Parent, _ = meta["traceparent"].(string)
+	c.State, _ = meta["tracestate"].(string)
+	return c
 }
 
 // client names the calling program, as it calls itself.

@@ -1,7 +1,10 @@
-// Package observe counts what a server does, for Prometheus.
+// Package observe counts what a server does, for Prometheus, and sends traces of it to a
+// collector, by OTLP.
 //
 //	metrics := observe.New(observe.Options{Version: "1.2.3"})
-//	server.Options{Observe: …metrics.Request…, Metrics: metrics.Handler()}
+//	traces, err := observe.OpenTraces(observe.TraceOptions{Endpoint: "http://127.0.0.1:4318", Sample: 1})
+//	watch := &observe.Watch{Metrics: metrics, Traces: traces}
+//	server.Options{Begin: …watch.Request…, Done: …metrics.Request…, Metrics: metrics.Handler()}
 //
 // No label has a value that a caller can choose: an operation is one of those that the
 // surfaces have, a tool one of the configuration, a status three digits.
@@ -31,6 +34,8 @@ type Load struct{ Running, Waiting, Aside, Slots, Tenants int }
 // A Request is one that has ended.
 type Request struct {
 	Operation string // "": none that a surface has
+	Method    string // for traces: one that HTTP defines; "": another one
+	Route     string // for traces: the pattern of the path; "": unknown
 	Status    int
 	Took      time.Duration
 	Refused   string // why, in one word; "": it was not refused
@@ -52,6 +57,7 @@ type Metrics struct {
 	refused  *prometheus.CounterVec
 	calls    *prometheus.CounterVec
 	callTook *prometheus.HistogramVec
+	steps    steps
 }
 
 // buckets are upper bounds in seconds: from a read in memory to the longest call of a model.
@@ -80,6 +86,8 @@ func New(o Options) *Metrics {
 			Name: "loci_tool_call_duration_seconds", Help: "How long calls of tools took.", Buckets: buckets,
 		}, []string{"tool"}),
 	}
+	m.steps = newSteps()
+	m.registry.MustRegister(m.steps.collectors()...)
 	built := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "loci_build_info", Help: "1, with the version of the program.",
 		ConstLabels: prometheus.Labels{"version": o.Version},

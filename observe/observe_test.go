@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/observe"
 )
 
@@ -74,6 +75,15 @@ func BenchmarkRequest(b *testing.B) {
 func TestWhatIsWrittenOfMetrics(t *testing.T) {
 	m := observe.New(observe.Options{Load: func() observe.Load { return observe.Load{} }})
 	m.Request(observe.Request{Refused: "host", Calls: []observe.Call{{Tool: "memory_save", Outcome: "ok"}}})
+	w := observe.Watch{Metrics: m}
+	for _, kind := range []trail.Kind{trail.Store, trail.Load, trail.Embed, trail.Complete} {
+		_, ended := w.Begin(t.Context(), trail.Step{Kind: kind, Name: "apply"})
+		ended(trail.End{})
+	}
+	sent := receive(t)
+	traces := open(t, observe.TraceOptions{Endpoint: sent.URL, Sample: 1, Metrics: m})
+	call(&observe.Watch{Traces: traces}, http.Header{}, trail.Caller{})
+	traces.Close()
 	there := map[string]bool{}
 	for line := range strings.Lines(text(t, m)) {
 		if name, found := strings.CutPrefix(line, "# TYPE loci_"); found {
@@ -81,7 +91,7 @@ func TestWhatIsWrittenOfMetrics(t *testing.T) {
 			there["loci_"+name] = true
 		}
 	}
-	if len(there) != 11 {
+	if len(there) != 21 {
 		t.Errorf("%d metrics are ours", len(there))
 	}
 	for _, path := range []string{"../packaging/prometheus/alerts.yaml", "../docs/operations.md"} {

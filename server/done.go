@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,8 @@ import (
 // Done says what became of a request. Nothing of it is a caller's choice.
 type Done struct {
 	Operation string // as the surface calls it, or mcp, probe or metrics; "": none that is there
+	Method    string // one of those that some surface takes; "": another one
+	Route     string // the pattern of the path; "": the request did not come that far
 	Status    int
 	Took      time.Duration
 	Refused   string // why, in one word; "": it was not refused
@@ -25,13 +29,10 @@ const unauthorised = "authority"
 
 // tellDone says what became of a request.
 func (s *Server) tellDone(r *http.Request, out *response) {
-	if s.opts.Done == nil {
-		return
-	}
 	u := underwayOf(r)
 	d := Done{
 		Operation: u.Operation(), Status: out.status, Took: time.Since(out.begun),
-		Refused: u.reason, Calls: u.Calls(),
+		Refused: u.reason, Calls: u.Calls(), Route: pathOf(out.route),
 	}
 	if d.Status == 0 { // nothing was written: net/http says 200
 		d.Status = http.StatusOK
@@ -42,15 +43,34 @@ func (s *Server) tellDone(r *http.Request, out *response) {
 	if d.Refused == "" && u.Refused() != "" {
 		d.Refused = unauthorised
 	}
-	s.opts.Done(d)
+	if slices.Contains(methods, r.Method) {
+		d.Method = r.Method
+	}
+	if s.opts.Done != nil {
+		s.opts.Done(d)
+	}
+	out.ended(d)
+}
+
+// beginning says that a request comes.
+func (s *Server) beginning(ctx context.Context, r *http.Request) (of context.Context, ended func(Done)) {
+	if s.opts.Begin == nil || s.uncounted(r) {
+		return ctx, func(Done) {}
+	}
+	return s.opts.Begin(ctx, r.Header)
+}
+
+// pathOf is the path of a pattern, which has a method or none.
+func pathOf(pattern string) string {
+	if _, path, ok := strings.Cut(pattern, " "); ok {
+		return path
+	}
+	return pattern
 }
 
 // operationOf is that of a route which no surface of ours has, or which says none.
 func operationOf(route string) string {
-	_, path, _ := strings.Cut(route, " ") // a pattern has a method, or none
-	if path == "" {
-		path = route
-	}
+	path := pathOf(route)
 	switch {
 	case path == healthPath || path == livePath || path == readyPath:
 		return "probe"

@@ -39,9 +39,10 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}
 		body := &counted{ReadCloser: r.Body}
 		// A copy: net/http looks at the body of its own after the reply.
-		r = r.WithContext(s.begin(r.Context()))
+		ctx, ended := s.beginning(s.begin(r.Context()), r)
+		r = r.WithContext(ctx)
 		r.Body = body
-		out := &response{ResponseWriter: w, server: s, begun: begun, request: r}
+		out := &response{ResponseWriter: w, server: s, begun: begun, request: r, ended: ended}
 		defer func() {
 			defer out.extend(0) // for what net/http still has to send
 			if p := recover(); p != nil {
@@ -88,6 +89,7 @@ type response struct {
 	route   string // the pattern of it, once the request has come that far
 	n       int64
 	caller  string // the name of the credential; "": nobody was asked, or it was refused
+	ended   func(Done)
 }
 
 // extend sets how long the next bytes may take.

@@ -47,6 +47,11 @@ type Options struct {
 	Done    func(Done)
 	Metrics http.Handler
 
+	// Begin hears that a request comes, by its headers alone, and returns the context in which
+	// it is answered. ended hears the same as Done. It does not hear of requests that no limit
+	// counts, such as probes. Nil: nobody hears.
+	Begin func(context.Context, http.Header) (of context.Context, ended func(Done))
+
 	// OperatorsApart: what is below /v1/admin is answered at the listeners of operators alone,
 	// and nothing else is there; see [Server.Serve].
 	OperatorsApart bool

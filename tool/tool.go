@@ -117,12 +117,13 @@ type work func(context.Context, *call) (Reply, error)
 // model's fault and is no tool result: the surface aborts the request with it.
 func (t *Tool) Call(ctx context.Context, c Caller, args json.RawMessage) (reply Reply, err error) {
 	begun := time.Now()
+	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Tool, Name: t.Name})
 	defer func() {
 		if p := recover(); p != nil {
 			reply, err = Reply{}, t.panicked(ctx, c, p)
 		}
 		err = bounded(err)
-		t.leaveTrail(ctx, err, time.Since(begun))
+		ended(trail.End{Code: t.leaveTrail(ctx, err, time.Since(begun))})
 		if err != nil && t.envelope != nil {
 			t.report(ctx, c, err)
 			reply, err = t.envelope(args, err), nil
@@ -150,8 +151,9 @@ func (t *Tool) Call(ctx context.Context, c Caller, args json.RawMessage) (reply 
 	return t.limit(ctx, c, w)
 }
 
-// leaveTrail says how a call ended, to the server that the request came through.
-func (t *Tool) leaveTrail(ctx context.Context, err error, took time.Duration) {
+// leaveTrail says how a call ended, to the server that the request came through. code is that
+// of the error.
+func (t *Tool) leaveTrail(ctx context.Context, err error, took time.Duration) (code string) {
 	done := trail.Call{Tool: t.Name, Took: took}
 	if err != nil {
 		code := loci.AsError(err).Code
@@ -165,6 +167,7 @@ func (t *Tool) leaveTrail(ctx context.Context, err error, took time.Duration) {
 		done.Code = string(code)
 	}
 	trail.Called(ctx, done)
+	return done.Code
 }
 
 // permit refuses a principal that has none of the tool's scopes, or may not use its

@@ -12,6 +12,8 @@ import (
 	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/observe"
+	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -39,6 +41,8 @@ type app struct {
 	completer loci.Completer // nil: no language model is configured
 	engine    *loci.Engine
 	refusals  *auth.Refusals // of a server that asks for credentials
+	watch     *observe.Watch // of a server: metrics and traces
+	running   *server.Server // of HTTP
 	tenants   *auth.Keys     // of a server that asks for credentials: it knows the tenants there are
 }
 
@@ -77,10 +81,12 @@ func (a *app) open(scopes ...loci.Scope) error {
 	if a.store, err = store.Open(a.ctx, cfg.Store, &options); err != nil {
 		return err
 	}
-	if a.completer, err = cfg.Completer(); err != nil {
+	completer, err := cfg.Completer()
+	if err != nil {
 		return err
 	}
-	a.engine, err = a.newEngine(a.store)
+	a.completer = observe.Completer(completer)
+	a.engine, err = a.newEngine(observe.Store(a.store))
 	return err
 }
 

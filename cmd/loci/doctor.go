@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -109,11 +110,7 @@ func (x *examination) examine() {
 	} else {
 		x.ok("tools", "%s%s", number(len(tools.Entries), "entry", "entries"), renamedTools(set))
 	}
-	if services := cfg.Outside(); len(services) > 0 {
-		x.ok("network", "texts go to %s, and nowhere else", strings.Join(services, ", "))
-	} else {
-		x.ok("network", "nothing is sent anywhere: store and embedder are in this program")
-	}
+	x.network(cfg)
 	if ids := cfg.Graph.IDs(); len(ids) > 0 {
 		x.ok("graph", "agents %s", strings.Join(ids, ", "))
 	}
@@ -147,6 +144,22 @@ func renamedTools(set *tool.Set) (text string) {
 		}
 	}
 	return text
+}
+
+// network says what leaves the program.
+func (x *examination) network(cfg *config.Config) {
+	services, traced := cfg.Outside(), cfg.TracedTo()
+	switch {
+	case len(services) > 0:
+		x.ok("network", "texts go to %s, and nowhere else", strings.Join(services, ", "))
+	case traced == "":
+		x.ok("network", "nothing is sent anywhere: store and embedder are in this program")
+	default:
+		x.ok("network", "no text is sent anywhere: store and embedder are in this program")
+	}
+	if traced != "" {
+		x.ok("network", "traces, without any text of memories, go to the collector at %s", traced)
+	}
 }
 
 // permissions looks at who else may read a store in files.

@@ -29,10 +29,17 @@ func (c *mcpCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	server, err := mcp.New(mcp.Options{
+	opts := mcp.Options{
 		Tools: agent.tools, Connector: agent.connector, Principal: a.principal,
 		RecordElevation: a.engine.RecordElevation, Version: buildVersion().Version, Logger: a.logger(),
-	})
+	}
+	traces, err := a.traces(nil)
+	if err != nil {
+		return err
+	}
+	defer traces.Close()
+	traced(&opts, traces)
+	server, err := mcp.New(opts)
 	if err != nil {
 		return err
 	}

@@ -54,10 +54,15 @@ func (*serveCmd) Run(a *app) error {
 		return err
 	}
 	defer issuers.Close()
+	if a.watch, err = a.watching(); err != nil {
+		return err
+	}
+	defer a.watch.Traces.Close()
 	s, err := a.newServer(set, keys, issuers)
 	if err != nil {
 		return err
 	}
+	a.running = s
 	binding := a.cfg.HTTP.Binding
 	binding.Logger, binding.Sockets = a.logger(), a.sockets
 	l, urls, err := binding.Listen(a.ctx)
@@ -79,7 +84,7 @@ func (*serveCmd) Run(a *app) error {
 		return err
 	}
 	a.note("The memory is in %s; Ctrl-C ends.", shownURL(a.cfg.Store))
-	ctx, stop := context.WithCancel(a.ctx)
+	ctx, stop := context.WithCancel(a.watch.Watched(a.ctx))
 	var beside sync.WaitGroup
 	if a.refusals != nil {
 		beside.Go(func() { a.refusals.Run(ctx) })
@@ -175,16 +180,16 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys, issuers *auth.Issuers) (
 	if err != nil {
 		return nil, err
 	}
-	var served *server.Server
-	metrics := observe.New(observe.Options{
-		Version: buildVersion().Version, Load: func() observe.Load { return observe.Load(served.Load()) },
-	})
 	opts := server.Options{
 		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Names(), OperatorsApart: len(cfg.HTTP.Admin) > 0,
 		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
 		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
-		Metrics: metrics.Handler(), Done: func(d server.Done) { metrics.Request(done(d)) },
+		Metrics: a.watch.Metrics.Handler(), Done: func(d server.Done) { a.watch.Metrics.Request(done(d)) },
+		Begin: func(ctx context.Context, h http.Header) (context.Context, func(server.Done)) {
+			ctx, ended := a.watch.Request(ctx, h)
+			return ctx, func(d server.Done) { ended(done(d)) }
+		},
 		Drain: cfg.HTTP.Shutdown, Delay: cfg.HTTP.Delay, Ready: a.ready, Logger: a.logger(),
 	}
 	if cfg.Auth.Mode != config.AuthNone {
@@ -208,8 +213,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys, issuers *auth.Issuers) (
 			return nil, err
 		}
 	}
-	served, err = server.New(opts)
-	return served, err
+	return server.New(opts)
 }
 
 // ask makes a server ask who sends a request, and write down what callers are refused.
@@ -253,7 +257,9 @@ func (a *app) issuers() (*auth.Issuers, error) {
 
 // done is what became of a request, as metrics have it.
 func done(d server.Done) observe.Request {
-	r := observe.Request{Operation: d.Operation, Status: d.Status, Took: d.Took, Refused: d.Refused}
+	r := observe.Request{
+		Operation: d.Operation, Method: d.Method, Route: d.Route, Status: d.Status, Took: d.Took, Refused: d.Refused,
+	}
 	for _, c := range d.Calls {
 		r.Calls = append(r.Calls, observe.Call{Tool: c.Tool, Outcome: cmp.Or(c.Code, "ok"), Took: c.Took})
 	}

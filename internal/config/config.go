@@ -23,6 +23,7 @@ import (
 	"github.com/loci-memory/loci/graph"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/llm"
+	"github.com/loci-memory/loci/observe"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/store"
@@ -60,6 +61,7 @@ type Config struct {
 	Agents []string     // that have an address
 	Graph  *graph.Graph // nil: none
 
+	Traces   observe.TraceOptions // without an endpoint there are none
 	LogLevel slog.Level
 
 	// What the methods make options of.
@@ -77,6 +79,7 @@ type Config struct {
 	graphFile    string // empty: the graph is in the configuration file, or there is none
 	embeddingKey keySource
 	llmKey       keySource
+	traceHeaders string // the file
 	origin       map[string]string // by key of a setting: where its value was written; no entry: the default
 	written      map[string]string // by key of a setting: its value as it was written
 }

@@ -20,6 +20,9 @@ type keySource struct{ env, file string }
 func (c *Config) readKeys(env Environ) {
 	c.Embedding.OpenAIKey = c.embeddingKey.ofEmbedder(env)
 	c.llm.Key = c.llmKey.ofModel(env, c.llm.Provider)
+	if path := c.traceHeaders; path != "" {
+		c.Traces.Headers = func() ([]byte, error) { return readLimited(path, maxKeyBytes) }
+	}
 }
 
 func (k keySource) ofEmbedder(env Environ) embedding.Key {

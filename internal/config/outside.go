@@ -36,3 +36,12 @@ func (c *Config) Outside() (services []string) {
 	}
 	return services
 }
+
+// TracedTo is the host that gets traces, in which no text is; "": there are none.
+func (c *Config) TracedTo() string {
+	u, err := url.Parse(c.Traces.Endpoint)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -29,3 +29,26 @@ func TestOutside(t *testing.T) {
 		}
 	}
 }
+
+// TestTraces: they go where the configuration says, to nobody without it, and with headers that
+// are read when they are sent.
+func TestTraces(t *testing.T) {
+	cfg, err := load(t, "", nil, nil)
+	if err != nil || cfg.Traces.Endpoint != "" || cfg.TracedTo() != "" || cfg.Traces.Sample != 1 {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+	cfg, err = load(t, "traces:\n  endpoint: http://c.example:4318\n  sample: 0.25\n  headers_file: /nowhere/headers", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, missing := cfg.Traces.Headers()
+	if cfg.TracedTo() != "c.example:4318" || cfg.Outside() != nil || cfg.Traces.Sample != 0.25 || missing == nil {
+		t.Errorf("%+v, %v", cfg.Traces, missing)
+	}
+	for _, bad := range []string{"endpoint: c.example:4318", "endpoint: 'http://u:secret@c.example'", "sample: 2", "headers_file: ''"} {
+		if _, err := load(t, "traces:\n  "+bad, nil, nil); err == nil || strings.Contains(err.Error(), "secret") ||
+			!strings.Contains(err.Error(), "traces."+strings.SplitN(bad, ":", 2)[0]) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

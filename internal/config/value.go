@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/internal/token"
+	"github.com/loci-memory/loci/observe"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/tool"
 )
@@ -215,6 +216,11 @@ func setRate(field *float64, v string) error {
 }
 
 // setCosine reads a cosine; empty is zero.
+func setTraces(c *Config, v string) (err error) {
+	c.Traces.Endpoint, err = observe.TraceURL(v)
+	return err
+}
+
 func setCosine(field *float64, v string) error {
 	if *field = 0; v == "" {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/patience"
+	"github.com/loci-memory/loci/internal/trail"
 )
 
 // Timeout bounds how long a write or a search waits for the embedder.
@@ -128,6 +129,9 @@ func (c *Caller) Reweigh(text string) func(weight func(word string) float64) []f
 func (c *Caller) bounded(
 	ctx context.Context, texts int, timeout time.Duration, call func(context.Context) ([][]float32, error),
 ) ([][]float32, error) {
+	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Embed, Name: "embeddings"})
+	end := trail.End{Code: trail.Failed}
+	defer func() { ended(end) }()
 	rows, err := patience.Call(ctx, &c.calls, timeout, call)
 	switch {
 	case errors.Is(err, patience.ErrTooMany):
@@ -135,7 +139,10 @@ func (c *Caller) bounded(
 	case err != nil:
 		return nil, err
 	}
-	return rows, c.check(rows, texts)
+	if err = c.check(rows, texts); err == nil {
+		end.Code = ""
+	}
+	return rows, err
 }
 
 // check refuses rows that do not fit the texts or the dimensions.

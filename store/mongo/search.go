@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/follow"
 )
@@ -38,6 +39,8 @@ func (s *Store) Match(
 	read := func(do func(follow.Source) error) error {
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
+	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Load, Name: "index"})
+	defer func() { ended(trail.EndOf(err)) }()
 	return at.search.MatchAfter(read, q, s.opts.IndexPassages, func() { s.trim(at) })
 }
 

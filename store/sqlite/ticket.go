@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/loci-memory/loci/internal/admission"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -32,6 +34,8 @@ func (t *ticket) wait(ctx context.Context) error {
 // gives the slot of the request to others meanwhile: a load takes seconds, of which a
 // search that has its index needs none.
 func (t *ticket) waitAside(ctx context.Context, busy <-chan struct{}) (err error) {
+	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Load, Name: "index"})
+	defer func() { ended(loaded(err)) }()
 	back := admission.Aside(ctx)
 	if busy != nil {
 		select {
@@ -47,4 +51,12 @@ func (t *ticket) waitAside(ctx context.Context, busy <-chan struct{}) (err error
 		err = again
 	}
 	return err
+}
+
+// loaded is what became of waiting for an index: to look again is no failure.
+func loaded(err error) trail.End {
+	if errors.Is(err, errAgain) {
+		err = nil
+	}
+	return trail.EndOf(err)
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/loci-memory/loci/mcp"
+	"github.com/loci-memory/loci/observe"
+	"github.com/loci-memory/loci/tool"
+)
+
+// watching makes the metrics of loci serve, and traces if somebody takes them.
+func (a *app) watching() (*observe.Watch, error) {
+	w := &observe.Watch{Metrics: observe.New(observe.Options{
+		Version: buildVersion().Version, Load: func() observe.Load { return observe.Load(a.running.Load()) },
+	})}
+	var err error
+	w.Traces, err = a.traces(w.Metrics)
+	return w, err
+}
+
+// traces begins to send traces where the configuration says so; nil: it does not.
+func (a *app) traces(metrics *observe.Metrics) (*observe.Traces, error) {
+	o := a.cfg.Traces
+	if o.Endpoint == "" {
+		return nil, nil //nolint:nilnil // nil makes no traces
+	}
+	o.Version, o.Logger, o.Metrics = buildVersion().Version, a.logger(), metrics
+	return observe.OpenTraces(o)
+}
+
+// traced makes the calls of tools that come over standard input parts of traces.
+func traced(o *mcp.Options, traces *observe.Traces) {
+	if traces == nil {
+		return
+	}
+	w := &observe.Watch{Traces: traces}
+	o.Call = func(ctx context.Context, t *tool.Tool, c tool.Caller, args json.RawMessage) (tool.Reply, error) {
+		return t.Call(w.Watched(ctx), c, args)
+	}
+}
