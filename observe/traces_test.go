@@ -106,7 +106,8 @@ func TestSpansAreNested(t *testing.T) {
 		len(request.ParentSpanId) != 0 || of(store) != of(request) || len(tool.Links) != 0 {
 		t.Errorf("%v", r.spans)
 	}
-	if tool.Status.Code != tracepb.Status_STATUS_CODE_ERROR || store.Status.GetCode() != tracepb.Status_STATUS_CODE_UNSET ||
+	if tool.Status.Code != tracepb.Status_STATUS_CODE_ERROR ||
+		store.Status.GetCode() != tracepb.Status_STATUS_CODE_UNSET ||
 		!strings.Contains(tool.String(), "not_found") {
 		t.Errorf("%v", r.spans)
 	}
@@ -159,15 +160,19 @@ func TestCallersTraces(t *testing.T) {
 			span *tracepb.Span
 			want string
 		}{{requests[0], c.request}, {tools[0], c.tool}} {
-			if own := of(one.span); one.want != "" && own != one.want || one.want == "" && (own == theirTrace || own == otherTrace) {
+			own := of(one.span)
+			fresh := own != theirTrace && own != otherTrace
+			if one.want != "" && own != one.want || one.want == "" && !fresh {
 				t.Errorf("%s: %s is of the trace %s", name, one.span.Name, own)
 			}
-			if kept := one.span.TraceState; one.want != "" && kept != "ot=th:8" || strings.Contains(one.span.String(), "canary") {
+			kept := one.span.TraceState
+			if one.want != "" && kept != "ot=th:8" || strings.Contains(one.span.String(), "canary") {
 				t.Errorf("%s: the state is %q", name, kept)
 			}
 		}
-		if linked := len(tools[0].Links) == 1 && bytes.Equal(tools[0].Links[0].SpanId, requests[0].SpanId); linked != c.linked {
-			t.Errorf("%s: the links are %v", name, tools[0].Links)
+		links := tools[0].Links
+		if linked := len(links) == 1 && bytes.Equal(links[0].SpanId, requests[0].SpanId); linked != c.linked {
+			t.Errorf("%s: the links are %v", name, links)
 		}
 	}
 }
@@ -202,7 +207,8 @@ func TestUpkeepIsNoTrace(t *testing.T) {
 func TestHeadersOfACollector(t *testing.T) {
 	r := receive(t)
 	lines := "Authorization: Bearer one\nX-Scope: all\n"
-	traces := open(t, observe.TraceOptions{Endpoint: r.URL + "/", Sample: 1, Headers: func() ([]byte, error) { return []byte(lines), nil }})
+	headers := func() ([]byte, error) { return []byte(lines), nil }
+	traces := open(t, observe.TraceOptions{Endpoint: r.URL + "/", Sample: 1, Headers: headers})
 	lines = "Authorization: Bearer two\n"
 	call(&observe.Watch{Traces: traces}, http.Header{}, trail.Caller{})
 	traces.Close()
@@ -213,19 +219,20 @@ func TestHeadersOfACollector(t *testing.T) {
 	moved := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/v1/traces", http.StatusTemporaryRedirect))
 	defer moved.Close()
 	metrics := observe.New(observe.Options{})
-	traces = open(t, observe.TraceOptions{Endpoint: moved.URL, Sample: 1, Metrics: metrics, Headers: func() ([]byte, error) { return []byte(lines), nil }})
+	traces = open(t, observe.TraceOptions{Endpoint: moved.URL, Sample: 1, Metrics: metrics, Headers: headers})
 	call(&observe.Watch{Traces: traces}, http.Header{}, trail.Caller{})
 	traces.Close()
 	if len(elsewhere.heads) != 0 || !strings.Contains(text(t, metrics), `loci_spans_total{outcome="failed"} 3`) {
 		t.Errorf("%v\n%s", elsewhere.heads, text(t, metrics))
 	}
-	for _, lines := range []string{"secret", "secret: a\nsecret", ": secret"} {
-		_, err := observe.OpenTraces(observe.TraceOptions{Endpoint: r.URL, Headers: func() ([]byte, error) { return []byte(lines), nil }})
+	for _, lines = range []string{"secret", "secret: a\nsecret", ": secret"} {
+		_, err := observe.OpenTraces(observe.TraceOptions{Endpoint: r.URL, Headers: headers})
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", lines, err)
 		}
 	}
-	_, err := observe.OpenTraces(observe.TraceOptions{Endpoint: r.URL, Headers: func() ([]byte, error) { return nil, os.ErrNotExist }})
+	missing := func() ([]byte, error) { return nil, os.ErrNotExist }
+	_, err := observe.OpenTraces(observe.TraceOptions{Endpoint: r.URL, Headers: missing})
 	if err == nil || !strings.Contains(err.Error(), "traces.headers_file: file does not exist") {
 		t.Errorf("%v", err)
 	}
@@ -246,13 +253,15 @@ func TestCollectorsThatFail(t *testing.T) {
 	defer close(release)
 	for name, url := range map[string]string{"gone": gone.URL, "silent": silent.URL, "broken": broken.URL} {
 		var log bytes.Buffer
-		traces := open(t, observe.TraceOptions{Endpoint: url, Sample: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		traces := open(t, observe.TraceOptions{Endpoint: url, Sample: 1, Logger: logger})
 		w := &observe.Watch{Traces: traces}
 		for range 4000 { // three spans each: more than wait for a collector
 			call(w, http.Header{}, trail.Caller{})
 		}
 		traces.Close()
-		if n := strings.Count(log.String(), "does not take spans"); n > 1 || n == 0 && name != "silent" || strings.Contains(log.String(), "canary") {
+		n := strings.Count(log.String(), "does not take spans")
+		if n > 1 || n == 0 && name != "silent" || strings.Contains(log.String(), "canary") {
 			t.Errorf("%s: %s", name, &log)
 		}
 	}
