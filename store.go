@@ -161,6 +161,12 @@ type Change struct {
 	// [QuotaError] as its cause: [Quota.Refuse] refuses what the change would come to, as of
 	// the moment it is made.
 	Quota *Quota
+
+	// More says that the caller goes on with another change that erases, and tells nobody
+	// that anything is erased before that one is made without More. A store that has
+	// something to wipe after an erase need not wait for it now: the last change waits for
+	// all. If none comes, it is wiped within seconds, or when the store is opened next.
+	More bool
 }
 
 // MakesRoom reports whether the change erases and adds no record and no text, so that it

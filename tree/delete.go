@@ -79,6 +79,7 @@ func (t *Tree) deleteSome(ctx context.Context, path string) (Counts, bool, error
 			}
 		}
 		ed.put(ed.root, -1)
+		ed.change.More = true // until the last step nobody hears that anything is erased
 		return s, loci.ID{}, nil
 	})
 	return done.n, done.more, err

@@ -17,6 +17,7 @@ type stepped struct {
 	loci.Store
 	steps, largest int
 	stop           int // after so many; 0: never
+	last           int // of those that erase, how many wait for the wiping
 }
 
 var errStopped = errors.New("the process ended")
@@ -27,6 +28,9 @@ func (s *stepped) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error
 			return errStopped
 		}
 		s.largest = max(s.largest, len(c.Erase))
+		if !c.More {
+			s.last++
+		}
 	}
 	return s.Store.Apply(ctx, t, c)
 }
@@ -89,6 +93,9 @@ func TestLargeDirectoryIsDeletedInSteps(t *testing.T) {
 			}
 			gone.Files, gone.Dirs = gone.Files+n.Files, gone.Dirs+n.Dirs
 			left := checkWhole(t, files)
+			if store.last > 0 {
+				t.Error("a step says that it is the last one")
+			}
 			if left.Files+gone.Files != full.Files || left.Dirs+gone.Dirs != full.Dirs || n.Files == 0 {
 				t.Errorf("after %+v of %+v, %+v is left", gone, full, left)
 			}
@@ -97,6 +104,9 @@ func TestLargeDirectoryIsDeletedInSteps(t *testing.T) {
 		rest, err := files.Delete(t.Context(), "/many")
 		if err != nil || rest.Files+gone.Files != 1000 || rest.Dirs+gone.Dirs != full.Dirs {
 			t.Errorf("the rest was %+v, after %+v of %+v: %v", rest, gone, full, err)
+		}
+		if store.last != 1 {
+			t.Errorf("%d steps of the delete wait for the wiping; want the last one", store.last)
 		}
 		if left := checkWhole(t, files); left != (tree.Counts{Files: 1}) {
 			t.Errorf("%+v is left", left)

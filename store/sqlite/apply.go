@@ -32,9 +32,9 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	}
 	err = f.do(ctx, &job{
 		run: func(tx *tx) error { return tx.apply(&c) }, erases: c.MakesRoom(),
-		large: len(c.Put)+len(c.Erase) > largeChange, done: make(chan error, 1),
+		large: len(c.Put)+len(c.Erase) > largeChange, more: c.More, done: make(chan error, 1),
 	})
-	if err == nil && len(c.Erase) > 0 {
+	if err == nil && len(c.Erase) > 0 && !c.More {
 		err = f.awaitScrub(ctx)
 	}
 	return f.translate("apply", err)

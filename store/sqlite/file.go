@@ -185,7 +185,7 @@ func (f *file) close() {
 	}
 	f.search.close()
 	f.shelf.stop()
-	f.scrub.stop()
+	f.stopScrub()
 	close(f.closing)
 	<-f.writerDone
 	f.closeDBs()

@@ -25,15 +25,32 @@ type scrubber struct {
 	running bool
 	again   bool          // an erase came while a pass was running
 	done    chan struct{} // closed when nothing is left to do
+	later   *time.Timer   // starts a pass for erases that did not
+	pause   time.Duration // how long that takes
 	cancel  context.CancelFunc
 	ctx     context.Context
 	stopped bool
 }
 
+// scrubPause is how long what was erased in one of many steps waits for its wiping, unless
+// the last step comes before. Each pass merges the log and waits for the disk, which takes
+// longer than a step. A pause of a second leaves the last one little to wipe.
+const scrubPause = time.Second
+
 func (s *scrubber) init() {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.done = make(chan struct{})
+	s.done, s.pause = make(chan struct{}), scrubPause
 	close(s.done)
+}
+
+// scrubLater asks for a pass soon.
+func (f *file) scrubLater() {
+	s := &f.scrub
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.later == nil && !s.stopped {
+		s.later = time.AfterFunc(s.pause, f.startScrub)
+	}
 }
 
 // startScrub asks for a pass.
@@ -41,6 +58,10 @@ func (f *file) startScrub() {
 	s := &f.scrub
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.later != nil {
+		s.later.Stop()
+		s.later = nil
+	}
 	if s.running || s.stopped {
 		s.again = true
 		return
@@ -88,9 +109,16 @@ func (f *file) awaitScrub(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the background work at its next step; what is left is done when the
+// stopScrub ends the background work at its next step; what is left is done when the
 // file is opened next.
-func (s *scrubber) stop() {
+func (f *file) stopScrub() {
+	s := &f.scrub
+	s.mu.Lock()
+	waits := s.later != nil
+	s.mu.Unlock()
+	if waits {
+		f.startScrub()
+	}
 	s.mu.Lock()
 	s.stopped = true
 	done := s.done

@@ -23,6 +23,7 @@ type job struct {
 	erases bool // it makes room, and may use what the ballast gives back
 	first  bool // it comes before the others of its transaction
 	large  bool // it has a transaction of its own
+	more   bool // another one follows that waits for the wiping of what both erase
 	done   chan error
 	// taken decides between the writer, who starts the job, and its caller, who stops
 	// waiting: the first to set it wins.
@@ -274,7 +275,11 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		f.search.handover.add(handedBatch{t.seq, t.handed, t.unhanded == 0})
 	}
 	if t.erased {
-		f.startScrub() // before anybody is told, so that who waits for the wiping finds it under way
+		if slices.ContainsFunc(batch, func(j *job) bool { return !j.more }) {
+			f.startScrub() // before anybody is told, so that who waits for the wiping finds it under way
+		} else {
+			f.scrubLater()
+		}
 		f.startTidy()
 	}
 	return outcome, nil

@@ -30,6 +30,17 @@ var applyCases = []testCase{
 		b.apply(erasure(next(r)))
 		b.conflict("erasing twice", erasure(next(r)))
 	}},
+	{"a change that goes on with another one is made at once", func(b *bench) {
+		r := record(1, "walrus")
+		b.put(r)
+		more := erasure(r)
+		more.More = true
+		b.apply(more)
+		if b.get(r.ID) != nil {
+			b.Error("the record is still there")
+		}
+		b.put(r)
+	}},
 	{"an id is free again after an erase", func(b *bench) {
 		r := record(1, "walrus")
 		b.put(r)
