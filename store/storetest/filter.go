@@ -198,76 +198,75 @@ func randomRecord(r *rand.Rand, n int) loci.Record {
 var someWheres = []map[string]any{{"c": "x"}, {"c": "X"}, {"n": 1}, {"n": map[string]any{"$gte": 2}}, {"n": map[string]any{"$lt": "5"}},
 	{"c": map[string]any{"$ne": "x"}}, {"o": map[string]any{"p": 1}}, {"l": []any{1, 2}}, {"c": nil}, {"content": "walrus "}, {"c": "x", "n": 1}}
 
-// randomFilter sets each condition alone in the first rounds, then any of them.
-func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
-	t.Helper()
-	const alone = 16 * 18 // rounds
-	f := loci.Filter{Within: everywhere}
-	set := func(condition int) bool { return round/16 == condition || round >= alone && r.IntN(5) == 0 }
-	if set(0) || set(1) {
-		f.Within = nil
-		for range 1 + r.IntN(3) {
-			f.Within = append(f.Within, pick(r, somePlaces))
-		}
-	}
-	f.Exact = set(1)
-	if set(2) {
+// conditions are what randomFilter sets, each by itself or beside others. They draw from
+// the values that random records have: a filter that selects nothing tests little.
+var conditions = []func(t tester, r *rand.Rand, f *loci.Filter){
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.Within = randomPlaces(r) },
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.Within, f.Exact = randomPlaces(r), true },
+	func(_ tester, r *rand.Rand, f *loci.Filter) {
 		f.Kinds = []loci.Kind{pick(r, someKinds), pick(r, someKinds)}
-	}
-	if set(3) {
+	},
+	func(_ tester, r *rand.Rand, f *loci.Filter) {
 		for range 1 + r.IntN(20) {
 			f.IDs = append(f.IDs, id(1+(r.IntN(220)*7919)%10007))
 		}
-	}
-	if set(4) {
-		f.Slot = pointer(fmt.Sprint("slot ", r.IntN(200)))
-		if r.IntN(2) == 0 {
-			f.Slot = pointer("")
-		}
-	}
-	if set(5) {
-		f.Tags = append(f.Tags, pick(r, someTags))
-		if r.IntN(2) == 0 {
+	},
+	func(_ tester, r *rand.Rand, f *loci.Filter) {
+		f.Slot = pointer(pick(r, []string{"", fmt.Sprint("slot ", r.IntN(200))}))
+	},
+	func(_ tester, r *rand.Rand, f *loci.Filter) {
+		for range 1 + r.IntN(2) {
 			f.Tags = append(f.Tags, pick(r, someTags))
 		}
-	}
-	if set(6) {
-		f.Where = where(t, pick(r, someWheres))
-	}
-	if set(7) || set(8) {
-		f.At = at(r.IntN(11))
-	}
-	f.Expired = set(8) || set(9)
-	if set(10) {
+	},
+	func(t tester, r *rand.Rand, f *loci.Filter) { f.Where = where(t, pick(r, someWheres)) },
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.At = at(r.IntN(11)) },
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.At, f.Expired = at(r.IntN(11)), true },
+	func(_ tester, _ *rand.Rand, f *loci.Filter) { f.Expired = true },
+	func(_ tester, r *rand.Rand, f *loci.Filter) {
 		f.Scopes = []string{pick(r, someScopes), pick(r, someScopes)}
-	}
-	if set(11) {
-		f.Statuses = []string{pick(r, someScopes)}
-	}
-	if set(12) || set(13) {
-		f.MinConfidence = pick(r, someConfidences)
-		if set(13) {
-			f.At = at(r.IntN(40))
-		}
-	}
-	if set(14) {
-		f.Due = at(r.IntN(40))
-	}
-	if set(15) {
+	},
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.Statuses = []string{pick(r, someScopes)} },
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.MinConfidence = pick(r, someConfidences) },
+	func(_ tester, r *rand.Rand, f *loci.Filter) {
+		f.MinConfidence, f.At = pick(r, someConfidences), at(r.IntN(40))
+	},
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.Due = at(r.IntN(40)) },
+	func(_ tester, r *rand.Rand, f *loci.Filter) {
 		f.Slots = loci.SlotRange{From: pick(r, someEnds), To: pick(r, someEnds)}
-	}
-	if set(16) {
+	},
+	func(_ tester, r *rand.Rand, f *loci.Filter) {
 		f.Sequences = []string{pick(r, someSequences), pick(r, someSequences)}
+	},
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.Since = randomEdge(r) },
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.Until = randomEdge(r) },
+	func(_ tester, r *rand.Rand, f *loci.Filter) { f.Since, f.Until = randomEdge(r), randomEdge(r) },
+}
+
+func randomPlaces(r *rand.Rand) (places []loci.Namespace) {
+	for range 1 + r.IntN(3) {
+		places = append(places, pick(r, somePlaces))
 	}
-	if set(17) {
-		if r.IntN(3) > 0 {
-			f.Since = at(r.IntN(40)).Add(time.Duration(r.IntN(3)-1) * time.Microsecond)
-		}
-		if r.IntN(3) > 0 {
-			f.Until = at(r.IntN(40)).Add(time.Duration(r.IntN(3)-1) * time.Microsecond)
+	return places
+}
+
+// randomEdge is a time at which records were made, or a microsecond beside it.
+func randomEdge(r *rand.Rand) time.Time {
+	return at(r.IntN(40)).Add(time.Duration(r.IntN(3)-1) * time.Microsecond)
+}
+
+// randomFilter sets each condition alone in the first rounds, then any of them.
+func randomFilter(t tester, r *rand.Rand, round int) loci.Filter {
+	t.Helper()
+	const times = 14 // that each condition is alone
+	f := loci.Filter{Within: everywhere}
+	alone := round < times*len(conditions)
+	for i, condition := range conditions {
+		if alone && round/times == i || !alone && r.IntN(5) == 0 {
+			condition(t, r, &f)
 		}
 	}
-	f.NotLive = round < alone && round%2 == 0 || round >= alone && r.IntN(2) == 0
+	f.NotLive = alone && round%2 == 0 || !alone && r.IntN(2) == 0
 	f.Gone, f.Waning, f.Ended = r.IntN(4) == 0, r.IntN(4) == 0, r.IntN(6) == 0
 	return f
 }

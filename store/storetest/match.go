@@ -300,18 +300,7 @@ func union(b *bench) {
 	if !slices.IsSortedFunc(hits, func(x, y loci.Hit) int { return y.CreatedAt.Compare(x.CreatedAt) }) {
 		b.Errorf("hits %v are not newest first", hitIDs(hits))
 	}
-	byWord, byVector := map[int]loci.Hit{}, map[int]loci.Hit{}
-	for _, h := range hits {
-		if h.KeywordRank > 0 {
-			byWord[h.KeywordRank] = h
-		}
-		if h.VectorRank > 0 {
-			byVector[h.VectorRank] = h
-		}
-		if h.KeywordRank == 0 && h.VectorRank == 0 {
-			b.Errorf("hit %+v is in neither list", h)
-		}
-	}
+	byWord, byVector := b.byRank(hits)
 	if len(byWord) != 5 || len(byVector) != 5 || len(hits) != 10 {
 		b.Fatalf("%d by keyword, %d by similarity, %d in all; want 5, 5 and 10", len(byWord), len(byVector), len(hits))
 	}
@@ -325,6 +314,13 @@ func union(b *bench) {
 			b.Errorf("vector rank %d is %+v", rank, v)
 		}
 	}
+	b.scoredAsAlone(hits, n)
+}
+
+// scoredAsAlone compares hits with those of a search whose lists hold every record: one
+// that came by words alone has its similarity all the same, and the other way round.
+func (b *bench) scoredAsAlone(hits []loci.Hit, n float64) {
+	b.Helper()
 	alone := b.byID(both("walrus", spaceA), 100) // here every record is in the lists
 	for _, h := range hits {
 		full := alone[h.ID]
@@ -342,6 +338,25 @@ func union(b *bench) {
 	if h := alone[id(32)]; h.KeywordRank != 0 || h.VectorRank == 0 {
 		b.Errorf("hit %+v; want a vector rank alone", h)
 	}
+}
+
+// byRank are hits by their place in the list of words, and by that in the list of
+// vectors. Each must be in one.
+func (b *bench) byRank(hits []loci.Hit) (byWord, byVector map[int]loci.Hit) {
+	b.Helper()
+	byWord, byVector = map[int]loci.Hit{}, map[int]loci.Hit{}
+	for _, h := range hits {
+		if h.KeywordRank > 0 {
+			byWord[h.KeywordRank] = h
+		}
+		if h.VectorRank > 0 {
+			byVector[h.VectorRank] = h
+		}
+		if h.KeywordRank == 0 && h.VectorRank == 0 {
+			b.Errorf("hit %+v is in neither list", h)
+		}
+	}
+	return byWord, byVector
 }
 
 // byID searches the whole tenant and returns the hits by id.

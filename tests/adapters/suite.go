@@ -256,20 +256,7 @@ func (a Adapter) failure(t *testing.T) {
 		if messages == nil && !isStrict || len(messages)+len(docs) != 0 || docs == nil && !isStrict {
 			t.Errorf("strict %v: a store that is gone gives %v and %v", isStrict, messages, docs)
 		}
-		want := []Outcome{{Op: "append", Session: "trip"}, {Op: "load", Session: "trip"}, {Op: "retrieve"}}
-		for i, err := range []error{failed, unread, unfound} {
-			if isStrict != errors.Is(err, loci.ErrUnavailable) || (err == nil) == isStrict {
-				t.Errorf("strict %v: %s gives %v", isStrict, want[i].Op, err)
-			}
-			if i < len(seen) && errors.Is(seen[i].Err, loci.ErrUnavailable) {
-				seen[i].Err = nil
-			} else {
-				t.Errorf("strict %v: outcome %d of %+v is not that the store is gone", isStrict, i, seen)
-			}
-			if i < len(seen) && seen[i] != want[i] {
-				t.Errorf("strict %v: told %+v, want %+v", isStrict, seen, want)
-			}
-		}
+		toldOfFailures(t, isStrict, seen, failed, unread, unfound)
 		if err := h.Clear(ctx); !errors.Is(err, loci.ErrUnavailable) {
 			t.Errorf("an erase that failed gives %v", err)
 		}
@@ -279,6 +266,26 @@ func (a Adapter) failure(t *testing.T) {
 		}
 		if text := logged.String(); strings.Count(text, "level=WARN") != warnings || strings.Contains(text, "secret") {
 			t.Errorf("strict %v: logged %s", isStrict, text)
+		}
+	}
+}
+
+// toldOfFailures looks at what an append, a load and a retrieval in a store that is gone
+// return, and at what the operator was told of them.
+func toldOfFailures(t *testing.T, isStrict bool, seen []Outcome, failures ...error) {
+	t.Helper()
+	want := []Outcome{{Op: "append", Session: "trip"}, {Op: "load", Session: "trip"}, {Op: "retrieve"}}
+	for i, err := range failures {
+		if isStrict != errors.Is(err, loci.ErrUnavailable) || (err == nil) == isStrict {
+			t.Errorf("strict %v: %s gives %v", isStrict, want[i].Op, err)
+		}
+		if i < len(seen) && errors.Is(seen[i].Err, loci.ErrUnavailable) {
+			seen[i].Err = nil
+		} else {
+			t.Errorf("strict %v: outcome %d of %+v is not that the store is gone", isStrict, i, seen)
+		}
+		if i < len(seen) && seen[i] != want[i] {
+			t.Errorf("strict %v: told %+v, want %+v", isStrict, seen, want)
 		}
 	}
 }
