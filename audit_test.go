@@ -340,7 +340,7 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 	}
 	for _, reads := range []string{"Memory: Checkpoints Connect ConnectorText Context CountErase Episode Episodes Events Export Fact Facts History Items" +
 		" Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
-		" At Complete Count Erasure Event Features Namespace Namespaces NewID Now Passages Records" +
+		" At Complete Count Event Features Namespace Namespaces NewID Now Records" +
 		" ReviseValue SearchWhere Settings Touch Turn", // of features
 		"Items: Get Namespaces Search", "Checkpoints: Fetch Get List", "Sessions: Export History List Retrieve Search Session",
 		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",

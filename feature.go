@@ -252,13 +252,6 @@ func (m *Memory) Event(typ EventType, r *Record, now time.Time, payload map[stri
 	return m.event(typ, r, now, payload)
 }
 
-// Erasure is the change that erases records, with its events.
-func (m *Memory) Erasure(records []Record, now time.Time) Change { return m.eraseChange(records, now) }
-
-// Passages cuts a text into the parts that are searched one by one, for
-// [Record].Passages.
-func (m *Memory) Passages(text string) []Span { return m.engine.passages(text) }
-
 // Turn waits for the caller's turn among those in this process who change one thing,
 // named by parts, in the handle's namespace. Only speed depends on it: [Commit] keeps
 // changes apart, but writers that take turns do not make one another start over.

@@ -14,6 +14,14 @@ func (e *Engine) passages(text string) []Span {
 	return retrieval.Chunk(text, e.opts.Passages.Size, e.opts.Passages.Overlap)
 }
 
+// cutPassages cuts the text of a live record that nobody has cut. So no kind of memory can
+// keep a text that searches do not find; what is not live may hold any bytes.
+func (e *Engine) cutPassages(r *Record) {
+	if r.Live && r.Passages == nil {
+		r.Passages = e.passages(r.Text)
+	}
+}
+
 // embed returns vectors for the passages of a record; see embedTexts.
 func (e *Engine) embed(ctx context.Context, t Tenant, r *Record) []Vectors {
 	return e.embedTexts(ctx, t, r.searched())

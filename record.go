@@ -107,9 +107,9 @@ type Record struct {
 	Sequence string // up to MaxLabelBytes bytes, compared byte for byte inside the namespace
 	Position int64  // from 0; 0 without a sequence
 
-	Text     string // what is searched, and shown as the memory's text; without Passages any bytes
+	Text     string // what is searched while the record is live, and shown as its text; else any bytes
 	Heading  string // searched with each passage and not shown as text: subject and predicate of a fact; see [Record.Searched]
-	Passages []Span // the parts of Text that are searched one by one
+	Passages []Span // the parts of Text that are searched one by one; nil: [Commit] cuts a live record's
 	Tags     []string
 
 	Attributes json.RawMessage // what filters match: a JSON object, or nil

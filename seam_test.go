@@ -32,7 +32,7 @@ import (
 // doors lead to the engine. Each keeps inside of the handle's view; through none can a
 // record change without its event, nor does one hand out the store.
 var doors = map[string]string{
-	"Commit":             "the one way to change anything: read, decide, embed, apply; again on conflict",
+	"Commit":             "the one way to change anything: read, decide, cut and embed texts, apply; again on conflict",
 	"FeatureOf":          "the feature's own options, out of the engine",
 	"Redact":             "credentials leave before anything is kept",
 	"Memory.At":          "the handle of a place inside the handle's own",
@@ -44,8 +44,6 @@ var doors = map[string]string{
 	"Memory.Namespaces":  "where there are any",
 	"Memory.SearchWhere": "the best of what a filter selects",
 	"Memory.Event":       "what the audit log gets of a change",
-	"Memory.Erasure":     "an erase, with its events",
-	"Memory.Passages":    "what of a text is searched one by one",
 	"Memory.Touch":       "a read that moves an expiry, which is no change",
 	"Memory.Turn":        "writers of one thing in this process do not make one another start over",
 	"Memory.Settings":    "limits and tools that the operator chose for all",
@@ -54,7 +52,7 @@ var doors = map[string]string{
 }
 
 // mostDoors keeps the seam narrow.
-const mostDoors = 19
+const mostDoors = 17
 
 // library is what any program calls, features too.
 var library = []string{"Memory.Search", "Memory.Revisions", "Memory.View", "FactOf", "FactValue"}

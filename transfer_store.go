@@ -76,6 +76,9 @@ func (in *importer) became(id ID) ID {
 // ids in the meantime, all of them are settled again; the import then finds what it has
 // stored already.
 func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) error {
+	for _, d := range drafts {
+		in.m.engine.cutPassages(&d.Record)
+	}
 	for range maxAttempts {
 		vectors, err := in.embed(ctx, drafts) // once, however often the change is decided again
 		if err != nil {

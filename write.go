@@ -35,7 +35,7 @@ type Decision[R any] struct {
 }
 
 // Commit runs a write: it answers a repeated request with the stored reply, otherwise
-// lets decide read and decide, embeds new texts, applies the change, and starts over when
+// lets decide read and decide, cuts and embeds new texts, applies the change, and starts over when
 // another writer was quicker. request identifies what was asked, as JSON. A nil request
 // is a step of a larger call, to which the handle's idempotency key does not belong.
 func Commit[R any](
@@ -86,8 +86,12 @@ func Commit[R any](
 			return reply, err
 		}
 		for i := range d.Change.Put {
-			if r := &d.Change.Put[i].Record; r.Version == 1 && m.engine.featureOf(r.Kind) == nil {
+			r := &d.Change.Put[i].Record
+			if r.Version == 1 && e.featureOf(r.Kind) == nil {
 				m.join(r, now)
+			}
+			if !d.Change.Put[i].SameText {
+				e.cutPassages(r)
 			}
 		}
 		vectors.add(ctx, m, &d.Change, d.Embed, active)

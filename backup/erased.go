@@ -352,9 +352,14 @@ func (e *eraser) erase(ctx context.Context, engine *loci.Engine, t loci.Tenant) 
 func erasePart(ctx context.Context, m *loci.Memory, ids []loci.ID) error {
 	f := everything
 	f.IDs = ids
-	_, err := loci.Commit(ctx, m, "erase again", nil, func(now time.Time) (loci.Decision[int], error) {
+	_, err := loci.Commit(ctx, m, "erase again", nil, func(now time.Time) (d loci.Decision[int], err error) {
 		records, _, err := m.Records(ctx, f, loci.Page{Limit: len(ids), NoText: true})
-		return loci.Decision[int]{Change: m.Erasure(records, now)}, err
+		for i := range records {
+			r := &records[i]
+			d.Change.Erase = append(d.Change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
+			d.Change.Events = append(d.Change.Events, m.Event(loci.EventErased, r, now, map[string]any{"version": r.Version}))
+		}
+		return d, err
 	})
 	return err
 }

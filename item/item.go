@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -203,7 +202,6 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	if len(r.Text) > most {
 		return nil, loci.Errorf(loci.TooLarge, "index picks %d bytes of the value; the limit is %d: pick less", len(r.Text), most)
 	}
-	r.Passages = it.m.Passages(r.Text)
 	return r, loci.SetBody(r, body{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes(), Source: it.m.View().Source})
 }
 
@@ -225,7 +223,9 @@ func (it *Handle) decidePut(
 		typ = loci.EventUpdated
 		r.ID, r.Version, r.CreatedAt = old.ID, old.Version+1, old.CreatedAt
 		r.Uses, r.UsedAt, r.Sequence, r.Position = old.Uses, old.UsedAt, old.Sequence, old.Position
-		put.SameText = r.Text == old.Text && slices.Equal(r.Passages, old.Passages)
+		if put.SameText = r.Text == old.Text; put.SameText {
+			r.Passages = old.Passages
+		}
 		if old.Expired(now) {
 			r.CreatedAt, put.Revisions = now, 0 // no read finds what expired, earlier states included
 		}
@@ -335,7 +335,9 @@ func (it *Handle) Delete(ctx context.Context, n loci.Namespace, key string) erro
 		if err != nil || r == nil {
 			return loci.Decision[bool]{}, err
 		}
-		return loci.Decision[bool]{Change: it.m.Erasure([]loci.Record{*r}, now)}, nil
+		event := it.m.Event(loci.EventErased, r, now, map[string]any{"version": r.Version, "bytes": len(r.Text)})
+		gone := loci.Change{Erase: []loci.Erase{{ID: r.ID, Version: r.Version}}, Events: []loci.Event{event}}
+		return loci.Decision[bool]{Change: gone}, nil
 	})
 	return err
 }
@@ -439,61 +441,4 @@ func labelsMatch(labels, pattern []string) bool {
 		}
 	}
 	return true
-}
-
-// Feature makes an engine keep items.
-type Feature struct{}
-
-// Kinds are the items, each a memory of its own.
-func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: Kind, Memory: true, Counted: true,
-		Change: "Put the item again under its key, or delete it."}}
-}
-
-// Show describes an item.
-func (Feature) Show(_ context.Context, _ *loci.Memory, r *loci.Record, _ bool) (loci.Shown, error) {
-	it, err := FromRecord(r)
-	if err != nil {
-		return loci.Shown{}, err
-	}
-	var body body
-	err = json.Unmarshal(r.Body, &body)
-	return loci.Shown{Key: it.Key, Value: it.Value, Source: body.Source}, err
-}
-
-// Check finds nothing to refuse: there are no options.
-func (Feature) Check() error { return nil }
-
-// Lines has nothing to write: the kernel writes what stands for itself.
-func (Feature) Lines(context.Context, *loci.Memory, *loci.Exporter) error { return nil }
-
-// A taker takes items out of an export.
-type taker struct {
-	loci.PlainTaker
-	m *loci.Memory
-}
-
-// Take begins an import.
-func (Feature) Take(m *loci.Memory) loci.Taker { return taker{m: m} }
-
-// Take checks an item; the kernel stores it.
-func (t taker) Take(d *loci.Imported) (kept bool, err error) {
-	if err := d.Namespace.Validate(); err != nil {
-		return false, err
-	}
-	if err := d.Clean(false); err != nil {
-		return false, err
-	}
-	var body body
-	if err := json.Unmarshal(d.Body, &body); err != nil {
-		return false, loci.Errorf(loci.Invalid, "body is not that of an item: %v", err)
-	}
-	if len(d.Attributes) == 0 {
-		return false, loci.Errorf(loci.Invalid, "attributes of the item are missing")
-	}
-	if err := checkKey(body.Key); err != nil {
-		return false, err
-	}
-	d.Slot, d.Live = slotOf(body.Key), true
-	return false, nil
 }

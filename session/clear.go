@@ -99,7 +99,9 @@ func (Feature) EraseRecord(
 	case err != nil:
 		return c, err
 	case st == nil: // what is left of an erase that was stopped half way
-		return m.Erasure([]loci.Record{*r}, now), nil
+		c.Erase = []loci.Erase{{ID: r.ID, Version: r.Version}}
+		c.Events = []loci.Event{m.Event(loci.EventErased, r, now, map[string]any{"version": r.Version, "bytes": len(r.Text)})}
+		return c, nil
 	case r.Kind == Kind:
 		_, c, err = s.clearing(ctx, st, now)
 		return c, err

@@ -119,7 +119,6 @@ func setMessage(m *loci.Memory, r *loci.Record, in Message) (err error) {
 		speaker := loci.Redact(m, in.speaker(data)) + ": "
 		body.Prefix = len(speaker)
 		r.Text = speaker + text
-		r.Passages = m.Passages(r.Text)
 	}
 	return loci.SetBody(r, body)
 }

@@ -243,8 +243,7 @@ func (ed *edit) append(e *entry, content string) error {
 // grow puts a longer text into a block.
 func (ed *edit) grow(r *loci.Record, text string) {
 	r.Version++
-	r.UpdatedAt, r.Text = ed.now, text
-	r.Passages = ed.t.m.Passages(text)
+	r.UpdatedAt, r.Text, r.Passages = ed.now, text, nil
 	ed.fresh = append(ed.fresh, loci.Put{Record: *r})
 }
 
@@ -258,7 +257,7 @@ func (ed *edit) addBlocks(e *entry, m *manifest, text string) {
 		ed.fresh = append(ed.fresh, loci.Put{Record: loci.Record{
 			ID: blockID(e.record.ID, n), Kind: KindBlock, Namespace: e.record.Namespace, Version: 1,
 			Live: true, CreatedAt: ed.now, UpdatedAt: ed.now, Sequence: e.record.ID.String(),
-			Position: n, Text: part, Passages: ed.t.m.Passages(part),
+			Position: n, Text: part,
 		}})
 		m.add(n, 1, part)
 		text = text[end:]

@@ -332,7 +332,6 @@ func (ed *edit) importContent(f *imported) error {
 	for _, b := range f.blocks {
 		b.ID, b.Sequence, b.Namespace, b.Slot, b.Status = blockID(r.ID, b.Position), r.ID.String(), r.Namespace, "", ""
 		b.Attributes, b.Body = nil, nil
-		b.Passages = ed.t.m.Passages(b.Text)
 		ed.fresh = append(ed.fresh, loci.Put{Record: b, History: []loci.Revision{}})
 	}
 	ed.event(loci.EventImported, e, map[string]any{"bytes": e.manifest.Bytes})

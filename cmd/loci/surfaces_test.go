@@ -185,7 +185,7 @@ func offeredJS(t *testing.T) map[string]bool {
 }
 
 // machinery is what features and the kernel use of one another, and no capability of a user.
-var machinery = strings.Fields(`Complete Count Erasure Event Features Namespace Namespaces NewID Now Passages
+var machinery = strings.Fields(`Complete Count Event Features Namespace Namespaces NewID Now
 	Records ReviseValue SearchWhere Settings Touch Turn`)
 
 // TestSurfacesOfferTheSame: what one way in can do, all can, or the table says why not. A

@@ -42,7 +42,7 @@ func (h *Handle) Put(ctx context.Context, text string, due time.Time) (Reminder,
 	// A decision is made again after a conflict: it reads, and changes nothing by itself.
 	return loci.Commit(ctx, h.m, "put reminder", request, func(now time.Time) (d loci.Decision[Reminder], err error) {
 		r := loci.Record{ID: h.m.NewID(), Kind: Kind, Namespace: h.m.Namespace(), Version: 1, Live: true,
-			CreatedAt: now, UpdatedAt: now, Slot: slotOf(due, text), Text: text, Passages: h.m.Passages(text)}
+			CreatedAt: now, UpdatedAt: now, Slot: slotOf(due, text), Text: text}
 		same, _, err := h.find(ctx, loci.Filter{Slot: &r.Slot}, loci.Page{})
 		if len(same) > 0 {
 			d.Record = same[0].ID
