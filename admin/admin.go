@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/auth"
 )
 
-// What callers of an [API] need of package auth.
+// By and the others are what callers of an [API] need of package auth.
 type (
 	By     = auth.By
 	Key    = auth.Key

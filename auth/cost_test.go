@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -52,7 +53,7 @@ func BenchmarkDoor(b *testing.B) {
 				token = sign(b, private, p.claimsAt(now, changes), map[string]any{"typ": "at+jwt"})
 			}
 			door := auth.NewDoor(keys.Admit, verifiers...)
-			r := httptest.NewRequest("POST", "/mcp", nil)
+			r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 			r.Header = bearer(token)
 			for b.Loop() {
 				if _, err := door.Authenticate(r); err != nil {

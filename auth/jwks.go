@@ -172,8 +172,8 @@ func (k *keySet) load(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	same := len(prints) == len(k.prints)
-	for print := range prints {
-		same = same && k.prints[print]
+	for thumb := range prints {
+		same = same && k.prints[thumb]
 	}
 	k.fetchedAt = at
 	if !same {
@@ -225,13 +225,13 @@ func parseKeys(data []byte) (keys map[string][]jose.JSONWebKey, prints map[strin
 		if json.Unmarshal(raw, &key) != nil || !signs(&key) || len(keys[key.KeyID]) == mostOfOneName {
 			continue
 		}
-		print, err := key.Thumbprint(crypto.SHA256)
+		thumb, err := key.Thumbprint(crypto.SHA256)
 		if err != nil {
 			continue
 		}
 		key.Certificates, key.CertificatesURL = nil, nil
 		keys[key.KeyID] = append(keys[key.KeyID], key)
-		prints[key.KeyID+"\x00"+key.Algorithm+"\x00"+string(print)] = true
+		prints[key.KeyID+"\x00"+key.Algorithm+"\x00"+string(thumb)] = true
 	}
 	if len(keys) == 0 {
 		return nil, nil, fmt.Errorf("none of the %d keys is a public key for signatures", len(set.Keys))

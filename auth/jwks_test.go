@@ -190,7 +190,7 @@ func TestProvidersThatMisbehave(t *testing.T) {
 // token is good, and the first one after it has come is.
 func TestProviderThatIsDownAtFirst(t *testing.T) {
 	c := newCourt(t, nil)
-	c.behave(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(502); return true })
+	c.behave(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusBadGateway); return true })
 	good := c.token(t, nil)
 	if w := c.ask("/mcp", bearer(good)); w.Code != 503 {
 		t.Errorf("%d %s", w.Code, w.Body)

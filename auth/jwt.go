@@ -191,11 +191,11 @@ var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt", "applicatio
 // verify checks a token. The caller of one that was good once comes with the error.
 func (i *issuer) verify(ctx context.Context, token string, now time.Time) (v verified, err error) {
 	signature := &signed{keys: i.keys, algorithms: i.algorithms, checks: i.checks}
-	known, err := oidc.NewVerifier(i.mapping.issuer.URL, signature, &oidc.Config{
+	known, err := oidc.NewVerifier(i.issuer.URL, signature, &oidc.Config{
 		SupportedSigningAlgs: i.algorithms, SkipClientIDCheck: true, SkipExpiryCheck: true, // below, stricter
 	}).Verify(ctx, token)
 	if signature.unavailable != nil {
-		return v, &loci.Error{Code: loci.Unavailable, Op: "get keys of " + i.mapping.issuer.Name,
+		return v, &loci.Error{Code: loci.Unavailable, Op: "get keys of " + i.issuer.Name,
 			Msg: "the credential cannot be checked right now", Err: signature.unavailable}
 	}
 	var payload json.RawMessage
@@ -207,7 +207,7 @@ func (i *issuer) verify(ctx context.Context, token string, now time.Time) (v ver
 	if josejson.Unmarshal(payload, &standard) != nil || josejson.Unmarshal(payload, &claims) != nil {
 		return v, noGoodToken()
 	}
-	expected := jwt.Expected{Issuer: i.mapping.issuer.URL, AnyAudience: i.mapping.issuer.Audiences, Time: now}
+	expected := jwt.Expected{Issuer: i.issuer.URL, AnyAudience: i.issuer.Audiences, Time: now}
 	timely := standard.ValidateWithLeeway(expected, i.leeway)
 	late := errors.Is(timely, jwt.ErrExpired)
 	if timely != nil && !late || standard.Expiry == nil || standard.Subject == "" {

@@ -92,14 +92,14 @@ func TestForgedBackups(t *testing.T) {
 	with(t, from, func(_ loci.Store, e *loci.Engine) { locitest.Save(t, at(t, e, "acme"), "one more") })
 	_, err := backup.Create(t.Context(), from, other, nil, options())
 	must(t, err)
-	forge := func(name, old, new string) {
+	forge := func(name, text, forged string) {
 		t.Helper()
 		for name, data := range good {
 			must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 		}
-		data := bytes.Replace(good[name], []byte(old), []byte(new), 1)
+		data := bytes.Replace(good[name], []byte(text), []byte(forged), 1)
 		if bytes.Equal(data, good[name]) {
-			t.Fatalf("%s has no %q", name, old)
+			t.Fatalf("%s has no %q", name, text)
 		}
 		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}

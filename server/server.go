@@ -232,12 +232,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, operators ...net.Lis
 	if stop() { // not the end, but a failure
 		_ = h.Close()
 		for range all[1:] {
-			_ = <-ended
+			<-ended
 		}
 		return &loci.Error{Code: loci.Unavailable, Op: "serve", Msg: "the listener failed: " + cause(err), Err: err}
 	}
 	for range all[1:] {
-		_ = <-ended
+		<-ended
 	}
 	if err := <-drained; err != nil {
 		abandon()

@@ -46,7 +46,7 @@ func serve(url string, open func(ctx context.Context, url string) (loci.Store, e
 	ctx := context.Background()
 	s, err := open(ctx, url)
 	if err != nil {
-		fmt.Println("!", err, errors.Unwrap(err))
+		_, _ = fmt.Fprintln(os.Stdout, "!", err, errors.Unwrap(err))
 		return 1
 	}
 	var group sync.WaitGroup
@@ -187,7 +187,7 @@ func (w *Storm) problem(format string, args ...any) {
 // keep keeps one server running until the storm ends: each is killed after a while.
 func (w *Storm) keep(t *testing.T) {
 	for !w.ended.Load() {
-		cmd := exec.Command(os.Args[0])
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), childVariable+"="+w.URL)
 		if w.Unlocked {
 			cmd.Env = append(cmd.Env, unlockedVariable+"=1")

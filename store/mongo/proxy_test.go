@@ -90,8 +90,8 @@ func message(from net.Conn) ([]byte, error) {
 	if size < 16 || size > 64<<20 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	out := append(head, make([]byte, size-4)...)
-	_, err := io.ReadFull(from, out[4:])
+	out := make([]byte, size)
+	_, err := io.ReadFull(from, out[copy(out, head):])
 	return out, err
 }
 
