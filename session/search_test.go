@@ -154,3 +154,26 @@ func TestSessionEvents(t *testing.T) {
 		}
 	})
 }
+
+// What an import brings is embedded with it: a message is found by similarity at once.
+func TestImportedMessagesHaveVectors(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		from := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+		locitest.AppendTo(t, from, "s", locitest.Spoken(session.MessageHuman, "we met at the harbour"),
+			locitest.Spoken(session.MessageAI, "noted"))
+		e := locitest.NewEngine(t, s, loci.Options{Embedder: &locitest.WordEmbedder{Name: "words-1"}})
+		m := locitest.Bind(t, e, "v")
+		report, err := m.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)), nil)
+		if err != nil || report.Created != 3 {
+			t.Fatalf("report %+v, %v", report, err)
+		}
+		lacking, err := s.Unembedded(t.Context(), locitest.Tenant(t, "t"), e.Space(), loci.ID{}, 10)
+		if err != nil || len(lacking) > 0 {
+			t.Errorf("%d messages lack vectors, %v", len(lacking), err)
+		}
+		found, err := session.Of(m).Search(t.Context(), session.Search{Text: "harbour", Mode: loci.Semantic, Limit: 1})
+		if err != nil || len(found.Hits) != 1 || !strings.Contains(found.Hits[0].Text, "harbour") {
+			t.Errorf("found %+v, %v", found, err)
+		}
+	})
+}
