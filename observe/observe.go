@@ -26,6 +26,11 @@ type Options struct {
 
 	// Load is what the server has to do at the moment; nil: nobody knows.
 	Load func() Load
+
+	// Work is what the store did by itself; nil: nobody knows. CommitSizes are the upper
+	// bounds by which it counts commits.
+	Work        func() Work
+	CommitSizes []int
 }
 
 // A Load is what a server has to do.
@@ -99,6 +104,9 @@ func New(o Options) *Metrics {
 	)
 	if o.Load != nil {
 		m.registry.MustRegister(newLoad(o.Load))
+	}
+	if o.Work != nil {
+		m.registry.MustRegister(newWork(o.Work, o.CommitSizes))
 	}
 	return m
 }

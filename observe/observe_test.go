@@ -73,7 +73,9 @@ func BenchmarkRequest(b *testing.B) {
 // TestWhatIsWrittenOfMetrics: the rules for alerts and the documentation name no metric that is
 // not there, and the documentation names every one of ours.
 func TestWhatIsWrittenOfMetrics(t *testing.T) {
-	m := observe.New(observe.Options{Load: func() observe.Load { return observe.Load{} }})
+	m := observe.New(observe.Options{
+		Load: func() observe.Load { return observe.Load{} }, Work: func() observe.Work { return observe.Work{} },
+	})
 	m.Request(observe.Request{Refused: "host", Calls: []observe.Call{{Tool: "memory_save", Outcome: "ok"}}})
 	w := observe.Watch{Metrics: m}
 	for _, kind := range []trail.Kind{trail.Store, trail.Load, trail.Embed, trail.Complete} {
@@ -91,10 +93,11 @@ func TestWhatIsWrittenOfMetrics(t *testing.T) {
 			there["loci_"+name] = true
 		}
 	}
-	if len(there) != 21 {
+	if len(there) != 26 {
 		t.Errorf("%d metrics are ours", len(there))
 	}
-	for _, path := range []string{"../packaging/prometheus/alerts.yaml", "../docs/operations.md"} {
+	board := "../packaging/prometheus/dashboard.json"
+	for _, path := range []string{board, "../packaging/prometheus/alerts.yaml", "../docs/operations.md"} {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -113,6 +116,26 @@ func TestWhatIsWrittenOfMetrics(t *testing.T) {
 			if strings.HasSuffix(path, ".md") && !slices.Contains(named, name) {
 				t.Errorf("%s does not name %s", path, name)
 			}
+		}
+	}
+}
+
+// TestWork: what a store did by itself is counted as of the moment: commits by how many writes
+// shared them, and what the index takes.
+func TestWork(t *testing.T) {
+	now := observe.Work{
+		Commits: []uint64{5, 2, 1}, Writes: 20, ShardsLoaded: 7, ShardsDropped: 3, IndexBytes: 1000, IndexLimit: 4000,
+	}
+	m := observe.New(observe.Options{Work: func() observe.Work { return now }, CommitSizes: []int{1, 4}})
+	now.ShardsLoaded = 8
+	got := text(t, m)
+	for _, want := range []string{
+		`loci_commit_writes_bucket{le="1"} 5`, `loci_commit_writes_bucket{le="4"} 7`, `loci_commit_writes_bucket{le="+Inf"} 8`,
+		"loci_commit_writes_sum 20", "loci_commit_writes_count 8", "loci_index_shards_loaded_total 8",
+		"loci_index_shards_dropped_total 3", "loci_index_bytes 1000", "loci_index_limit_bytes 4000",
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("%s is missing in:\n%s", want, got)
 		}
 	}
 }

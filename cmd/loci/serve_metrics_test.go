@@ -41,6 +41,8 @@ func TestMetricsNameNothingOfCallers(t *testing.T) {
 		`loci_tool_calls_total{outcome="ok",tool="memory_search"} 1`,
 		`loci_tool_calls_total{outcome="forbidden",tool="memory_delete"} 1`,
 		`loci_refusals_total{reason="credential"} 1`,
+		`loci_store_calls_total{call="match",outcome="ok"} `, `loci_embedder_calls_total{outcome="ok"} `,
+		`loci_index_waits_total{outcome="ok"} `, "loci_index_shards_loaded_total ", "loci_index_bytes ", "loci_commit_writes_count ",
 		"loci_requests_slots ", "process_open_fds ",
 	} {
 		if !strings.Contains(text, want) {

@@ -6,14 +6,19 @@ import (
 
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/observe"
+	"github.com/loci-memory/loci/store"
 	"github.com/loci-memory/loci/tool"
 )
 
 // watching makes the metrics of loci serve, and traces if somebody takes them.
 func (a *app) watching() (*observe.Watch, error) {
-	w := &observe.Watch{Metrics: observe.New(observe.Options{
+	o := observe.Options{
 		Version: buildVersion().Version, Load: func() observe.Load { return observe.Load(a.running.Load()) },
-	})}
+	}
+	if s, ok := a.store.(interface{ Work() store.Work }); ok { // memories in the process commit nothing
+		o.CommitSizes, o.Work = store.CommitSizes(), func() observe.Work { return observe.Work(s.Work()) }
+	}
+	w := &observe.Watch{Metrics: observe.New(o)}
 	var err error
 	w.Traces, err = a.traces(w.Metrics)
 	return w, err

@@ -104,6 +104,7 @@ func (s *Store) write(ctx context.Context, g *guest, j *job) error {
 
 func (s *Store) committer(g *guest) *batch.Committer[*tx] {
 	return &batch.Committer[*tx]{
+		Meter: &s.meter,
 		Begin: func() (end func()) {
 			s.lobby.Stay(g) // Close waits for the writer, too
 			return func() { s.lobby.Leave(g) }

@@ -26,6 +26,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/follow"
 	"github.com/loci-memory/loci/store/internal/lobby"
+	"github.com/loci-memory/loci/store/internal/meter"
 	"github.com/loci-memory/loci/store/internal/upkeep"
 )
 
@@ -56,6 +57,7 @@ const (
 
 // A Store is a database.
 type Store struct {
+	meter  meter.Meter
 	client *mongo.Client
 	db     *mongo.Database
 	opts   Options

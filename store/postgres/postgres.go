@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/follow"
 	"github.com/loci-memory/loci/store/internal/lobby"
+	"github.com/loci-memory/loci/store/internal/meter"
 	"github.com/loci-memory/loci/store/internal/upkeep"
 )
 
@@ -43,9 +44,10 @@ const (
 
 // A Store is a database.
 type Store struct {
-	pool *pgxpool.Pool
-	opts Options
-	log  *slog.Logger
+	meter meter.Meter
+	pool  *pgxpool.Pool
+	opts  Options
+	log   *slog.Logger
 
 	lobby  lobby.Lobby[*tenant]
 	upkeep upkeep.Upkeep

@@ -7,6 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/follow"
+	"github.com/loci-memory/loci/store/internal/meter"
 )
 
 // Match implements [loci.RecordLister].
@@ -14,9 +15,8 @@ func (s *Store) Match(
 	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
 ) (hits []loci.Hit, err error) {
 	filter.NotLive = false
-	q := &follow.Search{Probe: p, Filter: filter, Limit: limit, Load: func(ids []loci.ID) ([]loci.Record, error) {
-		return s.recordsOf(ctx, name, ids)
-	}}
+	load := func(ids []loci.ID) ([]loci.Record, error) { return s.recordsOf(ctx, name, ids) }
+	q := &follow.Search{Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter}
 	var at *tenant
 	served := false
 	err = s.read(ctx, name, "search", func(r *reading) error {
@@ -54,9 +54,17 @@ func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (re
 // trim drops the indexes of tenants that were not asked for longest while the process holds
 // too much. The tenant at hand keeps its own.
 func (s *Store) trim(at *tenant) {
-	follow.Trim(&at.search, s.opts.IndexPassages, func(do func(*follow.Index, int64)) {
+	follow.Trim(&at.search, s.opts.IndexPassages, &s.meter, func(do func(*follow.Index, int64)) {
 		s.lobby.Each(func(t *tenant, used int64) { do(&t.search, used) })
 	})
+}
+
+// Work says what the store has done by itself, and what its index takes.
+func (s *Store) Work() meter.Work {
+	w := s.meter.Work()
+	s.lobby.Each(func(t *tenant, _ int64) { w.IndexBytes += t.search.Bytes() })
+	w.IndexLimit = int64(s.opts.IndexPassages) * follow.PassageBytes
+	return w
 }
 
 // source is what the index of a tenant follows.

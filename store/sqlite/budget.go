@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/meter"
 )
 
 // DefaultIndexMemory is how many bytes the search indexes of a store may take.
@@ -136,6 +137,7 @@ func (x *searchIndex) shed(bytes int64) {
 		}
 		before := x.index.Bytes()
 		x.index.DropShard(h.key)
+		x.meter.Dropped(1)
 		delete(x.used, h.key)
 		bytes -= before - x.index.Bytes()
 		x.account()
@@ -150,4 +152,13 @@ func (x *searchIndex) close() {
 	x.index = nil
 	x.loading.forget(x)
 	x.account()
+}
+
+// Work says what the store has done by itself, and what its index takes.
+func (s *Store) Work() meter.Work {
+	w := s.meter.Work()
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	w.IndexBytes, w.IndexLimit = s.budget.used, s.budget.limit
+	return w
 }

@@ -82,6 +82,10 @@ func TestIndexesShareABudget(t *testing.T) {
 	if last := tenants[len(tenants)-1]; !loaded(last) || loaded(tenants[0]) {
 		t.Error("the index searched last is gone, or the one not searched for longest is still there")
 	}
+	if w := s.Work(); w.ShardsLoaded < 15 || w.ShardsDropped != w.ShardsLoaded-3 ||
+		w.IndexBytes != s.budget.used || w.IndexLimit != 3*each || w.Writes != 0 {
+		t.Errorf("%+v", w)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/meter"
 )
 
 // synchronous is FULL so that an acknowledged write survives a power cut. It is a
@@ -75,6 +76,7 @@ type file struct {
 	ballast *ballast
 
 	loaders chan struct{}   // of the store: see [file.loadTurn]
+	meter   *meter.Meter    // likewise
 	reading func(index.Key) // unless nil: called before a part of a shard is read, by tests
 }
 
@@ -85,6 +87,7 @@ func newFile(s *Store, t loci.Tenant) *file {
 		closing: make(chan struct{}), writerDone: make(chan struct{}), ballast: s.ballast,
 	}
 	f.search.budget, f.loaders, f.reading = s.budget, s.loaders, s.reading
+	f.meter, f.search.meter = &s.meter, &s.meter
 	f.search.loading.init()
 	f.shelf.init(path, &s.opts)
 	f.scrub.init()

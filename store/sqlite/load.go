@@ -428,6 +428,7 @@ func (f *file) install(ctx context.Context, whole []*load) (shelved []shelving, 
 		}
 		shelved, one.shelving = append(shelved, one.shelving), shelving{}
 		x.index.Adopt(one.index)
+		x.meter.Loaded(1)
 		x.touch(one.key)
 		x.account()
 		x.loading.finish(x, []*load{one}, nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/meter"
 )
 
 // searchIndex is the index in the process that follows the file: what another
@@ -30,6 +31,7 @@ type searchIndex struct {
 	used   map[index.Key]*atomic.Int64 // the shards that are loaded, with when they were searched last
 
 	budget    *budget
+	meter     *meter.Meter
 	accounted int64        // what the budget counts of the index
 	searched  atomic.Int64 // when it was searched last
 

@@ -22,6 +22,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/meter"
 )
 
 // DefaultTenant is the only tenant of a store that is a single file.
@@ -52,6 +53,7 @@ type Store struct {
 
 	ballast *ballast
 	budget  *budget
+	meter   meter.Meter
 	loaders chan struct{}
 	reading func(index.Key) // see file
 

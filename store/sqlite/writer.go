@@ -270,6 +270,7 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		}
 		return nil, f.withCause(broken)
 	}
+	f.meter.Commit(len(outcome))
 	f.touched.committed()
 	if t.seq != 0 {
 		f.search.handover.add(handedBatch{t.seq, t.handed, t.unhanded == 0})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/admission"
+	"github.com/loci-memory/loci/store/internal/meter"
 )
 
 // maxBatch bounds how many writes share a commit; more only lengthens the wait of the first.
@@ -56,6 +57,8 @@ type Committer[T any] struct {
 	Alone func(err error) bool
 
 	Patience time.Duration // bounds a write
+
+	Meter *meter.Meter // counts commits
 }
 
 // Outcomes are those of jobs, each its own.
@@ -124,6 +127,9 @@ func (c *Committer[T]) commit(batch []*Job[T]) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	outcome, err := c.tries(ctx, jobs)
+	if err == nil {
+		c.Meter.Commit(len(jobs))
+	}
 	if err != nil && len(jobs) > 1 && c.Alone(err) && ctx.Err() == nil {
 		// One of them does what nobody expected: each for itself, so that the others work.
 		for _, j := range jobs {

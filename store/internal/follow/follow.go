@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/meter"
 )
 
 // A Source is a transaction that reads one tenant, all of it as of one moment.
@@ -55,6 +56,8 @@ type Index struct {
 	used    map[index.Key]uint64 // when a loaded shard was searched last
 	tick    uint64
 	held    atomic.Int64 // passages
+	bytes   atomic.Int64
+	shards  atomic.Int64
 }
 
 // A Search is what is looked for.
@@ -63,6 +66,7 @@ type Search struct {
 	Filter loci.Filter
 	Limit  int
 	Load   func([]loci.ID) ([]loci.Record, error) // reads records in full, for filters on what no index holds
+	Meter  *meter.Meter                           // counts what is loaded and dropped
 }
 
 // Match searches if the index shows a state that was read and holds all that is needed. The
@@ -90,23 +94,38 @@ func (x *Index) MatchAfter(
 			x.index = nil // half-loaded, or of a transaction that did not end well
 		}
 		again = true
-		return x.refresh(r, &q.Probe, &q.Filter, budget)
+		return x.refresh(r, q, budget)
 	}); err != nil {
 		x.index = nil // likewise: the next search starts again
-		x.held.Store(0)
+		x.empty()
 		return nil, err
 	}
 	x.held.Store(int64(x.index.Passages()))
+	x.shards.Store(int64(len(x.used)))
+	x.bytes.Store(x.index.Bytes())
 	trim()
 	return x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
 }
+
+// empty notes that nothing is held.
+func (x *Index) empty() {
+	x.held.Store(0)
+	x.bytes.Store(0)
+	x.shards.Store(0)
+}
+
+// PassageBytes is what a passage takes in memory, about: limits count passages.
+const PassageBytes = 500
+
+// Bytes is how much memory the index takes, about, as of the last change of it.
+func (x *Index) Bytes() int64 { return x.bytes.Load() }
 
 // Held is how many passages the index holds, about.
 func (x *Index) Held() int64 { return x.held.Load() }
 
 // Drop lets go of the index unless it is searched right now.
 func (x *Index) Drop() {
-	x.held.Store(0)
+	x.empty()
 	if x.mu.TryLock() { // else it will be counted again
 		x.index = nil
 		x.mu.Unlock()
@@ -115,7 +134,7 @@ func (x *Index) Drop() {
 
 // Trim drops the indexes that were not asked for longest while all hold more than a budget;
 // each lists them. The one at hand stays.
-func Trim(at *Index, budget int, each func(do func(x *Index, used int64))) {
+func Trim(at *Index, budget int, m *meter.Meter, each func(do func(x *Index, used int64))) {
 	type seen struct {
 		x    *Index
 		used int64
@@ -135,6 +154,7 @@ func Trim(at *Index, budget int, each func(do func(x *Index, used int64))) {
 			}
 		}
 		sum -= others[oldest].x.Held()
+		m.Dropped(int(others[oldest].x.shards.Load()))
 		others[oldest].x.Drop()
 		others = append(others[:oldest], others[oldest+1:]...)
 	}

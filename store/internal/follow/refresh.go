@@ -8,11 +8,13 @@ import (
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/meter"
 )
 
 // refresh brings the index to the tenant's present state and loads the shards a search
 // needs, all in the one transaction.
-func (x *Index) refresh(r Source, p *loci.Probe, filter *loci.Filter, budget int) error {
+func (x *Index) refresh(r Source, q *Search, budget int) error {
+	p, filter := &q.Probe, &q.Filter
 	st, err := r.State()
 	if err != nil {
 		return err
@@ -49,7 +51,7 @@ func (x *Index) refresh(r Source, p *loci.Probe, filter *loci.Filter, budget int
 			return err
 		}
 	}
-	return x.loadShards(r, keys, number, budget)
+	return x.loadShards(r, keys, number, budget, q.Meter)
 }
 
 // reset starts with an empty index of a space.
@@ -175,7 +177,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error) error {
 
 // loadShards makes sure that the shards of keys are there, and drops those that were not
 // searched for longest while there is too much.
-func (x *Index) loadShards(r Source, keys []index.Key, space int64, budget int) error {
+func (x *Index) loadShards(r Source, keys []index.Key, space int64, budget int, m *meter.Meter) error {
 	x.tick++
 	for _, key := range keys {
 		x.used[key] = x.tick
@@ -187,6 +189,7 @@ func (x *Index) loadShards(r Source, keys []index.Key, space int64, budget int) 
 		if err := x.take(nil, query); err != nil {
 			return err
 		}
+		m.Loaded(1)
 	}
 	for x.index.Passages() > budget {
 		oldest, found := index.Key{}, false
@@ -199,6 +202,7 @@ func (x *Index) loadShards(r Source, keys []index.Key, space int64, budget int) 
 			return nil // all of it is needed at once
 		}
 		x.index.DropShard(oldest)
+		m.Dropped(1)
 		delete(x.used, oldest)
 	}
 	return nil
