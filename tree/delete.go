@@ -35,8 +35,8 @@ func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 // Bounds of one step of a delete: it erases at most so many entries, and ends early once
 // these have so many records.
 const (
-	stepEntries = 400
-	stepRecords = 1200
+	stepEntries = 192
+	stepRecords = 512
 )
 
 // deleteSome erases some of what is below a directory, if that is too much for one change.
