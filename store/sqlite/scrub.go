@@ -27,6 +27,8 @@ type scrubber struct {
 	done    chan struct{} // closed when nothing is left to do
 	later   *time.Timer   // starts a pass for erases that did not
 	pause   time.Duration // how long that takes
+	steps   bool          // erases went in steps, and nobody has waited for their wiping yet
+	wait    time.Duration // how long an erase waits that stands alone
 	cancel  context.CancelFunc
 	ctx     context.Context
 	stopped bool
@@ -39,7 +41,7 @@ const scrubPause = time.Second
 
 func (s *scrubber) init() {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.done, s.pause = make(chan struct{}), scrubPause
+	s.done, s.pause, s.wait = make(chan struct{}), scrubPause, scrubPatience
 	close(s.done)
 }
 
@@ -48,6 +50,7 @@ func (f *file) scrubLater() {
 	s := &f.scrub
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.steps = true
 	if s.later == nil && !s.stopped {
 		s.later = time.AfterFunc(s.pause, f.startScrub)
 	}
@@ -93,13 +96,19 @@ func (f *file) runScrub() {
 // hundred megabytes takes. The wiping goes on after a call that gave up waiting.
 const scrubPatience = 2 * time.Second
 
+// stepsPatience is scrubPatience for the last of many steps, which waits for all of them.
+const stepsPatience = 20 * time.Second
+
 // awaitScrub waits until what was erased is wiped from the files, or as long as is
 // reasonable; the erase itself is durable already.
 func (f *file) awaitScrub(ctx context.Context) error {
 	f.scrub.mu.Lock()
-	done := f.scrub.done
+	done, wait := f.scrub.done, f.scrub.wait
+	if f.scrub.steps {
+		f.scrub.steps, wait = false, stepsPatience
+	}
 	f.scrub.mu.Unlock()
-	t := time.NewTimer(scrubPatience)
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-done:
