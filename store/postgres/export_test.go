@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -27,61 +28,64 @@ func Unlock() {
 	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes FROM loci.tenant WHERE tenant = $1"
 }
 
-// Explain returns, line by line, how a statement would be done behind the wall of a tenant:
-// with arguments, of which the tenant replaces the first one, or for any arguments.
+// Explain returns how a statement would be done behind the wall of a tenant: with arguments,
+// of which the tenant replaces the first one, or, where they are nil, for any. settings are
+// SET LOCAL before it.
 func Explain(
-	ctx context.Context,
-	s loci.Store,
-	t loci.Tenant,
-	sql string,
-	args []any,
-	generic bool,
-) (plan []string, err error) {
+	ctx context.Context, s loci.Store, t loci.Tenant, sql string, args []any, settings ...string,
+) (plan []byte, err error) {
 	c, err := s.(*Store).connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer c.release()
-	line := func(r row) error {
-		plan = append(plan, r.string(0))
-		return nil
+	stmts := []stmt{readWrite, behindWall(batch.KeyOf(t))}
+	for _, setting := range settings {
+		stmts = append(stmts, stmt{sql: "SET LOCAL " + setting, once: true})
 	}
-	if !generic {
-		if len(args) > 0 {
-			args = append([]any{batch.KeyOf(t)}, args[1:]...)
-		}
-		err = c.run(
-			ctx,
-			readWrite,
-			behindWall(batch.KeyOf(t)),
-			stmt{sql: "EXPLAIN " + sql, args: args, once: true, row: line},
-		)
-		return plan, errors.Join(err, c.run(ctx, rollback))
-	}
-	if err := c.run(ctx, readWrite, behindWall(batch.KeyOf(t))); err != nil {
+	if err := c.run(ctx, stmts...); err != nil {
 		return nil, err
 	}
-	results, err := c.pg.Exec(ctx, "EXPLAIN (GENERIC_PLAN) "+sql).
-		ReadAll()
-		// as text, where placeholders need no values
-	for _, result := range results {
-		for _, r := range result.Rows {
-			plan = append(plan, string(r[0]))
-		}
+	if args != nil {
+		args = append([]any{batch.KeyOf(t)}, args[1:]...)
+		err = c.run(ctx, stmt{sql: "EXPLAIN (FORMAT JSON) " + sql, args: args, once: true, row: func(r row) error {
+			plan = r.bytes(0)
+			return nil
+		}})
+	} else {
+		plan, err = c.explainAny(ctx, sql)
 	}
 	return plan, errors.Join(err, c.run(ctx, rollback))
 }
 
+// explainAny explains the plan of a prepared statement that is used for all arguments.
+func (c *conn) explainAny(ctx context.Context, sql string) (plan []byte, err error) {
+	d, err := c.pg.Prepare(ctx, "explained", sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	execute := "EXECUTE explained"
+	if n := len(d.ParamOIDs); n > 0 {
+		execute += "(NULL" + strings.Repeat(", NULL", n-1) + ")"
+	}
+	results, err := c.pg.Exec(ctx, "SET LOCAL plan_cache_mode = force_generic_plan; EXPLAIN (FORMAT JSON) "+execute).ReadAll()
+	for _, result := range results {
+		for _, r := range result.Rows {
+			plan = r[0]
+		}
+	}
+	return plan, errors.Join(err, c.pg.Deallocate(ctx, "explained"))
+}
+
 // ExplainOfAll is Explain for a statement that is about all tenants.
-func ExplainOfAll(ctx context.Context, s loci.Store, sql string, args []any) (plan []string, err error) {
+func ExplainOfAll(ctx context.Context, s loci.Store, sql string, args []any) (plan []byte, err error) {
 	err = s.(*Store).maintain(ctx, func(c *conn) error {
-		return c.run(ctx, readOnly, behindWall(everyone), stmt{
-			sql: "EXPLAIN " + sql, args: args, once: true,
-			row: func(r row) error {
-				plan = append(plan, r.string(0))
+		return c.run(ctx, readOnly, behindWall(everyone),
+			stmt{sql: "SET LOCAL enable_seqscan = off", once: true}, stmt{sql: "SET LOCAL enable_sort = off", once: true},
+			stmt{sql: "EXPLAIN (FORMAT JSON) " + sql, args: args, once: true, row: func(r row) error {
+				plan = r.bytes(0)
 				return nil
-			},
-		}, commit)
+			}}, commit)
 	})
 	return plan, err
 }
