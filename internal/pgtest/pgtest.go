@@ -59,6 +59,7 @@ type Options struct {
 	Version int      // 16 or 18, where the package is used; default what LOCI_TEST_POSTGRES_VERSION says, or 18
 	Own     bool     // a server of the test's own, which it may kill
 	Args    []string // further settings, such as "synchronous_commit=off"
+	TLS     bool     // a server that can speak it: the system's programs, since the package's cannot
 }
 
 // isURL tells the URL of a server from a directory.
@@ -123,7 +124,7 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 			err = errors.Join(err, s.Stop())
 		}
 	}()
-	if s.programs, err = find(ctx, s.dir, opts.Version); err != nil {
+	if s.programs, err = find(ctx, s.dir, opts); err != nil {
 		return nil, err
 	}
 	if err := s.initialise(ctx); err != nil {

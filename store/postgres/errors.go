@@ -115,7 +115,9 @@ func translate(op string, err error) error {
 		e.Recovery = "Run loci migrate with the URL of the role that is to own them."
 	case codeNoDatabase:
 		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database does not exist", "Make it with createdb, encoding UTF8, then run loci migrate."
-	case codeBadPassword, codeNoLogin:
+	case codeNoLogin:
+		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database server refuses the role or its password", loginRemedy(err)
+	case codeBadPassword:
 		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database server refuses the role or its password", "Check both, and pg_hba.conf of the server."
 	case codeTooMany:
 		e.Msg, e.Recovery = "the database server has no connection left", "Lower pool_max_conns of each server, or use a pooler."
@@ -132,6 +134,10 @@ func translate(op string, err error) error {
 		}
 		if errors.Is(err, batch.ErrStale) {
 			e.Msg, e.Recovery = err.Error(), "Try again."
+			return e
+		}
+		if msg, recovery := faultOfTLS(err); msg != "" {
+			e.Code, e.Msg, e.Recovery = loci.Unsupported, msg, recovery
 			return e
 		}
 		e.Msg, e.Recovery = "the database server does not answer", "Check that it runs and that its host and port are those of the URL."

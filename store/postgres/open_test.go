@@ -83,8 +83,8 @@ func TestURLsThatOpenNothing(t *testing.T) {
 	refused(
 		t,
 		changed(t, d.Server, func(u *url.URL) { u.RawQuery = "sslmode=verify-full" }),
-		loci.Unavailable,
-		"does not answer",
+		loci.Unsupported,
+		"has no TLS",
 	)
 }
 

@@ -121,6 +121,9 @@ func configure(url string) (*pgxpool.Config, error) {
 	}
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil { // its text may show what was written, a password too
+		if msg, recovery := faultOfFiles(err); msg != "" {
+			return nil, &loci.Error{Code: loci.Invalid, Err: err, Msg: msg, Recovery: recovery}
+		}
 		return nil, &loci.Error{
 			Code: loci.Invalid,
 			Err:  err,
