@@ -60,7 +60,8 @@ test-embedded: build ## Run the tests that need no database server
 torture-postgres: ## Kill servers on one PostgreSQL for ten minutes, and the database a hundred times, each with its control
 	LOCI_LONG=1 $(GO) test -timeout 60m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
 
-test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's, kills, crashes, every scenario
+test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's, a pooler, kills, crashes, every scenario
+	LOCI_TEST_POOLER=1 $(GO) test -timeout 60m -run 'TestStore' ./store/postgres
 	LOCI_LONG=1 LOCI_TEST_POSTGRES_VERSION=16 $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 LOCI_TEST_POSTGRES="$$(ls -d /usr/lib/postgresql/*/bin | head -n 1)" $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 $(GO) test -timeout 120m ./store/postgres

@@ -28,9 +28,9 @@ type Bouncer struct {
 	process *child.Process
 }
 
-// Bouncer starts one with so many connections to the server a database and role. settings are
-// further lines of its configuration.
-func (s *Server) Bouncer(ctx context.Context, conns int, settings ...string) (_ *Bouncer, err error) {
+// Bouncer starts one with so many connections to the server a database and role, which knows
+// nothing of prepared statements.
+func (s *Server) Bouncer(ctx context.Context, conns int) (_ *Bouncer, err error) {
 	b := &Bouncer{}
 	if b.dir, err = os.MkdirTemp("", "loci-pgbouncer-"); err != nil {
 		return nil, err
@@ -56,6 +56,24 @@ func (s *Server) Bouncer(ctx context.Context, conns int, settings ...string) (_ 
 		return nil, err
 	}
 	b.address = fmt.Sprintf("127.0.0.1:%d", own)
+	var major, minor int
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
+		cmd.Dir, cmd.SysProcAttr = b.dir, unprivileged()
+		cmd.Env = append(os.Environ(), "LC_ALL=C", "LD_LIBRARY_PATH="+libs)
+		return cmd
+	}
+	out, err := command("--version").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s --version: %w", program, err)
+	}
+	b.Version, _, _ = strings.Cut(string(out), "\n")
+	plain := "" // before 1.21 it knew nothing of them anyway
+	if _, err := fmt.Sscanf(b.Version, "PgBouncer %d.%d", &major, &minor); err != nil {
+		return nil, fmt.Errorf("pgbouncer says %q: %w", b.Version, err)
+	} else if major > 1 || minor >= 21 {
+		plain = "max_prepared_statements = 0"
+	}
 	config := fmt.Sprintf(`[databases]
 * = host=%s port=%s
 [pgbouncer]
@@ -68,7 +86,7 @@ pool_mode = transaction
 default_pool_size = %d
 max_client_conn = 1000
 %s
-`, host, port, own, filepath.Join(b.dir, "users"), conns, strings.Join(settings, "\n"))
+`, host, port, own, filepath.Join(b.dir, "users"), conns, plain)
 	var users strings.Builder
 	for _, role := range []string{"postgres", ownerRole, serverRole} {
 		fmt.Fprintf(&users, "%q %q\n", role, password)
@@ -82,17 +100,6 @@ max_client_conn = 1000
 	if err := giveAway(b.dir); err != nil {
 		return nil, err
 	}
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
-		cmd.Dir, cmd.SysProcAttr = b.dir, unprivileged()
-		cmd.Env = append(os.Environ(), "LC_ALL=C", "LD_LIBRARY_PATH="+libs)
-		return cmd
-	}
-	out, err := command("--version").Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s --version: %w", program, err)
-	}
-	b.Version, _, _ = strings.Cut(string(out), "\n")
 	log, err := os.OpenFile(filepath.Join(b.dir, "log"), os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err

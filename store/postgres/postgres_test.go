@@ -114,8 +114,16 @@ func urlOf(t testing.TB, s loci.Store) string {
 
 func TestStore(t *testing.T) {
 	pgtest.Shared(t) // before the suite counts goroutines
+	way := func(at string) string { return at }
+	if os.Getenv("LOCI_TEST_POOLER") != "" {
+		way = throughPooler(t, 20)
+	}
 	storetest.Run(t, storetest.Target{
-		Open: func(t *testing.T) loci.Store { return open(t) },
+		Open: func(t *testing.T) loci.Store {
+			d, giveBack := database(t)
+			t.Cleanup(giveBack)
+			return openAt(t, way(d.Server))
+		},
 		Reopen: func(t *testing.T, s loci.Store) loci.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
