@@ -244,7 +244,7 @@ func (r *reading) keys(numbers map[int64]bool) (map[int64]string, error) {
 	)
 	if err := r.find(cNamespace, filter, func(d *doc) error {
 		key := d.sorted("key")
-		r.t.names.Learn(r.state.NameKey, d.int("n"), key)
+		r.t.names.Learn(&r.state, d.int("n"), key)
 		known[d.int("n")] = key
 		return nil
 	}); err != nil {

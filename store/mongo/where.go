@@ -75,7 +75,7 @@ func (r *reading) within(c *conditions, places []loci.Namespace, exact bool) err
 	if len(either) > 0 {
 		if err := r.find(cNamespace, r.t.about(oneOf(either...)), func(d *doc) error {
 			numbers = append(numbers, d.int("n"))
-			r.t.names.Learn(r.state.NameKey, d.int("n"), d.sorted("key"))
+			r.t.names.Learn(&r.state, d.int("n"), d.sorted("key"))
 			return nil
 		}); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 const (
 	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes"
 	selectState  = "SELECT " + stateColumns + " FROM loci.tenant WHERE tenant = $1"
+	selectSealed = "SELECT sealed FROM loci.event WHERE tenant = $1 AND seq = $2"
 )
 
 // takeState reads a row of stateColumns.
@@ -81,6 +82,8 @@ func (r *reading) last(stmts ...stmt) error { return r.run(stmts, true) }
 func (r *reading) run(stmts []stmt, last bool) error {
 	var all []stmt
 	first := !r.begun
+	before := r.t.names.Past()
+	var hash loci.Hash // of the event that was the last one before
 	if first {
 		r.begun = true
 		all = append(
@@ -91,6 +94,12 @@ func (r *reading) run(stmts []stmt, last bool) error {
 				return takeState(&r.state, r.t, row)
 			}},
 		)
+		if before.Events > 0 {
+			all = append(all, stmt{sql: selectSealed, args: []any{r.t.key, before.Events}, row: func(row row) error {
+				hash = row.hash(0)
+				return nil
+			}})
+		}
 	}
 	all = append(all, stmts...)
 	if last {
@@ -100,10 +109,13 @@ func (r *reading) run(stmts []stmt, last bool) error {
 		return err
 	}
 	r.ended = last
-	if first {
-		return r.t.names.Check(&r.state)
+	if !first {
+		return nil
 	}
-	return nil
+	if err := r.t.names.Check(&r.state); err != nil {
+		return err
+	}
+	return r.t.names.CheckPast(&r.state, &before, hash)
 }
 
 // keys returns the keys of some namespaces by their numbers. One that has lost its name
@@ -123,7 +135,7 @@ func (r *reading) keys(numbers map[int64]bool) (map[int64]string, error) {
 	}
 	look := stmt{sql: namesByNumber, args: []any{r.t.key, missing}, row: func(row row) error {
 		key := row.string(1) + row.string(2)
-		r.t.names.Learn(r.state.NameKey, row.int(0), key)
+		r.t.names.Learn(&r.state, row.int(0), key)
 		known[row.int(0)] = key
 		return nil
 	}}

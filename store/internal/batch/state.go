@@ -26,6 +26,7 @@ type State struct {
 	NameKey                                        loci.NameKey
 	Name                                           string // "": it was erased
 	ChainStart                                     int64
+	Line                                           int64 // how often the database went back, as far as the process knows
 
 	// What the tenant holds, as of the change number HeldSeq. A server of a version that does
 	// not keep it raises Seq alone.
@@ -80,20 +81,62 @@ func KeyOf(t loci.Tenant) []byte {
 	return sum[:16]
 }
 
-// ErrStale says that what the process remembered of a tenant was of an erased one.
-var ErrStale = errors.New("the tenant was erased meanwhile")
+// ErrStale says that what the process remembered of a tenant is no longer so.
+var ErrStale = errors.New("the tenant was erased meanwhile, or the database is back at an earlier state")
 
 // Names is what the process remembers of a tenant's namespaces: the number that stands for
-// each, for as long as the tenant is not erased.
+// each, for as long as the tenant is not erased and the database does not go back.
 type Names struct {
 	mu      sync.Mutex
 	key     loci.NameKey // nil: nothing is known
 	numbers map[string]int64
 	keys    map[int64]string
+	past    Past
+}
+
+// A Past is the newest state of a tenant that a reader has seen. A database may go back behind
+// it, to a standby that did not have everything or to a backup. Then it gives out numbers
+// again, for something else, and what was remembered by them is wrong.
+type Past struct {
+	Seq    int64
+	Events int64     // 0: none to go by
+	Head   loci.Hash // the hash of that event
+
+	key  loci.NameKey
+	line int64 // how often the database went back
 }
 
 // maxNames bounds the namespaces remembered of a tenant.
 const maxNames = 100_000
+
+// Past is what the state that is read next must have behind it.
+func (n *Names) Past() Past {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.past
+}
+
+// CheckPast compares a state with one that was seen before it was read, and with the hash that
+// the event of that one has now. If the database went back, all is forgotten.
+func (n *Names) CheckPast(st *State, before *Past, hash loci.Hash) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if before.line != n.past.line { // somebody noticed since
+		return ErrStale
+	}
+	if bytes.Equal(before.key, st.NameKey) && (st.Seq < before.Seq || before.Events > 0 && hash != before.Head) {
+		n.numbers, n.keys, n.past = nil, nil, Past{line: before.line + 1}
+		return ErrStale
+	}
+	st.Line = n.past.line
+	if st.Seq > n.past.Seq || !bytes.Equal(n.past.key, st.NameKey) {
+		n.past = Past{Seq: st.Seq, key: st.NameKey, line: st.Line}
+		if st.Events > st.ChainStart {
+			n.past.Events, n.past.Head = st.Events, st.Head
+		}
+	}
+	return nil
+}
 
 // Check compares what is remembered with the tenant's row.
 func (n *Names) Check(st *State) error {
@@ -133,11 +176,11 @@ func (n *Names) Of(number int64) (key string, ok bool) {
 	return key, ok
 }
 
-// Learn remembers a namespace of the tenant that had a key.
-func (n *Names) Learn(nameKey loci.NameKey, number int64, key string) {
+// Learn remembers a namespace of the tenant as it was in a state.
+func (n *Names) Learn(st *State, number int64, key string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !bytes.Equal(n.key, nameKey) {
+	if !bytes.Equal(n.key, st.NameKey) || n.past.line != st.Line {
 		return
 	}
 	if n.numbers == nil || len(n.numbers) >= maxNames {

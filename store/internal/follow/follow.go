@@ -48,6 +48,7 @@ type Index struct {
 	index   *index.Index
 	nameKey loci.NameKey         // of the tenant whose state it shows; another one after an erase
 	seq     int64                // the state it shows
+	line    int64                // how often the database went back before
 	known   index.Keys           // the shards there are, as far as learned
 	learned map[string]bool      // keys of namespaces below which every shard is known
 	names   map[int64]string     // namespace number → key
@@ -162,7 +163,7 @@ func Trim(at *Index, budget int, m *meter.Meter, each func(do func(x *Index, use
 
 // shows reports whether the index is no older than a state.
 func (x *Index) shows(st *batch.State) bool {
-	return x.index != nil && x.seq >= st.Seq && bytes.Equal(x.nameKey, st.NameKey)
+	return x.index != nil && x.seq >= st.Seq && x.line == st.Line && bytes.Equal(x.nameKey, st.NameKey)
 }
 
 // serves reports whether the index holds all that a search needs.

@@ -23,18 +23,19 @@ func (x *Index) refresh(r Source, q *Search, budget int) error {
 	if p.Vector == nil && x.index != nil {
 		space = x.index.Space() // a search by words alone does not care
 	}
-	if x.index == nil || x.index.Space() != space || !bytes.Equal(x.nameKey, st.NameKey) || x.seq > st.Seq {
-		x.reset(space, st.NameKey)
+	if x.index == nil || x.index.Space() != space || !bytes.Equal(x.nameKey, st.NameKey) || x.line != st.Line ||
+		x.seq > st.Seq {
+		x.reset(space, st)
 	}
 	number, dropped, err := r.Space(space)
 	if err != nil {
 		return err
 	}
 	if x.seq < dropped { // the space's vectors were removed, though their records stay
-		x.reset(space, st.NameKey)
+		x.reset(space, st)
 	}
 	if x.seq < st.Floor { // too far behind to follow: what was erased meanwhile is forgotten
-		x.reset(space, st.NameKey)
+		x.reset(space, st)
 	}
 	if err := x.learn(r, st, filter); err != nil {
 		return err
@@ -55,8 +56,8 @@ func (x *Index) refresh(r Source, q *Search, budget int) error {
 }
 
 // reset starts with an empty index of a space.
-func (x *Index) reset(space loci.Space, nameKey loci.NameKey) {
-	x.index, x.seq, x.nameKey = index.New(space), 0, nameKey
+func (x *Index) reset(space loci.Space, st *batch.State) {
+	x.index, x.seq, x.nameKey, x.line = index.New(space), 0, st.NameKey, st.Line
 	x.known, x.learned, x.names, x.numbers = index.Keys{}, map[string]bool{}, map[int64]string{}, map[string]int64{}
 	x.used, x.large = map[index.Key]uint64{}, map[index.Key]bool{}
 }
