@@ -57,7 +57,7 @@ test-mongodb-short: # the tests' server takes one processor: the rest is in test
 test-embedded: build ## Run the tests that need no database server
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /pgtest -e /mongotest)
 
-torture-postgres: ## Kill servers on one PostgreSQL for ten minutes, and the database a hundred times, each with its control
+torture-postgres: ## Kill servers on one PostgreSQL for a quarter of an hour, and the database a hundred times, each with its control
 	LOCI_LONG=1 $(GO) test -timeout 60m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
 
 test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's, a pooler, kills, crashes, every scenario

@@ -245,7 +245,7 @@ func (w *Storm) verify(t *testing.T) {
 	e := locitest.NewEngine(t, w.Node, loci.Options{})
 	for name, ids := range w.acked {
 		tn := locitest.Tenant(t, name)
-		there := w.there(t, tn)
+		there := There(t, w.Node, tn)
 		for _, id := range ids {
 			if !there[id] {
 				w.problem("%s of %s was acknowledged and is gone", id, name)
@@ -265,12 +265,12 @@ func (w *Storm) verify(t *testing.T) {
 	}
 }
 
-// there are the records of a tenant.
-func (w *Storm) there(t *testing.T, tn loci.Tenant) map[loci.ID]bool {
+// There are the records of a tenant.
+func There(t *testing.T, s loci.Store, tn loci.Tenant) map[loci.ID]bool {
 	t.Helper()
 	out := map[loci.ID]bool{}
 	for cursor := ""; ; {
-		records, next, err := w.Node.Records(
+		records, next, err := s.Records(
 			t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)

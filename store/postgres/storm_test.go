@@ -48,7 +48,7 @@ func newStorm(t *testing.T, unlocked bool) *storm.Storm {
 func TestServersThatAreKilledLoseNothing(t *testing.T) {
 	d := 5 * time.Second
 	if os.Getenv("LOCI_LONG") != "" {
-		d = 10 * time.Minute
+		d = 15 * time.Minute
 	}
 	w := newStorm(t, false)
 	w.Writes, w.Searches = 100, 20
