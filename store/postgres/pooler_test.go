@@ -76,9 +76,8 @@ func TestPooler(t *testing.T) {
 			}
 			last := ids[name][len(ids[name])-1]
 			for _, other := range names {
-				hits, err := node.Match(t.Context(), locitest.Tenant(t, other), loci.Probe{Text: wordOf(last)}, everywhere, 3)
-				if want := other == name; err != nil || len(hits) > 0 != want {
-					t.Errorf("a word of %s in %s: %d, %v", name, other, len(hits), err)
+				if found(t, node, other, last) != (other == name) {
+					t.Errorf("a word of %s in %s", name, other)
 				}
 			}
 		}

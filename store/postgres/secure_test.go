@@ -130,7 +130,8 @@ func TestTLS(t *testing.T) {
 	}
 	var secret bool
 	const ask = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
-	if err := errors.Join(conn.QueryRow(t.Context(), ask).Scan(&secret), conn.Close(t.Context())); err != nil || !secret {
+	err = errors.Join(conn.QueryRow(t.Context(), ask).Scan(&secret), conn.Close(t.Context()))
+	if err != nil || !secret {
 		t.Errorf("the connection is secret: %v, %v", secret, err)
 	}
 	refused(t, with(d.Server, full), loci.Unsupported, "sslrootcert=FILE")
