@@ -158,5 +158,5 @@ func TestTLS(t *testing.T) {
 	refused(t, with(d.Server, wrong...), loci.Unsupported, "sslcert=FILE&sslkey=FILE")
 
 	wants(signed(t, ca, "server", true), "scram-sha-256")
-	refused(t, with(d.Server, full, root), loci.Unsupported, "has expired")
+	refused(t, with(d.Server, full, root), loci.Unsupported, "has expired, or is not valid yet")
 }
