@@ -35,7 +35,8 @@ func TestDatabaseThatWentBack(t *testing.T) {
 				return texts
 			}
 			finds := func(s loci.Store, word string) bool {
-				hits, err := s.Match(t.Context(), tn, loci.Probe{Text: word}, loci.Filter{Within: []loci.Namespace{{}}}, 3)
+				everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+				hits, err := s.Match(t.Context(), tn, loci.Probe{Text: word}, everywhere, 3)
 				if err != nil {
 					t.Error(err)
 				}
