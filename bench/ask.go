@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tiktoken-go/tokenizer/codec"
@@ -14,6 +16,7 @@ import (
 type sample struct {
 	question *Question
 	scores   scores
+	found    []string // the turns, each once, the best first
 	took     time.Duration
 	tokens   int
 }
@@ -73,6 +76,7 @@ func ask(
 ) (map[string][]sample, error) {
 	samples := map[string][]sample{}
 	warm := map[string]bool{}
+	sessions := d.sessions()
 	for i := range d.Questions {
 		q := &d.Questions[i]
 		if !q.counts() && (q.Category != adversarial || len(q.Evidence) == 0) {
@@ -91,21 +95,57 @@ func ask(
 			if err != nil {
 				return nil, fmt.Errorf("question %q: %w", q.ID, err)
 			}
-			s := sample{question: q, took: took}
-			ranking := make([]string, len(hits))
-			for i, h := range hits {
-				ranking[i] = h.turn
-				if i < 10 {
-					if err := tokens.add(&s.tokens, h.text); err != nil {
-						return nil, err
-					}
-				}
+			s, err := judge(q, hits, sessions[q.Conv], tokens)
+			if err != nil {
+				return nil, err
 			}
-			s.scores = score(ranking, q.Evidence)
+			s.took = took
 			samples[mode] = append(samples[mode], s)
 		}
 	}
 	return samples, nil
+}
+
+// judge scores what a search brought. A turn that was found in several parts counts once.
+func judge(q *Question, hits []hit, sessions map[string]string, tokens *tokenCounter) (s sample, err error) {
+	s.question = q
+	var texts, places []string
+	for _, h := range hits {
+		if slices.Contains(s.found, h.turn) {
+			continue
+		}
+		s.found = append(s.found, h.turn)
+		places = append(places, sessions[h.turn])
+		if len(s.found) <= 10 {
+			texts = append(texts, h.text)
+			if err := tokens.add(&s.tokens, h.text); err != nil {
+				return s, err
+			}
+		}
+	}
+	s.scores = score(s.found, q.Evidence)
+	wanted := q.Sessions
+	if len(wanted) == 0 {
+		for _, turn := range q.Evidence {
+			wanted = append(wanted, sessions[turn])
+		}
+	}
+	s.scores[slices.Index(Metrics, metricSession)] = sessionHit(places, wanted)
+	s.scores[slices.Index(Metrics, metricAnswer)] = coverage(string(q.Answer), texts)
+	return s, nil
+}
+
+// sessions are those of the turns, by conversation. What is in none is one of its own.
+func (d *Dataset) sessions() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for i := range d.Turns {
+		t := &d.Turns[i]
+		if out[t.Conv] == nil {
+			out[t.Conv] = map[string]string{}
+		}
+		out[t.Conv][t.ID] = cmp.Or(t.Session, t.ID)
+	}
+	return out
 }
 
 // tokenCounter counts the tokens of texts, of each once.

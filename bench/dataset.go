@@ -39,6 +39,10 @@ type Question struct {
 	Text     string   `json:"question"`
 	Abstain  bool     `json:"abstain"`  // the conversation does not hold the answer
 	Evidence []string `json:"evidence"` // the turns that answer it
+	Answer   answer   `json:"answer"`   // in words
+
+	// Sessions are those that answer it; none: those of the evidence.
+	Sessions []string `json:"evidence_sessions"`
 }
 
 // adversarial is the category of questions that ask for what never happened.
@@ -51,9 +55,12 @@ func (q *Question) counts() bool {
 
 // A Dataset is what retrieval is measured on.
 type Dataset struct {
-	Name      string // the last part of its directory
+	Name      string // the last part of its directory, or what it is published as
 	Turns     []Turn
 	Questions []Question
+
+	Files      []DataFile // what a published dataset was read from
+	Unresolved int        // evidence that no turn has, and that was left out
 }
 
 // maxLine bounds a line of a dataset.

@@ -86,14 +86,19 @@ func (b *baseline) find(ctx context.Context, conv, query string) (hits []hit, er
 // queryWords cuts a query where FTS5 cuts texts, and takes stop words out unless
 // there is nothing else.
 func queryWords(query string) []string {
-	all := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
-	})
+	all := allWords(query)
 	words := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return slices.Contains(stopWords, w) })
 	if len(words) == 0 {
 		return all
 	}
 	return words
+}
+
+// allWords cuts a text where FTS5 cuts it.
+func allWords(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
+	})
 }
 
 // stopWords are the English function words a careful program would leave out.

@@ -46,6 +46,46 @@ func TestScoreWorkedByHand(t *testing.T) {
 	}
 }
 
+// TestSessionsAndAnswers compares with values worked out on paper.
+func TestSessionsAndAnswers(t *testing.T) {
+	for _, c := range []struct {
+		found, evidence string
+		want            float64
+	}{
+		{"a a b", "b", 1}, {"a b c d e f", "f", 0}, {"a a a b b c c d e", "e", 1}, {"", "a", 0}, {"a", "b c", 0}, {"x c", "b c", 1},
+	} {
+		if got := sessionHit(strings.Fields(c.found), strings.Fields(c.evidence)); got != c.want {
+			t.Errorf("%q for %q: %v, want %v", c.found, c.evidence, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		answer string
+		texts  []string
+		want   float64
+	}{
+		{"the blue pot", []string{"It lies under a pot.", "Blue!"}, 1}, {"9 April, 9 April", []string{"on 2 April"}, 0.5},
+		{"yes", nil, 0}, {"to be", []string{"to whom?"}, 0.5}, // nothing but stop words
+	} {
+		if got := coverage(c.answer, c.texts); !near(got, c.want) {
+			t.Errorf("%q in %q: %v, want %v", c.answer, c.texts, got, c.want)
+		}
+	}
+	if got := coverage(" – ", []string{"x"}); !math.IsNaN(got) {
+		t.Errorf("no answer: %v", got)
+	}
+	rows := make([]scores, 4)
+	for i := range rows {
+		rows[i][8] = math.NaN()
+	}
+	if _, ok := estimate(rows, 100)[metricAnswer]; ok {
+		t.Error("a figure that no question has is there")
+	}
+	rows[2][8] = 0.5
+	if e := estimate(rows, 0)[metricAnswer]; e != (Estimate{0.5, 0.5, 0.5}) {
+		t.Errorf("one question has it: %+v", e)
+	}
+}
+
 func TestScoreProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := strings.Split("abcdefghijklmnopqrstuvwxyz", "")

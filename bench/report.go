@@ -19,6 +19,12 @@ func (r *RetrievalReport) Print(w io.Writer) error {
 		if d.Adversarial+d.LeftOut > 0 {
 			p.line("(%d adversarial are shown apart; %d without evidence or without an answer are left out)", d.Adversarial, d.LeftOut)
 		}
+		if d.Unresolved > 0 {
+			p.line("(%d times the answer key names a turn that is not there)", d.Unresolved)
+		}
+		for _, f := range d.Files {
+			p.line("%s  %s", f.SHA256, f.Path)
+		}
 	}
 	for i := range r.Runs {
 		p.run(&r.Runs[i])
@@ -90,11 +96,27 @@ func (p *printer) run(r *RunReport) {
 	p.line("")
 	p.categories(r)
 	p.line("")
-	rows = [][]string{{"a search", "p50", "p95", "tokens of 10 hits"}}
+	rows = [][]string{{"a search", "p50", "p95", "tokens of 10 hits", metricSession, metricAnswer, "stored in", "a save is kept"}}
 	for _, m := range r.Modes {
-		rows = append(rows, []string{m.Mode, round(m.P50).String(), round(m.P95).String(), fmt.Sprintf("%.0f", m.Tokens)})
+		stored := m.Stored
+		if m.System == "" && m.Mode != ModeFTS5 {
+			stored = r.StoreTime + r.EmbedTime
+		}
+		shown := func(metric string) string {
+			if e, ok := m.Groups[0].Metrics[metric]; ok {
+				return plain(e)
+			}
+			return "–"
+		}
+		rows = append(rows, []string{m.Mode, round(m.P50).String(), round(m.P95).String(), fmt.Sprintf("%.0f", m.Tokens),
+			shown(metricSession), shown(metricAnswer), seconds(stored), m.Kept})
 	}
 	p.table(rows)
+	for _, m := range r.Modes {
+		if m.System != "" {
+			p.line("%s: %s", m.Mode, m.System)
+		}
+	}
 	if len(r.Differences) > 0 {
 		p.line("")
 		p.differences(r.Differences)

@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +25,12 @@ const (
 
 // RetrievalOptions say what [Retrieval] measures.
 type RetrievalOptions struct {
-	Dirs      []string     // of datasets, see [ReadDataset]; at least one
+	Dirs      []string     // of datasets, see [ReadDataset]
+	Official  []Official   // published datasets; they are measured by Tools. One at least, of both
+	Units     string       // UnitTurns, the default, or UnitSessions
+	Questions int          // ask so many of each dataset, evenly spread; 0: all
+	Beside    []Neighbour  // other memories that are asked the same
+	Each      io.Writer    // gets a line of JSON for each question and mode; may be nil
 	Systems   []System     // the embedders to compare; at least one
 	Contexts  []string     // of [Contexts]; default ContextNone. Each is measured with each system
 	Captions  bool         // store captions of pictures, too
@@ -37,6 +44,18 @@ type RetrievalOptions struct {
 
 	Progress func(what string) // called before each step; may be nil
 }
+
+// What is one memory.
+const (
+	UnitTurns    = "turns"
+	UnitSessions = "sessions" // all that was said in one, with the speakers' names
+)
+
+// Units lists the units.
+var Units = []string{UnitTurns, UnitSessions}
+
+// An Official is a published dataset; see [ReadOfficial].
+type Official struct{ Name, Path string }
 
 // A System is an embedder under the name the operator gave it; nil is no embedder.
 type System struct {
@@ -63,6 +82,9 @@ type DatasetReport struct {
 	Counted       int    `json:"counted"`     // enter the main figures
 	Adversarial   int    `json:"adversarial"` // shown apart
 	LeftOut       int    `json:"left_out"`    // without evidence, or to abstain from
+
+	Files      []DataFile `json:"files,omitempty"`      // of a published dataset
+	Unresolved int        `json:"unresolved,omitempty"` // evidence that no turn has
 }
 
 // A RunReport is one embedder and one context over one dataset, or over all of
@@ -94,7 +116,22 @@ type ModeReport struct {
 	P50    time.Duration `json:"p50_ns"` // of one search, embedding the query included
 	P95    time.Duration `json:"p95_ns"`
 	Tokens float64       `json:"tokens_at_10"` // o200k_base, of the texts of the first 10 hits; mean over questions
+	about
 }
+
+// about says what answered in a mode.
+type about struct {
+	System string        `json:"system,omitempty"`   // of a neighbour
+	Stored time.Duration `json:"store_ns,omitempty"` // it took to store all memories; of Loci see [RunReport]
+	Kept   string        `json:"kept"`               // where what was saved is when the save is answered
+}
+
+// Where memories are when a save is answered.
+const (
+	keptOnDisk      = "on disk"
+	keptInMemory    = "in memory"
+	keptTransaction = "on disk, all at once"
+)
 
 // Overall is the group of all questions that count: with evidence, not to abstain
 // from, not of the category adversarial.
@@ -134,6 +171,7 @@ type result struct {
 	embeds   time.Duration
 	modes    []string
 	samples  map[string][]sample // by mode; the same questions in the same order
+	about    map[string]about    // by mode
 }
 
 // Retrieval measures how well searches find the evidence of questions.
@@ -150,6 +188,7 @@ func Retrieval(ctx context.Context, opts RetrievalOptions) (report *RetrievalRep
 	for _, d := range datasets {
 		report.Datasets = append(report.Datasets, d.report())
 	}
+	o := &opts
 	tokens := newTokenCounter()
 	var first []*result
 	for _, system := range opts.Systems {
@@ -157,6 +196,9 @@ func Retrieval(ctx context.Context, opts RetrievalOptions) (report *RetrievalRep
 			r := &run{System: system, Context: heading, Captions: opts.Captions, engine: opts.Engine}
 			results, err := opts.measure(ctx, datasets, r, tokens)
 			if err != nil {
+				return nil, err
+			}
+			if err := o.writeEach(results[:len(datasets)]); err != nil {
 				return nil, err
 			}
 			opts.progress("bootstrap")
@@ -182,11 +224,17 @@ func (o *RetrievalOptions) prepare() (datasets []*Dataset, err error) {
 	if o.Resamples == 0 {
 		o.Resamples = Resamples
 	}
+	o.Units = cmp.Or(o.Units, UnitTurns)
+	o.Tools = o.Tools || len(o.Official) > 0
 	switch {
-	case len(o.Dirs) == 0:
-		return nil, loci.Errorf(loci.Invalid, "no dataset is named: give at least one directory")
-	case o.Tools && (o.Baseline || o.Typing):
-		return nil, loci.Errorf(loci.Invalid, "by tools there is one search a question: leave out the baseline and the typing errors")
+	case len(o.Dirs)+len(o.Official) == 0:
+		return nil, loci.Errorf(loci.Invalid, "no dataset is named: give at least one directory or a published dataset")
+	case o.Tools && o.Typing:
+		return nil, loci.Errorf(loci.Invalid, "by tools there is one search a question: leave out the typing errors")
+	case !slices.Contains(Units, o.Units):
+		return nil, loci.Errorf(loci.Invalid, "units is %q; it must be one of %v", o.Units, Units)
+	case o.Questions < 0:
+		return nil, loci.Errorf(loci.Invalid, "questions is %d; it must not be negative", o.Questions)
 	case len(o.Systems) == 0:
 		return nil, loci.Errorf(loci.Invalid, "no embedder is named: give at least one, or none")
 	}
@@ -196,10 +244,20 @@ func (o *RetrievalOptions) prepare() (datasets []*Dataset, err error) {
 		}
 	}
 	names := map[string]int{}
-	for _, dir := range o.Dirs {
-		d, err := ReadDataset(dir)
+	for i := range len(o.Dirs) + len(o.Official) {
+		var d *Dataset
+		if i < len(o.Dirs) {
+			d, err = ReadDataset(o.Dirs[i])
+		} else {
+			published := o.Official[i-len(o.Dirs)]
+			o.progress("reading %s", published.Path)
+			d, err = ReadOfficial(published.Name, published.Path)
+		}
 		if err != nil {
 			return nil, err
+		}
+		if d.some(o.Questions); o.Units == UnitSessions {
+			d = d.bySession()
 		}
 		if names[d.Name]++; names[d.Name] > 1 || d.Name == AllData {
 			d.Name = fmt.Sprintf("%s#%d", d.Name, names[d.Name])
@@ -236,10 +294,23 @@ func (o *RetrievalOptions) measure(
 func (o *RetrievalOptions) measureOne(
 	ctx context.Context, d *Dataset, r *run, tokens *tokenCounter,
 ) (out *result, err error) {
+	kept := keptOnDisk
+	if o.InMemory {
+		kept = keptInMemory
+	}
+	ended := func(dir string) (err error) {
+		out.about = map[string]about{}
+		for _, mode := range out.modes {
+			out.about[mode] = about{Kept: kept}
+		}
+		return o.others(ctx, dir, d, out, tokens)
+	}
 	if o.Tools {
-		err = o.stored(ctx, d, r, func(s loci.Store, _ string) (err error) {
-			out, err = o.throughTools(ctx, s, d, r, tokens)
-			return err
+		err = o.stored(ctx, d, r, func(s loci.Store, dir string) (err error) {
+			if out, err = o.throughTools(ctx, s, d, r, tokens); err != nil {
+				return err
+			}
+			return ended(dir)
 		})
 		return out, err
 	}
@@ -255,20 +326,56 @@ func (o *RetrievalOptions) measureOne(
 		if o.Typing {
 			modes, finders[ModeTyping] = append(modes, ModeTyping), mistyping(finders[ModeHybrid])
 		}
-		if o.Baseline {
-			b, failed := openBaseline(ctx, dir, d, r)
-			if failed != nil {
-				return &loci.Error{Code: loci.Internal, Op: "bench baseline", Err: failed}
-			}
-			defer func() { err = errors.Join(err, b.db.Close()) }()
-			modes, finders[ModeFTS5] = append(modes, ModeFTS5), b.find
-		}
 		o.progress("%s, embedder %s, context %s: asking %d questions", d.Name, r.Name, r.Context, len(d.Questions))
 		samples, err := ask(ctx, d, modes, finders, tokens)
-		out = &result{r, d.Name, len(in.turns), in.stored, in.embeds, modes, samples}
-		return err
+		if err != nil {
+			return err
+		}
+		out = &result{run: r, data: d.Name, memories: len(in.turns), stored: in.stored, embeds: in.embeds, modes: modes, samples: samples}
+		return ended(dir)
 	})
 	return out, err
+}
+
+// others asks what is no mode of Loci the same questions.
+func (o *RetrievalOptions) others(ctx context.Context, dir string, d *Dataset, out *result, tokens *tokenCounter) error {
+	measured := func(mode string, find finder, a about) error {
+		o.progress("%s, %s: asking %d questions", d.Name, mode, len(d.Questions))
+		samples, err := ask(ctx, d, []string{mode}, map[string]finder{mode: find}, tokens)
+		out.modes, out.about[mode], out.samples[mode] = append(out.modes, mode), a, samples[mode]
+		return err
+	}
+	if o.Baseline {
+		start := time.Now()
+		b, err := openBaseline(ctx, dir, d, out.run)
+		if err != nil {
+			return &loci.Error{Code: loci.Internal, Op: "bench baseline", Err: err}
+		}
+		err = measured(ModeFTS5, b.find, about{Stored: time.Since(start), Kept: keptTransaction})
+		if err := errors.Join(err, b.db.Close()); err != nil {
+			return err
+		}
+	}
+	for _, n := range o.Beside {
+		own, err := os.MkdirTemp(dir, "beside-")
+		if err != nil {
+			return &loci.Error{Code: loci.Unavailable, Op: "bench", Err: err}
+		}
+		o.progress("%s, %s: storing %d memories", d.Name, n.Name, len(d.Turns))
+		b, err := openBeside(ctx, n, own, d, out.run)
+		if err != nil {
+			return err
+		}
+		a := about{System: b.system, Stored: b.stored, Kept: keptInMemory}
+		if b.durable {
+			a.Kept = keptOnDisk
+		}
+		err = measured(n.Name, b.find, a)
+		if err := errors.Join(err, b.close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // within stores a dataset in files that go again, and calls use with it.

@@ -1,9 +1,13 @@
 package bench
 
 import (
+	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci"
 )
 
 func (d *Dataset) report() DatasetReport {
@@ -12,6 +16,8 @@ func (d *Dataset) report() DatasetReport {
 		Conversations: len(d.conversations()),
 		Turns:         len(d.Turns),
 		Questions:     len(d.Questions),
+		Files:         d.Files,
+		Unresolved:    d.Unresolved,
 	}
 	for i := range d.Questions {
 		switch q := &d.Questions[i]; {
@@ -28,13 +34,16 @@ func (d *Dataset) report() DatasetReport {
 
 // pool puts the results of one run over several datasets together.
 func pool(results []*result) *result {
-	all := &result{run: results[0].run, data: AllData, modes: results[0].modes, samples: map[string][]sample{}}
+	all := &result{run: results[0].run, data: AllData, modes: results[0].modes, samples: map[string][]sample{}, about: map[string]about{}}
 	for _, r := range results {
 		all.memories += r.memories
 		all.stored += r.stored
 		all.embeds += r.embeds
 		for mode, samples := range r.samples {
 			all.samples[mode] = append(all.samples[mode], samples...)
+			a := r.about[mode]
+			a.Stored += all.about[mode].Stored
+			all.about[mode] = a
 		}
 	}
 	return all
@@ -50,12 +59,13 @@ func (r *result) report(resamples int) RunReport {
 	for _, mode := range r.modes {
 		out.Modes = append(out.Modes, r.mode(mode, resamples))
 	}
-	for _, pair := range [][2]string{
-		{ModeHybrid, ModeKeyword},
-		{ModeHybrid, ModeVector},
-		{ModeKeyword, ModeFTS5},
-		{ModeHybrid, ModeFTS5},
-	} {
+	pairs := [][2]string{{ModeHybrid, ModeKeyword}, {ModeHybrid, ModeVector}, {ModeKeyword, ModeFTS5}, {ModeHybrid, ModeFTS5}}
+	for _, mode := range r.modes {
+		if r.about[mode].System != "" {
+			pairs = append(pairs, [2]string{ModeHybrid, mode})
+		}
+	}
+	for _, pair := range pairs {
 		if slices.Contains(r.modes, pair[0]) && slices.Contains(r.modes, pair[1]) {
 			out.Differences = append(out.Differences, difference(pair[0], r, pair[0], pair[1], r, pair[1], resamples))
 		}
@@ -65,7 +75,7 @@ func (r *result) report(resamples int) RunReport {
 
 // mode sums up one mode of a run. Times and tokens are of the questions that count.
 func (r *result) mode(mode string, resamples int) ModeReport {
-	out := ModeReport{Mode: mode, Groups: []GroupReport{group(Overall, r.counted(mode), resamples)}}
+	out := ModeReport{Mode: mode, Groups: []GroupReport{group(Overall, r.counted(mode), resamples)}, about: r.about[mode]}
 	by := map[string][]scores{}
 	var times []time.Duration
 	for _, s := range r.samples[mode] {
@@ -120,3 +130,46 @@ func across(first, later *result, resamples int) (out []Difference) {
 
 // label tells runs apart.
 func (r *run) label() string { return r.Name + "/" + r.Context }
+
+// eachLine is what one search for one question brought, for who wants to look.
+type eachLine struct {
+	Data     string              `json:"data"`
+	Embedder string              `json:"embedder"`
+	Context  string              `json:"context"`
+	Mode     string              `json:"mode"`
+	Conv     string              `json:"conv"`
+	Question string              `json:"qid"`
+	Category string              `json:"category"`
+	Text     string              `json:"question"`
+	Evidence []string            `json:"evidence"`
+	Found    []string            `json:"found"` // turns, the best first
+	Metrics  map[string]*float64 `json:"metrics"`
+	Tokens   int                 `json:"tokens_at_10"`
+	Took     time.Duration       `json:"ns"`
+}
+
+// writeEach writes a line for each question and mode.
+func (o *RetrievalOptions) writeEach(results []*result) error {
+	if o.Each == nil {
+		return nil
+	}
+	out := json.NewEncoder(o.Each)
+	out.SetEscapeHTML(false)
+	for _, r := range results {
+		for _, mode := range r.modes {
+			for _, s := range r.samples[mode] {
+				line := eachLine{r.data, r.run.Name, r.run.Context, mode, s.question.Conv, s.question.ID, s.question.Category,
+					s.question.Text, s.question.Evidence, s.found, map[string]*float64{}, s.tokens, s.took}
+				for m, name := range Metrics {
+					if v := s.scores[m]; !math.IsNaN(v) {
+						line.Metrics[name] = &v
+					}
+				}
+				if err := out.Encode(line); err != nil {
+					return &loci.Error{Code: loci.Unavailable, Op: "bench", Msg: "the lines of each question cannot be written: " + err.Error(), Err: err}
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/tool"
@@ -95,6 +97,16 @@ func (a *agent) save(ctx context.Context, t *Turn, r *run) error {
 	if text == "" {
 		return nil
 	}
+	most := cmp.Or(r.engine.Content.MaxBytes, loci.DefaultMaxContent)
+	for _, part := range parts(text, most) {
+		if err := a.savePart(ctx, t, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *agent) savePart(ctx context.Context, t *Turn, text string) error {
 	var saved struct {
 		NoteID string `json:"note_id"`
 	}
@@ -108,6 +120,21 @@ func (a *agent) save(ctx context.Context, t *Turn, r *run) error {
 	}
 	a.turns[saved.NoteID] = t.ID
 	return nil
+}
+
+// parts cuts a text that is longer than a memory may be, at the last space or line that fits.
+func parts(text string, most int) (out []string) {
+	for len(text) > most {
+		end := most
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		if space := strings.LastIndexAny(text[:end], " \n"); space > end/2 {
+			end = space
+		}
+		out, text = append(out, text[:end]), text[end:]
+	}
+	return append(out, text)
 }
 
 // find searches the notes of a conversation.

@@ -20,13 +20,13 @@ func TestRetrievalByTools(t *testing.T) {
 		t.Errorf("%d notes, recall %v at 10", r.Runs[0].Memories, found)
 	}
 	_, err := Retrieval(context.Background(), RetrievalOptions{
-		Tools:    true,
-		Baseline: true,
-		Dirs:     []string{"testdata/diary"},
-		Systems:  []System{lexical},
+		Tools:   true,
+		Typing:  true,
+		Dirs:    []string{"testdata/diary"},
+		Systems: []System{lexical},
 	})
 	if loci.AsError(err).Code != loci.Invalid {
-		t.Errorf("a baseline by tools: %v", err)
+		t.Errorf("typing errors by tools: %v", err)
 	}
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/loci-memory/loci"
@@ -11,7 +13,12 @@ import (
 )
 
 type retrievalCmd struct {
-	Data       []string `required:"" type:"existingdir" placeholder:"DIR" help:"A directory with turns.jsonl and questions.jsonl. Several are measured one by one and together."`
+	Data       []string `type:"existingdir" placeholder:"DIR" help:"A directory with turns.jsonl and questions.jsonl. Several are measured one by one and together."`
+	Official   []string `sep:"none" placeholder:"NAME=PATH" help:"A published dataset as it is: locomo=FILE, longmemeval=FILE or beam=DIR. Loci is asked through its tools, as with --by-tools."`
+	Units      string   `default:"turns" placeholder:"UNIT" help:"What is one memory: turns or sessions. Default: turns."`
+	Questions  int      `placeholder:"N" help:"Ask only N questions of each dataset, evenly spread. Default: all."`
+	Beside     []string `sep:"none" placeholder:"NAME=PROGRAM" help:"A program that keeps the same memories and is asked the same; docs/retrieval.md says how it is spoken to."`
+	Each       string   `type:"path" placeholder:"FILE" help:"Write what was found for each question to this file, a line of JSON each. It must not exist."`
 	Compare    []string `placeholder:"NAME" help:"The embedders to compare, in place of --embedder; the first one is what the others are compared with."`
 	Context    []string `default:"none" placeholder:"FORM" values:"none,speaker,speaker+date" help:"What is stored before the text of a turn: none, speaker or speaker+date; of several each is measured. Default: none."`
 	Captions   bool     `help:"Store the captions of shared pictures, too."`
@@ -31,12 +38,13 @@ describes the data.
 
     loci bench retrieval --data DIR --baseline
     loci bench retrieval --data DIR --by-tools
+    loci bench retrieval --official locomo=locomo10.json --baseline --each questions.jsonl
     loci bench retrieval --data DIR --neighbours 0
     loci bench retrieval --data DIR --compare lexical,none --context none,speaker --json`
 }
 
 // Run measures and prints tables.
-func (c *retrievalCmd) Run(a *app) error {
+func (c *retrievalCmd) Run(a *app) (err error) {
 	cfg, err := a.configure()
 	if err != nil {
 		return err
@@ -44,8 +52,11 @@ func (c *retrievalCmd) Run(a *app) error {
 	opts := bench.RetrievalOptions{
 		Dirs: c.Data, Contexts: c.Context, Captions: c.Captions,
 		Baseline: c.Baseline, Tools: c.ByTools, Typing: c.Typing,
-		Dir:    c.Dir,
+		Dir: c.Dir, Units: c.Units, Questions: c.Questions,
 		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) },
+	}
+	if err = c.official(&opts); err != nil {
+		return err
 	}
 	if n := c.Neighbours; n != nil {
 		if !(*n >= 0 && *n <= 1) {
@@ -73,6 +84,14 @@ func (c *retrievalCmd) Run(a *app) error {
 		}
 		opts.Systems = append(opts.Systems, bench.System{Name: name, Embedder: e})
 	}
+	if c.Each != "" {
+		f, err := os.OpenFile(c.Each, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return &loci.Error{Code: loci.Invalid, Msg: "--each: " + err.Error(), Recovery: "Name a file that is not there."}
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		opts.Each = f
+	}
 	report, err := bench.Retrieval(a.ctx, opts)
 	if err != nil {
 		return err
@@ -81,6 +100,25 @@ func (c *retrievalCmd) Run(a *app) error {
 		return a.printJSON(report)
 	}
 	return report.Print(a.out)
+}
+
+// official reads the names of published datasets, and of what is asked beside Loci.
+func (c *retrievalCmd) official(opts *bench.RetrievalOptions) error {
+	for _, named := range c.Official {
+		name, path, ok := strings.Cut(named, "=")
+		if !ok || path == "" {
+			return loci.Errorf(loci.Invalid, "--official is %q; write it as NAME=PATH, with a name of %s", named, strings.Join(bench.Officials(), ", "))
+		}
+		opts.Official = append(opts.Official, bench.Official{Name: name, Path: path})
+	}
+	for _, text := range c.Beside {
+		n, err := bench.ParseNeighbour(text)
+		if err != nil {
+			return err
+		}
+		opts.Beside = append(opts.Beside, n)
+	}
+	return nil
 }
 
 // inMemory reads --store. The conversations of strangers must not go into the configured
