@@ -28,7 +28,8 @@ func shownTurns(d *Dataset) (lines []string) {
 
 func shownQuestions(d *Dataset) (lines []string) {
 	for _, q := range d.Questions {
-		lines = append(lines, fmt.Sprintf("%s %s %s %v %v %q %v", q.Conv, q.ID, q.Category, q.Evidence, q.Sessions, q.Answer, q.counts()))
+		lines = append(lines, fmt.Sprintf("%s %s %s %v %v %q %v",
+			q.Conv, q.ID, q.Category, q.Evidence, q.Sessions, q.Answer, q.counts()))
 	}
 	return lines
 }
@@ -125,7 +126,8 @@ func TestOtherForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := ReadOfficial(c.form, path)
-		if loci.AsError(err).Code != loci.Invalid || !strings.Contains(fmt.Sprint(err), c.part) || !strings.Contains(fmt.Sprint(err), path) {
+		said := fmt.Sprint(err)
+		if loci.AsError(err).Code != loci.Invalid || !strings.Contains(said, c.part) || !strings.Contains(said, path) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -142,7 +144,8 @@ func TestPublishedDataIsAskedByTools(t *testing.T) {
 	t.Setenv(neighbourVariable, "answers")
 	var each bytes.Buffer
 	r := measure(t, RetrievalOptions{Dirs: []string{}, Official: []Official{{"locomo", "testdata/official/locomo.json"}}, InMemory: true,
-		Baseline: true, Beside: []Neighbour{{"newest", []string{os.Args[0]}}}, Each: &each, Contexts: []string{ContextSpeaker}, Captions: true})
+		Baseline: true, Beside: []Neighbour{{"newest", []string{os.Args[0]}}}, Each: &each,
+		Contexts: []string{ContextSpeaker}, Captions: true})
 	var modes []string
 	for _, m := range r.Runs[0].Modes {
 		modes = append(modes, m.Mode+" "+m.System+" "+m.Kept)
@@ -234,9 +237,10 @@ func TestLongTurnsAreCut(t *testing.T) {
 			t.Errorf("%q by %d: %q, want %q", c.text, c.most, got, c.want)
 		}
 	}
-	r := measure(t, RetrievalOptions{Tools: true, InMemory: true, Engine: loci.Options{Content: loci.ContentOptions{MaxBytes: 24}}})
-	if whole := measure(t, RetrievalOptions{Tools: true, InMemory: true}); r.Runs[0].Memories <= whole.Runs[0].Memories {
-		t.Errorf("%d notes in pieces, %d whole", r.Runs[0].Memories, whole.Runs[0].Memories)
+	small := loci.Options{Content: loci.ContentOptions{MaxBytes: 24}}
+	cut := measure(t, RetrievalOptions{Tools: true, InMemory: true, Engine: small}).Runs[0].Memories
+	if whole := measure(t, RetrievalOptions{Tools: true, InMemory: true}).Runs[0].Memories; cut <= whole {
+		t.Errorf("%d notes in pieces, %d whole", cut, whole)
 	}
 }
 
@@ -253,8 +257,8 @@ func TestPiecesCountOnce(t *testing.T) {
 func TestNeighboursThatFail(t *testing.T) {
 	for how, part := range map[string]string{"refuses": "no room", "ends": "it ended without an answer"} {
 		t.Setenv(neighbourVariable, how)
-		_, err := Retrieval(t.Context(), RetrievalOptions{Dirs: []string{"testdata/diary"}, Systems: []System{lexical}, Tools: true, InMemory: true,
-			Resamples: -1, Beside: []Neighbour{{"other", []string{os.Args[0]}}}})
+		_, err := Retrieval(t.Context(), RetrievalOptions{Dirs: []string{"testdata/diary"}, Systems: []System{lexical},
+			Tools: true, InMemory: true, Resamples: -1, Beside: []Neighbour{{"other", []string{os.Args[0]}}}})
 		if !strings.Contains(fmt.Sprint(err), part) || !strings.Contains(fmt.Sprint(err), "other") {
 			t.Errorf("%s: %v", how, err)
 		}

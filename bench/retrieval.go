@@ -331,14 +331,17 @@ func (o *RetrievalOptions) measureOne(
 		if err != nil {
 			return err
 		}
-		out = &result{run: r, data: d.Name, memories: len(in.turns), stored: in.stored, embeds: in.embeds, modes: modes, samples: samples}
+		out = &result{run: r, data: d.Name, memories: len(in.turns), stored: in.stored, embeds: in.embeds,
+			modes: modes, samples: samples}
 		return ended(dir)
 	})
 	return out, err
 }
 
 // others asks what is no mode of Loci the same questions.
-func (o *RetrievalOptions) others(ctx context.Context, dir string, d *Dataset, out *result, tokens *tokenCounter) error {
+func (o *RetrievalOptions) others(
+	ctx context.Context, dir string, d *Dataset, out *result, tokens *tokenCounter,
+) error {
 	measured := func(mode string, find finder, a about) error {
 		o.progress("%s, %s: asking %d questions", d.Name, mode, len(d.Questions))
 		samples, err := ask(ctx, d, []string{mode}, map[string]finder{mode: find}, tokens)

@@ -34,7 +34,8 @@ func (d *Dataset) report() DatasetReport {
 
 // pool puts the results of one run over several datasets together.
 func pool(results []*result) *result {
-	all := &result{run: results[0].run, data: AllData, modes: results[0].modes, samples: map[string][]sample{}, about: map[string]about{}}
+	all := &result{run: results[0].run, data: AllData, modes: results[0].modes,
+		samples: map[string][]sample{}, about: map[string]about{}}
 	for _, r := range results {
 		all.memories += r.memories
 		all.stored += r.stored
@@ -59,7 +60,9 @@ func (r *result) report(resamples int) RunReport {
 	for _, mode := range r.modes {
 		out.Modes = append(out.Modes, r.mode(mode, resamples))
 	}
-	pairs := [][2]string{{ModeHybrid, ModeKeyword}, {ModeHybrid, ModeVector}, {ModeKeyword, ModeFTS5}, {ModeHybrid, ModeFTS5}}
+	pairs := [][2]string{
+		{ModeHybrid, ModeKeyword}, {ModeHybrid, ModeVector}, {ModeKeyword, ModeFTS5}, {ModeHybrid, ModeFTS5},
+	}
 	for _, mode := range r.modes {
 		if r.about[mode].System != "" {
 			pairs = append(pairs, [2]string{ModeHybrid, mode})
@@ -75,7 +78,8 @@ func (r *result) report(resamples int) RunReport {
 
 // mode sums up one mode of a run. Times and tokens are of the questions that count.
 func (r *result) mode(mode string, resamples int) ModeReport {
-	out := ModeReport{Mode: mode, Groups: []GroupReport{group(Overall, r.counted(mode), resamples)}, about: r.about[mode]}
+	out := ModeReport{Mode: mode, about: r.about[mode],
+		Groups: []GroupReport{group(Overall, r.counted(mode), resamples)}}
 	by := map[string][]scores{}
 	var times []time.Duration
 	for _, s := range r.samples[mode] {
@@ -158,8 +162,9 @@ func (o *RetrievalOptions) writeEach(results []*result) error {
 	for _, r := range results {
 		for _, mode := range r.modes {
 			for _, s := range r.samples[mode] {
-				line := eachLine{r.data, r.run.Name, r.run.Context, mode, s.question.Conv, s.question.ID, s.question.Category,
-					s.question.Text, s.question.Evidence, s.found, map[string]*float64{}, s.tokens, s.took}
+				q := s.question
+				line := eachLine{r.data, r.run.Name, r.run.Context, mode, q.Conv, q.ID, q.Category, q.Text, q.Evidence,
+					s.found, map[string]*float64{}, s.tokens, s.took}
 				for m, name := range Metrics {
 					if v := s.scores[m]; !math.IsNaN(v) {
 						line.Metrics[name] = &v
