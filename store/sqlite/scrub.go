@@ -28,7 +28,6 @@ type scrubber struct {
 	later   *time.Timer   // starts a pass for erases that did not
 	pause   time.Duration // how long that takes
 	steps   bool          // erases went in steps, and nobody has waited for their wiping yet
-	wait    time.Duration // how long an erase waits that stands alone
 	cancel  context.CancelFunc
 	ctx     context.Context
 	stopped bool
@@ -41,7 +40,7 @@ const scrubPause = time.Second
 
 func (s *scrubber) init() {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.done, s.pause, s.wait = make(chan struct{}), scrubPause, scrubPatience
+	s.done, s.pause = make(chan struct{}), scrubPause
 	close(s.done)
 }
 
@@ -99,14 +98,20 @@ const scrubPatience = 2 * time.Second
 // stepsPatience is scrubPatience for the last of many steps, which waits for all of them.
 const stepsPatience = 20 * time.Second
 
+// patience is how long the erase that asks is to wait. Its caller holds the lock.
+func (s *scrubber) patience() time.Duration {
+	if s.steps {
+		s.steps = false
+		return stepsPatience
+	}
+	return scrubPatience
+}
+
 // awaitScrub waits until what was erased is wiped from the files, or as long as is
 // reasonable; the erase itself is durable already.
 func (f *file) awaitScrub(ctx context.Context) error {
 	f.scrub.mu.Lock()
-	done, wait := f.scrub.done, f.scrub.wait
-	if f.scrub.steps {
-		f.scrub.steps, wait = false, stepsPatience
-	}
+	done, wait := f.scrub.done, f.scrub.patience()
 	f.scrub.mu.Unlock()
 	t := time.NewTimer(wait)
 	defer t.Stop()

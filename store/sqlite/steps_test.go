@@ -43,7 +43,13 @@ func TestLastStepWaitsForTheWipingOfAll(t *testing.T) {
 	}
 	f := s.files[testTenant]
 	f.scrub.mu.Lock()
-	f.scrub.wait = 0 // for an erase that stands alone
+	if wait := f.scrub.patience(); wait != stepsPatience {
+		t.Errorf("the last step waits for %v", wait)
+	}
+	if wait := f.scrub.patience(); wait != scrubPatience {
+		t.Errorf("an erase that stands alone waits for %v", wait)
+	}
+	f.scrub.steps = true
 	f.scrub.mu.Unlock()
 	if err := s.Apply(t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: later, Version: 1}}}); err != nil {
 		t.Fatal(err)
