@@ -29,7 +29,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflic
 RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-full test-mongodb-short test-embedded test-postgres-long test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
+.PHONY: help run build test test-full test-mongodb-short test-embedded test-postgres-long test-postgres-system test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,10 +57,13 @@ test-mongodb-short: # the tests' server takes one processor: the rest is in test
 test-embedded: build ## Run the tests that need no database server
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /pgtest -e /mongotest)
 
+test-postgres-system: ## TLS to PostgreSQL, and PgBouncer before it: the system's programs (apt-get installs them)
+	tests/pooler/run.sh
+
 torture-postgres: ## Kill servers on one PostgreSQL for a quarter of an hour, and the database a hundred times, each with its control
 	LOCI_LONG=1 $(GO) test -timeout 60m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
 
-test-postgres-long: ## PostgreSQL for hours: versions 16 and 18 and the system's, a pooler, kills, crashes, every scenario
+test-postgres-long: test-postgres-system ## PostgreSQL for hours: versions 16 and 18 and the system's, a pooler, kills, crashes, every scenario
 	LOCI_TEST_POOLER=1 $(GO) test -timeout 60m -run 'TestStore' ./store/postgres
 	LOCI_LONG=1 LOCI_TEST_POSTGRES_VERSION=16 $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 LOCI_TEST_POSTGRES="$$(ls -d /usr/lib/postgresql/*/bin | head -n 1)" $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres

@@ -1,7 +1,10 @@
+//go:build system
+
+// These tests drive programs of the system: `make test-postgres-system`.
+
 package postgres_test
 
 import (
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -10,29 +13,9 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
-	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/internal/storm"
 	"github.com/loci-memory/loci/store/postgres"
 )
-
-// throughPooler is a function that leads a URL through a PgBouncer in transaction mode with so
-// many connections to the server.
-func throughPooler(t *testing.T, conns int) func(at string) string {
-	t.Helper()
-	b, err := pgtest.Shared(t).Bouncer(t.Context(), conns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Log(b.Version)
-	return func(at string) string {
-		return changed(t, b.URL(at), func(u *url.URL) { u.RawQuery += "&default_query_exec_mode=exec" })
-	}
-}
 
 // TestPooler: two servers share two connections behind a pooler in transaction mode, so that
 // each transaction follows one of another tenant. Nothing of that one is left, and nothing is

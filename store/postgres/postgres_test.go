@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"flag"
+	"net/url"
 	"os"
 	"sync"
 	"testing"
@@ -110,6 +111,25 @@ func urlOf(t testing.TB, s loci.Store) string {
 		t.Fatal("a store that this test did not open")
 	}
 	return url.(string)
+}
+
+// throughPooler is a function that leads a URL through a PgBouncer in transaction mode with so
+// many connections to the server.
+func throughPooler(t *testing.T, conns int) func(at string) string {
+	t.Helper()
+	b, err := pgtest.Shared(t).Bouncer(t.Context(), conns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Log(b.Version)
+	return func(at string) string {
+		return changed(t, b.URL(at), func(u *url.URL) { u.RawQuery += "&default_query_exec_mode=exec" })
+	}
 }
 
 func TestStore(t *testing.T) {

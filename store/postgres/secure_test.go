@@ -1,3 +1,7 @@
+//go:build system
+
+// These tests drive programs of the system: `make test-postgres-system`.
+
 package postgres_test
 
 import (

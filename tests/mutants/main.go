@@ -247,7 +247,7 @@ func judge(m *mutant, result outcome, out string) error {
 func (g *garden) runWhole(ctx context.Context, changed bool, m *mutant) (outcome, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-run", runExpression(m.test), ".")
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-tags=system", "-count=1", "-run", runExpression(m.test), ".")
 	cmd.Dir = filepath.Join(g.root, m.dir)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.WaitDelay = time.Second

@@ -38,6 +38,7 @@ func (g *garden) build(ctx context.Context, pkg string) (binary, []int, error) {
 			"test",
 			"-c",
 			"-vet=off",
+			"-tags=system",
 			"-overlay",
 			overlay,
 			"-gcflags=-e",
