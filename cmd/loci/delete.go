@@ -33,23 +33,23 @@ func (c *deleteCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	ids, errs := make([]loci.ID, len(c.ID)), make([]error, len(c.ID))
+	ids, shown, errs := make([]loci.ID, len(c.ID)), make([]string, len(c.ID)), make([]error, len(c.ID))
 	for i, arg := range c.ID { // before the first is erased
-		ids[i], errs[i] = arg.find(a, m)
+		ids[i], shown[i], errs[i] = arg.whole(a, m)
 		if err := errs[i]; err != nil && loci.AsError(err).Code != loci.NotFound {
 			return err
 		}
 	}
 	deleted := []string{}
 	var failed error
-	for i, arg := range c.ID {
+	for i := range c.ID {
 		err := errs[i]
 		if err == nil {
 			err = view.Delete(a.ctx, m, ids[i])
 		}
 		switch {
 		case err == nil:
-			deleted = append(deleted, arg.whole(ids[i]))
+			deleted = append(deleted, shown[i])
 			continue
 		case failed == nil:
 			failed = err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -108,7 +109,7 @@ func (x *examination) examine() {
 	if set, err := tool.New(nil, tools); err != nil {
 		x.fail("tools", err)
 	} else {
-		x.ok("tools", "%s%s", number(len(tools.Entries), "entry", "entries"), renamedTools(set))
+		x.ok("tools", "%s%s", strings.Join(offered(tools.Entries), ", "), renamedTools(set))
 	}
 	x.network(cfg)
 	if ids := cfg.Graph.IDs(); len(ids) > 0 {
@@ -134,6 +135,14 @@ func (x *examination) examine() {
 	x.damage()
 	x.embedder()
 	x.generations(generations)
+}
+
+// offered are the families and single tools that agents are offered.
+func offered(entries []tool.Instance) (names []string) {
+	for _, e := range entries {
+		names = append(names, cmp.Or(e.Name, e.Tool, e.Family))
+	}
+	return names
 }
 
 // renamedTools says which tools have another name than their own, since an earlier one has it.

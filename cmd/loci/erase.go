@@ -57,6 +57,10 @@ func (c *eraseCmd) Run(a *app) error {
 	if q.Where, err = parseFilter(c.Filter); err != nil {
 		return err
 	}
+	if !q.All && len(q.Kinds) == 0 && len(q.Tags) == 0 && q.Where.IsZero() {
+		return &loci.Error{Code: loci.Invalid, Msg: "it does not say what to erase",
+			Recovery: "Name it: --all, or --kind, --tag or --filter. One memory goes with \"loci delete ID\"."}
+	}
 	m, err := a.memory(c.place, "", loci.ScopeDelete)
 	if err != nil {
 		return err
@@ -93,6 +97,9 @@ func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, e
 		}
 		return count, nil
 	}
+	if count == 0 {
+		return 0, nil
+	}
 	if a.json || !isTerminal(a.stdin) || !isTerminal(a.err) {
 		return 0, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("nothing was erased: %s", selected(count)),
 			Recovery: fmt.Sprintf("To erase them, repeat the command with --expect %d.", count)}
@@ -103,7 +110,8 @@ func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, e
 		return 0, fileError("standard input", err)
 	}
 	if strings.TrimSpace(line) != strconv.FormatInt(count, 10) {
-		return 0, loci.Errorf(loci.Conflict, "nothing was erased: the number was not confirmed")
+		return 0, &loci.Error{Code: loci.Conflict, Msg: "nothing was erased: you typed another number",
+			Recovery: fmt.Sprintf("Run it again, and type %d if you mean all of them.", count)}
 	}
 	return count, nil
 }

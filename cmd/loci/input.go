@@ -82,14 +82,6 @@ func (s idArg) check() error {
 		string(s), view.MinAbbreviation)
 }
 
-// whole is the id in full: as it was written, where that is all of it.
-func (s idArg) whole(id loci.ID) string {
-	if view.IsAbbreviation(strings.TrimPrefix(string(s), notePrefix)) {
-		return id.String()
-	}
-	return string(s)
-}
-
 // in opens the memory that a command is about and finds the id there.
 func (s idArg) in(a *app, at place, idempotencyKey string, scope loci.Scope) (*loci.Memory, loci.ID, error) {
 	if err := s.check(); err != nil {
@@ -108,18 +100,25 @@ const mostCandidates = 5
 
 // find returns the id that was meant.
 func (s idArg) find(a *app, m *loci.Memory) (loci.ID, error) {
+	id, _, err := s.whole(a, m)
+	return id, err
+}
+
+// whole returns the id that was meant, and how it is shown: as it was written, where that is
+// all of it.
+func (s idArg) whole(a *app, m *loci.Memory) (id loci.ID, shown string, err error) {
 	text := strings.TrimPrefix(string(s), notePrefix)
 	if id, err := loci.ParseID(text); err == nil {
-		return id, nil
+		return id, string(s), nil
 	}
 	entries, err := view.Abbreviated(a.ctx, m, text, mostCandidates+1)
 	switch {
 	case err != nil:
-		return loci.ID{}, err
+		return id, "", err
 	case len(entries) == 0:
-		return loci.ID{}, loci.Errorf(loci.NotFound, "no id here begins or ends with %s", text)
+		return id, "", loci.Errorf(loci.NotFound, "no id here begins or ends with %s", text)
 	case len(entries) == 1:
-		return entries[0].ID, nil
+		return entries[0].ID, entryJSON(&entries[0]).ID, nil
 	}
 	var candidates []string
 	for i := range entries[:min(len(entries), mostCandidates)] {
@@ -130,7 +129,7 @@ func (s idArg) find(a *app, m *loci.Memory) (loci.ID, error) {
 	if len(entries) > mostCandidates {
 		candidates = append(candidates, "and others")
 	}
-	return loci.ID{}, &loci.Error{Code: loci.Invalid, Msg: text + " may be " + strings.Join(candidates, ", "),
+	return id, "", &loci.Error{Code: loci.Invalid, Msg: text + " may be " + strings.Join(candidates, ", "),
 		Recovery: "Write more of the id."}
 }
 

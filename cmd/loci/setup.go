@@ -179,22 +179,39 @@ func (c *setupCmd) ask(a *app, found []mcpclient.Client) ([]mcpclient.Client, er
 	if c.Remove {
 		verb = "Disconnect"
 	}
-	a.printf("%s which? Numbers or names, Enter for all, none to leave it: ", verb)
-	if err := a.out.Flush(); err != nil {
-		return nil, fileError("standard output", err)
+	in := bufio.NewReader(a.input())
+	for range mostAnswers {
+		a.printf("%s which? Type numbers or names; Enter means all of them, \"none\" means none: ", verb)
+		if err := a.out.Flush(); err != nil {
+			return nil, fileError("standard output", err)
+		}
+		line, err := in.ReadString('\n')
+		switch {
+		case a.ctx.Err() != nil:
+			return nil, a.ctx.Err()
+		case err != nil && line == "":
+			return nil, nil // the end of input is a no
+		}
+		chosen, err := chosen(line, found)
+		if err == nil {
+			return chosen, nil
+		}
+		a.note("loci: %s", loci.AsError(err).Msg)
 	}
-	line, err := bufio.NewReader(a.input()).ReadString('\n')
-	switch {
-	case a.ctx.Err() != nil:
-		return nil, a.ctx.Err()
-	case err != nil && line == "":
-		return nil, nil // the end of input is a no
-	}
-	words := strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-	if len(words) == 0 {
+	return nil, &loci.Error{Code: loci.Invalid, Msg: "no answer was understood, so nothing was changed",
+		Recovery: "Run it again, or name the clients: \"loci setup NAME\"."}
+}
+
+// mostAnswers is how often a question is put.
+const mostAnswers = 3
+
+// chosen are the clients that an answer means.
+func chosen(line string, found []mcpclient.Client) ([]mcpclient.Client, error) {
+	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	switch strings.Join(words, " ") {
+	case "", "all", "y", "yes":
 		return found, nil
-	}
-	if len(words) == 1 && (words[0] == "none" || words[0] == "n") {
+	case "none", "n", "no":
 		return nil, nil
 	}
 	for i, word := range words {
@@ -222,7 +239,7 @@ func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 	if a.json {
 		return errors.Join(a.printJSON(map[string]any{"clients": results}), failed)
 	}
-	changed := false
+	var changed []string
 	for _, r := range results {
 		switch r.Outcome {
 		case mcpclient.Connected:
@@ -240,13 +257,19 @@ func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 				a.printf("  %s\n", r.Command)
 			}
 		}
-		changed = changed || r.Outcome == mcpclient.Connected || r.Outcome == mcpclient.Removed
+		if r.Outcome == mcpclient.Connected || r.Outcome == mcpclient.Removed {
+			changed = append(changed, r.Name)
+		}
 	}
-	if changed {
+	if len(changed) > 0 {
 		if err := a.out.Flush(); err != nil { // what these are comes first
 			return fileError("standard output", err)
 		}
-		a.note("Start these programs again, so that they read it.")
+		again := "these programs again, so that they read it"
+		if len(changed) == 1 {
+			again = changed[0] + " again, so that it reads it"
+		}
+		a.note("Start %s.", again)
 	}
 	return failed
 }

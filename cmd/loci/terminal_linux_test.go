@@ -166,12 +166,17 @@ func TestTerminal(t *testing.T) {
 
 	// A bulk erase asks, and takes nothing but the number.
 	for typed, want := range map[string]int{"y\n": exitConflict, "2\n": exitConflict, "\n": exitConflict, "\x04": exitConflict} {
-		if shown, code := onTerminal(t, env, typed, "erase", "--all"); code != want || !strings.Contains(shown, "This erases 1 memory of user/default for good.") {
+		shown, code := onTerminal(t, env, typed, "erase", "--all")
+		if code != want || !strings.Contains(shown, "This erases 1 memory of user/default for good.") ||
+			!strings.Contains(shown, "type 1 if you mean all of them") {
 			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
 		}
 	}
 	if shown, code := onTerminal(t, env, "1\n", "erase", "--all"); code != 0 || !strings.Contains(shown, "1 memory erased") {
 		t.Errorf("exit code %d, shows %q", code, shown)
+	}
+	if shown, code := onTerminal(t, env, "", "erase", "--all"); code != 0 || !strings.Contains(shown, "0 memories erased") {
+		t.Errorf("nothing to erase: exit code %d, shows %q", code, shown)
 	}
 }
 
@@ -396,8 +401,9 @@ func TestShortIDs(t *testing.T) {
 	if shown, code := onTerminal(t, env, "", "link", end(ids[0]), "supports", end(ids[1])); code != 0 {
 		t.Errorf("link: %d, %q", code, shown)
 	}
-	if shown, code := onTerminal(t, env, "", "delete", end(ids[0]), end(ids[1])); code != 0 {
-		t.Errorf("delete: %d, %q", code, shown)
+	shown, code := onTerminal(t, env, "", "delete", end(ids[0]), end(ids[1]))
+	if code != 0 || !strings.Contains(shown, "note-"+ids[0]) || !strings.Contains(shown, "note-"+ids[1]) {
+		t.Errorf("delete: %d, %q; want both ids as other commands show them", code, shown)
 	}
 	if shown, _ := onTerminal(t, env, "", "list"); strings.Contains(shown, end(ids[1])) {
 		t.Errorf("after the delete: %q", shown)
@@ -409,7 +415,9 @@ func TestSetupAsks(t *testing.T) {
 	for typed, want := range map[string][]string{
 		"\n": {"cursor", "windsurf"}, "1\n": {"cursor"}, "cursor\n": {"cursor"}, "1, 2\n": {"cursor", "windsurf"},
 		"  windsurf \t\n": {"windsurf"}, "cursor\r\n": {"cursor"}, "none\n": nil, "n\n": nil,
-		"\x04": nil, // the end of input is a no
+		"y\n": {"cursor", "windsurf"}, "ALL\n": {"cursor", "windsurf"}, "no\n": nil,
+		"7\ncursr\n2\n": {"windsurf"}, // asked again
+		"\x04":          nil,          // the end of input is a no
 	} {
 		home := t.TempDir()
 		files := map[string]string{
@@ -436,8 +444,8 @@ func TestSetupAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for typed, says := range map[string]string{"7\n": "there is no number 7 in the list", "cursr\n": `"cursr" is not known`} {
-		shown, code := asProcess(t, config.Environ{"HOME=" + home, "NO_COLOR=1"}, typed, "setup")
-		if code != exitInvalid || !strings.Contains(strings.Join(strings.Fields(shown), " "), says) {
+		shown, code := asProcess(t, config.Environ{"HOME=" + home, "NO_COLOR=1"}, strings.Repeat(typed, 3), "setup")
+		if code != exitInvalid || strings.Count(strings.Join(strings.Fields(shown), " "), says) != 3 {
 			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
 		}
 	}
