@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Archiving are settings of a server that keeps its log, for [Server.Recover].
@@ -51,5 +52,26 @@ func (s *Server) Recover(ctx context.Context, point string) (_ *Server, err erro
 	r.args = append(slices.DeleteFunc(slices.Clone(s.args), archives),
 		"restore_command=cp "+filepath.Join(s.dir, "archive")+"/%f %p",
 		"recovery_target_name="+point, "recovery_target_action=promote")
-	return r, r.serve(ctx)
+	if err := r.serve(ctx); err != nil {
+		return nil, err
+	}
+	return r, r.writes(ctx)
+}
+
+// writes returns when a server that recovers has become one that writes. Before, it answers
+// reads already.
+func (s *Server) writes(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for {
+		err := s.exec(ctx, "SELECT 1 / (NOT pg_is_in_recovery())::int")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the server only reads: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
