@@ -79,7 +79,7 @@ type Config struct {
 	graphFile    string // empty: the graph is in the configuration file, or there is none
 	embeddingKey keySource
 	llmKey       keySource
-	traceHeaders string // the file
+	traceHeaders string            // the file
 	origin       map[string]string // by key of a setting: where its value was written; no entry: the default
 	written      map[string]string // by key of a setting: its value as it was written
 }
