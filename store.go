@@ -167,6 +167,10 @@ type Change struct {
 	// something to wipe after an erase need not wait for it now: the last change waits for
 	// all. If none comes, it is wiped within seconds, or when the store is opened next.
 	More bool
+
+	// Last says that changes with More came before this one, of the same caller. There is
+	// more to wipe than after an erase that stands alone, so the store may wait longer.
+	Last bool
 }
 
 // MakesRoom reports whether the change erases and adds no record and no text, so that it

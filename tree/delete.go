@@ -21,14 +21,16 @@ func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 		return Counts{}, err
 	}
 	var before Counts
+	steps := 0
 	for more := t.m.View().IdempotencyKey == ""; more; {
 		var n Counts
 		if n, more, err = t.deleteSome(ctx, path); err != nil {
 			return before, err
 		}
 		before.Files, before.Dirs = before.Files+n.Files, before.Dirs+n.Dirs
+		steps++
 	}
-	rest, err := t.delete(ctx, path, path)
+	rest, err := t.delete(ctx, path, path, steps > 1) // the last one found nothing to take away
 	return Counts{before.Files + rest.Files, before.Dirs + rest.Dirs}, err
 }
 
@@ -112,8 +114,8 @@ func (ed *edit) last(path string, limit int, read func(*loci.Record) (*entry, er
 	return list, nil
 }
 
-// delete erases a clean path. request as in [loci.Commit].
-func (t *Tree) delete(ctx context.Context, path string, request any) (Counts, error) {
+// delete erases a clean path. request as in [loci.Commit]; last as in [loci.Change].
+func (t *Tree) delete(ctx context.Context, path string, request any, last bool) (Counts, error) {
 	return editTree(ctx, t, "delete file", request, func(ed *edit) (n Counts, _ loci.ID, err error) {
 		e, err := ed.entry(path)
 		if err != nil || e == nil {
@@ -141,6 +143,7 @@ func (t *Tree) delete(ctx context.Context, path string, request any) (Counts, er
 		if len(below) > 0 {
 			ed.put(ed.root, -1)
 		}
+		ed.change.Last = last
 		return n, loci.ID{}, nil // a reply that names what is erased would go with it
 	})
 }

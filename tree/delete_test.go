@@ -18,6 +18,7 @@ type stepped struct {
 	steps, largest int
 	stop           int // after so many; 0: never
 	last           int // of those that erase, how many wait for the wiping
+	longer         int // and of these, for what others left, too
 }
 
 var errStopped = errors.New("the process ended")
@@ -30,6 +31,9 @@ func (s *stepped) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error
 		s.largest = max(s.largest, len(c.Erase))
 		if !c.More {
 			s.last++
+		}
+		if c.Last {
+			s.longer++
 		}
 	}
 	return s.Store.Apply(ctx, t, c)
@@ -105,10 +109,13 @@ func TestLargeDirectoryIsDeletedInSteps(t *testing.T) {
 		if err != nil || rest.Files+gone.Files != 1000 || rest.Dirs+gone.Dirs != full.Dirs {
 			t.Errorf("the rest was %+v, after %+v of %+v: %v", rest, gone, full, err)
 		}
-		if store.last != 1 {
-			t.Errorf("%d steps of the delete wait for the wiping; want the last one", store.last)
+		if store.last != 1 || store.longer != 1 {
+			t.Errorf("%d steps of the delete wait for the wiping, %d for that of all; want the last one", store.last, store.longer)
 		}
-		if left := checkWhole(t, files); left != (tree.Counts{Files: 1}) {
+		if _, err := files.Delete(t.Context(), "/beside.md"); err != nil || store.longer != 1 {
+			t.Errorf("a delete in one step waits for the wiping of many: %v", err)
+		}
+		if left := checkWhole(t, files); left != (tree.Counts{}) {
 			t.Errorf("%+v is left", left)
 		}
 		if store.largest > 1500 {

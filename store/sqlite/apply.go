@@ -35,7 +35,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		large: len(c.Put)+len(c.Erase) > largeChange, more: c.More, done: make(chan error, 1),
 	})
 	if err == nil && len(c.Erase) > 0 && !c.More {
-		err = f.awaitScrub(ctx)
+		err = f.awaitScrub(ctx, c.Last)
 	}
 	return f.translate("apply", err)
 }

@@ -291,7 +291,7 @@ func TestUnfinishedWipingGoesOn(t *testing.T) {
 		if f, err = s.acquire(ctx, testTenant); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.awaitScrub(ctx); err != nil {
+		if err := f.awaitScrub(ctx, false); err != nil {
 			t.Fatal(err)
 		}
 		s.release(f)

@@ -27,7 +27,7 @@ type scrubber struct {
 	done    chan struct{} // closed when nothing is left to do
 	later   *time.Timer   // starts a pass for erases that did not
 	pause   time.Duration // how long that takes
-	steps   bool          // erases went in steps, and nobody has waited for their wiping yet
+	alone   time.Duration // how long an erase that stands alone waits for its wiping
 	cancel  context.CancelFunc
 	ctx     context.Context
 	stopped bool
@@ -40,7 +40,7 @@ const scrubPause = time.Second
 
 func (s *scrubber) init() {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.done, s.pause = make(chan struct{}), scrubPause
+	s.done, s.pause, s.alone = make(chan struct{}), scrubPause, scrubPatience
 	close(s.done)
 }
 
@@ -49,7 +49,6 @@ func (f *file) scrubLater() {
 	s := &f.scrub
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.steps = true
 	if s.later == nil && !s.stopped {
 		s.later = time.AfterFunc(s.pause, f.startScrub)
 	}
@@ -98,21 +97,16 @@ const scrubPatience = 2 * time.Second
 // stepsPatience is scrubPatience for the last of many steps, which waits for all of them.
 const stepsPatience = 20 * time.Second
 
-// patience is how long the erase that asks is to wait. Its caller holds the lock.
-func (s *scrubber) patience() time.Duration {
-	if s.steps {
-		s.steps = false
-		return stepsPatience
-	}
-	return scrubPatience
-}
-
 // awaitScrub waits until what was erased is wiped from the files, or as long as is
-// reasonable; the erase itself is durable already.
-func (f *file) awaitScrub(ctx context.Context) error {
+// reasonable after the last of many steps or after an erase that stands alone; the erase
+// itself is durable already.
+func (f *file) awaitScrub(ctx context.Context, last bool) error {
 	f.scrub.mu.Lock()
-	done, wait := f.scrub.done, f.scrub.patience()
+	done, wait := f.scrub.done, f.scrub.alone
 	f.scrub.mu.Unlock()
+	if last {
+		wait = stepsPatience
+	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {

@@ -308,7 +308,7 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		return tx.exec("UPDATE meta SET value = ? WHERE key = 'erased_floor'", seq)
 	})
 	if err == nil {
-		err = f.awaitScrub(ctx)
+		err = f.awaitScrub(ctx, false)
 	}
 	return f.translate("erase tenant", err)
 }

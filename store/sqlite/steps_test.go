@@ -43,15 +43,10 @@ func TestLastStepWaitsForTheWipingOfAll(t *testing.T) {
 	}
 	f := s.files[testTenant]
 	f.scrub.mu.Lock()
-	if wait := f.scrub.patience(); wait != stepsPatience {
-		t.Errorf("the last step waits for %v", wait)
-	}
-	if wait := f.scrub.patience(); wait != scrubPatience {
-		t.Errorf("an erase that stands alone waits for %v", wait)
-	}
-	f.scrub.steps = true
+	f.scrub.alone = 0 // an erase that stands alone does not wait
 	f.scrub.mu.Unlock()
-	if err := s.Apply(t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: later, Version: 1}}}); err != nil {
+	last := loci.Change{Erase: []loci.Erase{{ID: later, Version: 1}}, Last: true}
+	if err := s.Apply(t.Context(), testTenant, last); err != nil {
 		t.Fatal(err)
 	}
 	if found := filesWith(t, dir, text); len(found) > 0 {
@@ -119,7 +114,7 @@ func TestCrashBetweenStepsIsWipedLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.awaitScrub(t.Context()); err != nil {
+	if err := f.awaitScrub(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	s.release(f)
