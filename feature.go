@@ -42,6 +42,10 @@ type FeatureKind struct {
 	Shown, Status string
 	Part          bool
 
+	// Found: a search for the kind finds its records by texts of their own, as it does with
+	// Memory or Part.
+	Found bool
+
 	// Of: each record is a part of one of this kind, which Whole selects; its sequence
 	// tells it from the others in its namespace. A search for that kind looks through the
 	// parts: it shows the whole once if the parts are shown, too, else with each that fits.

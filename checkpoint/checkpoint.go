@@ -252,6 +252,7 @@ func (c *Handle) decidePut(ctx context.Context, in *Checkpoint, now time.Time) (
 			return d, err
 		}
 	}
+	d.Embed = loci.EmbedSoon // the name of a new thread
 	return d, c.mark(ctx, &d.Change, in.Thread, in.Namespace, now, false)
 }
 
@@ -438,7 +439,7 @@ type Feature struct{}
 
 // Kinds are the checkpoints of a thread and what belongs to them.
 func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: KindThread, Shown: "thread",
+	return []loci.FeatureKind{{Kind: KindThread, Shown: "thread", Found: true,
 		Change: "Put a checkpoint of the thread, prune it, or delete it."}, {Kind: Kind}, {Kind: KindValue}, {Kind: KindWrite}}
 }
 

@@ -20,12 +20,13 @@ const dropRecords = 5000
 
 // mark makes a change write the record of a thread and namespace, or erase it when
 // nothing is left. So of two calls that add or take away checkpoints there, the second
-// always sees what the first one did.
+// always sees what the first one did. Searches find a thread by its name, once: what its
+// subgraphs have is not live.
 func (c *Handle) mark(
 	ctx context.Context, change *loci.Change, thread, namespace string, now time.Time, gone bool,
 ) error {
 	slot := slotOf(thread, namespace)
-	r, err := c.at(ctx, KindThread, slot, loci.Page{})
+	r, err := c.at(ctx, KindThread, slot, loci.Page{NoText: true})
 	switch {
 	case err != nil:
 		return err
@@ -40,8 +41,12 @@ func (c *Handle) mark(
 			return err
 		}
 	}
+	named := r.Live // older builds gave a thread no text
+	if !named && namespace == "" {
+		r.Live, r.Text = true, loci.Redact(c.m, thread)
+	}
 	r.Version, r.UpdatedAt = r.Version+1, now
-	change.Put = append(change.Put, loci.Put{Record: *r})
+	change.Put = append(change.Put, loci.Put{Record: *r, SameText: named})
 	return nil
 }
 

@@ -119,7 +119,7 @@ func TestBadArguments(t *testing.T) {
 		{"POST", "/v1/items/batch", `{"operations":[{"key":"x"}]}`, 400, "op"},
 		{"POST", "/v1/items/batch", `{"operations":[{"op":"get","namespace":[],"key":"k","value":{}}]}`, 400, "operations[0].value: unexpected"},
 		{"POST", "/v1/search", `{"mode":"fuzzy"}`, 400, "body.mode"},
-		{"POST", "/v1/search", `{"types":["thread"]}`, 400, "body.types[0]"},
+		{"POST", "/v1/search", `{"types":["graph"]}`, 400, "body.types[0]"},
 		{"POST", "/v1/search", `{"min_confidence":2}`, 400, "min_confidence is 2"},
 		{"POST", "/v1/search", `{"query":"` + strings.Repeat("x", 17<<10) + `"}`, 413, "query has"},
 		{"POST", "/v1/recall", `{"topic":""}`, 400, "topic"},

@@ -10,12 +10,13 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
 )
 
 // A Memory is one of any kind: the field that its type names is set.
 type Memory struct {
-	Type    loci.Kind     `json:"type" enum:"fact,rule,episode,item,message,session,file" doc:"Which of the fields of this name is there"`
+	Type    loci.Kind     `json:"type" enum:"fact,rule,episode,item,message,session,file,thread" doc:"Which of the fields of this name is there"`
 	ID      loci.ID       `json:"id" format:"uuid"`
 	Passage string        `json:"passage" doc:"The part of its text that fits best"`
 	Score   float64       `json:"score" doc:"0 to 1, comparable within one reply"`
@@ -27,6 +28,7 @@ type Memory struct {
 	Message *entry        `json:"message,omitempty"`
 	Session *entry        `json:"session,omitempty" doc:"Found by the message that fits best"`
 	File    *entry        `json:"file,omitempty" doc:"Its content is read by its id, or by its path"`
+	Thread  *entry        `json:"thread,omitempty" doc:"Of a graph, found by its name"`
 }
 
 // showMemory shows a record as it is at a moment.
@@ -63,7 +65,7 @@ var searchedKinds = []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode, 
 type searchRequest struct {
 	Query         string         `json:"query,omitempty" doc:"In plain words, with \"phrases\" and begin*; absent: newest first"`
 	Mode          loci.Mode      `json:"mode,omitempty" enum:"hybrid,keyword,semantic" doc:"Absent: hybrid"`
-	Types         []loci.Kind    `json:"types,omitempty" enum:"fact,rule,episode,item,message,session,file" doc:"Absent: all of these but messages, sessions and files"`
+	Types         []loci.Kind    `json:"types,omitempty" enum:"fact,rule,episode,item,message,session,file,thread" doc:"Absent: all of these but messages, sessions, files and threads"`
 	Scopes        []string       `json:"scopes,omitempty" doc:"Of facts and rules; the agents of episodes. Absent: all"`
 	Tags          []string       `json:"tags,omitempty" doc:"Only memories that have all of them"`
 	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, the subject and predicate of facts, and the fields of items, all of which must hold"`
@@ -231,8 +233,10 @@ func showPart(m *loci.Memory, of *view.Found) Memory {
 		out.Message = &e
 	case session.Kind:
 		out.Session = &e
-	default:
+	case tree.KindFile:
 		out.File = &e
+	default:
+		out.Thread = &e
 	}
 	return out
 }

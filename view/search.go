@@ -73,9 +73,10 @@ type Sights struct {
 
 // Look searches memories of kinds; of query Kinds does not count. No kinds: those that
 // stand for themselves. A file is found by each of its passages that fits, a session once, by
-// the message that fits best; with sessions, messages are not shown on their own. What was
-// erased meanwhile is left out. Invalid: an unknown kind; a thread, since nothing reads what a
-// graph keeps in it; sessions beside messages; no text, with kinds that are found by parts.
+// the message that fits best; with sessions, messages are not shown on their own. A thread is
+// found by its name: nothing reads what a graph keeps in it. What was erased meanwhile is left
+// out. Invalid: an unknown kind; one that no search finds; sessions beside messages; no text,
+// with kinds that do not stand for themselves.
 func Look(ctx context.Context, m *loci.Memory, query loci.Query, kinds []loci.Kind) (Sights, error) {
 	if err := checkNames(m, kinds, nil); err != nil {
 		return Sights{}, err
@@ -139,7 +140,7 @@ func searched(all []shape, kinds []loci.Kind, text string) (wanted []shape, err 
 			return nil, &loci.Error{Code: loci.Invalid, Msg: "a search does not read what a " + string(s.name) + " holds",
 				Recovery: "List them."}
 		case asked && !s.memory && strings.TrimSpace(text) == "":
-			return nil, &loci.Error{Code: loci.Invalid, Msg: "query must not be empty in a search of files, messages or sessions",
+			return nil, &loci.Error{Code: loci.Invalid, Msg: "query must not be empty in a search of files, messages, sessions or threads",
 				Recovery: "List them by their kind."}
 		}
 		if asked || s.memory && len(kinds) == 0 {

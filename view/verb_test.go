@@ -136,14 +136,32 @@ func TestSearchNarrows(t *testing.T) {
 		kinds  []loci.Kind
 		states []view.State
 	}{
-		{"seats", []loci.Kind{"session", "message"}, nil}, {"seats", []loci.Kind{"thread"}, nil}, {"seats", []loci.Kind{"notes"}, nil},
+		{"seats", []loci.Kind{"session", "message"}, nil}, {"seats", []loci.Kind{"notes"}, nil},
 		{"seats", nil, []view.State{"alive"}}, {"seats", nil, []view.State{view.Forgotten}},
 		{" ", []loci.Kind{"note", "file"}, nil}, {"", []loci.Kind{"message"}, nil}, {"", []loci.Kind{"session"}, nil},
+		{"", []loci.Kind{"thread"}, nil},
 	} {
 		_, err := view.Search(t.Context(), h.m, loci.Query{Text: bad.text}, bad.kinds, bad.states)
 		if loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("%v: %v", bad, err)
 		}
+	}
+}
+
+// A vault is a kind that lists show and no search finds.
+type vault struct{}
+
+func (vault) Check() error { return nil }
+func (vault) Kinds() []loci.FeatureKind {
+	return []loci.FeatureKind{{Kind: "vault", Shown: "vault"}}
+}
+
+func TestSearchRefusesAKindThatItCannotFind(t *testing.T) {
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Features: []loci.Feature{vault{}}})
+	m := locitest.Bind(t, e, "u")
+	_, err := view.Search(t.Context(), m, loci.Query{Text: "seats"}, []loci.Kind{"vault"}, nil)
+	if e := loci.AsError(err); e.Code != loci.Invalid || e.Recovery != "List them." {
+		t.Error(err)
 	}
 }
 
@@ -168,7 +186,8 @@ func TestSearchOfParts(t *testing.T) {
 			"file /notes/today.txt Call Marta.", "message Where do I sit? Where do I sit?", "note Prefers window seats. Prefers window seats.",
 		}},
 		{"sit", "session note", []string{"session chat 1 user: Where do I sit?"}},
-		{"sit call", "", nil},
+		{"sit call thread", "", nil},
+		{"the thread", "thread", []string{"thread thread 1 thread 1"}},
 	} {
 		q := loci.Query{Text: c.text, Mode: loci.Keyword}
 		found, err := view.Search(t.Context(), h.m, q, names(c.kinds), nil)

@@ -96,7 +96,7 @@ func shapes(m *loci.Memory) []shape {
 			if name != "" {
 				s := shape{kind: k.Kind, name: name, status: k.Status, part: k.Part, memory: k.Memory,
 					change: k.Change, feature: f}
-				s.lookFor(f.Kinds())
+				s.lookFor(k, f.Kinds())
 				out = append(out, s)
 			}
 		}
@@ -105,8 +105,8 @@ func shapes(m *loci.Memory) []shape {
 }
 
 // lookFor notes what a search for a kind of a feature, one of kinds, looks for.
-func (s *shape) lookFor(kinds []loci.FeatureKind) {
-	if s.memory || s.part {
+func (s *shape) lookFor(kind loci.FeatureKind, kinds []loci.FeatureKind) {
+	if s.memory || s.part || kind.Found {
 		s.found = s.kind
 		return
 	}

@@ -295,6 +295,8 @@ func (h *household) narrows() {
 	h.is("recall by key over REST", h.each(h.rest(200, "POST", "/v1/recall", `{"topic":"colour","filter":{"subject":"user"}}`), "memories", "fact.content"), "green")
 	h.is("by kind", h.each(h.prints("list", "--kind", "rule", "--kind", "episode", "--json"), "memories", "type"), "episode rule")
 	h.is("by kind over REST", h.each(h.rest(200, "GET", "/v1/memories?kind=file&kind=thread", ""), "memories", "key"), "graph /plan.md /trip.md")
+	h.is("a thread by its name", h.each(h.prints("search", "which graph", "--kind", "thread", "--json"), "results", "id"), h.ids["thread"])
+	h.is("a thread by its name over REST", h.each(h.rest(200, "POST", "/v1/search", `{"query":"graph","types":["thread"]}`), "matches", "id"), h.ids["thread"])
 	h.is("by state", h.each(h.prints("list", "--state", "superseded", "--json"), "memories", "content"), "blue")
 	h.is("by state over REST", h.each(h.rest(200, "GET", "/v1/memories?state=waiting", ""), "memories", "kind"), "episode")
 	h.is("by namespace", h.each(h.prints("list", "--namespace", "user/alice/trips", "--json"), "memories", "key"), "rome")

@@ -3,7 +3,7 @@ import { note, shapes } from "./reply.js";
 import type { MemoryEntry } from "./view.js";
 
 export type Mode = "hybrid" | "keyword" | "semantic";
-export type MemoryType = "fact" | "rule" | "episode" | "item" | "message" | "session" | "file";
+export type MemoryType = "fact" | "rule" | "episode" | "item" | "message" | "session" | "file" | "thread";
 
 /** A memory as a search returns it: the field that its type names is there. */
 export interface FoundMemory {
@@ -22,6 +22,8 @@ export interface FoundMemory {
   session?: MemoryEntry;
   /** The passage is of it. */
   file?: MemoryEntry;
+  /** Of a graph, found by its name. */
+  thread?: MemoryEntry;
   /** How the score came about. */
   explain: Record<string, number | boolean>;
 }
@@ -30,7 +32,7 @@ export interface SearchRequest {
   /** In plain words, with "phrases" and begin*; absent: newest first. */
   query?: string;
   mode?: Mode;
-  /** Absent: all but messages, sessions and files. */
+  /** Absent: all but messages, sessions, files and threads. */
   types?: MemoryType[];
   scopes?: string[];
   tags?: string[];

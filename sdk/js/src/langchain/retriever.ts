@@ -49,7 +49,7 @@ export class LociRetriever extends BaseRetriever {
 
 function documentOf(match: FoundMemory): DocumentInterface {
   const { type, id, passage, score, item } = match;
-  const record: Record<string, unknown> = { ...(match.fact ?? match.rule ?? match.episode ?? match.message ?? match.session ?? match.file) };
+  const record: Record<string, unknown> = { ...(match.fact ?? match.rule ?? match.episode ?? match.message ?? match.session ?? match.file ?? match.thread) };
   const shared = ["subject", "predicate", "key", "details", "tags", "metadata", "created_at"].filter((name) => record[name] !== undefined);
   return new Document({
     id,

@@ -199,7 +199,7 @@ class Item(_Item, total=False):
 
 
 class _Memory(TypedDict):
-    type: Literal["fact", "rule", "episode", "item", "message", "session", "file"]  # the field of this name is there
+    type: Literal["fact", "rule", "episode", "item", "message", "session", "file", "thread"]  # the field of this name is there
     id: str
     passage: str
     score: float  # of a search about the chance that it answers, 0 to 1
@@ -239,6 +239,7 @@ class FoundMemory(_Memory, total=False):
     message: Entry
     session: Entry  # the passage is of the message that fits best
     file: Entry  # the passage is of it
+    thread: Entry  # of a graph, found by its name
     confidence: float  # of a recalled one
     fit: float  # of a recalled one: about the chance that it answers
 

@@ -71,7 +71,7 @@ def _configurable(config: RunnableConfig | None) -> Mapping[str, Any]:
 
 def _document(match: FoundMemory) -> Document:
     said: Mapping[str, Any] | None = match.get("fact") or match.get("rule") or match.get("episode")
-    record: Mapping[str, Any] = said or match.get("message") or match.get("session") or match.get("file") or {}
+    record: Mapping[str, Any] = said or match.get("message") or match.get("session") or match.get("file") or match.get("thread") or {}
     content = None if "session" in match else record.get("content")  # of a session it is its summary
     metadata: dict[str, Any] = {"type": match["type"], "score": match["score"]}
     if item := match.get("item"):
