@@ -19,22 +19,7 @@ import (
 // many acknowledged writes there were and how many of them are lost.
 func crashes(t *testing.T, rounds int, settings ...string) (acked, lost int) {
 	t.Helper()
-	server, err := pgtest.Start(t.Context(), pgtest.Options{Own: true, Args: settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	d, _, err := server.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
-		t.Fatal(err)
-	}
+	server, d := ownServer(t, pgtest.Options{Args: settings})
 	execute(t, d.Super, "CHECKPOINT") // what is made so far survives any crash
 	s, err := postgres.Open(t.Context(), d.Server, nil)
 	if err != nil {

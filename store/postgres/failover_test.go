@@ -13,7 +13,6 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/internal/storm"
-	"github.com/loci-memory/loci/store/postgres"
 )
 
 // waitFor asks until a statement says that it is so.
@@ -79,30 +78,12 @@ func (w *written) until(t *testing.T, more int) {
 // returns how many writes were acknowledged, and how many of them are lost.
 func failover(t *testing.T, synchronous bool) (acked, lost int) {
 	t.Helper()
-	stop := func(s *pgtest.Server) {
-		t.Cleanup(func() {
-			if err := s.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	primary, err := pgtest.Start(t.Context(), pgtest.Options{Own: true, Args: []string{"wal_retrieve_retry_interval=100ms"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop(primary)
-	d, _, err := primary.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
-		t.Fatal(err)
-	}
+	primary, d := ownServer(t, pgtest.Options{Args: []string{"wal_retrieve_retry_interval=100ms"}})
 	standby, err := primary.Standby(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop(standby)
+	stopped(t, standby)
 	state := "state = 'streaming'"
 	if synchronous {
 		if err := primary.Relaunch(t.Context(), "synchronous_standby_names=*"); err != nil {

@@ -82,6 +82,35 @@ func execute(t testing.TB, url, sql string) {
 // urls remembers where the store of a test keeps its data.
 var urls sync.Map // loci.Store → string
 
+// ownServer starts a server that no other test uses, with a database that is ready to be
+// opened.
+func ownServer(t *testing.T, opts pgtest.Options) (*pgtest.Server, pgtest.Database) {
+	t.Helper()
+	opts.Own = true
+	server, err := pgtest.Start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped(t, server)
+	d, _, err := server.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
+		t.Fatal(err)
+	}
+	return server, d
+}
+
+// stopped makes a test stop a server when it ends.
+func stopped(t *testing.T, server *pgtest.Server) {
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func openAt(t testing.TB, url string) loci.Store {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), url, nil)

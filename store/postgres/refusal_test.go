@@ -28,22 +28,7 @@ func unavailable(t *testing.T, what string, err error, says string) {
 // A server that only reads, such as a standby, answers reads and searches; a write is
 // Unavailable with that reason, and so is opening, until the URL names the primary.
 func TestReadOnlyServer(t *testing.T) {
-	server, err := pgtest.Start(t.Context(), pgtest.Options{Own: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	d, _, err := server.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
-		t.Fatal(err)
-	}
+	server, d := ownServer(t, pgtest.Options{})
 	s, tn, id := openAt(t, d.Server), locitest.Tenant(t, "frozen"), loci.NewID()
 	if err := s.Apply(t.Context(), tn, creation(id)); err != nil {
 		t.Fatal(err)

@@ -88,22 +88,7 @@ func kept(t *testing.T, data []byte) string {
 // TestTLS: a server that wants TLS and a certificate of its clients is used with both, and each
 // fault says what to do about it.
 func TestTLS(t *testing.T) {
-	server, err := pgtest.Start(t.Context(), pgtest.Options{Own: true, TLS: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	d, _, err := server.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
-		t.Fatal(err)
-	}
+	server, d := ownServer(t, pgtest.Options{TLS: true})
 	with := func(from string, options ...string) string {
 		return changed(t, from, func(u *url.URL) { u.RawQuery = strings.Join(options, "&") })
 	}
