@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -115,8 +116,18 @@ func (x *examination) examine() {
 	if ids := cfg.Graph.IDs(); len(ids) > 0 {
 		x.ok("graph", "agents %s", strings.Join(ids, ", "))
 	}
+	path, inFiles := storePath(cfg.Store)
+	absent := inFiles && missing(path)
+	if absent {
+		x.absent(path)
+		cfg.Store = "memory:" // to open the one that is configured would make it
+	}
 	if err := x.a.open(); err != nil {
 		x.fail("store", err)
+		return
+	}
+	if absent {
+		x.embedder()
 		return
 	}
 	// Stores open their files when first used: ask for something.
@@ -169,6 +180,24 @@ func (x *examination) network(cfg *config.Config) {
 	if traced != "" {
 		x.ok("network", "traces, without any text of memories, go to the collector at %s", traced)
 	}
+}
+
+// absent looks whether a store that is not there could be made: in the first directory above it
+// that is there.
+func (x *examination) absent(path string) {
+	dir := filepath.Dir(path)
+	for missing(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	probe, err := os.CreateTemp(dir, ".loci-doctor-")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		x.fail("store", fileError(dir, err))
+		return
+	}
+	x.ok("store", "%s is not there yet; the first memory makes it", shownURL(x.a.cfg.Store))
 }
 
 // permissions looks at who else may read a store in files.

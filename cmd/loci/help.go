@@ -14,16 +14,16 @@ var errHelp = errors.New("help was shown")
 // helpColumns is where lines of help end.
 const helpColumns = 80
 
-// A helpFlag shows help in place of running a command. The help of one command lists the
-// flags of every command by their names alone; otherwise its own flags would be lost
-// among them.
+// A helpFlag shows help in place of running a command. It lists the flags of every command by
+// their names alone; otherwise the commands, or a command's own flags, would be lost among
+// them.
 type helpFlag bool
 
 // BeforeReset runs before arguments are checked, so that help needs none.
 func (helpFlag) BeforeReset(ctx *kong.Context) error {
-	command := ctx.Selected()
-	if command == nil {
-		return helpAllFlag(true).BeforeReset(ctx)
+	asked := ctx.Model.Name
+	if command := ctx.Selected(); command != nil {
+		asked = command.FullPath()
 	}
 	var common []string
 	for _, flag := range ctx.Model.Flags {
@@ -35,7 +35,7 @@ func (helpFlag) BeforeReset(ctx *kong.Context) error {
 	if err := ctx.PrintUsage(false); err != nil {
 		return err
 	}
-	lines := "\nFlags of every command, explained by " + command.FullPath() + " --help-all:"
+	lines := "\nFlags of every command, explained by " + asked + " --help-all:"
 	width := 0
 	for _, name := range common {
 		if width -= len(name) + 1; width < 0 {

@@ -138,6 +138,21 @@ func (c *setupCmd) choose(a *app, sys mcpclient.System, to mcpclient.Target) ([]
 	return c.ask(a, found)
 }
 
+// connected are the names of the clients on this machine whose files name Loci.
+func (a *app) connected() (names []string) {
+	c, sys := &setupCmd{}, a.system()
+	to, err := c.server(a)
+	if err != nil || !sys.HasHome() {
+		return nil // setup says what is wrong
+	}
+	for _, client := range mcpclient.All() {
+		if c.entered(sys, client, to) {
+			names = append(names, client.Name)
+		}
+	}
+	return names
+}
+
 // entered reports whether a client's file names Loci: also that of a client which is not here,
 // or no longer.
 func (c *setupCmd) entered(sys mcpclient.System, client mcpclient.Client, to mcpclient.Target) bool {

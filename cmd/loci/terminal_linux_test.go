@@ -326,6 +326,24 @@ func TestWelcome(t *testing.T) {
 	}
 }
 
+// TestWelcomeNamesConnectedAgents: once an agent is connected, loci alone does not ask for it.
+func TestWelcomeNamesConnectedAgents(t *testing.T) {
+	home := t.TempDir()
+	env := config.Environ{"HOME=" + home, "NO_COLOR=1", "PATH=" + os.Getenv("PATH"), "LOCI_STORE=sqlite:" + filepath.Join(home, "loci.db")}
+	if err := os.Mkdir(filepath.Join(home, ".cursor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	entry := []byte(`{"mcpServers": {"loci": {"command": "/usr/bin/loci", "args": ["mcp"]}}}`)
+	if err := os.WriteFile(filepath.Join(home, ".cursor", "mcp.json"), entry, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown, code := onTerminal(t, env, "")
+	if code != 0 || !strings.Contains(shown, "\nConnected: Cursor.\n") || !strings.Contains(shown, "\n  loci doctor ") ||
+		strings.Contains(shown, "loci setup") {
+		t.Errorf("exit code %d, shows %q", code, shown)
+	}
+}
+
 // TestStatsForPeople: columns and rounded sizes on a terminal, exact ones in a pipe.
 func TestStatsForPeople(t *testing.T) {
 	env := config.Environ{"HOME=" + t.TempDir(), "NO_COLOR=1", "LOCI_STORE=sqlite:" + t.TempDir()}

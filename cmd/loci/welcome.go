@@ -46,7 +46,12 @@ func (a *app) welcome() error {
 	if known == "" {
 		next = [][2]string{{"loci demo", "see what it does, in 20 seconds"}, {`loci save "I like window seats."`, "remember something"}}
 	}
-	for _, line := range append(next, [2]string{"loci setup", "connect the agents on this machine"}) {
+	agents := [2]string{"loci setup", "connect the agents on this machine"}
+	if names := a.connected(); len(names) > 0 {
+		a.printf("Connected: %s.\n\n", strings.Join(names, ", "))
+		agents = [2]string{"loci doctor", "check that all is well"}
+	}
+	for _, line := range append(next, agents) {
 		a.printf("  %s%s  %s\n", a.style(bold, line[0]), strings.Repeat(" ", 36-len(line[0])), line[1])
 	}
 	a.printf("\nloci --help lists the rest.\n")
