@@ -344,7 +344,7 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 		" ReviseValue SearchWhere Settings Touch Turn", // of features
 		"Items: Get Namespaces Search", "Checkpoints: Fetch Get List", "Sessions: Export History List Retrieve Search Session",
 		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
-		"Engine: ConsolidatedAt Generations Lagging Memory PlanSweep Space VerifyEvents"} {
+		"Engine: ConsolidatedAt Generations Lagging Memory ModelTokensUsed PlanSweep Space VerifyEvents"} {
 		noun, methods, _ := strings.Cut(reads, ": ")
 		for _, method := range strings.Fields(methods) {
 			have[noun+"."+method] = true

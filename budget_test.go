@@ -232,3 +232,96 @@ func TestConsolidateAtItsLimits(t *testing.T) {
 		t.Errorf("with the least budget: %+v", r)
 	}
 }
+
+// TestATenantHasItsTokensOfTheDay: what language models do for a tenant stays within its limit,
+// over all engines of the store and whatever the budget of a purpose is; the refusal says limit,
+// use and when to come again; another tenant and another day have their own.
+func TestATenantHasItsTokensOfTheDay(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		c.Set(time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC))
+		limits := map[string]int64{"t": 40}
+		var broken error
+		opts := locitest.Quiet(c)
+		opts.ModelTokens = func(_ context.Context, tenant loci.Tenant) (int64, error) {
+			return limits[tenant.String()], broken
+		}
+		one, two := locitest.NewEngine(t, s, opts), locitest.NewEngine(t, s, opts)
+		asked := 0
+		answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+			asked++
+			return loci.Completion{Usage: loci.Usage{PromptTokens: 13, CompletionTokens: 7}}, nil
+		})
+		call := func(e *loci.Engine, tenant string) error {
+			view := loci.View{Tenant: locitest.Tenant(t, tenant), Namespace: loci.Namespace{"user", "u"}, Actor: "u"}
+			m := locitest.BindView(t, e, view)
+			_, err := m.Complete(t.Context(), answer, loci.Budget{Tokens: 10_000, For: "a test", Actor: "a"},
+				loci.Prompt{User: strings.Repeat("abc", 10), MaxTokens: 10})
+			return err
+		}
+		refused := func(err error) {
+			t.Helper()
+			locitest.WantCode(t, err, loci.Unavailable)
+			var e *loci.TokensError
+			if !errors.As(err, &e) || *e != (loci.TokensError{Limit: 40, Used: 40, Wanted: 20, In: 2 * time.Hour}) ||
+				!strings.Contains(err.Error(), "used 40 of its 40 tokens") ||
+				!strings.Contains(loci.AsError(err).Advice(), "loci tenant rate-limit") {
+				t.Errorf("%v, %+v", err, e)
+			}
+		}
+		for i, e := range []*loci.Engine{one, two} {
+			if err := call(e, "t"); err != nil {
+				t.Errorf("call %d: %v", i, err)
+			}
+		}
+		refused(call(one, "t"))
+		refused(call(two, "t"))
+		if err := call(one, "other"); err != nil || asked != 3 {
+			t.Errorf("another tenant: %v, asked %d times", err, asked)
+		}
+		if used, err := two.ModelTokensUsed(t.Context(), locitest.Tenant(t, "t")); err != nil || used != 40 {
+			t.Errorf("used %d, %v", used, err)
+		}
+		limits["t"] = 60
+		if err := call(two, "t"); err != nil {
+			t.Errorf("with a higher limit: %v", err)
+		}
+		limits["t"], broken = 0, errors.New("disk on fire")
+		if err := call(one, "t"); !errors.Is(err, broken) || asked != 4 {
+			t.Errorf("whose limit nobody knows: %v, asked %d times", err, asked)
+		}
+		limits["t"], broken = 40, nil
+		c.Advance(2 * time.Hour)
+		if err := call(one, "t"); err != nil {
+			t.Errorf("on the next day: %v", err)
+		}
+	})
+}
+
+// TestConsolidateWithinTheTokensOfATenant: prompts fit the limit of the tenant; what is too
+// little for any of them ends the run before anything is claimed, as a budget that is used up.
+func TestConsolidateWithinTheTokensOfATenant(t *testing.T) {
+	limit := int64(4999)
+	opts := locitest.Quiet(locitest.NewClock())
+	opts.ModelTokens = func(context.Context, loci.Tenant) (int64, error) { return limit, nil }
+	e := locitest.NewEngine(t, locitest.OpenMemory(), opts)
+	m := locitest.Bind(t, e, "user", "u")
+	id := locitest.Episode(t, m, "home", strings.Repeat("abc", 2000))
+	locitest.Episode(t, m, "home", strings.Repeat("xyz", 2000)) // both are too much for one prompt
+	var costs []int64
+	answer := completerFunc(func(_ context.Context, p loci.Prompt) (loci.Completion, error) {
+		costs = append(costs, loci.EstimateTokens(p.System)+loci.EstimateTokens(p.User)+int64(p.MaxTokens))
+		return loci.Completion{Text: "{}", Usage: loci.Usage{PromptTokens: 1000, CompletionTokens: 100}}, nil
+	})
+	o := loci.ConsolidateOptions{Completer: answer, CompletionTokens: 1000}
+	if r := locitest.Consolidate(t, e, o); r.Budget != "day" || len(costs) > 0 || episodeNow(t, m, id).Attempts != 0 {
+		t.Errorf("one token too few: %+v, asked %d times", r, len(costs))
+	}
+	limit = 5000
+	if r := locitest.Consolidate(t, e, o); r.Groups != 1 || r.Budget != "day" || len(costs) != 1 || costs[0] > limit {
+		t.Errorf("the least limit: %+v, prompts of %d tokens", r, costs)
+	}
+	if r := locitest.Consolidate(t, e, o); r.Budget != "day" || len(costs) != 1 {
+		t.Errorf("when it is used up: %+v, asked %d times", r, len(costs))
+	}
+}

@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -53,6 +54,8 @@ type ledger struct {
 	model  string
 	perRun int64
 	perDay int64
+	limit  int64  // of the tenant on a day, not below perDay; 0: none
+	used   int64  // by the tenant today, when somebody looked last
 	spent  int64  // by this run, what is reserved included
 	usage  string // what the calls are for; "": consolidation
 }
@@ -70,6 +73,7 @@ func (l *ledger) left(ctx context.Context) (tokens int64, budget string, err err
 	if err != nil {
 		return 0, "", err
 	}
+	l.used = day
 	tokens, budget = fit.Left(l.perRun-l.spent, l.perDay-day)
 	return tokens, budget, nil
 }
@@ -107,6 +111,7 @@ func (l *ledger) reserve(ctx context.Context, tokens int64) (call ID, budget str
 	l.spent += tokens
 	day, err := l.day(ctx)
 	if err == nil && day > l.perDay {
+		l.used = day - tokens
 		return ID{}, "day", l.settle(ctx, call, tokens, Usage{})
 	}
 	return call, "", err
@@ -156,6 +161,8 @@ func (l *ledger) ask(ctx context.Context, model Completer, p Prompt) (Completion
 	switch {
 	case err != nil:
 		return Completion{}, err
+	case budget == "day" && l.limit > 0 && l.used+cost > l.limit:
+		return Completion{}, l.refusal(cost)
 	case budget != "":
 		return Completion{}, Errorf(Unavailable, "a call of %d tokens is more than the budget of the %s leaves", cost, budget)
 	}
@@ -178,9 +185,15 @@ type Budget struct {
 
 // Complete asks a language model within a budget, and writes down what the call took.
 // The events lie above the namespaces of users and say nothing of the prompt.
-// Unavailable: the budget is used up, and there was no call.
+// Unavailable: the budget is used up, and there was no call; with a [TokensError] if that is
+// the limit of the tenant.
 func (m *Memory) Complete(ctx context.Context, model Completer, b Budget, p Prompt) (Completion, error) {
+	limit, err := m.engine.modelTokens(ctx, m.view.Tenant)
+	if err != nil {
+		return Completion{}, err
+	}
 	above := &Memory{engine: m.engine, view: View{Tenant: m.view.Tenant, Actor: b.Actor, RequestID: m.view.RequestID}}
-	l := &ledger{m: above, model: model.Model(), perRun: b.Tokens, perDay: b.Tokens, usage: b.For}
+	perDay := min(b.Tokens, cmp.Or(limit, b.Tokens))
+	l := &ledger{m: above, model: model.Model(), perRun: b.Tokens, perDay: perDay, limit: limit, usage: b.For}
 	return l.ask(ctx, model, p)
 }

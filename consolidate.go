@@ -103,12 +103,20 @@ func (e *Engine) Consolidate(ctx context.Context, t Tenant, opts ConsolidateOpti
 	if err := opts.complete(); err != nil {
 		return report, err
 	}
+	limit, err := e.modelTokens(ctx, t)
+	if err != nil {
+		return report, err
+	}
+	if limit > 0 { // no prompt may be larger than what the tenant has
+		opts.TokensPerDay = min(opts.TokensPerDay, limit)
+		opts.PromptTokens = max(leastPrompt, min(opts.PromptTokens, limit-opts.CompletionTokens))
+	}
 	c := &consolidation{engine: e, tenant: t, opts: opts, report: &report}
 	if opts.Completer != nil {
 		report.Model = opts.Completer.Model()
 	}
 	c.ledger = ledger{m: c.handle(nil), model: report.Model, perRun: opts.TokensPerRun, perDay: opts.TokensPerDay}
-	err := c.run(ctx)
+	err = c.run(ctx)
 	return report, err
 }
 

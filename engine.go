@@ -131,6 +131,11 @@ type Options struct {
 	// Quota says how much a tenant may hold; stores keep writers to it together. It is asked
 	// before each write. Nil: nobody is bounded.
 	Quota func(context.Context, Tenant) (Quota, error)
+
+	// ModelTokens says how many tokens of language models a tenant may use on a day (UTC), all
+	// uses and processes together; 0: any number. It is asked before each call. A call beyond it
+	// is refused, with a [TokensError] where somebody asked for it. Nil: nobody is bounded.
+	ModelTokens func(context.Context, Tenant) (int64, error)
 }
 
 // ContentOptions govern which texts are stored, and how.

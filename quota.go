@@ -1,6 +1,10 @@
 package loci
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+	"time"
+)
 
 // A Quota bounds what a tenant holds. 0: no bound.
 type Quota struct {
@@ -59,4 +63,48 @@ func overQuota(of string, limit, used, wanted int64) error {
 		Recovery: "Erase what is not needed any more, or ask the operator for more: loci tenant limit.",
 		Err:      &QuotaError{of, limit, used},
 	}
+}
+
+// A TokensError is the cause of the Unavailable with which a call of a language model is
+// refused that would take a tenant beyond its tokens of the day.
+type TokensError struct {
+	Limit, Used, Wanted int64
+	In                  time.Duration // until the next day (UTC) begins
+}
+
+// Error says how much of the limit is used.
+func (e *TokensError) Error() string {
+	return fmt.Sprintf("the limit of %d tokens a day is used up: %d", e.Limit, e.Used)
+}
+
+// refusal is the error for a call that may cost so many tokens, where the limit of the tenant
+// leaves fewer.
+func (l *ledger) refusal(cost int64) error {
+	now := l.m.engine.now()
+	return &Error{
+		Code: Unavailable, Op: "complete",
+		Msg: fmt.Sprintf("the tenant has used %d of its %d tokens of language models today (UTC), and this call may take %d",
+			l.used, l.limit, cost),
+		Recovery: "Try again tomorrow, or ask the operator for more: loci tenant rate-limit, or limits.model_tokens_per_day.",
+		Err:      &TokensError{l.limit, l.used, cost, now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)},
+	}
+}
+
+// modelTokens is how many tokens of language models a tenant may use on a day; 0: any number.
+func (e *Engine) modelTokens(ctx context.Context, t Tenant) (int64, error) {
+	if e.opts.ModelTokens == nil {
+		return 0, nil
+	}
+	return e.opts.ModelTokens(ctx, t)
+}
+
+// ModelTokensUsed returns how many tokens language models have used for a tenant since the day
+// (UTC) began, on all processes, as the audit log has them. A call under way counts as the most
+// that it may take.
+func (e *Engine) ModelTokensUsed(ctx context.Context, t Tenant) (int64, error) {
+	if t.IsZero() {
+		return 0, Errorf(Invalid, "counting tokens needs a tenant")
+	}
+	l := ledger{m: &Memory{engine: e, view: View{Tenant: t}}}
+	return l.day(ctx)
 }

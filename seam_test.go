@@ -75,8 +75,8 @@ var data = []string{
 	"Change", "Put", "Erase", "Event", "EventType", "Mark", "Decision", "Embedding", "Touch", "Source", "Settings", // changed
 	"Query", "Match", "Mode", "Explain", "Result", "Correction", "NamedTime", // searched
 	"FeatureKind", "Exporter", "ImportReport", "Imported", "Taker", "PlainTaker", "Verdict", // what a feature is, and brings to transfers
-	"Shown",                                                                             // how a record is shown
-	"Completer", "Completion", "Prompt", "Budget", "ContextQuery", "Tokenizer", "Claim", // summaries and contexts
+	"Shown",                                                                                            // how a record is shown
+	"Completer", "Completion", "Prompt", "Budget", "TokensError", "ContextQuery", "Tokenizer", "Claim", // summaries and contexts
 }
 
 // TestFeaturesUseOnlyTheSeam type-checks the package of every feature and looks up each

@@ -27,6 +27,8 @@ type (
 	State  = auth.State
 	Quota  = auth.Quota
 	Limits = auth.Limits
+
+	TenantLimits = auth.TenantLimits
 )
 
 // The states that [API.Suspend] and [API.Resume] set.
@@ -80,10 +82,12 @@ type Tenant struct {
 	Use *Use `json:"use,omitempty"` // nil in lists
 }
 
-// Use is what a tenant holds.
+// Use is what a tenant holds, and what it has used today.
 type Use struct {
 	Records int64 `json:"records" doc:"Memories, and the parts of files, conversations and checkpoints"`
 	Bytes   int64 `json:"bytes" doc:"Of their texts, metadata and values, as quotas count them"`
+
+	ModelTokens int64 `json:"model_tokens_today" doc:"Of language models since the day (UTC) began; a call under way counts as the most it may take"`
 }
 
 // Create makes a tenant. Conflict: it is there already.
@@ -143,7 +147,11 @@ func (a *API) Show(ctx context.Context, name string) (Tenant, []loci.Event, erro
 		return Tenant{}, nil, err
 	}
 	held, err := a.opts.Store.Held(ctx, t)
-	return Tenant{kept, &Use{held.Records, held.Bytes}}, append([]loci.Event{}, events...), err
+	if err != nil {
+		return Tenant{}, nil, err
+	}
+	tokens, err := a.opts.Engine.ModelTokensUsed(ctx, t)
+	return Tenant{kept, &Use{held.Records, held.Bytes, tokens}}, append([]loci.Event{}, events...), err
 }
 
 // Suspend says that the callers of a tenant may read alone, or do nothing.
@@ -175,6 +183,17 @@ func (a *API) Limit(ctx context.Context, by By, name string, q Quota) (Tenant, e
 		return Tenant{}, err
 	}
 	kept, err := a.opts.Keys.LimitTenant(ctx, by, t, q)
+	return Tenant{Tenant: kept}, err
+}
+
+// RateLimit bounds the requests of a tenant and what language models do for it, in place of
+// what bounded them before.
+func (a *API) RateLimit(ctx context.Context, by By, name string, l TenantLimits) (Tenant, error) {
+	t, err := loci.NewTenant(name)
+	if err != nil {
+		return Tenant{}, err
+	}
+	kept, err := a.opts.Keys.RateLimitTenant(ctx, by, t, l)
 	return Tenant{Tenant: kept}, err
 }
 

@@ -97,3 +97,65 @@ func TestLimitsThatMeanNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsOfTenants: what a tenant may send is what was said last, on every server within
+// MaxStale; its log tells who said what; its quota and its state are not touched, nor do
+// changes of these touch it.
+func TestLimitsOfTenants(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		clock := locitest.NewClock()
+		one, two := made(t, s, clock), made(t, s, clock)
+		by, acme := auth.By{Actor: "operator"}, locitest.Tenant(t, "default")
+		want := func(k *auth.Keys, want auth.TenantLimits) {
+			t.Helper()
+			if got, err := k.TenantLimits(t.Context(), acme); err != nil || got != want {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+		}
+		want(one, auth.TenantLimits{})
+		want(two, auth.TenantLimits{})
+		limits := auth.TenantLimits{RequestsPerSecond: 5, Burst: 7, ConcurrentRequests: 2, ModelTokensPerDay: 9000}
+		if _, err := one.LimitTenant(t.Context(), by, acme, auth.Quota{Records: 4}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time there is nothing to do
+			got, err := one.RateLimitTenant(t.Context(), by, acme, limits)
+			if err != nil || got.Limits != limits || got.Quota.Records != 4 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+		}
+		want(one, limits)
+		clock.Advance(auth.MaxStale)
+		want(two, limits)
+		if _, err := two.SetTenant(t.Context(), by, acme, auth.StateReadOnly, ""); err != nil {
+			t.Fatal(err)
+		}
+		list, err := one.Tenants(t.Context())
+		if err != nil || len(list) != 1 || list[0].Limits != limits || list[0].State != auth.StateReadOnly {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if _, err := one.RateLimitTenant(t.Context(), by, acme, auth.TenantLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		want(one, auth.TenantLimits{})
+		got, events, err := one.Tenant(t.Context(), acme)
+		if err != nil || got.Limits != (auth.TenantLimits{}) || got.Quota.Records != 4 || len(events) != 4 ||
+			events[2].Actor != "operator" || !strings.Contains(string(events[2].Payload), `"model_tokens_per_day":9000`) {
+			t.Errorf("%+v, %v, %v", got, events, err)
+		}
+		_, err = one.RateLimitTenant(t.Context(), by, locitest.Tenant(t, "nobody"), limits)
+		locitest.WantCode(t, err, loci.NotFound)
+		for said, l := range map[string]auth.TenantLimits{
+			"requests_per_second is -1":  {RequestsPerSecond: -1},
+			"concurrent_requests is -1":  {ConcurrentRequests: -1},
+			"model_tokens_per_day is -1": {ModelTokensPerDay: -1},
+			"model_tokens_per_day is 1000000000001; it must be 0 to 1000000000000": {ModelTokensPerDay: auth.MaxModelTokens + 1},
+		} {
+			_, err := one.RateLimitTenant(t.Context(), by, acme, l)
+			locitest.WantCode(t, err, loci.Invalid)
+			if !strings.Contains(err.Error(), said) {
+				t.Errorf("%v; want %s", err, said)
+			}
+		}
+	})
+}

@@ -12,6 +12,7 @@ import (
 type standing struct {
 	state  State // "": there is no such tenant
 	quota  Quota
+	limits TenantLimits
 	readAt time.Time
 }
 
@@ -32,6 +33,12 @@ func (k *Keys) state(ctx context.Context, t loci.Tenant) (State, error) {
 func (k *Keys) Quota(ctx context.Context, t loci.Tenant) (loci.Quota, error) {
 	s, err := k.stands(ctx, t)
 	return loci.Quota(s.quota), err
+}
+
+// TenantLimits returns the limits that a tenant has of its own, as of [MaxStale] ago at the latest.
+func (k *Keys) TenantLimits(ctx context.Context, t loci.Tenant) (TenantLimits, error) {
+	s, err := k.stands(ctx, t)
+	return s.limits, err
 }
 
 func (k *Keys) stands(ctx context.Context, t loci.Tenant) (standing, error) {
@@ -78,7 +85,7 @@ func (k *Keys) standing(ctx context.Context, t loci.Tenant) (standing, error) {
 	}
 	r, b, err := k.readTenant(ctx, m, t)
 	if err != nil || r.Version > 0 {
-		return standing{state: b.State, quota: b.Quota}, err
+		return standing{state: b.State, quota: b.Quota, limits: b.Limits}, err
 	}
 	there, err := k.elsewhere(ctx, t)
 	if err != nil || !there {

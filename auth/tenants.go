@@ -43,6 +43,8 @@ type Tenant struct {
 	CreatedAt time.Time `json:"created_at,omitzero"` // zero: it is older than the list of tenants
 	ChangedAt time.Time `json:"changed_at,omitzero"`
 	Quota     Quota     `json:"quota,omitzero"`
+
+	Limits TenantLimits `json:"limits,omitzero"`
 }
 
 // A Quota is how much a tenant may hold; 0: no bound. See [loci.Quota].
@@ -57,6 +59,8 @@ type tenantBody struct {
 	Reason    string    `json:"reason,omitempty"`
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	Quota     Quota     `json:"quota,omitzero"`
+
+	Limits TenantLimits `json:"limits,omitzero"`
 }
 
 func noTenant(t loci.Tenant) error {
@@ -329,7 +333,7 @@ func (k *Keys) Tenants(ctx context.Context) ([]Tenant, error) {
 			if name := r.Namespace[len(r.Namespace)-1]; b.State == StateErased {
 				delete(byName, name)
 			} else {
-				byName[name] = Tenant{name, b.State, b.Reason, b.CreatedAt, r.UpdatedAt, b.Quota}
+				byName[name] = Tenant{name, b.State, b.Reason, b.CreatedAt, r.UpdatedAt, b.Quota, b.Limits}
 			}
 		}
 		if page.Cursor = next; next == "" {
@@ -346,7 +350,7 @@ func (k *Keys) Tenants(ctx context.Context) ([]Tenant, error) {
 
 func tenantShown(r *loci.Record, t loci.Tenant, b tenantBody) Tenant {
 	return Tenant{
-		Name: t.String(), State: b.State, Reason: b.Reason, Quota: b.Quota,
+		Name: t.String(), State: b.State, Reason: b.Reason, Quota: b.Quota, Limits: b.Limits,
 		CreatedAt: b.CreatedAt, ChangedAt: r.UpdatedAt,
 	}
 }

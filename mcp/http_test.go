@@ -86,7 +86,7 @@ func TestHandlerGuardsAndIdentifies(t *testing.T) {
 // slot. A batch keeps its slot, since other calls may run beside the listening one.
 func TestListenersGiveTheirSlotBack(t *testing.T) {
 	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: time.Minute, Aside: 1})
-	pass, refused := gate.Enter(t.Context(), "")
+	pass, refused := gate.Enter(t.Context(), "", 0)
 	if refused != nil {
 		t.Fatalf("%+v", refused)
 	}

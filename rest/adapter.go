@@ -118,7 +118,9 @@ func (a *API) problem(ctx context.Context, requestID string, err error) *problem
 	var p *problem.Problem
 	if !errors.As(err, &p) {
 		e := loci.AsError(err)
-		if e.Code == loci.Internal || e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil {
+		var tokens *loci.TokensError // a limit, and no fault
+		failed := e.Code == loci.Unavailable && e.Err != nil && ctx.Err() == nil && !errors.As(err, &tokens)
+		if e.Code == loci.Internal || failed {
 			a.opts.Logger.ErrorContext(ctx, "request failed", "request_id", requestID, "code", string(e.Code), "op", e.Op, "cause", e.Err)
 		}
 		if e.Code == loci.Forbidden {

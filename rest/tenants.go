@@ -32,6 +32,12 @@ type (
 		Records int64 `json:"records,omitempty" minimum:"0" doc:"Absent or 0: no bound"`
 		Bytes   int64 `json:"bytes,omitempty" minimum:"0" doc:"Of texts, metadata and values; absent or 0: no bound"`
 	}
+	rateLimitTenant struct {
+		RequestsPerSecond  float64 `json:"requests_per_second,omitempty" minimum:"0" maximum:"1000000" doc:"Absent or 0: as limits.requests_per_second says"`
+		Burst              int     `json:"burst,omitempty" minimum:"0" maximum:"1000000" doc:"Requests at once that requests_per_second lets through; absent or 0: twice as many as it says"`
+		ConcurrentRequests int     `json:"concurrent_requests,omitempty" minimum:"0" maximum:"1000000" doc:"Under way at once; absent or 0: as limits.concurrent_requests says"`
+		ModelTokensPerDay  int64   `json:"model_tokens_per_day,omitempty" minimum:"0" maximum:"1000000000000" doc:"Of language models on a day (UTC), on all servers together; absent or 0: as limits.model_tokens_per_day says"`
+	}
 	eraseTenant struct {
 		Expect string `json:"expect" doc:"The name of the tenant, said once more"`
 	}
@@ -125,6 +131,19 @@ func (a *API) tenantRoutes() {
 		}) (*tenantOutput, error) {
 			return operating(a, c, func(api *admin.API, by admin.By) (*tenantOutput, error) {
 				changed, err := api.Limit(ctx, by, in.Tenant, admin.Quota(in.Body))
+				return &tenantOutput{changed}, err
+			})
+		})
+	route(a, endpoint{method: http.MethodPut, path: "/v1/admin/tenants/{tenant}/limits", id: "rate_limit_tenant",
+		summary: "Bound the requests of a tenant, and what language models do for it", scope: loci.ScopeOperate,
+		detail: "In place of what bounded them before. What is beyond is refused with 429, on every server of the store within 5 seconds. " +
+			"Each server counts requests for itself; tokens are counted in the store."},
+		func(ctx context.Context, c *caller, in *struct {
+			Tenant string `path:"tenant" maxLength:"256" doc:"The name of the tenant"`
+			Body   rateLimitTenant
+		}) (*tenantOutput, error) {
+			return operating(a, c, func(api *admin.API, by admin.By) (*tenantOutput, error) {
+				changed, err := api.RateLimit(ctx, by, in.Tenant, admin.TenantLimits(in.Body))
 				return &tenantOutput{changed}, err
 			})
 		})

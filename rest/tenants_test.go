@@ -50,7 +50,7 @@ func TestRoutesOfOperatorsNeedTheirScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	bodies := map[string]string{
-		"create_tenant": `{"tenant":"new"}`, "suspend_tenant": `{}`, "limit_tenant": `{}`, "erase_tenant": `{"expect":"acme"}`,
+		"create_tenant": `{"tenant":"new"}`, "suspend_tenant": `{}`, "limit_tenant": `{}`, "rate_limit_tenant": `{}`, "erase_tenant": `{"expect":"acme"}`,
 		"create_key": `{"tenant":"acme","scopes":["operate"],"vars":{"user_id":"u"}}`, "rotate_key": `{}`, "limit_key": `{}`,
 	}
 	tried := 0
@@ -68,7 +68,7 @@ func TestRoutesOfOperatorsNeedTheirScope(t *testing.T) {
 			t.Errorf("%s: %d %s", op.OperationID, r.status, r.body)
 		}
 	})
-	if tried != 14 {
+	if tried != 15 {
 		t.Errorf("%d routes were tried", tried)
 	}
 	if tenant, _, err := api.Show(t.Context(), "acme"); err != nil || tenant.State != admin.StateActive {
@@ -101,7 +101,7 @@ func TestRoutesOfOperators(t *testing.T) {
 			{"POST", "/v1/admin/tenants", `{"tenant":""}`, 400, "tenant"},
 			{"GET", "/v1/admin/tenants?limit=2", "", 200, `"next":"globex"`},
 			{"GET", "/v1/admin/tenants?after=globex", "", 200, `"new one"`},
-			{"GET", "/v1/admin/tenants/new%20one", "", 200, `"use":{"records":0,"bytes":0}`},
+			{"GET", "/v1/admin/tenants/new%20one", "", 200, `"use":{"records":0,"bytes":0,"model_tokens_today":0}`},
 			{"GET", "/v1/admin/tenants/nobody", "", 404, `no tenant \"nobody\"`},
 			{"POST", "/v1/admin/tenants/acme/suspend", `{"reason":"the contract"}`, 200, `"state":"read_only","reason":"the contract"`},
 			{"POST", "/v1/admin/tenants/acme/suspend", `{"state":"closed"}`, 200, `"state":"closed"`},
@@ -112,6 +112,13 @@ func TestRoutesOfOperators(t *testing.T) {
 			{"PUT", "/v1/admin/tenants/acme/quota", `{"records":7}`, 200, `"quota":{"records":7}`},
 			{"PUT", "/v1/admin/tenants/acme/quota", `{"records":-1}`, 400, "records"},
 			{"PUT", "/v1/admin/tenants/nobody/quota", `{"records":1}`, 404, "no tenant"},
+			{"PUT", "/v1/admin/tenants/acme/limits", `{"requests_per_second":2.5,"burst":4,"concurrent_requests":3,"model_tokens_per_day":5000}`, 200,
+				`"limits":{"requests_per_second":2.5,"burst":4,"concurrent_requests":3,"model_tokens_per_day":5000}`},
+			{"GET", "/v1/admin/tenants/acme", "", 200, `"quota":{"records":7},"limits":{"requests_per_second":2.5`},
+			{"PUT", "/v1/admin/tenants/acme/limits", `{"burst":3}`, 400, "requests_per_second"},
+			{"PUT", "/v1/admin/tenants/acme/limits", `{"model_tokens_per_day":-1}`, 400, "model_tokens_per_day"},
+			{"PUT", "/v1/admin/tenants/nobody/limits", `{}`, 404, "no tenant"},
+			{"PUT", "/v1/admin/tenants/acme/limits", `{}`, 200, `"quota":{"records":7}}`},
 			{"POST", "/v1/admin/tenants/acme/erase", `{"expect":"globex"}`, 400, "nothing was erased"},
 			{"GET", "/v1/admin/keys?tenant=acme", "", 200, `"note":"a note"`},
 			{"GET", "/v1/admin/keys?tenant=new%20one", "", 200, `"keys":[]`},

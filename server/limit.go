@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"runtime"
@@ -13,8 +14,9 @@ import (
 	"github.com/loci-memory/loci/internal/trail"
 )
 
-// Limits bound what runs, for all and for each tenant. They can be changed while a server
-// runs. The zero value of each field means its default.
+// Limits bound what runs, for all and for each tenant that has no limits of its own
+// ([Options].Allowed). They can be changed while a server runs. The zero value of each field
+// means its default.
 type Limits struct {
 	InFlight int           // requests that run at once; default four for each processor
 	Queue    int           // that wait for one of them to end; default 256
@@ -48,7 +50,17 @@ func (l *Limits) complete() error {
 }
 
 func (l *Limits) gate() admission.Options {
-	return admission.Options{Slots: l.InFlight, Queue: l.Queue, Wait: l.Wait, Aside: l.Aside, Concurrent: l.Concurrent}
+	return admission.Options{Slots: l.InFlight, Queue: l.Queue, Wait: l.Wait, Aside: l.Aside}
+}
+
+// of are the limits of a tenant: its own, and the server's where it has none.
+func (l *Limits) of(own CallerLimits) CallerLimits {
+	own.ConcurrentRequests = cmp.Or(own.ConcurrentRequests, l.Concurrent)
+	if own.RequestsPerSecond == 0 {
+		own.RequestsPerSecond, own.Burst = l.PerSecond, l.Burst
+	}
+	own.Burst = cmp.Or(own.Burst, burstOf(own.RequestsPerSecond))
+	return own
 }
 
 // SetLimits changes the limits of a running server. What runs already goes on.
@@ -76,6 +88,7 @@ type underway struct {
 	stranger loci.Principal // whose credential was refused, if that is known
 	reason   string         // why the server refused it, in one word; "": it did not
 	tenant   string
+	limits   CallerLimits // of the tenant
 	counted  bool
 }
 
@@ -106,15 +119,22 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		}
 		defer done()
 		u.tenant, u.counted = s.opts.Tenant(r), true
-		l := s.limits.Load()
-		t := s.rates.take(u.tenant, allowance{"tenant", l.PerSecond, l.Burst}, time.Now())
+		own, err := s.opts.Allowed(r.Context(), u.tenant)
+		if err != nil {
+			u.reason = "tenant_limits"
+			refuse(w, r, problem.Of(err))
+			return
+		}
+		u.limits = s.limits.Load().of(own)
+		t := s.rates.take(u.tenant, allowance{"tenant", u.limits.RequestsPerSecond, u.limits.Burst}, time.Now())
 		t.show(w.Header())
 		if !t.ok {
 			u.reason = "tenant_rate"
-			s.refused(w, r, http.StatusTooManyRequests, t.retry, t.refusal("raise limits.requests_per_second"))
+			s.refused(w, r, http.StatusTooManyRequests, t.retry,
+				t.refusal("ask the operator for more: loci tenant rate-limit, or limits.requests_per_second"))
 			return
 		}
-		if no := s.gate.Look(u.tenant); no != nil {
+		if no := s.gate.Look(u.tenant, u.limits.ConcurrentRequests); no != nil {
 			s.refuseEntry(w, r, no)
 			return
 		}
@@ -130,7 +150,7 @@ func (s *Server) enter(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		pass, no := s.gate.Enter(r.Context(), u.tenant)
+		pass, no := s.gate.Enter(r.Context(), u.tenant, u.limits.ConcurrentRequests)
 		if no != nil {
 			s.refuseEntry(w, r, no)
 			return
@@ -166,7 +186,7 @@ func (s *Server) refuseEntry(w http.ResponseWriter, r *http.Request, no *admissi
 	case admission.Concurrent:
 		status = http.StatusTooManyRequests
 		err = loci.Errorf(loci.Unavailable, "%d requests of this tenant are under way; the limit is %d", no.Used, no.Limit)
-		err.Recovery = "Send fewer at once, or raise limits.concurrent_requests."
+		err.Recovery = "Send fewer at once, or ask the operator for more: loci tenant rate-limit, or limits.concurrent_requests."
 	case admission.Gone:
 	}
 	s.refused(w, r, status, no.Retry, err)

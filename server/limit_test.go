@@ -248,3 +248,65 @@ func TestSlotsWhileWaiting(t *testing.T) {
 	}
 	stream.Wait()
 }
+
+// TestTenantsHaveLimitsOfTheirOwn: what is said of a tenant counts in place of what the server
+// says of all, field by field and from the next request on; a tenant of which nothing is said
+// has the server's; whose limits cannot be known is refused.
+func TestTenantsHaveLimitsOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeld()
+		own := map[string]CallerLimits{
+			"rate": {RequestsPerSecond: 0.5, Burst: 1}, "preset": {RequestsPerSecond: 1.5}, "two": {ConcurrentRequests: 2},
+		}
+		s, _ := newServer(t, Options{REST: h, Tenant: byHeader, Limits: Limits{
+			InFlight: 10, Concurrent: 1, PerSecond: 100, Burst: 100,
+		}, Allowed: func(_ context.Context, tenant string) (CallerLimits, error) {
+			if tenant == "unknown" {
+				return CallerLimits{}, loci.Errorf(loci.Unavailable, "nobody can tell")
+			}
+			return own[tenant], nil
+		}})
+		policy := func(tenant string) (status int, policy string) {
+			w := ask(s, "GET", "/v1/x", "", "X-Tenant: "+tenant)
+			return w.Code, w.Header().Get("RateLimit-Policy")
+		}
+		for _, c := range []struct {
+			tenant string
+			status int
+			policy string
+		}{
+			{"rate", 200, `"tenant";q=1;w=2`}, {"other", 200, `"tenant";q=100;w=1`}, {"two", 200, `"tenant";q=100;w=1`},
+			{"preset", 200, `"tenant";q=3;w=2`}, {"unknown", 503, ""},
+		} {
+			if status, got := policy(c.tenant); status != c.status || got != c.policy {
+				t.Errorf("%s: %d %s", c.tenant, status, got)
+			}
+		}
+		w := ask(s, "POST", "/mcp", "{}", "X-Tenant: rate")
+		if w.Code != 429 || w.Header().Get("Retry-After") != "2" || w.Header().Get("RateLimit") != `"tenant";r=0;t=2` ||
+			!strings.Contains(w.Body.String(), "all of its 1 requests at once; the limit is 0.5 a second") ||
+			!strings.Contains(w.Body.String(), "loci tenant rate-limit") {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+		own["rate"] = CallerLimits{RequestsPerSecond: 7, Burst: 7}
+		if status, got := policy("rate"); status != 200 || got != `"tenant";q=7;w=1` {
+			t.Errorf("after a change: %d %s", status, got)
+		}
+		var all sync.WaitGroup
+		for _, tenant := range []string{"two", "two", "other"} {
+			all.Go(func() { ask(s, "GET", "/v1/held", "", "X-Tenant: "+tenant) })
+		}
+		synctest.Wait()
+		for tenant, said := range map[string]string{
+			"two":   "2 requests of this tenant are under way; the limit is 2",
+			"other": "1 requests of this tenant are under way; the limit is 1",
+		} {
+			w := ask(s, "GET", "/v1/x", "", "X-Tenant: "+tenant)
+			if w.Code != 429 || !strings.Contains(w.Body.String(), said) || !strings.Contains(w.Body.String(), "loci tenant rate-limit") {
+				t.Errorf("%s: %d %s", tenant, w.Code, w.Body)
+			}
+		}
+		close(h.proceed)
+		all.Wait()
+	})
+}

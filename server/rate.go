@@ -13,7 +13,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// CallerLimits bound the requests with one credential, whatever its tenant may. 0: no bound.
+// CallerLimits bound the requests with one credential, whatever its tenant may, or those of
+// one tenant. 0: no bound.
 type CallerLimits struct {
 	RequestsPerSecond  float64
 	Burst              int // of them at once; 0: twice RequestsPerSecond

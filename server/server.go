@@ -64,6 +64,10 @@ type Options struct {
 	// Tenant says which tenant a request counts for; nil: all for the same.
 	Tenant func(*http.Request) string
 
+	// Allowed says how many requests a tenant may send; a field that is 0 leaves that to Limits.
+	// It is asked for each request. Nil: no tenant has limits of its own.
+	Allowed func(ctx context.Context, tenant string) (CallerLimits, error)
+
 	Limits  Limits
 	Receive time.Duration // for a whole request to come in; default 30 s
 
@@ -137,6 +141,9 @@ func (o *Options) complete() error {
 	}
 	if o.Ready == nil {
 		o.Ready = func(context.Context) error { return nil }
+	}
+	if o.Allowed == nil {
+		o.Allowed = func(context.Context, string) (CallerLimits, error) { return CallerLimits{}, nil }
 	}
 	if o.Tenant == nil {
 		o.Tenant = func(*http.Request) string { return "" }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -24,6 +25,10 @@ func (w *summarising) write(ctx context.Context) (text, by string, err error) {
 		}
 		if ctx.Err() != nil {
 			return "", "", loci.AsError(ctx.Err())
+		}
+		var used *loci.TokensError
+		if errors.As(err, &used) { // the operator's limit: whoever asks is to hear of it
+			return "", "", err
 		}
 		w.s.m.Settings().Logger.WarnContext(ctx, "the model did not summarise; sentences are picked instead", "model", w.o.Completer.Model(), "error", err)
 	}

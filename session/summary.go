@@ -43,7 +43,8 @@ type SummaryOptions struct {
 	SummaryTokens int
 
 	// Completer writes the summary. Without one, or if it fails, the summary consists of
-	// the most telling sentences.
+	// the most telling sentences. Where the tenant has used up its limit
+	// ([loci.Options].ModelTokens), there is none, but a [loci.TokensError].
 	Completer loci.Completer
 
 	// TokensPerDay is the budget of prompts and answers of the tenant on a day (UTC),

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,6 +134,31 @@ func TestSummariseWithAModel(t *testing.T) {
 	o.Completer = &locitest.Writer{Err: errors.New("overloaded")}
 	if done := locitest.Summarise(t, m, o); !done.Done || done.Summary.By != session.Extractive {
 		t.Errorf("summarised %+v", done.Summary)
+	}
+}
+
+// Where a tenant has used up its limit whoever asks for a summary hears of that, and the summary
+// there is stays.
+func TestSummaryBeyondTheTokensOfATenant(t *testing.T) {
+	limit := int64(0)
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{
+		Tokenizer:   locitest.WordTokens{},
+		ModelTokens: func(context.Context, loci.Tenant) (int64, error) { return limit, nil },
+	}), "u")
+	locitest.Talk(t, m, 5)
+	model := &locitest.Writer{}
+	o := session.SummaryOptions{ContextTokens: 150, Completer: model}
+	first := locitest.Summarise(t, m, o)
+	locitest.Talk(t, m, 5)
+	limit = 1
+	_, err := session.Of(m).Summarise(t.Context(), "s", o)
+	var used *loci.TokensError
+	if !errors.As(err, &used) || used.Limit != 1 || used.Used == 0 || used.Wanted == 0 {
+		t.Errorf("%v, %+v", err, used)
+	}
+	got, err := session.Of(m).Session(t.Context(), "s")
+	if err != nil || got.Summary == nil || got.Summary.Text != first.Summary.Text {
+		t.Errorf("%+v, %v; want %+v", got.Summary, err, first.Summary)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/auth"
@@ -44,6 +45,7 @@ type app struct {
 	watch     *observe.Watch // of a server: metrics and traces
 	running   *server.Server // of HTTP
 	tenants   *auth.Keys     // of a server that asks for credentials: it knows the tenants there are
+	tokens    atomic.Int64   // of language models, for a tenant of a server without a limit of its own; 0: any number
 }
 
 // actor is who the audit log says acted.
@@ -104,7 +106,18 @@ func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 		}
 		return a.tenants.Quota(ctx, t)
 	}
+	opts.ModelTokens = a.modelTokens
 	return loci.New(s, &opts)
+}
+
+// modelTokens is how many tokens of language models a tenant may use on a day.
+func (a *app) modelTokens(ctx context.Context, t loci.Tenant) (int64, error) {
+	preset := a.tokens.Load()
+	if a.tenants == nil {
+		return preset, nil
+	}
+	own, err := a.tenants.TenantLimits(ctx, t)
+	return cmp.Or(own.ModelTokensPerDay, preset), err
 }
 
 // logger writes to standard error: standard output belongs to the reply.

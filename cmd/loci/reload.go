@@ -44,6 +44,7 @@ func (a *app) reload(s *server.Server, now *config.Config) *config.Config {
 		return now
 	}
 	a.level.Set(next.LogLevel)
+	a.tokens.Store(next.HTTP.Tokens)
 	live, _ := now.Changed(next)
 	_, fixed := a.cfg.Changed(next)
 	a.logger().Info("the configuration was read again", "changed", live)

@@ -180,6 +180,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys, issuers *auth.Issuers) (
 	if err != nil {
 		return nil, err
 	}
+	a.tokens.Store(cfg.HTTP.Tokens)
 	opts := server.Options{
 		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Names(), OperatorsApart: len(cfg.HTTP.Admin) > 0,
 		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
@@ -248,6 +249,14 @@ func (a *app) ask(opts *server.Options, keys *auth.Keys, issuers *auth.Issuers) 
 		})
 	}
 	a.tenants = keys
+	opts.Allowed = func(ctx context.Context, name string) (server.CallerLimits, error) {
+		t, err := loci.NewTenant(name)
+		if err != nil {
+			return server.CallerLimits{}, err
+		}
+		own, err := keys.TenantLimits(ctx, t)
+		return server.CallerLimits(own.Requests()), err
+	}
 }
 
 // issuers opens the authorization servers that the configuration names.

@@ -221,6 +221,13 @@ func TestOperatorsOverHTTP(t *testing.T) {
 	}
 	made("PUT", "/v1/admin/tenants/acme/quota", `{}`, 200, "acme", operator)
 	made("POST", "/v1/notes", `{"content":"Likes milk."}`, 201, "note-", alice)
+	// So do the limits of a tenant.
+	bounds := "/v1/admin/tenants/acme/limits"
+	made("PUT", bounds, `{"requests_per_second":0.001,"burst":1}`, 200, `"requests_per_second":0.001`, operator)
+	made("GET", "/v1/notes", "", 200, "Likes milk.", alice)
+	made("GET", "/v1/notes", "", 429, "the tenant has used all of its 1 requests at once; the limit is 0.001 a second", alice)
+	made("POST", "/mcp", mcpList, 429, "loci tenant rate-limit", alice)
+	made("PUT", bounds, `{}`, 200, "acme", operator)
 	// So do the limits of a key.
 	limits := "/v1/admin/keys/" + key.Key.ID + "/limits"
 	made("PUT", limits, `{"requests_per_second":0.001,"burst":1}`, 200, `"requests_per_second":0.001`, operator)

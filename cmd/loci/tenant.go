@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/admin"
+	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/terminal"
 )
@@ -17,8 +18,11 @@ type tenantCmd struct {
 	Suspend tenantSuspendCmd `cmd:"" help:"Let the callers of a tenant read alone, or nothing."`
 	Resume  tenantResumeCmd  `cmd:"" help:"Let the callers of a tenant do everything again."`
 	Limit   tenantLimitCmd   `cmd:"" help:"Say how much a tenant may hold."`
-	Export  tenantExportCmd  `cmd:"" help:"Write everything of a tenant to a file."`
-	Erase   tenantEraseCmd   `cmd:"" help:"Erase a tenant with everything of it, its keys too."`
+
+	RateLimit tenantRateLimitCmd `cmd:"" help:"Bound the requests of a tenant, and what language models do for it."`
+
+	Export tenantExportCmd `cmd:"" help:"Write everything of a tenant to a file."`
+	Erase  tenantEraseCmd  `cmd:"" help:"Erase a tenant with everything of it, its keys too."`
 }
 
 // openAdmin opens what operators call, for who may operate on the store as a whole. The
@@ -148,6 +152,12 @@ func (c *tenantShowCmd) Run(a *app) error {
 	}
 	out.add("records", ofLimit(tenant.Use.Records, tenant.Quota.Records))
 	out.add("bytes", ofLimit(tenant.Use.Bytes, tenant.Quota.Bytes))
+	out.add("model tokens today", ofLimit(tenant.Use.ModelTokens, tenant.Limits.ModelTokensPerDay))
+	own := "none of its own"
+	if l := tenant.Limits.Requests(); l != (auth.Limits{}) {
+		own = limits(l)
+	}
+	out.add("limits", own)
 	out.print(a)
 	showChanges(a, events)
 	return nil
@@ -179,6 +189,33 @@ func (*tenantLimitCmd) Help() string {
 func (c *tenantLimitCmd) Run(a *app) error {
 	return a.change(func(api *admin.API) (admin.Tenant, error) {
 		return api.Limit(a.ctx, operator, c.Name, admin.Quota{Records: c.Records, Bytes: c.Bytes})
+	})
+}
+
+type tenantRateLimitCmd struct {
+	oneTenant
+	RequestsPerSecond  float64 `placeholder:"N" help:"Requests a second to each server. 0 or nothing: as limits.requests_per_second says."`
+	Burst              int     `placeholder:"N" help:"Requests at once that --requests-per-second lets through. 0 or nothing: twice as many."`
+	ConcurrentRequests int     `placeholder:"N" help:"Requests to each server that are under way at once. 0 or nothing: as limits.concurrent_requests says."`
+	ModelTokensPerDay  int64   `placeholder:"N" help:"Tokens of language models on a day (UTC), on all servers together. 0 or nothing: as limits.model_tokens_per_day says."`
+}
+
+// Help is shown below the usage.
+func (*tenantRateLimitCmd) Help() string {
+	return `Takes the place of what bounded the tenant before. Every server of the store that asks for keys follows within
+5 seconds and answers what goes beyond with 429. The limits of a key hold besides; the command line has none.
+
+    LOCI_SCOPES=admin loci tenant rate-limit acme --requests-per-second 20 --concurrent-requests 8
+    LOCI_SCOPES=admin loci tenant rate-limit acme --model-tokens-per-day 100000`
+}
+
+// Run limits the requests of a tenant.
+func (c *tenantRateLimitCmd) Run(a *app) error {
+	return a.change(func(api *admin.API) (admin.Tenant, error) {
+		return api.RateLimit(a.ctx, operator, c.Name, admin.TenantLimits{
+			RequestsPerSecond: c.RequestsPerSecond, Burst: c.Burst, ConcurrentRequests: c.ConcurrentRequests,
+			ModelTokensPerDay: c.ModelTokensPerDay,
+		})
 	})
 }
 

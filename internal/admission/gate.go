@@ -32,16 +32,12 @@ type Refusal struct {
 	Retry  time.Duration // after which asking again may help
 }
 
-// Options configure a [Gate]. All are positive, except Concurrent.
+// Options configure a [Gate]. All are positive.
 type Options struct {
 	Slots int           // requests that run at once
 	Queue int           // that wait at once
 	Wait  time.Duration // for at most so long; a quarter of it while the queue does not empty
 	Aside int           // requests that have given their slot back for a while ([Pass.Aside])
-
-	// Concurrent bounds the requests of one tenant that are under way or wait, even where
-	// nobody else asks; 0: no bound.
-	Concurrent int
 }
 
 // present is how long a tenant that has asked counts among those that share the slots.
@@ -105,23 +101,25 @@ func (g *Gate) Load() Load {
 
 // Look refuses at once what [Gate.Enter] would refuse at once. It costs less than taking
 // a request in.
-func (g *Gate) Look(tenant string) *Refusal {
+func (g *Gate) Look(tenant string, concurrent int) *Refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := g.lines[tenant]
 	if l == nil {
 		l = &line{tenant: tenant}
 	}
-	_, refused := g.admitLocked(l, time.Now())
+	_, refused := g.admitLocked(l, concurrent, time.Now())
 	return refused
 }
 
 // Enter waits until a request of a tenant may run. Whoever gets a pass leaves with it.
-func (g *Gate) Enter(ctx context.Context, tenant string) (*Pass, *Refusal) {
+// concurrent bounds the requests of the tenant that are under way or wait, even where nobody
+// else asks; 0: no bound.
+func (g *Gate) Enter(ctx context.Context, tenant string, concurrent int) (*Pass, *Refusal) {
 	g.mu.Lock()
 	now := time.Now()
 	l := g.arriveLocked(tenant, now)
-	run, refused := g.admitLocked(l, now)
+	run, refused := g.admitLocked(l, concurrent, now)
 	if refused != nil {
 		g.mu.Unlock()
 		return nil, refused
@@ -230,10 +228,10 @@ func (g *Gate) patienceLocked(l *line, now time.Time) time.Duration {
 }
 
 // admitLocked says whether a request may run at once, or is refused at once.
-func (g *Gate) admitLocked(l *line, now time.Time) (run bool, refused *Refusal) {
+func (g *Gate) admitLocked(l *line, concurrent int, now time.Time) (run bool, refused *Refusal) {
 	under := l.running + l.aside + len(l.queue)
-	if g.opts.Concurrent > 0 && under >= g.opts.Concurrent {
-		return false, &Refusal{Reason: Concurrent, Limit: g.opts.Concurrent, Used: under, Retry: time.Second}
+	if concurrent > 0 && under >= concurrent {
+		return false, &Refusal{Reason: Concurrent, Limit: concurrent, Used: under, Retry: time.Second}
 	}
 	if refused := g.asideLocked(l); refused != nil {
 		return false, refused

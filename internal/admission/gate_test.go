@@ -14,7 +14,7 @@ func small() Options { return Options{Slots: 4, Queue: 8, Wait: 100 * time.Milli
 // enter takes a slot that must be free.
 func enter(t *testing.T, g *Gate, tenant string) *Pass {
 	t.Helper()
-	p, refused := g.Enter(t.Context(), tenant)
+	p, refused := g.Enter(t.Context(), tenant, 0)
 	if refused != nil {
 		t.Fatalf("%s: %+v", tenant, refused)
 	}
@@ -32,7 +32,7 @@ type outcome struct {
 func begin(t *testing.T, g *Gate, tenant string, into chan outcome) {
 	t.Helper()
 	go func() {
-		p, refused := g.Enter(t.Context(), tenant)
+		p, refused := g.Enter(t.Context(), tenant, 0)
 		into <- outcome{tenant, p, refused}
 	}()
 	synctest.Wait()
@@ -150,10 +150,10 @@ func TestHopeless(t *testing.T) {
 		begin(t, g, "a", into)
 		begin(t, g, "a", into)
 		since := time.Now()
-		if refused := g.Look("a"); refused == nil || refused.Reason != Hopeless || refused.Retry != time.Second {
+		if refused := g.Look("a", 0); refused == nil || refused.Reason != Hopeless || refused.Retry != time.Second {
 			t.Errorf("%+v", refused)
 		}
-		if _, refused := g.Enter(t.Context(), "a"); refused == nil || time.Since(since) != 0 {
+		if _, refused := g.Enter(t.Context(), "a", 0); refused == nil || time.Since(since) != 0 {
 			t.Errorf("%+v after %v", refused, time.Since(since))
 		}
 		want(t, g, 1, 2)
@@ -173,7 +173,7 @@ func TestLongRequestsDoNotMakeOthersHopeless(t *testing.T) {
 		for range 4 {
 			defer enter(t, g, "a").Leave()
 		}
-		if refused := g.Look("a"); refused != nil {
+		if refused := g.Look("a", 0); refused != nil {
 			t.Errorf("%+v", refused)
 		}
 	})
@@ -261,7 +261,7 @@ func TestQueueIsShared(t *testing.T) {
 			begin(t, g, "heavy", into)
 		}
 		want(t, g, 4, 8)
-		_, refused := g.Enter(t.Context(), "heavy")
+		_, refused := g.Enter(t.Context(), "heavy", 0)
 		if refused == nil || refused.Reason != QueueFull || refused.Limit != 8 || refused.Used != 8 {
 			t.Errorf("%+v", refused)
 		}
@@ -277,17 +277,18 @@ func TestQueueIsShared(t *testing.T) {
 // The limit of a tenant's requests under way holds even if the tenant is alone.
 func TestConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := small()
-		o.Concurrent = 2
-		g := New(o)
+		g := New(small())
 		a, b := enter(t, g, "a"), enter(t, g, "a")
-		refused := g.Look("a")
+		refused := g.Look("a", 2)
 		if refused == nil || refused.Reason != Concurrent || refused.Limit != 2 || refused.Used != 2 {
 			t.Errorf("%+v", refused)
 		}
+		if _, entered := g.Enter(t.Context(), "a", 2); entered == nil || *entered != *refused {
+			t.Errorf("%+v", entered)
+		}
 		enter(t, g, "b").Leave()
 		back := a.Aside() // is under way all the same
-		if g.Look("a") == nil {
+		if g.Look("a", 2) == nil {
 			t.Error("what waits aside does not count")
 		}
 		if err := back(t.Context()); err != nil {
@@ -308,7 +309,7 @@ func TestGone(t *testing.T) {
 		defer enter(t, g, "a").Leave()
 		ctx, cancel := context.WithCancel(t.Context())
 		go cancel()
-		if _, refused := g.Enter(ctx, "a"); refused == nil || refused.Reason != Gone {
+		if _, refused := g.Enter(ctx, "a", 0); refused == nil || refused.Reason != Gone {
 			t.Errorf("%+v", refused)
 		}
 		want(t, g, 1, 0)

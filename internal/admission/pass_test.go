@@ -189,7 +189,7 @@ func TestAsideIsBounded(t *testing.T) {
 			p.Aside()
 			held = append(held, p)
 		}
-		refused := g.Look("heavy")
+		refused := g.Look("heavy", 0)
 		if refused == nil || refused.Reason != Elsewhere || refused.Limit != 4 || refused.Used != 4 {
 			t.Errorf("%+v", refused)
 		}
@@ -201,7 +201,7 @@ func TestAsideIsBounded(t *testing.T) {
 		enter(t, g, "light").Leave()
 		p := enter(t, g, "third") // the share of three is three
 		p.Aside()
-		if refused := g.Look("fourth"); refused == nil || refused.Reason != Elsewhere || refused.Limit != 8 {
+		if refused := g.Look("fourth", 0); refused == nil || refused.Reason != Elsewhere || refused.Limit != 8 {
 			t.Errorf("%+v", refused)
 		}
 		p.Leave()

@@ -5,7 +5,8 @@ package config
 var live = map[string]bool{
 	"http.max_requests": true, "http.max_queue": true, "http.max_wait": true,
 	"limits.concurrent_requests": true, "limits.requests_per_second": true, "limits.burst": true,
-	"log.level": true,
+	"limits.model_tokens_per_day": true,
+	"log.level":                   true,
 }
 
 // Live reports whether a running server takes the setting over.

@@ -120,6 +120,7 @@ type HTTP struct {
 	MaxBody, MaxValueBody, MaxBlobBody int
 
 	Limits   server.Limits
+	Tokens   int64         // of language models for a tenant on a day; 0: no limit
 	Timeout  time.Duration // of a request
 	Shutdown time.Duration // for running requests at the end
 	Delay    time.Duration // before that, while it is not ready any more

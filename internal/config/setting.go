@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/internal/token"
@@ -207,6 +208,9 @@ var settings = []Setting{
 	{Key: "limits.burst", Form: Integer, Default: "0",
 		Help: "Requests of one tenant at once that limits.requests_per_second lets through; 0: twice as many as it says.",
 		set:  func(c *Config, v string) error { return setInt(&c.HTTP.Limits.Burst, v, 0, 1_000_000) }},
+	{Key: "limits.model_tokens_per_day", Form: Integer, Default: "0",
+		Help: "Tokens of language models that a tenant may use on a day (UTC), on all servers of the store together; 0: no limit but llm.max_tokens_per_day.",
+		set:  func(c *Config, v string) error { return setInt64(&c.HTTP.Tokens, v, 0, auth.MaxModelTokens) }},
 	{Key: "http.timeout", Form: Duration, Default: "1m",
 		Help: "How long a request to loci serve may take. That of a tool has its own limit too.",
 		set:  func(c *Config, v string) error { return setDuration(&c.HTTP.Timeout, v, time.Hour) }},

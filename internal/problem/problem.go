@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -31,7 +32,8 @@ type Problem struct { //nolint:errname // as RFC 9457 calls it
 	// It is shown as Retry-After, in whole seconds and at least one.
 	Retry time.Duration `json:"-"`
 
-	cause error // for the log
+	tokens *loci.TokensError // of language models that are used up; nil: they are not
+	cause  error             // for the log
 }
 
 // A Part is one thing that is wrong with a request.
@@ -65,6 +67,12 @@ func Of(err error) *Problem {
 	if errors.As(err, &quota) {
 		status = http.StatusInsufficientStorage
 	}
+	var tokens *loci.TokensError
+	if errors.As(err, &tokens) {
+		p := At(http.StatusTooManyRequests, e)
+		p.Retry, p.tokens = tokens.In, tokens
+		return p
+	}
 	return At(status, e)
 }
 
@@ -93,12 +101,19 @@ func (p *Problem) Headers() http.Header {
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.Retry.Seconds())))))
 	}
+	if t := p.tokens; t != nil { // beside the rates of the request, which package server shows
+		h.Set("Ratelimit-Policy", fmt.Sprintf(`"model-tokens";q=%d;w=86400`, t.Limit))
+		h.Set("Ratelimit", fmt.Sprintf(`"model-tokens";r=%d;t=%.0f`, max(0, t.Limit-t.Used), math.Ceil(t.In.Seconds())))
+	}
 	return h
 }
 
 // Write answers a request with the problem.
 func (p *Problem) Write(w http.ResponseWriter) {
 	for name, values := range p.Headers() {
+		if strings.HasPrefix(name, "Ratelimit") {
+			values = append(w.Header()[name], values...)
+		}
 		w.Header()[name] = values
 	}
 	w.Header().Set("Content-Type", ContentType)

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -28,6 +29,17 @@ func TestOf(t *testing.T) {
 	if p.Status != 507 || p.Code != loci.TooLarge || p.Detail != "the tenant holds 1 of its 1 records, and this would make it 2" ||
 		!strings.Contains(p.Recovery, "ask the operator") {
 		t.Errorf("%+v", p)
+	}
+	tokens := &loci.TokensError{Limit: 900, Used: 1000, Wanted: 5, In: 90 * time.Second}
+	p = Of(&loci.Error{Code: loci.Unavailable, Msg: "used up", Err: tokens})
+	w := httptest.NewRecorder()
+	w.Header().Set("RateLimit", `"tenant";r=5;t=1`)
+	p.Write(w)
+	h := w.Header()
+	if p.Status != 429 || p.Code != loci.Unavailable || h.Get("Retry-After") != "90" ||
+		strings.Join(h["Ratelimit"], ", ") != `"tenant";r=5;t=1, "model-tokens";r=0;t=90` ||
+		h.Get("RateLimit-Policy") != `"model-tokens";q=900;w=86400` {
+		t.Errorf("%+v, %v", p, h)
 	}
 	secret := errors.New("open /home/ada/loci.db")
 	p = Of(secret)

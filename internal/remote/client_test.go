@@ -163,7 +163,7 @@ func TestPostGivesTheSlotToOthers(t *testing.T) {
 		running <- gate.Load().Running
 	}))
 	t.Cleanup(server.Close)
-	pass, refused := gate.Enter(t.Context(), "")
+	pass, refused := gate.Enter(t.Context(), "", 0)
 	if refused != nil {
 		t.Fatalf("%+v", refused)
 	}

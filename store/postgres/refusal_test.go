@@ -135,14 +135,14 @@ func TestSlowWritesHoldNoSlot(t *testing.T) {
 		}
 	}
 	gate := admission.New(admission.Options{Slots: 1, Queue: 1, Wait: 10 * time.Second, Aside: 1})
-	pass, refused := gate.Enter(t.Context(), "")
+	pass, refused := gate.Enter(t.Context(), "", 0)
 	if refused != nil {
 		t.Fatalf("%+v", refused)
 	}
 	visit, done := &admission.Visit{}, make(chan error, 1)
 	visit.Let(pass)
 	go func() { done <- s.Apply(admission.With(t.Context(), visit), tn, creation(loci.NewID())) }()
-	other, refused := gate.Enter(t.Context(), "")
+	other, refused := gate.Enter(t.Context(), "", 0)
 	if refused != nil {
 		t.Errorf("%+v", refused)
 	} else {

@@ -143,7 +143,7 @@ func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 
 // slotted takes a slot for what a context is of.
 func slotted(t *testing.T, gate *admission.Gate) (ctx context.Context, leave func()) {
-	pass, refused := gate.Enter(t.Context(), "")
+	pass, refused := gate.Enter(t.Context(), "", 0)
 	if refused != nil {
 		t.Errorf("no slot: %+v", refused)
 	}

@@ -269,7 +269,7 @@ var ofOneMemory = []string{
 
 // ofOperators are the routes for those who operate the server.
 var ofOperators = []string{
-	"list_tenants", "create_tenant", "show_tenant", "suspend_tenant", "resume_tenant", "limit_tenant", "erase_tenant", "export_tenant",
+	"list_tenants", "create_tenant", "show_tenant", "suspend_tenant", "resume_tenant", "limit_tenant", "rate_limit_tenant", "erase_tenant", "export_tenant",
 	"list_keys", "create_key", "show_key", "rotate_key", "limit_key", "revoke_key",
 }
 
