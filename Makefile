@@ -29,7 +29,7 @@ MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflic
 RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-full test-mongodb-short test-embedded test-postgres-long test-postgres-system test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
+.PHONY: help run build test test-full test-mongodb-short test-embedded test-postgres-long test-postgres-system test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,8 +97,11 @@ bench-peers: ## Ask Loci, FTS5, chromem-go, sqlite-vec, hnswlib, tantivy and Lan
 bench-beside: ## Ask Loci and the memories of others what a dataset asks: make bench-beside ARGS="--data bench/testdata/diary --by-tools"
 	tools/beside/run.sh $(ARGS)
 
+bench-images: ## Measure the first search of a server on PostgreSQL, with what others keep of the index and without (LOCI_LONG=1: 1,000,000 notes, too)
+	$(GO) test -run '^$$' -bench 'FirstSearch' -benchtime 3x -timeout 60m ./store/postgres
+
 bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
-	$(GO) test -run '^$$' -bench 'Save|Search' -benchtime 2s ./store/postgres
+	$(GO) test -run '^$$' -bench 'Save|^BenchmarkSearch' -benchtime 2s ./store/postgres
 
 bench-mongodb: ## Measure MongoDB beside PostgreSQL and SQLite, in one run
 	$(GO) test -run '^$$' -bench Beside -benchtime 2s ./store/mongo

@@ -4,6 +4,8 @@ package store
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/loci-memory/loci"
@@ -17,6 +19,9 @@ import (
 const (
 	DefaultMaxOpen     = sqlite.DefaultMaxOpen
 	DefaultIndexMemory = sqlite.DefaultIndexMemory
+
+	// DefaultIndexCacheSize is how many bytes [Options.IndexCache] may hold.
+	DefaultIndexCacheSize = 8 << 30
 )
 
 // bytesPerMemory is what a memory takes in a search index, about.
@@ -27,7 +32,17 @@ type Options struct {
 	MaxOpen     int          // files of tenants open at once; default DefaultMaxOpen
 	IndexMemory int64        // bytes that the search indexes of all tenants may take; default DefaultIndexMemory
 	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+
+	// IndexCache is a directory for copies of search indexes that a database keeps; "" is one
+	// in the user's cache directory, and none where that cannot be written to; [NoIndexCache]
+	// holds them in memory. IndexCacheSize is how many bytes it may hold; default
+	// DefaultIndexCacheSize. Stores in files need neither.
+	IndexCache     string
+	IndexCacheSize int64
 }
+
+// NoIndexCache is the [Options.IndexCache] of those who want none.
+const NoIndexCache = "off"
 
 // Open opens the store a URL names:
 //
@@ -58,9 +73,9 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		}
 		return s, nil
 	case isPostgres(url):
-		s, err := postgres.Open(ctx, url, &postgres.Options{
-			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger,
-		})
+		o := &postgres.Options{IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger}
+		opts.cache(&o.IndexCache, &o.IndexCacheSize, &o.IndexCacheOptional)
+		s, err := postgres.Open(ctx, url, o)
 		if err != nil {
 			return nil, err
 		}
@@ -76,6 +91,22 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 	}
 	return nil, loci.Errorf(loci.Unsupported,
 		"store %q: write memory:, sqlite:PATH, postgres://… or mongodb://…", redactURL(url))
+}
+
+// cache says where copies of search indexes lie, and whether the store goes without.
+func (o *Options) cache(dir *string, size *int64, optional *bool) {
+	if *size = o.IndexCacheSize; *size <= 0 {
+		*size = DefaultIndexCacheSize
+	}
+	switch o.IndexCache {
+	case NoIndexCache:
+	case "":
+		if user, err := os.UserCacheDir(); err == nil { // else there is none
+			*dir, *optional = filepath.Join(user, "loci", "index"), true
+		}
+	default:
+		*dir = o.IndexCache
+	}
 }
 
 func isPostgres(url string) bool {

@@ -143,6 +143,7 @@ func (x *examination) examine() {
 	x.permissions()
 	x.disk()
 	x.erased()
+	x.indexes()
 	x.damage()
 	x.embedder()
 	x.generations(generations)
@@ -260,6 +261,27 @@ func (x *examination) erased() {
 		x.warn("erased", "%s", found)
 	default:
 		x.ok("erased", "no dead rows are left in the tables; the log, copies and backups of the database are not looked at")
+	}
+}
+
+// indexes passes on what a database says of the search indexes that it keeps.
+func (x *examination) indexes() {
+	s, ok := x.a.store.(interface {
+		Pending(ctx context.Context) ([]string, error)
+	})
+	if !ok {
+		return
+	}
+	found, err := s.Pending(x.a.ctx)
+	if err != nil {
+		x.fail("indexes", err)
+		return
+	}
+	for _, sentence := range found {
+		x.warn("indexes", "%s", sentence)
+	}
+	if len(found) == 0 {
+		x.ok("indexes", "no search index that the database keeps holds what was erased")
 	}
 }
 

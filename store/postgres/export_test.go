@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/follow"
 )
 
 // These are the inner parts that the tests of this package may see.
@@ -19,6 +20,32 @@ var (
 
 	Measuring = selectHolding // the statement that reads all records of a tenant for what it holds
 )
+
+// Shelve makes a store keep the index of each shard that has at least this many records, in
+// segments of so many while one is loaded; now: before the search answers.
+func (o *Options) Shelve(from, book int, now bool) *Options {
+	o.shelfFrom, o.shelfBook, o.shelfNow = from, book, now
+	return o
+}
+
+// Forget makes every search take up what is kept.
+func (o *Options) Forget() *Options {
+	o.shelfForget = true
+	return o
+}
+
+// Shelf is what keeps the indexes of a store.
+func (s *Store) Shelf() *follow.Shelf { return s.shelf }
+
+// NameKey is the key of a tenant's marks.
+func (s *Store) NameKey(ctx context.Context, t loci.Tenant) (key loci.NameKey) {
+	_ = s.read(ctx, t, "look", func(r *reading) error {
+		err := r.last()
+		key = r.state.NameKey
+		return err
+	})
+	return key
+}
 
 // Observe shows every statement to a function, from now on.
 func Observe(see func(sql string, args []any)) { observe = see }

@@ -26,6 +26,7 @@ func (x *tx) emit(ops *batch.Ops) {
 		return []any{key, s.N, s.Space.Dims, int64(0), s.Space.Model}
 	}))
 	if len(ops.Erased) > 0 {
+		x.erased = true
 		for _, sql := range eraseRecords {
 			x.written = append(x.written, stmt{sql: sql, args: []any{key, idList(ops.Erased)}})
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/follow"
 	"github.com/loci-memory/loci/store/internal/lobby"
 	"github.com/loci-memory/loci/store/internal/meter"
@@ -34,6 +35,16 @@ type Options struct {
 	// Unprepared sends every statement with its text, for a pooler that keeps no prepared
 	// statements; also by default_query_exec_mode=exec in the URL.
 	Unprepared bool
+
+	// IndexCache is a directory for copies of the index that the database keeps; it holds up to
+	// IndexCacheSize bytes. "" keeps them in memory.
+	IndexCache         string
+	IndexCacheSize     int64
+	IndexCacheOptional bool // where IndexCache cannot be used, they are kept in memory
+
+	shelfFrom, shelfBook int  // of [follow.Shelf]; 0: its defaults
+	shelfNow             bool // of [follow.Shelf]
+	shelfForget          bool // of [follow.Shelf]
 }
 
 const (
@@ -51,6 +62,7 @@ type Store struct {
 
 	lobby  lobby.Lobby[*tenant]
 	upkeep upkeep.Upkeep
+	shelf  *follow.Shelf
 
 	owner []byte // who this process is to others that do upkeep
 }
@@ -111,7 +123,35 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		s.pool.Close()
 		return nil, translate("open", err)
 	}
+	if err := s.openShelf(); err != nil {
+		s.pool.Close()
+		return nil, err
+	}
 	return s, nil
+}
+
+// openShelf begins to keep the index in the database.
+func (s *Store) openShelf() (err error) {
+	var folder *files.Folder
+	if s.opts.IndexCache != "" {
+		folder, err = files.NewFolder(s.opts.IndexCache, s.opts.IndexCacheSize)
+		switch {
+		case err == nil:
+		case s.opts.IndexCacheOptional:
+			s.log.Info("search indexes that the database keeps are held in memory", "error", err)
+		default:
+			return &loci.Error{Code: loci.Invalid, Err: err, Msg: "index.cache: " + err.Error(),
+				Recovery: "Name a directory that this user may write to, or set index.cache to off."}
+		}
+	}
+	s.shelf = follow.NewShelf(imageTable{s}, folder, s.log)
+	if s.shelf != nil && s.opts.shelfFrom > 0 {
+		s.shelf.From, s.shelf.Book = s.opts.shelfFrom, s.opts.shelfBook
+	}
+	if s.shelf != nil {
+		s.shelf.Now, s.shelf.Forget = s.opts.shelfNow, s.opts.shelfForget
+	}
+	return nil
 }
 
 // configure reads a URL. What is wrong with it is said without its password.
@@ -142,6 +182,7 @@ func configure(url string) (*pgxpool.Config, error) {
 // Close implements [loci.Store]: it waits for the calls under way.
 func (s *Store) Close() error {
 	s.lobby.Close()
+	s.shelf.Close()
 	s.pool.Close() // a second time does nothing
 	return nil
 }

@@ -53,7 +53,7 @@ func database(t testing.TB) (d pgtest.Database, giveBack func()) {
 		execute(
 			t,
 			d.Super,
-			"TRUNCATE loci.lease, loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply",
+			"TRUNCATE loci.lease, loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply, loci.image, loci.piece",
 		)
 		empty.Lock()
 		empty.free = append(empty.free, d)
@@ -113,7 +113,12 @@ func stopped(t *testing.T, server *pgtest.Server) {
 
 func openAt(t testing.TB, url string) loci.Store {
 	t.Helper()
-	s, err := postgres.Open(t.Context(), url, nil)
+	return openWith(t, url, nil)
+}
+
+func openWith(t testing.TB, url string, opts *postgres.Options) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), url, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +129,12 @@ func openAt(t testing.TB, url string) loci.Store {
 	})
 	urls.Store(loci.Store(s), url)
 	return s
+}
+
+// inSegments are options with which everything is kept in small segments, in a folder that the
+// stores of a test share.
+func inSegments(dir string) *postgres.Options {
+	return (&postgres.Options{IndexCache: dir, IndexCacheSize: 1 << 20}).Shelve(1, 3, true).Forget()
 }
 
 // open opens an empty store.
@@ -159,6 +170,27 @@ func throughPooler(t *testing.T, conns int) func(at string) string {
 	return func(at string) string {
 		return changed(t, b.URL(at), func(u *url.URL) { u.RawQuery += "&default_query_exec_mode=exec" })
 	}
+}
+
+// TestStoreInSegments is the contract with an index that is kept and taken up all the time.
+func TestStoreInSegments(t *testing.T) {
+	pgtest.Shared(t) // before the suite counts goroutines
+	dir := t.TempDir()
+	opened := func(t *testing.T, url string) loci.Store { return openWith(t, url, inSegments(dir)) }
+	storetest.Run(t, storetest.Target{
+		Open: func(t *testing.T) loci.Store {
+			d, giveBack := database(t)
+			t.Cleanup(giveBack)
+			return opened(t, d.Server)
+		},
+		Reopen: func(t *testing.T, s loci.Store) loci.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return opened(t, urlOf(t, s))
+		},
+		Shared: func(t *testing.T, s loci.Store) loci.Store { return opened(t, urlOf(t, s)) },
+	})
 }
 
 func TestStore(t *testing.T) {
@@ -207,12 +239,17 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 	if err := flag.Set("rapid.checks", checks); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Compare(t, func(t *testing.T) loci.Store {
-		d, giveBack := database(t)
-		s, err := postgres.Open(t.Context(), d.Server, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &returned{s, giveBack}
-	}, func(*testing.T) loci.Store { return memory.Open() })
+	dir := t.TempDir()
+	for name, opts := range map[string]*postgres.Options{"from records": nil, "in segments": inSegments(dir)} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Compare(t, func(t *testing.T) loci.Store {
+				d, giveBack := database(t)
+				s, err := postgres.Open(t.Context(), d.Server, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return &returned{s, giveBack}
+			}, func(*testing.T) loci.Store { return memory.Open() })
+		})
+	}
 }

@@ -16,7 +16,9 @@ func (s *Store) Match(
 ) (hits []loci.Hit, err error) {
 	filter.NotLive = false
 	load := func(ids []loci.ID) ([]loci.Record, error) { return s.recordsOf(ctx, name, ids) }
-	q := &follow.Search{Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter}
+	q := &follow.Search{
+		Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter, Tenant: name, Shelf: s.shelf,
+	}
 	var at *tenant
 	served := false
 	err = s.read(ctx, name, "search", func(r *reading) error {

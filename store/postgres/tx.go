@@ -20,6 +20,7 @@ type tx struct {
 	c       *conn
 	ctx     context.Context
 	begun   bool
+	erased  bool   // something was
 	broken  error  // a statement failed before the end: nothing of the transaction can stay
 	written []stmt // what is to be written
 }

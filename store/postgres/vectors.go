@@ -184,8 +184,9 @@ func (s *Store) EraseTenant(ctx context.Context, name loci.Tenant) error {
 		x.Forget()
 		return nil
 	}, Time: eraseTime}
+	defer s.shelf.Tidy(name) // copies of what was kept of its index
 	return translate("erase tenant", s.write(ctx, g, j))
 }
 
 // tenantTables hold what belongs to a tenant, except its own row.
-var tenantTables = []string{"vector", "revision", "record", "link", "event", "reply", "change", "namespace", "space"}
+var tenantTables = []string{"vector", "revision", "record", "link", "event", "reply", "change", "namespace", "space", "image", "piece"}

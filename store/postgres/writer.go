@@ -127,5 +127,8 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 	if err != nil || !worked {
 		return outcome, err // and nothing is written
 	}
+	if x.erased {
+		defer s.shelf.Tidy(t.name) // also when the answer to the commit is lost
+	}
 	return outcome, x.finish()
 }

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/loci-memory/loci/internal/oserror"
+	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/segment"
 )
 
@@ -66,8 +65,9 @@ func (s *shelf) init(path string, o *Options) {
 // A book is a segment that is mapped. The bytes stay as long as it is referred to, also
 // when the file is removed meanwhile.
 type book struct {
-	name string
-	sum  uint32
+	name   string
+	sum    uint32
+	mapped *files.Mapping
 }
 
 // hold makes this process the one that writes to the folder, until drop.
@@ -131,7 +131,7 @@ func (s *shelf) put(data []byte, origin segment.Origin) (*segment.Segment, *book
 	s.mu.Lock()
 	s.fresh[name] = true
 	s.mu.Unlock()
-	err := writeBook(filepath.Join(s.dir, name), data)
+	err := files.Write(filepath.Join(s.dir, name), data)
 	if err == nil {
 		var g *segment.Segment
 		var b *book
@@ -141,16 +141,6 @@ func (s *shelf) put(data []byte, origin segment.Origin) (*segment.Segment, *book
 	}
 	s.discard(name)
 	return nil, nil, err
-}
-
-// writeBook does not wait for the disk: what a power cut leaves is seen by the checksum.
-func writeBook(path string, data []byte) error {
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = out.WriteAt(data, 0)
-	return errors.Join(err, out.Close())
 }
 
 // openKept maps a segment that a manifest names.
@@ -163,33 +153,18 @@ func (s *shelf) openKept(k kept, origin segment.Origin) (*segment.Segment, *book
 }
 
 // open maps a segment.
-func (s *shelf) open(name string, origin segment.Origin) (g *segment.Segment, b *book, err error) {
+func (s *shelf) open(name string, origin segment.Origin) (*segment.Segment, *book, error) {
 	if filepath.Base(name) != name {
 		return nil, nil, segment.ErrUnusable
 	}
 	if err := s.isFolder(); err != nil {
 		return nil, nil, err
 	}
-	path := filepath.Join(s.dir, name)
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil, errors.Join(segment.ErrUnusable, err)
-	}
-	in, err := os.Open(path)
+	g, m, err := files.Open(filepath.Join(s.dir, name), origin)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	data, unmap, err := mapFile(in, int(info.Size()))
-	if err != nil {
-		return nil, nil, err
-	}
-	if g, err = segment.Open(data, origin); err != nil {
-		return nil, nil, errors.Join(err, unmap(data))
-	}
-	b = &book{name, g.Sum}
-	runtime.AddCleanup(b, func(data []byte) { _ = unmap(data) }, data) // nothing refers to it
-	return g, b, nil
+	return g, &book{name, g.Sum, m}, nil
 }
 
 // keep says that segments are in the memory file.
@@ -231,7 +206,7 @@ func (s *shelf) strays(named map[string]bool) (out []string, err error) {
 // are gone, which the system reports as a fault: then the index begins again, from the
 // records, and so does the call.
 func (f *file) mapping(run func() error) error {
-	fault, err := faultless(run)
+	fault, err := files.Faultless(run)
 	if fault == nil {
 		return err
 	}
@@ -242,27 +217,8 @@ func (f *file) mapping(run func() error) error {
 	x.loading.forget(x)
 	x.account()
 	x.mu.Unlock()
-	if fault, err = faultless(run); fault != nil {
+	if fault, err = files.Faultless(run); fault != nil {
 		return fault
 	}
 	return err
-}
-
-// faultless returns the fault that reading memory caused, apart from the error.
-func faultless(run func() error) (fault, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		var ok bool
-		if fault, ok = p.(interface {
-			error
-			Addr() uintptr
-		}); !ok {
-			panic(p)
-		}
-	}()
-	return nil, run()
 }

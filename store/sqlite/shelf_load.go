@@ -70,24 +70,12 @@ func (f *file) shelve(one *load) {
 	if loose >= much && (one.shelving.held || s.hold()) {
 		one.shelving.held = true
 		if one.whole {
-			f.mergeShelved(one)
+			one.index.Merge(one.key, s.book)
 		}
 		f.putShelved(one)
 	}
 	if one.whole && len(one.shelving.fresh) > 0 && one.index.Loose(one.key) == 0 {
 		f.nameShelved(one)
-	}
-}
-
-// mergeShelved takes small segments back, to become one with what is on the heap: so there
-// are few, however often a process begins.
-func (f *file) mergeShelved(one *load) {
-	s, books := one.shelving.shelf, one.index.Segments(one.key)
-	for n := len(books) - 1; n >= 0; n-- {
-		left := books[n].Entries - len(books[n].Gone)
-		if left < s.book/2 && one.index.Loose(one.key)+left <= 2*s.book {
-			one.index.Thaw(one.key, n)
-		}
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/segment"
 )
@@ -66,7 +68,7 @@ func (f *file) runTidy(pause time.Duration) {
 	t := &f.shelf.tidier
 	for {
 		t.pause(pause)
-		fault, err := faultless(func() error { return f.tidy(t.ctx) })
+		fault, err := files.Faultless(func() error { return f.tidy(t.ctx) })
 		if fault != nil {
 			err = fault
 		}
@@ -312,19 +314,13 @@ func (f *file) booksWith(m *manifest, key loci.NameKey, ids []loci.ID) (books ma
 
 // without makes a segment again without some records; nil: nothing is left.
 func (f *file) without(g *opened, k kept, ids []loci.ID, m *manifest, key loci.NameKey) (*book, error) {
-	place := index.Key{Kind: m.shard.kind}
-	x := index.New(m.space())
-	x.AddShard(place)
-	x.Attach(place, g.Segment, g.book, k.Gone)
-	for _, id := range ids {
-		x.Remove("", id)
-	}
-	x.Thaw(place, 0)
-	if x.Loose(place) == 0 {
+	from := origin(key, m.shard, m.space())
+	data := index.Without(g.Segment, k.Gone, ids, m.shard.kind, m.space(), from)
+	runtime.KeepAlive(g)
+	if data == nil {
 		return nil, nil
 	}
-	from := origin(key, m.shard, m.space())
-	_, b, err := f.shelf.put(x.Freeze(place, from), from)
+	_, b, err := f.shelf.put(data, from)
 	return b, err
 }
 

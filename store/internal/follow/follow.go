@@ -5,12 +5,14 @@ package follow
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
 )
@@ -56,9 +58,11 @@ type Index struct {
 	large   map[index.Key]bool   // too large for a quick search to load
 	used    map[index.Key]uint64 // when a loaded shard was searched last
 	tick    uint64
-	held    atomic.Int64 // passages
-	bytes   atomic.Int64
-	shards  atomic.Int64
+	shelving
+	epoch  *byte        // another one each time the index begins again
+	held   atomic.Int64 // passages
+	bytes  atomic.Int64
+	shards atomic.Int64
 }
 
 // A Search is what is looked for.
@@ -68,15 +72,26 @@ type Search struct {
 	Limit  int
 	Load   func([]loci.ID) ([]loci.Record, error) // reads records in full, for filters on what no index holds
 	Meter  *meter.Meter                           // counts what is loaded and dropped
+	Tenant loci.Tenant
+	Shelf  *Shelf // keeps the index in the database; nil: nothing does
 }
 
 // Match searches if the index shows a state that was read and holds all that is needed. The
 // index may already be ahead of what this call read; never behind.
 func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool, err error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if served = x.shows(st) && x.serves(&q.Probe, &q.Filter); served {
-		hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
+	fault, err := files.Faultless(func() (err error) {
+		x.mu.RLock()
+		defer x.mu.RUnlock()
+		if served = x.shows(st) && x.serves(&q.Probe, &q.Filter); served {
+			hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
+		}
+		return err
+	})
+	if fault != nil { // somebody cut a file that is mapped
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.faulted(fault)
+		return nil, false, nil
 	}
 	return hits, served, err
 }
@@ -87,8 +102,46 @@ func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool,
 func (x *Index) MatchAfter(
 	read func(do func(Source) error) error, q *Search, budget int, trim func(),
 ) (hits []loci.Hit, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	for range 2 { // after a fault once more, from the records
+		hits, err = nil, nil
+		var ready []*publication
+		fault, failed := files.Faultless(func() (err error) {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			defer func() { ready = x.takeReady() }()
+			hits, err = x.matchAfter(read, q, budget, trim)
+			return err
+		})
+		if failed == nil && fault == nil && len(ready) > 0 {
+			q.Shelf.publish(q.Tenant, ready)
+		}
+		if q.Shelf != nil && q.Shelf.Forget {
+			x.Drop()
+		}
+		var inside *faultError
+		if errors.As(failed, &inside) {
+			fault = inside.fault
+		}
+		if err = failed; fault == nil {
+			return hits, err
+		}
+		x.mu.Lock()
+		x.faulted(fault)
+		x.mu.Unlock()
+		err = fault
+	}
+	return nil, err
+}
+
+// takeReady takes over the images that are to be written.
+func (x *Index) takeReady() (ready []*publication) {
+	ready, x.ready = x.ready, nil
+	return ready
+}
+
+func (x *Index) matchAfter(
+	read func(do func(Source) error) error, q *Search, budget int, trim func(),
+) (hits []loci.Hit, err error) {
 	again := false
 	if err := read(func(r Source) error {
 		if again {
@@ -97,7 +150,7 @@ func (x *Index) MatchAfter(
 		again = true
 		return x.refresh(r, q, budget)
 	}); err != nil {
-		x.index = nil // likewise: the next search starts again
+		x.index, x.ready = nil, nil // likewise: the next search starts again
 		x.empty()
 		return nil, err
 	}
@@ -107,6 +160,11 @@ func (x *Index) MatchAfter(
 	trim()
 	return x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
 }
+
+// A faultError is a fault of memory in a goroutine of its own.
+type faultError struct{ fault error }
+
+func (e *faultError) Error() string { return e.fault.Error() }
 
 // empty notes that nothing is held.
 func (x *Index) empty() {

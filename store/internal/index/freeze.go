@@ -215,6 +215,16 @@ func (x *Index) Segments(key Key) (out []Kept) {
 	return out
 }
 
+// Keepers are those of the segments of a shard.
+func (x *Index) Keepers(key Key) (keepers []any) {
+	if s := x.shards[key]; s != nil {
+		for _, m := range s.segments {
+			keepers = append(keepers, m.keeper)
+		}
+	}
+	return keepers
+}
+
 // Shelved is how many segments a shard has.
 func (x *Index) Shelved(key Key) int { return len(x.shards[key].segments) }
 
@@ -226,6 +236,37 @@ func (x *Index) Loose(key Key) int { return len(x.shards[key].byID) }
 func (x *Index) Thaw(key Key, number int) {
 	s := x.shards[key]
 	x.change(s, func() { s.thaw(number) })
+}
+
+// Merge takes small segments of a shard back to the heap, to become one with what is there when
+// that is frozen: so there are few, however often one is added. book is the size of a large one.
+func (x *Index) Merge(key Key, book int) {
+	books := x.Segments(key)
+	for n := len(books) - 1; n >= 0; n-- {
+		left := books[n].Entries - len(books[n].Gone)
+		if left < book/2 && x.Loose(key)+left <= 2*book {
+			x.Thaw(key, n)
+		}
+	}
+}
+
+// Without makes a segment again, of a kind and a space, without the entries that are gone and
+// without some records; nil: nothing is left.
+func Without(
+	g *segment.Segment, gone []uint32, ids []loci.ID, kind loci.Kind, space loci.Space, origin segment.Origin,
+) []byte {
+	key := Key{Kind: kind}
+	x := New(space)
+	x.AddShard(key)
+	x.Attach(key, g, nil, gone)
+	for _, id := range ids {
+		x.Remove("", id)
+	}
+	x.Thaw(key, 0)
+	if x.Loose(key) == 0 {
+		return nil
+	}
+	return x.Freeze(key, origin)
 }
 
 func (s *shard) thaw(number int) {

@@ -1,0 +1,197 @@
+package follow
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/segment"
+)
+
+// A Shard is a kind of record in a namespace of a tenant, by its number.
+type Shard struct {
+	Namespace int64
+	Kind      loci.Kind
+}
+
+// An Image is the index of a shard as the database keeps it: segments, which lie there in
+// pieces, and the state that they show (docs/adr/0080). It is derived and never trusted.
+type Image struct {
+	Shard    Shard     `json:"-"`
+	Mark     []byte    `json:"-"`     // tells it from every other one, also of its own shard
+	Seq      int64     `json:"seq"`   // the state of the tenant that it shows
+	Token    string    `json:"token"` // of the tenant, as long as it is not erased, and the shard
+	Model    string    `json:"model,omitempty"`
+	Dims     int       `json:"dims,omitempty"`
+	Segments []Kept    `json:"segments"`
+	_        [0]func() // not to be compared
+}
+
+// Kept is a segment of an image.
+type Kept struct {
+	Name  string   `json:"name"`
+	Sum   uint32   `json:"sum"`   // see [segment.Segment]
+	Size  int64    `json:"size"`  // bytes
+	Low   []byte   `json:"low"`   // the lowest id in it
+	High  []byte   `json:"high"`  // the highest
+	Wiped int64    `json:"wiped"` // what was erased up to here is not in it
+	Gone  []uint32 `json:"gone,omitempty"`
+}
+
+// Gone is an erased record as the list of changes has it. It is written in the transaction
+// of the erase, and so it marks the segments that may hold the record: nobody takes one up
+// again whose range of ids it is in.
+type Gone struct {
+	Seq   int64
+	ID    loci.ID
+	Shard Shard
+}
+
+// PieceBytes is how much of a segment a piece holds.
+const PieceBytes = 1 << 20
+
+// An ImageSource is a [Source] of a database that keeps images.
+type ImageSource interface {
+	Source
+
+	// Images calls take for the images of some shards; nil: of all.
+	Images(of []Shard, take func(*Image)) error
+
+	// Pieces calls take for the pieces of segments, those of each in order.
+	Pieces(names []string, take func(name string, piece []byte)) error
+
+	// Erased calls take for what was erased since a counter.
+	Erased(since int64, take func(Gone)) error
+
+	// ByRange is ByShard for the records whose ids are from low to high.
+	ByRange(space, namespace int64, kind loci.Kind, low, high loci.ID, take Take) error
+}
+
+// ReadImage makes an image of what [Image.Value] has written; one that says nothing useful has
+// no segments.
+func ReadImage(shard Shard, mark, value []byte) *Image {
+	m := &Image{}
+	if json.Unmarshal(value, m) != nil {
+		m = &Image{}
+	}
+	m.Shard, m.Mark = shard, slices.Clone(mark)
+	return m
+}
+
+// Value is the image as a row of the database has it, beside its shard and mark.
+func (m *Image) Value() ([]byte, error) { return json.Marshal(m) }
+
+// Names are those of its segments.
+func (m *Image) Names() (names []string) {
+	for i := range m.Segments {
+		names = append(names, m.Segments[i].Name)
+	}
+	return names
+}
+
+func (m *Image) space() loci.Space { return loci.Space{Model: m.Model, Dims: m.Dims} }
+
+// nameBytes is how long marks and names are.
+const nameBytes = 12
+
+// newMark is a name that nobody else gives.
+func newMark() []byte {
+	mark := make([]byte, nameBytes)
+	_, _ = rand.Read(mark) // never fails
+	return mark
+}
+
+// newImage is an image without segments of what a tenant's shard is in a state.
+func newImage(nameKey loci.NameKey, shard Shard, space loci.Space, seq int64) *Image {
+	token := tokenOf(nameKey, shard)
+	return &Image{Shard: shard, Mark: newMark(), Seq: seq, Token: hex.EncodeToString(token[:]),
+		Model: space.Model, Dims: space.Dims, Segments: []Kept{}}
+}
+
+// tokenOf names a shard of a tenant as long as it is not erased: its key of names is secret
+// and random, so no other tenant has the same.
+func tokenOf(nameKey loci.NameKey, shard Shard) (token [16]byte) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%x/%d:%s", []byte(nameKey), shard.Namespace, shard.Kind))
+	return [16]byte(sum[:16])
+}
+
+func originOf(nameKey loci.NameKey, shard Shard, space loci.Space) segment.Origin {
+	return index.OriginOf(tokenOf(nameKey, shard), space)
+}
+
+// of reports whether an image is of a tenant as it is, and not of one that was erased.
+func (m *Image) of(st *batch.State) bool {
+	token := tokenOf(st.NameKey, m.Shard)
+	return m.Token == hex.EncodeToString(token[:])
+}
+
+// follows reports whether what changed since the image can be taken in.
+func (m *Image) follows(st *batch.State, dropped int64) bool {
+	return m.of(st) && m.Seq <= st.Seq && m.Seq >= max(st.Floor, dropped)
+}
+
+// readable reports whether an image says what segments it has, as we would write it.
+func (m *Image) readable() bool {
+	return len(m.Segments) > 0 && !slices.ContainsFunc(m.Segments, func(k Kept) bool {
+		name, err := hex.DecodeString(k.Name) // it may become that of a file
+		return err != nil || len(name) != nameBytes || len(k.Low) != len(loci.ID{}) || len(k.High) != len(loci.ID{})
+	})
+}
+
+// stale reports whether a segment may hold what was erased.
+func (m *Image) stale(k *Kept, gone []Gone, st *batch.State) bool {
+	return k.Wiped < st.Floor || slices.ContainsFunc(gone, func(g Gone) bool {
+		return g.Seq > k.Wiped && g.Shard == m.Shard && k.spans(g.ID)
+	})
+}
+
+// spans reports whether an id is in the range of a segment.
+func (k *Kept) spans(id loci.ID) bool {
+	return bytes.Compare(id[:], k.Low) >= 0 && bytes.Compare(id[:], k.High) <= 0
+}
+
+// leastWiped is the counter since which erases matter to some images.
+func leastWiped(images []*Image) int64 {
+	least := int64(-1)
+	for _, m := range images {
+		for i := range m.Segments {
+			if w := m.Segments[i].Wiped; least < 0 || w < least {
+				least = w
+			}
+		}
+	}
+	return max(least, 0)
+}
+
+// A book is a segment in use: what a shard of the index refers to.
+type book struct {
+	Kept
+	segment *segment.Segment
+	bytes   []byte
+	keeper  any  // keeps the bytes where they lie
+	erased  bool // something in its range was erased since
+	stored  bool // its pieces are in the database
+}
+
+// newBook describes a segment.
+func newBook(name string, g *segment.Segment, data []byte, keeper any) *book {
+	b := &book{segment: g, bytes: data, keeper: keeper}
+	b.Name, b.Sum, b.Size = name, g.Sum, int64(len(data))
+	for i := range g.Entries {
+		id := g.Entries[i].ID
+		if i == 0 || bytes.Compare(id[:], b.Low) < 0 {
+			b.Low = bytes.Clone(id[:])
+		}
+		if i == 0 || bytes.Compare(id[:], b.High) > 0 {
+			b.High = bytes.Clone(id[:])
+		}
+	}
+	return b
+}
