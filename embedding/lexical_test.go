@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 func embed(t testing.TB, texts ...string) [][]float32 {
@@ -150,13 +151,13 @@ func TestTimeIsLinear(t *testing.T) {
 			text := strings.Repeat(unit, size/len(unit))
 			best := time.Hour
 			for range 3 {
-				start := time.Now()
+				start := locitest.ProcessorTime(t)
 				embed(t, text)
-				best = min(best, time.Since(start))
+				best = min(best, locitest.ProcessorTime(t)-start)
 			}
 			return best
 		}
-		// Quadratic time would make it 64 times; the margin is for a busy machine.
+		// Quadratic time would make it 64 times; the margin is for a collection of garbage.
 		small, large := took(32<<10), took(256<<10)
 		for tries := 0; tries < 5 && large > 30*small+50*time.Millisecond; tries++ {
 			small, large = min(small, took(32<<10)), min(large, took(256<<10))
