@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/memory"
@@ -32,6 +33,11 @@ type Options struct {
 	MaxOpen     int          // files of tenants open at once; default DefaultMaxOpen
 	IndexMemory int64        // bytes that the search indexes of all tenants may take; default DefaultIndexMemory
 	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+
+	// MaxStaleness is for how long a search of a store that servers share may answer from what
+	// this process knew, without a look at what others wrote; its own writes it finds at once.
+	// 0: it always looks.
+	MaxStaleness time.Duration
 
 	// IndexCache is a directory for copies of search indexes that a database keeps; "" is one
 	// in the user's cache directory, and none where that cannot be written to; [NoIndexCache]
@@ -73,7 +79,9 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		}
 		return s, nil
 	case isPostgres(url):
-		o := &postgres.Options{IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger}
+		o := &postgres.Options{
+			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger, MaxStaleness: opts.MaxStaleness,
+		}
 		opts.cache(&o.IndexCache, &o.IndexCacheSize, &o.IndexCacheOptional)
 		s, err := postgres.Open(ctx, url, o)
 		if err != nil {
@@ -82,7 +90,7 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		return s, nil
 	case mongo.IsURL(url):
 		s, err := mongo.Open(ctx, url, &mongo.Options{
-			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger,
+			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger, MaxStaleness: opts.MaxStaleness,
 		})
 		if err != nil {
 			return nil, err

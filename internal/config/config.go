@@ -76,6 +76,8 @@ type Config struct {
 	// What only reading needs.
 	named        loci.Vars // by the layer that is read; choose makes Vars of them
 	defaultUser  bool
+	eventual     bool // searches may be as stale as the next one says
+	staleness    time.Duration
 	graphFile    string // empty: the graph is in the configuration file, or there is none
 	embeddingKey keySource
 	llmKey       keySource
@@ -293,6 +295,9 @@ func (c *Config) readFile(env Environ, file *string, bad *faults) {
 func (c *Config) complete(env Environ, bad *faults) {
 	if c.origin["store"] == "" {
 		c.Store = "sqlite:" + filepath.Join(dataDir(env), "loci", "loci.db")
+	}
+	if c.eventual {
+		c.StoreOptions.MaxStaleness = c.staleness
 	}
 	if c.defaultUser && c.Vars[loci.VarUser] == "" && c.Vars[loci.VarOrg] == "" {
 		c.Vars[loci.VarUser] = "default"

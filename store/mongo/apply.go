@@ -148,6 +148,7 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (batch.O
 	if err != nil || !worked {
 		return outcome, err // and nothing is written
 	}
+	defer func() { t.search.Wrote(x.State.Seq) }() // before the caller hears of it
 	return outcome, x.finish()
 }
 

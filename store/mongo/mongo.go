@@ -35,6 +35,12 @@ type Options struct {
 	MaxConns      int          // connections to each server at once; default 64, or the URL's maxPoolSize
 	IndexPassages int          // passages of search index held, about 500 bytes each; default 2,000,000
 	Logger        *slog.Logger // default slog.Default(); gets ids and sizes, never content
+
+	// MaxStaleness is for how long a search may answer from what this process knew, without a
+	// look at what other servers wrote; its own writes it finds at once. 0: it always looks.
+	MaxStaleness time.Duration
+
+	clock func() time.Duration // of [follow.Search]
 }
 
 const (

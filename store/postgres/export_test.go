@@ -34,6 +34,12 @@ func (o *Options) Forget() *Options {
 	return o
 }
 
+// Stale makes searches go without a look at other servers' writes for so long, by a clock.
+func (o *Options) Stale(most time.Duration, clock func() time.Duration) *Options {
+	o.MaxStaleness, o.clock = most, clock
+	return o
+}
+
 // Shelf is what keeps the indexes of a store.
 func (s *Store) Shelf() *follow.Shelf { return s.shelf }
 

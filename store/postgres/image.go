@@ -30,7 +30,10 @@ const (
 
 	// lockKeyed locks the tenant's row as long as the tenant is the one that it was.
 	lockKeyed = "UPDATE loci.tenant SET seq = seq WHERE tenant = $1 AND name_key = $2"
-	lockRow   = "UPDATE loci.tenant SET seq = seq WHERE tenant = $1"
+	// lockBehind is lockKeyed if the database has not gone back behind a change counter.
+	lockBehind = lockKeyed + " AND seq >= $3"
+
+	lockRow = "UPDATE loci.tenant SET seq = seq WHERE tenant = $1"
 
 	countPieces = "SELECT count(*) FROM loci.piece WHERE tenant = $1 AND segment = ANY($2) AND n = 0"
 
@@ -106,7 +109,12 @@ func (s imageTable) Replace(
 	ctx context.Context, t loci.Tenant, key loci.NameKey, old, next *follow.Image,
 ) error {
 	return s.change(ctx, "keep the index", t, func(x *changing) error {
-		if err := x.one(x.lock(key)); err != nil {
+		behind := int64(0)
+		if next != nil {
+			behind = next.Seq
+		}
+		lock := stmt{sql: lockBehind, args: []any{x.key, []byte(key), behind}}
+		if err := x.one(lock); err != nil {
 			return err
 		}
 		var value []byte

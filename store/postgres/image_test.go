@@ -379,9 +379,12 @@ func TestTheIndexIsReplacedOnce(t *testing.T) {
 	next.Mark = []byte("another mark")
 	lacking := next
 	lacking.Segments = append([]follow.Kept{{Name: "aa"}}, next.Segments...)
+	ahead := next
+	ahead.Seq += 1000
 	for what, err := range map[string]error{
-		"in place of none":       replace(nil, &next),
-		"with a segment missing": replace(images[0], &lacking),
+		"of what the database lost": replace(images[0], &ahead),
+		"in place of none":          replace(nil, &next),
+		"with a segment missing":    replace(images[0], &lacking),
 	} {
 		if !errors.Is(err, follow.ErrMoved) {
 			t.Errorf("%s: %v", what, err)

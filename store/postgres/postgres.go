@@ -36,6 +36,10 @@ type Options struct {
 	// statements; also by default_query_exec_mode=exec in the URL.
 	Unprepared bool
 
+	// MaxStaleness is for how long a search may answer from what this process knew, without a
+	// look at what other servers wrote; its own writes it finds at once. 0: it always looks.
+	MaxStaleness time.Duration
+
 	// IndexCache is a directory for copies of the index that the database keeps; it holds up to
 	// IndexCacheSize bytes. "" keeps them in memory.
 	IndexCache         string
@@ -45,6 +49,8 @@ type Options struct {
 	shelfFrom, shelfBook int  // of [follow.Shelf]; 0: its defaults
 	shelfNow             bool // of [follow.Shelf]
 	shelfForget          bool // of [follow.Shelf]
+
+	clock func() time.Duration // of [follow.Search]
 }
 
 const (

@@ -19,6 +19,11 @@ func (s *Store) Match(
 	q := &follow.Search{
 		Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter, Tenant: name, Shelf: s.shelf,
 	}
+	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
+	if hits, served, err := s.matchStale(ctx, name, q); err != nil || served {
+		return hits, err
+	}
+	q.Begin()
 	var at *tenant
 	served := false
 	err = s.read(ctx, name, "search", func(r *reading) error {
@@ -41,6 +46,22 @@ func (s *Store) Match(
 	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Load, Name: "index"})
 	defer func() { ended(trail.EndOf(err)) }()
 	return at.search.MatchAfter(read, q, s.opts.IndexPassages, func() { s.trim(at) })
+}
+
+// matchStale searches without a look at the database, where the operator allows that.
+func (s *Store) matchStale(
+	ctx context.Context, name loci.Tenant, q *follow.Search,
+) (hits []loci.Hit, served bool, err error) {
+	if q.Stale <= 0 || q.Limit < 1 {
+		return nil, false, nil
+	}
+	g, err := s.lobby.Enter(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer s.lobby.Leave(g)
+	hits, served, err = g.Of.search.MatchStale(q)
+	return hits, served, translate("search", err)
 }
 
 // recordsOf reads records in full, for filters on what the index does not hold.

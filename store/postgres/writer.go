@@ -130,5 +130,6 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 	if x.erased {
 		defer s.shelf.Tidy(t.name) // also when the answer to the commit is lost
 	}
+	defer func() { t.search.Wrote(x.State.Seq) }() // before the caller hears of it
 	return outcome, x.finish()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
@@ -59,10 +60,12 @@ type Index struct {
 	used    map[index.Key]uint64 // when a loaded shard was searched last
 	tick    uint64
 	shelving
-	epoch  *byte        // another one each time the index begins again
-	held   atomic.Int64 // passages
-	bytes  atomic.Int64
-	shards atomic.Int64
+	epoch   *byte        // another one each time the index begins again
+	written atomic.Int64 // the change counter of the latest write of this process
+	seen    atomic.Int64 // when it was known that the index shows what the database has; see Clock
+	held    atomic.Int64 // passages
+	bytes   atomic.Int64
+	shards  atomic.Int64
 }
 
 // A Search is what is looked for.
@@ -74,6 +77,59 @@ type Search struct {
 	Meter  *meter.Meter                           // counts what is loaded and dropped
 	Tenant loci.Tenant
 	Shelf  *Shelf // keeps the index in the database; nil: nothing does
+
+	// Stale is for how long after it was known that the index shows what the database has a
+	// search may answer without a look at the tenant's counter; 0: it looks each time.
+	Stale time.Duration
+	Clock func() time.Duration // since some moment; nil: since the process began
+
+	at time.Duration // when it began
+}
+
+var begun = time.Now()
+
+// now is the moment on the clock.
+func (q *Search) now() time.Duration {
+	if q.Clock != nil {
+		return q.Clock()
+	}
+	return time.Since(begun)
+}
+
+// Begin notes that a search begins: what it reads from now on is of no earlier moment.
+func (q *Search) Begin() { q.at = q.now() }
+
+// Wrote notes a write of this process, so that the next search of it finds what was written,
+// however stale it may be.
+func (x *Index) Wrote(seq int64) { raise(&x.written, seq) }
+
+// raise sets a number unless it is higher already.
+func raise(n *atomic.Int64, to int64) {
+	for old := n.Load(); to > old && !n.CompareAndSwap(old, to); old = n.Load() {
+	}
+}
+
+// MatchStale searches without a look at the database, if a search may be so stale and the index
+// has all that is needed, this process's own writes included.
+func (x *Index) MatchStale(q *Search) (hits []loci.Hit, served bool, err error) {
+	fault, err := files.Faultless(func() (err error) {
+		x.mu.RLock()
+		defer x.mu.RUnlock()
+		seen := x.seen.Load()
+		served = x.index != nil && seen > 0 && q.now()-time.Duration(seen) <= q.Stale &&
+			x.seq >= x.written.Load() && x.serves(&q.Probe, &q.Filter)
+		if served {
+			hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
+		}
+		return err
+	})
+	if fault != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.faulted(fault)
+		return nil, false, nil
+	}
+	return hits, served, err
 }
 
 // Match searches if the index shows a state that was read and holds all that is needed. The
@@ -83,6 +139,7 @@ func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool,
 		x.mu.RLock()
 		defer x.mu.RUnlock()
 		if served = x.shows(st) && x.serves(&q.Probe, &q.Filter); served {
+			raise(&x.seen, int64(q.at))
 			hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
 		}
 		return err
@@ -142,7 +199,7 @@ func (x *Index) takeReady() (ready []*publication) {
 func (x *Index) matchAfter(
 	read func(do func(Source) error) error, q *Search, budget int, trim func(),
 ) (hits []loci.Hit, err error) {
-	again := false
+	at, again := q.now(), false
 	if err := read(func(r Source) error {
 		if again {
 			x.index = nil // half-loaded, or of a transaction that did not end well
@@ -154,6 +211,7 @@ func (x *Index) matchAfter(
 		x.empty()
 		return nil, err
 	}
+	raise(&x.seen, int64(at))
 	x.held.Store(int64(x.index.Passages()))
 	x.shards.Store(int64(len(x.used)))
 	x.bytes.Store(x.index.Bytes())
