@@ -73,8 +73,8 @@ def run(*command):
 
 def commands(program):
     """The help of each command, as the program prints it."""
-    out = ["# All commands\n\nMade from `loci --help` and the help of each command.\n"]
-    overview = run(program, "--help")
+    out = ["# All commands\n\nMade from `loci --help-all` and the help of each command.\n"]
+    overview = run(program, "--help-all")
     for title, block in re.findall(r"^([A-Z][^\n:]*):\n((?:  [^\n]*\n)+)", overview.split("Show help, these flags included.")[1], re.MULTILINE):
         out.append(f"\n## {title}\n")
         for name in re.findall(r"^  (\S+(?: [a-z-]+)?)(?: \([^)]*\))?  +\S", block, re.MULTILINE):
@@ -180,9 +180,8 @@ def at_home(site, here):
         path.write_text(text)
 
 
-def main(root, out):
+def main(root, out, program):
     root, out, here = Path(root), Path(out), Path(__file__).parent
-    program = str(root / "bin/loci")
     record.main(program, root / "docs/pictures", check=True)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
@@ -206,4 +205,4 @@ def main(root, out):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

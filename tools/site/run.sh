@@ -16,6 +16,8 @@ if ! cmp -s requirements.txt "$venv/installed.txt"; then
 	"$venv/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt
 	cp requirements.txt "$venv/installed.txt"
 fi
-(cd "$root" && CGO_ENABLED=0 go build -o bin/loci ./cmd/loci)
+own=$(mktemp -d)
+trap 'rm -rf "$own"' EXIT
+(cd "$root" && CGO_ENABLED=0 go build -o "$own/loci" ./cmd/loci) # not bin/loci, which others may be using
 python3 -m unittest -q check_test
-exec "$venv/bin/python" build.py "$root" "$root/dist/site"
+"$venv/bin/python" build.py "$root" "$root/dist/site" "$own/loci"
