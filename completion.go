@@ -188,7 +188,7 @@ type Budget struct {
 // Unavailable: the budget is used up, and there was no call; with a [TokensError] if that is
 // the limit of the tenant.
 func (m *Memory) Complete(ctx context.Context, model Completer, b Budget, p Prompt) (Completion, error) {
-	limit, err := m.engine.modelTokens(ctx, m.view.Tenant)
+	limit, err := m.engine.opts.ModelTokens(ctx, m.view.Tenant)
 	if err != nil {
 		return Completion{}, err
 	}

@@ -103,7 +103,7 @@ func (e *Engine) Consolidate(ctx context.Context, t Tenant, opts ConsolidateOpti
 	if err := opts.complete(); err != nil {
 		return report, err
 	}
-	limit, err := e.modelTokens(ctx, t)
+	limit, err := e.opts.ModelTokens(ctx, t)
 	if err != nil {
 		return report, err
 	}

@@ -239,6 +239,9 @@ func (o *Options) complete() {
 	setDefault(&o.Recall.Weights, RecallWeights{Relevance: 0.4, Importance: 0.3, Recency: 0.2, Confidence: 0.1})
 	setDefault(&o.Recall.Maturity, MaturityWeights{Proven: 1, Established: 0.9, Candidate: 0.8})
 	setDefaultOrNone(&o.Recall.MinConfidence, DefaultRecallMinConfidence)
+	if o.ModelTokens == nil {
+		o.ModelTokens = func(context.Context, Tenant) (int64, error) { return 0, nil }
+	}
 	setDefault(&o.ContextQuotas, ContextQuotas{Facts: 0.5, Rules: 0.3, Episodes: 0.2})
 	setDefaultOrNone(&o.Retention.Revisions, DefaultRevisions)
 	setDefault(&o.Retention.IdempotencyTTL, DefaultIdempotencyTTL)

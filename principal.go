@@ -1,10 +1,12 @@
 package loci
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/caller"
 )
@@ -70,8 +72,9 @@ type Principal struct {
 	subject string
 	vars    Vars
 	scopes  []Scope
-	from    Tenant   // where an elevated principal comes from; zero otherwise
-	named   []string // the variables that the request named; of a credential those that its address names
+	from    Tenant    // where an elevated principal comes from; zero otherwise
+	until   time.Time // when it may act in other tenants no more; zero: no end
+	named   []string  // the variables that the request named; of a credential those that its address names
 }
 
 // NewPrincipal makes a principal; vars and scopes are copied. subject names the
@@ -112,6 +115,9 @@ func (p Principal) Scopes() []Scope { return slices.Clone(p.scopes) }
 // ElevatedFrom returns the tenant an elevated principal comes from, or the zero
 // Tenant.
 func (p Principal) ElevatedFrom() Tenant { return p.from }
+
+// ElevatedUntil returns the principal of a credential that may act in other tenants until then.
+func (p Principal) ElevatedUntil(end time.Time) Principal { p.until = end; return p }
 
 // Require returns a Forbidden error unless the principal has the scope.
 func (p Principal) Require(s Scope) error {
@@ -212,4 +218,25 @@ func (p Principal) Elevate(to Tenant) (Principal, error) {
 	}
 	p.tenant = to
 	return p, nil
+}
+
+// RecordElevation writes to the audit logs of both tenants that a principal of one acts in the
+// other, for whom and until when it may. Call it before the act, which must not happen if it
+// fails. Forbidden: that time is over.
+func (e *Engine) RecordElevation(ctx context.Context, p Principal, requestID, operation string) error {
+	if p.ElevatedFrom().IsZero() {
+		return nil
+	}
+	if !p.until.IsZero() && !e.now().Before(p.until) {
+		return &Error{Code: Forbidden, Msg: caller.Over(p.until), Recovery: "Use a credential that was made since then."}
+	}
+	for _, t := range []Tenant{p.ElevatedFrom(), p.Tenant()} {
+		m := &Memory{engine: e, view: View{Tenant: t, Actor: p.Subject(), RequestID: requestID}}
+		ev := m.event(EventElevated, &Record{}, e.now(), caller.Elevation{
+			From: p.from.name, To: p.tenant.name, Vars: p.vars, Until: p.until, Operation: operation}.Told())
+		if err := e.store.Apply(ctx, t, Change{Events: []Event{ev}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -90,21 +90,9 @@ func (l *ledger) refusal(cost int64) error {
 	}
 }
 
-// modelTokens is how many tokens of language models a tenant may use on a day; 0: any number.
-func (e *Engine) modelTokens(ctx context.Context, t Tenant) (int64, error) {
-	if e.opts.ModelTokens == nil {
-		return 0, nil
-	}
-	return e.opts.ModelTokens(ctx, t)
-}
-
 // ModelTokensUsed returns how many tokens language models have used for a tenant since the day
 // (UTC) began, on all processes, as the audit log has them. A call under way counts as the most
 // that it may take.
 func (e *Engine) ModelTokensUsed(ctx context.Context, t Tenant) (int64, error) {
-	if t.IsZero() {
-		return 0, Errorf(Invalid, "counting tokens needs a tenant")
-	}
-	l := ledger{m: &Memory{engine: e, view: View{Tenant: t}}}
-	return l.day(ctx)
+	return (&ledger{m: &Memory{engine: e, view: View{Tenant: t}}}).day(ctx)
 }

@@ -290,28 +290,9 @@ func (m *Memory) eachPage(ctx context.Context, f Filter, page Page, do func([]Re
 	}
 }
 
-// RecordElevation writes to the audit logs of both tenants that a principal of one acts
-// in the other. Call it before the act, which must not happen if it fails.
-func (e *Engine) RecordElevation(ctx context.Context, p Principal, requestID, operation string) error {
-	if p.ElevatedFrom().IsZero() {
-		return nil
-	}
-	for _, t := range []Tenant{p.ElevatedFrom(), p.Tenant()} {
-		m := &Memory{engine: e, view: View{Tenant: t, Actor: p.Subject(), RequestID: requestID}}
-		ev := m.event(EventElevated, &Record{}, e.now(), map[string]any{
-			"from": p.ElevatedFrom().String(), "to": p.Tenant().String(), "operation": operation})
-		if err := e.store.Apply(ctx, t, Change{Events: []Event{ev}}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // RecordRefusal writes to the audit log of a tenant that one of its callers was refused what
 // it may not do.
-func (e *Engine) RecordRefusal(
-	ctx context.Context, t Tenant, actor, requestID string, details map[string]any,
-) error {
+func (e *Engine) RecordRefusal(ctx context.Context, t Tenant, actor, requestID string, details map[string]any) error {
 	m := &Memory{engine: e, view: View{Tenant: t, Actor: actor, RequestID: requestID}}
 	return e.store.Apply(ctx, t, Change{Events: []Event{m.event(EventRefused, &Record{}, e.now(), details)}})
 }

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -40,6 +41,9 @@ type Verifier interface {
 type Caller struct {
 	loci.Principal
 	Limits Limits
+
+	// ElevatedUntil is when the credential may act in other tenants no more.
+	ElevatedUntil time.Time
 
 	// Delegated: an authorization server made the credential, and can make one with more scopes.
 	Delegated bool
@@ -111,7 +115,7 @@ func (d *Door) Authenticate(r *http.Request) (Caller, error) {
 		if err == nil {
 			// What the tenant takes away no other credential brings back.
 			c.Delegated = c.Delegated && len(admitted.Scopes()) == len(c.Scopes())
-			c.Principal = admitted
+			c.Principal = admitted.ElevatedUntil(c.ElevatedUntil)
 		}
 		return c, err
 	}

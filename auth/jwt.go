@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -44,6 +45,10 @@ type IssuerOptions struct {
 	Now    func() time.Time // default time.Now
 	Logger *slog.Logger     // default slog.Default(); gets causes, never anything of a token
 	Client *http.Client     // default one of our own, with bounds
+
+	// Elevation is how long a token may act in other tenants after it was issued, at most
+	// [MaxElevated]; default [DefaultElevation].
+	Elevation time.Duration
 }
 
 // An issuer is one at work.
@@ -52,6 +57,7 @@ type issuer struct {
 	keys       *keySet
 	algorithms []string
 	leeway     time.Duration
+	elevation  time.Duration
 	checks     chan struct{}
 }
 
@@ -89,7 +95,7 @@ func OpenIssuers(issuers []Issuer, o IssuerOptions) (*Issuers, error) {
 			return nil, err
 		}
 		one := &issuer{mapping: m, keys: newKeySet(&i, o.Client, &o), algorithms: i.Algorithms, leeway: i.Leeway,
-			checks: all.checks}
+			elevation: cmp.Or(o.Elevation, DefaultElevation), checks: all.checks}
 		if len(one.algorithms) == 0 {
 			one.algorithms = Algorithms
 		}
@@ -222,8 +228,18 @@ func (i *issuer) verify(ctx context.Context, token string, now time.Time) (v ver
 	if late {
 		return v, endedToken("the token has expired")
 	}
-	if p.May(loci.ScopeElevate) && v.until.Sub(now) > MaxElevated {
+	if !p.May(loci.ScopeElevate) {
+		return v, nil
+	}
+	if v.until.Sub(now) > MaxElevated {
 		return v, endedToken("a token with the scope elevate must end within 7 days")
+	}
+	if standard.IssuedAt == nil {
+		return v, endedToken("a token with the scope elevate must say in iat when it was issued")
+	}
+	v.caller.ElevatedUntil = standard.IssuedAt.Time().Add(i.elevation)
+	if v.until.Before(v.caller.ElevatedUntil) {
+		v.caller.ElevatedUntil = v.until
 	}
 	return v, nil
 }

@@ -21,6 +21,9 @@ const (
 	MaxOverlap  = 30 * 24 * time.Hour       // of the old secret and the new one
 	MaxLife     = 10 * 366 * 24 * time.Hour // until a key expires
 	MaxElevated = 7 * 24 * time.Hour        // of one with the scope elevate
+
+	// DefaultElevation is how long a credential may act in other tenants after it was made.
+	DefaultElevation = time.Hour
 )
 
 // kindKey is the kind of the records that keys are.
@@ -57,6 +60,9 @@ type Key struct {
 	OldUntil  time.Time    `json:"old_until,omitzero"` // until then the secret before the last rotation is good
 	RevokedAt time.Time    `json:"revoked_at,omitzero"`
 	UsedAt    time.Time    `json:"used_at,omitzero"` // to the minute
+
+	// ElevatedUntil is when it may act in other tenants no more; zero: it never may.
+	ElevatedUntil time.Time `json:"elevated_until,omitzero"`
 }
 
 // State is active, expired or revoked.
@@ -112,6 +118,10 @@ type Options struct {
 	// OnFirstSight: whoever names a tenant makes it. Otherwise there are those alone that
 	// [Keys.CreateTenant] made, and those that were there before anybody had to.
 	OnFirstSight bool
+
+	// Elevation is how long a key may act in other tenants after it was made, at most
+	// [MaxElevated]; default [DefaultElevation]. A rotation does not begin it again.
+	Elevation time.Duration
 }
 
 // Keys are the API keys of a store. They are records in the system's own tenant, so that
@@ -132,6 +142,7 @@ func OpenKeys(store loci.Store, o Options) (*Keys, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.Elevation = cmp.Or(o.Elevation, DefaultElevation)
 	engine, err := loci.New(store, &loci.Options{Features: []loci.Feature{records{}}, Now: o.Now, Logger: o.Logger,
 		Retention: loci.RetentionOptions{Revisions: loci.None}})
 	if err != nil {
@@ -176,7 +187,7 @@ func (k *Keys) Create(ctx context.Context, by By, n NewKey) (key Key, token stri
 		}
 		r := loci.Record{ID: id, Kind: kindKey, Namespace: keysPlace.Child(n.Tenant.String()), Version: 1, Live: true,
 			CreatedAt: now}
-		return put(m, r, b, loci.EventCreated, now, map[string]any{
+		return k.put(m, r, b, loci.EventCreated, now, map[string]any{
 			"tenant": n.Tenant.String(), "scopes": b.Scopes, "tools": b.Tools, "subject": subjectOf(id)})
 	})
 	if err != nil {
@@ -186,7 +197,7 @@ func (k *Keys) Create(ctx context.Context, by By, n NewKey) (key Key, token stri
 }
 
 // put is the decision to keep a key.
-func put(
+func (k *Keys) put(
 	m *loci.Memory, r loci.Record, b keyBody, typ loci.EventType, now time.Time, payload map[string]any,
 ) (loci.Decision[Key], error) {
 	body, err := loci.MarshalJSON(b)
@@ -194,7 +205,7 @@ func put(
 		return loci.Decision[Key]{}, loci.AsError(err)
 	}
 	r.Body, r.UpdatedAt = body, now
-	return loci.Decision[Key]{Reply: shown(&r, &b), Record: r.ID, Change: loci.Change{
+	return loci.Decision[Key]{Reply: k.shown(&r, &b), Record: r.ID, Change: loci.Change{
 		Put:    []loci.Put{{Record: r, Revisions: -1}},
 		Events: []loci.Event{m.Event(typ, &r, now, payload)},
 	}}, nil
@@ -246,19 +257,25 @@ func (n *NewKey) check(now time.Time) error {
 func subjectOf(id loci.ID) string { return "key:" + id.String() }
 
 // shown is a key without its secrets.
-func shown(r *loci.Record, b *keyBody) Key {
-	k := Key{
+func (k *Keys) shown(r *loci.Record, b *keyBody) Key {
+	key := Key{
 		ID: r.ID, Vars: maps.Clone(b.Vars), Scopes: slices.Clone(b.Scopes), Tools: slices.Clone(b.Tools),
 		Limits: b.Limits, Note: b.Note, CreatedAt: r.CreatedAt, CreatedBy: b.By, ExpiresAt: b.ExpiresAt,
 		RotatedAt: b.RotatedAt, RevokedAt: b.RevokedAt, UsedAt: r.UsedAt,
 	}
 	if len(r.Namespace) > len(keysPlace) {
-		k.Tenant = r.Namespace[len(keysPlace)]
+		key.Tenant = r.Namespace[len(keysPlace)]
 	}
 	if len(b.Secrets) > 1 {
-		k.OldUntil = b.Secrets[1].Until
+		key.OldUntil = b.Secrets[1].Until
 	}
-	return k
+	if slices.Contains(b.Scopes, loci.ScopeElevate) && slices.Contains(b.Scopes, loci.ScopeAdmin) {
+		key.ElevatedUntil = r.CreatedAt.Add(k.opts.Elevation)
+		if !b.ExpiresAt.IsZero() && b.ExpiresAt.Before(key.ElevatedUntil) {
+			key.ElevatedUntil = b.ExpiresAt
+		}
+	}
+	return key
 }
 
 // List returns the keys of a tenant, or of all for the zero one, newest first.
@@ -282,7 +299,7 @@ func (k *Keys) List(ctx context.Context, t loci.Tenant, page loci.Page) (keys []
 		if err != nil {
 			return nil, "", err
 		}
-		keys[i] = shown(&found[i], &b)
+		keys[i] = k.shown(&found[i], &b)
 	}
 	return keys, next, nil
 }
@@ -295,7 +312,7 @@ func (k *Keys) Get(ctx context.Context, t loci.Tenant, id loci.ID) (Key, []loci.
 		return Key{}, nil, err
 	}
 	events, _, err := m.Events(ctx, loci.EventFilter{Entity: id}, loci.Page{Limit: 100})
-	return shown(&r, &b), events, err
+	return k.shown(&r, &b), events, err
 }
 
 // Rotate gives a key a new secret. The old one is good for the overlap, which may be 0; an
@@ -356,10 +373,10 @@ func (k *Keys) change(
 		}
 		details, err := edit(&b, now)
 		if err != nil || len(details) == 0 {
-			return loci.Decision[Key]{Reply: shown(&r, &b)}, err
+			return loci.Decision[Key]{Reply: k.shown(&r, &b)}, err
 		}
 		r.Version++
-		return put(m, r, b, loci.EventUpdated, now, details)
+		return k.put(m, r, b, loci.EventUpdated, now, details)
 	})
 }
 

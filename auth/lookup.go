@@ -49,6 +49,7 @@ type cache struct {
 type entry struct {
 	id        loci.ID
 	principal loci.Principal
+	until     time.Time // when it may act in other tenants no more
 	body      keyBody
 	hashes    [][32]byte // of the body's secrets
 	readAt    time.Time
@@ -145,7 +146,7 @@ func (k *Keys) Verify(ctx context.Context, token string) (Caller, error) {
 		return Caller{Principal: e.principal}, err
 	}
 	k.used(e, now)
-	return Caller{Principal: e.principal, Limits: e.body.Limits}, nil
+	return Caller{Principal: e.principal, Limits: e.body.Limits, ElevatedUntil: e.until}, nil
 }
 
 // match returns which of a key's secrets has a hash, or -1. It compares with as many as a
@@ -237,7 +238,8 @@ func (k *Keys) load(ctx context.Context, id loci.ID, at time.Time) (*entry, erro
 	for _, s := range b.Secrets {
 		e.hashes = append(e.hashes, hashOf(s))
 	}
-	tenant, err := loci.NewTenant(shown(&r, &b).Tenant)
+	key := k.shown(&r, &b)
+	tenant, err := loci.NewTenant(key.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +248,7 @@ func (k *Keys) load(ctx context.Context, id loci.ID, at time.Time) (*entry, erro
 		scopes = append(scopes, loci.ScopeTools+loci.Scope(family))
 	}
 	e.principal, err = loci.NewPrincipal(tenant, subjectOf(id), b.Vars, scopes...)
+	e.until = key.ElevatedUntil
 	return e, err
 }
 

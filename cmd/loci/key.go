@@ -255,6 +255,9 @@ func (c *keyShowCmd) Run(a *app) error {
 	t.add("tenant", k.Tenant)
 	t.add("for", whom(k))
 	t.add("scopes", what(k))
+	if !k.ElevatedUntil.IsZero() {
+		t.add("in other tenants until", shownTime(k.ElevatedUntil))
+	}
 	t.add("limits", limits(k.Limits))
 	t.add("note", k.Note)
 	t.add("created", shownTime(k.CreatedAt)+" by "+k.CreatedBy)

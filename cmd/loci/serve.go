@@ -261,7 +261,7 @@ func (a *app) ask(opts *server.Options, keys *auth.Keys, issuers *auth.Issuers) 
 
 // issuers opens the authorization servers that the configuration names.
 func (a *app) issuers() (*auth.Issuers, error) {
-	return auth.OpenIssuers(a.cfg.Auth.Issuers, auth.IssuerOptions{Logger: a.logger()})
+	return auth.OpenIssuers(a.cfg.Auth.Issuers, auth.IssuerOptions{Logger: a.logger(), Elevation: a.cfg.Auth.Elevation})
 }
 
 // done is what became of a request, as metrics have it.
@@ -328,7 +328,9 @@ func (a *app) recordElevation(ctx context.Context, p loci.Principal, requestID, 
 
 // keys opens the keys of the store.
 func (a *app) keys() (*auth.Keys, error) {
-	return auth.OpenKeys(a.store, auth.Options{Logger: a.logger(), OnFirstSight: a.cfg.Auth.TenantsOnFirstSight})
+	return auth.OpenKeys(a.store, auth.Options{
+		Logger: a.logger(), OnFirstSight: a.cfg.Auth.TenantsOnFirstSight, Elevation: a.cfg.Auth.Elevation,
+	})
 }
 
 // tenantOf names the tenant that a request counts for. One that names nobody it may name

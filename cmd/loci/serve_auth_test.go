@@ -170,6 +170,51 @@ func TestRevokedKeyEndsOnEveryServer(t *testing.T) {
 	}
 }
 
+// TestElevationIsForATime: a key acts in another tenant over both surfaces, both logs say until
+// when, and where its time is over it hears 403 and keeps its own tenant. The name of the person
+// it acts for is in no log.
+func TestElevationIsForATime(t *testing.T) {
+	store := "--store=sqlite:" + t.TempDir()
+	path := t.TempDir() + "/loci.yaml"
+	if err := os.WriteFile(path, []byte("auth: {mode: keys, elevation: 1ms}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := serveHere(t, store, "--auth=keys")
+	brief, _ := serveHere(t, store, "--config="+path)
+	operate(t, store, "tenant", "create", "acme")
+	root := "Authorization: Bearer " + keyOf(t, store, "--user=root", "--scope=read", "--scope=write", "--scope=admin",
+		"--scope=delegate", "--scope=elevate", "--expires=1d")
+	elsewhere := []string{root, "Loci-Tenant: acme", "Loci-User: canary"}
+	const note = `{"content":"Likes tea."}`
+	const over = "may act in other tenants ended at"
+	for _, c := range []struct {
+		path, body string
+		headers    []string
+		status     int
+		want       string
+	}{
+		{url + "/v1/notes", note, elsewhere, 201, "note-"},
+		{url + "/mcp", mcpCall("memory_search", `{"query":"tea"}`), elsewhere, 200, "Likes tea."},
+		{brief + "/v1/notes", note, elsewhere, 403, over},
+		{brief + "/mcp", mcpCall("memory_search", `{"query":"tea"}`), elsewhere, 200, over},
+		{brief + "/v1/notes", note, []string{root}, 201, "note-"},
+	} {
+		status, reply := request(t, "POST", c.path, c.body, c.headers...)
+		if status != c.status || !strings.Contains(reply, c.want) {
+			t.Errorf("%s %s: %d %s", c.path, c.body, status, reply)
+		}
+	}
+	for _, tenant := range []string{"acme", "default"} {
+		events := operate(t, store, "--tenant="+tenant, "--json", "events", "--namespace=", "--type=elevated")
+		if strings.Count(events, "until") != 2 || strings.Contains(events, "canary") {
+			t.Errorf("%s: %s", tenant, events)
+		}
+	}
+	if list := operate(t, store, "--json", "key", "list"); !strings.Contains(list, "elevated_until") {
+		t.Errorf("no end: %s", list)
+	}
+}
+
 // TestOperatorsOverHTTP: a key with the scope operate makes a tenant and a key of it, which
 // works at once; suspends it, and erases it, and nobody else may. Where operators have an
 // address of their own, that is the only one.

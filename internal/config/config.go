@@ -101,6 +101,9 @@ type Auth struct {
 	// TenantsOnFirstSight: whoever names a tenant in a new key or a request makes it.
 	TenantsOnFirstSight bool
 
+	// Elevation is how long a credential may act in other tenants after it was made.
+	Elevation time.Duration
+
 	Issuers []auth.Issuer // whose tokens are good
 }
 
