@@ -26,7 +26,6 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/pgtest"
-	"github.com/loci-memory/loci/store/postgres"
 )
 
 // A signer is an authority of a test, or somebody who has a certificate of it.
