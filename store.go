@@ -171,6 +171,16 @@ type Change struct {
 	// Last says that changes with More came before this one, of the same caller. There is
 	// more to wipe than after an erase that stands alone, so the store may wait longer.
 	Last bool
+
+	// Settled says that the caller is about to tell somebody that something is gone, which
+	// another change erased, perhaps that of another caller. A store that has something to
+	// wipe after an erase waits for it as if this change erased it. Such a change may be empty.
+	Settled bool
+}
+
+// Empty reports whether there is nothing to be changed.
+func (c *Change) Empty() bool {
+	return len(c.Put)+len(c.Erase)+len(c.Links)+len(c.Events) == 0 && c.Reply == nil
 }
 
 // MakesRoom reports whether the change erases and adds no record and no text, so that it

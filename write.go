@@ -78,9 +78,11 @@ func Commit[R any](
 			d.Change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.Record, At: now,
 				ExpiresAt: now.Add(e.opts.Retention.IdempotencyTTL)}
 		}
-		if len(d.Change.Put)+len(d.Change.Erase)+len(d.Change.Links)+len(d.Change.Events) == 0 &&
-			d.Change.Reply == nil {
-			return d.Reply, nil
+		if d.Change.Empty() {
+			if d.Change.Settled {
+				err = e.store.Apply(ctx, m.view.Tenant, d.Change)
+			}
+			return d.Reply, err
 		}
 		if err := m.checkPuts(&d.Change); err != nil {
 			return reply, err

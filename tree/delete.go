@@ -117,6 +117,7 @@ func (ed *edit) last(path string, limit int, read func(*loci.Record) (*entry, er
 // delete erases a clean path. request as in [loci.Commit]; last as in [loci.Change].
 func (t *Tree) delete(ctx context.Context, path string, request any, last bool) (Counts, error) {
 	return editTree(ctx, t, "delete file", request, func(ed *edit) (n Counts, _ loci.ID, err error) {
+		ed.change.Settled = true // what is not here any more another caller may have erased
 		e, err := ed.entry(path)
 		if err != nil || e == nil {
 			return n, loci.ID{}, err

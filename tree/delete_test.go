@@ -19,6 +19,7 @@ type stepped struct {
 	stop           int // after so many; 0: never
 	last           int // of those that erase, how many wait for the wiping
 	longer         int // and of these, for what others left, too
+	settled        int // changes that only wait for it
 }
 
 var errStopped = errors.New("the process ended")
@@ -35,6 +36,9 @@ func (s *stepped) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error
 		if c.Last {
 			s.longer++
 		}
+	}
+	if c.Settled && c.Empty() {
+		s.settled++
 	}
 	return s.Store.Apply(ctx, t, c)
 }
@@ -181,4 +185,24 @@ func TestStepsMakeRoomInTheDirectory(t *testing.T) {
 	if err := fill("more", 1); err == nil {
 		t.Error("the directory has more files than it may")
 	}
+}
+
+// A delete that finds nothing, since another one was quicker, says that all is gone. So it waits
+// until it is: that of a path, of a file that is in the way, and of an empty tree.
+func TestDeleteOfNothingWaitsForOthers(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		store := &stepped{Store: s}
+		files := newTree(t, locitest.NewEngine(t, store, locitest.Quiet(locitest.NewClock())), "")
+		wide(t, files)
+		for i, path := range []string{"/missing", "/beside.md/missing", "/"} {
+			if path == "/" {
+				if _, err := files.Delete(t.Context(), "/"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n, err := files.Delete(t.Context(), path); err != nil || n != (tree.Counts{}) || store.settled != i+1 {
+				t.Errorf("a delete of %s: %+v, %v, %d have waited; want %d", path, n, err, store.settled, i+1)
+			}
+		}
+	})
 }

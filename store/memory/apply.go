@@ -12,6 +12,9 @@ import (
 // Apply implements [loci.RecordChanger]: it checks the whole change against the
 // present state first, and only then makes it.
 func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	if c.Settled && c.Empty() {
+		return nil // there is nothing to wait for
+	}
 	data, err := s.tenant(ctx, t)
 	if err != nil {
 		return err

@@ -15,6 +15,9 @@ func (s *Store) Apply(ctx context.Context, name loci.Tenant, c loci.Change) erro
 		return err
 	}
 	defer s.lobby.Leave(g)
+	if c.Settled && c.Empty() {
+		return nil // there is nothing to wait for
+	}
 	if err := c.Validate(); err != nil {
 		return err
 	}

@@ -22,11 +22,19 @@ const largeChange = 100
 
 // Apply implements [loci.RecordChanger].
 func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	if c.Settled && c.Empty() {
+		if exists, err := s.exists(t); err != nil || !exists {
+			return err
+		}
+	}
 	f, err := s.acquire(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer s.release(f)
+	if c.Settled && c.Empty() {
+		return f.translate("apply", f.settle(ctx))
+	}
 	if err := c.Validate(); err != nil {
 		return err
 	}
@@ -34,8 +42,12 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		run: func(tx *tx) error { return tx.apply(&c) }, erases: c.MakesRoom(),
 		large: len(c.Put)+len(c.Erase) > largeChange, more: c.More, done: make(chan error, 1),
 	})
-	if err == nil && len(c.Erase) > 0 && !c.More {
+	switch {
+	case err != nil || c.More:
+	case len(c.Erase) > 0:
 		err = f.awaitScrub(ctx, c.Last)
+	case c.Settled:
+		err = f.settle(ctx)
 	}
 	return f.translate("apply", err)
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
@@ -77,18 +78,28 @@ func (t *tx) restartChain() error {
 // checkTold refuses a change that takes the details of events and does not say so.
 // It comes before any of the erases, which cost much more.
 func (t *tx) checkTold(c *loci.Change) error {
-	var untold []loci.ID
-	for _, id := range c.Quiet() {
-		var told bool
-		err := t.row(
-			"SELECT EXISTS (SELECT 1 FROM event WHERE entity = ? AND (payload IS NOT NULL OR nonce IS NOT NULL))",
-			[]any{id[:]},
-			&told,
-		)
+	quiet, told := c.Quiet(), map[loci.ID]bool{}
+	for part := range slices.Chunk(quiet, maxErased) {
+		ids := make([]any, len(part))
+		for i := range part {
+			ids[i] = part[i][:]
+		}
+		ids = padded(ids)
+		err := t.rows(
+			"SELECT entity FROM event WHERE (payload IS NOT NULL OR nonce IS NOT NULL) AND "+inList("entity", len(ids)), ids, 1,
+			func(row []driver.Value) error {
+				var raw []byte
+				err := take(row, &raw)
+				told[loci.ID(raw)] = true
+				return err
+			})
 		if err != nil {
 			return err
 		}
-		if told {
+	}
+	var untold []loci.ID
+	for _, id := range quiet {
+		if told[id] {
 			untold = append(untold, id)
 		}
 	}

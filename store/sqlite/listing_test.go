@@ -158,7 +158,7 @@ func TestCheckCountsAgain(t *testing.T) {
 	t.Parallel()
 	for _, damage := range []string{
 		"UPDATE tally SET records = records + 1", "DELETE FROM tally", "INSERT INTO tally VALUES (7, 'fact', 1, '', 1, 1, 1, 1)",
-		"INSERT INTO tally_vector VALUES (1, 'fact', 1, 5)",
+		"INSERT INTO tally_vector VALUES (1, 'fact', 1, 5)", "INSERT INTO erasing VALUES (1)",
 	} {
 		s := damaged(t, damage)
 		for _, want := range []int{1, 0} {

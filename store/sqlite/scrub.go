@@ -26,7 +26,8 @@ type scrubber struct {
 	again   bool          // an erase came while a pass was running
 	done    chan struct{} // closed when nothing is left to do
 	later   *time.Timer   // starts a pass for erases that did not
-	pause   time.Duration // how long that takes
+	pause   time.Duration // how long that takes after the last of them
+	latest  time.Time     // when it begins though others follow
 	alone   time.Duration // how long an erase that stands alone waits for its wiping
 	cancel  context.CancelFunc
 	ctx     context.Context
@@ -34,9 +35,12 @@ type scrubber struct {
 }
 
 // scrubPause is how long what was erased in one of many steps waits for its wiping, unless
-// the last step comes before. Each pass merges the log and waits for the disk, which takes
-// longer than a step. A pause of a second leaves the last one little to wipe.
+// another step comes before. Each pass merges the log and waits for the disk, which takes
+// longer than a step, and looks at pages that later steps free.
 const scrubPause = time.Second
+
+// maxPauses is for how many pauses steps that follow one another put the pass off.
+const maxPauses = 10
 
 func (s *scrubber) init() {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -49,10 +53,19 @@ func (f *file) scrubLater() {
 	s := &f.scrub
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.later == nil && !s.stopped {
+	now := time.Now()
+	switch {
+	case s.stopped:
+	case s.later == nil:
+		s.latest = now.Add(maxPauses * s.pause)
 		s.later = time.AfterFunc(s.pause, f.startScrub)
+	case s.putsOff(now):
+		s.later.Reset(s.pause)
 	}
 }
+
+// putsOff reports whether a step puts off the pass that is to come.
+func (s *scrubber) putsOff(now time.Time) bool { return now.Add(s.pause).Before(s.latest) }
 
 // startScrub asks for a pass.
 func (f *file) startScrub() {

@@ -289,7 +289,13 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		if err := tx.exec("DELETE FROM meta WHERE " + manifestKeys); err != nil {
 			return err
 		}
-		for _, table := range []string{"vector", "revision", "record", "link", "event", "reply", "erased", "shard", "namespace", "space", "tally", "tally_vector"} {
+		if err := tx.exec("INSERT INTO erasing VALUES (1)"); err != nil { // nothing is taken off counts that go, too
+			return err
+		}
+		for _, table := range []string{
+			"vector", "revision", "record", "link", "event", "reply", "erased", "shard", "namespace", "space",
+			"tally", "tally_vector", "erasing",
+		} {
 			if err := tx.exec("DELETE FROM " + table); err != nil {
 				return err
 			}

@@ -126,6 +126,83 @@ func keptCount(filter *loci.Filter) (query string, args []any) {
 	return query, args
 }
 
+// An uncounting is what many records that are erased count for.
+type uncounting struct {
+	rows    map[tallied]*amounts
+	vectors map[embedded]int64
+	of      map[int64]tallied // searched records by their numbers
+	held    loci.Holding
+}
+
+// A tallied names a row of the kept counts, and embedded one of those of vectors.
+type (
+	tallied struct {
+		namespace    int64
+		kind, status string
+		live         bool
+	}
+	embedded struct {
+		namespace int64
+		kind      string
+		space     int64
+	}
+)
+
+// amounts are what a row of the kept counts says.
+type amounts struct{ records, searched, passages, bytes int64 }
+
+// record adds a record, given by its number, with the bytes of its text and those of all
+// that a quota counts beside it.
+func (u *uncounting) record(n int64, at tallied, passages, text, beside int64) {
+	if u.rows == nil {
+		u.rows, u.vectors, u.of = map[tallied]*amounts{}, map[embedded]int64{}, map[int64]tallied{}
+	}
+	row := u.rows[at]
+	if row == nil {
+		row = &amounts{}
+		u.rows[at] = row
+	}
+	row.records++
+	row.passages += passages
+	row.bytes += text
+	if at.live && passages > 0 {
+		row.searched++
+		u.of[n] = at
+	}
+	u.held.Records++
+	u.held.Bytes += text + beside
+}
+
+// vector adds the vectors that a record has in a space.
+func (u *uncounting) vector(record, space int64) {
+	if at, searched := u.of[record]; searched {
+		u.vectors[embedded{at.namespace, at.kind, space}]++
+	}
+}
+
+// uncount takes what records count for off the kept counts. Its caller keeps the triggers
+// from it.
+func (t *tx) uncount(u *uncounting) error {
+	for at, n := range u.rows {
+		if err := t.exec(`UPDATE tally SET records = records - ?, searched = searched - ?, passages = passages - ?, bytes = bytes - ?
+			WHERE namespace = ? AND kind = ? AND live = ? AND status = ?`,
+			n.records, n.searched, n.passages, n.bytes, at.namespace, at.kind, at.live, at.status); err != nil {
+			return err
+		}
+		if err := t.exec("DELETE FROM tally WHERE namespace = ? AND kind = ? AND live = ? AND status = ? AND records = 0",
+			at.namespace, at.kind, at.live, at.status); err != nil {
+			return err
+		}
+	}
+	for at, n := range u.vectors {
+		if err := t.exec("UPDATE tally_vector SET embedded = embedded - ? WHERE namespace = ? AND kind = ? AND space = ?",
+			n, at.namespace, at.kind, at.space); err != nil {
+			return err
+		}
+	}
+	return t.exec("UPDATE holding SET records = records - ?, bytes = bytes - ?", u.held.Records, u.held.Bytes)
+}
+
 // The kept counts and what they are of, for a check.
 const (
 	tallyOf = `SELECT namespace, kind, live, coalesce(status, ''), count(*), sum(live AND passage_count > 0),
@@ -136,8 +213,9 @@ const (
 	tallyVectorKept = "SELECT * FROM tally_vector WHERE embedded <> 0"
 )
 
-// wrongTallies counts kept counts that are wrong, missing or too many.
-const wrongTallies = "SELECT (SELECT count(*) FROM (" + tallyOf + " EXCEPT " + tallyKept + ")) + (SELECT count(*) FROM (" + tallyKept + " EXCEPT " + tallyOf + "))" +
+// wrongTallies counts kept counts that are wrong, missing or too many. What keeps them from
+// being kept counts, too.
+const wrongTallies = "SELECT (SELECT count(*) FROM erasing) + (SELECT count(*) FROM (" + tallyOf + " EXCEPT " + tallyKept + ")) + (SELECT count(*) FROM (" + tallyKept + " EXCEPT " + tallyOf + "))" +
 	" + (SELECT count(*) FROM (" + tallyVectorOf + " EXCEPT " + tallyVectorKept + ")) + (SELECT count(*) FROM (" + tallyVectorKept + " EXCEPT " + tallyVectorOf + "))"
 
 // checkTallies counts again where the kept counts are wrong: they follow from the records.
@@ -149,7 +227,7 @@ func (f *file) checkTallies(ctx context.Context, findings []string) ([]string, e
 	findings = append(findings, fmt.Sprintf("%d kept counts differ from the records they count; they are counted again", wrong))
 	return findings, f.write(ctx, func(t *tx) error {
 		for _, query := range []string{
-			"DELETE FROM tally", "DELETE FROM tally_vector",
+			"DELETE FROM erasing", "DELETE FROM tally", "DELETE FROM tally_vector",
 			"INSERT INTO tally " + tallyOf, "INSERT INTO tally_vector " + tallyVectorOf,
 		} {
 			if err := t.exec(query); err != nil {

@@ -31,6 +31,11 @@ type job struct {
 	begun bool // by the writer, who alone looks at it
 }
 
+// told reports whether somebody is told that what the job did is done: then it must outlive
+// a power cut. The steps of a delete are told with its last one, and wiping once the log is
+// merged; what is written after them takes them along to the disk.
+func (j *job) told() bool { return !j.more && !j.first }
+
 // tx is a write transaction on the file's one writing connection.
 type tx struct {
 	f     *file
@@ -51,6 +56,7 @@ type tx struct {
 	left  map[int64]bool // namespaces that the job erased records of
 
 	active int64 // number of the active space; 0 for none
+	lazy   bool  // commits do not wait for the disk
 
 	handed   []handed // what the index is to know of the transaction
 	unhanded int      // changes that it is to read from the file
@@ -229,7 +235,10 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
 	t.handed, t.unhanded = nil, 0
 	t.trim()
-	err := f.begin(t, batch)
+	err := t.syncing(slices.ContainsFunc(batch, (*job).told))
+	if err == nil {
+		err = f.begin(t, batch)
+	}
 	if err == nil {
 		if err = t.look(); err != nil {
 			_ = t.exec("ROLLBACK") // nothing was written
@@ -295,6 +304,23 @@ func finish(jobs []*job, outcome map[*job]error, err error) {
 		}
 		j.done <- outcome[j]
 	}
+}
+
+// syncing says whether the next commit waits until the disk has it. Where it does not, a
+// power cut takes whole transactions from the end of the log.
+func (t *tx) syncing(wait bool) error {
+	if t.lazy == !wait {
+		return nil
+	}
+	level := synchronous
+	if !wait {
+		level = "NORMAL"
+	}
+	if _, err := t.conn.ExecContext(context.Background(), "PRAGMA synchronous = "+level); err != nil {
+		return err
+	}
+	t.lazy = !wait
+	return nil
 }
 
 // begin takes the write lock. It waits in short steps, so that a batch whose

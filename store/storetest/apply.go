@@ -41,6 +41,15 @@ var applyCases = []testCase{
 		}
 		b.put(r)
 	}},
+	{"a change that only waits for what others erased changes nothing", func(b *bench) {
+		settled := loci.Change{Settled: true}
+		b.as("nobody", func() { b.apply(settled) })
+		b.wantTenants()
+		r := record(1, "walrus")
+		b.put(r, record(2, "telescope"))
+		b.apply(erasure(r))
+		b.unchanged("a change that waits", func() { b.apply(settled) })
+	}},
 	{"an id is free again after an erase", func(b *bench) {
 		r := record(1, "walrus")
 		b.put(r)
