@@ -162,19 +162,14 @@ type Change struct {
 	// the moment it is made.
 	Quota *Quota
 
-	// More says that the caller goes on with another change that erases, and tells nobody
-	// that anything is erased before that one is made without More. A store that has
-	// something to wipe after an erase need not wait for it now: the last change waits for
-	// all. If none comes, it is wiped within seconds, or when the store is opened next.
+	// More says that the caller goes on with another change that erases, and tells nobody that
+	// anything is erased before one without More. A store need not wait for wiping now: the last
+	// change waits for all. If none comes, it is wiped within seconds, or at the next opening.
 	More bool
 
-	// Last says that changes with More came before this one, of the same caller. There is
-	// more to wipe than after an erase that stands alone, so the store may wait longer.
+	// Last says that changes with More came before, so the store may wait longer for all of it.
 	Last bool
-
-	// Settled says that the caller is about to tell somebody that something is gone, which
-	// another change erased, perhaps that of another caller. A store that has something to
-	// wipe after an erase waits for it as if this change erased it. Such a change may be empty.
+	// Settled asks to wait for the wiping of what others erased; the change may be empty.
 	Settled bool
 }
 

@@ -78,11 +78,8 @@ func Commit[R any](
 			d.Change.Reply = &Reply{Key: key, Fingerprint: fingerprint, Value: value, Record: d.Record, At: now,
 				ExpiresAt: now.Add(e.opts.Retention.IdempotencyTTL)}
 		}
-		if d.Change.Empty() {
-			if d.Change.Settled {
-				err = e.store.Apply(ctx, m.view.Tenant, d.Change)
-			}
-			return d.Reply, err
+		if d.Change.Empty() && !d.Change.Settled {
+			return d.Reply, nil
 		}
 		if err := m.checkPuts(&d.Change); err != nil {
 			return reply, err
