@@ -168,9 +168,8 @@ type Change struct {
 	More bool
 
 	// Last says that changes with More came before, so the store may wait longer for all of it.
-	Last bool
-	// Settled asks to wait for the wiping of what others erased; the change may be empty.
-	Settled bool
+	Last    bool
+	Settled bool // waits for the wiping of what others erased; the change may be empty
 }
 
 // Empty reports whether there is nothing to be changed.
