@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -295,5 +297,18 @@ func TestWhoFindsNothingWaitsForTheWiping(t *testing.T) {
 		if found := filesWith(t, dir, text[:1]); len(found) > 0 {
 			t.Errorf("after a change that waits for an erase %s there is %s", what, found)
 		}
+	}
+}
+
+// Where nothing was ever kept, who finds nothing makes no file.
+func TestWhoFindsNothingMakesNoFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	if err := s.Apply(t.Context(), testTenant, loci.Change{Settled: true}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a file: %v", err)
 	}
 }
