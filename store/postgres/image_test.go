@@ -432,6 +432,7 @@ func TestAnImageBehindTheListOfChanges(t *testing.T) {
 	s.answers()
 	s.put(7, 2, "edited walrus number7")
 	s.erase(9, 1)
+	s.fill(50, 55) // in the range of no segment
 	execute(t, d.Super, "UPDATE loci.tenant SET floor = seq; DELETE FROM loci.change")
 	next := openKept(t, d)
 	same(t, "behind", next.answers(), s.fromRecords())
