@@ -42,11 +42,11 @@ func TestElevationEnds(t *testing.T) {
 		return all
 	}
 	c.Set(end.Add(-time.Millisecond))
-	if err := act(p.ElevatedUntil(end)); err != nil {
+	if err := act(p.WithElevationUntil(end)); err != nil {
 		t.Errorf("before the end: %v", err)
 	}
 	c.Set(end)
-	err = act(p.ElevatedUntil(end))
+	err = act(p.WithElevationUntil(end))
 	locitest.WantCode(t, err, loci.Forbidden)
 	if !strings.Contains(err.Error(), "may act in other tenants ended at "+end.UTC().Format(time.RFC3339)) {
 		t.Errorf("at the end: %v", err)

@@ -116,8 +116,8 @@ func (p Principal) Scopes() []Scope { return slices.Clone(p.scopes) }
 // Tenant.
 func (p Principal) ElevatedFrom() Tenant { return p.from }
 
-// ElevatedUntil returns the principal of a credential that may act in other tenants until then.
-func (p Principal) ElevatedUntil(end time.Time) Principal { p.until = end; return p }
+// WithElevationUntil returns a principal that may act in other tenants until end; zero: always.
+func (p Principal) WithElevationUntil(end time.Time) Principal { p.until = end; return p }
 
 // Require returns a Forbidden error unless the principal has the scope.
 func (p Principal) Require(s Scope) error {

@@ -115,7 +115,7 @@ func (d *Door) Authenticate(r *http.Request) (Caller, error) {
 		if err == nil {
 			// What the tenant takes away no other credential brings back.
 			c.Delegated = c.Delegated && len(admitted.Scopes()) == len(c.Scopes())
-			c.Principal = admitted.ElevatedUntil(c.ElevatedUntil)
+			c.Principal = admitted.WithElevationUntil(c.ElevatedUntil)
 		}
 		return c, err
 	}

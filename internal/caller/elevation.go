@@ -41,7 +41,7 @@ func Digest(tenant, name string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Over refuses an elevation when its time is over.
+// Over says that the time of an elevation is over.
 func Over(until time.Time) string {
 	return fmt.Sprintf("the time in which this credential may act in other tenants ended at %s",
 		until.UTC().Format(time.RFC3339))
