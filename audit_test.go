@@ -155,6 +155,13 @@ var sessionOperations = []operation{
 		locitest.AppendTo(d, m, "s", locitest.Spoken(session.MessageHuman, "and one"))
 	}},
 	{"Sessions.Clear", func(d *desk) { d.ok(session.Of(locitest.Bind(d, d.e, "cleared")).Clear(d.Context(), "s")) }},
+	{"Sessions.ClearExtent", func(d *desk) {
+		talks := session.Of(locitest.Bind(d, d.e, "cleared"))
+		locitest.AppendTo(d, locitest.Bind(d, d.e, "cleared"), "seen", locitest.Spoken(session.MessageHuman, "one"))
+		x, err := talks.Extent(d.Context(), "seen")
+		d.ok(nil, err)
+		d.ok(talks.ClearExtent(d.Context(), x))
+	}},
 	{"Sessions.ClearAll", func(d *desk) { d.ok(session.Of(locitest.Bind(d, d.e, "cleared")).ClearAll(d.Context())) }},
 	{"Sessions.Import", func(d *desk) {
 		m := locitest.Bind(d, d.e, "replaced")
@@ -237,6 +244,12 @@ var treeOperations = []operation{
 		var b bytes.Buffer
 		d.ok(d.m.Export(d.Context(), &b, nil))
 		d.ok(locitest.Bind(d, d.e, "files").Import(d.Context(), &b, nil))
+	}},
+	{"Tree.DeleteExtent", func(d *desk) {
+		d.ok(d.tree.Append(d.Context(), "/seen/one", "text"))
+		x, err := d.tree.Extent(d.Context(), "/seen")
+		d.ok(nil, err)
+		d.ok(d.tree.DeleteExtent(d.Context(), x))
 	}},
 	{"Tree.Delete", func(d *desk) { d.ok(d.tree.Delete(d.Context(), "/f")) }},
 	{"Tree.Delete", func(d *desk) { d.ok(d.tree.Delete(d.Context(), "/")) }},
@@ -342,8 +355,8 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 		" Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
 		" At Complete Count Event Features Namespace Namespaces NewID Now Records" +
 		" ReviseValue SearchWhere Settings Touch Turn", // of features
-		"Items: Get Namespaces Search", "Checkpoints: Fetch Get List", "Sessions: Export History List Retrieve Search Session",
-		"Tree: Diff Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
+		"Items: Get Namespaces Search", "Checkpoints: Fetch Get List", "Sessions: Export Extent History List Retrieve Search Session",
+		"Tree: Diff Extent Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
 		"Engine: ConsolidatedAt Generations Lagging Memory ModelTokensUsed PlanSweep Space VerifyEvents"} {
 		noun, methods, _ := strings.Cut(reads, ": ")
 		for _, method := range strings.Fields(methods) {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,13 @@ func (s *Server) call(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest)
 	case <-ctx.Done():
 		return failed(ctx.Err()), nil
 	}
+	if refusal, said := declined(t, r); said {
+		return refusal, nil
+	}
 	reply, err := s.run(ctx, t, r)
+	if question := s.question(r, cmp.Or(err, reply.Err)); question != nil {
+		return question, nil
+	}
 	if err != nil {
 		return s.refused(ctx, t, r, err)
 	}
@@ -48,6 +55,7 @@ func (s *Server) run(ctx context.Context, t *tool.Tool, r *sdk.CallToolRequest) 
 		}
 		return tool.Reply{}, err
 	}
+	s.confirms(r, &caller)
 	return s.opts.Call(ctx, t, caller, r.Params.Arguments)
 }
 

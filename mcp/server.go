@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,10 @@ type Options struct {
 	Instructions string       // for the model; default: [Instructions] of the tools
 	Logger       *slog.Logger // default slog.Default(); gets ids and causes, never content
 
+	// Confirm says whether a person is asked before a call erases several memories at
+	// once, one of [tool.Confirms]; default [tool.ConfirmAuto].
+	Confirm string
+
 	Limits Limits
 }
 
@@ -75,6 +80,10 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	o.Limits.complete()
 	o.Version = cmp.Or(o.Version, "dev")
+	o.Confirm = cmp.Or(o.Confirm, tool.ConfirmAuto)
+	if !slices.Contains(tool.Confirms, o.Confirm) {
+		return nil, loci.Errorf(loci.Invalid, "unknown choice %q of Confirm: must be one of %s", o.Confirm, strings.Join(tool.Confirms, ", "))
+	}
 	general, named := o.Instructions == "", o.Tools
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -225,6 +234,9 @@ func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
 			return s.listResources(ctx, list)
 		}
 		result, err = next(ctx, method, r)
+		if call, ok := r.(*sdk.CallToolRequest); ok && unanswered(err) {
+			return s.notAsked(call), nil
+		}
 		if err != nil {
 			return result, err
 		}

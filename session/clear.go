@@ -19,13 +19,17 @@ func (s *Handle) Clear(ctx context.Context, id string) (Cleared, error) {
 	if err := checkSessionID(id); err != nil {
 		return Cleared{}, err
 	}
-	return s.clear(ctx, id, map[string]any{"session_id": id})
+	return s.clear(ctx, id, map[string]any{"session_id": id}, nil)
 }
 
-func (s *Handle) clear(ctx context.Context, id string, request any) (Cleared, error) {
+// clear erases a session, unless it has messages that an extent lacks.
+func (s *Handle) clear(ctx context.Context, id string, request any, only *Extent) (Cleared, error) {
 	return loci.Commit(ctx, s.m, "clear session", request, func(now time.Time) (d loci.Decision[Cleared], err error) {
 		st, err := s.have(ctx, id)
 		if err != nil {
+			return d, err
+		}
+		if err := s.check(ctx, st, only); err != nil {
 			return d, err
 		}
 		d.Reply, d.Change, err = s.clearing(ctx, st, now)
@@ -67,7 +71,7 @@ func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
 		}
 	}
 	for _, id := range ids {
-		one, err := s.clear(ctx, id, nil)
+		one, err := s.clear(ctx, id, nil, nil)
 		if errors.Is(err, loci.ErrNotFound) { // somebody else was quicker
 			continue
 		}

@@ -288,7 +288,7 @@ func (c *call) claudeDelete(ctx context.Context, files *tree.Tree, in claudeInpu
 	if path == "/" {
 		return "", invalidFile("Cannot delete the /memories directory itself")
 	}
-	n, err := files.Delete(ctx, path)
+	n, err := c.deleteFiles(ctx, files, path, claudeRoot)
 	if err == nil && n == (tree.Counts{}) {
 		return "", claudeError(loci.NotFound, tree.ENOENT, "The path %s does not exist", in.Path)
 	}

@@ -291,7 +291,7 @@ func (c *call) file(ctx context.Context, f *filesCall, place filesPlace) (any, e
 	case commandSearch:
 		return c.searchFiles(ctx, filed, f)
 	}
-	return filed.Delete(ctx, f.path)
+	return c.deleteFiles(ctx, filed, f.path, "")
 }
 
 // searchFiles finds passages, as many as fit.

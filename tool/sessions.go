@@ -311,7 +311,7 @@ func deleteSession(b *base, t Tool, i Instance) *Tool {
 		if err != nil {
 			return Reply{}, err
 		}
-		if _, err := talks.Clear(ctx, in.SessionID); err != nil {
+		if err := c.deleteConversation(ctx, talks, in.SessionID); err != nil {
 			return Reply{}, noSession(in.SessionID, err)
 		}
 		return objectReply(struct {

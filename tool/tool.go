@@ -83,6 +83,11 @@ type Caller struct {
 	IdempotencyKey string // makes a write repeatable; see [loci.View]
 	Client         string // the calling program, kept as the source of what it stores
 	Connection     string // of a line that stays open: what is saved in it without a session belongs together
+
+	// Confirms makes a call that would erase several memories at once fail with an
+	// [*UnconfirmedError], unless Agreed is the mark of exactly these.
+	Confirms bool
+	Agreed   string
 }
 
 // A Reply is what a call returns. Text is for the model; Structured, when not
@@ -157,7 +162,8 @@ func (t *Tool) leaveTrail(ctx context.Context, err error, took time.Duration) (c
 	done := trail.Call{Tool: t.Name, Took: took}
 	if err != nil {
 		code := loci.AsError(err).Code
-		if code == loci.Forbidden {
+		var question *UnconfirmedError // it is no refusal of authority
+		if code == loci.Forbidden && !errors.As(err, &question) {
 			trail.Refuses(ctx, t.Name)
 			var lacking *loci.ScopeError
 			if errors.As(err, &lacking) {

@@ -20,18 +20,22 @@ func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 	if err != nil {
 		return Counts{}, err
 	}
-	var before Counts
+	return t.deleteOnly(ctx, path, nil)
+}
+
+// deleteOnly erases a clean path, and of what is there nothing that an extent lacks.
+func (t *Tree) deleteOnly(ctx context.Context, path string, only *Extent) (before Counts, err error) {
 	steps := 0
 	for more := t.m.View().IdempotencyKey == ""; more; {
 		var n Counts
-		if n, more, err = t.deleteSome(ctx, path); err != nil {
-			return before, err
+		if n, more, err = t.deleteSome(ctx, path, only); err != nil {
+			return before, only.changed(before, err)
 		}
 		before.Files, before.Dirs = before.Files+n.Files, before.Dirs+n.Dirs
 		steps++
 	}
-	rest, err := t.delete(ctx, path, path, steps > 1) // the last one found nothing to take away
-	return Counts{before.Files + rest.Files, before.Dirs + rest.Dirs}, err
+	rest, err := t.delete(ctx, path, path, steps > 1, only) // the last one found nothing to take away
+	return Counts{before.Files + rest.Files, before.Dirs + rest.Dirs}, only.changed(before, err)
 }
 
 // Bounds of one step of a delete: it erases at most so many entries, and ends early once
@@ -42,7 +46,7 @@ const (
 )
 
 // deleteSome erases some of what is below a directory, if that is too much for one change.
-func (t *Tree) deleteSome(ctx context.Context, path string) (Counts, bool, error) {
+func (t *Tree) deleteSome(ctx context.Context, path string, only *Extent) (Counts, bool, error) {
 	type step struct {
 		n    Counts
 		more bool
@@ -64,6 +68,9 @@ func (t *Tree) deleteSome(ctx context.Context, path string) (Counts, bool, error
 			return s, loci.ID{}, nil
 		}
 		for _, e := range last[:fits] {
+			if err := only.check(e); err != nil {
+				return s, loci.ID{}, err
+			}
 			gone[e.path] = true
 			ed.erase(e, &s.n)
 		}
@@ -115,7 +122,9 @@ func (ed *edit) last(path string, limit int, read func(*loci.Record) (*entry, er
 }
 
 // delete erases a clean path. request as in [loci.Commit]; last as in [loci.Change].
-func (t *Tree) delete(ctx context.Context, path string, request any, last bool) (Counts, error) {
+func (t *Tree) delete(
+	ctx context.Context, path string, request any, last bool, only *Extent,
+) (Counts, error) {
 	return editTree(ctx, t, "delete file", request, func(ed *edit) (n Counts, _ loci.ID, err error) {
 		ed.change.Settled = true // what is not here any more another caller may have erased
 		e, err := ed.entry(path)
@@ -139,6 +148,9 @@ func (t *Tree) delete(ctx context.Context, path string, request any, last bool) 
 			below = append(below, e)
 		}
 		for _, gone := range below {
+			if err := only.check(gone); err != nil {
+				return n, loci.ID{}, err
+			}
 			ed.erase(gone, &n)
 		}
 		if len(below) > 0 {

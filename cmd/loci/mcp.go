@@ -32,6 +32,7 @@ func (c *mcpCmd) Run(a *app) error {
 	opts := mcp.Options{
 		Tools: agent.tools, Connector: agent.connector, Principal: a.principal,
 		RecordElevation: a.engine.RecordElevation, Version: buildVersion().Version, Logger: a.logger(),
+		Confirm: a.cfg.Confirm,
 	}
 	traces, err := a.traces(nil)
 	if err != nil {

@@ -283,6 +283,7 @@ func (a *app) mcpHandler(n agentNode, agent string) (http.Handler, error) {
 		Version: buildVersion().Version, Logger: a.logger(),
 		Identify: func(ctx context.Context, o mcp.Origin) (loci.Principal, error) { return headers(ctx, o.Header) },
 		Limits:   mcp.Limits{Line: a.cfg.HTTP.MaxValueBody},
+		Confirm:  a.cfg.Confirm,
 	})
 	if err != nil {
 		return nil, err

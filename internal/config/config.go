@@ -55,11 +55,12 @@ type Config struct {
 
 	Backup backup.Keys // of backups that are encrypted
 
-	Listen string // the first address of loci serve
-	HTTP   HTTP
-	Auth   Auth
-	Agents []string     // that have an address
-	Graph  *graph.Graph // nil: none
+	Listen  string // the first address of loci serve
+	HTTP    HTTP
+	Auth    Auth
+	Agents  []string     // that have an address
+	Confirm string       // one of [tool.Confirms]
+	Graph   *graph.Graph // nil: none
 
 	Traces   observe.TraceOptions // without an endpoint there are none
 	LogLevel slog.Level

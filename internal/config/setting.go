@@ -187,6 +187,12 @@ var settings = []Setting{
 	{Key: "agents", Form: List,
 		Help: "The agents that loci serve has an address for, at /mcp/{agent}. None: the one of agent.",
 		set:  setAgents},
+	{Key: "mcp.confirm", Form: Text, Default: tool.ConfirmAuto, Values: tool.Confirms,
+		Help: "Whether a person is asked before one call of a tool over MCP erases several memories, such as a directory or a conversation: auto asks where the client can, required refuses where it cannot, off asks nobody.",
+		set: func(c *Config, v string) (err error) {
+			c.Confirm, err = spelling.OneOf(v, tool.Confirms...)
+			return err
+		}},
 	{Key: "http.public_url", Form: Text,
 		Help: "By which address clients call loci serve, such as https://memory.example.com. With auth.issuers it tells MCP clients where to get tokens; its host is an allowed one.",
 		set:  setPublicURL},

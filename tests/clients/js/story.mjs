@@ -84,5 +84,22 @@ export async function story(first, second) {
   });
 }
 
+// A person is asked before a directory goes: answers has what they say, and is told what they
+// were asked.
+export async function storyOfQuestions(session, answers) {
+  await check("a person is asked before a directory is deleted", async () => {
+    for (const name of ["a", "b"]) await session.call("memory", { command: "append", path: "/d/" + name, content: "text" });
+    const no = await session.call("memory", { command: "delete", path: "/d" });
+    assert.equal(no.isError, true);
+    assert.equal(no.structuredContent.error.message, "the user declined: nothing was deleted");
+    answers.action = "accept";
+    const yes = await session.call("memory", { command: "delete", path: "/d" });
+    assert.deepEqual(yes.structuredContent.result, { files: 2, dirs: 1 });
+    assert.equal(answers.asked.length, 2);
+    assert.match(answers.asked[0], /the directory \/d with 2 files/);
+  });
+}
+
 export const command = process.env.LOCI;
 export const args = ["mcp", "--store", process.env.STORE, "--user", "alice", "--tools", "facts,notes"];
+export const files = [...args.slice(0, -1), "files"];

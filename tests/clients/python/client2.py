@@ -6,8 +6,9 @@ import sys
 
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.types import ElicitResult
 
-from story import ARGS, COMMAND, finish, story
+from story import ARGS, COMMAND, FILES, finish, story, story_of_questions
 
 
 class Session:
@@ -29,6 +30,16 @@ async def main():
         want = "2026-07-28" if mode == "auto" else "2025-11-25"
         assert first.protocol_version == want, first.protocol_version
         await story(Session(first), Session(second), MCPError)
+
+    answers = {"action": "decline", "asked": []}
+
+    async def answer(_, params):
+        answers["asked"].append(params.message)
+        return ElicitResult(action=answers["action"])
+
+    files = StdioServerParameters(command=COMMAND, args=FILES)
+    async with Client(stdio_client(files), mode=mode, elicitation_callback=answer) as client:
+        await story_of_questions(Session(client), answers)
 
 
 asyncio.run(main())

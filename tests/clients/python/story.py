@@ -12,6 +12,7 @@ from datetime import datetime, timedelta, timezone
 
 COMMAND = os.environ["LOCI"]
 ARGS = ["mcp", "--store", os.environ["STORE"], "--user", "alice", "--tools", "facts,notes"]
+FILES = [*ARGS[:-1], "files"]
 
 failures = 0
 
@@ -107,6 +108,23 @@ async def story(first, second, protocol_error):
     await check("updates and deletes the note", updates_and_deletes_note)
     await check("refused notes are error results that fit the output schema", refuses_notes)
     await check("an unknown tool is a protocol error", refuses_unknown_tool)
+
+
+async def story_of_questions(session, answers):
+    """A person is asked before a directory goes: answers has what they say, and is told what they were asked."""
+
+    async def asks():
+        for name in ("a", "b"):
+            await session.call("memory", {"command": "append", "path": "/d/" + name, "content": "text"})
+        delete = {"command": "delete", "path": "/d"}
+        text, structured, is_error = await session.call("memory", delete)
+        assert is_error and structured["error"]["message"] == "the user declined: nothing was deleted", text
+        answers["action"] = "accept"
+        text, structured, is_error = await session.call("memory", delete)
+        assert not is_error and structured["result"] == {"files": 2, "dirs": 1}, text
+        assert len(answers["asked"]) == 2 and "the directory /d with 2 files" in answers["asked"][0], answers
+
+    await check("a person is asked before a directory is deleted", asks)
 
 
 def finish():

@@ -1,0 +1,77 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/loci-memory/loci"
+)
+
+// An Extent is what clearing a session would erase, as it was when somebody looked: for a
+// question to a person, and for a clear that takes nothing else.
+type Extent struct {
+	Session  string
+	Messages int64
+
+	// Mark stands for exactly these messages in these versions: two extents of a session
+	// have the same mark if clearing it erases the same.
+	Mark string
+
+	shown map[loci.ID]int64 // versions
+}
+
+// Extent looks at what clearing a session would erase now. A missing one is no error:
+// there is nothing.
+func (s *Handle) Extent(ctx context.Context, id string) (Extent, error) {
+	x := Extent{Session: id, shown: map[loci.ID]int64{}}
+	if err := checkSessionID(id); err != nil {
+		return x, err
+	}
+	st, err := s.find(ctx, id)
+	if err != nil || st == nil {
+		return x, err
+	}
+	all, err := s.headers(ctx, st.body.ID, 1, 0)
+	if err != nil {
+		return x, err
+	}
+	digest := sha256.New()
+	_, _ = fmt.Fprintf(digest, "%s\n", st.record.ID)
+	for _, h := range all {
+		x.Messages++
+		x.shown[h.id] = h.version
+		_, _ = fmt.Fprintf(digest, "%s %d\n", h.id, h.version)
+	}
+	x.Mark = base64.RawURLEncoding.EncodeToString(digest.Sum(nil)[:18])
+	return x, nil
+}
+
+// ClearExtent is [Handle.Clear] of the session of an extent that erases no message which is
+// not in it. Conflict: there is one by now, or one has changed since, and nothing is erased.
+func (s *Handle) ClearExtent(ctx context.Context, x Extent) (Cleared, error) {
+	if err := checkSessionID(x.Session); err != nil {
+		return Cleared{}, err
+	}
+	return s.clear(ctx, x.Session, map[string]any{"session_id": x.Session}, &x) // the request of Clear: it is the same
+}
+
+// check refuses messages that an extent does not have; nil has all. The session was read
+// before: while it stays as it is, so do its messages.
+func (s *Handle) check(ctx context.Context, st *state, only *Extent) error {
+	if only == nil {
+		return nil
+	}
+	all, err := s.headers(ctx, st.body.ID, 1, 0)
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		if version, there := only.shown[h.id]; !there || version != h.version {
+			return &loci.Error{Code: loci.Conflict, Msg: "the session has changed meanwhile: nothing was deleted",
+				Recovery: "Read what is new in it, and decide again."}
+		}
+	}
+	return nil
+}
