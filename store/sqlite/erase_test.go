@@ -188,7 +188,7 @@ func mustRead(t *testing.T, b []byte) {
 // merged at random, and scans every file for what they said.
 func TestEraseLeavesNoBytes(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(eraseSeeds) {
+	for seed := range seeds(eraseSeeds) {
 		dir := t.TempDir()
 		s, err := Open(filepath.Join(dir, "x.db"), nil)
 		if err != nil {
@@ -211,6 +211,14 @@ func TestEraseLeavesNoBytes(t *testing.T) {
 			t.Errorf("seed %d: check after wiping: %v %v", seed, findings, err)
 		}
 	}
+}
+
+// seeds is how many random files a test makes; the long run makes ten times as many.
+func seeds(n uint64) uint64 {
+	if os.Getenv("LOCI_LONG") != "" {
+		return 10 * n
+	}
+	return n
 }
 
 func reopenCheck(dir string) ([]string, error) {

@@ -3,10 +3,10 @@
 package sqlite
 
 // eraseSeeds is how many times a random file is erased from and scanned.
-const eraseSeeds = 12
+const eraseSeeds = 6
 
 // Comparisons is how many random histories SQLite and the memory store both play.
-const Comparisons = "20"
+const Comparisons = "10"
 
 // diskRounds is how many times a small disk is filled and emptied.
 const diskRounds = 4

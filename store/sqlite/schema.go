@@ -156,17 +156,18 @@ func readVersion(ctx context.Context, conn *sql.Conn) (int, error) {
 	return version, nil
 }
 
-// migrate runs the missing steps in one transaction each.
+// migrate runs the missing steps: those of a new file in one transaction, so that it costs
+// one wait for the disk, and those of a file with memories in one each, since they may be long.
 func migrate(ctx context.Context, conn *sql.Conn, tenant string) (err error) {
 	for {
-		done, err := migrateStep(ctx, conn, tenant)
+		done, err := migrateOnce(ctx, conn, tenant)
 		if done || err != nil {
 			return err
 		}
 	}
 }
 
-func migrateStep(ctx context.Context, conn *sql.Conn, tenant string) (done bool, err error) {
+func migrateOnce(ctx context.Context, conn *sql.Conn, tenant string) (done bool, err error) {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return false, err
 	}
@@ -185,19 +186,30 @@ func migrateStep(ctx context.Context, conn *sql.Conn, tenant string) (done bool,
 	if err != nil || version == len(migrations) {
 		return err == nil, err
 	}
-	if _, err := conn.ExecContext(ctx, migrations[version]); err != nil {
-		return false, fmt.Errorf("migration %d: %w", version+1, err)
-	}
-	if version+1 == namesStep {
-		if err := migrateNames(ctx, conn); err != nil {
-			return false, fmt.Errorf("migration %d: %w", namesStep, err)
-		}
-	}
+	last := version + 1
 	if version == 0 {
-		if _, err := conn.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES ('tenant', ?), ('seq', 0), ('erased_floor', 0), ('scrub', 0)", tenant); err != nil {
-			return false, err
+		last = len(migrations)
+	}
+	for step := version + 1; step <= last; step++ {
+		if err := migrateStep(ctx, conn, tenant, step); err != nil {
+			return false, fmt.Errorf("migration %d: %w", step, err)
 		}
 	}
-	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", applicationID, version+1))
+	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", applicationID, last))
 	return false, err
+}
+
+// migrateStep brings a file from the step before to this one, inside a transaction.
+func migrateStep(ctx context.Context, conn *sql.Conn, tenant string, step int) error {
+	if _, err := conn.ExecContext(ctx, migrations[step-1]); err != nil {
+		return err
+	}
+	switch step {
+	case 1:
+		_, err := conn.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES ('tenant', ?), ('seq', 0), ('erased_floor', 0), ('scrub', 0)", tenant)
+		return err
+	case namesStep:
+		return migrateNames(ctx, conn)
+	}
+	return nil
 }

@@ -78,7 +78,7 @@ func TestOthersWritesAreNoticed(t *testing.T) {
 // Nothing that was erased stays while another process writes to the same file.
 func TestEraseBesideOthersLeavesNoBytes(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range seeds(2) {
 		dir := t.TempDir()
 		s, other := openFile(t, filepath.Join(dir, "x.db")), openFile(t, filepath.Join(dir, "x.db"))
 		save(t, s, "makes the file")
