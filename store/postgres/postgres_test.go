@@ -178,6 +178,7 @@ func TestStoreInSegments(t *testing.T) {
 	dir := t.TempDir()
 	opened := func(t *testing.T, url string) loci.Store { return openWith(t, url, inSegments(dir)) }
 	storetest.Run(t, storetest.Target{
+		Indexed: true,
 		Open: func(t *testing.T) loci.Store {
 			d, giveBack := database(t)
 			t.Cleanup(giveBack)
@@ -232,7 +233,7 @@ func (r *returned) Close() error {
 // TestEqualsTheMemoryStore runs random operations on both stores: every answer, scores
 // included, is the same.
 func TestEqualsTheMemoryStore(t *testing.T) {
-	checks := "20"
+	checks := "10"
 	if os.Getenv("LOCI_LONG") != "" {
 		checks = "1000"
 	}

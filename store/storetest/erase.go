@@ -52,7 +52,11 @@ var eraseCases = []testCase{
 	{"many records are erased in one change, all or none", func(b *bench) {
 		var all []loci.Record
 		for i := range 300 { // more than a store erases at once
-			all = append(all, placed(record(i+1, "walrus"), "user", fmt.Sprint(i%3)))
+			text := "" // to index them all costs most of the time, where segments are small
+			if i%10 == 0 {
+				text = "walrus"
+			}
+			all = append(all, placed(record(i+1, text), "user", fmt.Sprint(i%3)))
 		}
 		b.apply(creation(all...))
 		stay := record(1001, "walrus")
@@ -68,7 +72,7 @@ var eraseCases = []testCase{
 				b.conflict(fmt.Sprint(what, ", the ", n), c)
 			}
 		}
-		b.same("hits before", len(b.match(words("walrus"), loci.Filter{Within: everywhere}, 1000)), 301)
+		b.same("hits before", len(b.match(words("walrus"), loci.Filter{Within: everywhere}, 1000)), 31)
 		b.apply(erasure(all...))
 		b.same("records", recordIDs(b.state().Records), ids(1001))
 		b.same("hits", b.found(words("walrus")), ids(1001))
