@@ -16,8 +16,11 @@ RACED = $(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE)
 RANDOM_MUTANTS ?= 200
 RANDOM_SEED ?= 1
 
+# Packages that are tested at once, and suites.
+AT_ONCE := $(shell tests/atonce.sh)
+
 # vet has looked at everything before the first test.
-TEST := $(GO) test -vet=off -timeout 15m
+TEST := $(GO) test -vet=off -timeout 15m -p $(AT_ONCE)
 
 # What uses neither goroutines nor locks has nothing to race.
 STILL = $(shell tests/still.sh)
@@ -44,7 +47,7 @@ build: ## Write bin/loci
 test: build ## Run the tests
 	$(GO) vet ./...
 	$(RACED) $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
-	@$(MAKE) --no-print-directory -j2 test-full test-mongodb-short
+	@$(MAKE) --no-print-directory -j$(AT_ONCE) test-full test-mongodb-short
 	$(RACED) -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(TEST) ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 

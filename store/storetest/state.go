@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math/big"
+	"reflect"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
@@ -154,6 +155,9 @@ func tidy(hits []loci.Hit) []loci.Hit {
 // difference describes how two values differ; "" when they are equal. Nil and
 // empty lists are equal, times are equal by instant, JSON by what it says.
 func difference(want, got any) string {
+	if reflect.DeepEqual(want, got) { // a hundred times as quick, and mostly so
+		return ""
+	}
 	notBothEmpty := func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 } // else EquateEmpty speaks
 	sameID := cmp.Comparer(func(a, b loci.ID) bool { return a == b })            // printed whole, not byte by byte
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), sameID, cmp.FilterValues(notBothEmpty, cmp.Comparer(equalJSON)))
