@@ -111,7 +111,7 @@ func TestSequencesByHand(t *testing.T) {
 	}
 	alone := spoken('c', 0.5, SpeakerUnknown, "----")
 	alone.Sequence = ""
-	const person, assistant = SpeakerPerson, SpeakerAssistant
+	const person, assistant, likely = SpeakerPerson, SpeakerAssistant, SpeakerLikelyAssistant
 	const most = 1 + 0.4 + 1.5*0.3
 	for name, c := range map[string]struct {
 		hit   Hit
@@ -132,6 +132,11 @@ func TestSequencesByHand(t *testing.T) {
 		"asks after an answer":    {spoken('c', 0.5, person, "-a--"), assistant, Hybrid, 0.5 / most},
 		"answers before question": {spoken('c', 0.5, assistant, "--a-"), person, Hybrid, 0.5 * 0.7 / most},
 		"two away in a chat":      {spoken('c', 0.5, person, "a---"), person, Hybrid, 0.5 / most},
+		"likely answers":          {spoken('c', 0.5, likely, "-a--"), SpeakerUnknown, Hybrid, (0.5*0.7 + 0.1) / most},
+		"likely answered":         {spoken('c', 0.5, SpeakerUnknown, "--a-"), likely, Hybrid, (0.5 + 0.3*0.7) / most},
+		"likely asks again":       {spoken('c', 0.5, SpeakerUnknown, "-a--"), likely, Hybrid, 0.5 / most},
+		"likely answers, by name": {spoken('c', 0.5, likely, "-a--"), person, Hybrid, (0.5*0.7 + 0.1) / most},
+		"two likely answers":      {spoken('c', 0.5, likely, "-a--"), assistant, Hybrid, (0.5*0.7 + 0.3*0.7) / most},
 		"the same goes on":        {spoken('c', 0.5, person, "-a--"), person, Hybrid, (0.5 + 0.3) / most},
 		"in a fitting sequence":   {in(0.5, 0.8), SpeakerUnknown, Hybrid, (0.5 + 0.4*0.5*0.8) / most},
 		"in the best sequence":    {in(1.7, 1), SpeakerUnknown, Hybrid, (0.5 + 0.4) / most},
@@ -208,5 +213,26 @@ func TestReplayKeepsNumbersExact(t *testing.T) {
 	}
 	if data, err := MarshalJSON(f.Metadata); err != nil || string(data) != `{"n":9007199254740993}` {
 		t.Errorf("metadata %s, %v", data, err)
+	}
+}
+
+// TestLikelyChatsByHand has two people's turns two places apart. With a likely assistant's between them
+// they are a chat, in which the other one counts nothing.
+func TestLikelyChatsByHand(t *testing.T) {
+	for between, want := range map[Speaker]float64{SpeakerUnknown: 0.1, SpeakerLikelyAssistant: 0} {
+		turn := func(id byte, share float64, speaker Speaker) Hit {
+			return Hit{ID: ID{id}, KeywordShare: share, Covered: 1, Sequence: "talk", Speaker: speaker}
+		}
+		hits := []Hit{turn('a', 0.5, SpeakerUnknown), turn('b', 0, between), turn('c', 1, SpeakerUnknown)}
+		hits[0].Neighbours = [4]ID{{}, {}, {'b'}, {'c'}}
+		hits[1].Neighbours = [4]ID{{}, {'a'}, {'c'}, {}}
+		hits[2].Neighbours = [4]ID{{'a'}, {'b'}, {}, {}}
+		e := ranking(SearchOptions{NeighbourShare: 0.3, ContextShare: 0.4})
+		const most = 1 + 0.4 + 1.5*0.3
+		for _, r := range e.rank(hits, Hybrid, knowing(1)) {
+			if r.ID[0] == 'a' && math.Abs(r.explain.NeighbourPart-want/most) > 1e-9 {
+				t.Errorf("with %d between them the neighbours add %v, want %v", between, r.explain.NeighbourPart, want/most)
+			}
+		}
 	}
 }

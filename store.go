@@ -402,7 +402,7 @@ type Hit struct {
 }
 
 // A Speaker says which side of a chat said what a record holds: by the attribute role
-// or type, or by the name that the text begins with ("user: …").
+// or type, by the name that the text begins with ("user: …"), or by the text's form.
 type Speaker = rank.Speaker
 
 // The speakers.
@@ -410,6 +410,10 @@ const (
 	SpeakerUnknown   = rank.Unknown
 	SpeakerPerson    = rank.Person
 	SpeakerAssistant = rank.Assistant
+
+	// SpeakerLikelyAssistant is who said what nobody is named for, if it has the form of what
+	// assistants say.
+	SpeakerLikelyAssistant = rank.LikelyAssistant
 )
 
 // A Page asks for a part of a list.

@@ -64,6 +64,7 @@ const (
 	Unknown Speaker = iota
 	Person
 	Assistant
+	LikelyAssistant // by the form of the text: nobody says so
 )
 
 // None stands in Beside for a neighbour that is not there.
@@ -134,7 +135,7 @@ func own(t *Text, s *Settings) (p Parts) {
 	if !s.Sequences {
 		return p
 	}
-	if t.Speaker == Assistant && s.NeighbourShare > 0 {
+	if (t.Speaker == Assistant || t.Speaker == LikelyAssistant) && s.NeighbourShare > 0 {
 		p.Keyword, p.Vector = p.Keyword*assistantPart, p.Vector*assistantPart
 	}
 	p.Context = s.ContextShare * min(1, t.Context) * t.ContextCovered
@@ -148,12 +149,37 @@ func (s Scale) likeness(cosine float64) float64 {
 
 // lift is what the neighbours of a text have of their own, each times its share.
 func lift(texts []Text, own []Parts, i int) (sum float64) {
+	speaker := side(texts, i)
 	for n, other := range texts[i].Beside {
 		if other != None {
-			sum += float64(share(n, texts[i].Speaker, texts[other].Speaker) * own[other].Sum())
+			sum += float64(share(n, speaker, turn(texts[other].Speaker, speaker)) * own[other].Sum())
 		}
 	}
 	return sum
+}
+
+// side is who speaks in a text: a person, too, if that is not known and an assistant likely
+// speaks right before or after it.
+func side(texts []Text, i int) Speaker {
+	speaker := texts[i].Speaker
+	for _, n := range texts[i].Beside[1:3] {
+		if n != None && texts[n].Speaker == LikelyAssistant {
+			speaker = turn(speaker, Assistant)
+		}
+	}
+	return turn(speaker, Unknown)
+}
+
+// turn is who speaks beside a speaker: whom nobody names and who does not sound like an
+// assistant takes turns with the one who does.
+func turn(speaker, beside Speaker) Speaker {
+	switch {
+	case speaker == LikelyAssistant:
+		return Assistant
+	case speaker == Unknown && beside == Assistant:
+		return Person
+	}
+	return speaker
 }
 
 // share is what a text gets of the nth of those beside it.

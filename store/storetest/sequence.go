@@ -137,6 +137,7 @@ var sequenceCases = []testCase{
 		b.exactly("the share after a change", again.Context, h[id(1)].Context)
 	}},
 	{"who speaks is told by an attribute or by the text", func(b *bench) {
+		const likely = "Great idea! You will find your walrus by the harbour. Would you like to know more?"
 		for i, c := range []struct {
 			attributes, text string
 			want             loci.Speaker
@@ -146,6 +147,8 @@ var sequenceCases = []testCase{
 			{"", "assistant: walrus", loci.SpeakerAssistant}, {"", "Ann: walrus", loci.SpeakerUnknown},
 			{`{"a":1,"Role": "AI"}`, "walrus", loci.SpeakerAssistant}, {`{"kind":"ai"}`, "walrus", loci.SpeakerUnknown},
 			{`{"role":7}`, "walrus", loci.SpeakerUnknown}, {"", "walrus", loci.SpeakerUnknown},
+			{"", "The user said: walrus", loci.SpeakerPerson}, {"", likely, loci.SpeakerLikelyAssistant},
+			{`{"role":"user"}`, likely, loci.SpeakerPerson}, {"", "Ann: " + likely, loci.SpeakerUnknown},
 		} {
 			r := said(i+1, fmt.Sprint("talk ", i), 0, c.text)
 			if c.attributes != "" {

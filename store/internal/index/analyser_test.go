@@ -11,7 +11,7 @@ import (
 )
 
 // analysed is what the analyser of this version makes of the texts below.
-const analysed = "da6c7a99fcc272c3"
+const analysed = "5accc35720d4f0d8"
 
 // Segments hold what the analyser made of texts. If it makes other words, marks, places or
 // speakers of them, its version must change, or older segments are read as if they fitted.
@@ -27,6 +27,11 @@ func TestTheAnalyserHasAVersion(t *testing.T) {
 			term, stop := retrieval.Normalize(token.Text)
 			fmt.Fprintln(sum, token.Text, token.Kind, term, stop, markOf(token.Text, stop))
 		})
+	}
+	for _, text := range []string{
+		"**User:** hello", "Sure thing! You can keep your walrus here. Would you like to?", "I keep my walrus here. Would you like to?",
+	} {
+		fmt.Fprintln(sum, speakerOf(&loci.Record{Kind: loci.KindFact, Text: text}), speakerOf(&loci.Record{Kind: loci.KindEpisode, Text: text}))
 	}
 	for _, attributes := range []string{`{"thread_id":"a","role":"assistant"}`, `{"session":7,"type":"human"}`, `{"conversation":"c"}`, `{"x":1}`} {
 		r := loci.Record{

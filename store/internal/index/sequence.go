@@ -64,7 +64,7 @@ var speakers = map[string]loci.Speaker{
 }
 
 // speakerOf finds out who speaks in a record: its attributes say so, or its text begins
-// with a name such as "user:".
+// with a name such as "user:", or it has the form of what assistants say.
 func speakerOf(r *loci.Record) loci.Speaker {
 	if saysWho(r.Attributes) {
 		var said struct {
@@ -79,8 +79,12 @@ func speakerOf(r *loci.Record) loci.Speaker {
 			}
 		}
 	}
-	if name, _, ok := strings.Cut(r.Text[:min(len(r.Text), 12)], ":"); ok {
-		return speakers[strings.ToLower(strings.TrimSpace(name))]
+	if name := sequences.SaidBy(r.Text); name != "" {
+		return speakers[name]
+	}
+	// Only notes: files and items are seldom a chat, and messages say who speaks.
+	if r.Kind == loci.KindFact && sequences.LikelyAssistant(r.Text) {
+		return loci.SpeakerLikelyAssistant
 	}
 	return loci.SpeakerUnknown
 }
