@@ -21,8 +21,7 @@ type scored struct {
 func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 	o := e.opts.Search
 	s := rank.Settings{VectorWeight: o.VectorWeight * p.known, VectorsAlone: mode != Hybrid, Sequences: mode == Hybrid,
-		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, OnlyTime: p.onlyTime,
-		Scale: p.scale}
+		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, OnlyTime: p.onlyTime, Scale: p.scale}
 	switch {
 	case mode == Keyword || e.opts.Embedder == nil:
 		s.VectorWeight = 0

@@ -407,13 +407,10 @@ type Speaker = rank.Speaker
 
 // The speakers.
 const (
-	SpeakerUnknown   = rank.Unknown
-	SpeakerPerson    = rank.Person
-	SpeakerAssistant = rank.Assistant
-
-	// SpeakerLikelyAssistant is who said what nobody is named for, if it has the form of what
-	// assistants say.
-	SpeakerLikelyAssistant = rank.LikelyAssistant
+	SpeakerUnknown         = rank.Unknown
+	SpeakerPerson          = rank.Person
+	SpeakerAssistant       = rank.Assistant
+	SpeakerLikelyAssistant = rank.LikelyAssistant // by the form of the text alone
 )
 
 // A Page asks for a part of a list.

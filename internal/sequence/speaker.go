@@ -71,7 +71,8 @@ var offers = []string{
 // alone say nothing.
 func LikelyAssistant(text string) bool {
 	text = strings.TrimSpace(text)
-	head, end := plain(text[:min(len(text), headLength)]), plain(text[min(len(text), max(headLength, len(text)-endLength)):])
+	endsAt := min(len(text), headLength)
+	head, end := plain(text[:endsAt]), plain(text[max(endsAt, len(text)-endLength):])
 	opens := beginsAny(strings.TrimLeftFunc(head, func(r rune) bool { return !unicode.IsLetter(r) }), openings)
 	closes := containsAny(end, offers) || end == "" && containsAny(head, offers)
 	long := len(text) >= longReply

@@ -11,7 +11,7 @@ import (
 )
 
 // analysed is what the analyser of this version makes of the texts below.
-const analysed = "5accc35720d4f0d8"
+const analysed = "1ef7f5946a1c1277"
 
 // Segments hold what the analyser made of texts. If it makes other words, marks, places or
 // speakers of them, its version must change, or older segments are read as if they fitted.
@@ -31,7 +31,9 @@ func TestTheAnalyserHasAVersion(t *testing.T) {
 	for _, text := range []string{
 		"**User:** hello", "Sure thing! You can keep your walrus here. Would you like to?", "I keep my walrus here. Would you like to?",
 	} {
-		fmt.Fprintln(sum, speakerOf(&loci.Record{Kind: loci.KindFact, Text: text}), speakerOf(&loci.Record{Kind: loci.KindEpisode, Text: text}))
+		for _, kind := range []loci.Kind{loci.KindFact, loci.KindEpisode} {
+			fmt.Fprintln(sum, speakerOf(&loci.Record{Kind: kind, Text: text}))
+		}
 	}
 	for _, attributes := range []string{`{"thread_id":"a","role":"assistant"}`, `{"session":7,"type":"human"}`, `{"conversation":"c"}`, `{"x":1}`} {
 		r := loci.Record{
