@@ -1,5 +1,5 @@
-// Package observe counts what a server does, for Prometheus, and sends traces of it to a
-// collector, by OTLP.
+// Package observe counts what a server does, for Prometheus, and sends metrics and traces of it
+// to a collector, by OTLP.
 //
 //	metrics := observe.New(observe.Options{Version: "1.2.3"})
 //	traces, err := observe.OpenTraces(observe.TraceOptions{Endpoint: "http://127.0.0.1:4318", Sample: 1})
@@ -63,6 +63,8 @@ type Metrics struct {
 	calls    *prometheus.CounterVec
 	callTook *prometheus.HistogramVec
 	steps    steps
+	version  string
+	began    time.Time // since when it counts
 }
 
 // buckets are upper bounds in seconds: from a read in memory to the longest call of a model.
@@ -74,6 +76,7 @@ const none = "none"
 // New makes metrics, with those of the process and of Go's runtime.
 func New(o Options) *Metrics {
 	m := &Metrics{
+		version: o.Version, began: time.Now(),
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "loci_requests_total", Help: "Requests that have ended.",

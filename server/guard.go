@@ -26,7 +26,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Add("Vary", "Origin")
-		if err := s.checkHost(r.Host); err != nil {
+		if err := s.checkHost(r); err != nil {
 			underwayOf(r).reason = "host"
 			refuse(w, r, problem.At(http.StatusMisdirectedRequest, err))
 			return
@@ -92,17 +92,26 @@ func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	p.Write(w)
 }
 
-// checkHost refuses a name of the server that is not known.
-func (s *Server) checkHost(host string) error {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
+// checkHost refuses a name of the server that is not known. The address itself at which a
+// request arrived is known: no name leads a browser there, and what a page of another
+// origin sends to it has an Origin. Probes and monitors call servers by their address.
+func (s *Server) checkHost(r *http.Request) error {
+	name := r.Host
+	if h, _, err := net.SplitHostPort(r.Host); err == nil {
 		name = h
 	}
-	if isLoopback(name) || s.hosts[strings.TrimSuffix(strings.ToLower(name), ".")] {
+	if isLoopback(name) || arrivedAt(r, name) || s.hosts[strings.TrimSuffix(strings.ToLower(name), ".")] {
 		return nil
 	}
 	return &loci.Error{Code: loci.Forbidden, Msg: fmt.Sprintf("this server is not called %.200q", name),
 		Recovery: "Call it localhost, or add the name to http.allowed_hosts."}
+}
+
+// arrivedAt reports whether a name is the address at which a request arrived.
+func arrivedAt(r *http.Request, name string) bool {
+	at, known := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	ip := net.ParseIP(strings.Trim(name, "[]"))
+	return known && ip != nil && at.IP.Equal(ip)
 }
 
 // checkOrigin refuses what a browser sends for a page that may not ask. foreign

@@ -131,6 +131,34 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestHostIsTheAddressAtWhichARequestArrived: monitors and probes call a server by its address. A
+// page cannot lead a browser there by a name, and another origin at the same address is one.
+func TestHostIsTheAddressAtWhichARequestArrived(t *testing.T) {
+	s, _ := newServer(t, Options{})
+	for _, c := range []struct {
+		at, host, origin string
+		want             int
+	}{
+		{"10.1.2.3", "10.1.2.3:7437", "", 200}, {"10.1.2.3", "10.1.2.3", "", 200},
+		{"fd00::2", "[fd00::2]:7437", "", 200}, {"fd00::2", "[fd00::2]", "", 200},
+		{"10.1.2.3", "10.1.2.4:7437", "", 421}, {"10.1.2.3", "pod.example", "", 421},
+		{"10.1.2.3", "10.1.2.3.evil.example", "", 421}, {"10.1.2.3", "", "", 421}, {"", "", "", 421}, {"", "evil.example", "", 421},
+		{"10.1.2.3", "10.1.2.3:7437", "http://10.1.2.3:8080", 403}, {"10.1.2.3", "10.1.2.3:7437", "http://evil.example", 403},
+	} {
+		r := httptest.NewRequest("GET", "/v1/x", nil)
+		r.Host = c.host
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		at := &net.TCPAddr{IP: net.ParseIP(c.at), Port: 7437}
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at)))
+		if w.Code != c.want {
+			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
+		}
+	}
+}
+
 // TestOrigins: a browser may ask for our own pages and those that are allowed.
 func TestOrigins(t *testing.T) {
 	s, _ := newServer(t, Options{Origins: []string{"https://app.example.com", "http://localhost:3000"}})

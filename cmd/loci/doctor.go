@@ -169,17 +169,20 @@ func renamedTools(set *tool.Set) (text string) {
 
 // network says what leaves the program.
 func (x *examination) network(cfg *config.Config) {
-	services, traced := cfg.Outside(), cfg.TracedTo()
+	services, traced, counted := cfg.Outside(), cfg.TracedTo(), cfg.CountedTo()
 	switch {
 	case len(services) > 0:
 		x.ok("network", "texts go to %s, and nowhere else", strings.Join(services, ", "))
-	case traced == "":
+	case traced == "" && counted == "":
 		x.ok("network", "nothing is sent anywhere: store and embedder are in this program")
 	default:
 		x.ok("network", "no text is sent anywhere: store and embedder are in this program")
 	}
 	if traced != "" {
 		x.ok("network", "traces, without any text of memories, go to the collector at %s", traced)
+	}
+	if counted != "" {
+		x.ok("network", "metrics of loci serve, which are numbers, go to the collector at %s", counted)
 	}
 }
 

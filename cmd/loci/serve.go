@@ -63,6 +63,11 @@ func (*serveCmd) Run(a *app) error {
 		return err
 	}
 	a.running = s
+	counted, err := a.counting() // from here on there is a load to count
+	if err != nil {
+		return err
+	}
+	defer counted()
 	binding := a.cfg.HTTP.Binding
 	binding.Logger, binding.Sockets = a.logger(), a.sockets
 	l, urls, err := binding.Listen(a.ctx)

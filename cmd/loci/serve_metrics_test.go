@@ -1,8 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // TestMetricsNameNothingOfCallers: what requests and calls of tools come to is counted by
@@ -56,5 +65,49 @@ func TestMetricsNameNothingOfCallers(t *testing.T) {
 		if status, _ := request(t, "GET", url+path, "", reader); status != 403 {
 			t.Errorf("%s: %d", path, status)
 		}
+	}
+}
+
+// TestServePushesMetrics: with metrics.endpoint a collector gets the numbers of loci serve, with
+// the headers of a file, a last time when it ends. No byte that a caller chose is in them.
+func TestServePushesMetrics(t *testing.T) {
+	got := make(chan []byte, 100)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.URL.Path != "/v1/metrics" || r.Header.Get("Authorization") != "Bearer collector" {
+			t.Errorf("%s %v, %v", r.URL, r.Header, err)
+		}
+		got <- body
+	}))
+	defer collector.Close()
+	headers := filepath.Join(t.TempDir(), "headers")
+	if err := os.WriteFile(headers, []byte("Authorization: Bearer collector\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LOCI_METRICS_ENDPOINT", collector.URL)
+	t.Setenv("LOCI_METRICS_HEADERS_FILE", headers)
+	t.Setenv("LOCI_METRICS_EVERY", "1h")
+	store := "--store=sqlite:" + t.TempDir()
+	url, stop := serveHere(t, store, "--user=canary", "--tools=notes")
+	if status, said := request(t, "POST", url+"/v1/notes", `{"content":"The canary."}`); status != 201 {
+		t.Fatalf("%d %s", status, said)
+	}
+	stop()
+	var body []byte
+	for len(got) > 0 {
+		body = <-got
+	}
+	var data metricspb.MetricsData
+	if err := proto.Unmarshal(body, &data); err != nil || len(data.ResourceMetrics) != 1 {
+		t.Fatalf("%d bytes: %v", len(body), err)
+	}
+	saved := false
+	for _, one := range data.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+		for _, p := range one.GetSum().GetDataPoints() {
+			saved = saved || one.Name == "loci_requests_total" && p.GetAsDouble() == 1 && strings.Contains(p.String(), "save_note")
+		}
+	}
+	if !saved || bytes.Contains(bytes.ToLower(body), []byte("canary")) {
+		t.Errorf("saved: %v in\n%s", saved, &data)
 	}
 }

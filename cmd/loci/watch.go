@@ -24,6 +24,16 @@ func (a *app) watching() (*observe.Watch, error) {
 	return w, err
 }
 
+// counting begins to send metrics where the configuration says so. stop ends it.
+func (a *app) counting() (stop func(), err error) {
+	o := a.cfg.Metrics
+	if o.Endpoint == "" {
+		return func() {}, nil
+	}
+	o.Logger = a.logger()
+	return a.watch.Metrics.Push(o)
+}
+
 // traces begins to send traces where the configuration says so; nil: it does not.
 func (a *app) traces(metrics *observe.Metrics) (*observe.Traces, error) {
 	o := a.cfg.Traces

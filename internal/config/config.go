@@ -63,6 +63,7 @@ type Config struct {
 	Graph   *graph.Graph // nil: none
 
 	Traces   observe.TraceOptions // without an endpoint there are none
+	Metrics  observe.PushOptions  // without an endpoint they are not sent
 	LogLevel slog.Level
 
 	// What the methods make options of.
@@ -75,16 +76,17 @@ type Config struct {
 	llm            llm.Config
 
 	// What only reading needs.
-	named        loci.Vars // by the layer that is read; choose makes Vars of them
-	defaultUser  bool
-	eventual     bool // searches may be as stale as the next one says
-	staleness    time.Duration
-	graphFile    string // empty: the graph is in the configuration file, or there is none
-	embeddingKey keySource
-	llmKey       keySource
-	traceHeaders string            // the file
-	origin       map[string]string // by key of a setting: where its value was written; no entry: the default
-	written      map[string]string // by key of a setting: its value as it was written
+	named          loci.Vars // by the layer that is read; choose makes Vars of them
+	defaultUser    bool
+	eventual       bool // searches may be as stale as the next one says
+	staleness      time.Duration
+	graphFile      string // empty: the graph is in the configuration file, or there is none
+	embeddingKey   keySource
+	llmKey         keySource
+	traceHeaders   string            // the file
+	metricsHeaders string            // likewise
+	origin         map[string]string // by key of a setting: where its value was written; no entry: the default
+	written        map[string]string // by key of a setting: its value as it was written
 }
 
 // AuthNone and the others are the ways in which loci serve asks who sends a request.

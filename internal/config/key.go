@@ -23,6 +23,9 @@ func (c *Config) readKeys(env Environ) {
 	if path := c.traceHeaders; path != "" {
 		c.Traces.Headers = func() ([]byte, error) { return readLimited(path, maxKeyBytes) }
 	}
+	if path := c.metricsHeaders; path != "" {
+		c.Metrics.Headers = func() ([]byte, error) { return readLimited(path, maxKeyBytes) }
+	}
 }
 
 func (k keySource) ofEmbedder(env Environ) embedding.Key {

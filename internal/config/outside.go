@@ -38,8 +38,13 @@ func (c *Config) Outside() (services []string) {
 }
 
 // TracedTo is the host that gets traces, in which no text is; "": there are none.
-func (c *Config) TracedTo() string {
-	u, err := url.Parse(c.Traces.Endpoint)
+func (c *Config) TracedTo() string { return hostOf(c.Traces.Endpoint) }
+
+// CountedTo is the host that gets metrics; "": none.
+func (c *Config) CountedTo() string { return hostOf(c.Metrics.Endpoint) }
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
 	if err != nil {
 		return ""
 	}

@@ -215,12 +215,25 @@ func setRate(field *float64, v string) error {
 	return nil
 }
 
-// setCosine reads a cosine; empty is zero.
 func setTraces(c *Config, v string) (err error) {
 	c.Traces.Endpoint, err = observe.TraceURL(v)
 	return err
 }
 
+func setMetrics(c *Config, v string) (err error) {
+	c.Metrics.Endpoint, err = observe.MetricsURL(v)
+	return err
+}
+
+func setMetricsEvery(c *Config, v string) error {
+	err := setDuration(&c.Metrics.Every, v, time.Hour)
+	if err == nil && c.Metrics.Every < time.Second {
+		err = fmt.Errorf("%q must be 1s to 1h", v)
+	}
+	return err
+}
+
+// setCosine reads a cosine; empty is zero.
 func setCosine(field *float64, v string) error {
 	if *field = 0; v == "" {
 		return nil

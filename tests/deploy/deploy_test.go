@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,9 @@ func chart(t *testing.T) string {
 			filled(t, path, filepath.Join(dir, name))
 		}
 	}
+	for _, name := range []string{"alerts.yaml", "dashboard.json"} {
+		filled(t, filepath.Join(packaging, "prometheus", name), filepath.Join(dir, "files", name))
+	}
 	return dir
 }
 
@@ -92,6 +96,16 @@ var cases = map[string][]string{
 		"--set", "tls.secret=certificate,config.tools={notes,files},config.limits.requests_per_second=50",
 		"--set", "config.http.max_wait=1s,config.auth.tenants_on_first_sight=true",
 	},
+	"tokens": {
+		"--set", "tls.secret=certificate,auth.mode=jwt,publicURL=https://memory.example.com,hosts={memory.example.com}",
+		"--set-json", `auth.issuers=[{"name":"corp","issuer":"ISSUER","audience":["https://memory.example.com/mcp"],` +
+			`"tenant":{"claim":"tenant"},"scopes":{"claim":"scope","allow":["read","write"]}}]`,
+	},
+	"watched": {
+		"--set", "tls.secret=certificate,dashboard.enabled=true,alerts.enabled=true,alerts.labels.release=prometheus",
+		"--set", "serviceMonitor.enabled=true,serviceMonitor.keySecret.name=metrics,serviceMonitor.labels.release=prometheus",
+		"--set", "dashboard.namespace=grafana",
+	},
 	"claim": {
 		"--set", "tls.secret=certificate,store.volume.existingClaim=mine,image.digest=sha256:" + strings.Repeat("ab", 32),
 	},
@@ -107,10 +121,16 @@ func rendered(t *testing.T, dir string, values []string) map[string]string {
 	all := map[string]string{}
 	for _, text := range strings.Split(out, "\n---\n") {
 		var about struct {
-			Kind string `json:"kind"`
+			Kind     string `json:"kind"`
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
 		}
 		if err := yaml.Unmarshal([]byte(text), &about); err != nil {
 			t.Fatalf("%v\n%s", err, text)
+		}
+		if strings.HasSuffix(about.Metadata.Name, "-dashboard") {
+			about.Kind = "dashboard"
 		}
 		if about.Kind != "" {
 			all[about.Kind] = text
@@ -133,6 +153,7 @@ func TestChartSpeaksKubernetes(t *testing.T) {
 					"ConfigMap": &core.ConfigMap{}, "Service": &core.Service{}, "ServiceAccount": &core.ServiceAccount{},
 					"StatefulSet": &apps.StatefulSet{}, "Deployment": &apps.Deployment{}, "Ingress": &networking.Ingress{},
 					"NetworkPolicy": &networking.NetworkPolicy{}, "PodDisruptionBudget": &policy.PodDisruptionBudget{},
+					"ServiceMonitor": &monitor{}, "PrometheusRule": &rules{}, "dashboard": &core.ConfigMap{},
 				}[kind]
 				if into == nil {
 					t.Fatalf("%s is not among the kinds of the chart", kind)
@@ -213,6 +234,12 @@ func TestChartRefuses(t *testing.T) {
 		"config names listen":                     "tls.secret=a,config.listen=8000",
 		"config names http.tls":                   "tls.secret=a,config.http.tls=off",
 		"at '/replicas'":                          "tls.secret=a,replicas=0",
+		"config names auth.issuers":               "tls.secret=a,config.auth.issuers={a}",
+		"set auth.issuers to these":               "tls.secret=a,auth.mode=jwt",
+		"are asked by no one":                     "tls.secret=a,auth.issuers[0].name=a,auth.issuers[0].issuer=b",
+		"at '/auth/mode'":                         "tls.secret=a,auth.mode=none",
+		"needs a key with the scope metrics":      "tls.secret=a,serviceMonitor.enabled=true",
+		"at '/dashboard'":                         "tls.secret=a,dashboard.on=true",
 		"additional properties 'replica' not all": "tls.secret=a,replica=2",
 	} {
 		_, errs, err := helm(t, "template", dir, "--set", values)
@@ -231,10 +258,15 @@ func TestChartStartsTheProgram(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	dir := chart(t)
-	for _, name := range []string{"files", "proxy", "settings"} {
+	for _, name := range []string{"files", "proxy", "settings", "tokens"} {
 		t.Run(name, func(t *testing.T) {
 			var settings core.ConfigMap
-			if err := yaml.UnmarshalStrict([]byte(rendered(t, dir, cases[name])["ConfigMap"]), &settings); err != nil {
+			from := newIssuer(t)
+			values := slices.Clone(cases[name])
+			for n := range values {
+				values[n] = strings.ReplaceAll(values[n], "ISSUER", from.URL)
+			}
+			if err := yaml.UnmarshalStrict([]byte(rendered(t, dir, values)["ConfigMap"]), &settings); err != nil {
 				t.Fatal(err)
 			}
 			home := t.TempDir()
@@ -284,6 +316,9 @@ func TestChartStartsTheProgram(t *testing.T) {
 					}
 					time.Sleep(100 * time.Millisecond)
 				}
+			}
+			if name == "tokens" {
+				from.tries(t, "https://"+address, home)
 			}
 		})
 	}

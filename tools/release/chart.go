@@ -7,7 +7,8 @@ import (
 )
 
 // chart packs the Helm chart as helm package does. Its templates are Helm's: only Chart.yaml
-// is filled in here.
+// is filled in here. The dashboard and the rules for alerts, which templates put into objects,
+// are the files that tests check against the metrics there are.
 func (r *release) chart() error {
 	root := r.file("packaging", "helm")
 	about, err := r.fill(filepath.Join(root, "Chart.yaml"), nil)
@@ -34,6 +35,13 @@ func (r *release) chart() error {
 	})
 	if err != nil {
 		return err
+	}
+	for _, name := range []string{"alerts.yaml", "dashboard.json"} {
+		one, err := read(r.file("packaging", "prometheus", name), "loci/files/"+name, false)
+		if err != nil {
+			return err
+		}
+		items = append(items, one)
 	}
 	data, err := targz(items, r.at)
 	if err != nil {

@@ -304,6 +304,12 @@ func TestChart(t *testing.T) {
 		strings.Contains(about, "{{") {
 		t.Errorf("Chart.yaml:\n%s", about)
 	}
+	for _, name := range []string{"alerts.yaml", "dashboard.json"} {
+		want, err := os.ReadFile(filepath.Join("..", "..", "packaging", "prometheus", name))
+		if err != nil || files["loci/files/"+name] != string(want) {
+			t.Errorf("%s is not the file of packaging/prometheus: %v", name, err)
+		}
+	}
 	if !strings.Contains(files["loci/templates/workload.yaml"], "{{") || files["loci/values.schema.json"] == "" {
 		t.Errorf("%v", slices.Sorted(maps.Keys(files)))
 	}

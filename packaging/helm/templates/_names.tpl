@@ -43,10 +43,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.store.urlSecret.name) }}
 {{- fail "replicas is more than 1, and files on a volume belong to one process: set store.urlSecret to the URL of a database" }}
 {{- end }}
+{{- if and (contains "jwt" .Values.auth.mode) (not .Values.auth.issuers) }}
+{{- fail "auth.mode takes tokens of authorization servers: set auth.issuers to these" }}
+{{- end }}
+{{- if and (not (contains "jwt" .Values.auth.mode)) .Values.auth.issuers }}
+{{- fail "auth.issuers are asked by no one: set auth.mode to jwt or keys+jwt" }}
+{{- end }}
 {{- if and .Values.ingress.enabled (not .Values.hosts) }}
 {{- fail "ingress.enabled needs a name in hosts" }}
 {{- end }}
-{{- range $path := list "listen" "store" "auth.mode" "http.tls" "http.proxies" }}
+{{- range $path := list "listen" "store" "auth.mode" "auth.issuers" "http.tls" "http.proxies" }}
 {{- $parts := splitList "." $path }}
 {{- $in := get $.Values.config (first $parts) }}
 {{- if or (and (eq (len $parts) 1) (hasKey $.Values.config $path)) (and (gt (len $parts) 1) (kindIs "map" $in) (hasKey (default dict $in) (last $parts))) }}
@@ -66,7 +72,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- else }}
 {{- $_ := merge $http (dict "tls" "proxy" "proxies" .Values.tls.proxies) }}
 {{- end }}
-{{- $known := dict "listen" "0.0.0.0:7437, unix:/run/loci/loci.sock" "auth" (dict "mode" "keys") "http" $http }}
+{{- with .Values.publicURL }}
+{{- $_ := set $http "public_url" . }}
+{{- end }}
+{{- $auth := dict "mode" .Values.auth.mode }}
+{{- with .Values.auth.issuers }}
+{{- $_ := set $auth "issuers" . }}
+{{- end }}
+{{- $known := dict "listen" "0.0.0.0:7437, unix:/run/loci/loci.sock" "auth" $auth "http" $http }}
 {{- if not .Values.store.urlSecret.name }}
 {{- $_ := set $known "store" "sqlite:/data/tenants" }}
 {{- end }}
