@@ -82,7 +82,8 @@ func TestPushedMetrics(t *testing.T) {
 		}
 		switch d := one.Data.(type) {
 		case *metricspb.Metric_Sum:
-			if !d.Sum.IsMonotonic || d.Sum.AggregationTemporality != metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE {
+			const since = metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
+			if !d.Sum.IsMonotonic || d.Sum.AggregationTemporality != since {
 				t.Errorf("%s: %v", one.Name, d.Sum)
 			}
 			for _, p := range d.Sum.DataPoints {

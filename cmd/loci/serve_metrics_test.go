@@ -80,15 +80,18 @@ func TestServePushesMetrics(t *testing.T) {
 		got <- body
 	}))
 	defer collector.Close()
-	headers := filepath.Join(t.TempDir(), "headers")
-	if err := os.WriteFile(headers, []byte("Authorization: Bearer collector\n"), 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	headers, file := filepath.Join(dir, "headers"), filepath.Join(dir, "loci.yaml")
+	for path, text := range map[string]string{
+		headers: "Authorization: Bearer collector\n",
+		file:    "metrics: {endpoint: " + collector.URL + ", headers_file: " + headers + ", every: 1h}\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	t.Setenv("LOCI_METRICS_ENDPOINT", collector.URL)
-	t.Setenv("LOCI_METRICS_HEADERS_FILE", headers)
-	t.Setenv("LOCI_METRICS_EVERY", "1h")
 	store := "--store=sqlite:" + t.TempDir()
-	url, stop := serveHere(t, store, "--user=canary", "--tools=notes")
+	url, stop := serveHere(t, store, "--config="+file, "--user=canary", "--tools=notes")
 	if status, said := request(t, "POST", url+"/v1/notes", `{"content":"The canary."}`); status != 201 {
 		t.Fatalf("%d %s", status, said)
 	}

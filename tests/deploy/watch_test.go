@@ -90,18 +90,19 @@ func TestChartIsWatched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, errs := rulefmt.Parse(spec, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
-	want, more := rulefmt.ParseFile(filepath.Join(packaging, "prometheus", "alerts.yaml"), false, model.UTF8Validation,
-		parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	reads, quiet := parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler)
+	got, errs := rulefmt.Parse(spec, false, model.UTF8Validation, reads, quiet)
+	file := filepath.Join(packaging, "prometheus", "alerts.yaml")
+	want, more := rulefmt.ParseFile(file, false, model.UTF8Validation, reads, quiet)
 	if len(errs)+len(more) > 0 || len(got.Groups) != 1 || len(got.Groups[0].Rules) != len(want.Groups[0].Rules) ||
 		alerts.Labels["release"] != "prometheus" {
 		t.Errorf("%v %v %+v", errs, more, alerts)
 	}
-	file, err := os.ReadFile(filepath.Join(packaging, "prometheus", "dashboard.json"))
+	made, err := os.ReadFile(filepath.Join(packaging, "prometheus", "dashboard.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !sameJSON(t, board.Data["loci.json"], string(file)) || board.Labels["grafana_dashboard"] != "1" || board.Namespace != "grafana" {
+	if !sameJSON(t, board.Data["loci.json"], string(made)) || board.Labels["grafana_dashboard"] != "1" || board.Namespace != "grafana" {
 		t.Errorf("the dashboard: %v in %q", board.Labels, board.Namespace)
 	}
 }
