@@ -71,7 +71,8 @@ func TestPushedMetrics(t *testing.T) {
 	push(t, m, observe.PushOptions{Endpoint: url, Every: time.Hour})() // the end sends what there is
 	data := <-batches
 	of := data.ResourceMetrics[0]
-	if about := of.Resource.String(); len(of.Resource.Attributes) != 2 || !strings.Contains(about, "1.2.3") || !strings.Contains(about, `"loci"`) {
+	about := of.Resource.String()
+	if len(of.Resource.Attributes) != 2 || !strings.Contains(about, "1.2.3") || !strings.Contains(about, `"loci"`) {
 		t.Errorf("the resource is %s", about)
 	}
 	shown, found := text(t, m), map[string]bool{}
