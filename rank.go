@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/rank"
+	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/when"
 )
 
@@ -16,12 +17,12 @@ type scored struct {
 	explain Explain
 }
 
-// ranking is how the engine scores in a mode. Where the embedder knows little of the
-// query, its similarities are chance.
+// ranking is how the engine scores in a mode. What an embedder knows little of is chance.
 func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 	o := e.opts.Search
 	s := rank.Settings{VectorWeight: o.VectorWeight * p.known, VectorsAlone: mode != Hybrid, Sequences: mode == Hybrid,
-		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, OnlyTime: p.onlyTime, Scale: p.scale}
+		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, OnlyTime: p.onlyTime, Scale: p.scale,
+		Idle: len(p.Times) == 0 && retrieval.Idle(p.Text)}
 	switch {
 	case mode == Keyword || e.opts.Embedder == nil:
 		s.VectorWeight = 0
@@ -31,8 +32,7 @@ func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 	return s
 }
 
-// rank scores hits, leaves out what fits by nothing of its own, and orders the rest,
-// best first.
+// rank scores hits, leaves out what fits by nothing of its own, and puts the best first.
 func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
 	all := score(hits, e.ranking(mode, p), p.Times)
 	out := slices.DeleteFunc(all, func(s scored) bool {

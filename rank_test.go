@@ -236,3 +236,26 @@ func TestLikelyChatsByHand(t *testing.T) {
 		}
 	}
 }
+
+// TestIdleQueriesScoreATenth has one hit for a question, and for a query that asks for nothing. By vectors alone and
+// where a time is named there is no difference.
+func TestIdleQueriesScoreATenth(t *testing.T) {
+	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		text  string
+		mode  Mode
+		times []NamedTime
+		want  float64
+	}{
+		{"harbour", Hybrid, nil, 0.5}, {"go on", Hybrid, nil, 0.05}, {"go on", Keyword, nil, 0.05},
+		{"go on", Hybrid, []NamedTime{{Text: "then", Since: at.AddDate(1, 0, 0), Until: at.AddDate(1, 0, 1)}}, 0.5},
+	} {
+		p := knowing(1)
+		p.Text, p.Times = c.text, c.times
+		hits := []Hit{{ID: ID{1}, KeywordRank: 1, KeywordShare: 0.5, Covered: 1, CreatedAt: at}}
+		e := ranking(SearchOptions{})
+		if got := e.rank(hits, c.mode, p)[0].sum; math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%q by %s with %d times: the sum is %v, want %v", c.text, c.mode, len(c.times), got, c.want)
+		}
+	}
+}

@@ -32,6 +32,10 @@ const (
 	timeAlone = 0.5
 	smallPart = 0.25
 
+	// What is left of a sum if the query asks for nothing: the best of all is then less
+	// likely than what has nothing in common with a real question often is.
+	idlePart = 0.1
+
 	chanceFrom = -4.1 // the logit of the chance that belongs to a sum of 0
 	chanceStep = 5.6  // what a sum of 1 adds to it
 )
@@ -45,6 +49,7 @@ type Settings struct {
 	ContextShare   float64
 	Scale          Scale
 	OnlyTime       bool // the query asks for nothing but a time
+	Idle           bool // the query asks for nothing at all, such as "go on"
 }
 
 // A Scale says what the cosines of an embedder mean, −1 to 1.
@@ -99,9 +104,20 @@ func Score(texts []Text, s Settings) []Parts {
 	for i := range texts {
 		out[i] = own(&texts[i], &s)
 	}
-	if !s.Sequences {
-		return out
+	if s.Sequences {
+		inSequences(texts, out, &s)
 	}
+	if s.Idle {
+		for i, p := range out {
+			out[i] = Parts{p.Keyword * idlePart, p.Vector * idlePart,
+				p.Context * idlePart, p.Neighbour * idlePart, p.Time * idlePart}
+		}
+	}
+	return out
+}
+
+// inSequences adds what texts get of their sequences and of their times.
+func inSequences(texts []Text, out []Parts, s *Settings) {
 	lifts := make([]float64, len(texts))
 	for i := range texts {
 		lifts[i] = lift(texts, out, i) * s.NeighbourShare
@@ -119,7 +135,6 @@ func Score(texts []Text, s Settings) []Parts {
 				texts[i].InTime * timeAlone}
 		}
 	}
-	return out
 }
 
 // own is what a text gets for itself and for its sequence.
