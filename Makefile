@@ -100,8 +100,8 @@ bench-peers: ## Ask Loci, FTS5, chromem-go, sqlite-vec, hnswlib, tantivy and Lan
 bench-beside: ## Ask Loci and the memories of others what a dataset asks: make bench-beside ARGS="--data bench/testdata/diary --by-tools"
 	tools/beside/run.sh $(ARGS)
 
-bench-images: ## Measure the first search of a server on PostgreSQL, with what others keep of the index and without (LOCI_LONG=1: 1,000,000 notes, too)
-	$(GO) test -run '^$$' -bench 'FirstSearch' -benchtime 3x -timeout 60m ./store/postgres
+bench-images: ## Measure the first search of a server on PostgreSQL and MongoDB, with what others keep of the index and without (LOCI_LONG=1: ten times as many notes, too)
+	$(GO) test -run '^$$' -bench 'FirstSearch' -benchtime 3x -timeout 60m ./store/postgres ./store/mongo
 
 bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
 	$(GO) test -run '^$$' -bench 'Save|^BenchmarkSearch' -benchtime 2s ./store/postgres

@@ -89,9 +89,11 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		}
 		return s, nil
 	case mongo.IsURL(url):
-		s, err := mongo.Open(ctx, url, &mongo.Options{
+		o := &mongo.Options{
 			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger, MaxStaleness: opts.MaxStaleness,
-		})
+		}
+		opts.cache(&o.IndexCache, &o.IndexCacheSize, &o.IndexCacheOptional)
+		s, err := mongo.Open(ctx, url, o)
 		if err != nil {
 			return nil, err
 		}

@@ -74,7 +74,7 @@ var settings = []Setting{
 		Help: "Bytes that the search indexes of all tenants may take together, from 1 MiB; about 1,400 a memory. What was not searched for longest makes room; a search that needs more is refused.",
 		set:  func(c *Config, v string) error { return setInt64(&c.StoreOptions.IndexMemory, v, 1<<20, 1<<50) }},
 	{Key: "index.cache", Form: Text, Default: "<cache directory>/loci/index",
-		Help: "A directory for copies of the parts of search indexes that a PostgreSQL database keeps, where they are mapped; each process has a folder of its own there, which goes with it. It may be emptied at any time. off: they are held in memory. Files have theirs beside them.",
+		Help: "A directory for copies of the parts of search indexes that a database (PostgreSQL, MongoDB) keeps, where they are mapped; each process has a folder of its own there, which goes with it. It may be emptied at any time. off: they are held in memory. Files have theirs beside them.",
 		set:  func(c *Config, v string) error { c.StoreOptions.IndexCache = v; return notEmpty(v) }},
 	{Key: "index.cache_size", Form: Integer, Default: strconv.Itoa(store.DefaultIndexCacheSize),
 		Help: "Bytes that index.cache may hold, from 1 MiB. What is not searched makes room; what does not fit is held in memory.",

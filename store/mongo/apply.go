@@ -151,6 +151,11 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (batch.O
 	if err != nil || !worked {
 		return outcome, err // and nothing is written
 	}
+	defer func() {
+		if x.erased { // as finish has seen; also when the answer to the commit is lost
+			s.shelf.Tidy(t.name)
+		}
+	}()
 	defer func() { t.search.Wrote(x.State.Seq) }() // before the caller hears of it
 	return outcome, x.finish()
 }

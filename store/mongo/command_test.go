@@ -120,7 +120,7 @@ func about(filter bson.RawValue, collection string) bool {
 // TestCommandsNameTheirTenant: every query and every document names the tenant, whatever the
 // store is asked. Nothing else keeps tenants apart.
 func TestCommandsNameTheirTenant(t *testing.T) {
-	s := open(t)
+	s := openWith(t, keptDatabase(t), (&mongo.Options{}).Shelve(1, 3, true))
 	useEverything(t, s)
 	commands.Lock()
 	defer commands.Unlock()
@@ -131,6 +131,7 @@ func TestCommandsNameTheirTenant(t *testing.T) {
 		"find record", "find event", "find namespace", "aggregate record", "aggregate vector", "insert record",
 		"update record", "delete record", "insert event", "update event", "update link", "update reply", "delete vector",
 		"insert revision", "insert change", "findAndModify tenant", "find setting", "update lease", "delete lease",
+		"insert image", "find image", "update segment", "find segment", "aggregate segment", "delete segment",
 	} {
 		if !commands.seen[want] {
 			t.Errorf("no %s was seen: that is not all there is", want)

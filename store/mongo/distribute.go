@@ -14,7 +14,8 @@ import (
 // distributed are the collections that grow with the tenants. Leases and settings stay in one
 // place: they are few, and some are of no tenant.
 var distributed = []string{
-	cTenant, cNamespace, cRecord, cPiece, cRevision, cSpace, cVector, cLink, cReply, cEvent, cChange,
+	cTenant, cNamespace, cRecord, cPiece, cRevision, cSpace, cVector, cLink, cReply, cEvent, cChange, cImage,
+	cSegment,
 }
 
 // A Distribution says how collections are spread over shards.

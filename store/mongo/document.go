@@ -153,6 +153,18 @@ func (d *doc) time(name string) time.Time {
 	return time.UnixMilli(d.int(name)).UTC()
 }
 
+// moment is one that the database has set.
+func (d *doc) moment(name string) (at time.Time) {
+	v, ok := d.value(name)
+	if !ok {
+		return at
+	}
+	if at, ok = v.TimeOK(); !ok {
+		d.wrong(name, v)
+	}
+	return at
+}
+
 // bytes are valid for as long as the document is.
 func (d *doc) bytes(name string) []byte {
 	v, ok := d.value(name)

@@ -6,7 +6,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/event"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/follow"
 )
 
 // Observe shows every command to a function, from now on.
@@ -22,6 +24,32 @@ func Unlock() { lockTenant = is("$inc", is("looks", int64(1))) }
 
 // Collections are the names of all collections.
 var Collections = collections
+
+// Shelve makes a store keep the index of each shard that has at least this many records, in
+// segments of so many while one is loaded; now: before the search answers.
+func (o *Options) Shelve(from, book int, now bool) *Options {
+	o.keep.From, o.keep.Book, o.keep.Now = from, book, now
+	return o
+}
+
+// Forget makes every search take up what is kept.
+func (o *Options) Forget() *Options {
+	o.keep.Forget = true
+	return o
+}
+
+// Shelf is what keeps the indexes of a store.
+func (s *Store) Shelf() *follow.Shelf { return s.shelf }
+
+// NameKey is the key of a tenant's marks.
+func (s *Store) NameKey(ctx context.Context, t loci.Tenant) (key loci.NameKey) {
+	_ = s.read(ctx, t, "look", func(r *reading) error {
+		err := r.start()
+		key = r.state.NameKey
+		return err
+	})
+	return key
+}
 
 // Indexes lists the indexes that the steps of the schema make: collection, name and keys.
 func Indexes() (all []string) {

@@ -40,6 +40,13 @@ type Options struct {
 	// look at what other servers wrote; its own writes it finds at once. 0: it always looks.
 	MaxStaleness time.Duration
 
+	// IndexCache is a directory for copies of the index that the database keeps; it holds up to
+	// IndexCacheSize bytes. "" keeps them in memory.
+	IndexCache         string
+	IndexCacheSize     int64
+	IndexCacheOptional bool // where IndexCache cannot be used, they are kept in memory
+
+	keep  follow.Keep          // but for what is above
 	clock func() time.Duration // of [follow.Search]
 }
 
@@ -71,6 +78,7 @@ type Store struct {
 
 	lobby  lobby.Lobby[*tenant]
 	upkeep upkeep.Upkeep
+	shelf  *follow.Shelf
 
 	owner []byte // who this process is to others that do upkeep
 }
@@ -124,7 +132,19 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		s.disconnect()
 		return nil, translate("open", err)
 	}
+	if err := s.openShelf(); err != nil {
+		s.disconnect()
+		return nil, err
+	}
 	return s, nil
+}
+
+// openShelf begins to keep the index in the database.
+func (s *Store) openShelf() (err error) {
+	keep := s.opts.keep
+	keep.Cache, keep.CacheSize, keep.Optional = s.opts.IndexCache, s.opts.IndexCacheSize, s.opts.IndexCacheOptional
+	s.shelf, err = follow.OpenShelf(imageTable{s}, keep, s.log)
+	return err
 }
 
 // observe, when not nil, is shown every command: for the test that reads them.
@@ -207,6 +227,7 @@ func (s *Store) disconnect() {
 // Close implements [loci.Store]: it waits for the calls under way.
 func (s *Store) Close() error {
 	s.lobby.Close()
+	s.shelf.Close()
 	s.disconnect() // a second time does nothing
 	return nil
 }
@@ -218,5 +239,5 @@ func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
 
 // Due implements [loci.Store].
 func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[loci.Tenant, error] {
-	return s.upkeep.Due(ctx, now)
+	return s.shelf.Due(ctx, s.upkeep.Due(ctx, now))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/mongotest"
 	"github.com/loci-memory/loci/internal/storm"
-	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/mongo"
 	"github.com/loci-memory/loci/store/storetest"
 )
@@ -86,17 +85,7 @@ var urls sync.Map // loci.Store → string
 // openAt opens a database.
 func openAt(t testing.TB, at string) loci.Store {
 	t.Helper()
-	s, err := mongo.Open(context.Background(), at, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	urls.Store(loci.Store(s), at)
-	return s
+	return openWith(t, at, nil)
 }
 
 // open opens an empty store.
@@ -154,12 +143,8 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 	if err := flag.Set("rapid.checks", checks); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Compare(t, func(t *testing.T) loci.Store {
-		at, giveBack := database(t)
-		s, err := mongo.Open(context.Background(), at, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &returned{s, giveBack}
-	}, func(*testing.T) loci.Store { return memory.Open() })
+	dir := t.TempDir()
+	for name, opts := range map[string]*mongo.Options{"from records": nil, "in segments": inSegments(dir)} {
+		t.Run(name, func(t *testing.T) { compare(t, opts) })
+	}
 }

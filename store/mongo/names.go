@@ -14,13 +14,15 @@ const (
 	cLink      = "link"
 	cEvent     = "event"
 	cReply     = "reply"
-	cPiece     = "piece" // of texts that no document holds whole
+	cPiece     = "piece"   // of texts that no document holds whole
+	cImage     = "image"   // of the search index of a shard
+	cSegment   = "segment" // pieces of what images name
 )
 
 // tenantCollections hold what belongs to a tenant, except its own document; the first ones
 // are those without which nothing else is found.
 var tenantCollections = []string{
-	cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace, cSetting,
+	cImage, cSegment, cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace, cSetting,
 }
 
 // collections are all there are.

@@ -134,7 +134,7 @@ func servedBy(collection string, command bson.D) (indexes []string) {
 // tenant, and most of them more of it than that. The server of the tests explains no plan of
 // MongoDB's, so the declared indexes are what counts.
 func TestQueriesUseIndexes(t *testing.T) {
-	s := open(t)
+	s := openWith(t, keptDatabase(t), (&mongo.Options{}).Shelve(1, 3, true))
 	commands.Lock()
 	commands.shapes = map[string]bson.D{}
 	commands.Unlock()
@@ -161,6 +161,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 		"record.place", "record.slot", "record.slot_hash", "record.expiry", "record.due", "event.entity", "event.seq",
 		"namespace.key", "namespace.mark", "namespace.changed", "tenant.name", "link.from", "link.to", "revision.record",
 		"vector.record", "vector.space", "reply.expiry", "reply.record", "piece.record", "change.id", "setting.id",
+		"image.segments", "segment.segment",
 	} {
 		if !used[want] {
 			t.Errorf("the index %s serves nothing: %v", want, used)

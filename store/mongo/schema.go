@@ -51,8 +51,10 @@ func there(name string) bson.D { return bson.D{{Key: name, Value: is("$exists", 
 
 // steps are those of the schema, oldest first; step n brings it to version n.
 var steps = []step{{
-	name:        "0001_core",
-	collections: collections,
+	name: "0001_core",
+	collections: []string{
+		cLease, cTenant, cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace, cSetting,
+	},
 	indexes: []indexOf{
 		{cTenant, "name", up("name"), false, there("name")},
 		{cTenant, "due", up("due_at", "name"), false, there("due_at")},
@@ -77,6 +79,16 @@ var steps = []step{{
 		{cReply, "expiry", up("t", "expires_at"), false, nil},
 		{cChange, "id", up("t", "_id"), false, nil},
 		{cSetting, "id", up("t", "_id"), false, nil},
+	},
+}, {
+	// Derived, and read by no server of the version before. It removes them with nothing, so whole
+	// tenants are to be erased when all servers are of this version.
+	name:        "0002_images",
+	collections: []string{cImage, cSegment},
+	indexes: []indexOf{
+		{cImage, "id", up("t", "_id"), false, nil},
+		{cImage, "segments", up("t", "segments"), false, nil},
+		{cSegment, "segment", up("t", "segment", "made_at"), false, nil},
 	},
 }}
 

@@ -19,10 +19,12 @@ func (s *Store) Match(
 ) (hits []loci.Hit, err error) {
 	filter.NotLive = false
 	load := func(ids []loci.ID) ([]loci.Record, error) { return s.recordsOf(ctx, name, ids) }
-	q := &follow.Search{Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter}
+	q := &follow.Search{
+		Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter, Tenant: name, Shelf: s.shelf,
+	}
 	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
-	if hits, served, err := s.matchStale(ctx, name, q); err != nil || served {
-		return hits, err
+	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
+		return hits, translate("search", err)
 	}
 	q.Begin()
 	var at *tenant
@@ -49,21 +51,7 @@ func (s *Store) Match(
 	return at.search.MatchAfter(read, q, s.opts.IndexPassages, func() { s.trim(at) })
 }
 
-// matchStale searches without a look at the database, where the operator allows that.
-func (s *Store) matchStale(
-	ctx context.Context, name loci.Tenant, q *follow.Search,
-) (hits []loci.Hit, served bool, err error) {
-	if q.Stale <= 0 || q.Limit < 1 {
-		return nil, false, nil
-	}
-	g, err := s.lobby.Enter(ctx, name)
-	if err != nil {
-		return nil, false, err
-	}
-	defer s.lobby.Leave(g)
-	hits, served, err = g.Of.search.MatchStale(q)
-	return hits, served, translate("search", err)
-}
+func searchOf(t *tenant) *follow.Index { return &t.search }
 
 // recordsOf reads records in full, for filters on what the index does not hold.
 func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (records []loci.Record, err error) {
@@ -148,10 +136,7 @@ func (r source) CountShard(namespace int64, kind loci.Kind, limit int) (records 
 
 // Changes implements [follow.Source].
 func (r source) Changes(since int64, take func(loci.ID, int64, loci.Kind, bool)) error {
-	after := r.t.about(bson.E{Key: fID, Value: bson.D{
-		{Key: "$gte", Value: keyed(r.t.key, number(since+1), make([]byte, 17))},
-		{Key: "$lte", Value: keyed(r.t.key, number(r.state.Seq), []byte{255}, lastID)},
-	}})
+	after := r.t.about(bson.E{Key: fID, Value: r.since(since)})
 	return r.find(cChange, after, func(d *doc) error {
 		id, place, kind, gone := d.id("id"), d.int("namespace"), loci.Kind(d.string("kind")), d.bool("gone")
 		if d.err == nil {
@@ -159,6 +144,14 @@ func (r source) Changes(since int64, take func(loci.ID, int64, loci.Kind, bool))
 		}
 		return nil
 	}, options.Find().SetSort(is(fID, 1)))
+}
+
+// since are the _ids of changes since a counter.
+func (r source) since(seq int64) bson.D {
+	return bson.D{
+		{Key: "$gte", Value: keyed(r.t.key, number(seq+1), make([]byte, 17))},
+		{Key: "$lte", Value: keyed(r.t.key, number(r.state.Seq), []byte{255}, lastID)},
+	}
 }
 
 // ByID implements [follow.Source].

@@ -22,6 +22,7 @@ type tx struct {
 	t      *tenant
 	ctx    context.Context
 	broken error // an operation failed before the end: nothing of the transaction can stay
+	erased bool  // something was
 
 	pieced map[loci.ID]bool              // records with pieces
 	before map[loci.ID]*earlier          // states that may become earlier ones

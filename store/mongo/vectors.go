@@ -196,6 +196,7 @@ func (s *Store) EraseTenant(ctx context.Context, name loci.Tenant) error {
 	}); err != nil || !there {
 		return err
 	}
+	defer s.shelf.Tidy(name) // copies of what was kept of its index
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return loci.AsError(err)

@@ -51,6 +51,7 @@ func (x *tx) emit(ops *batch.Ops) {
 		))
 	}
 	if len(ops.Erased) > 0 {
+		x.erased = true
 		x.erase(ops.Erased)
 	}
 	if len(ops.Freed) > 0 {

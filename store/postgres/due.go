@@ -2,13 +2,11 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
-	"github.com/loci-memory/loci/store/internal/follow"
 	"github.com/loci-memory/loci/store/internal/upkeep"
 )
 
@@ -31,21 +29,7 @@ func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
 
 // Due implements [loci.Store].
 func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[loci.Tenant, error] {
-	return func(yield func(loci.Tenant, error) bool) {
-		for t, err := range s.upkeep.Due(ctx, now) {
-			if err == nil && s.shelf != nil {
-				// What another server has left undone is taken up before its lease is given back.
-				if _, err := s.shelf.TidyNow(ctx, t); errors.Is(err, follow.ErrMoved) {
-					s.shelf.Tidy(t)
-				} else if err != nil {
-					s.log.Warn("could not take erased memories out of the kept index", "error", err)
-				}
-			}
-			if !yield(t, err) {
-				return
-			}
-		}
-	}
+	return s.shelf.Due(ctx, s.upkeep.Due(ctx, now))
 }
 
 // upkeepTable is what the database says about tenants and leases.

@@ -24,13 +24,13 @@ var (
 // Shelve makes a store keep the index of each shard that has at least this many records, in
 // segments of so many while one is loaded; now: before the search answers.
 func (o *Options) Shelve(from, book int, now bool) *Options {
-	o.shelfFrom, o.shelfBook, o.shelfNow = from, book, now
+	o.keep.From, o.keep.Book, o.keep.Now = from, book, now
 	return o
 }
 
 // Forget makes every search take up what is kept.
 func (o *Options) Forget() *Options {
-	o.shelfForget = true
+	o.keep.Forget = true
 	return o
 }
 

@@ -243,21 +243,6 @@ func (x *changing) one(stmts ...stmt) error {
 }
 
 // Pending says what waits to be taken out of the index that the database keeps, in sentences.
-func (s *Store) Pending(ctx context.Context) (found []string, err error) {
-	if s.shelf == nil {
-		return nil, nil
-	}
-	for t, err := range s.Tenants(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		f, err := s.shelf.Look(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if sentence := f.Sentence(t); sentence != "" {
-			found = append(found, sentence)
-		}
-	}
-	return found, nil
+func (s *Store) Pending(ctx context.Context) ([]string, error) {
+	return s.shelf.Pending(ctx, s.Tenants(ctx))
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
-	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/follow"
 	"github.com/loci-memory/loci/store/internal/lobby"
 	"github.com/loci-memory/loci/store/internal/meter"
@@ -46,10 +45,7 @@ type Options struct {
 	IndexCacheSize     int64
 	IndexCacheOptional bool // where IndexCache cannot be used, they are kept in memory
 
-	shelfFrom, shelfBook int  // of [follow.Shelf]; 0: its defaults
-	shelfNow             bool // of [follow.Shelf]
-	shelfForget          bool // of [follow.Shelf]
-
+	keep  follow.Keep          // but for what is above
 	clock func() time.Duration // of [follow.Search]
 }
 
@@ -138,26 +134,10 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 
 // openShelf begins to keep the index in the database.
 func (s *Store) openShelf() (err error) {
-	var folder *files.Folder
-	if s.opts.IndexCache != "" {
-		folder, err = files.NewFolder(s.opts.IndexCache, s.opts.IndexCacheSize)
-		switch {
-		case err == nil:
-		case s.opts.IndexCacheOptional:
-			s.log.Info("search indexes that the database keeps are held in memory", "error", err)
-		default:
-			return &loci.Error{Code: loci.Invalid, Err: err, Msg: "index.cache: " + err.Error(),
-				Recovery: "Name a directory that this user may write to, or set index.cache to off."}
-		}
-	}
-	s.shelf = follow.NewShelf(imageTable{s}, folder, s.log)
-	if s.shelf != nil && s.opts.shelfFrom > 0 {
-		s.shelf.From, s.shelf.Book = s.opts.shelfFrom, s.opts.shelfBook
-	}
-	if s.shelf != nil {
-		s.shelf.Now, s.shelf.Forget = s.opts.shelfNow, s.opts.shelfForget
-	}
-	return nil
+	keep := s.opts.keep
+	keep.Cache, keep.CacheSize, keep.Optional = s.opts.IndexCache, s.opts.IndexCacheSize, s.opts.IndexCacheOptional
+	s.shelf, err = follow.OpenShelf(imageTable{s}, keep, s.log)
+	return err
 }
 
 // configure reads a URL. What is wrong with it is said without its password.

@@ -20,8 +20,8 @@ func (s *Store) Match(
 		Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter, Tenant: name, Shelf: s.shelf,
 	}
 	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
-	if hits, served, err := s.matchStale(ctx, name, q); err != nil || served {
-		return hits, err
+	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
+		return hits, translate("search", err)
 	}
 	q.Begin()
 	var at *tenant
@@ -48,21 +48,7 @@ func (s *Store) Match(
 	return at.search.MatchAfter(read, q, s.opts.IndexPassages, func() { s.trim(at) })
 }
 
-// matchStale searches without a look at the database, where the operator allows that.
-func (s *Store) matchStale(
-	ctx context.Context, name loci.Tenant, q *follow.Search,
-) (hits []loci.Hit, served bool, err error) {
-	if q.Stale <= 0 || q.Limit < 1 {
-		return nil, false, nil
-	}
-	g, err := s.lobby.Enter(ctx, name)
-	if err != nil {
-		return nil, false, err
-	}
-	defer s.lobby.Leave(g)
-	hits, served, err = g.Of.search.MatchStale(q)
-	return hits, served, translate("search", err)
-}
+func searchOf(t *tenant) *follow.Index { return &t.search }
 
 // recordsOf reads records in full, for filters on what the index does not hold.
 func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (records []loci.Record, err error) {
