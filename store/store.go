@@ -154,15 +154,22 @@ func migrateMongo(ctx context.Context, url string, m Migration) (MigrationReport
 }
 
 // A Distribution says how a database is spread over several servers.
-type Distribution = mongo.Distribution
+type Distribution = postgres.Distribution
 
-// Distribute spreads the collections of a MongoDB database over the shards of a cluster, each
-// tenant whole; where there is none, and with dryRun, it only says how. Nobody tried it yet.
+// Distribute spreads the tables of a PostgreSQL database over the nodes of Citus, or the
+// collections of a MongoDB database over the shards of a cluster, each tenant whole. With dryRun
+// it only says how, and so it does for a MongoDB that is no sharded cluster; a PostgreSQL without
+// the extension is refused. Nobody tried it on a real cluster yet.
 func Distribute(ctx context.Context, url string, dryRun bool) (Distribution, error) {
-	if !mongo.IsURL(url) {
-		return Distribution{}, loci.Errorf(loci.Unsupported, "store %q is not distributed: write mongodb://…", redactURL(url))
+	switch {
+	case isPostgres(url):
+		return postgres.Distribute(ctx, url, dryRun)
+	case mongo.IsURL(url):
+		d, err := mongo.Distribute(ctx, url, dryRun)
+		return Distribution{Commands: d.Commands, Made: d.Made}, err
 	}
-	return mongo.Distribute(ctx, url, dryRun)
+	return Distribution{}, loci.Errorf(loci.Unsupported,
+		"store %q is not distributed: write postgres://… or mongodb://…", redactURL(url))
 }
 
 // redactURL hides what may be a password.

@@ -15,7 +15,7 @@ type migrateCmd struct {
 	From   string `placeholder:"URL" help:"Copy all tenants of this store instead; goes on where it stopped."`
 	To     string `placeholder:"URL" help:"The store that they are copied into, as the role that serves; the configured store if not given."`
 
-	Distribute bool `help:"Spread the collections of MongoDB over the shards of a cluster by tenant; elsewhere only say how. Not tried yet."`
+	Distribute bool `help:"Spread the tables over the nodes of Citus by tenant, or the collections over the shards of MongoDB; --dry-run only says how. Not tried on a cluster yet."`
 }
 
 // Help is shown below the usage.
@@ -35,9 +35,10 @@ Nobody may write to either meanwhile.
     loci migrate --from sqlite:/var/lib/loci --to postgres://server@host/loci
     loci migrate --from mongodb://user@host/loci --to sqlite:/var/lib/loci
 
-With --distribute it prints the commands that spread the collections of MongoDB over the shards of a cluster, each tenant whole, and
-runs them where there is one. Nobody has tried that on a real cluster yet.
+With --distribute it spreads the tables of PostgreSQL over the nodes of the extension Citus, or the collections of MongoDB over the shards
+of a cluster, each tenant whole, and prints the commands. Nobody has tried that on a real cluster yet.
 
+    loci migrate --store postgres://owner@host/loci --distribute --dry-run
     loci migrate --store mongodb://user@host/loci --distribute --dry-run`
 }
 
@@ -124,20 +125,30 @@ func (c *migrateCmd) distribute(a *app, cfg *config.Config) error {
 	if a.json {
 		return a.printJSON(struct {
 			Commands []string `json:"commands"`
+			Left     []string `json:"left,omitempty"`
 			Made     bool     `json:"made"`
 			Tested   bool     `json:"tested"`
-		}{d.Commands, d.Made, false})
+		}{d.Commands, d.Left, d.Made, false})
+	}
+	what, cluster := "tables are spread over the nodes", "a coordinator with the extension citus"
+	if strings.HasPrefix(cfg.Store, "mongodb") {
+		what, cluster = "collections are spread over the shards", "a sharded cluster"
 	}
 	how := "this is no sharded cluster; on one, as a user with the role clusterManager, in mongosh:"
 	switch {
+	case d.Made && len(d.Commands) == 0:
+		how = "the " + what + " by tenant already"
 	case d.Made:
-		how = "the collections are spread over the shards by tenant, with:"
+		how = "the " + what + " by tenant, with:"
 	case c.DryRun:
-		how = "on a sharded cluster these would be run:"
+		how = "on " + cluster + " these would be run:"
 	}
 	a.printf("%s\n", how)
 	for _, command := range d.Commands {
 		a.printf("%s\n", command)
+	}
+	for _, command := range d.Left {
+		a.printf("this role may not run it; as a superuser: %s\n", command)
 	}
 	a.printf("nobody has tried this on a real cluster yet: try it on a copy first\n")
 	return nil
