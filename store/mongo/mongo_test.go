@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/mongotest"
 	"github.com/loci-memory/loci/internal/storm"
+	"github.com/loci-memory/loci/store/memory"
 	"github.com/loci-memory/loci/store/mongo"
 	"github.com/loci-memory/loci/store/storetest"
 )
@@ -147,4 +148,44 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 	for name, opts := range map[string]*mongo.Options{"from records": nil, "in segments": inSegments(dir)} {
 		t.Run(name, func(t *testing.T) { compare(t, opts) })
 	}
+}
+
+// inSegments are options with which everything is kept in small segments, in a folder that the
+// stores of a test share.
+func inSegments(dir string) *mongo.Options {
+	return (&mongo.Options{IndexCache: dir, IndexCacheSize: 1 << 20}).Shelve(1, 3, true).Forget()
+}
+
+// TestStoreInSegments is the contract with an index that is kept and taken up all the time.
+func TestStoreInSegments(t *testing.T) {
+	mongotest.Shared(t) // before the suite counts goroutines
+	dir := t.TempDir()
+	opened := func(t *testing.T, at string) loci.Store { return openWith(t, at, inSegments(dir)) }
+	storetest.Run(t, storetest.Target{
+		Open: func(t *testing.T) loci.Store {
+			at, giveBack := database(t)
+			t.Cleanup(giveBack)
+			return opened(t, at)
+		},
+		Reopen: func(t *testing.T, s loci.Store) loci.Store {
+			t.Helper()
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return opened(t, urlOf(t, s))
+		},
+		Shared: func(t *testing.T, s loci.Store) loci.Store { return opened(t, urlOf(t, s)) },
+	})
+}
+
+// compare runs random operations on a store and the memory store.
+func compare(t *testing.T, opts *mongo.Options) {
+	storetest.Compare(t, func(t *testing.T) loci.Store {
+		at, giveBack := database(t)
+		s, err := mongo.Open(context.Background(), at, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &returned{s, giveBack}
+	}, func(*testing.T) loci.Store { return memory.Open() })
 }

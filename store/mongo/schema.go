@@ -53,7 +53,8 @@ func there(name string) bson.D { return bson.D{{Key: name, Value: is("$exists", 
 var steps = []step{{
 	name: "0001_core",
 	collections: []string{
-		cLease, cTenant, cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace, cSetting,
+		cLease, cTenant, cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace,
+		cSetting,
 	},
 	indexes: []indexOf{
 		{cTenant, "name", up("name"), false, there("name")},

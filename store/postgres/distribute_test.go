@@ -42,7 +42,8 @@ func TestDistributeWithoutTheExtension(t *testing.T) {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	_, err = postgres.Distribute(t.Context(), d.Owner, false)
-	if e := loci.AsError(err); err == nil || e.Code != loci.Unsupported || !strings.Contains(e.Advice(), "CREATE EXTENSION citus") {
+	if e := loci.AsError(err); err == nil || e.Code != loci.Unsupported ||
+		!strings.Contains(e.Advice(), "CREATE EXTENSION citus") {
 		t.Errorf("%v", err)
 	}
 }

@@ -45,7 +45,7 @@ type Options struct {
 	IndexCacheSize     int64
 	IndexCacheOptional bool // where IndexCache cannot be used, they are kept in memory
 
-	keep  follow.Keep          // but for what is above
+	keep  follow.Keep          // except what is above
 	clock func() time.Duration // of [follow.Search]
 }
 
