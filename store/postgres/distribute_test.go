@@ -36,8 +36,8 @@ func distributed(t *testing.T) pgtest.Database {
 func TestDistributeWithoutTheExtension(t *testing.T) {
 	d := distributed(t)
 	plan, err := postgres.Distribute(t.Context(), d.Owner, true)
-	if err != nil || plan.Made || len(plan.Commands) != len(postgres.Tables)+1 ||
-		plan.Commands[0] != "SELECT create_distributed_table('loci.tenant', 'tenant', colocate_with => 'none')" ||
+	const first = "SELECT create_distributed_table('loci.tenant', 'tenant', colocate_with => 'none')"
+	if err != nil || plan.Made || len(plan.Commands) != len(postgres.Tables)+1 || plan.Commands[0] != first ||
 		!strings.HasPrefix(plan.Commands[len(plan.Commands)-1], `ALTER ROLE "`+d.Role+`" SET citus.`) {
 		t.Errorf("%+v, %v", plan, err)
 	}
@@ -53,7 +53,8 @@ func TestDistributeWithoutTheExtension(t *testing.T) {
 func TestDistribute(t *testing.T) {
 	d := distributed(t)
 	execute(t, d.Super, stubs)
-	if plan, err := postgres.Distribute(t.Context(), d.Owner, true); err != nil || plan.Made || len(plan.Commands) < 10 {
+	plan, err := postgres.Distribute(t.Context(), d.Owner, true)
+	if err != nil || plan.Made || len(plan.Commands) < 10 {
 		t.Errorf("a dry run: %+v, %v", plan, err)
 	}
 	var found []string

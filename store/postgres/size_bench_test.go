@@ -67,7 +67,8 @@ func BenchmarkSizes(b *testing.B) {
 		}()
 		p := loci.Probe{Text: "word7", Space: space, Vector: make([]float32, space.Dims)}
 		p.Vector[0] = 1
-		if _, err := fresh.Match(context.Background(), tn, p, loci.Filter{Within: []loci.Namespace{{}}}, 10); err != nil {
+		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+		if _, err := fresh.Match(context.Background(), tn, p, everywhere, 10); err != nil {
 			b.Fatal(err)
 		}
 		return float64(interface{ Work() store.Work }(fresh).Work().IndexBytes) / size
@@ -75,9 +76,11 @@ func BenchmarkSizes(b *testing.B) {
 	b.ReportMetric(held((&postgres.Options{}).Shelve(1<<30, 1<<30, true)), "B-heap/note")
 	b.ReportMetric(held((&postgres.Options{}).Shelve(500, 16_384, true)), "B-made/note")
 	b.ReportMetric(one("SELECT coalesce(sum(octet_length(data)), 0)::bigint FROM loci.piece"), "B-pieces/note")
-	b.ReportMetric(held((&postgres.Options{IndexCache: b.TempDir(), IndexCacheSize: 1 << 30}).Shelve(500, 16_384, true)), "B-mapped/note")
+	mapped := &postgres.Options{IndexCache: b.TempDir(), IndexCacheSize: 1 << 30}
+	b.ReportMetric(held(mapped.Shelve(500, 16_384, true)), "B-mapped/note")
 	var tables []string
-	query(b, d.Super, "SELECT relname || ' ' || pg_total_relation_size(oid)/10000 "+in+" ORDER BY pg_total_relation_size(oid) DESC", &tables)
+	const each = "SELECT relname || ' ' || pg_total_relation_size(oid)/10000 "
+	query(b, d.Super, each+in+" ORDER BY pg_total_relation_size(oid) DESC", &tables)
 	b.Log(tables)
 	for range b.N {
 	}
