@@ -69,6 +69,9 @@ func TestPushedMetrics(t *testing.T) {
 	url, batches, _ := counted(t, 200)
 	before := uint64(time.Now().UnixNano())
 	push(t, m, observe.PushOptions{Endpoint: url, Every: time.Hour})() // the end sends what there is
+	if len(batches) != 1 {
+		t.Fatalf("%d batches", len(batches))
+	}
 	data := <-batches
 	of := data.ResourceMetrics[0]
 	about := of.Resource.String()
