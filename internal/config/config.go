@@ -198,7 +198,8 @@ func defaults() *Config {
 	c := &Config{Vars: loci.Vars{}, named: loci.Vars{}, origin: map[string]string{}, written: map[string]string{}}
 	for i := range settings {
 		s := &settings[i]
-		if s.Default == "" || slices.Contains([]string{"store", "user", "llm.base_url", "llm.key_env"}, s.Key) {
+		later := []string{"store", "user", "index.cache", "llm.base_url", "llm.key_env"}
+		if s.Default == "" || slices.Contains(later, s.Key) {
 			continue
 		}
 		if err := c.write(s, s.Default); err != nil {

@@ -266,6 +266,9 @@ func TestDefaultsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := c.Engine(nil)
+	if c.StoreOptions.IndexCache != "" { // the store knows where the user's cache is
+		t.Errorf("copies of the index lie in %q", c.StoreOptions.IndexCache)
+	}
 	if c.Tenant.String() != "default" || c.Embedding.Spec != "builtin" || o.Search.VectorWeight != loci.DefaultVectorWeight ||
 		o.Passages.Size != loci.DefaultChunkSize || o.Passages.Overlap != loci.DefaultChunkOverlap ||
 		o.Content.MaxBytes != loci.DefaultMaxContent ||
