@@ -34,7 +34,7 @@ func filled(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	if name := filepath.Base(from); name == "Chart.yaml" || name == "compose.yaml" {
-		text = []byte(strings.NewReplacer("{{.Version}}", "1.2.3", "{{.Summary}}", "The memory of AI agents",
+		text = []byte(strings.NewReplacer("{{.Version}}", "1.2.3", "{{.Summary}}", "Memory for AI agents: remember and search",
 			"{{.Homepage}}", "https://github.com/loci-memory/loci").Replace(string(text)))
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

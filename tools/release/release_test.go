@@ -21,6 +21,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // made is a release for every platform, with small files in place of the programs, which only
@@ -299,10 +301,13 @@ func TestRefusesWhatIsNoRelease(t *testing.T) {
 // The chart is what helm package makes: Chart.yaml is filled in, the templates are Helm's.
 func TestChart(t *testing.T) {
 	files := untar(t, built(t, made(t).out)["loci-1.2.3-rc.4.tgz"])
-	about := files["loci/Chart.yaml"]
-	if !strings.Contains(about, "\nversion: 1.2.3-rc.4\n") || !strings.Contains(about, `appVersion: "1.2.3-rc.4"`) ||
-		strings.Contains(about, "{{") {
-		t.Errorf("Chart.yaml:\n%s", about)
+	var about struct {
+		Version, Description string
+		AppVersion           string `yaml:"appVersion"`
+	}
+	err := yaml.Unmarshal([]byte(files["loci/Chart.yaml"]), &about)
+	if err != nil || about.Version != "1.2.3-rc.4" || about.AppVersion != "1.2.3-rc.4" || about.Description != summary {
+		t.Errorf("Chart.yaml says %+v (%v):\n%s", about, err, files["loci/Chart.yaml"])
 	}
 	for _, name := range []string{"alerts.yaml", "dashboard.json"} {
 		want, err := os.ReadFile(filepath.Join("..", "..", "packaging", "prometheus", name))
