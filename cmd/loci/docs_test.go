@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -367,4 +369,27 @@ func exists(files map[string]bool, path string) bool {
 		}
 	}
 	return false
+}
+
+// The links that enter Loci with one click start it as the package of npm does.
+func TestLinksInstall(t *testing.T) {
+	const want = `{"command":"npx","args":["-y","@loci-memory/cli","mcp"]}`
+	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"cursor.com", "vscode.dev"} {
+		found := regexp.MustCompile(`\(https://` + host + `/[^)]*`).FindString(string(text))
+		link, err := url.Parse(strings.TrimPrefix(found, "("))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := link.Query().Get("config")
+		if plain, err := base64.StdEncoding.DecodeString(config); err == nil {
+			config = string(plain)
+		}
+		if config != want || link.Query().Get("name") != "loci" {
+			t.Errorf("%s: %q means %s", host, found, config)
+		}
+	}
 }

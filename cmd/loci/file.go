@@ -192,6 +192,9 @@ func (c *fileListCmd) Run(a *app) error {
 			}
 			t.add(bytes, lines, a.when(f.UpdatedAt), name)
 		}
+		if len(t.rows) == 0 {
+			a.note("nothing yet; try: loci file append /notes.md \"Window seats.\"")
+		}
 		t.print(a)
 	})
 }

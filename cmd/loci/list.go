@@ -115,8 +115,10 @@ func (c *listCmd) whyEmpty() string {
 	if len(c.Tag)+len(c.Kind)+len(c.State) > 0 || c.Filter != "" || c.AsOf != "" {
 		return "nothing fits; loci list without flags shows all"
 	}
-	return "nothing yet; try: loci save \"I like window seats.\""
+	return nothingYet
 }
+
+const nothingYet = "nothing yet; try: loci save \"I like window seats.\""
 
 func (c *listCmd) print(a *app, out listing) {
 	t := table{wide: c.Wide, head: []string{"ID", "AGE", "TAGS", "CONTENT"}}

@@ -54,13 +54,20 @@ func (c *namespacesCmd) Run(a *app) error {
 	for i, p := range append(out.Namespaces, out.Outside...) {
 		var kinds []string
 		for _, k := range slices.Sorted(maps.Keys(p.Counts)) {
-			kinds = append(kinds, fmt.Sprintf("%d %s", p.Counts[k], k))
+			name := string(k)
+			if p.Counts[k] != 1 {
+				name += "s"
+			}
+			kinds = append(kinds, fmt.Sprintf("%d %s", p.Counts[k], name))
 		}
 		where := ""
 		if i >= len(out.Namespaces) {
 			where = "outside"
 		}
 		t.add(p.Namespace.String(), fmt.Sprint(p.Total), strings.Join(kinds, ", "), where)
+	}
+	if len(t.rows) == 0 && c.Cursor == "" {
+		a.note(nothingYet)
 	}
 	t.print(a)
 	a.more(next)

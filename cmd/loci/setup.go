@@ -269,7 +269,7 @@ func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 			}
 		case mcpclient.Planned:
 			if a.printf("%s would be changed:\n%s", r.Name, r.Diff); r.Command != "" {
-				a.printf("  %s\n", r.Command)
+				a.printf("by its own command, which may lay the file out in another way: %s\n", r.Command)
 			}
 		}
 		if r.Outcome == mcpclient.Connected || r.Outcome == mcpclient.Removed {
@@ -285,6 +285,9 @@ func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 			again = changed[0] + " again, so that it reads it"
 		}
 		a.note("Start %s.", again)
+		if cfg, err := a.configure(); c.Remove && err == nil {
+			a.note("Memories stay. Yours are in %s.", cfg.Store)
+		}
 	}
 	return failed
 }

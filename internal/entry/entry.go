@@ -77,6 +77,16 @@ func (f Format) Remove(text []byte, path ...string) ([]byte, error) {
 	return f.change(text, path, nil, func(body []byte) ([]byte, error) { return f.editor().remove(body, path) })
 }
 
+// Alike reports whether two texts mean the same except for the entry at path, however they are
+// laid out.
+func (f Format) Alike(a, b []byte, path ...string) bool {
+	_, a = cutMark(a)
+	_, b = cutMark(b)
+	x, errX := f.editor().decode(a)
+	y, errY := f.editor().decode(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(with(x, path, nil), with(y, path, nil))
+}
+
 // change edits a text and proves that nothing else changed.
 func (f Format) change(
 	text []byte,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +38,8 @@ const (
 	Found     = "found"     // listed: not connected yet
 	Connected = "connected" // the entry was written, or was there in a list
 	Unchanged = "unchanged"
-	Differs   = "differs" // an entry of the name says something else
+	Differs   = "differs" // an entry of ours says something else
+	Other     = "other"   // an entry of the name starts something else
 	Removed   = "removed"
 	Planned   = "planned"
 	Failed    = "failed"
@@ -60,6 +62,8 @@ func (c *Setup) State(sys System, client Client, to Target) Result {
 		var found bool
 		if value, found, err = client.format.Get(file.text, client.at()...); found && err == nil {
 			switch r.Outcome = Differs; {
+			case !client.ours(value, to):
+				r.Outcome = Other
 			case says(value, client.entry(to)):
 				r.Outcome = Connected
 			case !to.Chosen && starts(value, to):
@@ -109,7 +113,15 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 	case c.Remove && r.Outcome == Found, !c.Remove && r.Outcome == Connected:
 		r.Outcome = Unchanged
 		return r
-	case !c.Remove && r.Outcome == Differs && !c.Replace:
+	case c.Remove && r.Outcome == Other && !c.Replace:
+		return r.failed(
+			&loci.Error{
+				Code:     loci.Conflict,
+				Msg:      fmt.Sprintf("%s has an entry named %q that starts something else; it was left there", r.File, entryName),
+				Recovery: "Look at it; --remove with --replace takes it out.",
+			},
+		)
+	case !c.Remove && (r.Outcome == Differs || r.Outcome == Other) && !c.Replace:
 		return r.failed(
 			&loci.Error{
 				Code:     loci.Conflict,
@@ -122,7 +134,7 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 	if !c.Remove && client.add != nil {
 		command = client.add(to)
 	}
-	if len(command) > 0 && !c.Project && (c.Remove || r.Outcome != Differs) {
+	if len(command) > 0 && !c.Project && (c.Remove || r.Outcome == Found) {
 		if path, err := sys.lookPath(command[0]); err == nil {
 			return c.run(ctx, sys, client, to, r, append([]string{path}, command[1:]...))
 		}
@@ -139,14 +151,23 @@ func (c Client) unreadable(r Result) error {
 		Recovery: "Mend the file, then run \"loci setup " + c.ID + "\"; \"loci setup --print " + c.ID + "\" shows what to enter."}
 }
 
-// run lets the client's own command change its file.
+// run lets the client's own command change its file. The file is kept as a backup like one
+// that is edited.
 func (c *Setup) run(
 	ctx context.Context, sys System, client Client, to Target, r Result, command []string,
 ) Result {
-	r.Command = strings.Join(command, " ")
-	if c.DryRun {
-		r.Outcome = Planned
-		return r
+	if r.Command = strings.Join(command, " "); c.DryRun {
+		return c.edit(client, to, r)
+	}
+	file, err := readFile(r.File)
+	if err != nil {
+		return r.failed(err)
+	}
+	before := client.before(file)
+	if !c.Remove && before == nil {
+		if err := file.keep(); err != nil {
+			return r.failed(err)
+		}
 	}
 	run := exec.CommandContext(ctx, command[0], command[1:]...)
 	run.Env = sys.Environ
@@ -167,6 +188,7 @@ func (c *Setup) run(
 		return r.failed(after.Err)
 	case c.Remove && after.Outcome == Found:
 		r.Outcome = Removed
+		return r.failed(restored(r.File, before))
 	case !c.Remove && after.Outcome == Connected:
 		r.Outcome = Connected
 	default:
@@ -175,6 +197,18 @@ func (c *Setup) run(
 		)
 	}
 	return r
+}
+
+// restored puts back what a file was before, where a command has taken the entry out of it.
+func restored(path string, before *file) error {
+	now, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	if before != nil && !before.exists {
+		before = nil // the client keeps what it has made of its file
+	}
+	return now.restore(before, now.text)
 }
 
 // edit changes the file itself.
@@ -218,8 +252,7 @@ func (c *Setup) edit(client Client, to Target, r Result) Result {
 // nil where something else has changed since.
 func (c Client) before(file *file) *file {
 	value, _, err := c.format.Get(file.text, c.at()...)
-	written := c.again(value)
-	if err != nil || written == nil {
+	if err != nil || value == nil {
 		return nil
 	}
 	backup, err := readFile(file.backup())
@@ -227,6 +260,13 @@ func (c Client) before(file *file) *file {
 		return nil
 	}
 	if _, found, err := c.format.Get(backup.text, c.at()...); found || err != nil {
+		return nil
+	}
+	if len(c.remove) > 0 && backup.exists && c.format.Alike(file.text, backup.text, c.at()...) {
+		return backup // the client's own command lays the file out as it likes
+	}
+	written := c.again(value)
+	if written == nil {
 		return nil
 	}
 	if now, err := c.format.Set(backup.text, written, c.at()...); err != nil || !bytes.Equal(now, file.text) {
@@ -273,6 +313,34 @@ func starts(value any, to Target) bool {
 			there = list[0]
 		}
 		if there == to.Command {
+			return true
+		}
+	}
+	return false
+}
+
+// ours reports whether an entry is one of Loci, whoever wrote it: it starts a program or an
+// image of the name, or asks the address that setup would write.
+func (c Client) ours(value any, to Target) bool {
+	fields, _ := value.(map[string]any)
+	for _, name := range []string{"command", "cmd", "args"} {
+		list, ok := fields[name].([]any)
+		if !ok {
+			list = []any{fields[name]}
+		}
+		for _, item := range list {
+			word, _ := item.(string)
+			base := word[strings.LastIndexAny(word, `/\`)+1:]
+			base, _, _ = strings.Cut(strings.TrimSuffix(base, ".exe"), ":") // the tag of an image
+			if base == "loci" || strings.Contains(word, "loci-memory") || to.Command != "" && word == to.Command {
+				return true
+			}
+		}
+	}
+	for _, name := range []string{"url", "httpUrl", "serverUrl", "uri"} {
+		text, _ := fields[name].(string)
+		at, err := url.Parse(text)
+		if err == nil && text != "" && (text == to.URL || c.again(value) != nil && strings.HasPrefix(at.Path+"/", "/mcp/")) {
 			return true
 		}
 	}
@@ -330,6 +398,8 @@ func (r Result) InWords() string {
 	case Connected:
 		return "connected"
 	case Differs:
+		return "another entry of Loci"
+	case Other:
 		return "another entry named loci"
 	}
 	return "its file cannot be read"

@@ -92,12 +92,20 @@ func (f *file) replace(text []byte, keep bool) error {
 			loci.Errorf(loci.Conflict, "%s changed meanwhile; nothing was done: run setup again", f.path),
 		)
 	}
-	if keep && f.exists {
-		if err := writeOver(f.backup(), f.text, f.mode); err != nil {
+	if keep {
+		if err := f.keep(); err != nil {
 			return err
 		}
 	}
 	return writeOver(f.path, text, f.mode)
+}
+
+// keep makes the backup.
+func (f *file) keep() error {
+	if !f.exists {
+		return nil
+	}
+	return writeOver(f.backup(), f.text, f.mode)
 }
 
 // turn lets one setup at a time change the file. A second one does not wait: it is told
