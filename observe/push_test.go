@@ -38,6 +38,18 @@ func counted(t *testing.T, status int) (url string, batches <-chan *metricspb.Me
 	return s.URL, got, headers
 }
 
+// batch is the next one that comes.
+func batch(t *testing.T, batches <-chan *metricspb.MetricsData) *metricspb.MetricsData {
+	t.Helper()
+	select {
+	case data := <-batches:
+		return data
+	case <-time.After(20 * time.Second):
+		t.Fatal("no metrics came")
+		return nil
+	}
+}
+
 func push(t *testing.T, m *observe.Metrics, o observe.PushOptions) (stop func()) {
 	t.Helper()
 	stop, err := m.Push(o)
@@ -72,7 +84,7 @@ func TestPushedMetrics(t *testing.T) {
 	if len(batches) != 1 {
 		t.Fatalf("%d batches", len(batches))
 	}
-	data := <-batches
+	data := batch(t, batches)
 	of := data.ResourceMetrics[0]
 	about := of.Resource.String()
 	if len(of.Resource.Attributes) != 2 || !strings.Contains(about, "1.2.3") || !strings.Contains(about, `"loci"`) {
@@ -150,9 +162,9 @@ func TestMetricsArePushedAgain(t *testing.T) {
 	stop := push(t, m, observe.PushOptions{Endpoint: url + "/", Every: time.Millisecond, Headers: func() ([]byte, error) {
 		return []byte("Authorization: Bearer " + strconv.FormatInt(reads.Add(1), 10) + "\n"), nil
 	}})
-	<-batches
+	batch(t, batches)
 	m.Request(observe.Request{Operation: "late", Status: 200})
-	<-batches
+	batch(t, batches)
 	stop()
 	var last *metricspb.MetricsData
 	for len(batches) > 0 {
@@ -174,8 +186,8 @@ func TestCollectorsThatFailMetrics(t *testing.T) {
 	url, batches, _ := counted(t, 500)
 	stop := push(t, m, observe.PushOptions{Endpoint: url, Every: time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&l, nil))})
-	<-batches
-	<-batches
+	batch(t, batches)
+	batch(t, batches)
 	stop()
 	if said := l.String(); strings.Count(said, "the collector does not take metrics") != 1 || !strings.Contains(said, "status 500") {
 		t.Errorf("the log: %s", said)
