@@ -2,12 +2,12 @@
 # Builds a release for this machine twice, compares the bytes, installs each form into an
 # empty home without a network, and lets the official client save a memory with it.
 #
-# Needs go, node >= 20 with npm, python3 >= 3.10 with venv, dpkg-deb, and unshare with the
-# right to use it. What it installs from outside is pip alone.
+# Needs go, node >= 20 with npm, python3 >= 3.10 with venv, dpkg, rpm, lintian, and unshare with
+# the right to use it. From outside come pnpm, uv, pipx and programs that check packages.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
-for tool in go git node npm python3 dpkg-deb tar unzip unshare; do
+for tool in go git node npm python3 dpkg rpm lintian tar unzip unshare; do
 	command -v "$tool" >/dev/null || { echo "missing: $tool" >&2; exit 1; }
 done
 
@@ -70,12 +70,47 @@ works wheel-by-name "$work/venv/bin/loci-memory-cli"
 [ ! -e "$work/venv/bin/loci" ]
 echo "ok pip takes it out"
 
-dpkg-deb -x "$dist"/loci_0.0.1_*.deb "$work/deb"
+python3 -m venv "$work/tools"
+"$work/tools/bin/pip" install --quiet --disable-pip-version-check uv pipx twine
+export UV_TOOL_DIR="$work/uv" UV_TOOL_BIN_DIR="$work/uv-bin" UV_CACHE_DIR="$work/uv-cache"
+export PIPX_HOME="$work/pipx" PIPX_BIN_DIR="$work/pipx-bin"
+"$work/tools/bin/uv" tool install -q --offline --no-index --find-links "$dist" loci-memory-cli
+works uv "$work/uv-bin/loci"
+"$work/tools/bin/uv" tool uninstall -q loci-memory-cli
+"$work/tools/bin/pipx" install -q --pip-args="--no-index --find-links $dist" loci-memory-cli >/dev/null
+works pipx "$work/pipx-bin/loci"
+"$work/tools/bin/pipx" uninstall loci-memory-cli >/dev/null
+[ ! -e "$work/uv-bin/loci" ] && [ ! -e "$work/pipx-bin/loci" ]
+"$work/tools/bin/twine" check --strict "$dist"/*.whl
+echo "ok uv and pipx take it out"
+
+npm install --silent --no-audit --no-fund --prefix "$work/js" pnpm@10 @anthropic-ai/mcpb
+mkdir "$work/pnpm" && (
+	cd "$work/pnpm"
+	echo '{}' >package.json
+	"$work/js/node_modules/.bin/pnpm" add --offline --silent "$dist"/loci-memory-cli-linux-*.tgz "$dist/loci-memory-cli-0.0.1.tgz"
+)
+works pnpm "$work/pnpm/node_modules/.bin/loci"
+
+# Into empty roots, by the programs of the distributions.
+mkdir -p "$work/deb/var/lib/dpkg/updates" "$work/deb/var/lib/dpkg/info"
+touch "$work/deb/var/lib/dpkg/status"
+dpkg --root="$work/deb" --log=/dev/null -i "$dist"/loci_0.0.1_*.deb >/dev/null 2>&1
 works deb "$work/deb/usr/bin/loci"
-dpkg-deb -f "$dist"/loci_0.0.1_*.deb Package Version Architecture >/dev/null
+dpkg --root="$work/deb" --log=/dev/null -r loci >/dev/null 2>&1
+lintian --no-cfg --fail-on warning "$dist"/loci_0.0.1_*.deb
+mkdir "$work/rpm"
+rpm --root "$work/rpm" --initdb
+rpm --root "$work/rpm" -i "$dist"/loci-0.0.1-1.*.rpm 2>/dev/null
+works rpm "$work/rpm/usr/bin/loci"
+rpm --root "$work/rpm" -e loci 2>/dev/null
+! find "$work/deb/usr" "$work/rpm/usr" -name '*loci*' | grep .
+mkdir "$work/apk" && tar -xzf "$dist"/loci_0.0.1_*.apk -C "$work/apk" 2>/dev/null
+works apk "$work/apk/usr/bin/loci"
+echo "ok distributions take it out"
 
 mkdir "$work/mcpb" && unzip -q "$dist"/loci-0.0.1-linux-*.mcpb -d "$work/mcpb"
-python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$work/mcpb/manifest.json"
+"$work/js/node_modules/.bin/mcpb" validate "$work/mcpb/manifest.json" >/dev/null
 works mcpb "$work/mcpb/server/loci"
 
 # The image is unpacked and run as its user, with a file system of which only /data can be

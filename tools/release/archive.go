@@ -139,7 +139,7 @@ func (r *release) manual() ([]item, error) {
 	return r.manuals, nil
 }
 
-// archives packs each program with its papers, manual and units of services.
+// archives packs each program with its papers and its manual.
 func (r *release) archives() error {
 	papers, err := r.papers()
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/blakesmith/ar"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -41,7 +42,9 @@ func made(t *testing.T) *release {
 			0,
 			0,
 			time.UTC,
-		), platforms: platforms, manuals: []item{{name: "share/man/man1/loci.1", data: []byte(".TH")}},
+		), platforms: platforms, manuals: []item{
+			{name: "share/man/man1/loci.1", data: []byte(".TH")}, {name: "share/zsh/site-functions/_loci", data: []byte("#compdef loci")},
+		},
 	}
 	for _, p := range r.platforms {
 		path := r.binary(p)
@@ -317,5 +320,53 @@ func TestChart(t *testing.T) {
 	}
 	if !strings.Contains(files["loci/templates/workload.yaml"], "{{") || files["loci/values.schema.json"] == "" {
 		t.Errorf("%v", slices.Sorted(maps.Keys(files)))
+	}
+}
+
+// A .deb has what Debian's policy wants of one, and completions where its shells look for them.
+func TestDebianPackage(t *testing.T) {
+	files := map[string]string{}
+	for parts := ar.NewReader(strings.NewReader(built(t, made(t).out)["loci_1.2.3~rc.4_amd64.deb"])); ; {
+		head, err := parts.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := io.ReadAll(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(strings.TrimRight(head.Name, "/ "), ".tar.gz") {
+			maps.Copy(files, untar(t, string(part)))
+		}
+	}
+	plain := func(name string) string {
+		small, err := gzip.NewReader(strings.NewReader(files[name]))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text, err := io.ReadAll(small)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return string(text)
+	}
+	doc := "./usr/share/doc/loci/"
+	changes := plain(doc + "changelog.gz")
+	if !strings.HasPrefix(changes, "loci (1.2.3~rc.4) unstable; ") || !strings.Contains(changes, "\n -- "+maintainer+"  Sun, 22 Nov 2026 ") {
+		t.Errorf("the changelog:\n%s", changes)
+	}
+	if manual := plain("./usr/share/man/man1/loci.1.gz"); manual == "" {
+		t.Error("the manual is empty")
+	}
+	if strings.Contains(files["./control"], "License") || !strings.Contains(files[doc+"copyright"], "License: Apache-2.0") {
+		t.Errorf("%s\n%s", files["./control"], files[doc+"copyright"])
+	}
+	for _, name := range []string{"./usr/bin/loci*", doc + "NOTICE", "./usr/share/zsh/vendor-completions/_loci", "./usr/share/lintian/overrides/loci"} {
+		if files[name] == "" {
+			t.Errorf("no %s among %v", name, slices.Sorted(maps.Keys(files)))
+		}
 	}
 }
