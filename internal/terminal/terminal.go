@@ -8,42 +8,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/width"
+	"github.com/clipperhouse/displaywidth"
 )
 
-// Columns is how many columns of a terminal a text takes.
-func Columns(text string) (n int) {
-	for _, r := range text {
-		n += runeColumns(r)
-	}
-	return n
-}
+// Columns is how many columns of a terminal a text takes: two for a character of Chinese,
+// Japanese or Korean and for an emoji, whatever it is put together from.
+func Columns(text string) int { return displaywidth.String(text) }
 
-func runeColumns(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
-
-// Truncate cuts a text to a number of columns.
-func Truncate(text string, room int) string {
-	if Columns(text) <= room {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if room -= runeColumns(r); room < 1 {
-			break
-		}
-		b.WriteRune(r)
-	}
-	return b.String() + "…"
-}
+// Truncate cuts a text to a number of columns, between what is seen as one character.
+func Truncate(text string, room int) string { return displaywidth.TruncateString(text, room, "…") }
 
 // Clean makes text safe to show: what a memory says may come from anywhere and
 // must not move the cursor, set the window's title or reorder what is read. Such

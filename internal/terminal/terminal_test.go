@@ -51,6 +51,7 @@ func TestTruncate(t *testing.T) {
 		want string
 	}{
 		{"short", 5, "short"}, {"longer", 5, "long…"}, {"記憶宮殿", 8, "記憶宮殿"}, {"記憶宮殿", 7, "記憶宮…"}, {"記憶宮殿", 6, "記憶…"},
+		{"👩\u200d👩\u200d👧 and ❤\ufe0f", 9, "👩\u200d👩\u200d👧 and ❤\ufe0f"}, {"👩\u200d👩\u200d👧👩\u200d👩\u200d👧", 3, "👩\u200d👩\u200d👧…"}, {"e\u0301e\u0301e\u0301", 2, "e\u0301…"},
 	} {
 		if got := Truncate(tt.text, tt.room); got != tt.want || Columns(got) > tt.room {
 			t.Errorf("Truncate(%q, %d) = %q", tt.text, tt.room, got)
