@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -16,9 +17,7 @@ func Idle(query string) bool {
 	if strings.ContainsAny(query, `"“”*`) {
 		return false
 	}
-	words := strings.FieldsFunc(query, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) && r != '\'' && r != '’'
-	})
+	words := strings.FieldsFunc(query, partsTalk)
 	if len(words) == 0 || len(words) > mostIdleWords {
 		return false
 	}
@@ -33,6 +32,8 @@ func Idle(query string) bool {
 		said = strings.ReplaceAll(said, " "+phrase+" ", " ok ")
 	}
 	talks, own := false, false
+	english := true
+	var others []string
 	for word := range strings.FieldsSeq(said) {
 		stem, _, _ := strings.Cut(word, "'")
 		switch {
@@ -40,21 +41,33 @@ func Idle(query string) bool {
 			talks = true
 		case ownWords[stem]:
 			own = true
-		case !smallWord(word) && !smallWord(stem):
-			return false
+		default:
+			english = english && (smallWord(word) || smallWord(stem))
+			others = append(others, stem)
 		}
 	}
-	return talks || !own
+	if english {
+		return talks || !own
+	}
+	return talks && smallElsewhere(others)
 }
 
-// smallWord reports whether a word carries no meaning of its own, in any of the languages that are
-// told apart.
+// partsTalk reports whether a character stands between words.
+func partsTalk(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) && r != '\'' && r != '’'
+}
+
+// smallWord reports whether a word carries no meaning of its own in English, Chinese, Japanese
+// or Korean.
 func smallWord(word string) bool {
-	if stopWords[word] || word == "not" || word == "no" || functionWords[word] || koreanWords[word] {
-		return true
-	}
+	return stopWords[word] || word == "not" || word == "no" || functionWords[word] || koreanWords[word]
+}
+
+// smallElsewhere reports whether all words carry no meaning in one of the other languages. Words of
+// several say something: "the war" is no German. One alone may be English, so a word of talk stands beside.
+func smallElsewhere(words []string) bool {
 	for i := range languages {
-		if languages[i].stop[word] {
+		if !slices.ContainsFunc(words, func(word string) bool { return !languages[i].stop[word] }) {
 			return true
 		}
 	}
@@ -68,7 +81,8 @@ var ownWords = wordSet(`i me my mine myself we us our ours am ich mich mir mein 
 // talkPhrases are such words whose parts mean something elsewhere: "where did you go?"
 var talkPhrases = []string{"go on", "go ahead", "keep going", "carry on", "good morning", "good evening", "good night", "never mind", "that works",
 	"it works", "works now", "looks good", "sounds good", "got it", "i see", "i understand", "show me", "tell me more", "help me", "a bit", "a lot",
-	"say that again", "say it again", "do you mean", "try again", "try once more", "do it", "do that", "thank you", "let's go", "the other one"}
+	"say that again", "say it again", "do you mean", "try again", "try once more", "do it", "do that", "thank you", "let's go", "the other one",
+	"por que"}
 
 // talkWords take turns in a conversation: consent, refusal, thanks, greetings, and what one asks of the
 // one who just spoke.

@@ -17,6 +17,7 @@ func TestIdleQueries(t *testing.T) {
 		"": false, "?!": false, "who am I?": false, "Where did you go?": false, "ok, Will": false, "Does it work at US?": false,
 		`"go on"`: false, "yes*": false, "12": false, "next appointment": false, "What is my name?": false, "dentist": false,
 		"Thanks, where is the key?": false, "more tea": false, "什么颜色": false, "안녕하세요 어디": true,
+		"the war": false, "war": false, "his hat": false, "ok, was war das?": true, "ok, the war": false,
 		"ok ok ok ok ok ok ok ok ok ok": false,
 	} {
 		if got := retrieval.Idle(query); got != want {
