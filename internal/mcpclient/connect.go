@@ -113,22 +113,9 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 	case c.Remove && r.Outcome == Found, !c.Remove && r.Outcome == Connected:
 		r.Outcome = Unchanged
 		return r
-	case c.Remove && r.Outcome == Other && !c.Replace:
-		return r.failed(
-			&loci.Error{
-				Code:     loci.Conflict,
-				Msg:      fmt.Sprintf("%s has an entry named %q that starts something else; it was left there", r.File, entryName),
-				Recovery: "Look at it; --remove with --replace takes it out.",
-			},
-		)
-	case !c.Remove && (r.Outcome == Differs || r.Outcome == Other) && !c.Replace:
-		return r.failed(
-			&loci.Error{
-				Code:     loci.Conflict,
-				Msg:      fmt.Sprintf("%s has an entry named %q that says something else", r.File, entryName),
-				Recovery: "Look at it, and give --replace to replace it or --remove to take it out.",
-			},
-		)
+	}
+	if err := c.conflict(r); err != nil {
+		return r.failed(err)
 	}
 	command := client.remove
 	if !c.Remove && client.add != nil {
@@ -140,6 +127,27 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 		}
 	}
 	return c.edit(client, to, r)
+}
+
+// conflict refuses to touch an entry that somebody else has written, or written otherwise.
+func (c *Setup) conflict(r Result) error {
+	switch {
+	case c.Replace || r.Outcome != Differs && r.Outcome != Other:
+		return nil
+	case !c.Remove:
+		return &loci.Error{
+			Code:     loci.Conflict,
+			Msg:      fmt.Sprintf("%s has an entry named %q that says something else", r.File, entryName),
+			Recovery: "Look at it, and give --replace to replace it or --remove to take it out.",
+		}
+	case r.Outcome == Other:
+		return &loci.Error{
+			Code:     loci.Conflict,
+			Msg:      fmt.Sprintf("%s has an entry named %q that starts something else; it was left there", r.File, entryName),
+			Recovery: "Look at it; --remove with --replace takes it out.",
+		}
+	}
+	return nil
 }
 
 // unreadable says what a person can do about a file that could not be read.

@@ -78,7 +78,7 @@ func smallElsewhere(words []string) bool {
 var ownWords = wordSet(`i me my mine myself we us our ours am ich mich mir mein meine wir uns unser je moi mon ma mes nous notre yo mi mis
 	nosotros nuestro eu meu minha nos io mio mia noi ik mij mijn wij ons`)
 
-// talkPhrases are such words whose parts mean something elsewhere: "where did you go?"
+// talkPhrases are such words whose parts mean something elsewhere, as in "where did you go?".
 var talkPhrases = []string{"go on", "go ahead", "keep going", "carry on", "good morning", "good evening", "good night", "never mind", "that works",
 	"it works", "works now", "looks good", "sounds good", "got it", "i see", "i understand", "show me", "tell me more", "help me", "a bit", "a lot",
 	"say that again", "say it again", "do you mean", "try again", "try once more", "do it", "do that", "thank you", "let's go", "the other one",
