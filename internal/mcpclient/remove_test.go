@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -51,61 +50,6 @@ func TestEntriesOfOthersStay(t *testing.T) {
 				t.Errorf("when it is said: %+v leaves %s", r, read(t, path))
 			}
 		})
-	}
-}
-
-// A client's own command writes its file again. The file as it was is kept all the same, and
-// is what it was when the entry is taken out again.
-func TestOwnCommandsKeepTheFile(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the stand-in for the client's command is a shell script")
-	}
-	home, bin := t.TempDir(), t.TempDir()
-	path := filepath.Join(home, ".claude.json")
-	const before = `{"theme":  "dark" ,"mcpServers":{}}` + "\n"
-	write(t, path, before)
-	// It lays the file out as it likes, as the real one does.
-	write(t, filepath.Join(bin, "claude"), `#!/bin/sh
-case "$2" in
-add) printf '{\n "theme": "dark",\n "mcpServers": {"loci": {"type": "stdio", "command": "/bin/loci", "args": ["mcp"], "env": {}}}\n}' ;;
-remove) printf '{\n "theme": "%s",\n "mcpServers": {}\n}' "${THEME:-dark}" ;;
-esac >"$HOME/.claude.json"
-`)
-	if err := os.Chmod(filepath.Join(bin, "claude"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	env := map[string]string{"HOME": home, "PATH": bin + ":/usr/bin:/bin"}
-	do := func(s Setup) Result {
-		sys := systemOf("linux", env)
-		for name, value := range env {
-			sys.Environ = append(sys.Environ, name+"="+value)
-		}
-		return s.Connect(t.Context(), sys, named(t, "claude-code"), Target{Command: "/bin/loci", Args: []string{"mcp"}})
-	}
-
-	r := do(Setup{DryRun: true})
-	if r.Outcome != Planned || !strings.Contains(r.Diff, "+") || !strings.Contains(r.Command, "mcp add") {
-		t.Errorf("a dry run: %+v", r)
-	}
-	if read(t, path) != before {
-		t.Fatalf("a dry run wrote %s", read(t, path))
-	}
-	if r := do(Setup{}); r.Outcome != Connected || read(t, path+".before-loci") != before {
-		t.Fatalf("%+v, kept %q", r, read(t, path+".before-loci"))
-	}
-	if r := do(Setup{Remove: true}); r.Outcome != Removed || read(t, path) != before {
-		t.Errorf("%+v leaves %s", r, read(t, path))
-	}
-	if _, err := os.Stat(path + ".before-loci"); err == nil {
-		t.Error("the copy is still there")
-	}
-
-	// What has changed since stays changed.
-	do(Setup{})
-	write(t, path, strings.Replace(read(t, path), "dark", "light", 1))
-	env["THEME"] = "light"
-	if r := do(Setup{Remove: true}); r.Outcome != Removed || !strings.Contains(read(t, path), "light") {
-		t.Errorf("%+v leaves %s", r, read(t, path))
 	}
 }
 
