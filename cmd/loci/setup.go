@@ -260,6 +260,10 @@ func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 		case mcpclient.Connected:
 			a.printf("%s: connected, in %s\n", r.Name, r.File)
 		case mcpclient.Removed:
+			if r.Restored {
+				a.printf("%s: no longer connected; %s has the entry again that was there before\n", r.Name, r.File)
+				break
+			}
 			a.printf("%s: no longer connected; %s is without the entry\n", r.Name, r.File)
 		case mcpclient.Unchanged:
 			if c.Remove {

@@ -42,6 +42,8 @@ type editor interface {
 	// set and remove change an entry; remove is called only where there is one.
 	set(text []byte, path []string, fields Fields) ([]byte, error)
 	remove(text []byte, path []string) ([]byte, error)
+	// take puts the entry of another text in place of the one of this; both have one.
+	take(text, other []byte, path []string) ([]byte, error)
 }
 
 func (f Format) editor() editor {
@@ -75,6 +77,17 @@ func (f Format) Remove(text []byte, path ...string) ([]byte, error) {
 		return text, err
 	}
 	return f.change(text, path, nil, func(body []byte) ([]byte, error) { return f.editor().remove(body, path) })
+}
+
+// Take returns the text with the entry at path as another text has it, comments and spelling
+// included, in place of its own. Both have one.
+func (f Format) Take(text, other []byte, path ...string) ([]byte, error) {
+	value, found, err := f.Get(other, path...)
+	if err != nil || !found {
+		return nil, errors.Join(ErrUneditable, err)
+	}
+	_, theirs := cutMark(other)
+	return f.change(text, path, value, func(body []byte) ([]byte, error) { return f.editor().take(body, theirs, path) })
 }
 
 // Alike reports whether two texts mean the same except for the entry at path, however they are

@@ -52,6 +52,9 @@ func TestSetWritesAsAPersonWould(t *testing.T) {
 		"a trailing comma": {entry.JSON, "servers.loci", "{\n  \"servers\": {\n    \"a\": {},\n  },\n}\n",
 			"{\n  \"servers\": {\n    \"a\": {},\n    \"loci\": {\n      \"command\": \"/opt/loci bin/loci\",\n" +
 				"      \"args\": [\"mcp\", \"--user\", \"jürgen\"]\n    },\n  },\n}\n"},
+		"a comment without an end of line": {entry.JSON, "s.loci", "{\n  \"s\": {}\n} // mine",
+			"{\n  \"s\": {\n    \"loci\": {\n      \"command\": \"/opt/loci bin/loci\",\n" +
+				"      \"args\": [\"mcp\", \"--user\", \"jürgen\"]\n    }\n  }\n} // mine"},
 		"one line": {entry.JSON, "mcpServers.loci", `{"mcpServers": {"a": {"command": "x"}}}`,
 			`{"mcpServers": {"a": {"command": "x"}, "loci": {"command": "/opt/loci bin/loci", "args": ["mcp", "--user", "jürgen"]}}}`},
 		"lines of Windows and a mark": {entry.JSON, "s.loci", "\xef\xbb\xbf{\r\n  \"s\": {}\r\n}\r\n",

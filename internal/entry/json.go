@@ -16,12 +16,13 @@ func (jsonEditor) decode(text []byte) (map[string]any, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil
 	}
-	standard, err := hujson.Standardize(bytes.Clone(text))
+	parsed, err := parseJSON(text)
 	if err != nil {
 		return nil, jsonFault(err)
 	}
+	parsed.Standardize()
 	var document any
-	if err := json.Unmarshal(standard, &document); err != nil {
+	if err := json.Unmarshal(parsed.Pack(), &document); err != nil {
 		return nil, fmt.Errorf("the file is no JSON: %w", err)
 	}
 	fields, ok := document.(map[string]any)
@@ -29,6 +30,18 @@ func (jsonEditor) decode(text []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("the file holds no object: it begins with %.10q", bytes.TrimSpace(text))
 	}
 	return normal(fields).(map[string]any), nil
+}
+
+// parseJSON parses a text. The parser wants an end of line behind a comment, which the last
+// line of a file need not have.
+func parseJSON(text []byte) (hujson.Value, error) {
+	parsed, err := hujson.Parse(bytes.Clone(text))
+	if err != nil && !bytes.HasSuffix(text, []byte("\n")) {
+		if again, bad := hujson.Parse(append(bytes.Clone(text), '\n')); bad == nil {
+			return again, nil
+		}
+	}
+	return parsed, err
 }
 
 // jsonFault says where a text is no JSON: "line 3, column 5: ...".
@@ -70,7 +83,7 @@ type jsonPlace struct {
 }
 
 func locate(text []byte, path []string) (*jsonPlace, error) {
-	root, err := hujson.Parse(bytes.Clone(text))
+	root, err := parseJSON(text)
 	if err != nil {
 		return nil, jsonFault(err)
 	}
@@ -202,6 +215,22 @@ func (jsonEditor) remove(text []byte, path []string) ([]byte, error) {
 		return append(cut, p.text[end:]...), nil
 	}
 	return p.splice(start, end, ""), nil
+}
+
+func (jsonEditor) take(text, other []byte, path []string) ([]byte, error) {
+	p, err := locate(text, path)
+	if err != nil {
+		return nil, err
+	}
+	q, err := locate(other, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.rest)+len(q.rest) > 0 {
+		return nil, ErrUneditable
+	}
+	ours, theirs := p.object.Members[p.member].Value, q.object.Members[q.member].Value
+	return p.splice(ours.StartOffset, ours.EndOffset, string(other[theirs.StartOffset:theirs.EndOffset])), nil
 }
 
 // trailingComma says whether a comma stands behind the last member: the parser has

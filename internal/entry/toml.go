@@ -103,13 +103,8 @@ func (e tomlEditor) set(text []byte, path []string, fields Fields) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(old) > 0 { // the new one stands where the first of them stood
-		head := bytes.Clone(text[:old[0].start])
-		tail, err := e.remove(text, path)
-		if err != nil {
-			return nil, err
-		}
-		return append(append(head, block...), tail[min(len(head), len(tail)):]...), nil
+	if len(old) > 0 {
+		return e.swap(text, path, old[0].start, block)
 	}
 	out := bytes.Clone(text)
 	if len(out) > 0 {
@@ -119,6 +114,35 @@ func (e tomlEditor) set(text []byte, path []string, fields Fields) ([]byte, erro
 		out = append(out, end...)
 	}
 	return append(out, block...), nil
+}
+
+// swap puts a block where the first table of the entry stands, and removes the others.
+func (e tomlEditor) swap(text []byte, path []string, first int, block string) ([]byte, error) {
+	head := bytes.Clone(text[:first])
+	tail, err := e.remove(text, path)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(head, block...), tail[min(len(head), len(tail)):]...), nil
+}
+
+func (e tomlEditor) take(text, other []byte, path []string) ([]byte, error) {
+	old, err := ours(text, path)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := ours(other, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(old) == 0 || len(theirs) == 0 {
+		return nil, ErrUneditable // written inline or with dotted keys
+	}
+	var block []byte // what stood between its tables has stayed
+	for _, table := range theirs {
+		block = append(block, other[table.start:table.end]...)
+	}
+	return e.swap(text, path, old[0].start, string(block))
 }
 
 func (tomlEditor) remove(text []byte, path []string) ([]byte, error) {

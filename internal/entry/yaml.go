@@ -137,6 +137,26 @@ func (yamlEditor) remove(text []byte, path []string) ([]byte, error) {
 	return splice(text, start, stop, ""), nil
 }
 
+func (yamlEditor) take(text, other []byte, path []string) ([]byte, error) {
+	_, key, rest, err := yamlPlace(text, path)
+	if err != nil || len(rest) > 0 {
+		return nil, errors.Join(err, ErrUneditable)
+	}
+	_, theirs, rest, err := yamlPlace(other, path)
+	if err != nil || len(rest) > 0 || theirs.Column != key.Column {
+		return nil, errors.Join(err, ErrUneditable)
+	}
+	start, stop, err := yamlBlock(text, key)
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := yamlBlock(other, theirs)
+	if err != nil {
+		return nil, err
+	}
+	return splice(text, start, stop, string(other[from:to])), nil
+}
+
 // yamlBlock returns where the lines of a key and of what lies below it begin and end.
 func yamlBlock(text []byte, key *yaml.Node) (start, stop int, err error) {
 	start = lineStart(text, key.Line)

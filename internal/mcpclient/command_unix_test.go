@@ -60,3 +60,30 @@ esac >"$HOME/.claude.json"
 		t.Errorf("%+v leaves %s", r, read(t, path))
 	}
 }
+
+// A client's own command would only take our entry out. Where it has taken the place of
+// another, setup edits the file itself.
+func TestOwnCommandsDoNotPutBack(t *testing.T) {
+	home, bin := t.TempDir(), t.TempDir()
+	path := filepath.Join(home, ".claude.json")
+	const before = `{"theme": "dark", "mcpServers": {"loci": {"command": "/opt/lang/server"}}}`
+	write(t, path, before)
+	write(t, filepath.Join(bin, "claude"), "#!/bin/sh\ntouch \"$HOME/called\"\necho '{}' >\"$HOME/.claude.json\"\n")
+	if err := os.Chmod(filepath.Join(bin, "claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sys := systemOf("linux", map[string]string{"HOME": home, "PATH": bin + ":/usr/bin:/bin"})
+	sys.Environ = []string{"HOME=" + home, "PATH=" + bin + ":/usr/bin:/bin"}
+	do := func(s Setup) Result {
+		return s.Connect(t.Context(), sys, named(t, "claude-code"), Target{Command: "/bin/loci", Args: []string{"mcp"}})
+	}
+	if r := do(Setup{Replace: true}); r.Outcome != Connected {
+		t.Fatalf("%+v", r)
+	}
+	if r := do(Setup{Remove: true}); r.Outcome != Removed || !r.Restored || read(t, path) != before {
+		t.Errorf("%+v leaves %s", r, read(t, path))
+	}
+	if _, err := os.Stat(filepath.Join(home, "called")); err == nil {
+		t.Error("the client's command was called")
+	}
+}

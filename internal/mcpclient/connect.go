@@ -30,6 +30,9 @@ type Result struct {
 	Diff    string `json:"diff,omitempty"`
 	Error   string `json:"error,omitempty"`
 
+	// Restored says that an entry of somebody else, which ours had taken the place of, is back.
+	Restored bool `json:"restored,omitempty"`
+
 	Err error `json:"-"`
 }
 
@@ -121,7 +124,7 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 	if !c.Remove && client.add != nil {
 		command = client.add(to)
 	}
-	if len(command) > 0 && !c.Project && (c.Remove || r.Outcome == Found) {
+	if len(command) > 0 && !c.Project && (c.Remove && !client.hasDisplaced(r.File, to) || r.Outcome == Found) {
 		if path, err := sys.lookPath(command[0]); err == nil {
 			return c.run(ctx, sys, client, to, r, append([]string{path}, command[1:]...))
 		}
@@ -159,6 +162,16 @@ func (c Client) unreadable(r Result) error {
 		Recovery: "Mend the file, then run \"loci setup " + c.ID + "\"; \"loci setup --print " + c.ID + "\" shows what to enter."}
 }
 
+// unchangeable is unreadable for a file that could be read, and that says the fault itself
+// where it is an error of ours.
+func (c Client) unchangeable(r Result, err error) error {
+	if typed := (*loci.Error)(nil); errors.As(err, &typed) {
+		return err
+	}
+	r.Err = err
+	return c.unreadable(r)
+}
+
 // run lets the client's own command change its file. The file is kept as a backup like one
 // that is edited.
 func (c *Setup) run(
@@ -171,7 +184,7 @@ func (c *Setup) run(
 	if err != nil {
 		return r.failed(err)
 	}
-	before := client.before(file)
+	before := client.before(file, to)
 	if !c.Remove && before == nil {
 		if err := file.keep(); err != nil {
 			return r.failed(err)
@@ -225,13 +238,18 @@ func (c *Setup) edit(client Client, to Target, r Result) Result {
 	if err != nil {
 		return r.failed(err)
 	}
+	displaced := client.displaced(file, to)
 	var changed []byte
-	if c.Remove {
+	switch {
+	case c.Remove && displaced != nil:
+		r.Restored = true
+		changed, err = client.takeBack(file, displaced)
+	case c.Remove:
 		changed, err = client.format.Remove(file.text, client.at()...)
-	} else {
+	default:
 		changed, err = client.format.Set(file.text, client.entry(to), client.at()...)
 	}
-	if errors.Is(err, entry.ErrUneditable) {
+	if errors.Is(err, entry.ErrUneditable) && !r.Restored {
 		err = &loci.Error{
 			Code:     loci.Unsupported,
 			Msg:      fmt.Sprintf("%s: %v", r.File, err),
@@ -240,25 +258,25 @@ func (c *Setup) edit(client Client, to Target, r Result) Result {
 		}
 	}
 	if err != nil {
-		return r.failed(err)
+		return r.failed(client.unchangeable(r, err))
 	}
 	if r.Diff = udiff.Unified(r.File, r.File, string(file.text), string(changed)); c.DryRun {
 		r.Outcome = Planned
 		return r
 	}
 	r.Diff = ""
-	before := client.before(file)
+	before := client.before(file, to)
 	if c.Remove {
 		r.Outcome = Removed
 		return r.failed(file.restore(before, changed))
 	}
 	r.Outcome = Connected
-	return r.failed(file.replace(changed, before == nil))
+	return r.failed(file.replace(changed, before == nil && displaced == nil))
 }
 
 // before returns what the file was before setup wrote its entry: its backup, or nothing;
 // nil where something else has changed since.
-func (c Client) before(file *file) *file {
+func (c Client) before(file *file, to Target) *file {
 	value, _, err := c.format.Get(file.text, c.at()...)
 	if err != nil || value == nil {
 		return nil
@@ -267,7 +285,7 @@ func (c Client) before(file *file) *file {
 	if err != nil {
 		return nil
 	}
-	if _, found, err := c.format.Get(backup.text, c.at()...); found || err != nil {
+	if theirs, found, err := c.format.Get(backup.text, c.at()...); found && c.ours(theirs, to) || err != nil {
 		return nil
 	}
 	if len(c.remove) > 0 && backup.exists && c.format.Alike(file.text, backup.text, c.at()...) {
