@@ -38,6 +38,19 @@ func (o *Options) Forget() *Options {
 	return o
 }
 
+// Load makes a store read so many records of a shard in a transaction, and tells of each by the
+// key of its namespace before it begins.
+func (o *Options) Load(part int, reading func(namespace string)) *Options {
+	o.keep.Part, o.keep.Reading = part, reading
+	return o
+}
+
+// Idle waits until nothing is loaded.
+func (s *Store) Idle() { s.crew.Wait() }
+
+// Hasty makes loads end at once when nobody waits for them.
+func (s *Store) Hasty() { s.crew.Grace = 0 }
+
 // Shelf is what keeps the indexes of a store.
 func (s *Store) Shelf() *follow.Shelf { return s.shelf }
 

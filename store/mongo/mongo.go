@@ -79,6 +79,7 @@ type Store struct {
 	lobby  lobby.Lobby[*tenant]
 	upkeep upkeep.Upkeep
 	shelf  *follow.Shelf
+	crew   *follow.Crew
 
 	owner []byte // who this process is to others that do upkeep
 }
@@ -112,7 +113,7 @@ func (t *tenant) about(more ...bson.E) bson.D {
 // Open connects to the database that a URL names and makes sure that it may be used: that
 // the server has transactions, its version, the schema, and what the user may do.
 func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
-	s := &Store{owner: make([]byte, 16)}
+	s := &Store{owner: make([]byte, 16), crew: follow.NewCrew()}
 	_, _ = rand.Read(s.owner) // never fails
 	s.lobby.Make = newTenant
 	s.upkeep = upkeep.Upkeep{Table: upkeepTable{s}, LeaseTime: func() time.Duration { return leaseTime }}
@@ -227,6 +228,7 @@ func (s *Store) disconnect() {
 // Close implements [loci.Store]: it waits for the calls under way.
 func (s *Store) Close() error {
 	s.lobby.Close()
+	s.crew.Close()
 	s.shelf.Close()
 	s.disconnect() // a second time does nothing
 	return nil

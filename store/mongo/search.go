@@ -7,7 +7,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/follow"
 	"github.com/loci-memory/loci/store/internal/meter"
@@ -21,6 +20,10 @@ func (s *Store) Match(
 	load := func(ids []loci.ID) ([]loci.Record, error) { return s.recordsOf(ctx, name, ids) }
 	q := &follow.Search{
 		Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter, Tenant: name, Shelf: s.shelf,
+	}
+	q.Crew, q.Budget = s.crew, s.opts.IndexPassages
+	q.Read = func(ctx context.Context, do func(follow.Source) error) error {
+		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
 	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
 	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
@@ -43,12 +46,9 @@ func (s *Store) Match(
 	if err != nil || served {
 		return hits, err
 	}
-	read := func(do func(follow.Source) error) error {
-		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
-	}
-	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Load, Name: "index"})
-	defer func() { ended(trail.EndOf(err)) }()
-	return at.search.MatchAfter(read, q, s.opts.IndexPassages, func() { s.trim(at) })
+	q.Trim = func() { s.trim(at) }
+	hits, err = at.search.MatchAfter(ctx, q)
+	return hits, translate("search", err)
 }
 
 func searchOf(t *tenant) *follow.Index { return &t.search }
@@ -161,15 +161,26 @@ func (r source) ByID(space int64, ids []loci.ID, take follow.Take) error {
 }
 
 // ByShard implements [follow.Source].
-func (r source) ByShard(space, namespace int64, kind loci.Kind, take follow.Take) error {
-	return r.load(r.shard(namespace, kind), space, take)
+func (r source) ByShard(
+	space, namespace int64, kind loci.Kind, after *loci.ID, limit int, take follow.Take,
+) error {
+	most := options.Find().SetLimit(int64(limit))
+	if after == nil {
+		return r.load(r.shard(namespace, kind), space, take, most)
+	}
+	ids := bson.E{Key: fID, Value: bson.D{
+		{Key: "$gt", Value: keyed(r.t.key, after[:])}, {Key: "$lte", Value: keyed(r.t.key, lastID)},
+	}}
+	return r.load(append(bson.D{ids}, r.shard(namespace, kind)...), space, take, most.SetSort(is(fID, 1)))
 }
 
 // loadedAtOnce is how many records are read before their vectors are.
 const loadedAtOnce = 500
 
 // load reads records, and their vectors behind them.
-func (r source) load(filter bson.D, space int64, take follow.Take) error {
+func (r source) load(
+	filter bson.D, space int64, take follow.Take, opts ...options.Lister[options.FindOptions],
+) error {
 	var some []loci.Record
 	var places []int64
 	var cut []int
@@ -208,7 +219,7 @@ func (r source) load(filter bson.D, space int64, take follow.Take) error {
 			return flush()
 		}
 		return nil
-	}); err != nil {
+	}, opts...); err != nil {
 		return err
 	}
 	return flush()

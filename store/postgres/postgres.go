@@ -65,6 +65,7 @@ type Store struct {
 	lobby  lobby.Lobby[*tenant]
 	upkeep upkeep.Upkeep
 	shelf  *follow.Shelf
+	crew   *follow.Crew
 
 	owner []byte // who this process is to others that do upkeep
 }
@@ -89,7 +90,7 @@ func newTenant(name loci.Tenant) *tenant { return &tenant{name: name, key: batch
 // Open connects to the database that a URL names and makes sure that it may be used: its
 // version, encoding and schema, and that the role's wall between tenants stands.
 func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
-	s := &Store{owner: make([]byte, 16)}
+	s := &Store{owner: make([]byte, 16), crew: follow.NewCrew()}
 	_, _ = rand.Read(s.owner) // never fails
 	s.lobby.Make = newTenant
 	s.upkeep = upkeep.Upkeep{Table: upkeepTable{s}, LeaseTime: func() time.Duration { return leaseTime }}
@@ -168,6 +169,7 @@ func configure(url string) (*pgxpool.Config, error) {
 // Close implements [loci.Store]: it waits for the calls under way.
 func (s *Store) Close() error {
 	s.lobby.Close()
+	s.crew.Close()
 	s.shelf.Close()
 	s.pool.Close() // a second time does nothing
 	return nil

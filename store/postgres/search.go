@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/follow"
 	"github.com/loci-memory/loci/store/internal/meter"
@@ -18,6 +17,10 @@ func (s *Store) Match(
 	load := func(ids []loci.ID) ([]loci.Record, error) { return s.recordsOf(ctx, name, ids) }
 	q := &follow.Search{
 		Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter, Tenant: name, Shelf: s.shelf,
+	}
+	q.Crew, q.Budget = s.crew, s.opts.IndexPassages
+	q.Read = func(ctx context.Context, do func(follow.Source) error) error {
+		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
 	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
 	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
@@ -40,12 +43,9 @@ func (s *Store) Match(
 	if err != nil || served {
 		return hits, err
 	}
-	read := func(do func(follow.Source) error) error {
-		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
-	}
-	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Load, Name: "index"})
-	defer func() { ended(trail.EndOf(err)) }()
-	return at.search.MatchAfter(read, q, s.opts.IndexPassages, func() { s.trim(at) })
+	q.Trim = func() { s.trim(at) }
+	hits, err = at.search.MatchAfter(ctx, q)
+	return hits, translate("search", err)
 }
 
 func searchOf(t *tenant) *follow.Index { return &t.search }
@@ -144,6 +144,8 @@ const (
 		LEFT JOIN loci.vector v ON v.tenant = $1 AND v.record = r.id AND v.space = $2 WHERE r.tenant = $1 AND ` + searchable
 	takenByID    = taken + " AND r.id = ANY($3)"
 	takenByShard = taken + " AND r.namespace = $3 AND r.kind = $4"
+	takenFirst   = takenByShard + " LIMIT $5"
+	takenBehind  = takenByShard + " AND r.id > $6 ORDER BY r.id LIMIT $5"
 )
 
 // Changes implements [follow.Source].
@@ -160,8 +162,14 @@ func (r source) ByID(space int64, ids []loci.ID, take follow.Take) error {
 }
 
 // ByShard implements [follow.Source].
-func (r source) ByShard(space, namespace int64, kind loci.Kind, take follow.Take) error {
-	return r.take(take, takenByShard, r.t.key, space, namespace, string(kind))
+func (r source) ByShard(
+	space, namespace int64, kind loci.Kind, after *loci.ID, limit int, take follow.Take,
+) error {
+	args := []any{r.t.key, space, namespace, string(kind), limit}
+	if after == nil {
+		return r.take(take, takenFirst, args...)
+	}
+	return r.take(take, takenBehind, append(args, *after)...)
 }
 
 func (r source) take(take follow.Take, query string, args ...any) error {

@@ -115,7 +115,7 @@ func (x *searchIndex) account() {
 func (x *searchIndex) shed(bytes int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	bytes -= x.loading.shed(x)
+	x.loading.Shed(func(one *load) { bytes -= one.size })
 	if x.index == nil {
 		return
 	}
@@ -132,7 +132,7 @@ func (x *searchIndex) shed(bytes int64) {
 		if bytes <= 0 {
 			return
 		}
-		if x.loading.pinned(h.key) {
+		if x.loading.Pinned(h.key) {
 			continue
 		}
 		before := x.index.Bytes()
@@ -146,11 +146,11 @@ func (x *searchIndex) shed(bytes int64) {
 
 // close ends what is loaded, and gives its room back.
 func (x *searchIndex) close() {
-	x.loading.close()
+	x.loading.Crew.Close()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.index = nil
-	x.loading.forget(x)
+	x.loading.Forget()
 	x.account()
 }
 

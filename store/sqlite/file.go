@@ -75,8 +75,7 @@ type file struct {
 	touched touched
 	ballast *ballast
 
-	loaders chan struct{}   // of the store: see [file.loadTurn]
-	meter   *meter.Meter    // likewise
+	meter   *meter.Meter    // of the store
 	reading func(index.Key) // unless nil: called before a part of a shard is read, by tests
 }
 
@@ -86,9 +85,9 @@ func newFile(s *Store, t loci.Tenant) *file {
 		tenant: t, path: path, log: s.opts.Logger, queue: make(chan *job),
 		closing: make(chan struct{}), writerDone: make(chan struct{}), ballast: s.ballast,
 	}
-	f.search.budget, f.loaders, f.reading = s.budget, s.loaders, s.reading
+	f.search.budget, f.reading = s.budget, s.reading
 	f.meter, f.search.meter = &s.meter, &s.meter
-	f.search.loading.init()
+	f.beginLoading(s.loaders)
 	f.shelf.init(path, &s.opts)
 	f.scrub.init()
 	return f

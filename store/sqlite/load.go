@@ -5,33 +5,30 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"sync"
 
+	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
-// Shards are loaded beside the searches that do not need them: each is read, in parts,
-// into an index of its own, which the index takes over when it is whole. However many
-// searches wait for a shard, it is loaded once; when none is waiting it stops, and
-// goes on where it was when the next one asks.
+// Shards are loaded beside the searches that do not need them: see package aside.
 
 // Bounds of loading.
 const (
-	maxLoaders  = 2       // of one file: other calls read, too
 	loadRecords = 2048    // read in one transaction, so that the log can be cut behind it
 	loadBytes   = 4 << 20 // of texts in one transaction
-	loadShards  = 64      // begun in one transaction
 )
 
 // errAgain says that a search is to look again at what it needs.
-var errAgain = errors.New("the index began again")
+var errAgain = aside.ErrAgain
+
+// A ticket is what a search needs.
+type ticket = aside.Ticket[*load]
 
 // A load is a shard on its way into the index.
 type load struct {
 	key       index.Key
 	namespace int64
 
-	// Of the worker that has it, or of nobody.
 	index *index.Index
 	seq   int64 // the state of the file from which on it must follow
 	begun bool
@@ -42,129 +39,30 @@ type load struct {
 	size  int64 // that the budget counts
 
 	shelving shelving
-
-	// Guarded by the loading.
-	waiting int  // searches
-	queued  bool // it is in the queue, or a worker has it
-	gone    bool // it is no more of use
-	stale   bool // it may have made segments of what is erased: see shedShelved
-	err     error
-	done    chan struct{}
 }
 
-// loading is what is being loaded of one file.
-type loading struct {
-	mu      sync.Mutex
-	loads   map[index.Key]*load
-	queue   []*load
-	pins    map[index.Key]int // searches that need a shard now
-	free    chan struct{}     // closed when there are no pins; nil: nobody waits for that
-	workers int
-	running sync.WaitGroup
-	closed  bool
-	ctx     context.Context
-	stop    context.CancelFunc
-}
+// loading is what is being loaded of one file, and asked is one of it.
+type (
+	loading = aside.Loads[*load]
+	asked   = aside.Load[*load]
+)
 
-func (l *loading) init() {
-	l.loads, l.pins = map[index.Key]*load{}, map[index.Key]int{}
-	l.ctx, l.stop = context.WithCancel(context.Background())
+// beginLoading prepares to load.
+func (f *file) beginLoading(turns chan struct{}) {
+	l := &f.search.loading
+	l.Crew, l.Work = aside.NewCrew(turns), f.loadTurn
+	l.Begun = func(one *load) bool { return one.begun }
+	l.Release = func(one *load) { one.release(&f.search) }
 }
 
 // join asks for shards: what is not in the index is loaded. The caller holds the index's lock.
-func (f *file) join(keys []index.Key) (t ticket) {
+func (f *file) join(keys []index.Key) ticket {
 	x := &f.search
-	l := &x.loading
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, key := range keys {
-		l.pins[key]++
-		t.pinned = append(t.pinned, key)
-		if x.index.HasShard(key) {
-			continue
-		}
-		one := l.loads[key]
-		if one == nil {
-			one = &load{key: key, namespace: x.number[key.Namespace], done: make(chan struct{})}
-			one.index = index.New(x.index.Space())
-			one.index.AddShard(key)
-			l.loads[key] = one
-		}
-		one.waiting++
-		if !one.queued {
-			one.queued = true
-			l.queue = append(l.queue, one)
-		}
-		t.loads = append(t.loads, one)
-	}
-	for n := 0; n < len(l.queue) && l.workers < maxLoaders && !l.closed; n++ {
-		l.workers++
-		l.running.Go(f.loader)
-	}
-	return t
-}
-
-// leave gives a ticket back.
-func (l *loading) leave(t ticket) {
-	if len(t.pinned) == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, one := range t.loads {
-		one.waiting--
-	}
-	for _, key := range t.pinned {
-		if l.pins[key]--; l.pins[key] == 0 {
-			delete(l.pins, key)
-		}
-	}
-	if len(l.pins) == 0 && l.free != nil {
-		close(l.free)
-		l.free = nil
-	}
-}
-
-func (l *loading) pinned(key index.Key) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.pins[key] > 0
-}
-
-// busy returns what is closed when no search waits for shards or holds some; nil: none does.
-func (l *loading) busy() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.pins) == 0 {
-		return nil
-	}
-	if l.free == nil {
-		l.free = make(chan struct{})
-	}
-	return l.free
-}
-
-// forget lets go of all loads: those who wait look again.
-func (l *loading) forget(x *searchIndex) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, one := range l.loads {
-		l.end(x, one, errAgain)
-	}
-}
-
-// end takes a load out and tells those who wait for it. What it holds goes with it, unless
-// a worker has it, who gives it back.
-func (l *loading) end(x *searchIndex, one *load, err error) {
-	if one.gone {
-		return
-	}
-	one.gone, one.err = true, err
-	delete(l.loads, one.key)
-	close(one.done)
-	if !one.queued {
-		one.release(x)
-	}
+	return x.loading.Join(keys, x.index.HasShard, func(key index.Key) *load {
+		one := &load{key: key, namespace: x.number[key.Namespace], index: index.New(x.index.Space())}
+		one.index.AddShard(key)
+		return one
+	})
 }
 
 func (one *load) release(x *searchIndex) {
@@ -173,135 +71,48 @@ func (one *load) release(x *searchIndex) {
 	one.shelving.abandon()
 }
 
-// shed lets go of what is half loaded and nobody waits for, and returns its size.
-func (l *loading) shed(x *searchIndex) (bytes int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, one := range l.loads {
-		if one.waiting == 0 && !one.queued {
-			bytes += one.size
-			l.end(x, one, errAgain)
-		}
-	}
-	return bytes
-}
+// shelved reports whether a load has made segments: no manifest names these yet, so that what is
+// erased would stay in them.
+func (one *load) shelved() bool { return len(one.shelving.fresh) > 0 }
 
-// shedShelved lets go of what is half loaded, has made segments, and nobody waits for: no
-// manifest names these yet, so that what is erased would stay in them.
-func (l *loading) shedShelved(x *searchIndex) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, one := range l.loads {
-		if one.queued { // a worker may have it
-			one.stale = true
-		} else if one.waiting == 0 && len(one.shelving.fresh) > 0 {
-			l.end(x, one, errAgain)
-		}
-	}
-}
-
-// close ends the workers.
-func (l *loading) close() {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.stop()
-	l.running.Wait()
-}
-
-// next takes loads off the queue; none ends the worker.
-func (l *loading) next(x *searchIndex) (batch []*load) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.queue) > 0 && len(batch) < loadShards {
-		one := l.queue[0]
-		l.queue = l.queue[1:]
-		if !one.gone && one.waiting > 0 {
-			batch = append(batch, one)
-			continue
-		}
-		one.queued = false
-		if one.gone {
-			one.release(x)
-		} else if !one.begun || one.stale {
-			l.end(x, one, errAgain)
-		} // else what was read stays until the room is needed
-	}
-	if len(batch) == 0 {
-		l.workers--
-	}
-	return batch
-}
-
-// later puts loads back in the queue, those that had their turn behind the others.
-func (l *loading) later(first, last []*load) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queue = slices.Concat(first, l.queue, last)
-}
-
-// loader loads shards until there is none to load.
-func (f *file) loader() {
-	for f.loadTurn() {
-	}
-}
-
-// loadTurn reads a part of what is in the queue. Turns are few at once in the process, and
-// short, so that whoever needs little waits little.
+// loadTurn reads a part of what is in the queue.
 func (f *file) loadTurn() (more bool) {
 	l := &f.search.loading
-	select {
-	case f.loaders <- struct{}{}:
-		defer func() { <-f.loaders }()
-	case <-l.ctx.Done():
-	}
-	batch := l.next(&f.search)
+	defer l.Crew.Turn()()
+	batch := l.Next()
 	if len(batch) == 0 {
 		return false
 	}
-	first, last, whole, err := f.readParts(l.ctx, batch)
+	ctx := l.Crew.Context()
+	first, last, whole, err := f.readParts(ctx, batch)
 	var shelved []shelving
 	if err == nil {
 		for _, one := range slices.Concat(last, whole) {
-			f.shelve(one)
+			f.shelve(one.Of)
 		}
 		last, whole = f.reserve(last), f.reserve(whole)
-		shelved, err = f.install(l.ctx, whole)
+		shelved, err = f.install(ctx, whole)
 	}
 	for i := range shelved {
-		f.endShelving(l.ctx, &shelved[i])
+		f.endShelving(ctx, &shelved[i])
 	}
 	if err != nil {
-		l.finish(&f.search, batch, err)
+		l.Finish(err, batch...)
 		return true
 	}
-	l.later(first, last)
+	l.Later(first, last)
 	return true
-}
-
-// finish ends loads that a worker has, and tells all who wait for them.
-func (l *loading) finish(x *searchIndex, batch []*load, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, one := range batch {
-		one.queued = false
-		if one.gone {
-			one.release(x)
-		} else {
-			l.end(x, one, err)
-		}
-	}
 }
 
 // readParts reads the next part of each load, in one reading transaction. first are those
 // it did not get to, last those of which there is more, whole the others.
-func (f *file) readParts(ctx context.Context, batch []*load) (first, last, whole []*load, err error) {
+func (f *file) readParts(ctx context.Context, batch []*asked) (first, last, whole []*asked, err error) {
 	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, endRead(tx)) }()
-	now, err := f.state(ctx, tx, batch[0].index.Space())
+	now, err := f.state(ctx, tx, batch[0].Of.index.Space())
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -311,14 +122,14 @@ func (f *file) readParts(ctx context.Context, batch []*load) (first, last, whole
 			return batch[i:], last, whole, nil
 		}
 		if f.reading != nil {
-			f.reading(one.key)
+			f.reading(one.Key)
 		}
-		before := one.read
-		if err := f.readPart(ctx, tx, one, &now); err != nil {
+		before := one.Of.read
+		if err := f.readPart(ctx, tx, one.Of, &now); err != nil {
 			return nil, nil, nil, err
 		}
-		records += one.read - before
-		if one.whole {
+		records += one.Of.read - before
+		if one.Of.whole {
 			whole = append(whole, one)
 		} else {
 			last = append(last, one)
@@ -380,9 +191,10 @@ func (f *file) followOne(ctx context.Context, tx *sql.Tx, one *load) error {
 
 // reserve counts what was read. What does not fit is refused, with the size that it has, or
 // will have; it returns the others.
-func (f *file) reserve(loads []*load) (fit []*load) {
+func (f *file) reserve(loads []*asked) (fit []*asked) {
 	x := &f.search
-	for _, one := range loads {
+	for _, a := range loads {
+		one := a.Of
 		size := one.index.Bytes()
 		expected := size
 		if !one.whole && one.read > 0 {
@@ -390,16 +202,16 @@ func (f *file) reserve(loads []*load) (fit []*load) {
 		}
 		if expected <= x.budget.limit && x.budget.reserve(x, size-one.size) {
 			one.size = size
-			fit = append(fit, one)
+			fit = append(fit, a)
 			continue
 		}
-		x.loading.finish(x, []*load{one}, x.budget.refuse(expected))
+		x.loading.Finish(x.budget.refuse(expected), a)
 	}
 	return fit
 }
 
 // install brings loads that are whole to the state of the index, and into it.
-func (f *file) install(ctx context.Context, whole []*load) (shelved []shelving, err error) {
+func (f *file) install(ctx context.Context, whole []*asked) (shelved []shelving, err error) {
 	if len(whole) == 0 {
 		return nil, nil
 	}
@@ -416,9 +228,10 @@ func (f *file) install(ctx context.Context, whole []*load) (shelved []shelving, 
 			return nil, err
 		}
 	}
-	for _, one := range whole {
-		if x.loading.isGone(one) {
-			x.loading.finish(x, []*load{one}, errAgain)
+	for _, a := range whole {
+		one := a.Of
+		if x.loading.Gone(a) {
+			x.loading.Finish(errAgain, a)
 			continue
 		}
 		if one.seq < x.seq {
@@ -431,15 +244,9 @@ func (f *file) install(ctx context.Context, whole []*load) (shelved []shelving, 
 		x.meter.Loaded(1)
 		x.touch(one.key)
 		x.account()
-		x.loading.finish(x, []*load{one}, nil)
+		x.loading.Finish(nil, a)
 	}
 	return shelved, nil
-}
-
-func (l *loading) isGone(one *load) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return one.gone
 }
 
 // detach takes a shard that is far behind the file out of the index, to be brought up to it
@@ -449,14 +256,12 @@ func (x *searchIndex) detach(key index.Key) {
 		return
 	}
 	one := &load{key: key, namespace: x.number[key.Namespace], index: x.index.Detach(key), seq: x.seq,
-		begun: true, whole: true, done: make(chan struct{})}
+		begun: true, whole: true}
 	delete(x.used, key)
 	x.account()
 	one.size = one.index.Bytes()
 	x.budget.add(x, one.size)
-	x.loading.mu.Lock()
-	defer x.loading.mu.Unlock()
-	x.loading.loads[key] = one
+	x.loading.Put(key, one)
 }
 
 // endRead ends a reading transaction.

@@ -230,7 +230,7 @@ func TestALoadGoesOnWhereItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.search.loading.running.Wait()
+	f.search.loading.Crew.Wait()
 	s.release(f)
 	if n := large.parts.Load(); n != 1 {
 		t.Fatalf("%d parts were read; nobody waited after the first", n)

@@ -76,7 +76,7 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		return nil, err
 	}
 	var need ticket
-	defer func() { x.loading.leave(need) }()
+	defer func() { x.loading.Leave(need) }()
 	for {
 		x.mu.RLock()
 		// The index may already be ahead of what this call read; never behind.
@@ -93,10 +93,10 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		before := need
 		var busy <-chan struct{}
 		var err error
-		need, busy, err = f.bring(ctx, seq, &p, &filter, len(before.pinned) > 0)
-		x.loading.leave(before)
-		if err == nil && (busy != nil || len(need.loads) > 0) {
-			err = need.waitAside(ctx, busy)
+		need, busy, err = f.bring(ctx, seq, &p, &filter, before.Pins())
+		x.loading.Leave(before)
+		if err == nil && (busy != nil || need.Waits()) {
+			err = need.WaitAside(ctx, busy)
 		}
 		if p.Quick && errors.Is(err, loci.ErrTooLarge) {
 			return nil, nil
@@ -165,7 +165,7 @@ func (f *file) bring(
 		space = x.index.Space() // a search by words alone does not care
 	}
 	if x.index != nil && x.index.Space() != space && !pinned {
-		if busy := x.loading.busy(); busy != nil {
+		if busy := x.loading.Busy(); busy != nil {
 			return need, busy, nil
 		}
 	}
@@ -246,7 +246,7 @@ func (f *file) advance(ctx context.Context, tx *sql.Tx, space loci.Space) (err e
 	defer func() {
 		if err != nil { // half-loaded: the next search starts again
 			x.index = nil
-			x.loading.forget(x)
+			x.loading.Forget()
 		}
 		x.account()
 	}()
@@ -307,7 +307,7 @@ func (x *searchIndex) reset(space loci.Space) {
 	x.index, x.seq = index.New(space), 0
 	x.known, x.names, x.number, x.last = index.Keys{}, map[int64]string{}, map[string]int64{}, 0
 	x.large, x.used = map[index.Key]int64{}, map[index.Key]*atomic.Int64{}
-	x.loading.forget(x)
+	x.loading.Forget()
 }
 
 func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {

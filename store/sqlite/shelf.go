@@ -214,7 +214,7 @@ func (f *file) mapping(run func() error) error {
 	x := &f.search
 	x.mu.Lock()
 	x.index = nil
-	x.loading.forget(x)
+	x.loading.Forget()
 	x.account()
 	x.mu.Unlock()
 	if fault, err = files.Faultless(run); fault != nil {

@@ -142,7 +142,7 @@ var errHeld = errors.New("another process keeps the index")
 
 // tidy looks through all manifests, and through the folder.
 func (f *file) tidy(ctx context.Context) error {
-	f.search.loading.shedShelved(&f.search)
+	f.search.loading.Spoil((*load).shelved)
 	all, key, err := f.manifests(ctx)
 	if err != nil {
 		return err

@@ -271,23 +271,12 @@ func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
 	f, err := s.acquire(t.Context(), testTenant)
 	must(t, err)
 	defer s.release(f)
-	for end := time.Now().Add(longest); f.search.loading.busyLoads() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the load goes on")
-		}
-	}
+	f.search.loading.Crew.Wait()
 	s.erase(3, 1)
 	s.settle()
 	if found := heldIn(t, path, "number3"); len(found) > 0 {
 		t.Errorf("it is still in %q", found)
 	}
-}
-
-// busyLoads is how many workers load.
-func (l *loading) busyLoads() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.workers
 }
 
 // A segment that cannot be read may hold erased text: it goes, with the rest of its shard.

@@ -14,13 +14,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
+	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
 )
@@ -84,7 +84,7 @@ func Open(path string, opts *Options) (*Store, error) {
 	if s.opts.IndexMemory <= 0 {
 		s.opts.IndexMemory = DefaultIndexMemory
 	}
-	s.budget, s.loaders = newBudget(s.opts.IndexMemory), make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
+	s.budget, s.loaders = newBudget(s.opts.IndexMemory), aside.Turns()
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.Default()
 	}

@@ -4,7 +4,7 @@
 package follow
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/index"
@@ -37,9 +38,12 @@ type Source interface {
 	// Changes calls take for what changed since a counter, in order.
 	Changes(since int64, take func(id loci.ID, namespace int64, kind loci.Kind, gone bool)) error
 
-	// ByID and ByShard call take for searchable records, with their vectors of a space.
+	// ByID calls take for searchable records, with their vectors of a space.
 	ByID(space int64, ids []loci.ID, take Take) error
-	ByShard(space, namespace int64, kind loci.Kind, take Take) error
+
+	// ByShard is ByID for up to limit records of a shard: those whose ids come after one, in that
+	// order, or, where that is nil, whichever are found first.
+	ByShard(space, namespace int64, kind loci.Kind, after *loci.ID, limit int, take Take) error
 }
 
 // Take takes a record, without the name of its namespace; vectors stays valid.
@@ -49,16 +53,19 @@ type Take func(record *loci.Record, namespace int64, vectors []byte)
 type Index struct {
 	mu      sync.RWMutex
 	index   *index.Index
-	nameKey loci.NameKey         // of the tenant whose state it shows; another one after an erase
-	seq     int64                // the state it shows
-	line    int64                // how often the database went back before
-	known   index.Keys           // the shards there are, as far as learned
-	learned map[string]bool      // keys of namespaces below which every shard is known
-	names   map[int64]string     // namespace number → key
-	numbers map[string]int64     // key → namespace number
-	large   map[index.Key]bool   // too large for a quick search to load
-	used    map[index.Key]uint64 // when a loaded shard was searched last
-	tick    uint64
+	nameKey loci.NameKey                // of the tenant whose state it shows; another one after an erase
+	seq     int64                       // the state it shows
+	line    int64                       // how often the database went back before
+	known   index.Keys                  // the shards there are, as far as learned
+	learned map[string]bool             // keys of namespaces below which every shard is known
+	names   map[int64]string            // namespace number → key
+	numbers map[string]int64            // key → namespace number
+	large   map[index.Key]bool          // too large for a quick search to load
+	used    map[index.Key]*atomic.Int64 // the shards that are loaded, with when they were searched last
+	tick    atomic.Int64
+	fresh   []string // learned in a transaction that has not ended
+	dirty   bool     // something was taken in, in a transaction that has not ended
+	loads   loads
 	shelving
 	epoch   *byte        // another one each time the index begins again
 	written atomic.Int64 // the change counter of the latest write of this process
@@ -66,6 +73,8 @@ type Index struct {
 	held    atomic.Int64 // passages
 	bytes   atomic.Int64
 	shards  atomic.Int64
+
+	halfHeld, halfBytes atomic.Int64 // of what is half loaded
 }
 
 // A Search is what is looked for.
@@ -77,6 +86,13 @@ type Search struct {
 	Meter  *meter.Meter                           // counts what is loaded and dropped
 	Tenant loci.Tenant
 	Shelf  *Shelf // keeps the index in the database; nil: nothing does
+	Crew   *Crew  // loads what is lacking
+	Budget int    // passages that the index of a tenant holds
+	Trim   func() // is called while passages are held
+
+	// Read runs do with a transaction that has begun since, and again if it has to; it returns when
+	// the transaction has ended well.
+	Read func(ctx context.Context, do func(Source) error) error
 
 	// Stale is for how long after it was known that the index shows what the database has a
 	// search may answer without a look at the tenant's counter; 0: it looks each time.
@@ -153,39 +169,53 @@ func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool,
 	return hits, served, err
 }
 
-// MatchAfter brings the index up to date first. read begins a transaction, under the index's
-// lock, so that it is no older than what the index shows, and returns when it has ended well;
-// trim is called while passages are held.
-func (x *Index) MatchAfter(
-	read func(do func(Source) error) error, q *Search, budget int, trim func(),
-) (hits []loci.Hit, err error) {
-	for range 2 { // after a fault once more, from the records
-		hits, err = nil, nil
-		var ready []*publication
-		fault, failed := files.Faultless(func() (err error) {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			defer func() { ready = x.takeReady() }()
-			hits, err = x.matchAfter(read, q, budget, trim)
-			return err
-		})
-		if failed == nil && fault == nil && len(ready) > 0 {
-			q.Shelf.publish(q.Tenant, ready)
-		}
+// MatchAfter brings the index up to date first, and waits for what it lacks, which is loaded
+// beside the searches of others.
+func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err error) {
+	var need ticket
+	defer func() {
+		x.loads.Leave(need)
 		if q.Shelf != nil && q.Shelf.Forget {
 			x.Drop()
 		}
-		var inside *faultError
-		if errors.As(failed, &inside) {
-			fault = inside.fault
+	}()
+	for faults := 0; faults < 2; { // after a fault once more, from the records
+		before, busy := need, (<-chan struct{})(nil)
+		var st batch.State
+		var ready []*publication
+		err = faultless(func() (err error) {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			need, busy, err = x.bring(ctx, q, before.Pins(), &st)
+			ready = x.takeReady()
+			return err
+		})
+		x.loads.Leave(before)
+		if err != nil {
+			need = ticket{}
+		} else {
+			q.Shelf.publish(q.Tenant, ready)
+			if busy != nil || need.Waits() {
+				err = need.WaitAside(ctx, busy)
+			}
+			q.Trim()
 		}
-		if err = failed; fault == nil {
-			return hits, err
+		if err == nil && busy == nil {
+			served := false
+			if hits, served, err = x.Match(&st, q); err != nil || served {
+				return hits, err
+			}
+			continue
 		}
-		x.mu.Lock()
-		x.faulted(fault)
-		x.mu.Unlock()
-		err = fault
+		if fault := faultOf(err); fault != nil {
+			faults++
+			x.mu.Lock()
+			x.faulted(fault)
+			x.mu.Unlock()
+			err = fault
+		} else if err != nil && !errors.Is(err, aside.ErrAgain) {
+			return nil, err
+		}
 	}
 	return nil, err
 }
@@ -196,27 +226,64 @@ func (x *Index) takeReady() (ready []*publication) {
 	return ready
 }
 
-func (x *Index) matchAfter(
-	read func(do func(Source) error) error, q *Search, budget int, trim func(),
-) (hits []loci.Hit, err error) {
-	at, again := q.now(), false
-	if err := read(func(r Source) error {
-		if again {
-			x.index = nil // half-loaded, or of a transaction that did not end well
+// bring brings the index to the tenant's present state, which st is then, and asks for the shards
+// that a search lacks. It reads under the index's lock, so that what it reads is no older than
+// what the index shows. busy is not nil where the index must change its space and others still
+// need it as it is: it is closed when they do not. pinned: the caller itself is one of them.
+func (x *Index) bring(
+	ctx context.Context, q *Search, pinned bool, st *batch.State,
+) (need ticket, busy <-chan struct{}, err error) {
+	at := q.now()
+	x.dirty, x.fresh = false, nil
+	var keys []index.Key
+	if err := q.Read(ctx, func(r Source) error {
+		x.undo() // of a transaction that did not end well
+		if busy = x.busyFor(q, pinned); busy != nil {
+			return nil
 		}
-		again = true
-		return x.refresh(r, q, budget)
+		keys, err = x.refresh(r, q, st)
+		return err
 	}); err != nil {
-		x.index, x.ready = nil, nil // likewise: the next search starts again
-		x.empty()
-		return nil, err
+		x.undo()
+		return need, nil, err
 	}
+	if busy != nil {
+		return need, busy, nil
+	}
+	x.fresh = nil
 	raise(&x.seen, int64(at))
-	x.held.Store(int64(x.index.Passages()))
-	x.shards.Store(int64(len(x.used)))
-	x.bytes.Store(x.index.Bytes())
-	trim()
-	return x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
+	for _, key := range keys {
+		if x.index.HasShard(key) {
+			x.touch(key)
+		}
+	}
+	need = x.join(q, keys)
+	x.makeRoom(q)
+	x.account()
+	return need, nil, nil
+}
+
+// busyFor returns what is closed when nobody needs the index as it is, if a search needs it in
+// another space.
+func (x *Index) busyFor(q *Search, pinned bool) <-chan struct{} {
+	if pinned || x.index == nil || q.Probe.Vector == nil || q.Probe.Space == x.index.Space() {
+		return nil
+	}
+	return x.loads.Busy()
+}
+
+// undo lets go of the index where something was taken in of a transaction that did not end well:
+// the next search starts again.
+func (x *Index) undo() {
+	for _, key := range x.fresh {
+		delete(x.learned, key)
+	}
+	x.fresh = nil
+	if x.dirty {
+		x.index, x.ready, x.dirty = nil, nil, false
+		x.loads.Forget()
+		x.account()
+	}
 }
 
 // A faultError is a fault of memory in a goroutine of its own.
@@ -224,29 +291,70 @@ type faultError struct{ fault error }
 
 func (e *faultError) Error() string { return e.fault.Error() }
 
-// empty notes that nothing is held.
-func (x *Index) empty() {
-	x.held.Store(0)
-	x.bytes.Store(0)
-	x.shards.Store(0)
+// account notes what the index holds. The caller holds the lock.
+func (x *Index) account() {
+	held, size, shards := 0, int64(0), 0
+	if x.index != nil {
+		held, size, shards = x.index.Passages(), x.index.Bytes(), len(x.used)
+	}
+	x.held.Store(int64(held))
+	x.bytes.Store(size)
+	x.shards.Store(int64(shards))
 }
 
 // PassageBytes is what a passage takes in memory, about: limits count passages.
 const PassageBytes = 500
 
-// Bytes is how much memory the index takes, about, as of the last change of it.
-func (x *Index) Bytes() int64 { return x.bytes.Load() }
+// Bytes is how much memory the index takes, about, with what is half loaded.
+func (x *Index) Bytes() int64 { return x.bytes.Load() + x.halfBytes.Load() }
 
-// Held is how many passages the index holds, about.
-func (x *Index) Held() int64 { return x.held.Load() }
+// Held is how many passages the index holds, about, with what is half loaded.
+func (x *Index) Held() int64 { return x.held.Load() + x.halfHeld.Load() }
 
-// Drop lets go of the index unless it is searched right now.
+// Drop lets go of the index unless it is searched right now, or somebody waits for a part of it.
 func (x *Index) Drop() {
-	x.empty()
-	if x.mu.TryLock() { // else it will be counted again
-		x.index = nil
-		x.mu.Unlock()
+	if !x.mu.TryLock() {
+		return
 	}
+	defer x.mu.Unlock()
+	if !x.loads.Needed() {
+		x.index = nil
+		x.loads.Forget()
+		x.account()
+	}
+}
+
+// makeRoom drops what is half loaded and nobody waits for, then the shards that were not searched
+// for longest and are not needed now, while there is too much. The caller holds the lock.
+func (x *Index) makeRoom(q *Search) {
+	if x.index.Passages()+int(x.halfHeld.Load()) > q.Budget {
+		x.loads.Shed(func(*part) {})
+	}
+	for x.index.Passages() > q.Budget {
+		oldest, found := index.Key{}, false
+		for key, at := range x.used {
+			if (!found || at.Load() < x.used[oldest].Load()) && !x.loads.Pinned(key) {
+				oldest, found = key, true
+			}
+		}
+		if !found {
+			return // all of it is needed at once
+		}
+		x.index.DropShard(oldest)
+		q.Meter.Dropped(1)
+		delete(x.used, oldest)
+	}
+}
+
+// touch notes that a shard is in the index and was searched now.
+func (x *Index) touch(key index.Key) {
+	if x.used == nil {
+		x.used = map[index.Key]*atomic.Int64{}
+	}
+	if x.used[key] == nil {
+		x.used[key] = new(atomic.Int64)
+	}
+	x.used[key].Store(x.tick.Add(1))
 }
 
 // Trim drops the indexes that were not asked for longest while all hold more than a budget;
@@ -279,10 +387,10 @@ func Trim(at *Index, budget int, m *meter.Meter, each func(do func(x *Index, use
 
 // shows reports whether the index is no older than a state.
 func (x *Index) shows(st *batch.State) bool {
-	return x.index != nil && x.seq >= st.Seq && x.line == st.Line && bytes.Equal(x.nameKey, st.NameKey)
+	return x.index != nil && x.seq >= st.Seq && x.isOf(st)
 }
 
-// serves reports whether the index holds all that a search needs.
+// serves reports whether the index holds all that a search needs, and notes when it did.
 func (x *Index) serves(p *loci.Probe, filter *loci.Filter) bool {
 	if p.Vector != nil && p.Space != x.index.Space() {
 		return false
@@ -293,7 +401,9 @@ func (x *Index) serves(p *loci.Probe, filter *loci.Filter) bool {
 		}
 	}
 	for _, key := range x.known.Covered(filter) {
-		if !x.index.HasShard(key) && (!p.Quick || !x.large[key]) {
+		if at := x.used[key]; at != nil {
+			at.Store(x.tick.Add(1))
+		} else if !p.Quick || !x.large[key] {
 			return false
 		}
 	}

@@ -21,6 +21,8 @@ type Keep struct {
 	// The fields of a [Shelf], for tests; 0: its defaults.
 	From, Book  int
 	Now, Forget bool
+	Part        int
+	Reading     func(namespace string)
 }
 
 // OpenShelf begins to keep indexes in a table.
@@ -45,7 +47,10 @@ func OpenShelf(table Table, k Keep, log *slog.Logger) (*Shelf, error) {
 	if k.From > 0 {
 		s.From, s.Book = k.From, k.Book
 	}
-	s.Now, s.Forget = k.Now, k.Forget
+	if k.Part > 0 {
+		s.Part = k.Part
+	}
+	s.Now, s.Forget, s.Reading = k.Now, k.Forget, k.Reading
 	return s, nil
 }
 

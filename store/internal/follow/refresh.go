@@ -1,61 +1,65 @@
 package follow
 
 import (
-	"bytes"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
-	"github.com/loci-memory/loci/store/internal/meter"
 )
 
-// refresh brings the index to the tenant's present state and loads the shards a search
-// needs, all in the one transaction.
-func (x *Index) refresh(r Source, q *Search, budget int) error {
-	x.ready = nil
+// refresh brings the index to the tenant's present state, all in the one transaction. It returns
+// the shards that a search needs.
+func (x *Index) refresh(r Source, q *Search, at *batch.State) (keys []index.Key, err error) {
 	p, filter := &q.Probe, &q.Filter
 	st, err := r.State()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	*at = *st
 	space := p.Space
 	if p.Vector == nil && x.index != nil {
 		space = x.index.Space() // a search by words alone does not care
 	}
-	if x.index == nil || x.index.Space() != space || !bytes.Equal(x.nameKey, st.NameKey) || x.line != st.Line ||
-		x.seq > st.Seq {
+	if x.index == nil || x.index.Space() != space || !x.isOf(st) || x.seq > st.Seq {
 		x.reset(space, st, q)
 	}
 	number, dropped, err := r.Space(space)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if x.seq < dropped { // the space's vectors were removed, though their records stay
-		x.reset(space, st, q)
-	}
-	if x.seq < st.Floor { // too far behind to follow: what was erased meanwhile is forgotten
+	// The space's vectors were removed, though their records stay, or the index is too far behind to
+	// follow: what was erased meanwhile is forgotten.
+	if !x.mayFollow(st, dropped) {
 		x.reset(space, st, q)
 	}
 	if err := x.learn(r, st, filter); err != nil {
+		return nil, err
+	}
+	if err := x.advance(r, st, number, q); err != nil {
+		return nil, err
+	}
+	keys = x.known.Covered(filter)
+	if p.Quick {
+		return x.quick(r, keys)
+	}
+	return keys, nil
+}
+
+// advance takes in what changed up to a state.
+func (x *Index) advance(r Source, st *batch.State, space int64, q *Search) error {
+	if x.seq >= st.Seq {
+		return nil
+	}
+	if err := x.follow(r, space, q); err != nil {
 		return err
 	}
-	if x.seq < st.Seq {
-		if err := x.follow(r, number); err != nil {
-			return err
-		}
-		x.seq = st.Seq
-		x.shelveDue()
-	}
-	keys := x.known.Covered(filter)
-	if p.Quick {
-		if keys, err = x.quick(r, keys); err != nil {
-			return err
-		}
-	}
-	return x.loadShards(&loading{st: st, space: number, dropped: dropped}, r, keys, budget, q.Meter)
+	x.seq = st.Seq
+	x.shelveDue()
+	return nil
 }
 
 // reset starts with an empty index of a space.
@@ -63,7 +67,9 @@ func (x *Index) reset(space loci.Space, st *batch.State, q *Search) {
 	x.shelving, x.epoch = newShelving(q.Shelf, q.Tenant), new(byte)
 	x.index, x.seq, x.nameKey, x.line = index.New(space), 0, st.NameKey, st.Line
 	x.known, x.learned, x.names, x.numbers = index.Keys{}, map[string]bool{}, map[int64]string{}, map[string]int64{}
-	x.used, x.large = map[index.Key]uint64{}, map[index.Key]bool{}
+	x.used, x.large = map[index.Key]*atomic.Int64{}, map[index.Key]bool{}
+	x.dirty = true
+	x.loads.Forget()
 }
 
 // learn makes sure that the shards a search reaches are known, those that came since too.
@@ -86,8 +92,9 @@ func (x *Index) learn(r Source, st *batch.State, filter *loci.Filter) error {
 	}); err != nil {
 		return err
 	}
-	for _, place := range filter.Within {
-		x.learned[place.Key()] = true
+	for _, key := range below {
+		x.learned[key] = true
+		x.fresh = append(x.fresh, key)
 	}
 	return nil
 }
@@ -109,26 +116,47 @@ func (x *Index) quick(r Source, keys []index.Key) (out []index.Key, err error) {
 	return out, nil
 }
 
-// followed is how many changed records one query brings.
+// followed is how many changed records one query brings, and how many of a shard are taken in
+// while others wait.
 const followed = 1000
 
-// follow takes in what changed of the shards that are loaded since the index's state.
-func (x *Index) follow(r Source, space int64) error {
+// follow takes in what changed of the shards that are loaded since the index's state. A shard of
+// which much changed leaves the index, to be brought up to date aside, unless q is nil.
+func (x *Index) follow(r Source, space int64, q *Search) error {
 	if len(x.used) == 0 {
 		return nil // no shard is loaded
 	}
-	changed := map[loci.ID]index.Key{}
+	type change struct {
+		id   loci.ID
+		key  index.Key
+		gone bool
+	}
+	var all []change
+	count := map[index.Key]int{}
 	if err := r.Changes(x.seq, func(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
 		key := index.Key{Namespace: x.names[namespace], Kind: kind}
-		if gone {
-			delete(changed, id)
-			x.erased(key, id)
-			x.index.Remove(key.Namespace, id)
-		} else if x.index.HasShard(key) {
-			changed[id] = key
+		if gone || x.index.HasShard(key) {
+			all = append(all, change{id, key, gone})
+			count[key]++
 		}
-	}); err != nil {
+	}); err != nil || len(all) == 0 {
 		return err
+	}
+	x.dirty = true
+	for key, n := range count {
+		if n > followed && q != nil && x.index.HasShard(key) && !x.busy[key] {
+			x.detach(q, key)
+		}
+	}
+	changed := map[loci.ID]index.Key{}
+	for _, c := range all {
+		if c.gone {
+			delete(changed, c.id)
+			x.erased(c.key, c.id)
+			x.index.Remove(c.key.Namespace, c.id)
+		} else if x.index.HasShard(c.key) {
+			changed[c.id] = c.key
+		}
 	}
 	return x.takeChanged(r, space, changed)
 }
@@ -210,64 +238,4 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 		return &faultError{fault}
 	}
 	return err
-}
-
-// loadShards makes sure that the shards of keys are there, and drops those that were not
-// searched for longest while there is too much.
-func (x *Index) loadShards(l *loading, r Source, keys []index.Key, budget int, m *meter.Meter) error {
-	x.tick++
-	var fresh []index.Key
-	for _, key := range keys {
-		x.used[key] = x.tick
-		if !x.index.HasShard(key) {
-			x.index.AddShard(key)
-			fresh = append(fresh, key)
-		}
-	}
-	if err := x.load(l, r, fresh); err != nil {
-		return err
-	}
-	m.Loaded(len(fresh))
-	for x.index.Passages() > budget {
-		oldest, found := index.Key{}, false
-		for key, at := range x.used {
-			if at < x.tick && (!found || at < x.used[oldest]) {
-				oldest, found = key, true
-			}
-		}
-		if !found {
-			return nil // all of it is needed at once
-		}
-		x.index.DropShard(oldest)
-		m.Dropped(1)
-		delete(x.used, oldest)
-	}
-	return nil
-}
-
-// load reads shards: what the database keeps of their indexes, and the records of which it
-// keeps none.
-func (x *Index) load(l *loading, r Source, fresh []index.Key) (err error) {
-	if len(fresh) == 0 {
-		return nil
-	}
-	rest := fresh
-	if x.shelf != nil {
-		l.r, l.keys = r.(ImageSource), map[Shard]index.Key{}
-		if rest, err = x.takeImages(l, fresh); err != nil {
-			return err
-		}
-	}
-	for _, key := range rest {
-		query := func(take Take) error { return r.ByShard(l.space, x.numbers[key.Namespace], key.Kind, take) }
-		if err := x.take(nil, query, x.freezing(key)); err != nil {
-			return err
-		}
-	}
-	if x.shelf != nil {
-		for _, key := range fresh {
-			x.shelve(key, false)
-		}
-	}
-	return nil
 }

@@ -44,6 +44,7 @@ var ErrMoved = errors.New("the image of the index has changed")
 const (
 	keptFrom    = 500    // records of a shard from which its index is kept
 	bookRecords = 16_384 // of a segment that is made while a shard is loaded
+	partRecords = 2048   // of a shard that a transaction reads
 )
 
 // A Shelf keeps indexes of the tenants of a store in its database, as images.
@@ -54,9 +55,11 @@ type Shelf struct {
 	Book   int           // records of a segment that is made while a shard is loaded
 	Now    bool          // write images before the search answers: for tests
 	Forget bool          // keep no index for the next search: for tests
+	Part   int           // records of a shard that a transaction reads
 	Log    *slog.Logger
 
-	Records atomic.Int64 // read into indexes
+	Records atomic.Int64           // read into indexes
+	Reading func(namespace string) // unless nil: called before a part of a shard is read, by tests
 
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -76,7 +79,7 @@ func NewShelf(table Table, folder *files.Folder, log *slog.Logger) *Shelf {
 		return nil
 	}
 	s := &Shelf{
-		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Log: log,
+		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Part: partRecords, Log: log,
 		turns: make(chan struct{}, 2), copies: map[loci.Tenant]map[string]bool{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

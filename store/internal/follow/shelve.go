@@ -30,133 +30,102 @@ func newShelving(s *Shelf, t loci.Tenant) shelving {
 		busy: map[index.Key]bool{}, moved: map[index.Key]bool{}}
 }
 
-// loading is what the load of some shards has to do with images.
+// loading is what the load of a shard has to do with images.
 type loading struct {
 	r       ImageSource
 	st      *batch.State
 	space   int64 // its number
 	dropped int64
-	keys    map[Shard]index.Key
 }
 
 func (x *Index) shardOf(key index.Key) Shard { return Shard{x.numbers[key.Namespace], key.Kind} }
 
-// takeImages begins to load shards with what the database keeps of their indexes. It returns
-// the shards of which it keeps nothing that can be used.
-func (x *Index) takeImages(l *loading, fresh []index.Key) (rest []index.Key, err error) {
-	var shards []Shard
-	for _, key := range fresh {
-		delete(x.images, key)
-		delete(x.unsaved, key)
-		delete(x.moved, key)
-		l.keys[x.shardOf(key)] = key
-		shards = append(shards, x.shardOf(key))
+// takeImage begins to load a shard with what the database keeps of its index, if that can be
+// used.
+func (x *Index) takeImage(l *loading, key index.Key, m *Image) (kept bool, err error) {
+	if m == nil {
+		return false, nil
 	}
-	var usable []*Image
-	if err := l.r.Images(shards, func(m *Image) {
-		key, asked := l.keys[m.Shard]
-		if !asked {
-			return
-		}
-		x.images[key] = m
-		if m.readable() && m.space() == x.index.Space() && m.follows(l.st, l.dropped) {
-			usable = append(usable, m)
-		}
-	}); err != nil {
-		return nil, err
+	x.images[key] = m
+	if !m.readable() || m.space() != x.index.Space() || !m.follows(l.st, l.dropped) {
+		return false, nil
 	}
-	rest = slices.DeleteFunc(slices.Clone(fresh), func(key index.Key) bool {
-		return slices.Contains(usable, x.images[key])
-	})
-	if len(usable) == 0 {
-		return rest, nil
-	}
-	holes, err := x.attachAll(l, usable)
+	holes, err := x.attachAll(l, key, m)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	if err := x.followOnly(l, usable); err != nil {
-		return nil, err
+	if err := x.followOnly(l, key, m.Seq); err != nil {
+		return false, err
 	}
-	for _, h := range holes {
+	for _, k := range holes { // what cannot be used is read instead
 		query := func(take Take) error {
-			return l.r.ByRange(l.space, h.shard.Namespace, h.shard.Kind, loci.ID(h.k.Low), loci.ID(h.k.High), take)
+			return l.r.ByRange(l.space, m.Shard.Namespace, m.Shard.Kind, loci.ID(k.Low), loci.ID(k.High), take)
 		}
-		if err := x.take(nil, query, x.freezing(l.keys[h.shard])); err != nil {
-			return nil, err
+		if err := x.take(nil, query, x.freezing(key)); err != nil {
+			return false, err
 		}
 	}
-	return rest, nil
+	return true, nil
 }
 
-// A hole is a segment that cannot be used, whose records are read instead.
-type hole struct {
-	shard Shard
-	k     *Kept
-}
-
-// attachAll attaches the segments of images, from the folder or the database.
-func (x *Index) attachAll(l *loading, images []*Image) (holes []hole, err error) {
+// attachAll attaches the segments of an image, from the folder or the database.
+func (x *Index) attachAll(l *loading, key index.Key, m *Image) (holes []*Kept, err error) {
 	var gone []Gone
-	if err := l.r.Erased(leastWiped(images), func(g Gone) { gone = append(gone, g) }); err != nil {
+	if err := l.r.Erased(leastWiped([]*Image{m}), func(g Gone) { gone = append(gone, g) }); err != nil {
 		return nil, err
 	}
-	lacking := map[string]hole{}
-	for _, m := range images {
-		for i := range m.Segments {
-			k := &m.Segments[i]
-			h := hole{m.Shard, k}
-			switch {
-			case m.stale(k, gone, l.st):
-				x.shelf.drop(k.Name)
-				holes = append(holes, h)
-			default:
-				g, b, err := x.shelf.find(k.Name, x.origin(m.Shard))
-				if err != nil || !x.attach(l, h, g, b) {
-					lacking[k.Name] = h
-				}
-			}
+	lacking := map[string]*Kept{}
+	for i := range m.Segments {
+		k := &m.Segments[i]
+		if m.stale(k, gone, l.st) {
+			x.shelf.drop(k.Name)
+			holes = append(holes, k)
+			continue
+		}
+		g, b, err := x.shelf.find(k.Name, x.origin(m.Shard))
+		if err != nil || !x.attach(l, key, k, g, b) {
+			lacking[k.Name] = k
 		}
 	}
 	if len(lacking) > 0 {
-		if err := x.fetch(l, lacking); err != nil {
+		if err := x.fetch(l, key, lacking); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(lacking)) { // what did not come
 		holes = append(holes, lacking[name])
 	}
-	for _, h := range holes {
-		x.unsaved[l.keys[h.shard]] = true
+	if len(holes) > 0 {
+		x.unsaved[key] = true
 	}
 	return holes, nil
 }
 
 // attach makes a segment a part of the index, if it is the one that the image means.
-func (x *Index) attach(l *loading, h hole, g *segment.Segment, b *book) bool {
-	if g.Sum != h.k.Sum {
+func (x *Index) attach(l *loading, key index.Key, k *Kept, g *segment.Segment, b *book) bool {
+	if g.Sum != k.Sum {
 		x.shelf.drop(b.Name)
 		return false
 	}
 	b.Wiped, b.stored = l.st.Seq, true // nothing that was erased is in it: stale has looked
-	x.index.Attach(l.keys[h.shard], g, b, h.k.Gone)
+	x.index.Attach(key, g, b, k.Gone)
 	return true
 }
 
 // fetch reads segments from the database, in one query, and attaches those that can be used;
 // they leave the list.
-func (x *Index) fetch(l *loading, lacking map[string]hole) error {
+func (x *Index) fetch(l *loading, key index.Key, lacking map[string]*Kept) error {
 	var name string
 	var data []byte
 	end := func() {
-		h, ok := lacking[name]
-		if !ok || int64(len(data)) != h.k.Size {
+		k, ok := lacking[name]
+		if !ok || int64(len(data)) != k.Size {
 			return
 		}
-		g, b, err := x.shelf.put(x.tenant, name, data, x.origin(h.shard))
+		g, b, err := x.shelf.put(x.tenant, name, data, x.origin(x.shardOf(key)))
 		if err != nil {
 			x.shelf.warn("read a part of the index; it is made again", err)
-		} else if x.attach(l, h, g, b) {
+		} else if x.attach(l, key, k, g, b) {
 			delete(lacking, name)
 		}
 		data = nil
@@ -164,7 +133,7 @@ func (x *Index) fetch(l *loading, lacking map[string]hole) error {
 	err := l.r.Pieces(slices.Sorted(maps.Keys(lacking)), func(of string, piece []byte) {
 		if of != name {
 			end()
-			name, data = of, make([]byte, 0, max(0, min(lacking[of].k.Size, maxSegment)))
+			name, data = of, make([]byte, 0, max(0, min(lacking[of].Size, maxSegment)))
 		}
 		data = append(data, piece...)
 	})
@@ -175,15 +144,8 @@ func (x *Index) fetch(l *loading, lacking map[string]hole) error {
 // maxSegment bounds what is set aside for a segment before its bytes came.
 const maxSegment = 1 << 30
 
-// followOnly takes in what changed of the shards of images since these, and leaves the
-// shards alone that were there before.
-func (x *Index) followOnly(l *loading, images []*Image) error {
-	since := images[0].Seq
-	only := map[index.Key]bool{}
-	for _, m := range images {
-		since = min(since, m.Seq)
-		only[l.keys[m.Shard]] = true
-	}
+// followOnly takes in what changed of a shard since its image.
+func (x *Index) followOnly(l *loading, shard index.Key, since int64) error {
 	if since == l.st.Seq {
 		return nil
 	}
@@ -191,7 +153,7 @@ func (x *Index) followOnly(l *loading, images []*Image) error {
 	if err := l.r.Changes(since, func(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
 		key := index.Key{Namespace: x.names[namespace], Kind: kind}
 		switch {
-		case !only[key]:
+		case key != shard:
 		case gone:
 			delete(changed, id)
 			x.leave(key, id)
@@ -353,14 +315,20 @@ func (x *Index) published(p *publication, err error) {
 func (x *Index) faulted(fault error) {
 	x.shelf.warn("read a part of the index; it is made again", fault)
 	if x.index != nil {
-		for key := range x.used {
-			for _, keeper := range x.index.Keepers(key) {
-				x.shelf.drop(keeper.(*book).Name)
-			}
-		}
+		x.dropCopies()
 	}
 	x.index = nil
-	x.empty()
+	x.loads.Forget()
+	x.account()
+}
+
+// dropCopies removes the copies of all segments of the index.
+func (x *Index) dropCopies() {
+	for key := range x.used {
+		for _, keeper := range x.index.Keepers(key) {
+			x.shelf.drop(keeper.(*book).Name)
+		}
+	}
 }
 
 // find maps a segment that this process has.

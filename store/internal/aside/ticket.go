@@ -1,4 +1,4 @@
-package sqlite
+package aside
 
 import (
 	"context"
@@ -9,14 +9,20 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
-// A ticket is what a search needs.
-type ticket struct {
+// A Ticket is what a search needs.
+type Ticket[T any] struct {
 	pinned []index.Key
-	loads  []*load
+	loads  []*Load[T]
 }
 
+// Pins reports whether the ticket pins shards.
+func (t *Ticket[T]) Pins() bool { return len(t.pinned) > 0 }
+
+// Waits reports whether the ticket has something to wait for.
+func (t *Ticket[T]) Waits() bool { return len(t.loads) > 0 }
+
 // wait waits until all of a ticket is in the index.
-func (t *ticket) wait(ctx context.Context) error {
+func (t *Ticket[T]) wait(ctx context.Context) error {
 	for _, one := range t.loads {
 		select {
 		case <-one.done:
@@ -30,10 +36,10 @@ func (t *ticket) wait(ctx context.Context) error {
 	return nil
 }
 
-// waitAside waits for what a ticket needs, and before that for busy unless it is nil. It
+// WaitAside waits for what a ticket needs, and before that for busy unless it is nil. It
 // gives the slot of the request to others meanwhile: a load takes seconds, of which a
 // search that has its index needs none.
-func (t *ticket) waitAside(ctx context.Context, busy <-chan struct{}) (err error) {
+func (t *Ticket[T]) WaitAside(ctx context.Context, busy <-chan struct{}) (err error) {
 	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Load, Name: "index"})
 	defer func() { ended(loaded(err)) }()
 	back := admission.Aside(ctx)
@@ -55,7 +61,7 @@ func (t *ticket) waitAside(ctx context.Context, busy <-chan struct{}) (err error
 
 // loaded is what became of waiting for an index: to look again is no failure.
 func loaded(err error) trail.End {
-	if errors.Is(err, errAgain) {
+	if errors.Is(err, ErrAgain) {
 		err = nil
 	}
 	return trail.EndOf(err)
