@@ -110,18 +110,20 @@ func (l *loader) await() {
 func (l *loader) save(label string, n int) (walrus loci.ID) {
 	l.Helper()
 	var c loci.Change
+	in := loci.Namespace{label}
 	for i := range n {
 		text := fmt.Sprint("a note on ", i)
 		if i == n-1 {
 			text = "a walrus"
 		}
 		r := loci.Record{
-			ID: loci.NewID(), Kind: "fact", Namespace: loci.Namespace{label}, Version: 1, Live: true,
-			CreatedAt: time.UnixMilli(1), UpdatedAt: time.UnixMilli(1), Text: text, Passages: []loci.Span{{End: len(text)}},
+			ID: loci.NewID(), Kind: "fact", Namespace: in, Version: 1, Live: true,
+			CreatedAt: time.UnixMilli(1), UpdatedAt: time.UnixMilli(1),
+			Text: text, Passages: []loci.Span{{End: len(text)}},
 		}
 		c.Put, walrus = append(c.Put, loci.Put{Record: r}), r.ID
 	}
-	c.Events = []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Entity: walrus, Namespace: loci.Namespace{label}}}
+	c.Events = []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Entity: walrus, Namespace: in}}
 	if err := l.store.Apply(l.Context(), l.tenant, c); err != nil {
 		l.Fatal(err)
 	}

@@ -304,10 +304,11 @@ func (b *reading) readRecords(p *part) error {
 	n, last := 0, loci.ID{}
 	query := func(take Take) error {
 		s := p.x.shardOf(p.key)
-		return b.r.ByShard(b.space, s.Namespace, s.Kind, p.after, limit, func(r *loci.Record, namespace int64, vectors []byte) {
+		noted := func(r *loci.Record, namespace int64, vectors []byte) {
 			n, last = n+1, r.ID
 			take(r, namespace, vectors)
-		})
+		}
+		return b.r.ByShard(b.space, s.Namespace, s.Kind, p.after, limit, noted)
 	}
 	if err := p.x.take(nil, query, p.x.freezing(p.key)); err != nil {
 		return err
