@@ -420,20 +420,19 @@ type Page struct {
 
 	Order Order // of records; the same for every page of a list
 
-	// NoText leaves Text of records empty: a list of large ones is read without them.
-	NoText bool
-
-	// Brief leaves all of a record empty that [Record.Brief] does: a list of names needs a
-	// third of each.
-	Brief bool
+	NoText        bool // leaves Text of records empty: a list of large ones is read without them
+	Brief, Bodies bool // shows of a record what [Record.Brief] does, a third of it; with Bodies the body, too
 }
 
 // Shown is what a page shows of a record.
 func (p *Page) Shown(r *Record) Record {
-	if p.Brief {
-		return r.Brief()
-	}
 	out := *r
+	if p.Brief {
+		out = r.Brief()
+	}
+	if p.Bodies {
+		out.Body = r.Body
+	}
 	if p.NoText {
 		out.Text = ""
 	}

@@ -123,44 +123,59 @@ func readManifest(attributes json.RawMessage) (m manifest, err error) {
 // sizeOf returns the bytes and lines of a state. A list asks for no more, of a thousand files
 // at a time: what [loci.MarshalJSON] writes of a short file is read without taking it apart.
 func sizeOf(attributes json.RawMessage) (bytes, lines int64, err error) {
-	if bytes, lines, ok := shortSize(attributes); ok {
-		return bytes, lines, nil
+	bytes, open, ok := shortManifest(attributes, func(b block) { lines += b.Lines })
+	if !ok {
+		m, err := readManifest(attributes)
+		return m.Bytes, m.lines(), err
 	}
-	m, err := readManifest(attributes)
-	return m.Bytes, m.lines(), err
+	if open {
+		lines++
+	}
+	return bytes, lines, nil
 }
 
-// shortSize reads a manifest in the form that it is written in; false: in another, or too long.
-func shortSize(attributes []byte) (size, lines int64, ok bool) {
+// manifestOf is readManifest, as quick as it can be for a short file.
+func manifestOf(attributes json.RawMessage) (m manifest, err error) {
+	var ok bool
+	if m.Bytes, m.Open, ok = shortManifest(attributes, func(b block) { m.Blocks = append(m.Blocks, b) }); ok {
+		return m, nil
+	}
+	return readManifest(attributes)
+}
+
+// shortManifest reads a manifest in the form that it is written in, and calls each with its
+// blocks; false: it is in another form, or too long.
+func shortManifest(attributes []byte, each func(block)) (size int64, open, ok bool) {
 	rest, ok := bytes.CutPrefix(attributes, []byte(`{"bytes":`))
 	digits := 0
 	for ; digits < len(rest) && digits < 18 && '0' <= rest[digits] && rest[digits] <= '9'; digits++ {
 		size = size*10 + int64(rest[digits]-'0')
 	}
 	if !ok || digits == 0 {
-		return 0, 0, false
+		return 0, false, false
 	}
 	rest = rest[digits:]
-	if after, open := bytes.CutPrefix(rest, []byte(`,"open":true`)); open {
-		rest, lines = after, 1
+	if after, is := bytes.CutPrefix(rest, []byte(`,"open":true`)); is {
+		rest, open = after, true
 	}
 	if string(rest) == "}" {
-		return size, lines, true
+		return size, open, true
 	}
 	rest, ok = bytes.CutPrefix(rest, []byte(`,"blocks":"`))
 	text, whole := bytes.CutSuffix(rest, []byte(`"}`))
 	var short [128]byte
 	if !ok || !whole || base64.RawStdEncoding.DecodedLen(len(text)) > len(short) {
-		return 0, 0, false
+		return 0, false, false
 	}
 	n, err := base64.RawStdEncoding.Decode(short[:], text)
 	before := int64(0)
 	for data := short[:n]; len(data) > 0 && err == nil; {
 		var b block
 		data, err = b.decode(data, before)
-		before, lines = b.N, lines+b.Lines
+		before = b.N
+		each(b)
 	}
-	return size, lines, err == nil
+	return size, open, err == nil
 }
 
 // lines counts the lines, an unended last one included.

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/loci-memory/loci"
@@ -56,7 +57,7 @@ func (t *Tree) deleteSome(ctx context.Context, path string, only *Extent) (Count
 		if err != nil || dir == nil || !dir.body.Dir {
 			return s, loci.ID{}, err
 		}
-		last, err := ed.last(path, stepEntries+1, entryOf)
+		last, err := ed.last(path, loci.Page{Limit: stepEntries + 1, Brief: true, Bodies: true}, goneEntry)
 		if err != nil {
 			return s, loci.ID{}, err
 		}
@@ -97,15 +98,31 @@ func (t *Tree) deleteSome(ctx context.Context, path string, only *Extent) (Count
 // records is how many records an entry is made of.
 func (e *entry) records() int { return 1 + len(e.manifest.Blocks) + len(e.body.Retired) }
 
-// last lists up to limit entries below a directory, from the last one on in the order of
-// their slots: in it everything comes behind the directory that it is in.
-func (ed *edit) last(path string, limit int, read func(*loci.Record) (*entry, error)) (list []*entry, err error) {
-	f := ed.t.entries()
+// goneEntry reads of a record that is to go what tells which records go with it.
+func goneEntry(r *loci.Record) (e *entry, err error) {
+	e = &entry{record: *r, path: slotPath(r.Slot)}
+	if e.body.Dir = r.Status == statusDir; e.body.Dir {
+		return e, nil
+	}
+	if bytes.Contains(r.Body, []byte("retired")) { // most have nothing to read there
+		return entryOf(r)
+	}
+	e.manifest, err = manifestOf(r.Attributes)
+	return e, err
+}
+
+// last lists entries below a directory, from the last one on in the order of their slots: in
+// it everything comes behind the directory that it is in. page says how many, and what of them.
+func (ed *edit) last(
+	path string, page loci.Page, read func(*loci.Record) (*entry, error),
+) (list []*entry, err error) {
+	f, limit := ed.t.entries(), page.Limit
+	page.Order = loci.SlotDescending
 	for _, f.Slots = range []loci.SlotRange{deeperSlots(path), childSlots(path)} {
 		if len(list) == limit {
 			return list, nil
 		}
-		page := loci.Page{Limit: limit - len(list), Order: loci.SlotDescending}
+		page.Limit = limit - len(list)
 		records, _, err := ed.t.m.Records(ed.ctx, f, page)
 		if err != nil {
 			return nil, err

@@ -128,6 +128,39 @@ func TestLargeDirectoryIsDeletedInSteps(t *testing.T) {
 	})
 }
 
+// A delete in steps takes along what only kept versions of a file have.
+func TestStepsTakeKeptVersionsAlong(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		files := newTree(t, locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock())), "")
+		wide(t, files)
+		blocks := func() int64 {
+			f := loci.Filter{Within: []loci.Namespace{{}}, Kinds: []loci.Kind{tree.KindBlock}, NotLive: true}
+			counts, err := s.Count(t.Context(), locitest.Tenant(t, "t"), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return counts.Records
+		}
+		rewritten := int64(0)
+		for i := 1; i < 1000; i += 36 { // some in each step
+			path := fmt.Sprintf("/many/%d/%04d.md", i%3, i)
+			if _, err := files.Write(t.Context(), path, "something else", nil); err != nil {
+				t.Fatal(err)
+			}
+			rewritten++
+		}
+		if n := blocks(); n != 1001+rewritten {
+			t.Fatalf("there are %d blocks: this test shows nothing", n)
+		}
+		if _, err := files.Delete(t.Context(), "/many"); err != nil {
+			t.Fatal(err)
+		}
+		if n := blocks(); n != 1 { // that of the file beside
+			t.Errorf("%d blocks are left", n)
+		}
+	})
+}
+
 // With an idempotency key a delete is one change: a repeated delete does not touch what has
 // come in between.
 func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {

@@ -61,7 +61,7 @@ func (t *Tree) moveSome(ctx context.Context, from, to string) (more bool, err er
 		if err != nil || !e.body.Dir {
 			return false, loci.ID{}, err
 		}
-		last, err := ed.last(from, stepEntries+1, movedEntry)
+		last, err := ed.last(from, loci.Page{Limit: stepEntries + 1}, movedEntry)
 		if err != nil || len(last) <= stepEntries {
 			return false, loci.ID{}, err
 		}

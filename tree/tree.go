@@ -214,7 +214,7 @@ func entryOf(r *loci.Record) (*entry, error) {
 	if e.body.Dir {
 		return e, nil
 	}
-	m, err := readManifest(r.Attributes)
+	m, err := manifestOf(r.Attributes)
 	e.manifest = m
 	return e, err
 }

@@ -56,18 +56,19 @@ func (t *tx) apply(c *loci.Change) error {
 	if err := t.checkActive(c); err != nil {
 		return err
 	}
-	if err := t.checkTold(c); err != nil {
+	quiet := c.Quiet()
+	if err := t.checkTold(quiet); err != nil {
 		return err
 	}
-	return t.bounded(c, func() error { return t.change(c) })
+	return t.bounded(c, func() error { return t.change(c, quiet) })
 }
 
-// change makes a change that may be made.
-func (t *tx) change(c *loci.Change) error {
+// change makes a change that may be made; quiet are the erases without an event.
+func (t *tx) change(c *loci.Change, quiet []loci.ID) error {
 	if err := t.putReply(c); err != nil {
 		return err
 	}
-	if err := t.eraseAll(c.Erase); err != nil {
+	if err := t.eraseAll(c.Erase, quiet); err != nil {
 		return err
 	}
 	if err := t.freeSlots(c.Put); err != nil {
@@ -78,10 +79,8 @@ func (t *tx) change(c *loci.Change) error {
 			return err
 		}
 	}
-	for i := range c.Events {
-		if err := t.event(&c.Events[i]); err != nil {
-			return err
-		}
+	if err := t.events(c.Events); err != nil {
+		return err
 	}
 	for i := range c.Links {
 		if err := t.link(&c.Links[i]); err != nil {

@@ -7,20 +7,54 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci"
 )
 
-// event appends an event to the log and to the chain.
-func (t *tx) event(given *loci.Event) error {
+// manyEvents is how many events one statement appends where there are as many: each of its
+// own takes twice as long.
+const manyEvents = 32
+
+// events appends events to the log and to the chain.
+func (t *tx) events(given []loci.Event) error {
+	for len(given) > 0 {
+		n := 1
+		if len(given) >= manyEvents {
+			n = manyEvents
+		}
+		args := make([]any, 0, n*eventColumns)
+		for i := range given[:n] {
+			var err error
+			if args, err = t.sealed(args, &given[i]); err != nil {
+				return err
+			}
+		}
+		if err := t.exec(insertEvent+strings.Repeat(", "+eventRow, n-1), args...); err != nil {
+			return err
+		}
+		given = given[n:]
+	}
+	return nil
+}
+
+const (
+	eventColumns = 12
+	eventRow     = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	insertEvent  = `INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed)
+		VALUES ` + eventRow
+)
+
+// sealed adds an event to the chain, and its columns to args.
+func (t *tx) sealed(args []any, given *loci.Event) ([]any, error) {
 	at, err := t.place(given.Namespace, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !t.headKnown { // another process may have written since the last batch
 		var head []byte
 		if err := t.row("SELECT value FROM meta WHERE key = 'chain_head'", nil, &head); err != nil {
-			return err
+			return nil, err
 		}
 		t.head = loci.Hash{}
 		copy(t.head[:], head)
@@ -29,6 +63,7 @@ func (t *tx) event(given *loci.Event) error {
 	e := *given
 	e.Mark = at.mark
 	e.Seal(t.head)
+	t.head, t.headMoved = e.Hash, true
 	var payload, nonce any
 	if len(e.Payload) > 0 {
 		payload = []byte(e.Payload)
@@ -36,24 +71,8 @@ func (t *tx) event(given *loci.Event) error {
 	if len(e.Nonce) > 0 {
 		nonce = e.Nonce
 	}
-	err = t.exec(
-		`INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID[:],
-		string(e.Type),
-		string(e.Kind),
-		e.Entity[:],
-		at.n,
-		e.At.UnixMilli(),
-		e.Actor,
-		e.RequestID,
-		payload,
-		nonce,
-		e.Digest[:],
-		e.Hash[:],
-	)
-	t.head, t.headMoved = e.Hash, true
-	return err
+	return append(args, e.ID[:], string(e.Type), string(e.Kind), e.Entity[:], at.n, e.At.UnixMilli(),
+		e.Actor, e.RequestID, payload, nonce, e.Digest[:], e.Hash[:]), nil
 }
 
 // saveHead writes down where the chain ends, once a commit.
@@ -75,10 +94,11 @@ func (t *tx) restartChain() error {
 	return t.exec("UPDATE meta SET value = ? WHERE key = 'name_key'", []byte(t.names))
 }
 
-// checkTold refuses a change that takes the details of events and does not say so.
+// checkTold refuses a change that takes the details of events about records that it is quiet
+// about.
 // It comes before any of the erases, which cost much more.
-func (t *tx) checkTold(c *loci.Change) error {
-	quiet, told := c.Quiet(), map[loci.ID]bool{}
+func (t *tx) checkTold(quiet []loci.ID) error {
+	told := map[loci.ID]bool{}
 	for part := range slices.Chunk(quiet, maxErased) {
 		ids := make([]any, len(part))
 		for i := range part {

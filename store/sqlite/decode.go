@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -16,8 +18,15 @@ const (
 	recordColumns = headStart + "r.text" + headEnd
 	headColumns   = headStart + "''" + headEnd // without texts, however large
 
-	// briefColumns are those of [loci.Record.Brief] in a list of one place.
-	briefColumns = "r.id, r.slot, r.version, r.live, r.status, r.created_at, r.updated_at, r.attributes"
+	// briefColumns are those of [loci.Record.Brief] in a list of one place by slot, with bodies or
+	// without, as one text: a value for each column would cost more than the row. The id comes
+	// first, then numbers with a space behind each, then what the last three of these are the
+	// lengths of, then the status.
+	briefColumns = briefStart + "0 || ' ' || r.slot" + briefEnd
+	bodyColumns  = briefStart + "coalesce(length(r.body), 0) || ' ' || r.slot || coalesce(r.body, '')" + briefEnd
+	briefStart   = `r.id || r.version || ' ' || r.live || ' ' || r.created_at || ' ' || r.updated_at || ' ' ||
+		coalesce(length(r.attributes), 0) || ' ' || length(r.slot) || ' ' || `
+	briefEnd = " || coalesce(r.attributes, '') || coalesce(r.status, '')"
 
 	placeColumns = "r.kind, s.key, "
 	headStart    = "r.id, " + placeColumns + "r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, "
@@ -35,6 +44,7 @@ type recordScan struct {
 	dest                                                                            []any
 
 	placed    bool   // all rows have this namespace and kind
+	packed    bool   // and each is one text; see briefColumns
 	lastKey   string // of the row before: neighbours lie in one place most often
 	namespace loci.Namespace
 }
@@ -54,12 +64,41 @@ func newPlacedScan(n loci.Namespace, kind loci.Kind) *recordScan {
 	return s
 }
 
-// newBriefScan makes one of rows of briefColumns.
+// newBriefScan makes one of rows of briefColumns or bodyColumns.
 func newBriefScan(n loci.Namespace, kind loci.Kind) *recordScan {
 	s := newPlacedScan(n, kind)
-	s.dest = []any{&s.id, &s.slot, &s.version, &s.live, &s.status, &s.created, &s.updated, &s.attributes}
+	s.dest, s.packed = []any{&s.text}, true
 	return s
 }
+
+// unpack takes a row of briefColumns apart.
+func (s *recordScan) unpack() (r loci.Record, err error) {
+	row := string(s.text)
+	at := copy(r.ID[:], row)
+	var numbers [7]int
+	for i := range numbers {
+		end := strings.IndexByte(row[at:], ' ')
+		if end < 0 {
+			return r, errPacked
+		}
+		if numbers[i], err = strconv.Atoi(row[at : at+end]); err != nil {
+			return r, errPacked
+		}
+		at += end + 1
+	}
+	attributes, slot, body := numbers[4], numbers[5], numbers[6]
+	if row = row[at:]; len(row) < slot+body+attributes {
+		return r, errPacked
+	}
+	r.Kind, r.Namespace, r.Version, r.Live = loci.Kind(s.kind), s.namespace, int64(numbers[0]), numbers[1] != 0
+	r.CreatedAt, r.UpdatedAt = milli(int64(numbers[2])), milli(int64(numbers[3]))
+	r.Slot, row = row[:slot], row[slot:]
+	r.Body, row = copyJSON(row[:body]), row[body:]
+	r.Attributes, r.Status = copyJSON(row[:attributes]), row[attributes:]
+	return r, nil
+}
+
+var errPacked = errors.New("a row is not as it was packed")
 
 // afterPlace is what the columns after placeColumns are scanned into.
 func (s *recordScan) afterPlace() []any {
@@ -74,6 +113,9 @@ func (s *recordScan) afterPlace() []any {
 func (s *recordScan) record(rows *sql.Rows) (r loci.Record, err error) {
 	if err := rows.Scan(s.dest...); err != nil {
 		return r, err
+	}
+	if s.packed {
+		return s.unpack()
 	}
 	if !s.placed && (s.namespace == nil || s.lastKey != string(s.key)) {
 		s.lastKey = string(s.key)
@@ -173,7 +215,7 @@ func (c *floatColumn) Scan(src any) error {
 	return nil
 }
 
-func copyJSON(b []byte) json.RawMessage {
+func copyJSON[T []byte | string | bytesColumn | sql.RawBytes](b T) json.RawMessage {
 	if len(b) == 0 {
 		return nil
 	}

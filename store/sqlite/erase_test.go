@@ -167,7 +167,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 			f := s.files[testTenant]
 			// Without waiting for the wiping each time: one at the end covers all.
 			if err := f.do(ctx, &job{done: make(chan error, 1), more: rng.IntN(2) == 0, run: func(tx *tx) error {
-				return tx.eraseAll([]loci.Erase{{ID: live[i].id, Version: live[i].version}})
+				return tx.eraseAll([]loci.Erase{{ID: live[i].id, Version: live[i].version}}, nil)
 			}}); err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -32,6 +33,7 @@ var (
 		"secure_delete(ON)",
 		"temp_store(MEMORY)",
 		"journal_size_limit(67108864)",
+		fmt.Sprintf("wal_autocheckpoint(%d)", mergeLate),
 		"cache_size(-8000)",
 		"mmap_size(0)",
 	}
@@ -68,6 +70,8 @@ type file struct {
 	queue      chan *job
 	closing    chan struct{}
 	writerDone chan struct{}
+	committed  chan struct{} // something was; see [file.merger]
+	mergerDone chan struct{}
 
 	search  searchIndex
 	shelf   shelf
@@ -84,6 +88,7 @@ func newFile(s *Store, t loci.Tenant) *file {
 	f := &file{
 		tenant: t, path: path, log: s.opts.Logger, queue: make(chan *job),
 		closing: make(chan struct{}), writerDone: make(chan struct{}), ballast: s.ballast,
+		committed: make(chan struct{}, 1), mergerDone: make(chan struct{}),
 	}
 	f.search.budget, f.reading = s.budget, s.reading
 	f.meter, f.search.meter = &s.meter, &s.meter
@@ -145,6 +150,7 @@ func (f *file) open(ctx context.Context) (err error) {
 	f.readDB.SetMaxOpenConns(maxReaders)
 	f.readDB.SetMaxIdleConns(maxReaders)
 	go f.writer()
+	go f.merger()
 	if unwiped { // a process ended before it had wiped what it erased
 		f.startScrub()
 	}
@@ -190,6 +196,7 @@ func (f *file) close() {
 	f.stopScrub()
 	close(f.closing)
 	<-f.writerDone
+	<-f.mergerDone
 	f.closeDBs()
 }
 

@@ -25,7 +25,7 @@ func (f *file) recordsWith(
 	query, args, exact := listing(columns, filter, after, order)
 	scan := newRecordScan()
 	switch {
-	case columns == briefColumns:
+	case columns == briefColumns || columns == bodyColumns:
 		scan = newBriefScan(filter.Within[0], filter.Kinds[0])
 	case onePlace(filter):
 		scan = newPlacedScan(filter.Within[0], filter.Kinds[0])

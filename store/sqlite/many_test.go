@@ -151,6 +151,48 @@ func TestManyErasedAtOnce(t *testing.T) {
 	}
 }
 
+// What no index ever held is not listed for those who follow; what one may hold still is, though
+// it has nothing to search any more.
+func TestOnlyWhatWasSearchedIsListedAsErased(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	var searched, emptied, never []loci.ID
+	for range 12 {
+		c := note("walrus")
+		r := c.Put[0].Record
+		searched = append(searched, r.ID)
+		other, blank := note("seal"), note("")
+		emptied, never = append(emptied, other.Put[0].Record.ID), append(never, blank.Put[0].Record.ID)
+		blank.Put[0].Record.Kind, blank.Put[0].Record.Passages = "plain", nil
+		for _, change := range []loci.Change{c, other, blank} {
+			if err := s.Apply(t.Context(), testTenant, change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other.Put[0].Record.Version, other.Put[0].Record.Text, other.Put[0].Record.Passages = 2, "", nil
+		if err := s.Apply(t.Context(), testTenant, other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed := int64(0)
+	for _, part := range []struct{ from, to int }{{0, 10}, {10, 12}} { // many at once, and few
+		from, to := part.from, part.to
+		c := gone(slices.Concat(searched[from:to], emptied[from:to], never[from:to]), true)
+		for i := range c.Erase {
+			if slices.Contains(emptied, c.Erase[i].ID) {
+				c.Erase[i].Version = 2
+			}
+		}
+		if err := s.Apply(t.Context(), testTenant, c); err != nil {
+			t.Fatal(err)
+		}
+		listed += 2 * int64(to-from)
+		asks(t, s, "SELECT count(*) FROM erased", listed)
+	}
+	asks(t, s, "SELECT count(*) FROM record", 0)
+	checked(t, s)
+}
+
 // Whoever erases a row without saying so first, as an older build that still has the file open,
 // leaves the counts right.
 func TestRowsErasedByOthersAreCounted(t *testing.T) {

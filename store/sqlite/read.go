@@ -178,7 +178,9 @@ func (s *Store) Records(
 	columns := recordColumns
 	switch {
 	case p.Brief && p.Order.BySlot() && onePlace(&filter) && len(filter.Tags) == 0 && filter.Where.IsZero():
-		columns = briefColumns
+		if columns = briefColumns; p.Bodies {
+			columns = bodyColumns
+		}
 	case (p.NoText || p.Brief) && filter.Where.IsZero(): // a condition may ask for the text of a fact
 		columns = headColumns
 	}

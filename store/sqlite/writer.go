@@ -279,6 +279,7 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		}
 		return nil, f.withCause(broken)
 	}
+	f.mergeSoon()
 	f.meter.Commit(len(outcome))
 	f.touched.committed()
 	if t.seq != 0 {

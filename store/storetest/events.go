@@ -49,6 +49,32 @@ var eventCases = []testCase{
 		b.same("events", eventIDs(got), want)
 		b.ascending(got)
 	}},
+	{"many events of one change keep their order and their chain", func(b *bench) {
+		b.put(record(1, ""))
+		before, err := b.store.Chain(b.Context(), b.tenant)
+		b.must("Chain", err)
+		var c loci.Change
+		for n := range 75 {
+			e := event(loci.EventUpdated, record(1, ""))
+			e.Payload, e.Nonce = json.RawMessage(fmt.Sprintf(`{"version":%d}`, n)), fmt.Appendf(nil, "nonce %d", n)
+			c.Events = append(c.Events, e)
+		}
+		b.apply(c)
+		got := b.events(loci.EventFilter{})[:len(c.Events)]
+		b.ascending(got)
+		slices.Reverse(got)
+		chain, err := b.store.Chain(b.Context(), b.tenant)
+		b.must("Chain", err)
+		head := before.Head
+		for i := range c.Events {
+			e := &c.Events[i]
+			e.Seq, e.Mark = got[i].Seq, chain.Names.Mark(e.Namespace)
+			e.Seal(head)
+			head = e.Hash
+		}
+		b.same("events", got, c.Events)
+		b.same("the end of the chain", chain.Head, head)
+	}},
 	{"a refused change writes no event", func(b *bench) {
 		r := record(1, "")
 		b.put(r)

@@ -73,6 +73,10 @@ var recordCases = []testCase{
 			} {
 				got, _ := b.page(f, loci.Page{Order: order, Brief: true})
 				b.same("brief records", got, []loci.Record{brief})
+				bodied := brief
+				bodied.Body = full.Body
+				got, _ = b.page(f, loci.Page{Order: order, Brief: true, Bodies: true})
+				b.same("brief records with bodies", got, []loci.Record{bodied})
 			}
 		}
 	}},
