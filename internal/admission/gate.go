@@ -35,7 +35,7 @@ type Refusal struct {
 // Options configure a [Gate]. All are positive.
 type Options struct {
 	Slots int           // requests that run at once
-	Queue int           // that wait at once
+	Queue int           // that wait at once; a quarter of them while the queue does not empty
 	Wait  time.Duration // for at most so long; a quarter of it while the queue does not empty
 	Aside int           // requests that have given their slot back for a while ([Pass.Aside])
 }
@@ -216,12 +216,14 @@ func (g *Gate) shareLocked() int {
 	return max((g.opts.Slots+tenants-1)/tenants, g.opts.Slots/4, 1)
 }
 
-// patienceLocked is how long a request may wait that joins a line now. A line that has
-// not been empty for the longest wait there is holds a standing queue: to wait in it at
-// full length helps nobody, as everybody waits that long. One from which all were turned
-// away, as nothing moved, is as bad as one in which they still stand.
+// standingLocked says whether a line has not been empty for the longest wait there is: to
+// wait in it at full length helps nobody, as everybody waits that long. One from which all
+// were turned away, as nothing moved, is as bad as one in which they still stand.
+func (g *Gate) standingLocked(l *line, now time.Time) bool { return now.Sub(l.emptied) > g.opts.Wait }
+
+// patienceLocked is how long a request may wait that joins a line now.
 func (g *Gate) patienceLocked(l *line, now time.Time) time.Duration {
-	if now.Sub(l.emptied) > g.opts.Wait {
+	if g.standingLocked(l, now) {
 		return g.opts.Wait / 4
 	}
 	return g.opts.Wait
@@ -243,6 +245,10 @@ func (g *Gate) admitLocked(l *line, concurrent int, now time.Time) (run bool, re
 	most := g.patienceLocked(l, now)
 	if expected := g.took * time.Duration(len(l.queue)+1) / time.Duration(share); expected > most {
 		return false, &Refusal{Reason: Hopeless, Wait: most, Retry: max(time.Second, expected)}
+	}
+	// What stands in a standing queue only makes everybody behind it wait.
+	if most := max(1, g.opts.Queue/4); g.standingLocked(l, now) && len(l.queue) >= most {
+		return false, &Refusal{Reason: QueueFull, Limit: most, Used: len(l.queue), Retry: time.Second}
 	}
 	if g.waiting >= g.opts.Queue && g.longestLocked(l) == l {
 		return false, g.fullLocked()

@@ -137,6 +137,38 @@ func TestStandingQueue(t *testing.T) {
 	})
 }
 
+// A standing queue holds a quarter of those that may wait otherwise.
+func TestStandingQueueIsShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(small())
+		for range 4 {
+			defer enter(t, g, "a").Leave()
+		}
+		into := make(chan outcome, 16)
+		for range 7 {
+			begin(t, g, "a", into)
+		}
+		time.Sleep(60 * time.Millisecond)
+		begin(t, g, "a", into)
+		want(t, g, 4, 8) // all that may wait for a while
+		for range 7 {
+			<-into
+		}
+		time.Sleep(10 * time.Millisecond)
+		begin(t, g, "a", into)
+		want(t, g, 4, 2)
+		if _, refused := g.Enter(t.Context(), "a", 0); refused == nil || refused.Reason != QueueFull ||
+			refused.Limit != 2 || refused.Used != 2 {
+			t.Errorf("%+v; want that 2 of 2 wait", refused)
+		}
+		for range 2 { // those before it keep their places
+			if o := <-into; o.refused.Reason != TooOld {
+				t.Errorf("%+v", o.refused)
+			}
+		}
+	})
+}
+
 // A request that would wait longer than allowed is refused at once, as soon as it is known how
 // long requests take.
 func TestHopeless(t *testing.T) {
