@@ -7,10 +7,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # The program is pure Go, and everything that builds it builds the same packages once.
 export CGO_ENABLED := 0
 
-# The race detector needs a C compiler; without one the tests run without it. SQLite
-# itself, translated from C, is left out of it: the tests take half the time. The C
-# library under it must stay in: its locks tell the detector what waits for what.
-RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
+# Without a C compiler the tests run without the race detector.
+RACE := $(shell GO=$(GO) tests/race.sh)
 RACED = $(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE)
 
 RANDOM_MUTANTS ?= 200

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -49,9 +50,9 @@ var requestHeaders = []requestHeader{
 var idempotencyHeader = requestHeader{"Idempotency-Key", "idempotency_key",
 	"Makes a write repeatable: the same key and request get the first reply again, another request is refused with 409.", 1, 256, nil}
 
-// describe completes the OpenAPI document with what no type says, and makes its
-// two forms.
-func (a *API) describe() error {
+// describe completes the OpenAPI document with what no type says, and serves its two
+// forms.
+func (a *API) describe() {
 	api := a.huma.OpenAPI()
 	api.Components.Parameters = map[string]*huma.Param{}
 	add := func(h requestHeader) *huma.Param {
@@ -79,23 +80,20 @@ func (a *API) describe() error {
 	// Huma's own form of an error, which showError replaces.
 	delete(api.Components.Schemas.Map(), "ErrorModel")
 	delete(api.Components.Schemas.Map(), "ErrorDetail")
-	asJSON, err := api.MarshalJSON()
-	if err != nil {
-		return &loci.Error{Code: loci.Internal, Op: "describe API", Err: err}
-	}
-	asYAML, err := api.YAML()
-	if err != nil {
-		return &loci.Error{Code: loci.Internal, Op: "describe API", Err: err}
-	}
-	serve := func(path, contentType string, document []byte) {
-		a.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+	serve := func(path, contentType string, form func() ([]byte, error)) {
+		document := sync.OnceValues(form) // not before somebody asks: nine tenths of the time of New were this
+		a.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			text, err := document()
+			if err != nil {
+				a.refuse(w, r, &loci.Error{Code: loci.Internal, Op: "describe API", Err: err})
+				return
+			}
 			w.Header().Set("Content-Type", contentType)
-			_, _ = w.Write(document) // nobody is left to tell
+			_, _ = w.Write(text) // nobody is left to tell
 		})
 	}
-	serve("/v1/openapi.json", "application/openapi+json", asJSON)
-	serve("/v1/openapi.yaml", "application/openapi+yaml", asYAML)
-	return nil
+	serve("/v1/openapi.json", "application/openapi+json", api.MarshalJSON)
+	serve("/v1/openapi.yaml", "application/openapi+yaml", api.YAML)
 }
 
 // loosen lets replies have more properties than they have now, so that a client

@@ -136,7 +136,8 @@ func New(o Options) (*API, error) {
 	if err := a.bind(); err != nil {
 		return nil, err
 	}
-	return a, a.describe()
+	a.describe()
+	return a, nil
 }
 
 // ServeHTTP answers a request below /v1.

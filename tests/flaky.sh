@@ -98,10 +98,7 @@ thrice() {
 }
 
 if [ "${1:-}" = changed ]; then
-  race=()
-  if command -v "$(go env CC)" >/dev/null; then
-    race=(-race -gcflags=modernc.org/sqlite/lib=-race=false)
-  fi
+  eval "race=($(tests/race.sh))"
   work=$(mktemp -d)
   trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
   mkdir "$work/tmp"

@@ -1,9 +1,13 @@
 package sqlite
 
 import (
+	"database/sql"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -29,6 +33,99 @@ func TestOldSQLiteIsRefused(t *testing.T) {
 		t.Errorf("this build's own SQLite: %v", err)
 	}
 	wantCode(t, checkVersion(t.Context(), conn, "99.0.0"), loci.Unsupported, "99.0.0 or newer")
+}
+
+var update = flag.Bool("update", false, "write new.sql again")
+
+// A new file is what all migrations make of an empty one.
+func TestNewFileIsAsMigrated(t *testing.T) {
+	t.Parallel()
+	conn := func(fill func(*sql.Conn) error) *sql.Conn {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "x.db")
+		emptyFile(t, path)
+		db, err := openDB(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		c, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if err := fill(c); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	migrated := contents(t, conn(func(c *sql.Conn) error {
+		for step := 1; step <= len(migrations); step++ {
+			if err := migrateStep(t.Context(), c, step); err != nil {
+				return err
+			}
+			if step == 1 { // as the first released build did
+				if _, err := c.ExecContext(t.Context(), "INSERT INTO meta (key, value) VALUES ('tenant', 'ada'), ('seq', 0), ('erased_floor', 0), ('scrub', 0)"); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+	if *update {
+		text := "-- What all migrations make of an empty file. Written by: go test ./store/sqlite -run NewFile -update\n\n" +
+			strings.Join(slices.DeleteFunc(migrated, func(line string) bool {
+				return strings.Contains(line, "'tenant'") || strings.Contains(line, "'name_key'")
+			}), ";\n\n") + ";\n"
+		if err := os.WriteFile("new.sql", []byte(text), 0o644); err != nil { //nolint:gosec // source
+			t.Fatal(err)
+		}
+		return
+	}
+	made := contents(t, conn(func(c *sql.Conn) error { return fillNew(t.Context(), c, "ada") }))
+	// Each file has a key of its own.
+	own := func(lines []string) (keys int) {
+		for i, line := range lines {
+			if strings.Contains(line, "'name_key'") && len(line) > 64 {
+				lines[i], keys = "key", keys+1
+			}
+		}
+		return keys
+	}
+	if own(made) != 1 || own(migrated) != 1 || !slices.Equal(made, migrated) {
+		t.Errorf("a new file has\n%s\nand a migrated one\n%s\nRun: go test ./store/sqlite -run NewFile -update",
+			strings.Join(made, "\n"), strings.Join(migrated, "\n"))
+	}
+}
+
+// contents returns the statements that make a file's schema, in their order, and its rows.
+func contents(t *testing.T, c *sql.Conn) (statements []string) {
+	t.Helper()
+	read := func(query string) (found []string) {
+		rows, err := c.QueryContext(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var text string
+			if err := rows.Scan(&text); err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, text)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	statements = read("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY rowid")
+	for _, table := range read("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name") {
+		columns := read("SELECT 'quote(' || name || ')' FROM pragma_table_info('" + table + "')")
+		values := strings.Join(columns, " || ', ' || ")
+		statements = append(statements, read("SELECT 'INSERT INTO "+table+" VALUES (' || "+values+" || ')' FROM "+table+" ORDER BY 1")...)
+	}
+	return statements
 }
 
 // emptyFile makes the file that the store makes itself before SQLite opens it.

@@ -27,7 +27,9 @@ func TestServeUnderTheRaceDetector(t *testing.T) {
 		"go",
 		"build",
 		"-race",
-		"-gcflags=modernc.org/sqlite/lib=-race=false",
+		"-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0", // as tests/race.sh has it
+		"-gcflags=modernc.org/libc=-d=checkptr=0",
+		"-gcflags=golang.org/x/crypto/scrypt=-race=false",
 		"-o",
 		binary,
 		"github.com/loci-memory/loci/cmd/loci",
