@@ -45,7 +45,7 @@ ANALYZE loci.lease, loci.tenant, loci.namespace, loci.space, loci.record, loci.v
 func checkPlans(t *testing.T) {
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
-	tenants := 30
+	tenants := 10
 	if os.Getenv("LOCI_LONG") != "" {
 		tenants = 1000 // a million records
 	}
