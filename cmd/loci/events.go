@@ -68,11 +68,19 @@ func (c *eventsCmd) Run(a *app) error {
 		t.add(a.when(e.At), string(e.Type), string(e.Kind), id, e.Actor, string(e.Payload))
 	}
 	if len(events) == 0 && c.Cursor == "" {
-		a.note("no event here")
+		a.note("%s", c.whyEmpty())
 	}
 	t.print(a)
 	a.more(next)
 	return nil
+}
+
+// whyEmpty says what to do about an empty list.
+func (c *eventsCmd) whyEmpty() string {
+	if c.ID != "" || len(c.Type) > 0 || c.Since != "" || c.Until != "" {
+		return "no event fits; loci events without flags shows all"
+	}
+	return nothingYet
 }
 
 func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -69,6 +68,10 @@ func (a *app) report(err error) int {
 	}
 	e := loci.AsError(err)
 	out := errorJSON{Error: e.Error(), Code: string(e.Code), Recovery: e.Advice()}
+	if lacking := (*loci.ScopeError)(nil); errors.As(err, &lacking) { // there is no other credential here
+		out.Recovery = "The setting scopes says what you may do; give LOCI_SCOPES for one call: LOCI_SCOPES=" +
+			lacking.Names()[0] + " loci " + a.called + "."
+	}
 	if e.Code == loci.Internal && e.Err != nil {
 		// Whoever runs the command is the operator: nobody else could read a log.
 		out.Cause = cause(e.Err)
@@ -87,12 +90,12 @@ func (a *app) reportAs(e errorJSON) {
 		_ = enc.Encode(e) // standard error is the last resort
 		return
 	}
-	_, _ = fmt.Fprintf(a.err, "loci: %s\n", terminal.Clean(e.Error, true))
+	a.note("loci: %s", terminal.Clean(e.Error, true))
 	if e.Cause != "" {
-		_, _ = fmt.Fprintf(a.err, "cause: %s\n", terminal.Clean(e.Cause, true))
+		a.note("cause: %s", terminal.Clean(e.Cause, true))
 	}
 	if e.Recovery != "" {
-		_, _ = fmt.Fprintln(a.err, terminal.Clean(e.Recovery, true))
+		a.note("%s", terminal.Clean(e.Recovery, true))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/internal/terminal"
 )
 
 // errHelp says that help was asked for and shown.
@@ -20,7 +22,7 @@ const helpColumns = 80
 type helpFlag bool
 
 // BeforeReset runs before arguments are checked, so that help needs none.
-func (helpFlag) BeforeReset(ctx *kong.Context) error {
+func (helpFlag) BeforeReset(ctx *kong.Context, a *app) error {
 	asked := ctx.Model.Name
 	if command := ctx.Selected(); command != nil {
 		asked = command.FullPath()
@@ -35,12 +37,12 @@ func (helpFlag) BeforeReset(ctx *kong.Context) error {
 	if err := ctx.PrintUsage(false); err != nil {
 		return err
 	}
-	lines := "\nFlags of every command, explained by " + asked + " --help-all:"
-	width := 0
+	width, room := 0, min(helpColumns, terminalWidth(a.rawOut))
+	lines := "\n" + terminal.Wrap("Flags of every command, explained by "+asked+" --help-all:", room, 0)
 	for _, name := range common {
 		if width -= len(name) + 1; width < 0 {
 			lines += "\n "
-			width = helpColumns - len(name) - 2
+			width = room - len(name) - 2
 		}
 		lines += " " + name
 	}

@@ -173,8 +173,8 @@ func newParser(grammar any, a *app) (*kong.Kong, error) {
 		help[strings.ReplaceAll(s.Key, ".", "_")] = text
 	}
 	return kong.New(grammar, kong.Name("loci"), kong.Description(description), help,
-		kong.NoDefaultHelp(), kong.Writers(a.out, a.err),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.NoDefaultHelp(), kong.Writers(a.out, a.err), kong.Bind(a),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: min(100, terminalWidth(a.rawOut))}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "memory", Title: "Memory:"},
 			{Key: "life", Title: "Life of a memory:"},

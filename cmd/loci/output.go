@@ -71,11 +71,17 @@ func (a *app) printJSON(v any) error {
 // printf writes to standard output; run reports a failure when it flushes.
 func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.out, format, args...) }
 
-// note writes a remark to standard error, where it does not mix with the output.
+// note writes a remark to standard error, where it does not mix with the output. On a
+// terminal its lines break between words.
 func (a *app) note(format string, args ...any) {
-	if !a.json {
-		_, _ = fmt.Fprintf(a.err, format+"\n", args...)
+	if a.json {
+		return
 	}
+	text := fmt.Sprintf(format, args...)
+	if isTerminal(a.err) {
+		text = terminal.Wrap(text, terminalWidth(a.err), 0)
+	}
+	_, _ = fmt.Fprintln(a.err, text)
 }
 
 // A table is rows for people, and the same as tab-separated lines for programs.
@@ -86,6 +92,10 @@ type table struct {
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// leastText is how many columns the text of a row must have beside the others; where the
+// window has fewer, it stands below them.
+const leastText = 20
 
 // print writes the table. On a terminal columns are aligned and the last one is
 // cut to the window unless the table is wide; in a pipe every value is whole.
@@ -102,37 +112,92 @@ func (t *table) print(a *app) {
 	if len(t.rows) == 0 {
 		return
 	}
+	all := append([][]string{t.head}, t.rows...)
 	last := len(t.head) - 1
 	widths := make([]int, len(t.head))
-	for _, row := range append([][]string{t.head}, t.rows...) {
+	for _, row := range all {
 		for i, cell := range row {
 			row[i] = terminal.Clean(cell, false)
 			widths[i] = max(widths[i], terminal.Columns(row[i]))
 		}
 	}
-	room := terminalWidth(a.rawOut)
-	for _, w := range widths[:last] {
+	window := terminalWidth(a.rawOut)
+	room := t.fit(widths, window)
+	for n, row := range all {
+		for i, cell := range row {
+			style := dim
+			if n == 0 {
+				style = bold
+			}
+			if i == last {
+				a.printText(style, cell, room, window, n == 0, t.wide)
+				break
+			}
+			if !t.wide {
+				cell = terminal.Truncate(cell, widths[i])
+			}
+			gap := strings.Repeat(" ", widths[i]+2-terminal.Columns(cell))
+			if i == last-1 && room == 0 && !t.wide {
+				gap = ""
+			}
+			a.printf("%s%s", a.style(style, cell), gap)
+		}
+	}
+}
+
+// printText writes the last cell of a row, and ends the row.
+func (a *app) printText(style, cell string, room, window int, head, wide bool) {
+	switch {
+	case wide:
+	case room == 0:
+		a.printf("\n  ")
+		cell = terminal.Truncate(cell, window-2)
+	default:
+		cell = terminal.Truncate(cell, room)
+	}
+	if head {
+		cell = a.style(style, cell)
+	}
+	a.printf("%s\n", cell)
+}
+
+// fit narrows what is widest in front of the text until that has room beside it, and returns
+// how much; 0 where it must stand below. What is as short as an id stays whole.
+func (t *table) fit(widths []int, window int) (room int) {
+	const shortest = 8
+	last := len(widths) - 1
+	if last == 0 {
+		return window
+	}
+	front := widths[:last]
+	room = window
+	for _, w := range front {
 		room -= w + 2
 	}
-	for n, row := range append([][]string{t.head}, t.rows...) {
-		for i, cell := range row {
-			padding := strings.Repeat(" ", max(0, widths[i]+2-terminal.Columns(cell)))
-			if i == last {
-				padding = ""
-				if !t.wide {
-					cell = terminal.Truncate(cell, max(room, 20))
-				}
-			}
-			switch {
-			case n == 0:
-				cell = a.style(bold, cell)
-			case i < last:
-				cell = a.style(dim, cell)
-			}
-			a.printf("%s%s", cell, padding)
-		}
-		a.printf("\n")
+	if room >= leastText || room >= widths[last] || t.wide {
+		return max(room, leastText)
 	}
+	// A short last cell has room enough if others give some; a longer one stands below.
+	over, below := -room-2, true
+	if widths[last] < leastText {
+		over, below = widths[last]-room, false
+	}
+	for ; over > 0; over-- {
+		widest := 0
+		for i, w := range front {
+			if w > front[widest] {
+				widest = i
+			}
+		}
+		if front[widest] <= shortest {
+			break
+		}
+		front[widest]--
+	}
+	if below || over > 0 {
+		return 0
+	}
+	return widths[last]
 }
 
 // fields are names with a value each: aligned for people, a line with a tab each for
@@ -165,7 +230,15 @@ func (a *app) row(cells []string, widths []int, text string) {
 		}
 		a.printf("%s%s", cell, gap)
 	}
-	a.printf("%s\n", terminal.Clean(text, false))
+	text = terminal.Clean(text, false)
+	if isTerminal(a.rawOut) {
+		before := 0
+		for i := range cells {
+			before += max(widths[i], terminal.Columns(unstyled(cells[i]))) + 2
+		}
+		text = terminal.Wrap(text, terminalWidth(a.rawOut), before)
+	}
+	a.printf("%s\n", text)
 }
 
 // unstyled is a text of [app.style] without its style.

@@ -113,7 +113,7 @@ func (c *searchCmd) Run(a *app) error {
 	if a.json {
 		return c.printJSON(a, result)
 	}
-	return c.print(a, result)
+	return c.print(a, m, result)
 }
 
 // understood says what a query was taken for: words that nobody has, and times.
@@ -229,7 +229,7 @@ func (c *searchCmd) printJSON(a *app, result view.Results) error {
 	return a.printJSON(out)
 }
 
-func (c *searchCmd) print(a *app, result view.Results) error {
+func (c *searchCmd) print(a *app, m *loci.Memory, result view.Results) error {
 	t := table{wide: c.Wide, head: []string{"SCORE", "ID", "AGE", "PASSAGE"}}
 	if c.Explain {
 		t.head = []string{"SCORE", "KEYWORD", "VECTOR", "BEFORE", "TIME", "BM25", "COSINE", "RANKS", "ID", "AGE", "PASSAGE"}
@@ -245,10 +245,19 @@ func (c *searchCmd) print(a *app, result view.Results) error {
 		}
 		t.add(append(row, a.shortID(m.ID, c.Wide), a.when(m.CreatedAt), whose(&found.Entry)+found.Passage)...)
 	}
-	if len(t.rows) == 0 {
+	t.print(a)
+	if len(t.rows) > 0 {
+		return nil
+	}
+	totals, err := view.Totals(a.ctx, m)
+	if err != nil {
+		return err
+	}
+	if remembered(totals.Counts) == "" {
+		a.note("%s", nothingYet)
+	} else {
 		a.note("%s", nothing(result.NoWords))
 	}
-	t.print(a)
 	return nil
 }
 

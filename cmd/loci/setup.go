@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/mcpclient"
+	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/server"
 )
 
@@ -196,7 +197,8 @@ func (c *setupCmd) ask(a *app, found []mcpclient.Client) ([]mcpclient.Client, er
 	}
 	in := bufio.NewReader(a.input())
 	for range mostAnswers {
-		a.printf("%s which? Type numbers or names; Enter means all of them, \"none\" means none: ", verb)
+		question := verb + " which? Type numbers or names; Enter means all of them, \"none\" means none:"
+		a.printf("%s ", terminal.Wrap(question, terminalWidth(a.rawOut)-1, 0))
 		if err := a.out.Flush(); err != nil {
 			return nil, fileError("standard output", err)
 		}

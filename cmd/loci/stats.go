@@ -95,6 +95,12 @@ func (c *statsCmd) Run(a *app) error {
 		return a.printJSON(out)
 	}
 	a.showStats(m, &out, space)
+	if remembered(out.Counts) == "" {
+		if err := a.out.Flush(); err != nil {
+			return fileError("standard output", err)
+		}
+		a.note("%s", nothingYet)
+	}
 	return nil
 }
 

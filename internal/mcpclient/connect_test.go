@@ -79,7 +79,7 @@ func TestSetupLeavesAlone(t *testing.T) {
 		code loci.Code
 	}{
 		"a link that leads nowhere": {func(p string) error { return os.Symlink("/nowhere/at/all", p) }, "a link that leads nowhere", loci.Invalid},
-		"a directory":               {func(p string) error { return os.Mkdir(p, 0o755) }, "is no file", loci.Invalid},
+		"a directory":               {func(p string) error { return os.Mkdir(p, 0o755) }, "is a directory; the client", loci.Invalid},
 		"a file that is read-only":  {func(p string) error { return os.WriteFile(p, []byte("{}"), 0o444) }, "is read-only", loci.Forbidden},
 		"no JSON":                   {func(p string) error { return os.WriteFile(p, []byte("{\n  \"mcpServers\": {,}\n}"), 0o644) }, "line 2, column 18", ""},
 		"another server of the name": {func(p string) error {

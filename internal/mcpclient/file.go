@@ -45,6 +45,10 @@ func readFile(path string) (*file, error) {
 	if err != nil {
 		return nil, oserror.Of(path, err)
 	}
+	if info.IsDir() {
+		return nil, &loci.Error{Code: loci.Invalid, Msg: path + " is a directory; the client keeps its servers in a file of this name",
+			Recovery: "Move the directory away and run setup again; \"loci setup --print\" shows what it would write."}
+	}
 	if !info.Mode().IsRegular() {
 		return nil, loci.Errorf(loci.Invalid, "%s is no file", path)
 	}
