@@ -18,7 +18,8 @@ here=$(go env GOOS)/$(go env GOARCH)
 (cd "$root" && CGO_ENABLED=0 go build -o "$work/remember" ./tests/release)
 for n in 1 2; do
 	git clone -q "$root" "$work/checkout $n" # another path, with a blank in it
-	"$work/release" -root "$work/checkout $n" -out "$work/dist$n" -version 0.0.1 -only "$here" >/dev/null
+	# Each compiles everything: a cache in common would compare the second build with itself.
+	GOCACHE="$work/cache$n" "$work/release" -root "$work/checkout $n" -out "$work/dist$n" -version 0.0.1 -only "$here" >/dev/null
 done
 cmp "$work/dist1/checksums.txt" "$work/dist2/checksums.txt"
 diff -r "$work/dist1" "$work/dist2"
@@ -123,7 +124,7 @@ index = json.load(open(sys.argv[1] + "/index.json"))
 print(blob(json.load(open(blob(index["manifests"][0]["digest"])))["layers"][0]["digest"]))
 P
 )
-[ "$(stat -c %s "$layer")" -le 26214400 ]
+[ "$(stat -c %s "$layer")" -le 25000000 ]
 tar -xzf "$layer" -C "$work/image" --no-same-owner
 [ "$(env -i LOCI_STORE=sqlite:/data/loci.db HOME=/data unshare --map-root-user --net --root "$work/image" --wd / /loci save "In the image." | grep -c note-)" = 1 ]
 echo "ok image, $(stat -c %s "$layer") bytes"

@@ -117,7 +117,10 @@ func imageFiles(program item, at time.Time) ([]byte, error) {
 		}
 	}
 	var out bytes.Buffer
-	small := gzip.NewWriter(&out)
+	small, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
 	files := tar.NewWriter(small)
 	for _, f := range []struct {
 		head tar.Header

@@ -89,19 +89,11 @@ func (r *release) linuxFiles(p platform) (files.Contents, error) {
 		}
 		papers = append(papers, paper)
 	}
-	unit, err := read(r.file("packaging", "systemd", "loci.service"), "lib/systemd/system/loci.service", false)
+	units, err := r.units()
 	if err != nil {
 		return nil, err
 	}
-	user, err := read(
-		r.file("packaging", "systemd", "user", "loci.service"),
-		"lib/systemd/user/loci.service",
-		false,
-	)
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range append(append(papers, unit, user), manual...) {
+	for _, i := range append(append(papers, units...), manual...) {
 		if strings.HasPrefix(i.name, "share/man/") {
 			if i, err = compressed(i); err != nil {
 				return nil, err

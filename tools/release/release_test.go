@@ -323,6 +323,38 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// A package brings the socket that starts the server with the first caller, for the machine and
+// for each user, and the service that takes the socket over.
+func TestSocketUnits(t *testing.T) {
+	units, err := made(t).units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, unit := range units {
+		texts[unit.name] = string(unit.data)
+	}
+	for folder, store := range map[string]string{"system": " --store sqlite:/var/lib/loci/loci.db", "user": ""} {
+		dir := "lib/systemd/" + folder + "/"
+		called := texts[dir+onCall]
+		if !strings.Contains(called, "\nExecStart=/usr/bin/loci serve"+store+" --listen systemd\n") ||
+			!strings.Contains(called, "\nConflicts=loci.service\n") || strings.Contains(called, "[Install]") {
+			t.Errorf("%s:\n%s", folder, called)
+		}
+		if socket := texts[dir+"loci.socket"]; !strings.Contains(socket, "\nService="+onCall+"\n") {
+			t.Errorf("%s:\n%s", folder, socket)
+		}
+		if service := texts[dir+"loci.service"]; strings.Contains(service, "systemd\n") {
+			t.Errorf("%s:\n%s", folder, service)
+		}
+	}
+	for _, text := range []string{"[Unit]\n[Install]\n", "[Unit]\nExecStart=a\nExecStart=a\n\n[Install]\n", "ExecStart=a\n"} {
+		if got, err := calledService(text); err == nil {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 // A .deb has what Debian's policy wants of one, and completions where its shells look for them.
 func TestDebianPackage(t *testing.T) {
 	files := map[string]string{}
@@ -364,7 +396,7 @@ func TestDebianPackage(t *testing.T) {
 	if strings.Contains(files["./control"], "License") || !strings.Contains(files[doc+"copyright"], "License: Apache-2.0") {
 		t.Errorf("%s\n%s", files["./control"], files[doc+"copyright"])
 	}
-	for _, name := range []string{"./usr/bin/loci*", doc + "NOTICE", "./usr/share/zsh/vendor-completions/_loci", "./usr/share/lintian/overrides/loci"} {
+	for _, name := range []string{"./usr/bin/loci*", doc + "NOTICE", "./usr/lib/systemd/system/loci.socket", "./usr/lib/systemd/user/" + onCall, "./usr/share/zsh/vendor-completions/_loci", "./usr/share/lintian/overrides/loci"} {
 		if files[name] == "" {
 			t.Errorf("no %s among %v", name, slices.Sorted(maps.Keys(files)))
 		}
