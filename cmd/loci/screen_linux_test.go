@@ -45,7 +45,7 @@ var unbreakable = regexp.MustCompile(`^\s*\S+$|\S{24}|^  \S.*   \S+$|^[ +-] *["{
 
 // Screens are kept as testdata and looked at when they change: at 40, 80 and 120 columns, with
 // the colours of a dark and of a light terminal, and without. No line is wider than the
-// terminal, but for what cannot be broken.
+// terminal, except what cannot be broken.
 func TestScreens(t *testing.T) {
 	for _, columns := range []uint16{40, 80, 120} {
 		kept := map[string]string{}
