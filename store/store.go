@@ -25,9 +25,6 @@ const (
 	DefaultIndexCacheSize = 8 << 30
 )
 
-// bytesPerMemory is what a memory takes in a search index, about.
-const bytesPerMemory = 1_400
-
 // Options configure any store; nil and zero values mean the defaults.
 type Options struct {
 	MaxOpen     int          // files of tenants open at once; default DefaultMaxOpen
@@ -80,7 +77,7 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		return s, nil
 	case isPostgres(url):
 		o := &postgres.Options{
-			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger, MaxStaleness: opts.MaxStaleness,
+			IndexMemory: opts.IndexMemory, Logger: opts.Logger, MaxStaleness: opts.MaxStaleness,
 		}
 		opts.cache(&o.IndexCache, &o.IndexCacheSize, &o.IndexCacheOptional)
 		s, err := postgres.Open(ctx, url, o)
@@ -90,7 +87,7 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		return s, nil
 	case mongo.IsURL(url):
 		o := &mongo.Options{
-			IndexPassages: int(opts.IndexMemory / bytesPerMemory), Logger: opts.Logger, MaxStaleness: opts.MaxStaleness,
+			IndexMemory: opts.IndexMemory, Logger: opts.Logger, MaxStaleness: opts.MaxStaleness,
 		}
 		opts.cache(&o.IndexCache, &o.IndexCacheSize, &o.IndexCacheOptional)
 		s, err := mongo.Open(ctx, url, o)

@@ -71,7 +71,7 @@ var settings = []Setting{
 		Help: "Files of tenants that are open at once, 1 to 100,000; each takes a few file descriptors. In the file as one word: store.max_open.",
 		set:  func(c *Config, v string) error { return setInt(&c.StoreOptions.MaxOpen, v, 1, 100_000) }},
 	{Key: "index.memory", Form: Integer, Default: strconv.Itoa(store.DefaultIndexMemory),
-		Help: "Bytes that the search indexes of all tenants may take together, from 1 MiB; about 1,400 a memory. What was not searched for longest makes room; a search that needs more is refused.",
+		Help: "Bytes that the search indexes of all tenants may take together, from 1 MiB; about 1,400 a memory, 2,600 with a vector of 256 dimensions. What was not searched for longest makes room; a search that needs more is refused.",
 		set:  func(c *Config, v string) error { return setInt64(&c.StoreOptions.IndexMemory, v, 1<<20, 1<<50) }},
 	{Key: "index.cache", Form: Text, Default: "<cache directory>/loci/index",
 		Help: "A directory for copies of the parts of search indexes that a database (PostgreSQL, MongoDB) keeps, where they are mapped; each process has a folder of its own there, which goes with it. It may be emptied at any time. off: they are held in memory. Files have theirs beside them.",

@@ -32,9 +32,9 @@ import (
 
 // Options configure a store; nil and the zero value of each field mean the default.
 type Options struct {
-	MaxConns      int          // connections to each server at once; default 64, or the URL's maxPoolSize
-	IndexPassages int          // passages of search index held, about 500 bytes each; default 2,000,000
-	Logger        *slog.Logger // default slog.Default(); gets ids and sizes, never content
+	MaxConns    int          // connections to each server at once; default 64, or the URL's maxPoolSize
+	IndexMemory int64        // bytes that the search indexes of all tenants may take; default 2 GiB
+	Logger      *slog.Logger // default slog.Default(); gets ids and sizes, never content
 
 	// MaxStaleness is for how long a search may answer from what this process knew, without a
 	// look at what other servers wrote; its own writes it finds at once. 0: it always looks.
@@ -120,8 +120,8 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 	if opts != nil {
 		s.opts = *opts
 	}
-	if s.opts.IndexPassages <= 0 {
-		s.opts.IndexPassages = 2_000_000
+	if s.opts.IndexMemory <= 0 {
+		s.opts.IndexMemory = 2 << 30
 	}
 	if s.log = s.opts.Logger; s.log == nil {
 		s.log = slog.Default()

@@ -21,7 +21,7 @@ func (s *Store) Match(
 	q := &follow.Search{
 		Probe: p, Filter: filter, Limit: limit, Load: load, Meter: &s.meter, Tenant: name, Shelf: s.shelf,
 	}
-	q.Crew, q.Budget = s.crew, s.opts.IndexPassages
+	q.Crew, q.Budget = s.crew, s.opts.IndexMemory
 	q.Read = func(ctx context.Context, do func(follow.Source) error) error {
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
@@ -64,9 +64,9 @@ func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (re
 }
 
 // trim drops the indexes of tenants that were not asked for longest while the process holds
-// too much. The tenant at hand keeps its own.
+// too much. The tenant at hand keeps its own, as far as that is needed.
 func (s *Store) trim(at *tenant) {
-	follow.Trim(&at.search, s.opts.IndexPassages, &s.meter, func(do func(*follow.Index, int64)) {
+	follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, int64)) {
 		s.lobby.Each(func(t *tenant, used int64) { do(&t.search, used) })
 	})
 }
@@ -75,7 +75,7 @@ func (s *Store) trim(at *tenant) {
 func (s *Store) Work() meter.Work {
 	w := s.meter.Work()
 	s.lobby.Each(func(t *tenant, _ int64) { w.IndexBytes += t.search.Bytes() })
-	w.IndexLimit = int64(s.opts.IndexPassages) * follow.PassageBytes
+	w.IndexLimit = s.opts.IndexMemory
 	return w
 }
 

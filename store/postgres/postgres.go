@@ -26,10 +26,10 @@ import (
 
 // Options configure a store; nil and the zero value of each field mean the default.
 type Options struct {
-	MaxConns      int           // connections at once; default 16, or the URL's pool_max_conns
-	PoolWait      time.Duration // how long a call waits for a connection; default 10 s
-	IndexPassages int           // passages of search index held, about 500 bytes each; default 2,000,000
-	Logger        *slog.Logger  // default slog.Default(); gets ids and sizes, never content
+	MaxConns    int           // connections at once; default 16, or the URL's pool_max_conns
+	PoolWait    time.Duration // how long a call waits for a connection; default 10 s
+	IndexMemory int64         // bytes that the search indexes of all tenants may take; default 2 GiB
+	Logger      *slog.Logger  // default slog.Default(); gets ids and sizes, never content
 
 	// Unprepared sends every statement with its text, for a pooler that keeps no prepared
 	// statements; also by default_query_exec_mode=exec in the URL.
@@ -100,8 +100,8 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 	if s.opts.PoolWait <= 0 {
 		s.opts.PoolWait = defaultPoolWait
 	}
-	if s.opts.IndexPassages <= 0 {
-		s.opts.IndexPassages = 2_000_000
+	if s.opts.IndexMemory <= 0 {
+		s.opts.IndexMemory = 2 << 30
 	}
 	if s.log = s.opts.Logger; s.log == nil {
 		s.log = slog.Default()

@@ -70,6 +70,9 @@ type book struct {
 	mapped *files.Mapping
 }
 
+// HeapBytes implements [index.Heaped].
+func (b *book) HeapBytes() int64 { return b.mapped.HeapBytes() }
+
 // hold makes this process the one that writes to the folder, until drop.
 func (s *shelf) hold() bool {
 	s.mu.Lock()

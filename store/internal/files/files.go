@@ -15,6 +15,14 @@ import (
 // when their file is removed meanwhile.
 type Mapping struct{ Bytes []byte }
 
+// HeapBytes is how many of the bytes lie on the heap: all, where the system does not map them.
+func (m *Mapping) HeapBytes() int64 {
+	if mapped {
+		return 0
+	}
+	return int64(len(m.Bytes))
+}
+
 // Write makes a file. It does not wait for the disk: what a power cut leaves is seen by the
 // checksum.
 func Write(path string, data []byte) error {

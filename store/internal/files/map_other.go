@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
+const mapped = false
+
 // mapFile reads a file: where what is mapped cannot be removed, as on Windows, an erase
 // would have to wait for every process that searches.
 func mapFile(f *os.File, size int) (data []byte, unmap func([]byte) error, err error) {

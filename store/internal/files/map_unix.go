@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const mapped = true
+
 // mapFile gives the bytes of a file where the system keeps them, and how to give them back.
 func mapFile(f *os.File, size int) (data []byte, unmap func([]byte) error, err error) {
 	if size == 0 {

@@ -70,11 +70,10 @@ type Index struct {
 	epoch   *byte        // another one each time the index begins again
 	written atomic.Int64 // the change counter of the latest write of this process
 	seen    atomic.Int64 // when it was known that the index shows what the database has; see Clock
-	held    atomic.Int64 // passages
 	bytes   atomic.Int64
 	shards  atomic.Int64
 
-	halfHeld, halfBytes atomic.Int64 // of what is half loaded
+	halfBytes atomic.Int64 // of what is half loaded
 }
 
 // A Search is what is looked for.
@@ -87,8 +86,8 @@ type Search struct {
 	Tenant loci.Tenant
 	Shelf  *Shelf // keeps the index in the database; nil: nothing does
 	Crew   *Crew  // loads what is lacking
-	Budget int    // passages that the index of a tenant holds
-	Trim   func() // is called while passages are held
+	Budget int64  // bytes that the indexes of all tenants may take
+	Trim   func() // makes room for what was loaded
 
 	// Read runs do with a transaction that has begun since, and again if it has to; it returns when
 	// the transaction has ended well.
@@ -293,23 +292,16 @@ func (e *faultError) Error() string { return e.fault.Error() }
 
 // account notes what the index holds. The caller holds the lock.
 func (x *Index) account() {
-	held, size, shards := 0, int64(0), 0
+	size, shards := int64(0), 0
 	if x.index != nil {
-		held, size, shards = x.index.Passages(), x.index.Bytes(), len(x.used)
+		size, shards = x.index.Bytes(), len(x.used)
 	}
-	x.held.Store(int64(held))
 	x.bytes.Store(size)
 	x.shards.Store(int64(shards))
 }
 
-// PassageBytes is what a passage takes in memory, about: limits count passages.
-const PassageBytes = 500
-
 // Bytes is how much memory the index takes, about, with what is half loaded.
 func (x *Index) Bytes() int64 { return x.bytes.Load() + x.halfBytes.Load() }
-
-// Held is how many passages the index holds, about, with what is half loaded.
-func (x *Index) Held() int64 { return x.held.Load() + x.halfHeld.Load() }
 
 // Drop lets go of the index unless it is searched right now, or somebody waits for a part of it.
 func (x *Index) Drop() {
@@ -327,10 +319,10 @@ func (x *Index) Drop() {
 // makeRoom drops what is half loaded and nobody waits for, then the shards that were not searched
 // for longest and are not needed now, while there is too much. The caller holds the lock.
 func (x *Index) makeRoom(q *Search) {
-	if x.index.Passages()+int(x.halfHeld.Load()) > q.Budget {
+	if x.index.Bytes()+x.halfBytes.Load() > q.Budget {
 		x.loads.Shed(func(*part) {})
 	}
-	for x.index.Passages() > q.Budget {
+	for x.index.Bytes() > q.Budget {
 		oldest, found := index.Key{}, false
 		for key, at := range x.used {
 			if (!found || at.Load() < x.used[oldest].Load()) && !x.loads.Pinned(key) {
@@ -357,28 +349,28 @@ func (x *Index) touch(key index.Key) {
 	x.used[key].Store(x.tick.Add(1))
 }
 
-// Trim drops the indexes that were not asked for longest while all hold more than a budget;
+// Trim drops the indexes that were not asked for longest while all take more than a budget;
 // each lists them. The one at hand stays.
-func Trim(at *Index, budget int, m *meter.Meter, each func(do func(x *Index, used int64))) {
+func Trim(at *Index, budget int64, m *meter.Meter, each func(do func(x *Index, used int64))) {
 	type seen struct {
 		x    *Index
 		used int64
 	}
 	var others []seen
-	sum := at.Held()
+	sum := at.Bytes()
 	each(func(x *Index, used int64) {
-		if held := x.Held(); x != at && held > 0 {
+		if held := x.Bytes(); x != at && held > 0 {
 			others, sum = append(others, seen{x, used}), sum+held
 		}
 	})
-	for sum > int64(budget) && len(others) > 0 {
+	for sum > budget && len(others) > 0 {
 		oldest := 0
 		for i := range others {
 			if others[i].used < others[oldest].used {
 				oldest = i
 			}
 		}
-		sum -= others[oldest].x.Held()
+		sum -= others[oldest].x.Bytes()
 		m.Dropped(int(others[oldest].x.shards.Load()))
 		others[oldest].x.Drop()
 		others = append(others[:oldest], others[oldest+1:]...)

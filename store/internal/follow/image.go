@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/segment"
 )
@@ -178,6 +179,14 @@ type book struct {
 	keeper  any  // keeps the bytes where they lie
 	erased  bool // something in its range was erased since
 	stored  bool // its pieces are in the database
+}
+
+// HeapBytes implements [index.Heaped]: what has no room in the folder lies on the heap.
+func (b *book) HeapBytes() int64 {
+	if m, ok := b.keeper.(*files.Mapping); ok {
+		return m.HeapBytes()
+	}
+	return b.Size
 }
 
 // newBook describes a segment.

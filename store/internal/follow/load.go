@@ -28,7 +28,7 @@ type part struct {
 	after *loci.ID // the next records are behind it; nil: they are not read in order
 	whole bool     // all are read
 
-	held, bytes int64 // that are counted
+	bytes int64 // that are counted
 }
 
 // Of what is being loaded: all of an index, one of it, and what a search needs of it.
@@ -87,10 +87,9 @@ func (p *part) release() {
 
 // count notes how much is held of a shard that is not in the index yet.
 func (p *part) count() {
-	held, size := int64(p.x.index.Passages()), p.x.index.Bytes()
-	p.of.halfHeld.Add(held - p.held)
+	size := p.x.index.Bytes()
 	p.of.halfBytes.Add(size - p.bytes)
-	p.held, p.bytes = held, size
+	p.bytes = size
 }
 
 // abandon removes the copies of segments that no image will name.

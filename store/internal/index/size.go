@@ -39,10 +39,17 @@ func (s *shard) bytes() int64 {
 	return n
 }
 
+// A Heaped keeper of a segment says how many of its bytes lie on the heap.
+type Heaped interface{ HeapBytes() int64 }
+
 // bytes is about how much of the heap a segment takes; what it maps is the system's to keep
 // in memory or not.
 func (m *mapped) bytes() int64 {
-	return int64(len(m.dead))*8 + int64(len(m.numbers))*sequenceBytes + int64(m.gone)*64
+	n := int64(len(m.dead))*8 + int64(len(m.numbers))*sequenceBytes + int64(m.gone)*64
+	if k, ok := m.keeper.(Heaped); ok {
+		n += k.HeapBytes()
+	}
+	return n
 }
 
 // Bytes is about how much memory the index takes.
