@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,12 +71,31 @@ func At(address string) (Target, error) {
 	return Target{URL: address, Chosen: true}, nil
 }
 
-// fetched matches a program in the cache of npx or uvx, which may be gone tomorrow: the
-// entry says what fetches it again.
-var (
-	fetchedByNpx = regexp.MustCompile(`[/\\]_npx[/\\]`)
-	fetchedByUvx = regexp.MustCompile(`[/\\]uv[/\\](archive-v\d+|environments-v\d+)[/\\]`)
-)
+// fetchers start the package of a version again each time. What they have fetched lies in a
+// cache of theirs, which may be gone tomorrow: the entry says what fetches it again.
+var fetchers = []struct {
+	cache   *regexp.Regexp
+	command string
+	args    []string
+}{
+	{regexp.MustCompile(`[/\\]_npx[/\\]`), "npx", []string{"-y", npmPackage}},
+	{regexp.MustCompile(`[/\\]pnpm(-cache)?[/\\]dlx[/\\]`), "pnpm", []string{"dlx", npmPackage}},
+	{regexp.MustCompile(`[/\\]bunx-\d+-`), "bunx", []string{npmPackage}},
+	// Its cache is named uv, unless UV_CACHE_DIR names another one.
+	{regexp.MustCompile(`[/\\](archive|environments)-v\d+[/\\]`), "uvx", []string{"loci-memory-cli"}},
+}
+
+const npmPackage = "@loci-memory/cli"
+
+// fetchedBy is what has fetched the program at a path, and fetches it again.
+func fetchedBy(path string) (command string, args []string, ok bool) {
+	for _, f := range fetchers {
+		if f.cache.MatchString(path) {
+			return f.command, slices.Clone(f.args), true
+		}
+	}
+	return "", nil, false
+}
 
 // Self is the command that starts this program from anywhere.
 func Self(sys System) (command string, args []string, err error) {
@@ -87,11 +107,8 @@ func Self(sys System) (command string, args []string, err error) {
 			Err:  err,
 		}
 	}
-	switch {
-	case fetchedByNpx.MatchString(path):
-		return "npx", []string{"-y", "@loci-memory/cli"}, nil
-	case fetchedByUvx.MatchString(path):
-		return "uvx", []string{"loci-memory-cli"}, nil
+	if command, args, ok := fetchedBy(path); ok {
+		return command, args, nil
 	}
 	// A package manager's link stays when the version behind it goes.
 	own, err := os.Stat(path)
