@@ -78,7 +78,12 @@ func listing(
 	if onePlace(filter) { // then each row needs no look at its namespace
 		columns, from = strings.Replace(columns, placeColumns, "", 1), " FROM record r WHERE "
 	}
-	return "SELECT " + columns + from + c.String() + " ORDER BY " + by, c.args, exact
+	if order != unordered {
+		by = " ORDER BY " + by
+	} else {
+		by = ""
+	}
+	return "SELECT " + columns + from + c.String() + by, c.args, exact
 }
 
 // onePlace reports whether a filter selects one kind in one namespace.

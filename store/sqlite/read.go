@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -184,10 +185,17 @@ func (s *Store) Records(
 	case (p.NoText || p.Brief) && filter.Where.IsZero(): // a condition may ask for the text of a fact
 		columns = headColumns
 	}
-	err = f.recordsWith(ctx, columns, &filter, after, p.Order, func(r *loci.Record) bool {
+	order := p.Order
+	if n := len(filter.IDs); n > 0 && n <= limit && after == nil && !order.BySlot() {
+		order = unordered // all of them fit: SQLite would carry whole rows through its sorter
+	}
+	err = f.recordsWith(ctx, columns, &filter, after, order, func(r *loci.Record) bool {
 		if len(out) == limit {
 			next = page.RecordCursor(&out[limit-1], p.Order)
 			return false
+		}
+		if out == nil && order == unordered {
+			out = make([]loci.Record, 0, len(filter.IDs)) // most of them are there
 		}
 		out = append(out, p.Shown(r))
 		return true
@@ -195,7 +203,22 @@ func (s *Store) Records(
 	if err != nil {
 		return nil, "", f.translate("list records", err)
 	}
+	if order == unordered {
+		slices.SortFunc(out, func(a, b loci.Record) int { return byTime(&a, &b, p.Order) })
+	}
 	return out, next, nil
+}
+
+// unordered is the order of rows as they are found.
+const unordered loci.Order = -1
+
+// byTime compares records in an order by time.
+func byTime(a, b *loci.Record, order loci.Order) int {
+	newer := cmp.Or(b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
+	if order == loci.OldestFirst {
+		return -newer
+	}
+	return newer
 }
 
 // unembedded says that a record r has no vectors in a space, and should.

@@ -80,6 +80,24 @@ var recordCases = []testCase{
 			}
 		}
 	}},
+	{"records by their ids come in order, a whole page or a part of one", func(b *bench) {
+		for n := 1; n <= 9; n++ {
+			r := record(n, "")
+			r.CreatedAt = at(n / 3) // three of each instant: then ids decide
+			b.put(r)
+		}
+		f := loci.Filter{Within: everywhere, IDs: ids(5, 1, 8, 3, 4, 2, 77)}
+		newest := allRecords(b.Context(), b, b.store, b.tenant, loci.Filter{Within: everywhere}, 100)
+		newest = slices.DeleteFunc(newest, func(r loci.Record) bool { return !slices.Contains(f.IDs, r.ID) })
+		oldest := slices.Clone(newest)
+		slices.Reverse(oldest)
+		for _, limit := range []int{100, 7, 6, 4} {
+			got, _ := b.page(f, loci.Page{Limit: limit})
+			b.same("newest first", got, newest[:min(limit, len(newest))])
+			got, _ = b.page(f, loci.Page{Limit: limit, Order: loci.OldestFirst})
+			b.same("oldest first", got, oldest[:min(limit, len(oldest))])
+		}
+	}},
 	{"a full page of a condition on attributes is full", func(b *bench) {
 		for n := 1; n <= 90; n++ {
 			r := record(n, "")
