@@ -301,7 +301,8 @@ func (l *loader) twoSpaces() {
 
 // Few shards are read at once, however many tenants ask.
 func (l *loader) bounded() {
-	turns := max(2, runtime.GOMAXPROCS(0))
+	turns, own := max(2, runtime.GOMAXPROCS(0)), l.tenant
+	l.expect("small", 1)
 	var searches sync.WaitGroup
 	for i := range 3 * turns {
 		l.tenant = tenantNamed(l.T, fmt.Sprint("one of ", i))
@@ -317,6 +318,10 @@ func (l *loader) bounded() {
 	}
 	for range turns {
 		l.await()
+	}
+	l.tenant = own
+	for range 100 { // meanwhile more would begin
+		l.expect("small", 1)
 	}
 	l.release()
 	searches.Wait()
