@@ -24,6 +24,24 @@ var matchCases = []testCase{
 		b.same("hits of a part of a word", b.found(words("walr")), nil)
 		b.same("hits of an unknown word", b.found(words("xylophone")), nil)
 	}},
+	{"what comes into one place after a search is in no other", func(b *bench) {
+		b.put(placed(record(1, "walrus")), placed(record(2, "walrus"), "user", "u"))
+		for n := 3; n < 9; n++ {
+			b.match(words("walrus"), loci.Filter{Within: everywhere}, 10)
+			b.put(placed(record(n, "walrus"), "user", fmt.Sprint(n)))
+			got := map[loci.ID]string{}
+			hits := b.match(words("walrus"), loci.Filter{Within: everywhere}, 10)
+			for _, h := range hits {
+				got[h.ID] = h.Namespace.Key()
+			}
+			want := map[loci.ID]string{id(1): loci.Namespace{}.Key(), id(2): loci.Namespace{"user", "u"}.Key()}
+			for other := 3; other <= n; other++ {
+				want[id(other)] = loci.Namespace{"user", fmt.Sprint(other)}.Key()
+			}
+			b.same("hits", len(hits), n)
+			b.same("places", got, want)
+		}
+	}},
 	{"a rarer word, a repeated word and a shorter text weigh more", func(b *bench) {
 		b.put(record(1, "walrus harbour harbour harbour harbour"), record(2, "walrus walrus walrus harbour harbour"),
 			record(3, "walrus"), record(4, "harbour telescope harbour harbour harbour"), record(5, "harbour"))

@@ -116,6 +116,14 @@ func (x *Index) quick(r Source, keys []index.Key) (out []index.Key, err error) {
 	return out, nil
 }
 
+// place is the shard of what a namespace's number names. It is not known to an index that holds
+// nothing of the namespace; the name that is then missing must not be taken for that of the
+// place above all others, which is empty.
+func (x *Index) place(namespace int64, kind loci.Kind) (key index.Key, known bool) {
+	name, known := x.names[namespace]
+	return index.Key{Namespace: name, Kind: kind}, known
+}
+
 // followed is how many changed records one query brings, and how many of a shard are taken in
 // while others wait.
 const followed = 1000
@@ -134,8 +142,8 @@ func (x *Index) follow(r Source, space int64, q *Search) error {
 	var all []change
 	count := map[index.Key]int{}
 	if err := r.Changes(x.seq, func(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
-		key := index.Key{Namespace: x.names[namespace], Kind: kind}
-		if gone || x.index.HasShard(key) {
+		key, known := x.place(namespace, kind)
+		if known && (gone || x.index.HasShard(key)) {
 			all = append(all, change{id, key, gone})
 			count[key]++
 		}
@@ -223,8 +231,12 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 	}
 	batch := make([]loaded, 0, most)
 	err := query(func(record *loci.Record, namespace int64, vectors []byte) {
+		key, known := x.place(namespace, record.Kind)
+		if !known {
+			return
+		}
 		delete(off, record.ID)
-		record.Namespace = loci.NamespaceFromKey(x.names[namespace])
+		record.Namespace = loci.NamespaceFromKey(key.Namespace)
 		batch = append(batch, loaded{*record, form.SplitVectors(vectors, dims)})
 		if len(batch) == cap(batch) {
 			read <- batch

@@ -151,9 +151,9 @@ func (x *Index) followOnly(l *loading, shard index.Key, since int64) error {
 	}
 	changed := map[loci.ID]index.Key{}
 	if err := l.r.Changes(since, func(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
-		key := index.Key{Namespace: x.names[namespace], Kind: kind}
+		key, known := x.place(namespace, kind)
 		switch {
-		case key != shard:
+		case !known || key != shard:
 		case gone:
 			delete(changed, id)
 			x.leave(key, id)
