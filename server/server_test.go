@@ -145,7 +145,7 @@ func TestHostIsTheAddressAtWhichARequestArrived(t *testing.T) {
 		{"10.1.2.3", "10.1.2.3.evil.example", "", 421}, {"10.1.2.3", "", "", 421}, {"", "", "", 421}, {"", "evil.example", "", 421},
 		{"10.1.2.3", "10.1.2.3:7437", "http://10.1.2.3:8080", 403}, {"10.1.2.3", "10.1.2.3:7437", "http://evil.example", 403},
 	} {
-		r := httptest.NewRequest("GET", "/v1/x", nil)
+		r := httptest.NewRequest(http.MethodGet, "/v1/x", nil)
 		r.Host = c.host
 		if c.origin != "" {
 			r.Header.Set("Origin", c.origin)

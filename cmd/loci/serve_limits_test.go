@@ -66,7 +66,7 @@ func TestTokensOfATenantOverTwoServers(t *testing.T) {
 	operate(t, store, "tenant", "create", "acme")
 	alice := "Authorization: Bearer " + keyOf(t, store, "--tenant=acme", "--user=alice")
 	operator := "Authorization: Bearer " + keyOf(t, store, "--user=root", "--scope=operate")
-	if r := talk(t, one, "a", alice); r.StatusCode != 429 || calls.Load() != 0 {
+	if r := talk(t, one, "a", alice); r.StatusCode != http.StatusTooManyRequests || calls.Load() != 0 {
 		t.Errorf("beyond the limit of all: %d after %d calls", r.StatusCode, calls.Load())
 	}
 	set := func(url string, limit int) {
@@ -77,18 +77,18 @@ func TestTokensOfATenantOverTwoServers(t *testing.T) {
 		}
 	}
 	set(one, 1_000_000_000)
-	if r := talk(t, one, "a", alice); r.StatusCode != 200 || calls.Load() == 0 {
+	if r := talk(t, one, "a", alice); r.StatusCode != http.StatusOK || calls.Load() == 0 {
 		t.Fatalf("%d after %d calls", r.StatusCode, calls.Load())
 	}
 	shown := operate(t, store, "tenant", "show", "acme")
 	if !strings.Contains(shown, fmt.Sprintf("model tokens today\t%d of 1000000000\n", 6000*calls.Load())) {
 		t.Errorf("use after %d calls: %s", calls.Load(), shown)
 	}
-	if r := talk(t, two, "a", alice); r.StatusCode != 200 {
+	if r := talk(t, two, "a", alice); r.StatusCode != http.StatusOK {
 		t.Fatalf("%d after %d calls", r.StatusCode, calls.Load())
 	}
 	set(one, 6001)
-	await(t, "the limit on the other server", func() bool { return talk(t, two, "b", alice).StatusCode == 429 })
+	await(t, "the limit on the other server", func() bool { return talk(t, two, "b", alice).StatusCode == http.StatusTooManyRequests })
 	r := talk(t, one, "b", alice)
 	var reply strings.Builder
 	if err := r.Write(&reply); err != nil {
@@ -100,7 +100,7 @@ func TestTokensOfATenantOverTwoServers(t *testing.T) {
 	if _, err := fmt.Sscan(r.Header.Get("Retry-After"), &wait); err != nil || wait < midnight-1 || wait > midnight+120 {
 		t.Errorf("Retry-After %s; the day has %.0f s", r.Header.Get("Retry-After"), midnight)
 	}
-	if r.StatusCode != 429 || r.Header.Get("RateLimit-Policy") != `"model-tokens";q=6001;w=86400` ||
+	if r.StatusCode != http.StatusTooManyRequests || r.Header.Get("RateLimit-Policy") != `"model-tokens";q=6001;w=86400` ||
 		!strings.HasPrefix(r.Header.Get("RateLimit"), `"model-tokens";r=0;t=`) ||
 		!strings.Contains(reply.String(), "of its 6001 tokens of language models today (UTC)") ||
 		!strings.Contains(reply.String(), "loci tenant rate-limit") {
@@ -123,13 +123,13 @@ func TestReloadOfTokens(t *testing.T) {
 	}
 	write("limits: {model_tokens_per_day: 1}\n")
 	n := startNode(t, nil, "--store=memory:", "--user=alice", "--config="+path)
-	if r := talk(t, n.url, "a"); r.StatusCode != 429 {
+	if r := talk(t, n.url, "a"); r.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("before: %d", r.StatusCode)
 	}
 	write("limits: {model_tokens_per_day: 100000}\nlog: {level: info}\n")
 	n.signal(t, syscall.SIGHUP)
 	await(t, "the configuration", func() bool { return strings.Contains(n.errors.String(), "read again") })
-	if r := talk(t, n.url, "a"); r.StatusCode != 200 {
+	if r := talk(t, n.url, "a"); r.StatusCode != http.StatusOK {
 		t.Errorf("afterwards: %d", r.StatusCode)
 	}
 	if said := n.errors.String(); strings.Contains(said, "start again") || strings.Contains(said, "starts again") {

@@ -156,11 +156,6 @@ func TestRemovePutsBackWhatWasReplaced(t *testing.T) {
 	}
 }
 
-// filled are the lines that are not empty.
-func filled(text string) []string {
-	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
-}
-
 // An entry that cannot be put back as it was stays in the copy, and our own stays, too: a
 // person is told where it is.
 func TestRemoveSaysWhereTheReplacedEntryIs(t *testing.T) {
