@@ -160,6 +160,20 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 // maxParameters bounds the ids of one query; SQLite takes 32,766 parameters.
 const maxParameters = 10_000
 
+// shownColumns are the columns that a page shows or its filter asks for.
+func shownColumns(p *loci.Page, filter *loci.Filter) string {
+	switch {
+	case p.Brief && p.Order.BySlot() && onePlace(filter) && len(filter.Tags) == 0 && filter.Where.IsZero():
+		if p.Bodies {
+			return bodyColumns
+		}
+		return briefColumns
+	case (p.NoText || p.Brief) && filter.Where.IsZero(): // a condition may ask for the text of a fact
+		return headColumns
+	}
+	return recordColumns
+}
+
 // Records implements [loci.RecordLister].
 func (s *Store) Records(
 	ctx context.Context, t loci.Tenant, filter loci.Filter, p loci.Page,
@@ -176,20 +190,11 @@ func (s *Store) Records(
 	if len(filter.IDs) > maxParameters {
 		return nil, "", loci.Errorf(loci.TooLarge, "%d ids at once; the limit is %d", len(filter.IDs), maxParameters)
 	}
-	columns := recordColumns
-	switch {
-	case p.Brief && p.Order.BySlot() && onePlace(&filter) && len(filter.Tags) == 0 && filter.Where.IsZero():
-		if columns = briefColumns; p.Bodies {
-			columns = bodyColumns
-		}
-	case (p.NoText || p.Brief) && filter.Where.IsZero(): // a condition may ask for the text of a fact
-		columns = headColumns
-	}
 	order := p.Order
 	if n := len(filter.IDs); n > 0 && n <= limit && after == nil && !order.BySlot() {
 		order = unordered // all of them fit: SQLite would carry whole rows through its sorter
 	}
-	err = f.recordsWith(ctx, columns, &filter, after, order, func(r *loci.Record) bool {
+	err = f.recordsWith(ctx, shownColumns(&p, &filter), &filter, after, order, func(r *loci.Record) bool {
 		if len(out) == limit {
 			next = page.RecordCursor(&out[limit-1], p.Order)
 			return false
