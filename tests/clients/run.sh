@@ -48,7 +48,7 @@ venv() { # venv NAME: a virtual environment with what requirements-NAME.txt pins
 }
 
 mkdir -p "$cache"
-(cd "$root" && go build -o bin/loci ./cmd/loci)
+make --no-print-directory -C "$root" build
 if ! cmp -s js/package-lock.json js/node_modules/.installed; then
 	(cd js && npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed)
 fi

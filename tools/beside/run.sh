@@ -31,5 +31,5 @@ others=()
 for name in bm25s chroma langgraph mem0; do
 	others+=(--beside "$name=$venv/bin/python $here/with_$name.py")
 done
-go build -C "$here/../.." -o bin/loci ./cmd/loci
+make --no-print-directory -C "$here/../.." build
 exec "$here/../../bin/loci" bench retrieval --baseline "${others[@]}" "$@"

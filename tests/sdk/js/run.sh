@@ -13,7 +13,7 @@ for tool in go node npm; do
 done
 node -e 'process.exit(+process.versions.node.split(".")[0] >= 20 ? 0 : 1)' || { echo "missing: node 20 or newer, found $(node --version)" >&2; exit 1; }
 
-(cd "$root" && go build -o bin/loci ./cmd/loci)
+make --no-print-directory -C "$root" build
 if ! cmp -s package-lock.json node_modules/.installed; then
 	npm ci --silent --no-audit --no-fund
 	cp package-lock.json node_modules/.installed

@@ -18,5 +18,5 @@ if [ "$pinned" != "$(cat "$venv/installed.txt" 2>/dev/null)" ]; then
 	echo "$pinned" >"$venv/installed.txt"
 fi
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --force-reinstall "$root/sdk/python"
-(cd "$root" && go build -o bin/loci ./cmd/loci)
+make --no-print-directory -C "$root" build
 export LOCI=$root/bin/loci
