@@ -36,6 +36,10 @@ type Options struct {
 	// 0: it always looks.
 	MaxStaleness time.Duration
 
+	// Nodes says what the hosts of a PostgreSQL URL are to one another, one of [Nodes]; default
+	// what the URL says as nodes=…, or failover.
+	Nodes string
+
 	// IndexCache is a directory for copies of search indexes that a database keeps; "" is one
 	// in the user's cache directory, and none where that cannot be written to; [NoIndexCache]
 	// holds them in memory. IndexCacheSize is how many bytes it may hold; default
@@ -43,6 +47,9 @@ type Options struct {
 	IndexCache     string
 	IndexCacheSize int64
 }
+
+// Nodes are the values of [Options.Nodes].
+var Nodes = postgres.Nodes
 
 // NoIndexCache is the [Options.IndexCache] of those who want none.
 const NoIndexCache = "off"
@@ -77,7 +84,7 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		return s, nil
 	case isPostgres(url):
 		o := &postgres.Options{
-			IndexMemory: opts.IndexMemory, Logger: opts.Logger, MaxStaleness: opts.MaxStaleness,
+			IndexMemory: opts.IndexMemory, Logger: opts.Logger, MaxStaleness: opts.MaxStaleness, Nodes: opts.Nodes,
 		}
 		opts.cache(&o.IndexCache, &o.IndexCacheSize, &o.IndexCacheOptional)
 		s, err := postgres.Open(ctx, url, o)

@@ -34,6 +34,20 @@ var made atomic.Int64
 func (s *Server) Database(ctx context.Context) (d Database, drop func() error, err error) {
 	d.Name = fmt.Sprintf("loci_test_%d_%d", os.Getpid(), made.Add(1))
 	d.Role = serverRole
+	if err := s.makeDatabase(ctx, d.Name); err != nil {
+		return d, nil, err
+	}
+	d.Super, d.Owner, d.Server = s.at("", d.Name), s.at(ownerRole, d.Name), s.at(serverRole, d.Name)
+	drop = func() error {
+		s.left.Delete(d.Name)
+		return s.exec(context.Background(), "DROP DATABASE IF EXISTS "+d.Name+" WITH (FORCE)")
+	}
+	s.left.Store(d.Name, drop)
+	return d, drop, nil
+}
+
+// makeDatabase makes a database and its roles.
+func (s *Server) makeDatabase(ctx context.Context, name string) error {
 	for _, role := range []string{ownerRole, serverRole} {
 		// Another process may make it at the same time.
 		err := s.exec(
@@ -45,26 +59,13 @@ func (s *Server) Database(ctx context.Context) (d Database, drop func() error, e
 			),
 		)
 		if err != nil {
-			return d, nil, err
+			return err
 		}
 	}
-	if err := s.exec(
+	return s.exec(
 		ctx,
-		fmt.Sprintf(
-			"CREATE DATABASE %s OWNER %s TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'",
-			d.Name,
-			ownerRole,
-		),
-	); err != nil {
-		return d, nil, err
-	}
-	d.Super, d.Owner, d.Server = s.at("", d.Name), s.at(ownerRole, d.Name), s.at(serverRole, d.Name)
-	drop = func() error {
-		s.left.Delete(d.Name)
-		return s.exec(context.Background(), "DROP DATABASE IF EXISTS "+d.Name+" WITH (FORCE)")
-	}
-	s.left.Store(d.Name, drop)
-	return d, drop, nil
+		fmt.Sprintf("CREATE DATABASE %s OWNER %s TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'", name, ownerRole),
+	)
 }
 
 // NewDatabase is [Server.Database] for a test, which drops it in the end.
@@ -96,8 +97,11 @@ func (s *Server) at(role, database string) string {
 }
 
 // exec runs a statement as the superuser.
-func (s *Server) exec(ctx context.Context, statement string) (err error) {
-	conn, err := pgx.Connect(ctx, s.URL)
+func (s *Server) exec(ctx context.Context, statement string) error { return run(ctx, s.URL, statement) }
+
+// run runs a statement at a URL.
+func run(ctx context.Context, at, statement string) (err error) {
+	conn, err := pgx.Connect(ctx, at)
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"record.place", "record.slot", "record.slot_hash", "record.expiry", "record.due", "event.entity", "event.seq",
+		"record.place", "record.slot", "record.slot_hash", "record.expiry", "record.due", "record.shard", "event.entity", "event.seq",
 		"namespace.key", "namespace.mark", "namespace.changed", "tenant.name", "link.from", "link.to", "revision.record",
 		"vector.record", "vector.space", "reply.expiry", "reply.record", "piece.record", "change.id", "setting.id",
 		"image.segments", "segment.segment",

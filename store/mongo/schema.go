@@ -91,6 +91,10 @@ var steps = []step{{
 		{cImage, "segments", up("t", "segments"), false, nil},
 		{cSegment, "segment", up("t", "segment", "made_at"), false, nil},
 	},
+}, {
+	// A shard is read in parts, in the order of its ids.
+	name:    "0003_shard_order",
+	indexes: []indexOf{{cRecord, "shard", up("t", "namespace", "kind", "_id"), false, searchable}},
 }}
 
 const (

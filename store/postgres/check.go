@@ -84,7 +84,7 @@ const maxInt = 1<<31 - 1
 // in a sentence; "" for none that it knows of.
 func (s *Store) Remains(ctx context.Context) (found string, err error) {
 	err = s.again(ctx, func() error {
-		c, err := s.connect(ctx)
+		c, err := s.connect(ctx, nil)
 		if err != nil {
 			return err
 		}

@@ -26,20 +26,25 @@ type conn struct {
 	pool     *pgxpool.Conn
 	pg       *pgconn.PgConn
 	prepared map[string]string // statements prepared on the connection, by text; nil: none are to be
+
+	nodes *nodes
+	node  *node
+	key   []byte // of the tenant it is for; nil: of none
+	lost  error  // how the node was lost
 }
 
 // maxPrepared bounds the statements prepared on a connection.
 const maxPrepared = 256
 
-// connect takes a connection of the pool; the caller releases it.
-func (s *Store) connect(ctx context.Context) (*conn, error) {
+// connect takes a connection for a tenant's key, nil for none in particular; the caller releases it.
+func (s *Store) connect(ctx context.Context, key []byte) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.PoolWait)
 	defer cancel()
-	pool, err := s.pool.Acquire(ctx)
+	pool, n, err := s.nodes.acquire(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{pool: pool, pg: pool.Conn().PgConn()}
+	c := &conn{pool: pool, pg: pool.Conn().PgConn(), nodes: s.nodes, node: n, key: key}
 	if !s.opts.Unprepared {
 		data := c.pg.CustomData()
 		names, ok := data["loci"].(map[string]string)
@@ -53,7 +58,24 @@ func (s *Store) connect(ctx context.Context) (*conn, error) {
 }
 
 // release gives the connection back; one inside a transaction is closed instead.
-func (c *conn) release() { c.pool.Release() }
+func (c *conn) release() {
+	if c.lost != nil {
+		c.nodes.fail(c.node, c.lost)
+	}
+	c.pool.Release()
+}
+
+// failed notes what a statement's error says of the node: where there are several, another one is
+// asked next.
+func (c *conn) failed(ctx context.Context, err error) {
+	if err == nil || !c.nodes.several() || ctx.Err() != nil {
+		return
+	}
+	c.nodes.homes.forget(c.key)
+	if isLost(err) {
+		c.lost = err
+	}
+}
 
 // preparations counts the statements ever prepared, whose names are never given out twice.
 var preparations atomic.Int64
@@ -86,6 +108,7 @@ func (c *conn) run(ctx context.Context, stmts ...stmt) (err error) {
 		if end := p.Close(); err == nil {
 			err = end
 		}
+		c.failed(ctx, err)
 	}()
 	var names []string // prepared on the way: "" for a statement that was or is not
 	defer func() {

@@ -21,7 +21,7 @@ type Distribution struct {
 // extension Citus. What is distributed already is left alone, so that it may be run again. A dry
 // run only says how, with or without the extension.
 func Distribute(ctx context.Context, url string, dryRun bool) (out Distribution, err error) {
-	cfg, err := configure(url)
+	cfg, _, err := configure(url)
 	if err != nil {
 		return out, err
 	}
@@ -35,7 +35,7 @@ func Distribute(ctx context.Context, url string, dryRun bool) (out Distribution,
 	if err := checkServer(ctx, conn); err != nil {
 		return out, err
 	}
-	if version, err := readVersion(ctx, conn); err != nil || version < len(migrations) {
+	if version, err := readVersion(ctx, conn, toMigrate); err != nil || version < len(migrations) {
 		return out, errors.Join(err, notMigrated(version))
 	}
 	var able bool
@@ -51,7 +51,7 @@ func Distribute(ctx context.Context, url string, dryRun bool) (out Distribution,
 		}
 	}
 	// On the coordinator, and not beside a migration.
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
+	if err := lock(ctx, conn, lockConnection); err != nil {
 		return out, err
 	}
 	if err := distributeTables(ctx, conn, able, dryRun, &out); err != nil {

@@ -62,7 +62,7 @@ func (s *Store) maintain(ctx context.Context, do func(*conn) error) error {
 	}
 	defer s.lobby.Leave(g)
 	return s.again(ctx, func() error {
-		c, err := s.connect(ctx)
+		c, err := s.connect(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -77,8 +77,10 @@ var leaseTime = time.Minute
 const (
 	insertLease = "INSERT INTO loci.lease (tenant, about, owner, until) VALUES ($1, $2, $3, 0) ON CONFLICT (tenant, about) DO NOTHING"
 
-	// databaseTime is the clock of leases, in milliseconds: servers do not agree on theirs.
-	databaseTime = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+	// databaseTime is the clock of leases, in milliseconds: servers do not agree on theirs. It is
+	// that of the transaction's beginning, which is less than the time; tables that are distributed
+	// are not changed by what is another value each time it is asked.
+	databaseTime = "(extract(epoch FROM now()) * 1000)::bigint"
 
 	takeLease = "UPDATE loci.lease SET owner = $3, until = " + databaseTime + ` + $4 WHERE tenant = $1 AND about =
 		(SELECT about FROM loci.lease WHERE tenant = $1 AND about = $2 AND (owner = $3 OR until <= ` + databaseTime + ") FOR UPDATE SKIP LOCKED)"

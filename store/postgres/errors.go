@@ -60,6 +60,13 @@ func isLost(err error) bool {
 		strings.Contains(err.Error(), "broken pipe")
 }
 
+// isRelayed reports whether a node that is well tells of another one that it did not reach. What
+// it says of itself ends the connection, and is no mere error.
+func isRelayed(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.SeverityUnlocalized == "ERROR" && e.Code != codeReadOnly && isLost(err)
+}
+
 // mayPass reports whether what failed may work when it is tried again.
 func mayPass(err error) bool {
 	switch codeOf(err) {
@@ -115,10 +122,8 @@ func translate(op string, err error) error {
 		e.Recovery = "Run loci migrate with the URL of the role that is to own them."
 	case codeNoDatabase:
 		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database does not exist", "Make it with createdb, encoding UTF8, then run loci migrate."
-	case codeNoLogin:
+	case codeNoLogin, codeBadPassword:
 		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database server refuses the role or its password", loginRemedy(err)
-	case codeBadPassword:
-		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database server refuses the role or its password", "Check both, and pg_hba.conf of the server."
 	case codeTooMany:
 		e.Msg, e.Recovery = "the database server has no connection left", "Lower pool_max_conns of each server, or use a pooler."
 	case codeDiskFull:

@@ -13,7 +13,8 @@ import (
 
 // These are the inner parts that the tests of this package may see.
 var (
-	OfAll   = []string{listTenants, listDue} // the statements that are about all tenants
+	OfAll   = []string{listTenants, listDue}      // the statements that are about all tenants
+	OfShard = []string{takenBehind, takenByRange} // those that read a part of a shard
 	Tables  = tables
 	KeyOf   = batch.KeyOf
 	Version = len(migrations)
@@ -80,7 +81,7 @@ func Unlock() {
 func Explain(
 	ctx context.Context, s loci.Store, t loci.Tenant, sql string, args []any, settings ...string,
 ) (plan []byte, err error) {
-	c, err := s.(*Store).connect(ctx)
+	c, err := s.(*Store).connect(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

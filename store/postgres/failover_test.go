@@ -32,6 +32,8 @@ type written struct {
 	mu  sync.Mutex
 	ids map[string][]loci.ID
 	n   int
+
+	refused []string // what the others were told
 }
 
 // write lets eight clients write to four tenants until a context ends; an error is a pause.
@@ -41,9 +43,13 @@ func (w *written) write(ctx context.Context, nodes []loci.Store) (wait func()) {
 		group.Go(func() {
 			name := fmt.Sprint("tenant ", i%4)
 			for ctx.Err() == nil {
-				text, _, _ := strings.Cut(storm.Write(ctx, nodes[i%len(nodes)], name), " ")
+				line := storm.Write(ctx, nodes[i%len(nodes)], name)
+				text, _, _ := strings.Cut(line, " ")
 				id, err := loci.ParseID(text)
 				if err != nil {
+					w.mu.Lock()
+					w.refused = append(w.refused, line)
+					w.mu.Unlock()
 					time.Sleep(20 * time.Millisecond)
 					continue
 				}

@@ -31,6 +31,8 @@ type proxy struct {
 	server   string
 	fault    atomic.Int32
 	cuts     atomic.Int32 // connections it cut in the middle of a commit
+	took     atomic.Int32 // connections to the server
+	said     atomic.Int64 // how often the store said something
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -81,6 +83,7 @@ func (p *proxy) accept() {
 			}
 			continue
 		}
+		p.took.Add(1)
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
@@ -99,6 +102,7 @@ func (p *proxy) forward(from, to net.Conn, lost *atomic.Bool) {
 		if err != nil {
 			return
 		}
+		p.said.Add(1)
 		ends := bytes.Contains(buffer[:n], []byte("COMMIT\x00"))
 		switch fault := p.fault.Load(); {
 		case fault == hangs:

@@ -200,12 +200,13 @@ func (s imageTable) change(ctx context.Context, op string, t loci.Tenant, do fun
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
 	err := s.again(ctx, func() error {
-		c, err := s.connect(ctx)
+		x := &changing{ctx: ctx, key: batch.KeyOf(t)}
+		c, err := s.connect(ctx, x.key)
 		if err != nil {
 			return err
 		}
 		defer c.release()
-		x := &changing{c: c, ctx: ctx, key: batch.KeyOf(t)}
+		x.c = c
 		err = c.run(ctx, readWrite, behindWall(x.key), timeouts(writeTime))
 		if err == nil {
 			err = do(x)

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/follow"
 )
 
@@ -113,6 +115,40 @@ func TestUnfinishedTidyingGoesOn(t *testing.T) {
 	}
 	if told, err = next.Pending(t.Context()); err != nil || len(told) > 0 {
 		t.Errorf("what waits afterwards is %q, %v", told, err)
+	}
+}
+
+// ending is a table whose caller ends at the moment when an image has been replaced.
+type ending struct {
+	follow.Table
+	end func()
+}
+
+func (e ending) Replace(ctx context.Context, t loci.Tenant, key loci.NameKey, old, next *follow.Image) error {
+	err := e.Table.Replace(ctx, t, key, old, next)
+	e.end()
+	return err
+}
+
+// What an image no longer names goes though the server ends in between: its pieces may hold
+// erased text, and other servers leave them alone while they are young.
+func TestServerThatEndsLeavesNoReplacedPieces(t *testing.T) {
+	d := keptDatabase(t)
+	s := openKept(t, d)
+	s.fill(0, 50)
+	s.answers()
+	s.Shelf().Close() // no tidying will start
+	s.erase(9, 1)
+	if pieces, _ := s.holds("number9 "); pieces != 1 {
+		t.Fatal("the scan finds nothing that it should")
+	}
+	ctx, end := context.WithCancel(t.Context())
+	s.Shelf().Table = ending{s.Shelf().Table, end}
+	if _, err := s.Shelf().TidyNow(ctx, s.tenant()); ctx.Err() == nil {
+		t.Fatalf("no image was replaced: %v", err)
+	}
+	if pieces, _ := s.holds("number9 "); pieces > 0 {
+		t.Error("the erased text is still in pieces")
 	}
 }
 

@@ -226,7 +226,7 @@ func TestKeptIndexIsNotTrusted(t *testing.T) {
 	foreign.answers()
 	var other [][]byte
 	query(t, foreign.d.Super, "SELECT data FROM loci.piece ORDER BY segment LIMIT 1", &other)
-	const first = "segment = (SELECT min(segment) FROM loci.piece)"
+	const first = "segment = (SELECT segment FROM loci.piece ORDER BY segment LIMIT 1)"
 	for name, harm := range map[string]string{
 		"deleted":     "DELETE FROM loci.piece",
 		"one deleted": "DELETE FROM loci.piece WHERE " + first,

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func refused(t *testing.T, url string, code loci.Code, says string) {
 }
 
 // changed is a URL with one part replaced.
-func changed(t *testing.T, text string, change func(u *url.URL)) string {
+func changed(t testing.TB, text string, change func(u *url.URL)) string {
 	t.Helper()
 	u, err := url.Parse(text)
 	if err != nil {
@@ -122,6 +123,15 @@ func TestDatabasesThatAreNotOurs(t *testing.T) {
 		}
 		openAt(t, d.Server)
 	}
+	// The next version, while servers are replaced one after the other.
+	execute(t, d.Owner, fmt.Sprintf("UPDATE loci.setting SET value = '%d' WHERE name = 'schema'", postgres.Version+1))
+	openAt(t, d.Server)
+	_, err = postgres.Migrate(t.Context(), d.Owner, postgres.Migration{})
+	if loci.AsError(err).Code != loci.Unsupported {
+		t.Errorf("the next version was migrated: %v", err)
+	}
+	execute(t, d.Owner, fmt.Sprintf("UPDATE loci.setting SET value = '%d' WHERE name = 'schema_served_from'", postgres.Version+1))
+	refused(t, d.Server, loci.Unsupported, "upgrade Loci")
 	execute(t, d.Owner, "UPDATE loci.setting SET value = '999'")
 	refused(t, d.Server, loci.Unsupported, "upgrade Loci")
 	if _, err := postgres.Migrate(

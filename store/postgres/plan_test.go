@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -75,6 +76,7 @@ func checkPlans(t *testing.T) {
 		}
 		return true
 	})
+	checkPlansOfParts(t, s, tn)
 	checkPlansOfAll(t, d, s)
 	if asked < 50 {
 		t.Errorf("%d statements were looked at; that is not all there are", asked)
@@ -98,6 +100,26 @@ func checkPlansOfAll(t *testing.T, d pgtest.Database, s loci.Store) {
 		}
 		if text := string(plan); !strings.Contains(text, "Index") || strings.Contains(text, "Sort") {
 			t.Errorf("the plan of %s reads more than a page:\n%s", postgres.OfAll[i], text)
+		}
+	}
+}
+
+// checkPlansOfParts requires that a part of a shard costs what is in it: an index has the shard's
+// records in the order of their ids.
+func checkPlansOfParts(t *testing.T, s loci.Store, tn loci.Tenant) {
+	t.Helper()
+	low, high := make([]byte, 16), bytes.Repeat([]byte{0x80}, 16)
+	for i, args := range [][]any{
+		{nil, int64(1), int64(7), "fact", 1000, low},
+		{nil, int64(1), int64(7), "fact", low, high},
+	} {
+		for kind, args := range map[string][]any{"custom": args, "generic": nil} {
+			plan, err := postgres.Explain(t.Context(), s, tn, postgres.OfShard[i], args, "enable_seqscan = off")
+			judge(t, kind, postgres.OfShard[i], plan, err)
+			found := regexp.MustCompile(`"Index Cond": .*namespace = .*kind = .*id [<>]`).Match(plan)
+			if !found || bytes.Contains(plan, []byte(`"Sort"`)) {
+				t.Errorf("the %s plan of %s reads more than a part of a shard:\n%s", kind, postgres.OfShard[i], plan)
+			}
 		}
 	}
 }
@@ -135,7 +157,7 @@ func judge(t *testing.T, kind, sql string, plan []byte, err error) {
 		return
 	}
 	small := strings.Contains(kind, "cost") // a table of one page is read whole
-	if found := out[0].Plan.beyond(); found != "" && !(small && regexp.MustCompile(`of (space|tenant) `).MatchString(found)) {
+	if found := out[0].Plan.beyond(); found != "" && (!small || !regexp.MustCompile(`of (space|tenant) `).MatchString(found)) {
 		t.Errorf("%s plan reads beyond its tenant, %s:\n%s\n%s", kind, found, sql, plan)
 	}
 }

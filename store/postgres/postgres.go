@@ -7,6 +7,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -26,7 +27,7 @@ import (
 
 // Options configure a store; nil and the zero value of each field mean the default.
 type Options struct {
-	MaxConns    int           // connections at once; default 16, or the URL's pool_max_conns
+	MaxConns    int           // connections at once, to each node; default 16, or the URL's pool_max_conns
 	PoolWait    time.Duration // how long a call waits for a connection; default 10 s
 	IndexMemory int64         // bytes that the search indexes of all tenants may take; default 2 GiB
 	Logger      *slog.Logger  // default slog.Default(); gets ids and sizes, never content
@@ -34,6 +35,10 @@ type Options struct {
 	// Unprepared sends every statement with its text, for a pooler that keeps no prepared
 	// statements; also by default_query_exec_mode=exec in the URL.
 	Unprepared bool
+
+	// Nodes says what the hosts of the URL are to one another, one of [Nodes]; default what the
+	// URL says as nodes=…, or [NodesFailover].
+	Nodes string
 
 	// MaxStaleness is for how long a search may answer from what this process knew, without a
 	// look at what other servers wrote; its own writes it finds at once. 0: it always looks.
@@ -58,7 +63,7 @@ const (
 // A Store is a database.
 type Store struct {
 	meter meter.Meter
-	pool  *pgxpool.Pool
+	nodes *nodes
 	opts  Options
 	log   *slog.Logger
 
@@ -106,7 +111,7 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 	if s.log = s.opts.Logger; s.log == nil {
 		s.log = slog.Default()
 	}
-	cfg, err := configure(url)
+	cfg, kind, err := configure(url)
 	if err != nil {
 		return nil, err
 	}
@@ -119,15 +124,18 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 	if cfg.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
 		s.opts.Unprepared = true
 	}
-	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), cfg); err != nil {
+	if s.nodes, err = openNodes(ctx, cfg, cmp.Or(s.opts.Nodes, kind), s.log); err != nil {
 		return nil, translate("open", err)
 	}
-	if err := s.examine(ctx); err != nil {
-		s.pool.Close()
+	if err = s.nodes.examine(ctx); err == nil {
+		err = s.nodes.checkHomes(ctx)
+	}
+	if err != nil {
+		s.nodes.close()
 		return nil, translate("open", err)
 	}
 	if err := s.openShelf(); err != nil {
-		s.pool.Close()
+		s.nodes.close()
 		return nil, err
 	}
 	return s, nil
@@ -141,17 +149,18 @@ func (s *Store) openShelf() (err error) {
 	return err
 }
 
-// configure reads a URL. What is wrong with it is said without its password.
-func configure(url string) (*pgxpool.Config, error) {
+// configure reads a URL, and what it says of its hosts, one of [Nodes]. What is wrong with it is
+// said without its password.
+func configure(url string) (_ *pgxpool.Config, nodes string, _ error) {
 	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
-		return nil, loci.Errorf(loci.Invalid, "the store's URL must begin with postgres:// or postgresql://")
+		return nil, "", loci.Errorf(loci.Invalid, "the store's URL must begin with postgres:// or postgresql://")
 	}
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil { // its text may show what was written, a password too
 		if msg, recovery := faultOfFiles(err); msg != "" {
-			return nil, &loci.Error{Code: loci.Invalid, Err: err, Msg: msg, Recovery: recovery}
+			return nil, "", &loci.Error{Code: loci.Invalid, Err: err, Msg: msg, Recovery: recovery}
 		}
-		return nil, &loci.Error{
+		return nil, "", &loci.Error{
 			Code: loci.Invalid,
 			Err:  err,
 			Msg:  "the store's URL cannot be read: write postgres://user:password@host:5432/database?sslmode=verify-full, with what is no letter or digit in the password as %XX",
@@ -163,7 +172,9 @@ func configure(url string) (*pgxpool.Config, error) {
 	if _, ok := cfg.ConnConfig.RuntimeParams["application_name"]; !ok {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "loci"
 	}
-	return cfg, nil
+	nodes = cmp.Or(cfg.ConnConfig.RuntimeParams["nodes"], NodesFailover)
+	delete(cfg.ConnConfig.RuntimeParams, "nodes") // ours, and not the server's
+	return cfg, nodes, nil
 }
 
 // Close implements [loci.Store]: it waits for the calls under way.
@@ -171,6 +182,6 @@ func (s *Store) Close() error {
 	s.lobby.Close()
 	s.crew.Close()
 	s.shelf.Close()
-	s.pool.Close() // a second time does nothing
+	s.nodes.close()
 	return nil
 }

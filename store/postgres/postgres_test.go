@@ -24,30 +24,42 @@ func TestMain(m *testing.M) {
 	os.Exit(pgtest.Run(m))
 }
 
-// empty are databases with our tables that no test uses now.
-var empty struct {
+// A pool has databases with our tables and nothing in them, which no test uses now.
+type pool struct {
 	sync.Mutex
 	free []pgtest.Database
+	make func(t testing.TB) pgtest.Database // another one
 }
 
-// database is one with our tables and nothing in them. It may be used again when the test
-// is over.
+// empty are those of the server that all tests share.
+var empty = pool{make: func(t testing.TB) pgtest.Database {
+	d, _, err := pgtest.Shared(t).Database(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := postgres.Migrate(context.Background(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}}
+
+// database is one of the shared server's.
 func database(t testing.TB) (d pgtest.Database, giveBack func()) {
 	t.Helper()
-	empty.Lock()
-	if n := len(empty.free); n > 0 {
-		d = empty.free[n-1]
-		empty.free = empty.free[:n-1]
-		empty.Unlock()
+	return empty.take(t)
+}
+
+// take is one that may be used again when the test is over.
+func (p *pool) take(t testing.TB) (d pgtest.Database, giveBack func()) {
+	t.Helper()
+	p.Lock()
+	if n := len(p.free); n > 0 {
+		d = p.free[n-1]
+		p.free = p.free[:n-1]
+		p.Unlock()
 	} else {
-		empty.Unlock()
-		var err error
-		if d, _, err = pgtest.Shared(t).Database(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := postgres.Migrate(context.Background(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
-			t.Fatal(err)
-		}
+		p.Unlock()
+		d = p.make(t)
 	}
 	return d, func() {
 		execute(
@@ -55,9 +67,9 @@ func database(t testing.TB) (d pgtest.Database, giveBack func()) {
 			d.Super,
 			"TRUNCATE loci.lease, loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply, loci.image, loci.piece",
 		)
-		empty.Lock()
-		empty.free = append(empty.free, d)
-		empty.Unlock()
+		p.Lock()
+		p.free = append(p.free, d)
+		p.Unlock()
 	}
 }
 

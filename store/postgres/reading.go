@@ -57,7 +57,7 @@ func (s *Store) read(ctx context.Context, name loci.Tenant, op string, do func(r
 }
 
 func (s *Store) readOnce(ctx context.Context, t *tenant, do func(r *reading) error) (err error) {
-	c, err := s.connect(ctx)
+	c, err := s.connect(ctx, t.key)
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,8 @@ func (r source) CountShard(namespace int64, kind loci.Kind, limit int) (records 
 }
 
 const (
-	// searchable is what a record must be to be in the index; record_shard holds those alone.
+	// searchable is what a record must be to be in the index; record_order holds those alone, a shard's
+	// in the order of their ids.
 	searchable = "r.live AND r.passage_count > 0"
 
 	countShard = `SELECT count(*) FROM (SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.namespace = $2 AND r.kind = $3

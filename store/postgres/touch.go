@@ -46,7 +46,7 @@ func (s *Store) countOnly(ctx context.Context, t *tenant, stmts []stmt) error {
 		return nil
 	}
 	return s.again(ctx, func() error {
-		c, err := s.connect(ctx)
+		c, err := s.connect(ctx, t.key)
 		if err != nil {
 			return err
 		}

@@ -11,18 +11,12 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// examine makes sure, when a store is opened, that the database may be used.
-func (s *Store) examine(ctx context.Context) (err error) {
-	pooled, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer pooled.Release()
-	conn := pooled.Conn()
+// examine makes sure, before a server of the database is used, that it may be.
+func examine(ctx context.Context, conn *pgx.Conn) error {
 	if err := checkServer(ctx, conn); err != nil {
 		return err
 	}
-	if err := s.checkSchema(ctx, conn); err != nil {
+	if err := checkSchema(ctx, conn); err != nil {
 		return err
 	}
 	if err := checkPowers(ctx, conn); err != nil {
@@ -31,13 +25,13 @@ func (s *Store) examine(ctx context.Context) (err error) {
 	return tryWall(ctx, conn)
 }
 
-// checkSchema refuses a schema of another version.
-func (s *Store) checkSchema(ctx context.Context, conn *pgx.Conn) error {
+// checkSchema refuses a schema that this build cannot serve.
+func checkSchema(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, behindWall(system).sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
-		version, err := readVersion(ctx, tx)
+		version, err := readVersion(ctx, tx, toServe)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (s *Store) committer(g *guest) *batch.Committer[*tx] {
 				return false
 			}
 			if codeOf(err) == codeReadOnly {
-				s.pool.Reset() // the primary is another one now
+				s.nodes.reset() // the primary is another one now
 			}
 			pause := firstPause << (2 * (n - 1))
 			return patience.Sleep(ctx, pause/2+rand.N(pause)) == nil
@@ -67,7 +67,7 @@ func (s *Store) committed(t *tenant, d *batch.DoubtError) (found bool, err error
 	}
 	err = s.again(ctx, func() error {
 		found = false
-		c, err := s.connect(ctx)
+		c, err := s.connect(ctx, t.key)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ var lockTenant = "UPDATE loci.tenant SET seq = seq + 1 WHERE tenant = $1 RETURNI
 // commitOnce runs jobs in one transaction. A [batch.DoubtError] comes with the outcomes that hold
 // if it was committed.
 func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch.Outcomes[*tx], err error) {
-	c, err := s.connect(ctx)
+	c, err := s.connect(ctx, t.key)
 	if err != nil {
 		return nil, err
 	}

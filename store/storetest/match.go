@@ -42,6 +42,7 @@ var matchCases = []testCase{
 			b.same("places", got, want)
 		}
 	}},
+	{"what lies in many places scores as it would in one", manyPlaces},
 	{"a rarer word, a repeated word and a shorter text weigh more", func(b *bench) {
 		b.put(record(1, "walrus harbour harbour harbour harbour"), record(2, "walrus walrus walrus harbour harbour"),
 			record(3, "walrus"), record(4, "harbour telescope harbour harbour harbour"), record(5, "harbour"))

@@ -3,9 +3,12 @@ package storetest
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +20,31 @@ import (
 // Compare does the same random things to a store and to a reference and requires
 // that both answer alike, in every outcome, order and score. Alphabets are small,
 // so that ids, slots, keys and words meet often.
+//
+// The log says how many it did, and with which seed: -rapid.seed does the same again.
 func Compare(t *testing.T, open, reference func(*testing.T) loci.Store) {
+	t.Helper()
+	seed := flag.Lookup("rapid.seed")
+	if seed.Value.String() == "0" { // rapid would choose one, and say so only of what failed
+		if err := flag.Set(seed.Name, strconv.FormatUint(rand.Uint64()|1, 10)); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := flag.Set(seed.Name, "0"); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	sequences, operations := 0, 0
+	counted := func(do func(*rapid.T)) func(*rapid.T) {
+		return func(rt *rapid.T) {
+			do(rt)
+			operations++
+		}
+	}
+	defer func() { t.Logf("%d operations in %d sequences, seed %s", operations, sequences, seed.Value) }()
 	rapid.Check(t, func(rt *rapid.T) {
+		sequences++
 		m := &machine{ctx: t.Context(), store: open(t), reference: reference(t), clock: 1}
 		defer func() {
 			for _, s := range []loci.Store{m.store, m.reference} {
@@ -31,14 +57,14 @@ func Compare(t *testing.T, open, reference func(*testing.T) loci.Store) {
 			m.tenants = append(m.tenants, tenant(rt, name))
 		}
 		rt.Repeat(map[string]func(*rapid.T){
-			"apply":        m.apply,
-			"apply more":   m.apply,
-			"apply again":  m.apply,
-			"touch":        m.touch,
-			"vectors":      m.vectors,
-			"generation":   m.generation,
-			"look":         m.look,
-			"erase tenant": m.eraseTenant,
+			"apply":        counted(m.apply),
+			"apply more":   counted(m.apply),
+			"apply again":  counted(m.apply),
+			"touch":        counted(m.touch),
+			"vectors":      counted(m.vectors),
+			"generation":   counted(m.generation),
+			"look":         counted(m.look),
+			"erase tenant": counted(m.eraseTenant),
 			"":             m.compare,
 		})
 	})

@@ -3,8 +3,10 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -97,6 +99,26 @@ var recordCases = []testCase{
 			got, _ = b.page(f, loci.Page{Limit: limit, Order: loci.OldestFirst})
 			b.same("oldest first", got, oldest[:min(limit, len(oldest))])
 		}
+	}},
+	{"records by their ids have every field of those in a list", func(b *bench) {
+		full := record(2, "die Straße nach Łódź")
+		full.Slot, full.Sequence, full.Position = "slot\x00\xff 7 ", "séquence", 3
+		full.Scope, full.Status, full.Heading, full.Tags = "größe", "ärger", "Überschrift", []string{"ü", "ß 1"}
+		full.Attributes, full.Body = json.RawMessage(`{"k":"ö"}`), json.RawMessage(`{"b":"€"}`)
+		full.Decay = loci.Decay{Confidence: math.Nextafter(0.3, 1), Rate: 1.0 / 3, From: at(4)}
+		full.EndsAt, full.DueAt, full.ExpiresAt = at(500), at(400), at(600)
+		bare := placed(record(1, ""), "elsewhere", "ö")
+		old := record(3, "before 1970")
+		old.CreatedAt, old.UpdatedAt = time.UnixMilli(-1).UTC(), time.UnixMilli(-1).UTC()
+		b.put(full, bare, old)
+		b.touch(loci.Touch{ID: full.ID, At: at(9)})
+		full.Uses, full.UsedAt = 1, at(9)
+		want := []loci.Record{full, bare, old}
+		b.same("in a list", b.all(loci.Filter{Within: everywhere}), want)
+		got, _ := b.page(loci.Filter{Within: everywhere, IDs: ids(3, 2, 1)}, loci.Page{})
+		b.same("by their ids", got, want)
+		got, _ = b.page(loci.Filter{Within: everywhere, IDs: ids(3, 2, 1), Tags: []string{"ü"}}, loci.Page{})
+		b.same("by their ids, with a tag", got, want[:1])
 	}},
 	{"a full page of a condition on attributes is full", func(b *bench) {
 		for n := 1; n <= 90; n++ {

@@ -62,6 +62,7 @@ type Index struct {
 	numbers map[string]int64            // key → namespace number
 	large   map[index.Key]bool          // too large for a quick search to load
 	used    map[index.Key]*atomic.Int64 // the shards that are loaded, with when they were searched last
+	scopes  index.Scopes                // of which all are loaded
 	tick    atomic.Int64
 	fresh   []string // learned in a transaction that has not ended
 	dirty   bool     // something was taken in, in a transaction that has not ended
@@ -322,6 +323,10 @@ func (x *Index) makeRoom(q *Search) {
 	if x.index.Bytes()+x.halfBytes.Load() > q.Budget {
 		x.loads.Shed(func(*part) {})
 	}
+	if x.index.Bytes() > q.Budget {
+		x.index.Ungather()
+		x.scopes.Searched(&x.known, x.searchedAt)
+	}
 	for x.index.Bytes() > q.Budget {
 		oldest, found := index.Key{}, false
 		for key, at := range x.used {
@@ -392,14 +397,29 @@ func (x *Index) serves(p *loci.Probe, filter *loci.Filter) bool {
 			return false
 		}
 	}
-	for _, key := range x.known.Covered(filter) {
+	now := x.tick.Add(1)
+	if x.scopes.Served(filter, &x.known, x.index, now) {
+		return true
+	}
+	covered, passed := x.known.Covered(filter), 0
+	for _, key := range covered {
 		if at := x.used[key]; at != nil {
-			at.Store(x.tick.Add(1))
-		} else if !p.Quick || !x.large[key] {
+			at.Store(now)
+		} else if passed++; !p.Quick || !x.large[key] {
 			return false
 		}
 	}
+	if passed == 0 {
+		x.scopes.Serve(filter, &x.known, x.index, len(covered), now, x.searchedAt)
+	}
 	return true
+}
+
+// searchedAt notes when a shard was searched, if it is in the index.
+func (x *Index) searchedAt(key index.Key, at int64) {
+	if used := x.used[key]; used != nil && used.Load() < at {
+		used.Store(at)
+	}
 }
 
 // hasLearned reports whether all shards at and below a namespace are known.

@@ -179,6 +179,17 @@ func (s *Shelf) replace(ctx context.Context, t loci.Tenant, key loci.NameKey, ol
 		return nil
 	}
 	s.drop(names...)
+	return s.remove(ctx, t, names)
+}
+
+// removeTime is how long pieces may take to go when their server is about to end.
+const removeTime = 5 * time.Second
+
+// remove takes away pieces that no image names, also for a caller that has just ended: erased
+// text may be in them, and nobody else removes them before they are old.
+func (s *Shelf) remove(ctx context.Context, t loci.Tenant, names []string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
 	return s.Table.Remove(ctx, t, names)
 }
 
@@ -195,9 +206,7 @@ func (s *Shelf) failed(ctx context.Context, t loci.Tenant, what string, err erro
 	if len(names) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	_ = s.Table.Remove(ctx, t, names) // or they are strays, which somebody removes later
+	_ = s.remove(ctx, t, names) // or they are strays, which somebody removes later
 }
 
 // maxPieces bounds the pieces that go into the database at once.
