@@ -112,7 +112,7 @@ func TestSequencesByHand(t *testing.T) {
 	alone := spoken('c', 0.5, SpeakerUnknown, "----")
 	alone.Sequence = ""
 	const person, assistant, likely = SpeakerPerson, SpeakerAssistant, SpeakerLikelyAssistant
-	const most = 1 + 0.4 + 1.5*0.3
+	const most = 1 + 0.4 + 0.8*0.3
 	for name, c := range map[string]struct {
 		hit   Hit
 		other Speaker // who says 'a'
@@ -124,8 +124,8 @@ func TestSequencesByHand(t *testing.T) {
 		"by keyword":              {spoken('c', 0.5, SpeakerUnknown, "-a--"), SpeakerUnknown, Keyword, 0.5},
 		"after":                   {spoken('c', 0.5, SpeakerUnknown, "-a--"), SpeakerUnknown, Hybrid, (0.5 + 0.3) / most},
 		"before":                  {spoken('c', 0.5, SpeakerUnknown, "--a-"), SpeakerUnknown, Hybrid, (0.5 + 0.3*2/3) / most},
-		"two after":               {spoken('c', 0.5, SpeakerUnknown, "a---"), SpeakerUnknown, Hybrid, (0.5 + 0.1) / most},
-		"two before":              {spoken('c', 0.5, SpeakerUnknown, "---a"), SpeakerUnknown, Hybrid, (0.5 + 0.1) / most},
+		"two after":               {spoken('c', 0.5, SpeakerUnknown, "a---"), SpeakerUnknown, Hybrid, (0.5 + 0.06) / most},
+		"two before":              {spoken('c', 0.5, SpeakerUnknown, "---a"), SpeakerUnknown, Hybrid, (0.5 + 0.06) / most},
 		"beside what is no hit":   {spoken('c', 0.5, SpeakerUnknown, "-x--"), SpeakerUnknown, Hybrid, 0.5 / most},
 		"asked, and answered":     {spoken('c', 0.5, person, "--a-"), assistant, Hybrid, (0.5 + 0.3*0.7) / most},
 		"answers":                 {spoken('c', 0.5, assistant, "-a--"), person, Hybrid, (0.5*0.7 + 0.1) / most},
@@ -165,6 +165,20 @@ func TestNeighboursDoNotAddUp(t *testing.T) {
 	for _, r := range e.rank(chain, Hybrid, knowing(1)) {
 		if got := sumOf(r.score); math.Abs(got-want[r.ID[0]]) > 1e-9 {
 			t.Errorf("the sum of %c is %v, want %v", r.ID[0], got, want[r.ID[0]])
+		}
+	}
+}
+
+// A hit counts for those beside it by the root of how much of the query it holds.
+func TestNeighboursCountByWhatTheyHold(t *testing.T) {
+	for held, want := range map[float64]float64{0: 0, 0.25: 0.25, 1: 0.5} {
+		e := ranking(SearchOptions{VectorWeight: 1, NeighbourShare: 0.5})
+		hits := []Hit{{ID: ID{'a'}, Similarity: 0.75, Embedded: true, Covered: held},
+			{ID: ID{'b'}, Sequence: "talk", Similarity: 0.3, Embedded: true, Neighbours: [4]ID{1: {'a'}}}}
+		for _, r := range e.rank(hits, Hybrid, knowing(1)) {
+			if got := r.explain.NeighbourPart * (1 + 0.8*0.5); r.ID[0] == 'b' && math.Abs(got-want) > 1e-9 {
+				t.Errorf("beside what holds %v of the query: %v, want %v", held, got, want)
+			}
 		}
 	}
 }
@@ -219,7 +233,7 @@ func TestReplayKeepsNumbersExact(t *testing.T) {
 // TestLikelyChatsByHand has two people's turns two places apart. With a likely assistant's between them
 // they are a chat, in which the other one counts nothing.
 func TestLikelyChatsByHand(t *testing.T) {
-	for between, want := range map[Speaker]float64{SpeakerUnknown: 0.1, SpeakerLikelyAssistant: 0} {
+	for between, want := range map[Speaker]float64{SpeakerUnknown: 0.06, SpeakerLikelyAssistant: 0} {
 		turn := func(id byte, share float64, speaker Speaker) Hit {
 			return Hit{ID: ID{id}, KeywordShare: share, Covered: 1, Sequence: "talk", Speaker: speaker}
 		}
@@ -228,7 +242,7 @@ func TestLikelyChatsByHand(t *testing.T) {
 		hits[1].Neighbours = [4]ID{{}, {'a'}, {'c'}, {}}
 		hits[2].Neighbours = [4]ID{{'a'}, {'b'}, {}, {}}
 		e := ranking(SearchOptions{NeighbourShare: 0.3, ContextShare: 0.4})
-		const most = 1 + 0.4 + 1.5*0.3
+		const most = 1 + 0.4 + 0.8*0.3
 		for _, r := range e.rank(hits, Hybrid, knowing(1)) {
 			if r.ID[0] == 'a' && math.Abs(r.explain.NeighbourPart-want/most) > 1e-9 {
 				t.Errorf("with %d between them the neighbours add %v, want %v", between, r.explain.NeighbourPart, want/most)

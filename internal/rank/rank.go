@@ -16,14 +16,14 @@ const (
 	// what the person said.
 	shareBefore   = 1.0
 	shareAfter    = 2.0 / 3
-	shareTwoAway  = 1.0 / 3
+	shareTwoAway  = 1.0 / 5
 	shareAnswer   = 1.0     // of the assistant's answer, for what a person said
 	shareQuestion = 1.0 / 3 // of what a person said, for the answer
 
 	// sharesTogether is what neighbours count in the scale that texts in a sequence and
-	// others share. All four of them may add 2⅓; more than 1.5 takes three that fit in
-	// full, and then the sum passes 1.
-	sharesTogether = 1.5
+	// others share. All four of them may add more than 2; more than 0.8 takes two that hold
+	// all of the query, and then the sum passes 1.
+	sharesTogether = 0.8
 
 	// What a text gets if it was made at the time that the query names, or speaks of that
 	// time: as much as one rare word of several, since a time alone is no answer. If the
@@ -162,12 +162,15 @@ func (s Scale) likeness(cosine float64) float64 {
 	return min(1, max(0, (cosine-s.Unrelated)/(s.Alike-s.Unrelated)))
 }
 
-// lift is what the neighbours of a text have of their own, each times its share.
+// lift is what the neighbours of a text have of their own, each times its share and the root
+// of how much of the query it holds: what is only similar, as all notes on a subject are,
+// says nothing of what stands beside it.
 func lift(texts []Text, own []Parts, i int) (sum float64) {
 	speaker := side(texts, i)
 	for n, other := range texts[i].Beside {
 		if other != None {
-			sum += float64(share(n, speaker, turn(texts[other].Speaker, speaker)) * own[other].Sum())
+			held := math.Pow(texts[other].Covered, coveragePower)
+			sum += float64(share(n, speaker, turn(texts[other].Speaker, speaker)) * held * own[other].Sum())
 		}
 	}
 	return sum

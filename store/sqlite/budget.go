@@ -119,10 +119,15 @@ func (x *searchIndex) shed(bytes int64) {
 	if x.index == nil {
 		return
 	}
+	before := x.index.Bytes()
+	x.index.Ungather()
+	bytes -= before - x.index.Bytes()
+	x.account()
 	type held struct {
 		key index.Key
 		at  int64
 	}
+	x.scopes.Searched(&x.known, x.searchedAt)
 	var all []held
 	for key, at := range x.used {
 		all = append(all, held{key, at.Load()})

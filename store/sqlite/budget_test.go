@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
 )
 
 // spread makes a store with n tenants of as many notes each, one about a walrus, and
@@ -179,4 +180,59 @@ func TestAnIndexMayTakeTheWholeBudget(t *testing.T) {
 		}
 		must(t, s.Close())
 	}
+}
+
+// A search above many namespaces, which does not look for each of them again, still keeps them
+// longer than what was searched before it.
+func TestShardsSearchedFromAboveStay(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, t.TempDir()+"/x.db")
+	var all loci.Change
+	for i := range 80 {
+		c := note("a walrus")
+		c.Put[0].Record.Namespace = loci.Namespace{"many", fmt.Sprint(i)}
+		c.Events[0].Namespace = c.Put[0].Record.Namespace
+		all.Put, all.Events = append(all.Put, c.Put...), append(all.Events, c.Events...)
+	}
+	if err := s.Apply(t.Context(), testTenant, all); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, "old", 10)
+	search := func(from string, want int) {
+		t.Helper()
+		f := loci.Filter{Within: []loci.Namespace{{from}}}
+		hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, f, 100)
+		if err != nil || len(hits) != want {
+			t.Errorf("%d hits, %v; want %d", len(hits), err, want)
+		}
+	}
+	search("old", 1)
+	search("many", 80)
+	search("old", 1)
+	search("many", 80)
+	x := &s.files[testTenant].search
+	x.shed(1) // what is gathered
+	if n := len(x.used); n != 81 {
+		t.Errorf("%d shards are there; want 81: what is gathered goes first", n)
+	}
+	x.shed(1)
+	old := index.Key{Namespace: loci.Namespace{"old"}.Key(), Kind: loci.KindFact}
+	if x.index.HasShard(old) || len(x.used) != 80 {
+		t.Errorf("%d shards are there; want 80, without the one that was not searched for longest", len(x.used))
+	}
+	search("many", 80)
+	x.shed(1) // one of many: it is missed
+	search("many", 80)
+
+	// A place that comes is known before anybody searches it.
+	c := note("a walrus")
+	c.Put[0].Record.Namespace = loci.Namespace{"many", "new"}
+	c.Events[0].Namespace = c.Put[0].Record.Namespace
+	search("old", 1)
+	search("many", 80)
+	if err := s.Apply(t.Context(), testTenant, c); err != nil {
+		t.Fatal(err)
+	}
+	search("old", 1)
+	search("many", 81)
 }

@@ -18,15 +18,24 @@ const (
 	recordColumns = headStart + "r.text" + headEnd
 	headColumns   = headStart + "''" + headEnd // without texts, however large
 
-	// briefColumns are those of [loci.Record.Brief] in a list of one place by slot, with bodies or
-	// without, as one text: a value for each column would cost more than the row. The id comes
-	// first, then numbers with a space behind each, then what the last three of these are the
-	// lengths of, then the status.
-	briefColumns = briefStart + "0 || ' ' || r.slot" + briefEnd
-	bodyColumns  = briefStart + "coalesce(length(r.body), 0) || ' ' || r.slot || coalesce(r.body, '')" + briefEnd
-	briefStart   = `r.id || r.version || ' ' || r.live || ' ' || r.created_at || ' ' || r.updated_at || ' ' ||
-		coalesce(length(r.attributes), 0) || ' ' || length(r.slot) || ' ' || `
-	briefEnd = " || coalesce(r.attributes, '') || coalesce(r.status, '')"
+	// What follows is one text for each row: a value for each column would cost more than the row. The
+	// id comes first, then numbers with a space behind each, nothing for NULL, then what has its length
+	// among them.
+
+	// briefColumns are those of [loci.Record.Brief] in a list of one place by slot, with bodies or without.
+	briefColumns = briefStart + "0, ' ', r.slot, r.attributes" + briefEnd
+	bodyColumns  = briefStart + "octet_length(r.body), ' ', r.slot, r.attributes, r.body" + briefEnd
+	briefStart   = `concat(r.id, r.version, ' ', r.live, ' ', r.created_at, ' ', r.updated_at, ' ',
+		length(r.slot), ' ', octet_length(r.attributes), ' ', `
+	briefEnd = ", r.status)"
+
+	// packedColumns are recordColumns so. Texts do not keep every bit of a number that is not whole.
+	packedColumns = `concat(r.id, r.version, ' ', r.live, ' ', r.created_at, ' ', r.updated_at, ' ', r.expires_at, ' ', r.uses, ' ',
+		r.used_at, ' ', r.decay_from, ' ', r.ends_at, ' ', r.due_at, ' ', r.position, ' ', octet_length(r.kind), ' ', octet_length(s.key), ' ',
+		octet_length(r.slot), ' ', octet_length(r.passages), ' ', octet_length(r.tags), ' ', octet_length(r.attributes), ' ',
+		octet_length(r.body), ' ', octet_length(r.scope), ' ', octet_length(r.status), ' ', octet_length(r.sequence), ' ',
+		octet_length(r.heading), ' ', r.kind, s.key, r.slot, r.passages, r.tags, r.attributes, r.body, r.scope, r.status, r.sequence,
+		r.heading, r.text), r.confidence, r.decay_rate`
 
 	placeColumns = "r.kind, s.key, "
 	headStart    = "r.id, " + placeColumns + "r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, "
@@ -44,9 +53,10 @@ type recordScan struct {
 	dest                                                                            []any
 
 	placed    bool   // all rows have this namespace and kind
-	packed    bool   // and each is one text; see briefColumns
 	lastKey   string // of the row before: neighbours lie in one place most often
 	namespace loci.Namespace
+
+	unpack func(*loci.Record) error // of rows that are one text; else nil
 }
 
 // newRecordScan makes one; extra takes the columns after those of a record.
@@ -67,38 +77,121 @@ func newPlacedScan(n loci.Namespace, kind loci.Kind) *recordScan {
 // newBriefScan makes one of rows of briefColumns or bodyColumns.
 func newBriefScan(n loci.Namespace, kind loci.Kind) *recordScan {
 	s := newPlacedScan(n, kind)
-	s.dest, s.packed = []any{&s.text}, true
+	s.dest, s.unpack = []any{&s.text}, s.brief
 	return s
 }
 
-// unpack takes a row of briefColumns apart.
-func (s *recordScan) unpack() (r loci.Record, err error) {
-	row := string(s.text)
-	at := copy(r.ID[:], row)
-	var numbers [7]int
-	for i := range numbers {
-		end := strings.IndexByte(row[at:], ' ')
-		if end < 0 {
-			return r, errPacked
-		}
-		if numbers[i], err = strconv.Atoi(row[at : at+end]); err != nil {
-			return r, errPacked
-		}
-		at += end + 1
-	}
-	attributes, slot, body := numbers[4], numbers[5], numbers[6]
-	if row = row[at:]; len(row) < slot+body+attributes {
-		return r, errPacked
-	}
-	r.Kind, r.Namespace, r.Version, r.Live = loci.Kind(s.kind), s.namespace, int64(numbers[0]), numbers[1] != 0
-	r.CreatedAt, r.UpdatedAt = milli(int64(numbers[2])), milli(int64(numbers[3]))
-	r.Slot, row = row[:slot], row[slot:]
-	r.Body, row = copyJSON(row[:body]), row[body:]
-	r.Attributes, r.Status = copyJSON(row[:attributes]), row[attributes:]
-	return r, nil
+// newPackedScan makes one of rows of packedColumns.
+func newPackedScan() *recordScan {
+	s := &recordScan{}
+	s.dest, s.unpack = []any{&s.text, &s.confidence, &s.rate}, s.whole
+	return s
+}
+
+// A packedRow is what is left of a row that is one text.
+type packedRow struct {
+	rest    string
+	damaged bool
 }
 
 var errPacked = errors.New("a row is not as it was packed")
+
+func (p *packedRow) id() (id loci.ID) { copy(id[:], p.text(len(id))); return id }
+
+// column takes the next number; nothing is NULL.
+func (p *packedRow) column() (c intColumn) {
+	end := strings.IndexByte(p.rest, ' ')
+	if end < 0 {
+		p.damaged = true
+		return c
+	}
+	if end > 0 {
+		n, err := strconv.ParseInt(p.rest[:end], 10, 64)
+		c, p.damaged = intColumn{n, true}, p.damaged || err != nil
+	}
+	p.rest = p.rest[end+1:]
+	return c
+}
+
+func (p *packedRow) number() int64 { return p.column().n }
+
+// text takes so many bytes; it shares the memory of the row.
+func (p *packedRow) text(size int) (text string) {
+	if size < 0 || size > len(p.rest) {
+		p.damaged = true
+		return ""
+	}
+	text, p.rest = p.rest[:size], p.rest[size:]
+	return text
+}
+
+// documents takes attributes and a body.
+func (p *packedRow) documents(r *loci.Record, attributes, body int) {
+	both := []byte(p.text(attributes + body))
+	if p.damaged || attributes < 0 || body < 0 {
+		p.damaged = true
+		return
+	}
+	if attributes > 0 {
+		r.Attributes = both[:attributes:attributes]
+	}
+	if body > 0 {
+		r.Body = both[attributes:]
+	}
+}
+
+// brief takes a row of briefColumns or bodyColumns apart.
+func (s *recordScan) brief(r *loci.Record) error {
+	p := packedRow{rest: string(s.text)}
+	*r = loci.Record{
+		Kind: loci.Kind(s.kind), Namespace: s.namespace, ID: p.id(), Version: p.number(), Live: p.number() != 0,
+		CreatedAt: milli(p.number()), UpdatedAt: milli(p.number()),
+	}
+	slot, attributes, body := int(p.number()), int(p.number()), int(p.number())
+	r.Slot = p.text(slot)
+	p.documents(r, attributes, body)
+	if r.Status = p.rest; p.damaged {
+		return errPacked
+	}
+	return nil
+}
+
+// whole takes a row of packedColumns apart.
+func (s *recordScan) whole(r *loci.Record) (err error) {
+	p := packedRow{rest: string(s.text)}
+	*r = loci.Record{ID: p.id(), Version: p.number(), Live: p.number() != 0,
+		CreatedAt: milli(p.number()), UpdatedAt: milli(p.number()), ExpiresAt: p.column().milli(),
+		Uses: p.number(), UsedAt: p.column().milli(),
+		Decay:  loci.Decay{From: p.column().milli(), Confidence: float64(s.confidence), Rate: float64(s.rate)},
+		EndsAt: p.column().milli(), DueAt: p.column().milli(), Position: p.number()}
+	var sizes [11]int
+	for i := range sizes {
+		sizes[i] = int(p.number())
+	}
+	r.Kind = loci.Kind(p.text(sizes[0]))
+	if key := p.text(sizes[1]); s.elsewhere(key) {
+		s.enter(key)
+	}
+	r.Namespace, r.Slot, r.Passages = s.namespace, p.text(sizes[2]), form.DecodeSpans([]byte(p.text(sizes[3])))
+	tags := p.text(sizes[4])
+	p.documents(r, sizes[5], sizes[6])
+	r.Scope, r.Status, r.Sequence, r.Heading = p.text(sizes[7]), p.text(sizes[8]), p.text(sizes[9]), p.text(sizes[10])
+	if r.Text = p.rest; p.damaged {
+		return errPacked
+	}
+	if tags != "" {
+		err = json.Unmarshal([]byte(tags), &r.Tags)
+	}
+	return err
+}
+
+// elsewhere reports whether a row is not in the namespace of the row before. Records of one share its labels.
+func (s *recordScan) elsewhere(key string) bool { return s.namespace == nil || s.lastKey != key }
+
+func (s *recordScan) enter(key string) {
+	s.lastKey = strings.Clone(key)
+	s.namespace = slices.Clip(loci.NamespaceFromKey(s.lastKey))
+}
 
 // afterPlace is what the columns after placeColumns are scanned into.
 func (s *recordScan) afterPlace() []any {
@@ -109,17 +202,23 @@ func (s *recordScan) afterPlace() []any {
 	}
 }
 
-// record reads the row at hand. Records of one namespace share its labels.
+// record reads the row at hand.
 func (s *recordScan) record(rows *sql.Rows) (r loci.Record, err error) {
+	err = s.read(rows, &r)
+	return r, err
+}
+
+// read is record into memory of the caller.
+func (s *recordScan) read(rows *sql.Rows, r *loci.Record) (err error) {
 	if err := rows.Scan(s.dest...); err != nil {
-		return r, err
+		return err
 	}
-	if s.packed {
-		return s.unpack()
+	if s.unpack != nil {
+		return s.unpack(r)
 	}
-	if !s.placed && (s.namespace == nil || s.lastKey != string(s.key)) {
-		s.lastKey = string(s.key)
-		s.namespace = slices.Clip(loci.NamespaceFromKey(s.lastKey))
+	*r = loci.Record{}
+	if !s.placed && s.elsewhere(string(s.key)) {
+		s.enter(string(s.key))
 	}
 	copy(r.ID[:], s.id)
 	r.Kind, r.Namespace, r.Slot = loci.Kind(s.kind), s.namespace, string(s.slot)
@@ -134,7 +233,7 @@ func (s *recordScan) record(rows *sql.Rows) (r loci.Record, err error) {
 	if len(s.tags) > 0 {
 		err = json.Unmarshal([]byte(s.tags), &r.Tags)
 	}
-	return r, err
+	return err
 }
 
 // Columns that a row is scanned into without reflection; NULL is the zero value. Bytes are

@@ -2,7 +2,11 @@ package sqlite
 
 import (
 	"database/sql"
+	"errors"
+	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci"
 )
 
 // A column that holds what it should not is an error, never a wrong value; NULL leaves
@@ -25,5 +29,38 @@ func TestColumnsTakeWhatTheyShould(t *testing.T) {
 	}
 	if bytes != nil || text != "" || whole != (intColumn{}) || part != 0 || !whole.milli().IsZero() {
 		t.Errorf("NULL left %v, %v, %v, %v", bytes, text, whole, part)
+	}
+}
+
+// A row that is one text and ends too early is damage, wherever it is cut.
+func TestPackedRowsAreCutAnywhere(t *testing.T) {
+	t.Parallel()
+	id := strings.Repeat("i", 16)
+	for _, c := range []struct {
+		scan *recordScan
+		row  string
+		rest int // bytes at the end that have no length: status or text
+	}{
+		{newBriefScan(loci.Namespace{"a"}, "file"), id + "1 1 5 6 4 2 3 slot{}{1}dir", 3},
+		{newPackedScan(), id + "1 1 5 6  0      4 2 4 0 2 2 3 1 1 0 0 factnsslot[]{}{1}ss" + "the text", 8},
+	} {
+		for cut := range c.row {
+			var r loci.Record
+			c.scan.text = textColumn(c.row[:cut])
+			if err := c.scan.unpack(&r); errors.Is(err, errPacked) != (cut < len(c.row)-c.rest) {
+				t.Errorf("%q of %q: %v", c.row[:cut], c.row, err)
+			}
+		}
+		var r loci.Record
+		for _, number := range []string{"-1", "x", "99999999999999999999", "9223372036854775807"} {
+			c.scan.text = textColumn(strings.Replace(c.row, " 4 2 ", " 4 "+number+" ", 1))
+			if err := c.scan.unpack(&r); !errors.Is(err, errPacked) {
+				t.Errorf("%s as a length: %v", number, err)
+			}
+		}
+		c.scan.text = textColumn(c.row)
+		if err := c.scan.unpack(&r); err != nil || r.Slot != "slot" || string(r.Body) != "{1}" || len(r.Attributes) != 2 {
+			t.Errorf("%q: %+v, %v", c.row, r, err)
+		}
 	}
 }

@@ -109,7 +109,7 @@ func (f *file) translate(op string, err error) error {
 // refused asks the operating system why the file cannot be opened, which SQLite does
 // not tell: too many open files are no missing directory.
 func (f *file) refused() *loci.Error {
-	c, err := os.Open(f.path)
+	c, err := os.OpenFile(f.path, os.O_RDWR, 0) // SQLite wants to write, if only its log
 	if err != nil {
 		return oserror.Of("the memory file "+f.path+" cannot be opened", err)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
-// records calls yield for what a filter selects, in an order, until it returns false.
+// records calls yield for what a filter selects, in an order, until it returns false. The record
+// is yield's until it returns.
 func (f *file) records(
 	ctx context.Context, filter *loci.Filter, after *page.Record, order loci.Order, yield func(*loci.Record) bool,
 ) error {
@@ -27,6 +28,8 @@ func (f *file) recordsWith(
 	switch {
 	case columns == briefColumns || columns == bodyColumns:
 		scan = newBriefScan(filter.Within[0], filter.Kinds[0])
+	case columns == packedColumns:
+		scan = newPackedScan()
 	case onePlace(filter):
 		scan = newPlacedScan(filter.Within[0], filter.Kinds[0])
 	}
@@ -44,9 +47,9 @@ func (f *file) recordsWith(
 			query, args, exact = merged(columns, filter, streams, after, order)
 		}
 	}
+	var r loci.Record // one for all rows: it is as large as what most of them hold
 	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
-		r, err := scan.record(rows)
-		if err != nil {
+		if err := scan.read(rows, &r); err != nil {
 			return false, err
 		}
 		if !exact && !filter.Selects(&r) {

@@ -116,12 +116,15 @@ func (f *file) readParts(ctx context.Context, batch []*asked) (first, last, whol
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if err := f.readSmall(ctx, tx, batch, &now); err != nil {
+		return nil, nil, nil, err
+	}
 	var records int64
 	for i, one := range batch {
 		if records >= loadRecords {
 			return batch[i:], last, whole, nil
 		}
-		if f.reading != nil {
+		if f.reading != nil && (!one.Of.whole || one.Of.seq < now.seq) {
 			f.reading(one.Key)
 		}
 		before := one.Of.read

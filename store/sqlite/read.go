@@ -96,9 +96,9 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 	among[string](c, "r.kind", kindNames(f.Kinds))
 	if len(f.IDs) > 0 {
-		var ids []any
-		for _, id := range f.IDs {
-			ids = append(ids, id[:])
+		ids := make([]any, 0, 2*len(f.IDs)) // there is room to pad them
+		for i := range f.IDs {
+			ids = append(ids, f.IDs[i][:])
 		}
 		ids = padded(ids)
 		c.add(inList("r.id", len(ids)), ids...)
@@ -194,13 +194,20 @@ func (s *Store) Records(
 	if n := len(filter.IDs); n > 0 && n <= limit && after == nil && !order.BySlot() {
 		order = unordered // all of them fit: SQLite would carry whole rows through its sorter
 	}
-	err = f.recordsWith(ctx, shownColumns(&p, &filter), &filter, after, order, func(r *loci.Record) bool {
+	columns := shownColumns(&p, &filter)
+	if order == unordered && columns == recordColumns && !onePlace(&filter) {
+		columns = packedColumns
+	}
+	err = f.recordsWith(ctx, columns, &filter, after, order, func(r *loci.Record) bool {
 		if len(out) == limit {
 			next = page.RecordCursor(&out[limit-1], p.Order)
 			return false
 		}
-		if out == nil && order == unordered {
+		switch {
+		case out == nil && order == unordered:
 			out = make([]loci.Record, 0, len(filter.IDs)) // most of them are there
+		case len(out) == fullFrom: // the page is likely full: append would copy them several times
+			out = slices.Grow(out, limit-len(out))
 		}
 		out = append(out, p.Shown(r))
 		return true
@@ -213,6 +220,9 @@ func (s *Store) Records(
 	}
 	return out, next, nil
 }
+
+// fullFrom is from how many on a list has room for the whole page.
+const fullFrom = 64
 
 // unordered is the order of rows as they are found.
 const unordered loci.Order = -1

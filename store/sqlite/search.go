@@ -29,6 +29,7 @@ type searchIndex struct {
 	named  int64                       // the count of names as of which that holds
 	large  map[index.Key]int64         // too large for a quick search, at a state of the file
 	used   map[index.Key]*atomic.Int64 // the shards that are loaded, with when they were searched last
+	scopes index.Scopes                // of which all are loaded
 
 	budget    *budget
 	meter     *meter.Meter
@@ -126,17 +127,32 @@ func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
 	}
 	now := x.budget.clock.Add(1)
 	x.searched.Store(now)
-	for _, key := range x.known.Covered(filter) {
+	if x.scopes.Served(filter, &x.known, x.index, now) {
+		return true
+	}
+	covered, passed := x.known.Covered(filter), 0
+	for _, key := range covered {
 		at := x.used[key]
 		if at == nil {
 			if large, known := x.large[key]; p.Quick && known && large == x.seq {
+				passed++
 				continue
 			}
 			return false
 		}
 		at.Store(now)
 	}
+	if passed == 0 {
+		x.scopes.Serve(filter, &x.known, x.index, len(covered), now, x.searchedAt)
+	}
 	return true
+}
+
+// searchedAt notes when a shard was searched, if it is in the index.
+func (x *searchIndex) searchedAt(key index.Key, at int64) {
+	if used := x.used[key]; used != nil && used.Load() < at {
+		used.Store(at)
+	}
 }
 
 // touch notes that a shard is in the index and was searched now.

@@ -51,6 +51,52 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
+// BenchmarkMatchAbove searches above namespaces of one note each, and one namespace that has
+// all of these.
+func BenchmarkMatchAbove(b *testing.B) {
+	wide := loci.Space{Model: "m", Dims: 256}
+	above := loci.Namespace{"u"}
+	const notes = 100_000
+	for _, spread := range []int{1, notes} {
+		random := rand.New(rand.NewPCG(1, 2))
+		word := func() string { return fmt.Sprintf("word%d", int(5000*random.Float64()*random.Float64())) }
+		v := make([]float32, wide.Dims)
+		fill := func() {
+			for i := range v {
+				v[i] = float32(random.NormFloat64()) / 16
+			}
+		}
+		x := New(wide)
+		for i := range notes {
+			here := above.Child(fmt.Sprintf("n%d", i%spread))
+			if key := (Key{here.Key(), loci.KindFact}); !x.HasShard(key) {
+				x.AddShard(key)
+			}
+			var words []string
+			for range 20 {
+				words = append(words, word())
+			}
+			fill()
+			x.Upsert(record(i, here, strings.Join(words, " ")), [][]byte{vector.Quantize(v)})
+		}
+		fill()
+		p := loci.Probe{Text: word() + " " + word() + " " + word(), Vector: v, Space: wide}
+		b.Run(fmt.Sprintf("%d namespaces", spread), func(b *testing.B) {
+			for range notes/gatheredAtOnce + 1 { // until all are gathered
+				if _, err := x.Match(p, loci.Filter{Within: []loci.Namespace{above}}, 40, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := x.Match(p, loci.Filter{Within: []loci.Namespace{above}}, 40, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkBuild takes notes of English prose into an index, and measures the
 // memory that one needs.
 func BenchmarkBuild(b *testing.B) {

@@ -35,11 +35,13 @@ type Index struct {
 	shards map[Key]*shard
 	keys   Keys  // of the shards
 	size   int64 // see [Index.Bytes]
+
+	gatherings *gatherings
 }
 
 // New makes an empty index for vectors of a space; the zero space means none.
 func New(space loci.Space) *Index {
-	return &Index{space: space, shards: map[Key]*shard{}}
+	return &Index{space: space, shards: map[Key]*shard{}, gatherings: newGatherings()}
 }
 
 // Space returns the space whose vectors the index holds.
@@ -58,6 +60,7 @@ func (x *Index) HasShard(key Key) bool { return x.shards[key] != nil }
 // DropShard forgets a shard.
 func (x *Index) DropShard(key Key) {
 	if s := x.shards[key]; s != nil {
+		x.gatherings.leaves(s)
 		x.size -= s.bytes()
 		delete(x.shards, key)
 		x.keys.Remove(key)
@@ -108,6 +111,7 @@ func (x *Index) Remove(namespace string, id loci.ID) {
 // SetExpiry moves the time a record of a shard expires.
 func (x *Index) SetExpiry(key Key, id loci.ID, at time.Time) {
 	if s := x.shards[key]; s != nil {
+		x.gatherings.changes(s)
 		if n, ok := s.byID[id]; ok {
 			s.entries[n].record.ExpiresAt = at
 		}
@@ -140,6 +144,7 @@ type shard struct {
 	key       Key
 	namespace loci.Namespace
 	space     loci.Space
+	gathered  bool // from many shards: see [gathering]; it has no key, byID nor namespace
 
 	entries  []entry
 	byID     map[loci.ID]uint32
@@ -244,6 +249,14 @@ func (s *shard) remove(id loci.ID) {
 		return
 	}
 	delete(s.byID, id)
+	s.takeOut(number)
+	if dead := len(s.passages) - s.livePassages; dead > 1024 && dead > s.livePassages {
+		s.compact()
+	}
+}
+
+// takeOut removes an entry, whose number stays.
+func (s *shard) takeOut(number uint32) {
 	e := &s.entries[number]
 	for n := e.first; n < e.first+e.passages; n++ {
 		p := &s.passages[n]
@@ -266,9 +279,6 @@ func (s *shard) remove(id loci.ID) {
 		s.leave(left)
 	} else {
 		*e = entry{}
-	}
-	if dead := len(s.passages) - s.livePassages; dead > 1024 && dead > s.livePassages {
-		s.compact()
 	}
 }
 

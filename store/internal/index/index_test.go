@@ -210,12 +210,34 @@ func TestChangedIndexEqualsFreshOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &corpus{records: map[loci.ID]*loci.Record{}, codes: map[loci.ID][][]byte{}}
 		x := c.fresh(keysOf()...)
+		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+		x.gatherings.least = rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "least gathered") // the fresh one never gathers
+		x.gatherings.most = rapid.SampledFrom([]int{2, 100}).Draw(t, "most gathered")
+		x.gatherings.atOnce = rapid.SampledFrom([]int{1, 100}).Draw(t, "gathered at once")
 		for range rapid.IntRange(0, 60).Draw(t, "changes") {
 			c.mutate(t, x)
+			if rapid.IntRange(0, 9).Draw(t, "search between") == 0 { // what is gathered by then changes
+				if _, err := x.Match(anyProbe(t), everywhere, 3, c.load); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r := c.records[loci.ID{0, 0, 0, byte(rapid.IntRange(0, 30).Draw(t, "expiring"))}]; r != nil {
+				changed := *r
+				changed.ExpiresAt = time.UnixMilli(rapid.Int64Range(0, 30).Draw(t, "expiry")).UTC()
+				c.records[r.ID] = &changed
+				x.SetExpiry(KeyOf(r), r.ID, changed.ExpiresAt)
+			}
+			if rapid.IntRange(0, 9).Draw(t, "move") == 0 { // a shard leaves the index and comes back
+				key := rapid.SampledFrom(keysOf()).Draw(t, "moved")
+				x.Adopt(x.Detach(key))
+			}
 		}
 		fresh := c.fresh(keysOf()...)
 		for range 3 {
 			p, f, limit := anyProbe(t), anyFilter(t), rapid.IntRange(1, 12).Draw(t, "limit")
+			if rapid.Bool().Draw(t, "everywhere") {
+				f.Within, f.Exact, f.Kinds = everywhere.Within, false, nil
+			}
 			got, err := x.Match(p, f, limit, c.load)
 			if err != nil {
 				t.Fatal(err)
@@ -458,34 +480,5 @@ func TestASequenceIsNamedOnce(t *testing.T) {
 			unsafe.StringData(e.record.Sequence) != unsafe.StringData(entries[0].record.Sequence) {
 			t.Errorf("a copy of its own: %q", e.record.Sequence)
 		}
-	}
-}
-
-// A quick search finds nothing in a shard that is too large for it, whatever else it finds.
-func TestQuickSearchOfALargeShard(t *testing.T) {
-	t.Parallel()
-	large, small := loci.Namespace{"u", "large"}, loci.Namespace{"u", "small"}
-	x := New(loci.Space{})
-	x.AddShard(Key{large.Key(), loci.KindFact})
-	x.AddShard(Key{small.Key(), loci.KindFact})
-	x.Upsert(record(0, small, "walrus"), nil)
-	hits := func() int {
-		t.Helper()
-		found, err := x.Match(loci.Probe{Text: "walrus", Quick: true}, loci.Filter{Within: []loci.Namespace{{"u"}}}, 10, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(found)
-	}
-	x.Upsert(record(1, large, "walrus"), nil)
-	for i := range loci.QuickRecords - 1 {
-		x.Upsert(record(i+2, large, "harbour"), nil)
-	}
-	if n := hits(); n != 2 {
-		t.Errorf("%d hits in as many records as are allowed; want 2", n)
-	}
-	x.Upsert(record(loci.QuickRecords+2, large, "harbour"), nil)
-	if n := hits(); n != 1 {
-		t.Errorf("%d hits beside a record too many; want 1", n)
 	}
 }

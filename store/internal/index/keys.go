@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci"
 	"github.com/tidwall/btree"
@@ -24,7 +25,13 @@ func (k Key) compare(o Key) int {
 
 // Keys are the keys of shards in their order: what lies in and below a namespace is one
 // run of them, found without looking at the rest. The zero value is empty.
-type Keys struct{ tree *btree.BTreeG[Key] }
+type Keys struct {
+	tree  *btree.BTreeG[Key]
+	stamp uint64 // another one after each change
+}
+
+// stamps are those of all keys, so that no two states have the same one but the empty ones.
+var stamps atomic.Uint64
 
 // Add takes in keys; one that is there already stays.
 func (k *Keys) Add(keys ...Key) {
@@ -33,7 +40,9 @@ func (k *Keys) Add(keys ...Key) {
 		k.tree = btree.NewBTreeGOptions(before, btree.Options{NoLocks: true})
 	}
 	for _, key := range keys {
-		k.tree.Set(key)
+		if _, there := k.tree.Set(key); !there {
+			k.stamp = stamps.Add(1)
+		}
 	}
 }
 
@@ -50,6 +59,7 @@ func (k *Keys) Has(key Key) bool {
 func (k *Keys) Remove(key Key) {
 	if k.tree != nil {
 		k.tree.Delete(key)
+		k.stamp = stamps.Add(1)
 	}
 }
 

@@ -105,13 +105,17 @@ func markOf(spelling string, stop bool) retrieval.Mark {
 func (l *lexicon) term(name string) uint32 {
 	t, ok := l.terms[name]
 	if !ok {
-		t = uint32(len(l.postings))
-		name = strings.Clone(name)
-		l.terms[name] = t
-		l.names = append(l.names, name)
-		l.postings = append(l.postings, nil)
-		l.holders = append(l.holders, 0)
+		t = l.newTerm(strings.Clone(name))
 	}
+	return t
+}
+
+func (l *lexicon) newTerm(name string) uint32 {
+	t := uint32(len(l.postings))
+	l.terms[name] = t
+	l.names = append(l.names, name)
+	l.postings = append(l.postings, nil)
+	l.holders = append(l.holders, 0)
 	return t
 }
 

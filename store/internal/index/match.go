@@ -94,9 +94,23 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 
 // choose takes the shards that the filter covers; a quick search passes over large ones.
 func (s *search) choose(x *Index, p *loci.Probe) {
-	for _, key := range x.keys.Covered(s.filter) {
-		if !p.Quick || x.shards[key].records() <= loci.QuickRecords {
-			s.cover(x.shards[key])
+	small := func(sh *shard) bool { return !p.Quick || sh.records() <= loci.QuickRecords }
+	var covered []Key
+	if s.gathering, covered = x.gather(s.filter); s.gathering == nil {
+		s.parts = make([]scoring, 0, len(covered)) // most shards have one part
+		for _, key := range covered {
+			if small(x.shards[key]) {
+				s.cover(x.shards[key])
+			}
+		}
+		return
+	}
+	s.cover(s.gathering.all)
+	for _, apart := range []map[*shard]bool{s.gathering.waiting, s.gathering.large} {
+		for sh := range apart {
+			if small(sh) {
+				s.cover(sh)
+			}
 		}
 	}
 }
@@ -141,6 +155,9 @@ func (s *search) release() {
 			s.parts[i].talk.release()
 		}
 		s.parts[i].release()
+	}
+	if s.gathering != nil {
+		s.gathering.release()
 	}
 	runtime.KeepAlive(s.parts)
 }
@@ -195,23 +212,26 @@ func resize[T any](s []T, n int) []T {
 }
 
 type search struct {
-	filter  *loci.Filter
-	load    Loader
-	parts   []scoring      // of the shards, those of one after another
-	room    loci.Record    // for the header of the entry that is looked at
-	checked map[place]bool // outcome of the filter on attributes
-	phrased [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
+	filter    *loci.Filter
+	load      Loader
+	gathering *gathering     // in which the small shards are; nil: in none
+	parts     []scoring      // of the shards, those of one after another
+	room      loci.Record    // for the header of the entry that is looked at
+	checked   map[place]bool // outcome of the filter on attributes
+	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 	bm25
 }
 
-func (s *search) scoreVectors(query []float32) {
+func (s *search) scoreVectors(v []float32) {
+	var query vector.Query
+	query.Set(v)
 	for i := range s.parts {
 		sh := &s.parts[i]
 		if sh.matrix == nil || sh.matrix.Len() == 0 {
 			continue
 		}
 		sh.vectors = resize(sh.vectors, sh.matrix.Len())
-		sh.matrix.Scores(query, sh.vectors)
+		sh.matrix.ScoresFor(&query, sh.vectors)
 	}
 }
 
@@ -224,7 +244,8 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	sh := &s.parts[at.part]
 	e := sh.seen(at.entry)
 	h := &loci.Hit{ID: e.id, Version: e.version, CreatedAt: e.created,
-		Namespace: sh.shard.namespace, Sequence: sh.shard.nameOf(e.sequence), Position: e.position, Speaker: e.speaker}
+		Namespace: sh.namespaceOf(at.entry), Sequence: sh.shard.nameOf(e.sequence),
+		Position: e.position, Speaker: e.speaker}
 	s.share(sh, &e, h)
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal := range int(e.passages) {
@@ -245,6 +266,14 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	return h
 }
 
+// namespaceOf is the namespace of an entry.
+func (sh *scoring) namespaceOf(entry uint32) loci.Namespace {
+	if sh.shard.gathered {
+		return sh.shard.entries[entry].record.Namespace
+	}
+	return sh.shard.namespace
+}
+
 // share says how much of the query an entry and its sequence hold.
 func (s *search) share(sh *scoring, e *seen, h *loci.Hit) {
 	if s.ideal == 0 {
@@ -259,52 +288,6 @@ func (s *search) share(sh *scoring, e *seen, h *loci.Hit) {
 		h.Context = sh.talk.contexts[e.sequence] / s.contextIdeal
 		h.ContextCovered = sh.talk.coverage[e.sequence] / s.ideal
 	}
-}
-
-// addNeighbours adds what stands next to the best hits in their sequences, where the
-// filter selects it, then what stands next to those, for their sake alone: what a hit
-// gets of its neighbours does not depend on how many hits are asked for. It says of each
-// hit that may be a result who its neighbours are.
-func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
-	beside, err := s.addBeside(hits, best, false)
-	if err == nil {
-		_, err = s.addBeside(hits, beside, true)
-	}
-	if err != nil {
-		return err
-	}
-	for at, h := range hits {
-		if h.Lifter {
-			continue
-		}
-		s.around(at, func(distance int, beside place) {
-			if _, found := hits[beside]; found {
-				i := distance + 2
-				if i > 2 {
-					i--
-				}
-				h.Neighbours[i] = s.parts[beside.part].seen(beside.entry).id
-			}
-		})
-	}
-	return nil
-}
-
-// addBeside adds what stands next to some hits and is none yet, and returns it.
-func (s *search) addBeside(hits map[place]*loci.Hit, of []place, lifters bool) (added []place, err error) {
-	for _, at := range of {
-		s.around(at, func(_ int, beside place) {
-			if hits[beside] != nil || err != nil {
-				return
-			}
-			var ok bool
-			if ok, err = s.selected(beside); ok && err == nil {
-				s.hit(hits, beside).Lifter = lifters
-				added = append(added, beside)
-			}
-		})
-	}
-	return added, err
 }
 
 // addTexts adds what hits say. Of a record that changed since it was indexed that is nothing.

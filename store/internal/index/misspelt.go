@@ -17,7 +17,6 @@ const (
 
 // A meant is a word of what is searched that a word of the query may be meant for.
 type meant struct {
-	shard    *shard
 	spelling string
 	distance int
 	holders  int
@@ -79,11 +78,11 @@ func (s *search) meantFor(word string) (out []string) {
 				distance = 0
 			}
 			if distance > edits || slices.ContainsFunc(near, func(m meant) bool {
-				return m.shard == sh.shard && m.spelling == spelling
+				return m.spelling == spelling
 			}) {
 				continue
 			}
-			near = append(near, meant{sh.shard, strings.Clone(spelling), distance, sh.shard.holdersOf(term)})
+			near = append(near, meant{strings.Clone(spelling), distance, s.holders(term)})
 		}
 	}
 	return likeliest(word, near)
@@ -92,27 +91,18 @@ func (s *search) meantFor(word string) (out []string) {
 // likeliest sorts out what a word is meant for: the nearest words, of these those with the
 // same first letter, and those that more memories hold.
 func likeliest(word string, near []meant) (out []string) {
-	slices.SortFunc(near, func(a, b meant) int { return strings.Compare(a.spelling, b.spelling) })
-	merged := near[:0]
-	for _, m := range near {
-		if n := len(merged); n > 0 && merged[n-1].spelling == m.spelling { // in several shards
-			merged[n-1].holders += m.holders
-			continue
-		}
-		merged = append(merged, m)
-	}
 	first := func(m meant) int {
 		if m.spelling[0] == word[0] {
 			return 0
 		}
 		return 1
 	}
-	slices.SortFunc(merged, func(a, b meant) int {
+	slices.SortFunc(near, func(a, b meant) int {
 		return cmp.Or(a.distance-b.distance, first(a)-first(b), b.holders-a.holders,
 			strings.Compare(a.spelling, b.spelling))
 	})
-	for _, m := range merged {
-		if m.distance == merged[0].distance && first(m) == first(merged[0]) && len(out) < mostMeant {
+	for _, m := range near {
+		if m.distance == near[0].distance && first(m) == first(near[0]) && len(out) < mostMeant {
 			out = append(out, m.spelling)
 		}
 	}

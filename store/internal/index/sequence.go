@@ -228,3 +228,49 @@ func (s *search) around(at place, visit func(distance int, at place)) {
 		visit(1+i, n.place)
 	}
 }
+
+// addNeighbours adds what stands next to the best hits in their sequences, where the
+// filter selects it, then what stands next to those, for their sake alone: what a hit
+// gets of its neighbours does not depend on how many hits are asked for. It says of each
+// hit that may be a result who its neighbours are.
+func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
+	beside, err := s.addBeside(hits, best, false)
+	if err == nil {
+		_, err = s.addBeside(hits, beside, true)
+	}
+	if err != nil {
+		return err
+	}
+	for at, h := range hits {
+		if h.Lifter {
+			continue
+		}
+		s.around(at, func(distance int, beside place) {
+			if _, found := hits[beside]; found {
+				i := distance + 2
+				if i > 2 {
+					i--
+				}
+				h.Neighbours[i] = s.parts[beside.part].seen(beside.entry).id
+			}
+		})
+	}
+	return nil
+}
+
+// addBeside adds what stands next to some hits and is none yet, and returns it.
+func (s *search) addBeside(hits map[place]*loci.Hit, of []place, lifters bool) (added []place, err error) {
+	for _, at := range of {
+		s.around(at, func(_ int, beside place) {
+			if hits[beside] != nil || err != nil {
+				return
+			}
+			var ok bool
+			if ok, err = s.selected(beside); ok && err == nil {
+				s.hit(hits, beside).Lifter = lifters
+				added = append(added, beside)
+			}
+		})
+	}
+	return added, err
+}

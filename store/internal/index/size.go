@@ -53,10 +53,11 @@ func (m *mapped) bytes() int64 {
 }
 
 // Bytes is about how much memory the index takes.
-func (x *Index) Bytes() int64 { return x.size }
+func (x *Index) Bytes() int64 { return x.size + x.gatherings.bytes.Load() }
 
 // change makes a change of a shard and counts what it does to the size.
 func (x *Index) change(s *shard, do func()) {
+	x.gatherings.changes(s)
 	before := s.bytes()
 	do()
 	x.size += s.bytes() - before
@@ -85,6 +86,7 @@ func (x *Index) take(key Key, s *shard) {
 	x.shards[key] = s
 	x.keys.Add(key)
 	x.size += s.bytes()
+	x.gatherings.comes(s)
 }
 
 // PassagesIn returns the number of passages of a shard that can be found.

@@ -127,16 +127,6 @@ func (s *search) holders(term string) (n int) {
 	return n
 }
 
-// holdersOf is how many passages of a shard hold a term.
-func (s *shard) holdersOf(term string) (n int) {
-	for p := range s.parts {
-		if t, ok := p.findTerm(term); ok {
-			n += p.holding(t)
-		}
-	}
-	return n
-}
-
 // rarest are the words that a quick search looks for: what they cost is bounded, and
 // texts that are near to one another share some of them.
 func (s *search) rarest(words []retrieval.QueryWord) (rare []retrieval.QueryWord) {
