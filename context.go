@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -208,17 +209,42 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 	switch r.Kind {
 	case KindFact:
-		f, err := FactOf(r, at)
+		f, err := briefFact(r)
 		if err != nil {
 			return "", err
 		}
 		line := "- " + fence.Key(clean(f.Subject), clean(f.Predicate)) + fence.Text(clean(f.Content))
-		return line + " (confidence: " + number(f.EffectiveConfidence) + ")\n", nil
+		return line + " (confidence: " + number(r.Decay.At(at)) + ")\n", nil
 	case KindRule:
-		rule, err := RuleOf(r, at)
-		return "- " + fence.Text(clean(rule.Content)) + " (maturity: " + string(rule.Maturity) + ", effectiveness: " + number(rule.Effectiveness) + ")\n", err
+		var body struct { // as in ruleBody
+			Maturity  Maturity `json:"maturity"`
+			Successes int64    `json:"success_count"`
+			Harms     int64    `json:"harmful_count"`
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			return "", &Error{Code: Internal, Op: "read rule", Err: err}
+		}
+		return "- " + fence.Text(clean(r.Text)) + " (maturity: " + string(body.Maturity) + ", effectiveness: " +
+			number(Effectiveness(body.Successes, body.Harms)) + ")\n", nil
 	}
 	return "- [" + jsonform.Time(r.CreatedAt) + "] " + fence.Text(clean(r.Text)) + "\n", nil
+}
+
+// briefFact is what a line says of a fact: its subject, predicate and content. To read all of
+// it takes several times as long, mostly for its times, and most candidates are not shown.
+func briefFact(r *Record) (f Fact, err error) {
+	var body struct { // as in factBody
+		Subject   string `json:"subject"`
+		Predicate string `json:"predicate"`
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		return f, &Error{Code: Internal, Op: "read fact", Err: err}
+	}
+	f = Fact{Subject: body.Subject, Predicate: body.Predicate, Content: r.Text}
+	if f.Value, _, err = splitAttributes(r.Attributes); f.Value != nil {
+		f.Content = string(f.Value)
+	}
+	return f, err
 }
 
 // Fence makes a stored text safe to stand in one line of a block that is read as

@@ -21,7 +21,7 @@ const (
 	DefaultChunkSize      = 640  // characters in a passage
 	DefaultChunkOverlap   = 96   // characters two neighbouring passages share
 	DefaultVectorWeight   = 0.5  // of similarity in a fused score; keywords weigh the rest (docs/adr/0015-fusion.md)
-	DefaultNeighbourShare = 0.2  // of the score of what stands beside a match in its sequence
+	DefaultNeighbourShare = 0.3  // of the score of what stands beside a match in its sequence
 	DefaultContextShare   = 0.25 // of the score of the sequence that a match stands in
 	DefaultMaxContent     = 256 << 10
 	DefaultRevisions      = 10
@@ -124,6 +124,7 @@ type Options struct {
 	Content       ContentOptions
 	Passages      PassageOptions
 	Search        SearchOptions
+	Rerank        RerankOptions
 	Recall        RecallOptions
 	ContextQuotas ContextQuotas // of the sections of a context; default 0.5, 0.3 and 0.2
 	Retention     RetentionOptions
@@ -156,7 +157,8 @@ type SearchOptions struct {
 	VectorWeight float64 // of similarity, 0 to 1; default 0.5, or None. Keywords weigh 1 − VectorWeight
 
 	// NeighbourShare, 0 to 1, is the share of its neighbours' own scores that a match of
-	// mode Hybrid gets; default 0.2, or None. Neighbours stand beside it in its sequence.
+	// mode Hybrid gets, by how much of the query they hold; default 0.3, or None. Neighbours
+	// stand beside it in its sequence.
 	NeighbourShare float64
 
 	// ContextShare, 0 to 1, is the share that a match of mode Hybrid gets of the score of
@@ -236,6 +238,8 @@ func (o *Options) complete() {
 	setDefaultOrNone(&o.Search.VectorWeight, DefaultVectorWeight)
 	setDefaultOrNone(&o.Search.NeighbourShare, DefaultNeighbourShare)
 	setDefaultOrNone(&o.Search.ContextShare, DefaultContextShare)
+	setDefault(&o.Rerank.Candidates, DefaultRerankCandidates)
+	setDefault(&o.Rerank.Timeout, DefaultRerankTimeout)
 	setDefault(&o.Recall.Weights, RecallWeights{Relevance: 0.4, Importance: 0.3, Recency: 0.2, Confidence: 0.1})
 	setDefault(&o.Recall.Maturity, MaturityWeights{Proven: 1, Established: 0.9, Candidate: 0.8})
 	setDefaultOrNone(&o.Recall.MinConfidence, DefaultRecallMinConfidence)
@@ -264,7 +268,8 @@ func (o *Options) complete() {
 // check refuses what is out of range.
 func (o *Options) check() error {
 	q := o.ContextQuotas
-	return cmp.Or(o.Passages.check(), o.Search.check(), o.Content.check(), o.Retention.check(), o.Recall.check(),
+	return cmp.Or(o.Passages.check(), o.Search.check(), o.Rerank.check(), o.Content.check(), o.Retention.check(),
+		o.Recall.check(),
 		checkShares("context quotas", q.Facts, q.Rules, q.Episodes), o.checkFeatures())
 }
 

@@ -23,7 +23,7 @@ func TestZeroIsTheDefaultAndNoneIsZero(t *testing.T) {
 			"episodes": float64(o.Retention.EpisodeCap), "lives": o.Retention.EpisodeTTL.Hours(),
 		}
 	}
-	defaults := map[string]float64{"overlap": 96, "vectors": 0.5, "neighbours": 0.2, "confidence": 0.2, "revisions": 10,
+	defaults := map[string]float64{"overlap": 96, "vectors": 0.5, "neighbours": 0.3, "confidence": 0.2, "revisions": 10,
 		"size": 640, "bytes": 262144, "replies": 24, "episodes": 10_000, "lives": 168}
 	for _, opts := range []*Options{nil, {}} {
 		for name, got := range numbers(opts) {

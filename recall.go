@@ -242,12 +242,13 @@ func rankLists(hits []Hit, limit int) []scored {
 }
 
 // fitting gives ranked hits the scores that they have among all, and leaves out those
-// with less than some, which it counts.
+// with less than some, which it counts. What fits takes the place of all that is ranked.
 func fitting(ranked, all []scored, least float64) (fit []scored, unfit int) {
 	scores := make(map[ID]float64, len(all))
 	for i := range all {
 		scores[all[i].ID] = all[i].score
 	}
+	fit = ranked[:0]
 	for _, s := range ranked {
 		if s.score = scores[s.ID]; s.score >= least {
 			fit = append(fit, s)
@@ -258,7 +259,11 @@ func fitting(ranked, all []scored, least float64) (fit []scored, unfit int) {
 
 // loadAll is load for more hits than a page has.
 func (m *Memory) loadAll(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
-	for part := range slices.Chunk(ranked, 500) {
+	const page = 500
+	if len(ranked) <= page {
+		return m.load(ctx, f, ranked)
+	}
+	for part := range slices.Chunk(ranked, page) {
 		more, changed, err := m.load(ctx, f, part)
 		if err != nil {
 			return nil, false, err
@@ -271,6 +276,7 @@ func (m *Memory) loadAll(ctx context.Context, f Filter, ranked []scored) (matche
 // compose scores what was found, orders it and keeps the best limit.
 func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.Time) ([]Recalled, error) {
 	out := make([]Recalled, len(matches))
+	order := make([]*Recalled, len(matches)) // a value is most of a kilobyte: too much to move about
 	for i := range matches {
 		match := &matches[i]
 		r := &match.Record
@@ -284,9 +290,14 @@ func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.T
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
 		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Fit: match.Score,
 			Confidence: x.Confidence, Speaker: match.Speaker, Explain: x}
+		order[i] = &out[i]
 	}
-	slices.SortFunc(out, func(a, b Recalled) int { return compareRecalled(&a, &b) })
-	return out[:min(limit, len(out))], nil
+	slices.SortFunc(order, compareRecalled)
+	best := make([]Recalled, min(limit, len(order)))
+	for i := range best {
+		best[i] = *order[i]
+	}
+	return best, nil
 }
 
 // compareRecalled orders by score, then newer first, then by id.

@@ -3,7 +3,6 @@ package loci
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,6 +40,10 @@ type Query struct {
 	MinConfidence float64 // effective confidence of at least so much, 0 to 1; 0: all live ones
 	MinScore      float64 // score of at least so much, 0 to 1; 0: whatever fits best
 
+	// Rerank says whether the re-ranker of the engine reads the best results again; nil: if
+	// it has one. True without one is an Unsupported error.
+	Rerank *bool
+
 	Since, Until time.Time // created at or after Since and before Until; zero: at any time
 }
 
@@ -71,6 +74,9 @@ type Explain struct {
 	ContextPart   float64 `json:"context_part"`   // what its sequence as a whole adds to the score
 	NeighbourPart float64 `json:"neighbour_part"` // what the records next to it in its sequence add to the score
 	TimePart      float64 `json:"time_part"`      // what the time that the query names adds to the score
+
+	Reranked   float64 `json:"reranked,omitzero"`    // the re-ranker's chance, which then is the score; 0: it did not read it
+	FirstScore float64 `json:"first_score,omitzero"` // the score before that
 }
 
 // A Result is what a search returns.
@@ -91,6 +97,10 @@ type Result struct {
 
 	// NoWords is set when the query has no word to look for, such as "?!": nothing fits it.
 	NoWords bool
+
+	// NotReranked says why the re-ranker has not read the results though it was to. "": it
+	// has, or was not to.
+	NotReranked string
 
 	At time.Time // the moment of the search: what was live then
 }
@@ -117,7 +127,9 @@ type NamedTime = when.Span
 // gets a share of its sequence as a whole and of its neighbours there, what an assistant
 // said counts less than what a person said, and a time that the query names lifts what
 // was made then or speaks of it. The sum orders the matches; the score is the chance that
-// belongs to the sum. It does not depend on the other matches, nor on Limit and Offset.
+// belongs to the sum. It does not depend on the other matches, nor on Limit and Offset. A
+// re-ranker, if the engine has one, reads the best of them again: its chance is then their
+// score, and their order ([RerankOptions]).
 // Ties: the better by words, then by similarity, then newer first, then by id.
 func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if err := q.Check(); err != nil {
@@ -139,7 +151,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 }
 
 // SearchWhere ranks what a filter selects, inside of what the handle may read, for the
-// words of a query; of the query only Text, Mode, Limit, Offset, MinScore, Since and Until count.
+// words of a query; of the query only Text, Mode, Limit, Offset, MinScore, Rerank, Since and Until count.
 func (m *Memory) SearchWhere(ctx context.Context, f Filter, q Query) (Result, error) {
 	if err := cmp.Or(q.Check(), m.inView(f)); err != nil {
 		return Result{}, err
@@ -153,25 +165,31 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 	if !retrieval.HasWords(q.Text) {
 		return Result{NoWords: true, At: f.At}, nil
 	}
+	reranks, err := m.engine.reranks(&q)
+	if err != nil {
+		return Result{}, err
+	}
+	depth := q.Offset + q.Limit
+	if reranks { // it reads the same candidates however many results are asked for
+		depth = max(depth, m.engine.opts.Rerank.Candidates)
+	}
 	// A record may change between Match and reading it; then it is ranked again.
 	var p probing
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, q, &p, func(p Probe) ([]Hit, error) {
-			return m.engine.store.Match(ctx, m.view.Tenant, p, f, 4*(q.Offset+q.Limit))
+			return m.engine.store.Match(ctx, m.view.Tenant, p, f, 4*depth)
 		})
 		if err != nil {
 			return Result{}, err
 		}
 		ranked := m.engine.rank(hits, q.Mode, &p)
-		ranked = slices.DeleteFunc(ranked, func(s scored) bool { return s.score < q.MinScore })
-		ranked = ranked[min(q.Offset, len(ranked)):min(q.Offset+q.Limit, len(ranked))]
-		matches, stale, err := m.load(ctx, f, ranked)
+		page, err := m.page(ctx, f, &q, ranked, reranks)
 		if err != nil {
 			return Result{}, err
 		}
-		if !stale || attempt == 3 {
-			return Result{Matches: matches, At: f.At,
-				KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}, nil
+		if !page.stale || attempt == 3 {
+			return Result{Matches: page.matches, At: f.At, KeywordOnly: p.keywordOnly,
+				Corrections: p.corrections, Times: p.Times, NotReranked: page.missed}, nil
 		}
 	}
 }
@@ -354,6 +372,7 @@ func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches [
 	for i := range records {
 		byID[records[i].ID] = &records[i]
 	}
+	matches = make([]Match, 0, len(ranked))
 	for _, h := range ranked {
 		r := byID[h.ID]
 		if r == nil || r.Version != h.Version {

@@ -107,6 +107,7 @@ type (
 		Limit *int      `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
 
 		MinScore float64 `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that it answers. Absent: whatever fits best"`
+		Rerank   *bool   `json:"rerank,omitempty" doc:"Whether the re-ranker of the server reads the best results again. Absent: if it has one"`
 
 		Since *time.Time `json:"since,omitempty" doc:"Only passages written at this time or after"`
 		Until *time.Time `json:"until,omitempty" doc:"Only passages written before this time"`
@@ -143,6 +144,7 @@ type (
 	fileMatches struct {
 		Matches     []fileMatch `json:"matches" nullable:"false" doc:"Best first"`
 		KeywordOnly bool        `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
+		NotReranked string      `json:"not_reranked,omitempty" doc:"Why the re-ranker has not read the results though it was to"`
 
 		Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
 		Times       []loci.NamedTime  `json:"times,omitempty" doc:"Times that the query names, as of now: what speaks of then has a better score"`
@@ -336,10 +338,10 @@ func (a *API) searchFiles(
 	return inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (fileMatches, error) {
 		found, err := t.Search(ctx, tree.Query{
 			Text: b.Query, Path: b.Path, Mode: b.Mode, Limit: limit, MinScore: b.MinScore,
-			Since: moment(b.Since), Until: moment(b.Until),
+			Rerank: b.Rerank, Since: moment(b.Since), Until: moment(b.Until),
 		})
 		out := fileMatches{Matches: make([]fileMatch, len(found.Matches)), KeywordOnly: found.KeywordOnly,
-			Corrections: found.Corrections, Times: found.Times}
+			NotReranked: found.NotReranked, Corrections: found.Corrections, Times: found.Times}
 		for i := range found.Matches {
 			m := &found.Matches[i]
 			out.Matches[i] = fileMatch{showFile(m.File), m.First, m.Last, m.Passage, m.Score}

@@ -71,6 +71,7 @@ type searchRequest struct {
 	Filter        map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, the subject and predicate of facts, and the fields of items, all of which must hold"`
 	MinConfidence float64        `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1"`
 	MinScore      float64        `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that a memory answers. Absent: whatever fits best"`
+	Rerank        *bool          `json:"rerank,omitempty" doc:"Whether the re-ranker of the server reads the best results again. Absent: if it has one"`
 	Since         *time.Time     `json:"since,omitempty" doc:"Only memories created at this time or after"`
 	Until         *time.Time     `json:"until,omitempty" doc:"Only memories created before this time"`
 	Limit         *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
@@ -86,6 +87,7 @@ type searchReply struct {
 	Matches     []match `json:"matches" nullable:"false" doc:"Best first"`
 	KeywordOnly bool    `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
 	NoWords     bool    `json:"no_words,omitempty" doc:"The query has no word, such as ?!: nothing fits it"`
+	NotReranked string  `json:"not_reranked,omitempty" doc:"Why the re-ranker has not read the results though it was to"`
 
 	Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
 	Times       []loci.NamedTime  `json:"times,omitempty" doc:"Times that the query names, as of now: what was made then, or speaks of then, has a better score"`
@@ -180,6 +182,7 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 		Tags:          in.Tags,
 		MinConfidence: in.MinConfidence,
 		MinScore:      in.MinScore,
+		Rerank:        in.Rerank,
 		Offset:        in.Offset,
 		Since:         moment(in.Since),
 		Until:         moment(in.Until),
@@ -201,7 +204,7 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 		return reply, err
 	}
 	reply = searchReply{Matches: make([]match, len(found.Sights)), KeywordOnly: found.KeywordOnly,
-		NoWords: found.NoWords, Corrections: found.Corrections, Times: found.Times}
+		NoWords: found.NoWords, NotReranked: found.NotReranked, Corrections: found.Corrections, Times: found.Times}
 	for i := range found.Sights {
 		if reply.Matches[i], err = showMatch(m, &found.Sights[i], found.At); err != nil {
 			return reply, err

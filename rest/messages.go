@@ -161,6 +161,7 @@ type (
 		Offset int       `json:"offset,omitempty" doc:"0 to 10000"`
 
 		MinScore float64 `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that it answers. Absent: whatever fits best"`
+		Rerank   *bool   `json:"rerank,omitempty" doc:"Whether the re-ranker of the server reads the best results again. Absent: if it has one"`
 
 		Since *time.Time `json:"since,omitempty" doc:"Only messages of this time or after"`
 		Until *time.Time `json:"until,omitempty" doc:"Only messages before this time"`
@@ -311,7 +312,7 @@ func (a *API) searchMessages(ctx context.Context, c *caller, talk string, in *se
 			return nil, err
 		}
 		found, err := session.Of(m).Search(ctx, session.Search{Text: in.Query, Session: talk,
-			Mode: in.Mode, Limit: limit, Offset: in.Offset, MinScore: in.MinScore,
+			Mode: in.Mode, Limit: limit, Offset: in.Offset, MinScore: in.MinScore, Rerank: in.Rerank,
 			Since: moment(in.Since), Until: moment(in.Until)})
 		return &hitsOutput{found}, err
 	})

@@ -99,7 +99,7 @@ func (s *Handle) remind(
 	ctx context.Context, id, text string, least float64, recent int, w *reminding,
 ) (keywordOnly bool, err error) {
 	notes, err := s.m.Search(ctx, loci.Query{Text: text, Kinds: []loci.Kind{loci.KindFact}, Limit: retrieveCandidates,
-		MinScore: least})
+		MinScore: least, Rerank: new(bool)}) // the floor is one of scores; and somebody waits for each turn
 	if err != nil {
 		return false, err
 	}
@@ -113,7 +113,7 @@ func (s *Handle) remind(
 	}
 	f := s.within(id, 1, before)
 	f.At, f.NotLive = s.m.Now(), false
-	query := loci.Query{Text: text, Limit: retrieveCandidates, MinScore: least}
+	query := loci.Query{Text: text, Limit: retrieveCandidates, MinScore: least, Rerank: new(bool)}
 	if err := query.Check(); err != nil {
 		return false, err
 	}

@@ -18,6 +18,7 @@ type Search struct {
 	Offset  int       // 0 to 10000
 
 	MinScore float64 // see [loci.Query]
+	Rerank   *bool   // see [loci.Query]
 
 	Since, Until time.Time // see [loci.Query]
 }
@@ -41,6 +42,8 @@ type Hits struct {
 	KeywordOnly bool  `json:"keyword_only"` // see [loci.Result]
 	NoWords     bool  `json:"no_words,omitzero"`
 
+	NotReranked string `json:"not_reranked,omitempty"` // see [loci.Result]
+
 	Corrections []loci.Correction `json:"corrections,omitempty"`
 	Times       []loci.NamedTime  `json:"times,omitempty"`
 }
@@ -50,7 +53,7 @@ type Hits struct {
 // not exist has no messages.
 func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 	query := loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset, MinScore: q.MinScore,
-		Since: q.Since, Until: q.Until}
+		Rerank: q.Rerank, Since: q.Since, Until: q.Until}
 	if err := query.Check(); err != nil {
 		return Hits{}, err
 	}
@@ -71,7 +74,7 @@ func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 		return Hits{}, err
 	}
 	out := Hits{Hits: make([]Hit, len(found.Matches)), KeywordOnly: found.KeywordOnly, NoWords: found.NoWords,
-		Corrections: found.Corrections, Times: found.Times}
+		NotReranked: found.NotReranked, Corrections: found.Corrections, Times: found.Times}
 	for i := range found.Matches {
 		if out.Hits[i], err = sessionHit(&found.Matches[i]); err != nil {
 			return Hits{}, err

@@ -94,7 +94,7 @@ func searchMemory(b *base, t Tool, i Instance) *Tool {
 			}
 			raws = append(raws, raw)
 		}
-		return b.listReply(texts, name, raws, understood{r.Corrections, r.Times})
+		return b.listReply(texts, name, raws, understood{r.Corrections, r.Times, r.NotReranked})
 	})
 }
 
@@ -105,6 +105,7 @@ func listOutput(name string) []result {
 		{name: droppedField, schema: &jsonschema.Schema{Type: "integer"}, optional: true},
 		{name: "corrections", schema: &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object"}}, optional: true},
 		{name: "times", schema: &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object"}}, optional: true},
+		{name: "not_reranked", schema: &jsonschema.Schema{Type: "string"}, optional: true},
 	}
 }
 

@@ -167,7 +167,7 @@ func (b *base) recall(
 			return Reply{}, err
 		}
 	}
-	return b.resultsReply(list, understood{result.Corrections, result.Times})
+	return b.resultsReply(list, understood{result.Corrections, result.Times, ""})
 }
 
 // showRecalled writes a memory that was found.

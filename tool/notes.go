@@ -146,7 +146,7 @@ func searchNotes(b *base, t Tool, i Instance) *Tool {
 				return Reply{}, err
 			}
 		}
-		return b.listReply(hits, "results", said, understood{r.Corrections, r.Times})
+		return b.listReply(hits, "results", said, understood{r.Corrections, r.Times, r.NotReranked})
 	})
 }
 

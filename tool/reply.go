@@ -21,6 +21,7 @@ const droppedField = "dropped"
 type understood struct {
 	Corrections []loci.Correction `json:"corrections,omitempty"`
 	Times       []loci.NamedTime  `json:"times,omitempty"`
+	NotReranked string            `json:"not_reranked,omitempty"`
 }
 
 // members are the members of its object, each led by a comma.

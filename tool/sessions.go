@@ -293,7 +293,7 @@ func searchSessions(b *base, t Tool, i Instance) *Tool {
 				return Reply{}, err
 			}
 		}
-		return b.resultsReply(rows, understood{found.Corrections, found.Times})
+		return b.resultsReply(rows, understood{found.Corrections, found.Times, found.NotReranked})
 	})
 }
 

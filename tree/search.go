@@ -17,6 +17,7 @@ type Query struct {
 	Offset int
 
 	MinScore float64 // see [loci.Query]
+	Rerank   *bool   // see [loci.Query]
 
 	Since, Until time.Time // passages written at or after Since and before Until; zero: at any time
 
@@ -36,8 +37,9 @@ type Match struct {
 // A Result is what [Tree.Search] returns.
 type Result struct {
 	Matches     []Match
-	KeywordOnly bool // as in [loci.Result]
-	NoWords     bool // as in [loci.Result]
+	KeywordOnly bool   // as in [loci.Result]
+	NoWords     bool   // as in [loci.Result]
+	NotReranked string // as in [loci.Result]
 	Corrections []loci.Correction
 	Times       []loci.NamedTime
 }
@@ -60,7 +62,7 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 		Sequences: sequences, At: t.m.Now(),
 	}
 	result, err := t.m.SearchWhere(ctx, f, loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset,
-		MinScore: q.MinScore, Since: q.Since, Until: q.Until})
+		MinScore: q.MinScore, Rerank: q.Rerank, Since: q.Since, Until: q.Until})
 	if err != nil {
 		return Result{}, err
 	}
@@ -68,7 +70,7 @@ func (t *Tree) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out := Result{KeywordOnly: result.KeywordOnly, NoWords: result.NoWords,
+	out := Result{KeywordOnly: result.KeywordOnly, NoWords: result.NoWords, NotReranked: result.NotReranked,
 		Corrections: result.Corrections, Times: result.Times}
 	for i := range result.Matches {
 		match := &result.Matches[i]

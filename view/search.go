@@ -24,6 +24,8 @@ type Results struct {
 	KeywordOnly bool    `json:"keyword_only"`
 	NoWords     bool    `json:"no_words,omitzero"` // see [loci.Result]
 
+	NotReranked string `json:"not_reranked,omitempty"` // see [loci.Result]
+
 	Corrections []loci.Correction `json:"corrections,omitempty"` // see [loci.Result]
 	Times       []loci.NamedTime  `json:"times,omitempty"`       // see [loci.Result]
 }
@@ -52,7 +54,7 @@ func Search(
 		return out, err
 	}
 	out.Results, out.KeywordOnly, out.NoWords = make([]Found, len(found.Sights)), found.KeywordOnly, found.NoWords
-	out.Corrections, out.Times = found.Corrections, found.Times
+	out.Corrections, out.Times, out.NotReranked = found.Corrections, found.Times, found.NotReranked
 	for i := range found.Sights {
 		out.Results[i] = *found.Sights[i].Found
 	}

@@ -39,6 +39,7 @@ type app struct {
 	principal loci.Principal
 	store     loci.Store
 	embedder  loci.Embedder  // nil: none
+	reranker  loci.Reranker  // nil: none
 	completer loci.Completer // nil: no language model is configured
 	engine    *loci.Engine
 	refusals  *auth.Refusals // of a server that asks for credentials
@@ -100,6 +101,10 @@ func (a *app) newEngine(s loci.Store) (*loci.Engine, error) {
 	}
 	opts := a.cfg.Engine(a.logger())
 	opts.Embedder = a.embedder
+	if opts.Rerank.Reranker, err = embedding.OpenReranker(a.cfg.RerankModel); err != nil {
+		return nil, err
+	}
+	a.reranker = opts.Rerank.Reranker
 	opts.Quota = func(ctx context.Context, t loci.Tenant) (loci.Quota, error) {
 		if a.tenants == nil { // nobody is asked who they are: it is the operator's own
 			return loci.Quota{}, nil

@@ -55,6 +55,9 @@ func (c *retrievalCmd) Run(a *app) (err error) {
 		Dir: c.Dir, Units: c.Units, Questions: c.Questions,
 		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) },
 	}
+	if opts.Engine.Rerank.Reranker, err = embedding.OpenReranker(cfg.RerankModel); err != nil {
+		return err
+	}
 	if err = c.official(&opts); err != nil {
 		return err
 	}

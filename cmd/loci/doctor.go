@@ -128,6 +128,7 @@ func (x *examination) examine() {
 	}
 	if absent {
 		x.embedder()
+		x.reranker()
 		return
 	}
 	// Stores open their files when first used: ask for something.
@@ -146,6 +147,7 @@ func (x *examination) examine() {
 	x.indexes()
 	x.damage()
 	x.embedder()
+	x.reranker()
 	x.generations(generations)
 }
 
@@ -337,6 +339,23 @@ func (x *examination) embedder() {
 	}
 	space := x.a.engine.Space()
 	x.ok("embedder", "%s, %d dimensions, answers in %s, at first in %s", space.Model, space.Dims, rounded(took[1]), rounded(took[0]))
+}
+
+// reranker asks for one chance twice, as embedder does for a vector.
+func (x *examination) reranker() {
+	if x.a.reranker == nil {
+		return
+	}
+	var took [2]time.Duration
+	for i := range took {
+		start := time.Now()
+		if _, err := x.a.reranker.Rerank(x.a.ctx, "Does it answer?", []string{"The re-ranker answers."}); err != nil {
+			x.fail("re-ranker", err)
+			return
+		}
+		took[i] = time.Since(start)
+	}
+	x.ok("re-ranker", "%s, answers in %s, at first in %s", x.a.reranker.Model(), rounded(took[1]), rounded(took[0]))
 }
 
 // generations looks at which vectors there are and which are missing.

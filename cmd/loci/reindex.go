@@ -27,7 +27,7 @@ func (c *reindexCmd) Run(a *app) error {
 	end()
 	if err != nil {
 		if report.Embedded > 0 {
-			a.note("%d memories got their vectors before it stopped; run it again for the rest", report.Embedded)
+			a.note("%s got vectors before it stopped; run it again for the rest", memories(report.Embedded))
 		}
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *reindexCmd) Run(a *app) error {
 		}{report, c.DryRun})
 	}
 	if c.DryRun {
-		a.printf("%d memories lack vectors of %s; their text has %d bytes\n", report.Lacking, report.To, report.Bytes)
+		a.printf("%s to embed with %s: %d bytes of text\n", memories(report.Lacking), report.To, report.Bytes)
 		if report.From != report.To && !report.From.IsZero() {
 			a.printf("search goes on with %s until they are made\n", report.From)
 		}
@@ -46,13 +46,13 @@ func (c *reindexCmd) Run(a *app) error {
 	}
 	a.printf("%s embedded\n", memories(report.Embedded))
 	if report.Refused > 0 {
-		a.printf("%d memories were refused by the embedder: they are found by keyword alone\n", report.Refused)
+		a.printf("%s refused by the embedder: found by keyword alone\n", memories(report.Refused))
 	}
 	if report.Switched && !report.From.IsZero() {
 		a.printf("search uses %s instead of %s\n", report.To, report.From)
 	}
 	if report.Dropped > 0 {
-		a.printf("old vectors of %d memories dropped\n", report.Dropped)
+		a.printf("old vectors of %s dropped\n", memories(report.Dropped))
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type searchCmd struct {
 	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
 	MinScore float64  `placeholder:"X" help:"Only results with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
+	NoRerank bool     `help:"Leave the order as it is, though rerank.model is set."`
 	Since    string   `placeholder:"TIME" help:"Only what was made at this time or after: a date, a time, or how long ago (7d)."`
 	Until    string   `placeholder:"TIME" help:"Only what was made before this time."`
 	Explain  bool     `help:"Show how each score came about."`
@@ -99,6 +100,7 @@ func (c *searchCmd) Run(a *app) error {
 		Tags:     c.Tag,
 		Where:    where,
 		MinScore: c.MinScore,
+		Rerank:   unless(c.NoRerank),
 		Since:    created.since,
 		Until:    created.until,
 	}
@@ -109,11 +111,27 @@ func (c *searchCmd) Run(a *app) error {
 	if result.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
 	}
+	a.notReranked(result.NotReranked)
 	c.understood(a, result.Corrections, result.Times)
 	if a.json {
 		return c.printJSON(a, result)
 	}
 	return c.print(a, m, result)
+}
+
+// unless is what a search is told about its re-ranker: no, or nothing.
+func unless(not bool) *bool {
+	if not {
+		return new(false)
+	}
+	return nil
+}
+
+// notReranked says why the order of results is the first one.
+func (a *app) notReranked(why string) {
+	if why != "" {
+		a.note("%s: these results are in the order they had before", why)
+	}
 }
 
 // understood says what a query was taken for: words that nobody has, and times.
@@ -166,6 +184,7 @@ func (c *searchCmd) searchFiles(a *app, text string, created period) error {
 		Offset:   c.Offset,
 		Path:     c.Path,
 		MinScore: c.MinScore,
+		Rerank:   unless(c.NoRerank),
 		Since:    created.since,
 		Until:    created.until,
 	})
@@ -175,6 +194,7 @@ func (c *searchCmd) searchFiles(a *app, text string, created period) error {
 	if result.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
 	}
+	a.notReranked(result.NotReranked)
 	c.understood(a, result.Corrections, result.Times)
 	out := []fileMatchJSON{}
 	t := table{wide: c.Wide, head: []string{"SCORE", "FILE", "LINES", "PASSAGE"}}
@@ -197,10 +217,11 @@ func (c *searchCmd) searchFiles(a *app, text string, created period) error {
 		return a.printJSON(struct {
 			Results     []fileMatchJSON `json:"results"`
 			KeywordOnly bool            `json:"keyword_only"`
+			NotReranked string          `json:"not_reranked,omitempty"`
 
 			Corrections []loci.Correction `json:"corrections,omitempty"`
 			Times       []loci.NamedTime  `json:"times,omitempty"`
-		}{out, result.KeywordOnly, result.Corrections, result.Times})
+		}{out, result.KeywordOnly, result.NotReranked, result.Corrections, result.Times})
 	}
 	if len(t.rows) == 0 {
 		a.note("nothing found")
@@ -214,9 +235,10 @@ func (c *searchCmd) printJSON(a *app, result view.Results) error {
 		Results     []resultJSON      `json:"results"`
 		KeywordOnly bool              `json:"keyword_only"`
 		NoWords     bool              `json:"no_words,omitzero"`
+		NotReranked string            `json:"not_reranked,omitempty"`
 		Corrections []loci.Correction `json:"corrections,omitempty"`
 		Times       []loci.NamedTime  `json:"times,omitempty"`
-	}{[]resultJSON{}, result.KeywordOnly, result.NoWords, result.Corrections, result.Times}
+	}{[]resultJSON{}, result.KeywordOnly, result.NoWords, result.NotReranked, result.Corrections, result.Times}
 	for i := range result.Results {
 		found := &result.Results[i]
 		r := resultJSON{memoryJSON: entryJSON(&found.Entry), Score: found.Score,

@@ -299,6 +299,7 @@ type sessionSearchCmd struct {
 	In       string   `placeholder:"ID" help:"Only in this session. Default: in all of them."`
 	Limit    int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
 	MinScore float64  `placeholder:"X" help:"Only messages with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
+	NoRerank bool     `help:"Leave the order as it is, though rerank.model is set."`
 	Since    string   `placeholder:"TIME" help:"Only messages of this time or after: a date, a time, or how long ago (7d)."`
 	Until    string   `placeholder:"TIME" help:"Only messages before this time."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
@@ -331,7 +332,7 @@ func (c *sessionSearchCmd) Run(a *app) error {
 	}
 	found, err := session.Of(m).Search(a.ctx, session.Search{
 		Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit, MinScore: c.MinScore,
-		Since: said.since, Until: said.until,
+		Rerank: unless(c.NoRerank), Since: said.since, Until: said.until,
 	})
 	if err != nil {
 		return err
@@ -339,6 +340,7 @@ func (c *sessionSearchCmd) Run(a *app) error {
 	if found.KeywordOnly {
 		a.note("the embedder did not answer: these are results by keyword")
 	}
+	a.notReranked(found.NotReranked)
 	if a.json {
 		return a.printJSON(found)
 	}

@@ -45,6 +45,7 @@ type directory struct {
 	hash            string
 	config          config
 	cls             bool // the vector is that of the first token, not the mean
+	pairs           bool // a cross-encoder: reads two texts and gives one number
 	maxTokens       int
 	query, document string
 	tokenizer       *tokenizer
@@ -62,8 +63,8 @@ func (r *reader) problem(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// openDirectory reads everything but the weights.
-func openDirectory(path string) (*directory, error) {
+// openDirectory reads everything but the weights, of a cross-encoder if pairs is set.
+func openDirectory(path string, pairs bool) (*directory, error) {
 	info, err := os.Stat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, oserror.Of("local model "+path, err)
@@ -76,16 +77,21 @@ func openDirectory(path string) (*directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("local model: %w", err)
 	}
-	r := &reader{directory: &directory{path: absolute, name: filepath.Base(absolute)}}
+	r := &reader{directory: &directory{path: absolute, name: filepath.Base(absolute), pairs: pairs}}
+	supported := "Supported are sentence transformers of the BERT family with a WordPiece tokenizer and weights in model.safetensors."
 	r.readConfig()
-	r.readModules()
+	if pairs {
+		supported = "Supported are cross-encoders of the BERT family that give one number, with a WordPiece tokenizer and weights in model.safetensors."
+	} else {
+		r.readModules()
+		r.readPrompts()
+	}
 	r.readLimits()
-	r.readPrompts()
 	r.readTokenizer()
 	r.readTensors()
 	if len(r.problems) > 0 {
 		return nil, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("local model %s cannot be used: %s", path, strings.Join(r.problems, "; ")),
-			Recovery: "Supported are sentence transformers of the BERT family with a WordPiece tokenizer and weights in model.safetensors."}
+			Recovery: supported}
 	}
 	sum := sha256.Sum256(r.sum)
 	r.hash = hex.EncodeToString(sum[:4])
@@ -141,6 +147,9 @@ func (r *reader) readConfig() {
 		if n < 1 || n > 1<<20 {
 			r.problem("config.json: %s is %d", name, n)
 		}
+	}
+	if r.pairs && c.Types == 1 {
+		r.problem("config.json: type_vocab_size is 1: the network does not tell the texts of a pair apart")
 	}
 	if c.HiddenSize > loci.MaxDims || c.Layers > 200 || c.Heads > 0 && c.HiddenSize%c.Heads != 0 {
 		r.problem("config.json: hidden_size %d must be at most %d and a multiple of num_attention_heads %d; layers %d at most 200",
@@ -212,7 +221,9 @@ func (r *reader) readLimits() {
 		MaxLength *float64 `json:"model_max_length"` // 1e30 stands for no limit
 	}
 	r.maxTokens = r.config.Positions
-	r.read("sentence_bert_config.json", false, &own)
+	if !r.pairs { // a cross-encoder is cut where its tokenizer says
+		r.read("sentence_bert_config.json", false, &own)
+	}
 	r.read("tokenizer_config.json", false, &tokenizer)
 	if own.MaxLength != nil {
 		r.maxTokens = min(r.maxTokens, *own.MaxLength)
@@ -258,11 +269,22 @@ func (r *reader) readTensors() {
 	}
 	r.tensors = file
 	r.sum = append(r.sum, file.sample[:]...)
-	for _, t := range r.config.tensors() {
+	for _, t := range r.wanted() {
 		if err := file.check(t); err != nil {
 			r.problem("%s: %v", weightsFile, err)
 		}
 	}
+}
+
+// wanted lists the tensors that the directory's network needs.
+func (d *directory) wanted() []wanted {
+	list := d.config.tensors()
+	if d.pairs {
+		h := d.config.HiddenSize
+		list = append(list, wanted{poolerLayer + ".weight", []int{h, h}}, wanted{poolerLayer + ".bias", []int{h}},
+			wanted{classifierLayer + ".weight", []int{1, h}}, wanted{classifierLayer + ".bias", []int{1}})
+	}
+	return list
 }
 
 // missingWeights says what is there in place of the weights.

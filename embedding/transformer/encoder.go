@@ -19,13 +19,19 @@ import (
 type batch struct {
 	places []int   // of the texts in what the caller gave
 	starts []int   // of their tokens in ids
+	second []int   // where the second text of a pair begins in ids; of one text its end
 	ids    []int32 // of all tokens
 }
 
-func (b *batch) reset() { b.places, b.starts, b.ids = b.places[:0], b.starts[:0], b.ids[:0] }
+func (b *batch) reset() {
+	b.places, b.starts, b.second, b.ids = b.places[:0], b.starts[:0], b.second[:0], b.ids[:0]
+}
 
-func (b *batch) add(place int, ids []int32) {
-	b.places, b.starts, b.ids = append(b.places, place), append(b.starts, len(b.ids)), append(b.ids, ids...)
+// add puts a text behind the others, whose tokens from second on are those of another text.
+func (b *batch) add(place int, ids []int32, second int) {
+	b.places, b.starts = append(b.places, place), append(b.starts, len(b.ids))
+	b.second = append(b.second, len(b.ids)+second)
+	b.ids = append(b.ids, ids...)
 }
 
 // text returns where the tokens of a text begin and end.
@@ -62,9 +68,18 @@ type encoder struct {
 	activation func(float32) float32
 	words      []float32 // vocabulary × hidden
 	positions  []float32 // with the embedding of the first token type added
+	second     []float32 // what the second token type has more than the first; nil: there is none
 	norm       layerNorm
 	layers     []layer
+
+	pooler, classifier linear // of a cross-encoder
 }
+
+// The layers on top of a cross-encoder.
+const (
+	poolerLayer     = "pooler.dense"
+	classifierLayer = "classifier"
+)
 
 // tensors lists what the network needs.
 func (c *config) tensors() (list []wanted) {
@@ -99,7 +114,7 @@ func (d *directory) loadEncoder() (*encoder, error) {
 		return nil, &loci.Error{Code: loci.Unavailable, Msg: "the weights of " + d.name + " cannot be read", Err: err}
 	}
 	tensors := map[string][]float32{}
-	for _, w := range d.config.tensors() {
+	for _, w := range d.wanted() {
 		if tensors[w.name], err = d.tensors.load(f, w.name); err != nil {
 			_ = f.Close() // the first error counts
 			return nil, &loci.Error{Code: loci.Unavailable, Msg: "the weights of " + d.name + " cannot be read", Err: err}
@@ -108,10 +123,10 @@ func (d *directory) loadEncoder() (*encoder, error) {
 	if err := f.Close(); err != nil {
 		return nil, &loci.Error{Code: loci.Unavailable, Msg: "the weights of " + d.name + " cannot be read", Err: err}
 	}
-	return newEncoder(d.config, d.cls, tensors), nil
+	return newEncoder(d.config, d.cls, d.pairs, tensors), nil
 }
 
-func newEncoder(c config, cls bool, tensors map[string][]float32) *encoder {
+func newEncoder(c config, cls, pairs bool, tensors map[string][]float32) *encoder {
 	h := c.HiddenSize
 	norm := func(name string) layerNorm {
 		return layerNorm{tensors[name+".weight"], tensors[name+".bias"], *c.Epsilon}
@@ -127,9 +142,19 @@ func newEncoder(c config, cls bool, tensors map[string][]float32) *encoder {
 	e := &encoder{config: c, cls: cls, activation: activations[c.Activation],
 		words: tensors["embeddings.word_embeddings.weight"], positions: tensors["embeddings.position_embeddings.weight"],
 		norm: norm("embeddings.LayerNorm")}
-	first := tensors["embeddings.token_type_embeddings.weight"][:h]
+	types := tensors["embeddings.token_type_embeddings.weight"]
+	first := types[:h]
 	for i := range e.positions {
 		e.positions[i] += first[i%h]
+	}
+	if c.Types > 1 {
+		e.second = make([]float32, h)
+		for i := range e.second {
+			e.second[i] = types[h+i] - first[i]
+		}
+	}
+	if pairs {
+		e.pooler, e.classifier = dense(h, h, poolerLayer), dense(1, h, classifierLayer)
 	}
 	for i := range c.Layers {
 		name := fmt.Sprintf("encoder.layer.%d.", i)
@@ -148,6 +173,15 @@ func newEncoder(c config, cls bool, tensors map[string][]float32) *encoder {
 
 // encode returns the vectors of a batch's texts.
 func (e *encoder) encode(ctx context.Context, b *batch) ([][]float32, error) {
+	x, err := e.run(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return e.pool(x, b), nil
+}
+
+// run returns the rows of a batch's tokens behind the last layer.
+func (e *encoder) run(ctx context.Context, b *batch) ([]float32, error) {
 	h, tokens := e.config.HiddenSize, len(b.ids)
 	x := make([]float32, tokens*h)
 	for i := range b.places {
@@ -156,6 +190,11 @@ func (e *encoder) encode(ctx context.Context, b *batch) ([][]float32, error) {
 			word, position := e.words[int(b.ids[t])*h:][:h], e.positions[(t-start)*h:][:h]
 			for j := range h {
 				x[t*h+j] = word[j] + position[j]
+			}
+			if t >= b.second[i] {
+				for j, v := range e.second {
+					x[t*h+j] += v
+				}
 			}
 		}
 	}
@@ -180,7 +219,7 @@ func (e *encoder) encode(ctx context.Context, b *batch) ([][]float32, error) {
 		l.dense.apply(out, wide, tokens)
 		l.outputNorm.apply(x, out)
 	}
-	return e.pool(x, b), nil
+	return x, nil
 }
 
 // attend mixes the values of each text's tokens, head by head: mixed gets

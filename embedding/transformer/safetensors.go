@@ -114,9 +114,18 @@ func (file *tensorFile) takeSample(f *os.File, header []byte, size int64) error 
 	return nil
 }
 
+// named is the name of a tensor in the file, whose layers may stand below the name of the
+// network; what is put on top of that does not.
+func (file *tensorFile) named(name string) string {
+	if strings.HasPrefix(name, classifierLayer+".") {
+		return name
+	}
+	return file.prefix + name
+}
+
 // check compares an entry with what is wanted.
 func (file *tensorFile) check(w wanted) error {
-	t, ok := file.tensors[file.prefix+w.name]
+	t, ok := file.tensors[file.named(w.name)]
 	if !ok {
 		return fmt.Errorf("the tensor %s is missing", w.name)
 	}
@@ -138,7 +147,7 @@ func (file *tensorFile) check(w wanted) error {
 
 // load reads a tensor that was checked.
 func (file *tensorFile) load(f io.ReaderAt, name string) ([]float32, error) {
-	t := file.tensors[file.prefix+name]
+	t := file.tensors[file.named(name)]
 	raw := make([]byte, t.Offsets[1]-t.Offsets[0])
 	if _, err := f.ReadAt(raw, file.start+t.Offsets[0]); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -25,7 +25,7 @@ type Transformer struct {
 // not the weights themselves. Everything that is missing or not supported is
 // named in one Invalid error.
 func Open(dir string) (*Transformer, error) {
-	d, err := openDirectory(dir)
+	d, err := openDirectory(dir, false)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (t *Transformer) Embed(ctx context.Context, texts []string) ([][]float32, e
 				return nil, err
 			}
 		}
-		b.add(i, ids)
+		b.add(i, ids, len(ids))
 	}
 	if err := flush(); err != nil {
 		return nil, err

@@ -45,6 +45,7 @@ type Config struct {
 	Scopes       []loci.Scope
 
 	Embedding    embedding.Config // with the key of its service
+	RerankModel  string           // one of [embedding.RerankerSpecs]
 	MaxContent   int              // bytes of one memory's text
 	Files        tree.Feature     // the limits of trees
 	ReadTimeout  time.Duration    // of a tool that reads

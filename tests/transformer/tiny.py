@@ -21,13 +21,17 @@ TEXTS = ["The cat sat on a mat.", "Café, Zürich! 2026", "绿茶", "window seat
          "the dog, the cat, the dog, the cat, the dog, the cat, the dog, the cat, the dog"]
 
 
-def main():
-    d = Path(sys.argv[1])
-    (d / "1_Pooling").mkdir(parents=True, exist_ok=True)
-
+def writer(d):
     def write(name, value):
         (d / name).write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
+    return write
+
+
+def main():
+    d = Path(sys.argv[1])
+    (d / "1_Pooling").mkdir(parents=True, exist_ok=True)
+    write = writer(d)
     write("config.json", {"model_type": "bert", "hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
                           "intermediate_size": WIDE, "vocab_size": len(TOKENS), "max_position_embeddings": POSITIONS,
                           "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "position_embedding_type": "absolute"})

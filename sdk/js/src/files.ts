@@ -135,9 +135,9 @@ export class Files {
 
   /** Finds passages by meaning and by words; with `path` only in that file or below that directory. */
   search(
-    query: { query: string; path?: string; mode?: "hybrid" | "keyword" | "semantic"; limit?: number; since?: string; until?: string },
+    query: { query: string; path?: string; mode?: "hybrid" | "keyword" | "semantic"; limit?: number; rerank?: boolean; since?: string; until?: string },
     o?: CallOptions,
-  ): Promise<{ matches: FileMatch[]; keyword_only: boolean; corrections?: Correction[]; times?: NamedTime[] }> {
+  ): Promise<{ matches: FileMatch[]; keyword_only: boolean; not_reranked?: string; corrections?: Correction[]; times?: NamedTime[] }> {
     return this.#t.send({ method: "POST", path: "/v1/files/search", reply: shapes.fileMatches, body: { ...this.#tree, ...query } }, o);
   }
 }

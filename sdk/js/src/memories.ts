@@ -42,6 +42,8 @@ export interface SearchRequest {
   min_confidence?: number;
   /** The least score, 0 to 1: about the chance that a memory answers. */
   min_score?: number;
+  /** Whether the re-ranker of the server reads the best results again; absent: if it has one. */
+  rerank?: boolean;
   /** Only what was made at this time or after: 2026-01-31T08:00:00Z. */
   since?: string;
   /** Only what was made before this time. */
@@ -58,6 +60,8 @@ export interface SearchReply {
   keyword_only: boolean;
   /** The query has no word, such as ?!: nothing fits it. */
   no_words?: boolean;
+  /** Why the re-ranker has not read the results though it was to. */
+  not_reranked?: string;
   /** Words of the query that nobody has, with those that were searched for instead. */
   corrections?: Correction[];
   /** Times that the query names. */

@@ -272,9 +272,9 @@ export class Sessions {
   /** Finds messages by meaning and by words. */
   async search(
     id: string,
-    query: { query: string; limit?: number; min_score?: number; since?: string; until?: string },
+    query: { query: string; limit?: number; min_score?: number; rerank?: boolean; since?: string; until?: string },
     o?: CallOptions,
-  ): Promise<{ results: SessionHit[]; keyword_only?: boolean; corrections?: Correction[]; times?: NamedTime[] }> {
+  ): Promise<{ results: SessionHit[]; keyword_only?: boolean; not_reranked?: string; corrections?: Correction[]; times?: NamedTime[] }> {
     return this.#t.send({ method: "POST", path: `${path(id)}/search`, reply: shapes.hits, body: query }, o);
   }
 

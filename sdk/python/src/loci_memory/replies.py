@@ -155,6 +155,7 @@ class _SessionHits(TypedDict):
 
 class SessionHits(_SessionHits, total=False):
     no_words: bool
+    not_reranked: str  # why the re-ranker has not read the results though it was to
     corrections: list[Correction]
     times: list[NamedTime]
 
@@ -251,6 +252,7 @@ class _Found(TypedDict):
 
 class Found(_Found, total=False):
     no_words: bool  # the query has no word, such as ?!: nothing fits it
+    not_reranked: str  # as of SessionHits
     corrections: list[Correction]
     times: list[NamedTime]  # that the query names
 

@@ -131,7 +131,8 @@ class AsyncLoci:
     async def search(self, query: str | None = None, **fields: Any) -> Found:
         """Finds memories of every kind by meaning and by words; without a query the newest.
 
-        `fields` are those of the request: mode, types, scopes, tags, filter, min_confidence, min_score, since, until, limit, offset.
+        `fields` are those of the request: mode, types, scopes, tags, filter, min_confidence, min_score, rerank, since,
+        until, limit, offset.
         Messages and files are found when `types` names them: message, file.
         """
         return await self.run(memories.search(query, fields))
