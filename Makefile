@@ -26,11 +26,14 @@ STILL = $(shell tests/still.sh)
 # The contract takes the tests' server, which is written in Python, many minutes.
 MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflicts|what_was_decided|bytes_of|an_erased_tenant)|Test(Equals|LostAnswers|Users|Commands|Databases|Changes|Queries|IDs|Migrate|Indexes)
 
+# What keeps its index in PostgreSQL, beside the tests of everything else there.
+KEPT := TestStoreInSegments|TestEquals|TestKept|TestEraseLeaves|TestLargeSegments
+
 # Where goroutines meet in stores with a long contract. A test that starts some is named here.
 RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-full test-mongodb-short test-embedded test-postgres-long test-postgres-system test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
+.PHONY: help run build test test-full test-mongodb-short test-postgres-kept test-embedded test-postgres-long test-postgres-system test-citus test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,12 +48,16 @@ build: ## Write bin/loci
 test: build ## Run the tests
 	$(GO) vet ./...
 	$(RACED) $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
-	@$(MAKE) --no-print-directory -j$(AT_ONCE) test-full test-mongodb-short
+	@$(MAKE) --no-print-directory -j$(AT_ONCE) test-mongodb-short test-postgres-kept test-full
 	$(RACED) -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(TEST) ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
-test-full: # what has no race, and what is long
-	$(TEST) $(STILL) . ./bench ./internal/retrieval ./rest ./session $$($(GO) list ./store/... | grep -v /store/mongo) ./tool
+test-full: # what has no race, and what is long; the longest starts first
+	$(TEST) -skip '$(KEPT)' ./store/postgres
+	$(TEST) . ./store/sqlite $(STILL) ./bench ./internal/retrieval ./rest ./session $$($(GO) list ./store/... | grep -v -e /store/mongo -e /store/postgres -e /store/sqlite) ./tool
+
+test-postgres-kept: # a run of its own, as on a slow machine one run takes longer than a test may
+	$(TEST) -run '$(KEPT)' ./store/postgres
 
 test-mongodb-short: # the tests' server takes one processor: the rest is in test-mongodb
 	$(TEST) -run '$(MONGODB_SHORT)' ./store/mongo
@@ -60,6 +67,10 @@ test-embedded: build ## Run the tests that need no database server
 
 test-postgres-system: ## TLS to PostgreSQL, and PgBouncer before it: the system's programs (apt-get installs them)
 	tests/pooler/run.sh
+
+test-citus: ## The contract, moves and a killed worker on a cluster of three nodes; LOCI_TEST_CITUS: the programs of a PostgreSQL that has Citus
+	@[ -x "$(LOCI_TEST_CITUS)/postgres" ] || { echo "Set LOCI_TEST_CITUS to the directory of initdb and postgres where the extension Citus is installed, such as /usr/lib/postgresql/17/bin" >&2; exit 1; }
+	$(GO) test -timeout 30m -v -run 'Cluster' ./store/postgres
 
 torture-postgres: ## Kill servers on one PostgreSQL for a quarter of an hour, and the database a hundred times, each with its control
 	LOCI_LONG=1 $(GO) test -timeout 60m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
@@ -154,7 +165,8 @@ notice: ## Write NOTICE: the licences of what is in the program
 
 sbom: build ## Write bin/loci.cdx.json: what is in bin/loci, for programs (CycloneDX)
 	cd tools/checks && $(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -version '$(VERSION)' -output ../../bin/loci.cdx.json ../../bin/loci
-	@grep -q '"bomFormat": "CycloneDX"' bin/loci.cdx.json && grep -q '"name": "modernc.org/sqlite"' bin/loci.cdx.json
+	@cd tools/checks && $(GO) run ./bom ../../bin/loci.cdx.json # by the schema of CycloneDX
+	@grep -q '"name": "modernc.org/sqlite"' bin/loci.cdx.json
 
 tokenizer: ## Compare the tokenizer with the reference implementation
 	tests/tokenizer/run.sh

@@ -24,18 +24,25 @@ type page struct {
 var pages = map[string]page{
 	"README.md":      {},
 	"docs/claude.md": {},
-	"docs/data.md": {before: `for n in 1 2; do loci save -m entity=Ada "Ada $n"; done; loci save other`,
+	"docs/data.md": {before: `for n in 1 2; do loci save -m entity=Ada "Ada $n"; done`,
 		ends: map[string]string{`erase --filter '{"entity":"Ada"}'`: "2"}},
 	"docs/files.md": {},
-	"docs/graph.md": {before: `mkdir examples; cp "$ROOT/examples/graph.json" examples/; echo '{"nodes":' >bad.json`,
+	"docs/graph.md": {before: `mkdir examples; cp "$ROOT/examples/graph.json" examples/; cat >bad.json <<-'END'
+		{"nodes":[{"id":"A","data":{"template":"agnet"}}],
+		"edges":[{"source":"A","sourceHandle":"tools","target":"T","targetHandle":"$self"}]}
+		END`,
 		ends: map[string]string{"bad.json list": "2"}},
-	"docs/install.md": {}, "docs/lifecycle.md": {}, "docs/mcp.md": {},
+	"docs/install.md": {}, "docs/lifecycle.md": {before: `for n in 1 2 3; do loci save "trip $n"; done`}, "docs/mcp.md": {},
 	"docs/memories.md": {before: `ID=$(loci save "Prefers window seats.")
 		for n in 1 2 3 4 5 6 7 8 9 10 11 12; do loci save -t trip "trip $n"; done`},
-	"docs/rest.md": {}, "docs/retrieval.md": {before: `mkdir -p bench; cp -r "$ROOT/bench/testdata" bench/`},
-	"docs/search.md": {before: `loci save -m entity=Ada "Ada lives in Oslo."; loci save "Oslo is cold."`},
-	"docs/server.md": {before: `mkdir tenants; export LOCI_STORE=sqlite:$PWD/tenants`,
-		ends: map[string]string{"tenant create acme@2": "4"}}, "docs/sessions.md": {}, "docs/setup.md": {},
+	"docs/rest.md":      {before: `loci --user alice save "Prefers window seats."`},
+	"docs/retrieval.md": {before: `mkdir -p bench; cp -r "$ROOT/bench/testdata" bench/`},
+	"docs/search.md": {before: `cat >memory.jsonl <<-'END'
+		{"type":"entity","name":"Ada","entityType":"person","observations":["Likes walruses","Lives in Oslo"]}
+		{"type":"relation","from":"Ada","to":"Acme","relationType":"works at"}
+		END
+		loci import memory.jsonl`},
+	"docs/server.md": {before: `mkdir tenants; export LOCI_STORE=sqlite:$PWD/tenants`}, "docs/sessions.md": {}, "docs/setup.md": {},
 	"docs/operations.md": {},
 }
 
@@ -84,17 +91,24 @@ func excuse(command string) string {
 }
 
 // commandsOf are the commands that a page prints: lines of blocks of sh, and those of console
-// that begin with $. Remarks at their end are none of them.
-func commandsOf(text string) (all []string) {
+// that begin with $, with what the page shows below them. Remarks at their end are none of them.
+func commandsOf(text string) (all []step) {
 	remark := regexp.MustCompile(`\s{2,}# .*$`)
 	for _, block := range fenceForm.FindAllStringSubmatch(text, -1) {
-		for line := range strings.SplitSeq(strings.ReplaceAll(block[2], "\\\n", " "), "\n") {
+		if block[1] != "sh" && block[1] != "console" {
+			continue
+		}
+		body := strings.TrimSuffix(strings.ReplaceAll(block[2], "\\\n", " "), "\n")
+		first := len(all)
+		for line := range strings.SplitSeq(body, "\n") {
 			command, prompt := strings.CutPrefix(line, "$ ")
-			if command = remark.ReplaceAllString(command, ""); command == "" {
-				continue
-			}
-			if block[1] == "sh" || block[1] == "console" && prompt {
-				all = append(all, command)
+			switch {
+			case prompt, block[1] == "sh":
+				if command = remark.ReplaceAllString(command, ""); command != "" {
+					all = append(all, step{command: command})
+				}
+			case len(all) > first:
+				all[len(all)-1].shown = append(all[len(all)-1].shown, line)
 			}
 		}
 	}
@@ -102,25 +116,26 @@ func commandsOf(text string) (all []string) {
 }
 
 // TestPagesRun runs what the README and the guides print as commands, one page after the other
-// in a home of its own, without a network.
+// in a home of its own, without a network, and compares what they print with what the page shows.
 func TestPagesRun(t *testing.T) {
 	program, err := exec.LookPath("loci")
 	if err != nil {
 		t.Fatal(err)
 	}
-	used, count := map[string]bool{}, 0
+	used, count, shown := map[string]bool{}, 0, 0
 	for name, text := range documents(t) {
 		if strings.HasPrefix(name, "docs/recipes/") || name == "docs/start.md" || strings.HasPrefix(name, "docs/adr/") {
 			continue
 		}
 		guide := name == "README.md" || strings.HasPrefix(name, "docs/") || strings.HasPrefix(name, "packaging/") ||
 			strings.HasPrefix(name, "plugins/")
-		var commands []string
-		for _, command := range commandsOf(text) {
-			if reason := excuse(command); reason != "" {
+		var commands []step
+		for _, s := range commandsOf(text) {
+			if reason := excuse(s.command); reason != "" {
 				used[reason] = true
 			} else if guide {
-				commands = append(commands, command)
+				commands = append(commands, s)
+				shown += min(len(s.shown), 1)
 			}
 		}
 		if len(commands) == 0 {
@@ -128,7 +143,7 @@ func TestPagesRun(t *testing.T) {
 		}
 		p, known := pages[name]
 		if !known {
-			t.Errorf("%s has commands, such as %q: run the page, or say why not", name, commands[0])
+			t.Errorf("%s has commands, such as %q: run the page, or say why not", name, commands[0].command)
 			continue
 		}
 		count += len(commands)
@@ -142,12 +157,12 @@ func TestPagesRun(t *testing.T) {
 			t.Errorf("no page has a command that begins with %q (%s): take it off the list", beginning, why)
 		}
 	}
-	if count < 60 {
-		t.Errorf("only %d commands are run", count)
+	if count < 60 || shown < 25 {
+		t.Errorf("only %d commands are run, and %d show what they print", count, shown)
 	}
 }
 
-func (p page) run(t *testing.T, program string, commands []string) {
+func (p page) run(t *testing.T, program string, commands []step) {
 	port, dir := freePort(t), t.TempDir()
 	root, err := filepath.Abs(repository)
 	if err != nil {
@@ -162,8 +177,8 @@ func (p page) run(t *testing.T, program string, commands []string) {
 	var script strings.Builder
 	script.WriteString("trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n{ " + p.before + "\n:; } >before 2>&1\n")
 	server := regexp.MustCompile(`\bserve\b.*$`)
-	for i, command := range commands {
-		command = strings.ReplaceAll(command, "7437", port)
+	for i, s := range commands {
+		command := strings.ReplaceAll(s.command, "7437", port)
 		command = regexp.MustCompile(` ID$`).ReplaceAllString(command, ` "$$ID"`)
 		if server.MatchString(command) { // one at a time, on one port
 			fmt.Fprintf(&script, "kill $SERVER 2>/dev/null; wait $SERVER 2>/dev/null\n")
@@ -187,16 +202,41 @@ func (p page) run(t *testing.T, program string, commands []string) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	times := map[string]int{}
-	for i, command := range commands {
+	for i, s := range commands {
 		printed, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("out.%d", i)))
 		code, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("code.%d", i)))
-		times[command]++
-		want := p.end(command, times[command])
+		times[s.command]++
+		want := p.end(s.command, times[s.command])
 		if got := strings.TrimSpace(string(code)); err != nil || got != want {
 			before, _ := os.ReadFile(filepath.Join(dir, "before"))
-			t.Errorf("%s: exit code %s, not %s: %v\n%s\n%s", command, got, want, err, printed, before)
+			t.Errorf("%s: exit code %s, not %s: %v\n%s\n%s", s.command, got, want, err, printed, before)
+		}
+		if len(s.shown) > 0 && !pageForm(s.shown).Match(asOnPages(printed, program, dir, port)) {
+			t.Errorf("%s\nprints\n%s\nand the page shows\n%s", s.command, printed, strings.Join(s.shown, "\n"))
 		}
 	}
+}
+
+// asOnPages is what a command printed with the names of the pages: their home, program and port.
+func asOnPages(printed []byte, program, dir, port string) []byte {
+	return []byte(strings.NewReplacer(filepath.Join(dir, "home"), "/home/alice", program, "/usr/local/bin/loci",
+		":"+port, ":7437").Replace(string(printed)))
+}
+
+// pageForm is what a page shows, as a pattern: ids, times, scores and hashes are any of their form, and … is anything.
+func pageForm(shown []string) *regexp.Regexp {
+	vary := []*regexp.Regexp{uuidForm, timeForm, regexp.MustCompile(`-?\b[01]\.\d{2,}\b`), regexp.MustCompile(`\b[0-9a-f]{64}\b`),
+		regexp.MustCompile(`\bloci_[a-z2-7]+_`), regexp.MustCompile("…")}
+	form := strings.Join(shown, "\n")
+	for i, v := range vary {
+		form = v.ReplaceAllString(form, fmt.Sprintf("\x00%d\x00", i))
+	}
+	form = regexp.QuoteMeta(form)
+	vary[len(vary)-1] = regexp.MustCompile(".*")
+	for i, v := range vary {
+		form = strings.ReplaceAll(form, fmt.Sprintf("\x00%d\x00", i), v.String())
+	}
+	return regexp.MustCompile("^" + form + "\n$")
 }
 
 // end is the exit code of a command: of the longest part of it that is named, perhaps with the

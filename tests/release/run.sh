@@ -2,12 +2,12 @@
 # Builds a release for this machine twice, compares the bytes, installs each form into an
 # empty home without a network, and lets the official client save a memory with it.
 #
-# Needs go, node >= 20 with npm, python3 >= 3.10 with venv, dpkg, rpm, lintian, and unshare with
-# the right to use it. From outside come pnpm, uv, pipx and programs that check packages.
+# Needs go, node >= 20 with npm, python3 >= 3.10 with venv, dpkg, rpm, lintian, libdeflate-gzip, and
+# unshare with the right to use it. From outside come pnpm, uv, pipx and programs that check packages.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
-for tool in go git node npm python3 dpkg rpm lintian tar unzip unshare; do
+for tool in go git node npm python3 dpkg rpm lintian libdeflate-gzip tar unzip unshare; do
 	command -v "$tool" >/dev/null || { echo "missing: $tool" >&2; exit 1; }
 done
 
@@ -27,6 +27,8 @@ echo "ok two builds have equal bytes"
 dist=$work/dist1
 (cd "$dist" && sha256sum --quiet -c checksums.txt)
 echo "ok checksums"
+(cd "$root/tools/checks" && go run ./bom "$dist"/*.cdx.json)
+echo "ok lists of what is inside"
 
 # works NAME COMMAND...: the server of an installation remembers, in a home of its own and
 # without a network, and leaves nothing but its data.
@@ -46,6 +48,11 @@ works archive "$work/archive/loci"
 [ "$("$work/archive/loci" version --json | grep -c "$(git -C "$root" rev-parse HEAD)")" = 1 ]
 man --warnings -l "$work/archive/share/man/man1/loci.1" 2>&1 >/dev/null | (! grep .)
 echo "ok manual"
+
+# frozen FOLDER COMMAND...: runs a command that finds a folder read-only, as root too, and no network.
+frozen() {
+	unshare --map-root-user --net --mount sh -c 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"' sh "$@"
+}
 
 # go install takes the module as everybody gets it, from a folder in the place of a proxy: what
 # a replace line of this checkout would mend is missing there.
@@ -77,6 +84,13 @@ code=0
 "$work/npm/node_modules/.bin/loci" get nothing 2>/dev/null || code=$?
 [ "$code" = 2 ] || { echo "FAIL the launcher ends with $code"; exit 1; }
 echo "ok npm passes the exit code on"
+mkdir "$work/frozen-cache" "$work/unmade"
+(cd "$work/npm" && npm_config_cache="$work/frozen-cache" frozen "$work/frozen-cache" npx --offline loci version >/dev/null)
+(cd "$work/unmade" && npm_config_cache="$work/frozen-cache" frozen "$work/frozen-cache" \
+	npm install --offline --no-audit --no-fund "$dist/loci-memory-cli-0.0.1.tgz" >"$work/said" 2>&1) && exit 1
+grep -q "npm error path $work/frozen-cache" "$work/said"
+[ ! -e "$work/unmade/node_modules/.bin/loci" ]
+echo "ok npm with a read-only cache runs what is there, and names the folder otherwise"
 mv "$work/npm/node_modules/@loci-memory"/cli-linux-* "$work/"
 "$work/npm/node_modules/.bin/loci" version >"$work/said" 2>&1 && exit 1
 grep -q 'omit=optional' "$work/said"
@@ -85,6 +99,10 @@ echo "ok npm says what is missing"
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$dist"/loci_memory_cli-*.whl
 works wheel "$work/venv/bin/loci"
+mkdir "$work/foreign" && cp "$dist"/loci_memory_cli-*.whl "$work/foreign/loci_memory_cli-0.0.1-py3-none-win_amd64.whl"
+"$work/venv/bin/pip" install --no-index --disable-pip-version-check "$work/foreign"/*.whl >"$work/said" 2>&1 && exit 1
+grep -q "is not a supported wheel on this platform" "$work/said"
+echo "ok pip refuses a wheel of another platform"
 works wheel-by-name "$work/venv/bin/loci-memory-cli"
 "$work/venv/bin/pip" check --disable-pip-version-check >/dev/null
 "$work/venv/bin/pip" uninstall --quiet --yes loci-memory-cli
@@ -144,8 +162,12 @@ index = json.load(open(sys.argv[1] + "/index.json"))
 print(blob(json.load(open(blob(index["manifests"][0]["digest"])))["layers"][0]["digest"]))
 P
 )
-[ "$(stat -c %s "$layer")" -le 26214400 ]
+[ "$(stat -c %s "$layer")" -le 25000000 ]
 tar -xzf "$layer" -C "$work/image" --no-same-owner
 [ "$(env -i LOCI_STORE=sqlite:/data/loci.db HOME=/data unshare --map-root-user --net --root "$work/image" --wd / /loci save "In the image." | grep -c note-)" = 1 ]
 echo "ok image, $(stat -c %s "$layer") bytes"
+LOCI_STORE=sqlite:/data/new.db HOME=/data frozen "$work/image/data" \
+	unshare --root "$work/image" --wd / /loci save "Nowhere." >"$work/said" 2>&1 && exit 1
+grep -q "/data/new.db cannot be made: the file system is read-only" "$work/said"
+echo "ok image says that /data is read-only"
 echo passed

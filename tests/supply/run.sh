@@ -58,7 +58,7 @@ done
 echo "== licences of what is in the program"
 "$work/licences" "$root"
 # The guard itself: a module under a licence that is refused, one that is unknown.
-(cd "$root/tools/checks" && go test -count=1 ./licences)
+(cd "$root/tools/checks" && go test -count=1 ./licences ./bom)
 passed=$((passed + 1))
 
 echo "== licences of what the clients need"

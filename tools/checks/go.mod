@@ -7,7 +7,10 @@ tool (
 	golang.org/x/vuln/cmd/govulncheck
 )
 
-require github.com/google/licensecheck v0.3.1
+require (
+	github.com/google/licensecheck v0.3.1
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+)
 
 require (
 	dario.cat/mergo v1.0.2 // indirect

@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -54,8 +53,13 @@ func (r *release) imageOf(p platform) (containers.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Compressed once: its hash is asked for several times.
+	small, err := layerOf(r.ctx, files, layerLimit)
+	if err != nil {
+		return nil, err
+	}
 	layer, err := tarball.LayerFromOpener(
-		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil },
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(small)), nil },
 		tarball.WithMediaType(types.OCILayer),
 	)
 	if err != nil {
@@ -108,7 +112,7 @@ func (r *release) imageConfig(p platform, image containers.Image) *containers.Co
 	return config
 }
 
-// imageFiles is the one layer, compressed once: its hash is asked for several times.
+// imageFiles is the one layer, an archive.
 func imageFiles(program item, at time.Time) ([]byte, error) {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
@@ -117,11 +121,7 @@ func imageFiles(program item, at time.Time) ([]byte, error) {
 		}
 	}
 	var out bytes.Buffer
-	small, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	files := tar.NewWriter(small)
+	files := tar.NewWriter(&out)
 	for _, f := range []struct {
 		head tar.Header
 		data []byte
@@ -141,9 +141,6 @@ func imageFiles(program item, at time.Time) ([]byte, error) {
 		}
 	}
 	if err := files.Close(); err != nil {
-		return nil, err
-	}
-	if err := small.Close(); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

@@ -8,10 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// server.json keeps what the schema of 2025-12-11 says of the fields that it has: lengths,
-// forms, and what each kind of package must name. Each hash is that of the bundle.
+// schemaOf is the published schema of server.json; testdata/README.md says where it is from.
+const schemaOf = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+
+// server.json is valid by the schema that it names, and has what the schema leaves open: a source
+// for each kind of package, and for each bundle the hash of its bytes.
 func TestServerJSON(t *testing.T) {
 	type argument struct{ Type, Name, Value, Description string }
 	var about struct {
@@ -25,13 +30,16 @@ func TestServerJSON(t *testing.T) {
 		}
 	}
 	all := built(t, made(t).out)
+	if err := published(t).Validate(document(t, all["server.json"])); err != nil {
+		t.Errorf("%v\n%s", err, all["server.json"])
+	}
 	d := json.NewDecoder(strings.NewReader(all["server.json"]))
 	d.DisallowUnknownFields() // the schema permits more, and registries drop it
 	if err := d.Decode(&about); err != nil {
 		t.Fatal(err)
 	}
 	for field, ok := range map[string]bool{
-		"$schema":     about.Schema == "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+		"$schema":     about.Schema == schemaOf,
 		"name":        len(about.Name) <= 200 && regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`).MatchString(about.Name),
 		"title":       about.Title != "" && len(about.Title) <= 100,
 		"description": about.Description != "" && len(about.Description) <= 100,
@@ -67,4 +75,48 @@ func TestServerJSON(t *testing.T) {
 	if kinds["npm"] != 1 || kinds["pypi"] != 1 || kinds["oci"] != 1 || kinds["mcpb"] != 6 {
 		t.Errorf("packages: %v", kinds)
 	}
+}
+
+// The schema says no to what a registry would refuse: the test above would notice it.
+func TestServerSchemaRefuses(t *testing.T) {
+	schema, text := published(t), built(t, made(t).out)["server.json"]
+	for _, change := range [][2]string{
+		{`"name": "io.github.loci-memory/loci"`, `"name": "loci"`},
+		{`"description": "`, `"description": "` + strings.Repeat("long ", 30)},
+		{`"type": "stdio"`, `"type": "pipe"`},
+		{`"fileSha256": "`, `"fileSha256": "0x`},
+		{`"type": "positional", `, ``},
+	} {
+		bad := strings.Replace(text, change[0], change[1], 1)
+		if bad == text {
+			t.Errorf("server.json has no %s", change[0])
+		} else if schema.Validate(document(t, bad)) == nil {
+			t.Errorf("%s may become %s", change[0], change[1])
+		}
+	}
+}
+
+// published compiles the schema from the file of testdata: nothing is asked of a network.
+func published(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	text := fileOf(t, "tools", "release", "testdata", "server.schema.json")
+	if err := compiler.AddResource(schemaOf, document(t, text)); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile(schemaOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func document(t *testing.T, text string) any {
+	t.Helper()
+	read, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
 }
