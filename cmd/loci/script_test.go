@@ -37,6 +37,7 @@ var scripts = testscript.Params{
 			return err
 		}
 		env.Setenv("MODEL", model)
+		env.Setenv("CROSS", filepath.Join(filepath.Dir(model), "pair"))
 		return os.Mkdir(home, 0o755)
 	},
 	Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -3,12 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -38,6 +41,9 @@ hangup signal it reads its limits and the level of its log again.
 // Run serves until a signal comes.
 func (*serveCmd) Run(a *app) error {
 	if err := a.open(); err != nil {
+		return err
+	}
+	if err := a.writable(); err != nil {
 		return err
 	}
 	set, err := tool.New(a.engine, a.cfg.Tools(a.logger()))
@@ -106,6 +112,20 @@ func (*serveCmd) Run(a *app) error {
 	stop()
 	beside.Wait()
 	return err
+}
+
+// writable opens the file of the one tenant, or that of keys. What no request could use, as it lies where
+// nothing may be written, ends the server now, not each request; whatever may pass is left to requests.
+func (a *app) writable() error {
+	tenant := a.principal.Tenant()
+	if a.cfg.Auth.Mode != config.AuthNone {
+		tenant = loci.SystemTenant()
+	}
+	_, err := a.engine.Generations(a.ctx, tenant)
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
 }
 
 // listenApart opens the addresses of operators, if they have their own.

@@ -251,7 +251,15 @@ func (g *garden) runWhole(ctx context.Context, changed bool, m *mutant) (outcome
 	cmd.Dir = filepath.Join(g.root, m.dir)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.WaitDelay = time.Second
-	if changed {
+	switch {
+	case changed && !strings.HasSuffix(m.change.path, ".go"):
+		root, err := g.besides(m)
+		if err != nil {
+			return passed, "", err
+		}
+		defer os.RemoveAll(root) //nolint:errcheck // it is below a folder that is removed, too
+		cmd.Dir = filepath.Join(root, m.dir)
+	case changed:
 		overlay, err := g.overlayOf(m.change)
 		if err != nil {
 			return passed, "", err

@@ -80,13 +80,14 @@ func readTree(root string) (*tree, error) {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if strings.HasPrefix(d.Name(), ".") && rel != "." || d.Name() == "testdata" || d.Name() == "node_modules" ||
+			if strings.HasPrefix(d.Name(), ".") && rel != "." && rel != ".github" || d.Name() == "testdata" || d.Name() == "node_modules" ||
 				rel == "tests/mutants" {
 				return filepath.SkipDir
 			}
 			return nil
 		}
-		if !strings.HasSuffix(rel, ".go") {
+		packed := strings.HasPrefix(rel, "packaging/") || strings.HasPrefix(rel, ".github/")
+		if !packed && !strings.HasSuffix(rel, ".go") {
 			return nil
 		}
 		data, err := os.ReadFile(path)
@@ -121,6 +122,7 @@ func (t *tree) locate(m *mutant) error {
 		for _, at := range text.FindAllStringIndex(source, -1) {
 			found++
 			m.change = change{path, at[0], at[1], strings.Join(m.new, "\n")}
+			m.whole = m.whole || !strings.HasSuffix(path, ".go")
 		}
 	}
 	if found != 1 {
