@@ -5,12 +5,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -29,11 +29,15 @@ func run(paths []string) error {
 	if len(paths) == 0 {
 		return errors.New("name the files to check")
 	}
-	said, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
-	if err != nil {
-		return fmt.Errorf("finding the schemas of CycloneDX: %w", err)
+	said, err := exec.Command("go", "mod", "download", "-json", "github.com/CycloneDX/cyclonedx-go").Output()
+	var module struct{ Dir, Error string }
+	if e := json.Unmarshal(said, &module); err == nil {
+		err = e
 	}
-	folder := filepath.Join(strings.TrimSpace(string(said)), "schema")
+	if err != nil {
+		return fmt.Errorf("finding the schemas of CycloneDX: %w %s", err, module.Error)
+	}
+	folder := filepath.Join(module.Dir, "schema")
 	for _, path := range paths {
 		if err := check(folder, path); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
