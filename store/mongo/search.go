@@ -46,7 +46,7 @@ func (s *Store) Match(
 	if err != nil || served {
 		return hits, err
 	}
-	q.Trim = func() { s.trim(at) }
+	q.Trim = func() int64 { return s.trim(at) }
 	hits, err = at.search.MatchAfter(ctx, q)
 	return hits, translate("search", err)
 }
@@ -64,9 +64,10 @@ func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (re
 }
 
 // trim drops the indexes of tenants that were not asked for longest while the process holds
-// too much. The tenant at hand keeps its own, as far as that is needed.
-func (s *Store) trim(at *tenant) {
-	follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, int64)) {
+// too much. The tenant at hand keeps its own, as far as that is needed. It returns how many bytes
+// are held then.
+func (s *Store) trim(at *tenant) int64 {
+	return follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, int64)) {
 		s.lobby.Each(func(t *tenant, used int64) { do(&t.search, used) })
 	})
 }

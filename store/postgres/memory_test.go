@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -14,8 +15,8 @@ import (
 func TestIndexMemoryIsBounded(t *testing.T) {
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
-	const limit = 500_000
-	s := openWith(t, d.Server, &postgres.Options{IndexMemory: limit})
+	const limit = 12 << 20
+	s := openWith(t, d.Server, (&postgres.Options{IndexMemory: limit}).Shelve(500, 1000, false))
 	tn := locitest.Tenant(t, "t")
 	places := []loci.Namespace{{"a"}, {"b"}}
 	for _, place := range places {
@@ -44,11 +45,61 @@ func TestIndexMemoryIsBounded(t *testing.T) {
 	one := s.Work()
 	search(places[1])
 	w := s.Work()
-	if one.IndexBytes < limit/2 || w.ShardsDropped != 1 || w.IndexBytes > one.IndexBytes*3/2 || w.IndexLimit != limit {
+	if one.IndexBytes < limit*3/5 || w.ShardsDropped != 1 || w.IndexBytes > one.IndexBytes*3/2 || w.IndexLimit != limit {
 		t.Errorf("after one namespace %+v, after two %+v", one, w)
 	}
-	search(places...)
+	match := func(in ...loci.Namespace) error {
+		_, err := s.Match(t.Context(), tn, loci.Probe{Text: "walrus"}, loci.Filter{Within: in}, 1000)
+		return err
+	}
+	refuses := func(err error, code loci.Code) {
+		t.Helper()
+		locitest.WantCode(t, err, code)
+		if err != nil && (!strings.Contains(err.Error(), "index.memory") || !strings.Contains(err.Error(), "is 12 MB") ||
+			loci.AsError(err).Recovery == "") {
+			t.Errorf("refused with %v", err)
+		}
+	}
+	refuses(match(places...), loci.Unavailable)
 	search(places[0])
+	search(places[1])
+
+	// The first records of a large one fit; what all of them will take is told all the same.
+	c := loci.Change{}
+	for i := range 32_000 {
+		one := creation(loci.NewID())
+		r := &one.Put[0].Record
+		r.Namespace, r.Text = loci.Namespace{"large"}, "walrus"
+		for n := range 8 {
+			r.Text += fmt.Sprintf(" large%d", i*8+n)
+		}
+		r.Passages = []loci.Span{{End: len(r.Text)}}
+		c.Put = append(c.Put, one.Put...)
+	}
+	if err := s.Apply(t.Context(), tn, c); err != nil {
+		t.Fatal(err)
+	}
+	roomy := openWith(t, d.Server, (&postgres.Options{}).Shelve(500, 1000, false))
+	of := loci.Filter{Within: []loci.Namespace{{"large"}}}
+	if _, err := roomy.Match(t.Context(), tn, loci.Probe{Text: "walrus"}, of, 10); err != nil {
+		t.Fatal(err)
+	}
+	held := int(roomy.Work().IndexBytes >> 20)
+	for range 2 {
+		err := match(loci.Namespace{"large"})
+		refuses(err, loci.TooLarge)
+		var size int
+		if _, after, found := strings.Cut(fmt.Sprint(err), "takes about "); found {
+			_, _ = fmt.Sscan(after, &size)
+		}
+		if size < held*3/4 || size > held*3/2 {
+			t.Errorf("refused with %v; it takes %d MB", err, held)
+		}
+		if w := s.Work(); w.IndexBytes > limit {
+			t.Errorf("%d bytes are held; the limit is %d", w.IndexBytes, limit)
+		}
+		search(places[0])
+	}
 }
 
 // A segment is counted where it lies in memory, and not where it is mapped.

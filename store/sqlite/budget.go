@@ -2,12 +2,10 @@ package sqlite
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
 )
@@ -82,21 +80,6 @@ func (b *budget) oldest(more int64) (all []*searchIndex) {
 	slices.SortFunc(all, func(x, y *searchIndex) int { return cmp.Compare(x.searched.Load(), y.searched.Load()) })
 	return all
 }
-
-// refuse is the error for a shard whose index takes about so many bytes.
-func (b *budget) refuse(bytes int64) *loci.Error {
-	if bytes > b.limit {
-		return &loci.Error{Code: loci.TooLarge,
-			Msg: fmt.Sprintf("the search index of this memory takes about %s; index.memory is %s",
-				megabytes(bytes), megabytes(b.limit)),
-			Recovery: "Raise index.memory, or search a narrower part of the memory."}
-	}
-	return &loci.Error{Code: loci.Unavailable,
-		Msg:      fmt.Sprintf("the searches under way take all of index.memory, which is %s", megabytes(b.limit)),
-		Recovery: "Try again; if it persists, raise index.memory, or search a narrower part of the memory."}
-}
-
-func megabytes(n int64) string { return fmt.Sprintf("%d MB", (n+1<<20-1)>>20) }
 
 // account tells the budget what the index takes now. The caller holds the lock.
 func (x *searchIndex) account() {

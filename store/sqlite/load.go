@@ -208,7 +208,7 @@ func (f *file) reserve(loads []*asked) (fit []*asked) {
 			fit = append(fit, a)
 			continue
 		}
-		x.loading.Finish(x.budget.refuse(expected), a)
+		x.loading.Finish(aside.NoRoom(expected, x.budget.limit), a)
 	}
 	return fit
 }

@@ -85,10 +85,10 @@ type Search struct {
 	Load   func([]loci.ID) ([]loci.Record, error) // reads records in full, for filters on what no index holds
 	Meter  *meter.Meter                           // counts what is loaded and dropped
 	Tenant loci.Tenant
-	Shelf  *Shelf // keeps the index in the database; nil: nothing does
-	Crew   *Crew  // loads what is lacking
-	Budget int64  // bytes that the indexes of all tenants may take
-	Trim   func() // makes room for what was loaded
+	Shelf  *Shelf              // keeps the index in the database; nil: nothing does
+	Crew   *Crew               // loads what is lacking
+	Budget int64               // bytes that the indexes of all tenants may take
+	Trim   func() (held int64) // makes room, if the indexes of all tenants take too much; how many bytes they take then
 
 	// Read runs do with a transaction that has begun since, and again if it has to; it returns when
 	// the transaction has ended well.
@@ -258,7 +258,7 @@ func (x *Index) bring(
 		}
 	}
 	need = x.join(q, keys)
-	x.makeRoom(q)
+	x.makeRoom(q, q.Budget)
 	x.account()
 	return need, nil, nil
 }
@@ -318,16 +318,17 @@ func (x *Index) Drop() {
 }
 
 // makeRoom drops what is half loaded and nobody waits for, then the shards that were not searched
-// for longest and are not needed now, while there is too much. The caller holds the lock.
-func (x *Index) makeRoom(q *Search) {
-	if x.index.Bytes()+x.halfBytes.Load() > q.Budget {
+// for longest and are not needed now, while there is more than a limit. The caller holds the lock.
+func (x *Index) makeRoom(q *Search, limit int64) {
+	tooMuch := func() bool { return x.index.Bytes()+x.halfBytes.Load() > limit }
+	if tooMuch() {
 		x.loads.Shed(func(*part) {})
 	}
-	if x.index.Bytes() > q.Budget {
+	if tooMuch() {
 		x.index.Ungather()
 		x.scopes.Searched(&x.known, x.searchedAt)
 	}
-	for x.index.Bytes() > q.Budget {
+	for tooMuch() {
 		oldest, found := index.Key{}, false
 		for key, at := range x.used {
 			if (!found || at.Load() < x.used[oldest].Load()) && !x.loads.Pinned(key) {
@@ -355,31 +356,36 @@ func (x *Index) touch(key index.Key) {
 }
 
 // Trim drops the indexes that were not asked for longest while all take more than a budget;
-// each lists them. The one at hand stays.
-func Trim(at *Index, budget int64, m *meter.Meter, each func(do func(x *Index, used int64))) {
+// each lists them. The one at hand stays, and what is needed right now. It returns how many bytes
+// are held then.
+func Trim(at *Index, budget int64, m *meter.Meter, each func(do func(x *Index, used int64))) (held int64) {
 	type seen struct {
 		x    *Index
 		used int64
 	}
 	var others []seen
-	sum := at.Bytes()
+	held = at.Bytes()
 	each(func(x *Index, used int64) {
-		if held := x.Bytes(); x != at && held > 0 {
-			others, sum = append(others, seen{x, used}), sum+held
+		if its := x.Bytes(); x != at && its > 0 {
+			others, held = append(others, seen{x, used}), held+its
 		}
 	})
-	for sum > budget && len(others) > 0 {
+	for held > budget && len(others) > 0 {
 		oldest := 0
 		for i := range others {
 			if others[i].used < others[oldest].used {
 				oldest = i
 			}
 		}
-		sum -= others[oldest].x.Bytes()
-		m.Dropped(int(others[oldest].x.shards.Load()))
+		before, shards := others[oldest].x.Bytes(), others[oldest].x.shards.Load()
 		others[oldest].x.Drop()
+		if now := others[oldest].x.Bytes(); now < before {
+			held -= before - now
+			m.Dropped(int(shards))
+		}
 		others = append(others[:oldest], others[oldest+1:]...)
 	}
+	return held
 }
 
 // shows reports whether the index is no older than a state.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/aside"
@@ -28,6 +29,8 @@ type part struct {
 	after *loci.ID // the next records are behind it; nil: they are not read in order
 	whole bool     // all are read
 
+	read  int64 // records
+	all   int64 // bytes that it will take, about, when all are read; 0: not known
 	bytes int64 // that are counted
 }
 
@@ -74,7 +77,7 @@ func (p *part) restart() {
 	p.x.shelving = newShelving(p.x.shelf, p.x.tenant)
 	p.x.index = index.New(p.x.index.Space())
 	p.x.index.AddShard(p.key)
-	p.begun, p.after, p.whole = false, nil, false
+	p.begun, p.after, p.whole, p.read, p.all = false, nil, false, 0, 0
 	p.count()
 }
 
@@ -118,6 +121,8 @@ func (x *Index) loadTurn() (more bool) {
 	defer end()
 	first, last, whole, err := readParts(ctx, some)
 	if err == nil {
+		whole, last = x.fit(whole), x.fit(last)
+		some = slices.Concat(first, last, whole)
 		err = x.install(ctx, whole)
 	}
 	switch {
@@ -313,6 +318,7 @@ func (b *reading) readRecords(p *part) error {
 		return err
 	}
 	b.records += n
+	p.read += int64(n)
 	switch {
 	case n < limit:
 		p.whole = true
@@ -321,6 +327,9 @@ func (b *reading) readRecords(p *part) error {
 		p.begun, p.after = true, &loci.ID{}
 	default:
 		p.after = &last
+		if s := p.x.shelf; p.all == 0 && (s == nil || s.Folder == nil && p.read >= int64(s.Book)) {
+			return b.measure(p)
+		}
 	}
 	return nil
 }
@@ -344,7 +353,7 @@ func (x *Index) install(ctx context.Context, whole []*asked) error {
 				q.Meter.Loaded(1)
 			}
 		}
-		x.makeRoom(q)
+		x.makeRoom(q, q.Budget)
 		x.account()
 		ready = x.takeReady()
 		return nil
