@@ -48,10 +48,8 @@ func Commit[R any](
 	}
 	var vectors madeVectors
 	for attempt := range maxAttempts {
-		if attempt > 0 {
-			if err := pause(ctx, attempt); err != nil {
-				return reply, AsError(err)
-			}
+		if err := pause(ctx, attempt); err != nil {
+			return reply, AsError(err)
 		}
 		// What is taken for the active space may be out of date: after a conflict it
 		// is read again.
@@ -239,8 +237,11 @@ func (m *Memory) idempotency(op string, request any) (key, fingerprint string, e
 func digest(parts ...string) string { return seal.Digest(parts...) }
 
 // pause waits a little longer after each conflict, at random, so that writers
-// that met once do not meet again.
+// that met once do not meet again. Before the first attempt there is none.
 func pause(ctx context.Context, attempt int) error {
+	if attempt == 0 {
+		return nil
+	}
 	return patience.Sleep(ctx, time.Duration(rand.Int64N(int64(min(attempt, 10))*int64(time.Millisecond))))
 }
 

@@ -41,7 +41,7 @@ func (s *Handle) change(
 	ctx context.Context, st *state, now time.Time, typ loci.EventType, payload map[string]any,
 ) (c loci.Change, err error) {
 	if st.fresh {
-		left, err := s.headers(ctx, st.body.ID, 1, 0)
+		left, err := s.headers(ctx, st.body.ID)
 		if err != nil {
 			return c, err
 		}

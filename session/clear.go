@@ -39,7 +39,7 @@ func (s *Handle) clear(ctx context.Context, id string, request any, only *Extent
 
 // clearing is the change that erases a session.
 func (s *Handle) clearing(ctx context.Context, st *state, now time.Time) (n Cleared, c loci.Change, err error) {
-	gone, err := s.headers(ctx, st.body.ID, 1, 0)
+	gone, err := s.headers(ctx, st.body.ID)
 	if err != nil {
 		return n, c, err
 	}

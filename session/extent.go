@@ -33,7 +33,7 @@ func (s *Handle) Extent(ctx context.Context, id string) (Extent, error) {
 	if err != nil || st == nil {
 		return x, err
 	}
-	all, err := s.headers(ctx, st.body.ID, 1, 0)
+	all, err := s.headers(ctx, st.body.ID)
 	if err != nil {
 		return x, err
 	}
@@ -63,7 +63,7 @@ func (s *Handle) check(ctx context.Context, st *state, only *Extent) error {
 	if only == nil {
 		return nil
 	}
-	all, err := s.headers(ctx, st.body.ID, 1, 0)
+	all, err := s.headers(ctx, st.body.ID)
 	if err != nil {
 		return err
 	}

@@ -23,10 +23,10 @@ func headerOf(m Message) header {
 	return header{system: m.Type.base() == MessageSystem, result: m.isResult(), calls: m.calls(), answers: m.answers()}
 }
 
-// headers reads the headers of a session's messages from one number to before another, all of them.
-func (s *Handle) headers(ctx context.Context, session string, from, before int64) (out []header, err error) {
-	for {
-		page, more, err := s.someHeaders(ctx, session, from, before, loci.Page{
+// headers reads the headers of all messages of a session.
+func (s *Handle) headers(ctx context.Context, session string) (out []header, err error) {
+	for from := int64(1); ; {
+		page, more, err := s.someHeaders(ctx, session, from, 0, loci.Page{
 			Limit: 1000, Order: loci.SlotAscending, NoText: true,
 		})
 		if err != nil {

@@ -45,7 +45,8 @@ func TestIndexMemoryIsBounded(t *testing.T) {
 	one := s.Work()
 	search(places[1])
 	w := s.Work()
-	if one.IndexBytes < limit*3/5 || w.ShardsDropped != 1 || w.IndexBytes > one.IndexBytes*3/2 || w.IndexLimit != limit {
+	if one.IndexBytes < limit*3/5 || w.IndexBytes > one.IndexBytes*3/2 ||
+		w.ShardsDropped != 1 || w.IndexLimit != limit {
 		t.Errorf("after one namespace %+v, after two %+v", one, w)
 	}
 	match := func(in ...loci.Namespace) error {
