@@ -12,9 +12,10 @@ import (
 
 // dumpQueries list the rows of each table after a row's number; that number comes first.
 var dumpQueries = map[dump.Table]string{
-	dump.Namespaces: `SELECT s.n, s.n, s.mark, substr(s.key, 1, 2) <> x'0000', CASE WHEN substr(s.key, 1, 2) <> x'0000' THEN s.key END,
+	// Of no bytes, which are the key of the namespace above all, SQLite has no part: NULL.
+	dump.Namespaces: `SELECT s.n, s.n, s.mark, named, CASE WHEN named THEN s.key END,
 		(SELECT json_group_array(kind) FROM (SELECT kind FROM shard WHERE namespace = s.n ORDER BY kind))
-		FROM namespace s WHERE s.n > ? ORDER BY s.n LIMIT ?`,
+		FROM (SELECT *, substr(key, 1, 2) IS NOT x'0000' AS named FROM namespace) s WHERE s.n > ? ORDER BY s.n LIMIT ?`,
 	dump.Spaces: "SELECT n, n, CAST(model AS BLOB), dims FROM space WHERE n > ? ORDER BY n LIMIT ?",
 	dump.Records: `SELECT n, id, namespace, slot, version, created_at, updated_at, expires_at, uses, used_at, ends_at, due_at, position,
 		passage_count, confidence, decay_rate, decay_from, live, CAST(kind AS BLOB), CAST(scope AS BLOB), CAST(status AS BLOB), sequence,
