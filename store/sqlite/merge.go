@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"path/filepath"
 	"time"
 )
 
@@ -15,6 +16,7 @@ const (
 	mergeFrom = 1000                  // pages that are not in the file yet; as SQLite has it
 	mergeLate = 4 * mergeFrom         // pages of the log, from which on a commit merges after all
 	mergeRest = 20 * time.Millisecond // between two looks at the log
+	pageSize  = 4096                  // bytes; files of ours have SQLite's own size
 )
 
 // mergeSoon says that something was committed.
@@ -56,6 +58,34 @@ func (f *file) mergeLog() error {
 		_, _, err = checkpoint(db, "PASSIVE")
 	}
 	return err
+}
+
+// mergeReserve is how many bytes may wait in the log for the ballast alone: merging makes the
+// file grow by as much, and deletes need room as well.
+const mergeReserve = ballastSize / 2
+
+// mergeForRoom merges the log where a full disk would leave no room for it: the merger may
+// be late, or wait for the processor. It reports whether there is room now.
+func (f *file) mergeForRoom() bool {
+	free, known := f.ballast.free(filepath.Dir(f.ballast.path))
+	if !known || free >= lowRoom {
+		return true
+	}
+	db, err := f.cutter()
+	for range 50 {
+		if err != nil && !isBusy(err) {
+			return false // the disk is full already
+		}
+		for _, mode := range []string{"NOOP", "PASSIVE"} {
+			var log, moved int64
+			log, moved, err = checkpoint(db, mode)
+			if bytes := (log - moved) * pageSize; err == nil && bytes <= max(mergeReserve, free/2) {
+				return true
+			}
+		}
+		time.Sleep(mergeRest / 10) // the merger is at it, or somebody reads what is old
+	}
+	return false
 }
 
 // checkpoint returns how many pages the log has, and how many of them are in the file.

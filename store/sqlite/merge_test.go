@@ -43,3 +43,28 @@ func TestLongLogIsMergedBesideTheWriters(t *testing.T) {
 		}
 	}
 }
+
+// Where little is free no more waits in the log than the room for it, however late the
+// merger is: on a full disk the ballast must do for merging, or deletes have none.
+func TestLogFitsIntoTheReserve(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	const free = ballastSize + ballastMargin
+	s.ballast.free = func(string) (int64, bool) { return free, true }
+	text, longest := strings.Repeat("walrus ", 2000), int64(0)
+	for range 150 {
+		save(t, s, text)
+		db, err := s.files[testTenant].cutter()
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, moved, err := checkpoint(db, "NOOP")
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, log-moved)
+	}
+	if longest < 200 || longest*pageSize > free/2+mergeReserve/4 {
+		t.Errorf("%d pages waited in the log while %d bytes were free", longest, free)
+	}
+}

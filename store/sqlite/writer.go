@@ -157,7 +157,8 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 			others = append(others, j)
 		}
 	}
-	if len(others) > 0 && !f.ballast.ready() {
+	merged := f.mergeForRoom() // for what erases, too
+	if len(others) > 0 && !(merged && f.ballast.ready()) {
 		f.commitErasing(t, erasing)
 		f.commitWithin(t, others)
 		return
