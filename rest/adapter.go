@@ -51,7 +51,7 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 			err = permit(c.Principal, scope, tools)
 		}
 		if err == nil {
-			err = guardBody(w, r, limit)
+			err = a.guardBody(w, r, op.RequestBody, limit)
 		}
 		if err != nil {
 			a.refuse(w, r, err)
@@ -138,7 +138,7 @@ func (a *API) problem(ctx context.Context, requestID string, err error) *problem
 
 // guardBody reads the body, checks it and puts it back. limit is in bytes; 0: there
 // should be none.
-func guardBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+func (a *API) guardBody(w http.ResponseWriter, r *http.Request, described *huma.RequestBody, limit int64) error {
 	if limit > 0 {
 		if err := checkContentType(r); err != nil {
 			return err
@@ -161,7 +161,11 @@ func guardBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 		return loci.Errorf(loci.Invalid, "the body did not come whole: %w", err)
 	}
 	if len(body) > 0 {
-		if err := checkJSON(body); err != nil {
+		err := checkJSON(body)
+		if err == nil {
+			err = a.checkSizes(described, body)
+		}
+		if err != nil {
 			return err
 		}
 	}

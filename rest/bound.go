@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tree"
@@ -97,6 +100,69 @@ var bounds = map[string]bound{
 	"session":      {members: largest},
 	"document":     {members: largest},
 	"lc":           {},
+}
+
+// maxValues is how many values may lie in a body, at all levels together: each costs
+// hundreds of times what its bytes do, once it is decoded.
+const maxValues = largest
+
+// checkSizes refuses a body, which is valid JSON, with more in it than its schemas say,
+// before anything is made of it. Huma decodes all of it first, and then has a complaint
+// about each member that is too many.
+func (a *API) checkSizes(described *huma.RequestBody, body []byte) error {
+	if described == nil {
+		return nil
+	}
+	s := a.resolve(described.Content["application/json"].Schema)
+	most := maxValues
+	for _, p := range s.Properties {
+		if p.MaxItems != nil {
+			most = max(most, *p.MaxItems+1)
+		}
+	}
+	if n := jsonguard.CountValues(body); n > most {
+		return loci.Errorf(loci.TooLarge, "the body has %d values; the limit is %d: send less at once", n, most)
+	}
+	return a.checkSize("body", s, bytes.TrimLeft(body, " \t\r\n"))
+}
+
+func (a *API) resolve(s *huma.Schema) *huma.Schema {
+	if s.Ref == "" {
+		return s
+	}
+	return a.huma.OpenAPI().Components.Schemas.SchemaFromRef(s.Ref)
+}
+
+// checkSize is checkSizes for the value at a place. What is of another type than it should
+// be is left to huma.
+func (a *API) checkSize(place string, s *huma.Schema, value []byte) error {
+	switch s = a.resolve(s); {
+	case value[0] == '[' && s.MaxItems != nil && jsonguard.Count(value) > *s.MaxItems:
+		return loci.Errorf(loci.Invalid, "%s: expected array length <= %d", place, *s.MaxItems)
+	case value[0] == '[' && s.Items != nil && s.Items.Type != huma.TypeString:
+		i := -1
+		return jsonguard.Each(value, func(_ string, element []byte) error {
+			i++
+			return a.checkSize(fmt.Sprintf("%s[%d]", place, i), s.Items, element)
+		})
+	case value[0] == '{' && s.MaxProperties != nil && jsonguard.Count(value) > *s.MaxProperties:
+		return loci.Errorf(loci.Invalid, "%s: expected object with at most %d properties", place, *s.MaxProperties)
+	case value[0] == '{' && s.AdditionalProperties == false && jsonguard.Count(value) > len(s.Properties):
+		return loci.Errorf(loci.Invalid, "%s has more members than are known (%d): leave out what is not described", place, len(s.Properties))
+	case value[0] == '{':
+		each, _ := s.AdditionalProperties.(*huma.Schema)
+		return jsonguard.Each(value, func(name string, member []byte) error {
+			p := s.Properties[name]
+			if p == nil {
+				p = each
+			}
+			if p == nil {
+				return nil
+			}
+			return a.checkSize(place+"."+name, p, member)
+		})
+	}
+	return nil
 }
 
 // A binder puts bounds into the schemas of requests.

@@ -180,6 +180,38 @@ func TestBoundsOfRequests(t *testing.T) {
 	}
 }
 
+// What has too much in it is refused before anything is made of it: each value of a body
+// that is decoded costs hundreds of times what its bytes do.
+func TestTooMuchIsRefusedUndecoded(t *testing.T) {
+	locitest.Unshared(t)
+	b := newBench(t, memory.Open(), nil)
+	const n = 150_000
+	list, object := "["+strings.Repeat("1,", n)+"1]", &strings.Builder{}
+	for i := range n {
+		fmt.Fprintf(object, `"k%d":1,`, i)
+	}
+	members := object.String() + `"k":1`
+	checkpoint := `{"thread_id":"t","checkpoint_id":"c","checkpoint":{"type":"json","data":"e30="},"channel_values":%s}`
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		detail             string
+	}{
+		{"POST", "/v1/notes", `{"content":"x","tags":` + list + `}`, 400, "body.tags: expected array length <= 16"},
+		{"POST", "/v1/notes", `{"content":"x",` + members + `}`, 400, "body has more members than are known"},
+		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, "{"+members+"}"), 400, "body.channel_values: expected object with at most 10000 properties"},
+		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, `{"a":{`+members+`}}`), 400, "body.channel_values.a has more members than are known (2)"},
+		{"POST", "/v1/checkpoints/writes", `{"writes":[{},{"value":{` + members + `}}]}`, 400, "body.writes[1].value has more members"},
+		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{"a":` + list[:len(list)-1] + "," + list[1:] + `}}`, 413, "the body has 300007 values; the limit is 262144"},
+	} {
+		var r reply
+		allocated := testing.AllocsPerRun(1, func() { r = b.send(c.method, c.path, c.body) })
+		if r.status != c.status || !strings.Contains(r.body, c.detail) || allocated > n/4 {
+			t.Errorf("%s %s %.60s: %d %.300s, %v allocations", c.method, c.path, c.body, r.status, r.body, allocated)
+		}
+	}
+}
+
 // Names are compared exactly, whichever decoder reads them, and what cannot be stored
 // as it was sent is refused.
 func TestBodiesAreStoredAsSent(t *testing.T) {

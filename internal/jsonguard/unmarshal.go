@@ -113,6 +113,35 @@ func (w *walk) skip() {
 	}
 }
 
+// Each visits the members of an object or the elements of a list that is valid JSON, in
+// order, up to the first error. An element has no name; any other value has nothing inside.
+func Each(value []byte, visit func(name string, element []byte) error) error {
+	w := &walk{text: value}
+	first := w.space()
+	if first != '{' && first != '[' {
+		return nil
+	}
+	w.at++
+	for next := w.space(); next != '}' && next != ']'; next = w.space() {
+		var name string
+		if first == '{' {
+			quoted := w.text[w.at:]
+			w.skip()
+			quoted = quoted[:len(quoted)-len(w.text[w.at:])]
+			if err := json.Unmarshal(quoted, &name); err != nil {
+				return err
+			}
+			w.space()
+		}
+		begin := w.at
+		w.skip()
+		if err := visit(name, w.text[begin:w.at]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // names are those of the members of an object.
 type names struct {
 	each reflect.Type // any name, with values of this type; nil: the fields are all there are
