@@ -106,18 +106,21 @@ var bounds = map[string]bound{
 // hundreds of times what its bytes do, once it is decoded.
 const maxValues = largest
 
+// maxUnknown is how many members that are not known huma may name one by one.
+const maxUnknown = 100
+
 // checkSizes refuses a body, which is valid JSON, with more in it than its schemas say,
 // before anything is made of it. Huma decodes all of it first, and then has a complaint
 // about each member that is too many.
 func (a *API) checkSizes(described *huma.RequestBody, body []byte) error {
-	if described == nil {
+	if described == nil || described.Content["application/json"] == nil {
 		return nil
 	}
 	s := a.resolve(described.Content["application/json"].Schema)
 	most := maxValues
 	for _, p := range s.Properties {
-		if p.MaxItems != nil {
-			most = max(most, *p.MaxItems+1)
+		if p.MaxItems != nil && *p.MaxItems > maxValues { // the lines of an import
+			most = *p.MaxItems + len(s.Properties)
 		}
 	}
 	if n := jsonguard.CountValues(body); n > most {
@@ -147,8 +150,8 @@ func (a *API) checkSize(place string, s *huma.Schema, value []byte) error {
 		})
 	case value[0] == '{' && s.MaxProperties != nil && jsonguard.Count(value) > *s.MaxProperties:
 		return loci.Errorf(loci.Invalid, "%s: expected object with at most %d properties", place, *s.MaxProperties)
-	case value[0] == '{' && s.AdditionalProperties == false && jsonguard.Count(value) > len(s.Properties):
-		return loci.Errorf(loci.Invalid, "%s has more members than are known (%d): leave out what is not described", place, len(s.Properties))
+	case value[0] == '{' && s.AdditionalProperties == false && jsonguard.Count(value) > len(s.Properties)+maxUnknown:
+		return loci.Errorf(loci.Invalid, "%s: expected object with at most %d properties, the known ones", place, len(s.Properties))
 	case value[0] == '{':
 		each, _ := s.AdditionalProperties.(*huma.Schema)
 		return jsonguard.Each(value, func(name string, member []byte) error {

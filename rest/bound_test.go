@@ -198,15 +198,15 @@ func TestTooMuchIsRefusedUndecoded(t *testing.T) {
 		detail             string
 	}{
 		{"POST", "/v1/notes", `{"content":"x","tags":` + list + `}`, 400, "body.tags: expected array length <= 16"},
-		{"POST", "/v1/notes", `{"content":"x",` + members + `}`, 400, "body has more members than are known"},
+		{"PUT", "/v1/items", `{"key":"k",` + members + `}`, 400, "body: expected object with at most"},
 		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, "{"+members+"}"), 400, "body.channel_values: expected object with at most 10000 properties"},
-		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, `{"a":{`+members+`}}`), 400, "body.channel_values.a has more members than are known (2)"},
-		{"POST", "/v1/checkpoints/writes", `{"writes":[{},{"value":{` + members + `}}]}`, 400, "body.writes[1].value has more members"},
+		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, `{"a":{`+members+`}}`), 400, "body.channel_values.a: expected object with at most 2 properties"},
+		{"POST", "/v1/checkpoints/writes", `{"writes":[{},{"value":{` + members + `}}]}`, 400, "body.writes[1].value: expected object with at most 2 properties"},
 		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{"a":` + list[:len(list)-1] + "," + list[1:] + `}}`, 413, "the body has 300007 values; the limit is 262144"},
 	} {
 		var r reply
 		allocated := testing.AllocsPerRun(1, func() { r = b.send(c.method, c.path, c.body) })
-		if r.status != c.status || !strings.Contains(r.body, c.detail) || allocated > n/4 {
+		if r.status != c.status || !strings.Contains(r.body, c.detail) || allocated > n*3/2 { // the guard notes each name once
 			t.Errorf("%s %s %.60s: %d %.300s, %v allocations", c.method, c.path, c.body, r.status, r.body, allocated)
 		}
 	}
