@@ -170,7 +170,7 @@ func (s *Server) refuseEntry(w http.ResponseWriter, r *http.Request, no *admissi
 	case admission.QueueFull:
 		err = loci.Errorf(loci.Unavailable, "the server has as many requests as it can handle: %d of %d that may wait do",
 			no.Used, no.Limit)
-		err.Recovery = again + ", or raise http.max_queue, a quarter of which may wait while the queue does not empty."
+		err.Recovery = again + ", or raise http.max_queue."
 	case admission.TooOld:
 		err = loci.Errorf(loci.Unavailable, "the server has as many requests as it can handle: this one waited for %v, "+
 			"which is the limit", no.Wait)

@@ -6,6 +6,7 @@ package admission
 import (
 	"container/list"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -35,7 +36,7 @@ type Refusal struct {
 // Options configure a [Gate]. All are positive.
 type Options struct {
 	Slots int           // requests that run at once
-	Queue int           // that wait at once; a quarter of them while the queue does not empty
+	Queue int           // that wait at once; see [Gate] for when it is fewer
 	Wait  time.Duration // for at most so long; a quarter of it while the queue does not empty
 	Aside int           // requests that have given their slot back for a while ([Pass.Aside])
 }
@@ -46,7 +47,13 @@ const present = time.Second
 // A Gate lets requests in. Among tenants that ask at the same time each has the same share
 // of the slots, and a line of its own to wait in. A tenant may take more than its share as
 // long as it takes no more than a quarter of all slots: more would fill the processors
-// with what others then wait for. A gate is safe for concurrent use.
+// with what others then wait for.
+//
+// A line in which a quarter of Queue wait, and which has not been empty for a sixteenth of
+// Wait, is no burst: more comes than can be answered. Then as many wait as may run, those who
+// have waited for longest are refused at once, and so is whoever finds the line full. It stays
+// short until, within a second, fewer than one in eight were refused. A gate is safe for
+// concurrent use.
 type Gate struct {
 	mu      sync.Mutex
 	opts    Options
@@ -67,6 +74,11 @@ type line struct {
 	asked   time.Time
 	emptied time.Time // when nobody waited, last; not where who waited gave up
 	place   *list.Element
+
+	short    bool      // more comes than can be answered, so few may wait
+	counting time.Time // since when the others count
+	taken    int       // requests that were let in, or may wait
+	turned   int       // that found no place to wait
 }
 
 // A waiter is a request that waits.
@@ -124,6 +136,7 @@ func (g *Gate) Enter(ctx context.Context, tenant string, concurrent int) (*Pass,
 		g.mu.Unlock()
 		return nil, refused
 	}
+	l.taken++
 	if run {
 		l.emptied = now
 		g.takeLocked(l)
@@ -179,7 +192,7 @@ func (g *Gate) arriveLocked(tenant string, now time.Time) *line {
 	}
 	g.recent.MoveToFront(l.place)
 	if len(l.queue) == 0 && now.Sub(l.asked) > g.opts.Wait {
-		l.emptied = now // nobody has waited for a while
+		l.emptied, l.short = now, false // nobody has waited for a while
 	}
 	l.asked = now
 	g.forgetLocked(now)
@@ -246,14 +259,53 @@ func (g *Gate) admitLocked(l *line, concurrent int, now time.Time) (run bool, re
 	if expected := g.took * time.Duration(len(l.queue)+1) / time.Duration(share); expected > most {
 		return false, &Refusal{Reason: Hopeless, Wait: most, Retry: max(time.Second, expected)}
 	}
-	// What stands in a standing queue only makes everybody behind it wait.
-	if most := max(1, g.opts.Queue/4); g.standingLocked(l, now) && len(l.queue) >= most {
-		return false, &Refusal{Reason: QueueFull, Limit: most, Used: len(l.queue), Retry: time.Second}
+	if room := g.roomLocked(l, share, now); len(l.queue) >= room {
+		l.turned++
+		return false, crowded(room, len(l.queue))
 	}
 	if g.waiting >= g.opts.Queue && g.longestLocked(l) == l {
 		return false, g.fullLocked()
 	}
 	return false, nil
+}
+
+// roomLocked is how many requests may wait in a line now. Nobody profits from a long line when
+// more comes than can be answered: it only makes everybody in it wait, and those who wait for
+// longest are the first to give up.
+func (g *Gate) roomLocked(l *line, share int, now time.Time) int {
+	crowd := max(1, g.opts.Queue/4)
+	few := min(share, crowd)
+	if l.short && now.Sub(l.counting) >= present {
+		l.short = 8*l.turned >= l.taken
+		l.counting, l.taken, l.turned = now, 0, 0
+	}
+	if !l.short && len(l.queue) >= crowd && now.Sub(l.emptied) > g.opts.Wait/16 {
+		l.short = true
+		l.counting, l.taken, l.turned = now, 0, 0
+		g.shedLocked(l, few)
+	}
+	if l.short {
+		return few
+	}
+	return g.opts.Queue + 1 // all lines together have that many
+}
+
+// shedLocked refuses those who have waited for longest, so that one more finds a place among few.
+func (g *Gate) shedLocked(l *line, few int) {
+	waited := len(l.queue)
+	for _, w := range slices.Clone(l.queue[:max(0, waited-few+1)]) {
+		if w.firm { // it had begun
+			continue
+		}
+		w.refused = crowded(few, waited)
+		g.removeLocked(w)
+		close(w.ready)
+	}
+}
+
+// crowded refuses a request of a line in which few may wait.
+func crowded(few, waiting int) *Refusal {
+	return &Refusal{Reason: QueueFull, Limit: few, Used: waiting, Retry: time.Second}
 }
 
 // asideLocked refuses a request where too many wait for something else already: all of a

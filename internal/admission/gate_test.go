@@ -3,6 +3,8 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,34 +139,152 @@ func TestStandingQueue(t *testing.T) {
 	})
 }
 
-// A standing queue holds a quarter of those that may wait otherwise.
-func TestStandingQueueIsShort(t *testing.T) {
+// crowd is a gate whose line is short as soon as more than 8 wait for more than 10 ms.
+func crowd() Options { return Options{Slots: 4, Queue: 32, Wait: 160 * time.Millisecond, Aside: 8} }
+
+// A burst waits. When others come behind it and the line has not emptied, those who have waited
+// for longest are refused, and as many wait as run: nobody waits long for an answer.
+func TestCrowdedLineIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(small())
+		g := New(crowd())
+		var held []*Pass
 		for range 4 {
-			defer enter(t, g, "a").Leave()
+			held = append(held, enter(t, g, "a"))
 		}
-		into := make(chan outcome, 16)
-		for range 7 {
-			begin(t, g, "a", into)
+		old, newest := make(chan outcome, 16), make(chan outcome, 16)
+		for range 9 {
+			begin(t, g, "a", old)
 		}
-		time.Sleep(60 * time.Millisecond)
-		begin(t, g, "a", into)
-		want(t, g, 4, 8) // all that may wait for a while
-		for range 7 {
-			<-into
+		for range 3 {
+			begin(t, g, "a", newest)
 		}
 		time.Sleep(10 * time.Millisecond)
-		begin(t, g, "a", into)
-		want(t, g, 4, 2)
-		if _, refused := g.Enter(t.Context(), "a", 0); refused == nil || refused.Reason != QueueFull ||
-			refused.Limit != 2 || refused.Used != 2 {
-			t.Errorf("%+v; want that 2 of 2 wait", refused)
-		}
-		for range 2 { // those before it keep their places
-			if o := <-into; o.refused.Reason != TooOld {
-				t.Errorf("%+v", o.refused)
+		begin(t, g, "a", newest)
+		want(t, g, 4, 13) // a burst
+		time.Sleep(time.Millisecond)
+		begin(t, g, "a", newest)
+		want(t, g, 4, 4)
+		for range 9 {
+			if o := <-old; o.refused == nil || o.refused.Reason != QueueFull || o.refused.Limit != 4 || o.refused.Used != 13 {
+				t.Fatalf("%+v; want that 13 waited, and 4 may", o.refused)
 			}
+		}
+		if o := <-newest; o.refused == nil { // the oldest of these
+			t.Error("five wait")
+		}
+		for what, refused := range map[string]*Refusal{"Look": g.Look("a", 0), "Enter": refusedBy(t, g)} {
+			if refused == nil || refused.Reason != QueueFull || refused.Limit != 4 || refused.Used != 4 {
+				t.Errorf("%s: %+v; want that 4 of 4 wait", what, refused)
+			}
+		}
+		for _, p := range held {
+			p.Leave()
+		}
+		for range 4 {
+			if o := <-newest; o.refused != nil {
+				t.Errorf("%+v", o.refused)
+			} else {
+				o.pass.Leave()
+			}
+		}
+	})
+}
+
+func refusedBy(t *testing.T, g *Gate) *Refusal {
+	t.Helper()
+	p, refused := g.Enter(t.Context(), "a", 0)
+	p.Leave()
+	return refused
+}
+
+// A line that was short is as long as ever once a second went by in which hardly anybody was
+// refused, and no sooner.
+func TestCrowdsGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(crowd())
+		into := make(chan outcome, 64)
+		var held []*Pass
+		hold := func() {
+			for range 4 {
+				held = append(held, enter(t, g, "a"))
+			}
+		}
+		letGo := func() {
+			for _, p := range held {
+				p.Leave()
+			}
+			held = nil
+			synctest.Wait()
+			for len(into) > 0 {
+				if o := <-into; o.refused == nil {
+					o.pass.Leave()
+					synctest.Wait()
+				}
+			}
+			want(t, g, 0, 0)
+		}
+		may := func(wait int) {
+			t.Helper()
+			hold()
+			for range 16 {
+				begin(t, g, "a", into)
+			}
+			want(t, g, 4, wait)
+			letGo()
+		}
+		hold()
+		for range 8 {
+			begin(t, g, "a", into)
+		}
+		time.Sleep(11 * time.Millisecond)
+		begin(t, g, "a", into)
+		letGo()
+		may(4) // the second is not over
+		for range 10 {
+			time.Sleep(100 * time.Millisecond)
+			may(4)
+		}
+		for range 200 {
+			time.Sleep(10 * time.Millisecond)
+			enter(t, g, "a").Leave()
+		}
+		may(16)
+	})
+}
+
+// At twice what can be answered a gate answers as much as ever. Those who get an answer wait for
+// it no longer than it takes.
+func TestOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const takes, over = 10 * time.Millisecond, 4 * time.Second
+		g := New(Options{Slots: 8, Queue: 256, Wait: 2 * time.Second, Aside: 256})
+		var mu sync.Mutex
+		var waited []time.Duration
+		var all sync.WaitGroup
+		for begun := time.Now(); time.Since(begun) < over; time.Sleep(takes / 8 / 2) {
+			all.Go(func() {
+				since := time.Now()
+				p, refused := g.Enter(t.Context(), "a", 0)
+				if refused != nil {
+					return
+				}
+				mu.Lock()
+				waited = append(waited, time.Since(since))
+				mu.Unlock()
+				time.Sleep(takes)
+				p.Leave()
+			})
+		}
+		all.Wait()
+		if most := int(over/takes) * 8; len(waited) < most*95/100 {
+			t.Errorf("%d of %d were answered", len(waited), most)
+		}
+		slices.Sort(waited)
+		if long := waited[len(waited)*95/100]; long > takes {
+			t.Errorf("19 of 20 waited up to %v; want %v", long, takes)
+		}
+		if long := waited[len(waited)-1]; long > 10*takes {
+			t.Errorf("the longest wait was %v", long)
 		}
 	})
 }

@@ -218,7 +218,7 @@ var settings = []Setting{
 		Help: "Requests to loci serve that run at once, shared out among the tenants that ask; the others wait. 0: four for each processor.",
 		set:  func(c *Config, v string) error { return setInt(&c.HTTP.Limits.InFlight, v, 0, 100_000) }},
 	{Key: "http.max_queue", Form: Integer, Default: "256",
-		Help: "Requests to loci serve that wait for one to end, a quarter of them while the queue does not empty; one more is told to come back later.",
+		Help: "Requests to loci serve that wait for one to end; one more is told to come back later. While more comes than is answered, as many of a tenant wait as run: see operations.md.",
 		set:  func(c *Config, v string) error { return setInt(&c.HTTP.Limits.Queue, v, 1, 1_000_000) }},
 	{Key: "http.max_wait", Form: Duration, Default: "2s",
 		Help: "How long a request to loci serve may wait; a quarter of it while the queue does not empty. Beyond, it is told to come back later.",

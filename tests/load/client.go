@@ -22,10 +22,11 @@ import (
 
 // A server is the process that is measured.
 type server struct {
-	binary, dir, url string
-	process          *exec.Cmd
-	client           *http.Client
-	blamed           atomic.Int64
+	binary, cores string
+	dir, url      string
+	process       *exec.Cmd
+	client        *http.Client
+	blamed        atomic.Int64
 }
 
 // blame tells of the first failures: no figure says what they are.
@@ -35,19 +36,23 @@ func (s *server) blame(what string) {
 	}
 }
 
-func start(ctx context.Context, binary string) (*server, error) {
+func start(ctx context.Context, binary, cores string) (*server, error) {
 	dir, err := os.MkdirTemp("", "loci-load-")
 	if err != nil {
 		return nil, err
 	}
 	transport := &http.Transport{MaxIdleConns: 4096, MaxIdleConnsPerHost: 4096}
-	s := &server{binary: binary, dir: dir, client: &http.Client{Transport: transport, Timeout: time.Minute}}
+	s := &server{binary: binary, cores: cores, dir: dir, client: &http.Client{Transport: transport, Timeout: time.Minute}}
 	return s, s.again(ctx, 2<<30)
 }
 
 // again starts the process on what is stored.
 func (s *server) again(ctx context.Context, indexMemory int64) error {
-	s.process = exec.CommandContext(ctx, s.binary, "--store=sqlite:"+s.dir+"/store", "--listen=127.0.0.1:0", "serve")
+	command := []string{s.binary, "--store=sqlite:" + s.dir + "/store", "--listen=127.0.0.1:0", "serve"}
+	if s.cores != "" {
+		command = append([]string{"taskset", "-c", s.cores}, command...)
+	}
+	s.process = exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the program that is measured
 	s.process.Env = append(os.Environ(), "HOME="+s.dir, "LOCI_SCOPES=read,write,delete,delegate,admin,elevate",
 		fmt.Sprint("LOCI_INDEX_MEMORY=", indexMemory))
 	s.process.Stderr = os.Stderr
