@@ -16,7 +16,7 @@ const confirmation = "confirm"
 
 // confirms says whether a call needs the leave of a person, and of what it brings.
 func (s *Server) confirms(r *sdk.CallToolRequest, c *tool.Caller) {
-	c.Confirms = s.opts.Confirm == tool.ConfirmRequired || s.opts.Confirm == tool.ConfirmAuto && asks(r)
+	c.Confirms = s.opts.Confirm == tool.ConfirmRequired || s.opts.Confirm == tool.ConfirmAuto && (asks(r) || asksElsewhere(r))
 	if answer, there := answerOf(r); there && answer.Action == "accept" {
 		c.Agreed = r.Params.RequestState
 		if c.Agreed == "" { // an answer to a question that is not known
@@ -31,6 +31,36 @@ func (s *Server) confirms(r *sdk.CallToolRequest, c *tool.Caller) {
 func asks(r *sdk.CallToolRequest) bool {
 	can := r.ClientCapabilities()
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
+}
+
+// A client of an older revision says what it can once, in a request of its own, and over HTTP
+// nobody keeps that. So what it said comes back to us with each request, as the id of a session
+// that no server has. Such a client cannot be asked, as its answer might reach another server, but
+// its person counts on being asked: the call is refused.
+const (
+	headerSession = "Mcp-Session-Id"
+	askingSession = "asks-" // and anything
+)
+
+// asksElsewhere reports whether the client of a request can ask a person, and not here.
+func asksElsewhere(r *sdk.CallToolRequest) bool {
+	return r.Extra != nil && strings.HasPrefix(r.Extra.Header.Get(headerSession), askingSession)
+}
+
+// sessionOf is the id for a client whose first request has these params; "": it needs none.
+func sessionOf(params json.RawMessage) string {
+	var said struct {
+		Capabilities struct {
+			Elicitation *struct{ Form, URL *struct{} }
+		}
+	}
+	if json.Unmarshal(params, &said) != nil {
+		return "" // the SDK refuses it
+	}
+	if e := said.Capabilities.Elicitation; e == nil || e.Form == nil && e.URL != nil {
+		return ""
+	}
+	return askingSession + nonce()
 }
 
 // answerOf is what became of our question.

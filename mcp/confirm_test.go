@@ -137,7 +137,8 @@ var transports = []struct {
 	{"line, 2025-11-25", "2025-11-25", onLine, true},
 	{"line, 2025-06-18", "2025-06-18", onLine, true},
 	{"HTTP, newest", "2026-07-28", overHTTP, true},
-	{"HTTP, 2025-11-25", "2025-11-25", overHTTP, false}, // a request stands for itself and says nothing of its client
+	{"HTTP, 2025-11-25", "2025-11-25", overHTTP, false}, // its answer might reach another server
+	{"HTTP, 2025-06-18", "2025-06-18", overHTTP, false},
 }
 
 // A person is asked, over each transport that can, and what they answer is done, not less and
@@ -205,8 +206,8 @@ func TestWhatWasNotShownStays(t *testing.T) {
 	}
 }
 
-// Where nobody can be asked, a call goes through, unless the operator requires an answer. Where
-// the operator wants no questions, none is asked.
+// Where nobody can be asked, a call goes through, unless the operator requires an answer, or the
+// client can ask and not over this transport. Where the operator wants no questions, none is asked.
 func TestWhoCannotBeAsked(t *testing.T) {
 	const refused = "this would delete 2 memories at once, and nobody could be asked: nothing was deleted"
 	for _, way := range transports {
@@ -225,7 +226,7 @@ func TestWhoCannotBeAsked(t *testing.T) {
 					switch {
 					case confirm != tool.ConfirmOff && can && way.asks:
 						questions = 1
-					case confirm == tool.ConfirmRequired:
+					case confirm == tool.ConfirmRequired, confirm == tool.ConfirmAuto && can:
 						want = notGone(refused, "EACCES")
 					}
 					if len(a.messages) != questions || r.text != want || r.isError != (want != allGone) {
@@ -233,6 +234,38 @@ func TestWhoCannotBeAsked(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// Over HTTP a client of an older revision gets the id of a session if it can ask a person, and no
+// other client does. Nothing else depends on the id.
+func TestSessionsOfClientsThatAsk(t *testing.T) {
+	handler := fileServer(t, newEngine(t), "").Handler()
+	post := func(session, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w
+	}
+	for capabilities, asks := range map[string]bool{
+		`{}`: false, `{"elicitation":{}}`: true, `{"elicitation":{"form":{}}}`: true, `{"elicitation":{"url":{}}}`: false,
+		`{"elicitation":{"form":{},"url":{}}}`: true, `{"elicitation":null}`: false, `{"sampling":{}}`: false,
+	} {
+		w := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+capabilities+
+			`,"clientInfo":{"name":"x","version":"1"}}}`)
+		if id := w.Header().Get("Mcp-Session-Id"); w.Code != 200 || (id != "") != asks {
+			t.Errorf("%s: %d, session %q", capabilities, w.Code, id)
+		}
+	}
+	for _, session := range []string{"", "asks-", "asks-of-another-server", "1"} {
+		if w := post(session, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); w.Code != 200 || w.Header().Get("Mcp-Session-Id") != "" {
+			t.Errorf("%q: %d %s", session, w.Code, w.Body)
 		}
 	}
 }

@@ -57,6 +57,11 @@ func (s *Server) Handler() http.Handler {
 			defer done()
 			r = r.WithContext(ctx)
 		}
+		if e.calls(methodInitialize) {
+			if id := sessionOf(e.params); id != "" {
+				w.Header().Set(headerSession, id)
+			}
+		}
 		if e.id != nil && !e.listens() { // not of a batch: its other replies are good
 			w = &stepUp{ResponseWriter: w, ctx: r.Context(), id: e.id}
 		}
@@ -68,9 +73,14 @@ func (s *Server) Handler() http.Handler {
 // methodListen is the one request whose reply is a stream without an end.
 const methodListen = "subscriptions/listen"
 
-func (e *envelope) listens() bool {
+// methodInitialize is the first request of a client of an older revision.
+const methodInitialize = "initialize"
+
+func (e *envelope) listens() bool { return e.calls(methodListen) }
+
+func (e *envelope) calls(name string) bool {
 	var method string
-	return json.Unmarshal(e.method, &method) == nil && method == methodListen
+	return json.Unmarshal(e.method, &method) == nil && method == name
 }
 
 // checkBody refuses what the SDK would refuse, since the SDK answers in the words of its

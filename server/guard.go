@@ -44,7 +44,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		if foreign {
 			h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
-			h.Set("Access-Control-Expose-Headers", headerRequestID+", Retry-After, WWW-Authenticate")
+			h.Set("Access-Control-Expose-Headers", headerRequestID+", Retry-After, WWW-Authenticate, Mcp-Session-Id")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 				h.Set("Access-Control-Allow-Headers", strings.Join(allowedHeaders(), ", "))

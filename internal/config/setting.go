@@ -191,7 +191,7 @@ var settings = []Setting{
 		Help: "The agents that loci serve has an address for, at /mcp/{agent}. None: the one of agent.",
 		set:  setAgents},
 	{Key: "mcp.confirm", Form: Text, Default: tool.ConfirmAuto, Values: tool.Confirms,
-		Help: "Whether a person is asked before one call of a tool over MCP erases several memories, such as a directory or a conversation: auto asks where the client can, required refuses where it cannot, off asks nobody.",
+		Help: "Whether a person is asked before one call of a tool over MCP erases several memories, such as a directory or a conversation: auto asks where the client can, and refuses where it can but not over HTTP, as in older revisions of MCP; required refuses wherever nobody can be asked; off asks nobody.",
 		set: func(c *Config, v string) (err error) {
 			c.Confirm, err = spelling.OneOf(v, tool.Confirms...)
 			return err
