@@ -46,6 +46,38 @@ func TestOldBackups(t *testing.T) {
 	})
 }
 
+// TestBackupsOfRefusals: a tenant whose log has what belongs to no namespace, as refusals do, is
+// restored and copied into every kind of store. The backup was made by a version that could not.
+func TestBackupsOfRefusals(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "backup")
+	must(t, os.Mkdir(dir, 0o700))
+	data, err := os.ReadFile("testdata/refused.tar.gz")
+	must(t, err)
+	unpacked(t, data, dir)
+	for kind, url := range empty {
+		if kind == "file" { // of the tenant default alone
+			continue
+		}
+		t.Run(kind, func(t *testing.T) {
+			to := url(t)
+			_, err := backup.Restore(t.Context(), dir, to, backup.Restoration{}, options())
+			must(t, err)
+			with(t, to, func(_ loci.Store, e *loci.Engine) {
+				if all := locitest.AllFacts(t, at(t, e, "acme")); len(all) != 1 {
+					t.Errorf("%d notes are restored; want 1", len(all))
+				}
+				must(t, e.RecordRefusal(t.Context(), tenant(t, "acme"), "somebody", "", map[string]any{"operation": "save_note"}))
+				locitest.LogIsWhole(t, e, tenant(t, "acme"))
+			})
+			again := filepath.Join(t.TempDir(), "again")
+			_, err = backup.Create(t.Context(), to, again, nil, options())
+			must(t, err)
+			_, err = backup.Restore(t.Context(), again, empty["sqlite"](t), backup.Restoration{}, options())
+			must(t, err)
+		})
+	}
+}
+
 func packed(t *testing.T, dir string) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
