@@ -16,7 +16,8 @@ const confirmation = "confirm"
 
 // confirms says whether a call needs the leave of a person, and of what it brings.
 func (s *Server) confirms(r *sdk.CallToolRequest, c *tool.Caller) {
-	c.Confirms = s.opts.Confirm == tool.ConfirmRequired || s.opts.Confirm == tool.ConfirmAuto && (asks(r) || asksElsewhere(r))
+	can := asks(r) || asksElsewhere(r)
+	c.Confirms = s.opts.Confirm == tool.ConfirmRequired || s.opts.Confirm == tool.ConfirmAuto && can
 	if answer, there := answerOf(r); there && answer.Action == "accept" {
 		c.Agreed = r.Params.RequestState
 		if c.Agreed == "" { // an answer to a question that is not known

@@ -165,7 +165,8 @@ func TestCrowdedLineIsShort(t *testing.T) {
 		begin(t, g, "a", newest)
 		want(t, g, 4, 4)
 		for range 9 {
-			if o := <-old; o.refused == nil || o.refused.Reason != QueueFull || o.refused.Limit != 4 || o.refused.Used != 13 {
+			o := <-old
+			if o.refused == nil || o.refused.Reason != QueueFull || o.refused.Limit != 4 || o.refused.Used != 13 {
 				t.Fatalf("%+v; want that 13 waited, and 4 may", o.refused)
 			}
 		}

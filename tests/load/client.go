@@ -42,7 +42,8 @@ func start(ctx context.Context, binary, cores string) (*server, error) {
 		return nil, err
 	}
 	transport := &http.Transport{MaxIdleConns: 4096, MaxIdleConnsPerHost: 4096}
-	s := &server{binary: binary, cores: cores, dir: dir, client: &http.Client{Transport: transport, Timeout: time.Minute}}
+	s := &server{binary: binary, cores: cores, dir: dir}
+	s.client = &http.Client{Transport: transport, Timeout: time.Minute}
 	return s, s.again(ctx, 2<<30)
 }
 
