@@ -50,6 +50,7 @@ func newHousehold(t *testing.T) *household {
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", dir)
+	t.Setenv("LOCI_AUTH_MODE", "none")
 	h := &household{t: t, ids: map[string]string{}}
 	h.flags = []string{"--config=" + config, "--store=sqlite:" + filepath.Join(dir, "loci.db")}
 	server := exec.Command("loci", append(h.flags, "--listen=127.0.0.1:0", "serve")...)

@@ -45,7 +45,7 @@ func startNode(t *testing.T, env []string, args ...string) *node {
 	t.Helper()
 	n := &node{process: exec.Command("loci", append(args, "--listen=127.0.0.1:0", "serve")...), errors: &said{},
 		ended: make(chan error, 1)}
-	n.process.Env = append(append(os.Environ(), "HOME="+t.TempDir(), "LOCI_EMBEDDER=none"), env...)
+	n.process.Env = append(append(os.Environ(), "HOME="+t.TempDir(), "LOCI_EMBEDDER=none"), append(env, openTo(t, args)...)...)
 	n.process.Stderr = n.errors
 	out, err := n.process.StdoutPipe()
 	if err != nil {

@@ -26,20 +26,30 @@ import (
 	"github.com/loci-memory/loci/tool"
 )
 
-type serveCmd struct{}
+type serveCmd struct {
+	InsecureLoopback bool `help:"Ask nobody who they are, as --auth none: every program and every user of this machine acts as the configured user."`
+}
 
 // Help is shown below the usage.
 func (*serveCmd) Help() string {
-	return `Serves the REST API below /v1 and MCP at /mcp. At an address that other machines can reach it needs --auth and TLS.
+	return `Serves the REST API below /v1 and MCP at /mcp, for programs that send the token in a file that the first start makes.
+At an address that other machines can reach it needs --auth keys and TLS.
 It ends with an interrupt or a termination signal, after the requests that run then. With a
 hangup signal it reads its limits and the level of its log again.
 
     loci serve --user alice
-    curl -s http://127.0.0.1:7437/v1/info`
+    curl -s -H "Authorization: Bearer $(cat ~/.local/share/loci/token)" http://127.0.0.1:7437/v1/info`
 }
 
 // Run serves until a signal comes.
-func (*serveCmd) Run(a *app) error {
+func (c *serveCmd) Run(a *app) error {
+	if c.InsecureLoopback {
+		if auth := a.flags.Auth; auth != nil && *auth != config.AuthNone {
+			return loci.Errorf(loci.Invalid, "--insecure-loopback asks nobody, and --auth is %s: leave one of them out", *auth)
+		}
+		none := config.AuthNone
+		a.flags.Auth = &none
+	}
 	if err := a.open(); err != nil {
 		return err
 	}
@@ -94,6 +104,12 @@ func (*serveCmd) Run(a *app) error {
 	if err := a.announce(urls, operatorURLs); err != nil {
 		return err
 	}
+	switch a.cfg.Auth.Mode {
+	case config.AuthToken:
+		a.note("Callers send the token in %s.", a.cfg.Auth.TokenFile)
+	case config.AuthNone:
+		a.note("Nobody is asked who they are: every user of this machine can read and change the memory.")
+	}
 	a.note("The memory is in %s; Ctrl-C ends.", shownURL(a.cfg.Store))
 	ctx, stop := context.WithCancel(a.watch.Watched(a.ctx))
 	var beside sync.WaitGroup
@@ -102,10 +118,10 @@ func (*serveCmd) Run(a *app) error {
 	}
 	beside.Go(func() { a.reloads(ctx, s, asked) })
 	beside.Go(func() {
-		if a.cfg.Auth.Mode == config.AuthNone {
-			a.upkeep(ctx, a.principal.Tenant())
-		} else {
+		if a.cfg.Auth.Callers() {
 			a.upkeepOfAll(ctx)
+		} else {
+			a.upkeep(ctx, a.principal.Tenant())
 		}
 	})
 	err = s.Serve(a.ctx, l, apart...)
@@ -118,7 +134,7 @@ func (*serveCmd) Run(a *app) error {
 // nothing may be written, ends the server now, not each request; whatever may pass is left to requests.
 func (a *app) writable() error {
 	tenant := a.principal.Tenant()
-	if a.cfg.Auth.Mode != config.AuthNone {
+	if a.cfg.Auth.Callers() {
 		tenant = loci.SystemTenant()
 	}
 	_, err := a.engine.Generations(a.ctx, tenant)
@@ -218,8 +234,16 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys, issuers *auth.Issuers) (
 		},
 		Drain: cfg.HTTP.Shutdown, Delay: cfg.HTTP.Delay, Ready: a.ready, Logger: a.logger(),
 	}
-	if cfg.Auth.Mode != config.AuthNone {
+	switch {
+	case cfg.Auth.Callers():
 		a.ask(&opts, keys, issuers)
+	case cfg.Auth.Mode == config.AuthToken:
+		token, err := auth.OpenLocal(cfg.Auth.TokenFile, a.principal)
+		if err != nil {
+			return nil, err
+		}
+		opts.Authenticate = asking(auth.NewDoor(
+			func(_ context.Context, p loci.Principal) (loci.Principal, error) { return p, nil }, token))
 	}
 	configured := agentNode{tools: set.Tools()}
 	if opts.MCP, err = a.mcpHandler(configured, ""); err != nil {
@@ -257,13 +281,7 @@ func (a *app) ask(opts *server.Options, keys *auth.Keys, issuers *auth.Issuers) 
 			opts.Resource.Issuers = append(opts.Resource.Issuers, i.URL)
 		}
 	}
-	door := auth.NewDoor(keys.Admit, verifiers...)
-	opts.Authenticate = func(r *http.Request) (server.Caller, error) {
-		c, err := door.Authenticate(r)
-		return server.Caller{
-			Principal: c.Principal, Limits: server.CallerLimits(c.Limits), Delegated: c.Delegated,
-		}, err
-	}
+	opts.Authenticate = asking(auth.NewDoor(keys.Admit, verifiers...))
 	a.refusals = auth.NewRefusals(auth.RefusalOptions{
 		Write: a.engine.RecordRefusal, Open: keys.IsOpen, Logger: a.logger(),
 	})
@@ -281,6 +299,16 @@ func (a *app) ask(opts *server.Options, keys *auth.Keys, issuers *auth.Issuers) 
 		}
 		own, err := keys.TenantLimits(ctx, t)
 		return server.CallerLimits(own.Requests()), err
+	}
+}
+
+// asking is a door as the server asks it.
+func asking(door *auth.Door) func(*http.Request) (server.Caller, error) {
+	return func(r *http.Request) (server.Caller, error) {
+		c, err := door.Authenticate(r)
+		return server.Caller{
+			Principal: c.Principal, Limits: server.CallerLimits(c.Limits), Delegated: c.Delegated,
+		}, err
 	}
 }
 
@@ -319,7 +347,7 @@ func (a *app) mcpHandler(n agentNode, agent string) (http.Handler, error) {
 // identify says whom a request at the address of an agent comes from, with what its headers
 // choose: from its credential, or, where nobody is asked for one, from the operator.
 func (a *app) identify(agent string) func(context.Context, http.Header) (loci.Principal, error) {
-	asked := a.cfg.Auth.Mode != config.AuthNone
+	asked := a.cfg.Auth.Callers()
 	return func(ctx context.Context, h http.Header) (loci.Principal, error) {
 		p := a.principal
 		if asked {

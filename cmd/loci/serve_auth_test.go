@@ -1,18 +1,22 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/internal/config"
 )
 
@@ -395,6 +399,77 @@ func TestRefusalsAreInTheAuditLog(t *testing.T) {
 	for _, tenant := range []string{"other", "default"} {
 		if events := operate(t, store, "--tenant="+tenant, "--json", "events", "--namespace=", "--type=refused"); strings.Contains(events, "key:") {
 			t.Errorf("%s: %s", tenant, events)
+		}
+	}
+}
+
+// A server of one person asks for the token that its first start makes, over both surfaces, and only
+// --insecure-loopback asks nobody. Probes need none.
+func TestServeAsksForItsToken(t *testing.T) {
+	home := t.TempDir()
+	file := filepath.Join(home, ".local", "share", "loci", "token")
+	start := func(args ...string) string {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		out, feed := io.Pipe()
+		var stderr bytes.Buffer
+		ended := make(chan int, 1)
+		go func() {
+			code := run(ctx, append([]string{"--store=memory:", "--listen=127.0.0.1:0", "serve"}, args...), strings.NewReader(""), feed, &stderr,
+				config.Environ{"HOME=" + home, "XDG_DATA_HOME=" + filepath.Join(home, ".local", "share")})
+			feed.Close()
+			ended <- code
+		}()
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			cancel()
+			t.Fatalf("exit code %d: %s", <-ended, &stderr)
+		}
+		t.Cleanup(func() { cancel(); <-ended })
+		return strings.TrimSpace(line)
+	}
+	url := start()
+	token := auth.Token(file)
+	if token == "" {
+		t.Fatal("there is no token")
+	}
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+	}{
+		{"POST", "/v1/notes", `{"content":"Likes tea."}`, nil, 401},
+		{"POST", "/mcp", mcpList, nil, 401},
+		{"POST", "/v1/notes", `{"content":"Likes tea."}`, []string{"Authorization: Bearer " + token + "a"}, 401},
+		{"POST", "/v1/notes", `{"content":"Likes tea."}`, []string{"Authorization: Bearer " + token}, 201},
+		{"POST", "/mcp", mcpList, []string{"Authorization: Bearer " + token}, 200},
+		{"GET", "/v1/notes?access_token=" + token, "", nil, 400},
+		{"GET", "/healthz", "", nil, 200},
+		{"GET", "/readyz", "", nil, 200},
+	} {
+		if status, reply := request(t, c.method, url+c.path, c.body, c.headers...); status != c.status {
+			t.Errorf("%s %s %v: %d %s, want %d", c.method, c.path, c.headers, status, reply, c.status)
+		}
+	}
+	if status, reply := request(t, "POST", start("--insecure-loopback")+"/v1/notes", `{"content":"Likes tea."}`); status != 201 {
+		t.Errorf("%d %s", status, reply)
+	}
+	if status, _ := request(t, "POST", start()+"/v1/notes", `{"content":"Likes tea."}`, "Authorization: Bearer "+token); status != 201 {
+		t.Errorf("the next start has another token: %d", status)
+	}
+	for want, args := range map[string][]string{
+		"leave one of them out":      {"--auth=keys", "serve", "--insecure-loopback"},
+		"there is no authentication": {"--listen=0.0.0.0:0", "serve"},
+		"its mode is 0644":           {"--listen=127.0.0.1:0", "serve"},
+	} {
+		if err := os.Chmod(file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		code := run(t.Context(), append([]string{"--store=memory:"}, args...), strings.NewReader(""), io.Discard, &stderr,
+			config.Environ{"HOME=" + home, "XDG_DATA_HOME=" + filepath.Join(home, ".local", "share")})
+		if code != exitInvalid || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%v: exit code %d: %s; want %q", args, code, &stderr, want)
 		}
 	}
 }

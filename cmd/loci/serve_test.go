@@ -20,6 +20,22 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 )
 
+// openTo lets a server answer whoever asks, unless its arguments or its configuration say whom.
+func openTo(t *testing.T, args []string) []string {
+	t.Helper()
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "--auth") {
+			return nil
+		}
+		if path, is := strings.CutPrefix(arg, "--config="); is {
+			if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("auth:")) {
+				return nil
+			}
+		}
+	}
+	return []string{"LOCI_AUTH_MODE=none"}
+}
+
 // serveHere runs loci serve in this process until the test ends or stop is called.
 func serveHere(t *testing.T, args ...string) (url string, stop func() (code int, stderr string)) {
 	t.Helper()
@@ -28,7 +44,8 @@ func serveHere(t *testing.T, args ...string) (url string, stop func() (code int,
 	var stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		code := run(ctx, append(args, "--listen=127.0.0.1:0", "--log-level=info", "serve"), strings.NewReader(""), feed, &stderr, config.Environ{"HOME=" + t.TempDir()})
+		code := run(ctx, append(args, "--listen=127.0.0.1:0", "--log-level=info", "serve"), strings.NewReader(""), feed, &stderr,
+			append(config.Environ{"HOME=" + t.TempDir()}, openTo(t, args)...))
 		feed.Close()
 		ended <- code
 	}()
@@ -259,7 +276,7 @@ func TestServeIsTerminated(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // there are no signals to send
 	}
-	cmd := exec.Command("loci", "--store=sqlite:"+t.TempDir(), "--listen=127.0.0.1:0", "serve")
+	cmd := exec.Command("loci", "--store=sqlite:"+t.TempDir(), "--listen=127.0.0.1:0", "serve", "--insecure-loopback")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/auth"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/mcpclient"
 	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/server"
@@ -105,7 +107,15 @@ func (c *setupCmd) server(a *app) (mcpclient.Target, error) {
 		if cfg.HTTP.Binding.TLS == server.TLSFiles {
 			scheme = "https://"
 		}
-		return mcpclient.Target{URL: scheme + cfg.Listen + "/mcp", Chosen: true}, nil
+		to := mcpclient.Target{URL: scheme + cfg.Listen + "/mcp", Chosen: true}
+		if cfg.Auth.Mode == config.AuthToken {
+			to.Token = auth.Token(cfg.Auth.TokenFile)
+		}
+		if to.Token != "" && c.Project && !c.Remove {
+			return to, &loci.Error{Code: loci.Invalid, Msg: "--project writes a file that others read, and the entry has the token of your server",
+				Recovery: "Leave out --project, or leave out --http: then each who opens the project starts a Loci of their own."}
+		}
+		return to, nil
 	}
 	command, args, err := mcpclient.Self(a.system())
 	if err != nil {

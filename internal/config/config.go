@@ -92,15 +92,18 @@ type Config struct {
 
 // AuthNone and the others are the ways in which loci serve asks who sends a request.
 const (
-	AuthNone = "none"
-	AuthKeys = "keys"
-	AuthJWT  = "jwt"
-	AuthBoth = "keys+jwt"
+	AuthToken = "token"
+	AuthNone  = "none"
+	AuthKeys  = "keys"
+	AuthJWT   = "jwt"
+	AuthBoth  = "keys+jwt"
 )
 
 // Auth is what is configured about who may ask loci serve.
 type Auth struct {
 	Mode string // one of those above
+
+	TokenFile string // with AuthToken, where the token is
 
 	// TenantsOnFirstSight: whoever names a tenant in a new key or a request makes it.
 	TenantsOnFirstSight bool
@@ -113,6 +116,10 @@ type Auth struct {
 
 // Keys reports whether API keys are good.
 func (a *Auth) Keys() bool { return a.Mode == AuthKeys || a.Mode == AuthBoth }
+
+// Callers reports whether each request brings who it comes from. Otherwise all come from the
+// one whom the settings name.
+func (a *Auth) Callers() bool { return a.Keys() || a.Tokens() }
 
 // Tokens reports whether tokens of issuers are good.
 func (a *Auth) Tokens() bool { return a.Mode == AuthJWT || a.Mode == AuthBoth }
@@ -336,7 +343,10 @@ func (c *Config) complete(env Environ, bad *faults) {
 	c.checkShares(bad, []string{"recall.relevance", "recall.importance", "recall.recency", "recall.confidence"},
 		w.Relevance+w.Importance+w.Recency+w.Confidence)
 	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
-	c.HTTP.Binding.Asks = c.Auth.Mode != AuthNone
+	if c.origin["auth.token_file"] == "" {
+		c.Auth.TokenFile = filepath.Join(dataDir(env), "loci", "token")
+	}
+	c.HTTP.Binding.Asks = c.Auth.Callers() // the token of one person is for this machine
 	if err := c.HTTP.Binding.Check(); err != nil {
 		bad.add(cmp.Or(c.origin["http.proxies"], c.origin["http.tls"], c.origin["listen"], "listen"), err)
 	} else if operators := c.HTTP.Operators(); len(operators.Addresses) > 0 {

@@ -172,12 +172,15 @@ var settings = []Setting{
 	{Key: "http.proxies", Form: List,
 		Help: "With http.tls: proxy, the addresses or networks that may connect from elsewhere, such as 10.0.0.7 or 10.0.0.0/24.",
 		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Binding.Proxies, v, checkProxy) }},
-	{Key: "auth.mode", Flag: "auth", Form: Text, Default: AuthNone, Values: []string{AuthNone, AuthKeys, AuthJWT, AuthBoth},
-		Help: "Who may ask loci serve: none asks nobody, and every program of this machine acts as the configured user; keys asks for an API key, as loci key create makes them; jwt asks for an access token of one of auth.issuers; keys+jwt takes either.",
+	{Key: "auth.mode", Flag: "auth", Form: Text, Default: AuthToken, Values: []string{AuthToken, AuthNone, AuthKeys, AuthJWT, AuthBoth},
+		Help: "Who may ask loci serve: token asks for the token in auth.token_file, for programs of one person on this machine; keys asks for an API key, as loci key create makes them; jwt asks for an access token of one of auth.issuers; keys+jwt takes either; none asks nobody, and every program of this machine acts as the configured user.",
 		set: func(c *Config, v string) (err error) {
-			c.Auth.Mode, err = spelling.OneOf(v, AuthNone, AuthKeys, AuthJWT, AuthBoth)
+			c.Auth.Mode, err = spelling.OneOf(v, AuthToken, AuthNone, AuthKeys, AuthJWT, AuthBoth)
 			return err
 		}},
+	{Key: "auth.token_file", Form: Text, Default: "<data directory>/loci/token",
+		Help: "With auth.mode: token, the file of the token. The first start makes it, readable by its owner alone; clients of Loci on this machine find it there.",
+		set:  func(c *Config, v string) error { c.Auth.TokenFile = v; return notEmpty(v) }},
 	{Key: issuersKey, Form: List,
 		Help: "The authorization servers whose tokens are good: a list of mappings, described [below](#issuers). In the environment as JSON.",
 		set:  setIssuers},

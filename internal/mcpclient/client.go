@@ -18,6 +18,7 @@ type Target struct {
 	Command string
 	Args    []string
 	URL     string // empty: the command
+	Token   string // that clients send to the address; empty: none
 	Chosen  bool   // the caller gave flags, or an address, for the entry
 }
 
@@ -106,6 +107,9 @@ var clients = []Client{
 		project: ".mcp.json", path: []string{"mcpServers"}, entry: typed("stdio", "http"),
 		programs: []string{"claude"}, traces: func(s System) string { return s.home(".claude") },
 		add: func(to Target) []string {
+			if to.Token != "" {
+				return nil // a token is not for the list of processes
+			}
 			if to.URL != "" {
 				return []string{
 					"claude",
@@ -138,11 +142,14 @@ var clients = []Client{
 		project: filepath.Join(
 			".codex",
 			"config.toml",
-		), format: entry.TOML, path: []string{"mcp_servers"}, entry: address("url"),
+		), format: entry.TOML, path: []string{"mcp_servers"}, entry: codexEntry,
 		programs: []string{
 			"codex",
 		}, traces: func(s System) string { return s.under("CODEX_HOME", ".codex", "") },
 		add: func(to Target) []string {
+			if to.Token != "" {
+				return nil // its command takes none
+			}
 			if to.URL != "" {
 				return []string{"codex", "mcp", "add", entryName, "--url", to.URL}
 			}
@@ -174,6 +181,9 @@ var clients = []Client{
 		project: filepath.Join(".vscode", "mcp.json"), path: []string{"servers"}, entry: typed("stdio", "http"),
 		programs: []string{"code"}, traces: func(s System) string { return s.settings("Code", "User") },
 		add: func(to Target) []string {
+			if to.Token != "" {
+				return nil
+			}
 			return []string{
 				"code",
 				"--add-mcp",
@@ -263,17 +273,33 @@ func onlyCommand(form func(Target) entry.Fields) func(Target) entry.Fields {
 func address(name string) func(Target) entry.Fields {
 	return func(to Target) entry.Fields {
 		if to.URL != "" {
-			return entry.Fields{{Name: name, Value: to.URL}}
+			return to.authorized(entry.Fields{{Name: name, Value: to.URL}}, "headers")
 		}
 		return command(to)
 	}
+}
+
+// authorized adds the header with the token, where there is one, under the name that the client
+// has for headers.
+func (t Target) authorized(fields entry.Fields, headers string) entry.Fields {
+	if t.Token == "" {
+		return fields
+	}
+	return append(fields, entry.Field{Name: headers, Value: entry.Fields{{Name: "Authorization", Value: "Bearer " + t.Token}}})
+}
+
+func codexEntry(to Target) entry.Fields {
+	if to.URL != "" {
+		return to.authorized(entry.Fields{{Name: "url", Value: to.URL}}, "http_headers")
+	}
+	return command(to)
 }
 
 // typed is for clients that want to be told which of the two it is.
 func typed(stdio, http string) func(Target) entry.Fields {
 	return func(to Target) entry.Fields {
 		if to.URL != "" {
-			return entry.Fields{{Name: "type", Value: http}, {Name: "url", Value: to.URL}}
+			return to.authorized(entry.Fields{{Name: "type", Value: http}, {Name: "url", Value: to.URL}}, "headers")
 		}
 		return append(entry.Fields{{Name: "type", Value: stdio}}, command(to)...)
 	}
@@ -288,11 +314,11 @@ func clineEntry(to Target) entry.Fields {
 
 func openCodeEntry(to Target) entry.Fields {
 	if to.URL != "" {
-		return entry.Fields{
+		return to.authorized(entry.Fields{
 			{Name: "type", Value: "remote"},
 			{Name: "url", Value: to.URL},
 			{Name: "enabled", Value: true},
-		}
+		}, "headers")
 	}
 	return entry.Fields{
 		{Name: "type", Value: "local"},
@@ -312,12 +338,12 @@ func gooseEntry(to Target) entry.Fields {
 		{Name: "description", Value: "Memory that lasts"},
 	}
 	if to.URL != "" {
-		return append(
+		return to.authorized(append(
 			fields,
 			entry.Field{Name: "type", Value: "streamable_http"},
 			entry.Field{Name: "uri", Value: to.URL},
 			entry.Field{Name: "timeout", Value: 300},
-		)
+		), "headers")
 	}
 	return append(
 		fields,

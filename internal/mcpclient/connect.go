@@ -305,7 +305,7 @@ func (c Client) before(file *file, to Target) *file {
 // them; nil for an entry of another hand.
 func (c Client) again(value any) entry.Fields {
 	there, _ := value.(map[string]any)
-	for _, form := range []Target{{Command: "-"}, {URL: "-"}} {
+	for _, form := range []Target{{Command: "-"}, {URL: "-"}, {URL: "-", Token: "-"}} {
 		fields := c.entry(form)
 		same := len(fields) == len(there)
 		for i := range fields {

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -26,7 +27,8 @@ func Try(ctx context.Context, sys System, version string, to Target) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	var said strings.Builder
-	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: to.URL, MaxRetries: -1}
+	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: to.URL, MaxRetries: -1,
+		HTTPClient: &http.Client{Transport: bearer(to.Token)}}
 	what := to.URL
 	if to.URL == "" {
 		run := exec.CommandContext(ctx, to.Command, to.Args...)
@@ -56,6 +58,18 @@ func Try(ctx context.Context, sys System, version string, to Target) error {
 		recovery = "Start \"loci serve\" first, or give the address of one that runs. Nothing was changed."
 	}
 	return &loci.Error{Code: loci.Unavailable, Msg: msg, Err: err, Recovery: recovery}
+}
+
+// A bearer sends requests with a token; "": without.
+type bearer string
+
+// RoundTrip sends one.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // At is a Loci at an address.

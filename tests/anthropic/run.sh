@@ -52,7 +52,7 @@ address() {
 
 # serve NAME: starts loci on a store of its own.
 serve() {
-	HOME=$work "$work/loci" --store "sqlite:$work/$1.db" --tools claude --listen 127.0.0.1:0 serve >"$work/$1.url" 2>"$work/$1.url.log" &
+	HOME=$work LOCI_AUTH_MODE=none "$work/loci" --store "sqlite:$work/$1.db" --tools claude --listen 127.0.0.1:0 serve >"$work/$1.url" 2>"$work/$1.url.log" &
 	started+=($!)
 	LOCI_URL=$(address "$work/$1.url")
 	export LOCI_URL

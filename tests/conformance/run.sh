@@ -57,5 +57,5 @@ conform() {
 go build -o "$work/server" ./server
 go build -o "$work/loci" ../../cmd/loci
 conform handler not-applicable.txt "" "$work/server"
-HOME=$work conform serve not-applicable.txt,not-applicable-serve.txt /mcp "$work/loci" --store "sqlite:$work/loci.db" --listen 127.0.0.1:0 serve
+HOME=$work LOCI_AUTH_MODE=none conform serve not-applicable.txt,not-applicable-serve.txt /mcp "$work/loci" --store "sqlite:$work/loci.db" --listen 127.0.0.1:0 serve
 exit "$status"

@@ -54,7 +54,8 @@ func (s *server) again(ctx context.Context, indexMemory int64) error {
 		command = append([]string{"taskset", "-c", s.cores}, command...)
 	}
 	s.process = exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the program that is measured
-	s.process.Env = append(os.Environ(), "HOME="+s.dir, "LOCI_SCOPES=read,write,delete,delegate,admin,elevate",
+	s.process.Env = append(os.Environ(), "HOME="+s.dir, "LOCI_AUTH_MODE=none",
+		"LOCI_SCOPES=read,write,delete,delegate,admin,elevate",
 		fmt.Sprint("LOCI_INDEX_MEMORY=", indexMemory))
 	s.process.Stderr = os.Stderr
 	out, err := s.process.StdoutPipe()

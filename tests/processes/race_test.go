@@ -39,7 +39,7 @@ func TestServeUnderTheRaceDetector(t *testing.T) {
 		t.Fatalf("a build with the race detector needs a C compiler (apt-get install gcc): %v\n%s", err, out)
 	}
 	base := []string{"--store=sqlite:" + filepath.Join(dir, "loci.db"), "--user=u", "--embedder=none"}
-	env := append(os.Environ(), "HOME="+dir, "GORACE=halt_on_error=0 exitcode=66")
+	env := append(os.Environ(), "HOME="+dir, "LOCI_AUTH_MODE=none", "GORACE=halt_on_error=0 exitcode=66")
 	server := exec.Command(binary, append(base, "--listen=127.0.0.1:0", "serve")...)
 	server.Env = env
 	var stderr bytes.Buffer

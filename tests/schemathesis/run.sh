@@ -33,7 +33,7 @@ work=$(mktemp -d)
 server=
 trap 'if [ -n "$server" ]; then kill "$server"; wait "$server" || true; fi; rm -rf "$work"' EXIT
 (cd "$root" && go build -o "$work/loci" ./cmd/loci)
-HOME=$work "$work/loci" --store "sqlite:$work/loci.db" --listen 127.0.0.1:0 serve >"$work/url" 2>"$work/log" &
+HOME=$work LOCI_AUTH_MODE=none "$work/loci" --store "sqlite:$work/loci.db" --listen 127.0.0.1:0 serve >"$work/url" 2>"$work/log" &
 server=$!
 for _ in $(seq 200); do
 	[ -s "$work/url" ] && break

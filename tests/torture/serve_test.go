@@ -67,7 +67,7 @@ func serve(t *testing.T, home string, command ...string) *served {
 
 // serveArgs are those of loci serve on a file.
 func serveArgs(file string) []string {
-	return []string{"--store=sqlite:" + file, "--user=u", "--embedder=none", "--listen=127.0.0.1:0", "serve"}
+	return []string{"--store=sqlite:" + file, "--user=u", "--embedder=none", "--listen=127.0.0.1:0", "--auth=none", "serve"}
 }
 
 // writers are workers that write to one server, and what they did.

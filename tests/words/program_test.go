@@ -92,7 +92,7 @@ func (p *place) must(stdin string, args ...string) string {
 // serve starts a server on the memory and returns its address.
 func (p *place) serve(args ...string) string {
 	p.t.Helper()
-	c := p.command(append(args, "--listen=127.0.0.1:0", "serve")...)
+	c := p.command(append(args, "--listen=127.0.0.1:0", "--auth=none", "serve")...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.StdoutPipe()

@@ -19,7 +19,7 @@ export interface Identity {
 export interface ClientOptions extends Identity {
   /** Default: the environment variable LOCI_URL, else http://127.0.0.1:7437. */
   baseUrl?: string;
-  /** Sent as a bearer token. Default: the environment variable LOCI_API_KEY, else none. */
+  /** Sent as a bearer token. Default: the environment variable LOCI_API_KEY, else the token that `loci serve` on this machine keeps in a file. */
   apiKey?: string;
   /** Headers of every request. */
   headers?: Record<string, string>;
@@ -89,7 +89,7 @@ export class Transport {
     this.#retries = bounded("retries", o.retries ?? 3, 0, 10);
     this.#fetch = o.fetch ?? ((...given) => fetch(...given));
     this.#headers = new Headers(o.headers);
-    const key = o.apiKey ?? process.env.LOCI_API_KEY;
+    const key = o.apiKey ?? process.env.LOCI_API_KEY ?? (this.#headers.has("Authorization") ? undefined : localToken(this.#base));
     if (key) this.#headers.set("Authorization", `Bearer ${headerValue("apiKey", key)}`);
     for (const [field, header] of Object.entries(identityHeaders)) {
       const value = o[field as keyof Identity];
@@ -214,6 +214,20 @@ function baseOf(given: string): string {
     throw new LociError("invalid", "baseUrl must be http or https, without a user, a query and a fragment", { recovery: "Give credentials as apiKey." });
   }
   return url.href.replace(/\/+$/, "");
+}
+
+/** The token that `loci serve` keeps for programs of its user, if the server is on this machine; elsewhere it is no business of anybody. */
+function localToken(base: string): string | undefined {
+  if (!/^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(new URL(base).hostname)) return undefined;
+  const { env, platform } = process;
+  const home = (platform === "win32" ? env.USERPROFILE : env.HOME) ?? "";
+  const data =
+    env.XDG_DATA_HOME || (platform === "win32" ? env.LOCALAPPDATA || `${home}/AppData/Local` : platform === "darwin" ? `${home}/Library/Application Support` : `${home}/.local/share`);
+  try {
+    return process.getBuiltinModule("node:fs").readFileSync(env.LOCI_AUTH_TOKEN_FILE || `${data}/loci/token`, "utf8").trim() || undefined;
+  } catch {
+    return undefined; // there is none, or this runtime has no files
+  }
 }
 
 function bounded(field: string, value: number, least: number, most: number): number {

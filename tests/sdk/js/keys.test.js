@@ -1,4 +1,7 @@
 // Clients of a server that asks for keys.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import { LociClient, LociError } from "loci-memory";
 import { startServer } from "./server.js";
@@ -50,3 +53,36 @@ it("keys that are no good are refused, and shown nowhere", async () => {
   server.run("key", "revoke", id);
   await vi.waitFor(() => expect(memory.search("tea")).rejects.toMatchObject({ code: "unauthenticated" }), { timeout: 20_000, interval: 200 }); // it ends within 5 s
 }, 40_000);
+
+it("the token of this machine is found, and stays here", async () => {
+  const data = mkdtempSync(join(tmpdir(), "loci-token-"));
+  vi.stubEnv("XDG_DATA_HOME", data);
+  const own = await startServer({ tools: "notes", env: { LOCI_AUTH_MODE: "token", XDG_DATA_HOME: data } });
+  try {
+    await new LociClient({ baseUrl: own.url }).notes.save({ content: "I like olives" });
+    await refused(new LociClient({ baseUrl: own.url, apiKey: "loci_wrong" }), "unauthenticated");
+    const sent = [];
+    const asks = (baseUrl, headers) =>
+      new LociClient({
+        baseUrl,
+        headers,
+        retries: 0,
+        fetch: async (_, { headers }) => {
+          sent.push(new Headers(headers).get("authorization"));
+          return new Response("{}", { status: 400 });
+        },
+      })
+        .search("olives")
+        .catch(() => undefined);
+    for (const host of ["memory.example.com", "127.0.0.1.example.com", "10.0.0.1"]) await asks(`http://${host}:7437`);
+    await asks(own.url, { authorization: "Bearer mine" });
+    await asks("http://localhost:7437");
+    expect(sent.slice(0, 4)).toEqual([null, null, null, "Bearer mine"]);
+    expect(sent[4]).toMatch(/^Bearer loci_local_[a-z2-7]{52}$/);
+    vi.stubEnv("XDG_DATA_HOME", join(data, "elsewhere"));
+    await refused(new LociClient({ baseUrl: own.url }), "unauthenticated");
+  } finally {
+    await own.stop();
+    rmSync(data, { recursive: true, force: true });
+  }
+});

@@ -18,7 +18,7 @@ export async function startServer({ scopes = "read,write,delete,delegate", tools
     const flags = ["serve", "--listen", listen, ...store, "--tools", tools, ...more];
     const child = spawn(loci, flags, {
       cwd: resolve(import.meta.dirname, "../../.."), // where the README says that a server is started
-      env: { ...clean, XDG_CONFIG_HOME: directory, LOCI_SCOPES: scopes, ...env },
+      env: { ...clean, XDG_CONFIG_HOME: directory, LOCI_AUTH_MODE: "none", LOCI_SCOPES: scopes, ...env },
       stdio: ["ignore", "pipe", "inherit"],
     });
     const lines = createInterface({ input: child.stdout });

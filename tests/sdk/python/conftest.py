@@ -15,11 +15,11 @@ ROOT = Path(__file__).parents[3]  # where the README says that a server is start
 class Server:
     """`start` after a stop or a kill opens the same store at the same address."""
 
-    def __init__(self, directory, scopes="read,write,delete,delegate", store=None, flags=("--user", "nobody", "--tools", "notes,facts")):
+    def __init__(self, directory, scopes="read,write,delete,delegate", mode="none", store=None, flags=("--user", "nobody", "--tools", "notes,facts")):
         self._flags = flags
         self._store = store or "sqlite:" + str(directory / "memory.db")
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCI")}
-        self._environment |= {"LOCI_SCOPES": scopes, "XDG_CONFIG_HOME": str(directory)}
+        self._environment |= {"LOCI_SCOPES": scopes, "XDG_CONFIG_HOME": str(directory), "LOCI_AUTH_MODE": mode}
         self._listen = "127.0.0.1:0"
         self.start()
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 
+import httpx
 import pytest
 from conftest import Server
 
@@ -80,3 +81,40 @@ def test_keys_that_are_no_good(keyed):
             time.sleep(0.2)
         else:
             pytest.fail("a revoked key is still good")
+
+
+def test_the_token_of_this_machine_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    server = Server(tmp_path, mode="token", flags=("--tools", "notes"))
+    try:
+        with Loci(server.url) as memory:
+            memory.notes.save("I like olives")
+        with Loci(server.url, api_key="loci_wrong") as memory:  # what the program says counts more
+            refused(memory, "unauthenticated")
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
+        with Loci(server.url) as memory:
+            refused(memory, "unauthenticated")
+        monkeypatch.setenv("LOCI_AUTH_TOKEN_FILE", str(tmp_path / "data" / "loci" / "token"))
+        with Loci(server.url) as memory:
+            assert len(memory.search("olives")["matches"]) == 1
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("url", ["http://memory.example.com", "http://127.0.0.1.example.com", "http://10.0.0.1:7437"])
+def test_the_token_of_this_machine_stays_here(tmp_path, monkeypatch, url):
+    (tmp_path / "token").write_text("loci_local_secret")
+    monkeypatch.setenv("LOCI_AUTH_TOKEN_FILE", str(tmp_path / "token"))
+    sent = []
+
+    def answer(request):
+        sent.append(request.headers.get("authorization"))
+        return httpx.Response(200, json={"matches": []})
+
+    for where in (url, "http://localhost:7437"):
+        with Loci(where, transport=httpx.MockTransport(answer), retries=0) as memory:
+            try:
+                memory.search("olives")
+            except LociError:
+                pass  # what is answered is no reply; what was sent counts
+    assert sent == [None, "Bearer loci_local_secret"]

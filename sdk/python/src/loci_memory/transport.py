@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import os
 import random
 import ssl
+import sys
 import threading
 import time
 import uuid
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -73,12 +76,40 @@ class Options:
 _BREADTH = {"org": 0, "agent": 1, "user": 2, "thread": 3, "session": 3}  # from broad to narrow
 
 
-def first_options(api_key: str | None) -> Options:
+def first_options(api_key: str | None, url: str | None, given: Mapping[str, str] | None) -> Options:
     """The options of a client before any are chosen."""
     headers = {"User-Agent": "loci-memory-python", "Accept": "application/json"}
-    if key := api_key or os.environ.get("LOCI_API_KEY"):
+    authorized = any(name.lower() == "authorization" for name in given or ())
+    if key := api_key or os.environ.get("LOCI_API_KEY") or (None if authorized else local_token(url)):
         headers["Authorization"] = "Bearer " + key
     return Options().changed(timeout=None, retries=None, headers=headers)
+
+
+def local_token(url: str | None) -> str | None:
+    """The token that `loci serve` keeps for programs of its user, if the server is on this machine; elsewhere it is no business of anybody."""
+    try:
+        if not _here(httpx.URL(url or os.environ.get("LOCI_URL") or DEFAULT_URL)):
+            return None
+        file = os.environ.get("LOCI_AUTH_TOKEN_FILE") or _data_directory() / "loci" / "token"
+        return Path(file).read_text(encoding="ascii").strip() or None
+    except (httpx.InvalidURL, OSError, RuntimeError, ValueError):
+        return None  # the url is checked where it is used; there need not be a token
+
+
+def _data_directory() -> Path:
+    own = Path(os.environ.get("XDG_DATA_HOME", ""))
+    if own.is_absolute():
+        return own
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path.home() / ("Library/Application Support" if sys.platform == "darwin" else ".local/share")
+
+
+def _here(url: httpx.URL) -> bool:
+    try:
+        return url.host == "localhost" or ipaddress.ip_address(url.host).is_loopback
+    except ValueError:
+        return False  # a name, which may lead anywhere
 
 
 class _Hidden(bytes):
@@ -113,7 +144,7 @@ def _settings(url: str | None, transport: Any) -> dict[str, Any]:
     if base.scheme not in ("http", "https") or not base.host or base.userinfo or base.query or base.fragment:
         raise LociError("invalid", "url must be http or https, with a host and without a user, a query and a fragment", recovery="Give credentials as api_key.")
     # What is on this machine is not asked for by way of a proxy of the environment.
-    here = base.host in ("localhost", "::1") or base.host.startswith("127.")
+    here = _here(base)
     return {"base_url": base, "transport": transport, "trust_env": not here, "follow_redirects": False, "verify": _certificates(not here)}
 
 

@@ -30,7 +30,7 @@ class AsyncLoci:
 
     `url` is where `loci serve` listens (default: the environment variable LOCI_URL, else
     http://127.0.0.1:7437), `api_key` is sent as a bearer token (default: LOCI_API_KEY, else
-    none). `user`, `org`, `agent` and `butler` say whose memory is meant and need a server
+    the token that `loci serve` on this machine keeps in a file). `user`, `org`, `agent` and `butler` say whose memory is meant and need a server
     whose scopes include delegate; `tenant` needs admin and elevate; `thread` and `session`
     choose among the caller's own. `timeout` is in seconds, of one attempt.
 
@@ -56,7 +56,7 @@ class AsyncLoci:
         headers: Mapping[str, str] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        options = first_options(api_key).changed(
+        options = first_options(api_key, url, headers).changed(
             user=user, org=org, agent=agent, butler=butler, thread=thread, session=session, tenant=tenant,
             timeout=timeout, retries=retries, headers=headers,
         )  # fmt: skip

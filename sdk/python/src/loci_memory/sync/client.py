@@ -31,7 +31,7 @@ class Loci:
 
     `url` is where `loci serve` listens (default: the environment variable LOCI_URL, else
     http://127.0.0.1:7437), `api_key` is sent as a bearer token (default: LOCI_API_KEY, else
-    none). `user`, `org`, `agent` and `butler` say whose memory is meant and need a server
+    the token that `loci serve` on this machine keeps in a file). `user`, `org`, `agent` and `butler` say whose memory is meant and need a server
     whose scopes include delegate; `tenant` needs admin and elevate; `thread` and `session`
     choose among the caller's own. `timeout` is in seconds, of one attempt.
 
@@ -57,7 +57,7 @@ class Loci:
         headers: Mapping[str, str] | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        options = first_options(api_key).changed(
+        options = first_options(api_key, url, headers).changed(
             user=user, org=org, agent=agent, butler=butler, thread=thread, session=session, tenant=tenant,
             timeout=timeout, retries=retries, headers=headers,
         )  # fmt: skip
