@@ -167,6 +167,10 @@ func (s step) take() error {
 // to come again. The system gives back the lock of one that was killed.
 func (f *file) turn() (end func(), err error) {
 	path := f.path + lockSuffix
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &loci.Error{Code: loci.Invalid, Msg: path + " is a link or a directory, which setup does not follow; nothing was changed",
+			Recovery: "Remove it, and run setup again."}
+	}
 	for range 10 {
 		lock := flock.New(path, flock.SetPermissions(0o600))
 		granted, err := lock.TryLock()
@@ -177,7 +181,7 @@ func (f *file) turn() (end func(), err error) {
 			break
 		}
 		held, err := lock.Stat()
-		if there, gone := os.Stat(path); err == nil && gone == nil && os.SameFile(held, there) {
+		if there, gone := os.Lstat(path); err == nil && gone == nil && os.SameFile(held, there) {
 			return func() { f.leave(lock) }, nil
 		}
 		_ = lock.Close() // of a file that another setup has removed
@@ -205,19 +209,23 @@ func (f *file) leave(lock *flock.Flock) {
 func (f *file) tidy(without bool) error {
 	if _, err := os.Lstat(f.path + lockSuffix); err == nil {
 		end, err := f.turn()
-		if err != nil {
+		switch {
+		case err == nil:
+			end()
+		case loci.AsError(err).Code != loci.Conflict: // a setup that is at work takes its own away
 			return err
 		}
-		end()
 	}
 	if backup, err := readFile(f.backup()); err == nil && without && backup.exists && bytes.Equal(backup.text, f.text) {
-		return os.Remove(backup.path)
+		if err := os.Remove(f.backup()); err != nil {
+			return oserror.Of(f.backup(), err)
+		}
 	}
 	return nil
 }
 
 // writeBeside writes what is to take the place of a file.
-func writeBeside(path string, text []byte, mode fs.FileMode) (err error) {
+func writeBeside(path string, text []byte, mode fs.FileMode) error {
 	beside := path + newSuffix
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return oserror.Of(beside, err)

@@ -173,11 +173,22 @@ func TestSetupIsAtWork(t *testing.T) {
 		read(t, path) != "{}" {
 		t.Errorf("%+v leaves %q", r, read(t, path))
 	}
-	if err := lock.Close(); err != nil {
+	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	if r := cursorIn(home, Setup{}); r.Outcome != Connected {
 		t.Errorf("%+v", r)
+	}
+
+	// Where there is nothing to do, nobody has to come again.
+	if ok, err := lock.TryLock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if r := cursorIn(home, Setup{}); r.Outcome != Unchanged || r.Err != nil {
+		t.Errorf("%+v", r)
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -331,6 +342,28 @@ func TestReadersMeetSetup(t *testing.T) {
 			if now := read(t, path); now != own && now != ours {
 				t.Fatalf("a reader saw %q", now)
 			}
+		}
+	}
+}
+
+// A folder that somebody else has made, with a link where setup puts its lock, does not lead
+// setup elsewhere.
+func TestSetupFollowsNoLinkOfOthers(t *testing.T) {
+	for _, suffix := range []string{".loci-setup", ".loci-new", ".before-loci", ".before-loci.loci-new"} {
+		home := t.TempDir()
+		path, elsewhere := filepath.Join(home, ".cursor", "mcp.json"), filepath.Join(home, "elsewhere")
+		write(t, path, "{}")
+		link := path + suffix
+		if err := os.Symlink(elsewhere, link); err != nil {
+			t.Fatal(err)
+		}
+		r := cursorIn(home, Setup{})
+		if refused := suffix == ".loci-setup"; refused != (r.Err != nil) ||
+			refused && (loci.AsError(r.Err).Code != loci.Invalid || !strings.Contains(r.Error, "does not follow")) {
+			t.Errorf("%s: %+v", suffix, r)
+		}
+		if _, err := os.Lstat(elsewhere); err == nil {
+			t.Errorf("setup has followed %s", link)
 		}
 	}
 }
