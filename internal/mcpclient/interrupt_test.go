@@ -49,7 +49,7 @@ func cursorIn(home string, s Setup) Result {
 // A setup that is killed at any step leaves the old file or the new one, and the old one
 // beside the new one. The next one, whichever way, finishes at once and leaves nothing else.
 func TestSetupIsKilled(t *testing.T) {
-	const own, kills = "{\n  \"mine\": 1, // a comment\n}\n", 12
+	const own, kills = "{\n  \"mine\": 1, // a comment\n}\n", 6
 	for what, before := range map[string]map[string]string{
 		"a file of theirs": {"mcp.json": own}, "no file": {},
 	} {
