@@ -48,6 +48,7 @@ var pages = map[string]page{
 
 // unrun are commands that are not run here, each by its beginning, and why.
 var unrun = map[string]string{
+	"git clone ":                "a network",
 	"make ":                     "it builds or tests all of the checkout",
 	"go test ":                  "it measures for minutes",
 	"bin/loci import memory.":   "a file of somebody else, which the recipe of moving has",

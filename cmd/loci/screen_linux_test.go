@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,9 +21,9 @@ var updateScreens = flag.Bool("update-screens", false, "write testdata/screens a
 
 // screens are commands whose output people read; the first ones of a home in which nothing is yet.
 var (
-	emptyScreens = [][]string{{"list"}, {"search", "seats"}, {"events"}, {"stats"}, {"session", "list"}, {"setup"}}
+	emptyScreens = [][]string{{}, {"list"}, {"search", "seats"}, {"events"}, {"stats"}, {"session", "list"}, {"setup"}}
 	fullScreens  = [][]string{
-		{"list"}, {"search", "window", "seats"}, {"events"}, {"stats"}, {"doctor"}, {"session", "list"}, {"--help"},
+		{}, {"list"}, {"search", "window", "seats"}, {"events"}, {"stats"}, {"doctor"}, {"session", "list"}, {"--help"},
 		{"help", "list"}, {"setup"}, {"setup", "cursor", "--dry-run"}, {"tenant", "list"}, {"get", "nothing"},
 	}
 )
@@ -34,6 +35,7 @@ var varying = [][2]string{
 	{`\d{3} KiB`, "### KiB"},
 	{`\d\.\d{3}\b`, "#.###"},
 	{`go1\.[0-9.a-z]+`, "GO"},
+	{`(?m)^Loci \S+,`, "Loci VERSION,"},
 	{`/(amd|arm)64`, "/ARCH"},
 	{`"/[^"]*loci\.test"`, `"/usr/local/bin/loci"`},
 }
@@ -108,14 +110,14 @@ func recorded(t *testing.T, columns uint16, env config.Environ) string {
 	var out strings.Builder
 	show := func(args []string) {
 		shown := sized(t, columns, env, args)
-		if args[0] == "setup" {
+		if slices.Contains(args, "setup") {
 			shown = strings.Replace(shown, "none\n", "", 1) // what was typed
 		}
 		shown = strings.ReplaceAll(shown, home, "/home/reader/of/loci")
 		for _, v := range varying {
 			shown = regexp.MustCompile(v[0]).ReplaceAllString(shown, v[1])
 		}
-		fmt.Fprintf(&out, "$ loci %s\n%s\n", strings.Join(args, " "), shown)
+		fmt.Fprintf(&out, "$ %s\n%s\n", strings.Join(append([]string{"loci"}, args...), " "), shown)
 	}
 	for _, args := range emptyScreens {
 		show(args)
@@ -140,7 +142,7 @@ func recorded(t *testing.T, columns uint16, env config.Environ) string {
 func sized(t *testing.T, columns uint16, env config.Environ, args []string) string {
 	t.Helper()
 	typed := ""
-	if args[0] == "setup" {
+	if slices.Contains(args, "setup") {
 		typed = "none\n"
 	}
 	shown, _ := watch(t, env, typed, args, func(screen *os.File, env config.Environ) int {

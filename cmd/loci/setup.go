@@ -296,11 +296,11 @@ func (c *setupCmd) report(a *app, results []mcpclient.Result) error {
 		if err := a.out.Flush(); err != nil { // what these are comes first
 			return fileError("standard output", err)
 		}
-		again := "these programs again, so that they read it"
+		which := "these programs"
 		if len(changed) == 1 {
-			again = changed[0] + " again, so that it reads it"
+			which = changed[0]
 		}
-		a.note("Start %s.", again)
+		a.note("Restart %s to apply this.", which)
 		if cfg, err := a.configure(); c.Remove && err == nil {
 			a.note("Memories stay. Yours are in %s.", cfg.Store)
 		}

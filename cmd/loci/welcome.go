@@ -51,8 +51,13 @@ func (a *app) welcome() error {
 		a.printf("Connected: %s.\n\n", strings.Join(names, ", "))
 		agents = [2]string{"loci doctor", "check that all is well"}
 	}
+	columns := terminalWidth(a.rawOut)
 	for _, line := range append(next, agents) {
-		a.printf("  %s%s  %s\n", a.style(bold, line[0]), strings.Repeat(" ", 36-len(line[0])), line[1])
+		gap := strings.Repeat(" ", 38-len(line[0]))
+		if 2+38+len(line[1]) > columns {
+			gap = "\n      "
+		}
+		a.printf("  %s%s%s\n", a.style(bold, line[0]), gap, line[1])
 	}
 	a.printf("\nloci --help lists the rest.\n")
 	return nil

@@ -115,7 +115,7 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 		return r.failed(client.noAddress())
 	case c.Remove && r.Outcome == Found, !c.Remove && r.Outcome == Connected:
 		r.Outcome = Unchanged
-		return r
+		return r.failed(c.tidy(r.File))
 	}
 	if err := c.conflict(r); err != nil {
 		return r.failed(err)
@@ -130,6 +130,15 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 		}
 	}
 	return c.edit(client, to, r)
+}
+
+// tidy takes away what an earlier setup that was killed has left beside a file.
+func (c *Setup) tidy(path string) error {
+	file, err := readFile(path)
+	if err != nil || c.DryRun {
+		return err
+	}
+	return file.tidy(c.Remove)
 }
 
 // conflict refuses to touch an entry that somebody else has written, or written otherwise.

@@ -88,7 +88,6 @@ func TestSetupLeavesAlone(t *testing.T) {
 		"too large": {func(p string) error {
 			return errors.Join(os.WriteFile(p, nil, 0o644), os.Truncate(p, maxFile+1))
 		}, "setup changes files of up to", loci.TooLarge},
-		"another setup at work": {func(p string) error { return os.WriteFile(p+".loci-setup", nil, 0o600) }, "another setup is changing", loci.Conflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()

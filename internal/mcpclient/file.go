@@ -7,7 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
@@ -73,10 +74,51 @@ func readFile(path string) (*file, error) {
 	return &file{path: target, text: text, exists: true, mode: info.Mode().Perm()}, nil
 }
 
-// replace writes the file again: beside, then over it in one step, so that a client that
-// reads it meanwhile sees all of the old or all of the new. With keep the old one stays
-// as the backup.
+// What setup makes beside a file while it changes it: the lock, and each text before it is
+// moved to its place. The next setup takes away what one that was killed has left.
+const (
+	lockSuffix = ".loci-setup"
+	newSuffix  = ".loci-new"
+)
+
+// A step of a change: what is at the path afterwards, or that nothing is.
+type step struct {
+	path string
+	text []byte
+	gone bool
+}
+
+// replace writes the file again. With keep the old one stays as the backup.
 func (f *file) replace(text []byte, keep bool) error {
+	var steps []step
+	if keep && f.exists {
+		steps = append(steps, step{path: f.backup(), text: f.text})
+	}
+	return f.change(append(steps, step{path: f.path, text: text})...)
+}
+
+// keep makes the backup.
+func (f *file) keep() error {
+	if !f.exists {
+		return nil
+	}
+	return f.change(step{path: f.backup(), text: f.text})
+}
+
+// restore ends what setup did to a file. The file is again what the backup says, is
+// removed if there was none, or loses the entry alone. The backup is removed.
+func (f *file) restore(before *file, without []byte) error {
+	own := step{path: f.path, text: without}
+	if before != nil {
+		own.text, own.gone = before.text, !before.exists
+	}
+	return f.change(own, step{path: f.backup(), gone: true})
+}
+
+// change writes each new text beside its place, and then takes the steps, of which each is
+// done or not: a client that reads meanwhile sees all of the old or all of the new. What
+// takes time comes first, and nothing is done if the file has changed since it was read.
+func (f *file) change(steps ...step) error {
 	if f.exists && f.mode&0o200 == 0 {
 		return &loci.Error{Code: loci.Forbidden, Msg: f.path + " is read-only; nothing was changed",
 			Recovery: "Make it writable, or write the entry by hand: \"loci setup --print\" shows it."}
@@ -89,6 +131,13 @@ func (f *file) replace(text []byte, keep bool) error {
 		return err
 	}
 	defer end()
+	for _, s := range steps {
+		if !s.gone {
+			if err := writeBeside(s.path, s.text, f.mode); err != nil {
+				return err
+			}
+		}
+	}
 	if now, err := readFile(f.path); err != nil || now.exists != f.exists ||
 		!bytes.Equal(now.text, f.text) {
 		return errors.Join(
@@ -96,39 +145,46 @@ func (f *file) replace(text []byte, keep bool) error {
 			loci.Errorf(loci.Conflict, "%s changed meanwhile; nothing was done: run setup again", f.path),
 		)
 	}
-	if keep {
-		if err := f.keep(); err != nil {
-			return err
+	for _, s := range steps {
+		if err := s.take(); err != nil {
+			return oserror.Of(s.path, err)
 		}
 	}
-	return writeOver(f.path, text, f.mode)
+	return nil
 }
 
-// keep makes the backup.
-func (f *file) keep() error {
-	if !f.exists {
+func (s step) take() error {
+	if s.gone {
+		if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		return nil
 	}
-	return writeOver(f.backup(), f.text, f.mode)
+	return os.Rename(s.path+newSuffix, s.path)
 }
 
 // turn lets one setup at a time change the file. A second one does not wait: it is told
-// to come again. The lock that an interrupted setup left is taken over after a minute.
+// to come again. The system gives back the lock of one that was killed.
 func (f *file) turn() (end func(), err error) {
-	path := f.path + ".loci-setup"
-	for range 2 {
-		lock, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err == nil {
-			return func() { _ = lock.Close(); _ = os.Remove(path) }, nil
-		}
-		info, gone := os.Lstat(path)
-		if !errors.Is(err, fs.ErrExist) {
+	path := f.path + lockSuffix
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &loci.Error{Code: loci.Invalid, Msg: path + " is a link or a directory, which setup does not follow; nothing was changed",
+			Recovery: "Remove it, and run setup again."}
+	}
+	for range 10 {
+		lock := flock.New(path, flock.SetPermissions(0o600))
+		granted, err := lock.TryLock()
+		if err != nil {
 			return nil, oserror.Of(path, err)
 		}
-		if gone == nil && time.Since(info.ModTime()) < time.Minute {
+		if !granted {
 			break
 		}
-		_ = os.Remove(path) // whoever is quicker makes it again
+		held, err := lock.Stat()
+		if there, gone := os.Lstat(path); err == nil && gone == nil && os.SameFile(held, there) {
+			return func() { f.leave(lock) }, nil
+		}
+		_ = lock.Close() // of a file that another setup has removed
 	}
 	return nil, loci.Errorf(
 		loci.Conflict,
@@ -137,48 +193,51 @@ func (f *file) turn() (end func(), err error) {
 	)
 }
 
-// writeOver puts a text in place of a file in one step.
-func writeOver(path string, text []byte, mode fs.FileMode) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return oserror.Of(path, err)
+// leave takes away what setup has made beside the file, and gives the lock back.
+func (f *file) leave(lock *flock.Flock) {
+	_ = os.Remove(f.path + newSuffix)
+	_ = os.Remove(f.backup() + newSuffix)
+	held := os.Remove(lock.Path()) // where files that are open can be removed, nobody gets in between
+	_ = lock.Close()
+	if held != nil {
+		_ = os.Remove(lock.Path())
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-			err = oserror.Of(path, err)
-		}
-	}()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	chmod, rename := func() error { return f.Chmod(mode) }, func() error { return os.Rename(f.Name(), path) }
-	for _, step := range []func() error{chmod, f.Sync, f.Close, rename} {
-		if err := step(); err != nil {
+}
+
+// tidy takes away what a setup that was killed has left beside a file that is as it should
+// be: without the entry there is no backup either.
+func (f *file) tidy(without bool) error {
+	if _, err := os.Lstat(f.path + lockSuffix); err == nil {
+		end, err := f.turn()
+		switch {
+		case err == nil:
+			end()
+		case loci.AsError(err).Code != loci.Conflict: // a setup that is at work takes its own away
 			return err
+		}
+	}
+	if backup, err := readFile(f.backup()); err == nil && without && backup.exists && bytes.Equal(backup.text, f.text) {
+		if err := os.Remove(f.backup()); err != nil {
+			return oserror.Of(f.backup(), err)
 		}
 	}
 	return nil
 }
 
-// restore ends what setup did to a file. The file is again what the backup says, is
-// removed if there was none, or loses the entry alone. The backup is removed.
-func (f *file) restore(before *file, without []byte) error {
-	var err error
-	switch {
-	case before == nil:
-		err = f.replace(without, false)
-	case before.exists:
-		err = f.replace(before.text, false)
-	default:
-		err = os.Remove(f.path)
+// writeBeside writes what is to take the place of a file.
+func writeBeside(path string, text []byte, mode fs.FileMode) error {
+	beside := path + newSuffix
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return oserror.Of(beside, err)
 	}
-	if err == nil {
-		err = os.Remove(f.backup())
+	f, err := os.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return oserror.Of(beside, err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return oserror.Of(f.path, err)
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return oserror.Of(beside, err)
 	}
 	return nil
 }

@@ -84,6 +84,9 @@ code=0
 "$work/npm/node_modules/.bin/loci" get nothing 2>/dev/null || code=$?
 [ "$code" = 2 ] || { echo "FAIL the launcher ends with $code"; exit 1; }
 echo "ok npm passes the exit code on"
+HOME="$work/home-npm" "$work/npm/node_modules/.bin/loci" setup --print >"$work/said"
+grep -q '"command": ".*/cli-linux-[a-z0-9]*/bin/loci"' "$work/said"
+echo "ok npm's setup enters the program itself"
 mkdir "$work/frozen-cache" "$work/unmade"
 (cd "$work/npm" && npm_config_cache="$work/frozen-cache" frozen "$work/frozen-cache" npx --offline loci version >/dev/null)
 (cd "$work/unmade" && npm_config_cache="$work/frozen-cache" frozen "$work/frozen-cache" \

@@ -68,9 +68,14 @@ func TestReleaseWorkflow(t *testing.T) {
 	if secrets := regexp.MustCompile(`secrets\.\w+`).FindAllString(text, -1); len(secrets) != 1 {
 		t.Errorf("it asks for %v", secrets)
 	}
-	for _, form := range []string{`^actions/checkout@v\d+$`, `^sigstore/cosign-installer@v\d+$`, `^actions/attest-build-provenance@v\d+$`} {
-		if !slices.ContainsFunc(uses, regexp.MustCompile(form).MatchString) {
-			t.Errorf("no step uses %s: %q", form, uses)
+	for _, line := range regexp.MustCompile(`(?m)^.*\buses:.*$`).FindAllString(text, -1) {
+		if !regexp.MustCompile(`uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`).MatchString(line) {
+			t.Errorf("an action is not named by a commit and its version: %s", line)
+		}
+	}
+	for _, action := range []string{"actions/checkout@", "actions/setup-go@", "sigstore/cosign-installer@", "actions/attest-build-provenance@"} {
+		if !slices.ContainsFunc(uses, func(name string) bool { return strings.HasPrefix(name, action) }) {
+			t.Errorf("no step uses %s: %q", action, uses)
 		}
 	}
 	all := strings.Join(runs, "\n")
