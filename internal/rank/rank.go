@@ -12,7 +12,7 @@ const (
 
 	// Where passages are long some of a query's words stand in many of them, and each is
 	// a little like every query: there similarity weighs more, and a sum says less.
-	longVectors = 0.2 // of its weight
+	longVectors = 0.3 // of its weight
 	longPart    = 0.8
 
 	// What a text gets of those beside it in its sequence, times the share of
