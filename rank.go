@@ -60,7 +60,7 @@ func score(hits []Hit, s rank.Settings, times []NamedTime) []scored {
 			KeywordShare: h.KeywordShare, Covered: h.Covered,
 			Similarity: h.Similarity, Embedded: h.Embedded,
 			InSequence: h.Sequence != "", Speaker: h.Speaker,
-			Context: h.Context, ContextCovered: h.ContextCovered,
+			Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
 		}
 		if len(times) > 0 {
 			texts[i].InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))

@@ -203,6 +203,34 @@ func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 	}
 }
 
+// Where passages are long similarity weighs 1.3 times as much and a sum is worth a fifth less, in
+// mode Hybrid and where there are vectors.
+func TestLongPassagesByHand(t *testing.T) {
+	for _, c := range []struct {
+		mode           Mode
+		weight, long   float64
+		words, similar float64
+	}{
+		{Hybrid, 0.5, 0, 0.5, 0.5}, {Hybrid, 0.5, 0.5, 0.9 * 0.425, 0.9 * 0.575}, {Hybrid, 0.5, 1, 0.8 * 0.35, 0.8 * 0.65},
+		{Hybrid, 0.9, 1, 0, 0.8}, {Hybrid, 0, 1, 1, 0}, {Keyword, 0.5, 1, 1, 0}, {Semantic, 0.5, 1, 0, 1},
+	} {
+		hits := []Hit{
+			{ID: ID{'a'}, KeywordShare: 1, Covered: 1, Embedded: true, Long: c.long},
+			{ID: ID{'b'}, Similarity: 0.75, Embedded: true, Long: c.long},
+		}
+		for _, r := range ranking(SearchOptions{VectorWeight: c.weight}).rank(hits, c.mode, knowing(1)) {
+			if want := map[byte]float64{'a': c.words, 'b': c.similar}[r.ID[0]]; math.Abs(sumOf(r.score)-want) > 1e-9 {
+				t.Errorf("%+v: the sum of %c is %v, want %v", c, r.ID[0], sumOf(r.score), want)
+			}
+		}
+	}
+	talk := Hit{ID: ID{'c'}, KeywordShare: 1, Covered: 1, Sequence: "talk", Context: 1, ContextCovered: 1, Long: 1, KeywordRank: 1}
+	e := ranking(SearchOptions{VectorWeight: 0.5, ContextShare: 0.25})
+	if got := e.rank([]Hit{talk}, Hybrid, knowing(1))[0]; math.Abs(sumOf(got.score)-0.8) > 1e-9 {
+		t.Errorf("with its sequence: the sum is %v, want 0.8", sumOf(got.score))
+	}
+}
+
 func TestScoresStayInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0, 1)

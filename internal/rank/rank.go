@@ -10,6 +10,11 @@ const (
 	coveragePower = 0.5 // of how much of the query the words cover
 	assistantPart = 0.7 // of its own score, for what an assistant said
 
+	// Where passages are long some of a query's words stand in many of them, and each is
+	// a little like every query: there similarity weighs more, and a sum says less.
+	longVectors = 0.3 // of its weight
+	longPart    = 0.8
+
 	// What a text gets of those beside it in its sequence, times the share of
 	// neighbours. An answer seldom repeats the words of its question, and a question
 	// often says what its answer is about. In a chat with an assistant people look for
@@ -84,6 +89,7 @@ type Text struct {
 
 	InSequence              bool
 	Context, ContextCovered float64 // of its sequence: as KeywordShare, and the best Covered
+	Long                    float64 // how long the passages searched are, 0 to 1
 	InTime                  float64 // how well its time is the one the query names, 0 to 1
 	Speaker                 Speaker
 	Beside                  [4]int // two before, before, after, two after: their numbers, or None
@@ -143,9 +149,14 @@ func own(t *Text, s *Settings) (p Parts) {
 	if !t.Embedded && !s.VectorsAlone {
 		weight = 0 // of what has no vector yet the words decide alone
 	}
-	p.Keyword = (1 - weight) * min(1, t.KeywordShare) * math.Pow(t.Covered, coveragePower)
+	part := 1.0
+	if s.Sequences && s.VectorWeight > 0 {
+		weight = min(1, weight*(1+float64(longVectors*t.Long)))
+		part = 1 - float64((1-longPart)*t.Long)
+	}
+	p.Keyword = part * (1 - weight) * min(1, t.KeywordShare) * math.Pow(t.Covered, coveragePower)
 	if t.Embedded {
-		p.Vector = weight * s.Scale.likeness(t.Similarity)
+		p.Vector = part * weight * s.Scale.likeness(t.Similarity)
 	}
 	if !s.Sequences {
 		return p
@@ -153,7 +164,7 @@ func own(t *Text, s *Settings) (p Parts) {
 	if (t.Speaker == Assistant || t.Speaker == LikelyAssistant) && s.NeighbourShare > 0 {
 		p.Keyword, p.Vector = p.Keyword*assistantPart, p.Vector*assistantPart
 	}
-	p.Context = s.ContextShare * min(1, t.Context) * t.ContextCovered
+	p.Context = part * s.ContextShare * min(1, t.Context) * t.ContextCovered
 	return p
 }
 

@@ -482,3 +482,17 @@ func TestASequenceIsNamedOnce(t *testing.T) {
 		}
 	}
 }
+
+// Hits say how long passages are on average where it was searched, small words left aside.
+func TestHitsSayHowLongPassagesAre(t *testing.T) {
+	here := loci.Namespace{"u"}
+	for words, want := range map[int]float64{10: 0, 20: 0, 30: 0.5, 40: 1, 60: 1} {
+		x := New(loci.Space{})
+		x.AddShard(Key{here.Key(), loci.KindFact})
+		x.Upsert(record(1, here, "the and of "+strings.Repeat("w ", words)), nil)
+		hits, err := x.Match(loci.Probe{Text: "w"}, loci.Filter{Within: []loci.Namespace{here}}, 10, nil)
+		if err != nil || len(hits) != 1 || hits[0].Long != want {
+			t.Errorf("%d words: %+v, %v, want Long %v", words, hits, err, want)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func (s *search) rarity() func(word string) float64 {
 	if s.passages == 0 {
 		s.measure(false)
 	}
-	power := min(1, max(0, (40-s.average)/20))
+	power := 1 - s.long()
 	return func(word string) float64 {
 		if s.passages == 0 || power == 0 {
 			return 1
@@ -116,6 +116,9 @@ func (s *search) rarity() func(word string) float64 {
 		return math.Pow(rareness(s.passages, float64(s.holders(term))), power)
 	}
 }
+
+// long says how long the passages are on average: 0 up to 20 words, 1 from 40 on.
+func (s *search) long() float64 { return min(1, max(0, (s.average-20)/20)) }
 
 // holders is how many passages hold a term.
 func (s *search) holders(term string) (n int) {
