@@ -215,7 +215,8 @@ func manage(ctx context.Context, m *loci.Memory, in manageInput) (Reply, error) 
 		return Reply{}, err
 	}
 	message += id.String()
-	structured, err := encode(managed{in.Action, id.String(), message, notCreated(stored), nearTo(stored, loci.ID.String)})
+	near := nearTo(stored, loci.ID.String)
+	structured, err := encode(managed{in.Action, id.String(), message, notCreated(stored), near})
 	return Reply{Text: message, Structured: structured}, err
 }
 
