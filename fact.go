@@ -267,8 +267,8 @@ func (m *Memory) draft(in NewFact) (*factDraft, error) {
 		body.Scope = e.redact(in.Scope)
 		setDefault(&body.Scope, GlobalScope)
 		for _, f := range [][2]string{{"subject", in.Subject}, {"predicate", in.Predicate}, {"scope", body.Scope}} {
-			if err := CheckLabel(f[0], f[1]); err != nil {
-				return nil, err
+			if err := CheckLabel(f[0], f[1]); err != nil || strings.TrimSpace(f[1]) == "" {
+				return nil, cmp.Or(err, error(Errorf(Invalid, "%s must not be empty", f[0])))
 			}
 		}
 	}

@@ -71,6 +71,9 @@ type saveNote struct {
 type savedNote struct {
 	ID      string       `json:"id"`
 	Outcome loci.Outcome `json:"outcome" enum:"created,duplicate_of" doc:"duplicate_of: nothing was stored, since the memory of this id says it already, or the text only shows memories"`
+
+	RelatedTo        string `json:"related_to,omitempty" doc:"An older memory that says it in mostly the same words"`
+	PossibleUpdateOf string `json:"possible_update_of,omitempty" doc:"An older memory of the same subject that says something else: if it no longer holds, delete it"`
 }
 
 type savedOutput struct {
@@ -211,7 +214,14 @@ func (a *API) saveNote(ctx context.Context, c *caller, in *struct{ Body saveNote
 		fact.Sequence, fact.Position = in.Body.Sequence, *in.Body.Position
 	}
 	stored, err := m.StoreFact(ctx, fact)
-	out := &savedOutput{http.StatusCreated, savedNote{notePrefix + stored.ID.String(), stored.Outcome}}
+	shown := func(id loci.ID) string {
+		if id.IsZero() {
+			return ""
+		}
+		return notePrefix + id.String()
+	}
+	out := &savedOutput{http.StatusCreated, savedNote{shown(stored.ID), stored.Outcome,
+		shown(stored.RelatedTo), shown(stored.PossibleUpdateOf)}}
 	if stored.Outcome == loci.DuplicateOf {
 		out.Status = http.StatusOK
 	}

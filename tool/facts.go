@@ -43,6 +43,7 @@ type managed struct {
 
 	// Outcome tells of a create that stored nothing. The words of the message are fixed.
 	Outcome loci.Outcome `json:"outcome,omitempty"`
+	neighbours
 }
 
 // notCreated is the outcome of a create that stored nothing; "" of any other.
@@ -78,12 +79,12 @@ func manageMemory(b *base, t Tool, i Instance) *Tool {
 	text := &jsonschema.Schema{Type: "string"}
 	s := spec{
 		Tool: t,
-		output: []result{
+		output: append([]result{
 			{name: "action", schema: text},
 			{name: "id", schema: text},
 			{name: "message", schema: text},
 			duplicate,
-		},
+		}, near()...),
 	}
 	s.adjust = func(properties map[string]*jsonschema.Schema) {
 		action := properties["action"]
@@ -184,17 +185,16 @@ func manage(ctx context.Context, m *loci.Memory, in manageInput) (Reply, error) 
 		}
 	}
 	var err error
-	var outcome loci.Outcome
+	var stored loci.Stored
 	message := in.Action + "d memory "
 	switch in.Action {
 	case actionCreate:
-		var stored loci.Stored
 		stored, err = m.StoreFact(ctx, loci.NewFact{
 			Content:  in.Content.text,
 			Value:    in.Content.object,
 			Metadata: in.Metadata,
 		})
-		id, outcome = stored.ID, notCreated(stored)
+		id = stored.ID
 	case actionUpdate:
 		revision := loci.FactRevision{Value: in.Content.object}
 		if in.Content.given && in.Content.object == nil {
@@ -215,7 +215,8 @@ func manage(ctx context.Context, m *loci.Memory, in manageInput) (Reply, error) 
 		return Reply{}, err
 	}
 	message += id.String()
-	structured, err := encode(managed{in.Action, id.String(), message, outcome})
+	near := nearTo(stored, loci.ID.String)
+	structured, err := encode(managed{in.Action, id.String(), message, notCreated(stored), near})
 	return Reply{Text: message, Structured: structured}, err
 }
 

@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -44,15 +45,31 @@ type storedFact struct {
 	ID           loci.ID      `json:"id"`
 	SupersededID *loci.ID     `json:"superseded_id"`
 	Outcome      loci.Outcome `json:"outcome"`
-
-	// Notes that are near to it, where there are any: see [loci.Stored].
-	RelatedTo        loci.ID `json:"related_to,omitzero"`
-	PossibleUpdateOf loci.ID `json:"possible_update_of,omitzero"`
+	neighbours
 }
 
-// near is the id of a memory that the stored one is near to.
-func near(name string) result {
-	return result{name: name, schema: &jsonschema.Schema{Type: "string"}, optional: true}
+// neighbours are the ids of memories that a new one is near to, where there are any: see
+// [loci.Stored].
+type neighbours struct {
+	RelatedTo        string `json:"related_to,omitempty"`
+	PossibleUpdateOf string `json:"possible_update_of,omitempty"`
+}
+
+// nearTo shows what a new memory is near to, by ids as the tool shows them.
+func nearTo(stored loci.Stored, show func(loci.ID) string) (n neighbours) {
+	if !stored.RelatedTo.IsZero() {
+		n.RelatedTo = show(stored.RelatedTo)
+	}
+	if !stored.PossibleUpdateOf.IsZero() {
+		n.PossibleUpdateOf = show(stored.PossibleUpdateOf)
+	}
+	return n
+}
+
+// near is what a reply with [neighbours] has beside the rest.
+func near() []result {
+	id := &jsonschema.Schema{Type: "string"}
+	return []result{{name: "related_to", schema: id, optional: true}, {name: "possible_update_of", schema: id, optional: true}}
 }
 
 // importance sets the range and the default of an importance.
@@ -101,7 +118,7 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 	superseded := result{name: "superseded_id", schema: &jsonschema.Schema{Types: []string{"string", "null"}}}
 	s := spec{
 		Tool:   t,
-		output: idOutput(superseded, outcome, near("related_to"), near("possible_update_of")),
+		output: idOutput(append([]result{superseded, outcome}, near()...)...),
 		adjust: func(properties map[string]*jsonschema.Schema) {
 			importance(properties["importance"])
 			choices(properties["permanence"], loci.Permanent, loci.Stable, loci.Standard, loci.Volatile, loci.Ephemeral)
@@ -110,7 +127,7 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 		},
 	}
 	return declare(s, func(ctx context.Context, c *call, in factInput) (Reply, error) {
-		if in.Subject == "" || in.Predicate == "" { // the engine would take it for a note
+		if strings.TrimSpace(in.Subject) == "" || strings.TrimSpace(in.Predicate) == "" { // the engine would take "" for a note
 			return Reply{}, loci.Errorf(loci.Invalid, "subject and predicate must not be empty")
 		}
 		m, err := c.memory()
@@ -130,10 +147,9 @@ func storeFact(b *base, t Tool, i Instance) *Tool {
 			return Reply{}, err
 		}
 		reply := storedFact{
-			ID:               stored.ID,
-			Outcome:          stored.Outcome,
-			RelatedTo:        stored.RelatedTo,
-			PossibleUpdateOf: stored.PossibleUpdateOf,
+			ID:         stored.ID,
+			Outcome:    stored.Outcome,
+			neighbours: nearTo(stored, loci.ID.String),
 		}
 		if stored.Superseded != (loci.ID{}) {
 			reply.SupersededID = &stored.Superseded

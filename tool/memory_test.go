@@ -61,6 +61,8 @@ func TestMemoryArguments(t *testing.T) {
 		{"memory_store_fact", `{"subject":"s","predicate":"p"}`, loci.Invalid, "argument content is missing: pass a string"},
 		{"memory_store_fact", `{"subject":"","predicate":"p","content":"c"}`, loci.Invalid, "subject and predicate must not be empty"},
 		{"memory_store_fact", `{"subject":"","predicate":"","content":"c"}`, loci.Invalid, "subject and predicate must not be empty"},
+		{"memory_store_fact", `{"subject":" ","predicate":"p","content":"c"}`, loci.Invalid, "subject and predicate must not be empty"},
+		{"memory_store_fact", `{"subject":"s","predicate":"\n","content":"c"}`, loci.Invalid, "subject and predicate must not be empty"},
 		{"memory_store_fact", `{"subject":"s","predicate":"p","content":{"a":1}}`, loci.Invalid, "content must be a string, got an object: pass a string"},
 		{"memory_store_fact", object("subject", long, "predicate", "p", "content", "c"), loci.Invalid, "subject is 257 bytes long; the limit is 256: shorten it"},
 		{"memory_store_fact", object("subject", "s", "predicate", "p", "content", "c", "scope", long), loci.Invalid, "scope is 257 bytes long; the limit is 256: shorten it"},

@@ -78,10 +78,11 @@ type noteChange struct {
 }
 
 // savedNote is the structured reply of memory_save, which also tells of a save that
-// stored nothing. The text is fixed.
+// stored nothing, and of notes that the new one may correct. The text is fixed.
 type savedNote struct {
 	noteChange
 	Outcome loci.Outcome `json:"outcome,omitempty"`
+	neighbours
 }
 
 func searchNotes(b *base, t Tool, i Instance) *Tool {
@@ -204,7 +205,7 @@ func saveNote(b *base, t Tool, i Instance) *Tool {
 	t.Tier, t.Timeout = SideEffecting, time.Duration(b.cfg.WriteTimeout)
 	t.scopes = []loci.Scope{loci.ScopeWrite}
 	return declare(
-		spec{Tool: t, output: append(noteOutput(), duplicate)},
+		spec{Tool: t, output: append(append(noteOutput(), duplicate), near()...)},
 		func(ctx context.Context, c *call, in noteSaveInput) (Reply, error) {
 			m, err := c.notes()
 			if err != nil {
@@ -217,7 +218,7 @@ func saveNote(b *base, t Tool, i Instance) *Tool {
 			saved := noteChange{noteID(stored.ID), "Note saved successfully."}
 			reply, err := objectReply(saved)
 			if err == nil {
-				reply.Structured, err = encode(savedNote{saved, notCreated(stored)})
+				reply.Structured, err = encode(savedNote{saved, notCreated(stored), nearTo(stored, noteID)})
 			}
 			return reply, err
 		},

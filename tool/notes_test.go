@@ -294,3 +294,30 @@ func TestNoteTiers(t *testing.T) {
 		}
 	}
 }
+
+// TestSavedNoteNamesWhatIsNear: a model that saves a correction as a new note hears which
+// note says otherwise, beside the text, whose words are fixed.
+func TestSavedNoteNamesWhatIsNear(t *testing.T) {
+	set, u := newSet(t, Instance{Family: FamilyNotes}, Instance{Tool: "manage_memory"}), user(t, "u-1")
+	blue := save(t, set, u, "My favorite color is blue")
+	reply := ok(t, set, "memory_save", u, `{"content":"My favorite color is green"}`)
+	var green savedNote
+	decode(t, reply.Structured, &green)
+	fixed := `{"note_id":"` + green.NoteID + `","message":"Note saved successfully."`
+	if reply.Text != fixed+"}" || string(reply.Structured) != fixed+`,"possible_update_of":"`+blue+`"}` {
+		t.Errorf("a correction: %s, %s", reply.Text, reply.Structured)
+	}
+	reply = ok(t, set, "memory_save", u, `{"content":"My favorite color is green, of course"}`)
+	decode(t, reply.Structured, &green)
+	if green.RelatedTo == "" || green.Outcome != "" {
+		t.Errorf("the same in other words: %s", reply.Structured)
+	}
+
+	seats := strings.TrimPrefix(ok(t, set, "manage_memory", u, `{"content":"The server runs PostgreSQL 16"}`).Text, "created memory ")
+	reply = ok(t, set, "manage_memory", u, `{"content":"The server runs PostgreSQL 18"}`)
+	var made managed
+	decode(t, reply.Structured, &made)
+	if reply.Text != "created memory "+made.ID || made.PossibleUpdateOf != seats {
+		t.Errorf("a correction by manage_memory: %s, %s", reply.Text, reply.Structured)
+	}
+}

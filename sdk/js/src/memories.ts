@@ -167,12 +167,13 @@ export class Notes {
 
   /**
    * Saves a note. One that is remembered already is confirmed instead. `created_at` is when it was said; `sequence` is the conversation it is a part of,
-   * and `position` its place there (absent: behind what was saved before).
+   * and `position` its place there (absent: behind what was saved before). `related_to` of the reply says it in mostly the same words;
+   * `possible_update_of` says something else of the same subject.
    */
   save(
     given: { content: string; tags?: string[]; metadata?: Record<string, unknown>; created_at?: string; sequence?: string; position?: number },
     o?: CallOptions,
-  ): Promise<{ id: string; outcome: "created" | "duplicate_of" }> {
+  ): Promise<{ id: string; outcome: "created" | "duplicate_of"; related_to?: string; possible_update_of?: string }> {
     return this.#t.send({ method: "POST", path: "/v1/notes", reply: shapes.saved, body: given, writes: true }, o);
   }
 

@@ -125,7 +125,7 @@ export const shapes = {
   events: { events: [{ id: "string", seq: "number", event_type: "string", entity_type: "string", entity_id: "string", occurred_at: "string", actor: "string" }], "next_cursor?": "string" },
   tools: { tools: [{ name: "string", title: "string", description: "string", family: "string", input_schema: "object", annotations: "object" }] },
   toolReply: { text: "string", is_error: "boolean", "structured?": "object" },
-  saved: { id: "string", outcome: "string" },
+  saved: { id: "string", outcome: "string", "related_to?": "string", "possible_update_of?": "string" },
   notes: { notes: [note], "next_cursor?": "string" },
   memories: { memories: [entry], "next_cursor?": "string" },
   past: { revisions: ["object"], chain: [entry] },

@@ -304,9 +304,14 @@ class Note(_Note, total=False):
     superseded_by: str
 
 
-class SavedNote(TypedDict):
+class _SavedNote(TypedDict):
     id: str
     outcome: Literal["created", "duplicate_of"]  # duplicate_of: nothing was stored, it was there already
+
+
+class SavedNote(_SavedNote, total=False):
+    related_to: str  # an older memory that says it in mostly the same words
+    possible_update_of: str  # an older memory of the same subject that says something else
 
 
 class _NotePage(TypedDict):
