@@ -46,11 +46,17 @@ func (s keptStore) giveUp(parts int) keptStore {
 	if close(left); err == nil {
 		s.t.Error("the search did not give up")
 	}
+	s.loaded()
+	return s
+}
+
+// loaded waits until no load is at work: the manifest is written behind the answer.
+func (s keptStore) loaded() {
+	s.t.Helper()
 	f, err := s.acquire(s.t.Context(), testTenant)
 	must(s.t, err)
 	defer s.release(f)
 	f.search.loading.Crew.Wait()
-	return s
 }
 
 // What a load has put into segments is there for the next process, when the first one ends before
@@ -69,11 +75,13 @@ func TestALoadGoesOnInTheNextProcess(t *testing.T) {
 	}
 	s.put(3, 2, "edited walrus number3")
 	s.erase(7, 1)
+	s.settle() // the segment without it is in the manifest before the load takes that up
 	s.fill(200, 210)
 	got := s.answers()
 	if most := 210/16 - named + 3; parts > most {
 		t.Errorf("%d parts were read; %d would be enough", parts, most)
 	}
+	s.loaded()
 	if upto, named := s.begun(); upto != 0 || named < 13 {
 		t.Errorf("in the end: read up to %d, %d segments", upto, named)
 	}
@@ -119,8 +127,14 @@ func TestErasedLeavesABegunLoad(t *testing.T) {
 	for _, name := range segments(t, s.path) {
 		after[name] = true
 	}
-	if after[before[0]] && after[before[1]] && after[before[2]] && after[before[3]] {
-		t.Error("no segment was made again")
+	left := 0
+	for _, name := range before {
+		if after[name] {
+			left++
+		}
+	}
+	if left != len(before)-1 {
+		t.Errorf("%d of %d segments were left as they are; the one with what was erased is to be made again", left, len(before))
 	}
 	got := s.answers()
 	same(t, "gone on with", got, fromHeap(t, closed(t, s)))
