@@ -217,7 +217,9 @@ func (r *Record) transitionsDue(now time.Time) (types []EventType) {
 func (m *Memory) capEpisodes(ctx context.Context, dry bool) (n int64, err error) {
 	most := int64(m.engine.opts.Retention.EpisodeCap)
 	live := Filter{Within: []Namespace{{}}, Kinds: []Kind{KindEpisode}, At: m.engine.now()}
-	all, err := m.engine.store.Count(ctx, m.view.Tenant, live)
+	atMost := live
+	atMost.At = time.Time{} // with those that have expired: stores keep that count
+	all, err := m.engine.store.Count(ctx, m.view.Tenant, atMost)
 	if err != nil || all.Records <= most { // then no agent has more
 		return 0, err
 	}

@@ -22,7 +22,7 @@ func TestRunMeasuresEveryFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 4 + 3; rows != want {
+	if want := 4 + 4; rows != want {
 		t.Errorf("%d figures, want %d", rows, want)
 	}
 }

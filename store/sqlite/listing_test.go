@@ -174,6 +174,21 @@ func TestCheckCountsAgain(t *testing.T) {
 	}
 }
 
+// Whether any memory lacks vectors is told by the kept counts: nothing else is read where none does.
+func TestLackingVectorsAreCounted(t *testing.T) {
+	t.Parallel()
+	s := damaged(t, "UPDATE tally SET searched = 0")
+	for _, want := range []int{0, 1} { // before they are counted again, and after
+		lacking, err := s.Unembedded(t.Context(), testTenant, shelfSpace, loci.ID{}, 10)
+		if err != nil || len(lacking) != want {
+			t.Errorf("%d memories lack vectors, %v; want %d", len(lacking), err, want)
+		}
+		if _, err := s.Check(t.Context(), testTenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Past records are found by their time, and counting does not read vectors.
 func TestCountsReadLittle(t *testing.T) {
 	t.Parallel()

@@ -71,9 +71,9 @@ func (one *load) release(x *searchIndex) {
 	one.shelving.abandon()
 }
 
-// shelved reports whether a load has made segments: no manifest names these yet, so that what is
+// shelved reports whether a load has made segments: no manifest may name these yet, so that what is
 // erased would stay in them.
-func (one *load) shelved() bool { return len(one.shelving.fresh) > 0 }
+func (one *load) shelved() bool { return one.shelving.made }
 
 // loadTurn reads a part of what is in the queue.
 func (f *file) loadTurn() (more bool) {
@@ -89,6 +89,9 @@ func (f *file) loadTurn() (more bool) {
 	if err == nil {
 		for _, one := range slices.Concat(last, whole) {
 			f.shelve(one.Of)
+		}
+		for _, one := range last {
+			f.keepBegun(ctx, one.Of)
 		}
 		last, whole = f.reserve(last), f.reserve(whole)
 		shelved, err = f.install(ctx, whole)
@@ -153,7 +156,7 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 		if err != nil {
 			return err
 		}
-		if one.begun, one.whole = true, kept; !kept {
+		if one.begun, one.whole = true, kept && one.after == 0; !kept {
 			one.seq = now.seq
 		}
 	}

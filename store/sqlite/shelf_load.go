@@ -17,12 +17,14 @@ type shelving struct {
 	key   loci.NameKey
 	wiped int64    // what was erased up to here is in no segment
 	held  bool     // the folder, since the first segment was made
-	fresh []string // segments that were made
+	fresh []string // segments that were made and that no manifest names
+	made  bool     // segments were made
 	next  *manifest
 }
 
 // takeShelved begins a load with the segments that are kept of its shard, if all of them
-// can be used. It reports whether they are in.
+// can be used. It reports whether they are in: all that there are, or those of a load that
+// did not end, which this one goes on with.
 func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *fileState) (bool, error) {
 	s := shard{one.namespace, one.key.Kind}
 	m, key, err := manifestOf(ctx, tx, s)
@@ -48,6 +50,7 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 		whole.Attach(one.key, g, b, k.Gone)
 	}
 	one.index, one.seq, one.shelving.wiped = whole, m.Seq, m.Wiped
+	one.after, one.read = m.Upto, int64(whole.Records(one.key))
 	return true, nil
 }
 
@@ -60,7 +63,7 @@ func (f *file) shelve(one *load) {
 	}
 	much := s.book
 	switch {
-	case one.whole && len(one.shelving.fresh) > 0:
+	case one.whole && (len(one.shelving.fresh) > 0 || one.shelving.base.Upto > 0):
 		much = 1 // a manifest speaks of all
 	case one.whole && books > 0:
 		much = (s.from + 1) / 2
@@ -74,9 +77,28 @@ func (f *file) shelve(one *load) {
 		}
 		f.putShelved(one)
 	}
-	if one.whole && len(one.shelving.fresh) > 0 && one.index.Loose(one.key) == 0 {
+	ends := one.whole && one.shelving.base.Upto > 0
+	if (len(one.shelving.fresh) > 0 || ends) && one.index.Loose(one.key) == 0 {
 		f.nameShelved(one)
 	}
+}
+
+// keepBegun brings into the memory file how far a load has come: where reading all takes longer
+// than a search waits, or than the process lives, the next one goes on from there.
+func (f *file) keepBegun(ctx context.Context, one *load) {
+	s := &one.shelving
+	m := s.next
+	if s.next = nil; m == nil {
+		return
+	}
+	if err := f.putManifest(context.WithoutCancel(ctx), &s.base, m); err != nil {
+		if !errors.Is(err, errMoved) {
+			f.logError("keep the index", err)
+		}
+		return
+	}
+	f.shelf.keep(s.fresh)
+	s.fresh, s.base = nil, *m
 }
 
 // putShelved makes a segment of what is on the heap.
@@ -87,7 +109,7 @@ func (f *file) putShelved(one *load) {
 		f.logError("keep a part of the index", err)
 		return
 	}
-	one.shelving.fresh = append(one.shelving.fresh, b.name)
+	one.shelving.fresh, one.shelving.made = append(one.shelving.fresh, b.name), true
 	one.index.Shelve(one.key, g, b)
 }
 
@@ -95,6 +117,9 @@ func (f *file) putShelved(one *load) {
 func (f *file) nameShelved(one *load) {
 	space := one.index.Space()
 	m := &manifest{Seq: one.seq, Wiped: one.shelving.wiped, Model: space.Model, Dims: space.Dims}
+	if !one.whole {
+		m.Upto = one.after
+	}
 	for _, k := range one.index.Segments(one.key) {
 		m.Segments = append(m.Segments, kept{k.Keeper.(*book).name, k.Keeper.(*book).sum, k.Gone})
 	}

@@ -23,6 +23,8 @@ type manifest struct {
 	Model    string    `json:"model,omitempty"`
 	Dims     int       `json:"dims,omitempty"`
 	Segments []kept    `json:"segments"`
+	Upto     int64     `json:"upto,omitempty"`  // a load that has not ended got to this record; 0: it ended
+	Begun    []kept    `json:"begun,omitempty"` // what Segments are in the file then: older builds take those for all
 	raw      []byte    // as it is in the file; nil: it is not
 	shard    shard     // that it is of
 	_        [0]func() // not to be compared
@@ -44,6 +46,9 @@ func manifestKey(s shard) string { return fmt.Sprintf("index:%d:%s", s.namespace
 func readManifest(key string, value []byte) (m manifest) {
 	if json.Unmarshal(value, &m) != nil {
 		m = manifest{}
+	}
+	if m.Upto > 0 {
+		m.Segments, m.Begun = m.Begun, nil
 	}
 	m.raw = value
 	parts := strings.SplitN(key, ":", 3)
@@ -112,11 +117,15 @@ var errMoved = errors.New("the manifest has changed")
 
 // putManifest puts one in the place of another, unless that is there no more.
 func (f *file) putManifest(ctx context.Context, old *manifest, m *manifest) error {
-	raw, err := json.Marshal(m)
+	row := *m
+	if m.Upto > 0 {
+		row.Segments, row.Begun = nil, m.Segments
+	}
+	raw, err := json.Marshal(row)
 	if err != nil {
 		return err
 	}
-	m.raw = raw
+	m.raw, m.shard = raw, old.shard
 	return f.write(ctx, func(t *tx) error {
 		if err := t.holdsManifest(old); err != nil {
 			return err

@@ -234,8 +234,7 @@ func TestSegmentsAreCutWhileTheyAreMapped(t *testing.T) {
 	}
 }
 
-// A load that no search waits for has made segments that no manifest names: an erase reaches
-// those, too.
+// A load that no search waits for has made segments: an erase reaches those, too.
 func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -260,7 +259,7 @@ func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
 	case <-time.After(longest):
 		t.Fatal("the third part is not read")
 	}
-	if len(heldIn(t, path, "number3")) == 0 {
+	if len(heldIn(t, path, "number13")) == 0 {
 		t.Fatal("nothing is made yet")
 	}
 	cancel()
@@ -272,9 +271,9 @@ func TestEraseReachesWhatIsHalfLoaded(t *testing.T) {
 	must(t, err)
 	defer s.release(f)
 	f.search.loading.Crew.Wait()
-	s.erase(3, 1)
+	s.erase(13, 1)
 	s.settle()
-	if found := heldIn(t, path, "number3"); len(found) > 0 {
+	if found := heldIn(t, path, "number13"); len(found) > 0 {
 		t.Errorf("it is still in %q", found)
 	}
 }

@@ -124,6 +124,11 @@ func (s *Store) Unembedded(
 	if limit < 1 {
 		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
 	}
+	if after.IsZero() {
+		if lacking, err := f.lacksVectors(ctx, space); err != nil || !lacking {
+			return nil, f.translate("count records without vectors", err)
+		}
+	}
 	query := "SELECT " + recordColumns + ` FROM record r JOIN namespace s ON s.n = r.namespace
 		WHERE r.id > ? AND r.live AND r.passage_count > 0 AND NOT EXISTS
 		(SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?) ORDER BY r.id LIMIT ?`
@@ -134,6 +139,20 @@ func (s *Store) Unembedded(
 		return true, err
 	})
 	return out, f.translate("list records without vectors", err)
+}
+
+// lacksVectors reports whether any record has none in a space, by the kept counts: upkeep
+// asks after each start, and to look at each record takes seconds where there are a million.
+func (f *file) lacksVectors(ctx context.Context, space loci.Space) (bool, error) {
+	query, args := keptCount(&loci.Filter{Within: []loci.Namespace{{}}, Space: space})
+	var lacking int64
+	err := f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
+		var n loci.Counts
+		err := rows.Scan(&n.Records, &n.Live, &n.Passages, &n.Bytes, &n.Unembedded)
+		lacking += n.Unembedded
+		return true, err
+	})
+	return lacking != 0, err
 }
 
 // countedSpaces is the query for the records that have vectors, by space: from the kept

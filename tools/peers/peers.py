@@ -2,11 +2,11 @@
 
 import json
 import pathlib
-import sqlite3
 import sys
 import time
 
 import numpy
+import pysqlite3 as sqlite3  # loads extensions, which that of many Pythons does not
 
 directory, best = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 notes = json.loads((directory / "notes.json").read_text())
@@ -105,10 +105,7 @@ def ask_lance(table, i):
     return [r["n"] for r in search.to_list()]
 
 
-if hasattr(sqlite3.Connection, "enable_load_extension"):
-    measure("sqlite-vec", "vectors", sqlite_vec, ask_sqlite_vec)
-else:
-    print("sqlite-vec is left out: the sqlite3 of this Python loads no extensions; Debian's does", file=sys.stderr)
+measure("sqlite-vec", "vectors", sqlite_vec, ask_sqlite_vec)
 measure("hnswlib", "vectors", hnsw, lambda index, i: index.knn_query(asked[i], k=best)[0][0].tolist())
 measure("tantivy", "words", tantivy_index, ask_tantivy)
 measure("LanceDB", "vectors", lance, lambda table, i: [r["n"] for r in table.search(asked[i]).limit(best).to_list()])

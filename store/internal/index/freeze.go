@@ -228,6 +228,9 @@ func (x *Index) Keepers(key Key) (keepers []any) {
 // Shelved is how many segments a shard has.
 func (x *Index) Shelved(key Key) int { return len(x.shards[key].segments) }
 
+// Records is how many records a shard has.
+func (x *Index) Records(key Key) int { return x.shards[key].records() }
+
 // Loose is how many records a shard holds on the heap.
 func (x *Index) Loose(key Key) int { return len(x.shards[key].byID) }
 

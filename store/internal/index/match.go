@@ -318,6 +318,11 @@ type signal struct {
 	of   func(sh *scoring, passage uint32) (score float64, ok bool)
 }
 
+// hasTags reports whether an entry has the tags of the filter, as far as the part has noted that.
+func (sh *scoring) hasTags(entry uint32) bool {
+	return sh.tagged == nil || sh.tagged[entry/64]&(1<<(entry%64)) != 0
+}
+
 // word returns the score of a passage by words, if one was searched for and is there.
 func (sh *scoring) word(n uint32) (float64, bool) {
 	if len(sh.words) == 0 {
@@ -377,6 +382,9 @@ func (s *search) best(limit int, by signal) ([]place, error) {
 				return nil
 			}
 			at := place{i, sh.passages[n].Entry}
+			if !sh.hasTags(at.entry) {
+				return nil // of a tag that few have: all others are looked at no closer
+			}
 			e := sh.seen(at.entry)
 			r := ranked{at: at, score: score, created: e.created, id: e.id}
 			if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
@@ -440,7 +448,7 @@ func (s *search) selected(at place) (bool, error) {
 		return false, nil
 	}
 	sh := &s.parts[at.part]
-	if sh.tagged != nil && sh.tagged[at.entry/64]&(1<<(at.entry%64)) == 0 {
+	if !sh.hasTags(at.entry) {
 		return false, nil
 	}
 	r := sh.headerOf(at.entry, &s.room)

@@ -1,0 +1,56 @@
+package token_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/tiktoken-go/tokenizer/codec"
+
+	"github.com/loci-memory/loci/internal/token"
+)
+
+// Text is counted part by part, and parts are remembered: the sum is what the codec counts of
+// the whole, the first time and again.
+func TestPartsSumToTheWhole(t *testing.T) {
+	t.Parallel()
+	pieces := strings.Split("a|the|Walrus|HTTPServer|don|'t|'S|'re|it's|7|1234567|v2|x1|.|, |!?\n|/|//\n|\r\n|\n\n|\t| |  |   | a| The| 12| 'll|"+
+		"ä|éa|e\u0301|お誕生|日 本|😀|👩‍👩‍👧|\u00a0|\u2003|İ|ǅ|ʰ|_|-|--|<|endoftext|>|{\"k\": 1}|http://a.b/c d|"+strings.Repeat("long", 20), "|")
+	pieces = append(pieces, "<|endoftext|>", "\xff", "|")
+	for name, whole := range map[string]*codec.Codec{"o200k_base": codec.NewO200kBase(), "cl100k_base": codec.NewCl100kBase()} {
+		c, err := token.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 3000 {
+			var b strings.Builder
+			for range 1 + rng.IntN(12) {
+				b.WriteString(pieces[rng.IntN(len(pieces))])
+			}
+			text := b.String()
+			want, err := whole.Count(text)
+			if err != nil {
+				continue // not UTF-8: a bound is counted instead
+			}
+			for range 2 {
+				if got := c.Count(text); got != want {
+					t.Fatalf("%s: %q has %d tokens, want %d", name, text, got, want)
+				}
+			}
+		}
+	}
+}
+
+// What is remembered makes counting cheaper than the codec is: no word is cut into tokens twice.
+func TestWordsAreRemembered(t *testing.T) {
+	c, err := token.Open("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("The quick brown fox jumps over the lazy dog ", 50)
+	c.Count(text)
+	if n := testing.AllocsPerRun(20, func() { c.Count(text) }); n > 50 {
+		t.Errorf("counting known words takes %.0f allocations", n)
+	}
+}
