@@ -207,11 +207,11 @@ func (w *Storm) Calm(t *testing.T) {
 	}
 }
 
-// Noticed fails the test of a build without the lock where nothing went wrong.
+// Noticed fails the test of a control where nothing went wrong.
 func (w *Storm) Noticed(t *testing.T) {
 	t.Helper()
 	if len(w.problems) == 0 {
-		t.Errorf("%d writes without a lock, and nothing was noticed", len(w.acked[shared]))
+		t.Errorf("nothing was noticed: %s", w)
 	}
 }
 

@@ -67,3 +67,12 @@ func TestStormNoticesAMissingLock(t *testing.T) {
 	w.Rage(t, 2*time.Second)
 	w.Noticed(t)
 }
+
+// The storm notices a search that does not look for what others wrote.
+func TestStormNoticesStaleSearches(t *testing.T) {
+	w := newStorm(t, false)
+	w.Writes = 100
+	w.Nodes = []loci.Store{openWith(t, w.URL, &postgres.Options{MaxStaleness: 2 * time.Second})}
+	w.Rage(t, 2*time.Second)
+	w.Noticed(t)
+}
