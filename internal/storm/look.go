@@ -46,8 +46,8 @@ func (w *Storm) find(node loci.Store, tn loci.Tenant, ids []loci.ID) {
 		words[i] = WordOf(id)
 		missing[id] = true
 	}
-	hits, err := node.Match(
-		context.Background(), tn, loci.Probe{Text: strings.Join(words, " ")}, loci.Filter{Within: []loci.Namespace{{}}}, len(ids)+2)
+	probe, everywhere := loci.Probe{Text: strings.Join(words, " ")}, loci.Filter{Within: []loci.Namespace{{}}}
+	hits, err := node.Match(context.Background(), tn, probe, everywhere, len(ids)+2)
 	for _, hit := range hits {
 		delete(missing, hit.ID)
 	}

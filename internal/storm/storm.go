@@ -223,9 +223,13 @@ func (w *Storm) String() string {
 	for _, ids := range w.acked {
 		all += len(ids)
 	}
+	written := fmt.Sprintf(
+		"%d servers killed, %d tenants, %d records in %d changes, %d of them in one tenant",
+		w.killed.Load(), len(w.acked), all, w.changes, len(w.acked[shared]),
+	)
 	return fmt.Sprintf(
-		"%d servers killed, %d tenants, %d records in %d changes, %d of them in one tenant; %d looks on %d nodes by %d searches, %d problems",
-		w.killed.Load(), len(w.acked), all, w.changes, len(w.acked[shared]), w.looks.Load(), len(w.Nodes), w.searches.Load(), len(w.problems),
+		"%s; %d looks on %d nodes by %d searches, %d problems",
+		written, w.looks.Load(), len(w.Nodes), w.searches.Load(), len(w.problems),
 	)
 }
 

@@ -81,7 +81,10 @@ func databaseOf(err error) string {
 // refusedOption says which option of a URL the server refuses; "" for none.
 func refusedOption(err error) string {
 	var refusal *pgconn.PgError
-	if !isConnecting(err) || !errors.As(err, &refusal) || refusal.Code != codeNoOption && refusal.Code != codeBadOption {
+	if !isConnecting(err) || !errors.As(err, &refusal) {
+		return ""
+	}
+	if refusal.Code != codeNoOption && refusal.Code != codeBadOption {
 		return ""
 	}
 	return "the database server refuses an option of the store's URL: " + refusal.Message

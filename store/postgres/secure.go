@@ -44,9 +44,8 @@ func faultOfTLS(err error) (msg, recovery string) {
 // mayBePlain reports whether a connection was asked for without TLS, too.
 func mayBePlain(err error) bool {
 	var connecting *pgconn.ConnectError
-	return errors.As(err, &connecting) && slices.ContainsFunc(connecting.Config.Fallbacks, func(f *pgconn.FallbackConfig) bool {
-		return f.TLSConfig == nil
-	})
+	plain := func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil }
+	return errors.As(err, &connecting) && slices.ContainsFunc(connecting.Config.Fallbacks, plain)
 }
 
 // options are what a URL may say that is refused before anybody is asked.
