@@ -72,8 +72,8 @@ test-citus: ## The contract, moves and a killed worker on a cluster of three nod
 	@[ -x "$(LOCI_TEST_CITUS)/postgres" ] || { echo "Set LOCI_TEST_CITUS to the directory of initdb and postgres where the extension Citus is installed, such as /usr/lib/postgresql/17/bin" >&2; exit 1; }
 	$(GO) test -timeout 30m -v -run 'Cluster' ./store/postgres
 
-torture-postgres: ## Kill servers on one PostgreSQL for a quarter of an hour, and the database a hundred times, each with its control
-	LOCI_LONG=1 $(GO) test -timeout 60m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
+torture-postgres: ## Kill servers on one PostgreSQL until a million times somebody looked for a record, and the database a hundred times, with controls
+	LOCI_LONG=1 $(GO) test -timeout 240m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
 
 test-postgres-long: test-postgres-system ## PostgreSQL for hours: versions 16 and 18 and the system's, a pooler, kills, crashes, every scenario
 	LOCI_TEST_POOLER=1 $(GO) test -timeout 60m -run 'TestStore' ./store/postgres

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,8 +23,12 @@ import (
 
 const (
 	childVariable    = "LOCI_TEST_CHILD"    // the URL that a server of the storm works on
+	tenantsVariable  = "LOCI_TEST_TENANTS"  // how many tenants it writes to besides the shared one
 	unlockedVariable = "LOCI_TEST_UNLOCKED" // it writes without the tenant's lock
 )
+
+// shared is the tenant that half of all writes go to.
+const shared = "shared"
 
 // clients is how many write in each server.
 const clients = 8
@@ -44,7 +49,11 @@ func Child(open func(ctx context.Context, url string) (loci.Store, error), unloc
 // serve lets clients write, half of them to one tenant, and say so once it is acknowledged.
 func serve(url string, open func(ctx context.Context, url string) (loci.Store, error)) int {
 	ctx := context.Background()
-	s, err := open(ctx, url)
+	tenants, err := strconv.Atoi(os.Getenv(tenantsVariable))
+	var s loci.Store
+	if err == nil {
+		s, err = open(ctx, url)
+	}
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stdout, "!", err, errors.Unwrap(err))
 		return 1
@@ -53,11 +62,11 @@ func serve(url string, open func(ctx context.Context, url string) (loci.Store, e
 	for range clients {
 		group.Go(func() {
 			for {
-				name := "shared"
+				name := shared
 				if rand.IntN(2) == 0 {
-					name = fmt.Sprint("tenant ", rand.IntN(20))
+					name = fmt.Sprint("tenant ", rand.IntN(tenants))
 				}
-				line := Write(ctx, s, name)
+				line := writeSome(ctx, s, name, 1+rand.IntN(5))
 				if _, err := os.Stdout.WriteString(line + "\n"); err != nil {
 					return
 				}
@@ -69,33 +78,41 @@ func serve(url string, open func(ctx context.Context, url string) (loci.Store, e
 }
 
 // Write stores a record and says so, or what went wrong, in a line.
-func Write(ctx context.Context, s loci.Store, name string) string {
+func Write(ctx context.Context, s loci.Store, name string) string { return writeSome(ctx, s, name, 1) }
+
+// writeSome is [Write] of so many records, in one change.
+func writeSome(ctx context.Context, s loci.Store, name string, n int) string {
 	t, err := loci.NewTenant(name)
 	if err != nil {
 		return "! " + err.Error()
 	}
-	id := loci.NewID()
-	if err := s.Apply(ctx, t, Creation(id)); err != nil {
+	ids, line := make([]loci.ID, n), make([]string, n)
+	for i := range ids {
+		ids[i] = loci.NewID()
+		line[i] = ids[i].String()
+	}
+	if err := s.Apply(ctx, t, Creation(ids...)); err != nil {
 		return fmt.Sprintf("! %v: %v", err, errors.Unwrap(err))
 	}
-	return id.String() + " " + name
+	return strings.Join(line, ",") + " " + name
 }
 
-// Creation is a change that puts a record whose one word nobody else has.
-func Creation(id loci.ID) loci.Change {
+// Creation is a change that puts records, each with one word that nobody else has.
+func Creation(ids ...loci.ID) (c loci.Change) {
 	now := time.UnixMilli(1_800_000_000_000).UTC()
-	text := WordOf(id)
-	r := loci.Record{
-		ID: id, Kind: loci.KindFact, Namespace: loci.Namespace{"user", "ada"}, Version: 1, Live: true,
-		CreatedAt: now, UpdatedAt: now, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}, Slot: text,
-	}
-	return loci.Change{
-		Put: []loci.Put{{Record: r}},
-		Events: []loci.Event{{
+	for _, id := range ids {
+		text := WordOf(id)
+		r := loci.Record{
+			ID: id, Kind: loci.KindFact, Namespace: loci.Namespace{"user", "ada"}, Version: 1, Live: true,
+			CreatedAt: now, UpdatedAt: now, Text: text, Passages: []loci.Span{{Start: 0, End: len(text)}}, Slot: text,
+		}
+		c.Put = append(c.Put, loci.Put{Record: r})
+		c.Events = append(c.Events, loci.Event{
 			ID: loci.NewID(), Type: loci.EventCreated, Kind: r.Kind, Entity: id, Namespace: r.Namespace, At: now,
 			Actor: "storm", Payload: []byte(`{}`),
-		}},
+		})
 	}
+	return c
 }
 
 // WordOf is the word of a record that [Creation] puts.
@@ -104,22 +121,27 @@ func WordOf(id loci.ID) string { return "word" + strings.ReplaceAll(id.String(),
 // A Storm is servers that are killed at random while they write.
 type Storm struct {
 	URL      string
-	Node     loci.Store    // another server, which searches
-	Every    int           // it looks for every so many-th write; default 5
+	Nodes    []loci.Store  // other servers, each of which looks for every write
+	Tenants  int           // half of the writes go to so many tenants, the others to one; default 20
 	Life     time.Duration // at least how long a server lives, and at most four times that; default 0.3 s
 	Unlocked bool          // servers do not take the tenant's lock: that must be noticed
 
-	// What a storm must have seen to say anything: writes to one tenant, and searches.
-	Writes   int
-	Searches int64
+	// What a storm must have seen to say anything: records written to one tenant, and looks, each
+	// for one record on one node.
+	Writes int
+	Looks  int64
 
 	// Gaps counts the numbers of changes and events that are missing below a tenant's counters.
 	Gaps func(t *testing.T, tn loci.Tenant) (changes, events int64)
 
 	mu       sync.Mutex
 	acked    map[string][]loci.ID // by tenant
+	changes  int
 	problems []string
-	searched atomic.Int64
+	told     []chan change // by node, what it is to look for
+	looks    atomic.Int64
+	searches atomic.Int64 // that looked
+	killed   atomic.Int64
 	ended    atomic.Bool
 }
 
@@ -128,23 +150,39 @@ type Storm struct {
 func (w *Storm) Rage(t *testing.T, d time.Duration) {
 	t.Helper()
 	w.acked = map[string][]loci.ID{}
-	if w.Every == 0 {
-		w.Every = 5
+	if w.Tenants == 0 {
+		w.Tenants = 20
 	}
 	if w.Life == 0 {
 		w.Life = 300 * time.Millisecond
 	}
-	var group sync.WaitGroup
+	var group, lookers sync.WaitGroup
+	for _, node := range w.Nodes {
+		told := make(chan change, most)
+		w.told = append(w.told, told)
+		for range 4 {
+			lookers.Go(func() { w.look(node, told) })
+		}
+	}
 	for range 4 {
 		group.Go(func() { w.keep(t) })
 	}
-	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+	start, said := time.Now(), time.Now()
+	for ; ; time.Sleep(50 * time.Millisecond) {
 		if past := time.Since(start); past >= d && w.sawEnough() || past >= 20*d {
 			break
+		}
+		if time.Since(said) > time.Minute {
+			said = time.Now()
+			t.Log(w)
 		}
 	}
 	w.ended.Store(true)
 	group.Wait()
+	for _, told := range w.told {
+		close(told)
+	}
+	lookers.Wait()
 	w.verify(t)
 }
 
@@ -152,7 +190,7 @@ func (w *Storm) Rage(t *testing.T, d time.Duration) {
 func (w *Storm) sawEnough() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.acked["shared"]) >= w.Writes && w.searched.Load() >= w.Searches
+	return len(w.acked[shared]) >= w.Writes && w.looks.Load() >= w.Looks
 }
 
 // Calm fails the test for what went wrong, or where there was too little to say so.
@@ -163,19 +201,36 @@ func (w *Storm) Calm(t *testing.T) {
 			t.Error(problem)
 		}
 	}
-	n, s := len(w.acked["shared"]), w.searched.Load()
+	t.Log(w)
 	if !w.sawEnough() {
-		t.Errorf("only %d writes to one tenant and %d searches", n, s)
+		t.Error("that is too little to say anything")
 	}
-	t.Logf("%d tenants, %d writes to one of them, %d searches", len(w.acked), n, s)
 }
 
-// Noticed fails the test of a build without the lock where nothing went wrong.
+// Noticed fails the test of a control where nothing went wrong.
 func (w *Storm) Noticed(t *testing.T) {
 	t.Helper()
 	if len(w.problems) == 0 {
-		t.Errorf("%d writes without a lock, and nothing was noticed", len(w.acked["shared"]))
+		t.Errorf("nothing was noticed: %s", w)
 	}
+}
+
+// String says what there was.
+func (w *Storm) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := 0
+	for _, ids := range w.acked {
+		all += len(ids)
+	}
+	written := fmt.Sprintf(
+		"%d servers killed, %d tenants, %d records in %d changes, %d of them in one tenant",
+		w.killed.Load(), len(w.acked), all, w.changes, len(w.acked[shared]),
+	)
+	return fmt.Sprintf(
+		"%s; %d looks on %d nodes by %d searches, %d problems",
+		written, w.looks.Load(), len(w.Nodes), w.searches.Load(), len(w.problems),
+	)
 }
 
 func (w *Storm) problem(format string, args ...any) {
@@ -188,7 +243,7 @@ func (w *Storm) problem(format string, args ...any) {
 func (w *Storm) keep(t *testing.T) {
 	for !w.ended.Load() {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), childVariable+"="+w.URL)
+		cmd.Env = append(os.Environ(), childVariable+"="+w.URL, fmt.Sprint(tenantsVariable, "=", w.Tenants))
 		if w.Unlocked {
 			cmd.Env = append(cmd.Env, unlockedVariable+"=1")
 		}
@@ -206,46 +261,47 @@ func (w *Storm) keep(t *testing.T) {
 			w.take(lines.Text())
 		}
 		_ = cmd.Wait() // it was killed
+		w.killed.Add(1)
 	}
 }
 
-// take notes what a server acknowledged, and looks for some of it on another one.
+// take notes what a server acknowledged, and tells the nodes that look for it.
 func (w *Storm) take(line string) {
-	id, name, ok := strings.Cut(line, " ")
-	if !ok || id == "!" {
+	list, name, ok := strings.Cut(line, " ")
+	if !ok || list == "!" {
 		w.problem("a server says %q", line)
 		return
 	}
-	written, err := loci.ParseID(id)
-	if err != nil {
+	tn, err := loci.NewTenant(name)
+	if err != nil || name != shared && !strings.HasPrefix(name, "tenant ") {
 		return // cut short by the kill
 	}
-	tn, err := loci.NewTenant(name)
-	if err != nil || name != "shared" && !strings.HasPrefix(name, "tenant ") {
-		return
+	var ids []loci.ID
+	for text := range strings.SplitSeq(list, ",") {
+		id, err := loci.ParseID(text)
+		if err != nil {
+			w.problem("a server says %q: %v", line, err)
+			return
+		}
+		ids = append(ids, id)
 	}
 	w.mu.Lock()
-	w.acked[name] = append(w.acked[name], written)
-	n := len(w.acked[name])
+	w.acked[name] = append(w.acked[name], ids...)
+	w.changes++
 	w.mu.Unlock()
-	if n%w.Every != 0 {
-		return
+	for _, told := range w.told {
+		told <- change{tn, ids}
 	}
-	hits, err := w.Node.Match(
-		context.Background(), tn, loci.Probe{Text: WordOf(written)}, loci.Filter{Within: []loci.Namespace{{}}}, 3)
-	if err != nil || len(hits) != 1 || hits[0].ID != written {
-		w.problem("the next search on another server finds %d of %s in %s: %v", len(hits), id, name, err)
-	}
-	w.searched.Add(1)
 }
 
 // verify looks at what is there after the storm.
 func (w *Storm) verify(t *testing.T) {
 	t.Helper()
-	e := locitest.NewEngine(t, w.Node, loci.Options{})
+	node := w.Nodes[0]
+	e := locitest.NewEngine(t, node, loci.Options{})
 	for name, ids := range w.acked {
 		tn := locitest.Tenant(t, name)
-		there := There(t, w.Node, tn)
+		there := There(t, node, tn)
 		for _, id := range ids {
 			if !there[id] {
 				w.problem("%s of %s was acknowledged and is gone", id, name)
@@ -253,11 +309,11 @@ func (w *Storm) verify(t *testing.T) {
 		}
 		report, err := e.VerifyEvents(t.Context(), tn, loci.Hash{})
 		// The database may still end what a server asked for just before it was killed.
-		least, most := int64(len(there)), int64(len(There(t, w.Node, tn)))
+		least, most := int64(len(there)), int64(len(There(t, node, tn)))
 		if err != nil || len(report.Problems) > 0 || report.Events < least || report.Events > most {
 			w.problem("the log of %s: %d events of %d to %d records, %v, %v", name, report.Events, least, most, report.Problems, err)
 		}
-		if found, err := w.Node.Check(t.Context(), tn); err != nil || len(found) > 0 {
+		if found, err := node.Check(t.Context(), tn); err != nil || len(found) > 0 {
 			w.problem("%s: %v, %v", name, found, err)
 		}
 		// Every number was given out once, and none is missing.

@@ -43,7 +43,7 @@ func openKept(t *testing.T, at string) keptStore {
 func openKeptIn(t *testing.T, at, dir string) keptStore {
 	t.Helper()
 	opts := &mongo.Options{IndexCache: dir, IndexCacheSize: 1 << 30, Logger: slog.New(slog.DiscardHandler)}
-	return keptStore{openWith(t, at, opts.Shelve(20, 16, true)), t, at, dir}
+	return keptStore{openWith(t, at, opts.Shelve(20, 16, true).Load(16, nil)), t, at, dir}
 }
 
 // openWith opens a database with options.

@@ -137,16 +137,16 @@ func (r *returned) Close() error {
 // TestEqualsTheMemoryStore runs random operations on both stores: every answer, scores
 // included, is the same.
 func TestEqualsTheMemoryStore(t *testing.T) {
-	checks := "2"
+	checks, goal := "2", 0
 	if os.Getenv("LOCI_LONG") != "" {
-		checks = "200"
+		checks, goal = "20", 6000
 	}
 	if err := flag.Set("rapid.checks", checks); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	for name, opts := range map[string]*mongo.Options{"from records": nil, "in segments": inSegments(dir)} {
-		t.Run(name, func(t *testing.T) { compare(t, opts) })
+		t.Run(name, func(t *testing.T) { compare(t, goal, opts) })
 	}
 }
 
@@ -179,8 +179,8 @@ func TestStoreInSegments(t *testing.T) {
 }
 
 // compare runs random operations on a store and the memory store.
-func compare(t *testing.T, opts *mongo.Options) {
-	storetest.Compare(t, func(t *testing.T) loci.Store {
+func compare(t *testing.T, goal int, opts *mongo.Options) {
+	storetest.Compare(t, goal, func(t *testing.T) loci.Store {
 		at, giveBack := database(t)
 		s, err := mongo.Open(context.Background(), at, opts)
 		if err != nil {

@@ -163,16 +163,13 @@ func (r source) ByID(space int64, ids []loci.ID, take follow.Take) error {
 
 // ByShard implements [follow.Source].
 func (r source) ByShard(
-	space, namespace int64, kind loci.Kind, after *loci.ID, limit int, take follow.Take,
+	space, namespace int64, kind loci.Kind, after loci.ID, limit int, take follow.Take,
 ) error {
-	most := options.Find().SetLimit(int64(limit))
-	if after == nil {
-		return r.load(r.shard(namespace, kind), space, take, most)
-	}
 	ids := bson.E{Key: fID, Value: bson.D{
 		{Key: "$gt", Value: keyed(r.t.key, after[:])}, {Key: "$lte", Value: keyed(r.t.key, lastID)},
 	}}
-	return r.load(append(bson.D{ids}, r.shard(namespace, kind)...), space, take, most.SetSort(is(fID, 1)))
+	some := options.Find().SetLimit(int64(limit)).SetSort(is(fID, 1))
+	return r.load(append(bson.D{ids}, r.shard(namespace, kind)...), space, take, some)
 }
 
 // loadedAtOnce is how many records are read before their vectors are.

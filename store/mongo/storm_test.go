@@ -26,7 +26,7 @@ func newStorm(t *testing.T, unlocked bool) *storm.Storm {
 		t.Fatal(err)
 	}
 	return &storm.Storm{
-		URL: at, Unlocked: unlocked, Node: openAt(t, at), Life: 2 * time.Second,
+		URL: at, Unlocked: unlocked, Nodes: []loci.Store{openAt(t, at)}, Life: 2 * time.Second,
 		Gaps: func(t *testing.T, tn loci.Tenant) (changes, events int64) {
 			t.Helper()
 			if err := mongotest.Shared(t).With(nameOf(at), func(ctx context.Context, db *driver.Database) (err error) {
@@ -71,13 +71,15 @@ func gaps(ctx context.Context, db *driver.Database, tn loci.Tenant) (changes, ev
 func TestStormOfKilledServersLosesNothing(t *testing.T) {
 	w := newStorm(t, false)
 	if os.Getenv("LOCI_LONG") == "" {
-		w.Writes, w.Searches = 20, 5
+		w.Writes, w.Looks = 20, 25
 		w.Rage(t, 25*time.Second)
 		w.Calm(t)
 		return
 	}
-	w.Every = 1
-	w.Writes, w.Searches = 1000, 100_000
+	w.Writes, w.Looks = 1000, 100_000
+	for range 3 {
+		w.Nodes = append(w.Nodes, openAt(t, w.URL))
+	}
 	w.Rage(t, 5*time.Minute)
 	w.Calm(t)
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -34,6 +35,8 @@ const (
 	codeDiskFull      = "53100"
 	codeNoStatement   = "26000" // a prepared statement that is not there: a pooler in between
 	codeStatementMet  = "42P05" // one that is there already: likewise
+	codeNoOption      = "42704" // while connecting: a setting that is none
+	codeBadOption     = "22023" // … or may not be so
 )
 
 // codeOf is the SQLSTATE of an error, or "".
@@ -58,6 +61,33 @@ func isLost(err error) bool {
 		errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "unexpected EOF") ||
 		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "connection reset") ||
 		strings.Contains(err.Error(), "broken pipe")
+}
+
+// isConnecting reports whether there was no connection yet.
+func isConnecting(err error) bool {
+	var connecting *pgconn.ConnectError
+	return errors.As(err, &connecting)
+}
+
+// databaseOf is the database that nobody could connect to.
+func databaseOf(err error) string {
+	var connecting *pgconn.ConnectError
+	if !errors.As(err, &connecting) {
+		return ""
+	}
+	return connecting.Config.Database
+}
+
+// refusedOption says which option of a URL the server refuses; "" for none.
+func refusedOption(err error) string {
+	var refusal *pgconn.PgError
+	if !isConnecting(err) || !errors.As(err, &refusal) {
+		return ""
+	}
+	if refusal.Code != codeNoOption && refusal.Code != codeBadOption {
+		return ""
+	}
+	return "the database server refuses an option of the store's URL: " + refusal.Message
 }
 
 // isRelayed reports whether a node that is well tells of another one that it did not reach. What
@@ -109,6 +139,10 @@ func translate(op string, err error) error {
 		return err
 	}
 	e := &loci.Error{Code: loci.Unavailable, Op: op, Err: err}
+	if e.Msg = refusedOption(err); e.Msg != "" {
+		e.Code, e.Recovery = loci.Invalid, "Take it out, or see PostgreSQL's manual for what it may be."
+		return e
+	}
 	switch codeOf(err) {
 	case codeCanceled, codeLockTimeout:
 		e.Msg, e.Recovery = "the database took too long", "Try again; if it persists, look for long transactions in pg_stat_activity."
@@ -121,7 +155,8 @@ func translate(op string, err error) error {
 		e.Code, e.Msg = loci.Unsupported, "the database does not have the tables of this build"
 		e.Recovery = "Run loci migrate with the URL of the role that is to own them."
 	case codeNoDatabase:
-		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database does not exist", "Make it with createdb, encoding UTF8, then run loci migrate."
+		e.Code, e.Msg = loci.Unsupported, fmt.Sprintf("the database %q does not exist", databaseOf(err))
+		e.Recovery = "Make it with createdb, encoding UTF8, then run loci migrate; or name another one in the URL."
 	case codeNoLogin, codeBadPassword:
 		e.Code, e.Msg, e.Recovery = loci.Unsupported, "the database server refuses the role or its password", loginRemedy(err)
 	case codeTooMany:
@@ -134,7 +169,7 @@ func translate(op string, err error) error {
 	case codeSerialization, codeDeadlock:
 		e.Msg, e.Recovery = "the database server gave up a transaction in favour of another one", "Try again."
 	case "":
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !isConnecting(err) {
 			return translateEnd(op, err)
 		}
 		if errors.Is(err, batch.ErrStale) {

@@ -37,7 +37,7 @@ func openKept(t *testing.T, d pgtest.Database) keptStore {
 func openKeptIn(t *testing.T, d pgtest.Database, dir string) keptStore {
 	t.Helper()
 	opts := &postgres.Options{IndexCache: dir, IndexCacheSize: 1 << 30, Logger: slog.New(slog.DiscardHandler)}
-	return keptStore{openWith(t, d.Server, opts.Shelve(20, 16, true)), t, d, dir}
+	return keptStore{openWith(t, d.Server, opts.Shelve(20, 16, true).Load(16, nil)), t, d, dir}
 }
 
 // keptDatabase is an empty one.

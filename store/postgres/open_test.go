@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestURLsThatOpenNothing(t *testing.T) {
 		loci.Unsupported,
 		"refuses the role or its password",
 	)
-	refused(t, changed(t, d.Server, func(u *url.URL) { u.Path = "/nowhere" }), loci.Unsupported, "does not exist")
+	refused(t, changed(t, d.Server, func(u *url.URL) { u.Path = "/nowhere" }), loci.Unsupported, `"nowhere" does not exist`)
 	refused(t, changed(t, d.Server, func(u *url.URL) { u.Host = "127.0.0.1:1" }), loci.Unavailable, "does not answer")
 	refused(
 		t,
@@ -87,6 +88,47 @@ func TestURLsThatOpenNothing(t *testing.T) {
 		loci.Unsupported,
 		"has no TLS",
 	)
+	for option, says := range map[string]string{
+		"pool_max_conns=0":        "pool_max_conns in the store's URL must be a whole number from 1",
+		"connect_timeout=soon":    "connect_timeout in the store's URL must be",
+		"target_session_attrs=x":  "target_session_attrs in the store's URL must be",
+		"default_query_exec_mode": "default_query_exec_mode in the store's URL must be",
+		"shelves=3":               `unrecognized configuration parameter "shelves"`,
+		"statement_timeout=soon":  `invalid value for parameter "statement_timeout"`,
+	} {
+		refused(t, changed(t, d.Server, func(u *url.URL) { u.RawQuery += "&" + option }), loci.Invalid, says)
+	}
+}
+
+// What listens at the address and says nothing, or is no PostgreSQL, is a server that does not
+// answer, whatever the URL leaves to choose.
+func TestAddressesOfOthers(t *testing.T) {
+	for what, answer := range map[string]string{"silent": "", "another program": "HTTP/1.1 400 Bad Request\r\n\r\n"} {
+		t.Run(what, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			go func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					defer conn.Close()
+					if answer != "" {
+						_, _ = conn.Read(make([]byte, 100))
+						_, _ = conn.Write([]byte(answer))
+						_ = conn.Close()
+					}
+				}
+			}()
+			at := "postgres://u:throwaway@" + listener.Addr().String() + "/d?connect_timeout=1"
+			refused(t, at, loci.Unavailable, "does not answer")
+			refused(t, at+"&sslmode=disable", loci.Unavailable, "does not answer")
+		})
+	}
 }
 
 // A database whose tables are missing, older, newer or another program's is refused, and the

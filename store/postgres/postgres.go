@@ -160,6 +160,9 @@ func configure(url string) (_ *pgxpool.Config, nodes string, _ error) {
 		if msg, recovery := faultOfFiles(err); msg != "" {
 			return nil, "", &loci.Error{Code: loci.Invalid, Err: err, Msg: msg, Recovery: recovery}
 		}
+		if msg := faultOfOptions(err); msg != "" {
+			return nil, "", &loci.Error{Code: loci.Invalid, Err: err, Msg: msg}
+		}
 		return nil, "", &loci.Error{
 			Code: loci.Invalid,
 			Err:  err,

@@ -245,9 +245,9 @@ func (r *returned) Close() error {
 // TestEqualsTheMemoryStore runs random operations on both stores: every answer, scores
 // included, is the same.
 func TestEqualsTheMemoryStore(t *testing.T) {
-	checks := "10"
+	checks, goal := "10", 0
 	if os.Getenv("LOCI_LONG") != "" {
-		checks = "1000"
+		checks, goal = "30", 100_000
 	}
 	if err := flag.Set("rapid.checks", checks); err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 	dir := t.TempDir()
 	for name, opts := range map[string]*postgres.Options{"from records": nil, "in segments": inSegments(dir)} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Compare(t, func(t *testing.T) loci.Store {
+			storetest.Compare(t, goal, func(t *testing.T) loci.Store {
 				d, giveBack := database(t)
 				s, err := postgres.Open(t.Context(), d.Server, opts)
 				if err != nil {

@@ -146,7 +146,6 @@ const (
 		LEFT JOIN loci.vector v ON v.tenant = $1 AND v.record = r.id AND v.space = $2 WHERE r.tenant = $1 AND ` + searchable
 	takenByID    = taken + " AND r.id = ANY($3)"
 	takenByShard = taken + " AND r.namespace = $3 AND r.kind = $4"
-	takenFirst   = takenByShard + " LIMIT $5"
 	takenBehind  = takenByShard + " AND r.id > $6 ORDER BY r.id LIMIT $5"
 )
 
@@ -165,13 +164,9 @@ func (r source) ByID(space int64, ids []loci.ID, take follow.Take) error {
 
 // ByShard implements [follow.Source].
 func (r source) ByShard(
-	space, namespace int64, kind loci.Kind, after *loci.ID, limit int, take follow.Take,
+	space, namespace int64, kind loci.Kind, after loci.ID, limit int, take follow.Take,
 ) error {
-	args := []any{r.t.key, space, namespace, string(kind), limit}
-	if after == nil {
-		return r.take(take, takenFirst, args...)
-	}
-	return r.take(take, takenBehind, append(args, *after)...)
+	return r.take(take, takenBehind, r.t.key, space, namespace, string(kind), limit, after)
 }
 
 func (r source) take(take follow.Take, query string, args ...any) error {

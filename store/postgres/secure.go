@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -33,11 +34,37 @@ func faultOfTLS(err error) (msg, recovery string) {
 		return "the certificate of the database server is not valid: " + invalid.Error(), "Renew it on the server."
 	case errors.As(err, &alert):
 		return "the database server refuses the certificate of this machine: " + alert.Error(), certificateRemedy
-	case strings.Contains(err.Error(), "server refused TLS connection"):
+	case strings.Contains(err.Error(), "server refused TLS connection") && !mayBePlain(err):
 		return "the database server has no TLS",
 			"Turn it on there (ssl = on); sslmode=disable is for a server on the same machine."
 	}
 	return "", ""
+}
+
+// mayBePlain reports whether a connection was asked for without TLS, too.
+func mayBePlain(err error) bool {
+	var connecting *pgconn.ConnectError
+	plain := func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil }
+	return errors.As(err, &connecting) && slices.ContainsFunc(connecting.Config.Fallbacks, plain)
+}
+
+// options are what a URL may say that is refused before anybody is asked.
+var options = map[string]string{
+	"pool_max_conns":          "a whole number from 1",
+	"connect_timeout":         "a whole number of seconds",
+	"default_query_exec_mode": "cache_statement or exec",
+	"target_session_attrs":    "any, read-write, read-only, primary, standby or prefer-standby",
+}
+
+// faultOfOptions says which option of a URL is refused; "" for another part.
+func faultOfOptions(err error) string {
+	_, said, _ := strings.Cut(err.Error(), "`: ") // behind the URL
+	for name, may := range options {
+		if strings.Contains(said, name) {
+			return name + " in the store's URL must be " + may
+		}
+	}
+	return ""
 }
 
 // faultOfFiles says what is wrong with the part of a URL that is about TLS; "" for another

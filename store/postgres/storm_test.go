@@ -28,7 +28,7 @@ func newStorm(t *testing.T, unlocked bool) *storm.Storm {
 	base, giveBack := database(t)
 	t.Cleanup(giveBack)
 	return &storm.Storm{
-		URL: base.Server, Unlocked: unlocked, Node: openAt(t, base.Server),
+		URL: base.Server, Unlocked: unlocked, Nodes: []loci.Store{openAt(t, base.Server)},
 		Gaps: func(t *testing.T, tn loci.Tenant) (changes, events int64) {
 			t.Helper()
 			key := fmt.Sprintf("'\\x%x'::bytea", postgres.KeyOf(tn))
@@ -46,12 +46,16 @@ func newStorm(t *testing.T, unlocked bool) *storm.Storm {
 // acknowledged write is lost, counters have no gap, chains verify, and the next search on
 // another server finds each write.
 func TestServersThatAreKilledLoseNothing(t *testing.T) {
+	w := newStorm(t, false)
+	w.Writes, w.Looks = 100, 200
 	d := 5 * time.Second
 	if os.Getenv("LOCI_LONG") != "" {
 		d = 15 * time.Minute
+		w.Tenants, w.Looks, w.Life = 1000, 1_000_000, 2*time.Second
+		for range 3 {
+			w.Nodes = append(w.Nodes, openAt(t, w.URL))
+		}
 	}
-	w := newStorm(t, false)
-	w.Writes, w.Searches = 100, 20
 	w.Rage(t, d)
 	w.Calm(t)
 }
@@ -60,6 +64,15 @@ func TestServersThatAreKilledLoseNothing(t *testing.T) {
 func TestStormNoticesAMissingLock(t *testing.T) {
 	w := newStorm(t, true)
 	w.Writes = 100
+	w.Rage(t, 2*time.Second)
+	w.Noticed(t)
+}
+
+// The storm notices a search that does not look for what others wrote.
+func TestStormNoticesStaleSearches(t *testing.T) {
+	w := newStorm(t, false)
+	w.Writes = 100
+	w.Nodes = []loci.Store{openWith(t, w.URL, &postgres.Options{MaxStaleness: 2 * time.Second})}
 	w.Rage(t, 2*time.Second)
 	w.Noticed(t)
 }

@@ -61,7 +61,7 @@ func RunLoading(t *testing.T, open func(t *testing.T) Loading) {
 const (
 	partOfLoads  = 20
 	severalParts = 2*partOfLoads + 5
-	allParts     = 4 // one that finds out that there are several, and these
+	allParts     = 3
 
 	// longestLoad is how long a test waits for what should take a moment.
 	longestLoad = time.Minute

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +22,33 @@ import (
 // that both answer alike, in every outcome, order and score. Alphabets are small,
 // so that ids, slots, keys and words meet often.
 //
-// The log says how many it did, and with which seed: -rapid.seed does the same again.
-func Compare(t *testing.T, open, reference func(*testing.T) loci.Store) {
+// Everything that a tenant has is compared after each operation. Where there is a goal, it goes
+// on, with another seed each time, until it did so many operations, and compares everything after
+// one of eight of them and in the end: reading it all is most of the work.
+//
+// The log says how many it did, and with which seed: -rapid.seed does the same again, once.
+// LOCI_TEST_OPERATIONS is another goal.
+func Compare(t *testing.T, goal int, open, reference func(*testing.T) loci.Store) {
+	t.Helper()
+	if text := os.Getenv("LOCI_TEST_OPERATIONS"); text != "" {
+		var err error
+		if goal, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("LOCI_TEST_OPERATIONS is %q; it must be a number", text)
+		}
+	}
+	once := flag.Lookup("rapid.seed").Value.String() != "0"
+	for done := 0; done == 0 || done < goal && !once; {
+		n := compare(t, goal > 0, open, reference)
+		if n == 0 || t.Failed() {
+			return
+		}
+		done += n
+		t.Logf("%d operations so far", done)
+	}
+}
+
+// compare does so as often as -rapid.checks says, and returns how many operations that were.
+func compare(t *testing.T, seldom bool, open, reference func(*testing.T) loci.Store) (operations int) {
 	t.Helper()
 	seed := flag.Lookup("rapid.seed")
 	if seed.Value.String() == "0" { // rapid would choose one, and say so only of what failed
@@ -35,7 +61,7 @@ func Compare(t *testing.T, open, reference func(*testing.T) loci.Store) {
 			}
 		}()
 	}
-	sequences, operations := 0, 0
+	sequences := 0
 	counted := func(do func(*rapid.T)) func(*rapid.T) {
 		return func(rt *rapid.T) {
 			do(rt)
@@ -65,9 +91,17 @@ func Compare(t *testing.T, open, reference func(*testing.T) loci.Store) {
 			"generation":   counted(m.generation),
 			"look":         counted(m.look),
 			"erase tenant": counted(m.eraseTenant),
-			"":             m.compare,
+			"": func(rt *rapid.T) {
+				if !seldom || rapid.IntRange(0, 7).Draw(rt, "all") == 0 {
+					m.compare(rt)
+				}
+			},
 		})
+		for _, m.tenant = range m.tenants {
+			m.compare(rt)
+		}
 	})
+	return operations
 }
 
 // A machine drives both stores.

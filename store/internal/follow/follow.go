@@ -42,8 +42,8 @@ type Source interface {
 	ByID(space int64, ids []loci.ID, take Take) error
 
 	// ByShard is ByID for up to limit records of a shard: those whose ids come after one, in that
-	// order, or, where that is nil, whichever are found first.
-	ByShard(space, namespace int64, kind loci.Kind, after *loci.ID, limit int, take Take) error
+	// order.
+	ByShard(space, namespace int64, kind loci.Kind, after loci.ID, limit int, take Take) error
 }
 
 // Take takes a record, without the name of its namespace; vectors stays valid.

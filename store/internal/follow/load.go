@@ -24,10 +24,10 @@ type part struct {
 	of    *Index  // what it is for
 	epoch *byte   // of that
 
-	x     *Index   // what was read
-	begun bool     // something was
-	after *loci.ID // the next records are behind it; nil: they are not read in order
-	whole bool     // all are read
+	x     *Index  // what was read
+	begun bool    // something was
+	after loci.ID // the next records are behind it
+	whole bool    // all are read
 
 	read  int64 // records
 	all   int64 // bytes that it will take, about, when all are read; 0: not known
@@ -77,7 +77,7 @@ func (p *part) restart() {
 	p.x.shelving = newShelving(p.x.shelf, p.x.tenant)
 	p.x.index = index.New(p.x.index.Space())
 	p.x.index.AddShard(p.key)
-	p.begun, p.after, p.whole, p.read, p.all = false, nil, false, 0, 0
+	p.begun, p.after, p.whole, p.read, p.all = false, loci.ID{}, false, 0, 0
 	p.count()
 }
 
@@ -298,18 +298,13 @@ func (b *reading) read(p *part) (err error) {
 	return nil
 }
 
-// readRecords reads the next records of a shard. Most shards have few: one query brings all of
-// them, in whatever order. Others are read in the order of ids, part by part.
+// readRecords reads the next records of a shard, in the order of their ids.
 func (b *reading) readRecords(p *part) error {
-	limit := p.q.part()
-	if p.after == nil {
-		limit++
-	}
-	n, last := 0, loci.ID{}
+	limit, n := p.q.part(), 0
 	query := func(take Take) error {
 		s := p.x.shardOf(p.key)
 		noted := func(r *loci.Record, namespace int64, vectors []byte) {
-			n, last = n+1, r.ID
+			n, p.after = n+1, r.ID
 			take(r, namespace, vectors)
 		}
 		return b.r.ByShard(b.space, s.Namespace, s.Kind, p.after, limit, noted)
@@ -319,17 +314,11 @@ func (b *reading) readRecords(p *part) error {
 	}
 	b.records += n
 	p.read += int64(n)
-	switch {
-	case n < limit:
-		p.whole = true
-	case p.after == nil:
-		p.restart()
-		p.begun, p.after = true, &loci.ID{}
-	default:
-		p.after = &last
-		if s := p.x.shelf; p.all == 0 && (s == nil || s.Folder == nil && p.read >= int64(s.Book)) {
-			return b.measure(p)
-		}
+	if p.whole = n < limit; p.whole {
+		return nil
+	}
+	if s := p.x.shelf; p.all == 0 && (s == nil || s.Folder == nil && p.read >= int64(s.Book)) {
+		return b.measure(p)
 	}
 	return nil
 }
