@@ -58,16 +58,16 @@ func (f *file) recordsWith(
 }
 
 // briefs is records for a page of brief records of one place by slot: as one text, since to
-// step from row to row and out of SQLite costs as much as the rows. There is nothing to check
-// about them but what the query says.
+// step from row to row and out of SQLite costs as much as the rows. The query says all that
+// such a filter does: shownColumns chooses them for no other.
 func (f *file) briefs(
 	ctx context.Context, columns string, filter *loci.Filter,
 	after *page.Record, order loci.Order, limit int, yield func(*loci.Record) bool,
 ) error {
 	query, args, _ := listing(columns, filter, after, order)
 	// With a limit the rows inside stay in their order.
-	query = fmt.Sprintf("SELECT coalesce(group_concat(packed, ''), '') FROM (%s LIMIT %d)", query, limit)
-	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
+	query = "SELECT coalesce(group_concat(packed, ''), '') FROM (" + query + " LIMIT ?)"
+	return f.readRows(ctx, query, append(args, limit), func(rows *sql.Rows) (bool, error) {
 		var text textColumn
 		if err := rows.Scan(&text); err != nil {
 			return false, err

@@ -157,7 +157,10 @@ var slotCases = []testCase{
 			moves[i].Record.Version = 3
 			moves[i].Record.Slot = fmt.Sprint("new ", (i+69)%70)
 		}
-		b.apply(changeOf(moves...))
+		changed := slices.Clone(moves)
+		changed[10].Moves, changed[10].Record.Tags = false, []string{"changed"}
+		b.apply(changeOf(changed...))
+		b.same("what changed among them", b.all(loci.Filter{Within: everywhere, IDs: ids(11)}), []loci.Record{changed[10].Record})
 		b.wantSlot("new 69", 1)
 		b.wantSlot("new 0", 2)
 		b.wantSlot("new 68", 70)
