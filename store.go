@@ -219,6 +219,9 @@ func (c *Change) Validate() error {
 			return Errorf(Invalid, "record %s is put twice in one change", r.ID)
 		}
 		ids[r.ID] = true
+		if p.Moves && (!p.SameText || p.Revisions >= 0 || r.Version < 2 || p.History != nil) {
+			return Errorf(Invalid, "record %s moves, and is to change otherwise, too", r.ID)
+		}
 		if err := r.checkSequence(); err != nil {
 			return err
 		}
@@ -266,6 +269,10 @@ type Put struct {
 
 	// SameText: Text, Heading and Passages are as stored; their vectors stay.
 	SameText bool
+
+	// Moves: all but Slot and Version is as stored, so that a store may leave the rest
+	// alone. It takes SameText, and Revisions below 0.
+	Moves bool
 
 	// Revisions is how many earlier states to keep, the replaced one included;
 	// older ones go. Negative: leave the kept ones alone and keep no new one.

@@ -253,8 +253,18 @@ func cutBlock(text string) int {
 // blockID is the id of a block: it follows from that of its file, so that nothing
 // has to be read to erase it.
 func blockID(file loci.ID, n int64) loci.ID {
-	return loci.DerivedID(file, "block", strconv.FormatInt(n, 10))
+	id := loci.DerivedID(file, "block", strconv.FormatInt(n, 10))
+	if n >= firstBlock {
+		copy(id[:8], file[:8])
+	}
+	return id
 }
+
+// firstBlock is the number of the first block of a file. From it on ids begin with the time
+// in that of the file: files that were made together have blocks that lie together in the
+// indexes of a store, and go together. Files of older builds count from 0, and the ids of
+// their blocks are spread over everything.
+const firstBlock = 1 << 32
 
 // errBlockGone says that a state is no longer there: the file was changed since its
 // entry was read.

@@ -73,11 +73,11 @@ func (ed *edit) readRoot() error {
 
 // newEntry makes an entry that is not in the store yet: its version is 0.
 func (ed *edit) newEntry(path string, dir bool) *entry {
-	status := statusFile
+	status, body := statusFile, entryBody{Dir: dir, Next: firstBlock}
 	if dir {
-		status = statusDir
+		status, body.Next = statusDir, 0
 	}
-	return &entry{path: path, body: entryBody{Dir: dir}, record: loci.Record{ID: ed.t.m.NewID(), Kind: KindFile,
+	return &entry{path: path, body: body, record: loci.Record{ID: ed.t.m.NewID(), Kind: KindFile,
 		Namespace: ed.t.m.Namespace(), Live: true, Status: status, CreatedAt: ed.now, UpdatedAt: ed.now}}
 }
 
@@ -383,7 +383,7 @@ func (ed *edit) finish() error {
 		r.Version++
 		r.Slot = entrySlot(p.path)
 		if p.asIs {
-			ed.change.Put = append(ed.change.Put, loci.Put{Record: *r, SameText: true, Revisions: p.revisions})
+			ed.change.Put = append(ed.change.Put, loci.Put{Record: *r, SameText: true, Moves: true, Revisions: p.revisions})
 			continue
 		}
 		if err := loci.SetBody(r, p.body); err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -74,10 +75,15 @@ func (t *tx) change(c *loci.Change, quiet []loci.ID) error {
 	if err := t.freeSlots(c.Put); err != nil {
 		return err
 	}
-	for i := range c.Put {
-		if err := t.put(&c.Put[i]); err != nil {
+	for put := c.Put; len(put) > 0; {
+		n, err := t.moveMany(put)
+		if err == nil && n == 0 {
+			n, err = 1, t.put(&put[0])
+		}
+		if err != nil {
 			return err
 		}
+		put = put[n:]
 	}
 	if err := t.events(c.Events); err != nil {
 		return err
@@ -218,6 +224,57 @@ func (t *tx) putShard(r *loci.Record, namespace int64) error {
 	return err
 }
 
+// manyMoved is how many records one statement moves where there are as many: each of its own
+// takes three times as long.
+const manyMoved = 32
+
+var moveRows = "WITH m (id, version, slot) AS (VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", manyMoved-1) + `)
+	UPDATE record SET slot = m.slot, version = m.version + 1, seq = ? FROM m
+	WHERE record.id = m.id AND record.version = m.version AND record.namespace = ? AND record.kind = ?`
+
+// moveMany moves the first records of puts, if many of one place do nothing else, and returns
+// how many. Only the indexes by slot and by change are touched.
+func (t *tx) moveMany(puts []loci.Put) (n int, err error) {
+	if len(puts) < manyMoved {
+		return 0, nil
+	}
+	puts = puts[:manyMoved]
+	first := &puts[0].Record
+	for i := range puts {
+		r := &puts[i].Record
+		if !puts[i].Moves || r.Kind != first.Kind || !r.Namespace.Equal(first.Namespace) {
+			return 0, nil
+		}
+	}
+	at, err := t.place(first.Namespace, true)
+	if err != nil {
+		return 0, err
+	}
+	args := make([]any, 0, 3*manyMoved+3)
+	for i := range puts {
+		r := &puts[i].Record
+		if err := t.putShard(r, at.n); err != nil {
+			return 0, err
+		}
+		if _, err := t.nextSeq(); err != nil {
+			return 0, err
+		}
+		args = append(args, r.ID[:], r.Version-1, columnsOf(r).slot)
+	}
+	moved, err := t.execCount(moveRows, append(args, t.seq, at.n, string(first.Kind))...)
+	if err != nil {
+		return 0, conflictOr(err)
+	}
+	for i := range puts {
+		if moved == manyMoved {
+			t.handPut(&puts[i], nil)
+		} else if _, err := t.updatable(&puts[i].Record, at.n); err != nil {
+			return 0, err // one that is not as its caller read it; those that moved are at their new version
+		}
+	}
+	return manyMoved, nil
+}
+
 func (t *tx) put(p *loci.Put) error {
 	r := &p.Record
 	at, err := t.place(r.Namespace, true)
@@ -299,18 +356,27 @@ func (t *tx) update(p *loci.Put, namespace, seq int64) (n int64, err error) {
 		}
 	}
 	c := columnsOf(r)
-	err = t.row(`UPDATE record SET slot = ?, version = ?, seq = ?, live = ?, created_at = ?, updated_at = ?, expires_at = ?, tags = ?, attributes = ?, body = ?,
+	const query = `UPDATE record SET slot = ?, version = ?, seq = ?, live = ?, created_at = ?, updated_at = ?, expires_at = ?, tags = ?, attributes = ?, body = ?,
 		scope = ?, status = ?, confidence = ?, decay_rate = ?, decay_from = ?, ends_at = ?, due_at = ?, sequence = ?, position = ?
-		WHERE id = ? AND version = ? AND namespace = ? AND kind = ? RETURNING n`,
-		[]any{c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags,
-			c.attributes, c.body,
-			c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position,
-			r.ID[:], r.Version - 1, namespace, string(r.Kind)}, &n)
+		WHERE id = ? AND version = ? AND namespace = ? AND kind = ?`
+	args := []any{c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), c.expiresAt, c.tags,
+		c.attributes, c.body,
+		c.scope, c.status, c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position,
+		r.ID[:], r.Version - 1, namespace, string(r.Kind)}
+	if p.SameText { // then nobody asks for its number, and a row to read costs as much as the update
+		changed, err := t.execCount(query, args...)
+		if err == nil && changed == 0 {
+			_, err = t.updatable(r, namespace)
+			return 0, err
+		}
+		return n, conflictOr(err)
+	}
+	err = t.row(query+" RETURNING n", args, &n)
 	if errors.Is(err, sql.ErrNoRows) {
 		_, err = t.updatable(r, namespace)
 		return 0, err
 	}
-	if err != nil || p.SameText {
+	if err != nil {
 		return n, conflictOr(err)
 	}
 	if err := t.exec("UPDATE record SET text = ?, heading = ?, passages = ?, passage_count = ? WHERE n = ?",

@@ -19,15 +19,15 @@ const (
 	headColumns   = headStart + "''" + headEnd // without texts, however large
 
 	// What follows is one text for each row: a value for each column would cost more than the row. The
-	// id comes first, then numbers with a space behind each, nothing for NULL, then what has its length
-	// among them.
+	// id comes first, then numbers with a space behind each, nothing or 0 for NULL, then what has its
+	// length among them.
 
 	// briefColumns are those of [loci.Record.Brief] in a list of one place by slot, with bodies or without.
-	briefColumns = briefStart + "0, ' ', r.slot, r.attributes" + briefEnd
-	bodyColumns  = briefStart + "octet_length(r.body), ' ', r.slot, r.attributes, r.body" + briefEnd
-	briefStart   = `concat(r.id, r.version, ' ', r.live, ' ', r.created_at, ' ', r.updated_at, ' ',
-		length(r.slot), ' ', octet_length(r.attributes), ' ', `
-	briefEnd = ", r.status)"
+	briefColumns = briefStart + "0" + briefEnd + " AS packed"
+	bodyColumns  = briefStart + "octet_length(r.body)" + briefEnd + " || coalesce(r.body, '') AS packed"
+	briefStart   = `r.id || printf('%d %d %d %d %d %d %d %d ', r.version, r.live, r.created_at, r.updated_at,
+		octet_length(r.slot), octet_length(r.attributes), octet_length(r.status), `
+	briefEnd = ") || r.slot || coalesce(r.attributes, '') || coalesce(r.status, '')"
 
 	// packedColumns are recordColumns so. Texts do not keep every bit of a number that is not whole.
 	packedColumns = `concat(r.id, r.version, ' ', r.live, ' ', r.created_at, ' ', r.updated_at, ' ', r.expires_at, ' ', r.uses, ' ',
@@ -71,13 +71,6 @@ func newPlacedScan(n loci.Namespace, kind loci.Kind) *recordScan {
 	s := &recordScan{kind: textColumn(kind), namespace: slices.Clip(slices.Clone(n))}
 	s.dest = append([]any{&s.id}, s.afterPlace()...)
 	s.placed = true
-	return s
-}
-
-// newBriefScan makes one of rows of briefColumns or bodyColumns.
-func newBriefScan(n loci.Namespace, kind loci.Kind) *recordScan {
-	s := newPlacedScan(n, kind)
-	s.dest, s.unpack = []any{&s.text}, s.brief
 	return s
 }
 
@@ -140,20 +133,44 @@ func (p *packedRow) documents(r *loci.Record, attributes, body int) {
 	}
 }
 
-// brief takes a row of briefColumns or bodyColumns apart.
-func (s *recordScan) brief(r *loci.Record) error {
-	p := packedRow{rest: string(s.text)}
+// A briefRows is rows of briefColumns or bodyColumns, one behind the other.
+type briefRows struct {
+	packedRow
+	bytes     []byte // the same text, for documents
+	namespace loci.Namespace
+	kind      loci.Kind
+}
+
+// newBriefRows takes the rows of a page of one place.
+func newBriefRows(text string, f *loci.Filter) *briefRows {
+	return &briefRows{packedRow{rest: text}, []byte(text), slices.Clip(slices.Clone(f.Within[0])), f.Kinds[0]}
+}
+
+// next takes the next row apart; false: there is none.
+func (s *briefRows) next(r *loci.Record) (bool, error) {
+	if s.rest == "" {
+		return false, nil
+	}
 	*r = loci.Record{
-		Kind: loci.Kind(s.kind), Namespace: s.namespace, ID: p.id(), Version: p.number(), Live: p.number() != 0,
-		CreatedAt: milli(p.number()), UpdatedAt: milli(p.number()),
+		Kind: s.kind, Namespace: s.namespace, ID: s.id(), Version: s.number(), Live: s.number() != 0,
+		CreatedAt: milli(s.number()), UpdatedAt: milli(s.number()),
 	}
-	slot, attributes, body := int(p.number()), int(p.number()), int(p.number())
-	r.Slot = p.text(slot)
-	p.documents(r, attributes, body)
-	if r.Status = p.rest; p.damaged {
-		return errPacked
+	slot, attributes, status, body := int(s.number()), int(s.number()), int(s.number()), int(s.number())
+	r.Slot, r.Attributes = s.text(slot), s.document(attributes)
+	r.Status, r.Body = s.text(status), s.document(body)
+	if s.damaged {
+		return false, errPacked
 	}
-	return nil
+	return true, nil
+}
+
+// document takes JSON of so many bytes, which is the caller's.
+func (s *briefRows) document(size int) json.RawMessage {
+	at := len(s.bytes) - len(s.rest)
+	if s.text(size); s.damaged || size == 0 {
+		return nil
+	}
+	return s.bytes[at : at+size : at+size]
 }
 
 // whole takes a row of packedColumns apart.

@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,34 +34,51 @@ func TestColumnsTakeWhatTheyShould(t *testing.T) {
 	}
 }
 
+func takePacked(row string, r *loci.Record) error {
+	s := newPackedScan()
+	s.text = textColumn(row)
+	return s.unpack(r)
+}
+
+// takeBrief takes a page of the row twice; none is no page.
+func takeBrief(row string, r *loci.Record) error {
+	rows := newBriefRows(row+row, &loci.Filter{Within: []loci.Namespace{{"a"}}, Kinds: []loci.Kind{"file"}})
+	for range 2 {
+		if more, err := rows.next(r); err != nil || !more {
+			return cmp.Or(err, errPacked)
+		}
+	}
+	if more, err := rows.next(&loci.Record{}); more || err != nil {
+		return fmt.Errorf("there is more behind the last row: %v, %w", more, err)
+	}
+	return nil
+}
+
 // A row that is one text and ends too early is damage, wherever it is cut.
 func TestPackedRowsAreCutAnywhere(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("i", 16)
 	for _, c := range []struct {
-		scan *recordScan
+		take func(string, *loci.Record) error
 		row  string
-		rest int // bytes at the end that have no length: status or text
+		rest int // bytes at the end that have no length: the text
 	}{
-		{newBriefScan(loci.Namespace{"a"}, "file"), id + "1 1 5 6 4 2 3 slot{}{1}dir", 3},
-		{newPackedScan(), id + "1 1 5 6  0      4 2 4 0 2 2 3 1 1 0 0 factnsslot[]{}{1}ss" + "the text", 8},
+		{takeBrief, id + "1 1 5 6 4 2 3 3 slot{}dir{1}", 0},
+		{takePacked, id + "1 1 5 6  0      4 2 4 0 2 2 3 1 1 0 0 factnsslot[]{}{1}ss" + "the text", 8},
 	} {
 		for cut := range c.row {
 			var r loci.Record
-			c.scan.text = textColumn(c.row[:cut])
-			if err := c.scan.unpack(&r); errors.Is(err, errPacked) != (cut < len(c.row)-c.rest) {
+			if err := c.take(c.row[:cut], &r); errors.Is(err, errPacked) != (cut < len(c.row)-c.rest) {
 				t.Errorf("%q of %q: %v", c.row[:cut], c.row, err)
 			}
 		}
 		var r loci.Record
 		for _, number := range []string{"-1", "x", "99999999999999999999", "9223372036854775807"} {
-			c.scan.text = textColumn(strings.Replace(c.row, " 4 2 ", " 4 "+number+" ", 1))
-			if err := c.scan.unpack(&r); !errors.Is(err, errPacked) {
+			if err := c.take(strings.Replace(c.row, " 4 2 ", " 4 "+number+" ", 1), &r); !errors.Is(err, errPacked) {
 				t.Errorf("%s as a length: %v", number, err)
 			}
 		}
-		c.scan.text = textColumn(c.row)
-		if err := c.scan.unpack(&r); err != nil || r.Slot != "slot" || string(r.Body) != "{1}" || len(r.Attributes) != 2 {
+		if err := c.take(c.row, &r); err != nil || r.Slot != "slot" || string(r.Body) != "{1}" || len(r.Attributes) != 2 {
 			t.Errorf("%q: %+v, %v", c.row, r, err)
 		}
 	}

@@ -198,7 +198,7 @@ func (s *Store) Records(
 	if order == unordered && columns == recordColumns && !onePlace(&filter) {
 		columns = packedColumns
 	}
-	err = f.recordsWith(ctx, columns, &filter, after, order, func(r *loci.Record) bool {
+	yield := func(r *loci.Record) bool {
 		if len(out) == limit {
 			next = page.RecordCursor(&out[limit-1], p.Order)
 			return false
@@ -211,7 +211,12 @@ func (s *Store) Records(
 		}
 		out = append(out, p.Shown(r))
 		return true
-	})
+	}
+	if columns == briefColumns || columns == bodyColumns {
+		err = f.briefs(ctx, columns, &filter, after, order, limit+1, yield)
+	} else {
+		err = f.recordsWith(ctx, columns, &filter, after, order, yield)
+	}
 	if err != nil {
 		return nil, "", f.translate("list records", err)
 	}

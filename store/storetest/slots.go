@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci"
@@ -118,6 +119,62 @@ var slotCases = []testCase{
 			later = append(later, next(r))
 		}
 		b.conflict("taking a held slot among many records", creation(later...))
+	}},
+	{"many records move, and stay as they are otherwise", func(b *bench) {
+		row := leaning(spaceA, 0.5)
+		var puts, moves []loci.Put
+		for i := range 70 { // more than a store moves at once, twice, and some
+			r := fullRecordInSlot(i+1, fmt.Sprint("old ", i))
+			puts = append(puts, loci.Put{Record: r, Vectors: vectors(spaceA, row, row)})
+			r.Version, r.Slot = 2, fmt.Sprint("new ", i)
+			moves = append(moves, loci.Put{Record: r, SameText: true, Moves: true, Revisions: -1})
+		}
+		b.apply(changeOf(puts...))
+		stale := slices.Clone(moves)
+		stale[40].Record.Version = 3
+		b.conflict("moving what is at another version", changeOf(stale...))
+		absent := slices.Clone(moves)
+		absent[40].Record.ID = id(1000)
+		b.conflict("moving what is not there", changeOf(absent...))
+		b.put(holding(record(2000, ""), "new 40"))
+		b.conflict("moving into a held slot", changeOf(moves...))
+		b.apply(erasure(holding(record(2000, ""), "new 40")))
+
+		b.apply(changeOf(moves...))
+		for i := range moves {
+			r := moves[i].Record
+			b.same("what moved to "+r.Slot, b.all(loci.Filter{Within: everywhere, Slot: &r.Slot}), []loci.Record{r})
+		}
+		old := loci.Filter{Within: everywhere, Slots: loci.SlotRange{From: "old ", To: "old!"}}
+		b.same("what is left", recordIDs(b.all(old)), nil)
+		n, err := b.store.Count(b.Context(), b.tenant, loci.Filter{Within: everywhere, Space: spaceA})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.same("what lacks vectors", n.Unembedded, int64(0))
+
+		for i := range moves { // each to the slot of the one before
+			moves[i].Record.Version = 3
+			moves[i].Record.Slot = fmt.Sprint("new ", (i+69)%70)
+		}
+		changed := slices.Clone(moves)
+		changed[10].Moves, changed[10].Record.Tags = false, []string{"changed"}
+		b.apply(changeOf(changed...))
+		b.same("what changed among them", b.all(loci.Filter{Within: everywhere, IDs: ids(11)}), []loci.Record{changed[10].Record})
+		b.wantSlot("new 69", 1)
+		b.wantSlot("new 0", 2)
+		b.wantSlot("new 68", 70)
+		for what, change := range map[string]func(*loci.Put){
+			"text":            func(p *loci.Put) { p.SameText = false },
+			"earlier states":  func(p *loci.Put) { p.Revisions = 0 },
+			"its first state": func(p *loci.Put) { p.Record.Version = 1 },
+			"a history":       func(p *loci.Put) { p.History = []loci.Revision{} },
+		} {
+			p := moves[0]
+			p.Record.Version++
+			change(&p)
+			b.refused("a move with "+what, b.store.Apply(b.Context(), b.tenant, changeOf(p)), loci.Invalid)
+		}
 	}},
 	{"one change may erase the holder and take its slot", func(b *bench) {
 		old := holding(record(1, ""), "slot")
