@@ -19,8 +19,7 @@ import (
 	"github.com/loci-memory/loci/auth"
 )
 
-// By and the others are what callers of an [API] need of package auth.
-type (
+type ( // what callers of an [API] need of package auth
 	By     = auth.By
 	Key    = auth.Key
 	NewKey = auth.NewKey

@@ -239,12 +239,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, operators ...net.Lis
 	if stop() { // not the end, but a failure
 		_ = h.Close()
 		for range all[1:] {
-			_ = <-ended // the first said why, or all were asked to end
+			<-ended // the first said why, or all were asked to end
 		}
 		return &loci.Error{Code: loci.Unavailable, Op: "serve", Msg: "the listener failed: " + cause(err), Err: err}
 	}
 	for range all[1:] {
-		_ = <-ended // the first said why, or all were asked to end
+		<-ended // the first said why, or all were asked to end
 	}
 	if err := <-drained; err != nil {
 		abandon()

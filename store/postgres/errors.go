@@ -169,18 +169,7 @@ func translate(op string, err error) error {
 	case codeSerialization, codeDeadlock:
 		e.Msg, e.Recovery = "the database server gave up a transaction in favour of another one", "Try again."
 	case "":
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !isConnecting(err) {
-			return translateEnd(op, err)
-		}
-		if errors.Is(err, batch.ErrStale) {
-			e.Msg, e.Recovery = err.Error(), "Try again."
-			return e
-		}
-		if msg, recovery := faultOfTLS(err); msg != "" {
-			e.Code, e.Msg, e.Recovery = loci.Unsupported, msg, recovery
-			return e
-		}
-		e.Msg, e.Recovery = "the database server does not answer", "Check that it runs and that its host and port are those of the URL."
+		return translateUncoded(e)
 	default:
 		if isLost(err) {
 			e.Msg, e.Recovery = "the database server is starting or ending", "Try again in a moment."
@@ -188,6 +177,25 @@ func translate(op string, err error) error {
 		}
 		e.Code, e.Msg = loci.Internal, "the database failed"
 	}
+	return e
+}
+
+// translateUncoded says what went wrong where the server gave no code: it was not reached, or
+// the call ended first.
+func translateUncoded(e *loci.Error) error {
+	err := e.Err
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !isConnecting(err) {
+		return translateEnd(e.Op, err)
+	}
+	if errors.Is(err, batch.ErrStale) {
+		e.Msg, e.Recovery = err.Error(), "Try again."
+		return e
+	}
+	if msg, recovery := faultOfTLS(err); msg != "" {
+		e.Code, e.Msg, e.Recovery = loci.Unsupported, msg, recovery
+		return e
+	}
+	e.Msg, e.Recovery = "the database server does not answer", "Check that it runs and that its host and port are those of the URL."
 	return e
 }
 

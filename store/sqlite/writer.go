@@ -158,7 +158,7 @@ func (f *file) commitBatch(t *tx, batch []*job) {
 		}
 	}
 	merged := f.mergeForRoom() // for what erases, too
-	if len(others) > 0 && !(merged && f.ballast.ready()) {
+	if len(others) > 0 && (!merged || !f.ballast.ready()) {
 		f.commitErasing(t, erasing)
 		f.commitWithin(t, others)
 		return

@@ -257,7 +257,7 @@ func (g *garden) runWhole(ctx context.Context, changed bool, m *mutant) (outcome
 		if err != nil {
 			return passed, "", err
 		}
-		defer os.RemoveAll(root) //nolint:errcheck // it is below a folder that is removed, too
+		defer os.RemoveAll(root)
 		cmd.Dir = filepath.Join(root, m.dir)
 	case changed:
 		overlay, err := g.overlayOf(m.change)
