@@ -158,14 +158,13 @@ func checkVars(vars Vars) error {
 
 // With returns the principal for one request that chooses some variables itself.
 //
-// A request that names somebody is about that one, and not about anybody whom the
-// credential adds. A choice replaces the variable's own value, and it drops every
-// narrower variable of the credential that the request does not name. From broad to
-// narrow these are the organisation, the agent, the butler, the user, the thread and
-// session. So a request that names an organisation or an agent has a user only if it
-// names one, and a request that names a user keeps the organisation and agent. A butler
-// says who acts and not whose memory it is: naming one replaces no other variable.
-// Several calls of With are one request.
+// A request that names somebody is about that one, and not about anybody whom the credential adds. A
+// choice replaces the variable's own value, and it drops every narrower variable of the credential that
+// the request does not name. From broad to narrow these are the organisation, the agent, the butler, the
+// user, the thread and session. So a request that names an organisation or an agent has a user only if
+// it names one, and a request that names a user keeps the organisation and agent. A butler says who acts
+// and not whose memory it is: naming one replaces no other variable. Several calls of With are one
+// request.
 //
 // A thread and a session may always be chosen: they only select inside what the principal
 // owns already. Any other choice needs the scope delegate, unless the request is still

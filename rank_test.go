@@ -211,8 +211,9 @@ func TestLongPassagesByHand(t *testing.T) {
 		weight, long   float64
 		words, similar float64
 	}{
-		{Hybrid, 0.5, 0, 0.5, 0.5}, {Hybrid, 0.5, 0.5, 0.9 * 0.425, 0.9 * 0.575}, {Hybrid, 0.5, 1, 0.8 * 0.35, 0.8 * 0.65},
-		{Hybrid, 0.9, 1, 0, 0.8}, {Hybrid, 0, 1, 1, 0}, {Keyword, 0.5, 1, 1, 0}, {Semantic, 0.5, 1, 0, 1},
+		{Hybrid, 0.5, 0, 0.5, 0.5}, {Hybrid, 0.5, 0.5, 0.9 * 0.425, 0.9 * 0.575},
+		{Hybrid, 0.5, 1, 0.8 * 0.35, 0.8 * 0.65}, {Hybrid, 0.9, 1, 0, 0.8},
+		{Hybrid, 0, 1, 1, 0}, {Keyword, 0.5, 1, 1, 0}, {Semantic, 0.5, 1, 0, 1},
 	} {
 		hits := []Hit{
 			{ID: ID{'a'}, KeywordShare: 1, Covered: 1, Embedded: true, Long: c.long},
@@ -224,7 +225,10 @@ func TestLongPassagesByHand(t *testing.T) {
 			}
 		}
 	}
-	talk := Hit{ID: ID{'c'}, KeywordShare: 1, Covered: 1, Sequence: "talk", Context: 1, ContextCovered: 1, Long: 1, KeywordRank: 1}
+	talk := Hit{
+		ID: ID{'c'}, KeywordShare: 1, Covered: 1, KeywordRank: 1, Long: 1,
+		Sequence: "talk", Context: 1, ContextCovered: 1,
+	}
 	e := ranking(SearchOptions{VectorWeight: 0.5, ContextShare: 0.25})
 	if got := e.rank([]Hit{talk}, Hybrid, knowing(1))[0]; math.Abs(sumOf(got.score)-0.8) > 1e-9 {
 		t.Errorf("with its sequence: the sum is %v, want 0.8", sumOf(got.score))

@@ -96,11 +96,10 @@ type RecallResult struct {
 	At          time.Time     // the moment of the query
 }
 
-// Recall finds the memories that matter for a topic: of the best Limit by keyword and the
-// best Limit by similarity, those with the highest score, which weighs relevance,
-// importance, recency of use and effective confidence: docs/scoring.md has the formulas.
-// Each memory also says how well it fits by itself. Ties: newer first, then by id. What
-// is superseded, expired or forgotten is never found.
+// Recall finds the memories that matter for a topic: of the best Limit by keyword and the best Limit by
+// similarity, those with the highest score, which weighs relevance, importance, recency of use and
+// effective confidence: docs/scoring.md has the formulas. Each memory also says how well it fits by
+// itself. Ties: newer first, then by id. What is superseded, expired or forgotten is never found.
 func (m *Memory) Recall(ctx context.Context, q RecallQuery) (RecallResult, error) {
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule}

@@ -10,10 +10,9 @@ import (
 	"github.com/loci-memory/loci/internal/rank"
 )
 
-// A Store keeps records and answers simple questions about them. It never
-// decides, scores, makes an id or reads the clock: the engine does. Every method
-// is safe for concurrent use, and for use by several processes where the store
-// lives outside the process.
+// A Store keeps records and answers simple questions about them. It never decides, scores, makes an id
+// or reads the clock: the engine does. Every method is safe for concurrent use, and for use by several
+// processes where the store lives outside the process.
 //
 // Contract of every method:
 //   - the zero Tenant is refused with Invalid;
@@ -51,17 +50,16 @@ type Store interface {
 
 // A RecordLister answers questions about the records a store holds. It changes nothing.
 type RecordLister interface {
-	// Records lists the records a filter selects in the order the page asks for, at
-	// most page.Limit. next is the cursor of the following page, or "" at the end.
-	// Ordered by slot, where the filter names one exact namespace and one kind, a page
-	// costs what it holds, however much lies before, after or beside it.
+	// Records lists the records a filter selects in the order the page asks for, at most page.Limit.
+	// next is the cursor of the following page, or "" at the end. Ordered by slot, where the filter
+	// names one exact namespace and one kind, a page costs what it holds, however much lies before,
+	// after or beside it.
 	Records(ctx context.Context, t Tenant, f Filter, page Page) (records []Record, next string, err error)
 
-	// Match finds the live records that fit the probe best. The filter comes
-	// before the limit: a record it excludes takes no place. What lies outside of
-	// f.Within and f.Kinds enters no statistic either, so that scores say nothing
-	// about it, and a search of some kinds does not pay for the others beside them.
-	// See [Hit] for what comes back.
+	// Match finds the live records that fit the probe best. The filter comes before the limit: a record
+	// it excludes takes no place. What lies outside of f.Within and f.Kinds enters no statistic either,
+	// so that scores say nothing about it, and a search of some kinds does not pay for the others beside
+	// them. See [Hit] for what comes back.
 	Match(ctx context.Context, t Tenant, p Probe, f Filter, limit int) ([]Hit, error)
 
 	// Namespaces yields the namespaces below a prefix that hold a record the
@@ -83,15 +81,13 @@ type RecordLister interface {
 
 // A RecordChanger changes the records a store holds.
 type RecordChanger interface {
-	// Apply makes a change, all of it or nothing, durable when it returns nil.
-	// Conflict: a version is not the expected one, a slot is taken, an end of a link
-	// is not there, or the idempotency key is stored already; the engine reads again
-	// and decides again. The events continue the tenant's chain in the order given;
-	// the payloads of earlier events about an erased record go with it. Conflict with
-	// an [UntoldError] as its cause: there are such payloads, and the change has no
-	// erased event about the record.
-	// After a change that erases, the store also removes leftover copies of the
-	// erased bytes from its files as soon as it can.
+	// Apply makes a change, all of it or nothing, durable when it returns nil. Conflict: a version is
+	// not the expected one, a slot is taken, an end of a link is not there, or the idempotency key is
+	// stored already; the engine reads again and decides again. The events continue the tenant's chain
+	// in the order given; the payloads of earlier events about an erased record go with it. Conflict
+	// with an [UntoldError] as its cause: there are such payloads, and the change has no erased event
+	// about the record. After a change that erases, the store also removes leftover copies of the erased
+	// bytes from its files as soon as it can.
 	Apply(ctx context.Context, t Tenant, c Change) error
 
 	// Touch counts uses and moves expiry times. It is no edit: versions stay,
@@ -344,10 +340,10 @@ type Probe struct {
 	// created inside of one of these times, too. They have ranks of 0 in the other lists.
 	Times []NamedTime
 
-	// Quick asks for a cheap answer, for a write that looks for similar memories. Only
-	// the [QuickWords] rarest words of Text count, and none that more than [QuickHolders]
-	// passages hold; a phrase and begin* restrict nothing. Nothing is found in a namespace of
-	// more than [QuickRecords] records of a kind, nor where the index has no room.
+	// Quick asks for a cheap answer, for a write that looks for similar memories. Only the [QuickWords]
+	// rarest words of Text count, and none that more than [QuickHolders] passages hold; a phrase and
+	// begin* restrict nothing. Nothing is found in a namespace of more than [QuickRecords] records of a
+	// kind, nor where the index has no room.
 	Quick bool
 
 	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say.
@@ -361,12 +357,11 @@ const (
 	QuickRecords = 100_000
 )
 
-// A Hit is a record that fits a probe. Match returns the union of the best limit records
-// by keyword and the best limit by similarity, each record once with its best passage,
-// ordered by CreatedAt descending, then ID ascending. Every hit has both scores, even if
-// only one list found it. With Probe.Sequences, what the filter selects up to two places
-// from one of these in its sequence is a hit as well, with a rank of 0 in the lists it is
-// not in.
+// A Hit is a record that fits a probe. Match returns the union of the best limit records by keyword and
+// the best limit by similarity, each record once with its best passage, ordered by CreatedAt descending,
+// then ID ascending. Every hit has both scores, even if only one list found it. With Probe.Sequences,
+// what the filter selects up to two places from one of these in its sequence is a hit as well, with a
+// rank of 0 in the lists it is not in.
 type Hit struct {
 	ID        ID
 	Version   int64
@@ -386,10 +381,9 @@ type Hit struct {
 	VectorSpan int     // index of the best passage by similarity; of equal ones the better by keyword, then the first
 	Embedded   bool    // the record has vectors in the probe's space
 
-	// KeywordShare is Keyword over what a passage of average length gets that holds each
-	// word of the query once, words included that nobody has; it may exceed 1. Covered, 0
-	// to 1, is how much of the weight of the query's words some passage holds, each word
-	// weighing its inverse document frequency.
+	// KeywordShare is Keyword over what a passage of average length gets that holds each word of the
+	// query once, words included that nobody has; it may exceed 1. Covered, 0 to 1, is how much of the
+	// weight of the query's words some passage holds, each word weighing its inverse document frequency.
 	KeywordShare, Covered float64
 
 	// Context and ContextCovered are the same two for the sequence of the record: its

@@ -5,9 +5,8 @@ import "context"
 // wantsVectors reports whether a record is searched: only live ones with words are.
 func wantsVectors(r *Record) bool { return r.Live && len(r.Passages) > 0 }
 
-// embed makes the vectors of those drafts of a batch that are not stored yet. When an
-// embedder does not answer, this batch and the rest of the import are stored without its
-// vectors: otherwise every batch would wait for a dead embedder.
+// embed makes the vectors of those drafts of a batch that are not stored yet. When an embedder does not
+// answer, this batch and the rest are stored without: otherwise every batch would wait for a dead embedder.
 func (in *importer) embed(ctx context.Context, drafts []*Imported) ([][]Vectors, error) {
 	e, t := in.m.engine, in.m.view.Tenant
 	vectors := make([][]Vectors, len(drafts))

@@ -33,9 +33,8 @@ func (m *Memory) countUses(ctx context.Context, result RecallResult) {
 	m.touch(ctx, touches)
 }
 
-// touch writes uses off the read path. The caller waits a moment, so that the next read
-// usually sees them; it does not wait for a busy writer. A caller that goes away does not
-// stop it.
+// touch writes uses off the read path. The caller waits a moment, so that the next read usually sees
+// them; it does not wait for a busy writer. A caller that goes away does not stop it.
 func (m *Memory) touch(ctx context.Context, touches []Touch) {
 	if len(touches) == 0 {
 		return

@@ -383,7 +383,8 @@ func (ed *edit) finish() error {
 		r.Version++
 		r.Slot = entrySlot(p.path)
 		if p.asIs {
-			ed.change.Put = append(ed.change.Put, loci.Put{Record: *r, SameText: true, Moves: true, Revisions: p.revisions})
+			moved := loci.Put{Record: *r, SameText: true, Moves: true, Revisions: p.revisions}
+			ed.change.Put = append(ed.change.Put, moved)
 			continue
 		}
 		if err := loci.SetBody(r, p.body); err != nil {

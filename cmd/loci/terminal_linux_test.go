@@ -313,7 +313,7 @@ func TestWelcome(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "loci.db")
 	env := config.Environ{"HOME=" + t.TempDir(), "NO_COLOR=1", "LOCI_STORE=sqlite:" + store}
 	shown, code := onTerminal(t, env, "")
-	if code != 0 || !strings.Contains(shown, "\nNothing is remembered yet.\n"+store+"\n") || !strings.Contains(shown, "\n  loci demo ") {
+	if code != 0 || !strings.Contains(shown, "\nNothing is remembered yet.\n"+store+"\n") || !strings.Contains(shown, "\n  loci demo\n") {
 		t.Errorf("exit code %d, shows %q", code, shown)
 	}
 	if _, err := os.Stat(store); !errors.Is(err, fs.ErrNotExist) {
@@ -326,7 +326,7 @@ func TestWelcome(t *testing.T) {
 	}
 	shown, code = onTerminal(t, env, "")
 	if code != 0 || !strings.Contains(shown, "\n1 memory, 1 conversation, 1 message.\nuser/default, "+store+"\n") ||
-		!strings.Contains(shown, "\n  loci setup ") {
+		!strings.Contains(shown, "\n  loci setup\n") {
 		t.Errorf("exit code %d, shows %q", code, shown)
 	}
 }
@@ -343,7 +343,7 @@ func TestWelcomeNamesConnectedAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown, code := onTerminal(t, env, "")
-	if code != 0 || !strings.Contains(shown, "\nConnected: Cursor.\n") || !strings.Contains(shown, "\n  loci doctor ") ||
+	if code != 0 || !strings.Contains(shown, "\nConnected: Cursor.\n") || !strings.Contains(shown, "\n  loci doctor\n") ||
 		strings.Contains(shown, "loci setup") {
 		t.Errorf("exit code %d, shows %q", code, shown)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,10 +52,12 @@ func (a *app) welcome() error {
 		a.printf("Connected: %s.\n\n", strings.Join(names, ", "))
 		agents = [2]string{"loci doctor", "check that all is well"}
 	}
+	next = append(next, agents)
 	columns := terminalWidth(a.rawOut)
-	for _, line := range append(next, agents) {
+	narrow := slices.ContainsFunc(next, func(line [2]string) bool { return 2+38+len(line[1]) > columns })
+	for _, line := range next {
 		gap := strings.Repeat(" ", 38-len(line[0]))
-		if 2+38+len(line[1]) > columns {
+		if narrow {
 			gap = "\n      "
 		}
 		a.printf("  %s%s%s\n", a.style(bold, line[0]), gap, line[1])

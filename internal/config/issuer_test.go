@@ -76,7 +76,7 @@ func TestFaultsOfIssuers(t *testing.T) {
 		{"[read, admin]", "[raed]", `auth.issuers.scopes.allow: "raed" is not known: did you mean read?`},
 		{"[read, admin]", "[]", "auth.issuers.scopes.allow must not be empty"},
 		{"mode: jwt", "mode: keys", "auth.issuers is set, and auth.mode is keys: set it to jwt or keys+jwt"},
-		{"mode: jwt", "mode: token", "is not known"},
+		{"mode: jwt", "mode: oauth", "is not known"},
 		{"keys_file: /etc/loci/keys.json", "keys_file: a\n      keys_url: https://a.example", "auth.issuers.keys_file and keys_url are both set"},
 		{"    - name: corp", second + "    - name: corp", "loci.yaml:6:13: auth.issuers.name is corp, as that of another issuer is"},
 	} {
