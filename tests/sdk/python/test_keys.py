@@ -1,6 +1,7 @@
 """Clients of a server that asks for keys."""
 
 import asyncio
+import contextlib
 import json
 import time
 
@@ -113,8 +114,6 @@ def test_the_token_of_this_machine_stays_here(tmp_path, monkeypatch, url):
 
     for where in (url, "http://localhost:7437"):
         with Loci(where, transport=httpx.MockTransport(answer), retries=0) as memory:
-            try:
+            with contextlib.suppress(LociError):  # what is answered is no reply; what was sent counts
                 memory.search("olives")
-            except LociError:
-                pass  # what is answered is no reply; what was sent counts
     assert sent == [None, "Bearer loci_local_secret"]
