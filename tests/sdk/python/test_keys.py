@@ -113,7 +113,7 @@ def test_the_token_of_this_machine_stays_here(tmp_path, monkeypatch, url):
         return httpx.Response(200, json={"matches": []})
 
     for where in (url, "http://localhost:7437"):
-        with Loci(where, transport=httpx.MockTransport(answer), retries=0) as memory:
-            with contextlib.suppress(LociError):  # what is answered is no reply; what was sent counts
-                memory.search("olives")
+        client = Loci(where, transport=httpx.MockTransport(answer), retries=0)
+        with client as memory, contextlib.suppress(LociError):  # what is answered is no reply; what was sent counts
+            memory.search("olives")
     assert sent == [None, "Bearer loci_local_secret"]
