@@ -466,9 +466,10 @@ func (p *play) run(operations int) {
 	p.told()
 }
 
-// TestLifecycleEqualsItsReference plays 100,000 random operations in games of 500, each with a
-// store of its own; under the race detector, which has little to see here, four short games of
-// each store. Games wait a little after a conflict, so several are played at once.
+// TestLifecycleEqualsItsReference plays 36,000 random operations, in its long form 200,000, in
+// games of 500, each with a store of its own; under the race detector, which has little to see
+// here, four short games of each store. Games wait a little after a conflict, so several are
+// played at once.
 func TestLifecycleEqualsItsReference(t *testing.T) {
 	const tables = 4
 	game := locitest.Unraced(500, 50)
@@ -476,10 +477,13 @@ func TestLifecycleEqualsItsReference(t *testing.T) {
 		open       func(t *testing.T) loci.Store
 		operations int
 	}{
-		"memory": {func(*testing.T) loci.Store { return locitest.OpenMemory() }, locitest.Unraced(100_000, tables*game)},
+		"memory": {
+			func(*testing.T) loci.Store { return locitest.OpenMemory() },
+			locitest.Unraced(locitest.Long(30_000, 100_000), tables*game),
+		},
 		"sqlite": {
 			func(t *testing.T) loci.Store { return locitest.OpenSQLite(t) },
-			locitest.Unraced(locitest.Long(10_000, 100_000), tables*game),
+			locitest.Unraced(locitest.Long(6_000, 100_000), tables*game),
 		},
 	} {
 		for table := range tables {

@@ -196,8 +196,8 @@ func TestTreeKeepsItsWriters(t *testing.T) {
 		engines := []*loci.Engine{locitest.NewEngine(t, store, loci.Options{}),
 			locitest.NewEngine(t, store, loci.Options{})} // as two processes would
 		const writers = 16
-		lines := 1000
-		if _, file := store.(*sqlite.Store); file || locitest.Raced {
+		lines := locitest.Long(locitest.Unraced(300, 12), 1000)
+		if _, file := store.(*sqlite.Store); file {
 			lines = locitest.Long(locitest.Unraced(40, 12), 1000)
 		}
 		var all sync.WaitGroup
