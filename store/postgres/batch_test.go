@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +82,37 @@ func TestPlacesOfAnErasedTenantAreForgotten(t *testing.T) {
 		}
 		if err := other.EraseTenant(t.Context(), tn); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A change of many records is one transaction however long it takes: no time that bounds a
+// write of few ends it.
+func TestChangesOfManyRecords(t *testing.T) {
+	base, giveBack := database(t)
+	t.Cleanup(giveBack)
+	s, tn := openAt(t, base.Server), locitest.Tenant(t, "many")
+	n := locitest.Long(2_000, 100_000)
+	create, update, erase := loci.Change{}, loci.Change{}, loci.Change{}
+	for range n {
+		one := creation(loci.NewID())
+		r := one.Put[0].Record
+		one.Put[0].Record.Slot = r.ID.String()
+		create.Put, create.Events = append(create.Put, one.Put...), append(create.Events, one.Events...)
+		one.Put[0].Record.Version = 2
+		one.Events[0].ID = loci.NewID()
+		update.Put, update.Events = append(update.Put, one.Put...), append(update.Events, one.Events...)
+		one.Events[0].ID, one.Events[0].Type, one.Events[0].Entity = loci.NewID(), loci.EventErased, r.ID
+		erase.Erase, erase.Events = append(erase.Erase, loci.Erase{ID: r.ID, Version: 2}), append(erase.Events, one.Events...)
+	}
+	for version, change := range []loci.Change{create, update, erase} {
+		if err := s.Apply(t.Context(), tn, change); err != nil {
+			t.Fatalf("change %d of %d records: %v", version+1, n, err)
+		}
+		var rows []int64
+		query(t, base.Super, `SELECT count(*) FROM loci.record WHERE version = `+fmt.Sprint(version+1), &rows)
+		if want := []int64{int64(n), int64(n), 0}[version]; rows[0] != want {
+			t.Errorf("after change %d there are %d records of its version, want %d", version+1, rows[0], want)
 		}
 	}
 }
