@@ -13,7 +13,7 @@ const initializer = {
   async beforeAll() {
     server = await startServer();
   },
-  beforeAllTimeout: 30_000,
+  beforeAllTimeout: 120_000,
   async afterAll() {
     await server.stop();
   },
