@@ -27,7 +27,7 @@ STILL = $(shell tests/still.sh)
 MONGODB_SHORT := TestStore/cases/(one_of|both_handles_read|a_change_that_conflicts|what_was_decided|bytes_of|an_erased_tenant)|Test(Equals|LostAnswers|Users|Commands|Databases|Changes|Queries|IDs|Migrate|Indexes)
 
 # What keeps its index in PostgreSQL, beside the tests of everything else there.
-KEPT := TestStoreInSegments|TestEquals|TestKept|TestEraseLeaves|TestLargeSegments
+KEPT := TestStoreInSegments|TestEquals|TestKept
 
 # Where goroutines meet in stores with a long contract. A test that starts some is named here.
 RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)

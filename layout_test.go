@@ -101,6 +101,9 @@ var mayImport = map[string][]string{
 	"store/internal/files":  {"internal/oserror", "store/internal/segment"},
 	"store/internal/follow": {"", "store/internal/aside", "store/internal/batch", "store/internal/files", "store/internal/form", "store/internal/index", "store/internal/lobby", "store/internal/meter", "store/internal/segment"},
 	"store/internal/lobby":  {""},
+
+	"store/internal/follow/followtest": {"", "store/internal/follow", "store/internal/meter"},
+
 	"store/internal/upkeep": {"", "internal/patience"},
 	"store/internal/form":   {""},
 	"store/internal/page":   {""},

@@ -103,7 +103,8 @@ func TestChangesOfManyRecords(t *testing.T) {
 		one.Events[0].ID = loci.NewID()
 		update.Put, update.Events = append(update.Put, one.Put...), append(update.Events, one.Events...)
 		one.Events[0].ID, one.Events[0].Type, one.Events[0].Entity = loci.NewID(), loci.EventErased, r.ID
-		erase.Erase, erase.Events = append(erase.Erase, loci.Erase{ID: r.ID, Version: 2}), append(erase.Events, one.Events...)
+		erase.Erase = append(erase.Erase, loci.Erase{ID: r.ID, Version: 2})
+		erase.Events = append(erase.Events, one.Events...)
 	}
 	for version, change := range []loci.Change{create, update, erase} {
 		if err := s.Apply(t.Context(), tn, change); err != nil {

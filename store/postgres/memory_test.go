@@ -102,21 +102,3 @@ func TestIndexMemoryIsBounded(t *testing.T) {
 		search(places[0])
 	}
 }
-
-// A segment is counted where it lies in memory, and not where it is mapped.
-func TestIndexMemoryCountsSegments(t *testing.T) {
-	d := keptDatabase(t)
-	s := openKept(t, d)
-	s.fill(0, 100)
-	s.answers()
-	var size []int64
-	query(t, d.Super, "SELECT sum(length(data)) FROM loci.piece", &size)
-	mapped := openKept(t, d)
-	mapped.answers()
-	none := keptStore{openWith(t, d.Server, (&postgres.Options{}).Shelve(20, 16, true)), t, d, ""}
-	none.answers()
-	of, in := mapped.Work().IndexBytes, none.Work().IndexBytes
-	if in < size[0] || of >= in-size[0]/2 {
-		t.Errorf("%d bytes of segments: %d are counted where they are mapped, %d in memory", size[0], of, in)
-	}
-}
