@@ -3,6 +3,7 @@ package loci
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -34,7 +35,7 @@ func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 
 // rank scores hits, leaves out what fits by nothing of its own, and puts the best first.
 func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
-	all := score(hits, e.ranking(mode, p), p.Times)
+	all := score(hits, e.ranking(mode, p), p.Times, p.asked(hits))
 	out := slices.DeleteFunc(all, func(s scored) bool {
 		x := &s.explain
 		return s.Lifter || s.KeywordRank == 0 && s.VectorRank == 0 && x.KeywordPart+x.VectorPart+x.TimePart == 0
@@ -48,8 +49,38 @@ func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
 	return out
 }
 
-// score scores hits in their order, for a query that names some times.
-func score(hits []Hit, s rank.Settings, times []NamedTime) []scored {
+// asked are the terms of the words of a query, in place of what nobody has those that were searched for.
+// nil if no hit says by a name who says it: then nobody asks for one.
+func (p *probing) asked(hits []Hit) map[string]bool {
+	if !slices.ContainsFunc(hits, func(h Hit) bool { return h.Signer != "" }) {
+		return nil
+	}
+	text := p.Text
+	for _, x := range p.corrections {
+		text = retrieval.Respell(text, x.Word, x.SearchedFor[0])
+	}
+	terms := map[string]bool{}
+	for _, w := range retrieval.Parse(text, mostAsked).Words {
+		terms[w.Term] = true
+	}
+	return terms
+}
+
+// mostAsked bounds the words of a query in which names are looked for.
+const mostAsked = 256
+
+// names reports whether a word of a name is among terms.
+func names(terms map[string]bool, name string) bool {
+	for term := range strings.FieldsSeq(name) {
+		if terms[term] {
+			return true
+		}
+	}
+	return false
+}
+
+// score scores hits in their order, for a query that names some times and asks for some terms.
+func score(hits []Hit, s rank.Settings, times []NamedTime, asked map[string]bool) []scored {
 	at := make(map[ID]int, len(hits))
 	for i := range hits {
 		at[hits[i].ID] = i
@@ -60,7 +91,7 @@ func score(hits []Hit, s rank.Settings, times []NamedTime) []scored {
 			KeywordShare: h.KeywordShare, Covered: h.Covered,
 			Similarity: h.Similarity, Embedded: h.Embedded,
 			InSequence: h.Sequence != "", Speaker: h.Speaker,
-			Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
+			Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long, Signed: h.Signer != "", Named: names(asked, h.Signer),
 		}
 		if len(times) > 0 {
 			texts[i].InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))
@@ -79,7 +110,7 @@ func score(hits []Hit, s rank.Settings, times []NamedTime) []scored {
 			Keyword: h.Keyword, KeywordRank: h.KeywordRank,
 			Similarity: h.Similarity, VectorRank: h.VectorRank, Embedded: h.Embedded,
 			KeywordPart: p.Keyword, VectorPart: p.Vector, ContextPart: p.Context, NeighbourPart: p.Neighbour,
-			TimePart: p.Time,
+			TimePart: p.Time, SignerPart: p.Signer,
 		}}
 	}
 	return out

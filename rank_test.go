@@ -235,6 +235,49 @@ func TestLongPassagesByHand(t *testing.T) {
 	}
 }
 
+// What the query's naming of who says it is worth. Each hit has half of the words; 'a' is said by Ann Lee, 'b'
+// by Bo right after, 'c' by Bo at another place, and nobody says 'd', which stands beside 'a', too.
+func TestSignersByHand(t *testing.T) {
+	said := func(id byte, by string, before byte) Hit {
+		h := Hit{ID: ID{id}, KeywordShare: 0.5, Covered: 1, KeywordRank: 1, Sequence: "talk", Signer: by}
+		if before != 0 {
+			h.Neighbours[1] = ID{before}
+		}
+		return h
+	}
+	hits := []Hit{said('a', "ann lee", 0), said('b', "bo", 'a'), said('c', "bo", 'd'), said('d', "", 'a')}
+	corrected := []Correction{{Word: "annn", SearchedFor: []string{"ann"}}}
+	for name, c := range map[string]struct {
+		query       string
+		corrections []Correction
+		mode        Mode
+		want        [4]float64
+	}{
+		"nobody is named":      {"What was planted?", nil, Hybrid, [4]float64{0.5, 0.5, 0.5, 0.5}},
+		"one of the two":       {"What did Ann plant?", nil, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
+		"by another name":      {"what did lee plant", nil, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
+		"with a typing error":  {"What did Annn plant?", corrected, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
+		"both":                 {"What did Ann and Bo plant?", nil, Hybrid, [4]float64{0.58, 0.58, 0.58, 0.5}},
+		"by words alone":       {"What did Ann plant?", nil, Keyword, [4]float64{0.5, 0.5, 0.5, 0.5}},
+		"a part of the name":   {"What is an annex?", nil, Hybrid, [4]float64{0.5, 0.5, 0.5, 0.5}},
+		"nothing is asked for": {"ok", nil, Hybrid, [4]float64{0.05, 0.05, 0.05, 0.05}},
+	} {
+		p := knowing(1)
+		p.Text, p.corrections = c.query, c.corrections
+		for _, r := range ranking(SearchOptions{}).rank(hits, c.mode, p) {
+			x := r.explain
+			if want := c.want[r.ID[0]-'a']; math.Abs(sumOf(r.score)-want) > 1e-9 || math.Abs(x.KeywordPart+x.SignerPart-want) > 1e-9 {
+				t.Errorf("%s: the sum of %c is %v, want %v; %+v", name, r.ID[0], sumOf(r.score), want, x)
+			}
+		}
+	}
+	p := knowing(1)
+	p.Text, p.onlyTime = "What was yesterday, Ann?", true
+	if r := ranking(SearchOptions{}).rank(hits[:1], Hybrid, p)[0]; math.Abs(sumOf(r.score)-0.58/4) > 1e-9 {
+		t.Errorf("where only a time is asked for: %v, want %v", sumOf(r.score), 0.58/4)
+	}
+}
+
 func TestScoresStayInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0, 1)

@@ -75,6 +75,8 @@ type Explain struct {
 	NeighbourPart float64 `json:"neighbour_part"` // what the records next to it in its sequence add to the score
 	TimePart      float64 `json:"time_part"`      // what the time that the query names adds to the score
 
+	SignerPart float64 `json:"signer_part,omitzero"` // what it adds that the query names who says it
+
 	Reranked   float64 `json:"reranked,omitzero"`    // the re-ranker's chance, which then is the score; 0: it did not read it
 	FirstScore float64 `json:"first_score,omitzero"` // the score before that
 }

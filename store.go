@@ -371,6 +371,7 @@ type Hit struct {
 	Sequence  string    // see [Record.Sequence]
 	Position  int64
 	Speaker   Speaker // of a record in a sequence
+	Signer    string  // who says a record in a sequence, if it begins with a name: the terms of that, with spaces between
 
 	Keyword     float64 // weighted BM25 of the best passage; 0: no word in common
 	KeywordRank int     // from 1; 0: not among the best limit

@@ -4,7 +4,10 @@
 // formulas, docs/adr/0026-absolute-score.md what each was measured on.
 package rank
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	coveragePower = 0.5 // of how much of the query the words cover
@@ -36,6 +39,11 @@ const (
 	timeShare = 0.15
 	timeAlone = 0.5
 	smallPart = 0.25
+
+	// What a text gets if the query names who says it: people tell of themselves, and do not say
+	// their names. What others say beside that is less likely meant, unless they are named, too.
+	signerShare = 0.08
+	othersPart  = 0.7
 
 	// What is left of a sum if the query asks for nothing: the best of all is then less
 	// likely than what has nothing in common with a real question often is.
@@ -92,14 +100,17 @@ type Text struct {
 	Long                    float64 // how long the passages searched are, 0 to 1
 	InTime                  float64 // how well its time is the one the query names, 0 to 1
 	Speaker                 Speaker
+	Signed, Named           bool   // it begins with the name of who says it; the query names that
 	Beside                  [4]int // two before, before, after, two after: their numbers, or None
 }
 
 // Parts are what the score of a text is the sum of.
-type Parts struct{ Keyword, Vector, Context, Neighbour, Time float64 }
+type Parts struct{ Keyword, Vector, Context, Neighbour, Signer, Time float64 }
 
 // Sum is what texts are ordered by.
-func (p Parts) Sum() float64 { return p.Keyword + p.Vector + p.Context + p.Neighbour + p.Time }
+func (p Parts) Sum() float64 {
+	return p.Keyword + p.Vector + p.Context + p.Neighbour + p.Signer + p.Time
+}
 
 // Own reports whether a text has anything of its own: a word or similarity.
 func (p Parts) Own() bool { return p.Keyword+p.Vector > 0 }
@@ -115,8 +126,8 @@ func Score(texts []Text, s Settings) []Parts {
 	}
 	if s.Idle {
 		for i, p := range out {
-			out[i] = Parts{p.Keyword * idlePart, p.Vector * idlePart,
-				p.Context * idlePart, p.Neighbour * idlePart, p.Time * idlePart}
+			out[i] = p.times(idlePart)
+			out[i].Time = p.Time * idlePart
 		}
 	}
 	return out
@@ -132,15 +143,31 @@ func inSequences(texts []Text, out []Parts, s *Settings) {
 	most := 1 + s.ContextShare + float64(sharesTogether*s.NeighbourShare)
 	for i := range texts {
 		if p := &out[i]; texts[i].InSequence {
-			*p = Parts{p.Keyword / most, p.Vector / most, p.Context / most, lifts[i] / most, 0}
+			*p = Parts{Keyword: p.Keyword / most, Vector: p.Vector / most, Context: p.Context / most, Neighbour: lifts[i] / most}
 		}
 		p := &out[i]
+		switch {
+		case texts[i].Named:
+			p.Signer = signerShare
+		case texts[i].Signed && besideNamed(texts, i):
+			*p = p.times(othersPart)
+		}
 		p.Time = texts[i].InTime * timeShare
 		if s.OnlyTime { // what is like small words says nothing
-			*p = Parts{p.Keyword * smallPart, p.Vector * smallPart, p.Context * smallPart, p.Neighbour * smallPart,
-				texts[i].InTime * timeAlone}
+			*p = p.times(smallPart)
+			p.Time = texts[i].InTime * timeAlone
 		}
 	}
+}
+
+// times are parts times a factor, but for that of the time.
+func (p Parts) times(f float64) Parts {
+	return Parts{p.Keyword * f, p.Vector * f, p.Context * f, p.Neighbour * f, p.Signer * f, 0}
+}
+
+// besideNamed reports whether somebody whom the query names speaks beside a text.
+func besideNamed(texts []Text, i int) bool {
+	return slices.ContainsFunc(texts[i].Beside[:], func(n int) bool { return n != None && texts[n].Named })
 }
 
 // own is what a text gets for itself and for its sequence.

@@ -16,6 +16,30 @@ var (
 	object = regexp.MustCompile(`^\{\s*"role"\s*:\s*"([a-z]{2,9})"`)
 )
 
+// How a text begins that says by name whose it is: "Ann: …", "**Ann Lee (by phone):** …",
+// "[2024-03-15] Ann: …". A name is of one to three words with capitals, or of a script without.
+var signed = regexp.MustCompile(`^(\s*(?:\[?\d{4}-\d\d-\d\d[Tt \d:.Zz+-]*\]?[ ,:–-]*)?[*_[<(]{0,3})(` + nameWord + `(?: ` + nameWord +
+	`){0,2})(?:[*_\])>]{0,3}(?: \([^()\n]{1,40}\))? ?(?::[*_]{0,3}\s|：)|[\]>]\s)`)
+
+const (
+	nameWord   = `[\p{Lu}\p{Arabic}\p{Hebrew}\p{Devanagari}][\p{L}\p{M}\p{N}.'’-]{0,30}`
+	signedHead = 120 // bytes in which a text says whose it is
+)
+
+// Name returns the name that a text begins with, of who says it, and what stands before it;
+// "": there is none, or one of a side of a chat, which [SaidBy] tells.
+func Name(text string) (before, name string) {
+	head := text[:min(len(text), signedHead)]
+	if !strings.ContainsAny(head, ":：]>") { // most texts: without the expression
+		return "", ""
+	}
+	found := signed.FindStringSubmatch(head)
+	if found == nil || SaidBy(text) != "" {
+		return "", ""
+	}
+	return found[1], found[2]
+}
+
 // sides are what the two sides of a chat are called.
 var sides = []string{"user", "human", "assistant", "agent", "ai", "model", "bot"}
 

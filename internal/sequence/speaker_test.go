@@ -39,6 +39,37 @@ func TestWhoATextSaysIsSpeaking(t *testing.T) {
 	}
 }
 
+func TestTheNameATextBeginsWith(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"Ann: hello":                            {"", "Ann"},
+		"Ann Lee: hello":                        {"", "Ann Lee"},
+		"Anna van Dyk: hello":                   {},
+		"**Ann:** hello":                        {"**", "Ann"},
+		"[Ann] hello":                           {"[", "Ann"},
+		"<Ann> hello":                           {"<", "Ann"},
+		"Ann (15 March 2024): hello":            {"", "Ann"},
+		"[2024-03-15T10:00:00Z] Ann: hello":     {"[2024-03-15T10:00:00Z] ", "Ann"},
+		"2024-03-15 Ann: hello":                 {"2024-03-15 ", "Ann"},
+		"Zoë O’Neil：hello":                      {"", "Zoë O’Neil"},
+		"Ольга: привет":                         {"", "Ольга"},
+		"मीरा: नमस्ते":                          {"", "मीरा"},
+		"Ann Lee Of Bath Town: hello":           {},
+		"Ann said: hello":                       {},
+		"ann: hello":                            {},
+		"Ann:hello":                             {},
+		"Ann":                                   {},
+		"":                                      {},
+		"User: hello":                           {},
+		"Assistant: hello":                      {},
+		"Hello Ann, how are you: well?":         {},
+		strings.Repeat(" ", 130) + "Ann: hello": {},
+	} {
+		if before, name := sequence.Name(text); before != want[0] || name != want[1] {
+			t.Errorf("%.60q: %q before %q; want %q", text, before, name, want)
+		}
+	}
+}
+
 // TestLikelyAssistants reads texts written for it. What people say and keep must not
 // count as an assistant's: notes with lists, letters that end with an offer, questions with code.
 func TestLikelyAssistants(t *testing.T) {

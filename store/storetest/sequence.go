@@ -160,6 +160,27 @@ var sequenceCases = []testCase{
 			}
 		}
 	}},
+	{"the name that a text begins with is that of who says it", func(b *bench) {
+		for i, c := range []struct{ text, want string }{
+			{"Ann: walrus", "ann"}, {"**Ann Lee:** walrus", "ann lee"}, {"[2024-03-15 10:30] Ann (by phone): walrus", "ann"},
+			{"Jean-Luc: walrus", "jean-luc"}, {"Мария: walrus", "мария"}, {"user: walrus", ""}, {"ann: walrus", ""},
+			{"Ann saw it: walrus", ""}, {"walrus", ""},
+		} {
+			r := said(i+1, fmt.Sprint("talk ", i), 0, c.text)
+			b.put(r)
+			if h := b.byID(words("walrus"), 20)[r.ID]; h.Signer != c.want {
+				b.Errorf("%q is said by %q; want %q", c.text, h.Signer, c.want)
+			}
+		}
+		headed := said(20, "headed", 0, "Ann: walrus")
+		headed.Heading = "harbour"
+		b.put(headed, record(21, "Ann: walrus"))
+		for _, n := range []int{20, 21} { // what is searched begins with something else; in no sequence
+			if h := b.byID(words("walrus"), 20)[id(n)]; h.Signer != "" {
+				b.Errorf("%d is said by %q", n, h.Signer)
+			}
+		}
+	}},
 	{"a probe is weighed by how rare words are", func(b *bench) {
 		for i := 1; i <= 9; i++ {
 			b.apply(changeOf(embedded(record(i, "walrus "+strings.Repeat("x", i)), float64(i)/10)))

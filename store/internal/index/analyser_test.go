@@ -11,7 +11,7 @@ import (
 )
 
 // analysed is what the analyser of this version makes of the texts below.
-const analysed = "1ef7f5946a1c1277"
+const analysed = "d9606ad0ef849924"
 
 // Segments hold what the analyser made of texts. If it makes other words, marks, places or
 // speakers of them, its version must change, or older segments are read as if they fitted.
@@ -31,6 +31,8 @@ func TestTheAnalyserHasAVersion(t *testing.T) {
 	for _, text := range []string{
 		"**User:** hello", "Sure thing! You can keep your walrus here. Would you like to?", "I keep my walrus here. Would you like to?",
 	} {
+		signed := loci.Record{Text: "[2024-03-15] Ann Lee: " + text, Passages: []loci.Span{{Start: 0, End: 8}}}
+		fmt.Fprintln(sum, signatureOf(&signed))
 		for _, kind := range []loci.Kind{loci.KindFact, loci.KindEpisode} {
 			fmt.Fprintln(sum, speakerOf(&loci.Record{Kind: kind, Text: text}))
 		}

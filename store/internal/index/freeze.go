@@ -15,7 +15,7 @@ import (
 
 // analyser is the version of what makes words, marks, places and speakers of records. A
 // test notices when they change; then it must grow, so that no older segment is read.
-const analyser = 3
+const analyser = 4
 
 // Flags of entries in segments.
 const (
@@ -117,7 +117,7 @@ func (f *freezer) entries() {
 			First:    e.first,
 			Passages: e.passages,
 			Sequence: number(e.sequence),
-			Flags:    uint32(e.speaker),
+			Flags:    e.signed.flags(e.speaker),
 		}
 		for flag, set := range map[uint32]bool{segment.Embedded: e.embedded, flagLazy: e.lazy, flagTexted: e.texted,
 			flagNamed: e.record.Sequence != "" && e.sequence != 0} {
@@ -299,7 +299,7 @@ func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered
 	own(r)
 	from := &m.Entries[n]
 	e := entry{record: *r, alive: true, embedded: from.Flags&segment.Embedded != 0, lazy: from.Flags&flagLazy != 0,
-		texted: from.Flags&flagTexted != 0, position: from.Position, speaker: loci.Speaker(from.Flags & 0xff),
+		texted: from.Flags&flagTexted != 0, position: from.Position, speaker: speakerIn(from.Flags), signed: signatureIn(from.Flags),
 		first: uint32(len(s.passages)), passages: from.Passages}
 	if e.texted {
 		s.texts += keptText(r)

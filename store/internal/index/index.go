@@ -131,6 +131,7 @@ type entry struct {
 	embedded bool
 	texted   bool // Text and Heading are kept
 	speaker  loci.Speaker
+	signed   signature
 	sequence uint32 // of the shard; 0: in none
 	position int64  // in the sequence
 }
@@ -188,7 +189,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	name, position := placeOf(r)
 	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil, position: position}
 	if name != "" {
-		e.speaker = speakerOf(r)
+		e.speaker, e.signed = speakerOf(r), signatureOf(r)
 	}
 	e.record.Passages, e.record.Body = nil, nil
 	if size := keptText(r); s.key.Kind == loci.KindFact && size <= maxText && s.texts+size <= maxTexts {

@@ -245,7 +245,7 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	e := sh.seen(at.entry)
 	h := &loci.Hit{ID: e.id, Version: e.version, CreatedAt: e.created,
 		Namespace: sh.namespaceOf(at.entry), Sequence: sh.shard.nameOf(e.sequence),
-		Position: e.position, Speaker: e.speaker, Long: s.long()}
+		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Long: s.long()}
 	s.share(sh, &e, h)
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal := range int(e.passages) {
