@@ -61,7 +61,7 @@ func (p *probing) asked(hits []Hit) map[string]bool {
 	}
 	terms := map[string]bool{}
 	for _, w := range retrieval.Parse(text, mostAsked).Words {
-		terms[w.Term] = true
+		terms[strings.ToLower(w.Term)] = true // in capitals where the name is a small word, too: "Will"
 	}
 	return terms
 }

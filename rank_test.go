@@ -236,7 +236,7 @@ func TestLongPassagesByHand(t *testing.T) {
 }
 
 // What the query's naming of who says it is worth. Each hit has half of the words; 'a' is said by Ann Lee, 'b'
-// by Bo right after, 'c' by Bo at another place, and nobody says 'd', which stands beside 'a', too.
+// by Bo right after, 'c' by Bo at another place, and 'd' by Will after that.
 func TestSignersByHand(t *testing.T) {
 	said := func(id byte, by string, before byte) Hit {
 		h := Hit{ID: ID{id}, KeywordShare: 0.5, Covered: 1, KeywordRank: 1, Sequence: "talk", Signer: by}
@@ -245,7 +245,7 @@ func TestSignersByHand(t *testing.T) {
 		}
 		return h
 	}
-	hits := []Hit{said('a', "ann lee", 0), said('b', "bo", 'a'), said('c', "bo", 'd'), said('d', "", 'a')}
+	hits := []Hit{said('a', "ann lee", 0), said('b', "bo", 'a'), said('c', "bo", 'd'), said('d', "will", 'c')}
 	corrected := []Correction{{Word: "annn", SearchedFor: []string{"ann"}}}
 	for name, c := range map[string]struct {
 		query       string
@@ -257,7 +257,8 @@ func TestSignersByHand(t *testing.T) {
 		"one of the two":       {"What did Ann plant?", nil, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
 		"by another name":      {"what did lee plant", nil, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
 		"with a typing error":  {"What did Annn plant?", corrected, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
-		"both":                 {"What did Ann and Bo plant?", nil, Hybrid, [4]float64{0.58, 0.58, 0.58, 0.5}},
+		"a small word":         {"What did Will plant?", nil, Hybrid, [4]float64{0.5, 0.5, 0.35, 0.58}},
+		"both":                 {"What did Ann and Bo plant?", nil, Hybrid, [4]float64{0.58, 0.58, 0.58, 0.35}},
 		"by words alone":       {"What did Ann plant?", nil, Keyword, [4]float64{0.5, 0.5, 0.5, 0.5}},
 		"a part of the name":   {"What is an annex?", nil, Hybrid, [4]float64{0.5, 0.5, 0.5, 0.5}},
 		"nothing is asked for": {"ok", nil, Hybrid, [4]float64{0.05, 0.05, 0.05, 0.05}},

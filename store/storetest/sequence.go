@@ -163,7 +163,7 @@ var sequenceCases = []testCase{
 	{"the name that a text begins with is that of who says it", func(b *bench) {
 		for i, c := range []struct{ text, want string }{
 			{"Ann: walrus", "ann"}, {"**Ann Lee:** walrus", "ann lee"}, {"[2024-03-15 10:30] Ann (by phone): walrus", "ann"},
-			{"Jean-Luc: walrus", "jean-luc"}, {"Мария: walrus", "мария"}, {"user: walrus", ""}, {"ann: walrus", ""},
+			{"Jean-Luc: walrus", "jean luc"}, {"Олег: walrus", "олег"}, {"user: walrus", ""}, {"ann: walrus", ""},
 			{"Ann saw it: walrus", ""}, {"walrus", ""},
 		} {
 			r := said(i+1, fmt.Sprint("talk ", i), 0, c.text)
