@@ -42,7 +42,7 @@ const (
 
 	// What a text gets if the query names who says it: people tell of themselves, and do not say
 	// their names. What others say beside that is less likely meant, unless they are named, too.
-	signerShare = 0.08
+	signerShare = 0.1
 	othersPart  = 0.7
 
 	// What is left of a sum if the query asks for nothing: the best of all is then less
