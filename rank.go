@@ -3,7 +3,6 @@ package loci
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -35,52 +34,21 @@ func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 
 // rank scores hits, leaves out what fits by nothing of its own, and puts the best first.
 func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
-	all := score(hits, e.ranking(mode, p), p.Times, p.asked(hits))
+	all := score(hits, e.ranking(mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
 	out := slices.DeleteFunc(all, func(s scored) bool {
 		x := &s.explain
 		return s.Lifter || s.KeywordRank == 0 && s.VectorRank == 0 && x.KeywordPart+x.VectorPart+x.TimePart == 0
 	})
 	slices.SortFunc(out, func(a, b scored) int {
 		return cmp.Or(
-			cmp.Compare(b.sum, a.sum), cmp.Compare(b.Keyword, a.Keyword),
-			cmp.Compare(b.Similarity, a.Similarity),
+			cmp.Compare(b.sum, a.sum), cmp.Compare(b.Keyword, a.Keyword), cmp.Compare(b.Similarity, a.Similarity),
 			b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
 	})
 	return out
 }
 
-// asked are the terms of the words of a query, in place of what nobody has those that were searched for.
-// nil if no hit says by a name who says it: then nobody asks for one.
-func (p *probing) asked(hits []Hit) map[string]bool {
-	if !slices.ContainsFunc(hits, func(h Hit) bool { return h.Signer != "" }) {
-		return nil
-	}
-	text := p.Text
-	for _, x := range p.corrections {
-		text = retrieval.Respell(text, x.Word, x.SearchedFor[0])
-	}
-	terms := map[string]bool{}
-	for _, w := range retrieval.Parse(text, mostAsked).Words {
-		terms[strings.ToLower(w.Term)] = true // in capitals where the name is a small word, too: "Will"
-	}
-	return terms
-}
-
-// mostAsked bounds the words of a query in which names are looked for.
-const mostAsked = 256
-
-// names reports whether a word of a name is among terms.
-func names(terms map[string]bool, name string) bool {
-	for term := range strings.FieldsSeq(name) {
-		if terms[term] {
-			return true
-		}
-	}
-	return false
-}
-
-// score scores hits in their order, for a query that names some times and asks for some terms.
-func score(hits []Hit, s rank.Settings, times []NamedTime, asked map[string]bool) []scored {
+// score scores hits in their order, for a query that names some times, and some names.
+func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bool) []scored {
 	at := make(map[ID]int, len(hits))
 	for i := range hits {
 		at[hits[i].ID] = i
@@ -88,10 +56,9 @@ func score(hits []Hit, s rank.Settings, times []NamedTime, asked map[string]bool
 	texts := make([]rank.Text, len(hits))
 	for i, h := range hits {
 		texts[i] = rank.Text{
-			KeywordShare: h.KeywordShare, Covered: h.Covered,
-			Similarity: h.Similarity, Embedded: h.Embedded,
-			InSequence: h.Sequence != "", Speaker: h.Speaker,
-			Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long, Signed: h.Signer != "", Named: names(asked, h.Signer),
+			KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
+			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
+			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer),
 		}
 		if len(times) > 0 {
 			texts[i].InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))
@@ -107,10 +74,9 @@ func score(hits []Hit, s rank.Settings, times []NamedTime, asked map[string]bool
 	for i, p := range rank.Score(texts, s) {
 		h := hits[i]
 		out[i] = scored{Hit: h, sum: p.Sum(), score: rank.Chance(p.Sum()), explain: Explain{
-			Keyword: h.Keyword, KeywordRank: h.KeywordRank,
-			Similarity: h.Similarity, VectorRank: h.VectorRank, Embedded: h.Embedded,
-			KeywordPart: p.Keyword, VectorPart: p.Vector, ContextPart: p.Context, NeighbourPart: p.Neighbour,
-			TimePart: p.Time, SignerPart: p.Signer,
+			Keyword: h.Keyword, KeywordRank: h.KeywordRank, Similarity: h.Similarity, VectorRank: h.VectorRank,
+			Embedded: h.Embedded, KeywordPart: p.Keyword, VectorPart: p.Vector, ContextPart: p.Context,
+			NeighbourPart: p.Neighbour, TimePart: p.Time, SignerPart: p.Signer,
 		}}
 	}
 	return out

@@ -136,7 +136,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 		if err != nil {
 			return RecallResult{}, err
 		}
-		scores := score(hits, m.engine.ranking(words.Mode, p), p.Times, p.asked(hits))
+		scores := score(hits, m.engine.ranking(words.Mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
 		ranked, unfit := fitting(rankLists(hits, q.Limit), scores, q.MinScore)
 		matches, stale, err := m.loadAll(ctx, all, ranked)
 		if err != nil {

@@ -71,11 +71,10 @@ type Explain struct {
 	KeywordPart float64 `json:"keyword_part"` // what the keywords add to the score
 	VectorPart  float64 `json:"vector_part"`  // what the similarity adds to the score
 
-	ContextPart   float64 `json:"context_part"`   // what its sequence as a whole adds to the score
-	NeighbourPart float64 `json:"neighbour_part"` // what the records next to it in its sequence add to the score
-	TimePart      float64 `json:"time_part"`      // what the time that the query names adds to the score
-
-	SignerPart float64 `json:"signer_part,omitzero"` // what it adds that the query names who says it
+	ContextPart   float64 `json:"context_part"`         // what its sequence as a whole adds to the score
+	NeighbourPart float64 `json:"neighbour_part"`       // what the records next to it in its sequence add to the score
+	TimePart      float64 `json:"time_part"`            // what the time that the query names adds to the score
+	SignerPart    float64 `json:"signer_part,omitzero"` // what it adds that the query names who says it
 
 	Reranked   float64 `json:"reranked,omitzero"`    // the re-ranker's chance, which then is the score; 0: it did not read it
 	FirstScore float64 `json:"first_score,omitzero"` // the score before that
@@ -258,6 +257,14 @@ type probing struct {
 	onlyTime    bool    // the text asks for nothing but a time
 }
 
+// respelled is a text with the words that were searched for in place of misspelt ones.
+func (p *probing) respelled(text string) string {
+	for _, x := range p.corrections {
+		text = retrieval.Respell(text, x.Word, x.SearchedFor[0])
+	}
+	return text
+}
+
 // candidates asks the store by match. When the active space has become another one by the
 // time there is an answer, it asks again: the old vectors may have been half gone.
 func (m *Memory) candidates(
@@ -333,16 +340,9 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	case err == nil:
 		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
 		p.scale = c.scale(e.opts.Search.Scale)
-		if known >= 0.5 { // else most words mean nothing to it, however rare they are
-			if p.Reweigh = c.Reweigh(q.Text); p.Reweigh != nil { // of the words that the store has found for misspelt ones
-				p.Reweigh = func(weight func(string) float64) []float32 {
-					text := q.Text
-					for _, x := range p.corrections {
-						text = retrieval.Respell(text, x.Word, x.SearchedFor[0])
-					}
-					return c.Reweigh(text)(weight)
-				}
-			}
+		// If it knows less, most words mean nothing to it, however rare they are.
+		if known >= 0.5 && c.Reweigh(q.Text) != nil {
+			p.Reweigh = func(weight func(string) float64) []float32 { return c.Reweigh(p.respelled(q.Text))(weight) }
 		}
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:

@@ -3,6 +3,7 @@ package retrieval
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -96,6 +97,29 @@ func HasContent(text string) bool {
 	c := collector{limit: 1}
 	analyze(text, true, c.token)
 	return c.strong
+}
+
+// mostNames bounds the words of a query in which names are looked for.
+const mostNames = 256
+
+// Names returns what reports whether a query has a word of a name, which is given as the terms of its
+// words with spaces between them; "" is none. The query is taken apart when there is a name to look for.
+func Names(query string) func(name string) bool {
+	words := sync.OnceValue(func() map[string]bool {
+		terms := map[string]bool{}
+		for _, w := range Parse(query, mostNames).Words {
+			terms[strings.ToLower(w.Term)] = true // in capitals where the name is a small word, too: "Will"
+		}
+		return terms
+	})
+	return func(name string) bool {
+		for term := range strings.FieldsSeq(name) {
+			if words()[term] {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // takePrefixes collects the prefixes of a text and returns the text without them.
