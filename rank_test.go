@@ -267,7 +267,8 @@ func TestSignersByHand(t *testing.T) {
 		p.Text, p.corrections = c.query, c.corrections
 		for _, r := range ranking(SearchOptions{}).rank(hits, c.mode, p) {
 			x := r.explain
-			if want := c.want[r.ID[0]-'a']; math.Abs(sumOf(r.score)-want) > 1e-9 || math.Abs(x.KeywordPart+x.SignerPart-want) > 1e-9 {
+			want := c.want[r.ID[0]-'a']
+			if math.Abs(sumOf(r.score)-want) > 1e-9 || math.Abs(x.KeywordPart+x.SignerPart-want) > 1e-9 {
 				t.Errorf("%s: the sum of %c is %v, want %v; %+v", name, r.ID[0], sumOf(r.score), want, x)
 			}
 		}

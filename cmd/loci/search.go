@@ -262,7 +262,8 @@ func (c *searchCmd) print(a *app, m *loci.Memory, result view.Results) error {
 		row := []string{fmt.Sprintf("%.3f", found.Score)}
 		if e := found.Explain; c.Explain {
 			row = append(row, fmt.Sprintf("%.3f", e.KeywordPart), fmt.Sprintf("%.3f", e.VectorPart),
-				fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart+e.SignerPart), fmt.Sprintf("%.3f", e.TimePart), fmt.Sprintf("%.3f", e.Keyword),
+				fmt.Sprintf("%.3f", e.ContextPart+e.NeighbourPart+e.SignerPart),
+				fmt.Sprintf("%.3f", e.TimePart), fmt.Sprintf("%.3f", e.Keyword),
 				cosine(*e), fmt.Sprintf("%s/%s", rank(e.KeywordRank), rank(e.VectorRank)))
 		}
 		t.add(append(row, a.shortID(m.ID, c.Wide), a.when(m.CreatedAt), whose(&found.Entry)+found.Passage)...)

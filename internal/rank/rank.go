@@ -143,7 +143,7 @@ func inSequences(texts []Text, out []Parts, s *Settings) {
 	most := 1 + s.ContextShare + float64(sharesTogether*s.NeighbourShare)
 	for i := range texts {
 		if p := &out[i]; texts[i].InSequence {
-			*p = Parts{Keyword: p.Keyword / most, Vector: p.Vector / most, Context: p.Context / most, Neighbour: lifts[i] / most}
+			*p = Parts{p.Keyword / most, p.Vector / most, p.Context / most, lifts[i] / most, 0, 0}
 		}
 		p := &out[i]
 		switch {
