@@ -99,15 +99,15 @@ func HasContent(text string) bool {
 	return c.strong
 }
 
-// mostNames bounds the words of a query in which names are looked for.
-const mostNames = 256
+// mostAsked bounds the words of a query in which names are looked for.
+const mostAsked = 256
 
 // Names returns what reports whether a query has a word of a name, which is given as the terms of its
 // words with spaces between them; "" is none. The query is taken apart when there is a name to look for.
 func Names(query string) func(name string) bool {
 	words := sync.OnceValue(func() map[string]bool {
 		terms := map[string]bool{}
-		for _, w := range Parse(query, mostNames).Words {
+		for _, w := range Parse(query, mostAsked).Words {
 			terms[strings.ToLower(w.Term)] = true // in capitals where the name is a small word, too: "Will"
 		}
 		return terms
