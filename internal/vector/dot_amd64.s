@@ -1,14 +1,22 @@
 #include "textflag.h"
 
-// func dotAVX2(query *int16, row *int8, n int) int32
+// func dotsAVX2(query *int16, rows *int8, n, stride int, sums *int32, count int)
 //
 // Sixteen bytes of the row are widened to 16 bits, multiplied with sixteen codes
 // of the query and added in pairs to 32 bits, which cannot overflow: a pair is at
 // most 2·128·128. Four sums hide the latency of the additions.
-TEXT ·dotAVX2(SB), NOSPLIT, $0-28
-	MOVQ  query+0(FP), SI
-	MOVQ  row+8(FP), DI
-	MOVQ  n+16(FP), CX
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-48
+	MOVQ  query+0(FP), R8
+	MOVQ  rows+8(FP), R9
+	MOVQ  n+16(FP), R10
+	MOVQ  stride+24(FP), R11
+	MOVQ  sums+32(FP), R12
+	MOVQ  count+40(FP), R13
+
+row:
+	MOVQ  R8, SI
+	MOVQ  R9, DI
+	MOVQ  R10, CX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -55,7 +63,10 @@ sum:
 	VPADDD       X1, X0, X0
 	VPSHUFD      $0xB1, X0, X1
 	VPADDD       X1, X0, X0
-	VMOVD        X0, AX
+	VMOVD        X0, (R12)
+	ADDQ         $4, R12
+	ADDQ         R11, R9
+	DECQ         R13
+	JNZ          row
 	VZEROUPPER
-	MOVL         AX, ret+24(FP)
 	RET

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
+	"math"
+	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -38,7 +40,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 				vector = p.Vector // no word of the query counts
 			}
 		}
-		s.scoreVectors(vector)
+		s.compare(vector)
 	}
 	hits, err := s.gather(&p, limit)
 	if err != nil {
@@ -131,6 +133,7 @@ type scoring struct {
 	talk     *talk  // of the shard
 	passages []passage
 	matrix   *vector.Matrix
+	query    *vector.Query // of the search; nil: none, or no vector to compare with it
 	rows     []uint32
 	gone     bool     // some of its passages are removed
 	tagged   []uint64 // a bit for each entry that has the tags of the filter; nil: look at each
@@ -143,7 +146,7 @@ func (s *search) cover(sh *shard) {
 		matrix, rows := p.embeddings()
 		passages := p.allPassages()
 		s.parts = append(s.parts, scoring{p, scratches.Get().(*scratch), sh, first, len(s.parts), t,
-			passages, matrix, rows, p.alive().passages < len(passages), p.withTags(s.filter.Tags)})
+			passages, matrix, nil, rows, p.alive().passages < len(passages), p.withTags(s.filter.Tags)})
 	}
 }
 
@@ -168,7 +171,6 @@ type scratch struct {
 	words   []float64 // by passage; all zero when not in use, empty: no word searched for
 	covered []float64 // by passage: the weight of the query's words that are in it; zero like words
 	touched []uint32  // passages with a word of the query
-	vectors []float32 // by row; empty: no vector searched for
 }
 
 // talk is the same for the sequences of a shard as documents, by number; zero like words.
@@ -190,7 +192,7 @@ func (c *scratch) release() {
 	for _, n := range c.touched {
 		c.words[n], c.covered[n] = 0, 0
 	}
-	c.words, c.covered, c.touched, c.vectors = c.words[:0], c.covered[:0], c.touched[:0], c.vectors[:0]
+	c.words, c.covered, c.touched = c.words[:0], c.covered[:0], c.touched[:0]
 	scratches.Put(c)
 }
 
@@ -222,16 +224,13 @@ type search struct {
 	bm25
 }
 
-func (s *search) scoreVectors(v []float32) {
-	var query vector.Query
-	query.Set(v)
+// compare makes a vector the one that rows are scored by, each when it is looked at.
+func (s *search) compare(v []float32) {
+	query := vector.NewQuery(v)
 	for i := range s.parts {
-		sh := &s.parts[i]
-		if sh.matrix == nil || sh.matrix.Len() == 0 {
-			continue
+		if sh := &s.parts[i]; sh.matrix != nil && sh.matrix.Len() > 0 {
+			sh.query = query
 		}
-		sh.vectors = resize(sh.vectors, sh.matrix.Len())
-		sh.matrix.ScoresFor(&query, sh.vectors)
 	}
 }
 
@@ -314,7 +313,8 @@ func (s *search) addTexts(hits map[place]*loci.Hit) error {
 
 // A signal is one way of scoring passages.
 type signal struct {
-	each func(sh *scoring, yield func(passage uint32, score float64) error) error // those it scores
+	// each yields the passages that it scores, those with less than *least may be left out.
+	each func(sh *scoring, least *float64, yield func(passage uint32, score float64) error) error
 	of   func(sh *scoring, passage uint32) (score float64, ok bool)
 }
 
@@ -334,15 +334,15 @@ func (sh *scoring) word(n uint32) (float64, bool) {
 // similarity returns the score of a passage by vector, if there is one to compare.
 func (sh *scoring) similarity(n uint32) (float64, bool) {
 	row := sh.passages[n].Row
-	if row < 0 || len(sh.vectors) == 0 {
+	if row < 0 || sh.query == nil {
 		return 0, false
 	}
-	return float64(sh.vectors[row]), true
+	return float64(sh.matrix.Score(sh.query, int(row))), true
 }
 
 // byWords scores the passages that share a word with the query.
 var byWords = signal{
-	each: func(sh *scoring, yield func(uint32, float64) error) error {
+	each: func(sh *scoring, _ *float64, yield func(uint32, float64) error) error {
 		for _, n := range sh.touched {
 			if err := yield(n, sh.words[n]); err != nil {
 				return err
@@ -355,19 +355,44 @@ var byWords = signal{
 
 // byVectors scores the passages that have a vector.
 var byVectors = signal{
-	each: func(sh *scoring, yield func(uint32, float64) error) error {
-		for row, score := range sh.vectors {
-			n := sh.rows[row]
-			if sh.gone && !sh.hasRow(row) {
-				continue // removed
-			}
-			if err := yield(n, float64(score)); err != nil {
-				return err
-			}
+	each: func(sh *scoring, least *float64, yield func(uint32, float64) error) error {
+		switch {
+		case sh.query == nil:
+			return nil
+		case sh.tagged != nil:
+			return sh.eachTagged(yield)
 		}
-		return nil
+		return sh.matrix.Above(sh.query, least, func(row int, score float32) error {
+			if sh.gone && !sh.hasRow(row) {
+				return nil // removed
+			}
+			return yield(sh.rows[row], float64(score))
+		})
 	},
 	of: (*scoring).similarity,
+}
+
+// eachTagged scores the vectors of the entries that have the tags of the filter, which may be
+// few.
+func (sh *scoring) eachTagged(yield func(uint32, float64) error) error {
+	for i, word := range sh.tagged {
+		for ; word != 0; word &= word - 1 {
+			e := sh.seen(uint32(i*64 + bits.TrailingZeros64(word)))
+			if !e.alive {
+				continue
+			}
+			for n := e.first; n < e.first+e.passages; n++ {
+				score, ok := sh.similarity(n)
+				if !ok {
+					continue
+				}
+				if err := yield(n, score); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // best returns the limit best entries the filter selects, best first, by the
@@ -375,10 +400,11 @@ var byVectors = signal{
 // make it into the list, and an entry it refuses takes no place in it.
 func (s *search) best(limit int, by signal) ([]place, error) {
 	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
+	least := math.Inf(-1)
 	for i := range s.parts {
 		sh := &s.parts[i]
-		err := by.each(sh, func(n uint32, score float64) error {
-			if t.full() && score < t.heap[0].score {
+		err := by.each(sh, &least, func(n uint32, score float64) error {
+			if score < least {
 				return nil
 			}
 			at := place{i, sh.passages[n].Entry}
@@ -392,7 +418,9 @@ func (s *search) best(limit int, by signal) ([]place, error) {
 			}
 			ok, err := s.selected(r.at)
 			if ok && err == nil {
-				t.push(r)
+				if t.push(r); t.full() {
+					least = t.heap[0].score
+				}
 			}
 			return err
 		})
@@ -413,7 +441,7 @@ func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) 
 		vector, _ := sh.similarity(n)
 		return words/max(s.ideal, 1) + vector, true
 	}
-	return s.best(limit, signal{of: of, each: func(sh *scoring, yield func(uint32, float64) error) error {
+	return s.best(limit, signal{of: of, each: func(sh *scoring, _ *float64, yield func(uint32, float64) error) error {
 		for i := range uint32(sh.allEntries()) {
 			e := sh.seen(i)
 			named := func(t loci.NamedTime) bool { return when.In(e.created, t.Since, t.Until) }
