@@ -38,3 +38,19 @@ func dots(query []int16, rows []int8, sums []int32) {
 //
 //go:noescape
 func dotsAVX2(query *int16, rows *int8, n, stride int, sums *int32, count int)
+
+// products writes the sum of the products of the query, of [sketches] dimensions, with the codes
+// of each sketch.
+func products(query []int8, codes []byte, sums []int32) {
+	if !hasAVX2 || len(sums) == 0 {
+		productsPortable(query, codes, sums)
+		return
+	}
+	codes = codes[:len(query)/4*len(sums)] // what follows checks no bounds
+	productsAVX2(unsafe.SliceData(query), unsafe.SliceData(codes), len(query)/4, unsafe.SliceData(sums), len(sums))
+}
+
+// productsAVX2 works on sketches of n bytes, a multiple of 32, at most 256. There is one at least.
+//
+//go:noescape
+func productsAVX2(query *int8, codes *byte, n int, sums *int32, count int)

@@ -16,6 +16,7 @@ type Matrix struct {
 	dims   int
 	codes  []int8 // row by row, so that a scan reads memory in order
 	scales []float32
+	sketch *sketch // nil: there is none
 }
 
 // New makes an empty matrix of vectors with dims dimensions, 1 to [MaxDims]; any
@@ -95,20 +96,29 @@ func (m *Matrix) AppendRow(from *Matrix, row int) int {
 // A query of another number of dimensions panics.
 func (m *Matrix) Score(q *Query, row int) float32 {
 	m.check(len(q.codes))
-	return m.score(q, dot(q.codes, m.codes[row*m.dims:(row+1)*m.dims]), row)
+	return m.score(q, dot(q.codes, m.row(row)), row)
 }
+
+func (m *Matrix) row(row int) []int8 { return m.codes[row*m.dims : (row+1)*m.dims] }
 
 // blockRows is how many rows are scored at a time: the scheduler cannot interrupt assembly,
 // and a scan of a million rows in one call would hold up the collector.
 const blockRows = 64
 
 // Above calls visit for each row whose score is at least *least, in order. visit may raise
-// that meanwhile, and ends the scan by an error. What it allocates does not depend on the rows.
+// that meanwhile, and ends the scan by an error. Of a coarse query it may leave out rows that
+// [Matrix.Sees] denies, if there is a sketch. What it allocates does not depend on the rows.
 func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float32) error) error {
 	m.check(len(q.codes))
 	var sums [blockRows]int32
 	for first := 0; first < len(m.scales); first += blockRows {
 		n := min(blockRows, len(m.scales)-first)
+		if m.sketch != nil && q.coarse != nil {
+			if err := m.aboveCoarse(q, first, sums[:n], least, visit); err != nil {
+				return err
+			}
+			continue
+		}
 		dots(q.codes, m.codes[first*m.dims:(first+n)*m.dims], sums[:n])
 		for i, sum := range sums[:n] {
 			score := m.score(q, sum, first+i)
@@ -118,6 +128,28 @@ func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float
 			if err := visit(first+i, score); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// aboveCoarse is a block of Above, by sketches first.
+func (m *Matrix) aboveCoarse(
+	q *Query, first int, sums []int32, least *float64, visit func(row int, score float32) error,
+) error {
+	s, n, c := m.sketch, m.dims/4, q.coarse
+	products(c.codes, s.codes[first*n:(first+len(sums))*n], sums)
+	factors, spreads := s.factors[first:first+len(sums)], s.spreads[first:first+len(sums)]
+	for i, sum := range sums {
+		if c.most(sum, factors[i], spreads[i]) < *least {
+			continue
+		}
+		score := m.Score(q, first+i)
+		if float64(score) < *least {
+			continue
+		}
+		if err := visit(first+i, score); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -148,8 +180,9 @@ func (m *Matrix) Compact(keep func(row int) bool) (moved []int32) {
 
 // A Query is a vector in 16-bit codes: the kernel multiplies those, and widens only the rows.
 type Query struct {
-	codes []int16
-	scale float64
+	codes  []int16
+	scale  float64
+	coarse *coarse // see [Query.Coarsen]; nil: it is not
 }
 
 // NewQuery quantises a vector of at most [MaxDims] dimensions.

@@ -45,6 +45,9 @@ func (x *Index) Freeze(key Key, origin segment.Origin) []byte {
 	if s.matrix != nil {
 		f.data.Rows = s.rows
 		f.data.Scales, f.data.Codes = s.matrix.Raw()
+		if len(f.data.Scales) >= sketchFrom {
+			f.data.Sketch = s.matrix.Sketch()
+		}
 	}
 	return f.data.Encode(origin)
 }

@@ -43,6 +43,7 @@ func newMapped(g *segment.Segment, dims int, keeper any) *mapped {
 		lessHolders: map[uint32]uint32{}, lessUses: map[uint32]uint32{}}
 	if dims > 0 {
 		m.matrix = vector.Of(dims, g.Scales, g.Codes)
+		m.matrix.Use(g.Sketch)
 	}
 	n := g.Sequences()
 	m.numbers, m.living, m.lengths = make([]uint32, n+1), make([]uint32, n+1), make([]uint64, n+1)

@@ -224,9 +224,21 @@ type search struct {
 	bm25
 }
 
+// coarseAbove is how many passages are compared one by one; of more those alone whose sketch
+// says that they may be among the best (docs/adr/0093). It counts what is searched, which is
+// the same in every store. sketchFrom is how many vectors a segment has that has sketches of
+// them. Variables for tests.
+var coarseAbove, sketchFrom = 50_000, 4096
+
 // compare makes a vector the one that rows are scored by, each when it is looked at.
 func (s *search) compare(v []float32) {
-	query := vector.NewQuery(v)
+	query, passages := vector.NewQuery(v), 0
+	for i := range s.parts {
+		passages += s.parts[i].alive().passages
+	}
+	if passages > coarseAbove {
+		query.Coarsen()
+	}
 	for i := range s.parts {
 		if sh := &s.parts[i]; sh.matrix != nil && sh.matrix.Len() > 0 {
 			sh.query = query
@@ -316,6 +328,7 @@ type signal struct {
 	// each yields the passages that it scores, those with less than *least may be left out.
 	each func(sh *scoring, least *float64, yield func(passage uint32, score float64) error) error
 	of   func(sh *scoring, passage uint32) (score float64, ok bool)
+	sees func(sh *scoring, passage uint32, score float64) bool // nil: all
 }
 
 // hasTags reports whether an entry has the tags of the filter, as far as the part has noted that.
@@ -370,6 +383,9 @@ var byVectors = signal{
 		})
 	},
 	of: (*scoring).similarity,
+	sees: func(sh *scoring, n uint32, score float64) bool {
+		return sh.matrix.Sees(sh.query, int(sh.passages[n].Row), float32(score))
+	},
 }
 
 // eachTagged scores the vectors of the entries that have the tags of the filter, which may be
@@ -414,6 +430,9 @@ func (s *search) best(limit int, by signal) ([]place, error) {
 			e := sh.seen(at.entry)
 			r := ranked{at: at, score: score, created: e.created, id: e.id}
 			if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
+				return nil
+			}
+			if by.sees != nil && !by.sees(sh, n, score) {
 				return nil
 			}
 			ok, err := s.selected(r.at)
